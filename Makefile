@@ -1,0 +1,83 @@
+# From a fresh clone: `make serve` opens the page, `make test` proves it.
+
+PYTHON ?= python3
+PORT ?= 8000
+OUT ?= dist
+
+PY := .venv/bin/python
+# Each step leaves a stamp, so that nothing is done twice.
+SERVER := .venv/.server-installed
+TESTER := .venv/.tester-installed
+NPM := node_modules/.installed
+PYODIDE := build/pyodide/.collected
+PREPARED := build/.prepared
+
+SOURCES := $(shell find web py_runtime shaders -type f ! -name '*.pyc')
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help setup serve build test test-fast lint clean clean-cache prerequisites
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(PREPARED) ## everything the page needs, without serving it
+
+serve: setup ## the page on this machine (PORT=8000)
+	@$(PY) serve.py --port $(PORT)
+
+build: setup ## the whole site as static files (OUT=dist)
+	@$(PY) serve.py build "$(OUT)"
+
+test: setup $(TESTER) ## every test, in a real browser too
+	@$(PY) -m tools.browser
+	$(PY) -m pytest
+
+test-fast: setup $(TESTER) ## the tests that need no browser
+	$(PY) -m pytest -m "not browser"
+
+lint: $(TESTER) | prerequisites ## style, types and syntax
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy
+	@for script in web/*.js; do node --check "$$script" || exit 1; done
+
+clean: ## back to a fresh clone; downloads stay in your cache folder
+	rm -rf .venv node_modules build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis test-results
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+clean-cache: $(SERVER) ## remove the downloads from your cache folder
+	@$(PY) -m tools.files
+	@rm -f $(PREPARED)
+
+prerequisites:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	  echo "inpage needs Python 3.11 or newer, but $(PYTHON) is $$($(PYTHON) --version 2>/dev/null || echo not there); say which with PYTHON=/path/to/python" >&2; exit 1; }
+	@node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)' 2>/dev/null || { \
+	  echo "inpage needs Node 20 or newer, but node is $$(node --version 2>/dev/null || echo not there); see https://nodejs.org" >&2; exit 1; }
+
+$(SERVER): pyproject.toml | prerequisites
+	@echo "installing what the server needs into .venv"
+	@test -x $(PY) || $(PYTHON) -m venv .venv || { \
+	  rm -rf .venv; echo "inpage could not make .venv; on Debian, install python3-venv" >&2; exit 1; }
+	@$(PY) -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(TESTER): pyproject.toml $(SERVER)
+	@echo "installing what the tests need into .venv (PyTorch is large)"
+	@$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[dev,export]'
+	@touch $@
+
+$(NPM): package.json package-lock.json | prerequisites
+	@echo "installing Pyodide's core with npm"
+	@npm ci --silent
+	@touch $@
+
+$(PYODIDE): tools/pyodide_dist.py $(SERVER) $(NPM)
+	@$(PY) -m tools.pyodide_dist
+	@touch $@
+
+$(PREPARED): $(PYODIDE) $(SOURCES) $(wildcard tools/*.py)
+	@echo "building the runtime's wheel, compressing what pays"
+	@$(PY) -m tools.prepare
+	@touch $@

@@ -1,0 +1,20 @@
+"""What can be wrong with what people export."""
+
+from py_runtime.errors import InpageError
+
+
+class ExportError(InpageError):
+    """A module or checkpoint cannot be exported; the text says why and where."""
+
+    code = "export_error"
+
+
+class UnsupportedOpsError(ExportError):
+    """The graph has ops the engine lacks: all of them, with their module paths and source lines."""
+
+    code = "unsupported_ops"
+
+    def __init__(self, faults: list[str]) -> None:
+        self.faults = faults
+        rows = "\n".join(f"  {fault}" for fault in faults)
+        super().__init__(f"{len(faults)} ops of this module are not supported:\n{rows}")

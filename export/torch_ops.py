@@ -1,0 +1,163 @@
+"""The engine's fused ops as torch custom ops: what an export graph holds, and the oracle for tests.
+
+Each is written the plain way, in whatever float dtype it is given, so float64 gives the reference.
+`ENGINE_NAMES` says what the engine calls them.
+"""
+
+import math
+
+import torch
+from torch import Tensor
+from torch.library import custom_op
+
+ENGINE_NAMES = {
+    "inpage.rms_norm.default": "et_vk.rms_norm.default",
+    "inpage.linear_q4gsw.default": "et_vk.linear_q4gsw.default",
+    "inpage.embedding_q4gsw.default": "et_vk.embedding_q4gsw.default",
+    "inpage.apply_rotary_emb.default": "et_vk.apply_rotary_emb.default",
+    "inpage.apply_rotary_emb_hf.default": "et_vk.apply_rotary_emb_hf.default",
+    "inpage.sdpa_with_kv_cache.default": "sdpa_with_kv_cache.default",
+}
+
+
+@custom_op("inpage::rms_norm", mutates_args=())
+def rms_norm(x: Tensor, weight: Tensor, eps: float) -> Tensor:
+    """x: [..., width], weight: [width]."""
+    return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + eps) * weight.to(x.dtype)
+
+
+@rms_norm.register_fake
+def _(x: Tensor, weight: Tensor, eps: float) -> Tensor:
+    return torch.empty_like(x)
+
+
+def unpack_nibbles(weight: Tensor, low_first: bool = True) -> Tensor:
+    """weight: uint8 [N, K/2] → int64 [N, K]; byte j holds elements 2j and 2j + 1."""
+    low, high = (weight & 15).long(), (weight >> 4).long()
+    return torch.stack((low, high) if low_first else (high, low), dim=-1).flatten(-2)
+
+
+@custom_op("inpage::linear_q4gsw", mutates_args=())
+def linear_q4gsw(
+    x: Tensor, weight: Tensor, scales: Tensor, group_size: int, bias: Tensor | None
+) -> Tensor:
+    """x: [..., K], weight: uint8 [N, K_packed], scales: [G, N padded to 4], bias: [N padded]."""
+    rows, inner = weight.shape[0], x.shape[-1]
+    quantised = (unpack_nibbles(weight)[:, :inner] - 8).to(x.dtype)
+    per_element = scales[:, :rows].T.to(x.dtype).repeat_interleave(group_size, 1)[:, :inner]
+    out = x @ (quantised * per_element).T
+    return out if bias is None else out + bias[:rows].to(x.dtype)
+
+
+@linear_q4gsw.register_fake
+def _(x: Tensor, weight: Tensor, scales: Tensor, group_size: int, bias: Tensor | None) -> Tensor:
+    return x.new_empty((*x.shape[:-1], weight.shape[0]))
+
+
+@custom_op("inpage::embedding_q4gsw", mutates_args=())
+def embedding_q4gsw(
+    weight: Tensor, scales: Tensor, group_size: int, indices: Tensor, is_linear: bool
+) -> Tensor:
+    """weight: uint8 [V, E/2], scales: [V, E/group_size], indices: integers → [..., E]."""
+    quantised = unpack_nibbles(weight[indices], low_first=is_linear) - 8
+    return quantised.to(scales.dtype) * scales[indices].repeat_interleave(group_size, -1)
+
+
+@embedding_q4gsw.register_fake
+def _(weight: Tensor, scales: Tensor, group_size: int, indices: Tensor, is_linear: bool) -> Tensor:
+    return scales.new_empty((*indices.shape, weight.shape[1] * 2))
+
+
+@custom_op("inpage::apply_rotary_emb", mutates_args=())
+def apply_rotary_emb(
+    xq: Tensor, xk: Tensor, freqs_cos: Tensor, freqs_sin: Tensor
+) -> tuple[Tensor, Tensor]:
+    """xq, xk: [B, S, H, D], pairs (2i, 2i + 1); freqs: [S, D/2], row s for token s."""
+
+    def rotate(x: Tensor) -> Tensor:
+        cos = freqs_cos[: x.shape[1]].to(x.dtype)[:, None, :]  # [S, 1, D/2]
+        sin = freqs_sin[: x.shape[1]].to(x.dtype)[:, None, :]
+        even, odd = x[..., 0::2], x[..., 1::2]
+        return torch.stack((even * cos - odd * sin, even * sin + odd * cos), -1).flatten(-2)
+
+    return rotate(xq), rotate(xk)
+
+
+@apply_rotary_emb.register_fake
+def _(xq: Tensor, xk: Tensor, freqs_cos: Tensor, freqs_sin: Tensor) -> tuple[Tensor, Tensor]:
+    return torch.empty_like(xq), torch.empty_like(xk)
+
+
+@custom_op("inpage::apply_rotary_emb_hf", mutates_args=())
+def apply_rotary_emb_hf(
+    xq: Tensor, xk: Tensor, cos: Tensor, sin: Tensor, start_pos: int
+) -> tuple[Tensor, Tensor]:
+    """xq, xk: [B, S, H, D]; cos, sin: [max_positions, R]; halves (i, i + R/2); R < D passes on."""
+
+    def rotate(x: Tensor) -> Tensor:
+        rotary = cos.shape[1]
+        rows = slice(start_pos, start_pos + x.shape[1])
+        turned, rest = x[..., :rotary], x[..., rotary:]
+        first, second = turned.chunk(2, -1)
+        half_turned = torch.cat((-second, first), -1)
+        table_cos = cos[rows].to(x.dtype)[:, None, :]  # [S, 1, R]
+        table_sin = sin[rows].to(x.dtype)[:, None, :]
+        return torch.cat((turned * table_cos + half_turned * table_sin, rest), -1)
+
+    return rotate(xq), rotate(xk)
+
+
+@apply_rotary_emb_hf.register_fake
+def _(
+    xq: Tensor, xk: Tensor, cos: Tensor, sin: Tensor, start_pos: int
+) -> tuple[Tensor, Tensor]:
+    return torch.empty_like(xq), torch.empty_like(xk)
+
+
+@custom_op("inpage::sdpa_with_kv_cache", mutates_args=("k_cache", "v_cache"))
+def sdpa_with_kv_cache(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    k_cache: Tensor,
+    v_cache: Tensor,
+    start_pos: int,
+    seq_len: int,
+    attn_mask: Tensor | None,
+    dropout_p: float,
+    is_causal: bool,
+    scale: float | None,
+) -> Tensor:
+    """q: [1, S, Hq, D]; k, v: [1, S, Hkv, D]; caches: [1, C, Hkv, D], written at start_pos.
+
+    seq_len, attn_mask and dropout_p are there for the engine's argument order and have one value.
+    """
+    length = q.shape[1]
+    end = start_pos + length
+    k_cache[:, start_pos:end] = k
+    v_cache[:, start_pos:end] = v
+    repeats = q.shape[2] // k.shape[2]
+    keys = k_cache[:, :end].repeat_interleave(repeats, 2)  # [1, ctx, Hq, D]
+    values = v_cache[:, :end].repeat_interleave(repeats, 2)
+    factor = 1 / math.sqrt(q.shape[3]) if scale is None else scale
+    scores = torch.einsum("bshd,bchd->bhsc", q, keys) * factor  # [1, Hq, S, ctx]
+    sees = torch.arange(end)[None, :] <= torch.arange(length)[:, None] + start_pos  # [S, ctx]
+    weights = scores.masked_fill(~sees, -math.inf).softmax(-1)
+    return torch.einsum("bhsc,bchd->bshd", weights, values).contiguous()
+
+
+@sdpa_with_kv_cache.register_fake
+def _(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    k_cache: Tensor,
+    v_cache: Tensor,
+    start_pos: int,
+    seq_len: int,
+    attn_mask: Tensor | None,
+    dropout_p: float,
+    is_causal: bool,
+    scale: float | None,
+) -> Tensor:
+    return torch.empty_like(q)

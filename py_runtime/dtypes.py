@@ -1,0 +1,32 @@
+"""Element types: how wide they are on the host and on the GPU. Width comes from here alone."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class DType:
+    name: str
+    host: np.dtype
+    gpu: np.dtype  # what a buffer holds; kernels know 32-bit elements and packed constants
+
+    @property
+    def gpu_bytes(self) -> int:
+        return self.gpu.itemsize
+
+
+def _dtype(name: str, host: type, gpu: type) -> DType:
+    return DType(name, np.dtype(host), np.dtype(gpu))
+
+
+F32 = _dtype("f32", np.float32, np.float32)
+I32 = _dtype("i32", np.int32, np.int32)
+I64 = _dtype("i64", np.int64, np.int32)  # int64 on the host, int32 on the GPU, range-checked
+BOOL = _dtype("bool", np.bool_, np.int32)
+U8 = _dtype("u8", np.uint8, np.uint8)  # packed weights only
+I8 = _dtype("i8", np.int8, np.int8)  # packed weights only
+F16 = _dtype("f16", np.float16, np.float16)  # packed scales only
+
+DTYPES = {dtype.name: dtype for dtype in (F32, I32, I64, BOOL, U8, I8, F16)}
+PACKED = (U8, I8, F16)  # constants that kernels read as 32-bit words

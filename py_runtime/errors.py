@@ -1,0 +1,75 @@
+"""Every error the runtime raises on purpose: a `code` for programs, a text for people."""
+
+from dataclasses import dataclass
+
+
+class InpageError(Exception):
+    """Base class: whatever is not one of these is a bug in the runtime, no fault of the input."""
+
+    code = "inpage_error"
+
+
+class GpuError(InpageError):
+    """The GPU, or the browser's WebGPU, refused something."""
+
+    code = "gpu_error"
+
+
+class GpuUnavailableError(GpuError):
+    """There is no WebGPU, or no adapter, or the device request was refused."""
+
+    code = "gpu_unavailable"
+
+
+class GpuValidationError(GpuError):
+    """A call broke a rule of the WebGPU specification."""
+
+    code = "gpu_validation"
+
+
+class GpuOutOfMemoryError(GpuError):
+    """An allocation did not fit."""
+
+    code = "gpu_out_of_memory"
+
+
+class GpuDeviceLostError(GpuError):
+    """The device is gone: every object made from it is dead."""
+
+    code = "gpu_device_lost"
+
+
+@dataclass(frozen=True)
+class ShaderMessage:
+    line: int  # 1-based line of the WGSL text; 0 when the compiler gave none
+    column: int
+    text: str
+
+
+class ShaderError(GpuError):
+    """A WGSL source did not compile."""
+
+    code = "shader_error"
+
+    def __init__(self, shader: str, source: str, messages: list[ShaderMessage]) -> None:
+        self.shader = shader
+        self.messages = messages
+        source_lines = source.splitlines()
+        rows = [f"shader '{shader}' does not compile:"]
+        for message in messages:
+            rows.append(f"  line {message.line}, column {message.column}: {message.text}")
+            if 1 <= message.line <= len(source_lines):
+                rows.append(f"    {source_lines[message.line - 1].strip()}")
+        super().__init__("\n".join(rows))
+
+
+class GraphError(InpageError):
+    """A graph cannot be loaded: the text names the value, the op and the fault."""
+
+    code = "graph_error"
+
+
+class InputError(InpageError):
+    """A call's inputs do not fit the graph; the graph is as it was before the call."""
+
+    code = "input_error"

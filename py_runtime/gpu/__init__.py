@@ -1,0 +1,63 @@
+"""One small GPU device interface, two implementations, chosen at import.
+
+In the page it stands on `web/bridge.js`; elsewhere on wgpu-py. The engine and its tests see only
+what is exported here.
+"""
+
+import sys
+
+from py_runtime.gpu.interface import (
+    OPTIONAL_FEATURES,
+    PLAN_COLUMNS,
+    TENSOR_USAGE,
+    UNIFORM_USAGE,
+    AdapterInfo,
+    BindGroup,
+    BindGroupSpec,
+    Binding,
+    Buffer,
+    BufferSpec,
+    BufferUsage,
+    Copy,
+    Counters,
+    Device,
+    Dispatch,
+    Pipeline,
+    PipelineSpec,
+    Plan,
+    PlanStep,
+    Read,
+    Write,
+    padded_size,
+)
+
+if sys.platform == "emscripten":
+    from py_runtime.gpu.page import request_device
+else:
+    from py_runtime.gpu.native import request_device
+
+__all__ = [
+    "OPTIONAL_FEATURES",
+    "PLAN_COLUMNS",
+    "TENSOR_USAGE",
+    "UNIFORM_USAGE",
+    "AdapterInfo",
+    "BindGroup",
+    "BindGroupSpec",
+    "Binding",
+    "Buffer",
+    "BufferSpec",
+    "BufferUsage",
+    "Copy",
+    "Counters",
+    "Device",
+    "Dispatch",
+    "Pipeline",
+    "PipelineSpec",
+    "Plan",
+    "PlanStep",
+    "Read",
+    "Write",
+    "padded_size",
+    "request_device",
+]

@@ -1,0 +1,332 @@
+"""The device interface of the engine: what both implementations (page, native) offer, and no more.
+
+Names follow wgpu-py. Creation goes in batches, because a page pays for each await: one call creates
+many labelled objects, each inside its own error scopes, and either all of them exist afterwards or
+none does. The hot path is `Plan`: a recorded list of dispatches and copies, replayed by one call.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import IntFlag
+from typing import Any
+
+import numpy as np
+
+from py_runtime.errors import GpuValidationError
+
+OPTIONAL_FEATURES = ("subgroups", "shader-f16", "timestamp-query")
+PLAN_COLUMNS = 3  # integers per plan step, see Plan
+
+
+class BufferUsage(IntFlag):
+    """WebGPU's own bit values."""
+
+    MAP_READ = 0x0001
+    COPY_SRC = 0x0004
+    COPY_DST = 0x0008
+    UNIFORM = 0x0040
+    STORAGE = 0x0080
+
+
+TENSOR_USAGE = BufferUsage.STORAGE | BufferUsage.COPY_SRC | BufferUsage.COPY_DST
+UNIFORM_USAGE = BufferUsage.UNIFORM | BufferUsage.COPY_DST
+
+
+@dataclass(frozen=True)
+class AdapterInfo:
+    vendor: str
+    architecture: str
+    device: str
+    description: str
+    is_fallback: bool
+    subgroup_min_size: int
+    subgroup_max_size: int
+
+
+@dataclass(frozen=True)
+class BufferSpec:
+    label: str
+    size: int  # bytes; storage is rounded up to a multiple of 4
+    usage: BufferUsage = TENSOR_USAGE
+
+
+@dataclass(frozen=True)
+class PipelineSpec:
+    label: str
+    source: str  # WGSL
+    constants: tuple[tuple[str, float], ...] = ()  # override constants, sorted by name
+    entry_point: str = "main"
+
+
+@dataclass(eq=False)
+class GpuObject:
+    """A live GPU object: `handle` is the implementation's own (an integer in the page)."""
+
+    label: str
+    handle: Any
+
+
+@dataclass(eq=False)
+class Buffer(GpuObject):
+    size: int
+    usage: BufferUsage
+
+
+@dataclass(eq=False)
+class Pipeline(GpuObject):
+    pass
+
+
+@dataclass(eq=False)
+class BindGroup(GpuObject):
+    pass
+
+
+@dataclass(frozen=True)
+class Binding:
+    """Binding number = place in the list; size None means the rest of the buffer."""
+
+    buffer: Buffer
+    offset: int = 0
+    size: int | None = None
+
+
+@dataclass(frozen=True)
+class BindGroupSpec:
+    label: str
+    pipeline: Pipeline
+    bindings: tuple[Binding, ...]
+
+
+@dataclass(frozen=True)
+class Dispatch:
+    """Plan step; its live integers are the workgroup counts (x, y, z); x = 0 skips it."""
+
+    label: str
+    pipeline: Pipeline
+    bind_group: BindGroup
+
+
+@dataclass(frozen=True)
+class Copy:
+    """Plan step; its live integers are (source offset, target offset, bytes); 0 bytes skip it."""
+
+    label: str
+    source: Buffer
+    destination: Buffer
+
+
+PlanStep = Dispatch | Copy
+
+
+@dataclass(frozen=True)
+class Write:
+    """An upload that goes with a submit: a C-contiguous array's bytes, taken where they lie."""
+
+    buffer: Buffer
+    data: np.ndarray
+    offset: int = 0
+
+
+@dataclass(frozen=True)
+class Read:
+    """A read-back that goes with a submit."""
+
+    buffer: Buffer
+    nbytes: int
+    offset: int = 0
+
+
+@dataclass
+class Counters:
+    """What crossed to the GPU since the last reset; tests and the bench read them."""
+
+    submits: int = 0
+    dispatches: int = 0
+    writes: int = 0
+    bytes_written: int = 0
+    reads: int = 0
+    bytes_read: int = 0
+    buffers_alive: int = 0
+    buffer_bytes_alive: int = 0
+
+    def reset(self) -> None:
+        """Zeroes the flows; what is alive stays counted."""
+        self.submits = self.dispatches = 0
+        self.writes = self.bytes_written = self.reads = self.bytes_read = 0
+
+
+def padded_size(nbytes: int) -> int:
+    """WebGPU writes, copies and binds whole words: at least 4 bytes, a multiple of 4."""
+    return max(4, (nbytes + 3) & ~3)
+
+
+def whole_words(data: np.ndarray) -> np.ndarray:
+    """What an upload sends: only a length that is no multiple of 4 costs a zero-padded copy."""
+    if data.nbytes % 4 == 0:
+        return data
+    padded = np.zeros(padded_size(data.nbytes), np.uint8)
+    padded[: data.nbytes] = data.reshape(-1).view(np.uint8)
+    return padded
+
+
+class Plan:
+    """Dispatches and copies recorded once; `steps` rows of three integers decide each replay."""
+
+    def __init__(self, label: str, steps: Sequence[PlanStep]) -> None:
+        self.label = label
+        self.steps = tuple(steps)
+        self.is_dispatch = np.array([isinstance(step, Dispatch) for step in self.steps], bool)
+
+    def check_counts(self, counts: np.ndarray) -> None:
+        wanted = (len(self.steps), PLAN_COLUMNS)
+        if counts.dtype != np.uint32 or counts.shape != wanted or not counts.flags.c_contiguous:
+            raise GpuValidationError(
+                f"plan '{self.label}' needs a C-contiguous uint32 array of shape {wanted} for its "
+                f"workgroup counts, got {counts.dtype} {counts.shape}"
+            )
+
+
+@dataclass
+class Device(ABC):
+    adapter: AdapterInfo
+    features: frozenset[str]
+    limits: dict[str, int]  # snake_case WebGPU names
+    counters: Counters = field(default_factory=Counters, init=False)
+    _pipelines: dict[PipelineSpec, Pipeline] = field(default_factory=dict, init=False)
+
+    # Creation: batches, asynchronous, all or nothing -------------------------------------------
+
+    async def create_buffers(self, specs: Sequence[BufferSpec]) -> list[Buffer]:
+        for spec in specs:
+            if not spec.label:
+                raise GpuValidationError("every GPU buffer needs a label")
+            if not 0 < spec.size <= self.limits["max_buffer_size"]:
+                raise GpuValidationError(
+                    f"buffer '{spec.label}' wants {spec.size} bytes; this device allows 1 to "
+                    f"{self.limits['max_buffer_size']}"
+                )
+        sized = [BufferSpec(s.label, padded_size(s.size), s.usage) for s in specs]
+        buffers = await self._create_buffers(sized) if sized else []
+        self.counters.buffers_alive += len(buffers)
+        self.counters.buffer_bytes_alive += sum(buffer.size for buffer in buffers)
+        return buffers
+
+    async def create_compute_pipelines(self, specs: Sequence[PipelineSpec]) -> list[Pipeline]:
+        """Compiles what is not compiled yet, all at once; equal specs share one pipeline."""
+        missing = [spec for spec in dict.fromkeys(specs) if spec not in self._pipelines]
+        if missing:
+            created = await self._create_compute_pipelines(missing)
+            self._pipelines.update(zip(missing, created, strict=True))
+        return [self._pipelines[spec] for spec in specs]
+
+    async def create_bind_groups(self, specs: Sequence[BindGroupSpec]) -> list[BindGroup]:
+        return await self._create_bind_groups(specs) if specs else []
+
+    @abstractmethod
+    def create_plan(self, label: str, steps: Sequence[PlanStep]) -> Plan: ...
+
+    # Work --------------------------------------------------------------------------------------
+
+    def write_buffer(self, buffer: Buffer, data: np.ndarray, offset: int = 0) -> None:
+        self.submit(None, None, [Write(buffer, data, offset)])
+
+    async def read_buffer(self, buffer: Buffer, nbytes: int, offset: int = 0) -> np.ndarray:
+        """The bytes as a fresh uint8 array: view it as the dtype you know."""
+        return (await self.submit_and_read(None, None, [], [Read(buffer, nbytes, offset)]))[0]
+
+    def submit(
+        self, plan: Plan | None, counts: np.ndarray | None, writes: Sequence[Write] = ()
+    ) -> None:
+        """Uploads, then replays the plan: one call across the bridge, nothing awaited."""
+        self._count(plan, counts, writes, ())
+        self._submit(plan, counts, writes)
+
+    async def submit_and_read(
+        self,
+        plan: Plan | None,
+        counts: np.ndarray | None,
+        writes: Sequence[Write],
+        reads: Sequence[Read],
+    ) -> list[np.ndarray]:
+        """Uploads, replays, and gives each read's bytes as uint8: one call, one await."""
+        self._count(plan, counts, writes, reads)
+        return await self._submit_and_read(plan, counts, writes, reads)
+
+    # Release -----------------------------------------------------------------------------------
+
+    def destroy_buffers(self, buffers: Sequence[Buffer]) -> None:
+        """Gives the memory back at once; using the buffers afterwards is an error."""
+        self.counters.buffers_alive -= len(buffers)
+        self.counters.buffer_bytes_alive -= sum(buffer.size for buffer in buffers)
+        self._destroy_buffers(buffers)
+
+    @abstractmethod
+    def release(self, objects: Sequence[BindGroup | Plan]) -> None:
+        """Drops what refers to buffers; pipelines stay cached for the device's life."""
+
+    @abstractmethod
+    def destroy(self) -> None:
+        """Ends the device: every later call raises GpuDeviceLostError."""
+
+    # What an implementation writes -------------------------------------------------------------
+
+    @abstractmethod
+    async def _create_buffers(self, specs: Sequence[BufferSpec]) -> list[Buffer]: ...
+
+    @abstractmethod
+    async def _create_compute_pipelines(self, specs: Sequence[PipelineSpec]) -> list[Pipeline]: ...
+
+    @abstractmethod
+    async def _create_bind_groups(self, specs: Sequence[BindGroupSpec]) -> list[BindGroup]: ...
+
+    @abstractmethod
+    def _submit(
+        self, plan: Plan | None, counts: np.ndarray | None, writes: Sequence[Write]
+    ) -> None: ...
+
+    @abstractmethod
+    async def _submit_and_read(
+        self,
+        plan: Plan | None,
+        counts: np.ndarray | None,
+        writes: Sequence[Write],
+        reads: Sequence[Read],
+    ) -> list[np.ndarray]: ...
+
+    @abstractmethod
+    def _destroy_buffers(self, buffers: Sequence[Buffer]) -> None: ...
+
+    def _count(
+        self,
+        plan: Plan | None,
+        counts: np.ndarray | None,
+        writes: Sequence[Write],
+        reads: Sequence[Read],
+    ) -> None:
+        for write in writes:
+            if not write.data.flags.c_contiguous:
+                raise GpuValidationError(
+                    f"upload to '{write.buffer.label}' needs a C-contiguous array"
+                )
+            _check_range("upload to", write.buffer, write.offset, write.data.nbytes)
+            self.counters.bytes_written += write.data.nbytes
+        for read in reads:
+            _check_range("read-back of", read.buffer, read.offset, read.nbytes)
+            self.counters.bytes_read += read.nbytes
+        self.counters.writes += len(writes)
+        self.counters.reads += len(reads)
+        if plan is not None:
+            assert counts is not None, "a plan is replayed with its counts"
+            plan.check_counts(counts)
+            self.counters.submits += 1
+            self.counters.dispatches += int(np.count_nonzero(counts[plan.is_dispatch, 0]))
+
+
+def _check_range(action: str, buffer: Buffer, offset: int, nbytes: int) -> None:
+    if offset < 0 or offset % 4 or offset + nbytes > buffer.size:
+        raise GpuValidationError(
+            f"{action} '{buffer.label}': {nbytes} bytes at offset {offset} do not fit its "
+            f"{buffer.size} bytes (offsets are multiples of 4)"
+        )

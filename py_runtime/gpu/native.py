@@ -1,0 +1,277 @@
+"""The device interface over wgpu-py, for tests, tools and the terminal."""
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import wgpu
+
+from py_runtime.errors import (
+    GpuDeviceLostError,
+    GpuError,
+    GpuOutOfMemoryError,
+    GpuUnavailableError,
+    GpuValidationError,
+    ShaderError,
+    ShaderMessage,
+)
+from py_runtime.gpu.interface import (
+    OPTIONAL_FEATURES,
+    AdapterInfo,
+    BindGroup,
+    BindGroupSpec,
+    Buffer,
+    BufferSpec,
+    BufferUsage,
+    Copy,
+    Device,
+    Dispatch,
+    Pipeline,
+    PipelineSpec,
+    Plan,
+    PlanStep,
+    Read,
+    Write,
+    padded_size,
+    whole_words,
+)
+
+# wgpu-py calls the feature by another name than WebGPU does.
+NATIVE_FEATURE_NAMES = {"subgroups": "subgroup"}
+# naga has the subgroup built-ins but refuses the directive that WebGPU asks for.
+SUBGROUP_DIRECTIVE = re.compile(r"^enable subgroups;", re.MULTILINE)
+SHADER_MESSAGE = re.compile(r"error: (?P<text>[^\n]*)\n\s*┌─ wgsl:(?P<line>\d+):(?P<column>\d+)")
+
+
+async def request_device() -> "NativeDevice":
+    """Opens the strongest adapter with its own limits and the optional features it has."""
+    try:
+        adapter = wgpu.gpu.request_adapter_sync(power_preference="high-performance")
+    except RuntimeError as error:
+        raise GpuUnavailableError(
+            f"no GPU adapter: {error}; install a Vulkan, Metal or DX12 driver (a software one such "
+            "as Mesa's lavapipe will do)"
+        ) from error
+    features = [
+        name
+        for name in OPTIONAL_FEATURES
+        if NATIVE_FEATURE_NAMES.get(name, name) in adapter.features
+    ]
+    device = adapter.request_device_sync(
+        label="inpage",
+        required_features=[NATIVE_FEATURE_NAMES.get(name, name) for name in features],
+        required_limits=adapter.limits,
+    )
+    info = adapter.info
+    return NativeDevice(
+        adapter=AdapterInfo(
+            vendor=info["vendor"],
+            architecture=info["architecture"],
+            device=info["device"],
+            description=info["description"],
+            is_fallback=info["adapter_type"] == "CPU",
+            # wgpu-py reports the subgroup sizes under a misspelt key.
+            subgroup_min_size=info.get("stackgroup_min_size", 0),
+            subgroup_max_size=info.get("stackgroup_max_size", 0),
+        ),
+        features=frozenset(features),
+        limits={name.replace("-", "_"): value for name, value in device.limits.items()},
+        wgpu_device=device,
+    )
+
+
+class NativeDevice(Device):
+    def __init__(
+        self,
+        adapter: AdapterInfo,
+        features: frozenset[str],
+        limits: dict[str, int],
+        wgpu_device: Any,
+    ) -> None:
+        super().__init__(adapter, features, limits)
+        self._device = wgpu_device
+        self._queue = wgpu_device.queue
+        self._destroyed = False
+
+    async def _create_buffers(self, specs: Sequence[BufferSpec]) -> list[Buffer]:
+        buffers: list[Buffer] = []
+        for spec in specs:
+            try:
+                with self._faults(f"buffer '{spec.label}' ({spec.size} bytes)"):
+                    handle = self._device.create_buffer(
+                        label=spec.label, size=spec.size, usage=int(spec.usage)
+                    )
+            except GpuError:
+                self._destroy_buffers(buffers)
+                raise
+            buffers.append(Buffer(spec.label, handle, spec.size, spec.usage))
+        return buffers
+
+    async def _create_compute_pipelines(self, specs: Sequence[PipelineSpec]) -> list[Pipeline]:
+        return [self._create_pipeline(spec) for spec in specs]
+
+    def _create_pipeline(self, spec: PipelineSpec) -> Pipeline:
+        source = SUBGROUP_DIRECTIVE.sub("", spec.source)
+        try:
+            with self._faults(f"shader '{spec.label}'"):
+                module = self._device.create_shader_module(label=spec.label, code=source)
+        except GpuValidationError as error:
+            raise ShaderError(spec.label, spec.source, _shader_messages(str(error))) from error
+        with self._faults(f"pipeline '{spec.label}'"):
+            handle = self._device.create_compute_pipeline(
+                label=spec.label,
+                layout="auto",
+                compute={
+                    "module": module,
+                    "entry_point": spec.entry_point,
+                    "constants": dict(spec.constants),
+                },
+            )
+        return Pipeline(spec.label, handle)
+
+    async def _create_bind_groups(self, specs: Sequence[BindGroupSpec]) -> list[BindGroup]:
+        groups = []
+        for spec in specs:
+            entries = [
+                {
+                    "binding": number,
+                    "resource": {
+                        "buffer": binding.buffer.handle,
+                        "offset": binding.offset,
+                        "size": binding.size or binding.buffer.size - binding.offset,
+                    },
+                }
+                for number, binding in enumerate(spec.bindings)
+            ]
+            with self._faults(f"bind group '{spec.label}'"):
+                layout = spec.pipeline.handle.get_bind_group_layout(0)
+                handle = self._device.create_bind_group(
+                    label=spec.label, layout=layout, entries=entries
+                )
+            groups.append(BindGroup(spec.label, handle))
+        return groups
+
+    def create_plan(self, label: str, steps: Sequence[PlanStep]) -> Plan:
+        return Plan(label, steps)
+
+    def _submit(
+        self, plan: Plan | None, counts: np.ndarray | None, writes: Sequence[Write]
+    ) -> None:
+        self._submit_with_staging(plan, counts, writes, (), ())
+
+    async def _submit_and_read(
+        self,
+        plan: Plan | None,
+        counts: np.ndarray | None,
+        writes: Sequence[Write],
+        reads: Sequence[Read],
+    ) -> list[np.ndarray]:
+        staging = await self._create_buffers(
+            [
+                BufferSpec(
+                    f"staging of {read.buffer.label}",
+                    padded_size(read.nbytes),
+                    BufferUsage.MAP_READ | BufferUsage.COPY_DST,
+                )
+                for read in reads
+            ]
+        )
+        try:
+            self._submit_with_staging(plan, counts, writes, reads, staging)
+            return [
+                self._map(buffer, read.nbytes) for buffer, read in zip(staging, reads, strict=True)
+            ]
+        finally:
+            self._destroy_buffers(staging)
+
+    def _submit_with_staging(
+        self,
+        plan: Plan | None,
+        counts: np.ndarray | None,
+        writes: Sequence[Write],
+        reads: Sequence[Read],
+        staging: Sequence[Buffer],
+    ) -> None:
+        with self._faults(f"submit of '{plan.label if plan else 'uploads and read-backs'}'"):
+            for write in writes:
+                data = whole_words(write.data)
+                self._queue.write_buffer(write.buffer.handle, write.offset, data)
+            if plan is None and not reads:
+                return
+            encoder = self._device.create_command_encoder(label=plan.label if plan else "reads")
+            if plan is not None and counts is not None:
+                _encode_steps(encoder, plan, counts)
+            for read, buffer in zip(reads, staging, strict=True):
+                encoder.copy_buffer_to_buffer(
+                    read.buffer.handle, read.offset, buffer.handle, 0, buffer.size
+                )
+            self._queue.submit([encoder.finish()])
+
+    def _map(self, staging: Buffer, nbytes: int) -> np.ndarray:
+        with self._faults(f"read-back through '{staging.label}'"):
+            staging.handle.map_sync("READ")
+            data = np.frombuffer(staging.handle.read_mapped(0, staging.size), np.uint8, nbytes)
+            staging.handle.unmap()
+        return data.copy()
+
+    def _destroy_buffers(self, buffers: Sequence[Buffer]) -> None:
+        for buffer in buffers:
+            buffer.handle.destroy()
+
+    def release(self, objects: Sequence[BindGroup | Plan]) -> None:
+        """wgpu-py frees what nothing refers to any more."""
+
+    def destroy(self) -> None:
+        self._destroyed = True
+        self._device.destroy()
+
+    @contextmanager
+    def _faults(self, action: str) -> Iterator[None]:
+        """Turns wgpu-py's exceptions into ours, naming what was being done."""
+        if self._destroyed:
+            raise GpuDeviceLostError(f"{action}: the device was destroyed; request a new one")
+        try:
+            yield
+        except wgpu.GPUOutOfMemoryError as error:
+            raise GpuOutOfMemoryError(f"{action}: not enough GPU memory: {error}") from error
+        except wgpu.GPUError as error:
+            if "Not enough memory left" in str(error):  # wgpu-native files it under validation
+                raise GpuOutOfMemoryError(f"{action}: not enough GPU memory") from error
+            raise GpuValidationError(f"{action}: {error}") from error
+
+
+def _encode_steps(encoder: Any, plan: Plan, counts: np.ndarray) -> None:
+    """One compute pass for each run of dispatches; WebGPU orders the dispatches inside it."""
+    compute_pass = None
+    for step, (first, second, third) in zip(plan.steps, counts.tolist(), strict=True):
+        if isinstance(step, Dispatch):
+            if first == 0:
+                continue
+            if compute_pass is None:
+                compute_pass = encoder.begin_compute_pass(label=plan.label)
+            compute_pass.set_pipeline(step.pipeline.handle)
+            compute_pass.set_bind_group(0, step.bind_group.handle)
+            compute_pass.dispatch_workgroups(first, second, third)
+        elif third:
+            if compute_pass is not None:
+                compute_pass.end()
+                compute_pass = None
+            _encode_copy(encoder, step, first, second, third)
+    if compute_pass is not None:
+        compute_pass.end()
+
+
+def _encode_copy(encoder: Any, step: Copy, source_at: int, target_at: int, nbytes: int) -> None:
+    encoder.copy_buffer_to_buffer(
+        step.source.handle, source_at, step.destination.handle, target_at, nbytes
+    )
+
+
+def _shader_messages(text: str) -> list[ShaderMessage]:
+    found = [
+        ShaderMessage(int(match["line"]), int(match["column"]), match["text"])
+        for match in SHADER_MESSAGE.finditer(text)
+    ]
+    return found or [ShaderMessage(0, 0, text.strip())]

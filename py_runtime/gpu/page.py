@@ -1,0 +1,226 @@
+"""The device interface in the page, over `web/bridge.js`.
+
+Objects are integers here: the bridge keeps the GPU objects, so no proxy can leak. Creation passes
+JSON once per batch; the token loop passes addresses of integer tables in the wasm heap.
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from inpage_bridge import bridge  # registered by web/worker.js
+from pyodide.ffi import JsException
+
+from py_runtime.errors import (
+    GpuDeviceLostError,
+    GpuError,
+    GpuOutOfMemoryError,
+    GpuUnavailableError,
+    GpuValidationError,
+    ShaderError,
+    ShaderMessage,
+)
+from py_runtime.gpu.interface import (
+    OPTIONAL_FEATURES,
+    PLAN_COLUMNS,
+    AdapterInfo,
+    BindGroup,
+    BindGroupSpec,
+    Buffer,
+    BufferSpec,
+    Copy,
+    Device,
+    Pipeline,
+    PipelineSpec,
+    Plan,
+    PlanStep,
+    Read,
+    Write,
+    whole_words,
+)
+
+FAULTS: dict[str, type[GpuError]] = {
+    "no-webgpu": GpuUnavailableError,
+    "no-adapter": GpuUnavailableError,
+    "no-device": GpuUnavailableError,
+    "unavailable": GpuUnavailableError,
+    "out-of-memory": GpuOutOfMemoryError,
+    "internal": GpuError,
+    "validation": GpuValidationError,
+    "lost": GpuDeviceLostError,
+}
+NO_PLAN = 0
+NO_ROWS = np.zeros(0, np.uint32)
+
+
+async def request_device() -> "PageDevice":
+    """Opens the adapter with its own limits and the optional features it has."""
+    try:
+        opened = json.loads(await bridge.openDevice(json.dumps(OPTIONAL_FEATURES)))
+    except JsException as error:
+        raise _fault(error) from None
+    return PageDevice(
+        adapter=AdapterInfo(**{_snake(key): value for key, value in opened["adapter"].items()}),
+        features=frozenset(opened["features"]),
+        limits={_snake(key): value for key, value in opened["limits"].items()},
+    )
+
+
+class PagePlan(Plan):
+    def __init__(self, label: str, steps: Sequence[PlanStep]) -> None:
+        super().__init__(label, steps)
+        copies = [index for index, step in enumerate(steps) if isinstance(step, Copy)]
+        handles = [_step_handles(step) for step in steps]
+        self.handle = int(
+            bridge.createPlan(json.dumps({"label": label, "steps": handles, "copies": copies}))
+        )
+
+
+class PageDevice(Device):
+    async def _create_buffers(self, specs: Sequence[BufferSpec]) -> list[Buffer]:
+        rows = [{"label": s.label, "size": s.size, "usage": int(s.usage)} for s in specs]
+        handles = await _create(bridge.createBuffers, rows)
+        return [
+            Buffer(spec.label, handle, spec.size, spec.usage)
+            for spec, handle in zip(specs, handles, strict=True)
+        ]
+
+    async def _create_compute_pipelines(self, specs: Sequence[PipelineSpec]) -> list[Pipeline]:
+        rows = [
+            {
+                "label": spec.label,
+                "source": spec.source,
+                "entryPoint": spec.entry_point,
+                "constants": dict(spec.constants),
+            }
+            for spec in specs
+        ]
+        sources = {spec.label: spec.source for spec in specs}
+        handles = await _create(bridge.createPipelines, rows, sources)
+        return [Pipeline(s.label, handle) for s, handle in zip(specs, handles, strict=True)]
+
+    async def _create_bind_groups(self, specs: Sequence[BindGroupSpec]) -> list[BindGroup]:
+        rows = [
+            {
+                "label": spec.label,
+                "pipeline": spec.pipeline.handle,
+                "bindings": [
+                    [b.buffer.handle, b.offset, b.size or b.buffer.size - b.offset]
+                    for b in spec.bindings
+                ],
+            }
+            for spec in specs
+        ]
+        handles = await _create(bridge.createBindGroups, rows)
+        return [BindGroup(s.label, handle) for s, handle in zip(specs, handles, strict=True)]
+
+    def create_plan(self, label: str, steps: Sequence[PlanStep]) -> Plan:
+        return PagePlan(label, steps)
+
+    def _submit(
+        self, plan: Plan | None, counts: np.ndarray | None, writes: Sequence[Write]
+    ) -> None:
+        rows, keep_alive = _write_rows(writes)
+        try:
+            bridge.submit(_plan_handle(plan), _counts_at(counts), _address(rows), len(writes))
+        except JsException as error:
+            raise _fault(error) from None
+        del keep_alive  # the uploads lie in it until the call above has copied them
+
+    async def _submit_and_read(
+        self,
+        plan: Plan | None,
+        counts: np.ndarray | None,
+        writes: Sequence[Write],
+        reads: Sequence[Read],
+    ) -> list[np.ndarray]:
+        rows, keep_alive = _write_rows(writes)
+        results = [np.empty(read.nbytes, np.uint8) for read in reads]
+        read_rows = np.array(
+            [
+                (read.buffer.handle, read.offset, _address(result), read.nbytes)
+                for read, result in zip(reads, results, strict=True)
+            ],
+            np.uint32,
+        )
+        try:
+            await bridge.submitAndRead(
+                _plan_handle(plan),
+                _counts_at(counts),
+                _address(rows),
+                len(writes),
+                _address(read_rows),
+                len(reads),
+            )
+        except JsException as error:
+            raise _fault(error) from None
+        del keep_alive
+        return results
+
+    def _destroy_buffers(self, buffers: Sequence[Buffer]) -> None:
+        bridge.destroyBuffers(json.dumps([buffer.handle for buffer in buffers]))
+
+    def release(self, objects: Sequence[BindGroup | Plan]) -> None:
+        handles = [_plan_handle(o) if isinstance(o, Plan) else o.handle for o in objects]
+        bridge.release(json.dumps(handles))
+
+    def destroy(self) -> None:
+        bridge.destroyDevice()
+
+
+async def _create(call: Any, rows: list[Any], sources: dict[str, str] | None = None) -> list[int]:
+    try:
+        return list(json.loads(await call(json.dumps(rows))))
+    except JsException as error:
+        raise _fault(error, sources) from None
+
+
+def _fault(error: Any, sources: dict[str, str] | None = None) -> BaseException:
+    """A JsException the bridge threw, as our own error; anything else is a bug and stays itself."""
+    if error.name == "shader":
+        fault = json.loads(error.message)
+        messages = [ShaderMessage(*row) for row in fault["messages"]]
+        return ShaderError(fault["label"], (sources or {}).get(fault["label"], ""), messages)
+    kind = FAULTS.get(error.name)
+    if kind is None:
+        raise error
+    return kind(error.message)
+
+
+def _step_handles(step: PlanStep) -> tuple[int, int]:
+    if isinstance(step, Copy):
+        return step.source.handle, step.destination.handle
+    return step.pipeline.handle, step.bind_group.handle
+
+
+def _plan_handle(plan: Plan | None) -> int:
+    return plan.handle if isinstance(plan, PagePlan) else NO_PLAN
+
+
+def _address(array: np.ndarray) -> int:
+    return int(array.__array_interface__["data"][0])
+
+
+def _counts_at(counts: np.ndarray | None) -> int:
+    return 0 if counts is None else _address(counts)
+
+
+def _write_rows(writes: Sequence[Write]) -> tuple[np.ndarray, list[np.ndarray]]:
+    """The table the bridge reads, and the arrays that must live until it has."""
+    if not writes:
+        return NO_ROWS, []
+    arrays = [whole_words(write.data) for write in writes]
+    rows = [
+        (write.buffer.handle, write.offset, _address(array), array.nbytes)
+        for write, array in zip(writes, arrays, strict=True)
+    ]
+    return np.array(rows, np.uint32), arrays
+
+
+def _snake(name: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", name).lower()
+
+
+assert PLAN_COLUMNS == 3, "web/bridge.js reads three integers per step"

@@ -1,0 +1,30 @@
+"""What callers pass, turned into what the GPU takes."""
+
+from typing import Any
+
+import numpy as np
+
+from py_runtime.dtypes import I64
+from py_runtime.errors import InputError
+from py_runtime.live import LiveTensor
+from py_runtime.program import INT32_MAX, INT32_MIN
+
+
+def as_int(place: int, given: Any) -> int:
+    array = np.asarray(given)
+    if array.size != 1 or array.dtype.kind not in "iu":
+        raise InputError(f"input {place} is a SymInt and takes one integer, got {given!r}")
+    return int(array.reshape(()))
+
+
+def as_gpu_array(place: int, tensor: LiveTensor, array: np.ndarray) -> np.ndarray:
+    """Host dtype checked, int64 narrowed to int32 after a range check, bytes contiguous."""
+    where = f"input {place} ({tensor.label})"
+    if array.dtype != tensor.dtype.host:
+        raise InputError(f"{where} takes {tensor.dtype.host}, got {array.dtype}")
+    if tensor.dtype is I64 and array.size:
+        low, high = int(array.min()), int(array.max())
+        if low < INT32_MIN or high > INT32_MAX:
+            outside = low if low < INT32_MIN else high
+            raise InputError(f"{where} holds {outside}, which does not fit the GPU's int32")
+    return np.asarray(array, tensor.dtype.gpu, order="C")

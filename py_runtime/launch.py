@@ -1,0 +1,116 @@
+"""The steps an op contributes to the plan: kernel launches and buffer copies, with live sizes."""
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from py_runtime.errors import GraphError
+from py_runtime.gpu import padded_size
+from py_runtime.live import Journal, LiveInt, LiveTensor
+from py_runtime.shapes import ceil_div
+from py_runtime.uniforms import ParamsLayout, UniformArena
+
+_BINDING = re.compile(r"@group\(0\)\s*@binding\((?P<number>\d+)\)\s*var<[^>]*>\s*(?P<name>\w+)")
+PARAMS = "params"  # the WGSL name of a kernel's own parameters
+
+
+@dataclass(eq=False)
+class Scratch:
+    """Memory for one op while it runs."""
+
+    label: str
+    nbytes: int
+    op_index: int
+
+
+Bindable = LiveTensor | LiveInt | Scratch
+
+
+def fold(groups: int, limit: int) -> tuple[int, int]:
+    """A linear workgroup count as a near-full (x, y): kernels compute y * num_workgroups.x + x."""
+    rows = ceil_div(groups, limit)
+    if rows > limit:
+        raise GraphError(f"{groups} workgroups are more than a device runs ({limit} x {limit})")
+    return ceil_div(groups, rows), rows
+
+
+def binding_names(shader: str, source: str) -> list[str]:
+    """WGSL variable names in binding order."""
+    found = {int(match["number"]): match["name"] for match in _BINDING.finditer(source)}
+    if sorted(found) != list(range(len(found))):
+        raise GraphError(f"shader '{shader}' skips a binding number: {sorted(found)}")
+    return [found[number] for number in range(len(found))]
+
+
+class Launch:
+    """One dispatch. Calling it sets its live grid and parameters; the run sends them."""
+
+    def __init__(
+        self,
+        label: str,
+        layout: ParamsLayout,
+        arena: UniformArena,
+        group_limit: int,
+    ) -> None:
+        self.label = label
+        self.layout = layout
+        self.offset = arena.reserve(layout.struct.size)
+        self._arena = arena
+        self._group_limit = group_limit
+        self._groups = 0
+        self._packed = b""
+        self.journal: Journal | None = None
+        self.row = np.zeros(3, np.uint32)  # becomes a view of the graph's count table
+
+    def __call__(self, groups: int, **fields: object) -> None:
+        """Runs with so many workgroups and these parameters, by their WGSL names."""
+        if fields.keys() != set(self.layout.names):
+            raise GraphError(
+                f"{self.label}: parameters {sorted(fields)} given, the shader has "
+                f"{sorted(self.layout.names)}"
+            )
+        self._change(groups, self.layout.pack(fields))
+
+    def skip(self) -> None:
+        """This call takes another route."""
+        self._change(0, self._packed)
+
+    def _change(self, groups: int, packed: bytes) -> None:
+        if groups == self._groups and packed == self._packed:
+            return
+        assert self.journal is not None, "launches are set inside a graph"
+        folded = fold(groups, self._group_limit) if groups else (0, 0)
+        self.journal.record(self, (self._groups, self._packed))
+        self._apply(groups, folded, packed)
+
+    def _apply(self, groups: int, folded: tuple[int, int], packed: bytes) -> None:
+        if packed != self._packed:
+            self._arena.write(self.offset, packed)
+        self._groups, self._packed = groups, packed
+        self.row[:] = (*folded, 1) if groups else 0
+
+    def restore(self, old: tuple[int, bytes]) -> None:
+        groups, packed = old
+        self._apply(groups, fold(groups, self._group_limit) if groups else (0, 0), packed)
+
+
+class BufferCopy:
+    """One buffer-to-buffer copy from offset 0 to offset 0; calling it sets how many bytes."""
+
+    def __init__(self, label: str, source: LiveTensor, target: LiveTensor) -> None:
+        self.label = label
+        self.source = source
+        self.target = target
+        self.journal: Journal | None = None
+        self.row = np.zeros(3, np.uint32)
+
+    def __call__(self, nbytes: int) -> None:
+        old = int(self.row[2])
+        if old != padded_size(nbytes):
+            assert self.journal is not None, "copies are set inside a graph"
+            self.journal.record(self, old)
+            self.restore(padded_size(nbytes))
+
+    def restore(self, old: int) -> None:
+        self.row[2] = old

@@ -1,0 +1,261 @@
+"""The table of ops, and the base class of its rows.
+
+An op is one class: `build` runs once, at load, and declares kernels from the maximum shapes;
+`live` maps the live state of its arguments to output dims, parameters and grids. Load and every
+resize call the same `live`, so nothing can be right at one and stale at the other.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from py_runtime.dtypes import DType
+from py_runtime.errors import GraphError, InputError
+from py_runtime.live import LiveInt, LiveTensor
+from py_runtime.program import (
+    BoolListValue,
+    BoolValue,
+    DoubleListValue,
+    DoubleValue,
+    IntListValue,
+    IntValue,
+    NullValue,
+    OpCall,
+    StringValue,
+    SymIntValue,
+    TensorValue,
+    Value,
+    ValueListValue,
+)
+
+if TYPE_CHECKING:
+    from py_runtime.builder import Builder
+    from py_runtime.launch import BufferCopy, Launch, Scratch
+
+KIND_NAMES: dict[type, str] = {
+    TensorValue: "a tensor",
+    SymIntValue: "a SymInt",
+    IntValue: "an int",
+    DoubleValue: "a double",
+    BoolValue: "a bool",
+    StringValue: "a string",
+    NullValue: "null",
+    IntListValue: "an int list",
+    DoubleListValue: "a double list",
+    BoolListValue: "a bool list",
+    ValueListValue: "a value list",
+}
+
+
+@dataclass(frozen=True)
+class OpRow:
+    name: str
+    args: tuple[str, ...]  # argument names in order, the output last
+    op: "type[Op]"
+    mutates: frozenset[str]  # arguments whose tensor is written in place
+    resizes: bool  # False: refused on a graph where its arguments can change
+
+
+REGISTRY: dict[str, OpRow] = {}
+
+
+def register(
+    *names: str, args: str, mutates: str = "", resizes: bool = True
+) -> Callable[[type["Op"]], type["Op"]]:
+    """Puts an op class into the table under each name; a name can be taken once only."""
+
+    def add(op: type["Op"]) -> type["Op"]:
+        for name in names:
+            if name in REGISTRY:
+                raise GraphError(f"op '{name}' is registered twice ({op.__qualname__})")
+            row = OpRow(name, tuple(args.split()), op, frozenset(mutates.split()), resizes)
+            REGISTRY[name] = row
+        return op
+
+    return add
+
+
+class Op(ABC):
+    """Base class: typed access to the arguments by name, then `build` and `live`."""
+
+    def __init__(self, builder: "Builder", row: OpRow, call: OpCall, index: int) -> None:
+        if len(call.args) != len(row.args):
+            raise GraphError(
+                f"op {index} ({call.name}) has {len(call.args)} arguments; it takes "
+                f"{len(row.args)}: {', '.join(row.args)}"
+            )
+        self.name = call.name
+        self.where = f"op {index} ({call.name})"
+        self.index = index
+        self.builder = builder
+        self._ids = dict(zip(row.args, call.args, strict=True))
+
+    # What an op file writes --------------------------------------------------------------------
+
+    @abstractmethod
+    def build(self) -> None:
+        """Checks the arguments and declares kernels; runs once, before any buffer exists."""
+
+    @abstractmethod
+    def live(self) -> None:
+        """Live dims and scalars in; output dims, kernel parameters and grids out."""
+
+    # Arguments by name -------------------------------------------------------------------------
+
+    def has(self, arg: str) -> bool:
+        """Optional arguments are always present in the call, null when absent."""
+        return not isinstance(self._value(arg), NullValue)
+
+    def tensor(self, arg: str, *dtypes: DType, rank: int | None = None) -> LiveTensor:
+        return self._checked_tensor(arg, self._ids[arg], dtypes, rank)
+
+    def tensors(self, arg: str, *dtypes: DType) -> list[LiveTensor]:
+        value = self._value(arg)
+        if not isinstance(value, ValueListValue):
+            raise self._wrong(arg, "a list of tensors")
+        return [self._checked_tensor(arg, item, dtypes, None) for item in value.ids]
+
+    def integer(self, arg: str) -> int:
+        """An int; exporters store equal numbers once, so 0 may arrive as 0.0 or False."""
+        value = self._value(arg)
+        if isinstance(value, IntValue | BoolValue):
+            return int(value.value)
+        if isinstance(value, DoubleValue) and value.value.is_integer():
+            return int(value.value)
+        raise self._wrong(arg, "an int")
+
+    def number(self, arg: str) -> float:
+        value = self._value(arg)
+        if isinstance(value, IntValue | DoubleValue | BoolValue):
+            return float(value.value)
+        raise self._wrong(arg, "a number")
+
+    def boolean(self, arg: str) -> bool:
+        number = self.number(arg)
+        if number not in (0.0, 1.0):
+            raise self._wrong(arg, "a bool")
+        return number == 1.0
+
+    def string(self, arg: str) -> str:
+        value = self._value(arg)
+        if not isinstance(value, StringValue):
+            raise self._wrong(arg, "a string")
+        return value.value
+
+    def live_int(self, arg: str) -> LiveInt:
+        """An int that may be live: SymInt, or a fixed int."""
+        if isinstance(self._value(arg), SymIntValue):
+            return self.builder.symint(self._ids[arg])
+        return self.builder.fixed_int(self._ids[arg], self.integer(arg))
+
+    def symint_out(self, arg: str = "out") -> LiveInt | None:
+        """The SymInt this op computes; None where the exporter folded it into a plain int."""
+        value = self._value(arg)
+        if isinstance(value, IntValue):
+            return None
+        if not isinstance(value, SymIntValue):
+            raise self._wrong(arg, "a SymInt")
+        return self.builder.symint(self._ids[arg])
+
+    def int_list(self, arg: str) -> list[int]:
+        value = self._value(arg)
+        if isinstance(value, IntListValue):
+            return list(value.values)
+        if isinstance(value, ValueListValue):
+            entries = self.live_ints(arg)
+            if any(entry.is_symint for entry in entries):
+                raise self._wrong(arg, "a list of fixed ints")
+            return [entry.value for entry in entries]
+        return [self.integer(arg)]
+
+    def live_ints(self, arg: str) -> list[LiveInt]:
+        """An int list, or a value list of ints and SymInts: each entry may be live."""
+        value = self._value(arg)
+        if isinstance(value, IntListValue):
+            return [self.builder.fixed_int(self._ids[arg], item) for item in value.values]
+        if not isinstance(value, ValueListValue):
+            raise self._wrong(arg, "a list of ints and SymInts")
+        entries = []
+        for item in value.ids:
+            entry = self.builder.program.values[item]
+            if isinstance(entry, SymIntValue):
+                entries.append(self.builder.symint(item))
+            elif isinstance(entry, IntValue):
+                entries.append(self.builder.fixed_int(item, entry.value))
+            else:
+                raise self._wrong(arg, "a list of ints and SymInts")
+        return entries
+
+    def _value(self, arg: str) -> Value:
+        return self.builder.program.values[self._ids[arg]]
+
+    def _checked_tensor(
+        self, arg: str, value_id: int, dtypes: Sequence[DType], rank: int | None
+    ) -> LiveTensor:
+        value = self.builder.program.values[value_id]
+        if not isinstance(value, TensorValue):
+            raise self._wrong(arg, "a tensor", value)
+        tensor = self.builder.tensor(value_id)
+        if dtypes and tensor.dtype not in dtypes:
+            wanted = " or ".join(dtype.name for dtype in dtypes)
+            raise GraphError(
+                f"{self.where}: argument '{arg}' ({tensor.label}) is {tensor.dtype.name}; it must "
+                f"be {wanted}"
+            )
+        if rank is not None and tensor.rank != rank:
+            raise GraphError(
+                f"{self.where}: argument '{arg}' ({tensor.label}) has rank {tensor.rank}; it must "
+                f"be {rank}"
+            )
+        return tensor
+
+    def _wrong(self, arg: str, wanted: str, value: Value | None = None) -> GraphError:
+        kind = KIND_NAMES[type(value or self._value(arg))]
+        return GraphError(
+            f"{self.where}: argument '{arg}' (value {self._ids[arg]}) is {kind}; it must be "
+            f"{wanted}"
+        )
+
+    # Checks ------------------------------------------------------------------------------------
+
+    def require(self, holds: bool, text: str) -> None:
+        """A condition on the graph itself, checked at load."""
+        if not holds:
+            raise GraphError(f"{self.where}: {text}")
+
+    def require_live(self, holds: bool, text: str) -> None:
+        """A condition on the live state, checked at each call."""
+        if not holds:
+            raise InputError(f"{self.where}: {text}")
+
+    # Declarations for build --------------------------------------------------------------------
+
+    def launch(
+        self,
+        *shaders: str,
+        bind: "dict[str, LiveTensor | LiveInt | Scratch]",
+        constants: dict[str, float] | None = None,
+    ) -> "Launch":
+        """A kernel of this op: the WGSL files joined, its bindings by their WGSL names."""
+        return self.builder.launch(self, shaders, bind, constants or {})
+
+    def copy(self, source: LiveTensor, target: LiveTensor) -> "BufferCopy":
+        return self.builder.copy(self, source, target)
+
+    def scratch(self, label: str, nbytes: int) -> "Scratch":
+        """GPU memory that this op alone uses while it runs; ops share it one after the other."""
+        return self.builder.scratch(self, label, nbytes)
+
+    def try_alias(self, source: LiveTensor, target: LiveTensor) -> bool:
+        """Lets `target` be the same bytes as `source`; refused when some op writes those bytes."""
+        return self.builder.try_alias(source, target)
+
+
+class HostReader(Op):
+    """An op whose result comes from an input's host array, before anything is resized."""
+
+    @abstractmethod
+    def read_host(self, array: np.ndarray) -> None: ...

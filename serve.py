@@ -1,0 +1,191 @@
+"""Serves the page, or writes it as static files.
+
+python serve.py [--host 127.0.0.1] [--port 8000] [--models DIR] [--open]
+python serve.py build OUT [--models DIR]
+"""
+
+import argparse
+import asyncio
+import errno
+import socket
+import sys
+import webbrowser
+from pathlib import Path
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.datastructures import MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import FileResponse, PlainTextResponse, Response
+from starlette.routing import Route
+from starlette.staticfiles import NotModifiedResponse, StaticFiles
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from tools.compress import ENCODINGS, VariantStore
+from tools.errors import UserError, exit_status
+from tools.site import SECURITY_HEADERS, Resource, Site
+from tools.static_build import build
+
+
+def create_app(site: Site, variants: VariantStore) -> ASGIApp:
+    def answer(request: Request) -> Response:  # not async: it reads files, so it gets a thread
+        resource = site.find(request.scope["path"].removeprefix("/"))
+        if resource is None:
+            raise HTTPException(404, "There is nothing at this address.")
+        if request.method == "HEAD":
+            ignore_range(request)
+        response = response_to(request, resource, variants)
+        if StaticFiles().is_not_modified(response.headers, request.headers):
+            return NotModifiedResponse(response.headers)
+        return response
+
+    def explain(request: Request, error: Exception) -> Response:
+        return PlainTextResponse(f"{error}\n", status_code=500)
+
+    routes = [Route("/{url:path}", answer, methods=["GET", "HEAD"])]
+    return WithSecurityHeaders(Starlette(routes=routes, exception_handlers={UserError: explain}))
+
+
+def response_to(request: Request, resource: Resource, variants: VariantStore) -> Response:
+    headers = {"Cache-Control": resource.cache_control, "ETag": f'"{resource.etag}"'}
+    if isinstance(resource.content, bytes):
+        return Response(resource.content, headers=headers, media_type=resource.media_type)
+
+    path = resource.content
+    encoded = variants.find(resource.sha256) if resource.sha256 else {}
+    if encoded:
+        headers["Vary"] = "Accept-Encoding"
+    # A range counts bytes of the plain file, so it is never cut from a compressed one.
+    if "range" not in request.headers:
+        accepted = accepted_encodings(request.headers.get("accept-encoding", ""))
+        encoding = next((name for name in ENCODINGS if name in encoded and name in accepted), None)
+        if encoding:
+            path = encoded[encoding]
+            headers |= {"Content-Encoding": encoding, "ETag": f'"{resource.etag}-{encoding}"'}
+    return LargeFileResponse(
+        path, headers=headers, media_type=resource.media_type, stat_result=path.stat()
+    )
+
+
+class LargeFileResponse(FileResponse):
+    chunk_size = 1 << 20  # a chunk costs a hop between threads, and weights are hundreds of MB
+
+
+def accepted_encodings(header: str) -> set[str]:
+    """The encodings of an Accept-Encoding header, less those it rules out with a quality of 0."""
+    accepted = set()
+    for item in header.lower().split(","):
+        name, _, parameters = item.partition(";")
+        if parameters.replace(" ", "") not in ("q=0", "q=0.0", "q=0.00", "q=0.000"):
+            accepted.add(name.strip())
+    return accepted
+
+
+def ignore_range(request: Request) -> None:
+    """RFC 9110 defines ranges for GET alone."""
+    headers = request.scope["headers"]
+    request.scope["headers"] = [item for item in headers if item[0] != b"range"]
+
+
+class WithSecurityHeaders:
+    """Every answer carries them, errors too."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                headers.update(SECURITY_HEADERS)
+                headers.setdefault("Cache-Control", "no-store")  # only errors have none yet
+            await send(message)
+
+        await self.app(scope, receive, send_with_headers)
+
+
+class AnnouncingServer(uvicorn.Server):
+    """Says its address once it listens."""
+
+    def __init__(self, config: uvicorn.Config, address: str, open_browser: bool) -> None:
+        super().__init__(config)
+        self.address = address
+        self.open_browser = open_browser
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        print(f"inpage is at {self.address}", flush=True)
+        if self.open_browser:
+            asyncio.get_running_loop().run_in_executor(None, webbrowser.open, self.address)
+
+
+def listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=128)
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            reason = "it is taken; choose another with --port (make serve PORT=...)"
+        else:
+            reason = str(error.strerror).partition(" (while")[0]
+        raise UserError(f"cannot listen on {host} port {port}: {reason}") from error
+
+
+def serve(host: str, port: int, models: Path | None, open_browser: bool) -> None:
+    site = Site.of_checkout(models)
+    listener = listen(host, port)
+    shown_host = f"[{host}]" if ":" in host else host
+    address = f"http://{shown_host}:{listener.getsockname()[1]}/"
+    config = uvicorn.Config(
+        create_app(site, VariantStore()),
+        http="h11",
+        ws="none",
+        lifespan="off",
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=2,
+    )
+    try:
+        AnnouncingServer(config, address, open_browser).run(sockets=[listener])
+    except KeyboardInterrupt:
+        print()  # the terminal's ^C ends its own line
+
+
+def parse(arguments: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="serve.py", description="Serve the page on this machine.")
+    host_help = "address to listen on (%(default)s); from other machines WebGPU needs https"
+    parser.add_argument("--host", default="127.0.0.1", help=host_help)
+    parser.add_argument("--port", type=port, default=8000, help="port (%(default)s; 0: a free one)")
+    parser.add_argument("--models", type=Path, metavar="DIR", help="folder of models (models/)")
+    parser.add_argument("--open", action="store_true", help="open the page in your browser")
+    commands = parser.add_subparsers(dest="command", metavar="build")
+    builder = commands.add_parser("build", help="write the whole site as static files into OUT")
+    builder.add_argument("out", type=Path, metavar="OUT", help="folder to write, or to write anew")
+    builder.add_argument("--models", type=Path, metavar="DIR", default=argparse.SUPPRESS)
+    return parser.parse_args(arguments)
+
+
+def port(text: str) -> int:
+    number = int(text)
+    if not 0 <= number <= 65535:
+        raise ValueError
+    return number
+
+
+def main(arguments: list[str]) -> int:
+    options = parse(arguments)
+
+    def work() -> None:
+        if options.command == "build":
+            build(Site.of_checkout(options.models), options.out, VariantStore())
+            print(f"the site is in {options.out}")
+        else:
+            serve(options.host, options.port, options.models, options.open)
+
+    return exit_status(work)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

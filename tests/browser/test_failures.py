@@ -1,0 +1,137 @@
+"""Each way in which the page cannot start or dies gives an explanation, never a blank."""
+
+import pytest
+from playwright.sync_api import Browser, BrowserType, Page, Route, expect
+
+from tools import browser as browser_tools
+
+pytestmark = pytest.mark.browser
+
+
+def expect_explanation(page: Page, title: str, *words: str) -> None:
+    panel = page.get_by_role("alert")
+    expect(panel.get_by_role("heading", name=title)).to_be_visible(timeout=60_000)
+    for word in words:
+        expect(panel).to_contain_text(word)
+    expect(panel.get_by_role("button", name="Reload")).to_be_visible()
+    expect(page.locator("#status")).to_have_text("Stopped.")
+    assert panel.locator("li").count() >= 1, "an explanation says what to do"
+
+
+def rejection(page: Page) -> str:
+    kind: str = page.evaluate("inpage.ready.then(() => 'started', error => error.code)")
+    return kind
+
+
+def test_no_webgpu(browser: Browser, site_url: str) -> None:
+    page = browser.new_page()
+    page.add_init_script("delete Navigator.prototype.gpu")
+    page.goto(site_url)
+    expect_explanation(page, "This browser has no WebGPU", "https://", "navigator.gpu is missing")
+    assert rejection(page) == "no-webgpu"
+    page.close()
+
+
+def test_no_adapter(browser_type: BrowserType, site_url: str) -> None:
+    """A browser of its own, started without the flags that give it a software adapter."""
+    flags = list(browser_tools.QUIET_FLAGS)
+    executable = str(browser_tools.find())
+    browser = browser_type.launch(executable_path=executable, args=[*flags, "--disable-gpu"])
+    page = browser.new_page()
+    page.goto(site_url)
+    expect_explanation(page, "No graphics processor is available", "driver", "found no GPU")
+    assert rejection(page) == "no-adapter"
+    browser.close()
+
+
+SITE_FILES = (
+    "pyodide.asm.wasm",
+    "pyodide.mjs",
+    "python_stdlib.zip",
+    "pyodide-lock.json",
+    "numpy-*.whl",
+    "inpage-*.whl",
+    "site.json",
+)
+
+
+@pytest.mark.parametrize("file", SITE_FILES)
+def test_python_does_not_load(browser: Browser, site_url: str, file: str) -> None:
+    page = browser.new_page()
+    page.route(f"**/{file}", lambda route: route.abort())
+    page.goto(site_url)
+    expect_explanation(page, "Python could not be loaded", "make setup")
+    assert rejection(page) == "start-failed"
+    page.close()
+
+
+def test_a_file_that_is_missing_on_the_server(browser: Browser, site_url: str) -> None:
+    page = browser.new_page()
+    page.route("**/inpage-*.whl", lambda route: route.fulfill(status=404, body="not here"))
+    page.goto(site_url)
+    expect_explanation(page, "Python could not be loaded", "answered 404")
+    page.close()
+
+
+def test_a_file_that_arrives_broken(browser: Browser, site_url: str) -> None:
+    page = browser.new_page()
+    page.route(
+        "**/pyodide.asm.wasm",
+        lambda route: route.fulfill(content_type="application/wasm", body="no wasm at all"),
+    )
+    page.goto(site_url)
+    expect_explanation(page, "Python could not be loaded", "WebAssembly")
+    page.close()
+
+
+def test_the_workers_script_does_not_load(browser: Browser, site_url: str) -> None:
+    page = browser.new_page()
+    page.route("**/worker.js", lambda route: route.abort())
+    page.goto(site_url)
+    expect_explanation(page, "The engine stopped", "Reload the page")
+    assert rejection(page) == "crashed"
+    page.close()
+
+
+def test_the_worker_throws_while_starting(browser: Browser, site_url: str) -> None:
+    def break_script(route: Route) -> None:
+        route.fulfill(
+            status=200,
+            content_type="text/javascript",
+            headers={"Cross-Origin-Embedder-Policy": "require-corp"},
+            body="throw new Error('broken on purpose')",
+        )
+
+    page = browser.new_page()
+    page.route("**/worker.js", break_script)
+    page.goto(site_url)
+    expect_explanation(page, "The engine stopped", "broken on purpose")
+    page.close()
+
+
+def test_the_interpreter_dies_at_work(browser: Browser, site_url: str) -> None:
+    """A wild read ends the wasm instance: this call and later ones fail, the page explains."""
+    page = browser.new_page()
+    page.goto(site_url)
+    assert rejection(page) == "started"
+    crash = "import ctypes; ctypes.string_at(0xFFFFFFF0, 64)"
+    script = "code => inpage.python(code).then(() => 'survived', error => error.code)"
+    assert page.evaluate(script, crash) == "crashed"
+    expect_explanation(page, "The engine stopped", "Nothing you typed has left this machine")
+    assert page.evaluate(script, "1") == "crashed"
+    page.close()
+
+
+def test_a_stray_error_in_the_worker_is_no_crash(browser: Browser, site_url: str) -> None:
+    page = browser.new_page()
+    page.goto(site_url)
+    assert rejection(page) == "started"
+    stray = (
+        "import js\nfrom pyodide.ffi import create_once_callable\n"
+        "def fail(): raise ValueError('stray')\n"
+        "_ = js.setTimeout(create_once_callable(fail), 0)\nNone"
+    )
+    page.evaluate("code => inpage.python(code)", stray)
+    assert page.evaluate("inpage.python('1 + 1')") == 2
+    expect(page.get_by_role("alert")).to_be_hidden()
+    page.close()

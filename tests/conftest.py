@@ -1,0 +1,87 @@
+"""Servers and the browser that all tests share."""
+
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.runners import in_page, native, runner  # noqa: F401  (fixtures)
+from tools import browser
+from tools.files import ROOT
+
+START_SECONDS = 60
+
+
+@contextmanager
+def running(command: list[str], **options: Any) -> Iterator[subprocess.Popen[str]]:
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, **options)
+    try:
+        yield process
+    finally:
+        process.terminate()
+        process.communicate(timeout=START_SECONDS)
+
+
+def first_line(process: subprocess.Popen[str]) -> str:
+    """What it prints first; a process that prints nothing for a minute is ended."""
+    assert process.stdout
+    overdue = threading.Timer(START_SECONDS, process.kill)
+    overdue.start()
+    try:
+        return process.stdout.readline().strip()
+    finally:
+        overdue.cancel()
+
+
+@pytest.fixture(scope="session")
+def site_url() -> Iterator[str]:
+    """This checkout's page, served by a real serve.py on a free port; ends with a slash."""
+    with running([sys.executable, "serve.py", "--port", "0"], cwd=ROOT) as process:
+        line = first_line(process)
+        assert line.startswith("inpage is at http://127.0.0.1:"), f"serve.py said {line!r}"
+        yield line.removeprefix("inpage is at ")
+
+
+@pytest.fixture(scope="session")
+def static_site() -> Iterator[Path]:
+    """The folder that `serve.py build` writes."""
+    with tempfile.TemporaryDirectory() as temporary:
+        out = Path(temporary) / "site"
+        subprocess.run([sys.executable, "serve.py", "build", str(out)], cwd=ROOT, check=True)
+        yield out
+
+
+@pytest.fixture(scope="session")
+def static_site_url(static_site: Path) -> Iterator[str]:
+    """The static build in a subfolder of a plain file server that knows nothing of it."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    url = f"http://127.0.0.1:{port}/{static_site.name}/"
+    command = [sys.executable, "-m", "http.server", "--bind", "127.0.0.1", str(port)]
+    with running(command, cwd=static_site.parent, stderr=subprocess.DEVNULL):
+        for _ in range(START_SECONDS * 10):
+            try:
+                urllib.request.urlopen(url).close()
+                break
+            except OSError:
+                time.sleep(0.1)
+        yield url
+
+
+@pytest.fixture(scope="session")
+def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[str, Any]:
+    """pytest-playwright starts the Chromium that tools.browser finds, with WebGPU."""
+    return {
+        **browser_type_launch_args,
+        "executable_path": str(browser.find()),
+        "args": browser.launch_flags(),
+    }

@@ -1,0 +1,107 @@
+"""What a newcomer meets first: the prerequisites, the list of commands, the pinned packages."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from tools.files import ROOT
+from tools.pyodide_dist import VERSION
+
+
+def make(*arguments: str, path: str | None = None) -> subprocess.CompletedProcess[str]:
+    program = shutil.which("make")
+    assert program
+    environment = {**os.environ, "PATH": path or os.environ["PATH"]}
+    return subprocess.run(
+        [program, *arguments], cwd=ROOT, env=environment, capture_output=True, text=True
+    )
+
+
+def own_lines(outcome: subprocess.CompletedProcess[str]) -> list[str]:
+    """Its errors, without make's own closing line."""
+    return [line for line in outcome.stderr.splitlines() if not line.startswith("make")]
+
+
+def put_program(folder: Path, name: str, script: str) -> None:
+    (folder / name).write_text(f"#!/bin/sh\n{script}\n")
+    (folder / name).chmod(0o755)
+
+
+@pytest.fixture
+def bin_folder(tmp_path: Path) -> Path:
+    """A PATH with the usual tools, this Python, and no Node."""
+    for name in ("sh", "find", "awk"):
+        program = shutil.which(name)
+        assert program
+        (tmp_path / name).symlink_to(program)
+    put_program(tmp_path, "python3", f'exec "{sys.executable}" "$@"')
+    return tmp_path
+
+
+def test_help_is_what_make_alone_says() -> None:
+    outcome = make()
+    assert outcome.returncode == 0
+    for command in ("setup", "serve", "test", "test-fast", "lint", "build", "clean", "clean-cache"):
+        assert f"make {command} " in outcome.stdout
+
+
+def test_all_prerequisites_there() -> None:
+    outcome = make("prerequisites", f"PYTHON={sys.executable}")
+    assert (outcome.returncode, own_lines(outcome)) == (0, [])
+
+
+def test_no_python() -> None:
+    outcome = make("prerequisites", "PYTHON=no-such-python")
+    assert outcome.returncode != 0
+    assert own_lines(outcome) == [
+        "inpage needs Python 3.11 or newer, but no-such-python is not there; "
+        "say which with PYTHON=/path/to/python"
+    ]
+
+
+def test_an_old_python(bin_folder: Path) -> None:
+    put_program(bin_folder, "python3", '[ "$1" = --version ] && echo "Python 3.9.2" || exit 1')
+    outcome = make("serve", "PYTHON=python3", path=str(bin_folder))
+    assert own_lines(outcome) == [
+        "inpage needs Python 3.11 or newer, but python3 is Python 3.9.2; "
+        "say which with PYTHON=/path/to/python"
+    ]
+
+
+@pytest.mark.parametrize(("node", "found"), [(None, "not there"), ("v18.20.0", "v18.20.0")])
+def test_no_node_or_an_old_one(bin_folder: Path, node: str | None, found: str) -> None:
+    if node:
+        put_program(bin_folder, "node", f'[ "$1" = --version ] && echo {node} || exit 1')
+    outcome = make("setup", "PYTHON=python3", path=str(bin_folder))
+    assert outcome.returncode != 0
+    assert own_lines(outcome) == [
+        f"inpage needs Node 20 or newer, but node is {found}; see https://nodejs.org"
+    ]
+
+
+def test_ci_runs_what_a_developer_runs() -> None:
+    script = ROOT / ".ci" / "run"
+    assert os.access(script, os.X_OK)
+    assert script.read_text().splitlines()[-1] == "exec make lint test"
+
+
+def test_every_direct_dependency_is_pinned() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    extras = project["project"]["optional-dependencies"]
+    for requirement in [*project["project"]["dependencies"], *extras["dev"], *extras["export"]]:
+        assert "==" in requirement
+    assert "torch==2.13.0" in extras["export"]
+
+
+def test_the_lock_of_npm_pins_pyodide_and_names_no_host() -> None:
+    text = (ROOT / "package-lock.json").read_text()
+    package = json.loads(text)["packages"]["node_modules/pyodide"]
+    assert package["version"] == VERSION
+    assert package["integrity"].startswith("sha512-")
+    assert "://" not in text

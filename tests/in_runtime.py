@@ -1,0 +1,54 @@
+"""What runs beside the engine, natively or in the page, on behalf of the tests."""
+
+from typing import Any
+
+import numpy as np
+
+from py_runtime.gpu import Device
+from py_runtime.graph import Graph
+from py_runtime.program_json import load_program
+
+
+async def run_graph(
+    device: Device,
+    program: str,
+    constants: dict[str, np.ndarray],
+    calls: list[list[Any]],
+    outputs: list[int] | None = None,
+) -> list[list[np.ndarray]]:
+    """One loaded graph, called again and again; gives each call's outputs."""
+    graph = await Graph.load(device, load_program(program), constants)
+    try:
+        return [await graph.run(inputs, outputs) for inputs in calls]
+    finally:
+        graph.unload()
+
+
+async def buffers_before_and_after(
+    device: Device, program: str, constants: dict[str, np.ndarray], calls: list[list[Any]]
+) -> list[list[str]]:
+    """The handles of all tensor buffers when loaded, and after all calls."""
+    graph = await Graph.load(device, load_program(program), constants)
+    tensors = [entry.value for entry in graph.program.inputs] + list(graph.program.outputs)
+    seen = []
+    for inputs in (None, *calls):
+        if inputs is not None:
+            await graph.run(inputs)
+        seen.append([str(graph.buffer(value_id).handle) for value_id in tensors])
+    graph.unload()
+    return [seen[0], seen[-1]]
+
+
+async def same_call_twice(
+    device: Device, program: str, constants: dict[str, np.ndarray], inputs: list[Any]
+) -> list[Any]:
+    """Outputs, ops resized and buffer writes of the same call made twice."""
+    graph = await Graph.load(device, load_program(program), constants)
+    outputs, resized, writes = [], [], []
+    for _ in range(2):
+        device.counters.reset()
+        outputs.append((await graph.run(inputs))[0])
+        resized.append(graph.resize_stats.ops_resized)
+        writes.append(device.counters.writes)
+    graph.unload()
+    return [outputs, resized, writes]

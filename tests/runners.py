@@ -1,0 +1,126 @@
+"""Runs the same test code natively (wgpu-py) and in the page (Pyodide in Chromium).
+
+A case is an async function in a module that imports numpy and py_runtime alone. Its first argument
+is the device; the others, and what it returns, are plain values and arrays.
+"""
+
+import asyncio
+import base64
+import ctypes
+import importlib
+import inspect
+import os
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from tests import packing
+from tools import browser as browser_tools
+
+SHIP = """
+import importlib, pathlib, sys
+root = pathlib.Path("/home/shipped")
+if str(root) not in sys.path:
+    sys.path.append(str(root))
+for name, source in {modules!r}.items():
+    path = root.joinpath(*name.split(".")).with_suffix(".py")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(source)
+importlib.invalidate_caches()
+"""
+CALL = """
+from base64 import b64decode
+import tests.packing, {module}
+_arguments = tests.packing.unpack(b64decode({arguments!r}))
+tests.packing.pack(await {module}.{function}(device, **_arguments))
+"""
+RUN_SCRIPT = """code => inpage.python(code).then(
+    value => ({value}), error => ({error: error.traceback ?? error.message})
+)"""
+
+
+class Runner(Protocol):
+    name: str
+
+    def run(self, module: str, function: str, **arguments: Any) -> Any: ...
+
+
+class NativeRunner:
+    name = "native"
+
+    def __init__(self) -> None:
+        use_swiftshader()
+        from py_runtime import gpu
+
+        self.device = asyncio.run(gpu.request_device())
+
+    def run(self, module: str, function: str, **arguments: Any) -> Any:
+        case = getattr(importlib.import_module(module), function)
+        return asyncio.run(case(self.device, **packing.unpack(packing.pack(arguments))))
+
+
+class PageRunner:
+    name = "page"
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self._shipped: set[str] = set()
+
+    def run(self, module: str, function: str, **arguments: Any) -> Any:
+        self._ship(module)
+        packed = base64.b64encode(packing.pack(arguments)).decode()
+        answer = self.python(CALL.format(module=module, function=function, arguments=packed))
+        return packing.unpack(base64.b64decode(answer["base64"]))
+
+    def python(self, code: str) -> Any:
+        """Runs Python in the page; an exception there fails the test with its traceback."""
+        outcome = self.page.evaluate(RUN_SCRIPT, code)
+        if outcome.get("error"):
+            raise AssertionError(f"in the page:\n{outcome['error']}")
+        return outcome["value"]
+
+    def _ship(self, module: str) -> None:
+        if module in self._shipped:
+            return
+        names = ("tests.packing", module)
+        sources = {name: inspect.getsource(importlib.import_module(name)) for name in names}
+        self.python(SHIP.format(modules=sources))
+        self._shipped.add(module)
+
+
+def use_swiftshader() -> None:
+    """Points Vulkan at the browser's software driver, so that both runners compute on the same."""
+    icd = browser_tools.swiftshader_icd()
+    if icd is None or "VK_ICD_FILENAMES" in os.environ:
+        return
+    os.environ["VK_ICD_FILENAMES"] = str(icd)
+    loader = icd.parent / "libvulkan.so.1"
+    if loader.is_file():  # a machine without a Vulkan loader borrows the browser's
+        ctypes.CDLL(str(loader), ctypes.RTLD_GLOBAL)
+
+
+@pytest.fixture(scope="session")
+def native() -> NativeRunner:
+    return NativeRunner()
+
+
+@pytest.fixture(scope="session")
+def in_page(browser: Browser, site_url: str) -> Iterator[PageRunner]:
+    """One page for the whole run: starting Python takes longer than most tests."""
+    page = browser.new_page()
+    page.goto(site_url)
+    page.evaluate("inpage.ready.then(() => null)")
+    yield PageRunner(page)
+    page.close()
+
+
+@pytest.fixture(
+    params=["native", pytest.param("page", marks=pytest.mark.browser)],
+)
+def runner(request: pytest.FixtureRequest) -> Runner:
+    """The test runs twice: natively and in the page."""
+    name = "in_page" if request.param == "page" else "native"
+    found: Runner = request.getfixturevalue(name)
+    return found

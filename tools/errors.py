@@ -1,0 +1,18 @@
+"""Errors that are told to people in one line."""
+
+import sys
+from collections.abc import Callable
+
+
+class UserError(Exception):
+    """What went wrong, where, and what to do; a traceback would add nothing."""
+
+
+def exit_status(work: Callable[[], None]) -> int:
+    """Runs `work` for a command line: 0, or 1 after one line that says what went wrong."""
+    try:
+        work()
+    except UserError as error:
+        print(f"inpage: {error}", file=sys.stderr)
+        return 1
+    return 0

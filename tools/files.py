@@ -1,0 +1,41 @@
+"""Where things lie in a checkout and in the user's cache, and how files are written whole."""
+
+import hashlib
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+import platformdirs
+
+ROOT = Path(__file__).resolve().parent.parent
+BUILD = ROOT / "build"
+
+
+def user_cache() -> Path:
+    return platformdirs.user_cache_path("inpage")
+
+
+def sha256_of(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Writes `data` so that `path` holds either all of it or what it held before."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        # mkstemp makes files private; these are for whoever may read the folder
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+if __name__ == "__main__":  # make clean-cache
+    print(f"removing {user_cache()}")
+    shutil.rmtree(user_cache(), ignore_errors=True)

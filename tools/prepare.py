@@ -1,0 +1,18 @@
+"""Does ahead of time what the server needs done once: the runtime's wheel, compressed variants."""
+
+import sys
+
+from tools.compress import VariantStore, may_pay
+from tools.errors import exit_status
+from tools.site import Site
+
+
+def prepare() -> None:
+    site, variants = Site.of_checkout(), VariantStore()
+    for resource in filter(None, map(site.find, site.urls())):
+        if resource.sha256 and may_pay(resource.url, resource.size):
+            variants.make(resource.sha256, resource.read())
+
+
+if __name__ == "__main__":
+    sys.exit(exit_status(prepare))

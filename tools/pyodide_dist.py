@@ -1,0 +1,209 @@
+"""Collects the Pyodide distribution that the page loads into build/pyodide.
+
+The core comes from npm. The wheels that Pyodide's lock file names come from the first source that
+has them, and none is used before its sha256 agrees with the lock.
+"""
+
+import hashlib
+import json
+import subprocess
+import sys
+import tempfile
+import urllib.request
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from tools.errors import UserError, exit_status
+from tools.files import BUILD, ROOT, user_cache, write_whole
+
+VERSION = "314.0.3"
+PACKAGES = ("numpy",)
+CORE_FILES = (
+    "pyodide.mjs",
+    "pyodide.asm.mjs",
+    "pyodide.asm.wasm",
+    "python_stdlib.zip",
+    "pyodide-lock.json",
+)
+DIST = BUILD / "pyodide"
+NPM_PACKAGE = ROOT / "node_modules" / "pyodide"
+
+CDN_SECONDS = 5  # before the next source is tried
+
+
+class DistError(UserError):
+    """The distribution cannot be put together; says what was tried."""
+
+
+@dataclass(frozen=True)
+class Wheel:
+    file_name: str
+    sha256: str
+
+    def is_intact(self, data: bytes) -> bool:
+        return hashlib.sha256(data).hexdigest() == self.sha256
+
+
+class SourceError(Exception):
+    """A source has nothing to give; the text says why."""
+
+
+class Source(Protocol):
+    name: str
+
+    def fetch(self, wheels: Sequence[Wheel]) -> dict[str, bytes]:
+        """File name -> content, for those of `wheels` that it has; SourceError if it has none."""
+
+
+class Folder:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.name = str(folder)
+
+    def fetch(self, wheels: Sequence[Wheel]) -> dict[str, bytes]:
+        paths = [self.folder / wheel.file_name for wheel in wheels]
+        return {path.name: path.read_bytes() for path in paths if path.is_file()}
+
+
+class Cdn:
+    name = "Pyodide's CDN"
+
+    def fetch(self, wheels: Sequence[Wheel]) -> dict[str, bytes]:
+        found = {}
+        for wheel in wheels:
+            print(f"fetching {wheel.file_name} from {self.name}", flush=True)
+            url = f"https://cdn.jsdelivr.net/pyodide/v{VERSION}/full/{wheel.file_name}"
+            try:
+                with urllib.request.urlopen(url, timeout=CDN_SECONDS) as response:
+                    found[wheel.file_name] = response.read()
+            except OSError as error:
+                raise SourceError(str(error)) from error
+        return found
+
+
+class OpenWebui:
+    """The Python package open-webui carries the same Pyodide distribution for its own page."""
+
+    requirement = "open-webui==0.12.4"
+    folder = "open_webui/frontend/pyodide"
+    name = f"the Python package {requirement}"
+
+    def fetch(self, wheels: Sequence[Wheel]) -> dict[str, bytes]:
+        print(f"fetching {self.name} (106 MB) for its Pyodide wheels", flush=True)
+        with tempfile.TemporaryDirectory() as temporary:
+            archive = self._download(Path(temporary))
+            with zipfile.ZipFile(archive) as bundle:
+                inside = set(bundle.namelist())
+                wanted = {wheel.file_name: f"{self.folder}/{wheel.file_name}" for wheel in wheels}
+                return {name: bundle.read(at) for name, at in wanted.items() if at in inside}
+
+    def _download(self, folder: Path) -> Path:
+        # Nothing of it is installed or run, so its own dependencies and Python do not matter.
+        options = ["--no-deps", "--ignore-requires-python", "--only-binary=:all:", "--quiet"]
+        command = [sys.executable, "-m", "pip", "download", *options, "--dest", str(folder)]
+        pip = subprocess.run([*command, self.requirement], capture_output=True, text=True)
+        archives = list(folder.glob("*.whl"))
+        if pip.returncode != 0 or not archives:
+            last_line = (pip.stderr.strip().splitlines() or ["no file"])[-1]
+            raise SourceError(f"pip download: {last_line}")
+        return archives[0]
+
+
+def collect(
+    *,
+    npm_package: Path = NPM_PACKAGE,
+    out: Path = DIST,
+    cache: Path | None = None,
+    sources: Sequence[Source] = (Cdn(), OpenWebui()),
+    packages: Sequence[str] = PACKAGES,
+) -> None:
+    """Makes `out` hold the core and the wheels of `packages`, and nothing else."""
+    core = read_core(npm_package)
+    wheels = wheels_of(packages, json.loads(core["pyodide-lock.json"]))
+    kept = (cache or user_cache()) / "pyodide"
+    # All is at hand and checked before the first byte is written.
+    found = obtain(wheels, [Folder(out), Folder(kept), *sources])
+    for name, data in found.items():
+        keep(kept / name, data)
+    contents = core | found
+    for name, data in contents.items():
+        path = out / name
+        if not (path.is_file() and path.read_bytes() == data):
+            write_whole(path, data)
+    for path in out.iterdir():
+        if path.is_file() and path.name not in contents:
+            path.unlink()
+
+
+def read_core(npm_package: Path) -> dict[str, bytes]:
+    try:
+        version = json.loads((npm_package / "package.json").read_bytes())["version"]
+        core = {name: (npm_package / name).read_bytes() for name in CORE_FILES}
+    except (OSError, ValueError, KeyError) as error:
+        raise DistError(
+            f"Pyodide's npm package is not whole in {npm_package}: {error}. Run: npm ci"
+        ) from error
+    if version != VERSION:
+        raise DistError(f"{npm_package} holds Pyodide {version}, not {VERSION}. Run: npm ci")
+    return core
+
+
+def wheels_of(packages: Sequence[str], lock: dict[str, Any]) -> list[Wheel]:
+    """The wheels of `packages` and of all that they depend on, as Pyodide's lock names them."""
+    wheels: dict[str, Wheel] = {}
+    waiting = list(packages)
+    while waiting:
+        name = waiting.pop()
+        if name in wheels:
+            continue
+        if name not in lock["packages"]:
+            raise DistError(f"Pyodide {VERSION} has no package {name!r} in its lock file")
+        entry = lock["packages"][name]
+        wheels[name] = Wheel(entry["file_name"], entry["sha256"])
+        waiting += entry["depends"]
+    return list(wheels.values())
+
+
+def obtain(wheels: Sequence[Wheel], sources: Sequence[Source]) -> dict[str, bytes]:
+    """File name -> content for every wheel, each from the first source that has it intact."""
+    have: dict[str, bytes] = {}
+    tried: list[str] = []
+    for source in sources:
+        missing = [wheel for wheel in wheels if wheel.file_name not in have]
+        if not missing:
+            break
+        try:
+            found = source.fetch(missing)
+        except SourceError as error:
+            tried.append(f"{source.name}: {error}")
+            continue
+        for wheel in missing:
+            data = found.get(wheel.file_name)
+            if data is None:
+                tried.append(f"{source.name}: no {wheel.file_name}")
+            elif not wheel.is_intact(data):
+                tried.append(f"{source.name}: wrong sha256 of {wheel.file_name}")
+            else:
+                have[wheel.file_name] = data
+
+    missing = [wheel for wheel in wheels if wheel.file_name not in have]
+    if missing:
+        names = ", ".join(wheel.file_name for wheel in missing)
+        raise DistError(f"{names} cannot be had as Pyodide's lock names it. {'. '.join(tried)}")
+    return have
+
+
+def keep(path: Path, data: bytes) -> None:
+    """Puts a download into the cache; a cache that cannot be written only costs time next time."""
+    try:
+        if not (path.is_file() and path.read_bytes() == data):
+            write_whole(path, data)
+    except OSError as error:
+        print(f"not kept for next time: {error}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    sys.exit(exit_status(collect))

@@ -1,0 +1,218 @@
+"""The site: which URL answers with which bytes, under which headers.
+
+The live server and the static build both ask this one description. URLs are relative to the place
+the site is served from, so that it also works below a sub-path.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from tools.errors import UserError
+from tools.files import ROOT, sha256_of
+from tools.pyodide_dist import CORE_FILES, DIST, PACKAGES, VERSION
+from tools.wheel import WheelStore
+
+SECURITY_HEADERS = {
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Embedder-Policy": "require-corp",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Content-Security-Policy": (
+        "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; "
+        "style-src 'self'; img-src 'self' data:; connect-src 'self'; object-src 'none'; "
+        "base-uri 'none'; frame-ancestors 'none'; form-action 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+}
+IMMUTABLE = "public, max-age=31536000, immutable"
+REVALIDATE = "no-cache"
+IMMUTABLE_FOLDERS = ("pyodide", "assets")
+
+MEDIA_TYPES = {
+    ".css": "text/css",
+    ".html": "text/html",
+    ".ico": "image/x-icon",
+    ".js": "text/javascript",
+    ".json": "application/json",
+    ".md": "text/markdown",
+    ".mjs": "text/javascript",
+    ".png": "image/png",
+    ".svg": "image/svg+xml",
+    ".txt": "text/plain",
+    ".wasm": "application/wasm",
+    ".webp": "image/webp",
+    ".wgsl": "text/plain",
+    ".woff2": "font/woff2",
+    ".zip": "application/zip",
+}
+
+# Larger files (a model's weights) are told apart by size and date rather than read for a hash.
+MAX_HASHED_SIZE = 32 << 20
+# What models.json repeats of a model's manifest, so that the page can list it before loading it.
+MANIFEST_FIELDS = ("size", "params", "format")
+
+
+class SiteError(UserError):
+    """The site cannot be served; says what is missing and what to do."""
+
+
+@dataclass(frozen=True)
+class Resource:
+    """What one URL answers with."""
+
+    url: str
+    content: Path | bytes
+    size: int
+    etag: str
+    sha256: str | None  # None: too large to be read for it
+
+    @property
+    def media_type(self) -> str:
+        return MEDIA_TYPES.get(Path(self.url).suffix, "application/octet-stream")
+
+    @property
+    def cache_control(self) -> str:
+        return IMMUTABLE if self.url.split("/")[0] in IMMUTABLE_FOLDERS else REVALIDATE
+
+    def read(self) -> bytes:
+        return self.content if isinstance(self.content, bytes) else self.content.read_bytes()
+
+
+class Site:
+    def __init__(self, web: Path, pyodide: Path, wheels: WheelStore, models: Path | None) -> None:
+        self.web = web.resolve()
+        self.pyodide = pyodide.resolve()
+        self.wheels = wheels
+        self.models = models.resolve() if models else None
+        self.pyodide_folder = f"{VERSION}-{digest_of_folder(self.pyodide)[:8]}"
+
+    @classmethod
+    def of_checkout(cls, models: Path | None = None) -> "Site":
+        """This checkout's site; `models` defaults to the folder models/ where there is one."""
+        if models is None and (ROOT / "models").is_dir():
+            models = ROOT / "models"
+        if models is not None and not models.is_dir():
+            raise SiteError(f"there is no folder of models at {models}")
+        absent = [name for name in CORE_FILES if not (DIST / name).is_file()]
+        if absent:
+            raise SiteError(f"{DIST} lacks {', '.join(absent)}. Run: make setup")
+        return cls(ROOT / "web", DIST, WheelStore(), models)
+
+    def find(self, url: str) -> Resource | None:
+        """The answer to a URL path, without its leading slash; None where there is nothing."""
+        match (url or "index.html").split("/"):
+            case parts if not all(map(is_plain_name, parts)):
+                return None
+            case ["site.json"]:
+                return from_json(url, self.describe())
+            case ["models.json"]:
+                return from_json(url, self.list_models())
+            case ["pyodide", self.pyodide_folder, name]:
+                return from_file(url, self.pyodide, [name])
+            case ["assets", folder, name]:
+                return from_file(url, self.wheels.folder.resolve(), [folder, name])
+            case ["models", name, *rest]:
+                folders = [folder for folder in self._model_folders() if folder.name == name]
+                return from_file(url, folders[0], rest) if folders else None
+            case parts:
+                return from_file("/".join(parts), self.web, parts)
+
+    def urls(self) -> Iterator[str]:
+        """Every URL there is."""
+        yield from ("site.json", "models.json")
+        yield self.describe()["runtime"]
+        yield from (f"pyodide/{self.pyodide_folder}/{name}" for name in files_in(self.pyodide))
+        yield from files_in(self.web)
+        for model in self._model_folders():
+            yield from (f"models/{model.name}/{name}" for name in files_in(model))
+
+    def describe(self) -> dict[str, Any]:
+        """site.json: where the page finds the files whose URLs carry a hash."""
+        wheel = self.wheels.current()
+        return {
+            "version": wheel.name.split("-")[1],
+            "pyodide": f"pyodide/{self.pyodide_folder}/",
+            "runtime": f"assets/{wheel.parent.name}/{wheel.name}",
+            "packages": list(PACKAGES),
+        }
+
+    def list_models(self) -> list[dict[str, Any]]:
+        """models.json: the folders that hold a manifest."""
+        return [
+            {"name": model.name, "path": f"models/{model.name}/", **fields_of(model)}
+            for model in self._model_folders()
+        ]
+
+    def _model_folders(self) -> list[Path]:
+        folders = sorted(self.models.iterdir()) if self.models else []
+        return [
+            folder
+            for folder in folders
+            if is_plain_name(folder.name) and from_file("", folder, ["manifest.json"])
+        ]
+
+
+def is_plain_name(name: str) -> bool:
+    """One step down a folder, and nothing else: no dotfile, no way up, no odd character."""
+    return name.isprintable() and not name.startswith(".") and "\\" not in name and name != ""
+
+
+def from_json(url: str, value: Any) -> Resource:
+    body = json.dumps(value, indent=1).encode() + b"\n"
+    sha256 = hashlib.sha256(body).hexdigest()
+    return Resource(url, body, len(body), sha256[:32], sha256)
+
+
+def from_file(url: str, root: Path, parts: list[str]) -> Resource | None:
+    """The file `parts` below `root`, which is resolved already. Symbolic links are not followed."""
+    path = root.joinpath(*parts)
+    try:
+        if path.resolve(strict=True) != path or not path.is_file():
+            return None
+        status = path.stat()
+        if status.st_size > MAX_HASHED_SIZE:
+            return Resource(
+                url, path, status.st_size, f"{status.st_size:x}-{status.st_mtime_ns:x}", None
+            )
+        sha256 = remembered_sha256(path, status.st_size, status.st_mtime_ns)
+        return Resource(url, path, status.st_size, sha256[:32], sha256)
+    except (OSError, ValueError):  # absent, unreadable, a name too long or impossible
+        return None
+
+
+@lru_cache(maxsize=4096)
+def remembered_sha256(path: Path, size: int, mtime_ns: int) -> str:
+    return sha256_of(path)
+
+
+def files_in(root: Path) -> list[str]:
+    """Names below `root`, folders and all, in a fixed order; dotfiles and links left out."""
+    names = []
+    for folder, subfolders, files in os.walk(root):
+        subfolders[:] = filter(is_plain_name, subfolders)
+        names += [(Path(folder) / name).relative_to(root).as_posix() for name in files]
+    return sorted(
+        name
+        for name in names
+        if all(map(is_plain_name, name.split("/"))) and not (root / name).is_symlink()
+    )
+
+
+def digest_of_folder(root: Path) -> str:
+    listing = "".join(f"{name} {sha256_of(root / name)}\n" for name in files_in(root))
+    return hashlib.sha256(listing.encode()).hexdigest()
+
+
+def fields_of(model: Path) -> dict[str, Any]:
+    """The listed fields of a manifest. A broken one has none: loading that model says why."""
+    try:
+        manifest = json.loads((model / "manifest.json").read_bytes())
+        return {name: manifest[name] for name in MANIFEST_FIELDS if name in manifest}
+    except (OSError, ValueError, TypeError):
+        return {}

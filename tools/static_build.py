@@ -1,0 +1,73 @@
+"""Writes the whole site as files that any static host can serve."""
+
+import shutil
+import tempfile
+from pathlib import Path
+
+from tools.compress import ENCODINGS, VariantStore, may_pay
+from tools.errors import UserError
+from tools.files import write_whole
+from tools.site import IMMUTABLE, IMMUTABLE_FOLDERS, SECURITY_HEADERS, Resource, Site
+
+MARKER = ".inpage-build"  # tells a former build, which may be replaced, from a folder of someone's
+
+
+class BuildError(UserError):
+    """The site cannot be written there; says why."""
+
+
+def build(site: Site, out: Path, variants: VariantStore) -> None:
+    """Makes `out` the whole site, or leaves it as it was."""
+    out = out.resolve()
+    check_replaceable(out)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}-") as temporary:
+        fresh = Path(temporary) / "fresh"
+        fresh.mkdir()
+        write_site(site, fresh, variants)
+        if out.exists():
+            out.rename(Path(temporary) / "former")
+        fresh.rename(out)
+
+
+def check_replaceable(out: Path) -> None:
+    if not out.exists():
+        return
+    if not out.is_dir():
+        raise BuildError(f"{out} is a file, not a folder to build into")
+    if any(out.iterdir()) and not (out / MARKER).is_file():
+        raise BuildError(f"{out} holds something else than a former build; choose another folder")
+
+
+def write_site(site: Site, folder: Path, variants: VariantStore) -> None:
+    for url in site.urls():
+        resource = site.find(url)
+        if resource is None:
+            raise BuildError(f"{url} vanished or became unreadable while building")
+        write_resource(resource, folder / url, variants)
+    write_whole(folder / "_headers", headers_file().encode())
+    write_whole(folder / ".nojekyll", b"")
+    write_whole(folder / MARKER, b"")
+
+
+def write_resource(resource: Resource, path: Path, variants: VariantStore) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if isinstance(resource.content, bytes):
+        path.write_bytes(resource.content)
+    else:
+        shutil.copyfile(resource.content, path)
+    if resource.sha256 and may_pay(path.name, resource.size):
+        for encoding, variant in variants.make(resource.sha256, resource.read()).items():
+            shutil.copyfile(variant, path.with_name(path.name + ENCODINGS[encoding]))
+
+
+def headers_file() -> str:
+    """The `_headers` file that several static hosts read.
+
+    Hosts that find several rules for a path join them, so the caching of everything is left to
+    the host, and only files whose URL carries a hash get a rule.
+    """
+    lines = ["/*", *(f"  {name}: {value}" for name, value in SECURITY_HEADERS.items())]
+    for folder in IMMUTABLE_FOLDERS:
+        lines += [f"/{folder}/*", f"  Cache-Control: {IMMUTABLE}"]
+    return "\n".join(lines) + "\n"

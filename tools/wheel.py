@@ -1,0 +1,85 @@
+"""Builds the py_runtime wheel that the page installs, when its sources changed."""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+
+from tools.errors import UserError
+from tools.files import BUILD, ROOT, sha256_of, write_whole
+
+INPUT_FOLDERS = ("py_runtime", "shaders")
+INPUT_FILES = ("pyproject.toml", "LICENSE")
+EPOCH = "1580601600"  # one date for every file in the wheel, so that equal sources give equal bytes
+
+
+class WheelError(UserError):
+    """The wheel cannot be built; says what the builder said."""
+
+
+class WheelStore:
+    """Wheels of `project` as `folder`/<first 16 hex digits of its sha256>/<wheel>."""
+
+    def __init__(self, project: Path = ROOT, folder: Path = BUILD / "wheels") -> None:
+        self.project = project
+        self.folder = folder
+        self._record = folder / ".current.json"
+        self._lock = threading.Lock()
+
+    def current(self) -> Path:
+        """The wheel of the sources as they are now, built if it must be."""
+        with self._lock:
+            inputs = digest_of_inputs(self.project)
+            return self._built_from(inputs) or self._build(inputs)
+
+    def _built_from(self, inputs: str) -> Path | None:
+        try:
+            record = json.loads(self._record.read_bytes())
+            wheel = self.folder / str(record["wheel"])
+        except (OSError, ValueError, KeyError):
+            return None
+        return wheel if record.get("inputs") == inputs and wheel.is_file() else None
+
+    def _build(self, inputs: str) -> Path:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=self.folder, prefix=".") as temporary:
+            fresh = run_builder(self.project, Path(temporary))
+            wheel = self.folder / sha256_of(fresh)[:16] / fresh.name
+            wheel.parent.mkdir(exist_ok=True)
+            fresh.replace(wheel)
+        record = {"inputs": inputs, "wheel": wheel.relative_to(self.folder).as_posix()}
+        write_whole(self._record, json.dumps(record).encode())
+        for other in self.folder.glob("[0-9a-f]*/*.whl"):
+            if other != wheel:
+                other.unlink()
+                other.parent.rmdir()
+        return wheel
+
+
+def digest_of_inputs(project: Path) -> str:
+    paths = [project / name for name in INPUT_FILES]
+    for folder in INPUT_FOLDERS:
+        paths += (path for path in (project / folder).rglob("*") if path.is_file())
+    digest = hashlib.sha256()
+    for path in sorted(path for path in paths if path.suffix != ".pyc"):
+        content = hashlib.sha256(path.read_bytes()).hexdigest()
+        digest.update(f"{path.relative_to(project).as_posix()}\0{content}\n".encode())
+    return digest.hexdigest()
+
+
+def run_builder(project: Path, folder: Path) -> Path:
+    # In a process of its own, so that the server never imports a build system.
+    command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory"]
+    environment = {**os.environ, "SOURCE_DATE_EPOCH": EPOCH}
+    built = subprocess.run(
+        [*command, str(folder)], cwd=project, env=environment, capture_output=True, text=True
+    )
+    wheels = list(folder.glob("*.whl"))
+    if built.returncode != 0 or not wheels:
+        last_line = (built.stderr.strip().splitlines() or ["no wheel came out"])[-1]
+        raise WheelError(f"the py_runtime wheel could not be built: {last_line}")
+    return wheels[0]

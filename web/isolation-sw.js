@@ -1,0 +1,43 @@
+// Gives documents and workers the headers that a plain file host does not send.
+// Registered by isolation.js, and only where the page came without them.
+
+const HEADERS = {
+  "Cross-Origin-Opener-Policy": "same-origin",
+  "Cross-Origin-Embedder-Policy": "require-corp",
+  "Cross-Origin-Resource-Policy": "same-origin",
+  "Content-Security-Policy":
+    "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; "
+    + "style-src 'self'; img-src 'self' data:; connect-src 'self'; object-src 'none'; "
+    + "base-uri 'none'; frame-ancestors 'none'; form-action 'none'",
+  "X-Content-Type-Options": "nosniff",
+  "Referrer-Policy": "no-referrer",
+};
+
+// Only these make a browsing context, so only there do the headers mean anything. All else,
+// weights above all, passes by this worker at the network's own speed.
+const CONTEXTS = new Set(["document", "iframe", "worker", "sharedworker"]);
+
+self.addEventListener("install", () => self.skipWaiting());
+self.addEventListener("activate", (event) => event.waitUntil(self.clients.claim()));
+
+self.addEventListener("fetch", (event) => {
+  const { request } = event;
+  const ours = new URL(request.url).origin === self.location.origin;
+  if (!ours || request.method !== "GET" || request.headers.has("Range")) return;
+  if (CONTEXTS.has(request.destination)) event.respondWith(withHeaders(event));
+});
+
+async function withHeaders(event) {
+  const response = await fetch(event.request);
+  if (response.type !== "basic") return response; // a redirect: the browser follows it itself
+  const sent = response.headers;
+  if (sent.has("Cross-Origin-Opener-Policy") && sent.has("Cross-Origin-Embedder-Policy")) {
+    // The host has learnt to send them, so this worker is not needed any more.
+    event.waitUntil(self.registration.unregister());
+    return response;
+  }
+  const headers = new Headers(sent);
+  for (const [name, value] of Object.entries(HEADERS)) headers.set(name, value);
+  const { body, status, statusText } = response;
+  return new Response(body, { status, statusText, headers });
+}

@@ -1,0 +1,107 @@
+// The worker that owns Python and the GPU. It reports start-up phases, then answers calls.
+// Messages out: {event: "phase" | "ready" | "failed", …} and {id, result | error}; in: {id, call, args}.
+
+import { createBridge, BridgeFault } from "./bridge.js";
+
+const bridge = createBridge();
+const calls = {};
+
+/** Runs one start-up phase, and says how long it took. */
+async function phase(name, work) {
+  postMessage({ event: "phase", name });
+  const started = performance.now();
+  try {
+    const result = await work();
+    postMessage({ event: "phase", name, seconds: (performance.now() - started) / 1000 });
+    return result;
+  } catch (error) {
+    error.phase = name;
+    throw error;
+  }
+}
+
+/** Fails before anything large is fetched when there is no GPU to compute on. */
+async function checkAdapter() {
+  if (!navigator.gpu) throw new BridgeFault("no-webgpu", "navigator.gpu is missing in this worker");
+  const adapter = await navigator.gpu.requestAdapter({ powerPreference: "high-performance" });
+  if (!adapter) throw new BridgeFault("no-adapter", "navigator.gpu.requestAdapter() found no GPU");
+}
+
+async function fetchOk(url, options) {
+  const response = await fetch(url, options);
+  if (!response.ok) throw new Error(`${url} answered ${response.status} ${response.statusText}`);
+  return response;
+}
+
+/** Pyodide only warns when its own files do not arrive or compile, then waits for ever: this rejects. */
+function rejectingLostFiles(work) {
+  const { fetch, WebAssembly: { instantiateStreaming } } = self;
+  return new Promise((resolve, reject) => {
+    self.fetch = (...args) => {
+      const response = fetch(...args);
+      response.then(({ ok, url, status }) => ok || reject(new Error(`${url} answered ${status}`)), reject);
+      return response;
+    };
+    WebAssembly.instantiateStreaming = (...args) => {
+      const instance = instantiateStreaming.apply(WebAssembly, args);
+      instance.catch(reject);
+      return instance;
+    };
+    work().then(resolve, reject);
+  }).finally(() => {
+    self.fetch = fetch;
+    WebAssembly.instantiateStreaming = instantiateStreaming;
+  });
+}
+
+async function startPython(site, base) {
+  const indexURL = new URL(site.pyodide, base).href;
+  const { loadPyodide } = await import(`${indexURL}pyodide.mjs`);
+  const pyodide = await rejectingLostFiles(() => loadPyodide({ indexURL, packages: site.packages }));
+  pyodide._api.on_fatal = (error) => { // a wasm trap leaves every promise of Python pending
+    postMessage({ event: "failed", failure: { kind: "crashed", message: String(error) } });
+  };
+  bridge.attachHeap(() => pyodide._module.HEAPU8.buffer);
+  pyodide.registerJsModule("inpage_bridge", { bridge });
+  return pyodide;
+}
+
+async function installRuntime(pyodide, wheel) {
+  pyodide.unpackArchive(await wheel, "wheel");
+  return pyodide.pyimport("py_runtime.in_page");
+}
+
+/** Python answers as JSON: {"result": …} or {"error": {code, message, traceback?}}. */
+function unwrap(json) {
+  const { result, error } = JSON.parse(json);
+  if (error) throw Object.assign(new Error(error.message), error);
+  return result;
+}
+
+async function start() {
+  const base = new URL(".", self.location.href);
+  await phase("adapter", checkAdapter);
+  const site = await (await fetchOk(new URL("site.json", base), { cache: "no-cache" })).json();
+  const wheel = fetchOk(new URL(site.runtime, base)).then((response) => response.arrayBuffer());
+  wheel.catch(() => {}); // reported where it is awaited
+  const pyodide = await phase("Python", () => startPython(site, base));
+  const runtime = await phase("runtime", () => installRuntime(pyodide, wheel));
+  const report = await phase("GPU", async () => unwrap(await runtime.open_gpu()));
+  calls.python = async (code) => unwrap(await runtime.run_python(String(code)));
+  postMessage({ event: "ready", report });
+}
+
+self.addEventListener("message", async ({ data: { id, call, args } }) => {
+  try {
+    if (!calls[call]) throw new Error(`the worker has no call '${call}'`);
+    postMessage({ id, result: await calls[call](...args) });
+  } catch (error) {
+    const { code = "worker_error", message, traceback } = error;
+    postMessage({ id, error: { code, message, traceback } });
+  }
+});
+
+start().catch((error) => {
+  const kind = error instanceof BridgeFault ? error.name : error.code ?? "start-failed";
+  postMessage({ event: "failed", failure: { kind, phase: error.phase, message: error.message } });
+});
