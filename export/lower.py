@@ -3,7 +3,8 @@
 The graph is torch.export's as it stands (before functionalisation), so ops that write a cache in
 place stay themselves. SymInts become live scalars: `x.shape[d]` a sym_size, `pos[-1].item()` a
 select_as_symint, and their sums and products ops of their own. Maximum dims are the upper bounds of
-the dynamic dims.
+the dynamic dims. Weights on the meta device become constants without data: whoever writes the model
+folder has it.
 """
 
 import operator
@@ -126,10 +127,13 @@ class _Lowering:
         return self.writer.input(node.name, _max_dims(value), _dtype(value), dynamic)
 
     def _lower_constant(self, name: str, tensor: torch.Tensor, mutated: bool) -> Ref:
-        if mutated and not tensor.any():
-            return self.writer.state(name, tuple(tensor.shape), DTYPE_OF[tensor.dtype])
-        memory = (tensor.data_ptr(), tensor.shape, tensor.stride(), tensor.dtype)
+        dims, dtype = tuple(tensor.shape), DTYPE_OF[tensor.dtype]
+        if mutated and (tensor.is_meta or not tensor.any()):
+            return self.writer.state(name, dims, dtype)
+        memory = (tensor.untyped_storage()._cdata, tensor.storage_offset(), dims, tensor.stride())
         shared = name if mutated else self.shared.setdefault(memory, name)
+        if tensor.is_meta:
+            return self.writer.declare_constant(shared, dims, dtype)
         return self.writer.constant(shared, tensor.contiguous().numpy())
 
     # Calls -------------------------------------------------------------------------------------

@@ -68,6 +68,59 @@ def _(weight: Tensor, scales: Tensor, group_size: int, indices: Tensor, is_linea
     return scales.new_empty((*indices.shape, weight.shape[1] * 2))
 
 
+def dequantise_blocks(kind: str, weight: Tensor, scales: Tensor) -> Tensor:
+    """A weight of a GGUF kind as scales.dtype or wider: groups of 32 columns share f16 scales.
+
+    q4_0, q4_1: weight uint8 [N, K/2]; q8_0: int8 [N, K]. scales: [N, K/32], q4_1 [N, K/32, 2].
+    """
+    quantised = weight.long() if kind == "q8_0" else unpack_nibbles(weight)
+    if kind == "q4_1":
+        scale, minimum = (part.repeat_interleave(32, -1) for part in scales.unbind(-1))
+        return quantised.to(scales.dtype) * scale + minimum
+    if kind == "q4_0":
+        quantised = quantised - 8
+    return quantised.to(scales.dtype) * scales.repeat_interleave(32, -1)
+
+
+def _linear_blocks(
+    kind: str, x: Tensor, weight: Tensor, scales: Tensor, bias: Tensor | None
+) -> Tensor:
+    dense = dequantise_blocks(kind, weight, scales.to(x.dtype))
+    out = x @ dense.T
+    return out if bias is None else out + bias.to(x.dtype)
+
+
+def _embedding_blocks(kind: str, weight: Tensor, scales: Tensor, indices: Tensor) -> Tensor:
+    flat = indices.flatten()
+    rows = dequantise_blocks(kind, weight[flat], scales[flat].float())
+    return rows.view(*indices.shape, -1)
+
+
+def _define_block_kind(kind: str) -> None:
+    """inpage::linear_KIND [x, weight, scales, bias] and inpage::embedding_KIND."""
+
+    def linear(x: Tensor, weight: Tensor, scales: Tensor, bias: Tensor | None) -> Tensor:
+        return _linear_blocks(kind, x, weight, scales, bias)
+
+    def linear_fake(x: Tensor, weight: Tensor, scales: Tensor, bias: Tensor | None) -> Tensor:
+        return x.new_empty((*x.shape[:-1], weight.shape[0]))
+
+    def embedding(weight: Tensor, scales: Tensor, indices: Tensor) -> Tensor:
+        return _embedding_blocks(kind, weight, scales, indices)
+
+    def embedding_fake(weight: Tensor, scales: Tensor, indices: Tensor) -> Tensor:
+        width = weight.shape[1] * (1 if kind == "q8_0" else 2)
+        return scales.new_empty((*indices.shape, width), dtype=torch.float32)
+
+    custom_op(f"inpage::linear_{kind}", linear, mutates_args=()).register_fake(linear_fake)
+    custom_op(f"inpage::embedding_{kind}", embedding, mutates_args=()).register_fake(embedding_fake)
+
+
+BLOCK_KINDS = ("q4_0", "q4_1", "q8_0")
+for _kind in BLOCK_KINDS:
+    _define_block_kind(_kind)
+
+
 @custom_op("inpage::apply_rotary_emb", mutates_args=())
 def apply_rotary_emb(
     xq: Tensor, xk: Tensor, freqs_cos: Tensor, freqs_sin: Tensor
@@ -108,9 +161,7 @@ def apply_rotary_emb_hf(
 
 
 @apply_rotary_emb_hf.register_fake
-def _(
-    xq: Tensor, xk: Tensor, cos: Tensor, sin: Tensor, start_pos: int
-) -> tuple[Tensor, Tensor]:
+def _(xq: Tensor, xk: Tensor, cos: Tensor, sin: Tensor, start_pos: int) -> tuple[Tensor, Tensor]:
     return torch.empty_like(xq), torch.empty_like(xk)
 
 

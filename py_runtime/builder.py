@@ -1,9 +1,9 @@
 """Builds a graph's static side: live values, launches, aliases, and the memory they need."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from py_runtime.errors import GraphError
+from py_runtime.errors import GraphError, InputError
 from py_runtime.gpu import PipelineSpec
 from py_runtime.launch import (
     PARAMS,
@@ -79,7 +79,10 @@ class Builder:
                 reader = self.tensors.get(value_id) or self.symints.get(value_id)
                 if reader is not None:
                     reader.readers.append(index)
-            op.build()
+            try:
+                op.build()
+            except InputError as error:  # shape helpers know nothing of load and call
+                raise GraphError(f"{op.where}: {error}") from error
         self.arena.seal()
         for fixed in self._bound_fixed_ints:
             fixed.upload()
@@ -105,8 +108,8 @@ class Builder:
         self,
         op: Op,
         shaders: Sequence[str],
-        bind: dict[str, Bindable],
-        constants: dict[str, float],
+        bind: Mapping[str, Bindable],
+        constants: Mapping[str, float],
     ) -> Launch:
         shader = "+".join(shaders)
         source = "\n".join(shader_source(name) for name in shaders)

@@ -1,6 +1,7 @@
 """What elementwise ops share: scalars as bits, functions of one element, and filling."""
 
 from enum import IntEnum
+from functools import reduce
 
 import numpy as np
 
@@ -9,7 +10,7 @@ from py_runtime.errors import InputError
 from py_runtime.live import LiveInt, LiveTensor
 from py_runtime.ops.registry import Op
 from py_runtime.program import INT32_MAX, INT32_MIN, SymIntValue, TensorValue
-from py_runtime.shapes import ceil_div
+from py_runtime.shapes import Dims, broadcast, ceil_div
 
 WORKGROUP = 64  # as in the shaders
 INTEGERS = (I32, I64, BOOL)  # int32 on the GPU, bool as 0 and 1
@@ -28,6 +29,14 @@ def element_bits(value: float, dtype: DType) -> int:
     return int(value) % 2**32
 
 
+def broadcast_dims(op: Op, *shapes: Dims) -> Dims:
+    """The shape that all stretch to; a misfit names the op."""
+    try:
+        return reduce(broadcast, shapes)
+    except InputError as error:
+        raise InputError(f"{op.where}: {error}") from error
+
+
 class Scalar:
     """A number argument: fixed, or a SymInt that is live."""
 
@@ -41,6 +50,11 @@ class Scalar:
     @property
     def value(self) -> float:
         return self._number.value if isinstance(self._number, LiveInt) else self._number
+
+    def check(self, dtype: DType) -> None:
+        """A fixed number that the dtype cannot hold is a fault of the graph: for `build`."""
+        if not isinstance(self._number, LiveInt):
+            element_bits(self._number, dtype)
 
 
 class ElementwiseOp(Op):

@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 
 import py_runtime.ops  # noqa: F401  (fills the registry)
+from py_runtime.buffers import UNIFORMS, plan_buffers
 from py_runtime.builder import Builder, LaunchSpec
+from py_runtime.constants import ArrayConstants, ConstantSource
 from py_runtime.errors import GraphError, InputError
 from py_runtime.gpu import (
     PLAN_COLUMNS,
-    UNIFORM_USAGE,
     BindGroup,
     BindGroupSpec,
     Binding,
     Buffer,
-    BufferSpec,
     Copy,
     Device,
     Dispatch,
@@ -29,7 +29,7 @@ from py_runtime.gpu import (
 from py_runtime.host_arrays import as_gpu_array, as_int
 from py_runtime.launch import Bindable
 from py_runtime.live import LiveInt, LiveTensor
-from py_runtime.load_checks import check_constants, check_ops
+from py_runtime.load_checks import check_ops
 from py_runtime.memory import MemoryReport
 from py_runtime.ops.registry import REGISTRY
 from py_runtime.program import Program, SymIntValue, TensorValue, check_program
@@ -68,19 +68,24 @@ class Graph:
 
     @classmethod
     async def load(
-        cls, device: Device, program: Program, constants: Mapping[str, Array] | None = None
+        cls,
+        device: Device,
+        program: Program,
+        constants: Mapping[str, Array] | ConstantSource | None = None,
     ) -> "Graph":
         """Checks and builds everything, or raises and leaves nothing on the GPU."""
+        given = constants if constants is not None else {}
+        source = given if isinstance(given, ConstantSource) else ArrayConstants(given)
         check_program(program)
         check_ops(program)
         builder = Builder(program, device.limits)
         builder.build_ops()
-        check_constants(program, constants or {})
+        source.check(program)
         graph = cls(device, builder)
         try:
             await graph._allocate()
             await graph._create_plan()
-            graph._upload_constants(constants or {})
+            await source.upload(device, graph._constant_buffers())
             graph._settle()
         except BaseException:
             graph.unload()
@@ -96,39 +101,19 @@ class Graph:
         self._buffers = {}
 
     async def _allocate(self) -> None:
-        """One buffer per input, constant and state tensor; shared ones for the rest."""
-        builder, program = self._builder, self.program
-        plan, unshared = builder.plan_memory()
-        specs: dict[Any, BufferSpec] = {}
-        key_of: dict[Any, Any] = {}  # tensor id or Scratch → key of its buffer
-        purpose = dict.fromkeys(("constants", "state", "inputs", "intermediates"), 0)
-        for value_id, tensor in builder.tensors.items():
-            value = program.values[value_id]
-            assert isinstance(value, TensorValue)
-            if builder.root(value_id) != value_id or not builder.owns_buffer(value_id):
-                continue
-            shared_name = value.constant if not builder.is_mutated(value_id) else None
-            key = ("constant", shared_name) if shared_name is not None else ("own", value_id)
-            key_of[value_id] = key
-            if key not in specs:
-                specs[key] = BufferSpec(tensor.label, tensor.max_bytes)
-                kind = "constants" if value.constant is not None else "inputs"
-                purpose["state" if value.state else kind] += tensor.max_bytes
-        for slot, nbytes in enumerate(plan.slot_bytes):
-            specs["slot", slot] = BufferSpec(f"{program.name} shared {slot}", nbytes)
-            purpose["intermediates"] += nbytes
-        key_of.update({key: ("slot", slot) for key, slot in plan.slot_of.items()})
-        arena = BufferSpec(f"{program.name} uniforms", self._arena.size, UNIFORM_USAGE)
-        buffers = await self.device.create_buffers([*specs.values(), arena])
+        builder, plan = self._builder, plan_buffers(self._builder)
+        buffers = await self.device.create_buffers(list(plan.specs.values()))
         self._owned = buffers
-        self._uniforms = buffers[-1]
-        by_key = dict(zip(specs, buffers, strict=False))
-        self._scratch_buffers = {scratch: by_key[key_of[scratch]] for scratch in builder.scratches}
+        by_key = dict(zip(plan.specs, buffers, strict=True))
+        self._uniforms = by_key[UNIFORMS]
+        self._scratch_buffers = {
+            scratch: by_key[plan.key_of[scratch]] for scratch in builder.scratches
+        }
         for value_id in builder.tensors:
             root = builder.root(value_id)
-            if root in key_of:  # a tensor that no op touches has no memory
-                self._buffers[value_id] = by_key[key_of[root]]
-        self.memory = MemoryReport(**purpose, unshared=unshared, uniforms=self._arena.size)
+            if root in plan.key_of:  # a tensor that no op touches has no memory
+                self._buffers[value_id] = by_key[plan.key_of[root]]
+        self.memory = plan.report
 
     async def _create_plan(self) -> None:
         launches = [step for step in self._builder.steps if isinstance(step, LaunchSpec)]
@@ -173,16 +158,14 @@ class Graph:
             )
         return Binding(buffer)
 
-    def _upload_constants(self, constants: Mapping[str, Array]) -> None:
-        done = set()
+    def _constant_buffers(self) -> dict[str, list[Buffer]]:
+        buffers: dict[str, list[Buffer]] = {}
         for value_id, value in enumerate(self.program.values):
-            if not isinstance(value, TensorValue) or value.constant is None:
-                continue
-            buffer = self._buffers[value_id]
-            if buffer not in done:
-                done.add(buffer)
-                data = np.asarray(constants[value.constant], value.dtype.gpu, order="C")
-                self.device.write_buffer(buffer, data)
+            if isinstance(value, TensorValue) and value.constant is not None:
+                targets = buffers.setdefault(value.constant, [])
+                if self._buffers[value_id] not in targets:
+                    targets.append(self._buffers[value_id])
+        return buffers
 
     # Live state --------------------------------------------------------------------------------
 
@@ -194,9 +177,11 @@ class Graph:
         try:
             self._propagate()
             self._settled = True
-        except InputError:
-            # A SymInt's starting value may fit no shape; then the first call settles every op.
+        except InputError as error:
             self._journal.rollback()
+            if not self._builder.symints:
+                raise GraphError(str(error)) from None
+            # A SymInt's starting value may fit no shape; then the first call settles every op.
         self._journal.commit()
 
     def _propagate(self) -> None:
@@ -236,7 +221,7 @@ class Graph:
                 self._builder.symints[entry.value].set(as_int(place, given))
                 continue
             tensor = self._builder.tensors[entry.value]
-            array = as_gpu_array(place, tensor, np.asarray(given))
+            array = as_gpu_array(place, tensor, given)
             tensor.check_dims(array.shape)
             for axis, size in enumerate(array.shape):
                 if axis not in entry.dynamic_dims and size != tensor.max_dims[axis]:

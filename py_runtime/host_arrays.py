@@ -10,15 +10,23 @@ from py_runtime.live import LiveTensor
 from py_runtime.program import INT32_MAX, INT32_MIN
 
 
+def as_array(place: int, given: Any) -> np.ndarray:
+    try:
+        return np.asarray(given)
+    except (ValueError, TypeError) as error:
+        raise InputError(f"input {place} is no array: {error}") from None
+
+
 def as_int(place: int, given: Any) -> int:
-    array = np.asarray(given)
+    array = as_array(place, given)
     if array.size != 1 or array.dtype.kind not in "iu":
         raise InputError(f"input {place} is a SymInt and takes one integer, got {given!r}")
     return int(array.reshape(()))
 
 
-def as_gpu_array(place: int, tensor: LiveTensor, array: np.ndarray) -> np.ndarray:
+def as_gpu_array(place: int, tensor: LiveTensor, given: Any) -> np.ndarray:
     """Host dtype checked, int64 narrowed to int32 after a range check, bytes contiguous."""
+    array = as_array(place, given)
     where = f"input {place} ({tensor.label})"
     if array.dtype != tensor.dtype.host:
         raise InputError(f"{where} takes {tensor.dtype.host}, got {array.dtype}")

@@ -1,12 +1,8 @@
-"""What must hold before a program is built: known ops that can resize, constants that fit."""
-
-from collections.abc import Mapping
-
-import numpy as np
+"""What must hold of a program's ops before it is built."""
 
 from py_runtime.errors import GraphError
 from py_runtime.ops.registry import REGISTRY
-from py_runtime.program import Program, SymIntValue, TensorValue
+from py_runtime.program import Program, SymIntValue
 
 
 def check_ops(program: Program) -> None:
@@ -25,18 +21,3 @@ def check_ops(program: Program) -> None:
                 "call; export the graph with fixed shapes"
             )
         changing.update(program.writes(call))
-
-
-def check_constants(program: Program, constants: Mapping[str, np.ndarray]) -> None:
-    for value_id, value in enumerate(program.values):
-        if not isinstance(value, TensorValue) or value.constant is None:
-            continue
-        label = program.label(value_id)
-        if value.constant not in constants:
-            raise GraphError(f"{label} needs the constant '{value.constant}', which is missing")
-        data = constants[value.constant]
-        if tuple(data.shape) != value.dims or data.dtype not in (value.dtype.host, value.dtype.gpu):
-            raise GraphError(
-                f"{label} is {value.dtype.name} {list(value.dims)}, but its constant "
-                f"'{value.constant}' is {data.dtype} {list(data.shape)}"
-            )

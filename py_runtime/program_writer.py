@@ -68,7 +68,11 @@ class ProgramWriter:
     def constant(self, name: str, data: np.ndarray) -> Ref:
         """The same name again is the same bytes in a second value."""
         self.constants[name] = data
-        return self._add(TensorValue(HOST_DTYPES[data.dtype], data.shape, name, constant=name))
+        return self.declare_constant(name, data.shape, HOST_DTYPES[data.dtype])
+
+    def declare_constant(self, name: str, dims: Dims, dtype: DType) -> Ref:
+        """A constant whose data comes from elsewhere."""
+        return self._add(TensorValue(dtype, tuple(dims), name, constant=name))
 
     def state(self, name: str, dims: Dims, dtype: DType) -> Ref:
         return self._add(TensorValue(dtype, tuple(dims), name, state=True))

@@ -34,7 +34,7 @@ def q4gsw_row_bytes(columns: int) -> int:
 
 
 def pack_nibbles(values: np.ndarray) -> np.ndarray:
-    """[N, K] of 0..15 → u8 [N, ceil(K / 8) * 4]: even columns low; 8, which is zero, past the end."""
+    """[N, K] of 0..15 → u8 [N, ceil(K / 8) * 4]: even columns low; 8, a zero, past the end."""
     rows, columns = values.shape
     padded = np.full((rows, q4gsw_row_bytes(columns) * 2), 8, np.uint8)
     padded[:, :columns] = values

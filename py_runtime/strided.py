@@ -26,7 +26,9 @@ def walk(dims: Sequence[int], **strides: Sequence[int]) -> dict[str, object]:
     """The parameters of a walk over `dims`: count, rank, sizes, and a step per axis and operand."""
     sizes, merged = _merge(dims, list(strides.values()))
     if len(sizes) > MAX_AXES:
-        raise InputError(f"{list(dims)} cannot be walked along {len(sizes)} axes; at most {MAX_AXES}")
+        raise InputError(
+            f"{list(dims)} cannot be walked along {len(sizes)} axes; at most {MAX_AXES}"
+        )
     # Axis k divides by the size of the axis inside it.
     fields: dict[str, object] = {"count": numel(dims), "rank": len(sizes)}
     fields |= _halves("sizes", [1, *sizes[:-1]], fill=1)
@@ -66,7 +68,7 @@ def _halves(name: str, values: Sequence[int], fill: int) -> dict[str, object]:
 class StridedCopy:
     """A launch that moves 32-bit elements from a strided view of `source` into one of `target`.
 
-    A live `start` is bound as a uniform: as long as it is used as it is, only its own 4 bytes change.
+    A live `start` is bound as a uniform: while it is used as it is, only its own 4 bytes change.
     """
 
     def __init__(

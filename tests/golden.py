@@ -67,12 +67,14 @@ def check(case: Case, runner: Runner) -> None:
 
 def compare(where: str, got: np.ndarray, wanted: np.ndarray, tolerance: Tolerance) -> None:
     assert got.shape == wanted.shape, f"{where}: shape {got.shape}, torch has {wanted.shape}"
+    host_dtype = np.float32 if wanted.dtype.kind == "f" else wanted.dtype
+    assert got.dtype == host_dtype, f"{where}: dtype {got.dtype}, torch has {wanted.dtype}"
     got64, wanted64 = got.astype(np.float64), wanted.astype(np.float64)
     same_special = (np.isnan(got64) == np.isnan(wanted64)).all()
     assert same_special, f"{where}: NaN in other places than torch"
     finite = np.isfinite(wanted64)
     assert (got64[~finite & ~np.isnan(wanted64)] == wanted64[~finite & ~np.isnan(wanted64)]).all()
-    difference = np.abs(got64 - wanted64)[finite]
+    difference = np.abs(got64[finite] - wanted64[finite])
     if not difference.size:
         return
     worst = difference.max()

@@ -6,18 +6,19 @@ is the device; the others, and what it returns, are plain values and arrays.
 
 import asyncio
 import base64
-import ctypes
 import importlib
 import inspect
-import os
-from collections.abc import Iterator
-from typing import Any, Protocol
+from collections.abc import Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Protocol, TypeVar
 
 import pytest
 from playwright.sync_api import Browser, Page
 
 from tests import packing
-from tools import browser as browser_tools
+from tools.software_gpu import use_browsers_vulkan
+
+T = TypeVar("T")
 
 SHIP = """
 import importlib, pathlib, sys
@@ -41,6 +42,15 @@ RUN_SCRIPT = """code => inpage.python(code).then(
 )"""
 
 
+# Playwright keeps an event loop running in the main thread, where no second one can run.
+_coroutines = ThreadPoolExecutor(max_workers=1)
+
+
+def wait(coroutine: Coroutine[Any, Any, T]) -> T:
+    """The result of a coroutine, from plain test code."""
+    return _coroutines.submit(asyncio.run, coroutine).result()
+
+
 class Runner(Protocol):
     name: str
 
@@ -51,14 +61,14 @@ class NativeRunner:
     name = "native"
 
     def __init__(self) -> None:
-        use_swiftshader()
+        use_browsers_vulkan()
         from py_runtime import gpu
 
-        self.device = asyncio.run(gpu.request_device())
+        self.device = wait(gpu.request_device())
 
     def run(self, module: str, function: str, **arguments: Any) -> Any:
         case = getattr(importlib.import_module(module), function)
-        return asyncio.run(case(self.device, **packing.unpack(packing.pack(arguments))))
+        return wait(case(self.device, **packing.unpack(packing.pack(arguments))))
 
 
 class PageRunner:
@@ -88,17 +98,6 @@ class PageRunner:
         sources = {name: inspect.getsource(importlib.import_module(name)) for name in names}
         self.python(SHIP.format(modules=sources))
         self._shipped.add(module)
-
-
-def use_swiftshader() -> None:
-    """Points Vulkan at the browser's software driver, so that both runners compute on the same."""
-    icd = browser_tools.swiftshader_icd()
-    if icd is None or "VK_ICD_FILENAMES" in os.environ:
-        return
-    os.environ["VK_ICD_FILENAMES"] = str(icd)
-    loader = icd.parent / "libvulkan.so.1"
-    if loader.is_file():  # a machine without a Vulkan loader borrows the browser's
-        ctypes.CDLL(str(loader), ctypes.RTLD_GLOBAL)
 
 
 @pytest.fixture(scope="session")

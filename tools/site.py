@@ -55,7 +55,7 @@ MEDIA_TYPES = {
 # Larger files (a model's weights) are told apart by size and date rather than read for a hash.
 MAX_HASHED_SIZE = 32 << 20
 # What models.json repeats of a model's manifest, so that the page can list it before loading it.
-MANIFEST_FIELDS = ("size", "params", "format")
+MANIFEST_FIELDS = ("version", "size", "parameters", "context", "quantisation", "gpu_bytes")
 
 
 class SiteError(UserError):

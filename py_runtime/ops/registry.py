@@ -6,7 +6,7 @@ resize call the same `live`, so nothing can be right at one and stale at the oth
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -119,13 +119,10 @@ class Op(ABC):
         return [self._checked_tensor(arg, item, dtypes, None) for item in value.ids]
 
     def integer(self, arg: str) -> int:
-        """An int; exporters store equal numbers once, so 0 may arrive as 0.0 or False."""
-        value = self._value(arg)
-        if isinstance(value, IntValue | BoolValue):
-            return int(value.value)
-        if isinstance(value, DoubleValue) and value.value.is_integer():
-            return int(value.value)
-        raise self._wrong(arg, "an int")
+        number = _whole(self._value(arg))
+        if number is None:
+            raise self._wrong(arg, "an int")
+        return number
 
     def number(self, arg: str) -> float:
         value = self._value(arg)
@@ -183,8 +180,8 @@ class Op(ABC):
             entry = self.builder.program.values[item]
             if isinstance(entry, SymIntValue):
                 entries.append(self.builder.symint(item))
-            elif isinstance(entry, IntValue):
-                entries.append(self.builder.fixed_int(item, entry.value))
+            elif (number := _whole(entry)) is not None:
+                entries.append(self.builder.fixed_int(item, number))
             else:
                 raise self._wrong(arg, "a list of ints and SymInts")
         return entries
@@ -236,8 +233,8 @@ class Op(ABC):
     def launch(
         self,
         *shaders: str,
-        bind: "dict[str, LiveTensor | LiveInt | Scratch]",
-        constants: dict[str, float] | None = None,
+        bind: "Mapping[str, LiveTensor | LiveInt | Scratch]",
+        constants: Mapping[str, float] | None = None,
     ) -> "Launch":
         """A kernel of this op: the WGSL files joined, its bindings by their WGSL names."""
         return self.builder.launch(self, shaders, bind, constants or {})
@@ -252,6 +249,15 @@ class Op(ABC):
     def try_alias(self, source: LiveTensor, target: LiveTensor) -> bool:
         """Lets `target` be the same bytes as `source`; refused when some op writes those bytes."""
         return self.builder.try_alias(source, target)
+
+
+def _whole(value: Value) -> int | None:
+    """An int; exporters store equal numbers once, so 0 may arrive as 0.0 or False."""
+    if isinstance(value, IntValue | BoolValue):
+        return int(value.value)
+    if isinstance(value, DoubleValue) and value.value.is_integer():
+        return int(value.value)
+    return None
 
 
 class HostReader(Op):

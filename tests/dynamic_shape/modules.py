@@ -1,4 +1,4 @@
-"""The torch modules of the suite, made of the engine's ops; in float64 they are their own oracle."""
+"""The torch modules of the suite, made of the engine's ops; in float64 their own oracle."""
 
 import torch
 from torch import Tensor, nn

@@ -58,7 +58,7 @@ def test_d_static_graph_repeats_its_bytes_and_does_no_resize_work(runner: Runner
 
 def test_n_chunked_prefill_equals_one_prefill(runner: Runner) -> None:
     """S = 16 at 0, 16 at 16, 16 at 32 against 48 at 0: the same logits, and the same next step."""
-    module, writer = BY_NAME["M toy decoder"].export()
+    _, writer = BY_NAME["M toy decoder"].export()
     tokens = torch.randint(0, 97, (1, 48), generator=generator(5)).numpy()
     chunks = [[tokens[:, at : at + 16], np.array([at])] for at in (0, 16, 32)]
     step = [np.array([[3]]), np.array([48])]

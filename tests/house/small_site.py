@@ -48,7 +48,7 @@ def make_site(root: Path) -> Site:
             "pyodide/pyodide.asm.wasm": WASM,
             "wheels/.current.json": b"{}",
             WHEEL_URL.replace("assets", "wheels", 1): b"a wheel",
-            "models/tiny/manifest.json": b'{"size": 1000, "params": 7, "format": 1, "other": 2}',
+            "models/tiny/manifest.json": b'{"version": 1, "size": 1000, "parameters": 7, "a": 2}',
             "models/tiny/weights.safetensors": WEIGHTS,
             "models/torn/manifest.json": b"{",
             "models/unfinished/weights.safetensors": WEIGHTS,

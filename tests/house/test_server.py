@@ -307,7 +307,7 @@ def test_a_wheel_that_cannot_be_built_is_told_to_the_page(
 
 def test_models_json(ask: Ask) -> None:
     assert json.loads(ask("/models.json").body) == [
-        {"name": "tiny", "path": "models/tiny/", "size": 1000, "params": 7, "format": 1},
+        {"name": "tiny", "path": "models/tiny/", "version": 1, "size": 1000, "parameters": 7},
         {"name": "torn", "path": "models/torn/"},
     ]
 

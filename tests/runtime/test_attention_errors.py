@@ -1,6 +1,5 @@
 """What attention and rotary ops refuse, word for word, and that the graph is usable afterwards."""
 
-import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +10,7 @@ from py_runtime.dtypes import F32, I64
 from py_runtime.errors import GraphError, InputError
 from py_runtime.graph import Graph
 from py_runtime.program_writer import ProgramWriter, Ref
-from tests.runners import NativeRunner
+from tests.runners import NativeRunner, wait
 
 Make = Callable[[ProgramWriter], None]
 SDPA = "op 0 (sdpa_with_kv_cache.default): "
@@ -56,7 +55,7 @@ def refused_at_load(native: NativeRunner, make: Make) -> str:
     writer = ProgramWriter()
     make(writer)
     with pytest.raises(GraphError) as caught:
-        asyncio.run(Graph.load(native.device, writer.program(), writer.constants))
+        wait(Graph.load(native.device, writer.program(), writer.constants))
     return str(caught.value)
 
 
@@ -80,7 +79,7 @@ def refused_in_call(
         finally:
             graph.unload()
 
-    return asyncio.run(calls())
+    return wait(calls())
 
 
 def qkv(tokens: int) -> list[np.ndarray]:
@@ -119,12 +118,40 @@ def test_a_position_from_an_input_beyond_the_context(native: NativeRunner) -> No
     )
 
 
-def test_a_constant_position_fits_short_calls_only(native: NativeRunner) -> None:
-    def make(writer: ProgramWriter) -> None:
-        sdpa(writer, start_pos=12)
+def test_a_constant_position_leaves_no_room(native: NativeRunner) -> None:
+    text = refused_at_load(native, lambda writer: sdpa(writer, start_pos=9))
+    assert text == SDPA + "start_pos 9 + 8 tokens is 17, but the cache has 16 rows"
 
-    text = refused_in_call(native, make, qkv(4), qkv(5))
-    assert text == SDPA + "start_pos 12 + 5 tokens is 17, but the cache has 16 rows"
+
+def test_a_fault_further_on_takes_back_what_was_set(native: NativeRunner) -> None:
+    """The second cache is too short; the first attention had already seen the new shape."""
+
+    def make(writer: ProgramWriter) -> None:
+        x = writer.input("x", (1, 8, 2, 8), F32, dynamic=(1,))
+        start_pos = writer.symint_input("start_pos")
+        for rows in (16, 8):
+            caches = [writer.state(f"{name} of {rows}", (1, rows, 2, 8), F32) for name in "kv"]
+            out = writer.tensor((1, 8, 2, 8), F32)
+            rest = (1, None, 0, True, None, out)
+            writer.op("sdpa_with_kv_cache.default", x, x, x, *caches, start_pos, *rest)
+            writer.output(out)
+
+    async def answers(fault_first: bool) -> list[np.ndarray]:
+        writer = ProgramWriter()
+        make(writer)
+        graph = await Graph.load(native.device, writer.program(), writer.constants)
+        if fault_first:
+            await graph.run([x, 0])
+            with pytest.raises(InputError, match="6 \\+ 4 tokens is 10, but the cache has 8 rows"):
+                await graph.run([x[:, :4], 6])
+        results = await graph.run([x[:, 4:], 0])
+        graph.unload()
+        return results
+
+    x = np.random.default_rng(8).standard_normal((1, 8, 2, 8), np.float32)
+    after, fresh = wait(answers(True)), wait(answers(False))
+    for given, wanted in zip(after, fresh, strict=True):
+        np.testing.assert_array_equal(given, wanted)
 
 
 def test_tokens_of_q_k_and_v_differ(native: NativeRunner) -> None:
@@ -232,11 +259,21 @@ def test_tokens_of_a_rotary_differ(native: NativeRunner) -> None:
 
 
 def test_rotary_tables_are_too_short(native: NativeRunner) -> None:
-    make = rotary("et_vk.apply_rotary_emb.default", (6, 4))
-    q, k = ones(1, 8, 4, 8), ones(1, 8, 2, 8)
-    assert refused_in_call(native, make, [q[:, :6], k[:, :6]], [q[:, :7], k[:, :7]]) == (
-        "op 0 (et_vk.apply_rotary_emb.default): xq has 7 tokens, but the tables have 6 rows"
-    )
+    where = "op 0 (et_vk.apply_rotary_emb.default): "
+    text = refused_at_load(native, rotary("et_vk.apply_rotary_emb.default", (6, 4)))
+    assert text == where + "xq has 8 tokens, but the tables have 6 rows"
+
+    def make(writer: ProgramWriter) -> None:
+        x, table = (
+            writer.input(name, dims, F32, dynamic=(0,))
+            for name, dims in (("x", (8, 1, 8)), ("t", (8, 4)))
+        )
+        outs = [writer.tensor((8, 1, 8), F32), writer.tensor((8, 1, 8), F32)]
+        writer.op("et_vk.apply_rotary_emb.default", x, x, table, table, outs)
+        writer.output(*outs)
+
+    text = refused_in_call(native, make, [ones(5, 1, 8), ones(5, 4)], [ones(6, 1, 8), ones(5, 4)])
+    assert text == where + "xq has 6 tokens, but the tables have 5 rows"
 
 
 def test_a_rotary_position_beyond_the_table(native: NativeRunner) -> None:

@@ -1,18 +1,17 @@
 """What linear, matmul and embedding ops refuse, word for word."""
 
-import asyncio
 from collections.abc import Callable
 
 import numpy as np
 import pytest
 
 from py_runtime.dtypes import F32, I64
-from py_runtime.errors import GraphError, InputError
-from py_runtime.graph import Graph
+from py_runtime.program_json import dump_program
 from py_runtime.program_writer import ProgramWriter
 from py_runtime.shapes import Dims
 from tests.runners import NativeRunner
 
+GRAPHS = "tests.runtime.linear_graphs"
 Make = Callable[[ProgramWriter], None]
 
 
@@ -175,9 +174,8 @@ REFUSED = {
 def test_refused_at_load(native: NativeRunner, make: Make, text: str) -> None:
     writer = ProgramWriter()
     make(writer)
-    with pytest.raises(GraphError) as caught:
-        asyncio.run(Graph.load(native.device, writer.program(), writer.constants))
-    assert str(caught.value) == text
+    program = dump_program(writer.program())
+    assert native.run(GRAPHS, "refusal", program=program, constants=writer.constants) == text
 
 
 def test_a_live_misfit_leaves_the_graph_usable(native: NativeRunner) -> None:
@@ -187,15 +185,8 @@ def test_a_live_misfit_leaves_the_graph_usable(native: NativeRunner) -> None:
     out = writer.tensor((2, 3), F32)
     writer.op("aten.mm.default", a, b, out)
     writer.output(out)
-
-    async def run() -> np.ndarray:
-        graph = await Graph.load(native.device, writer.program(), writer.constants)
-        with pytest.raises(InputError) as caught:
-            await graph.run([np.ones((2, 3), np.float32), np.ones((2, 3), np.float32)])
-        text = "op 0 (aten.mm.default): [2, 3] times [2, 3] is no matrix product"
-        assert str(caught.value) == text
-        (product,) = await graph.run([np.ones((2, 2), np.float32), np.ones((2, 3), np.float32)])
-        graph.unload()
-        return product
-
-    np.testing.assert_array_equal(asyncio.run(run()), np.full((2, 3), 2.0))
+    calls = [[np.ones((2, k), np.float32), np.ones((2, 3), np.float32)] for k in (3, 2)]
+    program = dump_program(writer.program())
+    refused, product = native.run(GRAPHS, "answers", program=program, calls=calls)
+    assert refused == "op 0 (aten.mm.default): [2, 3] times [2, 3] is no matrix product"
+    np.testing.assert_array_equal(product, np.full((2, 3), 2.0))

@@ -1,12 +1,15 @@
 """Every op against torch: the cases stand in cases_*.py beside this file, one generator each."""
 
 from importlib import import_module
+from math import isqrt
 from pathlib import Path
 
 import pytest
 
+from py_runtime import launch
+from py_runtime.shapes import ceil_div
 from tests.golden import Case, check
-from tests.runners import Runner
+from tests.runners import NativeRunner, Runner
 
 CASES: list[Case] = [
     case
@@ -18,3 +21,17 @@ CASES: list[Case] = [
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_op_equals_torch(case: Case, runner: Runner) -> None:
     check(case, runner)
+
+
+def fold_always(groups: int, limit: int) -> tuple[int, int]:
+    """As if the device's limit lay just below: near-squares with a ragged end."""
+    rows = max(1, isqrt(groups))
+    return ceil_div(groups, rows), rows
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_op_equals_torch_on_a_folded_grid(
+    case: Case, native: NativeRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(launch, "fold", fold_always)
+    check(case, native)

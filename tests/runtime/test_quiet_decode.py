@@ -1,33 +1,13 @@
-"""Folded grids and quiet decodes: what the answers alone do not show."""
+"""Quiet decodes: what the answers alone do not show."""
 
-import asyncio
 from typing import Any
 
 import numpy as np
-import pytest
 
 from py_runtime.dtypes import F32
 from py_runtime.graph import Graph
 from py_runtime.program_writer import ProgramWriter
-from tests.golden import Case, check
-from tests.runners import NativeRunner
-from tests.runtime import cases_attention, cases_rotary
-
-GROUP_LIMIT = "max_compute_workgroups_per_dimension"
-FEW_GROUPS = 20
-SMALL_CASES = [
-    case
-    for module in (cases_attention, cases_rotary)
-    for case in module.cases()
-    if "many splits" not in case.name and "past 65,535" not in case.name
-]
-
-
-@pytest.mark.parametrize("case", SMALL_CASES, ids=lambda case: case.name)
-def test_grids_fold(case: Case, native: NativeRunner, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where a dimension takes few workgroups, small grids fold as large ones do elsewhere."""
-    monkeypatch.setitem(native.device.limits, GROUP_LIMIT, FEW_GROUPS)
-    check(case, native)
+from tests.runners import NativeRunner, wait
 
 
 def test_a_new_position_uploads_nothing_but_itself(native: NativeRunner) -> None:
@@ -50,6 +30,6 @@ def test_a_new_position_uploads_nothing_but_itself(native: NativeRunner) -> None
         graph.unload()
         return counted
 
-    first, second, last = asyncio.run(bytes_written())
+    first, second, last = wait(bytes_written())
     assert first > 4
     assert (second, last) == (4, 4)

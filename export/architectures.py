@@ -1,0 +1,82 @@
+"""What a Hugging Face config says, as the one decoder's config, and its rotary tables."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers import AutoConfig, PretrainedConfig
+from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
+
+from export.decoder import DecoderConfig
+from export.errors import ExportError
+
+ARCHITECTURES = ("llama", "mistral", "qwen2", "qwen3")
+# The other types change the table with the length of the text, which one fixed table cannot.
+ROPE_TYPES = ("default", "linear", "llama3", "yarn")
+MAX_CHUNK = 512  # tokens in one call: longer prompts go in chunks, which keeps buffers small
+
+
+def read_config(values: dict[str, Any]) -> PretrainedConfig:
+    """A config.json as transformers reads it; refuses what the decoder cannot be."""
+    architecture = values.get("model_type")
+    if architecture not in ARCHITECTURES:
+        raise ExportError(
+            f"the architecture '{architecture}' is not supported; these are: "
+            f"{', '.join(ARCHITECTURES)} (Llama, SmolLM2, TinyLlama, Mistral, Qwen2.5, Qwen3)"
+        )
+    try:
+        config = AutoConfig.for_model(**values)
+    except (TypeError, ValueError, KeyError) as error:
+        raise ExportError(f"config.json cannot be read: {error}") from error
+    if config.hidden_act != "silu":
+        raise ExportError(f"the activation '{config.hidden_act}' is not supported, only silu")
+    rope_type = config.rope_parameters["rope_type"]
+    if rope_type not in ROPE_TYPES:
+        raise ExportError(
+            f"the rope type '{rope_type}' is not supported; these are: {', '.join(ROPE_TYPES)}"
+        )
+    return config
+
+
+def decoder_config(config: PretrainedConfig, context: int | None) -> DecoderConfig:
+    """`context` positions, at most what the model was made for; all of them when None."""
+    longest = _longest_context(config)
+    if context is not None and not 1 <= context <= longest:
+        raise ExportError(f"--max-seq-len {context} is outside 1 to {longest} of this model")
+    chosen = context or longest
+    is_qwen2 = config.model_type == "qwen2"
+    attention_bias = bool(getattr(config, "attention_bias", False))
+    head_dim = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+    return DecoderConfig(
+        vocabulary=config.vocab_size,
+        width=config.hidden_size,
+        hidden=config.intermediate_size,
+        layers=config.num_hidden_layers,
+        heads=config.num_attention_heads,
+        kv_heads=config.num_key_value_heads,
+        head_dim=head_dim,
+        context=chosen,
+        max_chunk=min(chosen, MAX_CHUNK),
+        eps=config.rms_norm_eps,
+        rotary=head_dim,
+        qkv_bias=is_qwen2 or attention_bias,
+        o_bias=attention_bias and not is_qwen2,
+        mlp_bias=bool(getattr(config, "mlp_bias", False)),
+        qk_norm=config.model_type == "qwen3",
+        tied=bool(config.tie_word_embeddings),
+    )
+
+
+def _longest_context(config: PretrainedConfig) -> int:
+    """Attention here is full, so a model with a sliding window goes as far as its window."""
+    window = getattr(config, "sliding_window", None)
+    uses_window = getattr(config, "use_sliding_window", True)
+    longest: int = config.max_position_embeddings
+    return min(longest, window) if window and uses_window else longest
+
+
+def rotary_tables(config: PretrainedConfig, context: int) -> tuple[Tensor, Tensor]:
+    """cos and sin, [context, head_dim], scaled as the config says."""
+    with torch.no_grad():
+        cos, sin = LlamaRotaryEmbedding(config)(torch.zeros(1), torch.arange(context)[None])
+    return cos[0].contiguous(), sin[0].contiguous()

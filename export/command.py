@@ -1,0 +1,127 @@
+"""The command line: export a model, or look into one."""
+
+import argparse
+import re
+import sys
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from export.errors import ExportError
+from py_runtime.errors import InpageError
+
+USER_ERROR = 2
+UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+
+
+def main(argv: list[str]) -> int:
+    """Errors of the input are one line and exit status 2."""
+    console = Console(stderr=True, highlight=False)
+    try:
+        if argv[:1] == ["inspect"]:
+            inspect(_inspect_parser().parse_args(argv[1:]).folder)
+        else:
+            export(_export_parser().parse_args(argv), console)
+    except InpageError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return USER_ERROR
+    except KeyboardInterrupt:
+        print("stopped: nothing was written", file=sys.stderr)
+        return 130
+    return 0
+
+
+def _export_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m export",
+        description="Turns a checkpoint into a model folder that the page loads.",
+        epilog="python -m export inspect DIR shows what is in a model folder.",
+    )
+    parser.add_argument(
+        "source",
+        metavar="SOURCE",
+        help="a Hugging Face folder, a hub id such as owner/name, a .gguf file, or 'default'",
+    )
+    parser.add_argument("-o", "--out", type=Path, help="the folder to write (models/NAME)")
+    parser.add_argument(
+        "--quant",
+        choices=("q4gsw", "q4", "q8", "none"),
+        default="q4gsw",
+        help="for weights that are floats in the source (default: q4gsw)",
+    )
+    parser.add_argument("--group-size", type=int, choices=(32, 64, 128), default=32)
+    parser.add_argument("--max-seq-len", type=int, metavar="N", help="positions of the KV cache")
+    parser.add_argument("--shard-size", type=_size, default="128M", metavar="128M")
+    parser.add_argument("--dry-run", action="store_true", help="say what would be written")
+    parser.add_argument("--verify", action="store_true", help="run the result against torch")
+    return parser
+
+
+def _inspect_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m export inspect")
+    parser.add_argument("folder", type=Path, metavar="DIR")
+    return parser
+
+
+def _size(text: str) -> int:
+    match = re.fullmatch(r"(\d+)([KMG]?)", text.upper())
+    if not match or not int(match[1]):
+        raise argparse.ArgumentTypeError(f"'{text}' is no size such as 128M")
+    return int(match[1]) * UNITS[match[2]]
+
+
+def export(arguments: argparse.Namespace, console: Console) -> None:
+    # Here, not above: torch and transformers take seconds to import, and --help needs neither.
+    from export.pipeline import Request, export_model, prepare
+    from export.verify import verify_model
+
+    request = Request(
+        source=arguments.source,
+        quantisation=arguments.quant,
+        group_size=arguments.group_size,
+        context=arguments.max_seq_len,
+        shard_size=arguments.shard_size,
+    )
+    if arguments.out is None and not arguments.dry_run:
+        raise ExportError("say where to write it: -o models/NAME")
+    with console.status("reading the source and exporting the graph"):
+        prepared = prepare(request)
+    for warning in prepared.source.warnings:
+        console.print(f"warning: {warning}")
+    console.print(_closing_table(prepared.facts()))
+    if arguments.dry_run:
+        console.print("dry run: nothing was written")
+        return
+    with _progress(console) as progress:
+        export_model(prepared, arguments.out, progress)
+    console.print(f"wrote {arguments.out}")
+    if arguments.verify:
+        with console.status("verifying: the graph natively, against torch"):
+            report = verify_model(prepared, arguments.out)
+        console.print(_closing_table(report))
+
+
+def _progress(console: Console) -> Progress:
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn(binary_units=True),
+        TimeElapsedColumn(),
+        console=console,
+    )
+
+
+def _closing_table(rows: dict[str, str]) -> Table:
+    table = Table(show_header=False, box=None)
+    for name, value in rows.items():
+        table.add_row(name, value)
+    return table
+
+
+def inspect(folder: Path) -> None:
+    from export.inspection import describe
+
+    for line in describe(folder):
+        print(line)

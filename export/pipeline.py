@@ -1,0 +1,141 @@
+"""The way of a model: source → graph → goldens → folder."""
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.progress import Progress
+
+from export.decoder_graph import DecoderGraph, expected_shapes, export_decoder
+from export.default_model import CONTEXT, NAME, default_gguf
+from export.errors import ExportError
+from export.gguf_source import GgufSource
+from export.model_writer import ModelFacts, write_model
+from export.prompts import golden_prompts
+from export.reference import Goldens, make_goldens, reference_decoder
+from export.sources import HuggingFaceSource, Quantisation, Source
+from py_runtime import manifest
+from py_runtime.buffers import BufferPlan, measure
+from py_runtime.shapes import numel
+
+HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
+HUB_FILES = ("*.json", "*.safetensors", "*.jinja")
+# Goldens are made by the same model in float32; past this its weights would crowd the machine.
+MOST_GOLDEN_PARAMETERS = 400_000_000
+
+
+@dataclass(frozen=True)
+class Request:
+    source: str
+    quantisation: str = "q4gsw"
+    group_size: int = 32
+    context: int | None = None
+    shard_size: int = 128 << 20
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Everything but the weights."""
+
+    request: Request
+    source: Source
+    graph: DecoderGraph
+    memory: BufferPlan
+
+    @property
+    def parameters(self) -> int:
+        return sum(numel(shape) for shape in expected_shapes(self.graph.config).values())
+
+    def facts(self) -> dict[str, str]:
+        """What the closing table says."""
+        config, report = self.graph.config, self.memory.report
+        return {
+            "model": self.source.name,
+            "layers": f"{config.layers}, width {config.width}, vocabulary {config.vocabulary}",
+            "parameters": f"{self.parameters / 1e6:.1f} M",
+            "weights": f"{report.constants / 2**20:.1f} MiB, {quantisation_name(self.source)}",
+            "context": f"{config.context} positions, {report.state / 2**20:.1f} MiB of KV cache",
+            "ops": f"{len(self.graph.program.ops)}",
+            "GPU memory": f"{report.peak / 2**20:.1f} MiB at full context",
+        }
+
+
+def prepare(request: Request) -> Prepared:
+    source = open_source(request)
+    graph = export_decoder(source, request.context or _default_context(request))
+    return Prepared(request, source, graph, measure(graph.program))
+
+
+def _default_context(request: Request) -> int | None:
+    return CONTEXT if request.source == "default" else None
+
+
+def open_source(request: Request) -> Source:
+    quantisation = Quantisation(request.quantisation, request.group_size)
+    if request.source == "default":
+        source: Source = GgufSource.open(default_gguf(), quantisation)
+        source.name = NAME
+        return source
+    path = Path(request.source)
+    if path.suffix == ".gguf":
+        return GgufSource.open(path, quantisation)
+    if not path.is_dir():
+        path = _from_hub(request.source)
+    return HuggingFaceSource.open(path, quantisation)
+
+
+def _from_hub(name: str) -> Path:
+    if not HUB_ID.fullmatch(name):
+        raise ExportError(f"there is no folder {name}, and it is no hub id such as owner/name")
+    from huggingface_hub import snapshot_download
+
+    try:
+        return Path(snapshot_download(name, allow_patterns=list(HUB_FILES)))
+    except Exception as error:  # the hub's client raises many kinds, all with a readable text
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise ExportError(f"{name} cannot be had from the hub: {reason}") from None
+
+
+def export_model(prepared: Prepared, out: Path, progress: Progress) -> None:
+    source, graph = prepared.source, prepared.graph
+    goldens = _goldens(prepared, progress)
+    task = progress.add_task("writing", total=None)
+    files = {"config.json": source.hf_config, **source.tokenizer}
+    largest = max(spec.size for spec in prepared.memory.specs.values())
+    write_model(
+        out,
+        graph.program,
+        source.constants(graph.config, graph.constants),
+        ModelFacts(
+            name=source.name,
+            parameters=prepared.parameters,
+            context=graph.config.context,
+            gpu_bytes=prepared.memory.report.peak,
+            max_buffer_size=largest,
+            max_storage_buffer_binding_size=largest,
+            source=manifest.Source(source.name, None, source.licence),
+            quantisation=quantisation_name(source),
+        ),
+        {name: json.dumps(content, ensure_ascii=False).encode() for name, content in files.items()},
+        goldens,
+        prepared.request.shard_size,
+        lambda done, total: progress.update(task, completed=done, total=total),
+    )
+
+
+def _goldens(prepared: Prepared, progress: Progress) -> Goldens | None:
+    if prepared.parameters > MOST_GOLDEN_PARAMETERS:
+        return None
+    task = progress.add_task("asking torch for goldens", total=None)
+    decoder = reference_decoder(prepared.source, prepared.graph.config)
+    goldens = make_goldens(decoder, golden_prompts(prepared.source.tokenizer))
+    progress.update(task, completed=1, total=1)
+    return goldens
+
+
+def quantisation_name(source: Source) -> str:
+    """The kinds of the weights, the most frequent first."""
+    config = source.decoder_config(None)
+    kinds = [kind.name for kind in source.kinds(config).values()]
+    return " + ".join(sorted(set(kinds), key=lambda kind: -kinds.count(kind)))

@@ -1,0 +1,101 @@
+"""The torch side of every check: the same decoder in float32, and what it says."""
+
+from dataclasses import replace
+
+import numpy as np
+import torch
+
+from export import torch_ops
+from export.decoder import FLOAT, Q4GSW, Decoder, DecoderConfig, WeightKind, weight_names
+from export.decoder_graph import expected_shapes
+from export.quantisers import Parts
+from export.sources import Source
+
+GOLDEN_STEPS = 64
+GOLDEN_LENGTHS = (1, 7, 64, 300)
+Goldens = dict[str, np.ndarray]
+
+
+def reference_decoder(source: Source, config: DecoderConfig, as_stored: bool = True) -> Decoder:
+    """Dense float32 weights: those of the stored form, or the source's own before quantising."""
+    kinds = dict.fromkeys(weight_names(config), WeightKind(FLOAT))
+    with torch.device("meta"):
+        decoder = Decoder(replace(config, max_chunk=config.context), kinds).eval()
+    quantised = set(kinds)
+    state = {}
+    for name in expected_shapes(config):
+        dense = as_stored and name in quantised
+        values = stored_values(source, name) if dense else source.dense(name)
+        state[name] = torch.from_numpy(np.ascontiguousarray(values, np.float32))
+    state["cos"], state["sin"] = source.rotary_tables(config.context)
+    for name, buffer in decoder.named_buffers():
+        if name.endswith("_cache"):
+            state[name] = torch.zeros(buffer.shape)
+    decoder.load_state_dict(state, assign=True)
+    return decoder
+
+
+def stored_values(source: Source, weight: str) -> np.ndarray:
+    kind = source.kind(weight)
+    parts = source.parts(weight)
+    return dequantise(kind, parts, rows=(source.shape(weight) or (0,))[0])
+
+
+def dequantise(kind: WeightKind, parts: Parts, rows: int) -> np.ndarray:
+    """The dense float32 matrix that the parts stand for."""
+    weight = torch.from_numpy(parts["weight"])
+    if kind.name == FLOAT:
+        return parts["weight"]
+    scales = torch.from_numpy(parts["scales"])
+    if kind.name == Q4GSW:
+        quantised = torch_ops.unpack_nibbles(weight).float() - 8
+        return (quantised * scales[:, :rows].T.repeat_interleave(kind.group_size, 1)).numpy()
+    return torch_ops.dequantise_blocks(kind.name, weight, scales.float()).numpy()
+
+
+@torch.no_grad()
+def last_logits(decoder: Decoder, tokens: list[int]) -> np.ndarray:
+    return decoder(torch.tensor([tokens]), torch.tensor([0]))[0].numpy()
+
+
+@torch.no_grad()
+def greedy(decoder: Decoder, prompt: list[int], steps: int) -> tuple[list[int], list[float]]:
+    """The continuation, and by how much each token led the runner-up."""
+    logits = decoder(torch.tensor([prompt]), torch.tensor([0]))[0]
+    tokens, margins = [], []
+    for step in range(steps):
+        (first, second), (token, _) = logits.topk(2)
+        tokens.append(int(token))
+        margins.append(float(first - second))
+        if step + 1 < steps:
+            logits = decoder(token[None, None], torch.tensor([len(prompt) + step]))[0]
+    return tokens, margins
+
+
+@torch.no_grad()
+def perplexity(decoder: Decoder, tokens: list[int]) -> float:
+    hidden = decoder.hidden(torch.tensor([tokens]), 0)[0]
+    total = 0.0
+    for at in range(0, len(tokens) - 1, 64):  # logits of 64 tokens at a time, to save memory
+        targets = torch.tensor(tokens[at + 1 : at + 65])
+        logits = decoder.logits(hidden[at : at + len(targets)])
+        total += float(torch.nn.functional.cross_entropy(logits, targets, reduction="sum"))
+    return float(np.exp(total / (len(tokens) - 1)))
+
+
+def make_goldens(decoder: Decoder, prompts: list[list[int]]) -> Goldens:
+    """Travels with the model: logits after prompts of several lengths, greedy continuations."""
+    goldens: Goldens = {}
+    stream = [token for prompt in prompts for token in prompt]
+    for length in GOLDEN_LENGTHS:
+        if length <= decoder.config.context:
+            tokens = (stream * -(-length // len(stream)))[:length]
+            goldens[f"tokens_{length}"] = np.array(tokens, np.int32)
+            goldens[f"logits_{length}"] = last_logits(decoder, tokens)
+    for number, prompt in enumerate(prompts):
+        steps = min(GOLDEN_STEPS, decoder.config.context - len(prompt))
+        continuation, margins = greedy(decoder, prompt, steps)
+        goldens[f"prompt_{number}"] = np.array(prompt, np.int32)
+        goldens[f"continuation_{number}"] = np.array(continuation, np.int32)
+        goldens[f"margins_{number}"] = np.array(margins, np.float32)
+    return goldens

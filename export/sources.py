@@ -1,0 +1,180 @@
+"""Where a model comes from: its config, its tokenizer, and its tensors one at a time."""
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from torch import Tensor
+from transformers import PretrainedConfig
+
+from export import architectures
+from export.decoder import DecoderConfig, WeightKind, weight_names
+from export.errors import ExportError
+from export.quantisers import Parts, quantise
+
+TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json")
+QUANTISATIONS = ("q4gsw", "q4", "q8", "none")
+
+
+@dataclass(frozen=True)
+class Quantisation:
+    """What was asked for; only float weights are quantised."""
+
+    name: str = "q4gsw"
+    group_size: int = 32
+
+    def kind_of(self, weight: str) -> WeightKind:
+        """Embedding and head keep 8 bits: they are one matrix in most small models, and every
+        token's error passes through it."""
+        if self.name == "none":
+            return WeightKind("f32")
+        if self.name == "q8" or weight in ("embed_tokens.weight", "lm_head.weight"):
+            return WeightKind("q8_0")
+        return WeightKind("q4_1") if self.name == "q4" else WeightKind("q4gsw", self.group_size)
+
+
+@dataclass
+class Source(ABC):
+    name: str
+    licence: str
+    hf_config: dict[str, Any]  # as in config.json
+    tokenizer: dict[str, Any]  # file name → JSON
+    quantisation: Quantisation
+    warnings: list[str] = field(default_factory=list)
+    _cached: tuple[str, Parts] | None = None  # the weight whose parts were asked for last
+
+    def __post_init__(self) -> None:
+        self.config: PretrainedConfig = architectures.read_config(self.hf_config)
+
+    # What a kind of source writes --------------------------------------------------------------
+
+    @abstractmethod
+    def dense(self, name: str) -> np.ndarray:
+        """A tensor as float32, exactly as the file defines it."""
+
+    @abstractmethod
+    def shape(self, name: str) -> tuple[int, ...] | None:
+        """None when the source has no such tensor."""
+
+    def kind(self, weight: str) -> WeightKind:
+        return self.quantisation.kind_of(weight)
+
+    def parts(self, weight: str) -> Parts:
+        """A weight as it will be stored."""
+        return quantise(self.kind(weight), self.dense(weight), weight)
+
+    def rotary_tables(self, context: int) -> tuple[Tensor, Tensor]:
+        return architectures.rotary_tables(self.config, context)
+
+    # What the exporter asks for ----------------------------------------------------------------
+
+    def decoder_config(self, context: int | None) -> DecoderConfig:
+        return architectures.decoder_config(self.config, context)
+
+    def kinds(self, config: DecoderConfig) -> dict[str, WeightKind]:
+        return {name: self.kind(name) for name in weight_names(config)}
+
+    def check(self, expected: Mapping[str, tuple[int, ...]]) -> None:
+        """All faults of all tensors at once, before any work."""
+        faults = []
+        for name, shape in expected.items():
+            found = self.shape(name)
+            if found is None:
+                faults.append(f"'{name}' is missing")
+            elif found != shape:
+                faults.append(f"'{name}' has the shape {list(found)}, not {list(shape)}")
+        if faults:
+            more = f" (and {len(faults) - 5} more)" if len(faults) > 5 else ""
+            raise ExportError(f"{self.name}: {'; '.join(faults[:5])}{more}")
+
+    def constants(self, config: DecoderConfig, names: list[str]) -> dict[str, Callable[[], Any]]:
+        """For each constant of the graph, a function that gives its data."""
+        weights = set(weight_names(config))
+        cos, sin = (table.numpy() for table in self.rotary_tables(config.context))
+        tables = {"cos": cos, "sin": sin}
+
+        def give(name: str) -> np.ndarray:
+            if name in tables:
+                return tables[name]
+            owner, _, part = name.rpartition(".")
+            weight = f"{owner}.weight"
+            if weight not in weights:
+                return self.dense(name)  # a norm
+            if part == "bias":
+                return _padded_bias(self.dense(name), self.kind(weight))
+            return self._parts_of(weight)[part]
+
+        return {name: lambda name=name: give(name) for name in names}  # type: ignore[misc]
+
+    def _parts_of(self, weight: str) -> Parts:
+        if self._cached is None or self._cached[0] != weight:
+            self._cached = (weight, self.parts(weight))
+        return self._cached[1]
+
+
+def _padded_bias(bias: np.ndarray, kind: WeightKind) -> np.ndarray:
+    padding = -len(bias) % 4 if kind.name == "q4gsw" else 0
+    return np.pad(bias, (0, padding))
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    try:
+        loaded = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ExportError(f"{path.parent} has no {path.name}") from None
+    except (ValueError, OSError) as error:
+        raise ExportError(f"{path} cannot be read: {error}") from None
+    if not isinstance(loaded, dict):
+        raise ExportError(f"{path} holds no JSON object")
+    return loaded
+
+
+class HuggingFaceSource(Source):
+    """A folder with config.json, safetensors files and a tokenizer."""
+
+    @classmethod
+    def open(cls, folder: Path, quantisation: Quantisation) -> "HuggingFaceSource":
+        hf_config = read_json(folder / "config.json")
+        tokenizer = {name: read_json(folder / name) for name in TOKENIZER_FILES}
+        template = folder / "chat_template.jinja"
+        if template.is_file() and "chat_template" not in tokenizer["tokenizer_config.json"]:
+            text = template.read_text(encoding="utf-8")
+            tokenizer["tokenizer_config.json"]["chat_template"] = text
+        source = cls(folder.name, "see the checkpoint", hf_config, tokenizer, quantisation)
+        source._open_files(folder)
+        return source
+
+    def _open_files(self, folder: Path) -> None:
+        paths = sorted(folder.glob("*.safetensors"))
+        if not paths:
+            raise ExportError(
+                f"{folder} has no .safetensors file (pickled checkpoints are never opened: convert "
+                "them with transformers' save_pretrained)"
+            )
+        self._file_of: dict[str, Any] = {}
+        for path in paths:
+            try:
+                opened = safe_open(path, framework="pt")
+            except (SafetensorError, OSError) as error:
+                raise ExportError(f"{path} is no safetensors file: {error}") from None
+            for stored in opened.keys():  # noqa: SIM118  (safe_open is no mapping)
+                self._file_of[stored] = opened
+
+    def shape(self, name: str) -> tuple[int, ...] | None:
+        stored = self._stored_name(name)
+        if stored not in self._file_of:
+            return None
+        return tuple(self._file_of[stored].get_slice(stored).get_shape())
+
+    def dense(self, name: str) -> np.ndarray:
+        stored = self._stored_name(name)
+        array: np.ndarray = self._file_of[stored].get_tensor(stored).float().numpy()
+        return array
+
+    def _stored_name(self, name: str) -> str:
+        return name if name.startswith("lm_head") else f"model.{name}"

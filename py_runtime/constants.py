@@ -1,0 +1,53 @@
+"""Where a graph's constants come from: arrays at hand, or files that stream into GPU buffers."""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from py_runtime.errors import GraphError
+from py_runtime.gpu import Buffer, Device
+from py_runtime.program import Program, TensorValue
+
+BuffersByName = Mapping[str, Sequence[Buffer]]  # several where ops write a constant in place
+
+
+@runtime_checkable
+class ConstantSource(Protocol):
+    def check(self, program: Program) -> None:
+        """Raises when a constant of the program is missing or of another shape or dtype."""
+
+    async def upload(self, device: Device, buffers: BuffersByName) -> None: ...
+
+
+class ArrayConstants:
+    """Constants as numpy arrays, or anything that numpy can make one of."""
+
+    def __init__(self, arrays: Mapping[str, np.ndarray]) -> None:
+        self._arrays = arrays
+
+    def check(self, program: Program) -> None:
+        for value_id, value in enumerate(program.values):
+            if not isinstance(value, TensorValue) or value.constant is None:
+                continue
+            label = program.label(value_id)
+            if value.constant not in self._arrays:
+                raise GraphError(f"{label} needs the constant '{value.constant}', which is missing")
+            data = self._arrays[value.constant]
+            fitting = (value.dtype.host, value.dtype.gpu)
+            if tuple(data.shape) != value.dims or data.dtype not in fitting:
+                raise GraphError(
+                    f"{label} is {value.dtype.name} {list(value.dims)}, but its constant "
+                    f"'{value.constant}' is {data.dtype} {list(data.shape)}"
+                )
+        self._gpu_dtypes = {
+            value.constant: value.dtype.gpu
+            for value in program.values
+            if isinstance(value, TensorValue) and value.constant is not None
+        }
+
+    async def upload(self, device: Device, buffers: BuffersByName) -> None:
+        for name, targets in buffers.items():
+            data = np.asarray(self._arrays[name], self._gpu_dtypes[name], order="C")
+            for buffer in targets:
+                device.write_buffer(buffer, data)

@@ -1,0 +1,297 @@
+"""sdpa_with_kv_cache (causal, over a cache it fills) and et_vk.sdpa (with an optional mask).
+
+Both stream: scores are never stored, and the context is cut into splits that run side by side, so
+that one token at the end of a long context keeps a device as busy as a long prompt does.
+"""
+
+from dataclasses import dataclass
+
+from py_runtime.dtypes import BOOL, F32
+from py_runtime.launch import Bindable
+from py_runtime.live import LiveTensor
+from py_runtime.ops.registry import Op, register
+from py_runtime.positions import SettledDims, check_window
+from py_runtime.shapes import Dims, broadcast_strides, ceil_div, numel, strides_of
+
+WORKGROUP = 32  # as in shaders/attention.wgsl and attention_reduce.wgsl
+TILE_ROWS = 4
+BLOCK = 16  # positions; as in shaders/attention.wgsl
+ENOUGH_TILES = 4096  # a device is busy with so many; fewer are cut into splits
+MOST_SPLITS = 64  # one invocation adds up the splits of a tile
+TILE_STATS_BYTES = 32
+NO_MASK, FLOAT_MASK, BOOL_MASK = 0, 1, 2  # as in shaders/attention_masked.wgsl
+UPDATE_WORKGROUP = 64  # as in shaders/update_kv_cache.wgsl
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Sizes and element strides of one attention; q and out have the same strides."""
+
+    batches: int
+    tokens: int
+    heads: int
+    kv_tokens: int
+    kv_heads: int
+    width: int
+    q_strides: Dims  # batch, token, head
+    kv_strides: Dims  # batch, token, head
+
+    @property
+    def group(self) -> int:
+        """Query heads that share a key and value head."""
+        return self.heads // self.kv_heads
+
+    @property
+    def tiles_of_head(self) -> int:
+        return ceil_div(self.tokens * self.group, TILE_ROWS)
+
+    @property
+    def tiles(self) -> int:
+        return self.batches * self.kv_heads * self.tiles_of_head
+
+
+class StreamingAttention:
+    """The two kernels both ops share, and the scratch between them."""
+
+    def __init__(
+        self,
+        op: Op,
+        most: Problem,
+        most_context: int,
+        bind: dict[str, Bindable],  # q, k, v and what the visibility shader binds
+        out: LiveTensor,
+        visibility: str,
+    ) -> None:
+        self.unit = 4 if most.width % 4 == 0 else 1
+        self.most_splits = min(MOST_SPLITS, ceil_div(most_context, BLOCK))
+        # splits * tiles is at most this, at any live size (see _splits)
+        tiles = min(max(ENOUGH_TILES, most.tiles), self.most_splits * most.tiles)
+        tile_bytes = ceil_div(most.width, 4) * 4 * TILE_ROWS * 4
+        sums = op.scratch("weighted sums", tiles * tile_bytes)
+        stats = op.scratch("softmax statistics", tiles * TILE_STATS_BYTES)
+        loads = "attention_quads" if self.unit == 4 else "attention_scalars"
+        self.attend = op.launch(
+            "attention", loads, visibility, bind={"sums": sums, "stats": stats, **bind}
+        )
+        self.reduce = op.launch("attention_reduce", bind={"sums": sums, "stats": stats, "out": out})
+
+    def _splits(self, tiles: int) -> int:
+        """Not a matter of the position: a longer context makes longer splits."""
+        return max(1, min(self.most_splits, ENOUGH_TILES // tiles))
+
+    def __call__(
+        self,
+        problem: Problem,
+        scale: float,
+        mask_kind: int = NO_MASK,
+        mask_strides: Dims = (0, 0, 0, 0),
+    ) -> None:
+        splits = self._splits(problem.tiles)
+        shared = {
+            "kv_heads": problem.kv_heads,
+            "group": problem.group,
+            "heads": problem.batches * problem.kv_heads,
+            "rows": problem.tokens * problem.group,
+            "tiles": problem.tiles_of_head,
+            "splits": splits,
+            "width": problem.width,
+        }
+        self.attend(
+            ceil_div(splits * problem.tiles, WORKGROUP),
+            **shared,
+            **self._named("q", problem.q_strides, self.unit),
+            **self._named("kv", problem.kv_strides, self.unit),
+            kv_tokens=problem.kv_tokens,
+            scale=scale,
+            mask_kind=mask_kind,
+            mask_strides=mask_strides,
+        )
+        quads = ceil_div(problem.width, 4)
+        self.reduce(
+            ceil_div(problem.tiles * quads, WORKGROUP),
+            **shared,
+            **self._named("q", problem.q_strides, 1),
+        )
+
+    @staticmethod
+    def _named(prefix: str, strides: Dims, unit: int) -> dict[str, int]:
+        names = (f"{prefix}_{axis}" for axis in ("batch", "token", "head"))
+        return dict(zip(names, (stride // unit for stride in strides), strict=True))
+
+
+@register(
+    "sdpa_with_kv_cache.default",
+    args="q k v k_cache v_cache start_pos seq_len attn_mask dropout_p is_causal scale out",
+    mutates="k_cache v_cache",
+)
+class SdpaWithKvCache(Op):
+    """Writes k and v into the caches at start_pos, then attends causally over all that is there.
+
+    Shapes are [batch, tokens, heads, width], or without the batch. `seq_len` is not looked at:
+    exporters write what they like there, and q knows its tokens.
+    """
+
+    def build(self) -> None:
+        self.q = self.tensor("q", F32)
+        rank = self.q.rank
+        self.require(rank in (3, 4), f"q has rank {rank}; it must be 3 or 4")
+        self.k, self.v = self.tensor("k", F32, rank=rank), self.tensor("v", F32, rank=rank)
+        self.k_cache = self.tensor("k_cache", F32, rank=rank)
+        self.v_cache = self.tensor("v_cache", F32, rank=rank)
+        self.start_pos = self.live_int("start_pos")
+        self.settled = SettledDims(self.builder.journal)
+        self.out = self.tensor("out", F32, rank=rank)
+        self._check_graph()
+        width = self.q.max_dims[-1]
+        self.scale = self.number("scale") if self.has("scale") else width**-0.5
+        self.update = self.launch(
+            "update_kv_cache",
+            bind={
+                "k": self.k,
+                "v": self.v,
+                "k_cache": self.k_cache,
+                "v_cache": self.v_cache,
+                "start_pos": self.start_pos,
+            },
+        )
+        self.attention = StreamingAttention(
+            self,
+            self._problem(self.q.max_dims, self.k_cache.max_dims),
+            self.k_cache.max_dims[-3],
+            {"q": self.q, "k": self.k_cache, "v": self.v_cache, "start_pos": self.start_pos},
+            self.out,
+            "attention_causal",
+        )
+
+    def _check_graph(self) -> None:
+        self.require(
+            not self.has("attn_mask"), "attn_mask must be null; the mask is the causal one"
+        )
+        self.require(self.number("dropout_p") == 0, "dropout_p must be 0")
+        causal = not self.has("is_causal") or self.boolean("is_causal")
+        self.require(causal, "is_causal must be true or null")
+        self.require(self.k_cache is not self.v_cache, "k_cache and v_cache are the same tensor")
+        q, k, cache = self.q.max_dims, self.k.max_dims, self.k_cache.max_dims
+        heads, kv_heads = q[-2], k[-2]
+        self.require(
+            heads % kv_heads == 0,
+            f"{heads} query heads cannot share {kv_heads} key and value heads evenly",
+        )
+        self.require(
+            k == self.v.max_dims and q[:-2] == k[:-2] and q[-1] == k[-1],
+            f"q {list(q)}, k {list(k)} and v {list(self.v.max_dims)} do not fit together",
+        )
+        self.require(
+            cache == self.v_cache.max_dims and cache[:-3] == k[:-3] and cache[-2:] == k[-2:],
+            f"caches {list(cache)} and {list(self.v_cache.max_dims)} do not fit k {list(k)}",
+        )
+
+    def live(self) -> None:
+        q, k, v = self.q.dims, self.k.dims, self.v.dims
+        cache, v_cache = self.k_cache.dims, self.v_cache.dims
+        check_window(self, self.start_pos, q[-3], cache[-3], "the cache")
+        if self.settled.are(q, k, v, cache, v_cache):
+            return
+        self.require_live(
+            k == v == (*q[:-2], *self.k.max_dims[-2:]) and q[-2:] == self.q.max_dims[-2:],
+            f"q {list(q)}, k {list(k)} and v {list(v)} do not fit together",
+        )
+        self.require_live(
+            cache == v_cache and cache[:-3] == k[:-3],
+            f"caches {list(cache)} and {list(v_cache)} do not fit k {list(k)}",
+        )
+        self.out.resize(q)
+        count = numel(k)
+        self.update(
+            ceil_div(count, UPDATE_WORKGROUP),
+            count=count,
+            tokens=k[-3],
+            token_size=k[-2] * k[-1],
+            capacity=cache[-3],
+        )
+        self.attention(self._problem(q, cache), self.scale)
+
+    def _problem(self, q: Dims, cache: Dims) -> Problem:
+        batches = numel(q[:-3])
+        tokens, heads, width = q[-3:]
+        capacity, kv_heads, _ = cache[-3:]
+        return Problem(
+            batches,
+            tokens,
+            heads,
+            tokens,
+            kv_heads,
+            width,
+            q_strides=(tokens * heads * width, heads * width, width),
+            kv_strides=(capacity * kv_heads * width, kv_heads * width, width),
+        )
+
+
+@register("et_vk.sdpa.default", args="q k v mask scale out")
+class Sdpa(Op):
+    """Attention over k and v [batch, heads, tokens, width]; the mask stretches to the scores.
+
+    A float mask is added to the scores; a bool mask says what is seen.
+    """
+
+    def build(self) -> None:
+        self.q = self.tensor("q", F32, rank=4)
+        self.k, self.v = self.tensor("k", F32, rank=4), self.tensor("v", F32, rank=4)
+        self.out = self.tensor("out", F32, rank=4)
+        self.mask = self.tensor("mask", F32, BOOL) if self.has("mask") else None
+        q, k = self.q.max_dims, self.k.max_dims
+        self.require(
+            k == self.v.max_dims and q[0] == k[0] and q[3] == k[3],
+            f"q {list(q)}, k {list(k)} and v {list(self.v.max_dims)} do not fit together",
+        )
+        self.require(
+            q[1] % k[1] == 0,
+            f"{q[1]} query heads cannot share {k[1]} key and value heads evenly",
+        )
+        self.scale = self.number("scale") if self.has("scale") else q[3] ** -0.5
+        self.attention = StreamingAttention(
+            self,
+            self._problem(q, k),
+            k[2],
+            {"q": self.q, "k": self.k, "v": self.v, "mask": self.mask or self.q},
+            self.out,
+            "attention_masked",
+        )
+
+    def live(self) -> None:
+        q, k = self.q.dims, self.k.dims
+        self.require_live(
+            k == self.v.dims and q[0] == k[0],
+            f"q {list(q)}, k {list(k)} and v {list(self.v.dims)} do not fit together",
+        )
+        same_heads = q[1] == self.q.max_dims[1] and k[1] == self.k.max_dims[1]
+        self.require_live(
+            same_heads and q[3] == k[3] == self.q.max_dims[3],
+            f"q {list(q)} and k {list(k)}: heads and their width cannot change",
+        )
+        self.out.resize(q)
+        if self.mask is None:
+            self.attention(self._problem(q, k), self.scale)
+            return
+        scores, mask = (q[0], q[1], q[2], k[2]), self.mask.dims
+        fits = len(mask) <= 4 and all(
+            size in (1, most) for size, most in zip(reversed(mask), reversed(scores), strict=False)
+        )
+        self.require_live(fits, f"mask {list(mask)} does not stretch to scores {list(scores)}")
+        kind = BOOL_MASK if self.mask.dtype is BOOL else FLOAT_MASK
+        strides = broadcast_strides(mask, scores)
+        self.attention(self._problem(q, k), self.scale, kind, strides)
+
+    def _problem(self, q: Dims, k: Dims) -> Problem:
+        q_batch, q_head, q_token, _ = strides_of(q)
+        kv_batch, kv_head, kv_token, _ = strides_of(k)
+        return Problem(
+            q[0],
+            q[2],
+            q[1],
+            k[2],
+            k[1],
+            q[3],
+            q_strides=(q_batch, q_token, q_head),
+            kv_strides=(kv_batch, kv_token, kv_head),
+        )

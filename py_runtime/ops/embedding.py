@@ -1,0 +1,140 @@
+"""Embedding tables, f32, 4-bit and 8-bit. Indices outside a table read its first or last row."""
+
+from py_runtime.dtypes import F16, F32, I32, I64, U8
+from py_runtime.live import LiveTensor
+from py_runtime.ops.registry import Op, register
+from py_runtime.quantise import BLOCK, Q4_0, Q4_1, Q8_0, BlockKind
+from py_runtime.shapes import ceil_div, numel
+
+WORKGROUP = 64  # as in shaders/embedding.wgsl and shaders/embedding_quantised.wgsl
+
+
+class Embedding(Op):
+    def take_ends(self, columns: int) -> None:
+        """The arguments every embedding has."""
+        self.columns = columns
+        self.indices = self.tensor("indices", I32, I64)
+        self.out = self.tensor("out", F32)  # [*indices, columns]
+        self.require(
+            self.out.rank == self.indices.rank + 1 and self.out.max_dims[-1] == columns,
+            f"out is {list(self.out.max_dims)}; it must be the dims of the indices with {columns} "
+            "at the end",
+        )
+
+    def resize_out(self) -> int:
+        """Gives the live number of indices."""
+        self.out.resize((*self.indices.dims, self.columns))
+        return numel(self.indices.dims)
+
+
+@register("aten.embedding.default", args="weight indices padding_idx scale_grad sparse out")
+class EmbeddingF32(Embedding):
+    """The arguments between indices and out concern training alone."""
+
+    def build(self) -> None:
+        self.weight = self.tensor("weight", F32, rank=2)
+        self.take_ends(self.weight.max_dims[1])
+        self.gather = self.launch(
+            "embedding",
+            bind={"weight": self.weight, "indices": self.indices, "out": self.out},
+        )
+
+    def live(self) -> None:
+        rows, columns = self.weight.dims
+        self.require_live(columns == self.columns, f"the table has {columns} live columns")
+        count = self.resize_out()
+        groups = ceil_div(count * columns, WORKGROUP)
+        self.gather(groups, count=count, rows=rows, columns=columns)
+
+
+class QuantisedEmbedding(Embedding):
+    def declare(
+        self,
+        kind: str,
+        weight: LiveTensor,
+        scales: LiveTensor,
+        group_size: int,
+        constants: dict[str, float] | None = None,
+    ) -> None:
+        self.table, self.group_size = (weight, scales), group_size
+        self.gather = self.launch(
+            "dequantise",
+            f"weight_{kind}",
+            "embedding_quantised",
+            bind={"weight": weight, "scales": scales, "indices": self.indices, "out": self.out},
+            constants=constants,
+        )
+
+    def live(self) -> None:
+        for part in self.table:
+            self.require_live(part.dims == part.max_dims, f"{part.label} cannot be resized")
+        count, octets = self.resize_out(), self.columns // 8
+        self.gather(
+            ceil_div(count * octets, WORKGROUP),
+            count=count,
+            rows=self.table[0].max_dims[0],
+            octets=octets,
+            octets_per_group=self.group_size // 8,
+            row_stride=self.columns // self.group_size,
+            group_stride=1,
+        )
+
+
+@register("et_vk.embedding_q4gsw.default", args="weight scales group_size indices is_linear out")
+class EmbeddingQ4gsw(QuantisedEmbedding):
+    """weight: u8 [V, E / 2]; scales: f32 [V, groups], unlike those of the linear."""
+
+    def build(self) -> None:
+        weight = self.tensor("weight", U8, rank=2)
+        scales = self.tensor("scales", F32, rank=2)
+        group_size = self.integer("group_size")
+        rows, columns = weight.max_dims[0], weight.max_dims[1] * 2
+        self.require(columns % 8 == 0, f"rows of {columns} columns; E must be a multiple of 8")
+        self.require(
+            group_size > 0 and group_size % 8 == 0 and columns % group_size == 0,
+            f"groups of {group_size}; they must be a multiple of 8 that divides {columns}",
+        )
+        self.require(
+            scales.max_dims == (rows, columns // group_size),
+            f"scales are {list(scales.max_dims)}; groups of {group_size} in a table of [{rows}, "
+            f"{columns}] need [{rows}, {columns // group_size}]",
+        )
+        self.take_ends(columns)
+        high_first = not self.boolean("is_linear")
+        self.declare("q4gsw", weight, scales, group_size, {"HIGH_FIRST": float(high_first)})
+
+
+class BlockEmbedding(QuantisedEmbedding):
+    """On the constants of the linear of the same kind: a tied head costs no memory."""
+
+    kind: BlockKind
+
+    def build(self) -> None:
+        weight = self.tensor("weight", self.kind.dtype, rank=2)
+        scales = self.tensor("scales", F16)
+        rows, columns = weight.max_dims[0], weight.max_dims[1] * self.kind.columns_per_element
+        self.require(
+            columns % BLOCK == 0, f"rows of {columns} columns; E must be a multiple of {BLOCK}"
+        )
+        self.require(
+            scales.max_dims == self.kind.scale_dims(rows, columns),
+            f"scales are {list(scales.max_dims)}; a table of [{rows}, {columns}] needs "
+            f"{list(self.kind.scale_dims(rows, columns))}",
+        )
+        self.take_ends(columns)
+        self.declare(self.kind.name, weight, scales, BLOCK)
+
+
+@register("inpage.embedding_q4_0.default", args="weight scales indices out")
+class EmbeddingQ4_0(BlockEmbedding):
+    kind = Q4_0
+
+
+@register("inpage.embedding_q4_1.default", args="weight scales indices out")
+class EmbeddingQ4_1(BlockEmbedding):
+    kind = Q4_1
+
+
+@register("inpage.embedding_q8_0.default", args="weight scales indices out")
+class EmbeddingQ8_0(BlockEmbedding):
+    kind = Q8_0

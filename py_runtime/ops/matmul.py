@@ -1,0 +1,95 @@
+"""Products of two f32 matrices: aten.mm, aten.bmm, aten.addmm."""
+
+from py_runtime.dtypes import F32
+from py_runtime.live import LiveTensor
+from py_runtime.ops.registry import Op, register
+from py_runtime.shapes import Dims, broadcast_strides, ceil_div
+
+TILES, TILE = 32, 4  # tiles a workgroup of shaders/matmul.wgsl computes, and their side
+
+
+class Matmul(Op):
+    """[..., M, K] times [..., K, N], with a bias that broadcasts to [M, N] for addmm."""
+
+    rank = 2
+    bias: LiveTensor | None = None
+    alpha = beta = 1.0
+
+    def build(self) -> None:
+        self.a = self.tensor("a", F32, rank=self.rank)
+        self.b = self.tensor("b", F32, rank=self.rank)
+        self.out = self.tensor("out", F32, rank=self.rank)
+        self.require(self.fits(self.a.max_dims, self.b.max_dims), self.misfit(maximum=True))
+        self.multiply = self.launch(
+            "matmul",
+            bind={"a": self.a, "b": self.b, "bias": self.bias or self.a, "out": self.out},
+        )
+
+    def fits(self, a: Dims, b: Dims) -> bool:
+        return a[:-2] == b[:-2] and a[-1] == b[-2]
+
+    def misfit(self, maximum: bool = False) -> str:
+        a, b = (t.max_dims if maximum else t.dims for t in (self.a, self.b))
+        return f"{list(a)} times {list(b)} is no matrix product"
+
+    def live(self) -> None:
+        self.require_live(self.fits(self.a.dims, self.b.dims), self.misfit())
+        *batch, lines, depth = self.a.dims
+        columns = self.b.dims[-1]
+        self.out.resize((*batch, lines, columns))
+        batches = batch[0] if batch else 1
+        line_stride, column_stride = self.bias_strides((lines, columns))
+        tiles = batches * ceil_div(lines, TILE) * ceil_div(columns, TILE)
+        self.multiply(
+            ceil_div(tiles, TILES),
+            batches=batches,
+            lines=lines,
+            columns=columns,
+            depth=depth,
+            b_depth_stride=columns,
+            b_column_stride=1,
+            bias_line_stride=line_stride,
+            bias_column_stride=column_stride,
+            has_bias=self.bias is not None,
+            alpha=self.alpha,
+            beta=self.beta,
+        )
+
+    def bias_strides(self, dims: Dims) -> Dims:
+        if self.bias is None:
+            return (0, 0)
+        self.require_live(stretches(self.bias.dims, dims), no_bias(self.bias.dims, dims))
+        return broadcast_strides(self.bias.dims, dims)
+
+
+def stretches(dims: Dims, target: Dims) -> bool:
+    """Whether `dims` broadcasts to exactly `target`."""
+    pairs = zip(reversed(dims), reversed(target), strict=False)
+    return len(dims) <= len(target) and all(size in (1, most) for size, most in pairs)
+
+
+def no_bias(dims: Dims, target: Dims) -> str:
+    return f"a bias of {list(dims)} does not broadcast to {list(target)}"
+
+
+@register("aten.mm.default", args="a b out")
+class Mm(Matmul):
+    pass
+
+
+@register("aten.bmm.default", args="a b out")
+class Bmm(Matmul):
+    rank = 3
+
+
+@register("aten.addmm.default", args="bias a b beta alpha out")
+class Addmm(Matmul):
+    """beta * bias + alpha * (a b); with beta = 0 the bias is not even read, as in torch."""
+
+    def build(self) -> None:
+        bias = self.tensor("bias", F32)
+        self.beta, self.alpha = self.number("beta"), self.number("alpha")
+        self.bias = bias if self.beta != 0.0 else None
+        super().build()
+        most = self.out.max_dims
+        self.require(stretches(bias.max_dims, most), no_bias(bias.max_dims, most))

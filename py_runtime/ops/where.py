@@ -1,0 +1,40 @@
+"""aten.where: elements of a where the condition holds, of b elsewhere, with broadcasting."""
+
+from py_runtime.dtypes import BOOL
+from py_runtime.elementwise import ELEMENTS, broadcast_dims
+from py_runtime.ops.registry import Op, register
+from py_runtime.shapes import broadcast_strides, ceil_div, numel
+from py_runtime.strided import WORKGROUP, walk
+
+
+@register("aten.where.self", args="condition a b out")
+class Where(Op):
+    def build(self) -> None:
+        self.condition = self.tensor("condition", BOOL)
+        self.a = self.tensor("a", *ELEMENTS)
+        self.b = self.tensor("b", *ELEMENTS)
+        rank = max(self.condition.rank, self.a.rank, self.b.rank)
+        self.out = self.tensor("out", *ELEMENTS, rank=rank)
+        kinds = {tensor.dtype.gpu for tensor in (self.a, self.b, self.out)}
+        self.require(
+            len(kinds) == 1,
+            f"a is {self.a.dtype.name}, b {self.b.dtype.name} and the output "
+            f"{self.out.dtype.name}; cast them to one dtype first",
+        )
+        self.choose = self.launch(
+            "where",
+            bind={"condition": self.condition, "a": self.a, "b": self.b, "out": self.out},
+        )
+
+    def live(self) -> None:
+        dims = broadcast_dims(self, self.condition.dims, self.a.dims, self.b.dims)
+        self.out.resize(dims)
+        self.choose(
+            ceil_div(numel(dims), WORKGROUP),
+            **walk(
+                dims,
+                condition=broadcast_strides(self.condition.dims, dims),
+                a=broadcast_strides(self.a.dims, dims),
+                b=broadcast_strides(self.b.dims, dims),
+            ),
+        )

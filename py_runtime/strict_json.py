@@ -1,0 +1,43 @@
+"""JSON from strangers: UTF-8 alone, no key twice, no numbers that JSON lacks."""
+
+import json
+from typing import Any, TypeGuard
+
+MAX_SAFE_INTEGER = 2**53 - 1
+
+
+def parse_strict_json(data: bytes) -> Any:
+    """Raises ValueError with one line that says what is wrong."""
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"byte {error.start} is not UTF-8") from None
+    try:
+        return json.loads(text, object_pairs_hook=_without_doubles, parse_constant=_refuse)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Python would keep the last of two equal keys, other readers the first: both are refused."""
+    members: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in members:
+            raise ValueError(f"the key {short(key)} stands twice in one object")
+        members[key] = value
+    return members
+
+
+def _refuse(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON number")
+
+
+def short(data: object) -> str:
+    """Untrusted data in a message: escaped, and never longer than a message should be."""
+    text = repr(data)
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def is_count(data: object) -> TypeGuard[int]:
+    """An integer from 0 up that JavaScript, too, reads exactly."""
+    return type(data) is int and 0 <= data <= MAX_SAFE_INTEGER

@@ -1,0 +1,110 @@
+"""Tokens that are found in the text as they stand, before anything else is done to it."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+
+from py_runtime.tokens import characters
+from py_runtime.tokens.normalizers import Normalizer
+from py_runtime.tokens.section import Section
+
+
+@dataclass(frozen=True)
+class AddedToken:
+    id: int
+    content: str
+    single_word: bool  # only where no letter stands beside it
+    lstrip: bool  # takes the whitespace before it along
+    rstrip: bool
+    normalized: bool  # looked for in the normalized text, as the normalizer writes it
+    special: bool
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A piece of the text: either a token already, or text for the pre-tokenizer."""
+
+    text: str
+    token_id: int | None
+    starts_text: bool
+
+
+class AddedTokens:
+    def __init__(self, tokens: list[AddedToken], normalize: Normalizer) -> None:
+        self.normalize = normalize
+        self.special = {token.content for token in tokens if token.special}
+        self.as_written = {
+            token.id: normalize(token.content) if token.normalized else token.content
+            for token in tokens
+        }
+        by_text = {self.as_written[token.id]: token for token in tokens}
+        self._in_text = Finder({t: token for t, token in by_text.items() if not token.normalized})
+        self._in_normalized = Finder({t: token for t, token in by_text.items() if token.normalized})
+
+    def split(self, text: str) -> Iterator[Piece]:
+        for raw in self._in_text.split(text, starts_text=True):
+            if raw.token_id is not None:
+                yield raw
+            elif raw.text:
+                yield from self._in_normalized.split(self.normalize(raw.text), raw.starts_text)
+
+
+class Finder:
+    """Finds tokens from left to right, the longest first."""
+
+    def __init__(self, tokens: dict[str, AddedToken]) -> None:
+        self.tokens = tokens
+        longest_first = sorted(tokens, key=len, reverse=True)
+        self._pattern = re.compile("|".join(map(re.escape, longest_first)))
+
+    def split(self, text: str, starts_text: bool) -> Iterator[Piece]:
+        if not self.tokens:
+            yield Piece(text, None, starts_text)
+            return
+        at = 0
+        for found in self._pattern.finditer(text):
+            token = self.tokens[found[0]]
+            start, end = found.span()
+            if token.single_word and not stands_alone(text, start, end):
+                continue
+            if token.lstrip:
+                start = max(len(text[:start].rstrip(characters.WHITESPACE)), at)
+            if token.rstrip:
+                end = len(text) - len(text[end:].lstrip(characters.WHITESPACE))
+            if at < start:
+                yield Piece(text[at:start], None, starts_text and at == 0)
+            yield Piece(text[start:end], token.id, starts_text and start == 0)
+            at = end
+        if at < len(text):
+            yield Piece(text[at:], None, starts_text and at == 0)
+
+
+def stands_alone(text: str, start: int, end: int) -> bool:
+    return not (
+        (start > 0 and is_word(text[start - 1])) or (end < len(text) and is_word(text[end]))
+    )
+
+
+@cache
+def is_word(char: str) -> bool:
+    return any(first <= ord(char) <= last for first, last in characters.word_characters())
+
+
+def read_added_tokens(sections: list[Section], vocabulary: dict[str, int]) -> list[AddedToken]:
+    """Gives each token the id it has in the vocabulary, or the next one after the vocabulary's."""
+    tokens: dict[str, AddedToken] = {}
+    next_id = len(vocabulary)
+    for section in sections:
+        content = section.get("content", str)
+        if not content:
+            continue
+        known = tokens[content].id if content in tokens else vocabulary.get(content)
+        if known is None:
+            known, next_id = next_id, next_id + 1
+        flags = (
+            section.get(name, bool)
+            for name in ("single_word", "lstrip", "rstrip", "normalized", "special")
+        )
+        tokens[content] = AddedToken(known, content, *flags)
+    return list(tokens.values())

@@ -1,0 +1,205 @@
+"""The decoders of tokenizer.json, each as a stage that tokens flow through one at a time.
+
+A stage holds back what later tokens may still change, so decoding as ids arrive and decoding all at
+once are the same thing.
+"""
+
+import codecs
+import re
+from collections.abc import Callable, Iterable
+from typing import Protocol
+
+from py_runtime.tokens.byte_level import bytes_of
+from py_runtime.tokens.patterns import Pattern
+from py_runtime.tokens.pre_tokenizers import prepend_scheme
+from py_runtime.tokens.section import Section
+
+
+class Stage(Protocol):
+    def push(self, token: str) -> list[str]:
+        """What this token brings out of the stage."""
+
+    def finish(self) -> list[str]:
+        """What was held back, now that no token follows."""
+
+
+MakeStage = Callable[[], Stage]
+
+
+class Decoder:
+    """One decoding in progress."""
+
+    def __init__(self, stages: Iterable[Stage]) -> None:
+        self.stages = list(stages)
+
+    def push(self, token: str) -> str:
+        return self._through([token], 0)
+
+    def finish(self) -> str:
+        parts = [
+            self._through(stage.finish(), index + 1) for index, stage in enumerate(self.stages)
+        ]
+        return "".join(parts)
+
+    def _through(self, tokens: list[str], first: int) -> str:
+        for stage in self.stages[first:]:
+            tokens = [made for token in tokens for made in stage.push(token)]
+        return "".join(tokens)
+
+
+def build_decoder(section: Section | None) -> Callable[[], Decoder]:
+    """Gives a function that starts a decoding."""
+    makers = [Spaced] if section is None else make_stages(flat(section))
+    return lambda: Decoder(make() for make in makers)
+
+
+def flat(section: Section) -> list[Section]:
+    if section.kind != "Sequence":
+        return [section]
+    return [inner for part in section.sections("decoders") for inner in flat(part)]
+
+
+def make_stages(sections: list[Section]) -> list[MakeStage]:
+    makers: list[MakeStage] = []
+    fused = False  # whether all tokens so far make one
+    for section in sections:
+        if fused and section.kind not in ("Fuse", "Strip"):
+            makers.append(Gathered)
+        if section.kind == "Fuse":
+            fused = True
+            continue
+        makers.append(stage_maker(section, fused))
+        fused = fused or section.kind == "ByteLevel"
+    return makers
+
+
+def stage_maker(section: Section, fused: bool) -> MakeStage:
+    match section.kind:
+        case "ByteLevel":
+            return ByteLevel
+        case "ByteFallback":
+            return ByteFallback
+        case "Replace":
+            pattern = Pattern.from_section(Section.of(section.where, section.fields.get("pattern")))
+            content = section.get("content", str)
+            return lambda: Replace(pattern, content)
+        case "Strip":
+            if section.get("stop", int):
+                raise section.error("Strip with a stop other than 0 is not supported")
+            char, count = section.get("content", str), section.get("start", int)
+            return lambda: StripStart(char, count, fused)
+        case "Metaspace":
+            sign, keeps_first = section.get("replacement", str), prepend_scheme(section) == "never"
+            return lambda: Metaspace(sign, keeps_first)
+        case _:
+            raise section.unsupported()
+
+
+class Unheld:
+    """A stage that holds nothing back."""
+
+    def finish(self) -> list[str]:
+        return []
+
+
+class Spaced(Unheld):
+    """Where the file names no decoder, tokens have spaces between them."""
+
+    def __init__(self) -> None:
+        self._gap = ""
+
+    def push(self, token: str) -> list[str]:
+        gap, self._gap = self._gap, " "
+        return [gap + token]
+
+
+class ByteLevel:
+    """Letters to bytes to text. Bytes that are no UTF-8 become U+FFFD."""
+
+    def __init__(self) -> None:
+        self._utf8 = codecs.getincrementaldecoder("utf-8")("replace")
+
+    def push(self, token: str) -> list[str]:
+        text = self._utf8.decode(bytes_of(token))
+        return [text] if text else []
+
+    def finish(self) -> list[str]:
+        text = self._utf8.decode(b"", final=True)
+        return [text] if text else []
+
+
+class ByteFallback:
+    """Tokens such as <0x0A> to text. A run of them is one U+FFFD each if it is no UTF-8 as a whole."""
+
+    _TOKEN = re.compile(r"<0x([0-9A-Fa-f]{2})>")
+
+    def __init__(self) -> None:
+        self._run = bytearray()
+
+    def push(self, token: str) -> list[str]:
+        if found := self._TOKEN.fullmatch(token):
+            self._run.append(int(found[1], 16))
+            return []
+        return [*self.finish(), token]
+
+    def finish(self) -> list[str]:
+        run, self._run = bytes(self._run), bytearray()
+        if not run:
+            return []
+        try:
+            return [run.decode()]
+        except UnicodeDecodeError:
+            return ["\ufffd"] * len(run)
+
+
+class Replace(Unheld):
+    def __init__(self, pattern: Pattern, content: str) -> None:
+        self.pattern = pattern
+        self.content = content
+
+    def push(self, token: str) -> list[str]:
+        return [self.pattern.replace(token, self.content)]
+
+
+class StripStart(Unheld):
+    """Takes up to `count` of a character off the start of every token, or of the whole text."""
+
+    def __init__(self, char: str, count: int, whole_text: bool) -> None:
+        self.char = char
+        self.count = count
+        self.whole_text = whole_text
+
+    def push(self, token: str) -> list[str]:
+        cut = 0
+        while cut < min(self.count, len(token)) and token[cut] == self.char:
+            cut += 1
+        if self.whole_text and token:
+            self.count = self.count - cut if cut == len(token) else 0
+        return [token[cut:]]
+
+
+class Metaspace(Unheld):
+    """Signs back to spaces; those of the first token go, where the encoder puts one there."""
+
+    def __init__(self, sign: str, keeps_first: bool) -> None:
+        self.sign = sign
+        self._at_start = not keeps_first
+
+    def push(self, token: str) -> list[str]:
+        space = "" if self._at_start else " "
+        self._at_start = False
+        return [token.replace(self.sign, space)]
+
+
+class Gathered:
+    """All tokens as one, for a stage that must see them so."""
+
+    def __init__(self) -> None:
+        self._tokens: list[str] = []
+
+    def push(self, token: str) -> list[str]:
+        self._tokens.append(token)
+        return []
+
+    def finish(self) -> list[str]:
+        return ["".join(self._tokens)]

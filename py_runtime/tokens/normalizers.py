@@ -1,0 +1,79 @@
+"""The normalizers of tokenizer.json: from text to text."""
+
+import unicodedata
+from collections.abc import Callable
+from functools import partial, reduce
+
+from py_runtime.tokens.characters import WHITESPACE
+from py_runtime.tokens.patterns import Pattern
+from py_runtime.tokens.section import Section
+
+Normalizer = Callable[[str], str]
+
+# `tokenizers` composes and decomposes by the tables of Unicode 10. These characters are younger, and
+# later tables give them a part in normalization; to `tokenizers` they are inert.
+_YOUNGER = """
+7FD 897-89F 8CA-8D3 9FE C3C D3B-D3C EBA 1715 1ABF-1ACE 1DF6-1DFA 32FF A7F2-A7F4 A82C AB69
+105C9 105D2 105DA 105E4 10781-10785 10787-107B0 107B2-107BA 10D24-10D27 10D69-10D6D
+10EAB-10EAC 10EFD-10EFF 10F46-10F50 10F82-10F85 11070 1133B 11382-11385 1138B 1138E
+11390-11391 113C2 113C5 113C7-113C8 113CE-113D0 1145E 11839-1183A 11935 11938 1193D-1193E
+11943 119E0 11A34 11A47 11A99 11D42 11D44-11D45 11D97 11F41-11F42 1611E 16121-16129 1612F
+16D63 16D67-16D6A 16FF0-16FF1 1CCD6-1CCF9 1E030-1E06D 1E08F 1E130-1E136 1E2AE 1E2EC-1E2EF
+1E4EC-1E4EF 1E5EE-1E5EF 1F16C 1FBF0-1FBF9
+"""
+_YOUNGER_SET = "".join(
+    "-".join(f"\\x{{{end}}}" for end in ends.split("-")) for ends in _YOUNGER.split()
+)
+_INERT = Pattern(f"[{_YOUNGER_SET}]+")
+
+
+def build_normalizer(section: Section | None) -> Normalizer:
+    if section is None:
+        return lambda text: text
+    match section.kind:
+        case "NFC" | "NFD" | "NFKC" | "NFKD" as form:
+            return partial(unicode_form, form)
+        case "Lowercase":
+            return lowercase
+        case "Strip":
+            left = section.get("strip_left", bool)
+            right = section.get("strip_right", bool)
+            return partial(strip, left=left, right=right)
+        case "Prepend":
+            return partial(prepend, section.get("prepend", str))
+        case "Replace":
+            pattern = Pattern.from_section(Section.of(section.where, section.fields.get("pattern")))
+            return partial(pattern.replace, content=section.get("content", str))
+        case "Sequence":
+            steps = [build_normalizer(step) for step in section.sections("normalizers")]
+            return lambda text: reduce(lambda so_far, step: step(so_far), steps, text)
+        case _:
+            raise section.unsupported()
+
+
+def unicode_form(form: str, text: str) -> str:
+    if unicodedata.is_normalized(form, text):  # type: ignore[arg-type]
+        return text
+    return between(_INERT, text, lambda part: unicodedata.normalize(form, part))  # type: ignore[arg-type]
+
+
+def between(pattern: Pattern, text: str, change: Normalizer) -> str:
+    parts, at = [], 0
+    for start, end in pattern.spans(text):
+        parts += (change(text[at:start]), text[start:end])
+        at = end
+    return "".join([*parts, change(text[at:])])
+
+
+def lowercase(text: str) -> str:
+    # One by one: str.lower() of a whole text writes a final sigma otherwise.
+    return "".join(map(str.lower, text))
+
+
+def strip(text: str, *, left: bool, right: bool) -> str:
+    text = text.lstrip(WHITESPACE) if left else text
+    return text.rstrip(WHITESPACE) if right else text
+
+
+def prepend(prefix: str, text: str) -> str:
+    return prefix + text if text else text

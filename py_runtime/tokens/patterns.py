@@ -1,0 +1,251 @@
+r"""Patterns of tokenizer.json, which are in Oniguruma's dialect, run by Python's `re`.
+
+`re` knows no \p{...}, and its \s, \d and \w follow Python's own version of Unicode. So every set of
+characters is written out as ranges. Long sets are slow to build and to search, therefore a pattern
+is compiled for the texts it meets: plain ASCII, the first 65,536 characters, or all of Unicode.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from functools import cached_property
+
+from py_runtime.tokens import characters
+from py_runtime.tokens.characters import Ranges
+from py_runtime.tokens.errors import TokenizerError
+from py_runtime.tokens.section import Section
+
+ASCII, BMP, ALL = 0x7F, 0xFFFF, characters.LAST_CODE
+
+_CONTROL = {"n": "\n", "r": "\r", "t": "\t", "f": "\f", "v": "\v", "a": "\a", "e": "\x1b"}
+_HEX = re.compile(r"x([0-9A-Fa-f]{2})|x\{([0-9A-Fa-f]{1,6})\}|u([0-9A-Fa-f]{4})")
+_PROPERTY = re.compile(r"([pP])\{(\^?)(\w+)\}")
+_INTERVAL = re.compile(r"\{(\d*)(,?)(\d*)\}(\??)(\+?)")
+_GROUP = re.compile(r"\((?:\?(?:[:=!>]|<[=!]|i:)|(?!\?))")
+_ANCHORS = {
+    "^": r"(?:\A|(?<=\n)(?!\Z))",  # lines, not the whole text, as in Ruby
+    "$": r"(?=\n|\Z)",
+    r"\A": r"\A",
+    r"\z": r"\Z",
+    r"\Z": r"(?=\n?\Z)",
+}
+_NAMED_SETS: dict[str, Callable[[], Ranges]] = {
+    "s": lambda: characters.each(characters.WHITESPACE),
+    "d": lambda: characters.categories("Nd"),
+    "w": characters.oniguruma_word_characters,
+    "h": lambda: characters.HEX_DIGITS,
+}
+
+
+class Pattern:
+    """A pattern that finds what Oniguruma would find, in the order it would."""
+
+    def __init__(self, source: str, where: str = "the pattern") -> None:
+        self.source = source
+        self.where = where
+        _ = self._for_ascii  # a pattern that cannot be used is an error when the file is loaded
+
+    @classmethod
+    def literal(cls, text: str) -> "Pattern":
+        return cls(re.sub(r"[^\w]", lambda found: f"\\x{{{ord(found[0]):x}}}", text))
+
+    @classmethod
+    def from_section(cls, section: Section) -> "Pattern":
+        """Of an object such as {"Regex": "..."} or {"String": "..."}."""
+        match section.fields:
+            case {"Regex": str(source)}:
+                return cls(source, section.where)
+            case {"String": str(text)}:
+                return cls.literal(text)
+        raise section.error("is neither a Regex nor a String")
+
+    def find_all(self, text: str) -> list[str]:
+        return self._compiled_for(text).findall(text)
+
+    def spans(self, text: str) -> Iterator[tuple[int, int]]:
+        """Start and end of each match. None is empty right behind another."""
+        last_end = -1
+        for found in self._compiled_for(text).finditer(text):
+            start, end = found.span()
+            if start != end or end != last_end:
+                yield start, end
+                last_end = end
+
+    def replace(self, text: str, content: str) -> str:
+        parts, at = [], 0
+        for start, end in self.spans(text):
+            parts += (text[at:start], content)
+            at = end
+        return "".join([*parts, text[at:]])
+
+    def _compiled_for(self, text: str) -> re.Pattern[str]:
+        if text.isascii():
+            return self._for_ascii
+        return self._for_all if max(text) > "\uffff" else self._for_bmp
+
+    @cached_property
+    def _for_ascii(self) -> re.Pattern[str]:
+        return self._compile(ASCII)
+
+    @cached_property
+    def _for_bmp(self) -> re.Pattern[str]:
+        return self._compile(BMP)
+
+    @cached_property
+    def _for_all(self) -> re.Pattern[str]:
+        return self._compile(ALL)
+
+    def _compile(self, limit: int) -> re.Pattern[str]:
+        try:
+            return re.compile(Translator(self.source, limit).translate())
+        except (ValueError, re.error) as error:
+            fault = f"{error} in {self.source!r}"
+            raise TokenizerError(f"tokenizer.json: {self.where}: {fault}") from error
+
+
+class Translator:
+    """One pass over a pattern; whatever it does not know is a ValueError that names it."""
+
+    def __init__(self, source: str, limit: int) -> None:
+        self.source = source
+        self.limit = limit  # no text will have a character beyond it
+        self.at = 0
+
+    def translate(self) -> str:
+        if self.source.startswith("(?i)"):
+            self.at = len("(?i)")
+            return f"(?i:{self._sequence()})"
+        return self._sequence()
+
+    def _sequence(self) -> str:
+        parts: list[str] = []
+        opened: list[int] = []  # where in `parts` each open group begins
+        atom = 0  # where in `parts` the thing before a quantifier begins
+        while self.at < len(self.source):
+            char = self.source[self.at]
+            if char == ")" and opened:
+                atom = opened.pop()
+                self.at += 1
+                parts.append(char)
+            elif char == "{" and (interval := _INTERVAL.match(self.source, self.at)):
+                self.at = interval.end()
+                parts[atom:] = [quantified("".join(parts[atom:]), interval)]
+            elif char in "*+?":
+                self.at += 1
+                parts.append(char)
+            else:
+                atom = len(parts)
+                if char == "(":
+                    opened.append(atom)
+                parts.append(self._atom(char))
+        return "".join(parts)
+
+    def _atom(self, char: str) -> str:
+        if char == "(":
+            return self._group()
+        if char == "[":
+            return self._bracketed()
+        if char == "\\":
+            return self._escaped()
+        self.at += 1
+        if char in _ANCHORS:
+            return _ANCHORS[char]
+        return char if char in "|." else re.escape(char)
+
+    def _group(self) -> str:
+        found = _GROUP.match(self.source, self.at)
+        if not found:
+            raise ValueError(f"the group {self.source[self.at : self.at + 4]!r} is not supported")
+        self.at = found.end()
+        return "(?:" if found[0] == "(" else found[0]  # nobody asks what a group captured
+
+    def _escaped(self) -> str:
+        anchor = self.source[self.at : self.at + 2]
+        if anchor in _ANCHORS:
+            self.at += 2
+            return _ANCHORS[anchor]
+        return self._written(self._escape())
+
+    def _escape(self) -> Ranges:
+        """The characters that the escape at this place stands for."""
+        self.at += 1
+        if found := _PROPERTY.match(self.source, self.at):
+            self.at = found.end()
+            ranges = characters.category(found[3].capitalize())
+            if ranges is None:
+                raise ValueError(f"\\{found[0]} is not supported")
+            inverted = (found[1] == "P") != bool(found[2])
+            return characters.complement(ranges) if inverted else ranges
+        if found := _HEX.match(self.source, self.at):
+            self.at = found.end()
+            return characters.each(chr(int(found[1] or found[2] or found[3], 16)))
+        char = self.source[self.at : self.at + 1]
+        self.at += 1
+        if char in _NAMED_SETS:
+            return _NAMED_SETS[char]()
+        if char and char.lower() in _NAMED_SETS:
+            return characters.complement(_NAMED_SETS[char.lower()]())
+        if char in _CONTROL:
+            return characters.each(_CONTROL[char])
+        if not char or (char.isascii() and char.isalnum()):
+            raise ValueError(f"\\{char} is not supported")
+        return characters.each(char)
+
+    def _bracketed(self) -> str:
+        self.at += 1
+        inverted = self.source.startswith("^", self.at)
+        self.at += inverted
+        members: list[Ranges] = []
+        first_at = self.at
+        while True:
+            rest = self.source[self.at :]
+            if rest.startswith("]") and self.at > first_at:
+                self.at += 1
+                return self._written(characters.union(*members), inverted)
+            if not rest or rest.startswith(("[", "&&")):
+                what = repr(rest[:2]) if rest else "a missing ]"
+                raise ValueError(f"{what} inside [...] is not supported")
+            members.append(self._member())
+
+    def _member(self) -> Ranges:
+        """A character, an escape, or a range from one character to another."""
+        first = self._one()
+        follows = self.source[self.at : self.at + 2]
+        if len(follows) < 2 or follows[0] != "-" or follows[1] == "]":
+            return first
+        self.at += 1
+        last = self._one()
+        if any(len(ends) != 1 or ends[0][0] != ends[0][1] for ends in (first, last)):
+            raise ValueError("a range between sets is not supported")
+        if last[0][0] < first[0][0]:
+            raise ValueError("a range runs backwards")
+        return [(first[0][0], last[0][0])]
+
+    def _one(self) -> Ranges:
+        if self.source[self.at] == "\\":
+            return self._escape()
+        self.at += 1
+        return characters.each(self.source[self.at - 1])
+
+    def _written(self, ranges: Ranges, inverted: bool = False) -> str:
+        """Ranges in the form of `re`, as far as the texts go."""
+        near = characters.within(ranges, self.limit)
+        if not near:  # [] is no set to `re`; nor does a text hold any other character
+            near, inverted = [(0, ALL)], not inverted
+        body = "".join(
+            written(first) if first == last else f"{written(first)}-{written(last)}"
+            for first, last in near
+        )
+        return f"[{'^' * inverted}{body}]"
+
+
+def written(code: int) -> str:
+    return f"\\U{code:08x}"
+
+
+def quantified(atom: str, interval: re.Match[str]) -> str:
+    """{2,5}+ says "once or more of {2,5}" in this dialect, unlike in the others."""
+    low, comma, high, lazy, repeated = interval.groups()
+    if not (low or high) or (lazy and not comma):
+        raise ValueError(f"{interval[0]!r} is not supported")
+    counted = f"{atom}{{{low}{comma}{high}}}{lazy}"
+    return f"(?:{counted})+" if repeated else counted

@@ -1,0 +1,49 @@
+"""The post-processors of tokenizer.json: the special tokens around a text's ids."""
+
+from collections.abc import Callable
+from functools import reduce
+
+from py_runtime.tokens.section import Section
+
+# (ids, whether to add special tokens) -> ids
+PostProcessor = Callable[[list[int], bool], list[int]]
+
+
+def build_post_processor(section: Section | None) -> PostProcessor:
+    if section is None:
+        return unchanged
+    match section.kind:
+        case "ByteLevel":
+            return unchanged  # it concerns places in the text, not ids
+        case "TemplateProcessing":
+            return Template(section)
+        case "Sequence":
+            steps = [build_post_processor(step) for step in section.sections("processors")]
+            return lambda ids, special: reduce(lambda so_far, step: step(so_far, special), steps, ids)
+        case _:
+            raise section.unsupported()
+
+
+def unchanged(ids: list[int], add_special_tokens: bool) -> list[int]:
+    return ids
+
+
+class Template:
+    def __init__(self, section: Section) -> None:
+        specials = section.section("special_tokens") or Section.of(section.where, {})
+        self.before: list[int] = []
+        self.after: list[int] = []
+        place, has_text = self.before, False
+        for piece in section.sections("single"):
+            match piece.fields:
+                case {"Sequence": {"id": "A"}} if not has_text:
+                    place, has_text = self.after, True
+                case {"SpecialToken": {"id": str(name)}} if special := specials.section(name):
+                    place += special.get("ids", list)
+                case _:
+                    raise piece.error(f"{piece.fields!r} is not supported in a template")
+        if not has_text:
+            raise section.error("the template has no place for the text")
+
+    def __call__(self, ids: list[int], add_special_tokens: bool) -> list[int]:
+        return [*self.before, *ids, *self.after] if add_special_tokens else ids

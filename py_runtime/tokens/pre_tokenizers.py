@@ -1,0 +1,203 @@
+"""The pre-tokenizers of tokenizer.json: from a piece of text to words.
+
+Each takes a piece and whether the whole text starts with it. What it gives has no empty words, but
+for a first one that stands for a removed beginning: the next word does not start the text then.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+
+from py_runtime.tokens import characters
+from py_runtime.tokens.byte_level import ALPHABET
+from py_runtime.tokens.patterns import Pattern
+from py_runtime.tokens.section import Section
+
+PreTokenizer = Callable[[str, bool], list[str]]
+Segment = tuple[int, int, bool]  # start, end, is it a match
+
+GPT2_PATTERN = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+BEHAVIORS = ("Removed", "Isolated", "MergedWithPrevious", "MergedWithNext", "Contiguous")
+KEEPING_MATCHES = (("Isolated", False), ("Isolated", True), ("Removed", True))
+PREPEND_SCHEMES = ("always", "first", "never")
+_MAX_REMEMBERED = 20_000
+
+
+def build_pre_tokenizer(section: Section | None) -> PreTokenizer:
+    if section is None:
+        return lambda piece, starts_text: [piece]
+    match section.kind:
+        case "ByteLevel":
+            return ByteLevel(
+                section.get("add_prefix_space", bool), section.get("use_regex", bool, True)
+            )
+        case "Split":
+            pattern = Pattern.from_section(Section.of(section.where, section.fields.get("pattern")))
+            behavior = section.get("behavior", str)
+            if behavior not in BEHAVIORS:
+                raise section.error(f"behavior {behavior!r} is not supported")
+            return Split(pattern, behavior, section.get("invert", bool))
+        case "Digits":
+            alone = section.get("individual_digits", bool)
+            numeric = char_class(characters.numeric_characters())
+            return Split(Pattern(numeric), "Isolated" if alone else "Contiguous")
+        case "Metaspace":
+            return build_metaspace(section)
+        case "Whitespace":
+            word = char_class(characters.word_characters())
+            return Split(Pattern(rf"{word}+|[^{word[1:-1]}\s]+"), "Removed", inverted=True)
+        case "WhitespaceSplit":
+            return Split(Pattern(r"\s"), "Removed")
+        case "Sequence":
+            return Sequence(map(build_pre_tokenizer, section.sections("pretokenizers")))
+        case _:
+            raise section.unsupported()
+
+
+def char_class(ranges: characters.Ranges) -> str:
+    return "[" + "".join(f"\\x{{{first:x}}}-\\x{{{last:x}}}" for first, last in ranges) + "]"
+
+
+class Sequence:
+    def __init__(self, steps: Iterable[PreTokenizer]) -> None:
+        self.steps = list(steps)
+
+    def __call__(self, piece: str, starts_text: bool) -> list[str]:
+        pieces = [piece]
+        for step in self.steps:
+            pieces = [
+                word
+                for index, part in enumerate(pieces)
+                for word in (step(part, starts_text and index == 0) if part else [part])
+            ]
+        return pieces
+
+
+class Split:
+    def __init__(self, pattern: Pattern, behavior: str, inverted: bool = False) -> None:
+        self.pattern = pattern
+        self.behavior = behavior
+        self.inverted = inverted
+
+    def __call__(self, piece: str, starts_text: bool) -> list[str]:
+        matches = self.pattern.find_all(piece)
+        covered = sum(map(len, matches)) == len(piece) and all(matches)
+        if covered and (self.behavior, self.inverted) in KEEPING_MATCHES:
+            return matches  # so it is for the patterns of language models, on any text
+        segments = list(segments_of(self.pattern, piece, self.inverted))
+        return [piece[start:end] for start, end in SPLITTERS[self.behavior](segments)]
+
+
+def segments_of(pattern: Pattern, piece: str, inverted: bool) -> Iterator[Segment]:
+    """The matches and what lies between them, from end to end."""
+    at = 0
+    for start, end in pattern.spans(piece):
+        if at < start:
+            yield at, start, inverted
+        yield start, end, not inverted
+        at = end
+    if at < len(piece):
+        yield at, len(piece), inverted
+
+
+def removed(segments: list[Segment]) -> Iterator[tuple[int, int]]:
+    if segments and segments[0][2]:
+        yield 0, 0  # the beginning is gone
+    yield from ((start, end) for start, end, is_match in segments if not is_match and start < end)
+
+
+def isolated(segments: list[Segment]) -> Iterator[tuple[int, int]]:
+    return ((start, end) for start, end, _ in segments if start < end)
+
+
+def joined(
+    segments: Iterable[Segment], joins: Callable[[bool, bool], bool]
+) -> Iterator[tuple[int, int]]:
+    """Joins a segment to the one before where joins(before is a match, this is a match)."""
+    spans: list[tuple[int, int]] = []
+    was_match = False
+    for start, end, is_match in segments:
+        if spans and joins(was_match, is_match):
+            spans[-1] = (min(spans[-1][0], start), max(spans[-1][1], end))
+        else:
+            spans.append((start, end))
+        was_match = is_match
+    return ((start, end) for start, end in spans if start < end)
+
+
+def contiguous(segments: list[Segment]) -> Iterator[tuple[int, int]]:
+    return joined(segments, lambda was_match, is_match: was_match == is_match)
+
+
+def merged_with_previous(segments: list[Segment]) -> Iterator[tuple[int, int]]:
+    return joined(segments, lambda was_match, is_match: is_match and not was_match)
+
+
+def merged_with_next(segments: list[Segment]) -> Iterator[tuple[int, int]]:
+    backwards = list(merged_with_previous(segments[::-1]))
+    return iter(backwards[::-1])
+
+
+SPLITTERS: dict[str, Callable[[list[Segment]], Iterator[tuple[int, int]]]] = {
+    "Removed": removed,
+    "Isolated": isolated,
+    "Contiguous": contiguous,
+    "MergedWithPrevious": merged_with_previous,
+    "MergedWithNext": merged_with_next,
+}
+
+
+class ByteLevel:
+    """Words as strings of 256 letters, one for each byte of their UTF-8."""
+
+    def __init__(self, add_prefix_space: bool, use_regex: bool) -> None:
+        self.add_prefix_space = add_prefix_space
+        self.split = Split(Pattern(GPT2_PATTERN), "Isolated") if use_regex else None
+        self.letters_of = _RememberedLetters()
+
+    def __call__(self, piece: str, starts_text: bool) -> list[str]:
+        if self.add_prefix_space and not piece.startswith(" "):
+            piece = " " + piece
+        words = self.split(piece, starts_text) if self.split else [piece]
+        return [self.letters_of[word] for word in words]
+
+
+class _RememberedLetters(dict[str, str]):
+    def __missing__(self, word: str) -> str:
+        letters = word.encode().decode("latin-1").translate(ALPHABET)
+        if len(self) >= _MAX_REMEMBERED:
+            self.clear()
+        self[word] = letters
+        return letters
+
+
+class Metaspace:
+    """A visible sign in the place of each space, and before the text or before every piece."""
+
+    def __init__(self, sign: str, prepend_scheme: str, split: bool) -> None:
+        self.sign = sign
+        self.prepend_scheme = prepend_scheme
+        self.split = Split(Pattern.literal(sign), "MergedWithNext") if split else None
+
+    def __call__(self, piece: str, starts_text: bool) -> list[str]:
+        piece = piece.replace(" ", self.sign)
+        wants_sign = self.prepend_scheme == "always" or (
+            self.prepend_scheme == "first" and starts_text
+        )
+        if wants_sign and not piece.startswith(self.sign):
+            piece = self.sign + piece
+        return self.split(piece, starts_text) if self.split else [piece]
+
+
+def build_metaspace(section: Section) -> Metaspace:
+    return Metaspace(
+        section.get("replacement", str), prepend_scheme(section), section.get("split", bool, True)
+    )
+
+
+def prepend_scheme(section: Section) -> str:
+    """Older files say add_prefix_space instead."""
+    scheme = section.get("prepend_scheme", str, "always")
+    if scheme not in PREPEND_SCHEMES:
+        raise section.error(f"prepend_scheme {scheme!r} is not supported")
+    if not section.get("add_prefix_space", bool, True) and scheme != "never":
+        raise section.error("add_prefix_space is false, but prepend_scheme is not 'never'")
+    return scheme

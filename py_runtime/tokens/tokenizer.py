@@ -1,0 +1,95 @@
+"""Text to ids and back, as a tokenizer.json says: the same ids as the package `tokenizers` gives."""
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from py_runtime.tokens.added_tokens import AddedTokens, read_added_tokens
+from py_runtime.tokens.bpe import BpeModel
+from py_runtime.tokens.decoders import build_decoder
+from py_runtime.tokens.errors import TextError, TokenizerError
+from py_runtime.tokens.normalizers import build_normalizer
+from py_runtime.tokens.post_processors import build_post_processor
+from py_runtime.tokens.pre_tokenizers import build_pre_tokenizer
+from py_runtime.tokens.section import Section
+
+
+class Tokenizer:
+    """Padding and truncation in the file are left aside: a prompt is encoded as it is."""
+
+    def __init__(self, section: Section) -> None:
+        model = section.section("model")
+        if model is None:
+            raise section.error("model is missing")
+        self._model = BpeModel(model)
+        normalize = build_normalizer(section.section("normalizer"))
+        has_added = section.fields.get("added_tokens") is not None
+        listed = section.sections("added_tokens") if has_added else []
+        tokens = read_added_tokens(listed, self._model.vocabulary)
+        self._added = AddedTokens(tokens, normalize)
+        self._pre_tokenize = build_pre_tokenizer(section.section("pre_tokenizer"))
+        self._post_process = build_post_processor(section.section("post_processor"))
+        self._start_decoding = build_decoder(section.section("decoder"))
+        self._ids = self._model.vocabulary | {token.content: token.id for token in tokens}
+        self._tokens = self._model.token_of | self._added.as_written
+
+    @classmethod
+    def from_json(cls, source: str | bytes | dict[str, Any]) -> "Tokenizer":
+        if not isinstance(source, dict):
+            try:
+                source = json.loads(source)
+            except ValueError as error:
+                raise TokenizerError(f"tokenizer.json is not JSON: {error}") from error
+        return cls(Section.of("", source))
+
+    @property
+    def vocabulary_size(self) -> int:
+        """One more than the largest id."""
+        return max(self._tokens, default=-1) + 1
+
+    def id_of(self, token: str) -> int | None:
+        return self._ids.get(token)
+
+    def encode(self, text: str, add_special_tokens: bool = True) -> list[int]:
+        refuse_surrogates(text)
+        ids: list[int] = []
+        ids_of = self._model.ids_of
+        for piece in self._added.split(text):
+            if piece.token_id is not None:
+                ids.append(piece.token_id)
+            else:
+                for word in self._pre_tokenize(piece.text, piece.starts_text):
+                    ids += ids_of[word]
+        return self._post_process(ids, add_special_tokens)
+
+    def decode(self, ids: Iterable[int], skip_special_tokens: bool = True) -> str:
+        stream = StreamDecoder(self, skip_special_tokens)
+        return "".join([*map(stream.push, ids), stream.finish()])
+
+
+class StreamDecoder:
+    """Text as ids arrive, whole characters only: bytes that are not one yet are held back."""
+
+    def __init__(self, tokenizer: Tokenizer, skip_special_tokens: bool = True) -> None:
+        self._tokens = tokenizer._tokens
+        self._skipped = tokenizer._added.special if skip_special_tokens else frozenset()
+        self._decoder = tokenizer._start_decoding()
+
+    def push(self, token_id: int) -> str:
+        """The text that is certain now. An id that no token has brings none."""
+        token = self._tokens.get(token_id)
+        if token is None or token in self._skipped:
+            return ""
+        return self._decoder.push(token)
+
+    def finish(self) -> str:
+        """What was held back."""
+        return self._decoder.finish()
+
+
+def refuse_surrogates(text: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        found = f"U+{ord(text[error.start]):04X} at character {error.start}"
+        raise TextError(f"the text has half of a surrogate pair, {found}, which no token has") from None

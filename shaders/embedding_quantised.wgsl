@@ -1,0 +1,33 @@
+// out[i] = row indices[i] of the table, dequantised. An invocation does eight columns.
+// indices: [count]; out: [count, columns]; the table is a weight_*.wgsl file.
+
+struct Params {
+  count: u32,  // live indices
+  rows: u32,  // of the table
+  octets: u32,  // columns / 8
+  octets_per_group: u32,  // this and the strides of the scales are for weight_q4gsw alone
+  row_stride: u32,
+  group_stride: u32,
+}
+
+const WORKGROUP = 64u;
+
+@group(0) @binding(0) var<storage, read_write> out: array<vec4f>;
+@group(0) @binding(1) var<uniform> params: Params;
+@group(0) @binding(2) var<storage, read> indices: array<i32>;
+
+@compute @workgroup_size(WORKGROUP)
+fn main(
+  @builtin(workgroup_id) group: vec3u,
+  @builtin(num_workgroups) groups: vec3u,
+  @builtin(local_invocation_index) lane: u32,
+) {
+  let at = (group.y * groups.x + group.x) * WORKGROUP + lane;
+  if (at >= params.count * params.octets) {
+    return;
+  }
+  let row = u32(clamp(indices[at / params.octets], 0, i32(params.rows) - 1));
+  let values = dequantised(row, at % params.octets);
+  out[2u * at] = values[0];
+  out[2u * at + 1u] = values[1];
+}

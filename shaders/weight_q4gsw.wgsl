@@ -1,0 +1,20 @@
+// 4-bit weights, one f32 scale a group: (nibble - 8) * scale. Rows are whole words of eight values.
+
+// Whether the even column of each byte is in its high nibble.
+override HIGH_FIRST: bool = false;
+
+@group(0) @binding(3) var<storage, read> weight: array<u32>;
+@group(0) @binding(4) var<storage, read> scales: array<f32>;
+
+fn quants(row: u32, octet: u32) -> mat2x4f {
+  var word = weight[row * params.octets + octet];
+  if (HIGH_FIRST) {
+    word = ((word & 0x0f0f0f0fu) << 4u) | ((word >> 4u) & 0x0f0f0f0fu);
+  }
+  return centred_nibbles(word);
+}
+
+fn affine(row: u32, octet: u32) -> vec2f {
+  let group = octet / params.octets_per_group;
+  return vec2f(scales[row * params.row_stride + group * params.group_stride], 0.0);
+}

@@ -1,0 +1,159 @@
+"""Damage of every kind to a sound model: the reader raises one of its own errors, or reads it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from safetensors import deserialize
+
+from py_runtime.errors import InpageError
+from py_runtime.model_errors import ModelError
+from py_runtime.model_files import ConstantFiles, open_model_folder, verify_files
+from py_runtime.safetensors_header import parse_safetensors_header
+from tests.blob.small_model import bytes_of_folder, open_bytes, with_file, write_small
+
+MANY = settings(deadline=None, max_examples=400, suppress_health_check=list(HealthCheck))
+SOME = settings(deadline=None, max_examples=100, suppress_health_check=list(HealthCheck))
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    folder = tmp_path_factory.mktemp("fuzz") / "small"
+    write_small(folder)
+    return bytes_of_folder(folder)
+
+
+def survives(files: dict[str, bytes]) -> bool:
+    try:
+        open_bytes(files)
+    except InpageError as error:
+        assert "\n" not in str(error)
+        return False
+    return True
+
+
+@st.composite
+def damage(draw: st.DrawFn, data: bytes) -> bytes:
+    """Some bytes changed, most of them early, where the headers are; perhaps cut short."""
+    damaged = bytearray(data)
+    early = st.integers(0, min(len(data), 400) - 1)
+    anywhere = st.integers(0, len(data) - 1)
+    for place in draw(st.lists(early | anywhere, max_size=4)):
+        damaged[place] = draw(st.integers(0, 255))
+    length = draw(st.just(len(data)) | st.integers(0, len(data)))
+    return bytes(damaged[:length])
+
+
+def test_the_sound_model_survives(files: dict[str, bytes]) -> None:
+    assert survives(files)
+
+
+@MANY
+@given(st.data())
+def test_damage_that_the_manifest_does_not_know(
+    files: dict[str, bytes], data: st.DataObject
+) -> None:
+    name = data.draw(st.sampled_from(sorted(files)))
+    survives({**files, name: data.draw(damage(files[name]))})
+
+
+@MANY
+@given(st.data())
+def test_damage_that_the_manifest_confirms(files: dict[str, bytes], data: st.DataObject) -> None:
+    """Sizes and hashes are right, so that the damage reaches the readers of each file."""
+    name = data.draw(st.sampled_from(sorted(set(files) - {"manifest.json"})))
+    survives(with_file(files, name, data.draw(damage(files[name]))))
+
+
+@SOME
+@given(st.data())
+def test_damage_on_a_disk(
+    files: dict[str, bytes], data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("damaged")
+    name = data.draw(st.sampled_from(sorted(files)))
+    for other, content in files.items():
+        (folder / other).write_bytes(content)
+    (folder / name).write_bytes(data.draw(damage(files[name])))
+    changed = (folder / name).read_bytes() != files[name]
+    try:
+        model = open_model_folder(folder)
+        for array in ConstantFiles(folder, model.tensors).values():
+            np.asarray(array)
+    except InpageError:
+        assert changed
+    if changed and name != "manifest.json":
+        with pytest.raises(ModelError):
+            verify_files(folder)
+
+
+JSON_VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.sampled_from([2**31, 2**53, 2**64, 10**400, -1, 0, 16])
+    | st.floats(allow_nan=False)
+    | st.text(max_size=5)
+    | st.sampled_from(["F32", "I64", "../x", "__pad_0", "table#1", "\ud800"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner),
+    max_leaves=5,
+)
+
+
+def places_in(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    keys = value.keys() if isinstance(value, dict) else range(len(value))
+    if not isinstance(value, dict | list):
+        return [path]
+    found = [path] if path else []
+    for key in keys:
+        found += places_in(value[key], (*path, key))
+    return found
+
+
+def replaced(document: Any, path: tuple[Any, ...], value: Any) -> Any:
+    copy = json.loads(json.dumps(document))
+    place = copy
+    for step in path[:-1]:
+        place = place[step]
+    place[path[-1]] = value
+    return copy
+
+
+@MANY
+@given(st.data())
+def test_another_value_in_the_manifest(files: dict[str, bytes], data: st.DataObject) -> None:
+    document = json.loads(files["manifest.json"])
+    path = data.draw(st.sampled_from(places_in(document)))
+    changed = json.dumps(replaced(document, path, data.draw(JSON_VALUES))).encode()
+    survives({**files, "manifest.json": changed})
+
+
+@MANY
+@given(st.data())
+def test_another_value_in_a_header(files: dict[str, bytes], data: st.DataObject) -> None:
+    name = data.draw(st.sampled_from(sorted(n for n in files if n.endswith(".safetensors"))))
+    whole = files[name]
+    end = 8 + int.from_bytes(whole[:8], "little")
+    header = json.loads(whole[8:end])
+    path = data.draw(st.sampled_from(places_in(header)))
+    text = json.dumps(replaced(header, path, data.draw(JSON_VALUES))).encode()
+    text += b" " * (-(8 + len(text)) % 16)
+    changed = len(text).to_bytes(8, "little") + text + whole[end:]
+    survives(with_file(files, name, changed))
+    try:
+        parse_safetensors_header(name, changed, len(changed))
+    except ModelError:
+        return
+    deserialize(changed)  # what we take, the library takes as well
+
+
+def test_the_folder_is_not_changed_by_reading(tmp_path: Path) -> None:
+    write_small(tmp_path / "small")
+    before = bytes_of_folder(tmp_path / "small")
+    verify_files(tmp_path / "small")
+    open_model_folder(tmp_path / "small")
+    assert bytes_of_folder(tmp_path / "small") == before
