@@ -7,10 +7,12 @@ OUT ?= dist
 PY := .venv/bin/python
 # Each step leaves a stamp, so that nothing is done twice.
 SERVER := .venv/.server-installed
+EXPORTER := .venv/.exporter-installed
 TESTER := .venv/.tester-installed
 NPM := node_modules/.installed
 PYODIDE := build/pyodide/.collected
 PREPARED := build/.prepared
+MODEL := models/SmolLM2-135M-Instruct
 
 SOURCES := $(shell find web py_runtime shaders -type f ! -name '*.pyc')
 
@@ -21,7 +23,7 @@ SOURCES := $(shell find web py_runtime shaders -type f ! -name '*.pyc')
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: $(PREPARED) ## everything the page needs, without serving it
+setup: $(PREPARED) $(MODEL)/manifest.json ## everything the page needs, without serving it
 
 serve: setup ## the page on this machine (PORT=8000)
 	@$(PY) serve.py --port $(PORT)
@@ -63,10 +65,19 @@ $(SERVER): pyproject.toml | prerequisites
 	@$(PY) -m pip install --quiet --disable-pip-version-check --editable .
 	@touch $@
 
-$(TESTER): pyproject.toml $(SERVER)
-	@echo "installing what the tests need into .venv (PyTorch is large)"
+$(EXPORTER): pyproject.toml $(SERVER)
+	@echo "installing what exports models into .venv (PyTorch is large)"
+	@$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[export]'
+	@touch $@
+
+$(TESTER): pyproject.toml $(EXPORTER)
+	@echo "installing what the tests need into .venv"
 	@$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[dev,export]'
 	@touch $@
+
+$(MODEL)/manifest.json: $(EXPORTER) $(shell find export -name '*.py')
+	@echo "exporting the default model"
+	@$(PY) -m export default -o $(MODEL)
 
 $(NPM): package.json package-lock.json | prerequisites
 	@echo "installing Pyodide's core with npm"

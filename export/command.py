@@ -86,8 +86,8 @@ def export(arguments: argparse.Namespace, console: Console) -> None:
     )
     if arguments.out is None and not arguments.dry_run:
         raise ExportError("say where to write it: -o models/NAME")
-    with console.status("reading the source and exporting the graph"):
-        prepared = prepare(request)
+    with console.status("reading the source, asking torch for goldens, exporting the graph"):
+        prepared = prepare(request, with_goldens=not arguments.dry_run)
     for warning in prepared.source.warnings:
         console.print(f"warning: {warning}")
     console.print(_closing_table(prepared.facts()))

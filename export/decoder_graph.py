@@ -20,9 +20,7 @@ class DecoderGraph:
     constants: list[str]  # names of the data the program needs
 
 
-def export_decoder(source: Source, context: int | None) -> DecoderGraph:
-    config = source.decoder_config(context)
-    source.check(expected_shapes(config))
+def export_decoder(source: Source, config: DecoderConfig) -> DecoderGraph:
     with torch.device("meta"):
         decoder = Decoder(config, source.kinds(config)).eval()
         tokens = torch.zeros(1, min(EXAMPLE_TOKENS, config.max_chunk), dtype=torch.int64)

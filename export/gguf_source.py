@@ -1,5 +1,6 @@
 """GGUF files: metadata gives config, tokenizer and template; known types are taken bit for bit."""
 
+import mmap
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,7 @@ class GgufSource(Source):
             quantisation,
         )
         source._tensors = tensors
+        source._file = reader.data._mmap
         source._interleaved = architecture in INTERLEAVED_ROTARY
         return source
 
@@ -92,6 +94,7 @@ class GgufSource(Source):
     def dense(self, name: str) -> np.ndarray:
         tensor = self._tensors[_gguf_name(name)]
         values = dequantize(tensor.data, tensor.tensor_type).astype(np.float32)
+        self._forget_pages()
         return self._in_halves(name, values)
 
     def parts(self, weight: str) -> Parts:
@@ -100,7 +103,9 @@ class GgufSource(Source):
         if kind is None or kind == "f32":
             return super().parts(weight)
         raw = self._in_halves(weight, tensor.data)  # [N, bytes of a row]
-        return {"q4_0": _q4_0_parts, "q4_1": _q4_1_parts, "q8_0": _q8_0_parts}[kind](raw)
+        parts = {"q4_0": _q4_0_parts, "q4_1": _q4_1_parts, "q8_0": _q8_0_parts}[kind](raw)
+        self._forget_pages()
+        return parts
 
     def rotary_tables(self, context: int) -> tuple[Tensor, Tensor]:
         """Llama 3.1 and later carry their frequency factors as a tensor."""
@@ -113,6 +118,11 @@ class GgufSource(Source):
         frequencies = frequencies / torch.from_numpy(np.array(factors.data, np.float32))
         angles = torch.outer(torch.arange(context).float(), frequencies).repeat(1, 2)
         return angles.cos(), angles.sin()
+
+    def _forget_pages(self) -> None:
+        """What was read of the mapped file need not stay in memory beside what was made of it."""
+        if hasattr(mmap, "MADV_DONTNEED"):
+            self._file.madvise(mmap.MADV_DONTNEED)
 
     def _in_halves(self, name: str, rows: np.ndarray) -> np.ndarray:
         """Undoes the interleaving of rotary pairs: rows (2i, 2i + 1) go back to (i, i + half)."""

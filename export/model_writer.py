@@ -31,7 +31,7 @@ CHUNK = 4 << 20  # bytes between two words of progress
 
 ConstantSource = np.ndarray | Callable[[], np.ndarray]
 Progress = Callable[[int, int], None]  # (bytes done, bytes in all)
-BytesOf = Callable[[str], np.ndarray]  # a tensor's row-major data as uint8
+BytesOf = Callable[[str], memoryview]  # a tensor's row-major data
 
 
 @dataclass(frozen=True)
@@ -127,9 +127,9 @@ class _ConstantBytes:
     ) -> None:
         self._wanted = wanted
         self._constants = constants
-        self._last: dict[str, np.ndarray] = {}
+        self._last: dict[str, memoryview] = {}
 
-    def bytes_of(self, name: str) -> np.ndarray:
+    def bytes_of(self, name: str) -> memoryview:
         if name not in self._last:
             self._last.clear()
             self._last[name] = _flat_bytes(self._stored(name))
@@ -160,8 +160,8 @@ def _check_int32(name: str, array: np.ndarray) -> None:
             )
 
 
-def _flat_bytes(array: np.ndarray) -> np.ndarray:
-    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+def _flat_bytes(array: np.ndarray) -> memoryview:
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
 
 
 # Where it goes -----------------------------------------------------------------------------------
@@ -217,7 +217,7 @@ class _HashedFile:
         self._stream = stream
         self._count = count
 
-    def write(self, data: bytes | np.ndarray) -> None:
+    def write(self, data: bytes | memoryview) -> None:
         view = memoryview(data)
         for begin in range(0, len(view), CHUNK):
             chunk = view[begin : begin + CHUNK]

@@ -2,11 +2,12 @@
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rich.progress import Progress
 
+from export.decoder import DecoderConfig
 from export.decoder_graph import DecoderGraph, expected_shapes, export_decoder
 from export.default_model import CONTEXT, NAME, default_gguf
 from export.errors import ExportError
@@ -23,6 +24,7 @@ HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 HUB_FILES = ("*.json", "*.safetensors", "*.jinja")
 # Goldens are made by the same model in float32; past this its weights would crowd the machine.
 MOST_GOLDEN_PARAMETERS = 400_000_000
+GOLDEN_CONTEXT = 512  # positions they reach
 
 
 @dataclass(frozen=True)
@@ -40,12 +42,13 @@ class Prepared:
 
     request: Request
     source: Source
+    goldens: Goldens | None
     graph: DecoderGraph
     memory: BufferPlan
 
     @property
     def parameters(self) -> int:
-        return sum(numel(shape) for shape in expected_shapes(self.graph.config).values())
+        return parameter_count(self.graph.config)
 
     def facts(self) -> dict[str, str]:
         """What the closing table says."""
@@ -61,10 +64,26 @@ class Prepared:
         }
 
 
-def prepare(request: Request) -> Prepared:
+def prepare(request: Request, with_goldens: bool = True) -> Prepared:
+    """Goldens come first: torch.export takes memory that the float32 model would have to share."""
     source = open_source(request)
-    graph = export_decoder(source, request.context or _default_context(request))
-    return Prepared(request, source, graph, measure(graph.program))
+    context = request.context or _default_context(request)
+    config = source.decoder_config(context)
+    source.check(expected_shapes(config))
+    goldens = _goldens(source, config) if with_goldens else None
+    graph = export_decoder(source, config)
+    return Prepared(request, source, goldens, graph, measure(graph.program))
+
+
+def parameter_count(config: DecoderConfig) -> int:
+    return sum(numel(shape) for shape in expected_shapes(config).values())
+
+
+def _goldens(source: Source, config: DecoderConfig) -> Goldens | None:
+    if parameter_count(config) > MOST_GOLDEN_PARAMETERS:
+        return None
+    short = replace(config, context=min(config.context, GOLDEN_CONTEXT))
+    return make_goldens(reference_decoder(source, short), golden_prompts(source.tokenizer))
 
 
 def _default_context(request: Request) -> int | None:
@@ -99,7 +118,6 @@ def _from_hub(name: str) -> Path:
 
 def export_model(prepared: Prepared, out: Path, progress: Progress) -> None:
     source, graph = prepared.source, prepared.graph
-    goldens = _goldens(prepared, progress)
     task = progress.add_task("writing", total=None)
     files = {"config.json": source.hf_config, **source.tokenizer}
     largest = max(spec.size for spec in prepared.memory.specs.values())
@@ -118,20 +136,10 @@ def export_model(prepared: Prepared, out: Path, progress: Progress) -> None:
             quantisation=quantisation_name(source),
         ),
         {name: json.dumps(content, ensure_ascii=False).encode() for name, content in files.items()},
-        goldens,
+        prepared.goldens,
         prepared.request.shard_size,
         lambda done, total: progress.update(task, completed=done, total=total),
     )
-
-
-def _goldens(prepared: Prepared, progress: Progress) -> Goldens | None:
-    if prepared.parameters > MOST_GOLDEN_PARAMETERS:
-        return None
-    task = progress.add_task("asking torch for goldens", total=None)
-    decoder = reference_decoder(prepared.source, prepared.graph.config)
-    goldens = make_goldens(decoder, golden_prompts(prepared.source.tokenizer))
-    progress.update(task, completed=1, total=1)
-    return goldens
 
 
 def quantisation_name(source: Source) -> str:

@@ -92,7 +92,8 @@ def make_goldens(decoder: Decoder, prompts: list[list[int]]) -> Goldens:
             tokens = (stream * -(-length // len(stream)))[:length]
             goldens[f"tokens_{length}"] = np.array(tokens, np.int32)
             goldens[f"logits_{length}"] = last_logits(decoder, tokens)
-    for number, prompt in enumerate(prompts):
+    fitting = [prompt for prompt in prompts if len(prompt) < decoder.config.context]
+    for number, prompt in enumerate(fitting):
         steps = min(GOLDEN_STEPS, decoder.config.context - len(prompt))
         continuation, margins = greedy(decoder, prompt, steps)
         goldens[f"prompt_{number}"] = np.array(prompt, np.int32)

@@ -17,6 +17,8 @@ ENGINE_NAMES = {
     "inpage.apply_rotary_emb.default": "et_vk.apply_rotary_emb.default",
     "inpage.apply_rotary_emb_hf.default": "et_vk.apply_rotary_emb_hf.default",
     "inpage.sdpa_with_kv_cache.default": "sdpa_with_kv_cache.default",
+    "inpage.sdpa.default": "et_vk.sdpa.default",
+    "inpage.update_cache.default": "update_cache.default",
 }
 
 
@@ -32,8 +34,8 @@ def _(x: Tensor, weight: Tensor, eps: float) -> Tensor:
 
 
 def unpack_nibbles(weight: Tensor, low_first: bool = True) -> Tensor:
-    """weight: uint8 [N, K/2] → int64 [N, K]; byte j holds elements 2j and 2j + 1."""
-    low, high = (weight & 15).long(), (weight >> 4).long()
+    """weight: uint8 [N, K/2] → uint8 [N, K]; byte j holds elements 2j and 2j + 1."""
+    low, high = weight & 15, weight >> 4
     return torch.stack((low, high) if low_first else (high, low), dim=-1).flatten(-2)
 
 
@@ -43,7 +45,7 @@ def linear_q4gsw(
 ) -> Tensor:
     """x: [..., K], weight: uint8 [N, K_packed], scales: [G, N padded to 4], bias: [N padded]."""
     rows, inner = weight.shape[0], x.shape[-1]
-    quantised = (unpack_nibbles(weight)[:, :inner] - 8).to(x.dtype)
+    quantised = unpack_nibbles(weight)[:, :inner].to(x.dtype) - 8
     per_element = scales[:, :rows].T.to(x.dtype).repeat_interleave(group_size, 1)[:, :inner]
     out = x @ (quantised * per_element).T
     return out if bias is None else out + bias[:rows].to(x.dtype)
@@ -59,8 +61,8 @@ def embedding_q4gsw(
     weight: Tensor, scales: Tensor, group_size: int, indices: Tensor, is_linear: bool
 ) -> Tensor:
     """weight: uint8 [V, E/2], scales: [V, E/group_size], indices: integers → [..., E]."""
-    quantised = unpack_nibbles(weight[indices], low_first=is_linear) - 8
-    return quantised.to(scales.dtype) * scales[indices].repeat_interleave(group_size, -1)
+    quantised = unpack_nibbles(weight[indices], low_first=is_linear).to(scales.dtype) - 8
+    return quantised * scales[indices].repeat_interleave(group_size, -1)
 
 
 @embedding_q4gsw.register_fake
@@ -73,13 +75,13 @@ def dequantise_blocks(kind: str, weight: Tensor, scales: Tensor) -> Tensor:
 
     q4_0, q4_1: weight uint8 [N, K/2]; q8_0: int8 [N, K]. scales: [N, K/32], q4_1 [N, K/32, 2].
     """
-    quantised = weight.long() if kind == "q8_0" else unpack_nibbles(weight)
+    stored = weight if kind == "q8_0" else unpack_nibbles(weight)
+    groups = stored.to(scales.dtype).unflatten(-1, (-1, 32))  # [N, K/32, 32]
     if kind == "q4_1":
-        scale, minimum = (part.repeat_interleave(32, -1) for part in scales.unbind(-1))
-        return quantised.to(scales.dtype) * scale + minimum
-    if kind == "q4_0":
-        quantised = quantised - 8
-    return quantised.to(scales.dtype) * scales.repeat_interleave(32, -1)
+        scale, minimum = scales[..., :1], scales[..., 1:]
+        return (groups * scale + minimum).flatten(-2)
+    offset = 8 if kind == "q4_0" else 0
+    return ((groups - offset) * scales[..., None]).flatten(-2)
 
 
 def _linear_blocks(
@@ -212,3 +214,27 @@ def _(
     scale: float | None,
 ) -> Tensor:
     return torch.empty_like(q)
+
+
+@custom_op("inpage::sdpa", mutates_args=())
+def sdpa(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, scale: float | None) -> Tensor:
+    """q: [B, Hq, S, D]; k, v: [B, Hkv, L, D]; mask: bool (seen) or float (added), to [B, Hq, S, L]."""
+    attention = torch.nn.functional.scaled_dot_product_attention
+    return attention(q, k, v, mask, scale=scale, enable_gqa=q.shape[1] != k.shape[1]).contiguous()
+
+
+@sdpa.register_fake
+def _(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, scale: float | None) -> Tensor:
+    return q.new_empty(q.shape)
+
+
+@custom_op("inpage::update_cache", mutates_args=("cache",))
+def update_cache(value: Tensor, cache: Tensor, start_pos: int) -> Tensor:
+    """value: [(B,) S, H, D] into rows [start_pos, start_pos + S) of cache [(B,) C, H, D]."""
+    cache.narrow(-3, start_pos, value.shape[-3]).copy_(value)
+    return cache.clone()
+
+
+@update_cache.register_fake
+def _(value: Tensor, cache: Tensor, start_pos: int) -> Tensor:
+    return torch.empty_like(cache)

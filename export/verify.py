@@ -10,8 +10,8 @@ from export.pipeline import Prepared
 from export.prompts import golden_prompts, sample_tokens
 from export.reference import GOLDEN_LENGTHS, greedy, last_logits, perplexity, reference_decoder
 from py_runtime.gpu import request_device
-from py_runtime.graph import Graph
-from py_runtime.model_files import ConstantFiles, open_model_folder, verify_files
+from py_runtime.model import Model
+from py_runtime.model_files import verify_files
 from tools.software_gpu import use_software_if_alone
 
 CLEAR_MARGIN = 0.01  # torch itself may go either way below it
@@ -35,53 +35,26 @@ def verify_model(prepared: Prepared, folder: Path) -> dict[str, str]:
 
 
 async def _compare(prepared: Prepared, folder: Path, decoder: Decoder) -> dict[str, str]:
-    model = open_model_folder(folder)
     device = await request_device()
-    graph = await Graph.load(device, model.program, ConstantFiles(folder, model.tensors))
-    runner = _Runner(graph, prepared.graph.config.max_chunk)
+    model = await Model.load(device, str(folder))
     rng = np.random.default_rng(0)
     rows = {"adapter": device.adapter.device or device.adapter.vendor}
     for length in GOLDEN_LENGTHS:
         if length <= prepared.graph.config.context:
             tokens = rng.integers(0, prepared.graph.config.vocabulary, length).tolist()
-            difference = relative_rms(await runner.prefill(tokens), last_logits(decoder, tokens))
+            difference = relative_rms(await model.prefill(tokens), last_logits(decoder, tokens))
             rows[f"{length} random tokens"] = f"relative RMS {difference:.1e}"
     same = total = 0
     for prompt in golden_prompts(prepared.source.tokenizer):
         if len(prompt) + STEPS > prepared.graph.config.context:
             continue
         wanted, margins = greedy(decoder, prompt, STEPS)
-        got = await runner.greedy(prompt, STEPS)
+        got = [token async for token in model.greedy(prompt, STEPS)]
         agreeing = agreement(got, wanted, margins)
         same, total = same + agreeing, total + STEPS
     rows["greedy tokens"] = f"{same} of {total} as torch's, where its margin is clear"
-    graph.unload()
+    model.unload()
     return rows
-
-
-class _Runner:
-    def __init__(self, graph: Graph, max_chunk: int) -> None:
-        self.graph = graph
-        self.max_chunk = max_chunk
-
-    async def prefill(self, tokens: list[int]) -> np.ndarray:
-        logits = np.zeros(0)
-        for at in range(0, len(tokens), self.max_chunk):
-            chunk = np.array([tokens[at : at + self.max_chunk]])
-            is_last = at + self.max_chunk >= len(tokens)
-            results = await self.graph.run([chunk, np.array([at])], [0] if is_last else [])
-            logits = results[0][0] if is_last else logits
-        return logits
-
-    async def greedy(self, prompt: list[int], steps: int) -> list[int]:
-        logits = await self.prefill(prompt)
-        tokens: list[int] = []
-        for step in range(steps):
-            tokens.append(int(logits.argmax()))
-            if step + 1 < steps:
-                inputs = [np.array([[tokens[-1]]]), np.array([len(prompt) + step])]
-                logits = (await self.graph.run(inputs))[0][0]
-        return tokens
 
 
 def relative_rms(got: np.ndarray, wanted: np.ndarray) -> float:

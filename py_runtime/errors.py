@@ -63,6 +63,12 @@ class ShaderError(GpuError):
         super().__init__("\n".join(rows))
 
 
+class NetworkError(InpageError):
+    """A file did not arrive, or not whole."""
+
+    code = "network_error"
+
+
 class GraphError(InpageError):
     """A graph cannot be loaded: the text names the value, the op and the fault."""
 

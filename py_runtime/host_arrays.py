@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from py_runtime.dtypes import I64
+from py_runtime.dtypes import I32, I64
 from py_runtime.errors import InputError
 from py_runtime.live import LiveTensor
 from py_runtime.program import INT32_MAX, INT32_MIN
@@ -25,12 +25,14 @@ def as_int(place: int, given: Any) -> int:
 
 
 def as_gpu_array(place: int, tensor: LiveTensor, given: Any) -> np.ndarray:
-    """Host dtype checked, int64 narrowed to int32 after a range check, bytes contiguous."""
+    """Host dtype checked, integers of any width narrowed to int32 after a range check."""
     array = as_array(place, given)
     where = f"input {place} ({tensor.label})"
-    if array.dtype != tensor.dtype.host:
+    # numpy's own integer is int32 in the page and int64 elsewhere: either is one to a caller.
+    both_integers = tensor.dtype in (I32, I64) and array.dtype.kind in "iu"
+    if array.dtype != tensor.dtype.host and not both_integers:
         raise InputError(f"{where} takes {tensor.dtype.host}, got {array.dtype}")
-    if tensor.dtype is I64 and array.size:
+    if both_integers and array.size:
         low, high = int(array.min()), int(array.max())
         if low < INT32_MIN or high > INT32_MAX:
             outside = low if low < INT32_MIN else high

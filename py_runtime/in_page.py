@@ -16,13 +16,13 @@ from py_runtime.jsonable import dumps
 namespace: dict[str, Any] = {"__name__": "__inpage__", "np": np, "gpu": gpu}
 
 
-async def open_gpu() -> str:
-    """Opens the device and keeps it as `device` in the namespace; a failure says its code."""
+async def open_gpu(site: str) -> str:
+    """Opens the device; it and the site's address join the namespace. A failure says its code."""
     try:
         device = await gpu.request_device()
     except InpageError as error:
         return dumps({"error": {"code": error.code, "message": str(error)}})
-    namespace["device"] = device
+    namespace.update(device=device, site=site)
     return dumps(
         {
             "result": {

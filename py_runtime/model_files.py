@@ -29,6 +29,27 @@ def open_model_folder(folder: Path) -> ModelFolder:
     return combine_model(manifest, graph, headers)
 
 
+class FolderStore:
+    """What Model.load opens natively."""
+
+    def __init__(self, where: str | Path) -> None:
+        self.folder = Path(where)
+
+    async def open(self) -> ModelFolder:
+        return open_model_folder(self.folder)
+
+    async def read(self, model: ModelFolder, file: str) -> bytes:
+        try:
+            data = (self.folder / file).read_bytes()
+        except OSError as error:
+            raise _unreadable(self.folder / file, error) from None
+        model.manifest.check_file(file, data)
+        return data
+
+    def constants(self, model: ModelFolder) -> "ConstantFiles":
+        return ConstantFiles(self.folder, model.tensors)
+
+
 def verify_files(folder: Path) -> Manifest:
     """Reads every byte: raises ModelHashError for the first file that is not as exported."""
     manifest = _open_manifest(folder)

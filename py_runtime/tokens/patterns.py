@@ -45,17 +45,13 @@ class Pattern:
         _ = self._for_ascii  # a pattern that cannot be used is an error when the file is loaded
 
     @classmethod
-    def literal(cls, text: str) -> "Pattern":
-        return cls(re.sub(r"[^\w]", lambda found: f"\\x{{{ord(found[0]):x}}}", text))
-
-    @classmethod
     def from_section(cls, section: Section) -> "Pattern":
         """Of an object such as {"Regex": "..."} or {"String": "..."}."""
         match section.fields:
             case {"Regex": str(source)}:
                 return cls(source, section.where)
             case {"String": str(text)}:
-                return cls.literal(text)
+                return Literal(text)
         raise section.error("is neither a Regex nor a String")
 
     def find_all(self, text: str) -> list[str]:
@@ -63,6 +59,8 @@ class Pattern:
 
     def spans(self, text: str) -> Iterator[tuple[int, int]]:
         """Start and end of each match. None is empty right behind another."""
+        if not text:
+            return  # not even an empty match
         last_end = -1
         for found in self._compiled_for(text).finditer(text):
             start, end = found.span()
@@ -71,7 +69,8 @@ class Pattern:
                 last_end = end
 
     def replace(self, text: str, content: str) -> str:
-        parts, at = [], 0
+        parts: list[str] = []
+        at = 0
         for start, end in self.spans(text):
             parts += (text[at:start], content)
             at = end
@@ -100,6 +99,17 @@ class Pattern:
         except (ValueError, re.error) as error:
             fault = f"{error} in {self.source!r}"
             raise TokenizerError(f"tokenizer.json: {self.where}: {fault}") from error
+
+
+class Literal(Pattern):
+    """A text that stands for itself."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        super().__init__("".join(f"\\x{{{ord(char):x}}}" for char in text))
+
+    def replace(self, text: str, content: str) -> str:
+        return text.replace(self.text, content)
 
 
 class Translator:
@@ -149,7 +159,7 @@ class Translator:
         self.at += 1
         if char in _ANCHORS:
             return _ANCHORS[char]
-        return char if char in "|." else re.escape(char)
+        return char if char in "|.)" else re.escape(char)
 
     def _group(self) -> str:
         found = _GROUP.match(self.source, self.at)

@@ -19,7 +19,9 @@ def build_post_processor(section: Section | None) -> PostProcessor:
             return Template(section)
         case "Sequence":
             steps = [build_post_processor(step) for step in section.sections("processors")]
-            return lambda ids, special: reduce(lambda so_far, step: step(so_far, special), steps, ids)
+            return lambda ids, special: reduce(
+                lambda so_far, step: step(so_far, special), steps, ids
+            )
         case _:
             raise section.unsupported()
 

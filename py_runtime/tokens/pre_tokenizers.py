@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from py_runtime.tokens import characters
 from py_runtime.tokens.byte_level import ALPHABET
-from py_runtime.tokens.patterns import Pattern
+from py_runtime.tokens.patterns import Literal, Pattern
 from py_runtime.tokens.section import Section
 
 PreTokenizer = Callable[[str, bool], list[str]]
@@ -79,6 +79,8 @@ class Split:
 
     def __call__(self, piece: str, starts_text: bool) -> list[str]:
         matches = self.pattern.find_all(piece)
+        if not matches and not self.inverted:
+            return [piece]
         covered = sum(map(len, matches)) == len(piece) and all(matches)
         if covered and (self.behavior, self.inverted) in KEEPING_MATCHES:
             return matches  # so it is for the patterns of language models, on any text
@@ -175,7 +177,7 @@ class Metaspace:
     def __init__(self, sign: str, prepend_scheme: str, split: bool) -> None:
         self.sign = sign
         self.prepend_scheme = prepend_scheme
-        self.split = Split(Pattern.literal(sign), "MergedWithNext") if split else None
+        self.split = Split(Literal(sign), "MergedWithNext") if split else None
 
     def __call__(self, piece: str, starts_text: bool) -> list[str]:
         piece = piece.replace(" ", self.sign)

@@ -1,4 +1,4 @@
-"""Text to ids and back, as a tokenizer.json says: the same ids as the package `tokenizers` gives."""
+"""Text to ids and back, as a tokenizer.json says: the ids that the package `tokenizers` gives."""
 
 import json
 from collections.abc import Iterable
@@ -64,7 +64,7 @@ class Tokenizer:
 
     def decode(self, ids: Iterable[int], skip_special_tokens: bool = True) -> str:
         stream = StreamDecoder(self, skip_special_tokens)
-        return "".join([*map(stream.push, ids), stream.finish()])
+        return stream.push_all(ids) + stream.finish()
 
 
 class StreamDecoder:
@@ -77,10 +77,13 @@ class StreamDecoder:
 
     def push(self, token_id: int) -> str:
         """The text that is certain now. An id that no token has brings none."""
-        token = self._tokens.get(token_id)
-        if token is None or token in self._skipped:
-            return ""
-        return self._decoder.push(token)
+        return self.push_all([token_id])
+
+    def push_all(self, ids: Iterable[int]) -> str:
+        tokens = map(self._tokens.get, ids)
+        return self._decoder.push(
+            [token for token in tokens if token is not None and token not in self._skipped]
+        )
 
     def finish(self) -> str:
         """What was held back."""
@@ -92,4 +95,6 @@ def refuse_surrogates(text: str) -> None:
         text.encode()
     except UnicodeEncodeError as error:
         found = f"U+{ord(text[error.start]):04X} at character {error.start}"
-        raise TextError(f"the text has half of a surrogate pair, {found}, which no token has") from None
+        raise TextError(
+            f"the text has half of a surrogate pair, {found}, which no token has"
+        ) from None

@@ -1,7 +1,9 @@
 """Damage of every kind to a sound model: the reader raises one of its own errors, or reads it."""
 
 import json
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -16,22 +18,22 @@ from py_runtime.model_files import ConstantFiles, open_model_folder, verify_file
 from py_runtime.safetensors_header import parse_safetensors_header
 from tests.blob.small_model import bytes_of_folder, open_bytes, with_file, write_small
 
-MANY = settings(deadline=None, max_examples=400, suppress_health_check=list(HealthCheck))
-SOME = settings(deadline=None, max_examples=100, suppress_health_check=list(HealthCheck))
+MANY = settings(deadline=None, max_examples=400, suppress_health_check=[HealthCheck.too_slow])
+SOME = settings(MANY, max_examples=100)
 
 
-@pytest.fixture(scope="module")
-def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    folder = tmp_path_factory.mktemp("fuzz") / "small"
-    write_small(folder)
-    return bytes_of_folder(folder)
+@cache
+def sound_files() -> dict[str, bytes]:
+    with TemporaryDirectory() as folder:
+        write_small(Path(folder) / "small")
+        return bytes_of_folder(Path(folder) / "small")
 
 
 def survives(files: dict[str, bytes]) -> bool:
+    """Whatever else is raised fails the test."""
     try:
         open_bytes(files)
-    except InpageError as error:
-        assert "\n" not in str(error)
+    except InpageError:
         return False
     return True
 
@@ -48,47 +50,47 @@ def damage(draw: st.DrawFn, data: bytes) -> bytes:
     return bytes(damaged[:length])
 
 
-def test_the_sound_model_survives(files: dict[str, bytes]) -> None:
-    assert survives(files)
+def test_the_sound_model_survives() -> None:
+    assert survives(sound_files())
 
 
 @MANY
 @given(st.data())
-def test_damage_that_the_manifest_does_not_know(
-    files: dict[str, bytes], data: st.DataObject
-) -> None:
+def test_damage_that_the_manifest_does_not_know(data: st.DataObject) -> None:
+    files = sound_files()
     name = data.draw(st.sampled_from(sorted(files)))
     survives({**files, name: data.draw(damage(files[name]))})
 
 
 @MANY
 @given(st.data())
-def test_damage_that_the_manifest_confirms(files: dict[str, bytes], data: st.DataObject) -> None:
+def test_damage_that_the_manifest_confirms(data: st.DataObject) -> None:
     """Sizes and hashes are right, so that the damage reaches the readers of each file."""
+    files = sound_files()
     name = data.draw(st.sampled_from(sorted(set(files) - {"manifest.json"})))
     survives(with_file(files, name, data.draw(damage(files[name]))))
 
 
 @SOME
 @given(st.data())
-def test_damage_on_a_disk(
-    files: dict[str, bytes], data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    folder = tmp_path_factory.mktemp("damaged")
+def test_damage_on_a_disk(data: st.DataObject) -> None:
+    files = sound_files()
     name = data.draw(st.sampled_from(sorted(files)))
-    for other, content in files.items():
-        (folder / other).write_bytes(content)
-    (folder / name).write_bytes(data.draw(damage(files[name])))
-    changed = (folder / name).read_bytes() != files[name]
-    try:
-        model = open_model_folder(folder)
-        for array in ConstantFiles(folder, model.tensors).values():
-            np.asarray(array)
-    except InpageError:
-        assert changed
-    if changed and name != "manifest.json":
-        with pytest.raises(ModelError):
-            verify_files(folder)
+    damaged = data.draw(damage(files[name]))
+    with TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        for other, content in files.items():
+            (folder / other).write_bytes(content)
+        (folder / name).write_bytes(damaged)
+        try:
+            model = open_model_folder(folder)
+            for array in ConstantFiles(folder, model.tensors).values():
+                np.asarray(array)
+        except InpageError:
+            assert damaged != files[name], "a sound model opens"
+        if damaged != files[name] and name != "manifest.json":
+            with pytest.raises(ModelError):
+                verify_files(folder)
 
 
 JSON_VALUES = st.recursive(
@@ -105,12 +107,12 @@ JSON_VALUES = st.recursive(
 
 
 def places_in(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    keys = value.keys() if isinstance(value, dict) else range(len(value))
-    if not isinstance(value, dict | list):
-        return [path]
+    """The paths of all values in a document, inner ones too."""
     found = [path] if path else []
-    for key in keys:
-        found += places_in(value[key], (*path, key))
+    if isinstance(value, list):
+        value = dict(enumerate(value))
+    for key, item in value.items() if isinstance(value, dict) else ():
+        found += places_in(item, (*path, key))
     return found
 
 
@@ -125,7 +127,8 @@ def replaced(document: Any, path: tuple[Any, ...], value: Any) -> Any:
 
 @MANY
 @given(st.data())
-def test_another_value_in_the_manifest(files: dict[str, bytes], data: st.DataObject) -> None:
+def test_another_value_in_the_manifest(data: st.DataObject) -> None:
+    files = sound_files()
     document = json.loads(files["manifest.json"])
     path = data.draw(st.sampled_from(places_in(document)))
     changed = json.dumps(replaced(document, path, data.draw(JSON_VALUES))).encode()
@@ -134,7 +137,18 @@ def test_another_value_in_the_manifest(files: dict[str, bytes], data: st.DataObj
 
 @MANY
 @given(st.data())
-def test_another_value_in_a_header(files: dict[str, bytes], data: st.DataObject) -> None:
+def test_another_value_in_the_graph(data: st.DataObject) -> None:
+    files = sound_files()
+    document = json.loads(files["graph.json"])
+    path = data.draw(st.sampled_from(places_in(document)))
+    changed = json.dumps(replaced(document, path, data.draw(JSON_VALUES))).encode()
+    survives(with_file(files, "graph.json", changed))
+
+
+@MANY
+@given(st.data())
+def test_another_value_in_a_header(data: st.DataObject) -> None:
+    files = sound_files()
     name = data.draw(st.sampled_from(sorted(n for n in files if n.endswith(".safetensors"))))
     whole = files[name]
     end = 8 + int.from_bytes(whole[:8], "little")

@@ -1,7 +1,8 @@
 """Model folders on a disk: opened by their headers, mapped, checked and run."""
 
-import asyncio
+import errno
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,9 +10,15 @@ import pytest
 from py_runtime.errors import InpageError
 from py_runtime.graph import Graph
 from py_runtime.model_errors import DAMAGED, ModelFileError, ModelHashError
-from py_runtime.model_files import ConstantFiles, PiecedTensor, open_model_folder, verify_files
-from tests.blob.small_model import GOLDENS, small_program, small_result, write_small
-from tests.runners import NativeRunner
+from py_runtime.model_files import (
+    ConstantFiles,
+    FolderStore,
+    PiecedTensor,
+    open_model_folder,
+    verify_files,
+)
+from tests.blob.small_model import FILES, GOLDENS, small_program, small_result, write_small
+from tests.runners import NativeRunner, wait
 
 SHARD = "weights-00002-of-00003.safetensors"
 
@@ -57,7 +64,22 @@ def test_a_graph_runs_from_a_folder(folder: Path, native: NativeRunner) -> None:
         graph.unload()
         return out
 
-    np.testing.assert_array_equal(asyncio.run(load_and_run()), small_result(x))
+    np.testing.assert_array_equal(wait(load_and_run()), small_result(x))
+
+
+def test_a_store_reads_whole_files_as_exported(folder: Path) -> None:
+    async def read(name: str) -> bytes:
+        store = FolderStore(folder)
+        return await store.read(await store.open(), name)
+
+    assert wait(read("config.json")) == FILES["config.json"]
+    model = open_model_folder(folder)
+    (folder / "config.json").write_bytes(b'{"hidden_size": 41}')
+    with pytest.raises(ModelHashError, match=r"^config\.json is not the file that was exported"):
+        wait(read("config.json"))
+    (folder / "config.json").unlink()
+    with pytest.raises(ModelFileError, match=r"config\.json cannot be read: No such file"):
+        wait(FolderStore(folder).read(model, "config.json"))
 
 
 def check_fault(folder: Path, kind: type[InpageError], text: str) -> None:
@@ -79,18 +101,35 @@ def test_no_model(tmp_path: Path) -> None:
 
 
 def test_a_missing_file(folder: Path) -> None:
-    (folder / SHARD).unlink()
-    text = f"{folder / SHARD} cannot be read: No such file or directory; {DAMAGED}"
+    (folder / "config.json").unlink()
+    text = f"{folder / 'config.json'} cannot be read: No such file or directory; {DAMAGED}"
     check_fault(folder, ModelFileError, text)
-    with pytest.raises(ModelFileError):
+    with pytest.raises(ModelFileError, match=r"config\.json cannot be read"):
         open_model_folder(folder)
 
 
-def test_a_folder_in_the_place_of_a_file(folder: Path) -> None:
-    (folder / "config.json").unlink()
-    (folder / "config.json").mkdir()
-    with pytest.raises(ModelFileError, match=r"config\.json (has \d+ bytes|cannot be read)"):
-        verify_files(folder)
+def test_a_file_that_may_not_be_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    open_file = Path.open
+
+    def refusing(self: Path, *arguments: Any) -> Any:
+        if self.name == SHARD:
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return open_file(self, *arguments)
+
+    monkeypatch.setattr(Path, "open", refusing)
+    text = f"{folder / SHARD} cannot be read: Permission denied; {DAMAGED}"
+    check_fault(folder, ModelFileError, text)
+    with pytest.raises(ModelFileError) as caught:
+        open_model_folder(folder)
+    assert str(caught.value) == text
+
+
+def test_a_file_that_goes_away_after_opening(folder: Path) -> None:
+    constants = ConstantFiles(folder, open_model_folder(folder).tensors)
+    (folder / SHARD).unlink()
+    with pytest.raises(ModelFileError, match=f"{SHARD} cannot be read: No such file or directory"):
+        constants["table"]
+    constants["mask"]
 
 
 def test_a_truncated_file(folder: Path) -> None:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import weakref
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from py_runtime.dtypes import DTYPES, F16, F32, I8, I32, U8
 from py_runtime.model_files import open_model_folder, verify_files
 from py_runtime.program_writer import ProgramWriter
 from py_runtime.safetensors_header import parse_safetensors_header
-from tests.blob.small_model import FILES, GOLDENS, small_program, write_small
+from tests.blob.small_model import FACTS, FILES, GOLDENS, small_program, write_small
 from tools.files import ROOT
 
 
@@ -57,7 +58,7 @@ def test_the_library_reads_the_same_tensors(tmp_path: Path) -> None:
         found |= load_file(tmp_path / "small" / name)
     constants = small_program().constants
     pieces = [found.pop(f"table#{number}") for number in range(3)]
-    assert [piece.shape for piece in pieces] == [(22, 40), (22, 40), (16, 40)]
+    assert [piece.shape for piece in pieces] == [(23, 40), (23, 40), (14, 40)]
     np.testing.assert_array_equal(np.concatenate(pieces), constants["table"])
     padding = {name: found.pop(name) for name in list(found) if name.startswith("__pad_")}
     assert {name: array.tolist() for name, array in padding.items()} == {"__pad_1": [0] * 4}
@@ -79,7 +80,7 @@ def test_packed_dtypes_and_odd_lengths(tmp_path: Path) -> None:
             data = random.integers(0, 100, dims).astype(dtype.host)
             writer.constant(f"{dtype.name} {dims}", np.asarray(data, dtype.host))
     manifest = model_writer.write_model(
-        tmp_path / "odd", writer.program(), writer.constants, write_facts(), {}, shard_size=1024
+        tmp_path / "odd", writer.program(), writer.constants, FACTS, {}, shard_size=1024
     )
     found: dict[str, np.ndarray] = {}
     for name in manifest.weights:
@@ -90,23 +91,16 @@ def test_packed_dtypes_and_odd_lengths(tmp_path: Path) -> None:
         np.testing.assert_array_equal(found[name], data)
 
 
-def write_facts() -> model_writer.ModelFacts:
-    from tests.blob.small_model import FACTS
-
-    return FACTS
-
-
 def test_no_constants_no_shards(tmp_path: Path) -> None:
     writer = ProgramWriter()
     writer.output(writer.input("x", (1,), F32))
-    facts = write_facts()
-    manifest = model_writer.write_model(tmp_path / "none", writer.program(), {}, facts, {})
+    manifest = model_writer.write_model(tmp_path / "none", writer.program(), {}, FACTS, {})
     assert (manifest.weights, manifest.goldens) == ((), None)
     assert names_in(tmp_path / "none") == ["graph.json", "manifest.json"]
 
 
 TENSORS = st.lists(
-    st.tuples(st.sampled_from(list(DTYPES.values())), st.lists(st.integers(1, 40), max_size=4)),
+    st.tuples(st.sampled_from(list(DTYPES.values())), st.lists(st.integers(1, 25), max_size=3)),
     max_size=20,
 )
 
@@ -126,11 +120,11 @@ def test_plans_keep_every_byte_within_the_limit(tensors: Any, shard_size: int) -
     for tensor in stored:
         spans = covered[tensor.name]
         edges = [0, *(end for _, end in spans)]
-        assert spans == list(zip(edges, edges[1:], strict=False))
+        assert spans == list(pairwise(edges))
         assert edges[-1] == tensor.nbytes
 
 
-def test_pieces_are_rows_where_a_row_fits(tmp_path: Path) -> None:
+def test_pieces_are_rows_where_a_row_fits() -> None:
     def dims_of_pieces(dims: tuple[int, ...]) -> list[list[int]]:
         found = []
         for plan in plan_shards([StoredTensor("t", I8, dims)], 1024):
@@ -139,8 +133,8 @@ def test_pieces_are_rows_where_a_row_fits(tmp_path: Path) -> None:
         return found
 
     assert dims_of_pieces((5, 320)) == [[2, 320], [2, 320], [1, 320]]
-    assert dims_of_pieces((3, 333)) == [[672], [327]]  # 16 rows together are the first aligned cut
-    assert dims_of_pieces((1, 1000)) == [[672], [328]]
+    assert dims_of_pieces((3, 333)) == [[688], [311]]  # only 16 rows of 333 bytes are aligned
+    assert dims_of_pieces((1, 1000)) == [[688], [312]]
 
 
 def test_a_shard_without_room(tmp_path: Path) -> None:
@@ -176,7 +170,7 @@ def test_one_array_is_held_at_a_time(tmp_path: Path) -> None:
         tmp_path / "lazy",
         writer.program(),
         {name: provider(data) for name, data in constants.items()},
-        write_facts(),
+        FACTS,
         {},
         shard_size=2048,  # each tensor in pieces, made once all the same
     )

@@ -3,22 +3,29 @@
 import hashlib
 import json
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tools import pyodide_dist
 from tools.pyodide_dist import (
     CORE_FILES,
     VERSION,
     DistError,
     Folder,
+    PackageIndex,
     SourceError,
     Wheel,
-    collect,
-    wheels_of,
+    cut_lock,
 )
 
+LOCK = "pyodide-lock.json"
 WHEELS = {"numpy.whl": b"numpy's wheel", "helper.whl": b"what numpy depends on"}
+OTHER_HELPER = b"the helper's wheel, built by others"
+
+collect = partial(pyodide_dist.collect, packages=["numpy"], replaced={})
 
 
 class Shelf:
@@ -42,12 +49,17 @@ class Unreachable:
         raise SourceError("no route to it")
 
 
-def lock() -> dict[str, object]:
-    def entry(file_name: str, *depends: str) -> dict[str, object]:
+def lock() -> dict[str, Any]:
+    def entry(file_name: str, *depends: str) -> dict[str, Any]:
         sha256 = hashlib.sha256(WHEELS[file_name]).hexdigest()
         return {"file_name": file_name, "sha256": sha256, "depends": list(depends)}
 
-    return {"packages": {"numpy": entry("numpy.whl", "helper"), "helper": entry("helper.whl")}}
+    packages = {
+        "numpy": entry("numpy.whl", "helper"),
+        "helper": entry("helper.whl"),
+        "unwanted": entry("helper.whl"),
+    }
+    return {"info": {"python": "3.14.0"}, "packages": packages}
 
 
 @pytest.fixture
@@ -56,7 +68,7 @@ def npm(tmp_path: Path) -> Path:
     folder.mkdir()
     for name in CORE_FILES:
         (folder / name).write_text(f"this is {name}")
-    (folder / "pyodide-lock.json").write_text(json.dumps(lock()))
+    (folder / LOCK).write_text(json.dumps(lock()))
     (folder / "package.json").write_text(json.dumps({"version": VERSION}))
     return folder
 
@@ -79,11 +91,27 @@ def files_below(folder: Path) -> set[str]:
 def test_core_and_wheels_are_collected(npm: Path, out: Path, cache: Path) -> None:
     collect(npm_package=npm, out=out, cache=cache, sources=[Shelf("shelf", WHEELS)])
     assert files_below(out) == {*CORE_FILES, *WHEELS}
-    for name in CORE_FILES:
+    for name in set(CORE_FILES) - {LOCK}:
         assert (out / name).read_bytes() == (npm / name).read_bytes()
     for name, data in WHEELS.items():
         assert (out / name).read_bytes() == data
         assert (cache / "pyodide" / name).read_bytes() == data
+
+
+def test_the_pages_lock_names_what_is_there(npm: Path, out: Path, cache: Path) -> None:
+    collect(npm_package=npm, out=out, cache=cache, sources=[Shelf("shelf", WHEELS)])
+    original, cut = lock(), json.loads((out / LOCK).read_text())
+    assert cut["info"] == original["info"]
+    assert cut["packages"] == {name: original["packages"][name] for name in ("numpy", "helper")}
+
+
+def test_a_replaced_wheel_is_checked_by_its_own_hash(npm: Path, out: Path, cache: Path) -> None:
+    sha256 = hashlib.sha256(OTHER_HELPER).hexdigest()
+    sources = [Shelf("as Pyodide has it", WHEELS), Shelf("other", {"helper.whl": OTHER_HELPER})]
+    replaced = {"helper": {"sha256": sha256}}
+    collect(npm_package=npm, out=out, cache=cache, sources=sources, replaced=replaced)
+    assert (out / "helper.whl").read_bytes() == OTHER_HELPER
+    assert json.loads((out / LOCK).read_text())["packages"]["helper"]["sha256"] == sha256
 
 
 def test_a_source_is_asked_only_for_what_is_still_missing(
@@ -185,10 +213,28 @@ def test_the_npm_package_must_be_whole_and_of_the_pinned_version(npm: Path, out:
 
 def test_an_unknown_package_is_named() -> None:
     with pytest.raises(DistError, match="has no package 'nonesuch' in its lock file"):
-        wheels_of(["nonesuch"], lock())
+        cut_lock(lock(), ["nonesuch"], {})
 
 
 def test_a_folder_gives_what_it_has(tmp_path: Path) -> None:
     (tmp_path / "numpy.whl").write_bytes(b"data")
     wanted = [Wheel("numpy.whl", ""), Wheel("helper.whl", "")]
     assert Folder(tmp_path).fetch(wanted) == {"numpy.whl": b"data"}
+
+
+def test_the_package_index_is_asked_for_pure_wheels_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def pip_download(requirement: str, folder: Path) -> Path:
+        asked.append(requirement)
+        archive = folder / "some_thing-1.2-py3-none-any.whl"
+        archive.write_bytes(b"data")
+        return archive
+
+    monkeypatch.setattr(pyodide_dist, "pip_download", pip_download)
+    wanted = [
+        Wheel("numpy-2-cp314-cp314-pyemscripten_wasm32.whl", ""),
+        Wheel("some_thing-1.2-py3-none-any.whl", ""),
+    ]
+    assert PackageIndex().fetch(wanted) == {"some_thing-1.2-py3-none-any.whl": b"data"}
+    assert asked == ["some_thing==1.2"]

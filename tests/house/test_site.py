@@ -75,7 +75,7 @@ def test_site_json_leads_to_the_hashed_files(site: Site) -> None:
         "version": "0.1.0",
         "pyodide": f"pyodide/{site.pyodide_folder}/",
         "runtime": WHEEL_URL,
-        "packages": ["numpy"],
+        "packages": ["numpy", "jinja2"],
     }
     wasm = site.find(described["pyodide"] + "pyodide.asm.wasm")
     assert wasm

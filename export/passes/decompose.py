@@ -1,0 +1,27 @@
+"""Ops the engine lacks become ops it has: by torch's own tables, and by spellings.py for the rest.
+
+Torch makes the graph functional on the way: no op writes in place any more, and the buffers that
+the module writes get their new values at the end.
+"""
+
+import torch
+from torch.export import ExportedProgram, default_decompositions
+
+from export.passes.spellings import SPELLINGS
+
+aten = torch.ops.aten
+# In torch's table, but the engine has them, or a later pass looks for them.
+KEPT = (
+    aten.linear.default,
+    aten.silu.default,
+    aten.hardswish.default,
+    aten.scaled_dot_product_attention.default,
+)
+
+
+def decompose(exported: ExportedProgram) -> ExportedProgram:
+    table = default_decompositions()
+    for op in KEPT:
+        del table[op]
+    table.update(SPELLINGS)
+    return exported.run_decompositions(table)

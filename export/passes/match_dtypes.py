@@ -1,0 +1,29 @@
+"""where and cat take operands of one dtype; torch promotes them, the engine wants to see the cast."""
+
+from typing import Any
+
+from torch.fx import Node
+
+from export.module_graph import ModuleGraph
+from export.passes.patterns import aten
+
+
+def match_dtypes(graph: ModuleGraph) -> None:
+    for node in graph.calls(aten.where.self, aten.cat.default):
+        if node.target is aten.where.self:
+            condition, *values = node.args
+            node.args = (condition, *_cast(graph, node, values))
+        else:
+            tensors, *dim = node.args
+            node.args = (_cast(graph, node, tensors), *dim)
+
+
+def _cast(graph: ModuleGraph, node: Node, operands: Any) -> list[Node]:
+    dtype = node.meta["val"].dtype
+    with graph.before(node) as emit:
+        return [
+            operand
+            if operand.meta["val"].dtype == dtype
+            else emit(aten._to_copy.default, operand, dtype=dtype)
+            for operand in operands
+        ]

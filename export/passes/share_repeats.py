@@ -1,0 +1,30 @@
+"""The same call on the same arguments is made once: tables sliced in every layer, masks, sizes."""
+
+from collections.abc import Hashable
+from typing import Any
+
+import torch
+from torch.fx import Node
+
+from export.module_graph import ModuleGraph, mutates
+
+
+def share_repeats(graph: ModuleGraph) -> None:
+    seen: dict[Hashable, Node] = {}
+    for node in graph.calls():
+        if mutates(node) or isinstance(node.target, torch._ops.HigherOrderOperator):
+            continue
+        first = seen.setdefault(_key(node), node)
+        if first is not node:
+            graph.replace(node, first)
+
+
+def _key(node: Node) -> Hashable:
+    return node.target, _hashable(node.args), _hashable(sorted(node.kwargs.items()))
+
+
+def _hashable(value: Any) -> Hashable:
+    """Numbers keep their type: 1 and 1.0 and True are different arguments."""
+    if isinstance(value, list | tuple):
+        return tuple(_hashable(item) for item in value)
+    return value if isinstance(value, Node) else (type(value), repr(value))

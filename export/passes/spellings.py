@@ -1,0 +1,253 @@
+"""Ops that the engine and torch's decomposition tables lack, spelled with ops the engine has."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+aten = torch.ops.aten
+SPELLINGS: dict[Any, Callable[..., Any]] = {}
+
+
+def spells(*ops: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    def add(function: Callable[..., Any]) -> Callable[..., Any]:
+        SPELLINGS.update(dict.fromkeys(ops, function))
+        return function
+
+    return add
+
+
+# Norms -----------------------------------------------------------------------------------------
+
+
+def normalise(x: Tensor, dims: Sequence[int], eps: float) -> tuple[Tensor, Tensor, Tensor]:
+    mean = x.mean(dims, keepdim=True)
+    centred = x - mean
+    scale = torch.rsqrt((centred * centred).mean(dims, keepdim=True) + eps)
+    return centred * scale, mean, scale
+
+
+@spells(aten.native_layer_norm.default)
+def layer_norm(
+    x: Tensor, shape: Sequence[int], weight: Tensor | None, bias: Tensor | None, eps: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    out, mean, scale = normalise(x, [-1 - at for at in range(len(shape))], eps)
+    out = out if weight is None else out * weight
+    return out if bias is None else out + bias, mean, scale
+
+
+@spells(aten.native_group_norm.default)
+def group_norm(
+    x: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    batch: int,
+    channels: int,
+    inner: int,
+    groups: int,
+    eps: float,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """x: [batch, channels, ...]; a group is a run of channels."""
+    out, mean, scale = normalise(x.reshape(batch, groups, -1), [-1], eps)
+    out = out.reshape(x.shape)
+    per_channel = [channels] + [1] * (x.dim() - 2)
+    out = out if weight is None else out * weight.view(per_channel)
+    out = out if bias is None else out + bias.view(per_channel)
+    return out, mean.view(batch, groups), scale.view(batch, groups)
+
+
+@spells(aten._native_batch_norm_legit_no_training.default)
+def batch_norm(
+    x: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    mean: Tensor,
+    variance: Tensor,
+    momentum: float,
+    eps: float,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """All of it is one multiplication and one addition, whose operands are constants."""
+    scale = torch.rsqrt(variance + eps)
+    scale = scale if weight is None else scale * weight
+    shift = -mean * scale if bias is None else bias - mean * scale
+    per_channel = [-1] + [1] * (x.dim() - 2)
+    empty = x.new_empty(0)
+    return x * scale.view(per_channel) + shift.view(per_channel), empty, empty
+
+
+@spells(aten.var.correction)
+def var(
+    x: Tensor,
+    dim: Sequence[int] | None = None,
+    *,
+    correction: float | None = None,
+    keepdim: bool = False,
+) -> Tensor:
+    dims = list(dim) if dim else list(range(x.dim()))
+    count = math.prod(x.shape[axis] for axis in dims)
+    centred = x - x.mean(dims, keepdim=True)
+    return (centred * centred).sum(dims, keepdim) / (count - (1 if correction is None else correction))
+
+
+# Reductions ------------------------------------------------------------------------------------
+
+
+@spells(aten.max.dim)
+def max_dim(x: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+    return x.amax(dim, keepdim), x.argmax(dim, keepdim)
+
+
+@spells(aten.min.dim)
+def min_dim(x: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+    return x.amin(dim, keepdim), x.argmin(dim, keepdim)
+
+
+@spells(aten.max.default)
+def max_of_all(x: Tensor) -> Tensor:
+    return x.amax(list(range(x.dim())))
+
+
+@spells(aten.min.default)
+def min_of_all(x: Tensor) -> Tensor:
+    return x.amin(list(range(x.dim())))
+
+
+@spells(aten.linalg_vector_norm.default)
+def vector_norm(
+    x: Tensor,
+    order: float = 2,
+    dim: Sequence[int] | None = None,
+    keepdim: bool = False,
+    *,
+    dtype: Any = None,
+) -> Any:
+    dims = list(dim) if dim else list(range(x.dim()))
+    if order == 2:
+        return (x * x).sum(dims, keepdim).sqrt()
+    if order == 1:
+        return x.abs().sum(dims, keepdim)
+    return x.abs().amax(dims, keepdim) if order == math.inf else NotImplemented
+
+
+@spells(aten.any.default, aten.any.dim, aten.any.dims)
+def any_of(x: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+    return x.ne(0).sum(dim, keepdim).gt(0) if dim is not None else x.ne(0).sum().gt(0)
+
+
+# Elementwise -----------------------------------------------------------------------------------
+
+
+@spells(aten.reciprocal.default)
+def reciprocal(x: Tensor) -> Tensor:
+    return x.pow(-1.0)
+
+
+@spells(aten.rsub.Scalar, aten.rsub.Tensor)
+def rsub(x: Tensor, other: Any, alpha: float = 1) -> Tensor:
+    return torch.neg(x if alpha == 1 else x * alpha) + other
+
+
+@spells(aten.pow.Scalar)
+def power_of_number(base: float, x: Tensor) -> Tensor:
+    return torch.exp(x * math.log(base)) if base > 0 else torch.pow(torch.full_like(x, base), x)
+
+
+@spells(aten.log1p.default)
+def log1p(x: Tensor) -> Tensor:
+    """With what 1 + x rounded away put back: log(u) x / (u - 1), and x itself where u is 1."""
+    u = 1 + x
+    return torch.where(u == 1, x, torch.log(u) * x / torch.where(u == 1, 1.0, u - 1))
+
+
+@spells(aten.expm1.default)
+def expm1(x: Tensor) -> Tensor:
+    """tanh(x / 2) (exp(x) + 1), which loses nothing near 0."""
+    return torch.tanh(x * 0.5) * (torch.exp(x) + 1)
+
+
+@spells(aten.log2.default)
+def log2(x: Tensor) -> Tensor:
+    return torch.log(x) * (1 / math.log(2))
+
+
+@spells(aten.log10.default)
+def log10(x: Tensor) -> Tensor:
+    return torch.log(x) * (1 / math.log(10))
+
+
+@spells(aten.exp2.default)
+def exp2(x: Tensor) -> Tensor:
+    return torch.exp(x * math.log(2))
+
+
+@spells(aten.tan.default)
+def tan(x: Tensor) -> Tensor:
+    return torch.sin(x) / torch.cos(x)
+
+
+@spells(aten.floor.default)
+def floor(x: Tensor) -> Tensor:
+    return torch.div(x, 1.0, rounding_mode="floor")
+
+
+@spells(aten.ceil.default)
+def ceil(x: Tensor) -> Tensor:
+    return -torch.div(-x, 1.0, rounding_mode="floor")
+
+
+@spells(aten.trunc.default)
+def trunc(x: Tensor) -> Tensor:
+    return torch.div(x, 1.0, rounding_mode="trunc")
+
+
+@spells(aten.remainder.Tensor, aten.remainder.Scalar)
+def remainder(x: Tensor, other: Any) -> Tensor:
+    return x - torch.div(x, other, rounding_mode="floor") * other
+
+
+@spells(aten.fmod.Tensor, aten.fmod.Scalar)
+def fmod(x: Tensor, other: Any) -> Tensor:
+    return x - torch.div(x, other, rounding_mode="trunc") * other
+
+
+@spells(aten.sign.default)
+def sign(x: Tensor) -> Tensor:
+    return x.gt(0).to(x.dtype) - x.lt(0).to(x.dtype)
+
+
+@spells(aten.isnan.default)
+def isnan(x: Tensor) -> Tensor:
+    return x != x
+
+
+@spells(aten.isinf.default)
+def isinf(x: Tensor) -> Tensor:
+    return x.abs() == math.inf
+
+
+@spells(aten.logical_xor.default)
+def logical_xor(a: Tensor, b: Tensor) -> Tensor:
+    return a.ne(0) != b.ne(0)
+
+
+@spells(aten.bitwise_xor.Tensor)
+def bitwise_xor(a: Tensor, b: Tensor) -> Any:
+    return a != b if a.dtype == b.dtype == torch.bool else NotImplemented
+
+
+@spells(aten.elu.default)
+def elu(x: Tensor, alpha: float = 1, scale: float = 1, input_scale: float = 1) -> Tensor:
+    return torch.where(x > 0, x * scale, torch.expm1(x * input_scale) * (alpha * scale))
+
+
+@spells(aten.clamp.Tensor)
+def clamp_to_tensors(x: Tensor, least: Tensor | None = None, most: Tensor | None = None) -> Tensor:
+    x = x if least is None else torch.maximum(x, least)
+    return x if most is None else torch.minimum(x, most)
+
+
+@spells(aten.copy.default)
+def copy(target: Tensor, source: Tensor, non_blocking: bool = False) -> Tensor:
+    return source.to(target.dtype).expand(target.shape)

@@ -1,0 +1,98 @@
+"""Buffers that get a new value are written in place, by the engine's update_cache.
+
+It writes rows [start, start + tokens) of [before, rows, 1, after]; any slice of any tensor can be seen
+that way, and a whole buffer is rows from 0 on. Who reads the old value reads a copy of it.
+"""
+
+from math import prod
+from typing import Any
+
+import torch
+from torch.fx import Node
+
+from export import torch_ops  # noqa: F401  (defines the op)
+from export.errors import ExportError
+from export.module_graph import ModuleGraph, shape_of
+from export.passes.patterns import arguments, aten, is_call, is_negative
+
+UPDATE = torch.ops.inpage.update_cache.default
+IN_PLACE_CALL = torch.ops.higher_order.auto_functionalized_v2
+
+
+def restore_in_place_calls(graph: ModuleGraph) -> None:
+    """Custom ops that write buffers, which torch has made functional, are themselves again."""
+    for node in graph.calls(IN_PLACE_CALL):
+        op, given = node.args[0], dict(node.kwargs)
+        bases: Any = given.pop("_all_bases")
+        for argument in op._schema.arguments:  # type: ignore[union-attr]
+            if argument.alias_info is not None and argument.alias_info.is_write:
+                base = bases[given.pop(f"_{argument.name}_base_index")]
+                if base not in graph.updated:
+                    raise ExportError(
+                        f"{op} writes into its argument '{argument.name}', which must be a whole "
+                        "buffer of the module; register it with register_buffer"
+                    )
+                given[argument.name] = base
+                _give_old_readers_a_copy(graph, base, node)
+        names = [argument.name for argument in op._schema.arguments]  # type: ignore[union-attr]
+        with graph.before(node) as emit:
+            call = emit(op, *(given[name] for name in names))
+        for user in list(node.users):
+            place = user.args[1]
+            graph.replace(user, call if place == 0 else bases[place - 1])  # type: ignore[operator]
+        graph.graph.erase_node(node)
+    for buffer, value in graph.updates():
+        if value is buffer:
+            graph.drop_update(buffer)
+
+
+def write_buffers(graph: ModuleGraph) -> None:
+    for buffer, value in graph.updates():
+        if _is_slice_write(buffer, value):
+            _give_old_readers_a_copy(graph, buffer, value)
+            _write_slice(graph, buffer, value)
+        else:
+            _give_old_readers_a_copy(graph, buffer)
+            _write_all(graph, buffer, value)
+        graph.drop_update(buffer)
+    graph.remove_unused()
+
+
+def _is_slice_write(buffer: Node, value: Node) -> bool:
+    if not is_call(value, aten.slice_scatter.default):
+        return False
+    target, _, _, start, _, step = arguments(value).values()
+    return target is buffer and step == 1 and not is_negative(start)
+
+
+def _give_old_readers_a_copy(graph: ModuleGraph, buffer: Node, writer: Node | None = None) -> None:
+    """The engine copies what it is asked to view of a tensor that is written in place."""
+    readers = [user for user in buffer.users if user is not writer]
+    if readers:
+        with graph.before(graph.calls()[0]) as emit:
+            old = emit(aten.view.default, buffer, list(shape_of(buffer)))
+        for reader in readers:
+            reader.replace_input_with(buffer, old)
+
+
+def _write_slice(graph: ModuleGraph, buffer: Node, value: Node) -> None:
+    _, written, dim, start, _, _ = arguments(value).values()
+    dims = shape_of(buffer)
+    dim %= len(dims)
+    is_seen_so = len(dims) in (3, 4) and dim == len(dims) - 3
+    rows = [prod(dims[:dim]), dims[dim], 1, prod(dims[dim + 1 :])]
+    with graph.before(value) as emit:
+        if not is_seen_so:
+            graph.set_tensor(buffer, graph.tensors[buffer].reshape(rows))
+            written = emit(aten.view.default, written, [rows[0], -1, 1, rows[3]])
+        new = emit(UPDATE, written, buffer, start or 0)
+        if not is_seen_so:
+            new = emit(aten.view.default, new, list(dims))
+    graph.replace(value, new)
+
+
+def _write_all(graph: ModuleGraph, buffer: Node, value: Node) -> None:
+    rows = [prod(shape_of(buffer)), 1, 1]
+    with graph.before(graph.output_node) as emit:
+        graph.set_tensor(buffer, graph.tensors[buffer].reshape(rows))
+        emit(UPDATE, emit(aten.view.default, value, rows), buffer, 0)

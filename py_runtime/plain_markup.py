@@ -1,0 +1,36 @@
+"""Stands in for the package markupsafe, which jinja2 imports, where there is none: in the page.
+
+Its build for Pyodide is on one CDN only. A chat template is plain text and never escaped, so all
+jinja2 needs of it are names; whatever would make HTML says so instead.
+"""
+
+import importlib.util
+import string
+import sys
+from typing import Any
+
+REFUSAL = "a chat template is plain text: there is no HTML to escape"
+
+
+class Markup(str):
+    """Text that counts as HTML. There is none."""
+
+    def __new__(cls, *args: Any) -> "Markup":
+        raise TypeError(REFUSAL)
+
+
+class EscapeFormatter(string.Formatter):
+    """What jinja2's sandbox derives its formatter of Markup from."""
+
+
+def escape(value: Any) -> str:
+    raise TypeError(REFUSAL)
+
+
+def soft_str(value: Any) -> str:
+    return value if isinstance(value, str) else str(value)
+
+
+def stand_in_where_missing() -> None:
+    if "markupsafe" not in sys.modules and importlib.util.find_spec("markupsafe") is None:
+        sys.modules["markupsafe"] = sys.modules[__name__]

@@ -1,0 +1,87 @@
+"""The default model computes what torch does, natively and in Chromium: logits and greedy tokens."""
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+
+from tests.runners import Runner
+from tools.files import ROOT
+
+FOLDER = ROOT / "models" / "SmolLM2-135M-Instruct"
+LENGTHS = (1, 7, 64, 300)
+PROMPTS = 5
+STEPS = 64
+CLEAR_MARGIN = 0.01  # below it torch's own next token is a coin's toss
+
+pytestmark = pytest.mark.timeout(900)
+
+
+@pytest.fixture(scope="module")
+def goldens() -> dict[str, np.ndarray]:
+    return load_file(FOLDER / "goldens.safetensors")
+
+
+@pytest.fixture(scope="module")
+def answers() -> dict[str, Any]:
+    """By runner: everything is computed once."""
+    return {}
+
+
+@pytest.fixture
+def computed(
+    runner: Runner, goldens: dict[str, np.ndarray], answers: dict[str, Any], site_url: str
+) -> dict[str, Any]:
+    if runner.name not in answers:
+        address = f"{site_url}models/{FOLDER.name}/"
+        answers[runner.name] = runner.run(
+            "tests.default_model.in_runtime",
+            "compute_goldens",
+            where=address if runner.name == "page" else str(FOLDER),
+            prompts=[goldens[f"tokens_{length}"].tolist() for length in LENGTHS],
+            greedy=[goldens[f"prompt_{number}"].tolist() for number in range(PROMPTS)],
+            steps=STEPS,
+        )
+    result: dict[str, Any] = answers[runner.name]
+    return result
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+def test_last_logits_are_torchs(
+    length: int, computed: dict[str, Any], goldens: dict[str, np.ndarray]
+) -> None:
+    got = computed["logits"][LENGTHS.index(length)].astype(np.float64)
+    wanted = goldens[f"logits_{length}"].astype(np.float64)
+    relative = np.sqrt(((got - wanted) ** 2).mean() / (wanted**2).mean())
+    assert relative <= 1e-4
+
+
+@pytest.mark.parametrize("number", range(PROMPTS))
+def test_greedy_tokens_are_torchs(
+    number: int, computed: dict[str, Any], goldens: dict[str, np.ndarray]
+) -> None:
+    got = computed["continuations"][number].tolist()
+    wanted = goldens[f"continuation_{number}"].tolist()
+    margins = goldens[f"margins_{number}"]
+    for step in range(STEPS):
+        if got[step] != wanted[step]:
+            assert margins[step] < CLEAR_MARGIN, f"step {step}: {got[step]}, torch {wanted[step]}"
+            break  # from an unclear step on, the texts may differ
+
+
+def test_chat_template_and_tokenizer_make_torchs_prompt(
+    computed: dict[str, Any], goldens: dict[str, np.ndarray]
+) -> None:
+    assert computed["question"] == goldens["prompt_0"].tolist()
+    assert "gravity" in computed["text"].lower()
+
+
+def test_weights_never_pass_through_the_heap(computed: dict[str, Any]) -> None:
+    assert computed["heap growth"] < 32 << 20
+
+
+def test_the_manifest_foretells_the_gpu_memory(computed: dict[str, Any]) -> None:
+    manifest = json.loads((FOLDER / "manifest.json").read_text())
+    assert 0.95 * manifest["gpu_bytes"] <= computed["gpu bytes"] <= manifest["gpu_bytes"]

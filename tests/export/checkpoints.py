@@ -1,0 +1,93 @@
+"""Small random checkpoints, saved by transformers as people save theirs."""
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel, PreTrainedTokenizerFast
+
+TEMPLATE = (
+    "{% for message in messages %}<|{{ message['role'] }}|>{{ message['content'] }}<|end|>"
+    "{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}"
+)
+SIZES: dict[str, Any] = {
+    "vocab_size": 320,
+    "hidden_size": 64,
+    "intermediate_size": 160,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "head_dim": 16,
+    "max_position_embeddings": 128,
+}
+LLAMA3_ROPE = {
+    "rope_type": "llama3",
+    "rope_theta": 500000.0,
+    "factor": 8.0,
+    "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0,
+    "original_max_position_embeddings": 32,
+}
+YARN_ROPE = {
+    "rope_type": "yarn",
+    "rope_theta": 10000.0,
+    "factor": 4.0,
+    "original_max_position_embeddings": 32,
+}
+LINEAR_ROPE = {"rope_type": "linear", "rope_theta": 10000.0, "factor": 2.0}
+
+# name → the config beyond SIZES
+FAMILIES: dict[str, dict[str, Any]] = {
+    "llama 2": {"model_type": "llama"},
+    "llama 3": {"model_type": "llama", "rope_parameters": LLAMA3_ROPE},
+    "smollm2": {"model_type": "llama", "tie_word_embeddings": True},
+    "llama with biases": {"model_type": "llama", "attention_bias": True, "mlp_bias": True},
+    "tinyllama": {"model_type": "llama", "num_key_value_heads": 1},
+    "linear rope": {"model_type": "llama", "rope_parameters": LINEAR_ROPE},
+    "mistral": {"model_type": "mistral", "sliding_window": None},
+    "qwen2.5": {"model_type": "qwen2", "tie_word_embeddings": True},
+    "qwen2.5 yarn": {"model_type": "qwen2", "rope_parameters": YARN_ROPE},
+    "qwen3": {"model_type": "qwen3", "head_dim": 24},
+}
+
+
+def make_model(family: str) -> PreTrainedModel:
+    """Random weights that matter: norms and biases differ from 1 and 0, too."""
+    torch.manual_seed(0)
+    config = AutoConfig.for_model(**{**SIZES, **FAMILIES[family]})
+    model = AutoModelForCausalLM.from_config(config).eval()
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if "norm" in name:
+                parameter.uniform_(0.5, 1.5)
+            elif name.endswith("bias"):
+                parameter.normal_(0, 0.2)
+            else:
+                parameter.normal_(0, 0.08)
+    return model
+
+
+def save_checkpoint(folder: Path, family: str, **save_options: Any) -> PreTrainedModel:
+    model = make_model(family)
+    model.save_pretrained(folder, **save_options)
+    save_tokenizer(folder)
+    return model
+
+
+def save_tokenizer(folder: Path) -> None:
+    """A byte-level BPE with a chat template, trained on a few words."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    special = ["<|user|>", "<|assistant|>", "<|end|>"]
+    trainer = trainers.BpeTrainer(
+        vocab_size=SIZES["vocab_size"],
+        special_tokens=special,
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(["the quick brown fox jumps over the lazy dog"] * 8, trainer)
+    fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="<|end|>")
+    fast.chat_template = TEMPLATE
+    fast.save_pretrained(folder)

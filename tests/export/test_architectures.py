@@ -1,0 +1,92 @@
+"""Every architecture: a random checkpoint through our decoder and engine, as in transformers."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from export.decoder_graph import export_decoder
+from export.reference import last_logits, perplexity, reference_decoder
+from export.sources import HuggingFaceSource, Quantisation
+from py_runtime.graph import Graph
+from tests.export.checkpoints import FAMILIES, SIZES, save_checkpoint
+from tests.golden import Tolerance, compare
+from tests.runners import NativeRunner, wait
+
+EXACT_WEIGHTS = Tolerance(1e-3, 1e-5)
+QUANTISATIONS = ("q4gsw", "q4", "q8")
+
+
+def tokens_of(length: int) -> list[int]:
+    generator = torch.Generator().manual_seed(length)
+    return torch.randint(0, SIZES["vocab_size"], (length,), generator=generator).tolist()
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_decoder_and_engine_equal_transformers(
+    family: str, tmp_path: Path, native: NativeRunner
+) -> None:
+    model = save_checkpoint(tmp_path, family)
+    source = HuggingFaceSource.open(tmp_path, Quantisation("none"))
+    graph = export_decoder(source, source.decoder_config(None))
+    decoder = reference_decoder(source, graph.config)
+    constants = {
+        name: give() for name, give in source.constants(graph.config, graph.constants).items()
+    }
+
+    async def engine(chunks: list[tuple[list[int], int]]) -> np.ndarray:
+        loaded = await Graph.load(native.device, graph.program, constants)
+        for tokens, start in chunks:
+            (logits,) = await loaded.run([np.array([tokens]), np.array([start])])
+        loaded.unload()
+        return logits[0]
+
+    for length in (1, 7, 100):
+        tokens = tokens_of(length)
+        with torch.no_grad():
+            wanted = model(torch.tensor([tokens])).logits[0, -1].double().numpy()
+        compare(f"torch, {length}", last_logits(decoder, tokens), wanted, EXACT_WEIGHTS)
+        split = max(1, length - 3)
+        chunks = [(tokens[:split], 0)] + [([t], split + i) for i, t in enumerate(tokens[split:])]
+        compare(f"engine, {length}", wait(engine(chunks)), wanted, EXACT_WEIGHTS)
+
+
+@pytest.mark.parametrize("quantisation", QUANTISATIONS)
+@pytest.mark.parametrize("family", ["qwen2.5", "llama 3"])
+def test_the_engine_computes_what_the_stored_weights_say(
+    family: str, quantisation: str, tmp_path: Path, native: NativeRunner
+) -> None:
+    save_checkpoint(tmp_path, family)
+    source = HuggingFaceSource.open(tmp_path, Quantisation(quantisation))
+    graph = export_decoder(source, source.decoder_config(64))
+    decoder = reference_decoder(source, graph.config)
+    constants = {
+        name: give() for name, give in source.constants(graph.config, graph.constants).items()
+    }
+
+    async def engine(tokens: list[int]) -> np.ndarray:
+        loaded = await Graph.load(native.device, graph.program, constants)
+        (logits,) = await loaded.run([np.array([tokens]), np.array([0])])
+        loaded.unload()
+        return logits[0]
+
+    tokens = tokens_of(40)
+    wanted = last_logits(decoder, tokens).astype(np.float64)
+    compare(quantisation, wait(engine(tokens)), wanted, EXACT_WEIGHTS)
+
+
+def test_more_bits_stay_closer_to_the_source(tmp_path: Path) -> None:
+    model = save_checkpoint(tmp_path, "smollm2")
+    tokens = tokens_of(60)
+    with torch.no_grad():
+        wanted = model(torch.tensor([tokens])).logits[0, -1].double().numpy()
+    errors = {}
+    for name in ("none", "q8", "q4", "q4gsw"):
+        source = HuggingFaceSource.open(tmp_path, Quantisation(name))
+        decoder = reference_decoder(source, source.decoder_config(None))
+        got = last_logits(decoder, tokens)
+        errors[name] = float(np.sqrt(((got - wanted) ** 2).mean() / (wanted**2).mean()))
+        assert perplexity(decoder, tokens) > 1
+    assert errors["none"] < 1e-5 < errors["q8"] < errors["q4"] < 0.5
+    assert errors["q8"] < errors["q4gsw"] < 0.5

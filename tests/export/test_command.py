@@ -1,0 +1,258 @@
+"""python -m export: folders that load, and one clear line with status 2 for every bad source."""
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from gguf import GGMLQuantizationType as Kind
+
+from export.command import main
+from py_runtime.model import Model
+from py_runtime.model_files import open_model_folder, verify_files
+from tests.export.checkpoints import save_checkpoint
+from tests.export.gguf_files import write_gguf
+from tests.runners import NativeRunner, wait
+from tools.files import ROOT
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("checkpoint") / "tiny-qwen"
+    save_checkpoint(folder, "qwen2.5")
+    return folder
+
+
+@pytest.fixture
+def broken(checkpoint: Path, tmp_path: Path) -> Path:
+    """A copy to break."""
+    return Path(shutil.copytree(checkpoint, tmp_path / "broken"))
+
+
+@pytest.fixture(scope="module")
+def exported(checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("models") / "tiny"
+    assert main([str(checkpoint), "-o", str(out), "--max-seq-len", "96"]) == 0
+    return out
+
+
+def test_a_checkpoint_becomes_a_model_that_runs(exported: Path, native: NativeRunner) -> None:
+    """Its own goldens, natively: logits and greedy tokens are torch's."""
+    manifest = verify_files(exported)
+    assert (manifest.name, manifest.context) == ("tiny-qwen", 96)
+    assert manifest.goldens is not None
+    from safetensors.numpy import load_file
+
+    goldens = load_file(exported / manifest.goldens)
+
+    async def check() -> None:
+        model = await Model.load(native.device, str(exported))
+        for length in (1, 7, 64):
+            got = await model.prefill(goldens[f"tokens_{length}"].tolist())
+            wanted = goldens[f"logits_{length}"].astype(np.float64)
+            relative = np.sqrt(((got - wanted) ** 2).mean() / (wanted**2).mean())
+            assert relative < 1e-5, f"{length} tokens: {relative}"
+        model.unload()
+
+    wait(check())
+
+
+def test_gpu_bytes_are_what_the_engine_takes(exported: Path, native: NativeRunner) -> None:
+    before = native.device.counters.buffer_bytes_alive
+
+    async def bytes_taken() -> int:
+        model = await Model.load(native.device, str(exported))
+        taken = native.device.counters.buffer_bytes_alive - before
+        model.unload()
+        return taken
+
+    facts = open_model_folder(exported).manifest
+    # Uniform slots may lie closer together on a device with a finer alignment.
+    assert 0.9 * facts.gpu_bytes <= wait(bytes_taken()) <= facts.gpu_bytes
+
+
+def test_the_whole_command_with_verify(checkpoint: Path, tmp_path: Path) -> None:
+    out = tmp_path / "verified"
+    command = [sys.executable, "-m", "export", str(checkpoint), "-o", str(out), "--verify"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=250)
+    assert done.returncode == 0, done.stderr
+    for words in ("parameters", "GPU memory", "64 random tokens", "greedy tokens", "perplexity"):
+        assert words in done.stderr
+    assert "160 of 160 as torch's" in done.stderr or "of 0" not in done.stderr
+
+
+def test_inspect(exported: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["inspect", str(exported)]) == 0
+    printed = capsys.readouterr().out
+    for words in ("tiny-qwen", "weights-00001", "GPU memory", "tokens: i64 [1, 1..96]", "ops"):
+        assert words in printed
+
+
+def test_dry_run_writes_nothing(
+    checkpoint: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "nothing"
+    assert main([str(checkpoint), "-o", str(out), "--dry-run"]) == 0
+    assert not out.exists()
+    assert "dry run: nothing was written" in capsys.readouterr().err
+
+
+def test_small_shards(checkpoint: Path, tmp_path: Path) -> None:
+    out = tmp_path / "sharded"
+    assert main([str(checkpoint), "-o", str(out), "--shard-size", "32K"]) == 0
+    manifest = verify_files(out)
+    assert len(manifest.weights) > 2
+    assert all((out / name).stat().st_size <= 32 << 10 for name in manifest.weights)
+
+
+def remove(name: str) -> Callable[[Path], None]:
+    return lambda folder: (folder / name).unlink()
+
+
+def rewrite(name: str, text: str) -> Callable[[Path], None]:
+    def change(folder: Path) -> None:
+        (folder / name).write_text(text)
+
+    return change
+
+
+def configure(**values: object) -> Callable[[Path], None]:
+    def change(folder: Path) -> None:
+        config = json.loads((folder / "config.json").read_text())
+        (folder / "config.json").write_text(json.dumps({**config, **values}))
+
+    return change
+
+
+def truncate(name: str, keep: int) -> Callable[[Path], None]:
+    def change(folder: Path) -> None:
+        (folder / name).write_bytes((folder / name).read_bytes()[:keep])
+
+    return change
+
+
+WEIGHTS = "model.safetensors"
+FAULTS: dict[str, tuple[Callable[[Path], None], str]] = {
+    "no config": (remove("config.json"), "has no config.json"),
+    "config no JSON": (rewrite("config.json", "{"), "config.json cannot be read"),
+    "config no object": (rewrite("config.json", "[]"), "config.json holds no JSON object"),
+    "no tokenizer": (remove("tokenizer.json"), "has no tokenizer.json"),
+    "unknown architecture": (
+        configure(model_type="mamba"),
+        "the architecture 'mamba' is not supported; these are: llama, mistral, qwen2, qwen3",
+    ),
+    "unknown activation": (configure(hidden_act="gelu"), "the activation 'gelu' is not supported"),
+    "no weights": (remove(WEIGHTS), "has no .safetensors file (pickled checkpoints are never"),
+    "truncated weights": (truncate(WEIGHTS, 5000), "is no safetensors file"),
+    "missing tensors": (
+        configure(num_hidden_layers=3, layer_types=None),
+        "'layers.2.self_attn.q_proj.weight' is missing",
+    ),
+    "wrong shapes": (
+        configure(intermediate_size=192),
+        "'layers.0.mlp.gate_proj.weight' has the shape [160, 64], not [192, 64]",
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_bad_checkpoint_is_one_line_and_status_2(
+    fault: str, broken: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    change, words = FAULTS[fault]
+    change(broken)
+    out = tmp_path / "out"
+    assert main([str(broken), "-o", str(out)]) == 2
+    printed = capsys.readouterr().err
+    line = printed.strip().splitlines()[-1]
+    assert line.startswith("error: ")
+    assert words in line
+    assert "Traceback" not in printed
+    assert not out.exists()
+
+
+def test_bad_gguf_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    good = tmp_path / "good.gguf"
+    write_gguf(good, "smollm2", "llama", Kind.Q4_0)
+    whole = good.read_bytes()
+    out = tmp_path / "out"
+    files = {
+        "truncated": whole[: len(whole) // 2],
+        "header only": whole[:20],
+        "empty": b"",
+        "not gguf": b"PK\x03\x04" + whole[4:],
+    }
+    for name, data in files.items():
+        path = tmp_path / f"{name}.gguf"
+        path.write_bytes(data)
+        assert main([str(path), "-o", str(out)]) == 2, name
+        assert "is no whole GGUF file" in capsys.readouterr().err
+    assert main([str(tmp_path / "absent.gguf"), "-o", str(out)]) == 2
+    assert "there is no file" in capsys.readouterr().err
+    write_gguf(tmp_path / "lying.gguf", "smollm2", "llama", Kind.Q4_0, claimed_layers=3)
+    assert main([str(tmp_path / "lying.gguf"), "-o", str(out)]) == 2
+    assert "'layers.2.self_attn.q_proj.weight' is missing" in capsys.readouterr().err
+    write_gguf(tmp_path / "gpt.gguf", "smollm2", "gptneox", Kind.Q4_0)
+    assert main([str(tmp_path / "gpt.gguf"), "-o", str(out)]) == 2
+    assert "the architecture 'gptneox' is not supported" in capsys.readouterr().err
+    assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["nowhere", "-o", "out"], "there is no folder nowhere, and it is no hub id"),
+        (["{checkpoint}"], "say where to write it: -o models/NAME"),
+        (["{checkpoint}", "-o", "out", "--max-seq-len", "4096"], "--max-seq-len 4096 is outside"),
+        (["{checkpoint}", "-o", "out", "--group-size", "128"], "no multiple of the group size 128"),
+        (["inspect", "nowhere"], "there is no model in nowhere"),
+    ],
+)
+def test_bad_requests(
+    arguments: list[str],
+    words: str,
+    checkpoint: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main([part.format(checkpoint=checkpoint) for part in arguments]) == 2
+    assert words in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_foreign_folder_is_not_overwritten(
+    checkpoint: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "precious"
+    out.mkdir()
+    (out / "diary.txt").write_text("dear diary")
+    assert main([str(checkpoint), "-o", str(out)]) == 2
+    assert str(out) in capsys.readouterr().err
+    assert (out / "diary.txt").read_text() == "dear diary"
+
+
+def test_a_full_disk_leaves_nothing(
+    checkpoint: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    import errno
+
+    from export import model_writer
+
+    def full(*args: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(model_writer, "_write_tensors", full)
+    assert main([str(checkpoint), "-o", str(tmp_path / "out")]) == 2
+    line = capsys.readouterr().err.strip().splitlines()[-1]
+    assert line.startswith("error: ")
+    assert "full" in line or "space" in line
+    assert list(tmp_path.iterdir()) == []

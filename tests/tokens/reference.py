@@ -1,0 +1,43 @@
+"""What `tokenizers` says, and the real tokenizer of the default model."""
+
+import json
+from functools import cache
+from typing import Any
+
+from gguf import GGUFReader
+from tokenizers import Tokenizer
+
+from export.default_model import default_gguf
+from export.gguf_tokenizer import read_tokenizer
+from tests.tokens.styles import STYLES, cached
+
+SMOLLM2 = "smollm2"
+NAMES = (SMOLLM2, *STYLES)
+
+
+@cache
+def smollm2_metadata() -> dict[str, Any]:
+    fields = GGUFReader(default_gguf()).fields
+    return {name: field.contents() for name, field in fields.items() if "tokenizer" in name}
+
+
+@cache
+def tokenizer_file(name: str) -> str:
+    """tokenizer.json of a style, or of the default model."""
+    is_real = name == SMOLLM2
+    made = read_tokenizer(smollm2_metadata())["tokenizer.json"] if is_real else cached(name)
+    return json.dumps(made, ensure_ascii=False)
+
+
+@cache
+def reference(name: str) -> Tokenizer:
+    return Tokenizer.from_str(tokenizer_file(name))
+
+
+def reference_ids(name: str, texts: list[str], add_special_tokens: bool) -> list[list[int]]:
+    encoded = reference(name).encode_batch_fast(texts, add_special_tokens=add_special_tokens)
+    return [encoding.ids for encoding in encoded]
+
+
+def reference_texts(name: str, ids: list[list[int]], skip_special_tokens: bool) -> list[str]:
+    return reference(name).decode_batch(ids, skip_special_tokens=skip_special_tokens)
