@@ -8,6 +8,7 @@ that is how it is exported: the data goes from the checkpoint to the model folde
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -51,6 +52,10 @@ class WeightKind:
 class Weight(nn.Module):
     """A matrix [rows, columns] in its stored form; can multiply and be looked up."""
 
+    weight: Tensor
+    scales: Tensor
+    bias: Tensor | None
+
     def __init__(self, kind: WeightKind, rows: int, columns: int, bias: bool = False) -> None:
         super().__init__()
         self.kind, self.rows, self.columns = kind, rows, columns
@@ -88,14 +93,15 @@ def weight_parts(
             packed = (rows, q4gsw_row_bytes(columns))
             return {"weight": (packed, torch.uint8), "scales": (scales, torch.float32)}
         case "q4_0":
-            parts = ((rows, columns // 2), torch.uint8), ((rows, groups), torch.float16)
+            packed, scales = (rows, columns // 2), (rows, groups)
+            return {"weight": (packed, torch.uint8), "scales": (scales, torch.float16)}
         case "q4_1":
-            parts = ((rows, columns // 2), torch.uint8), ((rows, groups, 2), torch.float16)
+            pairs = (rows, groups, 2)
+            return {"weight": ((rows, columns // 2), torch.uint8), "scales": (pairs, torch.float16)}
         case "q8_0":
-            parts = ((rows, columns), torch.int8), ((rows, groups), torch.float16)
-        case _:
-            raise ValueError(f"no weight kind '{kind.name}'")
-    return dict(zip(("weight", "scales"), parts, strict=True))
+            whole, scales = (rows, columns), (rows, groups)
+            return {"weight": (whole, torch.int8), "scales": (scales, torch.float16)}
+    raise ValueError(f"no weight kind '{kind.name}'")
 
 
 class Norm(nn.Module):
@@ -184,8 +190,8 @@ class Decoder(nn.Module):
         self.register_buffer("sin", torch.empty(config.context, config.rotary))
 
     def forward(self, tokens: Tensor, pos: Tensor) -> Tensor:
-        start = pos[-1].item()
-        torch._check(start >= 0)
+        start: Any = pos[-1].item()  # an int that stays symbolic while torch.export looks on
+        torch._check(start >= 0)  # bounds for torch.export; the engine checks them at each call
         torch._check(start + tokens.shape[1] <= self.config.context)
         return self.logits(self.hidden(tokens, start)[:, -1])
 

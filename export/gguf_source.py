@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from gguf import GGMLQuantizationType, GGUFReader, dequantize
+from gguf import GGMLQuantizationType, GGUFReader, ReaderTensor, dequantize
 from torch import Tensor
 
 from export.decoder import WeightKind
@@ -44,6 +44,10 @@ TOP_NAMES = {"embed_tokens": "token_embd", "norm": "output_norm", "lm_head": "ou
 
 
 class GgufSource(Source):
+    _tensors: dict[str, ReaderTensor]
+    _file: mmap.mmap
+    _interleaved: bool
+
     @classmethod
     def open(cls, path: Path, quantisation: Quantisation) -> "GgufSource":
         try:
@@ -68,7 +72,7 @@ class GgufSource(Source):
             quantisation,
         )
         source._tensors = tensors
-        source._file = reader.data._mmap
+        source._file = reader.data._mmap  # type: ignore[attr-defined]
         source._interleaved = architecture in INTERLEAVED_ROTARY
         return source
 

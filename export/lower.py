@@ -20,6 +20,7 @@ from torch.fx import Node
 from export.errors import ExportError
 from export.module_graph import ModuleGraph, mutates
 from export.support import (
+    COMPUTED_DTYPES,
     DTYPE_OF,
     ITEM,
     SYMINT_ARITHMETIC,
@@ -32,6 +33,8 @@ from export.support import (
 )
 from py_runtime.program_writer import ProgramWriter, Ref
 
+WIDE_OR_BRAIN = (torch.float64, torch.bfloat16)
+MOST = 2**31 - 1  # elements along a dim
 SYM_SIZE = torch.ops.aten.sym_size.int
 
 
@@ -59,6 +62,8 @@ class _Lowering:
             if node.op == "call_function":
                 self._lower_call(node)
         for place, result in enumerate(self.graph.outputs):
+            if result is None:
+                continue
             ref = self.refs.get(result) if isinstance(result, Node) else None
             if not isinstance(ref, Ref):
                 raise ExportError(
@@ -69,7 +74,7 @@ class _Lowering:
         return self.writer
 
     def _needed_nodes(self) -> list[Node]:
-        """What outputs and in-place writes depend on; assertions on shapes are the engine's job."""
+        """What outputs and in-place writes depend on; a live scalar needs its input alone."""
         needed: set[Node] = set()
         for node in reversed(list(self.graph.graph.nodes)):
             if node.op == "output" or node in needed or mutates(node):
@@ -87,7 +92,8 @@ class _Lowering:
             for place in _mutable_places(node)
         }
         for node in self.graph.inputs:
-            self.refs[node] = self._lower_input(node)
+            if isinstance(node.meta["val"], SymInt | Tensor):  # anything else is traced in
+                self.refs[node] = self._lower_input(node)
         for node, tensor in self.graph.tensors.items():
             if node.users:
                 name = self.graph.names[node]
@@ -95,12 +101,22 @@ class _Lowering:
 
     def _lower_input(self, node: Node) -> Ref:
         value = node.meta["val"]
-        if isinstance(value, SymInt | int):
+        if isinstance(value, SymInt):
             return self.writer.symint_input(node.name)
+        if value.dtype not in COMPUTED_DTYPES:
+            raise ExportError(
+                f"input '{node.name}' is {value.dtype}; the engine takes float32, integers and bool"
+            )
         dynamic = [axis for axis, size in enumerate(value.shape) if isinstance(size, SymInt)]
         return self.writer.input(node.name, _max_dims(node, value), DTYPE_OF[value.dtype], dynamic)
 
     def _lower_constant(self, name: str, tensor: Tensor, mutated: bool) -> Ref:
+        if tensor.dtype in WIDE_OR_BRAIN:  # where an op takes them at all, it computes in float32
+            tensor = tensor.float()
+        if tensor.dtype not in DTYPE_OF:
+            raise ExportError(
+                f"constant '{name}' is {tensor.dtype}, which the engine does not have"
+            )
         dims, dtype = tuple(tensor.shape), DTYPE_OF[tensor.dtype]
         if mutated and (tensor.is_meta or not tensor.any()):
             return self.writer.state(name, dims, dtype)
@@ -128,7 +144,7 @@ class _Lowering:
             args = [self._arg(arg) for arg in _schema_args(node)]
         out = self._lower_output(node)
         self.refs[node] = out
-        self.writer.op(engine_name(node), *args, out, source=whereabouts(node).strip())
+        self.writer.op(engine_name(node), *args, out, source=whereabouts(node).strip(" :"))
 
     def _lower_output(self, node: Node) -> Ref | list[Ref]:
         value = node.meta["val"]
@@ -195,16 +211,13 @@ def _upper_bound(node: Node, size: SymInt) -> int:
     return int(least)
 
 
-MOST = 2**31 - 1
-
-
 def _checked_bounds(environment: Any, expression: Any) -> list[Any]:
     """What torch._check(expression <= number) has promised."""
     bounds = []
     for asserts in environment.deferred_runtime_asserts.values():
         for promise in asserts:
             relation = environment.replace(promise.expr)
-            if isinstance(relation, sympy.LessThan):
+            if isinstance(relation, sympy.LessThan | sympy.StrictLessThan):
                 slack = relation.gts - relation.lts + expression  # at least the expression
                 if slack.is_number:
                     bounds.append(slack)

@@ -44,7 +44,11 @@ def export_module(
     dynamic_shapes: Any = None,
     name: str = "graph",
 ) -> ProgramWriter:
-    """The program and its constants; raises ExportError saying what, where and what to do."""
+    """The program and its constants; raises ExportError saying what, where and what to do.
+
+    Inputs and outputs are the tensors and live scalars among the module's, in their order; other
+    arguments are traced in.
+    """
     graph = ModuleGraph(trace(module, example_inputs, dynamic_shapes))
     run_passes(graph)
     writer = lower_graph(graph, name)
@@ -102,8 +106,8 @@ def _why_not(error: Exception) -> str:
             f"torch.where, or promise what holds with torch._check(…). torch says: {first}"
         )
     if first.startswith("Constraints violated"):
-        reasons = " ".join(line.removeprefix("- ") for line in lines if line.startswith("- "))
-        return f"dynamic_shapes promise more than the module can: {reasons}"
+        reasons = [line.removeprefix("- ") for line in lines if line.startswith("- ")]
+        return f"dynamic_shapes promise more than the module can: {(reasons or lines)[0]}"
     return f"torch.export cannot trace the module{_line_of_module(error)}: {first}"
 
 

@@ -30,6 +30,7 @@ class ModuleGraph:
         self.updated: list[Node] = []  # buffers that get a new value, in the order of the outputs
         self._take_placeholders(exported)
         self._take_updates(exported)
+        self.remove_unused()  # assertions on sizes are the engine's job
 
     def _take_placeholders(self, exported: ExportedProgram) -> None:
         by_name = {node.name: node for node in self.graph.nodes if node.op == "placeholder"}
@@ -167,6 +168,11 @@ SOURCE_KEYS = ("stack_trace", "nn_module_stack")
 
 def mutates(node: Node) -> bool:
     return isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable
+
+
+def is_random(node: Node) -> bool:
+    tags = getattr(node.target, "tags", ())
+    return torch.Tag.nondeterministic_seeded in tags
 
 
 def shape_of(node: Node) -> tuple[Any, ...]:

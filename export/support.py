@@ -41,6 +41,8 @@ COPY_NAMES = {
     "aten.split_with_sizes.default": "aten.split_with_sizes_copy.default",
 }
 ITEM = (aten.item.default, aten._local_scalar_dense.default)
+READ_ON_HOST = " – as a live scalar, only one element of an input of rank 1 or more can be read"
+HINTS = dict.fromkeys(ITEM, READ_ON_HOST)
 FRAME = re.compile(r'File "(.+?)", line (\d+), in .+\n(.+)')
 DATA_DEPENDENT = (aten.nonzero.default, aten.masked_select.default, aten._unique2.default)
 
@@ -97,7 +99,8 @@ def item_source(node: Node) -> tuple[Node, int, int]:
         _, dim, index = select.args
         places.append((left.pop(dim), index))
     others = [place for place in places if place[1] != 0]
-    if left or len(others) > 1:
+    is_one = all(source.meta["val"].shape[dim] == 1 for dim in left)
+    if not is_one or len(others) > 1 or not source.meta["val"].dim():
         return node, 0, 0  # no such element: reported as unsupported
     dim, index = others[0] if others else (0, 0)
     return source, dim, index
@@ -122,13 +125,15 @@ def refuse_unsupported(nodes: Iterable[Node]) -> None:
                 f"complex numbers{whereabouts(node)}: the engine has real ones only; write "
                 "rotations with cos and sin"
             )
-        if node.target in DATA_DEPENDENT:
+        if _has_shape_of_data(node):
             raise ExportError(
                 f"{torch_name(node)}{whereabouts(node)}: how large its result is depends on data; "
                 "keep the shape and choose elements with torch.where or masked_fill"
             )
     faults = [
-        f"{torch_name(node)}{whereabouts(node)}" for node in calls if not is_supported(node)
+        f"{torch_name(node)}{whereabouts(node)}{HINTS.get(node.target, '')}"
+        for node in calls
+        if not is_supported(node)
     ]
     faults += [
         f"{torch_name(node)}{whereabouts(node)} gives {value.dtype}; the engine computes in "
@@ -139,6 +144,14 @@ def refuse_unsupported(nodes: Iterable[Node]) -> None:
     ]
     if faults:
         raise UnsupportedOpsError(list(dict.fromkeys(faults)))
+
+
+def _has_shape_of_data(node: Node) -> bool:
+    """Whether it picks as many elements as its data say: nonzero and its kin, x[mask]."""
+    if node.target is aten.index.Tensor:
+        indices: Any = node.args[1]
+        return any(index is not None and index.meta["val"].dtype == torch.bool for index in indices)
+    return node.target in DATA_DEPENDENT
 
 
 def _tensors(node: Node) -> list[Tensor]:

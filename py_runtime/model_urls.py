@@ -1,8 +1,6 @@
 """A model folder behind a URL, in the page: headers first, then weights straight to the GPU."""
 
 from collections import defaultdict
-from typing import Any
-
 from pyodide.ffi import JsException
 from pyodide.http import pyfetch
 
@@ -81,9 +79,9 @@ class StreamedConstants:
 
 async def fetch_bytes(url: str, first: int | None = None) -> bytes:
     """The whole file, or its first bytes; a server that ignores ranges just sends more."""
-    options: dict[str, Any] = {} if first is None else {"headers": {"Range": f"bytes=0-{first - 1}"}}
+    headers = {} if first is None else {"Range": f"bytes=0-{first - 1}"}
     try:
-        response = await pyfetch(url, **options)
+        response = await pyfetch(url, headers=headers)
     except (OSError, JsException) as error:
         raise NetworkError(f"{url} did not arrive: {error}") from None
     if not response.ok:

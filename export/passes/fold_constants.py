@@ -7,7 +7,7 @@ from torch import Tensor
 from torch.fx import Node
 from torch.fx.node import map_arg
 
-from export.module_graph import ModuleGraph, mutates
+from export.module_graph import ModuleGraph, is_random, mutates
 from export.passes.patterns import aten
 
 # The engine makes these out of next to nothing; a large constant would only take up space.
@@ -39,8 +39,9 @@ def fold_constants(graph: ModuleGraph) -> None:
 
 def _is_pure(node: Node) -> bool:
     """An op of torch on tensors; what it gives depends on its arguments alone."""
-    is_op = isinstance(node.target, torch._ops.OpOverload)
-    return is_op and not mutates(node) and isinstance(node.meta["val"], Tensor | list | tuple)
+    if not isinstance(node.target, torch._ops.OpOverload) or mutates(node) or is_random(node):
+        return False
+    return isinstance(node.meta["val"], Tensor | list | tuple)
 
 
 def _is_worth_keeping(node: Node, known: dict[Node, Any]) -> bool:

@@ -101,10 +101,12 @@ def _fits(graph: ModuleGraph, node: Node, keys: CacheRead, values: CacheRead) ->
     shared = shape_of(q)[1] == heads or call["enable_gqa"]
     if not shared or not same_size(tokens, shape_of(keys.written)[keys.axis]):
         return False
-    is_plain = call["dropout_p"] == 0.0 and not call["is_causal"] and call["attn_mask"] is not None
-    return is_plain and is_causal_mask(
-        graph, call["attn_mask"], tokens, size_of(keys.start), keys.context, keys.capacity
-    )
+    if call["dropout_p"] or call["is_causal"]:  # torch counts is_causal from the first position
+        return False
+    start = size_of(keys.start)
+    if call["attn_mask"] is None:  # right for one token that sees all there is
+        return same_size(tokens, 1) and same_size(keys.context, start + 1)
+    return is_causal_mask(graph, call["attn_mask"], tokens, start, keys.context, keys.capacity)
 
 
 def _fuse(graph: ModuleGraph, node: Node, keys: CacheRead, values: CacheRead) -> None:

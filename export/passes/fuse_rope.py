@@ -36,7 +36,7 @@ ADD, SUB, MUL = aten.add.Tensor, aten.sub.Tensor, aten.mul.Tensor
 @dataclass(frozen=True)
 class Rotation:
     out: Node
-    x: Node
+    x: Node  # of out's shape, or seen as pairs [..., width / 2, 2]
     cos: Node
     sin: Node
     op: Any  # HALVES or PAIRS
@@ -46,7 +46,7 @@ class Rotation:
         """[..., heads, tokens, width], not [..., tokens, heads, width]; None if neither shows."""
         dims = [at - len(shape_of(self.cos)) for at in range(len(shape_of(self.cos)) - 1)]
         stretched = [at for at in dims if not same_size(shape_of(self.cos)[at], 1)]
-        tokens = shape_of(self.x)[-2:-4:-1]  # as the dims -2 and -3
+        tokens = shape_of(self.out)[-2:-4:-1]  # as the dims -2 and -3
         for at, heads_first in ((-2, True), (-3, False)):
             if stretched == [at] and same_size(shape_of(self.cos)[at], tokens[-2 - at]):
                 return heads_first
@@ -54,7 +54,7 @@ class Rotation:
 
     @property
     def fits(self) -> bool:
-        value = self.x.meta["val"]
+        value = self.out.meta["val"]
         same_tables = same_shape(shape_of(self.cos), shape_of(self.sin))
         is_fitting = value.dim() in (3, 4) and value.dtype == torch.float32 and same_tables
         return is_fitting and self.heads_first is not None
@@ -64,7 +64,7 @@ class Rotation:
         if (self.cos, self.sin, self.op) != (other.cos, other.sin, other.op):
             return False
         heads = -3 if self.heads_first else -2
-        a, b = list(shape_of(self.x)), list(shape_of(other.x))
+        a, b = list(shape_of(self.out)), list(shape_of(other.out))
         if len(a) != len(b):
             return False
         a[heads] = b[heads] = 1
@@ -137,9 +137,15 @@ def _in_pairs(node: Node) -> Rotation | None:
         for a2, sin2, b2, cos2 in _products(imaginary, ADD):
             if (a, cos, b, sin) == (a2, cos2, b2, sin2):
                 x = _interleaved(a, b)
-                if x is not None and same_shape(shape_of(x), shape_of(node)):
+                if x is not None and _is_seen_as(x, shape_of(node)):
                     return Rotation(node, x, cos, sin, PAIRS)
     return None
+
+
+def _is_seen_as(x: Node, shape: tuple[Any, ...]) -> bool:
+    """Whether x has this shape, or the same with its last dim in pairs."""
+    pairs = (*shape[:-1], shape[-1] // 2, 2)
+    return same_shape(shape_of(x), shape) or same_shape(shape_of(x), pairs)
 
 
 def _is_column(node: Any) -> bool:
@@ -161,7 +167,7 @@ def _products(node: Any, target: Any) -> list[tuple[Node, Node, Node, Node]]:
 
 
 def _interleaved(even: Any, odd: Any) -> Node | None:
-    """The tensor whose even and odd elements along the last dim these are."""
+    """The tensor whose even and odd elements along the last dim, or first and second, these are."""
     first, second = _every_other(even), _every_other(odd)
     if first is None or second is None or first[0] is not second[0]:
         return None
@@ -169,7 +175,7 @@ def _interleaved(even: Any, odd: Any) -> Node | None:
 
 
 def _every_other(node: Any) -> tuple[Node, int] | None:
-    """x and 0 or 1 of x[..., 0::2], or of x.view(..., -1, 2)[..., 0]."""
+    """x and 0 or 1 of x[..., 0::2], or of x[..., 0] where the last dim is a pair."""
     cut = _fixed_slice(node)
     if cut is not None:
         is_whole = cut.step == 2 and cut.end == cut.width and cut.start in (0, 1)
@@ -182,12 +188,8 @@ def _every_other(node: Any) -> tuple[Node, int] | None:
         column = node.args[2] % 2 if isinstance(node.args[2], int) else None
     else:
         return None
-    pairs = node.args[0]
-    if column not in (0, 1) or not is_call(pairs, aten.view.default):
-        return None
-    x = pairs.args[0]
-    as_pairs = (*shape_of(x)[:-1], shape_of(x)[-1] // 2, 2)
-    return (x, column) if same_shape(shape_of(pairs), as_pairs) else None
+    x = node.args[0]
+    return (x, column) if column in (0, 1) and shape_of(x)[-1] == 2 else None
 
 
 @dataclass(frozen=True)
@@ -224,8 +226,8 @@ def _is_last(node: Node, place: int, of: Node | None = None) -> bool:
 def _fuse(graph: ModuleGraph, first: Rotation, second: Rotation) -> None:
     order = {node: at for at, node in enumerate(graph.graph.nodes)}
     with graph.before(max(first.out, second.out, key=order.__getitem__)) as emit:
-        xs = [rotation.x for rotation in (first, second)]
-        swap = _swap(len(shape_of(first.x)))
+        xs = [_whole(emit, rotation) for rotation in (first, second)]
+        swap = _swap(len(shape_of(first.out)))
         if first.heads_first:
             xs = [emit(aten.permute.default, x, swap) for x in xs]
         fused = emit(first.op, *xs, *_tables(emit, first))
@@ -234,6 +236,12 @@ def _fuse(graph: ModuleGraph, first: Rotation, second: Rotation) -> None:
             outs = [emit(aten.permute.default, out, swap) for out in outs]
     for rotation, out in zip((first, second), outs, strict=True):
         graph.replace(rotation.out, out)
+
+
+def _whole(emit: Callable[..., Node], rotation: Rotation) -> Node:
+    if same_shape(shape_of(rotation.x), shape_of(rotation.out)):
+        return rotation.x
+    return emit(aten.view.default, rotation.x, rotation.out.args[1])
 
 
 def _swap(rank: int) -> list[int]:
@@ -247,9 +255,7 @@ def _tables(emit: Callable[..., Node], rotation: Rotation) -> tuple[Any, ...]:
     if rotation.op is HALVES and all(whole) and whole[0][1] == whole[1][1]:  # type: ignore[index]
         return whole[0][0], whole[1][0], whole[0][1]  # type: ignore[index]
     width = shape_of(rotation.cos)[-1]
-    rows = [
-        emit(aten.view.default, table, [-1, width]) for table in (rotation.cos, rotation.sin)
-    ]
+    rows = [emit(aten.view.default, table, [-1, width]) for table in (rotation.cos, rotation.sin)]
     return (*rows, 0) if rotation.op is HALVES else tuple(rows)
 
 

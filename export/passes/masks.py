@@ -64,12 +64,14 @@ def _chosen_sizes(tokens: Any, start: Any, capacity: int) -> list[dict[Any, int]
     if isinstance(tokens, int):
         lengths = [tokens]
     else:
-        environment = tokens.node.shape_env
-        most = min(capacity, int(environment.bound_sympy(tokens.node.expr).upper))
+        upper = tokens.node.shape_env.bound_sympy(tokens.node.expr).upper
+        most = int(min(capacity, upper))
         lengths = sorted({length for length in (1, 2, 3, most) if length <= most})
     chosen = []
     for length in lengths:
-        for first in sorted({0, 1, 5, capacity - length}) if not isinstance(start, int) else [start]:
+        for first in (
+            sorted({0, 1, 5, capacity - length}) if not isinstance(start, int) else [start]
+        ):
             if 0 <= first <= capacity - length:
                 chosen.append({**_symbol(tokens, length), **_symbol(start, first)})
     return chosen

@@ -6,13 +6,14 @@ from typing import Any
 import torch
 from torch.fx import Node
 
-from export.module_graph import ModuleGraph, mutates
+from export.module_graph import ModuleGraph, is_random, mutates
 
 
 def share_repeats(graph: ModuleGraph) -> None:
     seen: dict[Hashable, Node] = {}
     for node in graph.calls():
-        if mutates(node) or isinstance(node.target, torch._ops.HigherOrderOperator):
+        is_call_of_calls = isinstance(node.target, torch._ops.HigherOrderOperator)
+        if is_call_of_calls or mutates(node) or is_random(node):
             continue
         first = seen.setdefault(_key(node), node)
         if first is not node:

@@ -35,14 +35,13 @@ IDENTITY_NUMBERS = {
 
 def simplify(graph: ModuleGraph) -> None:
     for node in graph.calls():
+        source: Any = node.args[0] if node.args else None
+        if is_call(node, aten.view.default) and is_call(source, *VIEW_OPS):
+            node.update_arg(0, source.args[0])
+        elif is_call(node, aten.permute.default) and is_call(source, aten.permute.default):
+            node.args = (source.args[0], [_order(source)[axis] for axis in _order(node)])
         if _changes_nothing(node):
-            source = node.args[0]
-            assert isinstance(source, Node), "these ops take a tensor first"
-            graph.replace(node, source)
-        elif is_call(node, aten.view.default) and is_call(node.args[0], *VIEW_OPS):
-            node.update_arg(0, node.args[0].args[0])  # type: ignore[union-attr]
-        elif is_call(node, aten.permute.default) and is_call(node.args[0], aten.permute.default):
-            _join_permutes(graph, node)
+            graph.replace(node, node.args[0])  # type: ignore[arg-type]
     graph.remove_unused()
 
 
@@ -71,12 +70,3 @@ def _is_tensor(node: Any) -> bool:
 def _order(permute: Node) -> list[int]:
     dims: Any = permute.args[1]
     return [axis % len(dims) for axis in dims]
-
-
-def _join_permutes(graph: ModuleGraph, outer: Node) -> None:
-    inner: Any = outer.args[0]
-    source, order = inner.args[0], [_order(inner)[axis] for axis in _order(outer)]
-    if order == sorted(order):
-        graph.replace(outer, source)
-    else:
-        outer.args = (source, order)

@@ -88,7 +88,9 @@ def var(
     dims = list(dim) if dim else list(range(x.dim()))
     count = math.prod(x.shape[axis] for axis in dims)
     centred = x - x.mean(dims, keepdim=True)
-    return (centred * centred).sum(dims, keepdim) / (count - (1 if correction is None else correction))
+    return (centred * centred).sum(dims, keepdim) / (
+        count - (1 if correction is None else correction)
+    )
 
 
 # Reductions ------------------------------------------------------------------------------------

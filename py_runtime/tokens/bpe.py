@@ -3,7 +3,6 @@
 import re
 from heapq import heapify, heappop, heappush
 from itertools import pairwise
-from typing import Any
 
 from py_runtime.tokens.section import Section
 
@@ -115,15 +114,19 @@ class BpeModel:
         return self.vocabulary.get(token, GONE) if token else GONE
 
     def _read_merges(self, section: Section) -> None:
-        merges = [read_merge(section, merge) for merge in section.get("merges", list)]
+        """Each is a pair, or in older files both of it in one string with a space between."""
+        listed = section.get("merges", list)
+        pairs = [merge.split(" ") if isinstance(merge, str) else merge for merge in listed]
         known, prefix_length = self.vocabulary, len(self._prefix)
         try:
             # (left id, right id) -> rank, and rank -> the id of the two together
-            self._ranks = {(known[a], known[b]): rank for rank, (a, b) in enumerate(merges)}
-            self._merged = [known[a + b[prefix_length:]] for a, b in merges]
+            self._ranks = {(known[a], known[b]): rank for rank, (a, b) in enumerate(pairs)}
+            self._merged = [known[a + b[prefix_length:]] for a, b in pairs]
         except KeyError as error:
             fault = f"a merge needs the token {error.args[0]!r}, which is not in the vocabulary"
             raise section.error(fault) from None
+        except (TypeError, ValueError):
+            raise section.error("merges are not all pairs of tokens") from None
 
     def _no_token_crosses_spaces(self) -> bool:
         """Whether words may be cut before spaces, because no merge reaches across such a place.
@@ -158,11 +161,3 @@ def read_vocabulary(section: Section) -> dict[str, int]:
     if not all(type(token_id) is int and token_id >= 0 for token_id in vocabulary.values()):
         raise section.error("vocab has an id that is not a whole number from 0 on")
     return vocabulary
-
-
-def read_merge(section: Section, merge: Any) -> list[str]:
-    """A pair, or both of it in one string with a space between."""
-    pair = merge.split(" ") if isinstance(merge, str) else merge
-    if not isinstance(pair, list) or len(pair) != 2:
-        raise section.error(f"{merge!r} is no merge of two tokens")
-    return pair

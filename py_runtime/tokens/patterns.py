@@ -2,7 +2,7 @@ r"""Patterns of tokenizer.json, which are in Oniguruma's dialect, run by Python'
 
 `re` knows no \p{...}, and its \s, \d and \w follow Python's own version of Unicode. So every set of
 characters is written out as ranges. Long sets are slow to build and to search, therefore a pattern
-is compiled for the texts it meets: plain ASCII, the first 65,536 characters, or all of Unicode.
+has a short form for texts in plain ASCII, and its full form is made when a text needs it.
 """
 
 import re
@@ -14,7 +14,7 @@ from py_runtime.tokens.characters import Ranges
 from py_runtime.tokens.errors import TokenizerError
 from py_runtime.tokens.section import Section
 
-ASCII, BMP, ALL = 0x7F, 0xFFFF, characters.LAST_CODE
+ASCII, ALL = 0x7F, characters.LAST_CODE
 
 _CONTROL = {"n": "\n", "r": "\r", "t": "\t", "f": "\f", "v": "\v", "a": "\a", "e": "\x1b"}
 _HEX = re.compile(r"x([0-9A-Fa-f]{2})|x\{([0-9A-Fa-f]{1,6})\}|u([0-9A-Fa-f]{4})")
@@ -77,17 +77,11 @@ class Pattern:
         return "".join([*parts, text[at:]])
 
     def _compiled_for(self, text: str) -> re.Pattern[str]:
-        if text.isascii():
-            return self._for_ascii
-        return self._for_all if max(text) > "\uffff" else self._for_bmp
+        return self._for_ascii if text.isascii() else self._for_all
 
     @cached_property
     def _for_ascii(self) -> re.Pattern[str]:
         return self._compile(ASCII)
-
-    @cached_property
-    def _for_bmp(self) -> re.Pattern[str]:
-        return self._compile(BMP)
 
     @cached_property
     def _for_all(self) -> re.Pattern[str]:
@@ -249,7 +243,7 @@ class Translator:
 
 
 def written(code: int) -> str:
-    return f"\\U{code:08x}"
+    return re.escape(chr(code))
 
 
 def quantified(atom: str, interval: re.Match[str]) -> str:

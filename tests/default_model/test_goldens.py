@@ -1,4 +1,4 @@
-"""The default model computes what torch does, natively and in Chromium: logits and greedy tokens."""
+"""The default model computes what torch does, natively and in Chromium."""
 
 import json
 from typing import Any

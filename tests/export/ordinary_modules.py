@@ -214,7 +214,7 @@ def lookups(x: Tensor, at: Tensor) -> tuple[Tensor, ...]:
         x[..., at],
         x[0, :, at],
         x.gather(2, at.expand(2, x.shape[1], 4)),
-        F.one_hot(at, 32).float() @ x[0].T,
+        F.one_hot(at, 32).to(x.dtype) @ x[0].T,
     )
 
 

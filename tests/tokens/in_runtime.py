@@ -65,7 +65,7 @@ def every_character() -> list[str]:
 
 
 def takes_part(char: str) -> bool:
-    return bool(unicodedata.combining(char) or unicodedata.decomposition(char))
+    return bool(unicodedata.combining(char)) or not unicodedata.is_normalized("NFKD", char)
 
 
 def digest_of(texts: list[str]) -> str:

@@ -1,0 +1,67 @@
+"""The same tokens in the page as natively: a part of the corpus, in every style."""
+
+import pytest
+from tokenizers import normalizers
+
+from py_runtime.tokens.unicode_16 import RUNS
+from tests.runners import Runner
+from tests.tokens.corpus import lines
+from tests.tokens.in_runtime import digest_of
+from tests.tokens.reference import (
+    NAMES,
+    reference,
+    reference_ids,
+    reference_texts,
+    tokenizer_file,
+)
+
+IN_RUNTIME = "tests.tokens.in_runtime"
+CONTEXTS = ["?", "a\u0345?\u0334\u0301", "?\u0307\u093c"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_ids_and_texts(runner: Runner, name: str) -> None:
+    texts = ["", *lines()[:164:8], *lines()[164::60]]
+    with_special = reference_ids(name, texts, add_special_tokens=True)
+    expected = [
+        with_special,
+        reference_ids(name, texts, add_special_tokens=False),
+        reference_texts(name, with_special, skip_special_tokens=True),
+        reference_texts(name, with_special, skip_special_tokens=False),
+    ]
+    file = tokenizer_file(name)
+    ours = runner.run(IN_RUNTIME, "encode_and_decode", tokenizer=file, texts=texts)
+    assert ours == expected
+
+
+def test_streaming(runner: Runner) -> None:
+    text = "naïve 👩‍👩‍👧‍👦 你好, мир! 🇩🇪"
+    ids = reference("gpt2").encode(text).ids
+    parts = runner.run(IN_RUNTIME, "stream", tokenizer=tokenizer_file("gpt2"), ids=ids)
+    assert "".join(parts) == text
+    assert "" in parts  # some characters take several tokens
+    assert len(parts) == len(ids) + 1
+
+
+def test_half_of_a_surrogate_pair(runner: Runner) -> None:
+    fault = runner.run(IN_RUNTIME, "fault_of", tokenizer=tokenizer_file("gpt2"), code=0xD83D)
+    assert (
+        fault == "the text has half of a surrogate pair, U+D83D at character 1, which no token has"
+    )
+
+
+def test_every_normalization(runner: Runner) -> None:
+    """Python's tables differ natively and in the page; what we make of them does not."""
+    texts, digests = runner.run(IN_RUNTIME, "normalize_all", contexts=CONTEXTS)
+    assert len(texts) > 70_000
+    for form, digest in digests.items():
+        theirs = getattr(normalizers, form)()
+        assert digest == digest_of([theirs.normalize_str(text) for text in texts]), form
+
+
+@pytest.mark.browser
+def test_our_table_is_unicodes(request: pytest.FixtureRequest) -> None:
+    """Python 3.14, which the page has, carries the same version of Unicode as our table."""
+    version, runs = request.getfixturevalue("in_page").run(IN_RUNTIME, "category_runs")
+    assert version == "16.0.0"
+    assert RUNS.replace("\n", "") == runs
