@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from py_runtime.buffers import measure
-from py_runtime.model_files import open_model_folder
+from py_runtime.folder.files import open_model_folder
 from py_runtime.program import Program, SymIntValue, TensorValue
 
 

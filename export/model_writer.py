@@ -15,13 +15,21 @@ from export.errors import ExportError
 from export.new_folder import new_folder
 from export.shard_plan import FilePlan, StoredTensor, plan_file, plan_shards
 from py_runtime import __version__
-from py_runtime.manifest import FORMAT, MANIFEST, PLAIN_NAME, VERSION, FileFacts, Manifest, Source
-from py_runtime.model_files import open_model_folder
-from py_runtime.model_folder import RESERVED_PREFIX, Constant, constants_of
+from py_runtime.folder.files import open_model_folder
+from py_runtime.folder.layout import RESERVED_PREFIX, Constant, constants_of
+from py_runtime.folder.manifest import (
+    FORMAT,
+    MANIFEST,
+    PLAIN_NAME,
+    VERSION,
+    FileFacts,
+    Manifest,
+    Source,
+)
+from py_runtime.folder.strict_json import parse_strict_json
 from py_runtime.program import INT32_MAX, INT32_MIN, Program
 from py_runtime.program_json import dump_program
 from py_runtime.program_writer import HOST_DTYPES
-from py_runtime.strict_json import parse_strict_json
 
 GRAPH = "graph.json"
 GOLDENS = "goldens.safetensors"

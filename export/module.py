@@ -4,8 +4,8 @@ writer = export_module(model, (tokens,), ({1: Dim("tokens", min=1, max=128)},))
 graph = await Graph.load(device, writer.program(), writer.constants)
 
 The module is traced once by torch.export; dims that change from call to call are named in
-`dynamic_shapes`, as torch.export wants them, each with a `max`. A KV cache is a buffer that the module
-writes at a live position (see passes/fuse_cached_attention.py).
+`dynamic_shapes`, as torch.export wants them, each with a `max`. A KV cache is a buffer that the
+module writes at a live position (see passes/fuse_cached_attention.py).
 """
 
 import traceback
@@ -107,7 +107,8 @@ def _why_not(error: Exception) -> str:
         )
     if first.startswith("Constraints violated"):
         reasons = [line.removeprefix("- ") for line in lines if line.startswith("- ")]
-        return f"dynamic_shapes promise more than the module can: {(reasons or lines)[0]}"
+        reason = (reasons or lines)[0].split(". If you")[0]
+        return f"dynamic_shapes promise more than the module can: {reason}"
     return f"torch.export cannot trace the module{_line_of_module(error)}: {first}"
 
 

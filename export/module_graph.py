@@ -1,6 +1,6 @@
 """A module's graph while the passes work on it: pure calls, with the buffers it writes at the end.
 
-Each node's `meta["val"]` holds what torch's fake tensors say of it (dims, dtype, live scalars), so a
+Each node's `meta["val"]` holds what torch's fake tensors say of it (dims, dtype, live scalars): a
 pass can ask for shapes and never needs data.
 """
 
@@ -69,7 +69,7 @@ class ModuleGraph:
     def updates(self) -> list[tuple[Node, Node]]:
         """Each buffer that gets a new value, and that value."""
         values = list(self.output_node.args[0])[: len(self.updated)]  # type: ignore[arg-type]
-        return list(zip(self.updated, values, strict=True))  # type: ignore[arg-type]
+        return list(zip(self.updated, values, strict=True))
 
     def calls(self, *targets: Any) -> list[Node]:
         """The calls of these ops, or all calls, in order; safe to change the graph meanwhile."""
@@ -95,7 +95,7 @@ class ModuleGraph:
             added.meta = {key: node.meta[key] for key in SOURCE_KEYS if key in node.meta}
             values = map_arg(args, lambda needed: needed.meta["val"])
             with self._fake_mode(), torch.no_grad():
-                added.meta["val"] = target(*values, **options)  # type: ignore[misc]
+                added.meta["val"] = target(*values, **options)
             return added
 
         with self.graph.inserting_before(node):
@@ -104,7 +104,7 @@ class ModuleGraph:
     def _fake_mode(self) -> Any:
         for node in (*self.inputs, *self.tensors):
             if isinstance(node.meta["val"], Tensor):
-                return node.meta["val"].fake_mode
+                return node.meta["val"].fake_mode  # type: ignore[attr-defined]
         return torch._subclasses.FakeTensorMode()
 
     def replace(self, old: Node, new: Node) -> None:

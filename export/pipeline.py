@@ -16,8 +16,8 @@ from export.model_writer import ModelFacts, write_model
 from export.prompts import golden_prompts
 from export.reference import Goldens, make_goldens, reference_decoder
 from export.sources import HuggingFaceSource, Quantisation, Source
-from py_runtime import manifest
 from py_runtime.buffers import BufferPlan, measure
+from py_runtime.folder import manifest
 from py_runtime.shapes import numel
 
 HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")

@@ -42,7 +42,7 @@ COPY_NAMES = {
 }
 ITEM = (aten.item.default, aten._local_scalar_dense.default)
 READ_ON_HOST = " – as a live scalar, only one element of an input of rank 1 or more can be read"
-HINTS = dict.fromkeys(ITEM, READ_ON_HOST)
+HINTS: dict[Any, str] = dict.fromkeys(ITEM, READ_ON_HOST)
 FRAME = re.compile(r'File "(.+?)", line (\d+), in .+\n(.+)')
 DATA_DEPENDENT = (aten.nonzero.default, aten.masked_select.default, aten._unique2.default)
 

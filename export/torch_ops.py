@@ -218,7 +218,7 @@ def _(
 
 @custom_op("inpage::sdpa", mutates_args=())
 def sdpa(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, scale: float | None) -> Tensor:
-    """q: [B, Hq, S, D]; k, v: [B, Hkv, L, D]; mask: bool (seen) or float (added), to [B, Hq, S, L]."""
+    """q: [B, Hq, S, D]; k, v: [B, Hkv, L, D]; mask: bool (seen) or float (added), to the scores."""
     attention = torch.nn.functional.scaled_dot_product_attention
     return attention(q, k, v, mask, scale=scale, enable_gqa=q.shape[1] != k.shape[1]).contiguous()
 

@@ -9,9 +9,9 @@ from export.decoder import Decoder
 from export.pipeline import Prepared
 from export.prompts import golden_prompts, sample_tokens
 from export.reference import GOLDEN_LENGTHS, greedy, last_logits, perplexity, reference_decoder
+from py_runtime.folder.files import verify_files
 from py_runtime.gpu import request_device
 from py_runtime.model import Model
-from py_runtime.model_files import verify_files
 from tools.software_gpu import use_software_if_alone
 
 CLEAR_MARGIN = 0.01  # torch itself may go either way below it

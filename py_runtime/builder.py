@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from py_runtime.build_context import Caller
 from py_runtime.errors import GraphError, InputError
 from py_runtime.gpu import PipelineSpec
 from py_runtime.launch import (
@@ -106,7 +107,7 @@ class Builder:
 
     def launch(
         self,
-        op: Op,
+        op: Caller,
         shaders: Sequence[str],
         bind: Mapping[str, Bindable],
         constants: Mapping[str, float],
@@ -136,13 +137,13 @@ class Builder:
         self._add_step(op, LaunchSpec(launch, pipeline, bindings))
         return launch
 
-    def copy(self, op: Op, source: LiveTensor, target: LiveTensor) -> BufferCopy:
+    def copy(self, op: Caller, source: LiveTensor, target: LiveTensor) -> BufferCopy:
         step = BufferCopy(f"{op.where} copy", source, target)
         step.journal = self.journal
         self._add_step(op, step)
         return step
 
-    def scratch(self, op: Op, label: str, nbytes: int) -> Scratch:
+    def scratch(self, op: Caller, label: str, nbytes: int) -> Scratch:
         scratch = Scratch(f"{op.where} {label}", nbytes, op.index)
         self.scratches.append(scratch)
         return scratch
@@ -191,7 +192,7 @@ class Builder:
         intervals += [Interval(s, s.nbytes, s.op_index, s.op_index) for s in self.scratches]
         return share(intervals), sum(interval.nbytes for interval in intervals)
 
-    def _add_step(self, op: Op, step: LaunchSpec | BufferCopy) -> None:
+    def _add_step(self, op: Caller, step: LaunchSpec | BufferCopy) -> None:
         self.steps.append(step)
         self.step_ops.append(op.index)
 

@@ -8,17 +8,17 @@ import numpy as np
 
 from py_runtime.chat_template import ChatTemplate
 from py_runtime.errors import InputError
+from py_runtime.folder.manifest import Manifest
+from py_runtime.folder.strict_json import parse_strict_json
 from py_runtime.gpu import Device
 from py_runtime.graph import Graph
-from py_runtime.manifest import Manifest
 from py_runtime.program import TensorValue
-from py_runtime.strict_json import parse_strict_json
 from py_runtime.tokens import Tokenizer
 
 if sys.platform == "emscripten":
-    from py_runtime.model_urls import UrlStore as Store
+    from py_runtime.folder.urls import UrlStore as Store
 else:
-    from py_runtime.model_files import FolderStore as Store
+    from py_runtime.folder.files import FolderStore as Store
 
 TOKENIZER, TOKENIZER_CONFIG = "tokenizer.json", "tokenizer_config.json"
 

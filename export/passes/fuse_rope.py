@@ -2,8 +2,8 @@
 
 Two spellings: halves, `x * cos + rotate_half(x) * sin`, and pairs, `stack((a * cos - b * sin,
 a * sin + b * cos), -1).flatten(-2)` with a the even and b the odd elements. The tables stretch over
-everything but tokens and width; heads come before or after tokens. A table that is sliced or indexed
-at a run of positions is taken whole, with the position.
+everything but tokens and width; heads come before or after tokens. A table that is sliced or
+indexed at a run of positions is taken whole, with the position.
 """
 
 import operator
@@ -263,7 +263,7 @@ def _whole_table(rows: Node) -> tuple[Node, Any] | None:
     """The table [positions, width] and the position, of table[start:start + tokens]."""
     source = below_views(rows)
     if is_call(source, aten.slice.Tensor):
-        table, dim, start, end, step = arguments(source).values()
+        table, dim, start, _, step = arguments(source).values()
         is_rows = dim == 0 and step == 1 and len(shape_of(table)) == 2
         return (table, start or 0) if is_rows and not is_negative(start) else None
     if is_call(source, aten.index.Tensor) and len(source.args[1]) == 1:

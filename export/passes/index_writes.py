@@ -2,6 +2,8 @@
 
 import operator
 
+from torch.fx import Node
+
 from export.module_graph import ModuleGraph, same_shape, shape_of
 from export.passes.patterns import arguments, aten, live_size
 from export.passes.runs import run_of
@@ -21,8 +23,10 @@ def index_writes(graph: ModuleGraph) -> None:
             continue
         with graph.before(node) as emit:
             length = live_size(emit, values, dim)
-            fixed = isinstance(run.start, int) and isinstance(length, int)
-            end = run.start + length if fixed else emit(operator.add, run.start, length)
+            if isinstance(run.start, int) and isinstance(length, int):
+                end: Node | int = run.start + length
+            else:
+                end = emit(operator.add, run.start, length)
             written_to = emit(aten.slice_scatter.default, x, values, dim, run.start, end)
         graph.replace(node, written_to)
     graph.remove_unused()

@@ -1,7 +1,7 @@
 """Whether a mask is the causal one: its part of the graph is computed at chosen sizes and compared.
 
-That is exact where it matters and asks for no particular spelling: a window, a prefix or an off-by-one
-shows at the corners (one token at the end of a full context, the longest prompt at the start).
+That asks for no particular spelling, and a window, a prefix or an off-by-one shows at the corners
+(one token at the end of a full context, the longest prompt at the start).
 """
 
 from typing import Any
@@ -47,8 +47,8 @@ def _is_causal_at(
 ) -> bool:
     rows, first, columns = (_size_at(size, sizes) for size in (tokens, start, context))
     value = _Evaluation(graph, sizes).of(mask)
-    if value.numel() != value.shape[-1] * value.shape[-2]:
-        return False  # it differs from head to head
+    if value.dim() < 2 or value.numel() != value.shape[-1] * value.shape[-2]:
+        return False  # it may differ from head to head
     if value.dtype != torch.bool:
         if not ((value == 0) | (value <= UNSEEN)).all():
             return False

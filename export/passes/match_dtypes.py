@@ -1,4 +1,4 @@
-"""where and cat take operands of one dtype; torch promotes them, the engine wants to see the cast."""
+"""where and cat take operands of one dtype; torch promotes them, the engine wants a cast."""
 
 from typing import Any
 

@@ -5,7 +5,15 @@ from typing import Any
 
 from torch.fx import Node
 
-from export.passes.patterns import aten, below_views, both_ways, is_call, operands, size_of
+from export.passes.patterns import (
+    arguments,
+    aten,
+    below_views,
+    both_ways,
+    is_call,
+    operands,
+    size_of,
+)
 
 
 @dataclass(frozen=True)
@@ -20,7 +28,7 @@ def run_of(node: Any) -> Run | None:
     if is_call(node, aten._to_copy.default):
         return run_of(node.args[0])
     if is_call(node, aten.arange.start_step):
-        start, end, step, *_ = (*node.args, 1)
+        start, end, step, *_ = arguments(node).values()
         return Run(start, size_of(end) - size_of(start)) if step == 1 else None
     for tensor, shift in both_ways(operands(node, aten.add.Tensor, aten.add.Scalar)):
         is_scalar = isinstance(shift, int) or (isinstance(shift, Node) and _is_live_int(shift))

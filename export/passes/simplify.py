@@ -40,26 +40,36 @@ def simplify(graph: ModuleGraph) -> None:
             node.update_arg(0, source.args[0])
         elif is_call(node, aten.permute.default) and is_call(source, aten.permute.default):
             node.args = (source.args[0], [_order(source)[axis] for axis in _order(node)])
-        if _changes_nothing(node):
-            graph.replace(node, node.args[0])  # type: ignore[arg-type]
+        same = _same_as(node)
+        if same is not None:
+            graph.replace(node, same)
     graph.remove_unused()
 
 
-def _changes_nothing(node: Node) -> bool:
+def _same_as(node: Node) -> Node | None:
+    """The tensor that the call gives once more, if it does."""
+    source: Any = node.args[0] if node.args else None
     if node.target in COPIES:
-        return True
-    source = node.args[0] if node.args else None
+        return source
     if not (_is_tensor(node) and _is_tensor(source)):
-        return False
-    if node.meta["val"].dtype != source.meta["val"].dtype:  # type: ignore[union-attr]
-        return False
+        return None
+    if node.meta["val"].dtype == source.meta["val"].dtype and _changes_nothing(node, source):
+        return source
+    while node.target in VIEW_OPS and is_call(source, *VIEW_OPS):
+        source = source.args[0]
+        if same_shape(shape_of(source), shape_of(node)):
+            return source
+    return None
+
+
+def _changes_nothing(node: Node, source: Node) -> bool:
     if node.target in RESHAPES:
-        return same_shape(shape_of(source), shape_of(node))  # type: ignore[arg-type]
+        return same_shape(shape_of(source), shape_of(node))
     if node.target is aten.permute.default:
         order = _order(node)
         return order == sorted(order)
     if node.target in IDENTITY_NUMBERS:
-        return is_number(node.args[1]) and node.args[1] == IDENTITY_NUMBERS[node.target]
+        return is_number(node.args[1]) and bool(node.args[1] == IDENTITY_NUMBERS[node.target])
     return node.target is aten._to_copy.default
 
 

@@ -22,7 +22,7 @@ def spells(*ops: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 # Norms -----------------------------------------------------------------------------------------
 
 
-def normalise(x: Tensor, dims: Sequence[int], eps: float) -> tuple[Tensor, Tensor, Tensor]:
+def normalise(x: Tensor, dims: list[int], eps: float) -> tuple[Tensor, Tensor, Tensor]:
     mean = x.mean(dims, keepdim=True)
     centred = x - mean
     scale = torch.rsqrt((centred * centred).mean(dims, keepdim=True) + eps)
@@ -136,6 +136,21 @@ def vector_norm(
 @spells(aten.any.default, aten.any.dim, aten.any.dims)
 def any_of(x: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     return x.ne(0).sum(dim, keepdim).gt(0) if dim is not None else x.ne(0).sum().gt(0)
+
+
+@spells(aten.cumsum.default)
+def cumsum(x: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
+    """A sum for each place, over a triangle: quadratic in the length, and right."""
+    if x.dim() == 0:
+        return x.to(dtype or x.dtype)
+    x = x.transpose(dim, -1)
+    places = torch.arange(x.shape[-1])
+    seen = places[None, :] <= places[:, None]  # [n, n]: row t takes what is up to t
+    if x.dtype.is_floating_point:
+        sums = x @ seen.t().to(x.dtype)
+    else:
+        sums = (x.unsqueeze(-2) * seen).sum(-1)
+    return sums.transpose(dim, -1).to(dtype or sums.dtype)
 
 
 # Elementwise -----------------------------------------------------------------------------------

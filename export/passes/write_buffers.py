@@ -1,7 +1,7 @@
 """Buffers that get a new value are written in place, by the engine's update_cache.
 
-It writes rows [start, start + tokens) of [before, rows, 1, after]; any slice of any tensor can be seen
-that way, and a whole buffer is rows from 0 on. Who reads the old value reads a copy of it.
+It writes rows [start, start + tokens) of [before, rows, 1, after]; any slice of any tensor can be
+seen that way, and a whole buffer is rows from 0 on. Who reads the old value reads a copy of it.
 """
 
 from math import prod
@@ -12,7 +12,7 @@ from torch.fx import Node
 
 from export import torch_ops  # noqa: F401  (defines the op)
 from export.errors import ExportError
-from export.module_graph import ModuleGraph, shape_of
+from export.module_graph import ModuleGraph, mutates, shape_of
 from export.passes.patterns import arguments, aten, is_call, is_negative
 
 UPDATE = torch.ops.inpage.update_cache.default
@@ -33,7 +33,7 @@ def restore_in_place_calls(graph: ModuleGraph) -> None:
                         "buffer of the module; register it with register_buffer"
                     )
                 given[argument.name] = base
-                _give_old_readers_a_copy(graph, base, node)
+                _keep_old_value(graph, base, node)
         names = [argument.name for argument in op._schema.arguments]  # type: ignore[union-attr]
         with graph.before(node) as emit:
             call = emit(op, *(given[name] for name in names))
@@ -48,11 +48,14 @@ def restore_in_place_calls(graph: ModuleGraph) -> None:
 
 def write_buffers(graph: ModuleGraph) -> None:
     for buffer, value in graph.updates():
+        if any(mutates(user) for user in buffer.users):
+            raise ExportError(
+                f"buffer '{graph.names[buffer]}' is written by a custom op and by the module "
+                "itself; write it in one way"
+            )
         if _is_slice_write(buffer, value):
-            _give_old_readers_a_copy(graph, buffer, value)
             _write_slice(graph, buffer, value)
         else:
-            _give_old_readers_a_copy(graph, buffer)
             _write_all(graph, buffer, value)
         graph.drop_update(buffer)
     graph.remove_unused()
@@ -65,34 +68,53 @@ def _is_slice_write(buffer: Node, value: Node) -> bool:
     return target is buffer and step == 1 and not is_negative(start)
 
 
-def _give_old_readers_a_copy(graph: ModuleGraph, buffer: Node, writer: Node | None = None) -> None:
-    """The engine copies what it is asked to view of a tensor that is written in place."""
+def _write_slice(graph: ModuleGraph, buffer: Node, value: Node) -> None:
+    _, written, dim, start, _, _ = arguments(value).values()
+    dims = shape_of(buffer)
+    dim %= len(dims)
+    if len(dims) in (3, 4) and dim == len(dims) - 3:  # as update_cache sees it anyway
+        _keep_old_value(graph, buffer, value)
+        with graph.before(value) as emit:
+            new = emit(UPDATE, written, buffer, start or 0)
+    else:
+        before, after = prod(dims[:dim]), prod(dims[dim + 1 :])
+        _store_as(graph, buffer, [before, dims[dim], 1, after], value)
+        with graph.before(value) as emit:
+            written = emit(aten.view.default, written, [before, -1, 1, after])
+            stored = emit(UPDATE, written, buffer, start or 0)
+            new = emit(aten.view.default, stored, list(dims))
+    graph.replace(value, new)
+
+
+def _write_all(graph: ModuleGraph, buffer: Node, value: Node) -> None:
+    rows = [prod(shape_of(buffer)), 1, 1]
+    _store_as(graph, buffer, rows)
+    with graph.before(graph.output_node) as emit:
+        emit(UPDATE, emit(aten.view.default, value, rows), buffer, 0)
+
+
+# The engine copies what it is asked to view of a tensor that is written in place.
+
+
+def _keep_old_value(graph: ModuleGraph, buffer: Node, writer: Node) -> None:
+    """Calls after the writer that want the value from before it read a copy."""
+    order = {node: at for at, node in enumerate(graph.graph.nodes)}
+    late = [user for user in buffer.users if order[user] > order[writer]]
+    if late:
+        with graph.before(writer) as emit:
+            old = emit(aten.view.default, buffer, list(shape_of(buffer)))
+        for reader in late:
+            reader.replace_input_with(buffer, old)
+
+
+def _store_as(
+    graph: ModuleGraph, buffer: Node, dims: list[int], writer: Node | None = None
+) -> None:
+    """The buffer has other dims from now on; its readers see, at the start, what they knew."""
     readers = [user for user in buffer.users if user is not writer]
     if readers:
         with graph.before(graph.calls()[0]) as emit:
             old = emit(aten.view.default, buffer, list(shape_of(buffer)))
         for reader in readers:
             reader.replace_input_with(buffer, old)
-
-
-def _write_slice(graph: ModuleGraph, buffer: Node, value: Node) -> None:
-    _, written, dim, start, _, _ = arguments(value).values()
-    dims = shape_of(buffer)
-    dim %= len(dims)
-    is_seen_so = len(dims) in (3, 4) and dim == len(dims) - 3
-    rows = [prod(dims[:dim]), dims[dim], 1, prod(dims[dim + 1 :])]
-    with graph.before(value) as emit:
-        if not is_seen_so:
-            graph.set_tensor(buffer, graph.tensors[buffer].reshape(rows))
-            written = emit(aten.view.default, written, [rows[0], -1, 1, rows[3]])
-        new = emit(UPDATE, written, buffer, start or 0)
-        if not is_seen_so:
-            new = emit(aten.view.default, new, list(dims))
-    graph.replace(value, new)
-
-
-def _write_all(graph: ModuleGraph, buffer: Node, value: Node) -> None:
-    rows = [prod(shape_of(buffer)), 1, 1]
-    with graph.before(graph.output_node) as emit:
-        graph.set_tensor(buffer, graph.tensors[buffer].reshape(rows))
-        emit(UPDATE, emit(aten.view.default, value, rows), buffer, 0)
+    graph.set_tensor(buffer, graph.tensors[buffer].reshape(dims))

@@ -8,12 +8,13 @@ resize call the same `live`, so nothing can be right at one and stale at the oth
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from py_runtime.build_context import BuildContext
 from py_runtime.dtypes import DType
 from py_runtime.errors import GraphError, InputError
+from py_runtime.launch import BufferCopy, Launch, Scratch
 from py_runtime.live import LiveInt, LiveTensor
 from py_runtime.program import (
     BoolListValue,
@@ -30,10 +31,6 @@ from py_runtime.program import (
     Value,
     ValueListValue,
 )
-
-if TYPE_CHECKING:
-    from py_runtime.builder import Builder
-    from py_runtime.launch import BufferCopy, Launch, Scratch
 
 KIND_NAMES: dict[type, str] = {
     TensorValue: "a tensor",
@@ -81,7 +78,7 @@ def register(
 class Op(ABC):
     """Base class: typed access to the arguments by name, then `build` and `live`."""
 
-    def __init__(self, builder: "Builder", row: OpRow, call: OpCall, index: int) -> None:
+    def __init__(self, builder: BuildContext, row: OpRow, call: OpCall, index: int) -> None:
         if len(call.args) != len(row.args):
             raise GraphError(
                 f"op {index} ({call.name}) has {len(call.args)} arguments; it takes "
@@ -233,16 +230,16 @@ class Op(ABC):
     def launch(
         self,
         *shaders: str,
-        bind: "Mapping[str, LiveTensor | LiveInt | Scratch]",
+        bind: Mapping[str, LiveTensor | LiveInt | Scratch],
         constants: Mapping[str, float] | None = None,
-    ) -> "Launch":
+    ) -> Launch:
         """A kernel of this op: the WGSL files joined, its bindings by their WGSL names."""
         return self.builder.launch(self, shaders, bind, constants or {})
 
-    def copy(self, source: LiveTensor, target: LiveTensor) -> "BufferCopy":
+    def copy(self, source: LiveTensor, target: LiveTensor) -> BufferCopy:
         return self.builder.copy(self, source, target)
 
-    def scratch(self, label: str, nbytes: int) -> "Scratch":
+    def scratch(self, label: str, nbytes: int) -> Scratch:
         """GPU memory that this op alone uses while it runs; ops share it one after the other."""
         return self.builder.scratch(self, label, nbytes)
 

@@ -1,6 +1,7 @@
 """Byte-pair encoding: from a word to ids, by the merges in the order they were learnt."""
 
 import re
+from contextlib import suppress
 from heapq import heapify, heappop, heappush
 from itertools import pairwise
 
@@ -76,7 +77,14 @@ class BpeModel:
         return [symbol for symbol in symbols if symbol != GONE]
 
     def _symbols(self, word: str) -> list[int]:
-        """The ids of single characters; those that have none become bytes, or unknown."""
+        """The ids of single characters."""
+        if not (self._prefix or self._suffix):
+            with suppress(KeyError):
+                return [self.vocabulary[char] for char in word]
+        return self._symbols_or_bytes(word)
+
+    def _symbols_or_bytes(self, word: str) -> list[int]:
+        """The same, with affixes; characters that have no id become bytes, or unknown."""
         known = self.vocabulary
         symbols: list[int] = []
         pending_unknown = False

@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
+from py_runtime.folder.layout import combine_model
+from py_runtime.folder.manifest import parse_manifest
+from py_runtime.folder.safetensors_header import header_end, parse_safetensors_header
 from py_runtime.gpu import Device
 from py_runtime.graph import Graph
-from py_runtime.manifest import parse_manifest
-from py_runtime.model_folder import combine_model
-from py_runtime.safetensors_header import header_end, parse_safetensors_header
 
 
 async def run_from_bytes(device: Device, files: dict[str, np.ndarray], x: np.ndarray) -> Any:

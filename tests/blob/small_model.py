@@ -9,10 +9,10 @@ import numpy as np
 
 from export.model_writer import ModelFacts, write_model
 from py_runtime.dtypes import F32
-from py_runtime.manifest import Manifest, Source, parse_manifest
-from py_runtime.model_folder import ModelFolder, combine_model
+from py_runtime.folder.layout import ModelFolder, combine_model
+from py_runtime.folder.manifest import Manifest, Source, parse_manifest
+from py_runtime.folder.safetensors_header import header_end, parse_safetensors_header
 from py_runtime.program_writer import ProgramWriter
-from py_runtime.safetensors_header import header_end, parse_safetensors_header
 
 ROWS, WIDTH, VOCABULARY = 3, 40, 60
 FACTS = ModelFacts(

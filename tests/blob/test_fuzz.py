@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from safetensors import deserialize
 
 from py_runtime.errors import InpageError
-from py_runtime.model_errors import ModelError
-from py_runtime.model_files import ConstantFiles, open_model_folder, verify_files
-from py_runtime.safetensors_header import parse_safetensors_header
+from py_runtime.folder.errors import ModelError
+from py_runtime.folder.files import ConstantFiles, open_model_folder, verify_files
+from py_runtime.folder.safetensors_header import parse_safetensors_header
 from tests.blob.small_model import bytes_of_folder, open_bytes, with_file, write_small
 
 MANY = settings(deadline=None, max_examples=400, suppress_health_check=[HealthCheck.too_slow])

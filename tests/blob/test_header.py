@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from py_runtime.dtypes import BOOL, F16, F32, I8, I32, I64, U8
-from py_runtime.model_errors import DAMAGED, ModelError, TensorHeaderError, TensorLayoutError
-from py_runtime.safetensors_header import (
+from py_runtime.folder.errors import DAMAGED, ModelError, TensorHeaderError, TensorLayoutError
+from py_runtime.folder.safetensors_header import (
     MAX_HEADER_BYTES,
     TensorEntry,
     header_end,

@@ -6,21 +6,21 @@ from typing import Any
 
 import pytest
 
-from py_runtime.manifest import (
-    MAX_MANIFEST_BYTES,
-    FileFacts,
-    Manifest,
-    Requirements,
-    Source,
-    parse_manifest,
-)
-from py_runtime.model_errors import (
+from py_runtime.folder.errors import (
     DAMAGED,
     ManifestError,
     ModelError,
     ModelFileError,
     ModelHashError,
     ModelVersionError,
+)
+from py_runtime.folder.manifest import (
+    MAX_MANIFEST_BYTES,
+    FileFacts,
+    Manifest,
+    Requirements,
+    Source,
+    parse_manifest,
 )
 from tools.site import MANIFEST_FIELDS
 

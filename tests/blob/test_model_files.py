@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 from py_runtime.errors import InpageError
-from py_runtime.graph import Graph
-from py_runtime.model_errors import DAMAGED, ModelFileError, ModelHashError
-from py_runtime.model_files import (
+from py_runtime.folder.errors import DAMAGED, ModelFileError, ModelHashError
+from py_runtime.folder.files import (
     ConstantFiles,
     FolderStore,
     PiecedTensor,
     open_model_folder,
     verify_files,
 )
+from py_runtime.graph import Graph
 from tests.blob.small_model import FILES, GOLDENS, small_program, small_result, write_small
 from tests.runners import NativeRunner, wait
 

@@ -9,9 +9,9 @@ import pytest
 
 from py_runtime.dtypes import F32, I32
 from py_runtime.errors import GraphError
-from py_runtime.manifest import parse_manifest
-from py_runtime.model_errors import DAMAGED, ModelFileError, ModelHashError, ModelTensorsError
-from py_runtime.model_folder import combine_model, constants_of
+from py_runtime.folder.errors import DAMAGED, ModelFileError, ModelHashError, ModelTensorsError
+from py_runtime.folder.layout import combine_model, constants_of
+from py_runtime.folder.manifest import parse_manifest
 from py_runtime.program_json import dump_program
 from py_runtime.program_writer import ProgramWriter
 from tests.blob.small_model import (

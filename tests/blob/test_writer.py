@@ -21,9 +21,9 @@ from export import model_writer, new_folder
 from export.errors import ExportError
 from export.shard_plan import StoredTensor, plan_shards
 from py_runtime.dtypes import DTYPES, F16, F32, I8, I32, U8
-from py_runtime.model_files import open_model_folder, verify_files
+from py_runtime.folder.files import open_model_folder, verify_files
+from py_runtime.folder.safetensors_header import parse_safetensors_header
 from py_runtime.program_writer import ProgramWriter
-from py_runtime.safetensors_header import parse_safetensors_header
 from tests.blob.small_model import FACTS, FILES, GOLDENS, small_program, write_small
 from tools.files import ROOT
 

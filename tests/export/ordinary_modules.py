@@ -9,10 +9,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from export.torch_ops import sdpa_with_kv_cache
 from tests.export.plain_llama import Llama
 
 MAX_S = 24
 LIVE_SIZES = (24, 7, 1, 2, 23, 24)
+PLACES = ((24, 0), (1, 23), (3, 5), (24, 0))  # live size, position
 
 
 @dataclass(frozen=True)
@@ -154,6 +156,60 @@ class Ring(nn.Module):
         return self.rows.clone()
 
 
+class Window(nn.Module):
+    """Slices written at a live place, in the last dims but two or elsewhere, and the old value."""
+
+    def __init__(self, dims: tuple[int, ...], dim: int) -> None:
+        super().__init__()
+        self.dim = dim
+        self.register_buffer("kept", torch.rand(dims))
+
+    def forward(self, x: Tensor, at: Tensor) -> tuple[Tensor, ...]:
+        start = at[0].item()
+        torch._check(start >= 0)
+        torch._check(start + x.shape[self.dim] <= self.kept.shape[self.dim])
+        before = self.kept.clone()
+        self.kept.narrow(self.dim, start, x.shape[self.dim]).copy_(x)
+        return self.kept * 2, self.kept - before, before
+
+
+class CustomOpTwice(nn.Module):
+    """The engine's own in-place op, twice on one cache, with reads before, between and after."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        for cache in ("k_cache", "v_cache"):
+            self.register_buffer(cache, torch.zeros(1, MAX_S, 2, 8))
+
+    def forward(self, x: Tensor, at: Tensor) -> tuple[Tensor, ...]:  # x: [1, S, 2, 8]
+        start = at[0].item()
+        torch._check(start >= 0)
+        torch._check(start + x.shape[1] <= MAX_S)
+        caches = self.k_cache, self.v_cache
+        before = self.k_cache.clone()
+        first = sdpa_with_kv_cache(x, x, x, *caches, start, 1, None, 0.0, True, None)
+        between = self.k_cache.clone()
+        second = sdpa_with_kv_cache(x, -x, x, *caches, start, 1, None, 0.0, True, None)
+        return first, second, before, between, self.k_cache.sum((0, 2, 3))
+
+
+class PublishedLlama(nn.Module):
+    """A model as it is published, which knows nothing of us."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        from transformers import LlamaConfig, LlamaForCausalLM  # takes seconds
+
+        config = LlamaConfig(
+            vocab_size=97, hidden_size=64, intermediate_size=96, num_hidden_layers=2,
+            num_attention_heads=4, num_key_value_heads=2, max_position_embeddings=64,
+        )  # fmt: skip
+        self.model = LlamaForCausalLM(config)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        return self.model(tokens, use_cache=False).logits
+
+
 def mlp(activation: nn.Module) -> Callable[[], nn.Module]:
     return lambda: nn.Sequential(nn.Linear(32, 48), activation, nn.Dropout(0.1), nn.Linear(48, 8))
 
@@ -181,7 +237,7 @@ def reductions(x: Tensor) -> tuple[Tensor, ...]:
     return (
         x.mean(-1), x.sum((1, 2)), x.amax(1), highest, where, x.argmax(-1), x.min(), x.var(-1),
         x.std(-1, correction=0), x.norm(dim=-1), torch.logsumexp(x, -1), (x > 1).any(-1),
-        (x > -5).all(-1), x.sum(),
+        (x > -5).all(-1), x.sum(), x.cumsum(1), (x > 0).cumsum(-1), (x * 9).long().cumsum(1),
     )  # fmt: skip
 
 
@@ -230,7 +286,8 @@ def with_indices(s: int) -> tuple[Tensor, ...]:
 ACTIVATIONS = (
     nn.ReLU(), nn.GELU(), nn.GELU("tanh"), nn.SiLU(), nn.Tanh(), nn.Sigmoid(), nn.ELU(), nn.Mish(),
     nn.Softplus(), nn.LeakyReLU(0.1), nn.Hardswish(), nn.Hardtanh(), nn.ReLU6(), nn.Hardsigmoid(),
-    nn.LogSigmoid(), nn.CELU(), nn.SELU(), nn.GLU(), nn.PReLU(), nn.Softsign(), nn.ReLU(inplace=True),
+    nn.LogSigmoid(), nn.CELU(), nn.SELU(), nn.GLU(), nn.PReLU(), nn.Softsign(),
+    nn.ReLU(inplace=True),
 )  # fmt: skip
 
 MODULES = (
@@ -278,6 +335,19 @@ MODULES = (
         "writes at places", Ring,
         lambda s: (torch.randn(1, s, 32), torch.randperm(MAX_S)[:s]), ((1,), (0,)),
     ),
+    Ordinary(
+        "slices of rows", lambda: Window((2, 32, 3, 8), 1),
+        lambda at: (torch.randn(2, at[0], 3, 8), torch.tensor([at[1]])), ((1,), ()), PLACES,
+    ),
+    Ordinary(
+        "slices of columns", lambda: Window((3, 32), 1),
+        lambda at: (torch.randn(3, at[0]), torch.tensor([at[1]])), ((1,), ()), PLACES,
+    ),
+    Ordinary(
+        "custom op twice", CustomOpTwice,
+        lambda at: (torch.randn(1, at[0], 2, 8), torch.tensor([at[1]])), ((1,), ()), PLACES,
+    ),
+    Ordinary("transformers Llama", PublishedLlama, lambda s: (torch.randint(97, (1, s)),)),
     *(
         Ordinary(
             f"llama {style}", lambda style=style: Llama(style),

@@ -12,8 +12,8 @@ import pytest
 from gguf import GGMLQuantizationType as Kind
 
 from export.command import main
+from py_runtime.folder.files import open_model_folder, verify_files
 from py_runtime.model import Model
-from py_runtime.model_files import open_model_folder, verify_files
 from tests.export.checkpoints import save_checkpoint
 from tests.export.gguf_files import write_gguf
 from tests.runners import NativeRunner, wait

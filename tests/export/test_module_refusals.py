@@ -31,7 +31,7 @@ class Three(nn.Module):
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         best = x.topk(2, dim=-1).values
-        total = x.cumsum(-1)
+        total = x.cumprod(-1)
         return self.filter(x), best, total
 
 
@@ -40,10 +40,10 @@ def test_all_unsupported_ops_are_named_at_once_with_module_and_line() -> None:
         export_module(Three(), (torch.randn(2, 24, 32),), ({1: LENGTH},))
     header, *faults = str(caught.value).splitlines()
     assert header == "3 ops of this module are not supported:"
-    topk, cumsum, conv = faults
+    topk, cumprod, conv = faults
     here = "test_module_refusals.py:"
     assert topk.startswith("  aten.topk.default: best = x.topk(2, dim=-1).values (" + here)
-    assert cumsum.startswith("  aten.cumsum.default: total = x.cumsum(-1) (" + here)
+    assert cumprod.startswith("  aten.cumprod.default: total = x.cumprod(-1) (" + here)
     assert "aten.convolution.default in filter" in conv
     assert "return self.conv(x[:, None])[:, 0] (" + here in conv
 

@@ -61,7 +61,7 @@ def trained_byte_level(
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
-    tokenizer.train_from_iterator(SENTENCES * 2 + lines()[:3000], trainer)
+    tokenizer.train_from_iterator(SENTENCES * 2 + lines()[:1500], trainer)
     return tokenizer
 
 

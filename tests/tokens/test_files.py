@@ -177,3 +177,20 @@ def test_chains_of_decoders(name: str) -> None:
     ours = Tokenizer.from_json(file)
     for ids in ([], [0], [0, 0, 0, 0, 1], [1, 0, 2, 1, 0, 3], [2, 2, 0, 1], [1, 1, 1]):
         assert ours.decode(ids, False) == theirs.decode(ids, skip_special_tokens=False), ids
+
+
+@pytest.mark.parametrize("ignore_merges", [False, True])
+@pytest.mark.parametrize("crossing", [False, True])
+def test_merges_across_spaces(crossing: bool, ignore_merges: bool) -> None:
+    """Words are cut before spaces only where no merge reaches across them."""
+    tokens = ["▁", "a", "b", "▁a", "▁▁", "▁ab", "a▁", "a▁b", "▁ab▁a"]
+    merges = [["▁", "▁"], ["▁", "a"], ["▁a", "b"]]
+    merges = [["a", "▁"], ["a▁", "b"], *merges] if crossing else merges
+    model = {"vocab": {token: at for at, token in enumerate(tokens)}, "merges": merges}
+    file = changed("model", {"type": "BPE", "ignore_merges": ignore_merges, **model})
+    file["pre_tokenizer"] = METASPACE | {"prepend_scheme": "always", "split": False}
+    ours = Tokenizer.from_json(file)
+    theirs = tokenizers.Tokenizer.from_str(json.dumps(file))
+    theirs.no_truncation()
+    for text in ("a", "a b", "ab a", "aa  b a ab", "ab ab", "   a", "b a  "):
+        assert ours.encode(text) == theirs.encode(text).ids, text

@@ -1,4 +1,4 @@
-"""The same tokens in the page as natively: a part of the corpus, in every style."""
+"""The same tokens in the page as natively: a part of the corpus, in the styles of models."""
 
 import pytest
 from tokenizers import normalizers
@@ -8,19 +8,27 @@ from tests.runners import Runner
 from tests.tokens.corpus import lines
 from tests.tokens.in_runtime import digest_of
 from tests.tokens.reference import (
-    NAMES,
+    SMOLLM2,
     reference,
     reference_ids,
     reference_texts,
     tokenizer_file,
 )
+from tests.tokens.styles import MODELS
 
 IN_RUNTIME = "tests.tokens.in_runtime"
+NAMES = (SMOLLM2, *(maker.__name__ for maker in MODELS), "odd_added_tokens")
 CONTEXTS = ["?", "a\u0345?\u0334\u0301", "?\u0307\u093c"]
 
 
+@pytest.fixture
+def inside(request: pytest.FixtureRequest) -> Runner:
+    return request.getfixturevalue("in_page")  # asked for by name, so that all share one page
+
+
+@pytest.mark.browser
 @pytest.mark.parametrize("name", NAMES)
-def test_ids_and_texts(runner: Runner, name: str) -> None:
+def test_ids_and_texts(inside: Runner, name: str) -> None:
     texts = ["", *lines()[:164:8], *lines()[164::60]]
     with_special = reference_ids(name, texts, add_special_tokens=True)
     expected = [
@@ -30,7 +38,7 @@ def test_ids_and_texts(runner: Runner, name: str) -> None:
         reference_texts(name, with_special, skip_special_tokens=False),
     ]
     file = tokenizer_file(name)
-    ours = runner.run(IN_RUNTIME, "encode_and_decode", tokenizer=file, texts=texts)
+    ours = inside.run(IN_RUNTIME, "encode_and_decode", tokenizer=file, texts=texts)
     assert ours == expected
 
 
@@ -60,8 +68,8 @@ def test_every_normalization(runner: Runner) -> None:
 
 
 @pytest.mark.browser
-def test_our_table_is_unicodes(request: pytest.FixtureRequest) -> None:
+def test_our_table_is_unicodes(inside: Runner) -> None:
     """Python 3.14, which the page has, carries the same version of Unicode as our table."""
-    version, runs = request.getfixturevalue("in_page").run(IN_RUNTIME, "category_runs")
+    version, runs = inside.run(IN_RUNTIME, "category_runs")
     assert version == "16.0.0"
     assert RUNS.replace("\n", "") == runs

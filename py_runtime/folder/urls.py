@@ -1,22 +1,23 @@
 """A model folder behind a URL, in the page: headers first, then weights straight to the GPU."""
 
 from collections import defaultdict
+
 from pyodide.ffi import JsException
 from pyodide.http import pyfetch
 
 from py_runtime.constants import BuffersByName
 from py_runtime.errors import NetworkError
-from py_runtime.gpu import Device
-from py_runtime.gpu.page import PageDevice, StreamRange
-from py_runtime.manifest import MANIFEST, parse_manifest
-from py_runtime.model_folder import ModelFolder, TensorPlace, combine_model
-from py_runtime.program import Program
-from py_runtime.safetensors_header import (
+from py_runtime.folder.layout import ModelFolder, TensorPlace, combine_model
+from py_runtime.folder.manifest import MANIFEST, parse_manifest
+from py_runtime.folder.safetensors_header import (
     LENGTH_BYTES,
     TensorEntry,
     header_end,
     parse_safetensors_header,
 )
+from py_runtime.gpu import Device
+from py_runtime.gpu.page import PageDevice, StreamRange
+from py_runtime.program import Program
 
 FIRST_BYTES = 1 << 16  # most headers are shorter
 
@@ -88,4 +89,3 @@ async def fetch_bytes(url: str, first: int | None = None) -> bytes:
         raise NetworkError(f"{url} answered {response.status}")
     data: bytes = await response.bytes()
     return data if first is None else data[:first]
-

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from py_runtime.model_errors import (
+from py_runtime.folder.errors import (
     ManifestError,
     ModelFileError,
     ModelHashError,
     ModelVersionError,
 )
-from py_runtime.strict_json import is_count, parse_strict_json, short
+from py_runtime.folder.strict_json import is_count, parse_strict_json, short
 
 MANIFEST = "manifest.json"
 FORMAT = "inpage-model"

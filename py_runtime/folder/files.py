@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from py_runtime.manifest import MANIFEST, MAX_MANIFEST_BYTES, Manifest, parse_manifest
-from py_runtime.model_errors import ModelFileError
-from py_runtime.model_folder import ModelFolder, Piece, TensorPlace, combine_model
-from py_runtime.safetensors_header import (
+from py_runtime.folder.errors import ModelFileError
+from py_runtime.folder.layout import ModelFolder, Piece, TensorPlace, combine_model
+from py_runtime.folder.manifest import MANIFEST, MAX_MANIFEST_BYTES, Manifest, parse_manifest
+from py_runtime.folder.safetensors_header import (
     LENGTH_BYTES,
     TensorEntry,
     header_end,

@@ -1,6 +1,6 @@
 """A model folder's parts put together: which bytes of which file are which constant of the graph.
 
-Nothing here opens a file: the page fetches ranges, py_runtime.model_files reads a disk. Both give
+Nothing here opens a file: the page fetches ranges, py_runtime.folder.files reads a disk. Both give
 the bytes of the manifest, of the graph and of each safetensors header.
 """
 
@@ -10,13 +10,13 @@ from dataclasses import dataclass
 
 from py_runtime.dtypes import DTYPES, DType
 from py_runtime.errors import GraphError
-from py_runtime.manifest import Manifest
-from py_runtime.model_errors import ModelFileError, ModelTensorsError
+from py_runtime.folder.errors import ModelFileError, ModelTensorsError
+from py_runtime.folder.manifest import Manifest
+from py_runtime.folder.safetensors_header import ALIGNMENT, TensorEntry
+from py_runtime.folder.strict_json import short
 from py_runtime.program import Program, TensorValue
 from py_runtime.program_json import load_program
-from py_runtime.safetensors_header import ALIGNMENT, TensorEntry
 from py_runtime.shapes import Dims, numel
-from py_runtime.strict_json import short
 
 PIECE_MARK = "#"  # 'name#0', 'name#1', …: a tensor that is larger than a shard
 PIECE_NAME = re.compile(r"(.+)#(0|[1-9][0-9]{0,5})", re.DOTALL)

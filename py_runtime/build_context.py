@@ -1,0 +1,50 @@
+"""What an op may ask of the graph being built; builder.Builder answers."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from py_runtime.launch import Bindable, BufferCopy, Launch, Scratch
+from py_runtime.live import Journal, LiveInt, LiveTensor
+from py_runtime.program import Program
+
+
+class Caller(Protocol):
+    """The op that asks."""
+
+    @property
+    def where(self) -> str: ...
+
+    @property
+    def index(self) -> int: ...
+
+
+class BuildContext(Protocol):
+    @property
+    def program(self) -> Program: ...
+
+    @property
+    def journal(self) -> Journal: ...
+
+    def tensor(self, value_id: int) -> LiveTensor: ...
+
+    def symint(self, value_id: int) -> LiveInt: ...
+
+    def fixed_int(self, value_id: int, value: int) -> LiveInt: ...
+
+    def read_from_host(self, op: Any, tensor: LiveTensor) -> None: ...
+
+    def launch(
+        self,
+        op: Caller,
+        shaders: Sequence[str],
+        bind: Mapping[str, Bindable],
+        constants: Mapping[str, float],
+    ) -> Launch: ...
+
+    def copy(self, op: Caller, source: LiveTensor, target: LiveTensor) -> BufferCopy: ...
+
+    def scratch(self, op: Caller, label: str, nbytes: int) -> Scratch: ...
+
+    def try_alias(self, source: LiveTensor, target: LiveTensor) -> bool: ...
+
+    def alias_mutated(self, source: LiveTensor, target: LiveTensor) -> None: ...
