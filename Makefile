@@ -23,7 +23,7 @@ SOURCES := $(shell find web py_runtime shaders -type f ! -name '*.pyc')
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: $(PREPARED) $(MODEL)/manifest.json ## everything the page needs, without serving it
+setup: $(PREPARED) ## everything the page needs, without serving it
 
 serve: setup ## the page on this machine (PORT=8000)
 	@$(PY) serve.py --port $(PORT)
@@ -88,7 +88,7 @@ $(PYODIDE): tools/pyodide_dist.py $(SERVER) $(NPM)
 	@$(PY) -m tools.pyodide_dist
 	@touch $@
 
-$(PREPARED): $(PYODIDE) $(SOURCES) $(wildcard tools/*.py)
+$(PREPARED): $(PYODIDE) $(MODEL)/manifest.json $(SOURCES) $(wildcard tools/*.py)
 	@echo "building the runtime's wheel, compressing what pays"
 	@$(PY) -m tools.prepare
 	@touch $@

@@ -27,7 +27,7 @@ def compile_template(source: str) -> Template:
 
 def make_environment() -> ImmutableSandboxedEnvironment:
     environment = ImmutableSandboxedEnvironment(
-        lstrip_blocks=True, extensions=[GenerationTag, LoopControlExtension]
+        trim_blocks=True, lstrip_blocks=True, extensions=[GenerationTag, LoopControlExtension]
     )
     for name in HTML_FILTERS:
         del environment.filters[name]

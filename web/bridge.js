@@ -330,10 +330,17 @@ export function createBridge() {
 
   // Every call from Python is counted, so that tests can hold the bridge to O(1) calls a token.
   const api = {
-    openDevice, createBuffers, createPipelines, createBindGroups, createPlan, streamFile, submit, submitAndRead,
-    destroyBuffers, release, destroyDevice,
+    openDevice, createBuffers, createPipelines, createBindGroups, createPlan,
+    streamFile, submit, submitAndRead, destroyBuffers, release, destroyDevice,
   };
-  const bridge = { calls: 0, objects, device: () => device, heapBytes: () => heap().byteLength, attachHeap: (getter) => { heap = getter; } };
+  const bridge = {
+    calls: 0,
+    attachHeap: (getter) => { heap = getter; },
+    // For tests and the curious: the objects behind the handles, the device, the heap's size.
+    objects,
+    device: () => device,
+    heapBytes: () => heap().byteLength,
+  };
   for (const [name, call] of Object.entries(api)) {
     bridge[name] = (...args) => {
       bridge.calls++;

@@ -9,6 +9,8 @@ from py_runtime.tokens import characters
 from py_runtime.tokens.normalizers import Normalizer
 from py_runtime.tokens.section import Section
 
+_SPACES = re.compile(f"[{characters.WHITESPACE}]+")
+
 
 @dataclass(frozen=True)
 class AddedToken:
@@ -38,24 +40,24 @@ class AddedTokens:
             token.id: normalize(token.content) if token.normalized else token.content
             for token in tokens
         }
-        by_text = {self.as_written[token.id]: token for token in tokens}
-        self._in_text = Finder({t: token for t, token in by_text.items() if not token.normalized})
-        self._in_normalized = Finder({t: token for t, token in by_text.items() if token.normalized})
+        written = [(self.as_written[token.id], token) for token in tokens]
+        self._in_text = Finder({text: token for text, token in written if not token.normalized})
+        self._in_normalized = Finder({text: token for text, token in written if token.normalized})
 
     def split(self, text: str) -> Iterator[Piece]:
         for raw in self._in_text.split(text, starts_text=True):
             if raw.token_id is not None:
                 yield raw
-            elif raw.text:
-                yield from self._in_normalized.split(self.normalize(raw.text), raw.starts_text)
+            elif normalized := self.normalize(raw.text):
+                yield from self._in_normalized.split(normalized, raw.starts_text)
 
 
 class Finder:
     """Finds tokens from left to right, the longest first."""
 
     def __init__(self, tokens: dict[str, AddedToken]) -> None:
-        self.tokens = tokens
-        longest_first = sorted(tokens, key=len, reverse=True)
+        self.tokens = {text: token for text, token in tokens.items() if text}
+        longest_first = sorted(self.tokens, key=len, reverse=True)
         self._pattern = re.compile("|".join(map(re.escape, longest_first)))
 
     def split(self, text: str, starts_text: bool) -> Iterator[Piece]:
@@ -69,9 +71,9 @@ class Finder:
             if token.single_word and not stands_alone(text, start, end):
                 continue
             if token.lstrip:
-                start = max(len(text[:start].rstrip(characters.WHITESPACE)), at)
-            if token.rstrip:
-                end = len(text) - len(text[end:].lstrip(characters.WHITESPACE))
+                start = at + len(text[at:start].rstrip(characters.WHITESPACE))
+            if token.rstrip and (spaces := _SPACES.match(text, end)):
+                end = spaces.end()
             if at < start:
                 yield Piece(text[at:start], None, starts_text and at == 0)
             yield Piece(text[start:end], token.id, starts_text and start == 0)

@@ -41,7 +41,7 @@ class Template:
                 case {"Sequence": {"id": "A"}} if not has_text:
                     place, has_text = self.after, True
                 case {"SpecialToken": {"id": str(name)}} if special := specials.section(name):
-                    place += special.get("ids", list)
+                    place += read_ids(special)
                 case _:
                     raise piece.error(f"{piece.fields!r} is not supported in a template")
         if not has_text:
@@ -49,3 +49,10 @@ class Template:
 
     def __call__(self, ids: list[int], add_special_tokens: bool) -> list[int]:
         return [*self.before, *ids, *self.after] if add_special_tokens else ids
+
+
+def read_ids(special: Section) -> list[int]:
+    ids = special.get("ids", list)
+    if not all(type(token_id) is int for token_id in ids):
+        raise special.error("ids are not all whole numbers")
+    return ids

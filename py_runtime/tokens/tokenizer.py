@@ -40,6 +40,8 @@ class Tokenizer:
                 source = json.loads(source)
             except ValueError as error:
                 raise TokenizerError(f"tokenizer.json is not JSON: {error}") from error
+            except RecursionError:
+                raise TokenizerError("tokenizer.json is nested too deeply") from None
         return cls(Section.of("", source))
 
     @property

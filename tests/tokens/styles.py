@@ -133,6 +133,7 @@ def odd_added_tokens() -> Json:
             AddedToken("word", single_word=True, normalized=True),
             AddedToken("<|im_start|>", lstrip=True, rstrip=True, special=True, normalized=True),
             AddedToken("<|im_start", normalized=False),
+            AddedToken("[wor", normalized=False),
             AddedToken("im_end|>", normalized=False),
         ]
     )

@@ -34,6 +34,7 @@ SPLIT = {"type": "Split", "pattern": {"String": "x"}, "behavior": "Isolated", "i
 METASPACE = {"type": "Metaspace", "replacement": "▁"}
 TEMPLATE: dict[str, Any] = {"type": "TemplateProcessing", "pair": [], "special_tokens": {}}
 TEXT = {"Sequence": {"id": "A", "type_id": 0}}
+BOS = {"SpecialToken": {"id": "<s>", "type_id": 0}}
 
 FAULTS: list[tuple[str, Any, str]] = [
     ("model", None, "the file: model is missing"),
@@ -103,6 +104,11 @@ FAULTS: list[tuple[str, Any, str]] = [
     ),
     (
         "post_processor",
+        TEMPLATE | {"single": [BOS, TEXT], "special_tokens": {"<s>": {"ids": ["1"]}}},
+        "post_processor.special_tokens.<s>: ids are not all whole numbers",
+    ),
+    (
+        "post_processor",
         TEMPLATE | {"single": [TEXT, TEXT]},
         "post_processor.single[1]: {'Sequence': {'id': 'A', 'type_id': 0}} is not supported in a "
         "template",
@@ -133,7 +139,7 @@ def test_a_fault_is_named(path: str, value: Any, fault: str) -> None:
     assert str(caught.value) == f"tokenizer.json: {fault}"
 
 
-@pytest.mark.parametrize("text", ["{", b"\xff", "[]", '"a"', ""])
+@pytest.mark.parametrize("text", ["{", b"\xff", "[]", '"a"', "", "[" * 200_000])
 def test_what_is_no_object(text: str | bytes) -> None:
     with pytest.raises(TokenizerError, match=r"^tokenizer\.json"):
         Tokenizer.from_json(text)
@@ -145,6 +151,16 @@ def test_padding_and_truncation_do_not_touch_a_prompt() -> None:
     theirs = tokenizers.Tokenizer.from_str(json.dumps(BASE))
     theirs.no_truncation()
     assert theirs.encode("ab a b <x>").ids == [2, 0, 1, 3]
+
+
+def test_a_text_of_which_nothing_is_left() -> None:
+    file = changed("normalizer", {"type": "Strip", "strip_left": True, "strip_right": True})
+    file["pre_tokenizer"] = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True}
+    file["model"] |= {"vocab": {"Ġ": 0, "a": 1}, "merges": []}
+    theirs = tokenizers.Tokenizer.from_str(json.dumps(file))
+    theirs.no_truncation()
+    for text in ("", " ", "a", " <x> a"):
+        assert Tokenizer.from_json(file).encode(text) == theirs.encode(text).ids
 
 
 def test_what_else_a_tokenizer_knows() -> None:
@@ -183,7 +199,7 @@ def test_chains_of_decoders(name: str) -> None:
 @pytest.mark.parametrize("crossing", [False, True])
 def test_merges_across_spaces(crossing: bool, ignore_merges: bool) -> None:
     """Words are cut before spaces only where no merge reaches across them."""
-    tokens = ["▁", "a", "b", "▁a", "▁▁", "▁ab", "a▁", "a▁b", "▁ab▁a"]
+    tokens = ["▁", "a", "b", "▁a", "▁▁", "▁ab", "a▁", "a▁b", "▁ab▁a", "▁b"]
     merges = [["▁", "▁"], ["▁", "a"], ["▁a", "b"]]
     merges = [["a", "▁"], ["a▁", "b"], *merges] if crossing else merges
     model = {"vocab": {token: at for at, token in enumerate(tokens)}, "merges": merges}

@@ -27,13 +27,13 @@ SETS = r"""
 """
 BEHAVIORS = ("removed", "isolated", "merged_with_previous", "merged_with_next", "contiguous")
 PATTERNS = (
-    " ", "a+", "ab", r"\s+", r"\d{2}", r"\d{1,3}+", r"(?=[A-Z])", "x*", "(ab|a)(b?)", r"\w+(?!\w)",
-    r"(?<=a)b", r"(?<!a)b", r"(?>a+)b", "a++b", "a*?b", "[a-c]{2,}?", "a{,2}b", "(?i)AB", "(?i:É)",
-    r"a\z", r"a\Z", "^", "$", r"[\r\n]+", r"\t", "{", "a|", "^a", "a$", r"\Aa",
+    " ", "a+", "ab", "[a-z]", r"\s+", r"\d{2}", r"\d{1,3}+", r"(?=[A-Z])", "x*", "(ab|a)(b?)",
+    r"\w+(?!\w)", r"(?<=a)b", r"(?<!a)b", r"(?>a+)b", "a++b", "a*?b", "[a-c]{2,}?", "a{,2}b",
+    "(?i)AB", "(?i:É)", r"a\z", r"a\Z", "^", "$", r"[\r\n]+", r"\t", "{", "a|", "^a", "a$", r"\Aa",
 )  # fmt: skip
 TEXTS = (
-    "", "a", "aaab ab  b", "Hello World ABC", "12 345 6789", "xxaxx", "ab\nab\n", "\n\n", "é É ÀB",
-    "a b a\r\n\r\nb", "{a} |b| a|", "ab12AB 34\tx",
+    "", "a", "abc", "aaab ab  b", "Hello World ABC", "12 345 6789", "xxaxx", "ab\nab\n", "\n\n",
+    "é É ÀB", "a b a\r\n\r\nb", "{a} |b| a|", "ab12AB 34\tx",
 )  # fmt: skip
 
 
