@@ -44,8 +44,8 @@ lint: $(TESTER) | prerequisites ## style, types and syntax
 	$(PY) -m mypy
 	@for script in web/*.js; do node --check "$$script" || exit 1; done
 
-clean: ## back to a fresh clone; downloads stay in your cache folder
-	rm -rf .venv node_modules build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis test-results
+clean: ## back to a fresh clone; downloads and your own models stay
+	rm -rf $(MODEL) .venv node_modules build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis test-results
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 clean-cache: $(SERVER) ## remove the downloads from your cache folder
@@ -75,7 +75,11 @@ $(TESTER): pyproject.toml $(EXPORTER)
 	@$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[dev,export]'
 	@touch $@
 
-$(MODEL)/manifest.json: $(EXPORTER) $(shell find export -name '*.py')
+# What decides the bytes of a model folder; other changes to the runtime leave it as it is.
+MODEL_SOURCES := $(shell find export py_runtime/folder -name '*.py') export/sample.txt \
+  $(wildcard py_runtime/program*.py py_runtime/quantise.py)
+
+$(MODEL)/manifest.json: $(EXPORTER) $(MODEL_SOURCES)
 	@echo "exporting the default model"
 	@$(PY) -m export default -o $(MODEL)
 

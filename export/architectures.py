@@ -13,6 +13,7 @@ from export.errors import ExportError
 ARCHITECTURES = ("llama", "mistral", "qwen2", "qwen3")
 # The other types change the table with the length of the text, which one fixed table cannot.
 ROPE_TYPES = ("default", "linear", "llama3", "yarn")
+DEFAULT_CONTEXT = 2048  # the KV cache of a full context would not fit most readers' GPUs
 MAX_CHUNK = 512  # tokens in one call: longer prompts go in chunks, which keeps buffers small
 
 
@@ -24,10 +25,13 @@ def read_config(values: dict[str, Any]) -> PretrainedConfig:
             f"the architecture '{architecture}' is not supported; these are: "
             f"{', '.join(ARCHITECTURES)} (Llama, SmolLM2, TinyLlama, Mistral, Qwen2.5, Qwen3)"
         )
+    if values.get("quantization_config"):
+        raise ExportError("this checkpoint is quantised already; give the float one, or a GGUF")
     try:
         config = AutoConfig.for_model(**values)
-    except (TypeError, ValueError, KeyError) as error:
-        raise ExportError(f"config.json cannot be read: {error}") from error
+    except Exception as error:  # transformers validates with many kinds of its own
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise ExportError(f"config.json cannot be read: {reason}") from None
     if config.hidden_act != "silu":
         raise ExportError(f"the activation '{config.hidden_act}' is not supported, only silu")
     rope_type = config.rope_parameters["rope_type"]
@@ -39,11 +43,11 @@ def read_config(values: dict[str, Any]) -> PretrainedConfig:
 
 
 def decoder_config(config: PretrainedConfig, context: int | None) -> DecoderConfig:
-    """`context` positions, at most what the model was made for; all of them when None."""
+    """`context` positions, at most what the model was made for; when None, what most pages hold."""
     longest = _longest_context(config)
-    if context is not None and not 1 <= context <= longest:
-        raise ExportError(f"--max-seq-len {context} is outside 1 to {longest} of this model")
-    chosen = context or longest
+    chosen = min(longest, DEFAULT_CONTEXT) if context is None else context
+    if not 1 <= chosen <= longest:
+        raise ExportError(f"--max-seq-len {chosen} is outside 1 to {longest} of this model")
     is_qwen2 = config.model_type == "qwen2"
     attention_bias = bool(getattr(config, "attention_bias", False))
     head_dim = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads

@@ -10,6 +10,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeE
 from rich.table import Table
 
 from export.errors import ExportError
+from export.quantisation import QUANTISATIONS
 from py_runtime.errors import InpageError
 
 USER_ERROR = 2
@@ -24,11 +25,11 @@ def main(argv: list[str]) -> int:
             inspect(_inspect_parser().parse_args(argv[1:]).folder)
         else:
             export(_export_parser().parse_args(argv), console)
-    except InpageError as error:
+    except (InpageError, OSError) as error:  # a folder that cannot be written, a full disk
         print(f"error: {error}", file=sys.stderr)
         return USER_ERROR
     except KeyboardInterrupt:
-        print("stopped: nothing was written", file=sys.stderr)
+        print("stopped", file=sys.stderr)
         return 130
     return 0
 
@@ -47,12 +48,16 @@ def _export_parser() -> argparse.ArgumentParser:
     parser.add_argument("-o", "--out", type=Path, help="the folder to write (models/NAME)")
     parser.add_argument(
         "--quant",
-        choices=("q4gsw", "q4", "q8", "none"),
+        choices=QUANTISATIONS,
         default="q4gsw",
-        help="for weights that are floats in the source (default: q4gsw)",
+        help="for the float weights of a checkpoint (default: q4gsw); a GGUF keeps its types",
     )
-    parser.add_argument("--group-size", type=int, choices=(32, 64, 128), default=32)
-    parser.add_argument("--max-seq-len", type=int, metavar="N", help="positions of the KV cache")
+    parser.add_argument(
+        "--group-size", type=int, choices=(32, 64, 128), default=32, help="of q4gsw (default: 32)"
+    )
+    parser.add_argument(
+        "--max-seq-len", type=int, metavar="N", help="positions of the KV cache (2048)"
+    )
     parser.add_argument("--shard-size", type=_size, default="128M", metavar="128M")
     parser.add_argument("--dry-run", action="store_true", help="say what would be written")
     parser.add_argument("--verify", action="store_true", help="run the result against torch")

@@ -52,11 +52,11 @@ class GgufSource(Source):
     def open(cls, path: Path, quantisation: Quantisation) -> "GgufSource":
         try:
             reader = GGUFReader(path)
+            metadata = {name: field.contents() for name, field in reader.fields.items()}
         except FileNotFoundError:
             raise ExportError(f"there is no file {path}") from None
         except (ValueError, IndexError, KeyError, OSError, OverflowError) as error:
             raise ExportError(f"{path} is no whole GGUF file: {error}") from None
-        metadata = {name: field.contents() for name, field in reader.fields.items()}
         architecture = metadata.get("general.architecture")
         if architecture not in ARCHITECTURES:
             raise ExportError(
@@ -97,7 +97,11 @@ class GgufSource(Source):
 
     def dense(self, name: str) -> np.ndarray:
         tensor = self._tensors[_gguf_name(name)]
-        values = dequantize(tensor.data, tensor.tensor_type).astype(np.float32)
+        try:
+            values = dequantize(tensor.data, tensor.tensor_type).astype(np.float32)
+        except NotImplementedError:
+            kind = tensor.tensor_type.name
+            raise ExportError(f"'{tensor.name}' is {kind}, which cannot be dequantised") from None
         self._forget_pages()
         return self._in_halves(name, values)
 
@@ -156,6 +160,8 @@ def _hf_config(
         return value
 
     heads, width = get("attention.head_count"), get("embedding_length")
+    if not isinstance(heads, int) or heads < 1:
+        raise ExportError(f"{path} has {heads} attention heads, which is no count for all layers")
     rope: dict[str, Any] = {"rope_type": "default", "rope_theta": get("rope.freq_base", 10000.0)}
     scaling = metadata.get(f"{architecture}.rope.scaling.type", "none")
     if scaling != "none":

@@ -25,17 +25,12 @@ from export.lower import lower_graph
 from export.module_graph import ModuleGraph
 from export.passes import run_passes
 from export.passes.decompose import decompose
+from py_runtime.buffers import GUARANTEED_LIMITS
 from py_runtime.builder import Builder
 from py_runtime.errors import GraphError
 from py_runtime.load_checks import check_ops
 from py_runtime.program import Program, check_program
 from py_runtime.program_writer import ProgramWriter
-
-# What WebGPU promises everywhere.
-ANY_DEVICE = {
-    "min_uniform_buffer_offset_alignment": 256,
-    "max_compute_workgroups_per_dimension": 65_535,
-}
 
 
 def export_module(
@@ -86,7 +81,7 @@ def _check(program: Program) -> None:
     """What the engine would refuse at load is refused here, where the source line is known."""
     check_program(program)
     check_ops(program)
-    builder = Builder(program, ANY_DEVICE)
+    builder = Builder(program, GUARANTEED_LIMITS)
     try:
         builder.build_ops()
     except GraphError as error:

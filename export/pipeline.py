@@ -9,10 +9,10 @@ from rich.progress import Progress
 
 from export.decoder import DecoderConfig
 from export.decoder_graph import DecoderGraph, expected_shapes, export_decoder
-from export.default_model import CONTEXT, NAME, default_gguf
+from export.default_model import NAME, default_gguf
 from export.errors import ExportError
 from export.gguf_source import GgufSource
-from export.model_writer import ModelFacts, write_model
+from export.model_writer import DEFAULT_SHARD_SIZE, ModelFacts, write_model
 from export.prompts import golden_prompts
 from export.reference import Goldens, make_goldens, reference_decoder
 from export.sources import HuggingFaceSource, Quantisation, Source
@@ -23,7 +23,7 @@ from py_runtime.shapes import numel
 HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 HUB_FILES = ("*.json", "*.safetensors", "*.jinja")
 # Goldens are made by the same model in float32; past this its weights would crowd the machine.
-MOST_GOLDEN_PARAMETERS = 400_000_000
+MOST_GOLDEN_PARAMETERS = 150_000_000
 GOLDEN_CONTEXT = 512  # positions they reach
 
 
@@ -33,7 +33,7 @@ class Request:
     quantisation: str = "q4gsw"
     group_size: int = 32
     context: int | None = None
-    shard_size: int = 128 << 20
+    shard_size: int = DEFAULT_SHARD_SIZE
 
 
 @dataclass(frozen=True)
@@ -67,8 +67,7 @@ class Prepared:
 def prepare(request: Request, with_goldens: bool = True) -> Prepared:
     """Goldens come first: torch.export takes memory that the float32 model would have to share."""
     source = open_source(request)
-    context = request.context or _default_context(request)
-    config = source.decoder_config(context)
+    config = source.decoder_config(request.context)
     source.check(expected_shapes(config))
     goldens = _goldens(source, config) if with_goldens else None
     graph = export_decoder(source, config)
@@ -86,10 +85,6 @@ def _goldens(source: Source, config: DecoderConfig) -> Goldens | None:
     return make_goldens(reference_decoder(source, short), golden_prompts(source.tokenizer))
 
 
-def _default_context(request: Request) -> int | None:
-    return CONTEXT if request.source == "default" else None
-
-
 def open_source(request: Request) -> Source:
     quantisation = Quantisation(request.quantisation, request.group_size)
     if request.source == "default":
@@ -99,9 +94,11 @@ def open_source(request: Request) -> Source:
     path = Path(request.source)
     if path.suffix == ".gguf":
         return GgufSource.open(path, quantisation)
-    if not path.is_dir():
-        path = _from_hub(request.source)
-    return HuggingFaceSource.open(path, quantisation)
+    if path.is_dir():
+        return HuggingFaceSource.open(path, quantisation)
+    source = HuggingFaceSource.open(_from_hub(request.source), quantisation)
+    source.name = request.source.rpartition("/")[2]
+    return source
 
 
 def _from_hub(name: str) -> Path:

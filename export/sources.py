@@ -18,7 +18,6 @@ from export.errors import ExportError
 from export.quantisers import Parts, quantise
 
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json")
-QUANTISATIONS = ("q4gsw", "q4", "q8", "none")
 
 
 @dataclass(frozen=True)
@@ -145,7 +144,9 @@ class HuggingFaceSource(Source):
         if template.is_file() and "chat_template" not in tokenizer["tokenizer_config.json"]:
             text = template.read_text(encoding="utf-8")
             tokenizer["tokenizer_config.json"]["chat_template"] = text
-        source = cls(folder.name, "see the checkpoint", hf_config, tokenizer, quantisation)
+        source = cls(
+            folder.resolve().name, "see the checkpoint", hf_config, tokenizer, quantisation
+        )
         source._open_files(folder)
         return source
 

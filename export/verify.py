@@ -1,12 +1,13 @@
 """Runs an exported graph natively against torch, on random and real prompts."""
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from export.decoder import Decoder
-from export.pipeline import Prepared
+from export.pipeline import GOLDEN_CONTEXT, Prepared
 from export.prompts import golden_prompts, sample_tokens
 from export.reference import GOLDEN_LENGTHS, greedy, last_logits, perplexity, reference_decoder
 from py_runtime.folder.files import verify_files
@@ -22,14 +23,15 @@ def verify_model(prepared: Prepared, folder: Path) -> dict[str, str]:
     """The rows of a table: differences by prompt length, greedy tokens, perplexity."""
     use_software_if_alone()
     verify_files(folder)
-    stored = reference_decoder(prepared.source, prepared.graph.config)
+    config = replace(
+        prepared.graph.config, context=min(prepared.graph.config.context, GOLDEN_CONTEXT)
+    )
+    stored = reference_decoder(prepared.source, config)
     rows = asyncio.run(_compare(prepared, folder, stored))
-    tokens = sample_tokens(prepared.source.tokenizer)[: prepared.graph.config.context]
+    tokens = sample_tokens(prepared.source.tokenizer)[: config.context]
     after = perplexity(stored, tokens)
     del stored
-    before = perplexity(
-        reference_decoder(prepared.source, prepared.graph.config, as_stored=False), tokens
-    )
+    before = perplexity(reference_decoder(prepared.source, config, as_stored=False), tokens)
     rows["perplexity"] = f"{before:.3f} in the source, {after:.3f} as stored"
     return rows
 
@@ -40,13 +42,13 @@ async def _compare(prepared: Prepared, folder: Path, decoder: Decoder) -> dict[s
     rng = np.random.default_rng(0)
     rows = {"adapter": device.adapter.device or device.adapter.vendor}
     for length in GOLDEN_LENGTHS:
-        if length <= prepared.graph.config.context:
+        if length <= decoder.config.context:
             tokens = rng.integers(0, prepared.graph.config.vocabulary, length).tolist()
             difference = relative_rms(await model.prefill(tokens), last_logits(decoder, tokens))
             rows[f"{length} random tokens"] = f"relative RMS {difference:.1e}"
     same = total = 0
     for prompt in golden_prompts(prepared.source.tokenizer):
-        if len(prompt) + STEPS > prepared.graph.config.context:
+        if len(prompt) + STEPS > decoder.config.context:
             continue
         wanted, margins = greedy(decoder, prompt, STEPS)
         got = [token async for token in model.greedy(prompt, STEPS)]

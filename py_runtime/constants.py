@@ -7,6 +7,7 @@ import numpy as np
 
 from py_runtime.errors import GraphError
 from py_runtime.gpu import Buffer, Device
+from py_runtime.host_arrays import check_int32
 from py_runtime.program import Program, TensorValue
 
 BuffersByName = Mapping[str, Sequence[Buffer]]  # several where ops write a constant in place
@@ -21,7 +22,7 @@ class ConstantSource(Protocol):
 
 
 class ArrayConstants:
-    """Constants as numpy arrays, or anything that numpy can make one of."""
+    """Constants as numpy arrays, or what has an array's shape and dtype and becomes one."""
 
     def __init__(self, arrays: Mapping[str, np.ndarray]) -> None:
         self._arrays = arrays
@@ -48,6 +49,9 @@ class ArrayConstants:
 
     async def upload(self, device: Device, buffers: BuffersByName) -> None:
         for name, targets in buffers.items():
-            data = np.asarray(self._arrays[name], self._gpu_dtypes[name], order="C")
+            data = self._arrays[name]
+            if data.dtype.kind in "iu":
+                check_int32(f"the constant '{name}'", np.asarray(data))
+            data = np.asarray(data, self._gpu_dtypes[name], order="C")
             for buffer in targets:
                 device.write_buffer(buffer, data)

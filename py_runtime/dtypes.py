@@ -29,4 +29,3 @@ I8 = _dtype("i8", np.int8, np.int8)  # packed weights only
 F16 = _dtype("f16", np.float16, np.float16)  # packed scales only
 
 DTYPES = {dtype.name: dtype for dtype in (F32, I32, I64, BOOL, U8, I8, F16)}
-PACKED = (U8, I8, F16)  # constants that kernels read as 32-bit words

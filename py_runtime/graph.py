@@ -128,6 +128,7 @@ class Graph:
                 for spec, pipeline in zip(launches, pipelines, strict=True)
             ]
         )
+        self._recorded = list(groups)
         ready = iter(zip(pipelines, groups, strict=True))
         steps: list[PlanStep] = []
         for row, step in zip(self._counts, self._builder.steps, strict=True):
@@ -140,7 +141,7 @@ class Graph:
                 steps.append(Copy(step.label, source, target))
                 step.row = row
         self._plan = self.device.create_plan(self.program.name, steps)
-        self._recorded = [*groups, self._plan]
+        self._recorded.append(self._plan)
 
     def _binding(self, spec: LaunchSpec, resource: Bindable | None) -> Binding:
         if resource is None:
@@ -242,8 +243,7 @@ class Graph:
         """
         wanted = self._wanted(outputs)
         async with self._lock:
-            if not self._owned:
-                raise GraphError(f"graph '{self.program.name}' was unloaded")
+            self._check_loaded()
             arrays = self.maybe_resize(inputs)
             writes = self._writes(arrays)
             counts = np.where(self._step_mask(wanted)[:, None], self._counts, np.uint32(0))
@@ -326,7 +326,12 @@ class Graph:
     def buffer(self, value_id: int) -> Buffer:
         """The tensor's buffer: the same one for the graph's whole life."""
         self.live_dims(value_id)
+        self._check_loaded()
         return self._buffers[value_id]
+
+    def _check_loaded(self) -> None:
+        if not self._owned:
+            raise GraphError(f"graph '{self.program.name}' was unloaded")
 
     def _symint(self, value_id: int) -> LiveInt:
         if value_id not in self._builder.symints:

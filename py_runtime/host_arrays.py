@@ -24,6 +24,16 @@ def as_int(place: int, given: Any) -> int:
     return int(array.reshape(()))
 
 
+def check_int32(where: str, array: np.ndarray) -> None:
+    """Integers are int32 on the GPU; nothing wraps silently."""
+    if array.dtype.itemsize < 4 or not array.size:
+        return
+    low, high = int(array.min()), int(array.max())
+    if low < INT32_MIN or high > INT32_MAX:
+        outside = low if low < INT32_MIN else high
+        raise InputError(f"{where} holds {outside}, which does not fit the GPU's int32")
+
+
 def as_gpu_array(place: int, tensor: LiveTensor, given: Any) -> np.ndarray:
     """Host dtype checked, integers of any width narrowed to int32 after a range check."""
     array = as_array(place, given)
@@ -32,9 +42,6 @@ def as_gpu_array(place: int, tensor: LiveTensor, given: Any) -> np.ndarray:
     both_integers = tensor.dtype in (I32, I64) and array.dtype.kind in "iu"
     if array.dtype != tensor.dtype.host and not both_integers:
         raise InputError(f"{where} takes {tensor.dtype.host}, got {array.dtype}")
-    if both_integers and array.size:
-        low, high = int(array.min()), int(array.max())
-        if low < INT32_MIN or high > INT32_MAX:
-            outside = low if low < INT32_MIN else high
-            raise InputError(f"{where} holds {outside}, which does not fit the GPU's int32")
+    if both_integers:
+        check_int32(where, array)
     return np.asarray(array, tensor.dtype.gpu, order="C")

@@ -48,7 +48,7 @@ async def run_python(code: str) -> str:
         return dumps(
             {
                 "error": {
-                    "code": getattr(error, "code", "python_error"),
+                    "code": error.code if isinstance(error, InpageError) else "python_error",
                     "message": f"{type(error).__name__}: {error}",
                     "traceback": "".join(lines),
                 }

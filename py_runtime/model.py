@@ -8,11 +8,12 @@ import numpy as np
 
 from py_runtime.chat_template import ChatTemplate
 from py_runtime.errors import InputError
+from py_runtime.folder.errors import ModelError
 from py_runtime.folder.manifest import Manifest
 from py_runtime.folder.strict_json import parse_strict_json
 from py_runtime.gpu import Device
 from py_runtime.graph import Graph
-from py_runtime.program import TensorValue
+from py_runtime.program import Program, TensorValue
 from py_runtime.tokens import Tokenizer
 
 if sys.platform == "emscripten":
@@ -20,6 +21,7 @@ if sys.platform == "emscripten":
 else:
     from py_runtime.folder.files import FolderStore as Store
 
+NOT_HERE = "use a browser or a graphics processor with more, or a smaller --max-seq-len"
 TOKENIZER, TOKENIZER_CONFIG = "tokenizer.json", "tokenizer_config.json"
 
 
@@ -32,24 +34,25 @@ class Model:
         graph: Graph,
         tokenizer: Tokenizer,
         chat_template: ChatTemplate | None,
+        max_chunk: int,
     ) -> None:
         self.manifest = manifest
         self.graph = graph
         self.tokenizer = tokenizer
         self.chat_template = chat_template
-        tokens = graph.program.values[graph.program.inputs[0].value]
-        assert isinstance(tokens, TensorValue), "a decoder's first input is its tokens"
-        self.max_chunk = tokens.dims[1]
+        self.max_chunk = max_chunk  # tokens in one call of the graph
 
     @classmethod
     async def load(cls, device: Device, where: str) -> "Model":
         store = Store(where)
         folder = await store.open()
+        check_requirements(folder.manifest, device)
+        max_chunk = _tokens_per_call(folder.program)
         tokenizer = Tokenizer.from_json(await store.read(folder, TOKENIZER))
-        config: dict[str, Any] = parse_strict_json(await store.read(folder, TOKENIZER_CONFIG))
+        config = _read_config(await store.read(folder, TOKENIZER_CONFIG))
         template = ChatTemplate.from_config(config) if config.get("chat_template") else None
         graph = await Graph.load(device, folder.program, store.constants(folder))
-        return cls(folder.manifest, graph, tokenizer, template)
+        return cls(folder.manifest, graph, tokenizer, template, max_chunk)
 
     @property
     def context(self) -> int:
@@ -94,3 +97,38 @@ class Model:
 
     def unload(self) -> None:
         self.graph.unload()
+
+
+def check_requirements(manifest: Manifest, device: Device) -> None:
+    """Refuses before anything large is fetched."""
+    for feature in manifest.requires.features:
+        if feature not in device.features:
+            raise ModelError(f"{manifest.name} needs the GPU feature '{feature}'", NOT_HERE)
+    for limit, needed in manifest.requires.limits.items():
+        has = device.limits.get(limit, 0)
+        if has < needed:
+            fault = f"{manifest.name} needs {limit} {needed}; this device has {has}"
+            raise ModelError(fault, NOT_HERE)
+
+
+def _tokens_per_call(program: Program) -> int:
+    """A decoder takes tokens [1, S] and a position [1]; anything else cannot be chatted with."""
+    kinds = [program.values[entry.value] for entry in program.inputs]
+    if len(kinds) != 2 or not all(isinstance(kind, TensorValue) for kind in kinds):
+        raise ModelError(f"{program.name} is no decoder: its inputs are no tokens and position")
+    ranks = [len(kind.dims) for kind in kinds if isinstance(kind, TensorValue)]
+    if ranks != [2, 1]:
+        raise ModelError(f"{program.name} is no decoder: its inputs have the ranks {ranks}")
+    tokens = kinds[0]
+    assert isinstance(tokens, TensorValue), "checked above"
+    return tokens.dims[1]
+
+
+def _read_config(data: bytes) -> dict[str, Any]:
+    try:
+        config = parse_strict_json(data)
+    except ValueError as error:
+        raise ModelError(f"{TOKENIZER_CONFIG} is no JSON: {error}") from None
+    if not isinstance(config, dict):
+        raise ModelError(f"{TOKENIZER_CONFIG} holds no JSON object")
+    return config

@@ -12,7 +12,7 @@ def exit_status(work: Callable[[], None]) -> int:
     """Runs `work` for a command line: 0, or 1 after one line that says what went wrong."""
     try:
         work()
-    except UserError as error:
+    except (UserError, OSError) as error:  # a folder that cannot be written, a full disk
         print(f"inpage: {error}", file=sys.stderr)
         return 1
     return 0

@@ -25,9 +25,15 @@ def build(site: Site, out: Path, variants: VariantStore) -> None:
         fresh = Path(temporary) / "fresh"
         fresh.mkdir()
         write_site(site, fresh, variants)
+        former = Path(temporary) / "former"
         if out.exists():
-            out.rename(Path(temporary) / "former")
-        fresh.rename(out)
+            out.rename(former)
+        try:
+            fresh.rename(out)
+        except OSError:
+            if former.exists():
+                former.rename(out)
+            raise
 
 
 def check_replaceable(out: Path) -> None:

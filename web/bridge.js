@@ -38,6 +38,13 @@ export function createBridge() {
     if (lost) throw new BridgeFault("lost", lost);
   };
 
+  /** A handle of an earlier device, or of something released, names nothing any more. */
+  const find = (handle) => {
+    const object = objects.get(handle);
+    if (!object) throw new BridgeFault("lost", "this object belongs to a device that is gone; load again");
+    return object;
+  };
+
   // Opening ------------------------------------------------------------------------------------
 
   async function openDevice(featuresJson) {
@@ -177,10 +184,13 @@ export function createBridge() {
    * Fetches a file and writes byte ranges of it into buffers while it arrives: the Python heap never
    * holds a weight. Ranges are [file offset, bytes, buffer, buffer offset], in file order.
    */
-  async function streamFile(url, rangesJson) {
+  async function streamFile(url, fileBytes, rangesJson) {
     mustLive();
     const ranges = JSON.parse(rangesJson);
-    const response = await fetch(url);
+    const arrive = (promise) => promise.catch((error) => {
+      throw new BridgeFault("network", `${url} did not arrive: ${error.message}`);
+    });
+    const response = await arrive(fetch(url));
     if (!response.ok) throw new BridgeFault("network", `${url} answered ${response.status}`);
     const block = new Uint8Array(STREAM_BLOCK);
     let filled = 0; // bytes in the block
@@ -198,7 +208,8 @@ export function createBridge() {
       filled = 0;
     };
     const reader = response.body.getReader();
-    for (let { value: chunk } = await reader.read(); chunk; { value: chunk } = await reader.read()) {
+    const next = async () => (await arrive(reader.read())).value;
+    for (let chunk = await next(); chunk; chunk = await next()) {
       let at = 0;
       while (at < chunk.length && current < ranges.length) {
         const [start, bytes] = ranges[current];
@@ -220,7 +231,9 @@ export function createBridge() {
         unfinished = 0;
       }
     }
-    if (current < ranges.length) throw new BridgeFault("network", `${url} ended after ${position} bytes`);
+    if (position !== fileBytes) {
+      throw new BridgeFault("network", `${url} has ${position} bytes, and should have ${fileBytes}`);
+    }
     await device.queue.onSubmittedWorkDone();
     if (lost) throw new BridgeFault("lost", lost);
   }
@@ -231,7 +244,7 @@ export function createBridge() {
     const memory = heap(); // taken anew each time: a heap that grew has a new ArrayBuffer
     const rows = new Uint32Array(memory, writesAt, writeCount * WRITE_COLUMNS);
     for (let at = 0; at < rows.length; at += WRITE_COLUMNS) {
-      device.queue.writeBuffer(objects.get(rows[at]), rows[at + 1], memory, rows[at + 2], rows[at + 3]);
+      device.queue.writeBuffer(find(rows[at]), rows[at + 1], memory, rows[at + 2], rows[at + 3]);
     }
   }
 
@@ -258,8 +271,8 @@ export function createBridge() {
     mustLive();
     write(writesAt, writeCount);
     if (plan === NO_PLAN) return;
-    const encoder = device.createCommandEncoder({ label: objects.get(plan).label });
-    encodePlan(encoder, objects.get(plan), countsAt);
+    const encoder = device.createCommandEncoder({ label: find(plan).label });
+    encodePlan(encoder, find(plan), countsAt);
     device.queue.submit([encoder.finish()]);
   }
 
@@ -285,10 +298,10 @@ export function createBridge() {
     for (let at = 0; at < reads.length; at += READ_COLUMNS) total += wholeWords(reads[at + 3]);
     const staging = takeStaging(total);
     const encoder = device.createCommandEncoder({ label: "submit and read" });
-    if (plan !== NO_PLAN) encodePlan(encoder, objects.get(plan), countsAt);
+    if (plan !== NO_PLAN) encodePlan(encoder, find(plan), countsAt);
     for (let at = 0, offset = 0; at < reads.length; at += READ_COLUMNS) {
       const bytes = wholeWords(reads[at + 3]);
-      encoder.copyBufferToBuffer(objects.get(reads[at]), reads[at + 1], staging, offset, bytes);
+      encoder.copyBufferToBuffer(find(reads[at]), reads[at + 1], staging, offset, bytes);
       offset += bytes;
     }
     device.queue.submit([encoder.finish()]);

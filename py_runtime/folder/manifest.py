@@ -67,6 +67,8 @@ class Manifest:
     created_by: str
 
     def check_size(self, file: str, size: int) -> None:
+        if file not in self.files:
+            raise ModelFileError(f"{MANIFEST}.files has no '{file}'")
         wanted = self.files[file].size
         if size != wanted:
             raise ModelFileError(f"{file} has {size} bytes, but the manifest says {wanted}")

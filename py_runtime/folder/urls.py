@@ -3,11 +3,11 @@
 from collections import defaultdict
 
 from pyodide.ffi import JsException
-from pyodide.http import pyfetch
+from pyodide.http import FetchResponse, pyfetch
 
 from py_runtime.constants import BuffersByName
 from py_runtime.errors import NetworkError
-from py_runtime.folder.layout import ModelFolder, TensorPlace, combine_model
+from py_runtime.folder.layout import ModelFolder, combine_model
 from py_runtime.folder.manifest import MANIFEST, parse_manifest
 from py_runtime.folder.safetensors_header import (
     LENGTH_BYTES,
@@ -43,7 +43,7 @@ class UrlStore:
         return data
 
     def constants(self, model: ModelFolder) -> "StreamedConstants":
-        return StreamedConstants(self.url, model.tensors)
+        return StreamedConstants(self.url, model)
 
     async def _fetch_header(self, file: str, file_size: int) -> list[TensorEntry]:
         start = await fetch_bytes(self.url + file, min(FIRST_BYTES, file_size))
@@ -56,9 +56,10 @@ class UrlStore:
 class StreamedConstants:
     """A model's weights, streamed from their files into the graph's buffers."""
 
-    def __init__(self, url: str, places: dict[str, TensorPlace]) -> None:
+    def __init__(self, url: str, model: ModelFolder) -> None:
         self._url = url
-        self._places = places
+        self._places = model.tensors
+        self._files = model.manifest.files
 
     def check(self, program: Program) -> None:
         """combine_model has compared every tensor with the graph."""
@@ -75,7 +76,7 @@ class StreamedConstants:
                     ranges[piece.file].append(target)
                     offset += piece.nbytes
             for file, wanted in ranges.items():
-                await device.stream_file(self._url + file, wanted)
+                await device.stream_file(self._url + file, self._files[file].size, wanted)
 
 
 async def fetch_bytes(url: str, first: int | None = None) -> bytes:
@@ -83,9 +84,18 @@ async def fetch_bytes(url: str, first: int | None = None) -> bytes:
     headers = {} if first is None else {"Range": f"bytes=0-{first - 1}"}
     try:
         response = await pyfetch(url, headers=headers)
+        if not response.ok:
+            raise NetworkError(f"{url} answered {response.status}")
+        return await (response.bytes() if first is None else _first_bytes(response, first))
     except (OSError, JsException) as error:
         raise NetworkError(f"{url} did not arrive: {error}") from None
-    if not response.ok:
-        raise NetworkError(f"{url} answered {response.status}")
-    data: bytes = await response.bytes()
-    return data if first is None else data[:first]
+
+
+async def _first_bytes(response: FetchResponse, count: int) -> bytes:
+    """Stops reading there: a shard must not pass through the heap for its header's sake."""
+    reader = response.js_response.body.getReader()
+    data = b""
+    while len(data) < count and not (part := await reader.read()).done:
+        data += part.value.to_bytes()
+    await reader.cancel()
+    return data[:count]

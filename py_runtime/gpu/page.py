@@ -4,6 +4,7 @@ Objects are integers here: the bridge keeps the GPU objects, so no proxy can lea
 JSON once per batch; the token loop passes addresses of integer tables in the wasm heap.
 """
 
+import asyncio
 import json
 import re
 from collections.abc import Sequence
@@ -130,11 +131,11 @@ class PageDevice(Device):
         handles = await _create(bridge.createBindGroups, rows)
         return [BindGroup(s.label, handle) for s, handle in zip(specs, handles, strict=True)]
 
-    async def stream_file(self, url: str, ranges: Sequence[StreamRange]) -> None:
+    async def stream_file(self, url: str, size: int, ranges: Sequence[StreamRange]) -> None:
         """Fetches a file and writes byte ranges of it into buffers; the heap never holds them."""
         rows = [(r.file_offset, r.nbytes, r.buffer.handle, r.offset) for r in ranges]
         try:
-            await bridge.streamFile(url, json.dumps(sorted(rows)))
+            await bridge.streamFile(url, size, json.dumps(sorted(rows)))
         except JsException as error:
             raise _fault(error) from None
 
@@ -167,8 +168,8 @@ class PageDevice(Device):
             ],
             np.uint32,
         )
-        try:
-            await bridge.submitAndRead(
+        call = asyncio.ensure_future(
+            bridge.submitAndRead(
                 _plan_handle(plan),
                 _counts_at(counts),
                 _address(rows),
@@ -176,6 +177,11 @@ class PageDevice(Device):
                 _address(read_rows),
                 len(reads),
             )
+        )
+        # The bridge writes to these addresses later: a caller who is cancelled must not free them.
+        call.add_done_callback(lambda done: results)
+        try:
+            await asyncio.shield(call)
         except JsException as error:
             raise _fault(error) from None
         del keep_alive

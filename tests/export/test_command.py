@@ -1,6 +1,7 @@
 """python -m export: folders that load, and one clear line with status 2 for every bad source."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -82,7 +83,8 @@ def test_the_whole_command_with_verify(checkpoint: Path, tmp_path: Path) -> None
     assert done.returncode == 0, done.stderr
     for words in ("parameters", "GPU memory", "64 random tokens", "greedy tokens", "perplexity"):
         assert words in done.stderr
-    assert "160 of 160 as torch's" in done.stderr or "of 0" not in done.stderr
+    same, total = map(int, re.findall(r"(\d+) of (\d+) as torch's", done.stderr)[0])
+    assert same == total > 0
 
 
 def test_inspect(exported: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -145,6 +147,12 @@ FAULTS: dict[str, tuple[Callable[[Path], None], str]] = {
         configure(model_type="mamba"),
         "the architecture 'mamba' is not supported; these are: llama, mistral, qwen2, qwen3",
     ),
+    "quantised already": (
+        configure(quantization_config={"quant_method": "fp8"}),
+        "this checkpoint is quantised already; give the float one, or a GGUF",
+    ),
+    "config of other kinds": (configure(hidden_size="abc"), "config.json cannot be read"),
+    "no heads": (configure(num_attention_heads=0), "has the shape [64, 64], not [0, 64]"),
     "unknown activation": (configure(hidden_act="gelu"), "the activation 'gelu' is not supported"),
     "no weights": (remove(WEIGHTS), "has no .safetensors file (pickled checkpoints are never"),
     "truncated weights": (truncate(WEIGHTS, 5000), "is no safetensors file"),
@@ -209,6 +217,7 @@ def test_bad_gguf_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
         (["{checkpoint}"], "say where to write it: -o models/NAME"),
         (["{checkpoint}", "-o", "out", "--max-seq-len", "4096"], "--max-seq-len 4096 is outside"),
         (["{checkpoint}", "-o", "out", "--group-size", "128"], "no multiple of the group size 128"),
+        (["{checkpoint}", "-o", "out", "--max-seq-len", "0"], "--max-seq-len 0 is outside 1 to"),
         (["inspect", "nowhere"], "there is no model in nowhere"),
     ],
 )

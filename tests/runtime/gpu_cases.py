@@ -1,5 +1,6 @@
 """What a device must do, natively and in the page alike; test_gpu.py runs it through runners."""
 
+import asyncio
 from typing import Any
 
 import numpy as np
@@ -93,6 +94,23 @@ async def replay(device: Device, steps: int) -> dict[str, Any]:
     device.release([group, plan])
     device.destroy_buffers([data, copied, params])
     return result
+
+
+async def cancelled_reads(device: Device) -> np.ndarray:
+    """Callers who give up while bytes are on their way; whoever reads next is not disturbed."""
+    (buffer,) = await device.create_buffers([BufferSpec("impatient", 1 << 20)])
+    device.write_buffer(buffer, np.arange(1 << 18, dtype=np.uint32))
+    for _ in range(5):
+        task = asyncio.ensure_future(device.read_buffer(buffer, 1 << 20))
+        await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        bystanders = [np.full(1 << 18, 7, np.uint32) for _ in range(8)]
+        await device.read_buffer(buffer, 4)  # by now the bridge has written what was cancelled
+        assert all((bystander == 7).all() for bystander in bystanders)
+    whole = (await device.read_buffer(buffer, 1 << 20)).view(np.uint32)
+    device.destroy_buffers([buffer])
+    return whole[-4:]
 
 
 async def same_spec_same_pipeline(device: Device) -> bool:

@@ -24,6 +24,11 @@ def test_a_plan_replays_its_steps_in_order(runner: Runner) -> None:
     assert (result["writes"], result["reads"]) == (3, 3)
 
 
+def test_a_cancelled_read_disturbs_nobody(runner: Runner) -> None:
+    last = runner.run(CASES, "cancelled_reads")
+    np.testing.assert_array_equal(last, np.arange((1 << 18) - 4, 1 << 18))
+
+
 def test_equal_specs_share_a_pipeline(runner: Runner) -> None:
     assert runner.run(CASES, "same_spec_same_pipeline") is True
 
@@ -111,23 +116,23 @@ def timed(work):
     work()
     return time.perf_counter() - started
 
-ratios = []
-for _ in range(7):
+replayed, issued = [], []
+for _ in range(15):
     calls = bridge.calls
-    replayed = timed(lambda: device.submit(plan, counts))
+    replayed.append(timed(lambda: device.submit(plan, counts)))
     calls = bridge.calls - calls
     await device.read_buffer(data, 4)
-    ratios.append(replayed / timed(one_by_one))
+    issued.append(timed(one_by_one))
     await device.read_buffer(data, 4)
 device.release([group, plan])
 device.destroy_buffers([data, params])
-{"calls": calls, "ratio": sorted(ratios)[len(ratios) // 2]}
+{"calls": calls, "ratio": min(replayed) / min(issued)}
 """
 
 
 @pytest.mark.browser
 def test_replaying_300_dispatches_is_one_cheap_call(in_page: PageRunner) -> None:
-    """A ratio of two timings of one run, not a time: Python would be 20 to 60 times slower."""
+    """A ratio of two costs, each at its least disturbed in one run: about 0.05."""
     in_page.run(CASES, "same_spec_same_pipeline")  # ships the module
     result = in_page.python(BRIDGE_COST)
     assert result["calls"] == 1
