@@ -30,7 +30,11 @@ function showPhase({ name, seconds }) {
 }
 
 function showFailure(failure) {
-  for (const row of phaseRows.values()) if (row.dataset.state === "running") row.dataset.state = "failed";
+  for (const row of phaseRows.values()) {
+    if (row.dataset.state !== "running") continue;
+    row.dataset.state = "failed";
+    row.lastChild.textContent = "failed";
+  }
   byId("status").textContent = "Stopped.";
   byId("console").hidden = true;
   const panel = byId("failure");

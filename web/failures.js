@@ -37,7 +37,7 @@ const EXPLANATIONS = {
     why: "The Python interpreter (Pyodide) or one of its files did not arrive whole from this site.",
     todo: [
       "Check the connection to this site, then reload.",
-      "If you run the server yourself: run `make setup` again, it verifies every file.",
+      "If you run the server yourself: run “make setup” again, it verifies every file.",
     ],
   },
 };

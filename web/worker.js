@@ -39,7 +39,10 @@ function rejectingLostFiles(work) {
   return new Promise((resolve, reject) => {
     self.fetch = (...args) => {
       const response = fetch(...args);
-      response.then(({ ok, url, status }) => ok || reject(new Error(`${url} answered ${status}`)), reject);
+      response.then(
+        ({ ok, url, status }) => ok || reject(new Error(`${url} answered ${status}`)),
+        (error) => reject(new Error(`${args[0]?.url ?? args[0]} did not arrive: ${error.message}`)),
+      );
       return response;
     };
     WebAssembly.instantiateStreaming = (...args) => {
