@@ -19,6 +19,7 @@ from tests.runners import NativeRunner, wait
 from tools.files import ROOT
 
 ENGINE = "tests/runtime/test_engine.py"
+SYMINTS = "tests/runtime/test_symints.py"
 HOSTILE = "tests/runtime/test_hostile_graphs.py"
 OPS = "tests/runtime/test_ops.py"
 SUITE = "tests/dynamic_shape/test_suite.py"
@@ -30,13 +31,13 @@ REQUIREMENTS = {
     "S1 nothing raw escapes a run": f"{ENGINE}::test_only_our_errors_escape",
     "S2 element width from the dtype": f"{ENGINE}::test_element_width_comes_from_the_dtype",
     "S3 select_as_symint reads [0, …, index, …, 0]": (
-        f"{ENGINE}::test_select_as_symint_reads_the_element_at_index_and_zeros"
+        f"{SYMINTS}::test_select_as_symint_reads_the_element_at_index_and_zeros"
     ),
     "S4 a first call at the build-time state is right": (
         f"{ENGINE}::test_every_op_of_a_chain_is_resized_once"
     ),
-    "S5 SymInt accessors fail loudly": f"{ENGINE}::test_accessors_refuse_what_is_no_symint",
-    "S6 a SymInt's source is found at load": (f"{ENGINE}::test_select_as_symint_wants_an_input"),
+    "S5 SymInt accessors fail loudly": f"{SYMINTS}::test_accessors_refuse_what_is_no_symint",
+    "S6 a SymInt's source is found at load": (f"{SYMINTS}::test_select_as_symint_wants_an_input"),
     "S7 one numel helper": f"{HERE}::test_s7_products_of_dims_come_from_one_helper",
     "S8 one named entry resizes inputs and outputs": (
         f"{ENGINE}::test_bad_input_is_named_and_leaves_the_graph_as_it_was"
@@ -98,7 +99,7 @@ REQUIREMENTS = {
         f"{HOSTILE}::test_every_kind_survives_json"
     ),
     "U12 a duplicate registration is an error": f"{ENGINE}::test_a_name_is_registered_once",
-    "U13 SymInts as inputs": f"{ENGINE}::test_symint_arithmetic",
+    "U13 SymInts as inputs": f"{SYMINTS}::test_symint_arithmetic",
     "U14 unknown ops are refused at load, all at once": f"{HOSTILE}::test_each_lie_is_named",
     "U15 error scopes and device loss": f"{GPU}::test_a_destroyed_device_says_so",
     "U16 views cost nothing and hide nothing": f"{ENGINE}::test_views_cost_nothing",

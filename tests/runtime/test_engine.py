@@ -1,8 +1,5 @@
 """How a graph lives: resize, rollback, SymInts, uploads, memory. Numbers are checked elsewhere."""
 
-from collections.abc import Sequence
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -10,68 +7,17 @@ from py_runtime import launch
 from py_runtime.dtypes import BOOL, F32, I32, I64
 from py_runtime.errors import GraphError, InpageError, InputError
 from py_runtime.gpu import Device
-from py_runtime.graph import Graph
 from py_runtime.live import LiveTensor
 from py_runtime.ops.registry import REGISTRY, Op, register
 from py_runtime.program_writer import ProgramWriter, Ref
 from py_runtime.shapes import normalize_dim
-from tests.runners import NativeRunner, wait
-
-WIDTH = 8
+from tests.runners import NativeRunner
+from tests.runtime.engine_graphs import WIDTH, decoder_like, load, norm_graph, norm_of, rows, run
 
 
 @pytest.fixture(scope="module")
 def device(native: NativeRunner) -> Device:
     return native.device
-
-
-def load(device: Device, writer: ProgramWriter) -> Graph:
-    return wait(Graph.load(device, writer.program(), writer.constants))
-
-
-def run(graph: Graph, *inputs: Any, outputs: Sequence[int] | None = None) -> list[np.ndarray]:
-    return wait(graph.run(inputs, outputs))
-
-
-def rows(count: int, seed: int = 0) -> np.ndarray:
-    return np.random.default_rng(seed).standard_normal((1, count, WIDTH), np.float32)
-
-
-def norm_of(writer: ProgramWriter, x: Ref, max_rows: int = 16) -> Ref:
-    out = writer.tensor((1, max_rows, WIDTH), F32)
-    weight = writer.constant("weight", np.ones(WIDTH, np.float32))
-    writer.op("et_vk.rms_norm.default", x, weight, 1e-5, out)
-    return out
-
-
-def norm_graph(chain: int = 1, max_rows: int = 16) -> ProgramWriter:
-    """x → rms_norm, `chain` times over."""
-    writer = ProgramWriter()
-    value = writer.input("x", (1, max_rows, WIDTH), F32, dynamic=(1,))
-    for _ in range(chain):
-        value = norm_of(writer, value, max_rows)
-    writer.output(value)
-    return writer
-
-
-def decoder_like() -> tuple[ProgramWriter, int]:
-    """x, pos → rms_norm → attention at pos over a context of 64; gives the position's id too."""
-    writer = ProgramWriter()
-    x = writer.input("x", (1, 48, WIDTH), F32, dynamic=(1,))
-    pos_input = writer.input("pos", (1,), I64)
-    pos = writer.symint("start")
-    writer.op("et_vk.select_as_symint.default", pos_input, 0, 0, pos)
-    h = norm_of(writer, x, 48)
-    q = writer.tensor((1, 48, 2, 4), F32)
-    length = writer.symint("length")
-    writer.op("sym_size.int", h, 1, length)
-    writer.op("aten.view_copy.default", h, [1, length, 2, 4], q)
-    caches = [writer.state(name, (1, 64, 2, 4), F32) for name in ("k_cache", "v_cache")]
-    out = writer.tensor((1, 48, 2, 4), F32)
-    options = (1, None, 0.0, True, None)
-    writer.op("sdpa_with_kv_cache.default", q, q, q, *caches, pos, *options, out)
-    writer.output(out)
-    return writer, pos.id
 
 
 # Bad input ------------------------------------------------------------------------------------
@@ -256,106 +202,6 @@ def test_a_graph_whose_placeholder_fits_nothing_settles_at_its_first_call(device
     with pytest.raises(InputError):
         run(graph, rows(4), 0)
     np.testing.assert_array_equal(run(graph, rows(4), 2)[0], rows(4)[:, :2])
-    graph.unload()
-
-
-# SymInts --------------------------------------------------------------------------------------
-
-
-def test_accessors_refuse_what_is_no_symint(device: Device) -> None:
-    graph = load(device, norm_graph())
-    for access in (graph.read_symint, graph.symint_binding):
-        with pytest.raises(GraphError, match="value 0 of graph 'graph' is not a SymInt"):
-            access(0)
-    with pytest.raises(GraphError, match="value 99 of graph 'graph' is not a tensor"):
-        graph.live_dims(99)
-    graph.unload()
-
-
-def test_select_as_symint_reads_the_element_at_index_and_zeros(device: Device) -> None:
-    """S3: [0, …, index, …, 0], negative index and dim against the live dims."""
-    data = np.arange(24).reshape(2, 3, 4)
-    for dim, index, wanted in ((0, 1, 12), (1, 2, 8), (2, -1, 3), (-1, 1, 1), (-2, -1, 8)):
-        writer = ProgramWriter()
-        x = writer.input("x", (2, 3, 4), I64)
-        value = writer.symint()
-        writer.op("et_vk.select_as_symint.default", x, dim, index, value)
-        writer.output(value)
-        graph = load(device, writer)
-        assert run(graph, data)[0] == wanted
-        graph.unload()
-
-
-def test_select_as_symint_wants_an_input() -> None:
-    writer = ProgramWriter()
-    x = writer.input("x", (4,), I64)
-    copy, value = writer.tensor((4,), I64), writer.symint()
-    writer.op("aten.clone.default", x, None, copy)
-    writer.op("et_vk.select_as_symint.default", copy, 0, 0, value)
-    writer.output(value)
-    with pytest.raises(GraphError, match="reads value 1 on the host; only an input can be"):
-        wait(Graph.load(_NoDevice(), writer.program(), {}))  # type: ignore[arg-type]
-
-
-class _NoDevice:
-    """A load that must fail before it touches the GPU."""
-
-    limits = {  # noqa: RUF012
-        "min_uniform_buffer_offset_alignment": 256,
-        "max_compute_workgroups_per_dimension": 65535,
-    }
-
-
-@pytest.mark.parametrize(
-    ("op", "a", "b", "wanted"),
-    [
-        ("add", 7, 5, 12), ("sub", 5, 7, -2), ("mul", -3, 4, -12),
-        ("floordiv", 7, 2, 3), ("floordiv", -7, 2, -4), ("floordiv", 7, -2, -4),
-    ],
-)  # fmt: skip
-def test_symint_arithmetic(device: Device, op: str, a: int, b: int, wanted: int) -> None:
-    graph = load(device, _arithmetic(op))
-    assert run(graph, a, b)[0] == wanted
-    assert run(graph, a, np.array([b]))[0] == wanted, "one-element arrays are scalars too"
-    graph.unload()
-
-
-def _arithmetic(op: str) -> ProgramWriter:
-    writer = ProgramWriter()
-    a, b, out = writer.symint_input("a"), writer.symint_input("b"), writer.symint("out")
-    writer.op(op, a, b, out)
-    writer.output(out)
-    return writer
-
-
-@pytest.mark.parametrize(
-    ("op", "a", "b", "text"),
-    [
-        ("floordiv", 1, 0, "op 0 (floordiv): 1 // 0: division by zero"),
-        ("floordiv", -(2**31), -1, "op 0 (floordiv): the result 2147483648 is no int32"),
-        ("mul", 2**30, 2, "op 0 (mul): the result 2147483648 is no int32"),
-        ("add", 2**31, 0, "value 0 'a': 2147483648 is no int32"),
-        ("add", 1.5, 0, "input 0 is a SymInt and takes one integer, got 1.5"),
-    ],
-)
-def test_symint_faults(device: Device, op: str, a: Any, b: int, text: str) -> None:
-    graph = load(device, _arithmetic(op))
-    run(graph, 8, 4)
-    with pytest.raises(InputError) as caught:
-        run(graph, a, b)
-    assert str(caught.value) == text
-    assert [graph.read_symint(value_id) for value_id in (0, 1)] == [8, 4]
-    graph.unload()
-
-
-def test_a_symints_uniform_is_its_value_and_twelve_zero_bytes(device: Device) -> None:
-    writer, pos = decoder_like()
-    graph = load(device, writer)
-    run(graph, rows(1), np.array([37]))
-    binding = graph.symint_binding(pos)
-    stored = graph._arena.mirror[binding.offset : binding.offset + 16].view(np.int32)
-    assert binding.size == 16
-    np.testing.assert_array_equal(stored, [37, 0, 0, 0])
     graph.unload()
 
 
