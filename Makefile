@@ -11,14 +11,18 @@ EXPORTER := .venv/.exporter-installed
 TESTER := .venv/.tester-installed
 NPM := node_modules/.installed
 PYODIDE := build/pyodide/.collected
+VENDOR := build/vendor/.collected
 PREPARED := build/.prepared
+BENCH_PY := bench/.venv/bin/python
+BENCH_MODELS := bench/build/.models-made
+BENCH_NPM := bench/node_modules/.installed
 MODEL := models/SmolLM2-135M-Instruct
 
 SOURCES := $(shell find web py_runtime shaders -type f ! -name '*.pyc')
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup serve build test test-fast lint clean clean-cache prerequisites
+.PHONY: help setup serve build test test-fast lint bench bench-gpu clean clean-cache prerequisites
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,10 +46,20 @@ lint: $(TESTER) | prerequisites ## style, types and syntax
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
-	@for script in web/*.js; do node --check "$$script" || exit 1; done
+	@for script in web/*.js web/ui/*.js bench/pages/*.js; do node --check "$$script" || exit 1; done
+
+bench: setup $(TESTER) $(BENCH_MODELS) $(BENCH_NPM) ## inpage beside its peers, for the README; half an hour or more (QUICK=1)
+	@$(PY) -m tools.browser
+	@$(PY) -m bench $(if $(QUICK),--quick)
+	@$(BENCH_PY) -m bench.chart bench/results.json bench/results.png
+	@$(if $(QUICK),:,$(PY) -m bench --readme)
+
+bench-gpu: setup $(EXPORTER) $(if $(PEERS),$(BENCH_MODELS) $(BENCH_NPM)) ## a folder to measure on another machine's GPU (OUT=dist PEERS=1)
+	@$(PY) -m bench.gpu_folder "$(OUT)" $(if $(PEERS),--peers) --shapes llama-3.2-1b llama-3.1-8b
 
 clean: ## back to a fresh clone; downloads and your own models stay
-	rm -rf $(MODEL) .venv node_modules build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis test-results
+	rm -rf $(MODEL) .venv node_modules build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis test-results \
+	  bench/.venv bench/node_modules bench/build
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 clean-cache: $(SERVER) ## remove the downloads from your cache folder
@@ -76,15 +90,16 @@ $(TESTER): pyproject.toml $(EXPORTER)
 	@touch $@
 
 # What decides the bytes of a model folder; other changes to the runtime leave it as it is.
-MODEL_SOURCES := $(shell find export py_runtime/folder -name '*.py') export/sample.txt \
-  $(wildcard py_runtime/program*.py py_runtime/quantise.py)
+MODEL_SOURCES := $(shell find export -name '*.py') export/sample.txt \
+  $(wildcard py_runtime/program*.py py_runtime/quantise.py py_runtime/goldens.py) \
+  $(addprefix py_runtime/folder/,manifest.py layout.py safetensors_header.py strict_json.py)
 
 $(MODEL)/manifest.json: $(EXPORTER) $(MODEL_SOURCES)
 	@echo "exporting the default model"
 	@$(PY) -m export default -o $(MODEL)
 
 $(NPM): package.json package-lock.json | prerequisites
-	@echo "installing Pyodide's core with npm"
+	@echo "installing Pyodide's core and the page's libraries with npm"
 	@npm ci --silent
 	@touch $@
 
@@ -92,7 +107,28 @@ $(PYODIDE): tools/pyodide_dist.py $(SERVER) $(NPM)
 	@$(PY) -m tools.pyodide_dist
 	@touch $@
 
-$(PREPARED): $(PYODIDE) $(MODEL)/manifest.json $(SOURCES) $(wildcard tools/*.py)
+$(VENDOR): tools/vendor.py $(SERVER) $(NPM)
+	@$(PY) -m tools.vendor
+	@touch $@
+
+$(PREPARED): $(PYODIDE) $(VENDOR) $(MODEL)/manifest.json $(SOURCES) $(wildcard tools/*.py)
 	@echo "building the runtime's wheel, compressing what pays"
 	@$(PY) -m tools.prepare
+	@touch $@
+
+# The bench's peers: their own packages, and the default model as they want it.
+bench/.venv/.installed: bench/requirements.txt | prerequisites
+	@echo "installing what makes the peers' models into bench/.venv"
+	@test -x $(BENCH_PY) || $(PYTHON) -m venv bench/.venv
+	@$(BENCH_PY) -m pip install --quiet --disable-pip-version-check --requirement bench/requirements.txt
+	@touch $@
+
+$(BENCH_NPM): bench/package.json bench/package-lock.json | prerequisites
+	@echo "installing the peers with npm"
+	@npm ci --silent --ignore-scripts --prefix bench
+	@touch $@
+
+$(BENCH_MODELS): bench/.venv/.installed bench/peer_models.py bench/zero_points.py $(MODEL)/manifest.json
+	@echo "making the peers' models"
+	@$(BENCH_PY) -m bench.peer_models $(MODEL) bench/build/models
 	@touch $@

@@ -13,18 +13,18 @@ from export.errors import ExportError
 from export.quantisation import QUANTISATIONS
 from py_runtime.errors import InpageError
 
-USER_ERROR = 2
+DIFFERS, USER_ERROR = 1, 2  # exit statuses
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 def main(argv: list[str]) -> int:
-    """Errors of the input are one line and exit status 2."""
+    """Errors of the input are one line and exit status 2; a model that differs from torch is 1."""
     console = Console(stderr=True, highlight=False)
     try:
         if argv[:1] == ["inspect"]:
             inspect(_inspect_parser().parse_args(argv[1:]).folder)
         else:
-            export(_export_parser().parse_args(argv), console)
+            return export(_export_parser().parse_args(argv), console)
     except (InpageError, OSError) as error:  # a folder that cannot be written, a full disk
         print(f"error: {error}", file=sys.stderr)
         return USER_ERROR
@@ -77,7 +77,7 @@ def _size(text: str) -> int:
     return int(match[1]) * UNITS[match[2]]
 
 
-def export(arguments: argparse.Namespace, console: Console) -> None:
+def export(arguments: argparse.Namespace, console: Console) -> int:
     # Here, not above: torch and transformers take seconds to import, and --help needs neither.
     from export.pipeline import Request, export_model, prepare
     from export.verify import verify_model
@@ -98,14 +98,20 @@ def export(arguments: argparse.Namespace, console: Console) -> None:
     console.print(_closing_table(prepared.facts()))
     if arguments.dry_run:
         console.print("dry run: nothing was written")
-        return
+        return 0
     with _progress(console) as progress:
         export_model(prepared, arguments.out, progress)
     console.print(f"wrote {arguments.out}")
     if arguments.verify:
         with console.status("verifying: the graph natively, against torch"):
-            report = verify_model(prepared, arguments.out)
-        console.print(_closing_table(report))
+            result = verify_model(prepared, arguments.out)
+        console.print(_closing_table(result.rows))
+        if result.faults:
+            print(
+                f"{arguments.out} differs from torch: {'; '.join(result.faults)}", file=sys.stderr
+            )
+            return DIFFERS
+    return 0
 
 
 def _progress(console: Console) -> Progress:

@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 
 import torch
-from torch.export import Dim, export
+from torch.export import Dim, ExportedProgram, export
+from torch.fx import Node
 
 from export.decoder import Decoder, DecoderConfig, weight_names
-from export.lower import lower
+from export.lower import VALUE_NAME, lower
 from export.sources import Source
 from py_runtime.program import Program, TensorValue
 
@@ -28,6 +29,7 @@ def export_decoder(source: Source, config: DecoderConfig) -> DecoderGraph:
     length = Dim("tokens", min=1, max=config.max_chunk)
     with torch.no_grad():
         exported = export(decoder, (tokens, position), dynamic_shapes=({1: length}, None))
+    _name_hidden_states(exported)
     program = lower(exported, source.name).program()
     constants = {
         value.constant
@@ -35,6 +37,21 @@ def export_decoder(source: Source, config: DecoderConfig) -> DecoderGraph:
         if isinstance(value, TensorValue) and value.constant is not None
     }
     return DecoderGraph(config, program, sorted(constants))
+
+
+def _name_hidden_states(exported: ExportedProgram) -> None:
+    """What goldens know by name: "embedding", "layers.0", …, "norm" (see export/reference.py)."""
+    results: dict[str, Node] = {}  # a module's last call gives its result
+    for node in exported.graph.nodes:
+        modules = list((node.meta.get("nn_module_stack") or {}).values())
+        if len(modules) > 1:
+            path = modules[1][0]
+            if path == "layers.0" and path not in results:
+                results["embedding"] = node.all_input_nodes[0]
+            results[path] = node
+    for path, node in results.items():
+        if path.startswith("layers.") or path in ("embedding", "norm"):
+            node.meta[VALUE_NAME] = path
 
 
 def expected_shapes(config: DecoderConfig) -> dict[str, tuple[int, ...]]:

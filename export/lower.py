@@ -36,6 +36,7 @@ from py_runtime.program_writer import ProgramWriter, Ref
 WIDE_OR_BRAIN = (torch.float64, torch.bfloat16)
 MOST = 2**31 - 1  # elements along a dim
 SYM_SIZE = torch.ops.aten.sym_size.int
+VALUE_NAME = "value_name"  # in a node's meta: what the graph calls its tensor, whatever torch does
 
 
 def lower(exported: ExportedProgram, name: str = "graph") -> ProgramWriter:
@@ -155,7 +156,8 @@ class _Lowering:
         return self._tensor(node, value)
 
     def _tensor(self, node: Node, value: Tensor) -> Ref:
-        return self.writer.tensor(_max_dims(node, value), DTYPE_OF[value.dtype], node.name)
+        name = node.meta.get(VALUE_NAME, node.name)
+        return self.writer.tensor(_max_dims(node, value), DTYPE_OF[value.dtype], name)
 
     def _arg(self, arg: Any) -> Any:
         if isinstance(arg, Node):

@@ -1,18 +1,24 @@
 """The torch side of every check: the same decoder in float32, and what it says."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor, nn
 
 from export import torch_ops
 from export.decoder import FLOAT, Q4GSW, Decoder, DecoderConfig, WeightKind, weight_names
 from export.decoder_graph import expected_shapes
 from export.quantisers import Parts
 from export.sources import Source
+from py_runtime.goldens import HIDDEN, HIDDEN_TOKENS
+from py_runtime.shapes import ceil_div
 
 GOLDEN_STEPS = 64
 GOLDEN_LENGTHS = (1, 7, 64, 300)
+HIDDEN_LENGTH = 7
 Goldens = dict[str, np.ndarray]
 
 
@@ -59,6 +65,36 @@ def last_logits(decoder: Decoder, tokens: list[int]) -> np.ndarray:
 
 
 @torch.no_grad()
+def hidden_states(decoder: Decoder, tokens: list[int]) -> dict[str, np.ndarray]:
+    """The last token's row [width] after the embedding, each layer and the final norm.
+
+    The graph's values have the same names (see export/decoder_graph.py).
+    """
+    rows: dict[str, np.ndarray] = {}
+
+    def keep(name: str, hidden: Tensor) -> None:  # hidden: [1, S, width], or [1, width] once normed
+        rows[name] = hidden.reshape(-1, hidden.shape[-1])[-1].numpy()
+
+    def keep_result(name: str) -> Callable[[nn.Module, Any, Tensor], None]:
+        return lambda module, args, result: keep(name, result)
+
+    hooks = [
+        decoder.layers[0].register_forward_pre_hook(lambda _, args: keep("embedding", args[0])),
+        *(
+            layer.register_forward_hook(keep_result(f"layers.{number}"))
+            for number, layer in enumerate(decoder.layers)
+        ),
+        decoder.norm.register_forward_hook(keep_result("norm")),
+    ]
+    try:
+        last_logits(decoder, tokens)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return rows
+
+
+@torch.no_grad()
 def greedy(decoder: Decoder, prompt: list[int], steps: int) -> tuple[list[int], list[float]]:
     """The continuation, and by how much each token led the runner-up."""
     logits = decoder(torch.tensor([prompt]), torch.tensor([0]))[0]
@@ -84,14 +120,23 @@ def perplexity(decoder: Decoder, tokens: list[int]) -> float:
 
 
 def make_goldens(decoder: Decoder, prompts: list[list[int]]) -> Goldens:
-    """Travels with the model: logits after prompts of several lengths, greedy continuations."""
+    """Travels with the model: logits after prompts of several lengths, greedy continuations, and
+    the hidden states of one prompt, so that a difference can be told to begin at a layer."""
     goldens: Goldens = {}
     stream = [token for prompt in prompts for token in prompt]
+
+    def first_tokens(length: int) -> list[int]:
+        return (stream * ceil_div(length, len(stream)))[:length]
+
     for length in GOLDEN_LENGTHS:
         if length <= decoder.config.context:
-            tokens = (stream * -(-length // len(stream)))[:length]
+            tokens = first_tokens(length)
             goldens[f"tokens_{length}"] = np.array(tokens, np.int32)
             goldens[f"logits_{length}"] = last_logits(decoder, tokens)
+    tokens = first_tokens(min(HIDDEN_LENGTH, decoder.config.context))
+    goldens[HIDDEN_TOKENS] = np.array(tokens, np.int32)
+    for name, row in hidden_states(decoder, tokens).items():
+        goldens[HIDDEN + name] = row
     fitting = [prompt for prompt in prompts if len(prompt) < decoder.config.context]
     for number, prompt in enumerate(fitting):
         steps = min(GOLDEN_STEPS, decoder.config.context - len(prompt))

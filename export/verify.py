@@ -1,7 +1,7 @@
 """Runs an exported graph natively against torch, on random and real prompts."""
 
 import asyncio
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -9,59 +9,100 @@ import numpy as np
 from export.decoder import Decoder
 from export.pipeline import GOLDEN_CONTEXT, Prepared
 from export.prompts import golden_prompts, sample_tokens
-from export.reference import GOLDEN_LENGTHS, greedy, last_logits, perplexity, reference_decoder
+from export.reference import (
+    GOLDEN_LENGTHS,
+    HIDDEN_LENGTH,
+    greedy,
+    hidden_states,
+    last_logits,
+    perplexity,
+    reference_decoder,
+)
 from py_runtime.folder.files import verify_files
 from py_runtime.gpu import request_device
 from py_runtime.model import Model
+from py_runtime.probes import run_probed
+from py_runtime.verify import CLEAR_MARGIN, Difference, adapter_name, difference, percent
 from tools.software_gpu import use_software_if_alone
 
-CLEAR_MARGIN = 0.01  # torch itself may go either way below it
 STEPS = 32
 
 
-def verify_model(prepared: Prepared, folder: Path) -> dict[str, str]:
-    """The rows of a table: differences by prompt length, greedy tokens, perplexity."""
+@dataclass
+class Verification:
+    rows: dict[str, str] = field(default_factory=dict)  # of a table
+    faults: list[str] = field(default_factory=list)  # what differs by more than py_runtime allows
+
+    def compare(self, row: str, what: str, found: Difference) -> None:
+        self.rows[row] = f"relative RMS {found.relative_rms:.1e}"
+        if not found.ok:
+            self.faults.append(f"{what} by {percent(found.relative_rms)}")
+
+
+def verify_model(prepared: Prepared, folder: Path) -> Verification:
+    """Differences layer by layer and by prompt length, greedy tokens, perplexity."""
     use_software_if_alone()
     verify_files(folder)
     config = replace(
         prepared.graph.config, context=min(prepared.graph.config.context, GOLDEN_CONTEXT)
     )
     stored = reference_decoder(prepared.source, config)
-    rows = asyncio.run(_compare(prepared, folder, stored))
+    result = asyncio.run(_compare(prepared, folder, stored))
     tokens = sample_tokens(prepared.source.tokenizer)[: config.context]
     after = perplexity(stored, tokens)
     del stored
     before = perplexity(reference_decoder(prepared.source, config, as_stored=False), tokens)
-    rows["perplexity"] = f"{before:.3f} in the source, {after:.3f} as stored"
-    return rows
+    result.rows["perplexity"] = f"{before:.3f} in the source, {after:.3f} as stored"
+    return result
 
 
-async def _compare(prepared: Prepared, folder: Path, decoder: Decoder) -> dict[str, str]:
+async def _compare(prepared: Prepared, folder: Path, decoder: Decoder) -> Verification:
     device = await request_device()
     model = await Model.load(device, str(folder))
+    result = Verification({"adapter": adapter_name(device)})
     rng = np.random.default_rng(0)
-    rows = {"adapter": device.adapter.device or device.adapter.vendor}
+
+    def random_tokens(length: int) -> list[int]:
+        tokens: list[int] = rng.integers(0, prepared.graph.config.vocabulary, length).tolist()
+        return tokens
+
+    layer_tokens = random_tokens(min(HIDDEN_LENGTH, decoder.config.context))
+    await _compare_layers(model, decoder, layer_tokens, result)
     for length in GOLDEN_LENGTHS:
         if length <= decoder.config.context:
-            tokens = rng.integers(0, prepared.graph.config.vocabulary, length).tolist()
-            difference = relative_rms(await model.prefill(tokens), last_logits(decoder, tokens))
-            rows[f"{length} random tokens"] = f"relative RMS {difference:.1e}"
+            tokens = random_tokens(length)
+            found = difference("logits", await model.prefill(tokens), last_logits(decoder, tokens))
+            result.compare(f"{length} random tokens", f"the logits after {length} tokens", found)
     same = total = 0
     for prompt in golden_prompts(prepared.source.tokenizer):
         if len(prompt) + STEPS > decoder.config.context:
             continue
         wanted, margins = greedy(decoder, prompt, STEPS)
         got = [token async for token in model.greedy(prompt, STEPS)]
-        agreeing = agreement(got, wanted, margins)
-        same, total = same + agreeing, total + STEPS
-    rows["greedy tokens"] = f"{same} of {total} as torch's, where its margin is clear"
+        same, total = same + agreement(got, wanted, margins), total + STEPS
+    result.rows["greedy tokens"] = f"{same} of {total} as torch's, where its margin is clear"
+    if same < total:
+        result.faults.append(f"{total - same} of {total} greedy tokens")
     model.unload()
-    return rows
+    return result
 
 
-def relative_rms(got: np.ndarray, wanted: np.ndarray) -> float:
-    wanted = wanted.astype(np.float64)
-    return float(np.sqrt(((got - wanted) ** 2).mean() / (wanted**2).mean()))
+async def _compare_layers(
+    model: Model, decoder: Decoder, tokens: list[int], result: Verification
+) -> None:
+    """The layer with the largest difference makes the row; the first that is wrong, the fault."""
+    wanted = hidden_states(decoder, tokens)
+    probed = await run_probed(model.graph, [np.array([tokens]), np.array([0])], wanted)
+    found = {
+        name: difference(name, probed[name].reshape(-1, row.size)[-1], row)
+        for name, row in wanted.items()
+    }
+    worst = max(found, key=lambda name: found[name].relative_rms)
+    result.rows["layers"] = f"relative RMS at most {found[worst].relative_rms:.1e} ({worst})"
+    wrong = [name for name in wanted if not found[name].ok]
+    if wrong:
+        share = percent(found[wrong[0]].relative_rms)
+        result.faults.append(f"{wrong[0]}, the first of {len(wrong)} layers, by {share}")
 
 
 def agreement(got: list[int], wanted: list[int], margins: list[float]) -> int:

@@ -4,7 +4,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 
 from py_runtime.builder import Builder
-from py_runtime.gpu import UNIFORM_USAGE, BufferSpec
+from py_runtime.gpu import UNIFORM_USAGE, BufferSpec, BufferUsage
 from py_runtime.memory import MemoryReport
 from py_runtime.program import Program, TensorValue
 
@@ -14,12 +14,14 @@ GUARANTEED_LIMITS = {
     "max_compute_workgroups_per_dimension": 65535,
 }
 UNIFORMS = ("uniforms",)
+# Kernels read their parameters from it; the sampling kernel moves live scalars on in it.
+ARENA_USAGE = UNIFORM_USAGE | BufferUsage.STORAGE
 
 
 @dataclass(frozen=True)
 class BufferPlan:
     specs: dict[Hashable, BufferSpec]
-    key_of: dict[Hashable, Hashable]  # tensor id or Scratch → key of its buffer
+    key_of: dict[Hashable, Hashable]  # tensor id, Scratch or Joined → key of its buffer
     report: MemoryReport
 
 
@@ -30,10 +32,17 @@ def plan_buffers(builder: Builder) -> BufferPlan:
     specs: dict[Hashable, BufferSpec] = {}
     key_of: dict[Hashable, Hashable] = {}
     purpose = dict.fromkeys(("constants", "state", "inputs", "intermediates"), 0)
+    only_joined = builder.only_joined()
+    for ids, joined in builder.joins.items():
+        key_of[joined] = ("joined", ids)
+        specs["joined", ids] = BufferSpec(joined.label, joined.nbytes)
+        purpose["constants"] += joined.nbytes
     for value_id, tensor in builder.tensors.items():
         value = program.values[value_id]
         assert isinstance(value, TensorValue)
         if builder.root(value_id) != value_id or not builder.owns_buffer(value_id):
+            continue
+        if value_id in only_joined:
             continue
         # Constants of one name are one buffer, but for those that an op writes in place.
         shared_name = None if builder.is_mutated(value_id) else value.constant
@@ -47,7 +56,7 @@ def plan_buffers(builder: Builder) -> BufferPlan:
         specs["slot", slot] = BufferSpec(f"{program.name} shared {slot}", nbytes)
         purpose["intermediates"] += nbytes
     key_of.update({key: ("slot", slot) for key, slot in memory.slot_of.items()})
-    specs[UNIFORMS] = BufferSpec(f"{program.name} uniforms", builder.arena.size, UNIFORM_USAGE)
+    specs[UNIFORMS] = BufferSpec(f"{program.name} uniforms", builder.arena.size, ARENA_USAGE)
     report = MemoryReport(**purpose, unshared=unshared, uniforms=builder.arena.size)
     return BufferPlan(specs, key_of, report)
 

@@ -3,9 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from py_runtime.launch import Bindable, BufferCopy, Launch, Scratch
+from py_runtime.launch import Bindable, BufferCopy, Joined, Launch, Scratch
 from py_runtime.live import Journal, LiveInt, LiveTensor
 from py_runtime.program import Program
+from py_runtime.target import Target
 
 
 class Caller(Protocol):
@@ -24,6 +25,9 @@ class BuildContext(Protocol):
 
     @property
     def journal(self) -> Journal: ...
+
+    @property
+    def target(self) -> Target: ...
 
     def tensor(self, value_id: int) -> LiveTensor: ...
 
@@ -44,6 +48,8 @@ class BuildContext(Protocol):
     def copy(self, op: Caller, source: LiveTensor, target: LiveTensor) -> BufferCopy: ...
 
     def scratch(self, op: Caller, label: str, nbytes: int) -> Scratch: ...
+
+    def join(self, op: Caller, parts: Sequence[LiveTensor]) -> LiveTensor | Joined: ...
 
     def try_alias(self, source: LiveTensor, target: LiveTensor) -> bool: ...
 

@@ -10,15 +10,18 @@ from py_runtime.launch import (
     PARAMS,
     Bindable,
     BufferCopy,
+    Joined,
     Launch,
     Scratch,
     binding_names,
+    number_bindings,
 )
 from py_runtime.live import Journal, LiveInt, LiveTensor
 from py_runtime.memory import Interval, MemoryPlan, share
 from py_runtime.ops.registry import REGISTRY, HostReader, Op
 from py_runtime.program import Program, SymIntValue, TensorValue
 from py_runtime.shaders import shader_source
+from py_runtime.target import PORTABLE, Target
 from py_runtime.uniforms import UniformArena, params_layout
 
 
@@ -43,12 +46,14 @@ class HostSource:
 class Builder:
     program: Program
     limits: dict[str, int]
+    target: Target = PORTABLE
     arena: UniformArena = field(init=False)
     journal: Journal = field(init=False)
     ops: list[Op] = field(default_factory=list)
     steps: list[LaunchSpec | BufferCopy] = field(default_factory=list)
     step_ops: list[int] = field(default_factory=list)  # the op each step belongs to
     scratches: list[Scratch] = field(default_factory=list)
+    joins: dict[tuple[int, ...], Joined] = field(default_factory=dict)  # by the parts' ids
     host_sources: list[HostSource] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -113,7 +118,7 @@ class Builder:
         constants: Mapping[str, float],
     ) -> Launch:
         shader = "+".join(shaders)
-        source = "\n".join(shader_source(name) for name in shaders)
+        source = number_bindings("\n".join(shader_source(name) for name in shaders))
         names = binding_names(shader, source)
         if set(names) != {*bind, PARAMS}:
             raise GraphError(
@@ -148,6 +153,21 @@ class Builder:
         self.scratches.append(scratch)
         return scratch
 
+    def join(self, op: Caller, parts: Sequence[LiveTensor]) -> LiveTensor | Joined:
+        """One buffer for constants of which each begins where the last one ends."""
+        if len(parts) == 1:
+            return parts[0]
+        for part in parts:
+            value = self.program.values[part.id]
+            is_constant = isinstance(value, TensorValue) and value.constant is not None
+            if not is_constant or part.id in self._mutated or part.max_bytes % 4:
+                raise GraphError(
+                    f"{op.where}: {part.label} cannot stand in one buffer with others; only "
+                    "constants of whole 32-bit words can"
+                )
+        label = f"{op.where} {parts[0].label} and {len(parts) - 1} more"
+        return self.joins.setdefault(tuple(part.id for part in parts), Joined(label, tuple(parts)))
+
     def try_alias(self, source: LiveTensor, target: LiveTensor) -> bool:
         root = self.root(source.id)
         if root in self._mutated or target.max_bytes > self.tensors[root].max_bytes:
@@ -172,6 +192,18 @@ class Builder:
         value = self.program.values[value_id]
         assert isinstance(value, TensorValue)
         return value.persistent or value_id in self._input_place
+
+    def only_joined(self) -> set[int]:
+        """Constants that no step needs in a buffer of their own."""
+        inside = {part.id for joined in self.joins.values() for part in joined.parts}
+        for step in self.steps:
+            if isinstance(step, BufferCopy):
+                inside -= {self.root(step.source.id), self.root(step.target.id)}
+                continue
+            for _, resource in step.bindings:
+                if isinstance(resource, LiveTensor):
+                    inside.discard(self.root(resource.id))
+        return inside - set(map(self.root, self.program.outputs))
 
     def plan_memory(self) -> tuple[MemoryPlan, int]:
         """The shared slots of intermediates and scratch, and the bytes they would take unshared."""

@@ -1,16 +1,30 @@
 """Where a graph's constants come from: arrays at hand, or files that stream into GPU buffers."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from py_runtime.errors import GraphError
+from py_runtime.folder.progress import UPLOAD, Meter
 from py_runtime.gpu import Buffer, Device
 from py_runtime.host_arrays import check_int32
 from py_runtime.program import Program, TensorValue
+from py_runtime.shapes import numel
 
-BuffersByName = Mapping[str, Sequence[Buffer]]  # several where ops write a constant in place
+
+@dataclass(frozen=True)
+class Place:
+    """Where a constant's bytes go."""
+
+    buffer: Buffer
+    offset: int = 0
+
+
+# Several places where ops write a constant in place, or read it joined with others and alone.
+PlacesByName = Mapping[str, Sequence[Place]]
 
 
 @runtime_checkable
@@ -18,7 +32,8 @@ class ConstantSource(Protocol):
     def check(self, program: Program) -> None:
         """Raises when a constant of the program is missing or of another shape or dtype."""
 
-    async def upload(self, device: Device, buffers: BuffersByName) -> None: ...
+    async def upload(self, device: Device, places: PlacesByName, meter: Meter) -> None:
+        """Fills the places; may be cancelled wherever it awaits, and writes nothing afterwards."""
 
 
 class ArrayConstants:
@@ -47,11 +62,19 @@ class ArrayConstants:
             if isinstance(value, TensorValue) and value.constant is not None
         }
 
-    async def upload(self, device: Device, buffers: BuffersByName) -> None:
-        for name, targets in buffers.items():
+    async def upload(self, device: Device, places: PlacesByName, meter: Meter) -> None:
+        nbytes = {name: self._bytes(name) * len(targets) for name, targets in places.items()}
+        for name, total in nbytes.items():
+            meter.expect(UPLOAD, name, total)
+        for name, targets in places.items():
+            await asyncio.sleep(0)  # pipelines compile meanwhile, and a caller may cancel
             data = self._arrays[name]
             if data.dtype.kind in "iu":
                 check_int32(f"the constant '{name}'", np.asarray(data))
             data = np.asarray(data, self._gpu_dtypes[name], order="C")
-            for buffer in targets:
-                device.write_buffer(buffer, data)
+            for place in targets:
+                device.write_buffer(place.buffer, data, place.offset)
+            meter.reach(UPLOAD, name, nbytes[name])
+
+    def _bytes(self, name: str) -> int:
+        return numel(self._arrays[name].shape) * self._gpu_dtypes[name].itemsize

@@ -8,6 +8,10 @@ class InpageError(Exception):
 
     code = "inpage_error"
 
+    def facts(self) -> dict[str, object]:
+        """What a program may want to know beside the text."""
+        return {}
+
 
 class GpuError(InpageError):
     """The GPU, or the browser's WebGPU, refused something."""
@@ -79,3 +83,57 @@ class InputError(InpageError):
     """A call's inputs do not fit the graph; the graph is as it was before the call."""
 
     code = "input_error"
+
+
+class RequestError(InpageError):
+    """A request asks for something that cannot be: `param` names the field."""
+
+    code = "invalid_request"
+
+    def __init__(self, text: str, param: str | None = None) -> None:
+        super().__init__(text)
+        self.param = param
+
+    def facts(self) -> dict[str, object]:
+        return {"param": self.param}
+
+
+class ContextLengthError(InpageError):
+    """A prompt does not fit the model's context."""
+
+    code = "context_length_exceeded"
+
+    def __init__(self, prompt_tokens: int, context: int) -> None:
+        super().__init__(
+            f"the prompt has {prompt_tokens} tokens, and the model's context holds {context}, the "
+            "answer included: shorten it, or let the oldest turns be dropped"
+        )
+        self.prompt_tokens = prompt_tokens
+        self.context = context
+
+    def facts(self) -> dict[str, object]:
+        return {"prompt_tokens": self.prompt_tokens, "context": self.context}
+
+
+class NoModelError(InpageError):
+    """Something needs a model, and none is loaded."""
+
+    code = "no_model"
+
+    def __init__(self) -> None:
+        super().__init__("no model is loaded: load one first")
+
+
+class AbortedError(InpageError):
+    """The caller cancelled it."""
+
+    code = "aborted"
+
+    def __init__(self) -> None:
+        super().__init__("cancelled")
+
+
+class StorageError(InpageError):
+    """The browser's storage refused something."""
+
+    code = "storage_error"

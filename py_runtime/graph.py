@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,8 +9,10 @@ import numpy as np
 import py_runtime.ops  # noqa: F401  (fills the registry)
 from py_runtime.buffers import UNIFORMS, plan_buffers
 from py_runtime.builder import Builder, LaunchSpec
-from py_runtime.constants import ArrayConstants, ConstantSource
-from py_runtime.errors import GraphError, InputError
+from py_runtime.concurrency import together
+from py_runtime.constants import ArrayConstants, ConstantSource, Place
+from py_runtime.errors import GpuOutOfMemoryError, GraphError, InputError
+from py_runtime.folder.progress import SHADERS, Meter
 from py_runtime.gpu import (
     PLAN_COLUMNS,
     BindGroup,
@@ -21,28 +22,25 @@ from py_runtime.gpu import (
     Copy,
     Device,
     Dispatch,
+    PipelineSpec,
     Plan,
     PlanStep,
     Read,
     Write,
 )
-from py_runtime.host_arrays import as_gpu_array, as_int
-from py_runtime.launch import Bindable
+from py_runtime.launch import Bindable, Joined
 from py_runtime.live import LiveInt, LiveTensor
+from py_runtime.live_graph import LiveGraph, ResizeStats
 from py_runtime.load_checks import check_ops
 from py_runtime.memory import MemoryReport
 from py_runtime.ops.registry import REGISTRY
-from py_runtime.program import Program, SymIntValue, TensorValue, check_program
+from py_runtime.passes import DEFAULT_PASSES, Pass, run_passes
+from py_runtime.program import Program, TensorValue, check_program
+from py_runtime.sizes import in_words
+from py_runtime.target import Target
 from py_runtime.uniforms import SYMINT_BYTES
 
 Array = np.ndarray
-
-
-@dataclass
-class ResizeStats:
-    """How much live work the last call did; a static graph's calls do none."""
-
-    ops_resized: int = 0
 
 
 class Graph:
@@ -51,18 +49,18 @@ class Graph:
     def __init__(self, device: Device, builder: Builder) -> None:
         self.device = device
         self.program = builder.program
-        self.resize_stats = ResizeStats()
+        self.target = builder.target
         self.memory: MemoryReport
         self._builder = builder
-        self._journal = builder.journal
-        self._arena = builder.arena
+        self.arena = builder.arena
         self._buffers: dict[int, Buffer] = {}  # of each tensor, by value id
+        self._offsets: dict[int, int] = {}  # in its buffer, of a constant joined with others
         self._owned: list[Buffer] = []
         self._recorded: list[BindGroup | Plan] = []
         self._counts = np.zeros((len(builder.steps), PLAN_COLUMNS), np.uint32)
+        self._live = LiveGraph(builder, self._counts)
         self._step_masks: dict[tuple[int, ...], np.ndarray] = {}
-        self._settled = False  # whether every op has seen live state
-        self._lock = asyncio.Lock()
+        self.lock = asyncio.Lock()
 
     # Loading -----------------------------------------------------------------------------------
 
@@ -72,21 +70,31 @@ class Graph:
         device: Device,
         program: Program,
         constants: Mapping[str, Array] | ConstantSource | None = None,
+        meter: Meter | None = None,
+        target: Target | None = None,
+        passes: Sequence[Pass] = DEFAULT_PASSES,
     ) -> "Graph":
-        """Checks and builds everything, or raises and leaves nothing on the GPU."""
+        """Checks and builds everything, or raises and leaves nothing on the GPU.
+
+        Pipelines compile while the constants arrive. Cancelled, it stops both first. `target`
+        chooses the variants of kernels; by default it is what suits the device. `passes` fuse ops;
+        values that end up inside a fused op cannot be looked at.
+        """
         given = constants if constants is not None else {}
         source = given if isinstance(given, ConstantSource) else ArrayConstants(given)
         check_program(program)
         check_ops(program)
-        builder = Builder(program, device.limits)
+        target = target or Target.of(device)
+        builder = Builder(run_passes(program, target, passes), device.limits, target)
         builder.build_ops()
         source.check(program)
         graph = cls(device, builder)
+        meter = meter or Meter()
         try:
             await graph._allocate()
-            await graph._create_plan()
-            await source.upload(device, graph._constant_buffers())
-            graph._settle()
+            upload = source.upload(device, graph._constant_places(), meter)
+            await together(graph._create_plan(meter), upload)
+            graph._live.settle()
         except BaseException:
             graph.unload()
             raise
@@ -102,10 +110,17 @@ class Graph:
 
     async def _allocate(self) -> None:
         builder, plan = self._builder, plan_buffers(self._builder)
-        buffers = await self.device.create_buffers(list(plan.specs.values()))
+        try:
+            buffers = await self.device.create_buffers(list(plan.specs.values()))
+        except GpuOutOfMemoryError as error:
+            raise GpuOutOfMemoryError(
+                f"{self.program.name} needs {in_words(plan.report.peak)} of GPU memory, more than "
+                f"this device has free ({error}); close what else uses the GPU, or take a smaller "
+                "model, or the same one exported with a smaller --max-seq-len"
+            ) from None
         self._owned = buffers
         by_key = dict(zip(plan.specs, buffers, strict=True))
-        self._uniforms = by_key[UNIFORMS]
+        self.uniforms = by_key[UNIFORMS]
         self._scratch_buffers = {
             scratch: by_key[plan.key_of[scratch]] for scratch in builder.scratches
         }
@@ -113,10 +128,18 @@ class Graph:
             root = builder.root(value_id)
             if root in plan.key_of:  # a tensor that no op touches has no memory
                 self._buffers[value_id] = by_key[plan.key_of[root]]
+        self._joined_buffers = {
+            joined: by_key[plan.key_of[joined]] for joined in builder.joins.values()
+        }
+        for joined, buffer in self._joined_buffers.items():
+            for part, offset in joined.offsets():
+                if part.id not in self._buffers:
+                    self._buffers[part.id], self._offsets[part.id] = buffer, offset
         self.memory = plan.report
 
-    async def _create_plan(self) -> None:
+    async def _create_plan(self, meter: Meter) -> None:
         launches = [step for step in self._builder.steps if isinstance(step, LaunchSpec)]
+        await self._compile(list(dict.fromkeys(spec.pipeline for spec in launches)), meter)
         pipelines = await self.device.create_compute_pipelines([spec.pipeline for spec in launches])
         groups = await self.device.create_bind_groups(
             [
@@ -140,16 +163,31 @@ class Graph:
                 source, target = self._buffers[step.source.id], self._buffers[step.target.id]
                 steps.append(Copy(step.label, source, target))
                 step.row = row
+        self.plan_steps = steps
         self._plan = self.device.create_plan(self.program.name, steps)
         self._recorded.append(self._plan)
 
+    async def _compile(self, specs: Sequence[PipelineSpec], meter: Meter) -> None:
+        """Side by side, so that each one that is done can be told; the device remembers them."""
+
+        async def compile_one(number: int, spec: PipelineSpec) -> None:
+            await self.device.create_compute_pipelines([spec])
+            meter.reach(SHADERS, str(number), 1)
+            await asyncio.sleep(0)  # natively nothing else awaits here
+
+        for number in range(len(specs)):
+            meter.expect(SHADERS, str(number), 1)
+        await together(*(compile_one(number, spec) for number, spec in enumerate(specs)))
+
     def _binding(self, spec: LaunchSpec, resource: Bindable | None) -> Binding:
         if resource is None:
-            return Binding(self._uniforms, spec.launch.offset, spec.launch.layout.struct.size)
+            return Binding(self.uniforms, spec.launch.offset, spec.launch.layout.struct.size)
         if isinstance(resource, LiveInt):
-            return Binding(self._uniforms, resource.slot(self._arena), SYMINT_BYTES)
+            return Binding(self.uniforms, resource.slot(self.arena), SYMINT_BYTES)
         if isinstance(resource, LiveTensor):
             buffer = self._buffers[resource.id]
+        elif isinstance(resource, Joined):
+            buffer = self._joined_buffers[resource]
         else:
             buffer = self._scratch_buffers[resource]
         limit = self.device.limits["max_storage_buffer_binding_size"]
@@ -159,80 +197,30 @@ class Graph:
             )
         return Binding(buffer)
 
-    def _constant_buffers(self) -> dict[str, list[Buffer]]:
-        buffers: dict[str, list[Buffer]] = {}
+    def _constant_places(self) -> dict[str, list[Place]]:
+        places: dict[str, dict[Place, None]] = {}  # each place once, in order
         for value_id, value in enumerate(self.program.values):
             if isinstance(value, TensorValue) and value.constant is not None:
-                targets = buffers.setdefault(value.constant, [])
-                if self._buffers[value_id] not in targets:
-                    targets.append(self._buffers[value_id])
-        return buffers
-
-    # Live state --------------------------------------------------------------------------------
-
-    def _settle(self) -> None:
-        """Every op sees the largest shapes once, so that a first call there finds all in place."""
-        for live_int in self._builder.symints.values():
-            live_int.upload()
-        self._journal.queue(range(len(self.program.ops)))
-        try:
-            self._propagate()
-            self._settled = True
-        except InputError as error:
-            self._journal.rollback()
-            if not self._builder.symints:
-                raise GraphError(str(error)) from None
-            # A SymInt's starting value may fit no shape; then the first call settles every op.
-        self._journal.commit()
-
-    def _propagate(self) -> None:
-        """Chain order, dims and SymInts together: no op ever sees the last call's state."""
-        while (index := self._journal.next_op()) is not None:
-            self._builder.ops[index].live()
-            self.resize_stats.ops_resized += 1
+                own = Place(self._buffers[value_id], self._offsets.get(value_id, 0))
+                places.setdefault(value.constant, {})[own] = None
+        for joined, buffer in self._joined_buffers.items():
+            for part, offset in joined.offsets():
+                value = self.program.values[part.id]
+                assert isinstance(value, TensorValue)
+                assert value.constant is not None
+                places[value.constant][Place(buffer, offset)] = None
+        return {name: list(found) for name, found in places.items()}
 
     def maybe_resize(self, inputs: Sequence[Any]) -> list[Array]:
         """Live dims and SymInts from the inputs, through every op that they reach; all or nothing.
 
         Gives the arrays as the GPU wants them. A failure leaves the graph as it was.
         """
-        self.resize_stats.ops_resized = 0
-        try:
-            arrays = self._take_inputs(inputs)
-            for source in self._builder.host_sources:
-                source.op.read_host(np.asarray(inputs[source.place]))
-            if not self._settled:
-                self._journal.queue(range(len(self.program.ops)))
-            self._propagate()
-        except BaseException:
-            self._journal.rollback()
-            raise
-        self._settled = True
-        self._journal.commit()
-        return arrays
+        return self._live.resize(inputs)
 
-    def _take_inputs(self, inputs: Sequence[Any]) -> list[Array]:
-        if len(inputs) != len(self.program.inputs):
-            raise InputError(
-                f"the graph takes {len(self.program.inputs)} inputs, got {len(inputs)}"
-            )
-        arrays = []
-        for place, (entry, given) in enumerate(zip(self.program.inputs, inputs, strict=True)):
-            if isinstance(self.program.values[entry.value], SymIntValue):
-                self._builder.symints[entry.value].set(as_int(place, given))
-                continue
-            tensor = self._builder.tensors[entry.value]
-            array = as_gpu_array(place, tensor, given)
-            tensor.check_dims(array.shape)
-            for axis, size in enumerate(array.shape):
-                if axis not in entry.dynamic_dims and size != tensor.max_dims[axis]:
-                    raise InputError(
-                        f"input {place} ({tensor.label}): dim {axis} is {size}, but it is fixed "
-                        f"at {tensor.max_dims[axis]}"
-                    )
-            tensor.resize(array.shape)
-            arrays.append(array)
-        return arrays
+    @property
+    def resize_stats(self) -> ResizeStats:
+        return self._live.stats
 
     # Running -----------------------------------------------------------------------------------
 
@@ -242,11 +230,11 @@ class Graph:
         What only other outputs need is not computed; tensors written in place always are.
         """
         wanted = self._wanted(outputs)
-        async with self._lock:
+        async with self.lock:
             self._check_loaded()
             arrays = self.maybe_resize(inputs)
             writes = self._writes(arrays)
-            counts = np.where(self._step_mask(wanted)[:, None], self._counts, np.uint32(0))
+            counts = self.live_counts(wanted)
             tensors = [self._builder.tensors.get(self.program.outputs[at]) for at in wanted]
             reads = [
                 Read(self._buffers[tensor.id], tensor.live_bytes)
@@ -258,8 +246,26 @@ class Graph:
             else:
                 self.device.submit(self._plan, counts, writes)
                 data = []
-            self._arena.uploaded()
+            self.arena.uploaded()
             return self._results(wanted, data)
+
+    async def compute(self, inputs: Sequence[Any], outputs: Sequence[int]) -> None:
+        """Computes these outputs and leaves them on the GPU, in `buffer(program.outputs[at])`."""
+        wanted = self._wanted(outputs)
+        async with self.lock:
+            self._check_loaded()
+            writes = self._writes(self.maybe_resize(inputs))
+            self.device.submit(self._plan, self.live_counts(wanted), writes)
+            self.arena.uploaded()
+
+    def live_counts(self, wanted: tuple[int, ...]) -> np.ndarray:
+        """The plan's table for the last resize; steps that these outputs do not need are 0."""
+        return np.where(self._step_mask(wanted)[:, None], self._counts, np.uint32(0))
+
+    async def finish(self) -> None:
+        """Waits until everything that was submitted is computed."""
+        self._check_loaded()
+        await self.device.read_buffer(next(iter(self._buffers.values())), 4)
 
     def _wanted(self, outputs: Sequence[int] | None) -> tuple[int, ...]:
         count = len(self.program.outputs)
@@ -276,9 +282,9 @@ class Graph:
             for value_id, array in zip(tensor_inputs, arrays, strict=True)
             if value_id in self._buffers
         ]
-        dirty = self._arena.dirty()
+        dirty = self.arena.dirty()
         if dirty is not None:
-            writes.append(Write(self._uniforms, dirty[1], dirty[0]))
+            writes.append(Write(self.uniforms, dirty[1], dirty[0]))
         return writes
 
     def _results(self, wanted: tuple[int, ...], data: list[Array]) -> list[Array]:
@@ -289,9 +295,7 @@ class Graph:
             if value_id in self._builder.symints:
                 results.append(np.array(self._builder.symints[value_id].value, np.int64))
                 continue
-            tensor = self._builder.tensors[value_id]
-            array = next(chunks).view(tensor.dtype.gpu).reshape(tensor.dims)
-            results.append(array.astype(tensor.dtype.host, copy=False))
+            results.append(_as_host(self._builder.tensors[value_id], next(chunks)))
         return results
 
     def _step_mask(self, wanted: tuple[int, ...]) -> np.ndarray:
@@ -311,12 +315,33 @@ class Graph:
 
     # Looking inside ----------------------------------------------------------------------------
 
+    async def run_with_probes(
+        self, inputs: Sequence[Any], probes: Sequence[tuple[int, int]]
+    ) -> list[Array]:
+        """Runs the whole chain and stops on the way: each probe (number of ops, tensor) reads the
+        tensor once so many ops have run, before another takes its memory. In chain order."""
+        async with self.lock:
+            self._check_loaded()
+            self.device.submit(None, None, self._writes(self.maybe_resize(inputs)))
+            self.arena.uploaded()
+            step_ops, begin, arrays = np.array(self._builder.step_ops, int), 0, []
+            for end, value_id in probes:
+                counts = np.where(_between(step_ops, begin, end), self._counts, np.uint32(0))
+                tensor, begin = self._builder.tensors[value_id], end
+                offset = self._offsets.get(value_id, 0)
+                read = Read(self._buffers[value_id], tensor.live_bytes, offset)
+                (data,) = await self.device.submit_and_read(self._plan, counts, [], [read])
+                arrays.append(_as_host(tensor, data))
+            rest = _between(step_ops, begin, len(self.program.ops))
+            self.device.submit(self._plan, np.where(rest, self._counts, np.uint32(0)))
+            return arrays
+
     def read_symint(self, value_id: int) -> int:
         return self._symint(value_id).value
 
     def symint_binding(self, value_id: int) -> Binding:
         """The 16 uniform bytes that kernels read the SymInt from."""
-        return Binding(self._uniforms, self._symint(value_id).slot(self._arena), SYMINT_BYTES)
+        return Binding(self.uniforms, self._symint(value_id).slot(self.arena), SYMINT_BYTES)
 
     def live_dims(self, value_id: int) -> tuple[int, ...]:
         if value_id not in self._builder.tensors:
@@ -337,3 +362,13 @@ class Graph:
         if value_id not in self._builder.symints:
             raise GraphError(f"value {value_id} of graph '{self.program.name}' is not a SymInt")
         return self._builder.symints[value_id]
+
+
+def _as_host(tensor: LiveTensor, data: Array) -> Array:
+    array = data.view(tensor.dtype.gpu).reshape(tensor.dims)
+    return array.astype(tensor.dtype.host, copy=False)
+
+
+def _between(step_ops: Array, begin: int, end: int) -> Array:
+    """The rows of the count table that belong to these ops: bool [steps, 1]."""
+    return ((step_ops >= begin) & (step_ops < end))[:, None]

@@ -1,28 +1,51 @@
-"""What web/worker.js calls: open the GPU, and run a reader's Python beside the live engine."""
+"""What web/worker.js calls: opens the GPU, then starts calls and tells how they go.
 
+A call has a number, a name and arguments, all as JSON. What it tells meanwhile, and its answer, go
+through the worker's `emit`: no proxy is made that could leak. Readers' Python runs beside the live
+engine, in a namespace that stays.
+"""
+
+import asyncio
+import json
 import sys
 import traceback
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import numpy as np
 from pyodide.code import eval_code_async
 
 import py_runtime
-from py_runtime import gpu
+from py_runtime import gpu, notices
+from py_runtime.cancel import CancelToken
+from py_runtime.engine import Engine
 from py_runtime.errors import InpageError
 from py_runtime.jsonable import dumps
+from py_runtime.model import Model
 
 # The names a reader finds in `await inpage.python(code)`; what they define stays for the next call.
-namespace: dict[str, Any] = {"__name__": "__inpage__", "np": np, "gpu": gpu}
+namespace: dict[str, Any] = {"__name__": "__inpage__", "np": np, "gpu": gpu, "Model": Model}
+
+Emit = Callable[[int, str, bool], None]  # (call, JSON, whether it is the answer)
+NOTICE = 0  # no call has this number
+
+_emit: Emit
+_running: dict[int, tuple[CancelToken, asyncio.Future[None]]] = {}
+_shown: dict[str, Any] = {}  # what the namespace had from the engine
 
 
-async def open_gpu(site: str) -> str:
-    """Opens the device; it and the site's address join the namespace. A failure says its code."""
+async def open_gpu(site: str, emit: Emit) -> str:
+    """Opens the device and makes the engine. A failure says its code."""
+    global _emit
+    _emit = emit
     try:
         device = await gpu.request_device()
     except InpageError as error:
-        return dumps({"error": {"code": error.code, "message": str(error)}})
-    namespace.update(device=device, site=site)
+        return dumps({"error": _describe(error)})
+    engine = Engine(device, site)
+    namespace.update(engine=engine, site=site)
+    _refresh_namespace()
+    notices.listen(_pass_on)
     return dumps(
         {
             "result": {
@@ -39,18 +62,90 @@ async def open_gpu(site: str) -> str:
     )
 
 
-async def run_python(code: str) -> str:
-    """The value of the last expression, or the exception with its Python traceback, as JSON."""
+def start(number: int, name: str, arguments_json: str) -> None:
+    """Begins a call, one of CALLS; the worker's `emit` tells how it went."""
+    cancel = CancelToken()
+    task = asyncio.ensure_future(_answer(number, name, arguments_json, cancel))
+    _running[number] = (cancel, task)
+
+
+def cancel(number: int) -> None:
+    if number in _running:
+        _running[number][0].cancel()
+
+
+async def _answer(number: int, name: str, arguments_json: str, cancel: CancelToken) -> None:
+    def emit(value: Any) -> None:
+        _emit(number, dumps(value), False)
+
     try:
-        return dumps({"result": await eval_code_async(code, namespace, filename="<inpage.python>")})
-    except BaseException as error:  # whatever the reader's code raises is theirs to see
-        lines = traceback.format_exception(error)
-        return dumps(
-            {
-                "error": {
-                    "code": error.code if isinstance(error, InpageError) else "python_error",
-                    "message": f"{type(error).__name__}: {error}",
-                    "traceback": "".join(lines),
-                }
-            }
-        )
+        if name not in CALLS:
+            raise InpageError(f"the engine has no call '{name}'")
+        answer = dumps({"result": await CALLS[name](json.loads(arguments_json), emit, cancel)})
+    except BaseException as error:  # a reader's code may raise anything
+        answer = dumps({"error": _describe(error, is_readers_code=name == "python")})
+    del _running[number]
+    _refresh_namespace()
+    _emit(number, answer, True)
+
+
+# Calls -------------------------------------------------------------------------------------------
+
+Call = Callable[[list[Any], Callable[[Any], None], CancelToken], Awaitable[Any]]
+
+
+def _engine() -> Engine:
+    engine: Engine = namespace["engine"]
+    return engine
+
+
+async def _python(arguments: list[Any], emit: Any, cancel: CancelToken) -> Any:
+    return await eval_code_async(str(arguments[0]), namespace, filename="<inpage.python>")
+
+
+CALLS: dict[str, Call] = {
+    "python": _python,
+    "models": lambda arguments, emit, cancel: _engine().models(),
+    "load": lambda arguments, emit, cancel: _engine().load(arguments[0], emit, cancel),
+    "unload": lambda arguments, emit, cancel: _engine().unload(),
+    "stored": lambda arguments, emit, cancel: _engine().stored(),
+    "deleteStored": lambda arguments, emit, cancel: _engine().delete_stored(arguments[0]),
+    "chat": lambda arguments, emit, cancel: _engine().create(arguments[0], True, emit, cancel),
+    "complete": lambda arguments, emit, cancel: _engine().create(arguments[0], False, emit, cancel),
+    "countTokens": lambda arguments, emit, cancel: _engine().count_tokens(arguments[0]),
+    "verify": lambda arguments, emit, cancel: _engine().verify(emit, cancel, *arguments),
+}
+
+
+def _describe(error: BaseException, is_readers_code: bool = False) -> dict[str, Any]:
+    """Our own errors speak for themselves; a reader's code, or a bug, shows its traceback."""
+    if isinstance(error, InpageError):
+        described = {"code": error.code, "message": str(error), **error.facts()}
+        if not is_readers_code:
+            return described
+    else:
+        described = {"code": "python_error"}
+    try:
+        described["message"] = f"{type(error).__name__}: {error}"
+    except Exception:  # a reader's exception may fail at anything
+        described["message"] = type(error).__name__
+    described["traceback"] = "".join(traceback.format_exception(error))
+    return described
+
+
+def _refresh_namespace() -> None:
+    """`device`, `model` and `graph` follow the engine's, after a load or a lost device, say.
+
+    A reader who gave a name another meaning keeps it until the engine's own changes.
+    """
+    engine = _engine()
+    graph = None if engine.model is None else engine.model.graph
+    live = {"device": engine.device, "model": engine.model, "graph": graph}
+    for name, value in live.items():
+        if name not in _shown or _shown[name] is not value:
+            namespace[name] = _shown[name] = value
+
+
+def _pass_on(notice: notices.Notice) -> None:
+    _emit(NOTICE, dumps(notice), False)
+    _refresh_namespace()

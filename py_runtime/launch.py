@@ -1,6 +1,8 @@
 """The steps an op contributes to the plan: kernel launches and buffer copies, with live sizes."""
 
+import itertools
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,8 +13,28 @@ from py_runtime.live import Journal, LiveInt, LiveTensor
 from py_runtime.shapes import ceil_div
 from py_runtime.uniforms import ParamsLayout, UniformArena
 
-_BINDING = re.compile(r"@group\(0\)\s*@binding\((?P<number>\d+)\)\s*var<[^>]*>\s*(?P<name>\w+)")
+_NUMBER = re.compile(r"(?P<start>@group\(0\)\s*@binding\()(?P<number>\d+)\)")
+_BINDING = re.compile(_NUMBER.pattern + r"\s*var<[^>]*>\s*(?P<name>\w+)")
 PARAMS = "params"  # the WGSL name of a kernel's own parameters
+
+
+@dataclass(eq=False)
+class Joined:
+    """Constants that lie in one buffer, one after the other."""
+
+    label: str
+    parts: tuple[LiveTensor, ...]
+
+    @property
+    def nbytes(self) -> int:
+        return sum(part.max_bytes for part in self.parts)
+
+    def offsets(self) -> Iterator[tuple[LiveTensor, int]]:
+        """Each part and where it begins, in bytes."""
+        offset = 0
+        for part in self.parts:
+            yield part, offset
+            offset += part.max_bytes
 
 
 @dataclass(eq=False)
@@ -24,7 +46,7 @@ class Scratch:
     op_index: int
 
 
-Bindable = LiveTensor | LiveInt | Scratch
+Bindable = LiveTensor | LiveInt | Scratch | Joined
 
 
 def fold(groups: int, limit: int) -> tuple[int, int]:
@@ -33,6 +55,12 @@ def fold(groups: int, limit: int) -> tuple[int, int]:
     if rows > limit:
         raise GraphError(f"{groups} workgroups are more than a device runs ({limit} x {limit})")
     return ceil_div(groups, rows), rows
+
+
+def number_bindings(source: str) -> str:
+    """Joined files with their bindings numbered as they come: each file counts its own from 0."""
+    numbers = itertools.count()
+    return _NUMBER.sub(lambda found: f"{found['start']}{next(numbers)})", source)
 
 
 def binding_names(shader: str, source: str) -> list[str]:
@@ -94,6 +122,12 @@ class Launch:
         groups, packed = old
         self._apply(groups, fold(groups, self._group_limit) if groups else (0, 0), packed)
 
+    def current(self) -> tuple[int, bytes]:
+        return self._groups, self._packed
+
+    def resume(self, value: tuple[int, bytes]) -> None:
+        self._groups, self._packed = value
+
 
 class BufferCopy:
     """One buffer-to-buffer copy from offset 0 to offset 0; calling it sets how many bytes."""
@@ -114,3 +148,9 @@ class BufferCopy:
 
     def restore(self, old: int) -> None:
         self.row[2] = old
+
+    def current(self) -> None:
+        """Its row of the plan's table is all it has."""
+
+    def resume(self, value: None) -> None:
+        pass

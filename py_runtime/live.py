@@ -17,18 +17,29 @@ from py_runtime.uniforms import SYMINT_BYTES, UniformArena
 
 
 class Restorable(Protocol):
-    def restore(self, old: Any) -> None: ...
+    """Whatever a resize changes."""
+
+    def restore(self, old: Any) -> None:
+        """Takes a change back, and what it did to the arena or to a grid."""
+
+    def current(self) -> Any:
+        """What `resume` takes."""
+
+    def resume(self, value: Any) -> None:
+        """Has that value again; the arena and the grids are put back as a whole."""
 
 
 class Journal:
     """What changed during one resize, and which ops still have to see it."""
 
     def __init__(self, op_count: int) -> None:
+        self.holders: dict[Restorable, Any] = {}  # whatever changed, ever, and what it was before
         self._changes: list[tuple[Restorable, Any]] = []
         self._pending: list[int] = []  # heap of op indices: chain order
         self._queued = bytearray(op_count)
 
     def record(self, changed: Restorable, old: Any) -> None:
+        self.holders.setdefault(changed, old)
         self._changes.append((changed, old))
 
     def queue(self, ops: Sequence[int]) -> None:
@@ -109,6 +120,11 @@ class LiveTensor:
     def restore(self, old: Dims) -> None:
         self.dims = old
 
+    def current(self) -> Dims:
+        return self.dims
+
+    resume = restore
+
 
 class LiveInt:
     """A scalar argument: a SymInt with a uniform slot, or an int that never changes.
@@ -153,3 +169,9 @@ class LiveInt:
     def restore(self, old: int) -> None:
         self.value = old
         self.upload()
+
+    def current(self) -> int:
+        return self.value
+
+    def resume(self, value: int) -> None:
+        self.value = value

@@ -1,19 +1,38 @@
 """A decoder ready to run: its graph on the GPU, its tokenizer, its chat template."""
 
+import asyncio
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from py_runtime.chat_template import ChatTemplate
-from py_runtime.errors import InputError
+from py_runtime.cancel import CancelToken
+from py_runtime.chat_template import ChatTemplate, text_of
+from py_runtime.concurrency import until_cancelled
+from py_runtime.errors import (
+    AbortedError,
+    ContextLengthError,
+    GpuOutOfMemoryError,
+    InputError,
+    RequestError,
+)
 from py_runtime.folder.errors import ModelError
-from py_runtime.folder.manifest import Manifest
+from py_runtime.folder.layout import ModelFolder
+from py_runtime.folder.manifest import NEEDED_LIMITS, Manifest
+from py_runtime.folder.progress import LoadProgress, Meter
 from py_runtime.folder.strict_json import parse_strict_json
-from py_runtime.gpu import Device
+from py_runtime.generation.generate import Generation, generate
+from py_runtime.generation.messages import parse_messages
+from py_runtime.generation.options import GenerationOptions, parse_options
+from py_runtime.generation.overflow import fit_messages
+from py_runtime.generation.pieces import Piece
+from py_runtime.generation.session import PrefillProgress, Session, ignore_progress
+from py_runtime.gpu import Device, request_device
+from py_runtime.grammar import Grammar, TokenTexts, grammar_for
 from py_runtime.graph import Graph
 from py_runtime.program import Program, TensorValue
+from py_runtime.sizes import in_words
 from py_runtime.tokens import Tokenizer
 
 if sys.platform == "emscripten":
@@ -22,80 +41,238 @@ else:
     from py_runtime.folder.files import FolderStore as Store
 
 NOT_HERE = "use a browser or a graphics processor with more, or a smaller --max-seq-len"
-TOKENIZER, TOKENIZER_CONFIG = "tokenizer.json", "tokenizer_config.json"
+TOKENIZER, TOKENIZER_CONFIG, CONFIG = "tokenizer.json", "tokenizer_config.json", "config.json"
+WARM_UP_CHAT = [{"role": "user", "content": "Hello"}]
+WARM_UP_TOKENS = 32
+
+
+class Config:
+    """What the two config files say of chatting."""
+
+    def __init__(self, tokenizer_config: dict[str, Any], config: dict[str, Any]) -> None:
+        has_template = tokenizer_config.get("chat_template")
+        self.chat_template = ChatTemplate.from_config(tokenizer_config) if has_template else None
+        self._end_text = text_of(tokenizer_config.get("eos_token"))
+        self._end_ids = config.get("eos_token_id")
+
+    def end_tokens(self, tokenizer: Tokenizer) -> frozenset[int]:
+        """The tokens that end an answer: one or several ids, and the tokenizer's own."""
+        ids = self._end_ids if isinstance(self._end_ids, list) else [self._end_ids]
+        named = tokenizer.id_of(self._end_text) if self._end_text is not None else None
+        return frozenset(token for token in (*ids, named) if isinstance(token, int))
 
 
 class Model:
     """Use `await Model.load(device, where)`: a URL in the page, a folder natively."""
 
     def __init__(
-        self,
-        manifest: Manifest,
-        graph: Graph,
-        tokenizer: Tokenizer,
-        chat_template: ChatTemplate | None,
-        max_chunk: int,
+        self, store: Store, folder: ModelFolder, graph: Graph, tokenizer: Tokenizer, config: Config
     ) -> None:
-        self.manifest = manifest
+        self.store = store
+        self.folder = folder
+        self.manifest = folder.manifest
         self.graph = graph
         self.tokenizer = tokenizer
-        self.chat_template = chat_template
-        self.max_chunk = max_chunk  # tokens in one call of the graph
+        self.chat_template = config.chat_template
+        self.end_tokens = config.end_tokens(tokenizer)
+        self.max_chunk, self.vocabulary = _decoder_sizes(folder.program)
+        self.session = Session(self)
+        self._turn = asyncio.Lock()
+        self._token_texts: TokenTexts | None = None
 
     @classmethod
-    async def load(cls, device: Device, where: str) -> "Model":
+    async def load(
+        cls,
+        device: Device,
+        where: str,
+        progress: LoadProgress | None = None,
+        cancel: CancelToken | None = None,
+    ) -> "Model":
+        """All of it, or AbortedError or another error and nothing of it left on the GPU."""
+        return await until_cancelled(cls._load(device, where, Meter(progress)), cancel)
+
+    @classmethod
+    async def _load(cls, device: Device, where: str, meter: Meter) -> "Model":
         store = Store(where)
-        folder = await store.open()
-        check_requirements(folder.manifest, device)
-        max_chunk = _tokens_per_call(folder.program)
+        check_requirements(await store.manifest(), device)
+        folder = await store.open(meter)
+        _decoder_sizes(folder.program)
         tokenizer = Tokenizer.from_json(await store.read(folder, TOKENIZER))
-        config = _read_config(await store.read(folder, TOKENIZER_CONFIG))
-        template = ChatTemplate.from_config(config) if config.get("chat_template") else None
-        graph = await Graph.load(device, folder.program, store.constants(folder))
-        return cls(folder.manifest, graph, tokenizer, template, max_chunk)
+        config = Config(
+            _read_json(TOKENIZER_CONFIG, await store.read(folder, TOKENIZER_CONFIG)),
+            _read_json(CONFIG, await store.read(folder, CONFIG)),
+        )
+        graph = await Graph.load(device, folder.program, store.constants(folder), meter)
+        return cls(store, folder, graph, tokenizer, config)
+
+    async def rebuild(
+        self,
+        device: Device,
+        progress: LoadProgress | None = None,
+        cancel: CancelToken | None = None,
+    ) -> None:
+        """The graph anew, on another device if need be: its state is empty again."""
+        self.unload()
+        constants = self.store.constants(self.folder)
+        load = Graph.load(device, self.folder.program, constants, Meter(progress))
+        self.graph = await until_cancelled(load, cancel)
 
     @property
     def context(self) -> int:
         return self.manifest.context
 
-    def chat_tokens(self, messages: Sequence[dict[str, str]]) -> list[int]:
+    def chat_tokens(self, messages: Sequence[Mapping[str, str]]) -> list[int]:
         """The prompt that asks for the assistant's next message."""
         if self.chat_template is None:
-            raise InputError(f"{self.manifest.name} has no chat template")
+            raise InputError(f"{self.manifest.name} has no chat template: use complete()")
         text = self.chat_template.render(list(messages), add_generation_prompt=True)
         return self.tokenizer.encode(text, add_special_tokens=False)
 
-    async def prefill(self, tokens: Sequence[int], start: int = 0) -> np.ndarray:
-        """Puts the tokens into the cache from position `start`; gives the logits after the last."""
-        self._check_room(len(tokens), start)
-        for at in range(0, len(tokens), self.max_chunk):
-            chunk = np.array([tokens[at : at + self.max_chunk]], np.int64)
-            is_last = at + self.max_chunk >= len(tokens)
-            inputs = [chunk, np.array([start + at])]
-            results = await self.graph.run(inputs, [0] if is_last else [])
-        logits: np.ndarray = results[0][0]
-        return logits
+    # Generating --------------------------------------------------------------------------------
+
+    async def chat(
+        self,
+        messages: Any,
+        /,
+        *,
+        cancel: CancelToken | None = None,
+        on_prefill: PrefillProgress = ignore_progress,
+        **fields: Any,
+    ) -> AsyncIterator[Piece]:
+        """The assistant's next message in pieces; fields are those of a chat completion."""
+        options = parse_options(fields, self.vocabulary)
+        prompt, dropped = fit_messages(
+            parse_messages(messages),
+            self.chat_tokens,
+            self.tokenizer.encode,
+            self.context,
+            options,
+        )
+        async for piece in self._generate(prompt, options, cancel, on_prefill, dropped):
+            yield piece
+
+    async def complete(
+        self,
+        prompt: str | Sequence[int],
+        /,
+        *,
+        cancel: CancelToken | None = None,
+        on_prefill: PrefillProgress = ignore_progress,
+        **fields: Any,
+    ) -> AsyncIterator[Piece]:
+        """What follows a text, or the tokens of one."""
+        options = parse_options(fields, self.vocabulary)
+        tokens = self._prompt_tokens(prompt)
+        async for piece in self._generate(tokens, options, cancel, on_prefill):
+            yield piece
 
     async def greedy(self, prompt: Sequence[int], most_tokens: int) -> AsyncIterator[int]:
-        """The likeliest token, again and again; it is the caller who stops at an end token."""
-        self._check_room(len(prompt) + most_tokens, 0)
-        logits = await self.prefill(prompt)
-        for step in range(most_tokens):
-            token = int(logits.argmax())
-            yield token
-            if step + 1 < most_tokens:
-                logits = await self.prefill([token], len(prompt) + step)
+        """The likeliest token, again and again, past any end token."""
+        async for piece in self.complete(
+            prompt, temperature=0, max_tokens=most_tokens, ignore_eos=True
+        ):
+            for token in piece.token_ids:
+                yield token
 
-    def _check_room(self, tokens: int, start: int) -> None:
-        if tokens < 1:
-            raise InputError("a prompt has at least one token")
-        if start + tokens > self.context:
-            raise InputError(
-                f"{tokens} tokens from position {start} end at {start + tokens}, past the "
-                f"context of {self.context}"
-            )
+    async def prefill(self, tokens: Sequence[int]) -> np.ndarray:
+        """Logits [V] after these tokens, all of them computed anew."""
+        prompt = self._prompt_tokens(tokens)
+        if len(prompt) > self.context:
+            raise ContextLengthError(len(prompt), self.context)
+        async with self._turn:
+            self.session.forget()
+            return await self.session.logits_after(prompt, CancelToken())
+
+    async def _generate(
+        self,
+        prompt: list[int],
+        options: GenerationOptions,
+        cancel: CancelToken | None,
+        on_prefill: PrefillProgress,
+        dropped_messages: int = 0,
+    ) -> AsyncIterator[Piece]:
+        self._check_room(prompt)
+        room = self.context - len(prompt)
+        room = min(options.max_tokens or room, room)
+        grammar = self._grammar(options.response_format)
+        if grammar is not None:
+            grammar.require(room)
+        wanted = Generation(prompt, options, room, self.end_tokens, grammar, dropped_messages)
+        cancel = cancel or CancelToken()
+        try:  # one answer at a time: they share the cache
+            await until_cancelled(self._turn.acquire(), cancel)
+        except AbortedError:
+            yield Piece(finish_reason="abort", usage=wanted.usage(cached_tokens=0))
+            return
+        try:
+            async for piece in generate(self.session, self.tokenizer, wanted, cancel, on_prefill):
+                yield piece
+        finally:
+            self._turn.release()
+
+    def _grammar(self, response_format: Any) -> Grammar | None:
+        if response_format is None or response_format == {"type": "text"}:
+            return None
+        if self._token_texts is None:
+            self._token_texts = TokenTexts(self.tokenizer, self.vocabulary, self.end_tokens)
+        return grammar_for(response_format, self._token_texts)
+
+    def _prompt_tokens(self, prompt: Any) -> list[int]:
+        if isinstance(prompt, str):
+            prompt = self.tokenizer.encode(prompt)
+        if not isinstance(prompt, Sequence) or not prompt:
+            raise RequestError("the prompt must be a text or a list of tokens, not empty", "prompt")
+        for token in prompt:
+            if not isinstance(token, int) or not 0 <= token < self.vocabulary:
+                raise RequestError(
+                    f"the prompt holds {token!r}, which is no token from 0 to "
+                    f"{self.vocabulary - 1}",
+                    "prompt_token_ids",
+                )
+        return list(prompt)
+
+    def _check_room(self, prompt: Sequence[int]) -> None:
+        if len(prompt) >= self.context:
+            raise ContextLengthError(len(prompt), self.context)
+
+    # Its life on the GPU ------------------------------------------------------------------------
+
+    async def warm_up(self, progress: LoadProgress, cancel: CancelToken) -> None:
+        """What the first answer would otherwise wait for; the prefill's pace is measured too."""
+        steps = (self._warm_template, self._warm_prefill, self._warm_decode)
+        for done, step in enumerate(steps):
+            progress("warm-up", done, len(steps))
+            cancel.check()
+            await step()
+        progress("warm-up", len(steps), len(steps))
+        self.session.forget()
+
+    async def _warm_template(self) -> None:
+        if self.chat_template is not None:
+            self.tokenizer.encode(self.chat_template.render(WARM_UP_CHAT))
+
+    async def _warm_prefill(self) -> None:
+        """Twice: the first call still compiles, the second tells how fast prompts are read."""
+        for _ in range(2):
+            self.session.forget()
+            length = min(WARM_UP_TOKENS, self.context - 1)
+            await self.session.logits_after([0] * length, CancelToken())
+
+    async def _warm_decode(self) -> None:
+        await self.session.logits_after([*self.session.tokens, 0], CancelToken())
+        async for _ in self.greedy([0], most_tokens=2):
+            pass
+
+    def idle(self) -> asyncio.Lock:
+        """`async with model.idle():` waits until no answer is being written."""
+        return self._turn
+
+    async def recover(self) -> None:
+        """A new device in place of one that was lost."""
+        await self.rebuild(await request_device())
 
     def unload(self) -> None:
+        self.session.drop_loop()
         self.graph.unload()
 
 
@@ -106,29 +283,41 @@ def check_requirements(manifest: Manifest, device: Device) -> None:
             raise ModelError(f"{manifest.name} needs the GPU feature '{feature}'", NOT_HERE)
     for limit, needed in manifest.requires.limits.items():
         has = device.limits.get(limit, 0)
-        if has < needed:
-            fault = f"{manifest.name} needs {limit} {needed}; this device has {has}"
-            raise ModelError(fault, NOT_HERE)
+        if has >= needed:
+            continue
+        if limit in NEEDED_LIMITS:
+            raise GpuOutOfMemoryError(
+                f"{manifest.name} needs a GPU buffer of {in_words(needed)}; this device allows "
+                f"{in_words(has)} ({limit}); {NOT_HERE}"
+            )
+        fault = f"{manifest.name} needs {limit} {needed}; this device has {has}"
+        raise ModelError(fault, NOT_HERE)
 
 
-def _tokens_per_call(program: Program) -> int:
-    """A decoder takes tokens [1, S] and a position [1]; anything else cannot be chatted with."""
-    kinds = [program.values[entry.value] for entry in program.inputs]
-    if len(kinds) != 2 or not all(isinstance(kind, TensorValue) for kind in kinds):
-        raise ModelError(f"{program.name} is no decoder: its inputs are no tokens and position")
-    ranks = [len(kind.dims) for kind in kinds if isinstance(kind, TensorValue)]
-    if ranks != [2, 1]:
-        raise ModelError(f"{program.name} is no decoder: its inputs have the ranks {ranks}")
-    tokens = kinds[0]
-    assert isinstance(tokens, TensorValue), "checked above"
-    return tokens.dims[1]
+def _decoder_sizes(program: Program) -> tuple[int, int]:
+    """(most tokens in a call, vocabulary) of a decoder; anything else cannot be chatted with.
+
+    A decoder takes tokens [1, S] and a position [1], and gives the last token's logits [1, V].
+    """
+    ids = [entry.value for entry in program.inputs] + list(program.outputs)
+    shapes = [
+        value.dims if isinstance(value := program.values[value_id], TensorValue) else ()
+        for value_id in ids
+    ]
+    if [len(dims) for dims in shapes] != [2, 1, 2]:
+        raise ModelError(
+            f"{program.name} is no decoder: it should take tokens [1, S] and a position [1] and "
+            f"give logits [1, V], but has tensors of the shapes {shapes}"
+        )
+    tokens, _, logits = shapes
+    return tokens[1], logits[1]
 
 
-def _read_config(data: bytes) -> dict[str, Any]:
+def _read_json(file: str, data: bytes) -> dict[str, Any]:
     try:
         config = parse_strict_json(data)
     except ValueError as error:
-        raise ModelError(f"{TOKENIZER_CONFIG} is no JSON: {error}") from None
+        raise ModelError(f"{file} is no JSON: {error}") from None
     if not isinstance(config, dict):
-        raise ModelError(f"{TOKENIZER_CONFIG} holds no JSON object")
+        raise ModelError(f"{file} holds no JSON object")
     return config

@@ -44,3 +44,8 @@ class SettledDims:
 
     def restore(self, old: tuple[Dims, ...]) -> None:
         self._dims = old
+
+    def current(self) -> tuple[Dims, ...]:
+        return self._dims
+
+    resume = restore

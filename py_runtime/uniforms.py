@@ -81,11 +81,22 @@ class UniformArena:
 
     def write(self, offset: int, data: bytes) -> None:
         self.mirror[offset : offset + len(data)] = np.frombuffer(data, np.uint8)
+        self.mark_dirty(offset, offset + len(data))
+
+    def mark_dirty(self, start: int, end: int) -> None:
+        """The GPU's bytes there are not the mirror's."""
         if self._dirty_from == self._dirty_to:
-            self._dirty_from, self._dirty_to = offset, offset + len(data)
+            self._dirty_from, self._dirty_to = start, end
         else:
-            self._dirty_from = min(self._dirty_from, offset)
-            self._dirty_to = max(self._dirty_to, offset + len(data))
+            self._dirty_from = min(self._dirty_from, start)
+            self._dirty_to = max(self._dirty_to, end)
+
+    def replace(self, mirror: np.ndarray) -> None:
+        """Has these bytes; what differs is dirty."""
+        changed = np.flatnonzero(self.mirror.view(np.uint32) != mirror.view(np.uint32))
+        if len(changed):
+            self.mirror[:] = mirror
+            self.mark_dirty(4 * int(changed[0]), 4 * int(changed[-1]) + 4)
 
     def dirty(self) -> tuple[int, np.ndarray] | None:
         """Offset and bytes of the range that the GPU has not seen."""

@@ -15,3 +15,11 @@ fn load_keys(at: vec4u, quad: u32) -> mat4x4f {
 fn load_values(at: vec4u, quad: u32) -> mat4x4f {
   return mat4x4f(v[at.x + quad], v[at.y + quad], v[at.z + quad], v[at.w + quad]);
 }
+
+fn load_key(at: u32, quad: u32) -> vec4f {
+  return k[at + quad];
+}
+
+fn load_value(at: u32, quad: u32) -> vec4f {
+  return v[at + quad];
+}

@@ -5,9 +5,8 @@ struct Params {
   count: u32,  // live indices
   rows: u32,  // of the table
   octets: u32,  // columns / 8
-  octets_per_group: u32,  // this and the strides of the scales are for weight_q4gsw alone
-  row_stride: u32,
-  group_stride: u32,
+  octets_per_group: u32,  // this and the next are for weight_q4gsw alone
+  row_groups: u32,
 }
 
 const WORKGROUP = 64u;
@@ -15,6 +14,10 @@ const WORKGROUP = 64u;
 @group(0) @binding(0) var<storage, read_write> out: array<vec4f>;
 @group(0) @binding(1) var<uniform> params: Params;
 @group(0) @binding(2) var<storage, read> indices: array<i32>;
+
+fn scale_place(row: u32, group: u32) -> u32 {
+  return row * params.row_groups + group;
+}
 
 @compute @workgroup_size(WORKGROUP)
 fn main(

@@ -1,8 +1,9 @@
-// Several rows of x. An invocation computes a tile of 8 × 8 outputs in registers, eight columns of
-// K at a time: eight rows of weights are dequantised once for eight rows of x.
+// Several lines of x. An invocation computes a tile of 8 lines × 4 pairs of rows in registers, eight
+// columns of K at a time: eight rows of weights are dequantised once for eight lines of x.
 
 const WORKGROUP = 16u;
-const TILE = 8u;
+const TILE_LINES = 8u;
+const TILE_PAIRS = 4u;
 
 // Eight columns of four rows of weights: a column of each matrix belongs to one row.
 struct Rows {
@@ -30,19 +31,22 @@ fn main(
   @builtin(local_invocation_index) lane: u32,
 ) {
   let index = (group.y * groups.x + group.x) * WORKGROUP + lane;
-  let tiles_across = (params.rows + TILE - 1u) / TILE;
-  let row = (index % tiles_across) * TILE;
-  let line = (index / tiles_across) * TILE;
+  let tiles_across = (params.pairs + TILE_PAIRS - 1u) / TILE_PAIRS;
+  let pair = (index % tiles_across) * TILE_PAIRS;
+  let line = (index / tiles_across) * TILE_LINES;
   if (line >= params.count) {
     return;
   }
-  let last_row = vec4u(params.rows - 1u);
-  let left_rows = min(vec4u(row) + vec4u(0u, 1u, 2u, 3u), last_row);
-  let right_rows = min(vec4u(row) + vec4u(4u, 5u, 6u, 7u), last_row);
+  let a = pair_rows(pair);
+  let b = pair_rows(pair + 1u);
+  let c = pair_rows(pair + 2u);
+  let d = pair_rows(pair + 3u);
+  let left_rows = vec4u(a.x, b.x, c.x, d.x);
+  let right_rows = vec4u(a.y, b.y, c.y, d.y);
   let last_line = vec4u(params.count - 1u);
   let upper = min(vec4u(line) + vec4u(0u, 1u, 2u, 3u), last_line);
   let lower = min(vec4u(line) + vec4u(4u, 5u, 6u, 7u), last_line);
-  // Sums of the left and right half of each line of the tile.
+  // Sums of each line of the tile: the pairs' first rows, and their second ones.
   var l0 = vec4f(); var l1 = vec4f(); var l2 = vec4f(); var l3 = vec4f();
   var l4 = vec4f(); var l5 = vec4f(); var l6 = vec4f(); var l7 = vec4f();
   var r0 = vec4f(); var r1 = vec4f(); var r2 = vec4f(); var r3 = vec4f();
@@ -75,10 +79,11 @@ fn main(
     l7 += dots(values, left);
     r7 += dots(values, right);
   }
-  var tile = array(l0, r0, l1, r1, l2, r2, l3, r3, l4, r4, l5, r5, l6, r6, l7, r7);
-  for (var down = 0u; down < min(TILE, params.count - line); down++) {
-    for (var across = 0u; across < min(TILE, params.rows - row); across++) {
-      store(line + down, row + across, tile[2u * down + across / 4u][across % 4u]);
+  var firsts = array(l0, l1, l2, l3, l4, l5, l6, l7);
+  var seconds = array(r0, r1, r2, r3, r4, r5, r6, r7);
+  for (var down = 0u; down < min(TILE_LINES, params.count - line); down++) {
+    for (var across = 0u; across < min(TILE_PAIRS, params.pairs - pair); across++) {
+      store_pair(line + down, pair + across, vec2f(firsts[down][across], seconds[down][across]));
     }
   }
 }

@@ -1,24 +1,18 @@
-// What every linear kernel reads and writes: out = x weightᵀ + bias.
-// x: [count, K], K a multiple of 4; weight: [rows, K], in a weight_*.wgsl file; out: [count, rows].
+// What every linear kernel reads: x weightᵀ. x: [count, K], K a multiple of 4; weight: [rows, K], in
+// a weight_*.wgsl file. A linear_*.wgsl file that knows what becomes of the sums has the Params.
 
-struct Params {
-  count: u32,  // live rows of x
-  rows: u32,  // of the weight
-  quads: u32,  // K / 4
-  octets: u32,  // ceil(K / 8)
-  octets_per_group: u32,  // this and the strides of the scales are for weight_q4gsw alone
-  row_stride: u32,
-  group_stride: u32,
-  has_bias: u32,
-}
+@group(0) @binding(0) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read> x: array<vec4f>;
 
-@group(0) @binding(0) var<storage, read_write> out: array<f32>;
-@group(0) @binding(1) var<uniform> params: Params;
-@group(0) @binding(2) var<storage, read> x: array<vec4f>;
+// Lines are a multiple of the columns that a kernel takes at a time: it never asks for more.
+override WHOLE_LINES: bool = false;
 
-// Eight columns of x, zeros past the end of the row.
+// Eight columns of x, zeros past the end of the line.
 fn x_octet(line: u32, octet: u32) -> mat2x4f {
   let start = line * params.quads;
+  if (WHOLE_LINES) {
+    return mat2x4f(x[start + 2u * octet], x[start + 2u * octet + 1u]);
+  }
   let low = x[start + min(2u * octet, params.quads - 1u)];
   let high = x[start + min(2u * octet + 1u, params.quads - 1u)];
   return mat2x4f(
@@ -27,10 +21,9 @@ fn x_octet(line: u32, octet: u32) -> mat2x4f {
   );
 }
 
-fn store(line: u32, row: u32, value: f32) {
-  var bias_value = 0.0;
-  if (params.has_bias != 0u) {
-    bias_value = bias[row];
-  }
-  out[line * params.rows + row] = value + bias_value;
+// For weight_q4gsw: where the scale of a group lies. Each matrix that was joined has its scales
+// [groups, padded rows] behind those of the one before.
+fn scale_place(row: u32, group: u32) -> u32 {
+  let part = u32(row >= params.part_ends.x) + u32(row >= params.part_ends.y);
+  return params.part_offsets[part] + group * params.part_strides[part] + row;
 }

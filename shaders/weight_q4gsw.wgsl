@@ -3,8 +3,8 @@
 // Whether the even column of each byte is in its high nibble.
 override HIGH_FIRST: bool = false;
 
-@group(0) @binding(3) var<storage, read> weight: array<u32>;
-@group(0) @binding(4) var<storage, read> scales: array<f32>;
+@group(0) @binding(0) var<storage, read> weight: array<u32>;
+@group(0) @binding(1) var<storage, read> scales: array<f32>;
 
 fn quants(row: u32, octet: u32) -> mat2x4f {
   var word = weight[row * params.octets + octet];
@@ -14,7 +14,11 @@ fn quants(row: u32, octet: u32) -> mat2x4f {
   return centred_nibbles(word);
 }
 
+fn sixteen(row: u32, pair: u32) -> Sixteen {
+  let last = params.octets - 1u;  // x is zero past it
+  return Sixteen(quants(row, 2u * pair), quants(row, min(2u * pair + 1u, last)));
+}
+
 fn affine(row: u32, octet: u32) -> vec2f {
-  let group = octet / params.octets_per_group;
-  return vec2f(scales[row * params.row_stride + group * params.group_stride], 0.0);
+  return vec2f(scales[scale_place(row, octet / params.octets_per_group)], 0.0);
 }

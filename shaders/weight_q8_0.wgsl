@@ -1,16 +1,26 @@
 // 8-bit weights in groups of 32 with an f16 scale each: value * scale.
 // weight: [rows, K / 4] words; scales: [rows, K / 32] halves, two a word.
 
-@group(0) @binding(3) var<storage, read> weight: array<u32>;
-@group(0) @binding(4) var<storage, read> scales: array<u32>;
+@group(0) @binding(0) var<storage, read> weight: array<vec4u>;
+@group(0) @binding(1) var<storage, read> scales: array<u32>;
 
 fn signed_bytes(word: u32) -> vec4f {
   return vec4f((vec4i(bitcast<i32>(word)) << vec4u(24u, 16u, 8u, 0u)) >> vec4u(24u));
 }
 
 fn quants(row: u32, octet: u32) -> mat2x4f {
-  let at = 2u * (row * params.octets + octet);
-  return mat2x4f(signed_bytes(weight[at]), signed_bytes(weight[at + 1u]));
+  let at = row * params.octets + octet;
+  let words = &weight[at / 2u];
+  let first = 2u * (at % 2u);
+  return mat2x4f(signed_bytes((*words)[first]), signed_bytes((*words)[first + 1u]));
+}
+
+fn sixteen(row: u32, pair: u32) -> Sixteen {
+  let words = weight[row * (params.octets / 2u) + pair];
+  return Sixteen(
+    mat2x4f(signed_bytes(words.x), signed_bytes(words.y)),
+    mat2x4f(signed_bytes(words.z), signed_bytes(words.w)),
+  );
 }
 
 fn affine(row: u32, octet: u32) -> vec2f {

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from tests.runners import in_page, native, runner  # noqa: F401  (fixtures)
+from tests.toy_model import write_toy_model
 from tools import browser
 from tools.files import ROOT
 
@@ -42,13 +43,33 @@ def first_line(process: subprocess.Popen[str]) -> str:
         overdue.cancel()
 
 
-@pytest.fixture(scope="session")
-def site_url() -> Iterator[str]:
-    """This checkout's page, served by a real serve.py on a free port; ends with a slash."""
-    with running([sys.executable, "serve.py", "--port", "0"], cwd=ROOT) as process:
+@contextmanager
+def serving(*options: str) -> Iterator[str]:
+    """The address of a real serve.py on a free port; ends with a slash."""
+    with running([sys.executable, "serve.py", "--port", "0", *options], cwd=ROOT) as process:
         line = first_line(process)
         assert line.startswith("inpage is at http://127.0.0.1:"), f"serve.py said {line!r}"
         yield line.removeprefix("inpage is at ")
+
+
+@pytest.fixture(scope="session")
+def site_url() -> Iterator[str]:
+    """This checkout's page with its default model."""
+    with serving() as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def toy_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The toy's model folder, exported once."""
+    return write_toy_model(tmp_path_factory.mktemp("models"))
+
+
+@pytest.fixture(scope="session")
+def toy_site_url(toy_model: Path) -> Iterator[str]:
+    """This checkout's page with the toy as its only model."""
+    with serving("--models", str(toy_model.parent)) as address:
+        yield address
 
 
 @pytest.fixture(scope="session")

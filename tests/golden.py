@@ -49,7 +49,7 @@ class Case:
         self.calls.append(Call(arrays, [tensor.numpy() for tensor in expected]))
 
 
-def check(case: Case, runner: Runner) -> None:
+def check(case: Case, runner: Runner, wide: bool = False) -> None:
     """Runs every call on one graph and compares each output with torch."""
     assert case.calls, f"case {case.name} makes no calls"
     results = runner.run(
@@ -58,6 +58,7 @@ def check(case: Case, runner: Runner) -> None:
         program=dump_program(case.writer.program()),
         constants=case.writer.constants,
         calls=[call.inputs for call in case.calls],
+        wide=wide,
     )
     for number, (call, outputs) in enumerate(zip(case.calls, results, strict=True)):
         assert len(outputs) == len(call.expected), f"call {number}: {len(outputs)} outputs"

@@ -7,6 +7,7 @@ import numpy as np
 from py_runtime.gpu import Device
 from py_runtime.graph import Graph
 from py_runtime.program_json import load_program
+from py_runtime.target import Target
 
 
 async def run_graph(
@@ -15,9 +16,15 @@ async def run_graph(
     constants: dict[str, np.ndarray],
     calls: list[list[Any]],
     outputs: list[int] | None = None,
+    wide: bool = False,
 ) -> list[list[np.ndarray]]:
-    """One loaded graph, called again and again; gives each call's outputs."""
-    graph = await Graph.load(device, load_program(program), constants)
+    """One loaded graph, called again and again; gives each call's outputs.
+
+    `wide` takes the kernels of real GPUs, on whatever device this is.
+    """
+    lanes = max(device.adapter.subgroup_min_size, 1)
+    target = Target(wide=True, lanes=lanes, storage_buffers=10) if wide else None
+    graph = await Graph.load(device, load_program(program), constants, target=target)
     try:
         return [await graph.run(inputs, outputs) for inputs in calls]
     finally:

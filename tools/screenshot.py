@@ -1,20 +1,21 @@
-"""python -m tools.screenshot FOLDER: the page in light, dark and phone width, as PNG files."""
+"""python -m tools.screenshot FOLDER: a conversation with the default model, as PNG files.
+
+screenshot.png is the README's; dark.png and phone.png show the same in the dark and on a phone.
+"""
 
 import subprocess
 import sys
 from pathlib import Path
 
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Page, expect, sync_playwright
 
 from tools import browser
 from tools.files import ROOT
 
-LOOKS = {
-    "screenshot": {"viewport": {"width": 900, "height": 700}, "color_scheme": "light"},
-    "dark": {"viewport": {"width": 900, "height": 700}, "color_scheme": "dark"},
-    "phone": {"viewport": {"width": 390, "height": 844}, "color_scheme": "light"},
-}
-START_MILLISECONDS = 120_000
+DESKTOP, PHONE = {"width": 1200, "height": 800}, {"width": 390, "height": 844}
+WAIT_MILLISECONDS = 300_000  # on a software GPU
+SETTINGS = {"temperature": "0", "max_tokens": "160"}
+QUESTIONS = ("What is gravity?", "Write a Python function that adds two numbers.")
 
 
 def main(folder: Path) -> None:
@@ -25,22 +26,38 @@ def main(folder: Path) -> None:
         url = server.stdout.readline().split()[-1]
         try:
             with sync_playwright() as playwright:
-                flags = browser.launch_flags()
-                path = str(browser.find())
-                chromium = playwright.chromium.launch(executable_path=path, args=flags)
-                for name in LOOKS:
-                    shoot(chromium, url, name, folder / f"{name}.png")
+                chromium = playwright.chromium.launch(
+                    executable_path=str(browser.find()), args=browser.launch_flags()
+                )
+                page = chromium.new_page(viewport=DESKTOP, color_scheme="light")  # type: ignore[arg-type]
+                page.set_default_timeout(WAIT_MILLISECONDS)
+                converse(page, url)
+                shoot(page, folder)
         finally:
             server.terminate()
 
 
-def shoot(chromium: Browser, url: str, name: str, path: Path) -> None:
-    page = chromium.new_page(**LOOKS[name])  # type: ignore[arg-type]
+def converse(page: Page, url: str) -> None:
     page.goto(url)
-    page.get_by_role("button", name="Run").click(timeout=START_MILLISECONDS)
-    page.get_by_text("1 rows").wait_for(timeout=START_MILLISECONDS)
-    page.screenshot(path=path, full_page=True)
-    page.close()
+    page.get_by_role("button", name="Load ").click()
+    expect(page.locator("body")).to_have_attribute("data-model", "ready", timeout=WAIT_MILLISECONDS)
+    page.locator("header [data-opens=settings]").click()
+    for name, value in SETTINGS.items():
+        page.locator(f"#settings [name={name}]").fill(value)
+    page.get_by_role("button", name="Done").click()
+    for question in QUESTIONS:
+        page.get_by_label("Message", exact=True).fill(question)
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("button", name="Stop")).to_be_hidden(timeout=WAIT_MILLISECONDS)
+
+
+def shoot(page: Page, folder: Path) -> None:
+    page.screenshot(path=folder / "screenshot.png")
+    page.emulate_media(color_scheme="dark")
+    page.screenshot(path=folder / "dark.png")
+    page.emulate_media(color_scheme="light")
+    page.set_viewport_size(PHONE)  # type: ignore[arg-type]
+    page.screenshot(path=folder / "phone.png")
 
 
 if __name__ == "__main__":

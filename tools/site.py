@@ -16,6 +16,7 @@ from typing import Any
 from tools.errors import UserError
 from tools.files import ROOT, sha256_of
 from tools.pyodide_dist import CORE_FILES, DIST, PACKAGES, VERSION
+from tools.vendor import MODULES, VENDOR
 from tools.wheel import WheelStore
 
 SECURITY_HEADERS = {
@@ -32,7 +33,7 @@ SECURITY_HEADERS = {
 }
 IMMUTABLE = "public, max-age=31536000, immutable"
 REVALIDATE = "no-cache"
-IMMUTABLE_FOLDERS = ("pyodide", "assets")
+IMMUTABLE_FOLDERS = ("pyodide", "vendor", "assets")
 
 MEDIA_TYPES = {
     ".css": "text/css",
@@ -85,12 +86,16 @@ class Resource:
 
 
 class Site:
-    def __init__(self, web: Path, pyodide: Path, wheels: WheelStore, models: Path | None) -> None:
+    def __init__(
+        self, web: Path, pyodide: Path, vendor: Path, wheels: WheelStore, models: Path | None
+    ) -> None:
         self.web = web.resolve()
         self.pyodide = pyodide.resolve()
+        self.vendor = vendor.resolve()
         self.wheels = wheels
         self.models = models.resolve() if models else None
         self.pyodide_folder = f"{VERSION}-{digest_of_folder(self.pyodide)[:8]}"
+        self.vendor_folder = digest_of_folder(self.vendor)[:16]
 
     @classmethod
     def of_checkout(cls, models: Path | None = None) -> "Site":
@@ -99,10 +104,11 @@ class Site:
             models = ROOT / "models"
         if models is not None and not models.is_dir():
             raise SiteError(f"there is no folder of models at {models}")
-        absent = [name for name in CORE_FILES if not (DIST / name).is_file()]
-        if absent:
-            raise SiteError(f"{DIST} lacks {', '.join(absent)}. Run: make setup")
-        return cls(ROOT / "web", DIST, WheelStore(), models)
+        for folder, names in ((DIST, CORE_FILES), (VENDOR, tuple(MODULES))):
+            absent = [name for name in names if not (folder / name).is_file()]
+            if absent:
+                raise SiteError(f"{folder} lacks {', '.join(absent)}. Run: make setup")
+        return cls(ROOT / "web", DIST, VENDOR, WheelStore(), models)
 
     def find(self, url: str) -> Resource | None:
         """The answer to a URL path, without its leading slash; None where there is nothing."""
@@ -115,6 +121,8 @@ class Site:
                 return from_json(url, self.list_models())
             case ["pyodide", self.pyodide_folder, name]:
                 return from_file(url, self.pyodide, [name])
+            case ["vendor", self.vendor_folder, name]:
+                return from_file(url, self.vendor, [name])
             case ["assets", folder, name]:
                 return from_file(url, self.wheels.folder.resolve(), [folder, name])
             case ["models", name, *rest]:
@@ -128,6 +136,7 @@ class Site:
         yield from ("site.json", "models.json")
         yield self.describe()["runtime"]
         yield from (f"pyodide/{self.pyodide_folder}/{name}" for name in files_in(self.pyodide))
+        yield from (f"vendor/{self.vendor_folder}/{name}" for name in files_in(self.vendor))
         yield from files_in(self.web)
         for model in self._model_folders():
             yield from (f"models/{model.name}/{name}" for name in files_in(model))
@@ -138,6 +147,7 @@ class Site:
         return {
             "version": wheel.name.split("-")[1],
             "pyodide": f"pyodide/{self.pyodide_folder}/",
+            "vendor": f"vendor/{self.vendor_folder}/",
             "runtime": f"assets/{wheel.parent.name}/{wheel.name}",
             "packages": list(PACKAGES),
         }

@@ -2,21 +2,16 @@
 // creates them inside error scopes, and replays recorded plans. It decides nothing: every size,
 // label, workgroup count and byte range comes from Python (py_runtime/gpu/page.py).
 
+import { BridgeFault } from "./fault.js";
+import { createFiles } from "./files.js";
+
+export { BridgeFault };
+
 const SCOPES = ["out-of-memory", "internal", "validation"];
 const PLAN_COLUMNS = 3; // workgroups x, y, z of a dispatch; source offset, target offset, bytes of a copy
 const WRITE_COLUMNS = 4; // buffer handle, buffer offset, heap address, bytes
 const READ_COLUMNS = 4; // the same, the other way round
 const NO_PLAN = 0;
-const STREAM_BLOCK = 2 ** 22; // bytes written to a buffer at a time while a file streams in
-const STREAM_AHEAD = 2 ** 26; // bytes after which streaming waits for the GPU
-
-/** What Python sees as a JsException: `name` is the kind, `message` the text. */
-export class BridgeFault extends Error {
-  constructor(kind, message) {
-    super(message);
-    this.name = kind;
-  }
-}
 
 export function createBridge() {
   const objects = new Map(); // handle → GPUBuffer | GPUComputePipeline | GPUBindGroup | plan
@@ -37,6 +32,9 @@ export function createBridge() {
     if (!device) throw new BridgeFault("unavailable", "no GPU device was opened");
     if (lost) throw new BridgeFault("lost", lost);
   };
+
+  /** What fails may hear of a lost device before we do: the news follows within a moment. */
+  const newsOfLoss = () => Promise.race([device.lost, new Promise((resolve) => { setTimeout(resolve, 1000); })]);
 
   /** A handle of an earlier device, or of something released, names nothing any more. */
   const find = (handle) => {
@@ -141,6 +139,7 @@ export function createBridge() {
         label, layout: "auto", compute: { module, entryPoint, constants },
       });
     } catch (error) {
+      await newsOfLoss();
       throw new BridgeFault(lost ? "lost" : "validation", lost ?? `pipeline '${label}': ${error.message}`);
     }
   }
@@ -178,66 +177,6 @@ export function createBridge() {
 
   const wholeWords = (bytes) => Math.max(4, (bytes + 3) & ~3);
 
-  // Weights ------------------------------------------------------------------------------------
-
-  /**
-   * Fetches a file and writes byte ranges of it into buffers while it arrives: the Python heap never
-   * holds a weight. Ranges are [file offset, bytes, buffer, buffer offset], in file order.
-   */
-  async function streamFile(url, fileBytes, rangesJson) {
-    mustLive();
-    const ranges = JSON.parse(rangesJson);
-    const arrive = (promise) => promise.catch((error) => {
-      throw new BridgeFault("network", `${url} did not arrive: ${error.message}`);
-    });
-    const response = await arrive(fetch(url));
-    if (!response.ok) throw new BridgeFault("network", `${url} answered ${response.status}`);
-    const block = new Uint8Array(STREAM_BLOCK);
-    let filled = 0; // bytes in the block
-    let done = 0; // bytes of the current range that are in its buffer
-    let current = 0;
-    let position = 0; // in the file
-    let unfinished = 0; // bytes the GPU may not have taken yet
-    const flush = () => {
-      const [, , handle, offset] = ranges[current];
-      const whole = wholeWords(filled);
-      block.fill(0, filled, whole);
-      device.queue.writeBuffer(objects.get(handle), offset + done, block, 0, whole);
-      done += filled;
-      unfinished += filled;
-      filled = 0;
-    };
-    const reader = response.body.getReader();
-    const next = async () => (await arrive(reader.read())).value;
-    for (let chunk = await next(); chunk; chunk = await next()) {
-      let at = 0;
-      while (at < chunk.length && current < ranges.length) {
-        const [start, bytes] = ranges[current];
-        at = Math.max(at, Math.min(start + done + filled - position, chunk.length));
-        const taken = Math.min(chunk.length - at, bytes - done - filled, STREAM_BLOCK - filled);
-        block.set(chunk.subarray(at, at + taken), filled);
-        at += taken;
-        filled += taken;
-        const complete = done + filled === bytes;
-        if (complete || filled === STREAM_BLOCK) flush();
-        if (complete) {
-          current++;
-          done = 0;
-        }
-      }
-      position += chunk.length;
-      if (unfinished > STREAM_AHEAD) {
-        await device.queue.onSubmittedWorkDone();
-        unfinished = 0;
-      }
-    }
-    if (position !== fileBytes) {
-      throw new BridgeFault("network", `${url} has ${position} bytes, and should have ${fileBytes}`);
-    }
-    await device.queue.onSubmittedWorkDone();
-    if (lost) throw new BridgeFault("lost", lost);
-  }
-
   // The hot path -------------------------------------------------------------------------------
 
   function write(writesAt, writeCount) {
@@ -248,20 +187,22 @@ export function createBridge() {
     }
   }
 
-  function encodePlan(encoder, { label, isCopy, first, second }, countsAt) {
+  function encodePlan(encoder, { label, isCopy, first, second }, countsAt, repeat) {
     const counts = new Uint32Array(heap(), countsAt, isCopy.length * PLAN_COLUMNS);
     let pass = null;
-    for (let step = 0, at = 0; step < isCopy.length; step++, at += PLAN_COLUMNS) {
-      if (isCopy[step]) {
-        if (!counts[at + 2]) continue;
-        pass?.end();
-        pass = null;
-        encoder.copyBufferToBuffer(first[step], counts[at], second[step], counts[at + 1], counts[at + 2]);
-      } else if (counts[at]) {
-        pass ??= encoder.beginComputePass({ label });
-        pass.setPipeline(first[step]);
-        pass.setBindGroup(0, second[step]);
-        pass.dispatchWorkgroups(counts[at], counts[at + 1], counts[at + 2]);
+    for (let round = 0; round < repeat; round++) {
+      for (let step = 0, at = 0; step < isCopy.length; step++, at += PLAN_COLUMNS) {
+        if (isCopy[step]) {
+          if (!counts[at + 2]) continue;
+          pass?.end();
+          pass = null;
+          encoder.copyBufferToBuffer(first[step], counts[at], second[step], counts[at + 1], counts[at + 2]);
+        } else if (counts[at]) {
+          pass ??= encoder.beginComputePass({ label });
+          pass.setPipeline(first[step]);
+          pass.setBindGroup(0, second[step]);
+          pass.dispatchWorkgroups(counts[at], counts[at + 1], counts[at + 2]);
+        }
       }
     }
     pass?.end();
@@ -272,7 +213,7 @@ export function createBridge() {
     write(writesAt, writeCount);
     if (plan === NO_PLAN) return;
     const encoder = device.createCommandEncoder({ label: find(plan).label });
-    encodePlan(encoder, find(plan), countsAt);
+    encodePlan(encoder, find(plan), countsAt, 1);
     device.queue.submit([encoder.finish()]);
   }
 
@@ -290,7 +231,7 @@ export function createBridge() {
   }
 
   /** Everything a read-back needs is copied into one staging buffer: one map, one await. */
-  async function submitAndRead(plan, countsAt, writesAt, writeCount, readsAt, readCount) {
+  async function submitAndRead(plan, countsAt, writesAt, writeCount, readsAt, readCount, repeat) {
     mustLive();
     write(writesAt, writeCount);
     const reads = new Uint32Array(heap(), readsAt, readCount * READ_COLUMNS).slice();
@@ -298,7 +239,7 @@ export function createBridge() {
     for (let at = 0; at < reads.length; at += READ_COLUMNS) total += wholeWords(reads[at + 3]);
     const staging = takeStaging(total);
     const encoder = device.createCommandEncoder({ label: "submit and read" });
-    if (plan !== NO_PLAN) encodePlan(encoder, find(plan), countsAt);
+    if (plan !== NO_PLAN) encodePlan(encoder, find(plan), countsAt, repeat);
     for (let at = 0, offset = 0; at < reads.length; at += READ_COLUMNS) {
       const bytes = wholeWords(reads[at + 3]);
       encoder.copyBufferToBuffer(find(reads[at]), reads[at + 1], staging, offset, bytes);
@@ -309,7 +250,7 @@ export function createBridge() {
       await staging.mapAsync(GPUMapMode.READ, 0, total);
     } catch (error) {
       staging.destroy();
-      await Promise.resolve(); // lets device.lost report first
+      await newsOfLoss();
       throw new BridgeFault(lost ? "lost" : "validation", lost ?? uncaptured.splice(0).join("\n") + error.message);
     }
     const mapped = new Uint8Array(staging.getMappedRange(0, total));
@@ -321,6 +262,13 @@ export function createBridge() {
     staging.unmap();
     giveStaging(staging);
     if (uncaptured.length) throw new BridgeFault("validation", uncaptured.splice(0).join("\n"));
+  }
+
+  /** Resolves once the GPU has taken every upload; a device that was lost on the way says so. */
+  async function finishWrites() {
+    mustLive();
+    await device.queue.onSubmittedWorkDone();
+    if (lost) throw new BridgeFault("lost", lost);
   }
 
   // Release ------------------------------------------------------------------------------------
@@ -344,7 +292,8 @@ export function createBridge() {
   // Every call from Python is counted, so that tests can hold the bridge to O(1) calls a token.
   const api = {
     openDevice, createBuffers, createPipelines, createBindGroups, createPlan,
-    streamFile, submit, submitAndRead, destroyBuffers, release, destroyDevice,
+    submit, submitAndRead, finishWrites, destroyBuffers, release, destroyDevice,
+    ...createFiles(() => heap()),
   };
   const bridge = {
     calls: 0,

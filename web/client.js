@@ -1,38 +1,39 @@
 // The page's side of the worker: starts it, follows its start-up, and turns messages into promises.
 
-/** What went wrong while starting or running the engine: `kind` picks the explanation in failures.js. */
-export class EngineFailure extends Error {
-  constructor({ kind, message, phase }) {
+/** An error a call answered with: a `code` for programs, a readable message, facts, perhaps a Python traceback. */
+export class CallError extends Error {
+  constructor({ message, ...facts }) {
     super(message);
-    this.name = "EngineFailure";
-    this.kind = kind;
-    this.code = kind;
-    this.phase = phase;
+    Object.assign(this, { name: "CallError" }, facts);
   }
 }
 
-/** An error a call answered with: a `code` for programs, a readable message, perhaps a Python traceback. */
-export class CallError extends Error {
-  constructor({ code, message, traceback }) {
-    super(message);
-    this.name = "CallError";
-    this.code = code;
-    if (traceback) this.traceback = traceback;
+/** What went wrong while starting or running the engine: `kind` picks the explanation in index.html. */
+export class EngineFailure extends CallError {
+  constructor(failure) {
+    super({ ...failure, name: "EngineFailure", code: failure.kind });
   }
+}
+
+/** JSON would drop a function and turn NaN into null: what it cannot hold is named instead. */
+function checked(name, value) {
+  if (/function|symbol|bigint/.test(typeof value) || (typeof value === "number" && !Number.isFinite(value))) {
+    throw new CallError({ code: "invalid_request", message: `${name} cannot be ${String(value)}`, param: name });
+  }
+  return value;
 }
 
 export class EngineClient {
   #worker;
   #pending = new Map();
-  #nextId = 1;
+  #nextId = 1; // 0 stands for notices
   #dead = null;
   #settleReady;
-  #onPhase;
-  #onFailure;
+  #listeners;
 
-  constructor({ onPhase, onFailure }) {
-    this.#onPhase = onPhase;
-    this.#onFailure = onFailure;
+  /** Listeners: onPhase, onFailure, onNotice. */
+  constructor(listeners) {
+    this.#listeners = listeners;
     this.phases = [];
     this.ready = new Promise((resolve, reject) => { this.#settleReady = { resolve, reject }; });
     this.ready.catch(() => {}); // the page shows the failure; a caller who awaits still sees it
@@ -51,40 +52,55 @@ export class EngineClient {
     });
   }
 
-  /** Asks the worker for one thing; rejects with CallError, or with EngineFailure once the engine is dead. */
-  async call(name, ...args) {
+  /**
+   * Asks the worker for one thing; rejects with CallError, or with EngineFailure once the engine is dead.
+   * `onEvent` hears what the call tells meanwhile; `signal` cancels it.
+   */
+  async call(name, args = [], { onEvent, signal } = {}) {
     await this.ready;
-    return this.#send(name, args);
+    return this.#send(name, args, onEvent, signal);
   }
 
-  #send(call, args) {
+  #send(call, args, onEvent, signal) {
     if (this.#dead) return Promise.reject(this.#dead);
     return new Promise((resolve, reject) => {
       const id = this.#nextId++;
-      this.#pending.set(id, { resolve, reject });
-      this.#worker.postMessage({ id, call, args });
+      const cancel = () => this.#worker.postMessage({ id });
+      const settled = () => signal?.removeEventListener("abort", cancel);
+      this.#worker.postMessage({ id, call, args: JSON.stringify(args, checked), aborted: signal?.aborted });
+      this.#pending.set(id, { resolve, reject, onEvent, settled });
+      signal?.addEventListener("abort", cancel);
     });
   }
 
   #receive(message) {
     if (message.event === "phase") {
       if (message.seconds !== undefined) this.phases.push({ name: message.name, seconds: message.seconds });
-      this.#onPhase(message);
+      this.#listeners.onPhase?.(message);
     } else if (message.event === "ready") {
       this.isReady = true;
       this.#settleReady.resolve({ ...message.report, phases: this.phases });
     } else if (message.event === "failed") {
       this.#fail(message.failure);
+    } else if (message.id === 0) {
+      this.#listeners.onNotice?.(JSON.parse(message.json));
     } else {
-      this.#answer(message);
+      this.#hear(message);
     }
   }
 
-  #answer({ id, result, error }) {
-    const { resolve, reject } = this.#pending.get(id);
+  #hear({ id, json, done }) {
+    if (this.#dead) return; // it was on its way when the engine ended
+    const value = JSON.parse(json);
+    const { resolve, reject, onEvent, settled } = this.#pending.get(id);
+    if (!done) {
+      onEvent?.(value);
+      return;
+    }
     this.#pending.delete(id);
-    if (error) reject(new CallError(error));
-    else resolve(result);
+    settled();
+    if (value.error) reject(new CallError(value.error));
+    else resolve(value.result);
   }
 
   /** Before the engine is ready an error ends it; later on, only if Python no longer answers. */
@@ -101,10 +117,13 @@ export class EngineClient {
   #fail(failure) {
     if (this.#dead) return;
     this.#dead = new EngineFailure(failure);
-    for (const { reject } of this.#pending.values()) reject(this.#dead);
+    for (const { reject, settled } of this.#pending.values()) {
+      settled();
+      reject(this.#dead);
+    }
     this.#pending.clear();
     this.#settleReady.reject(this.#dead);
     this.#worker?.terminate();
-    this.#onFailure(this.#dead);
+    this.#listeners.onFailure?.(this.#dead);
   }
 }

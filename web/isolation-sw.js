@@ -1,5 +1,4 @@
-// Gives documents and workers the headers that a plain file host does not send.
-// Registered by isolation.js, and only where the page came without them.
+// Gives documents and workers the headers that a plain file host does not send (see isolation.js).
 
 const HEADERS = {
   "Cross-Origin-Opener-Policy": "same-origin",
@@ -13,8 +12,7 @@ const HEADERS = {
   "Referrer-Policy": "no-referrer",
 };
 
-// Only these make a browsing context, so only there do the headers mean anything. All else,
-// weights above all, passes by this worker at the network's own speed.
+// Only there do the headers mean anything. All else, weights above all, passes by at full speed.
 const CONTEXTS = new Set(["document", "iframe", "worker", "sharedworker"]);
 
 self.addEventListener("install", () => self.skipWaiting());

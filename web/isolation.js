@@ -2,26 +2,18 @@
 
 const RELOADED = "inpage-isolation-reloaded";
 
-/**
- * "isolated": the page is isolated, by its host or by the service worker.
- * "reloading": the service worker is in place and the page is loading anew through it.
- * "unavailable": the page stays as it is; it works, but not isolated.
- */
-export async function ensureIsolation() {
+/** Whether the page now loads anew, through the service worker; else it stays as it is, isolated or not. */
+export async function reloadsIsolated() {
   try {
-    if (globalThis.crossOriginIsolated) {
-      sessionStorage.removeItem(RELOADED);
-      return "isolated";
-    }
+    if (crossOriginIsolated) sessionStorage.removeItem(RELOADED);
     // One reload only: where it did not help, another would not either.
-    if (!("serviceWorker" in navigator) || sessionStorage.getItem(RELOADED)) return "unavailable";
-    await navigator.serviceWorker.register(new URL("isolation-sw.js", import.meta.url));
-    await navigator.serviceWorker.ready;
-    sessionStorage.setItem(RELOADED, "yes");
-    location.reload();
-    return "reloading";
-  } catch {
-    // Storage or service workers are switched off (a private window, a policy of the browser).
-    return globalThis.crossOriginIsolated ? "isolated" : "unavailable";
-  }
+    else if ("serviceWorker" in navigator && !sessionStorage.getItem(RELOADED)) {
+      await navigator.serviceWorker.register(new URL("isolation-sw.js", import.meta.url));
+      await navigator.serviceWorker.ready;
+      sessionStorage.setItem(RELOADED, "yes");
+      location.reload();
+      return true;
+    }
+  } catch { /* storage or service workers are switched off (a private window, a policy) */ }
+  return false;
 }

@@ -1,10 +1,12 @@
-// The worker that owns Python and the GPU. It reports start-up phases, then answers calls.
-// Messages out: {event: "phase" | "ready" | "failed", …} and {id, result | error}; in: {id, call, args}.
+// The worker that owns Python and the GPU. It reports start-up phases, then passes calls to Python.
+// Messages out: {event: "phase" | "ready" | "failed", …} and {id, json, done}; in: {id, call, args, aborted}
+// or {id} alone, which cancels. A call's JSON is its events, then {result} or {error}; id 0 tells notices.
 
 import { createBridge, BridgeFault } from "./bridge.js";
 
 const bridge = createBridge();
-const calls = {};
+const tell = (id, json, done) => postMessage({ id, json, done });
+let runtime; // the Python module py_runtime.in_page
 
 /** Runs one start-up phase, and says how long it took. */
 async function phase(name, work) {
@@ -74,9 +76,8 @@ async function installRuntime(pyodide, wheel) {
   return pyodide.pyimport("py_runtime.in_page");
 }
 
-/** Python answers as JSON: {"result": …} or {"error": {code, message, traceback?}}. */
-function unwrap(json) {
-  const { result, error } = JSON.parse(json);
+async function openGpu(module, site) {
+  const { result, error } = JSON.parse(await module.open_gpu(site, tell));
   if (error) throw Object.assign(new Error(error.message), error);
   return result;
 }
@@ -88,20 +89,15 @@ async function start() {
   const wheel = fetchOk(new URL(site.runtime, base)).then((response) => response.arrayBuffer());
   wheel.catch(() => {}); // reported where it is awaited
   const pyodide = await phase("Python", () => startPython(site, base));
-  const runtime = await phase("runtime", () => installRuntime(pyodide, wheel));
-  const report = await phase("GPU", async () => unwrap(await runtime.open_gpu(base.href)));
-  calls.python = async (code) => unwrap(await runtime.run_python(String(code)));
+  const module = await phase("runtime", () => installRuntime(pyodide, wheel));
+  const report = await phase("GPU", () => openGpu(module, base.href));
+  runtime = { start: module.start, cancel: module.cancel }; // each look-up makes a proxy: one is enough
   postMessage({ event: "ready", report });
 }
 
-self.addEventListener("message", async ({ data: { id, call, args } }) => {
-  try {
-    if (!calls[call]) throw new Error(`the worker has no call '${call}'`);
-    postMessage({ id, result: await calls[call](...args) });
-  } catch (error) {
-    const { code = "worker_error", message, traceback } = error;
-    postMessage({ id, error: { code, message, traceback } });
-  }
+self.addEventListener("message", ({ data: { id, call, args, aborted } }) => {
+  if (call) runtime.start(id, call, args);
+  if (!call || aborted) runtime.cancel(id);
 });
 
 start().catch((error) => {

@@ -11,6 +11,7 @@ from numpy.typing import DTypeLike
 from py_runtime.folder.errors import ModelFileError
 from py_runtime.folder.layout import ModelFolder, Piece, TensorPlace, combine_model
 from py_runtime.folder.manifest import MANIFEST, MAX_MANIFEST_BYTES, Manifest, parse_manifest
+from py_runtime.folder.progress import Meter
 from py_runtime.folder.safetensors_header import (
     LENGTH_BYTES,
     TensorEntry,
@@ -35,7 +36,11 @@ class FolderStore:
     def __init__(self, where: str | Path) -> None:
         self.folder = Path(where)
 
-    async def open(self) -> ModelFolder:
+    async def manifest(self) -> Manifest:
+        return _open_manifest(self.folder)
+
+    async def open(self, meter: Meter | None = None) -> ModelFolder:
+        """Nothing is downloaded from a disk, so that the meter has nothing to tell yet."""
         return open_model_folder(self.folder)
 
     async def read(self, model: ModelFolder, file: str) -> bytes:

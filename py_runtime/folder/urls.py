@@ -1,101 +1,140 @@
 """A model folder behind a URL, in the page: headers first, then weights straight to the GPU."""
 
-from collections import defaultdict
+from js import URL, location
 
-from pyodide.ffi import JsException
-from pyodide.http import FetchResponse, pyfetch
-
-from py_runtime.constants import BuffersByName
-from py_runtime.errors import NetworkError
+from py_runtime import notices
+from py_runtime.concurrency import together
+from py_runtime.errors import NetworkError, StorageError
+from py_runtime.folder.delivery import Delivery
+from py_runtime.folder.errors import ModelError, ModelFileError
 from py_runtime.folder.layout import ModelFolder, combine_model
-from py_runtime.folder.manifest import MANIFEST, parse_manifest
+from py_runtime.folder.manifest import MANIFEST, MAX_MANIFEST_BYTES, Manifest, parse_manifest
+from py_runtime.folder.progress import DOWNLOAD, Meter
 from py_runtime.folder.safetensors_header import (
     LENGTH_BYTES,
-    TensorEntry,
     header_end,
     parse_safetensors_header,
 )
-from py_runtime.gpu import Device
-from py_runtime.gpu.page import PageDevice, StreamRange
-from py_runtime.program import Program
+from py_runtime.folder.storage import Storage
+from py_runtime.folder.stream import open_url, read_first
+from py_runtime.folder.streamed import StreamedConstants
+from py_runtime.sizes import in_words
 
 FIRST_BYTES = 1 << 16  # most headers are shorter
+AGAIN = "it is downloaded again next time"
 
 
 class UrlStore:
-    """What Model.load opens in the page."""
+    """What Model.load opens in the page; the URL is a folder's."""
 
     def __init__(self, where: str) -> None:
-        self.url = where if where.endswith("/") else f"{where}/"
+        self.url = str(URL.new(where if where.endswith("/") else f"{where}/", location.href).href)
+        self._manifest: Manifest | None = None
+        self._small: dict[str, bytes] = {}  # files that were read before they were asked for
 
-    async def open(self) -> ModelFolder:
-        """Reads the manifest, the graph and the headers; the weights stay where they are."""
-        manifest = parse_manifest(await fetch_bytes(self.url + MANIFEST))
-        headers = {}
-        for file in (*manifest.weights, *filter(None, [manifest.goldens])):
-            headers[file] = await self._fetch_header(file, manifest.files[file].size)
-        graph = await fetch_bytes(self.url + manifest.graph)
-        return combine_model(manifest, graph, headers)
+    async def manifest(self) -> Manifest:
+        """The network's, or the one that is kept where the network does not answer."""
+        if self._manifest is None:
+            self._storage = await self._open_storage()
+            self._manifest_bytes = await self._read_manifest()
+            self._manifest = parse_manifest(self._manifest_bytes)
+        return self._manifest
+
+    async def open(self, meter: Meter | None = None) -> ModelFolder:
+        """Reads the small files and the headers; the weights stay where they are."""
+        manifest, meter = await self.manifest(), meter or Meter()
+        keeping = await self._prepare_storage(manifest)
+        self._delivery = Delivery(self.url, manifest, self._storage, keeping)
+        for file in self._delivery.missing(manifest.files):
+            meter.expect(DOWNLOAD, file, manifest.files[file].size)
+        try:
+            return await self._combine(manifest, meter)
+        except ModelError:
+            if not await self._delivery.drop_damaged():
+                raise
+            return await self._combine(manifest, meter)
 
     async def read(self, model: ModelFolder, file: str) -> bytes:
-        data = await fetch_bytes(self.url + file)
-        model.manifest.check_file(file, data)
-        return data
+        if file not in model.manifest.files:
+            raise ModelFileError(f"{MANIFEST}.files has no '{file}'")
+        if file in self._small:
+            return self._small.pop(file)
+        return await self._delivery.read(file, Meter())
 
-    def constants(self, model: ModelFolder) -> "StreamedConstants":
-        return StreamedConstants(self.url, model)
+    def constants(self, model: ModelFolder) -> StreamedConstants:
+        return StreamedConstants(self._delivery, model, self._headers)
 
-    async def _fetch_header(self, file: str, file_size: int) -> list[TensorEntry]:
-        start = await fetch_bytes(self.url + file, min(FIRST_BYTES, file_size))
+    async def _read_manifest(self) -> bytes:
+        try:
+            return await fetch_bytes(self.url + MANIFEST, MAX_MANIFEST_BYTES + 1)
+        except NetworkError:
+            kept = self._storage.model(self.url) if self._storage is not None else None
+            if kept is None:
+                raise
+            return kept.manifest_bytes
+
+    async def _combine(self, manifest: Manifest, meter: Meter) -> ModelFolder:
+        with_header = [*manifest.weights, *filter(None, [manifest.goldens])]
+        small = [f for f in manifest.files if f not in with_header and f not in self._small]
+        files = await together(
+            *(self._delivery.read(file, meter) for file in small),
+            *(self._read_header(file, manifest.files[file].size) for file in with_header),
+        )
+        self._small.update(zip(small, files, strict=False))
+        self._headers = dict(zip(with_header, files[len(small) :], strict=True))
+        entries = {
+            file: parse_safetensors_header(file, header, manifest.files[file].size)
+            for file, header in self._headers.items()
+        }
+        return combine_model(manifest, self._small.pop(manifest.graph), entries)
+
+    async def _read_header(self, file: str, file_size: int) -> bytes:
+        start = await self._delivery.read_first(file, min(FIRST_BYTES, file_size))
         end = header_end(file, start[:LENGTH_BYTES], file_size)
         if end > len(start):
-            start = await fetch_bytes(self.url + file, end)
-        return parse_safetensors_header(file, start[:end], file_size)
+            start = await self._delivery.read_first(file, end)
+        return start[:end]
+
+    # Storage -----------------------------------------------------------------------------------
+
+    async def _open_storage(self) -> Storage | None:
+        try:
+            return await Storage.open()
+        except StorageError as error:
+            notices.post(
+                "storage",
+                f"This browser does not let the page keep files ({error}): the model stays in "
+                f"memory, and {AGAIN}.",
+            )
+            return None
+
+    async def _prepare_storage(self, manifest: Manifest) -> bool:
+        """Whether there is room for the files that are not kept yet."""
+        if self._storage is None:
+            return False
+        needed = manifest.size - self._storage.kept_bytes(manifest)
+        try:
+            free = await self._storage.room_for(self.url, manifest)
+            if needed > max(free, 0):
+                notices.post(
+                    "storage",
+                    f"{manifest.name} needs {in_words(needed)} of this browser's storage, which "
+                    f"has {in_words(free)} left: the model stays in memory, and {AGAIN}.",
+                    needed_bytes=needed,
+                    free_bytes=free,
+                )
+                return False
+            await self._storage.keep_manifest(self.url, manifest, self._manifest_bytes)
+        except StorageError as error:
+            notices.post(
+                "storage",
+                f"This browser's storage refused {manifest.name} ({error}): the model stays in "
+                f"memory, and {AGAIN}.",
+            )
+            return False
+        return True
 
 
-class StreamedConstants:
-    """A model's weights, streamed from their files into the graph's buffers."""
-
-    def __init__(self, url: str, model: ModelFolder) -> None:
-        self._url = url
-        self._places = model.tensors
-        self._files = model.manifest.files
-
-    def check(self, program: Program) -> None:
-        """combine_model has compared every tensor with the graph."""
-
-    async def upload(self, device: Device, buffers: BuffersByName) -> None:
-        assert isinstance(device, PageDevice), "streaming is the page's way"
-        # A pass over a file fills one buffer per tensor; only what ops write in place needs more.
-        for round_number in range(max(map(len, buffers.values()), default=0)):
-            ranges: dict[str, list[StreamRange]] = defaultdict(list)
-            for name, targets in buffers.items():
-                offset = 0
-                for piece in self._places[name].pieces if round_number < len(targets) else ():
-                    target = StreamRange(piece.offset, piece.nbytes, targets[round_number], offset)
-                    ranges[piece.file].append(target)
-                    offset += piece.nbytes
-            for file, wanted in ranges.items():
-                await device.stream_file(self._url + file, self._files[file].size, wanted)
-
-
-async def fetch_bytes(url: str, first: int | None = None) -> bytes:
-    """The whole file, or its first bytes; a server that ignores ranges just sends more."""
-    headers = {} if first is None else {"Range": f"bytes=0-{first - 1}"}
-    try:
-        response = await pyfetch(url, headers=headers)
-        if not response.ok:
-            raise NetworkError(f"{url} answered {response.status}")
-        return await (response.bytes() if first is None else _first_bytes(response, first))
-    except (OSError, JsException) as error:
-        raise NetworkError(f"{url} did not arrive: {error}") from None
-
-
-async def _first_bytes(response: FetchResponse, count: int) -> bytes:
-    """Stops reading there: a shard must not pass through the heap for its header's sake."""
-    reader = response.js_response.body.getReader()
-    data = b""
-    while len(data) < count and not (part := await reader.read()).done:
-        data += part.value.to_bytes()
-    await reader.cancel()
-    return data[:count]
+async def fetch_bytes(url: str, most: int = MAX_MANIFEST_BYTES) -> bytes:
+    """A small file as it is now, or its first bytes; nothing is kept of it."""
+    return await read_first(open_url(url, cache="no-cache"), most)

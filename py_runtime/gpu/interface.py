@@ -240,7 +240,7 @@ class Device(ABC):
         self, plan: Plan | None, counts: np.ndarray | None, writes: Sequence[Write] = ()
     ) -> None:
         """Uploads, then replays the plan: one call across the bridge, nothing awaited."""
-        self._count(plan, counts, writes, ())
+        self._count(plan, counts, writes, (), 1)
         self._submit(plan, counts, writes)
 
     async def submit_and_read(
@@ -249,10 +249,11 @@ class Device(ABC):
         counts: np.ndarray | None,
         writes: Sequence[Write],
         reads: Sequence[Read],
+        repeat: int = 1,
     ) -> list[np.ndarray]:
-        """Uploads, replays, and gives each read's bytes as uint8: one call, one await."""
-        self._count(plan, counts, writes, reads)
-        return await self._submit_and_read(plan, counts, writes, reads)
+        """Uploads, replays so many times, and gives each read's bytes as uint8: one await."""
+        self._count(plan, counts, writes, reads, repeat)
+        return await self._submit_and_read(plan, counts, writes, reads, repeat)
 
     # Release -----------------------------------------------------------------------------------
 
@@ -293,6 +294,7 @@ class Device(ABC):
         counts: np.ndarray | None,
         writes: Sequence[Write],
         reads: Sequence[Read],
+        repeat: int,
     ) -> list[np.ndarray]: ...
 
     @abstractmethod
@@ -304,6 +306,7 @@ class Device(ABC):
         counts: np.ndarray | None,
         writes: Sequence[Write],
         reads: Sequence[Read],
+        repeat: int,
     ) -> None:
         for write in writes:
             if not write.data.flags.c_contiguous:
@@ -321,7 +324,8 @@ class Device(ABC):
             assert counts is not None, "a plan is replayed with its counts"
             plan.check_counts(counts)
             self.counters.submits += 1
-            self.counters.dispatches += int(np.count_nonzero(counts[plan.is_dispatch, 0]))
+            dispatches = int(np.count_nonzero(counts[plan.is_dispatch, 0]))
+            self.counters.dispatches += repeat * dispatches
 
 
 def _check_range(action: str, buffer: Buffer, offset: int, nbytes: int) -> None:

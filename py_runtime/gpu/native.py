@@ -167,6 +167,7 @@ class NativeDevice(Device):
         counts: np.ndarray | None,
         writes: Sequence[Write],
         reads: Sequence[Read],
+        repeat: int,
     ) -> list[np.ndarray]:
         staging = await self._create_buffers(
             [
@@ -179,7 +180,7 @@ class NativeDevice(Device):
             ]
         )
         try:
-            self._submit_with_staging(plan, counts, writes, reads, staging)
+            self._submit_with_staging(plan, counts, writes, reads, staging, repeat)
             return [
                 self._map(buffer, read.nbytes) for buffer, read in zip(staging, reads, strict=True)
             ]
@@ -193,6 +194,7 @@ class NativeDevice(Device):
         writes: Sequence[Write],
         reads: Sequence[Read],
         staging: Sequence[Buffer],
+        repeat: int = 1,
     ) -> None:
         with self._faults(f"submit of '{plan.label if plan else 'uploads and read-backs'}'"):
             for write in writes:
@@ -202,7 +204,8 @@ class NativeDevice(Device):
                 return
             encoder = self._device.create_command_encoder(label=plan.label if plan else "reads")
             if plan is not None and counts is not None:
-                _encode_steps(encoder, plan, counts)
+                for _ in range(repeat):
+                    _encode_steps(encoder, plan, counts)
             for read, buffer in zip(reads, staging, strict=True):
                 encoder.copy_buffer_to_buffer(
                     read.buffer.handle, read.offset, buffer.handle, 0, buffer.size

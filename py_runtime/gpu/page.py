@@ -7,8 +7,7 @@ JSON once per batch; the token loop passes addresses of integer tables in the wa
 import asyncio
 import json
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,6 +24,7 @@ from py_runtime.errors import (
     NetworkError,
     ShaderError,
     ShaderMessage,
+    StorageError,
 )
 from py_runtime.gpu.interface import (
     OPTIONAL_FEATURES,
@@ -45,6 +45,11 @@ from py_runtime.gpu.interface import (
     whole_words,
 )
 
+
+class QuotaError(StorageError):
+    """The browser's storage is full."""
+
+
 FAULTS: dict[str, type[InpageError]] = {
     "no-webgpu": GpuUnavailableError,
     "no-adapter": GpuUnavailableError,
@@ -55,6 +60,8 @@ FAULTS: dict[str, type[InpageError]] = {
     "validation": GpuValidationError,
     "lost": GpuDeviceLostError,
     "network": NetworkError,
+    "storage": StorageError,
+    "quota": QuotaError,
 }
 NO_PLAN = 0
 NO_ROWS = np.zeros(0, np.uint32)
@@ -65,22 +72,12 @@ async def request_device() -> "PageDevice":
     try:
         opened = json.loads(await bridge.openDevice(json.dumps(OPTIONAL_FEATURES)))
     except JsException as error:
-        raise _fault(error) from None
+        raise fault(error) from None
     return PageDevice(
         adapter=AdapterInfo(**{_snake(key): value for key, value in opened["adapter"].items()}),
         features=frozenset(opened["features"]),
         limits={_snake(key): value for key, value in opened["limits"].items()},
     )
-
-
-@dataclass(frozen=True)
-class StreamRange:
-    """Bytes of a file that belong at an offset of a buffer."""
-
-    file_offset: int
-    nbytes: int
-    buffer: Buffer
-    offset: int
 
 
 class PagePlan(Plan):
@@ -96,7 +93,7 @@ class PagePlan(Plan):
 class PageDevice(Device):
     async def _create_buffers(self, specs: Sequence[BufferSpec]) -> list[Buffer]:
         rows = [{"label": s.label, "size": s.size, "usage": int(s.usage)} for s in specs]
-        handles = await _create(bridge.createBuffers, rows)
+        handles = await _create(bridge.createBuffers, rows, bridge.destroyBuffers)
         return [
             Buffer(spec.label, handle, spec.size, spec.usage)
             for spec, handle in zip(specs, handles, strict=True)
@@ -113,7 +110,7 @@ class PageDevice(Device):
             for spec in specs
         ]
         sources = {spec.label: spec.source for spec in specs}
-        handles = await _create(bridge.createPipelines, rows, sources)
+        handles = await _create(bridge.createPipelines, rows, bridge.release, sources)
         return [Pipeline(s.label, handle) for s, handle in zip(specs, handles, strict=True)]
 
     async def _create_bind_groups(self, specs: Sequence[BindGroupSpec]) -> list[BindGroup]:
@@ -128,16 +125,8 @@ class PageDevice(Device):
             }
             for spec in specs
         ]
-        handles = await _create(bridge.createBindGroups, rows)
+        handles = await _create(bridge.createBindGroups, rows, bridge.release)
         return [BindGroup(s.label, handle) for s, handle in zip(specs, handles, strict=True)]
-
-    async def stream_file(self, url: str, size: int, ranges: Sequence[StreamRange]) -> None:
-        """Fetches a file and writes byte ranges of it into buffers; the heap never holds them."""
-        rows = [(r.file_offset, r.nbytes, r.buffer.handle, r.offset) for r in ranges]
-        try:
-            await bridge.streamFile(url, size, json.dumps(sorted(rows)))
-        except JsException as error:
-            raise _fault(error) from None
 
     def create_plan(self, label: str, steps: Sequence[PlanStep]) -> Plan:
         return PagePlan(label, steps)
@@ -147,9 +136,9 @@ class PageDevice(Device):
     ) -> None:
         rows, keep_alive = _write_rows(writes)
         try:
-            bridge.submit(_plan_handle(plan), _counts_at(counts), _address(rows), len(writes))
+            bridge.submit(_plan_handle(plan), _counts_at(counts), address_of(rows), len(writes))
         except JsException as error:
-            raise _fault(error) from None
+            raise fault(error) from None
         del keep_alive  # the uploads lie in it until the call above has copied them
 
     async def _submit_and_read(
@@ -158,12 +147,13 @@ class PageDevice(Device):
         counts: np.ndarray | None,
         writes: Sequence[Write],
         reads: Sequence[Read],
+        repeat: int,
     ) -> list[np.ndarray]:
         rows, keep_alive = _write_rows(writes)
         results = [np.empty(read.nbytes, np.uint8) for read in reads]
         read_rows = np.array(
             [
-                (read.buffer.handle, read.offset, _address(result), read.nbytes)
+                (read.buffer.handle, read.offset, address_of(result), read.nbytes)
                 for read, result in zip(reads, results, strict=True)
             ],
             np.uint32,
@@ -172,10 +162,11 @@ class PageDevice(Device):
             bridge.submitAndRead(
                 _plan_handle(plan),
                 _counts_at(counts),
-                _address(rows),
+                address_of(rows),
                 len(writes),
-                _address(read_rows),
+                address_of(read_rows),
                 len(reads),
+                repeat,
             )
         )
         # The bridge writes to these addresses later: a caller who is cancelled must not free them.
@@ -183,9 +174,13 @@ class PageDevice(Device):
         try:
             await asyncio.shield(call)
         except JsException as error:
-            raise _fault(error) from None
+            raise fault(error) from None
         del keep_alive
         return results
+
+    async def finish_writes(self) -> None:
+        """Waits until the GPU has taken every upload, so that they do not pile up."""
+        await answer_of(bridge.finishWrites())
 
     def _destroy_buffers(self, buffers: Sequence[Buffer]) -> None:
         bridge.destroyBuffers(json.dumps([buffer.handle for buffer in buffers]))
@@ -198,19 +193,37 @@ class PageDevice(Device):
         bridge.destroyDevice()
 
 
-async def _create(call: Any, rows: list[Any], sources: dict[str, str] | None = None) -> list[int]:
+async def answer_of(
+    promise: Any,
+    undo: Callable[[Any], object] | None = None,
+    sources: dict[str, str] | None = None,
+) -> Any:
+    """What the bridge answers; `undo` takes it back when nobody waits for it any more."""
+    answer = asyncio.ensure_future(promise)
     try:
-        return list(json.loads(await call(json.dumps(rows))))
+        return await asyncio.shield(answer)
     except JsException as error:
-        raise _fault(error, sources) from None
+        raise fault(error, sources) from None
+    except asyncio.CancelledError:
+        answer.add_done_callback(lambda done: done.exception() or (undo and undo(done.result())))
+        raise
 
 
-def _fault(error: Any, sources: dict[str, str] | None = None) -> BaseException:
+async def _create(
+    call: Callable[[str], Any],
+    rows: list[Any],
+    undo: Callable[[str], object],
+    sources: dict[str, str] | None = None,
+) -> list[int]:
+    return list(json.loads(await answer_of(call(json.dumps(rows)), undo, sources)))
+
+
+def fault(error: Any, sources: dict[str, str] | None = None) -> BaseException:
     """A JsException the bridge threw, as our own error; anything else is a bug and stays itself."""
     if error.name == "shader":
-        fault = json.loads(error.message)
-        messages = [ShaderMessage(*row) for row in fault["messages"]]
-        return ShaderError(fault["label"], (sources or {}).get(fault["label"], ""), messages)
+        facts = json.loads(error.message)
+        messages = [ShaderMessage(*row) for row in facts["messages"]]
+        return ShaderError(facts["label"], (sources or {}).get(facts["label"], ""), messages)
     kind = FAULTS.get(error.name)
     if kind is None:
         raise error
@@ -227,12 +240,12 @@ def _plan_handle(plan: Plan | None) -> int:
     return plan.handle if isinstance(plan, PagePlan) else NO_PLAN
 
 
-def _address(array: np.ndarray) -> int:
+def address_of(array: np.ndarray) -> int:
     return int(array.__array_interface__["data"][0])
 
 
 def _counts_at(counts: np.ndarray | None) -> int:
-    return 0 if counts is None else _address(counts)
+    return 0 if counts is None else address_of(counts)
 
 
 def _write_rows(writes: Sequence[Write]) -> tuple[np.ndarray, list[np.ndarray]]:
@@ -241,7 +254,7 @@ def _write_rows(writes: Sequence[Write]) -> tuple[np.ndarray, list[np.ndarray]]:
         return NO_ROWS, []
     arrays = [whole_words(write.data) for write in writes]
     rows = [
-        (write.buffer.handle, write.offset, _address(array), array.nbytes)
+        (write.buffer.handle, write.offset, address_of(array), array.nbytes)
         for write, array in zip(writes, arrays, strict=True)
     ]
     return np.array(rows, np.uint32), arrays

@@ -1,122 +1,18 @@
-"""sdpa_with_kv_cache (causal, over a cache it fills) and et_vk.sdpa (with an optional mask).
+"""sdpa_with_kv_cache (causal, over a cache it fills) and et_vk.sdpa (with an optional mask)."""
 
-Both stream: scores are never stored, and the context is cut into splits that run side by side, so
-that one token at the end of a long context keeps a device as busy as a long prompt does.
-"""
-
-from dataclasses import dataclass
-
+from py_runtime.attention_streaming import (
+    BOOL_MASK,
+    FLOAT_MASK,
+    Problem,
+    StreamingAttention,
+    tile_count,
+)
 from py_runtime.dtypes import BOOL, F32
-from py_runtime.launch import Bindable
-from py_runtime.live import LiveTensor
 from py_runtime.ops.registry import Op, register
 from py_runtime.positions import SettledDims, check_window
 from py_runtime.shapes import Dims, broadcast_strides, ceil_div, numel, strides_of
 
-WORKGROUP = 32  # as in shaders/attention.wgsl and attention_reduce.wgsl
-TILE_ROWS = 4
-BLOCK = 16  # positions; as in shaders/attention.wgsl
-ENOUGH_TILES = 4096  # a device is busy with so many; fewer are cut into splits
-MOST_SPLITS = 64  # one invocation adds up the splits of a tile
-TILE_STATS_BYTES = 32
-NO_MASK, FLOAT_MASK, BOOL_MASK = 0, 1, 2  # as in shaders/attention_masked.wgsl
 UPDATE_WORKGROUP = 64  # as in shaders/update_kv_cache.wgsl
-
-
-@dataclass(frozen=True)
-class Problem:
-    """Sizes and element strides of one attention; q and out have the same strides."""
-
-    batches: int
-    tokens: int
-    heads: int
-    kv_tokens: int
-    kv_heads: int
-    width: int
-    q_strides: Dims  # batch, token, head
-    kv_strides: Dims  # batch, token, head
-
-    @property
-    def group(self) -> int:
-        """Query heads that share a key and value head."""
-        return self.heads // self.kv_heads
-
-    @property
-    def tiles_of_head(self) -> int:
-        return ceil_div(self.tokens * self.group, TILE_ROWS)
-
-    @property
-    def tiles(self) -> int:
-        return self.batches * self.kv_heads * self.tiles_of_head
-
-
-class StreamingAttention:
-    """The two kernels both ops share, and the scratch between them."""
-
-    def __init__(
-        self,
-        op: Op,
-        most: Problem,
-        most_context: int,
-        bind: dict[str, Bindable],  # q, k, v and what the visibility shader binds
-        out: LiveTensor,
-        visibility: str,
-    ) -> None:
-        self.unit = 4 if most.width % 4 == 0 else 1
-        self.most_splits = min(MOST_SPLITS, ceil_div(most_context, BLOCK))
-        # splits * tiles is at most this, at any live size (see _splits)
-        tiles = min(max(ENOUGH_TILES, most.tiles), self.most_splits * most.tiles)
-        tile_bytes = ceil_div(most.width, 4) * 4 * TILE_ROWS * 4
-        sums = op.scratch("weighted sums", tiles * tile_bytes)
-        stats = op.scratch("softmax statistics", tiles * TILE_STATS_BYTES)
-        loads = "attention_quads" if self.unit == 4 else "attention_scalars"
-        self.attend = op.launch(
-            "attention", loads, visibility, bind={"sums": sums, "stats": stats, **bind}
-        )
-        self.reduce = op.launch("attention_reduce", bind={"sums": sums, "stats": stats, "out": out})
-
-    def _splits(self, tiles: int) -> int:
-        """Not a matter of the position: a longer context makes longer splits."""
-        return max(1, min(self.most_splits, ENOUGH_TILES // tiles))
-
-    def __call__(
-        self,
-        problem: Problem,
-        scale: float,
-        mask_kind: int = NO_MASK,
-        mask_strides: Dims = (0, 0, 0, 0),
-    ) -> None:
-        splits = self._splits(problem.tiles)
-        shared = {
-            "kv_heads": problem.kv_heads,
-            "group": problem.group,
-            "heads": problem.batches * problem.kv_heads,
-            "rows": problem.tokens * problem.group,
-            "tiles": problem.tiles_of_head,
-            "splits": splits,
-            "width": problem.width,
-        }
-        self.attend(
-            ceil_div(splits * problem.tiles, WORKGROUP),
-            **shared,
-            **self._named("q", problem.q_strides, self.unit),
-            **self._named("kv", problem.kv_strides, self.unit),
-            kv_tokens=problem.kv_tokens,
-            scale=scale,
-            mask_kind=mask_kind,
-            mask_strides=mask_strides,
-        )
-        quads = ceil_div(problem.width, 4)
-        self.reduce(
-            ceil_div(problem.tiles * quads, WORKGROUP),
-            **shared,
-            **self._named("q", problem.q_strides, 1),
-        )
-
-    @staticmethod
-    def _named(prefix: str, strides: Dims, unit: int) -> dict[str, int]:
-        names = (f"{prefix}_{axis}" for axis in ("batch", "token", "head"))
-        return dict(zip(names, (stride // unit for stride in strides), strict=True))
 
 
 @register(
@@ -190,7 +86,9 @@ class SdpaWithKvCache(Op):
         q, k, v = self.q.dims, self.k.dims, self.v.dims
         cache, v_cache = self.k_cache.dims, self.v_cache.dims
         check_window(self, self.start_pos, q[-3], cache[-3], "the cache")
-        if self.settled.are(q, k, v, cache, v_cache):
+        context = self.start_pos.value + q[-3]
+        tiles = tile_count(numel(q[:-3]), q[-3], q[-2], cache[-2])
+        if self.settled.are(q, k, v, cache, v_cache, (self.attention.splits(tiles, context),)):
             return
         self.require_live(
             k == v == (*q[:-2], *self.k.max_dims[-2:]) and q[-2:] == self.q.max_dims[-2:],
@@ -209,7 +107,7 @@ class SdpaWithKvCache(Op):
             token_size=k[-2] * k[-1],
             capacity=cache[-3],
         )
-        self.attention(self._problem(q, cache), self.scale)
+        self.attention(self._problem(q, cache), context, self.scale)
 
     def _problem(self, q: Dims, cache: Dims) -> Problem:
         batches = numel(q[:-3])
@@ -271,7 +169,7 @@ class Sdpa(Op):
         )
         self.out.resize(q)
         if self.mask is None:
-            self.attention(self._problem(q, k), self.scale)
+            self.attention(self._problem(q, k), k[2], self.scale)
             return
         scores, mask = (q[0], q[1], q[2], k[2]), self.mask.dims
         fits = len(mask) <= 4 and all(
@@ -280,7 +178,7 @@ class Sdpa(Op):
         self.require_live(fits, f"mask {list(mask)} does not stretch to scores {list(scores)}")
         kind = BOOL_MASK if self.mask.dtype is BOOL else FLOAT_MASK
         strides = broadcast_strides(mask, scores)
-        self.attention(self._problem(q, k), self.scale, kind, strides)
+        self.attention(self._problem(q, k), k[2], self.scale, kind, strides)
 
     def _problem(self, q: Dims, k: Dims) -> Problem:
         q_batch, q_head, q_token, _ = strides_of(q)

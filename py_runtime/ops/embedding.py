@@ -75,8 +75,7 @@ class QuantisedEmbedding(Embedding):
             rows=self.table[0].max_dims[0],
             octets=octets,
             octets_per_group=self.group_size // 8,
-            row_stride=self.columns // self.group_size,
-            group_stride=1,
+            row_groups=self.columns // self.group_size,
         )
 
 

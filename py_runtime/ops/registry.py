@@ -14,7 +14,7 @@ import numpy as np
 from py_runtime.build_context import BuildContext
 from py_runtime.dtypes import DType
 from py_runtime.errors import GraphError, InputError
-from py_runtime.launch import BufferCopy, Launch, Scratch
+from py_runtime.launch import Bindable, BufferCopy, Joined, Launch, Scratch
 from py_runtime.live import LiveInt, LiveTensor
 from py_runtime.program import (
     BoolListValue,
@@ -230,7 +230,7 @@ class Op(ABC):
     def launch(
         self,
         *shaders: str,
-        bind: Mapping[str, LiveTensor | LiveInt | Scratch],
+        bind: Mapping[str, Bindable],
         constants: Mapping[str, float] | None = None,
     ) -> Launch:
         """A kernel of this op: the WGSL files joined, its bindings by their WGSL names."""
@@ -242,6 +242,10 @@ class Op(ABC):
     def scratch(self, label: str, nbytes: int) -> Scratch:
         """GPU memory that this op alone uses while it runs; ops share it one after the other."""
         return self.builder.scratch(self, label, nbytes)
+
+    def join(self, parts: Sequence[LiveTensor]) -> LiveTensor | Joined:
+        """Constants as one binding, one after the other; a single one is itself."""
+        return self.builder.join(self, parts)
 
     def try_alias(self, source: LiveTensor, target: LiveTensor) -> bool:
         """Lets `target` be the same bytes as `source`; refused when some op writes those bytes."""

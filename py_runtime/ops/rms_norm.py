@@ -1,10 +1,9 @@
 """et_vk.rms_norm: x * rsqrt(mean(x²) + eps) * weight over the last dimension."""
 
 from py_runtime.dtypes import F32
+from py_runtime.norms import RmsNormKernel
 from py_runtime.ops.registry import Op, register
-from py_runtime.shapes import ceil_div, numel
-
-WORKGROUP = 64  # as in shaders/rms_norm.wgsl
+from py_runtime.shapes import numel
 
 
 @register("et_vk.rms_norm.default", args="x weight eps out")
@@ -18,12 +17,9 @@ class RmsNorm(Op):
             self.x.rank >= 1 and self.x.max_dims[-1] == weight.max_dims[0],
             f"rows of {list(self.x.max_dims)} do not fit a weight of {list(weight.max_dims)}",
         )
-        self.normalize = self.launch(
-            "rms_norm", bind={"x": self.x, "weight": weight, "out": self.out}
-        )
+        self.kernel = RmsNormKernel(self, self.x, weight, self.out)
 
     def live(self) -> None:
         *lead, width = self.x.dims
-        rows = numel(lead)
         self.out.resize(self.x.dims)
-        self.normalize(ceil_div(rows, WORKGROUP), rows=rows, width=width, eps=self.eps)
+        self.kernel(numel(lead), width, self.eps)

@@ -86,6 +86,7 @@ def test_no_request_leaves_the_origin(started: Watched, site_url: str) -> None:
 
 
 def test_the_console_runs_the_example(started: Watched) -> None:
+    started.page.get_by_role("button", name="Python").click()
     started.page.get_by_role("button", name="Run").click()
     output = started.page.locator("#output")
     expect(output).to_contain_text("64 rows", timeout=60_000)

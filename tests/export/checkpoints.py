@@ -52,10 +52,10 @@ FAMILIES: dict[str, dict[str, Any]] = {
 }
 
 
-def make_model(family: str) -> PreTrainedModel:
+def make_model(family: str, sizes: dict[str, int] | None = None) -> PreTrainedModel:
     """Random weights that matter: norms and biases differ from 1 and 0, too."""
     torch.manual_seed(0)
-    config = AutoConfig.for_model(**{**SIZES, **FAMILIES[family]})
+    config = AutoConfig.for_model(**{**SIZES, **FAMILIES[family], **(sizes or {})})
     model = AutoModelForCausalLM.from_config(config).eval()
     with torch.no_grad():
         for name, parameter in model.named_parameters():
@@ -68,8 +68,10 @@ def make_model(family: str) -> PreTrainedModel:
     return model
 
 
-def save_checkpoint(folder: Path, family: str, **save_options: Any) -> PreTrainedModel:
-    model = make_model(family)
+def save_checkpoint(
+    folder: Path, family: str, sizes: dict[str, int] | None = None, **save_options: Any
+) -> PreTrainedModel:
+    model = make_model(family, sizes)
     model.save_pretrained(folder, **save_options)
     save_tokenizer(folder)
     return model

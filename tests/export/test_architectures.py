@@ -7,14 +7,16 @@ import pytest
 import torch
 
 from export.decoder_graph import export_decoder
-from export.reference import last_logits, perplexity, reference_decoder
+from export.reference import hidden_states, last_logits, perplexity, reference_decoder
 from export.sources import HuggingFaceSource, Quantisation
 from py_runtime.graph import Graph
+from py_runtime.probes import run_probed
 from tests.export.checkpoints import FAMILIES, SIZES, save_checkpoint
 from tests.golden import Tolerance, compare
 from tests.runners import NativeRunner, wait
 
 EXACT_WEIGHTS = Tolerance(1e-3, 1e-5)
+HIDDEN_STATES = ("embedding", "layers.0", "norm")  # as transformers gives them for two layers
 QUANTISATIONS = ("q4gsw", "q4", "q8")
 
 
@@ -42,6 +44,19 @@ def test_decoder_and_engine_equal_transformers(
         loaded.unload()
         return logits[0]
 
+    async def engine_layers(tokens: list[int]) -> dict[str, np.ndarray]:
+        loaded = await Graph.load(native.device, graph.program, constants)
+        found = await run_probed(loaded, [np.array([tokens]), np.array([0])], HIDDEN_STATES)
+        loaded.unload()
+        return {str(name): array[..., -1, :].reshape(-1) for name, array in found.items()}
+
+    with torch.no_grad():
+        states = model(torch.tensor([tokens_of(7)]), output_hidden_states=True).hidden_states
+    torchs, engines = hidden_states(decoder, tokens_of(7)), wait(engine_layers(tokens_of(7)))
+    for name, state in zip(HIDDEN_STATES, states, strict=True):
+        wanted = state[0, -1].double().numpy()
+        compare(f"torch, {name}", torchs[name], wanted, EXACT_WEIGHTS)
+        compare(f"engine, {name}", engines[name], wanted, EXACT_WEIGHTS)
     for length in (1, 7, 100):
         tokens = tokens_of(length)
         with torch.no_grad():

@@ -7,12 +7,14 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from gguf import GGMLQuantizationType as Kind
 
 from export.command import main
+from export.decoder import Decoder
 from py_runtime.folder.files import open_model_folder, verify_files
 from py_runtime.model import Model
 from tests.export.checkpoints import save_checkpoint
@@ -81,10 +83,37 @@ def test_the_whole_command_with_verify(checkpoint: Path, tmp_path: Path) -> None
     command = [sys.executable, "-m", "export", str(checkpoint), "-o", str(out), "--verify"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=250)
     assert done.returncode == 0, done.stderr
-    for words in ("parameters", "GPU memory", "64 random tokens", "greedy tokens", "perplexity"):
+    rows = ("parameters", "GPU memory", "layers", "64 random tokens", "greedy tokens", "perplexity")
+    for words in rows:
         assert words in done.stderr
     same, total = map(int, re.findall(r"(\d+) of (\d+) as torch's", done.stderr)[0])
     assert same == total > 0
+
+
+def test_verify_of_a_model_that_differs_is_one_line_and_status_1(
+    checkpoint: Path,
+    tmp_path: Path,
+    native: NativeRunner,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Torch gets another weight than the folder: as bad as the other way round."""
+    from export import verify
+
+    reference_decoder = verify.reference_decoder
+
+    def other_decoder(*arguments: Any, **options: Any) -> Decoder:
+        decoder = reference_decoder(*arguments, **options)
+        decoder.layers[1].mlp.down_proj.weight *= 1.05
+        return decoder
+
+    monkeypatch.setattr(verify, "reference_decoder", other_decoder)
+    out = tmp_path / "other"
+    assert main([str(checkpoint), "-o", str(out), "--max-seq-len", "96", "--verify"]) == 1
+    *table, line = capsys.readouterr().err.strip().splitlines()
+    assert line.startswith(f"{out} differs from torch: layers.1, the first of 2 layers, by ")
+    assert "; the logits after 64 tokens by " in line
+    assert "relative RMS" in " ".join(table)
 
 
 def test_inspect(exported: Path, capsys: pytest.CaptureFixture[str]) -> None:

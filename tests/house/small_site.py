@@ -46,6 +46,7 @@ def make_site(root: Path) -> Site:
             "web/.env": b"not for the web",
             "pyodide/pyodide.mjs": SCRIPT,
             "pyodide/pyodide.asm.wasm": WASM,
+            "vendor/marked.js": SCRIPT,
             "wheels/.current.json": b"{}",
             WHEEL_URL.replace("assets", "wheels", 1): b"a wheel",
             "models/tiny/manifest.json": b'{"version": 1, "size": 1000, "parameters": 7, "a": 2}',
@@ -60,4 +61,4 @@ def make_site(root: Path) -> Site:
     (root / "web/folder").symlink_to(root, target_is_directory=True)
     (root / "models/linked").symlink_to(root / "elsewhere", target_is_directory=True)
     wheels = BuiltWheel(project=root, folder=root / "wheels")
-    return Site(root / "web", root / "pyodide", wheels, root / "models")
+    return Site(root / "web", root / "pyodide", root / "vendor", wheels, root / "models")

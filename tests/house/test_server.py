@@ -72,7 +72,8 @@ def test_media_types_of_pyodide(ask: Ask, pyodide: str) -> None:
 
 
 def test_hashed_urls_are_immutable_and_the_rest_revalidates(ask: Ask, pyodide: str) -> None:
-    for path in (pyodide + "pyodide.mjs", f"/{WHEEL_URL}"):
+    described = json.loads(ask("/site.json").body)
+    for path in (pyodide + "pyodide.mjs", f"/{described['vendor']}marked.js", f"/{WHEEL_URL}"):
         assert ask(path).headers["cache-control"] == IMMUTABLE
     for path in ("/", "/app.js", "/site.json", "/models.json", WEIGHTS_URL):
         assert ask(path).headers["cache-control"] == "no-cache"

@@ -12,16 +12,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.house.small_site import SCRIPT, WASM, WHEEL_URL
+from tests.house.small_site import SCRIPT, WASM, WHEEL_URL, write_files
 from tools.compress import VariantStore, compressed
 from tools.files import ROOT
 from tools.site import SECURITY_HEADERS, Site, SiteError
 from tools.static_build import BuildError, build
+from tools.vendor import MODULES, VendorError, collect
 
 STEPS = (
     *("..", ".", "", "~", "...", "\\", "\0", "%2e%2e", "C:", "nul\n", ".env", ".hidden"),
     *("web", "index.html", "secret.txt", "link.txt", "folder", "key.txt", "kernels", "add.wgsl"),
-    *("models", "tiny", "linked", "manifest.json", "assets", "pyodide", ".current.json"),
+    *("models", "tiny", "linked", "manifest.json", "assets", "pyodide", "vendor", ".current.json"),
 )
 
 
@@ -45,6 +46,7 @@ def test_the_urls_of_the_small_site(site: Site) -> None:
             *("index.html", "app.js", "style.css", "kernels/add.wgsl"),
             *("site.json", "models.json", WHEEL_URL),
             *(f"{pyodide}/pyodide.mjs", f"{pyodide}/pyodide.asm.wasm"),
+            f"vendor/{site.vendor_folder}/marked.js",
             *("models/tiny/manifest.json", "models/tiny/weights.safetensors"),
             "models/torn/manifest.json",
         ]
@@ -74,6 +76,7 @@ def test_site_json_leads_to_the_hashed_files(site: Site) -> None:
     assert described == {
         "version": "0.1.0",
         "pyodide": f"pyodide/{site.pyodide_folder}/",
+        "vendor": f"vendor/{site.vendor_folder}/",
         "runtime": WHEEL_URL,
         "packages": ["numpy", "jinja2"],
     }
@@ -84,13 +87,32 @@ def test_site_json_leads_to_the_hashed_files(site: Site) -> None:
 
 def test_pyodides_url_changes_with_any_of_its_files(site: Site, tmp_path: Path) -> None:
     (tmp_path / "pyodide" / "pyodide.mjs").write_bytes(SCRIPT + b"\n")
-    changed = Site(site.web, site.pyodide, site.wheels, site.models)
+    changed = Site(site.web, site.pyodide, site.vendor, site.wheels, site.models)
     assert changed.pyodide_folder != site.pyodide_folder
     assert changed.pyodide_folder.startswith("314.0.3-")
 
 
+def test_the_libraries_url_changes_with_any_of_them(site: Site, tmp_path: Path) -> None:
+    (tmp_path / "vendor" / "marked.js").write_bytes(SCRIPT + b"\n")
+    changed = Site(site.web, site.pyodide, site.vendor, site.wheels, site.models)
+    assert changed.vendor_folder != site.vendor_folder
+
+
+def test_libraries_come_with_their_licences_and_without_maps(tmp_path: Path) -> None:
+    packages, vendor = tmp_path / "node_modules", tmp_path / "collected"
+    for module, licence in MODULES.values():
+        write_files(packages, {module: SCRIPT + b"//# sourceMappingURL=x.map\n", licence: b"free"})
+    collect(packages, vendor)
+    assert contents(vendor) == dict.fromkeys(MODULES, SCRIPT) | {
+        name.replace(".js", "-licence.txt"): b"free" for name in MODULES
+    }
+    (packages / "marked/LICENSE").unlink()
+    with pytest.raises(VendorError, match=r"marked/LICENSE cannot be read: .*Run: npm ci"):
+        collect(packages, vendor)
+
+
 def test_a_site_without_models(site: Site) -> None:
-    bare = Site(site.web, site.pyodide, site.wheels, None)
+    bare = Site(site.web, site.pyodide, site.vendor, site.wheels, None)
     assert bare.list_models() == []
     assert bare.find("models/tiny/manifest.json") is None
 

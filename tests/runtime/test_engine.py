@@ -125,7 +125,7 @@ def test_build_and_resize_agree_to_the_byte(device: Device) -> None:
     """What load computed at the maximum is what a resize back to the maximum computes."""
     writer, _ = decoder_like()
     graph = load(device, writer)
-    built = graph._counts.copy(), graph._arena.mirror.copy()
+    built = graph._counts.copy(), graph.arena.mirror.copy()
     x = np.random.default_rng(0).standard_normal((1, 48, WIDTH), np.float32)
     run(graph, x[:, :1], np.array([50]))
     assert not np.array_equal(graph._counts, built[0])
@@ -136,7 +136,7 @@ def test_build_and_resize_agree_to_the_byte(device: Device) -> None:
     for step, used in zip(graph._builder.steps, active, strict=True):
         if used and hasattr(step, "launch"):
             params = slice(step.launch.offset, step.launch.offset + step.launch.layout.struct.size)
-            np.testing.assert_array_equal(graph._arena.mirror[params], built[1][params])
+            np.testing.assert_array_equal(graph.arena.mirror[params], built[1][params])
     graph.unload()
 
 

@@ -23,6 +23,16 @@ def test_op_equals_torch(case: Case, runner: Runner) -> None:
     check(case, runner)
 
 
+WIDE = [
+    case for case in CASES if case.name.startswith(("sdpa", "rms_norm", "linear", "swiglu", "qkv"))
+]
+
+
+@pytest.mark.parametrize("case", WIDE, ids=lambda case: case.name)
+def test_op_equals_torch_with_the_kernels_of_real_gpus(case: Case, native: NativeRunner) -> None:
+    check(case, native, wide=True)
+
+
 def fold_always(groups: int, limit: int) -> tuple[int, int]:
     """As if the device's limit lay just below: near-squares with a ragged end."""
     rows = max(1, isqrt(groups))

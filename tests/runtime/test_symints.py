@@ -10,6 +10,7 @@ from py_runtime.errors import GraphError, InputError
 from py_runtime.gpu import Device
 from py_runtime.graph import Graph
 from py_runtime.program_writer import ProgramWriter
+from py_runtime.target import PORTABLE
 from tests.runners import NativeRunner, wait
 from tests.runtime.engine_graphs import decoder_like, load, norm_graph, rows, run
 
@@ -50,8 +51,9 @@ def test_select_as_symint_wants_an_input() -> None:
     writer.op("aten.clone.default", x, None, copy)
     writer.op("et_vk.select_as_symint.default", copy, 0, 0, value)
     writer.output(value)
+    device = _NoDevice()
     with pytest.raises(GraphError, match="reads value 1 on the host; only an input can be"):
-        wait(Graph.load(_NoDevice(), writer.program(), {}))  # type: ignore[arg-type]
+        wait(Graph.load(device, writer.program(), {}, target=PORTABLE))  # type: ignore[arg-type]
 
 
 class _NoDevice:
@@ -110,7 +112,7 @@ def test_a_symints_uniform_is_its_value_and_twelve_zero_bytes(device: Device) ->
     graph = load(device, writer)
     run(graph, rows(1), np.array([37]))
     binding = graph.symint_binding(pos)
-    stored = graph._arena.mirror[binding.offset : binding.offset + 16].view(np.int32)
+    stored = graph.arena.mirror[binding.offset : binding.offset + 16].view(np.int32)
     assert binding.size == 16
     np.testing.assert_array_equal(stored, [37, 0, 0, 0])
     graph.unload()

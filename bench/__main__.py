@@ -1,0 +1,100 @@
+"""make bench: measures inpage and its peers in this machine's Chromium.
+
+python -m bench [--quick] [--only KEY ...] [--results FILE]
+python -m bench --readme      puts the table of the last run into the README
+"""
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import sync_playwright
+
+from bench import machine
+from bench.browser import page_opener
+from bench.engines import MODEL, OURS, PROBE, engines
+from bench.files import BENCH
+from bench.prompts import make_prompts
+from bench.report import as_text, put_into_readme, write_results
+from bench.roofline import bytes_read_per_token
+from bench.rounds import OpenPage, run_bench
+from bench.server import serving
+from py_runtime.folder.files import open_model_folder
+from py_runtime.folder.layout import constants_of
+from tools.errors import UserError, exit_status
+from tools.files import ROOT
+
+README = ROOT / "README.md"
+
+
+def parse(arguments: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="make bench", description="Measure inpage and peers.")
+    parser.add_argument("--quick", action="store_true", help="inpage and wllama, few repeats")
+    parser.add_argument("--only", nargs="+", metavar="KEY", help="these engines alone")
+    parser.add_argument("--results", type=Path, default=BENCH / "results.json", metavar="FILE")
+    parser.add_argument(
+        "--readme", action="store_true", help="put the last table into the README, measure nothing"
+    )
+    return parser.parse_args(arguments)
+
+
+def bench(options: argparse.Namespace) -> None:
+    started = time.monotonic()
+
+    def say(text: str) -> None:
+        print(f"{time.monotonic() - started:6.0f} s  {text}", file=sys.stderr, flush=True)
+
+    model = ROOT / "models" / MODEL
+    prompts = make_prompts(model)
+    with serving(with_peers=True) as address, sync_playwright() as playwright:
+        open_page = page_opener(playwright, address)
+        adapter = probe(open_page)
+        chosen = engines(adapter["software"], options.quick)
+        if options.only:
+            chosen = [engine for engine in chosen if engine.key in options.only]
+        if not chosen:
+            raise UserError(f"--only names no engine of this bench: {', '.join(options.only)}")
+        results: dict[str, Any] = {
+            "date": machine.today(),
+            "commit": machine.commit_of(ROOT),
+            "machine": machine.describe(adapter),
+            "engines": run_bench(chosen, open_page, prompts, say),
+            "seconds": round(time.monotonic() - started),
+        }
+    program = open_model_folder(model).program
+    for engine in results["engines"]:
+        if engine["key"] == OURS:
+            engine["bytes_read_per_token"] = bytes_read_per_token(constants_of(program))
+    write_results(options.results, results)
+    print(as_text(results))
+
+
+def probe(open_page: OpenPage) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
+        page = open_page(PROBE, Path(profile))
+        try:
+            found: dict[str, Any] = page.call("open", limit_s=PROBE.limit_s)
+        finally:
+            page.close()
+    return found
+
+
+def put_table(options: argparse.Namespace) -> None:
+    try:
+        put_into_readme(README, json.loads(options.results.read_text(encoding="utf-8")))
+    except (OSError, ValueError) as error:
+        raise UserError(f"the README's table was not written: {error}") from None
+
+
+def main(arguments: list[str]) -> int:
+    options = parse(arguments)
+
+    return exit_status(lambda: put_table(options) if options.readme else bench(options))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,70 @@
+"""Draws bench/results.json: bench/.venv/bin/python -m bench.chart RESULTS.json OUT.png"""
+
+import json
+import statistics
+import sys
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
+
+from bench.report import heading_of, short
+
+COLOURS = ("#c2410c", "#475569", "#94a3b8", "#cbd5e1", "#e2e8f0")
+# The title of a panel, the context of the run it shows (none: of the start), the figure
+PANELS = (
+    ("decode at context 128, tok/s", "128", "decode"),
+    ("decode at context 512, tok/s", "512", "decode"),
+    ("prefill of 128, tok/s", "128", "prefill"),
+    ("prefill of 512, tok/s", "512", "prefill"),
+    ("start, cold, s", None, "cold"),
+    ("start, warm, s", None, "warm"),
+)
+
+
+def draw(results: dict[str, Any], out: Path) -> None:
+    figure, panels = plt.subplots(3, 2, figsize=(11, 7), layout="constrained")
+    for axes, (title, context, name) in zip(panels.flat, PANELS, strict=True):
+        draw_panel(axes, title, [values_of(e, context, name) for e in results["engines"]], results)
+    figure.suptitle("Higher is better, but for start-up", fontsize=10)
+    figure.supxlabel(heading_of(results), fontsize=7)
+    partial = out.with_name(f".{out.name}.part")
+    figure.savefig(partial, format="png", dpi=120)
+    partial.replace(out)
+
+
+def values_of(engine: dict[str, Any], context: str | None, name: str) -> list[float]:
+    if context is None:
+        start_ups: list[float] = engine["start_up_s"][name]
+        return start_ups
+    values: list[float] = engine["runs"].get(context, {}).get(name, [])
+    return values
+
+
+def draw_panel(
+    axes: Axes, title: str, measured: list[list[float]], results: dict[str, Any]
+) -> None:
+    """Bars of medians with the spread on them; one that did not finish says so."""
+    names = [engine["title"] for engine in results["engines"]]
+    medians = [statistics.median(values) if values else 0.0 for values in measured]
+    reach = max([max(values) for values in measured if values], default=1.0)
+    axes.barh(names, medians, color=COLOURS[: len(names)])
+    for row, (values, middle) in enumerate(zip(measured, medians, strict=True)):
+        if values:
+            axes.hlines(row, min(values), max(values), color="black", linewidth=1.2)
+        text = short(middle) if values else "did not finish"
+        axes.text(max([*values, 0]) + reach * 0.02, row, text, va="center", fontsize=8)
+    axes.set_xlim(0, reach * 1.2)
+    axes.invert_yaxis()
+    axes.set_title(title, fontsize=10, loc="left")
+    axes.tick_params(labelsize=8)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+if __name__ == "__main__":
+    draw(json.loads(Path(sys.argv[1]).read_text(encoding="utf-8")), Path(sys.argv[2]))

@@ -1,0 +1,90 @@
+"""Who is measured, on what, and how patiently: the one table to change."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+MODEL = "SmolLM2-135M-Instruct"
+GGUF = f"{MODEL}.gguf"
+OURS = "inpage"
+THREADS = 2
+CONTEXT = 2048
+# Prompt lengths by the context a run is named after. Past 2000 tokens there is no room for 64 more.
+PROMPT_LENGTHS = {128: 128, 512: 512, 2000: 1968}
+
+
+@dataclass(frozen=True)
+class Run:
+    """A prompt, its first token, and `tokens` more: gives prefill and decode at this context."""
+
+    context: int
+    tokens: int = 64
+    repeats: int = 5
+
+    @property
+    def prompt_length(self) -> int:
+        return PROMPT_LENGTHS[self.context]
+
+
+@dataclass(frozen=True)
+class Engine:
+    key: str
+    title: str
+    page: str  # URL path below the server
+    options: dict[str, Any]  # what its page's load() takes
+    runs: tuple[Run, ...] = (Run(128), Run(512))
+    checked: int = 16  # ids of the greedy continuation that are compared
+    warm_up: bool = True  # each run once, unmeasured
+    start_ups: int = 5  # of each kind, cold and warm
+    limit_s: float = 600  # for one generation, or one start
+    notes: tuple[str, ...] = field(default=())
+
+
+INPAGE = Engine(
+    OURS,
+    "inpage, WebGPU",
+    "bench-inpage.html",
+    {"model": MODEL},
+    runs=(Run(128), Run(512), Run(2000)),
+)
+WLLAMA = Engine(
+    "wllama",
+    f"wllama, wasm, {THREADS} threads",
+    "peers/wllama.html",
+    {"model": GGUF, "threads": THREADS, "context": CONTEXT},
+)
+TRANSFORMERS_WASM = Engine(
+    "transformers-wasm",
+    f"transformers.js, wasm, {THREADS} threads",
+    "peers/transformers.html",
+    {"device": "wasm", "threads": THREADS},
+)
+TRANSFORMERS_WEBGPU = Engine(
+    "transformers-webgpu",
+    "transformers.js, WebGPU",
+    "peers/transformers.html",
+    {"device": "webgpu", "threads": 1},
+)
+PROBE = Engine("adapter", "the adapter alone", "peers/probe.html", {})
+# On a software adapter it takes some 10 s a token and minutes for a prompt.
+TRANSFORMERS_SOFTWARE = replace(
+    TRANSFORMERS_WEBGPU,
+    runs=(Run(128, tokens=2), Run(512, tokens=1, repeats=2)),
+    checked=3,
+    warm_up=False,
+    start_ups=2,
+    limit_s=900,
+    notes=("few tokens and repeats: it is this slow on a software adapter",),
+)
+
+
+def engines(software_adapter: bool, quick: bool = False) -> list[Engine]:
+    """Those to compare, ours first."""
+    if quick:
+        return [_quick(engine) for engine in (INPAGE, WLLAMA)]
+    webgpu = TRANSFORMERS_SOFTWARE if software_adapter else TRANSFORMERS_WEBGPU
+    return [INPAGE, WLLAMA, TRANSFORMERS_WASM, webgpu]
+
+
+def _quick(engine: Engine) -> Engine:
+    runs = tuple(replace(run, tokens=16, repeats=2) for run in engine.runs if run.context < 2000)
+    return replace(engine, runs=runs, checked=8, start_ups=1)

@@ -1,0 +1,45 @@
+"""Where and when a bench ran. Standard library only."""
+
+import datetime
+import os
+import platform
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+
+def today() -> str:
+    return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def describe(adapter: dict[str, Any]) -> dict[str, Any]:
+    """`adapter` is what the probe page found."""
+    return {
+        "cpu": cpu_name(),
+        "cores": os.cpu_count(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "browser": adapter.pop("browser"),
+        "adapter": adapter,
+    }
+
+
+def cpu_name() -> str:
+    listed = output_of("lscpu")
+    names = re.findall(r"^\s*Model name:\s*(.+)$", listed, re.MULTILINE)
+    return " and ".join(dict.fromkeys(names)) or platform.processor() or platform.machine()
+
+
+def commit_of(checkout: Path) -> str:
+    """The commit, and whether files differ from it."""
+    name = output_of("git", "-C", str(checkout), "rev-parse", "--short", "HEAD")
+    changed = output_of("git", "-C", str(checkout), "status", "--porcelain")
+    return (name or "unknown") + (" with changes" if changed else "")
+
+
+def output_of(*command: str) -> str:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    except OSError:
+        return ""
+    return done.stdout.strip()

@@ -1,0 +1,37 @@
+// Drives inpage. This script is added to the product's own page and uses nothing but globalThis.inpage.
+
+import { offer } from "./common.js";
+
+async function api() {
+  while (!globalThis.inpage) await new Promise((resolve) => { setTimeout(resolve); });
+  return globalThis.inpage;
+}
+
+async function run({ ids }, count, onTokens) {
+  const { inpage } = globalThis;
+  const chunks = await inpage.completions.create({
+    prompt_token_ids: ids,
+    temperature: 0,
+    ignore_eos: true,
+    max_tokens: count,
+    stream: true,
+    stream_options: { include_usage: true },
+  });
+  let told;
+  for await (const { choices, usage } of chunks) {
+    if (choices[0]?.token_ids.length) onTokens(choices[0].token_ids);
+    told = usage ?? told;
+  }
+  return told;
+}
+
+offer({
+  ready: api().then((inpage) => inpage.ready),
+  load: ({ model }) => globalThis.inpage.load(model),
+  run,
+  gpuBytes: () => globalThis.inpage.python("graph.memory.peak"),
+  async facts() {
+    const { versions, phases } = await globalThis.inpage.ready;
+    return { version: versions.inpage, phases };
+  },
+});

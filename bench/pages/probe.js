@@ -1,0 +1,99 @@
+// What the adapter is and can do, measured without any engine: the roofline that figures are held against.
+
+import { takeTasksIfRemote } from "./common.js";
+
+const SOFTWARE_BYTES = 64 << 20;
+const HARDWARE_BYTES = 1 << 30; // far past any cache
+const WORKGROUPS = 2048;
+const THREADS = 256;
+
+const READ_ALL = `
+@group(0) @binding(0) var<storage, read> source: array<vec4u>;
+@group(0) @binding(1) var<storage, read_write> sums: array<vec4u>;
+
+@compute @workgroup_size(${THREADS})
+fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) groups: vec3u) {
+  var sum = vec4u();
+  for (var i = id.x; i < arrayLength(&source); i += groups.x * ${THREADS}u) {
+    sum ^= source[i];
+  }
+  sums[id.x] = sum;
+}`;
+const COUNT_UP = `
+@group(0) @binding(1) var<storage, read_write> sums: array<vec4u>;
+
+@compute @workgroup_size(64)
+fn main(@builtin(global_invocation_id) id: vec3u) {
+  sums[id.x] += vec4u(1);
+}`;
+
+async function openAdapter() {
+  const adapter = await navigator.gpu?.requestAdapter({ powerPreference: "high-performance" });
+  if (!adapter) throw new Error("this browser offers no WebGPU adapter");
+  return adapter;
+}
+
+function describe({ info, features, limits }) {
+  const { vendor, architecture, device, description, isFallbackAdapter, subgroupMinSize, subgroupMaxSize } = info;
+  return {
+    vendor, architecture, device, description,
+    software: isFallbackAdapter || /swiftshader|llvmpipe/i.test(`${architecture} ${device} ${description}`),
+    subgroups: [subgroupMinSize, subgroupMaxSize],
+    features: [...features].sort(),
+    max_binding_bytes: limits.maxStorageBufferBindingSize,
+  };
+}
+
+/** Name and full version, which the user agent's text no longer has. */
+async function browserName() {
+  const { fullVersionList } = await navigator.userAgentData.getHighEntropyValues(["fullVersionList"]);
+  const { brand, version } = fullVersionList.find((entry) => /Chrom/.test(entry.brand));
+  return `${brand} ${version}`;
+}
+
+async function pipelineOf(device, code) {
+  const module = device.createShaderModule({ code });
+  return device.createComputePipelineAsync({ layout: "auto", compute: { module, entryPoint: "main" } });
+}
+
+/** Seconds that `count` dispatches take, from the submit until the GPU is done. */
+async function secondsOf(device, pipeline, bindings, workgroups, count) {
+  const entries = bindings.map(([binding, buffer]) => ({ binding, resource: { buffer } }));
+  const group = device.createBindGroup({ layout: pipeline.getBindGroupLayout(0), entries });
+  const encoder = device.createCommandEncoder();
+  const pass = encoder.beginComputePass();
+  pass.setPipeline(pipeline);
+  pass.setBindGroup(0, group);
+  for (let i = 0; i < count; i++) pass.dispatchWorkgroups(workgroups);
+  pass.end();
+  const started = performance.now();
+  device.queue.submit([encoder.finish()]);
+  await device.queue.onSubmittedWorkDone();
+  return (performance.now() - started) / 1000;
+}
+
+async function best(times, measure) {
+  let least = Infinity;
+  for (let i = 0; i < times; i++) least = Math.min(least, await measure());
+  return least;
+}
+
+globalThis.bench = {
+  async open() {
+    const adapter = await openAdapter();
+    const about = describe(adapter);
+    const bytes = about.software ? SOFTWARE_BYTES : HARDWARE_BYTES;
+    const { maxStorageBufferBindingSize, maxBufferSize } = adapter.limits;
+    const device = await adapter.requestDevice({ requiredLimits: { maxStorageBufferBindingSize, maxBufferSize } });
+    const source = device.createBuffer({ size: bytes, usage: GPUBufferUsage.STORAGE });
+    const sums = device.createBuffer({ size: WORKGROUPS * THREADS * 16, usage: GPUBufferUsage.STORAGE });
+    const read = await pipelineOf(device, READ_ALL);
+    const count = await pipelineOf(device, COUNT_UP);
+    const passes = about.software ? 1 : 20;
+    const readSeconds = await best(5, () => secondsOf(device, read, [[0, source], [1, sums]], WORKGROUPS, passes));
+    const chain = await best(5, () => secondsOf(device, count, [[1, sums]], 9, 450));
+    device.destroy();
+    return { ...about, browser: await browserName(), read_bytes_per_s: (passes * bytes) / readSeconds, dispatch_s: chain / 450 };
+  },
+};
+takeTasksIfRemote();

@@ -1,0 +1,55 @@
+"""What the engines are asked: prompts of exact lengths, and one whose continuation torch knows."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from safetensors.numpy import load_file
+
+from bench.engines import PROMPT_LENGTHS
+from py_runtime.tokens import Tokenizer
+from tools.errors import UserError
+from tools.files import ROOT
+
+SAMPLE = ROOT / "export" / "sample.txt"
+VARIANTS = 8  # of each length; no two begin alike, so that no engine meets a prefix it has kept
+
+Prompt = dict[str, Any]  # its ids, and the text that every tokenizer reads as these ids
+
+
+def make_prompts(model: Path) -> dict[str, Any]:
+    """JSON: "check" with its continuation, and "contexts": context → prompts."""
+    tokenizer = Tokenizer.from_json(json.loads((model / "tokenizer.json").read_text()))
+    goldens = load_file(model / "goldens.safetensors")
+    check = as_prompt(tokenizer, goldens["prompt_0"].tolist())
+    if check is None:
+        raise UserError(f"the first golden prompt of {model} is no text: export the model again")
+    check["continuation"] = goldens["continuation_0"].tolist()
+    sample = tokenizer.encode(SAMPLE.read_text(encoding="utf-8"), add_special_tokens=False)
+    return {
+        "check": check,
+        "contexts": {
+            str(context): cut(tokenizer, sample, length)
+            for context, length in PROMPT_LENGTHS.items()
+        },
+    }
+
+
+def cut(tokenizer: Tokenizer, sample: list[int], length: int) -> list[Prompt]:
+    """Pieces of the sample, read round and round, each from another word on."""
+    endless = sample * (length // len(sample) + 2)
+    prompts: list[Prompt] = []
+    for start in range(len(sample)):
+        prompt = as_prompt(tokenizer, endless[start : start + length])
+        if prompt and all(prompt["ids"][0] != other["ids"][0] for other in prompts):
+            prompts.append(prompt)
+        if len(prompts) == VARIANTS:
+            return prompts
+    raise UserError(f"{SAMPLE} gives no {VARIANTS} prompts of {length} tokens")
+
+
+def as_prompt(tokenizer: Tokenizer, ids: list[int]) -> Prompt | None:
+    """None where the text would be read as other ids."""
+    text = tokenizer.decode(ids, skip_special_tokens=False)
+    same = tokenizer.encode(text, add_special_tokens=False) == ids
+    return {"ids": ids, "text": text} if same else None

@@ -1,0 +1,200 @@
+"""What was measured, as a table for people and as Markdown. Standard library only."""
+
+import json
+import statistics
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from bench.engines import OURS
+
+Json = dict[str, Any]
+Row = tuple[str, Callable[[Json], str]]  # what it is called, what it says of an engine
+
+NOTHING = "–"
+UNFINISHED = "did not finish"
+MARKERS = ("<!-- bench -->", "<!-- /bench -->")
+
+
+# Figures -----------------------------------------------------------------------------------------
+
+
+def median_and_spread(values: Sequence[float]) -> str:
+    """The median, and the least and the most where there are several."""
+    if not values:
+        return NOTHING
+    middle = short(statistics.median(values))
+    if len(values) == 1:
+        return middle
+    return f"{middle} ({short(min(values))}–{short(max(values))})"
+
+
+def short(value: float) -> str:
+    """Three digits."""
+    if value >= 99.95:
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if value >= 9.995 else f"{value:.2f}"
+
+
+def megabytes(nbytes: int | None) -> str:
+    return NOTHING if nbytes is None else f"{nbytes / 1e6:,.1f} MB"
+
+
+# The table ---------------------------------------------------------------------------------------
+
+
+def rows_of(results: Json) -> list[Row]:
+    """Every figure that some engine has."""
+    contexts = sorted({int(c) for engine in results["engines"] for c in engine["runs"]})
+
+    def run(context: int, figure: str, factor: float = 1.0) -> Callable[[Json], str]:
+        def say(engine: Json) -> str:
+            if str(context) not in engine["runs"]:
+                return NOTHING
+            values = [value * factor for value in engine["runs"][str(context)][figure]]
+            return median_and_spread(values) if values else UNFINISHED
+
+        return say
+
+    def start(figure: str, kind: str) -> Callable[[Json], str]:
+        return lambda engine: median_and_spread(engine[figure][kind])
+
+    def fetched(kind: str) -> Callable[[Json], str]:
+        return lambda engine: megabytes(engine["fetched_bytes"].get(kind))
+
+    def memory(name: str) -> Callable[[Json], str]:
+        return lambda engine: megabytes(engine["memory"].get(name))
+
+    def bandwidth(engine: Json) -> str:
+        """Weights read while decoding at context 128, of what the adapter reads at its best."""
+        decode = engine["runs"].get("128", {}).get("decode")
+        if not decode or not engine.get("bytes_read_per_token"):
+            return NOTHING
+        rate = statistics.median(decode) * engine["bytes_read_per_token"]
+        return f"{rate / results['machine']['adapter']['read_bytes_per_s']:.0%}"
+
+    return [
+        *((f"decode at context {c}, tok/s", run(c, "decode")) for c in contexts),
+        *((f"prefill of {c}, tok/s", run(c, "prefill")) for c in contexts if c < 2000),
+        ("first token of 128, ms", run(128, "first_token_s", 1000)),
+        ("start, cold, s", start("start_up_s", "cold")),
+        ("start, warm, s", start("start_up_s", "warm")),
+        ("of it the model, cold, s", start("load_s", "cold")),
+        ("of it the model, warm, s", start("load_s", "warm")),
+        ("fetched, cold", fetched("cold")),
+        ("fetched, warm", fetched("warm")),
+        ("memory of the page", memory("renderer_bytes")),
+        ("JavaScript's heap, workers aside", memory("js_heap_bytes")),
+        ("memory on the GPU", memory("gpu_bytes")),
+        ("of the adapter's read bandwidth", bandwidth),
+        ("greedy ids as torch's", agreed),
+    ]
+
+
+def agreed(engine: Json) -> str:
+    check = engine["check"]
+    return f"{check['agreed']} of {check['of']}" if check else NOTHING
+
+
+def cells_of(results: Json) -> list[list[str]]:
+    """The table with its head: a row a figure, a column an engine."""
+    engines = results["engines"]
+    table = [["", *(engine["title"] for engine in engines)]]
+    rows = [[name, *(say(engine) for engine in engines)] for name, say in rows_of(results)]
+    return [*table, *(row for row in rows if any(cell != NOTHING for cell in row[1:]))]
+
+
+def ratios_of(results: Json) -> dict[str, dict[str, float]]:
+    """Ours over theirs, by figure and peer: medians of tokens per second of the same run."""
+    ours = next((e for e in results["engines"] if e["key"] == OURS), None)
+    ratios: dict[str, dict[str, float]] = {}
+    for engine in results["engines"]:
+        if ours is None or engine is ours:
+            continue
+        for context, run in engine["runs"].items():
+            for figure in ("prefill", "decode"):
+                mine = ours["runs"].get(context, {}).get(figure)
+                if mine and run[figure]:
+                    ratio = statistics.median(mine) / statistics.median(run[figure])
+                    ratios.setdefault(f"{figure} {context}", {})[engine["key"]] = round(ratio, 3)
+    return ratios
+
+
+# Words -------------------------------------------------------------------------------------------
+
+
+def heading_of(results: Json) -> str:
+    machine = results["machine"]
+    adapter = machine["adapter"]
+    kind = " (software)" if adapter["software"] else ""
+    names = (adapter["vendor"], adapter["architecture"], adapter["device"], adapter["description"])
+    return (
+        f"{results['date']}, {machine['cpu']} with {machine['cores']} cores, {machine['browser']}, "
+        f"adapter {' '.join(filter(None, names))}{kind}, commit {results['commit']}"
+    )
+
+
+def remarks_of(results: Json) -> list[str]:
+    """What a reader of the table must know: how often, and what did not finish."""
+    ours = counts_of(results["engines"][0])
+    remarks = [f"Medians, with the least and the most in parentheses, of {ours} context."]
+    for engine in results["engines"]:
+        counts = counts_of(engine)
+        said = [] if counts in ours else [f"{counts} context"]
+        if said or engine["notes"]:
+            remarks.append(f"{engine['title']}: {'; '.join([*said, *engine['notes']])}.")
+        remarks += [f"{engine['title']} did not finish: {fault}." for fault in engine["faults"]]
+    return remarks
+
+
+def counts_of(engine: Json) -> str:
+    return ", ".join(
+        f"{len(run['decode'])} × {run['decoded_tokens']} tokens at {context}"
+        for context, run in engine["runs"].items()
+    )
+
+
+def as_text(results: Json) -> str:
+    table = cells_of(results)
+    widths = [max(len(row[column]) for row in table) for column in range(len(table[0]))]
+    lines = [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in table
+    ]
+    ratios = [
+        f"  {figure}: " + ", ".join(f"{ratio:g} × {peer}" for peer, ratio in peers.items())
+        for figure, peers in ratios_of(results).items()
+    ]
+    said = ["inpage in tokens per second, as a multiple of a peer:", *ratios] if ratios else []
+    return "\n".join([heading_of(results), "", *lines, "", *remarks_of(results), *said])
+
+
+def as_markdown(results: Json) -> str:
+    head, *rows = cells_of(results)
+    rule = ["---", *("---:" for _ in head[1:])]
+    lines = [f"| {' | '.join(row)} |" for row in (head, rule, *rows)]
+    return "\n".join([*lines, "", f"{heading_of(results)}. {' '.join(remarks_of(results))}"])
+
+
+# Files -------------------------------------------------------------------------------------------
+
+
+def put_into_readme(readme: Path, results: Json) -> None:
+    """Replaces what stands between the markers."""
+    text = readme.read_text(encoding="utf-8")
+    begin, end = MARKERS
+    if text.count(begin) != 1 or text.count(end) != 1 or text.index(end) < text.index(begin):
+        raise ValueError(f"{readme} lacks the lines {begin} and {end}, once each")
+    before, rest = text.split(begin)
+    after = rest.split(end)[1]
+    write(readme, f"{before}{begin}\n{as_markdown(results)}\n{end}{after}")
+
+
+def write_results(path: Path, results: Json) -> None:
+    write(path, json.dumps(results, indent=1, ensure_ascii=False) + "\n")
+
+
+def write(path: Path, text: str) -> None:
+    partial = path.with_name(f".{path.name}.part")
+    partial.write_text(text, encoding="utf-8")
+    partial.replace(path)

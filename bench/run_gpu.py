@@ -1,0 +1,114 @@
+"""Measures inpage on this machine's graphics processor: python3 run.py [--shapes llama-3.1-8b]
+
+The folder around this file has all it needs (`make bench-gpu` wrote it) but the browser: a program,
+or an unpacked folder with chromium/, lib/ and icd/; one named bundle/ is found here by itself.
+Standard library only. Writes results.json.
+"""
+
+import argparse
+import json
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from bench import machine
+from bench.engines import INPAGE, OURS, PROBE, TRANSFORMERS_WEBGPU, Engine, Run
+from bench.fill import fill
+from bench.remote import Browser, RemotePage, Server
+from bench.report import as_text, write_results
+from bench.rounds import run_bench
+
+HERE = Path(__file__).resolve().parent
+SITE, TEMPLATES = HERE / "site", HERE / "templates"
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="run.py", description="Measure on this machine's GPU.")
+    found = HERE / "bundle" if (HERE / "bundle").is_dir() else shutil.which("chromium")
+    parser.add_argument("--browser", type=Path, default=found, metavar="CHROMIUM")
+    parser.add_argument("--flag", action="append", default=[], help="Chromium's, instead of ours")
+    shapes = sorted(folder.name for folder in TEMPLATES.glob("*"))
+    parser.add_argument("--shapes", nargs="*", choices=shapes, default=[], metavar="SHAPE")
+    parser.add_argument("--only", nargs="+", metavar="KEY", help="these engines alone")
+    parser.add_argument("--repeats", type=int, default=5, help="of every run (%(default)s)")
+    parser.add_argument("--start-ups", type=int, default=3, help="cold and warm (%(default)s)")
+    parser.add_argument("--results", type=Path, default=HERE / "results.json", metavar="FILE")
+    options = parser.parse_args()
+    if options.browser is None or not options.browser.exists():
+        parser.error("there is no Chromium here; say where it is with --browser")
+    return options
+
+
+def engines(options: argparse.Namespace) -> list[Engine]:
+    chosen = [replace(INPAGE, start_ups=options.start_ups)]
+    if (SITE / "peers" / "models").is_dir():
+        chosen.append(replace(TRANSFORMERS_WEBGPU, start_ups=options.start_ups))
+    chosen += [synthetic(shape) for shape in options.shapes]
+    chosen = [
+        replace(e, runs=tuple(replace(run, repeats=options.repeats) for run in e.runs))
+        for e in chosen
+    ]
+    return [engine for engine in chosen if not options.only or engine.key in options.only]
+
+
+def synthetic(shape: str) -> Engine:
+    """A model of random weights, made here; no torch has seen it, so no output is checked."""
+    path = f"models/{shape}-random/"
+    return Engine(
+        f"{OURS}-{shape}",
+        f"inpage, WebGPU, {shape} of random weights",
+        INPAGE.page,
+        {"model": path},
+        runs=(Run(128), Run(512), Run(2000)),
+        checked=0,
+        start_ups=0,
+        limit_s=400,
+    )
+
+
+def main() -> None:
+    options = parse()
+    # Being stopped closes the browsers, too.
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+    started = time.monotonic()
+
+    def say(text: str) -> None:
+        print(f"{time.monotonic() - started:6.0f} s  {text}", file=sys.stderr, flush=True)
+
+    about = json.loads((HERE / "about.json").read_text())
+    chosen = engines(options)
+    for shape in options.shapes:
+        model = SITE / "models" / f"{shape}-random"
+        if not model.is_dir():
+            fill(TEMPLATES / shape, model)
+            say(f"made {model.name}")
+    server, browser = Server(SITE), Browser(options.browser.resolve(), options.flag)
+
+    def open_page(engine: Engine, profile: Path) -> RemotePage:
+        return RemotePage(server, browser, engine, profile)
+
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
+        page = open_page(PROBE, Path(profile))
+        adapter = page.call("open", limit_s=PROBE.limit_s)
+        page.close()
+    say(f"adapter: {json.dumps(adapter)}")
+    results: dict[str, Any] = {
+        "date": machine.today(),
+        "commit": about["commit"],
+        "machine": machine.describe(adapter),
+        "engines": run_bench(chosen, open_page, about["prompts"], say),
+        "seconds": round(time.monotonic() - started),
+    }
+    for engine in results["engines"]:
+        engine["bytes_read_per_token"] = about["bytes_read_per_token"].get(engine["key"])
+    write_results(options.results, results)
+    print(as_text(results))
+
+
+if __name__ == "__main__":
+    main()

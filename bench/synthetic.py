@@ -1,0 +1,225 @@
+"""Models of random weights in well-known shapes, for machines that the weights cannot reach.
+
+    python -m bench.synthetic llama-3.2-1b -o FOLDER             the whole model
+    python -m bench.synthetic llama-3.1-8b -o FOLDER --template  all but the weights
+
+The graph is exported as a real model's is; a template (a few MB) becomes the model wherever
+`fill.py` runs, with Python's standard library alone.
+"""
+
+import argparse
+import base64
+import json
+import math
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+
+from bench.engines import CONTEXT
+from bench.fill import TEMPLATE, fill
+from bench.roofline import bytes_read_per_token
+from export.decoder_graph import expected_shapes, export_decoder
+from export.model_writer import DEFAULT_SHARD_SIZE, GRAPH, WEIGHTS_PREFIX
+from export.pipeline import parameter_count, quantisation_name
+from export.shard_plan import FilePlan, StoredTensor, plan_shards
+from export.sources import Quantisation, Source
+from py_runtime.buffers import measure
+from py_runtime.folder.layout import Constant, constants_of
+from py_runtime.folder.manifest import FORMAT, VERSION
+from py_runtime.program_json import dump_program
+from tools.errors import UserError, exit_status
+
+LLAMA3: dict[str, Any] = {
+    "model_type": "llama",
+    "vocab_size": 128256,
+    "max_position_embeddings": 131072,
+    "rms_norm_eps": 1e-5,
+    "hidden_act": "silu",
+    "rope_parameters": {"rope_type": "default", "rope_theta": 500000.0},
+    "bos_token_id": 128000,
+    "eos_token_id": 128001,
+}
+SHAPES: dict[str, dict[str, Any]] = {
+    "llama-3.2-1b": {
+        **LLAMA3,
+        "hidden_size": 2048,
+        "intermediate_size": 8192,
+        "num_hidden_layers": 16,
+        "num_attention_heads": 32,
+        "num_key_value_heads": 8,
+        "head_dim": 64,
+        "tie_word_embeddings": True,
+    },
+    "llama-3.1-8b": {
+        **LLAMA3,
+        "hidden_size": 4096,
+        "intermediate_size": 14336,
+        "num_hidden_layers": 32,
+        "num_attention_heads": 32,
+        "num_key_value_heads": 8,
+        "head_dim": 128,
+        "tie_word_embeddings": False,
+    },
+    # For tests of this script; an odd size, so that tensors are padded in their file.
+    "tiny": {
+        **LLAMA3,
+        "vocab_size": 509,
+        "hidden_size": 64,
+        "intermediate_size": 160,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "head_dim": 16,
+        "tie_word_embeddings": False,
+        "bos_token_id": 0,
+        "eos_token_id": 1,
+    },
+}
+# Standard deviation of what random bytes stand for: 4-bit values less 8, signed bytes.
+DEVIATION = {"q4gsw": math.sqrt((16**2 - 1) / 12), "q8_0": math.sqrt((256**2 - 1) / 12)}
+
+
+class SyntheticSource(Source):
+    """A checkpoint that has shapes and no data."""
+
+    def shape(self, name: str) -> tuple[int, ...] | None:
+        return expected_shapes(self.decoder_config(CONTEXT)).get(name)
+
+    def dense(self, name: str) -> np.ndarray:
+        raise UserError(f"{self.name} is a shape alone: there is no data of {name}")
+
+
+@dataclass(frozen=True)
+class Fill:
+    """What stands in a tensor: random bytes, one number throughout, or the bytes of a file."""
+
+    kind: str  # "noise", "f16", "f32" or "file"
+    value: float | str = 0.0
+
+
+def write_template(name: str, folder: Path) -> None:
+    hf_config = SHAPES[name]
+    tokenizer = {"tokenizer.json": byte_tokenizer(), "tokenizer_config.json": {}}
+    source = SyntheticSource(
+        f"{name}-random", "none", hf_config, tokenizer, Quantisation("q4gsw", 32)
+    )
+    config = source.decoder_config(CONTEXT)
+    graph = export_decoder(source, config)
+    memory = measure(graph.program)
+    constants = constants_of(graph.program)
+    folder.mkdir(parents=True)
+    files = {
+        GRAPH: dump_program(graph.program),
+        "config.json": json.dumps(hf_config),
+        **{file: json.dumps(content) for file, content in tokenizer.items()},
+    }
+    for file, text in files.items():
+        (folder / file).write_text(text)
+    for table, values in zip(("cos", "sin"), source.rotary_tables(CONTEXT), strict=True):
+        (folder / f"{table}.bin").write_bytes(values.numpy().astype("<f4").tobytes())
+    tensors = [StoredTensor(name, item.stored, item.dims) for name, item in constants.items()]
+    plans = plan_shards(tensors, DEFAULT_SHARD_SIZE)
+    fills = {name: fill_of(name, item, source) for name, item in constants.items()}
+    shards = [
+        {
+            "name": f"{WEIGHTS_PREFIX}{number:05}-of-{len(plans):05}.safetensors",
+            **shard(plan, fills),
+        }
+        for number, plan in enumerate(plans, start=1)
+    ]
+    largest = max(spec.size for spec in memory.specs.values())
+    limits = {"max_buffer_size": largest, "max_storage_buffer_binding_size": largest}
+    manifest = {
+        "format": FORMAT,
+        "version": VERSION,
+        "name": source.name,
+        "parameters": parameter_count(config),
+        "context": config.context,
+        "gpu_bytes": memory.report.peak,
+        "quantisation": quantisation_name(source),
+        "graph": GRAPH,
+        "weights": [entry["name"] for entry in shards],
+        "goldens": None,
+        "requires": {"features": [], "limits": limits},
+        "source": {"name": source.name, "url": None, "licence": source.licence},
+        "created_by": "inpage's bench",
+    }
+    template = {
+        "manifest": manifest,
+        "files": list(files),
+        "shards": shards,
+        "bytes_read_per_token": bytes_read_per_token(constants),
+    }
+    (folder / TEMPLATE).write_text(json.dumps(template))
+
+
+def shard(plan: FilePlan, fills: dict[str, Fill]) -> dict[str, Any]:
+    spans = [
+        {
+            "kind": fills[span.tensor].kind,
+            "value": fills[span.tensor].value,
+            "begin": span.begin,
+            "bytes": span.end - span.begin,
+            "padding": span.padding,
+        }
+        for span in plan.spans
+    ]
+    return {"header": base64.b64encode(plan.header).decode(), "spans": spans}
+
+
+def fill_of(name: str, constant: Constant, source: Source) -> Fill:
+    """Scales keep activations near 1, so that nothing overflows however deep the model is."""
+    if name in ("cos", "sin"):
+        return Fill("file", f"{name}.bin")
+    owner, _, part = name.rpartition(".")
+    shape = source.shape(f"{owner}.weight")
+    if part == "scales" and shape is not None:
+        deviation = DEVIATION[source.kind(f"{owner}.weight").name]
+        columns = 1 if owner == "embed_tokens" else shape[1]
+        return Fill(f"f{constant.stored.host.itemsize * 8}", 1 / (deviation * math.sqrt(columns)))
+    if owner.endswith("norm"):
+        return Fill("f32", 1.0)
+    return Fill("noise")
+
+
+def byte_tokenizer() -> dict[str, Any]:
+    """A token a byte."""
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    model = models.BPE(vocab={letter: number for number, letter in enumerate(alphabet)}, merges=[])
+    tokenizer = Tokenizer(model)
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    loaded: dict[str, Any] = json.loads(tokenizer.to_str())
+    return loaded
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench.synthetic")
+    parser.add_argument("shape", choices=SHAPES)
+    parser.add_argument("-o", "--out", type=Path, required=True, metavar="FOLDER")
+    parser.add_argument("--template", action="store_true", help="leave the weights out")
+    options = parser.parse_args(arguments)
+
+    def work() -> None:
+        out = options.out.resolve()
+        if out.exists():
+            raise UserError(f"{out} is there already; choose another folder")
+        out.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=out.parent) as temporary:
+            template = Path(temporary) / "template"
+            write_template(options.shape, template)
+            if options.template:
+                template.rename(out)
+            else:
+                fill(template, out)
+
+    return exit_status(work)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,53 @@
+"""`python -m py_runtime chat MODEL`: the engine in a terminal, over wgpu-py."""
+
+import argparse
+import asyncio
+import contextlib
+import os
+import sys
+
+from py_runtime.errors import InpageError
+from py_runtime.terminal import TerminalChat
+
+INTERRUPTED = 130  # as shells have it: 128 and the signal's number
+
+
+def parse(arguments: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m py_runtime")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="chat")
+    chat = commands.add_parser("chat", help="talk to a model in this terminal")
+    chat.add_argument("model", metavar="MODEL", help="a model folder, such as models/NAME")
+    chat.add_argument("--system", metavar="TEXT", help="system prompt")
+    chat.add_argument("--temperature", type=float, default=0.7, help="%(default)s; 0 is greedy")
+    chat.add_argument("--top-p", type=float, default=0.95, help="%(default)s")
+    chat.add_argument("--max-tokens", type=int, metavar="N", help="of an answer")
+    chat.add_argument("--seed", type=int, metavar="N", help="the same seed gives the same text")
+    return parser.parse_args(arguments)
+
+
+def main(arguments: list[str]) -> int:
+    options = parse(arguments)
+    with contextlib.suppress(ImportError):  # part of a checkout, not of the wheel
+        from tools.software_gpu import use_software_if_alone
+
+        use_software_if_alone()
+    fields = {
+        "temperature": options.temperature,
+        "top_p": options.top_p,
+        "max_tokens": options.max_tokens,
+        "seed": options.seed,
+    }
+    try:
+        return asyncio.run(TerminalChat(options.model, options.system, fields).run())
+    except InpageError as error:
+        print(f"{options.model}: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:  # whoever read the answer has enough of it
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,173 @@
+"""Brings a model's files into the page, block by block, and lets none pass that is not as exported.
+
+A file comes from this browser's storage where it is kept, else from the network, and is then kept.
+Either way its sha256 is computed while it passes.
+"""
+
+import asyncio
+import hashlib
+from collections.abc import Awaitable, Coroutine, Iterable
+from contextlib import suppress
+from typing import Any, Protocol
+
+import numpy as np
+
+from py_runtime import notices
+from py_runtime.errors import StorageError
+from py_runtime.folder.errors import ModelFileError, ModelHashError
+from py_runtime.folder.manifest import Manifest
+from py_runtime.folder.progress import DOWNLOAD, Meter
+from py_runtime.folder.storage import PartialFile, Storage
+from py_runtime.folder.stream import Stream, memory_for, open_url, read_first
+
+FILES_AT_ONCE = 3
+DAMAGED_COPY = (StorageError, ModelFileError, ModelHashError)
+
+
+class Sink(Protocol):
+    """Takes a file's blocks in order; one at position 0 may come again, and begins anew."""
+
+    def __call__(self, position: int, block: np.ndarray) -> Awaitable[None]: ...
+
+
+class Delivery:
+    def __init__(
+        self, url: str, manifest: Manifest, storage: Storage | None, keeping: bool
+    ) -> None:
+        self.storage = storage
+        self.keeping = keeping  # whether what is downloaded is stored
+        self._url = url
+        self._manifest = manifest
+        self._turns = asyncio.Semaphore(FILES_AT_ONCE)
+
+    def is_kept(self, file: str) -> bool:
+        return self.storage is not None and self.storage.has(self._manifest.files[file])
+
+    def missing(self, files: Iterable[str]) -> list[str]:
+        return [file for file in files if not self.is_kept(file)]
+
+    async def deliver(self, file: str, sink: Sink, meter: Meter) -> None:
+        async with self._turns:
+            if self.is_kept(file):
+                with suppress(*DAMAGED_COPY):
+                    return await self._pass_on(file, self._open_kept(file), sink)
+                await self._drop_kept(file)
+            await self._download(file, sink, meter)
+
+    async def read(self, file: str, meter: Meter) -> bytes:
+        data = bytearray(self._manifest.files[file].size)
+
+        async def take(position: int, block: np.ndarray) -> None:
+            data[position : position + len(block)] = block.tobytes()
+
+        await self.deliver(file, take, meter)
+        return bytes(data)
+
+    async def read_first(self, file: str, count: int) -> bytes:
+        """The beginning of a file, not checked: whoever delivers the whole of it compares."""
+        async with self._turns:
+            if self.is_kept(file):
+                with suppress(StorageError):
+                    return await read_first(self._open_kept(file), count)
+                await self._drop_kept(file)
+            wanted = {"Range": f"bytes=0-{count - 1}"}
+            return await read_first(open_url(self._url + file, headers=wanted), count)
+
+    async def drop_damaged(self) -> bool:
+        """Whether a kept file was not as exported; it is kept no longer."""
+        found = False
+        for file in filter(self.is_kept, self._manifest.files):
+            try:
+                await self._pass_on(file, self._open_kept(file), discard)
+            except DAMAGED_COPY:
+                await self._drop_kept(file)
+                found = True
+        return found
+
+    def stop_keeping(self, error: StorageError) -> None:
+        if self.keeping:
+            self.keeping = False
+            notices.post(
+                "storage",
+                f"This browser's storage refused a file of {self._manifest.name} ({error}): the "
+                "model stays in memory, and what is not stored is downloaded again next time.",
+            )
+
+    async def _download(self, file: str, sink: Sink, meter: Meter) -> None:
+        facts = self._manifest.files[file]
+        meter.expect(DOWNLOAD, file, facts.size)
+        keeper = _Keeper(self, self.storage.create() if self.storage and self.keeping else None)
+
+        async def take(position: int, block: np.ndarray) -> None:
+            meter.reach(DOWNLOAD, file, position + len(block))
+            await sink(position, block)
+            await keeper.write(block)
+
+        # What storage keeps, the browser's own cache need not keep as well.
+        cache = "no-store" if self.keeping else "default"
+        try:
+            await self._pass_on(file, open_url(self._url + file, cache=cache), take)
+            await keeper.finish(file)
+        finally:
+            await keeper.drop()
+
+    async def _pass_on(self, file: str, stream: Stream, sink: Sink) -> None:
+        """Every byte, hashed; raises ModelFileError or ModelHashError when they are not the file's.
+
+        Only the end shows that, so that a sink must not count its bytes as good before.
+        """
+        size = self._manifest.files[file].size
+        memory = memory_for(size)
+        sha256 = hashlib.sha256()
+        position = 0
+        with stream:
+            while len(block := await stream.next_block(memory)):
+                if position + len(block) > size:
+                    raise ModelFileError(f"{file} has more than the {size} bytes it should have")
+                sha256.update(block.data)
+                await sink(position, block)
+                position += len(block)
+        self._manifest.check_size(file, position)
+        self._manifest.check_sha256(file, sha256.hexdigest())
+
+    def _open_kept(self, file: str) -> Stream:
+        assert self.storage is not None, "it is kept"
+        return self.storage.open_file(self._manifest.files[file])
+
+    async def _drop_kept(self, file: str) -> None:
+        assert self.storage is not None, "it was kept"
+        await self.storage.drop(self._manifest.files[file])
+
+
+class _Keeper:
+    """Stores a download while it passes; where the browser refuses, the load goes on without."""
+
+    def __init__(self, delivery: Delivery, partial: PartialFile | None) -> None:
+        self._delivery = delivery
+        self._partial = partial
+
+    async def write(self, block: np.ndarray) -> None:
+        if self._partial is not None:
+            await self._attempt(self._partial.write(block))
+
+    async def finish(self, file: str) -> None:
+        """The bytes were right: from here on the file is kept."""
+        if self._partial is not None:
+            await self._attempt(self._partial.keep(self._delivery._manifest.files[file]))
+            self._partial = None
+
+    async def drop(self) -> None:
+        if self._partial is not None:
+            partial, self._partial = self._partial, None
+            await partial.drop()
+
+    async def _attempt(self, step: Coroutine[Any, Any, None]) -> None:
+        try:
+            await step
+        except StorageError as error:
+            await self.drop()
+            self._delivery.stop_keeping(error)
+
+
+async def discard(position: int, block: np.ndarray) -> None:
+    """For a file that is only to be checked, or kept."""

@@ -1,0 +1,58 @@
+"""Bytes that arrive in the page, from the network or from storage, a block at a time."""
+
+import json
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+from inpage_bridge import bridge  # registered by web/worker.js
+
+from py_runtime.gpu.page import address_of, answer_of
+
+BLOCK_BYTES = 2 << 20  # of the heap, for each stream
+
+
+class Stream:
+    """Use it in a `with`: leaving breaks off what has not arrived."""
+
+    def __init__(self, handle: int) -> None:
+        self._handle = handle
+
+    def __enter__(self) -> "Stream":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        bridge.closeStream(self._handle)
+
+    async def next_block(self, memory: np.ndarray) -> np.ndarray:
+        """The next bytes, at the beginning of `memory`; none at the end.
+
+        A block has a multiple of 16 bytes, but for the last.
+        """
+        promise = bridge.readBlock(self._handle, address_of(memory), memory.nbytes)
+        return memory[: await answer_of(promise)]
+
+
+def open_url(url: str, **options: Any) -> Stream:
+    """A request with the options of JavaScript's fetch()."""
+    return Stream(bridge.openUrl(url, json.dumps(options)))
+
+
+def memory_for(nbytes: int) -> np.ndarray:
+    """Where blocks of a file of that size arrive; a byte too much shows, too."""
+    return np.empty(min(BLOCK_BYTES, (nbytes + 16) & ~15), np.uint8)
+
+
+async def read_first(stream: Stream, most: int) -> bytes:
+    """A small file, or the first bytes of a larger one."""
+    memory = memory_for(most)
+    data = bytearray()
+    with stream:
+        while len(data) < most and len(block := await stream.next_block(memory)):
+            data += block.tobytes()
+    return bytes(data[:most])

@@ -1,0 +1,151 @@
+"""Sampling on the GPU: the kernel of shaders/sample.wgsl, its settings and its buffers."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from py_runtime.gpu import (
+    UNIFORM_USAGE,
+    BindGroup,
+    BindGroupSpec,
+    Binding,
+    Buffer,
+    BufferSpec,
+    Device,
+    Dispatch,
+    PipelineSpec,
+    Write,
+)
+from py_runtime.launch import binding_names
+from py_runtime.sampling import SamplingSettings
+from py_runtime.shaders import shader_source
+from py_runtime.target import Target
+from py_runtime.uniforms import params_layout
+
+MOST_DRAWS = 256  # tokens of one batch
+MOST_CHANGES = 64  # words of the arena that follow the position
+STATE_HEADER = 2  # words before the tokens: drawn, draws
+IN_PROMPT = 1 << 31
+NO_MIN_P = -1e30  # its logarithm would be minus infinity
+NO_TOKEN = 0xFFFFFFFF  # the logits held no number
+WORD = 4
+
+
+class DeviceSampler:
+    """Use `await DeviceSampler.create(...)`: it belongs to one graph's logits and input buffers."""
+
+    def __init__(self, device: Device, vocabulary: int, buffers: dict[str, Buffer]) -> None:
+        self._device = device
+        self.vocabulary = vocabulary
+        self._buffers = buffers
+        self._group: BindGroup
+        self.step: Dispatch
+
+    @classmethod
+    async def create(
+        cls,
+        device: Device,
+        target: Target,
+        vocabulary: int,
+        logits: Buffer,
+        next_input: Buffer,
+        arena: Buffer,
+    ) -> "DeviceSampler":
+        words = vocabulary * WORD
+        specs = {
+            "params": BufferSpec("sampling settings", LAYOUT.struct.size, UNIFORM_USAGE),
+            "bias": BufferSpec("sampling logit bias", words),
+            "history": BufferSpec("sampling history", words),
+            "adjusted": BufferSpec("sampling adjusted logits", words),
+            "state": BufferSpec("sampling state", (STATE_HEADER + MOST_DRAWS) * WORD),
+            "arena_changes": BufferSpec("sampling arena changes", MOST_CHANGES * 2 * WORD),
+        }
+        created = await device.create_buffers(list(specs.values()))
+        own = dict(zip(specs, created, strict=True))
+        sampler = cls(device, vocabulary, own)
+        others = {"logits": logits, "next_input": next_input, "arena": arena}
+        try:
+            await sampler._record(target, {**own, **others})
+        except BaseException:
+            device.destroy_buffers(created)
+            raise
+        return sampler
+
+    async def _record(self, target: Target, buffers: dict[str, Buffer]) -> None:
+        source = source_of(target.wide)
+        (pipeline,) = await self._device.create_compute_pipelines([PipelineSpec(NAME, source)])
+        bindings = tuple(Binding(buffers[name]) for name in binding_names(NAME, source))
+        (self._group,) = await self._device.create_bind_groups(
+            [BindGroupSpec(NAME, pipeline, bindings)]
+        )
+        self.step = Dispatch(NAME, pipeline, self._group)
+
+    @property
+    def state(self) -> Buffer:
+        return self._buffers["state"]
+
+    def begin(
+        self,
+        settings: SamplingSettings,
+        prompt: Sequence[int],
+        answer: Sequence[int],
+        seed: int,
+        draws: int,
+    ) -> list[Write]:
+        """The uploads that start an answer, or go on with one after so many random numbers."""
+        has_history = (
+            settings.repetition_penalty != 1
+            or settings.frequency_penalty != 0
+            or settings.presence_penalty != 0
+        )
+        self._fields = {
+            "vocabulary": self.vocabulary,
+            "greedy": int(settings.temperature == 0),
+            "top_k": settings.top_k,
+            "top_p": settings.top_p,
+            "log_min_p": float(np.log(settings.min_p)) if settings.min_p > 0 else NO_MIN_P,
+            "inverse_temperature": 1 / settings.temperature if settings.temperature else 1.0,
+            "repetition_penalty": settings.repetition_penalty,
+            "frequency_penalty": settings.frequency_penalty,
+            "presence_penalty": settings.presence_penalty,
+            "has_history": int(has_history),
+            "has_bias": int(bool(settings.logit_bias)),
+            "seed": (seed ^ seed >> 32) % 2**32,
+        }
+        writes = [Write(self.state, np.array([0, draws], np.uint32))]
+        if has_history:
+            history = np.zeros(self.vocabulary, np.uint32)
+            history[np.array(prompt, np.int64)] = IN_PROMPT
+            np.add.at(history, np.array(answer, np.int64), 1)
+            writes.append(Write(self._buffers["history"], history))
+        if settings.logit_bias:
+            bias = np.zeros(self.vocabulary, np.float32)
+            bias[list(settings.logit_bias)] = list(settings.logit_bias.values())
+            writes.append(Write(self._buffers["bias"], bias))
+        return writes
+
+    def batch(self, changes: np.ndarray) -> list[Write]:
+        """The uploads before a batch; changes: uint32 [n, 2] of (arena word, what is added)."""
+        packed = LAYOUT.pack({**self._fields, "changes": len(changes)})
+        writes = [
+            Write(self._buffers["params"], np.frombuffer(packed, np.uint8)),
+            Write(self.state, np.zeros(1, np.uint32)),
+        ]
+        if len(changes):
+            writes.append(Write(self._buffers["arena_changes"], changes))
+        return writes
+
+    def unload(self) -> None:
+        self._device.release([self._group])
+        self._device.destroy_buffers(list(self._buffers.values()))
+
+
+NAME = "sample"
+
+
+def source_of(wide: bool) -> str:
+    size = "sample_wide" if wide else "sample_narrow"
+    return "\n".join(shader_source(name) for name in (size, NAME))
+
+
+LAYOUT = params_layout(NAME, source_of(wide=False))

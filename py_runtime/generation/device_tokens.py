@@ -1,0 +1,105 @@
+"""Tokens drawn on the GPU: batch after batch, the next one under way while one is read."""
+
+import asyncio
+import random
+import time
+from collections import deque
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+from py_runtime.cancel import CancelToken
+from py_runtime.decode_loop import Batch, DecodeLoop
+from py_runtime.errors import GpuDeviceLostError
+from py_runtime.generation.device_sampler import MOST_DRAWS
+from py_runtime.generation.pieces import Drawn
+from py_runtime.generation.session import MOST_LOSSES, PrefillProgress, Session
+from py_runtime.sampling import SamplingSettings
+
+BATCH_SECONDS = 0.05  # text that comes so often seems to flow, and Stop seems to act at once
+IN_FLIGHT = 2
+
+
+class BatchPace:
+    """The first tokens come at once; then batches double as long as they take no longer."""
+
+    def __init__(self) -> None:
+        self.steps = 1
+        self._last = time.perf_counter()
+
+    def arrived(self, tokens: int) -> None:
+        now = time.perf_counter()
+        fitting = int(tokens * BATCH_SECONDS / max(now - self._last, 1e-6))
+        self.steps = min(max(fitting, 1), 2 * self.steps, MOST_DRAWS)
+        self._last = now
+
+
+class DeviceTokens:
+    """One answer's tokens."""
+
+    def __init__(
+        self,
+        session: Session,
+        prompt: list[int],
+        settings: SamplingSettings,
+        room: int,
+        cancel: CancelToken,
+    ) -> None:
+        self._session = session
+        self._prompt = prompt
+        self._settings = settings
+        self._room = room
+        self._cancel = cancel
+        self._seed = random.getrandbits(32) if settings.seed is None else settings.seed
+        self._drawn: list[int] = []
+        self._draws = 0  # random numbers used
+
+    async def batches(self, on_prefill: PrefillProgress) -> AsyncGenerator[list[Drawn], None]:
+        """Tokens as they come. After a lost device they go on, with the same random numbers."""
+        losses = 0
+        while len(self._drawn) < self._room:
+            try:
+                so_far = [*self._prompt, *self._drawn]
+                await self._session.compute_after(so_far, self._cancel, on_prefill)
+                loop = await self._session.decode_loop()
+                async with aclosing(self._from(loop, len(so_far))) as batches:
+                    async for tokens in batches:
+                        losses = 0
+                        yield [Drawn(token) for token in tokens]
+            except GpuDeviceLostError as error:
+                losses += 1
+                if losses > MOST_LOSSES:
+                    raise
+                self._session.lose(error)
+
+    async def _from(self, loop: DecodeLoop, position: int) -> AsyncGenerator[list[int], None]:
+        """From the logits that the graph has just computed: the first token is for `position`."""
+        wanted = self._room - len(self._drawn)
+        pace = BatchPace()
+        in_flight: deque[asyncio.Future[Batch]] = deque()
+        async with self._session.graph.lock:  # nobody else may resize the graph meanwhile
+            first = loop.first(self._settings, self._prompt, self._drawn, self._seed, self._draws)
+            in_flight.append(first)
+            asked = 1
+            try:
+                while in_flight:
+                    while asked < wanted and len(in_flight) < IN_FLIGHT:
+                        run = loop.run(position, min(pace.steps, wanted - asked))
+                        in_flight.append(run.batch)
+                        position += run.steps
+                        asked += run.steps
+                    batch = await in_flight.popleft()
+                    self._cancel.check()
+                    pace.arrived(len(batch.tokens))
+                    self._take(batch)
+                    yield batch.tokens
+            finally:
+                for left in in_flight:  # it ends by itself, before anything that follows it
+                    left.add_done_callback(lambda done: done.cancelled() or done.exception())
+
+    def _take(self, batch: Batch) -> None:
+        """What the cache holds now: all tokens that were drawn, but for the last."""
+        self._draws = batch.draws
+        fed = [*self._drawn[-1:], *batch.tokens[:-1]]
+        self._session.tokens += fed
+        self._session.computed_tokens += len(fed)
+        self._drawn += batch.tokens

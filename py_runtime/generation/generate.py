@@ -1,0 +1,162 @@
+"""From tokens to the text of an answer, stoppable at any of them."""
+
+import time
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+
+from py_runtime.cancel import CancelToken
+from py_runtime.errors import AbortedError
+from py_runtime.generation.device_tokens import DeviceTokens
+from py_runtime.generation.host_tokens import HostTokens
+from py_runtime.generation.options import GenerationOptions
+from py_runtime.generation.pieces import Drawn, Piece, Usage
+from py_runtime.generation.session import PrefillProgress, Session
+from py_runtime.grammar import Grammar
+from py_runtime.sampling import StopStrings, TokenLogprob
+from py_runtime.tokens import StreamDecoder, Tokenizer
+
+
+@dataclass(frozen=True)
+class Generation:
+    """One answer to be made; everything in it is checked."""
+
+    prompt: list[int]
+    options: GenerationOptions
+    room: int  # most tokens that may be written
+    end_tokens: frozenset[int]
+    grammar: Grammar | None
+    dropped_messages: int = 0
+
+    def usage(self, cached_tokens: int) -> Usage:
+        return Usage(len(self.prompt), cached_tokens, dropped_messages=self.dropped_messages)
+
+
+class Clock:
+    """When the work began, when the first token came, and how fast it went."""
+
+    def __init__(self, usage: Usage) -> None:
+        self._usage = usage
+        self._started = time.perf_counter()
+        self._first = self._started
+
+    def token(self) -> None:
+        now = time.perf_counter()
+        usage = self._usage
+        usage.completion_tokens += 1
+        if usage.completion_tokens == 1:
+            self._first = now
+            usage.time_to_first_token_s = now - self._started
+            computed = usage.prompt_tokens - usage.cached_tokens
+            usage.prefill_tokens_per_s = computed / max(now - self._started, 1e-9)
+        else:
+            elapsed = max(now - self._first, 1e-9)
+            usage.decode_tokens_per_s = (usage.completion_tokens - 1) / elapsed
+
+
+async def generate(
+    session: Session,
+    tokenizer: Tokenizer,
+    wanted: Generation,
+    cancel: CancelToken,
+    on_prefill: PrefillProgress,
+) -> AsyncIterator[Piece]:
+    """Pieces of the answer; the last has a finish_reason and the usage."""
+    options = wanted.options
+    usage = wanted.usage(session.reusable(wanted.prompt))
+    clock = Clock(usage)
+    text = AnswerText(tokenizer, options.stop)
+    try:
+        async with aclosing(token_batches(session, wanted, cancel, on_prefill)) as batches:
+            async for batch in batches:
+                for drawn in batch:
+                    clock.token()
+                    ended = drawn.token in wanted.end_tokens and not options.ignore_eos
+                    text.push(drawn.token, drawn.logprobs, is_end=ended)
+                    if ended or text.stopped or drawn.is_last:
+                        yield text.take_last("stop", usage)
+                        return
+                    if usage.completion_tokens == wanted.room:
+                        yield text.take_last("length", usage)
+                        return
+                if piece := text.take():
+                    yield piece
+    except AbortedError:
+        yield text.take_last("abort", usage)
+
+
+def token_batches(
+    session: Session, wanted: Generation, cancel: CancelToken, on_prefill: PrefillProgress
+) -> AsyncGenerator[list[Drawn], None]:
+    """Drawn on the GPU where nothing of the host's is asked for, and the graph allows it."""
+    options = wanted.options
+    needs_logits = (
+        options.sampler is not None
+        or options.top_logprobs is not None
+        or wanted.grammar is not None
+    )
+    if not needs_logits and session.can_loop:
+        return DeviceTokens(session, wanted.prompt, options.sampling, wanted.room, cancel).batches(
+            on_prefill
+        )
+    return HostTokens(session, wanted.prompt, options, wanted.grammar, wanted.room, cancel).batches(
+        on_prefill
+    )
+
+
+@dataclass(frozen=True)
+class WrittenToken:
+    token: int
+    logprobs: tuple[TokenLogprob, ...]
+    start: int  # where its text begins, in characters of the answer
+
+
+class AnswerText:
+    """Tokens to what may be shown: whole characters, nothing of a stop string or its tokens."""
+
+    def __init__(self, tokenizer: Tokenizer, stops: tuple[str, ...]) -> None:
+        self._decoder = StreamDecoder(tokenizer)
+        self._stops = StopStrings(stops)
+        self._written: list[WrittenToken] = []  # whose text may still become a stop string
+        self._length = 0  # of the text so far
+        self._shown = 0  # of it that may be shown
+        self._text = ""  # that may be shown and was not taken yet
+
+    @property
+    def stopped(self) -> bool:
+        return self._stops.stopped
+
+    def push(self, token: int, logprobs: tuple[TokenLogprob, ...], is_end: bool) -> None:
+        self._written.append(WrittenToken(token, logprobs, self._length))
+        if not is_end:
+            self._add(self._decoder.push(token))
+
+    def take(self) -> Piece | None:
+        """What may be shown since the last time, if there is anything."""
+        everything = self._shown == self._length
+        ready = [entry for entry in self._written if everything or entry.start < self._shown]
+        del self._written[: len(ready)]
+        text, self._text = self._text, ""
+        if not text and not ready:
+            return None
+        return Piece(
+            text,
+            tuple(entry.token for entry in ready),
+            tuple(logprob for entry in ready for logprob in entry.logprobs),
+        )
+
+    def take_last(self, finish_reason: str, usage: Usage) -> Piece:
+        """What was held back as well, now that no token follows."""
+        if not self.stopped:
+            self._add(self._decoder.finish())
+        if not self.stopped:
+            self._show(self._stops.finish())
+        return replace(self.take() or Piece(), finish_reason=finish_reason, usage=usage)
+
+    def _add(self, text: str) -> None:
+        self._length += len(text)
+        self._show(self._stops.push(text))
+
+    def _show(self, text: str) -> None:
+        self._shown += len(text)
+        self._text += text

@@ -1,0 +1,94 @@
+"""Tokens chosen on the host, one call of the graph for each: by any function, in any grammar."""
+
+from collections.abc import AsyncGenerator
+
+import numpy as np
+
+from py_runtime.cancel import CancelToken
+from py_runtime.errors import RequestError
+from py_runtime.generation.options import GenerationOptions
+from py_runtime.generation.pieces import Drawn
+from py_runtime.generation.session import PrefillProgress, Session
+from py_runtime.grammar import Grammar
+from py_runtime.sampling import Sampler, TokenHistory, TokenLogprob, logprobs
+
+
+class HostTokens:
+    """One answer's tokens."""
+
+    def __init__(
+        self,
+        session: Session,
+        prompt: list[int],
+        options: GenerationOptions,
+        grammar: Grammar | None,
+        room: int,
+        cancel: CancelToken,
+    ) -> None:
+        self._session = session
+        self._prompt = prompt
+        self._options = options
+        self._grammar = grammar
+        self._room = room
+        self._cancel = cancel
+
+    async def batches(self, on_prefill: PrefillProgress) -> AsyncGenerator[list[Drawn], None]:
+        tokens = list(self._prompt)
+        choose: Chooser | None = None
+        for remaining in range(self._room, 0, -1):
+            logits = await self._session.logits_after(tokens, self._cancel, on_prefill)
+            choose = choose or Chooser(self._prompt, self._options, self._grammar, len(logits))
+            token = choose(logits, tokens, remaining)
+            tokens.append(token)
+            yield [Drawn(token, choose.logprobs(logits, token), choose.is_complete)]
+
+
+class Chooser:
+    """Picks the next token: by the settings, by a function of the caller's, within a grammar."""
+
+    def __init__(
+        self,
+        prompt: list[int],
+        options: GenerationOptions,
+        grammar: Grammar | None,
+        vocabulary: int,
+    ) -> None:
+        self._options = options
+        self._grammar = grammar
+        self._vocabulary = vocabulary
+        self._sampler = Sampler(options.sampling, vocabulary)
+        self._history = TokenHistory(prompt, vocabulary)
+
+    def __call__(self, logits: np.ndarray, tokens: list[int], remaining: int) -> int:
+        allowed = self._grammar.allowed(remaining) if self._grammar else None
+        if self._options.sampler is not None:
+            token = self._custom(logits, tokens, allowed)
+        else:
+            token = self._sampler.sample(logits, self._history, allowed)
+        self._history.add(token)
+        if self._grammar:
+            self._grammar.advance(token)
+        return token
+
+    def logprobs(self, logits: np.ndarray, token: int) -> tuple[TokenLogprob, ...]:
+        top = self._options.top_logprobs
+        return () if top is None else (logprobs(logits, token, top),)
+
+    @property
+    def is_complete(self) -> bool:
+        return self._grammar is not None and self._grammar.complete
+
+    def _custom(self, logits: np.ndarray, tokens: list[int], allowed: np.ndarray | None) -> int:
+        assert self._options.sampler is not None, "the caller asks only then"
+        masked = logits.copy() if allowed is None else np.where(allowed, logits, -np.inf)
+        token = self._options.sampler(masked, list(tokens))
+        if not isinstance(token, int | np.integer) or not 0 <= token < self._vocabulary:
+            raise RequestError(
+                f"the sampler gave {token!r}, which is no token from 0 to {self._vocabulary - 1}",
+                "sampler",
+            )
+        if allowed is not None and not allowed[token]:
+            raise RequestError(
+                f"the sampler gave token {token}, which response_format forbids here", "sampler"
+            )
+        return int(token)

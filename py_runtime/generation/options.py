@@ -1,0 +1,127 @@
+"""What a request may ask for, checked field by field: a wrong one is named, none is ignored."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import numpy as np
+
+from py_runtime.errors import RequestError
+from py_runtime.sampling import SamplingSettings
+
+MOST_STOPS = 16
+MOST_TOP_LOGPROBS = 20
+
+CustomSampler = Callable[[np.ndarray, list[int]], int]  # (logits [V], all tokens so far) → token
+
+
+@dataclass(frozen=True)
+class GenerationOptions:
+    sampling: SamplingSettings = field(default_factory=SamplingSettings)
+    sampler: CustomSampler | None = None  # instead of the above
+    max_tokens: int | None = None  # None: as many as the context holds
+    stop: tuple[str, ...] = ()
+    top_logprobs: int | None = None  # None: no logprobs at all
+    response_format: Any = None
+    ignore_eos: bool = False  # goes on after an end token: for benchmarks and tests
+    context_overflow: str = "error"  # or "drop_oldest"
+
+
+SAMPLING_FIELDS = tuple(entry.name for entry in fields(SamplingSettings))
+OVERFLOWS = ("error", "drop_oldest")
+
+
+def parse_options(given: Mapping[str, Any], vocabulary: int) -> GenerationOptions:
+    """Of a request's fields in OpenAI's names; an absent one and None mean the default."""
+    wanted = {name: value for name, value in given.items() if value is not None}
+    settings = {name: wanted.pop(name) for name in SAMPLING_FIELDS if name in wanted}
+    if "logit_bias" in settings:
+        settings["logit_bias"] = _logit_bias(settings["logit_bias"])
+    sampling = SamplingSettings(**settings)
+    sampling.check(vocabulary)
+    top_logprobs = _top_logprobs(wanted.pop("logprobs", False), wanted.pop("top_logprobs", None))
+    sampler = wanted.pop("sampler", None)
+    if sampler is not None and not callable(sampler):
+        raise RequestError("sampler must be a function of (logits, tokens)", "sampler")
+    options = GenerationOptions(
+        sampling=sampling,
+        sampler=sampler,
+        max_tokens=_max_tokens(wanted),
+        stop=_stop(wanted.pop("stop", ())),
+        top_logprobs=top_logprobs,
+        response_format=wanted.pop("response_format", None),
+        ignore_eos=take_bool(wanted, "ignore_eos"),
+        context_overflow=_overflow(wanted.pop("context_overflow", "error")),
+    )
+    count = wanted.pop("n", 1)
+    if count != 1 or isinstance(count, bool):
+        raise RequestError("n must be 1: one answer at a time", "n")
+    if wanted:
+        raise unknown_field(next(iter(wanted)))
+    return options
+
+
+def unknown_field(name: str) -> RequestError:
+    return RequestError(f"'{name}' is not a field this engine knows", name)
+
+
+def take_bool(wanted: dict[str, Any], name: str) -> bool:
+    value = wanted.pop(name, False)
+    if not isinstance(value, bool):
+        raise RequestError(f"{name} must be true or false, got {value!r}", name)
+    return value
+
+
+def _max_tokens(wanted: dict[str, Any]) -> int | None:
+    """`max_completion_tokens` is the newer name of the same thing."""
+    given = [(name, wanted.pop(name, None)) for name in ("max_tokens", "max_completion_tokens")]
+    for name, value in given:
+        if value is None:
+            continue
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise RequestError(f"{name} must be an integer from 1 on, got {value!r}", name)
+        return value
+    return None
+
+
+def _stop(value: Any) -> tuple[str, ...]:
+    stops = (value,) if isinstance(value, str) else value
+    if not isinstance(stops, Sequence) or not all(isinstance(stop, str) and stop for stop in stops):
+        raise RequestError("stop must be a text or a list of texts, none of them empty", "stop")
+    if len(stops) > MOST_STOPS:
+        raise RequestError(f"stop has {len(stops)} texts; at most {MOST_STOPS}", "stop")
+    return tuple(stops)
+
+
+def _top_logprobs(logprobs: Any, top: Any) -> int | None:
+    if not isinstance(logprobs, bool):
+        raise RequestError(f"logprobs must be true or false, got {logprobs!r}", "logprobs")
+    if top is None:
+        return 0 if logprobs else None
+    if isinstance(top, bool) or not isinstance(top, int) or not 0 <= top <= MOST_TOP_LOGPROBS:
+        raise RequestError(
+            f"top_logprobs must be an integer from 0 to {MOST_TOP_LOGPROBS}, got {top!r}",
+            "top_logprobs",
+        )
+    if not logprobs:
+        raise RequestError("top_logprobs needs logprobs: true", "top_logprobs")
+    return top
+
+
+def _logit_bias(value: Any) -> dict[int, Any]:
+    """JSON has no integer keys: "17" is the token 17."""
+    try:
+        return {int(token): bias for token, bias in value.items()}
+    except (AttributeError, TypeError, ValueError):
+        raise RequestError(
+            "logit_bias must be an object of token ids and numbers", "logit_bias"
+        ) from None
+
+
+def _overflow(value: Any) -> str:
+    if value not in OVERFLOWS:
+        raise RequestError(
+            f"context_overflow must be one of {', '.join(OVERFLOWS)}, got {value!r}",
+            "context_overflow",
+        )
+    return str(value)

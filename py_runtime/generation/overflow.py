@@ -1,0 +1,83 @@
+"""When a chat outgrows the context: the oldest turns go, the system prompt stays."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from py_runtime.errors import ContextLengthError
+from py_runtime.generation.messages import Message
+from py_runtime.generation.options import GenerationOptions
+
+MOST_RESERVED = 512  # tokens kept free for the answer
+KEPT_SHARE = 0.5  # of the room, once it is full: so the cache is rebuilt seldom, not every turn
+QUESTION: Message = {"role": "user", "content": ""}
+ANSWER: Message = {"role": "assistant", "content": ""}
+
+EncodeChat = Callable[[Sequence[Message]], list[int]]
+EncodeText = Callable[[str], list[int]]
+
+
+def fit_messages(
+    messages: list[Message],
+    encode_chat: EncodeChat,
+    encode_text: EncodeText,
+    context: int,
+    options: GenerationOptions,
+) -> tuple[list[int], int]:
+    """The prompt, and how many messages were left out. Raises ContextLengthError if none fits."""
+    prompt = encode_chat(messages)
+    if options.context_overflow == "error":
+        return prompt, 0  # whoever generates refuses it if it is too long
+    room = context - min(options.max_tokens or MOST_RESERVED, MOST_RESERVED, context // 4)
+    if len(prompt) <= room:
+        return prompt, 0
+    system = messages[:1] if messages[0]["role"] == "system" else []
+    turns = split_turns(messages[len(system) :])
+    base = len(encode_chat([*system, QUESTION]))
+    pair = len(encode_chat([*system, QUESTION, ANSWER, QUESTION])) - base
+    overhead = pair // 2 + 1  # tokens that the template puts around a message, or a few more
+    sizes = [TurnSize.of(turn, encode_text, overhead) for turn in turns]
+    for first in range(first_kept_turn(base, sizes, room), len(turns)):
+        kept = [*system, *(message for turn in turns[first:] for message in turn)]
+        prompt = encode_chat(kept)
+        if len(prompt) <= room or (first == len(turns) - 1 and len(prompt) < context):
+            return prompt, len(messages) - len(kept)
+    raise ContextLengthError(len(prompt), context)
+
+
+def split_turns(messages: list[Message]) -> list[list[Message]]:
+    """A turn is a user's message and all that follows it up to the next one."""
+    turns: list[list[Message]] = []
+    for message in messages:
+        if message["role"] == "user" or not turns:
+            turns.append([])
+        turns[-1].append(message)
+    return turns
+
+
+@dataclass(frozen=True)
+class TurnSize:
+    asked: int  # tokens, about, while its answer was not there yet
+    answered: int  # with all of it
+
+    @classmethod
+    def of(cls, turn: list[Message], encode_text: EncodeText, overhead: int) -> "TurnSize":
+        sizes = [len(encode_text(message["content"])) + overhead for message in turn]
+        is_answered = turn[-1]["role"] == "assistant"
+        return cls(sum(sizes[:-1]) if is_answered else sum(sizes), sum(sizes))
+
+
+def first_kept_turn(base: int, sizes: list[TurnSize], room: int) -> int:
+    """The first turn that stays, found by living through the chat from its start.
+
+    A call sees only the messages so far, so the same choice must come out turn after turn: turns
+    are dropped when the room is full, down to a share of it, and not again until it is full again.
+    """
+    first = 0
+    history = base  # tokens of a prompt before its last turn
+    for last, size in enumerate(sizes):
+        if history + size.asked > room:
+            while first < last and history + size.asked > room * KEPT_SHARE:
+                history -= sizes[first].answered
+                first += 1
+        history += size.answered
+    return first

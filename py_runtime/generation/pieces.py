@@ -1,0 +1,36 @@
+"""What a generation gives, piece by piece."""
+
+from dataclasses import dataclass
+
+from py_runtime.sampling import TokenLogprob
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A token of an answer; `is_last` where a grammar allows no other after it."""
+
+    token: int
+    logprobs: tuple[TokenLogprob, ...] = ()
+    is_last: bool = False
+
+
+@dataclass
+class Usage:
+    prompt_tokens: int
+    cached_tokens: int  # of the prompt, found in the cache
+    completion_tokens: int = 0
+    dropped_messages: int = 0  # the oldest, to make room
+    time_to_first_token_s: float | None = None
+    prefill_tokens_per_s: float | None = None
+    decode_tokens_per_s: float | None = None
+
+
+@dataclass(frozen=True)
+class Piece:
+    """One token's worth of an answer. The last piece has a finish_reason and the usage."""
+
+    text: str = ""
+    token_ids: tuple[int, ...] = ()
+    logprobs: tuple[TokenLogprob, ...] = ()
+    finish_reason: str | None = None  # "stop", "length" or "abort"
+    usage: Usage | None = None

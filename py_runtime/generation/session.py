@@ -1,0 +1,172 @@
+"""A model's KV cache and the tokens in it: what is there is reused, a lost device is replaced."""
+
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from py_runtime import notices
+from py_runtime.cancel import CancelToken
+from py_runtime.decode_loop import DecodeLoop, can_loop
+from py_runtime.errors import GpuDeviceLostError
+from py_runtime.generation.pace import PrefillPace
+from py_runtime.graph import Graph
+
+MOST_LOSSES = 5  # of the device within one call, before it is given up
+LOGITS = 0  # the decoder graph's one output
+
+PrefillProgress = Callable[[int, int], None]  # (tokens in the cache, tokens of the prompt)
+RunGraph = Callable[[list[np.ndarray]], Awaitable[list[np.ndarray]]]
+
+
+class Decoder(Protocol):
+    """What a session needs of a model."""
+
+    graph: Graph
+    max_chunk: int
+
+    def recover(self) -> Awaitable[None]:
+        """Builds the graph anew on a new device."""
+
+
+def ignore_progress(done: int, total: int) -> None:
+    pass
+
+
+class Session:
+    def __init__(self, model: Decoder) -> None:
+        self.tokens: list[int] = []  # whose keys and values the cache holds, from position 0
+        self.computed_tokens = 0  # that went through the graph, ever
+        self._model = model
+        self._pace = PrefillPace(model.max_chunk)
+        self._is_lost = False  # the device, until it is replaced
+        self._loop: DecodeLoop | None = None
+        self._looped: Graph | None = None  # the graph it belongs to
+
+    def reusable(self, prompt: Sequence[int]) -> int:
+        """How many of the prompt's tokens need no computing: never its last, whose logits count."""
+        most = min(len(self.tokens), len(prompt) - 1)
+        if self.tokens[:most] == list(prompt[:most]):
+            return most
+        return next(at for at in range(most) if self.tokens[at] != prompt[at])
+
+    def forget(self) -> None:
+        self.tokens.clear()
+
+    async def logits_after(
+        self,
+        tokens: Sequence[int],
+        cancel: CancelToken,
+        progress: PrefillProgress = ignore_progress,
+    ) -> np.ndarray:
+        """Logits [V] after these tokens. Only what the cache lacks is computed, in chunks.
+
+        A device lost meanwhile is replaced and the tokens are computed again: the caller sees
+        nothing but the time it takes.
+        """
+        (logits,) = await self._compute(tokens, cancel, progress, self._read_logits)
+        last: np.ndarray = logits[0]
+        return last
+
+    async def compute_after(
+        self, tokens: Sequence[int], cancel: CancelToken, progress: PrefillProgress
+    ) -> None:
+        """The same, and the logits stay on the GPU."""
+        await self._compute(tokens, cancel, progress, self._leave_logits)
+
+    async def _compute(
+        self,
+        tokens: Sequence[int],
+        cancel: CancelToken,
+        progress: PrefillProgress,
+        end: RunGraph,
+    ) -> list[np.ndarray]:
+        for _ in range(MOST_LOSSES):
+            try:
+                await self.recover()
+                return await self._fill(tokens, cancel, progress, end)
+            except GpuDeviceLostError as error:
+                self.lose(error)
+                lost = error
+        raise lost
+
+    async def _fill(
+        self,
+        tokens: Sequence[int],
+        cancel: CancelToken,
+        progress: PrefillProgress,
+        end: RunGraph,
+    ) -> list[np.ndarray]:
+        del self.tokens[self.reusable(tokens) :]
+        while True:
+            cancel.check()
+            start = len(self.tokens)
+            missing = len(tokens) - start
+            chunk = list(tokens[start : start + self._pace.next_chunk()])
+            started = time.perf_counter()
+            inputs = [np.array([chunk], np.int64), np.array([start])]
+            is_last = len(chunk) == missing
+            results = await (end if is_last else self._run_chunk)(inputs)
+            if results or not is_last:  # else it is not known how long it takes
+                self._pace.took(len(chunk), time.perf_counter() - started)
+            self.tokens += chunk
+            self.computed_tokens += len(chunk)
+            if missing > 1:  # one token is a step of decoding
+                progress(len(self.tokens), len(tokens))
+            if is_last:
+                return results
+
+    async def _read_logits(self, inputs: list[np.ndarray]) -> list[np.ndarray]:
+        return await self._model.graph.run(inputs, [LOGITS])
+
+    async def _leave_logits(self, inputs: list[np.ndarray]) -> list[np.ndarray]:
+        await self._model.graph.compute(inputs, [LOGITS])
+        return []
+
+    async def _run_chunk(self, inputs: list[np.ndarray]) -> list[np.ndarray]:
+        await self._model.graph.compute(inputs, [])
+        await self._model.graph.finish()
+        return []
+
+    # Decoding on the GPU -------------------------------------------------------------------------
+
+    @property
+    def graph(self) -> Graph:
+        return self._model.graph
+
+    @property
+    def can_loop(self) -> bool:
+        """Whether the graph can be decoded without the host."""
+        return can_loop(self.graph.program)
+
+    async def decode_loop(self) -> DecodeLoop:
+        if self._loop is None or self._looped is not self.graph:
+            self._loop = await DecodeLoop.create(self.graph)
+            self._looped = self.graph
+        return self._loop
+
+    def drop_loop(self) -> None:
+        """Its memory back; the next answer makes another."""
+        if self._loop is not None:
+            self._loop.unload()
+        self._loop = self._looped = None
+
+    # Losing the device ---------------------------------------------------------------------------
+
+    def lose(self, error: GpuDeviceLostError) -> None:
+        """The device is gone, and the cache with it."""
+        if not self._is_lost:
+            notices.post("device_lost", f"{error}. Opening it again and going on where it stopped.")
+        self._is_lost = True
+        self.forget()
+
+    async def recover(self) -> None:
+        """Has the model built again on another device, if its own is gone.
+
+        When that fails, without the network say, the next call tries again.
+        """
+        if self._is_lost:
+            await self._model.recover()
+            self._is_lost = False
+            notices.post("recovered", "The GPU is back; nothing was lost.")

@@ -1,0 +1,107 @@
+"""oneOf is anyOf where no value can fit two of its schemas. Where that is not certain, it is
+refused: the text could fit both, and would then be invalid."""
+
+from collections.abc import Callable, Iterable
+from itertools import combinations
+
+from py_runtime.grammar.keywords import Part
+from py_runtime.grammar.limits import MAX_COMPARISONS, refuse
+from py_runtime.grammar.scalars import (
+    Alternatives,
+    Atoms,
+    agrees,
+    bounds,
+    fixed_values,
+    given,
+    key_of,
+    stated_types,
+)
+
+_MAX_DEPTH = 4  # properties of properties that are compared
+
+
+class DisjointCheck:
+    def __init__(self, alternatives: Callable[[Iterable[Part]], Alternatives]) -> None:
+        self._alternatives = alternatives
+        self._comparisons_left = MAX_COMPARISONS
+
+    def check(self, branches: list[Alternatives], part: Part) -> None:
+        for left, right in combinations(range(len(branches)), 2):
+            if self._disjoint(branches[left], branches[right], 0):
+                continue
+            raise refuse(
+                f"oneOf: a value could fit both schema {left} and schema {right}; make them differ "
+                "in type, or in a required property with const or enum, or use anyOf",
+                part.path,
+            )
+
+    def _disjoint(self, left: Alternatives, right: Alternatives, depth: int) -> bool:
+        return all(self._apart(a, b, depth) for a in left for b in right)
+
+    def _apart(self, left: Atoms, right: Atoms, depth: int) -> bool:
+        """Whether it is certain that no value fits both."""
+        self._comparisons_left -= 1
+        if self._comparisons_left < 0:
+            raise refuse("the schemas of oneOf are too many to compare; use anyOf")
+        shared = set(stated_types(left)) & set(stated_types(right))
+        if not shared:
+            return True
+        if _fixed_apart(left, right) or _fixed_apart(right, left):
+            return True
+        if shared <= {"number", "integer"}:
+            return _ranges_apart(left, right)
+        return shared == {"object"} and self._objects_apart(left, right, depth)
+
+    def _objects_apart(self, left: Atoms, right: Atoms, depth: int) -> bool:
+        """By a property that one requires and the other forbids, or that differs in value."""
+        needed_left, needed_right = _required(left), _required(right)
+        if _forbids_any(right, needed_left) or _forbids_any(left, needed_right):
+            return True
+        if depth == _MAX_DEPTH:
+            return False
+        return any(
+            self._disjoint(
+                self._alternatives(_parts(left, name)),
+                self._alternatives(_parts(right, name)),
+                depth + 1,
+            )
+            for name in needed_left
+            if name in needed_right
+        )
+
+
+def _fixed_apart(fixed: Atoms, other: Atoms) -> bool:
+    values = fixed_values(fixed)
+    if values is None:
+        return False
+    others = fixed_values(other)
+    if others is not None:
+        keys = {key_of(value) for value in others}
+        return not any(key_of(value) in keys for value in values)
+    return not any(agrees(value, other) for value in values)
+
+
+def _ranges_apart(left: Atoms, right: Atoms) -> bool:
+    for above, below in ((left, right), (right, left)):
+        low, high = bounds(above)[0], bounds(below)[1]
+        if low and high:
+            touching = low.value == high.value and (low.open or high.open)
+            if low.value > high.value or touching:
+                return True
+    return False
+
+
+def _required(atoms: Atoms) -> dict[str, None]:
+    return dict.fromkeys(name for names in given(atoms, "required") for name in names)
+
+
+def _forbids_any(atoms: Atoms, names: Iterable[str]) -> bool:
+    closed = [atom for atom in atoms if atom.get("additionalProperties") is False]
+    known = [atom.get("properties") or () for atom in closed]
+    return any(name not in listed for listed in known for name in names)
+
+
+def _parts(atoms: Atoms, name: str) -> list[Part]:
+    return [
+        atom.inside("properties", name) for atom in atoms if name in (atom.get("properties") or ())
+    ]

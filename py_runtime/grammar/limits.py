@@ -1,0 +1,33 @@
+"""How large things may grow: schemas come from strangers, and a page has little time and memory."""
+
+from py_runtime.errors import RequestError
+
+PARAM = "response_format"
+
+MAX_DEPTH = 32  # containers inside one another, in the text
+MAX_SHORTEST = 16_384  # bytes of the shortest text that a schema allows
+MAX_DIGITS = 18  # of a number, before the point
+MAX_FRACTION_DIGITS = 17
+EXACT_DIGITS = 15  # so many significant digits tell any two doubles apart
+MAX_SCHEMA_NODES = 4_000
+MAX_SCHEMA_DEPTH = 200  # lists and objects inside one another; a page's stack is small
+MAX_SCHEMA_VALUES = 200_000
+MAX_REFERENCES = 64  # $ref, allOf, anyOf and oneOf inside one another, with nothing in between
+MAX_OPTIONS = 256  # alternatives of one place in a schema
+MAX_COMPARISONS = 5_000  # of schemas, to see that those of a oneOf have nothing in common
+MAX_LITERAL_BYTES = 1 << 16  # of all enum values and property names together
+MAX_PATTERN_STATES = 512
+MAX_PATTERN_WORK = 200_000  # steps taken while a pattern becomes an automaton
+MAX_NFA_STATES = 4_000
+
+
+def refuse(fault: str, path: str = "") -> RequestError:
+    """The error that names the place in the schema."""
+    place = f"{PARAM}: {path}: " if path else f"{PARAM}: "
+    return RequestError(place + fault, PARAM)
+
+
+def short(data: object) -> str:
+    """Untrusted data in a message, never longer than a message should be."""
+    text = repr(data)
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,0 +1,175 @@
+"""Strings, numbers and fixed values, as several schemas together ask for them."""
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from py_runtime.grammar.automata import Dfa, TooComplexError, of_length, product
+from py_runtime.grammar.formats import PATTERNS
+from py_runtime.grammar.keywords import TYPES, Atom, decimal, types_of
+from py_runtime.grammar.limits import refuse, short
+from py_runtime.grammar.numbers import Bound, number_automaton
+from py_runtime.grammar.regex import compile_pattern
+from py_runtime.grammar.shapes import Number
+from py_runtime.grammar.strings import Counted, String
+
+Atoms = Sequence[Atom]
+Alternatives = list[tuple[Atom, ...]]
+
+_STRUCTURAL = (
+    "properties",
+    "required",
+    "additionalProperties",
+    "items",
+    "prefixItems",
+    "minItems",
+    "maxItems",
+)
+
+
+def string_shape(atoms: Atoms) -> String | None:
+    """None: there is no such string."""
+    least = max(given(atoms, "minLength"), default=0)
+    most = min(given(atoms, "maxLength"), default=None)
+    if most is not None and most < least:
+        return None
+    automata = text_automata(atoms)
+    if not automata:
+        return String(Counted(least, most))
+    if None in automata:
+        return None
+    try:
+        if least or most is not None:
+            automata.append(of_length(least, most))
+        whole: Dfa | None = automata[0]
+        for other in automata[1:]:
+            whole = product(whole, other) if whole and other else None
+    except TooComplexError:
+        path = atoms[0].part.path
+        raise refuse("pattern, format and lengths together are too complex", path) from None
+    return String(whole) if whole else None
+
+
+def text_automata(atoms: Atoms) -> list[Dfa | None]:
+    """Those of all patterns and formats."""
+    found: list[Dfa | None] = []
+    for atom in atoms:
+        name = atom.get("format")
+        if name is not None:
+            if name not in PATTERNS:
+                known = ", ".join(PATTERNS)
+                fault = f"the format {short(name)} is not supported (known are {known})"
+                raise refuse(fault, atom.part.path)
+            found.append(compile_pattern(PATTERNS[name]))
+        source = atom.get("pattern")
+        if source is not None:
+            try:
+                found.append(compile_pattern(source))
+            except ValueError as error:
+                fault = f"the pattern {short(source)} is not supported: {error}"
+                raise refuse(fault, atom.part.path) from None
+    return found
+
+
+def number_shape(atoms: Atoms, whole: bool) -> Number | None:
+    """None: there is no such number."""
+    low, high = bounds(atoms)
+    try:
+        automaton = number_automaton(low, high, whole)
+    except (ValueError, TooComplexError) as error:
+        fault = f"these bounds of a number are not supported: {error or 'too complex'}"
+        raise refuse(fault, atoms[0].part.path) from None
+    return Number(automaton) if automaton else None
+
+
+def bounds(atoms: Atoms) -> tuple[Bound | None, Bound | None]:
+    """The strictest: of equal ones, that which leaves the value itself out."""
+    lows = [Bound(decimal(value), open=False) for value in given(atoms, "minimum")]
+    lows += (Bound(decimal(value), open=True) for value in given(atoms, "exclusiveMinimum"))
+    highs = [Bound(decimal(value), open=False) for value in given(atoms, "maximum")]
+    highs += (Bound(decimal(value), open=True) for value in given(atoms, "exclusiveMaximum"))
+    low = max(lows, key=lambda bound: (bound.value, bound.open), default=None)
+    high = min(highs, key=lambda bound: (bound.value, not bound.open), default=None)
+    return low, high
+
+
+def given(atoms: Atoms, keyword: str) -> list[Any]:
+    return [atom.keywords[keyword] for atom in atoms if keyword in atom.keywords]
+
+
+def fixed_values(atoms: Atoms) -> list[Any] | None:
+    """The values that every enum and const allows, and the other keywords too; None: any value."""
+    lists = [*given(atoms, "enum"), *([value] for value in given(atoms, "const"))]
+    if not lists:
+        return None
+    if any(isinstance(value, list | dict) for values in lists for value in values):
+        for atom in atoms:
+            if beside := next((key for key in _STRUCTURAL if key in atom.keywords), None):
+                fault = f"{beside} beside an enum or const with lists or objects is not supported"
+                raise refuse(fault, atom.part.path)
+    others = [{key_of(value) for value in values} for values in lists[1:]]
+    return [
+        value
+        for value in lists[0]
+        if all(key_of(value) in other for other in others) and agrees(value, atoms)
+    ]
+
+
+def agrees(value: Any, atoms: Atoms) -> bool:
+    """Whether a fixed value is what the keywords beside it ask for."""
+    types = types_of(value)
+    for atom in atoms:
+        asked = atom.get("type")
+        if asked is not None and not set(types) & set(
+            asked if isinstance(asked, list) else [asked]
+        ):
+            return False
+    if types[-1] == "number":
+        low, high = bounds(atoms)
+        exact = decimal(value)
+        above = low is None or exact > low.value or (exact == low.value and not low.open)
+        below = high is None or exact < high.value or (exact == high.value and not high.open)
+        return above and below
+    if types == ["string"]:
+        lengths = (
+            all(len(value) >= least for least in given(atoms, "minLength")),
+            all(len(value) <= most for most in given(atoms, "maxLength")),
+        )
+        return all(lengths) and all(
+            automaton and automaton.matches(value) for automaton in text_automata(atoms)
+        )
+    return True
+
+
+def key_of(value: Any) -> str:
+    """Equal for values that JSON Schema takes for equal: 1 and 1.0 are, 1 and true are not."""
+    return json.dumps(_with_whole_numbers(value), sort_keys=True)
+
+
+def _with_whole_numbers(value: Any) -> Any:
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, list):
+        return [_with_whole_numbers(each) for each in value]
+    if isinstance(value, dict):
+        return {key: _with_whole_numbers(each) for key, each in value.items()}
+    return value
+
+
+def written(value: Any) -> bytes:
+    """As JSON, in the way people write it."""
+    return json.dumps(value, ensure_ascii=False).encode()
+
+
+def distinct(values: Iterable[Any]) -> list[Any]:
+    return list({key_of(value): value for value in values}.values())
+
+
+def stated_types(atoms: Atoms) -> list[str]:
+    allowed = list(TYPES)
+    for asked in given(atoms, "type"):
+        listed = {*asked} if isinstance(asked, list) else {asked}
+        if "number" in listed:
+            listed.add("integer")
+        allowed = [name for name in allowed if name in listed]
+    return allowed

@@ -1,0 +1,252 @@
+"""A JSON schema becomes shapes. What is not supported is refused by its name and its place.
+
+Where several schemas hold at once (allOf, a $ref with neighbours), their keywords are read
+together. Properties come in the schema's order. An object that names its properties has no others,
+unless the schema says additionalProperties.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+from urllib.parse import unquote
+
+from py_runtime.grammar.automata import all_but
+from py_runtime.grammar.containers import Array, Object, Property
+from py_runtime.grammar.disjoint import DisjointCheck
+from py_runtime.grammar.keywords import LISTS_OF_SCHEMAS, TYPE_OF, Part, read_atom
+from py_runtime.grammar.limits import (
+    MAX_DEPTH,
+    MAX_LITERAL_BYTES,
+    MAX_OPTIONS,
+    MAX_REFERENCES,
+    MAX_SCHEMA_NODES,
+    MAX_SHORTEST,
+    refuse,
+    short,
+)
+from py_runtime.grammar.scalars import (
+    Alternatives,
+    Atoms,
+    distinct,
+    fixed_values,
+    given,
+    number_shape,
+    stated_types,
+    string_shape,
+    written,
+)
+from py_runtime.grammar.shapes import Choice, Literals, Shape, fits, settle_all
+from py_runtime.grammar.strings import Counted, String
+
+
+def any_object() -> Choice:
+    """JSON mode: an object of whatever values."""
+    return shape_of({"type": "object"})
+
+
+def shape_of(schema: Any) -> Choice:
+    return Reader(schema).read()
+
+
+class Reader:
+    def __init__(self, schema: Any) -> None:
+        self.root = Part(schema, "#")
+        self._choices: dict[tuple[int, ...], Choice] = {}
+        self._unread: list[tuple[Choice, tuple[Part, ...]]] = []
+        self._expanded: dict[int, Alternatives] = {}
+        self._expanding: set[int] = set()
+        self._disjoint = DisjointCheck(self.alternatives)
+        self._kept: list[Any] = []  # schemas made here; their ids must stay their own
+        self._literal_bytes = 0
+
+    def read(self) -> Choice:
+        root = self.choice((self.root,))
+        while self._unread:
+            choice, parts = self._unread.pop()
+            choice.options = self._options(parts)
+        if not settle_all(list(self._choices.values())):
+            raise refuse("the schema's recursion is too deep")
+        if not fits(root, 0):
+            raise refuse(
+                f"no text of at most {MAX_SHORTEST} bytes and {MAX_DEPTH} levels fits the schema"
+            )
+        return root
+
+    def choice(self, parts: tuple[Part, ...]) -> Choice:
+        """The place where all these schemas hold; read later, so that schemas may be recursive."""
+        parts = tuple(part for part in parts if part.schema is not True)
+        key = tuple(sorted({id(part.schema) for part in parts}))
+        if key not in self._choices:
+            if len(self._choices) == MAX_SCHEMA_NODES:
+                raise refuse(f"the schema has more than {MAX_SCHEMA_NODES} places")
+            self._choices[key] = Choice()
+            self._unread.append((self._choices[key], parts))
+        return self._choices[key]
+
+    def _options(self, parts: tuple[Part, ...]) -> list[Shape]:
+        options: list[Shape] = []
+        fixed: list[Any] = []
+        for atoms in self.alternatives(parts):
+            values = fixed_values(atoms)
+            if values is None:
+                options += self._shapes(atoms)
+            else:
+                fixed += values
+        return options + self._fixed_shapes(distinct(fixed))
+
+    def alternatives(self, parts: Iterable[Part]) -> Alternatives:
+        """What the parts ask for together, each alternative without any choice left."""
+        found: Alternatives = [()]
+        for part in parts:
+            found = self._both(found, self._expand(part), part)
+        return found
+
+    def _both(self, left: Alternatives, right: Alternatives, part: Part) -> Alternatives:
+        if len(left) * len(right) > MAX_OPTIONS:
+            raise refuse(f"more than {MAX_OPTIONS} alternatives", part.path)
+        return [tuple(dict.fromkeys(a + b)) for a in left for b in right]
+
+    def _expand(self, part: Part) -> Alternatives:
+        if isinstance(part.schema, bool):
+            return [()] if part.schema else []
+        key = id(part.schema)
+        if key in self._expanding or len(self._expanding) == MAX_REFERENCES:
+            fault = "the schema refers to itself, or too far, with nothing in between"
+            raise refuse(fault, part.path)
+        if key not in self._expanded:
+            self._expanding.add(key)
+            self._expanded[key] = self._combined(part)
+            self._expanding.remove(key)
+        return self._expanded[key]
+
+    def _combined(self, part: Part) -> Alternatives:
+        """The schema's own keywords, with those of $ref, allOf, anyOf and oneOf."""
+        atom = read_atom(part)
+        found: Alternatives = [(atom,)] if atom.keywords else [()]
+        if "$ref" in part.schema:
+            found = self._both(found, self._expand(self._referred(part)), part)
+        for keyword, check in LISTS_OF_SCHEMAS.items():
+            if keyword not in part.schema:
+                continue
+            if fault := check(part.schema[keyword]):
+                raise refuse(f"{keyword} is not {fault}", part.path)
+            inner = [part.inside(keyword, index) for index in range(len(part.schema[keyword]))]
+            if keyword == "allOf":
+                found = self._both(found, self.alternatives(inner), part)
+                continue
+            branches = [self._expand(each) for each in inner]
+            if keyword == "oneOf":
+                self._disjoint.check(branches, part)
+            found = self._both(found, [atoms for each in branches for atoms in each], part)
+        return found
+
+    def _referred(self, part: Part) -> Part:
+        reference = part.schema["$ref"]
+        if not isinstance(reference, str) or not (reference == "#" or reference.startswith("#/")):
+            fault = f"the $ref {short(reference)} is not supported: only those that begin with #/"
+            raise refuse(fault, part.path)
+        found: Any = self.root.schema
+        for name in reference.split("/")[1:]:
+            name = unquote(name).replace("~1", "/").replace("~0", "~")
+            if isinstance(found, list) and name.isdecimal() and int(name) < len(found):
+                found = found[int(name)]
+            elif isinstance(found, dict) and name in found:
+                found = found[name]
+            else:
+                raise refuse(f"the $ref {short(reference)} leads nowhere", part.path)
+        if not isinstance(found, dict | bool):
+            raise refuse(f"the $ref {short(reference)} does not lead to a schema", part.path)
+        return Part(found, reference)
+
+    def _shapes(self, atoms: Atoms) -> list[Shape]:
+        makers: dict[str, Callable[[Atoms], Shape | None]] = {
+            "null": lambda _: Literals([b"null"]),
+            "boolean": lambda _: Literals([b"true", b"false"]),
+            "integer": lambda atoms: number_shape(atoms, whole=True),
+            "number": lambda atoms: number_shape(atoms, whole=False),
+            "string": string_shape,
+            "array": self._array,
+            "object": self._object,
+        }
+        made = [makers[name](atoms) for name in types(atoms)]
+        return [shape for shape in made if shape]
+
+    def _fixed_shapes(self, values: list[Any]) -> list[Shape]:
+        """Texts as they stand; lists and objects as shapes, for the whitespace between."""
+        texts = [written(value) for value in values if not isinstance(value, list | dict)]
+        self._count_bytes(texts)
+        shapes: list[Shape] = [Literals(texts)] if texts else []
+        for value in values:
+            if isinstance(value, list):
+                items = [self._constant(each) for each in value]
+                shapes.append(Array(items, Choice(), len(items), len(items)))
+            elif isinstance(value, dict):
+                members = [
+                    Property(written(name), self._constant(each), required=True)
+                    for name, each in value.items()
+                ]
+                self._count_bytes([member.name for member in members])
+                shapes.append(Object(members, None, Choice()))
+        return shapes
+
+    def _constant(self, value: Any) -> Choice:
+        schema = {"const": value}
+        self._kept.append(schema)
+        return self.choice((Part(schema, "const"),))
+
+    def _count_bytes(self, texts: list[bytes]) -> None:
+        self._literal_bytes += sum(map(len, texts))
+        if self._literal_bytes > MAX_LITERAL_BYTES:
+            fault = f"enum values and names take more than {MAX_LITERAL_BYTES} bytes"
+            raise refuse(fault)
+
+    def _array(self, atoms: Atoms) -> Array | None:
+        least = max(given(atoms, "minItems"), default=0)
+        most = min(given(atoms, "maxItems"), default=None)
+        if most is not None and most < least:
+            return None
+        length = max((len(listed) for listed in given(atoms, "prefixItems")), default=0)
+        prefix = [self._item(atoms, index) for index in range(length)]
+        return Array(prefix, self._item(atoms, length), least, most)
+
+    def _item(self, atoms: Atoms, index: int) -> Choice:
+        parts: list[Part] = []
+        for atom in atoms:
+            if index < len(atom.get("prefixItems") or ()):
+                parts.append(atom.inside("prefixItems", index))
+            elif "items" in atom.keywords:
+                parts.append(atom.inside("items"))
+        return self.choice(tuple(parts))
+
+    def _object(self, atoms: Atoms) -> Object:
+        named = [name for properties in given(atoms, "properties") for name in properties]
+        required = [name for names in given(atoms, "required") for name in names]
+        names = dict.fromkeys(named + required)
+        needed = set(required)
+        properties = [
+            Property(written(name), self._property(atoms, name), name in needed) for name in names
+        ]
+        self._count_bytes([each.name for each in properties])
+        others = [atom for atom in atoms if "additionalProperties" in atom.keywords]
+        if not others and named:
+            return Object(properties, None, Choice())
+        extra = self.choice(tuple(atom.inside("additionalProperties") for atom in others))
+        key = String(all_but(names) if names else Counted())
+        return Object(properties, key, extra)
+
+    def _property(self, atoms: Atoms, name: str) -> Choice:
+        parts: list[Part] = []
+        for atom in atoms:
+            if name in (atom.get("properties") or ()):
+                parts.append(atom.inside("properties", name))
+            elif "additionalProperties" in atom.keywords:
+                parts.append(atom.inside("additionalProperties"))
+        return self.choice(tuple(parts))
+
+
+def types(atoms: Atoms) -> list[str]:
+    """The types that all atoms allow. One that names none asks for those its keywords speak of."""
+    allowed = stated_types(atoms)
+    if not given(atoms, "type"):
+        spoken = {TYPE_OF[keyword] for atom in atoms for keyword in atom.keywords}
+        allowed = [name for name in allowed if name in spoken] or allowed
+    return [name for name in allowed if name != "integer" or "number" not in allowed]

@@ -1,0 +1,71 @@
+"""inpage.attend_kv_cache: causal attention over caches that another op has filled."""
+
+from py_runtime.attention_streaming import Problem, StreamingAttention, tile_count
+from py_runtime.dtypes import F32
+from py_runtime.ops.registry import Op, register
+from py_runtime.positions import SettledDims, check_window
+from py_runtime.shapes import Dims, numel
+
+
+@register("inpage.attend_kv_cache.default", args="q k_cache v_cache start_pos scale out")
+class AttendKvCache(Op):
+    """q: [tokens, heads, width] of the tokens at start_pos; caches: [capacity, kv heads, width].
+
+    Each may have a leading batch. A token sees itself and what came before.
+    """
+
+    def build(self) -> None:
+        self.q = self.tensor("q", F32)
+        self.require(self.q.rank in (3, 4), f"q has rank {self.q.rank}; it must be 3 or 4")
+        self.k_cache = self.tensor("k_cache", F32, rank=self.q.rank)
+        self.v_cache = self.tensor("v_cache", F32, rank=self.q.rank)
+        self.start_pos = self.live_int("start_pos")
+        self.out = self.tensor("out", F32, rank=self.q.rank)
+        q, cache = self.q.max_dims, self.k_cache.max_dims
+        self.require(
+            cache == self.v_cache.max_dims
+            and cache[:-3] == q[:-3]
+            and cache[-1] == q[-1]
+            and q[-2] % cache[-2] == 0,
+            f"caches {list(cache)} and {list(self.v_cache.max_dims)} do not fit q {list(q)}",
+        )
+        self.scale = self.number("scale") if self.has("scale") else q[-1] ** -0.5
+        self.settled = SettledDims(self.builder.journal)
+        self.attention = StreamingAttention(
+            self,
+            self._problem(q, cache),
+            cache[-3],
+            {"q": self.q, "k": self.k_cache, "v": self.v_cache, "start_pos": self.start_pos},
+            self.out,
+            "attention_causal",
+        )
+
+    def live(self) -> None:
+        q, cache = self.q.dims, self.k_cache.dims
+        check_window(self, self.start_pos, q[-3], cache[-3], "the cache")
+        context = self.start_pos.value + q[-3]
+        tiles = tile_count(numel(q[:-3]), q[-3], q[-2], cache[-2])
+        if self.settled.are(q, cache, self.v_cache.dims, (self.attention.splits(tiles, context),)):
+            return
+        self.require_live(
+            cache == self.v_cache.dims
+            and cache[:-3] == q[:-3]
+            and (cache[-2:], q[-2:]) == (self.k_cache.max_dims[-2:], self.q.max_dims[-2:]),
+            f"caches {list(cache)} and {list(self.v_cache.dims)} do not fit q {list(q)}",
+        )
+        self.out.resize(q)
+        self.attention(self._problem(q, cache), context, self.scale)
+
+    def _problem(self, q: Dims, cache: Dims) -> Problem:
+        tokens, heads, width = q[-3:]
+        capacity, kv_heads, _ = cache[-3:]
+        return Problem(
+            numel(q[:-3]),
+            tokens,
+            heads,
+            tokens,
+            kv_heads,
+            width,
+            q_strides=(tokens * heads * width, heads * width, width),
+            kv_strides=(capacity * kv_heads * width, kv_heads * width, width),
+        )

@@ -1,0 +1,170 @@
+"""inpage.qkv_rotary_cache: all that lies between a decoder layer's input and its attention.
+
+x is normalised; q, k and v are computed from it; heads of q and k are normalised where the graph
+says so and turned by their position's angle; k and v go into the caches. For one token that is one
+kernel, or two where heads are normalised or a kernel can bind few buffers.
+"""
+
+from py_runtime.dtypes import F32
+from py_runtime.fused_arguments import NORM, WEIGHTS, take_biases, take_matrix, take_norm
+from py_runtime.launch import Bindable, Launch
+from py_runtime.linear_kernels import Finish, LinearKernels, into_rows
+from py_runtime.ops.registry import Op, register
+from py_runtime.positions import SettledDims, check_window
+from py_runtime.shapes import ceil_div, numel
+
+BUFFERS_AT_ONCE = 10  # storage buffers of the kernel that does everything
+HEADS_OF_WORKGROUP = 32  # as in shaders/qkv_heads_alone.wgsl; qkv_heads_wide.wgsl does one
+
+
+@register(
+    "inpage.qkv_rotary_cache.default",
+    args=f"x {NORM} {WEIGHTS} q_norm q_eps k_norm k_eps cos sin table_start neighbours "
+    "k_cache v_cache start_pos out",
+    mutates="k_cache v_cache",
+)
+class QkvRotaryCache(Op):
+    """x: [tokens, columns]; caches: [capacity, heads, width]; out: q as [tokens, heads, width].
+
+    Each may have a leading dim of 1. The weights are those of q, k and v.
+
+    Tables [rows, width / 2] turn pairs (2i, 2i + 1) with `neighbours`; else tables [rows, R] turn
+    pairs (i, i + R/2) of the first R dims. Token s takes row table_start + s.
+    """
+
+    def build(self) -> None:
+        self.x, self.out = self.tensor("x", F32), self.tensor("out", F32)
+        self.k_cache, self.v_cache = self.tensor("k_cache", F32), self.tensor("v_cache", F32)
+        self.cos, self.sin = self.tensor("cos", F32, rank=2), self.tensor("sin", F32, rank=2)
+        self.table_start, self.start_pos = self.live_int("table_start"), self.live_int("start_pos")
+        self.neighbours = self.boolean("neighbours")
+        self.columns = self.x.max_dims[-1]
+        matrix = take_matrix(self, self.columns)
+        self.has_norms = self.has("q_norm")
+        self._check_graph(matrix.part_rows)
+        self.settled = SettledDims(self.builder.journal)
+        bias, norm = take_biases(self, matrix), take_norm(self, self.columns)
+        ends: dict[str, Bindable] = {
+            "q_out": self.out,
+            "k_cache": self.k_cache,
+            "v_cache": self.v_cache,
+            "cos_table": self.cos,
+            "sin_table": self.sin,
+            "start_pos": self.start_pos,
+            "table_start": self.table_start,
+        }
+        self.pairs = matrix.rows // 2
+        at_once = Finish(
+            ("linear_qkv", "qkv_store"),
+            {"bias": bias or self.x, **ends},
+            self.pairs,
+            {"has_bias": bias is not None, **self._places()},
+        )
+        most_tokens = numel(self.x.max_dims[:-1])
+        target = self.builder.target
+        self.one_at_once = not self.has_norms and target.storage_buffers >= BUFFERS_AT_ONCE
+        self.heads: Launch | None = None
+        if self.one_at_once and (target.wide or most_tokens == 1):
+            self.kernels = LinearKernels(self, self.x, matrix, at_once, norm)
+            return
+        # Software adapters take seconds to compile each matrix product: this one others use, too.
+        rows = self.scratch("q, k and v", most_tokens * matrix.rows * 4)
+        apart = into_rows(self.x, matrix.rows, rows, bias)
+        one = at_once if self.one_at_once else apart
+        self.kernels = LinearKernels(self, self.x, matrix, one, norm, many=apart)
+        self._declare_heads({"qkv": rows, **ends})
+
+    def _declare_heads(self, bind: dict[str, Bindable]) -> None:
+        bind |= {"q_norm": self.cos, "k_norm": self.cos}  # to have something there
+        self.eps = {"q_eps": 0.0, "k_eps": 0.0}
+        if self.has_norms:
+            bind |= {"q_norm": self.tensor("q_norm"), "k_norm": self.tensor("k_norm")}
+            self.eps = {name: self.number(name) for name in self.eps}
+        shared = ("qkv_heads", "qkv_store")
+        if self.builder.target.wide:
+            self.heads_of_workgroup = 1
+            self.heads = self.launch("subgroups", *shared, "qkv_heads_wide", bind=bind)
+        else:
+            self.heads_of_workgroup = HEADS_OF_WORKGROUP
+            self.heads = self.launch(*shared, "qkv_heads_alone", bind=bind)
+
+    def _places(self) -> dict[str, object]:
+        """What shaders/qkv_store.wgsl wants to know."""
+        half = self.rotated // 2
+        return {
+            "q_heads": self.q_heads,
+            "kv_heads": self.kv_heads,
+            "width": self.width,
+            "capacity": self.k_cache.max_dims[-3],
+            "rotated": self.rotated,
+            "pair_step": 2 if self.neighbours else 1,
+            "pair_gap": 1 if self.neighbours else half,
+            "table_width": self.cos.max_dims[1],
+            "column_gap": 0 if self.neighbours else half,
+        }
+
+    def _check_graph(self, part_rows: tuple[int, ...]) -> None:
+        q, cache = self.out.max_dims, self.k_cache.max_dims
+        self.require(
+            2 <= self.x.rank <= 3
+            and len(q) == len(cache) == self.x.rank + 1
+            and {*self.x.max_dims[:-2], *q[:-3], *cache[:-3]} <= {1},
+            f"x {list(self.x.max_dims)}, q {list(q)} and caches {list(cache)} must be of one batch",
+        )
+        self.q_heads, self.width = q[-2:]
+        self.kv_heads = cache[-2]
+        q_rows, kv_rows = self.q_heads * self.width, self.kv_heads * self.width
+        self.require(
+            part_rows == (q_rows, kv_rows, kv_rows)
+            and cache[-1] == self.width
+            and cache == self.v_cache.max_dims
+            and self.k_cache is not self.v_cache
+            and self.q_heads % self.kv_heads == 0,
+            f"weights of {list(part_rows)} rows do not fit q {list(q)} and caches {list(cache)}, "
+            f"{list(self.v_cache.max_dims)}",
+        )
+        columns = self.cos.max_dims[1]
+        self.rotated = 2 * columns if self.neighbours else columns
+        fits = self.rotated == self.width if self.neighbours else self.rotated <= self.width
+        self.require(
+            fits and self.rotated % 2 == 0 and self.cos.max_dims == self.sin.max_dims,
+            f"tables {list(self.cos.max_dims)} and {list(self.sin.max_dims)} do not fit heads of "
+            f"{self.width}",
+        )
+        if self.has_norms:
+            norms = [self.tensor(name, F32).max_dims for name in ("q_norm", "k_norm")]
+            self.require(
+                norms == [(self.width,)] * 2, f"norms {norms} do not fit heads of {self.width}"
+            )
+
+    def live(self) -> None:
+        *lead, tokens, columns = self.x.dims
+        tables, caches = (self.cos, self.sin), (self.k_cache, self.v_cache)
+        capacity = self.k_cache.max_dims[-3]
+        check_window(self, self.table_start, tokens, self.cos.dims[0], "the rotary table")
+        check_window(self, self.start_pos, tokens, capacity, "the cache")
+        if self.settled.are(self.x.dims, *(tensor.dims for tensor in (*tables, *caches))):
+            return
+        self.require_live(columns == self.columns, f"rows of x are {columns}, not {self.columns}")
+        self.require_live(
+            self.cos.dims == self.sin.dims and self.cos.dims[1] == self.cos.max_dims[1],
+            f"tables {list(self.cos.dims)} and {list(self.sin.dims)} do not fit each other",
+        )
+        for cache in caches:
+            self.require_live(cache.dims == cache.max_dims, f"{cache.label} cannot be resized")
+        self.out.resize((*lead, tokens, self.q_heads, self.width))
+        self.kernels(tokens)
+        if self.heads is None:
+            return
+        if tokens == 1 and self.one_at_once:
+            self.heads.skip()
+            return
+        heads = tokens * (self.q_heads + 2 * self.kv_heads)
+        self.heads(
+            ceil_div(heads, self.heads_of_workgroup),
+            count=tokens,
+            pairs=self.pairs,
+            has_norms=self.has_norms,
+            **self.eps,
+            **self._places(),
+        )

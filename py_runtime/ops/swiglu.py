@@ -1,0 +1,51 @@
+"""inpage.swiglu: silu(x gateᵀ) * (x upᵀ), x normalised first where there is a norm; one kernel."""
+
+from py_runtime.dtypes import F32
+from py_runtime.fused_arguments import NORM, WEIGHTS, take_biases, take_matrix, take_norm
+from py_runtime.launch import Launch
+from py_runtime.linear_kernels import Finish, LinearKernels, into_rows
+from py_runtime.ops.registry import Op, register
+from py_runtime.shapes import ceil_div, numel
+
+WORKGROUP = 64  # as in shaders/swiglu.wgsl
+
+
+@register("inpage.swiglu.default", args=f"x {NORM} {WEIGHTS} out")
+class Swiglu(Op):
+    """The weights are gate and up."""
+
+    def build(self) -> None:
+        self.x = self.tensor("x", F32)  # [..., columns]
+        self.out = self.tensor("out", F32, rank=self.x.rank)  # [..., rows of gate]
+        columns = self.x.max_dims[-1]
+        matrix = take_matrix(self, columns)
+        self.require(
+            len(matrix.part_rows) == 2 and len(set(matrix.part_rows)) == 1,
+            f"weights of {list(matrix.part_rows)} rows; gate and up must have as many",
+        )
+        self.columns, self.rows = columns, matrix.part_rows[0]
+        bias, norm = take_biases(self, matrix), take_norm(self, columns)
+        bind = {"out": self.out, "bias": bias or self.x}
+        finish = Finish(("linear_swiglu",), bind, self.rows, {"has_bias": bias is not None})
+        most_lines = numel(self.x.max_dims[:-1])
+        self.combine: Launch | None = None
+        if self.builder.target.wide or most_lines == 1:
+            self.kernels = LinearKernels(self, self.x, matrix, finish, norm)
+            return
+        # Software adapters take seconds to compile each matrix product: this one others use, too.
+        sums = self.scratch("gate and up", most_lines * matrix.rows * 4)
+        apart = into_rows(self.x, matrix.rows, sums, bias)
+        self.kernels = LinearKernels(self, self.x, matrix, finish, norm, many=apart)
+        self.combine = self.launch("swiglu", bind={"sums": sums, "out": self.out})
+
+    def live(self) -> None:
+        *lead, width = self.x.dims
+        self.require_live(width == self.columns, f"rows of x are {width}, not {self.columns}")
+        self.out.resize((*lead, self.rows))
+        lines = numel(lead)
+        self.kernels(lines)
+        if self.combine is not None and lines > 1:
+            count = lines * self.rows
+            self.combine(ceil_div(count, WORKGROUP), count=count, rows=self.rows)
+        elif self.combine is not None:
+            self.combine.skip()

@@ -1,0 +1,26 @@
+"""Passes over a program before it is built: chains of ops become one op with one kernel.
+
+A pass finds patterns of ops and knows no model. It keeps what it cannot fuse as it is, and every
+value that something else reads. `Graph.load(…, passes=())` runs a program as it was exported.
+"""
+
+from collections.abc import Callable, Sequence
+
+from py_runtime.passes import fold_norms, fuse_qkv, fuse_residual, fuse_swiglu
+from py_runtime.program import Program
+from py_runtime.target import Target
+
+Pass = Callable[[Program, Target], Program]
+
+DEFAULT_PASSES: tuple[Pass, ...] = (
+    fuse_swiglu.run,
+    fuse_qkv.run,
+    fold_norms.run,  # into what the two before have made
+    fuse_residual.run,
+)
+
+
+def run_passes(program: Program, target: Target, passes: Sequence[Pass]) -> Program:
+    for run in passes:
+        program = run(program, target)
+    return program

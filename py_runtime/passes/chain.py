@@ -1,0 +1,157 @@
+"""A program while a pass rewrites it: who makes and who reads each value, kept up to date."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from py_runtime.ops.registry import REGISTRY
+from py_runtime.program import (
+    BoolValue,
+    DoubleValue,
+    IntValue,
+    NullValue,
+    OpCall,
+    Program,
+    StringValue,
+    TensorValue,
+    Value,
+    ValueListValue,
+)
+
+VIEWS = (
+    "aten.view_copy.default",
+    "aten.view.default",
+    "aten._unsafe_view.default",
+    "aten.reshape.default",
+)
+
+
+class Chain:
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self.values: list[Value] = list(program.values)
+        self._calls: list[list[OpCall]] = [[call] for call in program.ops]  # at each place
+        self._makers: dict[int, tuple[int, OpCall]] = {}
+        self._readers: dict[int, list[tuple[int, OpCall]]] = {}
+        for place, call in enumerate(program.ops):
+            self._enter(place, call)
+        self._named: dict[str, list[int]] = {}  # the values of each constant
+        for value_id, value in enumerate(program.values):
+            if isinstance(value, TensorValue) and value.constant is not None:
+                self._named.setdefault(value.constant, []).append(value_id)
+
+    @staticmethod
+    def _is_sound(call: OpCall) -> bool:
+        """Whether it has its arguments; one that has not is left for the builder to refuse."""
+        return len(call.args) == len(REGISTRY[call.name].args)
+
+    def program(self) -> Program:
+        ops = tuple(call for calls in self._calls for call in calls)
+        return replace(self._program, values=tuple(self.values), ops=ops)
+
+    # Looking -----------------------------------------------------------------------------------
+
+    def places(self, *names: str) -> list[tuple[int, OpCall]]:
+        """The calls of these ops, in order; a rewrite on the way does not disturb it."""
+        return [
+            (place, call)
+            for place, calls in enumerate(self._calls)
+            for call in calls
+            if call.name in names and self._is_sound(call)
+        ]
+
+    def maker_for_one(self, value_id: int, *names: str) -> tuple[int, OpCall] | None:
+        """The call that makes a value, if it is of these ops and the value has one reader."""
+        made = self._makers.get(value_id)
+        if made is None or made[1].name not in names or not self._is_sound(made[1]):
+            return None
+        return made if len(self._read_by(value_id)) == 1 else None
+
+    def only_reader(self, value_id: int) -> tuple[int, OpCall] | None:
+        """The one call that reads a value; None if there are several, or it is an output."""
+        readers = self._read_by(value_id)
+        reader = readers[0] if len(readers) == 1 else None
+        return reader if reader is not None and self._is_sound(reader[1]) else None
+
+    def arg(self, call: OpCall, name: str) -> int:
+        return call.args[REGISTRY[call.name].args.index(name)]
+
+    def dims(self, value_id: int) -> tuple[int, ...]:
+        value = self.values[value_id]
+        return value.dims if isinstance(value, TensorValue) else ()
+
+    def is_null(self, value_id: int) -> bool:
+        return isinstance(self.values[value_id], NullValue)
+
+    def number(self, value_id: int) -> float | None:
+        value = self.values[value_id]
+        return float(value.value) if isinstance(value, IntValue | DoubleValue | BoolValue) else None
+
+    def constant(self, value_id: int) -> TensorValue | None:
+        value = self.values[value_id]
+        is_constant = isinstance(value, TensorValue) and value.constant is not None
+        return value if is_constant and isinstance(value, TensorValue) else None
+
+    def is_read_once(self, constant: str) -> bool:
+        """Whether one call alone reads a constant; several values may name it."""
+        return sum(map(len, map(self._read_by, self._named[constant]))) == 1
+
+    def is_state(self, value_id: int) -> bool:
+        value = self.values[value_id]
+        return isinstance(value, TensorValue) and value.state
+
+    # Rewriting ---------------------------------------------------------------------------------
+
+    def add(self, given: object) -> int:
+        """A new value: a number, a string, None, or a list of ids."""
+        value: Value
+        match given:
+            case None:
+                value = NullValue()
+            case bool():
+                value = BoolValue(given)
+            case int():
+                value = IntValue(given)
+            case float():
+                value = DoubleValue(given)
+            case str():
+                value = StringValue(given)
+            case list():
+                value = ValueListValue(tuple(given))
+            case _:
+                raise TypeError(f"{given!r} cannot be a value")
+        self.values.append(value)
+        return len(self.values) - 1
+
+    def replace(
+        self, gone: Iterable[tuple[int, OpCall]], place: int, calls: Sequence[OpCall]
+    ) -> None:
+        """Takes calls out and puts others in at a place, where all that they read is made."""
+        for old_place, call in gone:
+            self._calls[old_place].remove(call)
+            self._leave(old_place, call)
+        self._calls[place].extend(calls)
+        for call in calls:
+            self._enter(place, call)
+
+    def _read_by(self, value_id: int) -> list[tuple[int, OpCall] | None]:
+        kept = [None] * self._program.outputs.count(value_id)
+        return [*self._readers.get(value_id, []), *kept]
+
+    def _enter(self, place: int, call: OpCall) -> None:
+        for value_id in self._reads(call):
+            self._readers.setdefault(value_id, []).append((place, call))
+        for value_id in self._flat(call.args[-1]):
+            self._makers[value_id] = (place, call)
+
+    def _leave(self, place: int, call: OpCall) -> None:
+        for value_id in self._reads(call):
+            self._readers[value_id].remove((place, call))
+        for value_id in self._flat(call.args[-1]):
+            del self._makers[value_id]
+
+    def _reads(self, call: OpCall) -> list[int]:
+        return [value_id for arg in call.args[:-1] for value_id in self._flat(arg)]
+
+    def _flat(self, value_id: int) -> tuple[int, ...]:
+        value = self.values[value_id]
+        return value.ids if isinstance(value, ValueListValue) else (value_id,)

@@ -1,0 +1,26 @@
+"""A norm that one fused op alone reads becomes part of it."""
+
+from py_runtime.ops.registry import REGISTRY
+from py_runtime.passes.chain import Chain
+from py_runtime.program import OpCall, Program
+from py_runtime.target import Target
+
+TAKE_A_NORM = ("inpage.swiglu.default", "inpage.qkv_rotary_cache.default")
+
+
+def run(program: Program, target: Target) -> Program:
+    chain = Chain(program)
+    for norm in chain.places("et_vk.rms_norm.default"):
+        reader = chain.only_reader(chain.arg(norm[1], "out"))
+        if reader is None or reader[1].name not in TAKE_A_NORM:
+            continue
+        place, call = reader
+        x = chain.arg(norm[1], "out")
+        if chain.arg(call, "x") != x or not chain.is_null(chain.arg(call, "norm")):
+            continue
+        changed = {name: chain.arg(norm[1], name) for name in ("x", "eps")}
+        changed["norm"] = chain.arg(norm[1], "weight")
+        names = REGISTRY[call.name].args
+        args = [changed.get(name, arg) for name, arg in zip(names, call.args, strict=True)]
+        chain.replace([norm, reader], place, [OpCall(call.name, tuple(args), call.source)])
+    return chain.program()

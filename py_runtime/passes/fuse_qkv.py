@@ -1,0 +1,120 @@
+"""q, k and v of one x, their rotary embedding, and attention over a cache that k and v go into:
+
+inpage.qkv_rotary_cache, and inpage.attend_kv_cache for the attention itself.
+"""
+
+from dataclasses import dataclass
+
+from py_runtime.passes.chain import VIEWS, Chain
+from py_runtime.passes.linear_calls import (
+    LINEARS,
+    LinearCall,
+    can_join,
+    linear_call,
+    weight_args,
+)
+from py_runtime.program import OpCall, Program
+from py_runtime.target import Target
+
+HALVES, NEIGHBOURS = "et_vk.apply_rotary_emb_hf.default", "et_vk.apply_rotary_emb.default"
+
+
+@dataclass(frozen=True)
+class Heads:
+    """A linear viewed as heads, which may be normalised."""
+
+    linear: LinearCall
+    norm: int | None  # its weight
+    eps: int | None
+    gone: list[tuple[int, OpCall]]
+
+
+def run(program: Program, target: Target) -> Program:
+    chain = Chain(program)
+    for attention in chain.places("sdpa_with_kv_cache.default"):
+        _fuse(chain, attention, target)
+    return chain.program()
+
+
+def _fuse(chain: Chain, attention: tuple[int, OpCall], target: Target) -> None:
+    place, sdpa = attention
+    q, k, v, k_cache, v_cache, start_pos, scale, out = (
+        chain.arg(sdpa, name)
+        for name in ("q", "k", "v", "k_cache", "v_cache", "start_pos", "scale", "out")
+    )
+    if not _is_plain(chain, sdpa) or k_cache == v_cache:
+        return
+    if not all(chain.is_state(cache) for cache in (k_cache, v_cache)):
+        return  # an input's dims may change from call to call
+    rotary = chain.maker_for_one(q, HALVES, NEIGHBOURS)
+    if rotary is None or rotary != chain.maker_for_one(k, HALVES, NEIGHBOURS) or q == k:
+        return
+    turned = [chain.arg(rotary[1], name) for name in ("xq", "xk")]
+    found = [_heads(chain, each) for each in (*turned, v)]
+    heads = [each for each in found if each is not None]
+    if len(heads) < 3 or heads[2].norm is not None:
+        return
+    if (heads[0].norm is None) != (heads[1].norm is None):
+        return
+    linears = [each.linear for each in heads]
+    if not can_join(chain, linears, target):
+        return
+    neighbours = rotary[1].name == NEIGHBOURS
+    cos, sin = ("freqs_cos", "freqs_sin") if neighbours else ("cos", "sin")
+    table_start = chain.add(0) if neighbours else chain.arg(rotary[1], "start_pos")
+    none = chain.add(None)
+    norms = [none if arg is None else arg for each in heads[:2] for arg in (each.norm, each.eps)]
+    args = [
+        linears[0].x,
+        none,
+        none,
+        *weight_args(chain, linears),
+        *norms,
+        chain.arg(rotary[1], cos),
+        chain.arg(rotary[1], sin),
+        table_start,
+        chain.add(neighbours),
+        k_cache,
+        v_cache,
+        start_pos,
+        q,
+    ]
+    fill = OpCall("inpage.qkv_rotary_cache.default", tuple(args), rotary[1].source)
+    attend_args = (q, k_cache, v_cache, start_pos, scale, out)
+    attend = OpCall("inpage.attend_kv_cache.default", attend_args, sdpa.source)
+    gone = [call for each in heads for call in each.gone]
+    chain.replace([*gone, rotary, attention], place, [fill, attend])
+
+
+def _is_plain(chain: Chain, sdpa: OpCall) -> bool:
+    """What the op itself takes, and nothing that it would refuse; one batch."""
+    causal = chain.arg(sdpa, "is_causal")
+    return (
+        chain.is_null(chain.arg(sdpa, "attn_mask"))
+        and chain.number(chain.arg(sdpa, "dropout_p")) == 0
+        and (chain.is_null(causal) or chain.number(causal) == 1)
+        and set(chain.dims(chain.arg(sdpa, "q"))[:-3]) <= {1}
+    )
+
+
+def _heads(chain: Chain, value_id: int) -> Heads | None:
+    """value ← (norm over each head) ← view ← linear, nothing else reading on the way."""
+    gone: list[tuple[int, OpCall]] = []
+    norm = eps = None
+    normed = chain.maker_for_one(value_id, "et_vk.rms_norm.default")
+    if normed is not None:
+        gone.append(normed)
+        value_id, norm, eps = (chain.arg(normed[1], name) for name in ("x", "weight", "eps"))
+    view = chain.maker_for_one(value_id, *VIEWS)
+    if view is None:
+        return None
+    linear = linear_call(chain, chain.maker_for_one(chain.arg(view[1], "x"), *LINEARS))
+    if linear is None:
+        return None
+    dims = chain.dims(value_id)
+    if len(dims) < 3:
+        return None
+    *lead, heads, width = dims
+    if chain.dims(linear.out) != (*lead, heads * width):
+        return None
+    return Heads(linear, norm, eps, [*gone, view, linear.made])

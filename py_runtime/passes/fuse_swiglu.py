@@ -1,0 +1,30 @@
+"""silu(gate) * up of two linears of the same x: inpage.swiglu."""
+
+from py_runtime.passes.chain import Chain
+from py_runtime.passes.linear_calls import LINEARS, can_join, linear_call, weight_args
+from py_runtime.program import OpCall, Program
+from py_runtime.target import Target
+
+
+def run(program: Program, target: Target) -> Program:
+    chain = Chain(program)
+    for place, mul in chain.places("aten.mul.Tensor"):
+        a, b, out = (chain.arg(mul, name) for name in ("a", "b", "out"))
+        for gated, plain in ((a, b), (b, a)):
+            silu = chain.maker_for_one(gated, "aten.silu.default")
+            if silu is None:
+                continue
+            sums = (chain.arg(silu[1], "x"), plain)
+            found = [linear_call(chain, chain.maker_for_one(each, *LINEARS)) for each in sums]
+            linears = [each for each in found if each is not None]
+            if len(linears) < 2 or not can_join(chain, linears, target):
+                continue
+            if chain.dims(linears[0].out) != chain.dims(linears[1].out):
+                continue
+            none = chain.add(None)
+            args = [linears[0].x, none, none, *weight_args(chain, linears), out]
+            call = OpCall("inpage.swiglu.default", tuple(args), mul.source)
+            gone = [*(linear.made for linear in linears), silu, (place, mul)]
+            chain.replace(gone, place, [call])
+            break
+    return chain.program()

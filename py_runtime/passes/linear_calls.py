@@ -1,0 +1,105 @@
+"""Linears of every kind as a pass sees them, and the arguments of what it fuses them into."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from py_runtime.passes.chain import Chain
+from py_runtime.program import OpCall, TensorValue
+from py_runtime.quantise import BLOCK
+from py_runtime.shapes import numel
+from py_runtime.target import Target
+
+KINDS = {
+    "aten.linear.default": "f32",
+    "et_vk.linear_q4gsw.default": "q4gsw",
+    "inpage.linear_q4_0.default": "q4_0",
+    "inpage.linear_q4_1.default": "q4_1",
+    "inpage.linear_q8_0.default": "q8_0",
+}
+LINEARS = tuple(KINDS)
+
+
+@dataclass(frozen=True)
+class LinearCall:
+    place: int
+    call: OpCall
+    kind: str
+    group_size: int
+    x: int
+    weight: int
+    scales: int | None
+    bias: int | None
+    out: int
+
+    @property
+    def made(self) -> tuple[int, OpCall]:
+        return self.place, self.call
+
+
+def linear_call(chain: Chain, made: tuple[int, OpCall] | None) -> LinearCall | None:
+    """The linear that makes a value, if its weight is one that fused kernels take."""
+    if made is None:
+        return None
+    place, call = made
+    kind = KINDS[call.name]
+    bias, weight = chain.arg(call, "bias"), chain.arg(call, "weight")
+    if chain.constant(weight) is None or len(chain.dims(weight)) != 2:
+        return None
+    if kind == "f32" and chain.dims(weight)[1] % 4:
+        return None
+    group_size: float | None = float(BLOCK)
+    if kind == "q4gsw":
+        group_size = chain.number(chain.arg(call, "group_size"))
+    if group_size is None:
+        return None
+    return LinearCall(
+        place,
+        call,
+        kind,
+        int(group_size),
+        chain.arg(call, "x"),
+        weight,
+        None if kind == "f32" else chain.arg(call, "scales"),
+        None if chain.is_null(bias) else bias,
+        chain.arg(call, "out"),
+    )
+
+
+def can_join(chain: Chain, linears: Sequence[LinearCall], target: Target) -> bool:
+    """Whether these can be one matrix: see py_runtime/matrices.py and Builder.join."""
+    first = linears[0]
+    alike = all(
+        (each.x, each.kind, each.group_size, each.bias is None)
+        == (first.x, first.kind, first.group_size, first.bias is None)
+        for each in linears
+    )
+    if not alike:
+        return False
+    for of in ("weight", "scales", "bias"):
+        ids = [part for each in linears if (part := getattr(each, of)) is not None]
+        parts = [part for value_id in ids if (part := chain.constant(value_id)) is not None]
+        if len(parts) < len(ids) or any(_bytes(part) % 4 for part in parts):
+            return False
+        if sum(map(_bytes, parts)) > target.binding_bytes:
+            return False
+        if not all(chain.is_read_once(part.constant or "") for part in parts):
+            return False  # it would be on the GPU twice
+    biases = [each for each in linears[:-1] if each.bias is not None]
+    return all(chain.dims(each.bias or 0)[0] == chain.dims(each.weight)[0] for each in biases)
+
+
+def weight_args(chain: Chain, linears: Sequence[LinearCall]) -> list[int]:
+    """What fused_arguments.WEIGHTS names."""
+    scales = [each.scales for each in linears if each.scales is not None]
+    biases = [each.bias for each in linears if each.bias is not None]
+    return [
+        chain.add(linears[0].kind),
+        chain.add([each.weight for each in linears]),
+        chain.add(scales or None),
+        chain.add(linears[0].group_size),
+        chain.add(biases or None),
+    ]
+
+
+def _bytes(value: TensorValue) -> int:
+    return numel(value.dims) * value.dtype.gpu_bytes

@@ -1,0 +1,15 @@
+"""What can be wrong with logits."""
+
+from py_runtime.errors import InpageError
+
+
+class NoFiniteLogitsError(InpageError):
+    """There is nothing to choose from, and any choice would be junk."""
+
+    code = "no_finite_logits"
+
+    def __init__(self, of_how_many: int) -> None:
+        super().__init__(
+            f"the model computed no finite logits: all {of_how_many} that may be chosen are NaN or "
+            "infinite; verify the model on this GPU, or load it again"
+        )

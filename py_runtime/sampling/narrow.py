@@ -1,0 +1,68 @@
+"""top_k, top_p and min_p: which candidates stay, without sorting a vocabulary.
+
+Each gives the indices that stay, ascending; one stays always. What stays is what transformers'
+warpers keep: top_k with everything that ties with the k-th, top_p with the token that reaches it.
+(Which of equal tokens top_p keeps is open there, by an unstable sort; here it is the lowest ids.)
+"""
+
+import math
+
+import numpy as np
+
+FIRST_LOOK = 256  # top_p rarely needs more tokens than that
+BIN_SHIFT = 48  # leaves sign, exponent and 4 bits of a float64's mantissa: 16 bins an octave
+COLUMNS_PER_VALUE = 8  # so that few of the largest values share a column
+
+
+def top_k(scores: np.ndarray, count: int) -> np.ndarray:
+    near = largest(scores, count)
+    if len(near) <= count:
+        return near
+    nearby = scores[near]
+    place = len(near) - count
+    return np.compress(nearby >= np.partition(nearby, place)[place], near)
+
+
+def top_p(weights: np.ndarray, share: float) -> np.ndarray:
+    """The fewest of the largest float64 weights that have this share of all weight together."""
+    needed = share * weights.sum()
+    near = largest(weights, FIRST_LOOK)
+    if weights[near].sum() >= needed:
+        return np.take(near, _fewest(weights[near], needed))
+    return _fewest(weights, needed)
+
+
+def _fewest(weights: np.ndarray, needed: float) -> np.ndarray:
+    """The weights go into bins, the heaviest first; only the bin where the cut falls is sorted."""
+    # The bits of floats from 0 on are ordered as the floats are, and so are their upper bits.
+    upper_bits = weights.view(np.int64) >> BIN_SHIFT
+    bins = (upper_bits.max() - upper_bits).astype(np.intp)
+    together = np.cumsum(np.bincount(bins, weights))
+    edge = min(int(np.searchsorted(together, needed)), len(together) - 1)
+    within = np.flatnonzero(bins == edge)
+    falling = within[np.argsort(-weights[within], kind="stable")]  # of equal ones the first stay
+    before = together[edge - 1] if edge else 0.0
+    reaching = np.searchsorted(before + np.cumsum(weights[falling]), needed)
+    return np.sort(np.concatenate([np.flatnonzero(bins < edge), falling[: reaching + 1]]))
+
+
+def min_p(scores: np.ndarray, share: float, temperature: float) -> np.ndarray:
+    """Those with at least this share of the most probable one's probability."""
+    peak = np.float64(scores.max())  # not float: numpy would round the sum to the scores' f32
+    return np.flatnonzero(scores >= peak + temperature * math.log(share))
+
+
+def largest(values: np.ndarray, count: int) -> np.ndarray:
+    """Indices, ascending, of the `count` largest values, and of a few more: all from some floor on.
+
+    Values [rows * columns] are looked at as a table: the columns' maxima are as many values, so at
+    least `count` values reach the `count`-th largest maximum. Partitioning the maxima is far less
+    work than partitioning the values.
+    """
+    if count >= len(values):
+        return np.arange(len(values))
+    rows = max(1, len(values) // (COLUMNS_PER_VALUE * count))
+    columns = len(values) // rows
+    maxima = values[: rows * columns].reshape(rows, columns).max(axis=0)  # [columns]
+    floor = np.partition(maxima, columns - count)[columns - count]
+    return np.flatnonzero(values >= floor)

@@ -1,0 +1,56 @@
+"""The next token: logit bias → penalties → mask → temperature → top_k → top_p → min_p → draw."""
+
+import numpy as np
+
+from py_runtime.sampling.adjust import Adjustment
+from py_runtime.sampling.candidates import Candidates, greedy
+from py_runtime.sampling.history import TokenHistory
+from py_runtime.sampling.settings import SamplingSettings
+
+
+class Sampler:
+    """Owns its random generator, so that the same seed gives the same tokens on every machine."""
+
+    def __init__(self, settings: SamplingSettings, vocabulary: int) -> None:
+        settings.check(vocabulary)
+        self._settings = settings
+        self._adjustment = Adjustment(settings)
+        # numpy takes no negative seeds, and OpenAI does.
+        seed = None if settings.seed is None else int(settings.seed) % 2**64
+        self._random = np.random.Generator(np.random.PCG64(seed))
+
+    def sample(
+        self, logits: np.ndarray, history: TokenHistory, allowed: np.ndarray | None = None
+    ) -> int:
+        """Of logits f32 [V], which stay as they are; allowed: bool [V]."""
+        scores = self._adjustment.scores(logits, history)
+        if self._settings.temperature == 0:
+            return greedy(scores, allowed)
+        candidates = Candidates.of(scores, allowed).narrowed(self._settings)
+        return candidates.token(self._draw(candidates.weights(self._settings.temperature)))
+
+    def _draw(self, weights: np.ndarray) -> int:
+        """The inverse of the cumulative distribution, at one random number a token."""
+        together = np.cumsum(weights)
+        # random() is at most 1 - 2**-53, and no float times that rounds up to the float itself: the
+        # point is below the end. To the right of all sums up to it is a weight above zero.
+        point = self._random.random() * together[-1]
+        return int(np.searchsorted(together, point, side="right"))
+
+
+def distribution(
+    logits: np.ndarray,
+    settings: SamplingSettings,
+    history: TokenHistory,
+    allowed: np.ndarray | None = None,
+) -> np.ndarray:
+    """Probabilities float64 [V], what a Sampler draws from; greedy has a single 1."""
+    scores = Adjustment(settings).scores(logits, history)
+    probabilities = np.zeros(len(logits))
+    if settings.temperature == 0:
+        probabilities[greedy(scores, allowed)] = 1
+        return probabilities
+    candidates = Candidates.of(scores, allowed).narrowed(settings)
+    weights = candidates.weights(settings.temperature)
+    probabilities[candidates.tokens()] = weights / weights.sum()
+    return probabilities

@@ -1,0 +1,46 @@
+"""Stop strings in streamed text: nothing of one is ever shown."""
+
+from collections.abc import Sequence
+
+
+class StopStrings:
+    """Text in, text that may be shown out.
+
+    The first stop to be complete ends the text, at its beginning; of several complete at the same
+    character, the longest. So the outcome does not depend on how the text is cut into pushes.
+    """
+
+    def __init__(self, stops: Sequence[str]) -> None:
+        self._stops = tuple(stops)
+        self._longest = max(map(len, self._stops), default=0)
+        self._held = ""  # the longest end of the text that a stop may begin with
+        self.stopped = False
+
+    def push(self, text: str) -> str:
+        """What may be shown now; nothing once a stop was found."""
+        if self.stopped:
+            return ""
+        text = self._held + text
+        cut = self._first_stop(text)
+        self.stopped = cut is not None
+        shown = len(text) - self._undecided(text) if cut is None else cut
+        self._held = "" if self.stopped else text[shown:]
+        return text[:shown]
+
+    def finish(self) -> str:
+        """What was held back, now that no more text can make a stop of it."""
+        held, self._held = self._held, ""
+        return held
+
+    def _first_stop(self, text: str) -> int | None:
+        """Where the stop begins that is complete first."""
+        found = ((text.find(stop), len(stop)) for stop in self._stops)
+        ends = [(start + length, start) for start, length in found if start >= 0]
+        return min(ends)[1] if ends else None
+
+    def _undecided(self, text: str) -> int:
+        """The length of the longest end of the text that is the beginning of a stop."""
+        for length in range(min(len(text), self._longest - 1), 0, -1):
+            if any(stop.startswith(text[-length:]) for stop in self._stops):
+                return length
+        return 0

@@ -1,0 +1,39 @@
+// What the attention kernels read and write; see attention.wgsl for the tiles.
+
+struct Params {
+  mask_strides: vec4u,  // batch, head, query, key; see attention_masked
+  q_batch: u32,  // strides of q and of k and v, in elements of their bindings
+  q_token: u32,
+  q_head: u32,
+  kv_batch: u32,
+  kv_token: u32,
+  kv_head: u32,
+  kv_heads: u32,
+  group: u32,  // query heads of a key and value head
+  heads: u32,  // batches * kv_heads
+  rows: u32,  // tokens * group
+  tiles: u32,  // of one head
+  splits: u32,
+  kv_tokens: u32,  // that this call's k and v hold
+  width: u32,
+  scale: f32,
+  mask_kind: u32,
+}
+
+struct Tile {
+  batch: u32,
+  heads: vec4u,  // of the query rows
+  tokens: vec4u,
+}
+
+struct Stats {
+  top: vec4f,  // the largest score of each row
+  sum: vec4f,  // of exp(score - top)
+}
+
+const UNSEEN = -2e30;  // below any score that is seen; compilers may assume nothing is infinite
+
+// sums: [splits, heads, tiles, quads]; stats: [splits, heads, tiles].
+@group(0) @binding(0) var<storage, read_write> sums: array<mat4x4f>;
+@group(0) @binding(1) var<storage, read_write> stats: array<Stats>;
+@group(0) @binding(2) var<uniform> params: Params;

@@ -1,0 +1,2 @@
+// For software adapters, where barriers cost and workgroup memory compiles slowly.
+const WORKGROUP = 64u;

@@ -1,0 +1,2 @@
+// As many as every device allows.
+const WORKGROUP = 256u;

@@ -1,0 +1,2 @@
+// Stands first in kernels whose invocations work together without workgroup memory.
+enable subgroups;

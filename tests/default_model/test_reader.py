@@ -1,0 +1,106 @@
+"""The default model in the page, used as a reader would: its words are torch's words."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from playwright.sync_api import Browser, expect
+from safetensors.numpy import load_file
+
+from py_runtime.tokens import Tokenizer
+from tests.page.reader import Reader
+from tools.files import ROOT
+
+FOLDER = ROOT / "models" / "SmolLM2-135M-Instruct"
+QUESTION = "What is gravity?"  # the goldens' first prompt
+WORDS = 12  # tokens of an answer: a software GPU writes a few in a second
+WEIGHTS = "weights-00001-of-00001.safetensors"
+SLOWLY = 180_000
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
+
+
+@pytest.fixture(scope="module")
+def goldens() -> dict[str, np.ndarray]:
+    return load_file(FOLDER / "goldens.safetensors")
+
+
+@pytest.fixture(scope="module")
+def torchs_answer(goldens: dict[str, np.ndarray]) -> str:
+    tokenizer = Tokenizer.from_json((FOLDER / "tokenizer.json").read_bytes())
+    return tokenizer.decode(goldens["continuation_0"].tolist()[:WORDS])
+
+
+@pytest.fixture(scope="module")
+def reader(browser: Browser, site_url: str) -> Iterator[Reader]:
+    """The tests below follow each other, as a visit does."""
+    context = browser.new_context()
+    reader = Reader(context.new_page(), site_url)
+    reader.open()
+    assert not any(WEIGHTS in url for url in reader.requests), "nothing is fetched before Load"
+    reader.load()
+    reader.choose(temperature="0", max_tokens=str(WORDS))
+    yield reader
+    context.close()
+
+
+def test_an_answer_is_torchs(reader: Reader, torchs_answer: str) -> None:
+    assert reader.text_of(reader.ask(QUESTION)) == torchs_answer
+    assert any(WEIGHTS in url for url in reader.requests)
+
+
+def test_regenerating_gives_it_again(reader: Reader, torchs_answer: str) -> None:
+    reader.page.get_by_role("button", name="Regenerate").click()
+    assert reader.text_of(reader.answered()) == torchs_answer
+
+
+def test_stop_and_a_second_turn(reader: Reader) -> None:
+    reader.choose(max_tokens="200")
+    reader.composer.fill("Tell me about the sea.")
+    reader.composer.press("Enter")
+    reader.page.wait_for_function(
+        "() => document.querySelector('.message:last-child .text').textContent.length > 10",
+        timeout=SLOWLY,
+    )
+    reader.stop.click()
+    expect(reader.answered().locator(".note")).to_contain_text("Stopped")
+    reader.choose(max_tokens=str(WORDS))
+    assert reader.text_of(reader.ask("And about rivers?")).strip()
+    expect(reader.answers).to_have_count(3)
+
+
+def test_a_lost_device_changes_no_word(reader: Reader, torchs_answer: str) -> None:
+    reader.new_chat()
+    reader.composer.fill(QUESTION)
+    reader.composer.press("Enter")
+    reader.page.wait_for_function(
+        "() => document.querySelector('.message:last-child .text')?.textContent.length > 5",
+        timeout=SLOWLY,
+    )
+    reader.page.evaluate("inpage.python('engine.device.destroy()')")
+    assert reader.text_of(reader.answered()) == torchs_answer
+    expect(reader.notices).to_contain_text("The GPU is back")
+
+
+def test_a_second_visit_fetches_no_weights(reader: Reader, torchs_answer: str) -> None:
+    reader.requests.clear()
+    reader.open()
+    reader.page.get_by_role("button", name=QUESTION).first.click()
+    assert reader.text_of(reader.answers.last) == torchs_answer, "history is kept"
+    reader.load()
+    assert not any(WEIGHTS in url for url in reader.requests)
+    assert reader.text_of(reader.ask("Thank you.")).strip()
+
+
+def test_token_ids_are_the_goldens(reader: Reader, goldens: dict[str, np.ndarray]) -> None:
+    answer = reader.page.evaluate(
+        "request => inpage.completions.create(request)",
+        {
+            "prompt_token_ids": goldens["prompt_1"].tolist(),
+            "temperature": 0,
+            "max_tokens": 32,
+            "ignore_eos": True,
+        },
+    )
+    assert answer["choices"][0]["token_ids"] == goldens["continuation_1"].tolist()[:32]
+    assert answer["usage"]["completion_tokens"] == 32

@@ -1,0 +1,130 @@
+"""A lost device: another one is taken, the tokens are computed again, the text stays the same."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from py_runtime import notices
+from py_runtime.cancel import CancelToken
+from py_runtime.errors import AbortedError, GpuDeviceLostError, NetworkError
+from py_runtime.generation.session import MOST_LOSSES, Session
+from tests.generation.conftest import Toy
+from tests.runners import wait
+
+
+def test_the_same_text_after_a_loss(native_toy: Toy) -> None:
+    """Once with a real device; tests/api does it three times in a row, in the page."""
+    fields = {"temperature": 0, "max_tokens": 8, "ignore_eos": True}
+    outcome = native_toy.run("lose_the_device", fields=fields)
+    wanted = outcome["undisturbed"]["tokens"]
+    assert len(wanted) == 8
+    assert outcome["tokens"] == wanted
+    assert outcome["afterwards"]["tokens"] == wanted
+    assert outcome["afterwards"]["usage"]["cached_tokens"] == 99
+    assert outcome["buffers"] == 0
+
+
+class FakeGraph:
+    """A decoder whose logits tell every token it was fed; calls with these numbers lose it."""
+
+    def __init__(self, calls: Iterator[int], lost_at: set[int]) -> None:
+        self.fed: list[int] = []
+        self._calls = calls
+        self._lost_at = lost_at
+
+    async def run(self, inputs: list[np.ndarray], outputs: list[int]) -> list[np.ndarray]:
+        tokens, start = inputs[0][0].tolist(), int(inputs[1][0])
+        await self.finish()
+        assert start <= len(self.fed), "a gap in the cache"
+        self.fed[start:] = tokens
+        return [np.array([[hash(tuple(self.fed)) % 1000]])] if outputs else []
+
+    async def compute(self, inputs: list[np.ndarray], outputs: list[int]) -> None:
+        await self.run(inputs, outputs)
+
+    async def finish(self) -> None:
+        if next(self._calls) in self._lost_at:
+            raise GpuDeviceLostError("the GPU device was lost")
+
+
+class FakeModel:
+    max_chunk = 4
+
+    def __init__(
+        self, lost_at: set[int] = frozenset(), broken: list[Exception] | None = None
+    ) -> None:  # type: ignore[assignment]
+        self._calls = iter(range(10_000))
+        self._lost_at = lost_at
+        self._broken = broken or []
+        self.graph: Any = FakeGraph(self._calls, lost_at)
+        self.session = Session(self)
+
+    async def recover(self) -> None:
+        if self._broken:
+            raise self._broken.pop()
+        self.graph = FakeGraph(self._calls, self._lost_at)
+
+    def logits(self, tokens: list[int], cancel: CancelToken | None = None) -> float:
+        row = wait(self.session.logits_after(tokens, cancel or CancelToken()))
+        return float(row[0])
+
+
+TOKENS = list(range(1, 15))
+LOST = GpuDeviceLostError("lost again")
+
+
+@pytest.fixture
+def heard() -> Iterator[list[str]]:
+    kinds: list[str] = []
+    stop = notices.listen(lambda notice: kinds.append(notice["kind"]))
+    yield kinds
+    stop()
+
+
+@pytest.mark.parametrize("lost_at", [{0}, {3}, {6}, {0, 1, 2}, {2, 5, 11}, {6, 13, 20}])
+def test_any_call_may_lose_it(lost_at: set[int], heard: list[str]) -> None:
+    model = FakeModel(lost_at)
+    assert model.logits(TOKENS) == FakeModel().logits(TOKENS)
+    assert heard == ["device_lost", "recovered"] * len(lost_at)
+    assert model.session.tokens == model.graph.fed == TOKENS
+
+
+def test_a_loss_between_two_turns(heard: list[str]) -> None:
+    model = FakeModel({7})
+    model.logits(TOKENS)
+    assert model.logits([*TOKENS, 20, 21]) == FakeModel().logits([*TOKENS, 20, 21])
+    assert heard == ["device_lost", "recovered"]
+
+
+def test_a_loss_while_it_is_replaced(heard: list[str]) -> None:
+    model = FakeModel({3}, broken=[LOST, LOST])
+    assert model.logits(TOKENS) == FakeModel().logits(TOKENS)
+    assert heard == ["device_lost", "recovered"]
+
+
+def test_a_device_that_is_lost_for_ever() -> None:
+    model = FakeModel(broken=[LOST] * 100, lost_at={2})
+    with pytest.raises(GpuDeviceLostError):
+        model.logits(TOKENS)
+    assert len(model._broken) >= 100 - MOST_LOSSES
+
+
+def test_what_failed_to_be_replaced_is_replaced_the_next_time(heard: list[str]) -> None:
+    model = FakeModel({3}, broken=[NetworkError("the network is down")])
+    with pytest.raises(NetworkError):
+        model.logits(TOKENS)
+    assert heard == ["device_lost"]
+    assert model.logits(TOKENS) == FakeModel().logits(TOKENS)
+    assert heard == ["device_lost", "recovered"]
+
+
+def test_stopped_while_it_is_replaced() -> None:
+    cancel = CancelToken()
+    model = FakeModel({3})
+    stop = notices.listen(lambda notice: cancel.cancel())
+    with pytest.raises(AbortedError):
+        model.logits(TOKENS, cancel)
+    stop()
+    assert model.logits(TOKENS) == FakeModel().logits(TOKENS)

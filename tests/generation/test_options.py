@@ -1,0 +1,338 @@
+"""Every field of a request does what its name says, and a wrong one is named."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.generation.conftest import Toy
+
+PROMPT = list(range(10, 40))
+GREEDY = {"temperature": 0, "max_tokens": 8, "ignore_eos": True}
+LETTERS = list(range(68, 94))  # 'b' to '{', each a token of its own
+END = 2
+
+
+def step(fields: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"prompt": PROMPT, "fields": fields, **more}
+
+
+def test_the_same_seed_gives_the_same_text(toy: Toy) -> None:
+    fields = {"max_tokens": 16, "ignore_eos": True}
+    first, again, other, unseeded = toy.ask(
+        step({**fields, "seed": 7}),
+        step({**fields, "seed": 7}),
+        step({**fields, "seed": 8}),
+        step(fields),
+    )
+    assert first["tokens"] == again["tokens"]
+    assert len({tuple(a["tokens"]) for a in (first, other, unseeded)}) == 3
+
+
+def test_max_tokens_and_its_newer_name(native_toy: Toy) -> None:
+    old, new, whole = native_toy.ask(
+        step({"temperature": 0, "max_tokens": 5, "ignore_eos": True}),
+        step({"temperature": 0, "max_completion_tokens": 5, "ignore_eos": True}),
+        step({"temperature": 0, "ignore_eos": True}, prompt=[7] * 500),
+    )
+    assert len(old["tokens"]) == len(new["tokens"]) == 5
+    assert len(whole["tokens"]) == 12  # up to the end of the context
+    assert [a["finish_reason"] for a in (old, new, whole)] == ["length"] * 3
+    assert old["usage"]["completion_tokens"] == 5
+
+
+def test_an_end_token_ends_the_answer(native_toy: Toy) -> None:
+    ended, going_on = native_toy.ask(
+        step({"max_tokens": 4, "logit_bias": {END: 100}}),
+        step({"max_tokens": 4, "logit_bias": {END: 100}, "ignore_eos": True}),
+    )
+    assert (ended["text"], ended["tokens"]) == ("", [END])
+    assert ended["finish_reason"] == "stop"
+    assert (going_on["text"], going_on["tokens"]) == ("", [END] * 4)
+    assert going_on["finish_reason"] == "length"
+
+
+def test_logit_bias_forces_and_forbids(native_toy: Toy) -> None:
+    (plain,) = native_toy.ask(step(GREEDY))
+    likely = {str(token): -100 for token in plain["tokens"]}
+    forced, forbidden = native_toy.ask(
+        step({**GREEDY, "logit_bias": {"70": 100}}), step({**GREEDY, "logit_bias": likely})
+    )
+    assert forced["tokens"] == [70] * 8
+    assert not set(forbidden["tokens"]) & set(plain["tokens"])
+
+
+@pytest.mark.parametrize(
+    "penalty", [{"repetition_penalty": 50}, {"frequency_penalty": 2}, {"presence_penalty": 2}]
+)
+def test_penalties_see_the_answer(native_toy: Toy, penalty: dict[str, float]) -> None:
+    second, bias = runner_up(native_toy, PROMPT)
+    fields = {"temperature": 0, "max_tokens": 2, "logit_bias": bias}
+    plain, penalised = native_toy.ask(step(fields), step({**fields, **penalty}))
+    assert plain["tokens"] == [70, 70]
+    assert penalised["tokens"] == [70, second]
+
+
+def runner_up(toy: Toy, prompt: list[int]) -> tuple[int, dict[str, float]]:
+    """A token, and biases that make 70 the likeliest twice in a row and that token a close second:
+    closer than any penalty is large."""
+    first, then = toy.run("logits", prompts=[prompt, [*prompt, 70]])
+    leads = {token: (first[70] - first[token], then[70] - then[token]) for token in LETTERS}
+    del leads[70]
+    second = min(leads, key=lambda token: abs(leads[token][0] - leads[token][1]))
+    return second, {"70": 50, str(second): 50 + float(min(leads[second])) - 0.25}
+
+
+def test_the_repetition_penalty_sees_the_prompt_and_the_others_do_not(native_toy: Toy) -> None:
+    prompt = [70] * 4
+    second, bias = runner_up(native_toy, prompt)
+    fields = {"temperature": 0, "max_tokens": 1, "logit_bias": bias}
+    repetition, frequency, presence = native_toy.ask(
+        *(
+            step({**fields, **penalty}, prompt=prompt)
+            for penalty in (
+                {"repetition_penalty": 50},
+                {"frequency_penalty": 2},
+                {"presence_penalty": 2},
+            )
+        )
+    )
+    assert repetition["tokens"] == [second]
+    assert frequency["tokens"] == presence["tokens"] == [70]
+
+
+def test_a_readers_own_sampler(toy: Toy) -> None:
+    answer = toy.run("with_sampler", allowed=LETTERS, fields={"max_tokens": 6})
+    assert len(answer["tokens"]) == 6
+    assert set(answer["tokens"]) <= set(LETTERS)
+    assert answer["seen"] == [[5, 6, 7, *answer["tokens"][:count]] for count in range(6)]
+
+
+@pytest.mark.parametrize("given", [320, -1, 1.0, None, "a"])
+def test_a_sampler_that_gives_no_token(native_toy: Toy, given: Any) -> None:
+    error = native_toy.run("bad_sampler", given=given, fields={})["error"]
+    assert (error["code"], error["param"]) == ("invalid_request", "sampler")
+    assert repr(given) in error["message"]
+
+
+def test_a_sampler_within_a_format(native_toy: Toy) -> None:
+    error = native_toy.run(
+        "bad_sampler", given=70, fields={"response_format": {"type": "json_object"}}
+    )["error"]
+    assert "response_format forbids" in error["message"]
+
+
+# Stop strings -----------------------------------------------------------------------------------
+
+
+def test_stop_strings_never_leak(toy: Toy) -> None:
+    """Every place of every answer is a stop once; also with logprobs, whose tokens are text too."""
+    letters = {**GREEDY, "max_tokens": 24, "logit_bias": {str(token): 60 for token in LETTERS}}
+    sampled = {**letters, "temperature": 1.5, "seed": 3, "logprobs": True}
+    (whole,) = toy.ask(step(sampled))
+    text = whole["text"]
+    assert len(text) == 24  # one token a character
+    cuts = [(at, length) for at in range(0, 20, 3) for length in (1, 2, 5)]
+    stops = [text[at : at + length] for at, length in cuts]
+    for stop, answer in zip(
+        stops, toy.ask(*(step({**sampled, "stop": s}) for s in stops)), strict=True
+    ):
+        shown = text[: text.index(stop)]
+        assert answer["text"] == shown
+        assert answer["finish_reason"] == "stop"
+        assert answer["tokens"] == whole["tokens"][: len(shown)]
+        assert [entry["token"] for entry in answer["logprobs"]] == answer["tokens"]
+        assert answer["usage"]["completion_tokens"] == len(shown) + len(stop)
+
+
+def test_what_might_have_become_a_stop_is_shown_in_the_end(native_toy: Toy) -> None:
+    letters = {**GREEDY, "logit_bias": {"70": 100}}
+    plain, held, stopped = native_toy.ask(
+        step(letters),
+        step({**letters, "stop": "dddX"}),
+        step({**letters, "stop": ["dddX", "dddd"]}),
+    )
+    assert plain["text"] == "dddddddd"
+    assert held["text"] == plain["text"]
+    assert held["tokens"] == plain["tokens"]
+    assert held["finish_reason"] == "length"
+    assert held["texts"][-1].startswith("ddd")  # three were held back until the end
+    assert (stopped["text"], stopped["tokens"]) == ("", [])
+    assert stopped["finish_reason"] == "stop"
+    assert stopped["usage"]["completion_tokens"] == 4
+
+
+def test_a_stopped_answer_keeps_what_was_held_back(native_toy: Toy) -> None:
+    fields = {**GREEDY, "logit_bias": {"70": 100}, "stop": "dddX"}
+    (answer,) = native_toy.ask(step(fields, cancel_at_piece=1))
+    assert answer["finish_reason"] == "abort"
+    assert answer["text"] == "d" * answer["usage"]["completion_tokens"]
+    assert len(answer["tokens"]) == answer["usage"]["completion_tokens"]
+
+
+# Formats ----------------------------------------------------------------------------------------
+
+PERSON = {
+    "type": "object",
+    "properties": {"name": {"type": "string"}, "age": {"type": "integer"}},
+    "required": ["name", "age"],
+    "additionalProperties": False,
+}
+
+
+@pytest.mark.parametrize("max_tokens", [8, 40])
+def test_json_always_parses(toy: Toy, max_tokens: int) -> None:
+    """The toy would never write JSON by itself; what it writes is cut short in time."""
+    fields = {"response_format": {"type": "json_object"}, "max_tokens": max_tokens}
+    answers = toy.ask(*(step({**fields, "seed": seed}) for seed in range(4)))
+    for answer in answers:
+        assert isinstance(json.loads(answer["text"]), dict), answer["text"]
+        assert len(answer["tokens"]) <= max_tokens + 1  # an end token may follow
+
+
+@pytest.mark.parametrize("max_tokens", [30, 60])
+def test_json_follows_its_schema(toy: Toy, max_tokens: int) -> None:
+    described = {"type": "json_schema", "json_schema": {"name": "person", "schema": PERSON}}
+    fields = {"response_format": described, "max_tokens": max_tokens}
+    for answer in toy.ask(*(step({**fields, "seed": seed}) for seed in range(3))):
+        person = json.loads(answer["text"])
+        assert person.keys() == {"name", "age"}
+        assert isinstance(person["name"], str)
+        assert isinstance(person["age"], int)
+        assert answer["finish_reason"] == "stop"
+
+
+def test_a_format_that_cannot_be_had(native_toy: Toy) -> None:
+    described = {"type": "json_schema", "json_schema": {"name": "person", "schema": PERSON}}
+    short, unknown, wrong = native_toy.ask(
+        step({"response_format": described, "max_tokens": 3}),
+        step({"response_format": {"type": "xml"}}),
+        step({"response_format": "json"}),
+    )
+    assert short["error"]["param"] == "max_tokens"
+    assert unknown["error"]["param"] == wrong["error"]["param"] == "response_format"
+
+
+def test_text_is_no_format(native_toy: Toy) -> None:
+    plain, text = native_toy.ask(
+        step(GREEDY), step({**GREEDY, "response_format": {"type": "text"}})
+    )
+    assert plain["tokens"] == text["tokens"]
+
+
+# What is refused --------------------------------------------------------------------------------
+
+WRONG: list[tuple[str, Any]] = [
+    ("temperature", 2.5),
+    ("temperature", "warm"),
+    ("temperature", True),
+    ("top_p", 1.5),
+    ("top_k", -1),
+    ("top_k", 1.5),
+    ("min_p", -0.1),
+    ("repetition_penalty", 0),
+    ("frequency_penalty", 3),
+    ("presence_penalty", -3),
+    ("seed", "seven"),
+    ("logit_bias", {"x": 1}),
+    ("logit_bias", {"320": 1}),
+    ("logit_bias", {"1": 101}),
+    ("logit_bias", [1]),
+    ("max_tokens", 0),
+    ("max_tokens", 2.5),
+    ("max_tokens", True),
+    ("max_completion_tokens", -1),
+    ("stop", ""),
+    ("stop", ["a", ""]),
+    ("stop", 5),
+    ("stop", ["x"] * 17),
+    ("logprobs", 5),
+    ("top_logprobs", 2),  # without logprobs
+    ("n", 2),
+    ("n", "1"),
+    ("ignore_eos", "yes"),
+    ("context_overflow", "crash"),
+    ("response_format", {"type": "yaml"}),
+    ("sampler", "greedy"),
+    ("tools", []),
+    ("maxTokens", 5),
+]
+
+
+@pytest.mark.parametrize(("name", "value"), WRONG, ids=lambda value: str(value)[:20])
+def test_a_wrong_field_is_named(native_toy: Toy, name: str, value: Any) -> None:
+    (answer,) = native_toy.ask(step({name: value}))
+    assert answer["error"]["code"] == "invalid_request"
+    assert answer["error"]["param"] == name
+    assert name in answer["error"]["message"]
+
+
+@pytest.mark.parametrize("top", [-1, 21, True, "3"])
+def test_too_many_top_logprobs(native_toy: Toy, top: Any) -> None:
+    (answer,) = native_toy.ask(step({"logprobs": True, "top_logprobs": top}))
+    assert answer["error"]["param"] == "top_logprobs"
+
+
+def test_none_is_the_default(native_toy: Toy) -> None:
+    names = {name for name, _ in WRONG} - {"tools", "maxTokens", "temperature", "max_tokens"}
+    plain, given = native_toy.ask(step(GREEDY), step({**dict.fromkeys(names), **GREEDY}))
+    assert given["tokens"] == plain["tokens"]
+
+
+MESSAGES: list[tuple[Any, str]] = [
+    (None, "a list"),
+    ([], "at least one"),
+    ("hello", "a list"),
+    (["hello"], "messages[0]"),
+    ([{"content": "hi"}], "messages[0].role"),
+    ([{"role": "robot", "content": "hi"}], "robot"),
+    ([{"role": "user"}], "messages[0].content"),
+    ([{"role": "user", "content": 5}], "messages[0].content"),
+    ([{"role": "user", "content": [{"type": "image_url"}]}], "messages[0].content[0]"),
+    ([{"role": "user", "content": ["hi"]}], "messages[0].content[0]"),
+    ([{"role": "user", "content": "hi"}, {"role": "assistant", "content": None}], "messages[1]"),
+]
+
+
+@pytest.mark.parametrize(("messages", "where"), MESSAGES, ids=lambda value: str(value)[:40])
+def test_wrong_messages_are_named(native_toy: Toy, messages: Any, where: str) -> None:
+    fields = {"messages": messages, "max_tokens": 1}
+    error = native_toy.run("completion", is_chat=True, fields=fields)["error"]
+    assert (error["code"], error["param"]) == ("invalid_request", "messages")
+    assert where in error["message"]
+
+
+def test_parts_and_developers_are_plain_messages(native_toy: Toy) -> None:
+    parts = [{"type": "text", "text": "the quick "}, {"type": "text", "text": "fox"}]
+    plain, in_parts = native_toy.ask(
+        {
+            "messages": [
+                {"role": "system", "content": "be brief"},
+                {"role": "user", "content": "the quick fox"},
+            ],
+            "fields": GREEDY,
+        },
+        {
+            "messages": [
+                {"role": "developer", "content": "be brief"},
+                {"role": "user", "content": parts},
+            ],
+            "fields": GREEDY,
+        },
+    )
+    assert in_parts["tokens"] == plain["tokens"]
+    assert in_parts["usage"]["cached_tokens"] == plain["usage"]["prompt_tokens"] - 1
+
+
+@pytest.mark.parametrize(
+    ("prompt", "param"),
+    [
+        ("", "prompt"),
+        ([], "prompt"),
+        ([1, 320], "prompt_token_ids"),
+        ([1, "a"], "prompt_token_ids"),
+    ],
+)
+def test_wrong_prompts(native_toy: Toy, prompt: Any, param: str) -> None:
+    (answer,) = native_toy.ask({"prompt": prompt, "fields": {}})
+    assert (answer["error"]["code"], answer["error"]["param"]) == ("invalid_request", param)

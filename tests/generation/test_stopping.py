@@ -1,0 +1,130 @@
+"""Stop: within one chunk or one token, keeping what was written; the next turn goes on there."""
+
+import pytest
+
+from py_runtime.generation.pace import CHUNK_SECONDS, SMALLEST_CHUNK, PrefillPace
+from tests.generation.conftest import Toy
+from tests.runners import wait
+
+PROMPT = [5 + place % 200 for place in range(200)]
+GREEDY = {"temperature": 0, "max_tokens": 6, "ignore_eos": True}
+LONG = {**GREEDY, "max_tokens": 200}
+
+
+def test_stopped_while_the_prompt_is_read(toy: Toy) -> None:
+    stopped, again, fresh = toy.ask(
+        {"prompt": PROMPT, "fields": GREEDY, "chunk": 16, "cancel_at_chunk": 3},
+        {"prompt": PROMPT, "fields": GREEDY, "chunk": 16},
+        {"prompt": PROMPT, "fields": GREEDY, "chunk": 16, "forget": True},
+    )
+    assert stopped["finish_reason"] == "abort"
+    assert stopped["computed"] == 3 * 16
+    assert (stopped["text"], stopped["tokens"]) == ("", [])
+    assert stopped["usage"]["completion_tokens"] == 0
+    assert stopped["usage"]["time_to_first_token_s"] is None
+    assert again["usage"]["cached_tokens"] == 3 * 16  # what was computed is used
+    assert again["progress"][0] == [4 * 16, 200]
+    assert again["tokens"] == fresh["tokens"]
+
+
+def test_stopped_while_it_answers(toy: Toy) -> None:
+    stopped, fresh, going_on = toy.ask(
+        {"prompt": PROMPT, "fields": LONG, "cancel_at_piece": 3},
+        {"prompt": PROMPT, "fields": LONG, "forget": True},
+        {"prompt": PROMPT, "fields": LONG},
+    )
+    assert stopped["finish_reason"] == "abort"
+    written = stopped["usage"]["completion_tokens"]
+    assert 3 <= written <= 7, "a piece is a batch: of 1, of 1 or 2, of at most 4 tokens"
+    assert stopped["tokens"] == fresh["tokens"][:written]
+    assert fresh["text"].startswith(stopped["text"].rstrip("\N{REPLACEMENT CHARACTER}"))
+    assert stopped["cache"] == [*PROMPT, *stopped["tokens"][:-1]]
+    assert going_on["tokens"] == fresh["tokens"]
+
+
+def test_stopped_before_it_began(toy: Toy) -> None:
+    (stopped,) = toy.run("ask_cancelled", prompt=PROMPT, fields=GREEDY)
+    assert stopped["finish_reason"] == "abort"
+    assert stopped["computed"] == 0
+
+
+def test_stopped_while_another_answers(toy: Toy) -> None:
+    """It waits for its turn; Stop ends that at once, and leaves the other alone."""
+    outcome = toy.run("ask_while_busy", prompt=PROMPT, fields=GREEDY)
+    assert outcome["waiting"]["finish_reason"] == "abort"
+    assert outcome["first_to_end"] == "waiting"
+    assert outcome["busy"]["finish_reason"] == "length"
+    assert outcome["busy"]["tokens"] == outcome["next"]["tokens"]
+
+
+def test_answers_take_turns(toy: Toy) -> None:
+    together = toy.run("ask_together", prompts=[PROMPT, PROMPT[:50], [7]], fields=GREEDY)
+    alone = toy.ask(
+        *({"prompt": prompt, "fields": GREEDY} for prompt in (PROMPT, PROMPT[:50], [7]))
+    )
+    assert [answer["tokens"] for answer in together["answers"]] == [a["tokens"] for a in alone]
+    assert together["order"] == [0] * 6 + [1] * 6 + [2] * 6
+
+
+def test_a_reader_may_leave_the_loop(toy: Toy) -> None:
+    answer = toy.run("leave_early")
+    assert answer["finish_reason"] == "length"
+    assert answer["usage"]["cached_tokens"] == 2
+
+
+# The length of a chunk --------------------------------------------------------------------------
+
+
+def test_chunks_follow_the_speed() -> None:
+    pace = PrefillPace(512)
+    first = pace.next_chunk()
+    assert SMALLEST_CHUNK <= first < 512  # unknown speed: a careful start
+    pace.took(first, CHUNK_SECONDS * first / 100)
+    assert pace.next_chunk() == 64  # the power of two below 100 tokens
+    pace.took(64, CHUNK_SECONDS / 100)
+    assert pace.next_chunk() == 512
+    pace.took(512, CHUNK_SECONDS * 4)
+    assert pace.next_chunk() == 128
+    pace.took(128, 1000)
+    assert pace.next_chunk() == SMALLEST_CHUNK
+
+
+def test_a_short_chunk_tells_only_that_it_was_slow() -> None:
+    """A prompt's last chunk, or a decoded token, is mostly overhead."""
+    pace = PrefillPace(512)
+    pace.took(32, CHUNK_SECONDS * 32 / 256)
+    assert pace.next_chunk() == 256
+    pace.took(17, CHUNK_SECONDS / 2)
+    pace.took(1, CHUNK_SECONDS * 2)
+    assert pace.next_chunk() == 256
+    pace.took(64, CHUNK_SECONDS * 2)
+    assert pace.next_chunk() == 32
+
+
+@pytest.mark.parametrize("largest", [1, 7, 16, 100])
+def test_chunks_fit_the_graph(largest: int) -> None:
+    pace = PrefillPace(largest)
+    for tokens, seconds in ((32, 1e-9), (512, 10), (1, 0), (largest, 0)):
+        assert 1 <= pace.next_chunk() <= largest
+        pace.took(tokens, seconds)
+    assert 1 <= pace.next_chunk() <= largest
+
+
+def test_cancelling_twice_calls_back_once() -> None:
+    from py_runtime.cancel import CancelToken
+    from py_runtime.concurrency import until_cancelled
+    from py_runtime.errors import AbortedError
+
+    token, calls = CancelToken(), []
+    token.on_cancel(lambda: calls.append("before"))
+    token.check()
+    token.cancel()
+    token.cancel()
+    token.on_cancel(lambda: calls.append("after"))
+    assert calls == ["before", "after"]
+
+    async def work() -> None:
+        raise AssertionError("it must not begin")
+
+    with pytest.raises(AbortedError):
+        wait(until_cancelled(work(), token))

@@ -1,0 +1,108 @@
+"""A reader of the page: does what people do, by the names that people see."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Locator, Page, expect
+
+from tools.files import ROOT
+
+START_MILLISECONDS = 120_000
+expect.set_options(timeout=60_000)  # a busy machine is no fault of the page
+AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
+
+
+class Reader:
+    def __init__(self, page: Page, url: str) -> None:
+        page.set_default_timeout(START_MILLISECONDS)
+        self.page = page
+        self.url = url
+        self.requests: list[str] = []
+        self.complaints: list[str] = []
+        page.on("request", lambda request: self.requests.append(request.url))
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.composer = page.get_by_label("Message", exact=True)
+        self.questions = page.get_by_role("article", name="You")
+        self.answers = page.get_by_role("article", name="Answer")
+        self.notices = page.locator("#notices")
+        self.stop = page.get_by_role("button", name="Stop")
+        self.send = page.get_by_role("button", name="Send", exact=True)
+        self.load_button = page.get_by_role("button", name="Load ")
+
+    def open(self) -> None:
+        """The page, started as far as it goes without loading a model."""
+        self.page.goto(self.url)
+        expect(self.load_button).to_be_enabled(timeout=START_MILLISECONDS)
+
+    def load(self) -> None:
+        self.load_button.click()
+        expect(self.page.locator("body")).to_have_attribute(
+            "data-model", "ready", timeout=START_MILLISECONDS
+        )
+
+    def ask(self, question: str) -> Locator:
+        """Sends the question and waits for the whole answer."""
+        self.composer.fill(question)
+        self.composer.press("Enter")
+        return self.answered()
+
+    def answered(self) -> Locator:
+        expect(self.stop).to_be_hidden(timeout=START_MILLISECONDS)
+        return self.answers.last
+
+    def text_of(self, message: Locator) -> str:
+        return message.locator(".text").inner_text()
+
+    def choose(self, **settings: str) -> None:
+        """Changes settings in their dialog, by the names that a request gives them."""
+        self.page.locator("header [data-opens=settings]").click()
+        for name, value in settings.items():
+            field = self.page.locator(f"#settings [name={name}], #settings #{name}")
+            if field.evaluate("field => field.localName") == "select":
+                field.select_option(value)
+            else:
+                field.fill(value)
+        self.page.get_by_role("button", name="Done").click()
+
+    def talk_on(self) -> None:
+        """From now on the toy ends no answer by itself."""
+        self.page.evaluate("""() => {
+            const {completions} = inpage.chat;
+            const create = completions.create;
+            completions.create = request => create({...request, ignore_eos: true});
+        }""")
+
+    def new_chat(self) -> None:
+        self.page.get_by_role("button", name="New chat").click()
+
+    def dismiss_notices(self) -> None:
+        while self.notices.get_by_role("button", name="Dismiss").count():
+            self.notices.get_by_role("button", name="Dismiss").first.click()
+
+    def faults_of_access(self) -> list[str]:
+        """What axe-core calls serious or critical in the page as it is now."""
+        if not self.page.evaluate("'axe' in globalThis"):
+            # Not a script element: the page's policy takes none but its own.
+            self.page.evaluate(f"() => {{ {AXE.read_text()}\n; globalThis.axe = axe; }}")
+        found: list[dict[str, Any]] = self.page.evaluate(
+            "async () => (await axe.run(document, {resultTypes: ['violations']})).violations"
+        )
+        return [
+            f"{fault['id']}: {fault['help']}: {fault['nodes'][0]['html'][:120]}"
+            for fault in found
+            if fault["impact"] in ("serious", "critical")
+        ]
+
+    def exported(self, button: str) -> Path:
+        with self.page.expect_download() as download:
+            self.page.get_by_role("button", name=button).click()
+        return download.value.path()
+
+    def import_text(self, text: str, name: str = "chats.json") -> None:
+        file = {"name": name, "mimeType": "application/json", "buffer": text.encode()}
+        self.page.locator("#importFile").set_input_files(file)  # type: ignore[arg-type]
+
+    def import_chats(self, *chats: Any, **fields: Any) -> None:
+        export = {"format": "inpage-chats", "version": 1, "chats": chats, **fields}
+        self.import_text(json.dumps(export))

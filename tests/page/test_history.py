@@ -1,0 +1,160 @@
+"""Chats are kept: across a reload, in files, and apart from each other."""
+
+import json
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.page.reader import Reader
+
+pytestmark = pytest.mark.browser
+
+
+def titles(reader: Reader) -> list[str]:
+    return reader.page.locator("#chats .open").all_inner_texts()
+
+
+def test_history_survives_a_reload(reader: Reader) -> None:
+    reader.choose(system="Be brief.")
+    reader.ask("What do I see?")
+    reader.composer.fill("not sent yet")
+    before = reader.page.locator("#messages").inner_text()
+    reader.page.reload()
+    expect(reader.answers).to_have_count(1)
+    expect(reader.composer).to_have_value("not sent yet")
+    expect(reader.page.locator("#system")).to_have_value("Be brief.")
+    expect(reader.page.locator("#settings [name=max_tokens]")).to_have_value("16")
+    assert reader.page.locator("#messages").inner_text() == before
+    assert titles(reader) == ["What do I see?"]
+
+
+def test_an_answer_that_a_reload_cut_off_keeps_its_text(reader: Reader) -> None:
+    reader.load()
+    reader.talk_on()
+    reader.choose(max_tokens="400")
+    reader.composer.fill("A long one")
+    reader.composer.press("Enter")
+    reader.page.wait_for_function(
+        "() => document.querySelector('.message:last-child .text').textContent.length > 20"
+    )
+    begun = reader.page.locator(".message").last.locator(".text").text_content() or ""
+    reader.page.reload()
+    expect(reader.answers.last).to_contain_text("Interrupted")
+    kept = reader.answers.last.locator(".text").text_content()
+    assert kept
+    assert kept[:10] == begun[:10]
+
+
+def test_chats_are_separate_renamed_and_deleted(reader: Reader) -> None:
+    reader.new_chat()
+    expect(reader.questions).to_have_count(0)
+    reader.import_chats(chat_of("Only here"))
+    assert titles(reader) == ["Only here", "What do I see?"]
+    reader.page.get_by_role("button", name="Rename this chat").click()
+    reader.page.keyboard.type("A better name")
+    reader.page.keyboard.press("Enter")
+    assert titles(reader) == ["A better name", "What do I see?"]
+    reader.page.get_by_role("button", name="What do I see?").click()
+    expect(reader.questions).to_have_count(2)
+    reader.page.get_by_role("button", name="A better name").click()
+    expect(reader.questions).to_have_count(1)
+    reader.page.get_by_role("button", name="Delete this chat").click()
+    assert titles(reader) == ["What do I see?"]
+    reader.notices.get_by_role("button", name="Undo").click()
+    assert titles(reader) == ["A better name", "What do I see?"]
+    reader.page.get_by_role("button", name="Delete this chat").click()
+
+
+def chat_of(*texts: str, **fields: Any) -> dict[str, Any]:
+    roles = ("user", "assistant")
+    messages = [{"role": roles[at % 2], "content": text} for at, text in enumerate(texts)]
+    return {"messages": messages, **fields}
+
+
+def essence(path: Any) -> list[Any]:
+    content = json.loads(path.read_text())
+    assert (content["format"], content["version"]) == ("inpage-chats", 1)
+    return [
+        (
+            chat["title"],
+            chat["system"],
+            [(each["role"], each["content"]) for each in chat["messages"]],
+        )
+        for chat in content["chats"]
+    ]
+
+
+def test_export_and_import_are_inverse(reader: Reader, browser: Browser) -> None:
+    reader.import_chats(chat_of("Zwölf Boxkämpfer", "**jagen** 🦊", title="ä", system="Sei kurz."))
+    one = reader.exported("Export this chat")
+    assert essence(one) == [
+        ("ä", "Sei kurz.", [("user", "Zwölf Boxkämpfer"), ("assistant", "**jagen** 🦊")])
+    ]
+    everything = reader.exported("Export all")
+    assert len(essence(everything)) == 2
+
+    elsewhere = Reader(browser.new_page(), reader.url)
+    elsewhere.page.goto(reader.url)
+    elsewhere.import_text(everything.read_text())
+    expect(elsewhere.page.locator("#chats .open")).to_have_count(2)
+    assert sorted(map(str, essence(elsewhere.exported("Export all")))) == sorted(
+        map(str, essence(everything))
+    )
+    elsewhere.page.close()
+
+
+BAD_FILES = {
+    "{": "it is not JSON",
+    "[]": "it is not an export of this version of inpage",
+    '{"format": "inpage-chats", "version": 1, "chats": {}}': "it is not an export",
+    '{"format": "inpage-chats", "version": 2, "chats": []}': "it is not an export",
+}
+BAD_CHATS = {
+    "chat 2 has no list of messages": [chat_of("fine"), {"messages": 5}],
+    "chat 1 has no list of messages": [None],
+    "title or system prompt of chat 1 is no text": [chat_of("x", title=7)],
+    "message 2 of chat 1 is no text": [chat_of("fine", 8)],  # type: ignore[arg-type]
+    "message 1 of chat 1 is no text": [{"messages": [{"role": "system", "content": "obey"}]}],
+    "message 1 of chat 2 is no text": [chat_of("fine"), {"messages": [None]}],
+}
+
+
+def test_bad_files_are_refused_in_words(reader: Reader) -> None:
+    before = titles(reader)
+    for text, words in BAD_FILES.items():
+        reader.import_text(text, "bad.json")
+        expect(reader.notices).to_contain_text(f"bad.json was not imported: {words}")
+        reader.dismiss_notices()
+    for words, chats in BAD_CHATS.items():
+        reader.import_chats(*chats)
+        expect(reader.notices).to_contain_text(words)
+        reader.dismiss_notices()
+    assert titles(reader) == before
+
+
+def test_an_import_is_shown_as_text_and_gets_an_id_of_its_own(reader: Reader) -> None:
+    hostile = "<img src=x onerror=alert(1)>"
+    known = json.loads(reader.exported("Export all").read_text())["chats"][0]
+    reader.import_chats(chat_of(hostile, hostile, title=hostile, id=known["id"], extra="dropped"))
+    expect(reader.questions.first).to_contain_text(hostile)
+    expect(reader.answers.first).to_contain_text(hostile)
+    assert titles(reader)[0] == hostile
+    assert reader.page.locator("main img, nav img").count() == 0
+    chats = json.loads(reader.exported("Export all").read_text())["chats"]
+    assert len({chat["id"] for chat in chats}) == len(chats) == 3
+    assert not any("extra" in chat for chat in chats)
+    assert reader.complaints == []
+
+
+def test_without_indexeddb_chats_last_as_long_as_the_page(
+    browser: Browser, toy_site_url: str
+) -> None:
+    context = browser.new_context()
+    context.add_init_script("IDBFactory.prototype.open = () => { throw new Error('refused'); }")
+    reader = Reader(context.new_page(), toy_site_url)
+    reader.page.goto(toy_site_url)
+    expect(reader.notices).to_contain_text("they last until you close the page (refused)")
+    reader.import_chats(chat_of("Kept for now"))
+    assert titles(reader) == ["Kept for now"]
+    context.close()

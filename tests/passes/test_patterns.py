@@ -1,0 +1,176 @@
+"""What passes fuse and what they leave alone, read off the program."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import py_runtime.ops  # noqa: F401  (fills the registry)
+from py_runtime.dtypes import F32
+from py_runtime.passes import fold_norms, fuse_qkv, fuse_residual, fuse_swiglu, run_passes
+from py_runtime.program import Program, check_program
+from py_runtime.program_writer import ProgramWriter, Ref
+from py_runtime.target import Target
+
+TOKENS, WIDTH, ROWS = 8, 32, 64
+TARGET = Target(lanes=4, storage_buffers=10)
+
+
+class Layers(ProgramWriter):
+    """Writes ops over f32 weights."""
+
+    def linear(self, name: str, x: Ref, rows: int = ROWS, columns: int = WIDTH) -> Ref:
+        weight = self.constant(name, np.zeros((rows, columns), np.float32))
+        return self.made("aten.linear.default", (1, TOKENS, rows), x, weight, None)
+
+    def made(self, op: str, dims: tuple[int, ...], *args: Any) -> Ref:
+        out = self.tensor(dims, F32)
+        self.op(op, *args, out)
+        return out
+
+    def x(self) -> Ref:
+        return self.input("x", (1, TOKENS, WIDTH), F32, dynamic=(1,))
+
+    def norm(self, x: Ref) -> Ref:
+        weight = self.constant(f"norm {x.id}", np.ones(WIDTH, np.float32))
+        return self.made("et_vk.rms_norm.default", (1, TOKENS, WIDTH), x, weight, 1e-5)
+
+    def swiglu(self, x: Ref) -> Ref:
+        dims = (1, TOKENS, ROWS)
+        gate = self.made("aten.silu.default", dims, self.linear("gate", x))
+        return self.made("aten.mul.Tensor", dims, gate, self.linear("up", x))
+
+
+def names(program: Program) -> list[str]:
+    check_program(program)
+    return [call.name.split(".")[1] for call in program.ops]
+
+
+def fused(writer: Layers, *passes: Callable[[Program, Target], Program]) -> list[str]:
+    return names(run_passes(writer.program(), TARGET, passes))
+
+
+def test_a_sum_goes_into_the_linear_whichever_side_it_is_on() -> None:
+    for linear_first in (True, False):
+        writer = Layers()
+        x = writer.x()
+        operands = [writer.linear("w", x, rows=WIDTH), x]
+        operands = operands if linear_first else operands[::-1]
+        out = writer.made("aten.add.Tensor", (1, TOKENS, WIDTH), *operands, 1)
+        writer.output(out)
+        assert fused(writer, fuse_residual.run) == ["linear_residual"]
+
+
+def test_a_sum_of_two_linears_takes_one_of_them() -> None:
+    writer = Layers()
+    x = writer.x()
+    both = writer.linear("a", x), writer.linear("b", x)
+    writer.output(writer.made("aten.add.Tensor", (1, TOKENS, ROWS), *both, 1))
+    assert fused(writer, fuse_residual.run) == ["linear", "linear_residual"]
+
+
+def test_sums_that_are_no_residuals_stay() -> None:
+    for residual_dims, alpha in (((WIDTH,), 1), ((1, TOKENS, WIDTH), 2)):
+        writer = Layers()
+        x = writer.x()
+        other = writer.constant("other", np.zeros(residual_dims, np.float32))
+        linear = writer.linear("w", x, rows=WIDTH)
+        out = writer.made("aten.add.Tensor", (1, TOKENS, WIDTH), linear, other, alpha)
+        writer.output(out)
+        assert fused(writer, fuse_residual.run) == ["linear", "add"]
+
+
+def test_a_value_that_is_an_output_too_stays() -> None:
+    writer = Layers()
+    x = writer.x()
+    linear = writer.linear("w", x, rows=WIDTH)
+    writer.output(linear, writer.made("aten.add.Tensor", (1, TOKENS, WIDTH), linear, x, 1))
+    assert fused(writer, fuse_residual.run) == ["linear", "add"]
+
+
+def test_swiglu_takes_its_norm_along() -> None:
+    writer = Layers()
+    writer.output(writer.swiglu(writer.norm(writer.x())))
+    assert fused(writer, fuse_swiglu.run) == ["rms_norm", "swiglu"]
+    assert fused(writer, fuse_swiglu.run, fold_norms.run) == ["swiglu"]
+
+
+def test_a_norm_with_another_reader_stays() -> None:
+    writer = Layers()
+    normed = writer.norm(writer.x())
+    writer.output(writer.swiglu(normed), writer.linear("other", normed))
+    program = fused(writer, fuse_swiglu.run, fold_norms.run)
+    assert sorted(program) == ["linear", "rms_norm", "swiglu"]
+
+
+def test_gates_of_other_inputs_or_kinds_stay() -> None:
+    writer = Layers()
+    x, y = writer.x(), writer.input("y", (1, TOKENS, WIDTH), F32, dynamic=(1,))
+    gate = writer.made("aten.silu.default", (1, TOKENS, ROWS), writer.linear("gate", x))
+    writer.output(writer.made("aten.mul.Tensor", (1, TOKENS, ROWS), gate, writer.linear("up", y)))
+    assert "swiglu" not in fused(writer, fuse_swiglu.run)
+
+
+def test_weights_that_others_read_are_not_joined() -> None:
+    """Joined they would be on the GPU twice. A second linear reads the data of `up` here."""
+    writer = Layers()
+    x = writer.x()
+    writer.output(writer.swiglu(x), writer.linear("up", x))
+    assert "swiglu" not in fused(writer, fuse_swiglu.run)
+
+
+def test_joined_weights_stay_below_what_a_device_binds() -> None:
+    writer = Layers()
+    writer.output(writer.swiglu(writer.x()))
+    limit = 2 * ROWS * WIDTH * 4
+    for binding_bytes, wanted in ((limit, ["swiglu"]), (limit - 4, None)):
+        target = Target(binding_bytes=binding_bytes)
+        found = names(run_passes(writer.program(), target, [fuse_swiglu.run]))
+        assert found == (wanted or names(writer.program()))
+
+
+def attention(cache_is_state: bool = True, mask: bool = False) -> Layers:
+    writer = Layers()
+    x, start = writer.x(), writer.symint_input("start_pos")
+    heads, width, context = (4, 2, 2), 16, 32
+    tables = [writer.constant(name, np.zeros((context, width), np.float32)) for name in "cs"]
+    dims = [(1, TOKENS, count, width) for count in heads]
+    length = writer.symint("length")
+    writer.op("sym_size.int", x, 1, length)
+    q, k, v = (
+        writer.made(
+            "aten.view.default",
+            dims[at],
+            writer.linear("qkv"[at], x, rows=count * width),
+            [1, length, count, width],
+        )
+        for at, count in enumerate(heads)
+    )
+    turned = [writer.tensor(each, F32) for each in dims[:2]]
+    writer.op("et_vk.apply_rotary_emb_hf.default", q, k, *tables, start, turned)
+    cache = (1, context, heads[1], width)
+    caches = [
+        writer.state(name, cache, F32) if cache_is_state else writer.input(name, cache, F32)
+        for name in ("k_cache", "v_cache")
+    ]
+    seen = writer.constant("mask", np.zeros((TOKENS, context), np.float32)) if mask else None
+    args = (*turned, v, *caches, start, 1, seen, 0.0, True, None)
+    writer.output(writer.made("sdpa_with_kv_cache.default", dims[0], *args))
+    return writer
+
+
+def test_attention_leaves_one_op_before_it() -> None:
+    assert fused(attention(), fuse_qkv.run) == ["int", "qkv_rotary_cache", "attend_kv_cache"]
+
+
+def test_attention_that_is_not_plain_stays() -> None:
+    for writer in (attention(cache_is_state=False), attention(mask=True)):
+        assert fused(writer, fuse_qkv.run) == names(writer.program())
+
+
+def test_a_call_without_its_arguments_is_left_to_the_builder() -> None:
+    writer = Layers()
+    x = writer.x()
+    writer.op("aten.add.Tensor", x, writer.tensor((1, TOKENS, WIDTH), F32))
+    program = writer.program()
+    assert run_passes(program, TARGET, [fuse_residual.run, fuse_swiglu.run]).ops == program.ops

@@ -1,0 +1,7 @@
+/** What Python sees as a JsException: `name` is the kind, `message` the text. */
+export class BridgeFault extends Error {
+  constructor(kind, message) {
+    super(message);
+    this.name = kind;
+  }
+}
