@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from py_runtime.builder import Builder
 from py_runtime.gpu import UNIFORM_USAGE, BufferSpec, BufferUsage
 from py_runtime.memory import MemoryReport
+from py_runtime.passes import DEFAULT_PASSES, run_passes
 from py_runtime.program import Program, TensorValue
+from py_runtime.target import PORTABLE
 
 # What WebGPU guarantees everywhere; enough to build a program that no device is at hand for.
 GUARANTEED_LIMITS = {
@@ -62,7 +64,7 @@ def plan_buffers(builder: Builder) -> BufferPlan:
 
 
 def measure(program: Program) -> BufferPlan:
-    """What a program would take on the GPU, without one."""
-    builder = Builder(program, GUARANTEED_LIMITS)
+    """What a program would take on the GPU, without one; with the kernels that run everywhere."""
+    builder = Builder(run_passes(program, PORTABLE, DEFAULT_PASSES), GUARANTEED_LIMITS)
     builder.build_ops()
     return plan_buffers(builder)
