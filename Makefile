@@ -17,6 +17,8 @@ BENCH_PY := bench/.venv/bin/python
 BENCH_MODELS := bench/build/.models-made
 BENCH_NPM := bench/node_modules/.installed
 MODEL := models/SmolLM2-135M-Instruct
+# Two at a time, a file of tests in one process: those that share a page share it.
+AT_ONCE := -n 2 --dist loadfile
 
 SOURCES := $(shell find web py_runtime shaders -type f ! -name '*.pyc')
 
@@ -37,10 +39,10 @@ build: setup ## the whole site as static files (OUT=dist)
 
 test: setup $(TESTER) ## every test, in a real browser too
 	@$(PY) -m tools.browser
-	$(PY) -m pytest
+	$(PY) -m pytest $(AT_ONCE)
 
 test-fast: setup $(TESTER) ## the tests that need no browser
-	$(PY) -m pytest -m "not browser"
+	$(PY) -m pytest $(AT_ONCE) -m "not browser"
 
 lint: $(TESTER) | prerequisites ## style, types and syntax
 	$(PY) -m ruff check .

@@ -17,7 +17,7 @@ from py_runtime.shapes import ceil_div, numel
 from py_runtime.target import Target
 
 GEMV_PAIRS = 32  # pairs of rows a workgroup of shaders/linear_gemv.wgsl computes
-SHARING_LANES = 4  # shaders/linear_block_shared.wgsl needs as many
+SHARING_LANES = 4  # shaders/linear_quads.wgsl needs as many
 
 
 @dataclass(frozen=True)
@@ -28,10 +28,24 @@ class Tiling:
     tiles: int  # that a workgroup computes
     lines: int  # of a tile
     pairs: int
+    before: tuple[str, ...] = ()
 
 
-TILING = Tiling(("linear_gemm",), tiles=16, lines=8, pairs=4)
-WIDE_TILING = Tiling(("linear_gemm_wide",), tiles=1, lines=64, pairs=32)
+ALONE = Tiling(("linear_lines", "linear_lines_alone", "linear_gemm"), tiles=4, lines=8, pairs=16)
+SHARED = Tiling(
+    ("linear_lines", "linear_quads", "linear_lines_shared", "linear_gemm"),
+    tiles=4,
+    lines=8,
+    pairs=16,
+    before=("subgroups",),
+)
+WIDE = Tiling(("linear_gemm_wide",), tiles=1, lines=64, pairs=32)
+
+
+def tiling_for(target: Target) -> Tiling:
+    if target.wide:
+        return WIDE
+    return SHARED if target.lanes >= SHARING_LANES else ALONE
 
 
 @dataclass(frozen=True)
@@ -128,7 +142,8 @@ class OneLine:
             shaders = ("subgroups", *shared, "linear_gemv_wide")
         elif target.lanes >= SHARING_LANES:
             self.group_pairs = GEMV_PAIRS
-            shaders = ("subgroups", *shared, "linear_block", "linear_block_shared", "linear_gemv")
+            quads = ("linear_block", "linear_quads", "linear_block_shared")
+            shaders = ("subgroups", *shared, *quads, "linear_gemv")
         else:
             self.group_pairs = GEMV_PAIRS
             shaders = (*shared, "linear_block", "linear_block_alone", "linear_gemv")
@@ -186,8 +201,9 @@ class ManyLines:
         if norm is not None:
             normed = op.scratch("normalised x", most_lines * matrix.columns * 4)
             self.normalise = RmsNormKernel(op, x, norm.weight, normed)
-        self.tiling = WIDE_TILING if op.builder.target.wide else TILING
+        self.tiling = tiling_for(op.builder.target)
         self.gemm = op.launch(
+            *self.tiling.before,
             *finish.shaders,
             "linear_io",
             *matrix.shaders,

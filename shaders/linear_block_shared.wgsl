@@ -1,21 +1,5 @@
 // Four invocations load a quarter of the block each: loads of x are what a software adapter does
-// most of the time otherwise.
-
-fn from_lane_0(octet: mat2x4f) -> mat2x4f {
-  return mat2x4f(quadBroadcast(octet[0], 0u), quadBroadcast(octet[1], 0u));
-}
-
-fn from_lane_1(octet: mat2x4f) -> mat2x4f {
-  return mat2x4f(quadBroadcast(octet[0], 1u), quadBroadcast(octet[1], 1u));
-}
-
-fn from_lane_2(octet: mat2x4f) -> mat2x4f {
-  return mat2x4f(quadBroadcast(octet[0], 2u), quadBroadcast(octet[1], 2u));
-}
-
-fn from_lane_3(octet: mat2x4f) -> mat2x4f {
-  return mat2x4f(quadBroadcast(octet[0], 3u), quadBroadcast(octet[1], 3u));
-}
+// most of the time otherwise. Joined with linear_quads.wgsl.
 
 fn from_all_lanes(value: f32) -> vec4f {
   return vec4f(

@@ -1,9 +1,11 @@
-// Several lines of x. An invocation computes a tile of 8 lines × 4 pairs of rows in registers, eight
-// columns of K at a time: eight rows of weights are dequantised once for eight lines of x.
+// Several lines of x. An invocation computes 8 lines × 4 pairs of rows in registers, eight columns of
+// K at a time: eight rows of weights are dequantised once for eight lines of x. Four neighbours take
+// the same lines, a tile of 8 lines × 16 pairs.
 
 const WORKGROUP = 16u;
 const TILE_LINES = 8u;
-const TILE_PAIRS = 4u;
+const TILE_PAIRS = 16u;
+const PAIRS = 4u;
 
 // Eight columns of four rows of weights: a column of each matrix belongs to one row.
 struct Rows {
@@ -30,22 +32,17 @@ fn main(
   @builtin(num_workgroups) groups: vec3u,
   @builtin(local_invocation_index) lane: u32,
 ) {
-  let index = (group.y * groups.x + group.x) * WORKGROUP + lane;
+  let tile = ((group.y * groups.x + group.x) * WORKGROUP + lane) / 4u;
   let tiles_across = (params.pairs + TILE_PAIRS - 1u) / TILE_PAIRS;
-  let pair = (index % tiles_across) * TILE_PAIRS;
-  let line = (index / tiles_across) * TILE_LINES;
-  if (line >= params.count) {
-    return;
-  }
+  // Lines and pairs past the end are clamped and not stored: all invocations go the same way.
+  let line = (tile / tiles_across) * TILE_LINES;
+  let pair = (tile % tiles_across) * TILE_PAIRS + lane % 4u * PAIRS;
   let a = pair_rows(pair);
   let b = pair_rows(pair + 1u);
   let c = pair_rows(pair + 2u);
   let d = pair_rows(pair + 3u);
   let left_rows = vec4u(a.x, b.x, c.x, d.x);
   let right_rows = vec4u(a.y, b.y, c.y, d.y);
-  let last_line = vec4u(params.count - 1u);
-  let upper = min(vec4u(line) + vec4u(0u, 1u, 2u, 3u), last_line);
-  let lower = min(vec4u(line) + vec4u(4u, 5u, 6u, 7u), last_line);
   // Sums of each line of the tile: the pairs' first rows, and their second ones.
   var l0 = vec4f(); var l1 = vec4f(); var l2 = vec4f(); var l3 = vec4f();
   var l4 = vec4f(); var l5 = vec4f(); var l6 = vec4f(); var l7 = vec4f();
@@ -54,36 +51,31 @@ fn main(
   for (var octet = 0u; octet < params.octets; octet++) {
     let left = four_rows(left_rows, octet);
     let right = four_rows(right_rows, octet);
-    var values = x_octet(upper.x, octet);
-    l0 += dots(values, left);
-    r0 += dots(values, right);
-    values = x_octet(upper.y, octet);
-    l1 += dots(values, left);
-    r1 += dots(values, right);
-    values = x_octet(upper.z, octet);
-    l2 += dots(values, left);
-    r2 += dots(values, right);
-    values = x_octet(upper.w, octet);
-    l3 += dots(values, left);
-    r3 += dots(values, right);
-    values = x_octet(lower.x, octet);
-    l4 += dots(values, left);
-    r4 += dots(values, right);
-    values = x_octet(lower.y, octet);
-    l5 += dots(values, left);
-    r5 += dots(values, right);
-    values = x_octet(lower.z, octet);
-    l6 += dots(values, left);
-    r6 += dots(values, right);
-    values = x_octet(lower.w, octet);
-    l7 += dots(values, left);
-    r7 += dots(values, right);
+    let lines = eight_lines(line, octet, lane);
+    l0 += dots(lines.a, left);
+    r0 += dots(lines.a, right);
+    l1 += dots(lines.b, left);
+    r1 += dots(lines.b, right);
+    l2 += dots(lines.c, left);
+    r2 += dots(lines.c, right);
+    l3 += dots(lines.d, left);
+    r3 += dots(lines.d, right);
+    l4 += dots(lines.e, left);
+    r4 += dots(lines.e, right);
+    l5 += dots(lines.f, left);
+    r5 += dots(lines.f, right);
+    l6 += dots(lines.g, left);
+    r6 += dots(lines.g, right);
+    l7 += dots(lines.h, left);
+    r7 += dots(lines.h, right);
   }
   var firsts = array(l0, l1, l2, l3, l4, l5, l6, l7);
   var seconds = array(r0, r1, r2, r3, r4, r5, r6, r7);
-  for (var down = 0u; down < min(TILE_LINES, params.count - line); down++) {
-    for (var across = 0u; across < min(TILE_PAIRS, params.pairs - pair); across++) {
-      store_pair(line + down, pair + across, vec2f(firsts[down][across], seconds[down][across]));
+  for (var down = 0u; down < TILE_LINES; down++) {
+    for (var across = 0u; across < PAIRS; across++) {
+      if (line + down < params.count && pair + across < params.pairs) {
+        store_pair(line + down, pair + across, vec2f(firsts[down][across], seconds[down][across]));
+      }
     }
   }
 }
