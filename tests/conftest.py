@@ -14,7 +14,13 @@ from typing import Any
 
 import pytest
 
-from tests.runners import in_page, native, runner  # noqa: F401  (fixtures)
+from tests.runners import (  # noqa: F401  (fixtures)
+    in_page,
+    native,
+    runner,
+    shared_browser,
+    toy_page,
+)
 from tests.toy_model import write_toy_model
 from tools import browser
 from tools.files import ROOT

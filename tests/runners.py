@@ -8,12 +8,13 @@ import asyncio
 import base64
 import importlib
 import inspect
-from collections.abc import Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any, Protocol, TypeVar
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, Playwright
 
 from tests import packing
 from tools.software_gpu import use_browsers_vulkan
@@ -48,7 +49,12 @@ _coroutines = ThreadPoolExecutor(max_workers=1)
 
 def wait(coroutine: Coroutine[Any, Any, T]) -> T:
     """The result of a coroutine, from plain test code."""
-    return _coroutines.submit(asyncio.run, coroutine).result()
+    return in_a_thread(asyncio.run, coroutine)
+
+
+def in_a_thread(function: Callable[..., T], *arguments: Any) -> T:
+    """For a function that has an event loop of its own."""
+    return _coroutines.submit(function, *arguments).result()
 
 
 class Runner(Protocol):
@@ -106,10 +112,34 @@ def native() -> NativeRunner:
 
 
 @pytest.fixture(scope="session")
-def in_page(browser: Browser, site_url: str) -> Iterator[PageRunner]:
+def shared_browser(
+    playwright: Playwright, browser_type_launch_args: dict[str, Any]
+) -> Iterator[Browser]:
+    """Not pytest-playwright's own, which starts anew when tests that name a browser take turns
+    with tests that do not."""
+    browser = playwright.chromium.launch(**browser_type_launch_args)
+    yield browser
+    browser.close()
+
+
+@pytest.fixture(scope="session")
+def in_page(shared_browser: Browser, site_url: str) -> Iterator[PageRunner]:
     """One page for the whole run: starting Python takes longer than most tests."""
+    with started_page(shared_browser, site_url) as runner:
+        yield runner
+
+
+@pytest.fixture(scope="session")
+def toy_page(shared_browser: Browser, toy_site_url: str) -> Iterator[PageRunner]:
+    """The same of the site that has the toy model."""
+    with started_page(shared_browser, toy_site_url) as runner:
+        yield runner
+
+
+@contextmanager
+def started_page(browser: Browser, address: str) -> Iterator[PageRunner]:
     page = browser.new_page()
-    page.goto(site_url)
+    page.goto(address)
     page.evaluate("inpage.ready.then(() => null)")
     yield PageRunner(page)
     page.close()

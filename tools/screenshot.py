@@ -15,7 +15,10 @@ from tools.files import ROOT
 DESKTOP, PHONE = {"width": 1200, "height": 800}, {"width": 390, "height": 844}
 WAIT_MILLISECONDS = 300_000  # on a software GPU
 SETTINGS = {"temperature": "0", "max_tokens": "160"}
-QUESTIONS = ("What is gravity?", "Write a Python function that adds two numbers.")
+QUESTIONS = (
+    "Why is the sky blue? Answer in one sentence.",
+    "Write a Python function that adds two numbers.",
+)
 
 
 def main(folder: Path) -> None:

@@ -3,6 +3,7 @@
 import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from py_runtime.cancel import CancelToken
@@ -135,6 +136,8 @@ def usage_json(usage: Usage) -> Json:
         "prefill_tokens_per_s": usage.prefill_tokens_per_s,
         "decode_tokens_per_s": usage.decode_tokens_per_s,
     }
+    if usage.work is not None:
+        extra |= {f"{name}_per_token": value for name, value in asdict(usage.work).items()}
     if usage.dropped_messages:
         extra["dropped_messages"] = usage.dropped_messages
     return {

@@ -87,7 +87,9 @@ class DeviceTokens:
                         in_flight.append(run.batch)
                         position += run.steps
                         asked += run.steps
+                    waiting_since = time.perf_counter()
                     batch = await in_flight.popleft()
+                    self._session.waited_s += time.perf_counter() - waiting_since
                     self._cancel.check()
                     pace.arrived(len(batch.tokens))
                     self._take(batch)

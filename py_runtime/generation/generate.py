@@ -10,7 +10,7 @@ from py_runtime.errors import AbortedError
 from py_runtime.generation.device_tokens import DeviceTokens
 from py_runtime.generation.host_tokens import HostTokens
 from py_runtime.generation.options import GenerationOptions
-from py_runtime.generation.pieces import Drawn, Piece, Usage
+from py_runtime.generation.pieces import Drawn, Piece, Usage, Work
 from py_runtime.generation.session import PrefillProgress, Session
 from py_runtime.grammar import Grammar
 from py_runtime.sampling import StopStrings, TokenLogprob
@@ -33,25 +33,43 @@ class Generation:
 
 
 class Clock:
-    """When the work began, when the first token came, and how fast it went."""
+    """When the work began, when the first token came, how fast it went and what it took."""
 
-    def __init__(self, usage: Usage) -> None:
+    def __init__(self, usage: Usage, session: Session) -> None:
         self._usage = usage
+        self._session = session
         self._started = time.perf_counter()
-        self._first = self._started
 
     def token(self) -> None:
-        now = time.perf_counter()
         usage = self._usage
         usage.completion_tokens += 1
-        if usage.completion_tokens == 1:
-            self._first = now
-            usage.time_to_first_token_s = now - self._started
-            computed = usage.prompt_tokens - usage.cached_tokens
-            usage.prefill_tokens_per_s = computed / max(now - self._started, 1e-9)
-        else:
-            elapsed = max(now - self._first, 1e-9)
-            usage.decode_tokens_per_s = (usage.completion_tokens - 1) / elapsed
+        if usage.completion_tokens > 1:
+            return
+        self._first = time.perf_counter()
+        self._waited = self._session.waited_s
+        self._counters = self._session.graph.device.counters
+        self._before = replace(self._counters)
+        seconds = self._first - self._started
+        usage.time_to_first_token_s = seconds
+        computed = usage.prompt_tokens - usage.cached_tokens
+        usage.prefill_tokens_per_s = computed / max(seconds, 1e-9)
+
+    def stop(self) -> None:
+        """Figures of what came after the first token."""
+        tokens = self._usage.completion_tokens - 1
+        if tokens < 1:
+            return
+        seconds = time.perf_counter() - self._first
+        self._usage.decode_tokens_per_s = tokens / max(seconds, 1e-9)
+        waited = self._session.waited_s - self._waited
+        now, before = self._counters, self._before
+        self._usage.work = Work(
+            dispatches=(now.dispatches - before.dispatches) / tokens,
+            submits=(now.submits - before.submits) / tokens,
+            bytes_written=(now.bytes_written - before.bytes_written) / tokens,
+            bytes_read=(now.bytes_read - before.bytes_read) / tokens,
+            python_ms=1e3 * (seconds - waited) / tokens if waited else None,
+        )
 
 
 async def generate(
@@ -64,8 +82,13 @@ async def generate(
     """Pieces of the answer; the last has a finish_reason and the usage."""
     options = wanted.options
     usage = wanted.usage(session.reusable(wanted.prompt))
-    clock = Clock(usage)
+    clock = Clock(usage, session)
     text = AnswerText(tokenizer, options.stop)
+
+    def last_piece(finish_reason: str) -> Piece:
+        clock.stop()
+        return text.take_last(finish_reason, usage)
+
     try:
         async with aclosing(token_batches(session, wanted, cancel, on_prefill)) as batches:
             async for batch in batches:
@@ -74,15 +97,15 @@ async def generate(
                     ended = drawn.token in wanted.end_tokens and not options.ignore_eos
                     text.push(drawn.token, drawn.logprobs, is_end=ended)
                     if ended or text.stopped or drawn.is_last:
-                        yield text.take_last("stop", usage)
+                        yield last_piece("stop")
                         return
                     if usage.completion_tokens == wanted.room:
-                        yield text.take_last("length", usage)
+                        yield last_piece("length")
                         return
                 if piece := text.take():
                     yield piece
     except AbortedError:
-        yield text.take_last("abort", usage)
+        yield last_piece("abort")
 
 
 def token_batches(

@@ -14,6 +14,17 @@ class Drawn:
     is_last: bool = False
 
 
+@dataclass(frozen=True)
+class Work:
+    """What a token after the first cost, on average."""
+
+    dispatches: float
+    submits: float  # each is one call across the bridge
+    bytes_written: float
+    bytes_read: float
+    python_ms: float | None  # not known where the host chooses tokens
+
+
 @dataclass
 class Usage:
     prompt_tokens: int
@@ -23,6 +34,7 @@ class Usage:
     time_to_first_token_s: float | None = None
     prefill_tokens_per_s: float | None = None
     decode_tokens_per_s: float | None = None
+    work: Work | None = None  # of decoding, by token
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,7 @@ class Session:
     def __init__(self, model: Decoder) -> None:
         self.tokens: list[int] = []  # whose keys and values the cache holds, from position 0
         self.computed_tokens = 0  # that went through the graph, ever
+        self.waited_s = 0.0  # for tokens drawn on the GPU, ever
         self._model = model
         self._pace = PrefillPace(model.max_chunk)
         self._is_lost = False  # the device, until it is replaced

@@ -40,6 +40,11 @@ def test_a_whole_completion(api: ApiPage) -> None:
         "time_to_first_token_s",
         "prefill_tokens_per_s",
         "decode_tokens_per_s",
+        "dispatches_per_token",
+        "submits_per_token",
+        "bytes_written_per_token",
+        "bytes_read_per_token",
+        "python_ms_per_token",
     }
     assert all(value > 0 for value in usage["extra"].values())
 

@@ -19,7 +19,7 @@ from py_runtime.folder.files import open_model_folder, verify_files
 from py_runtime.model import Model
 from tests.export.checkpoints import save_checkpoint
 from tests.export.gguf_files import write_gguf
-from tests.runners import NativeRunner, wait
+from tests.runners import NativeRunner, in_a_thread, wait
 from tools.files import ROOT
 
 
@@ -109,7 +109,8 @@ def test_verify_of_a_model_that_differs_is_one_line_and_status_1(
 
     monkeypatch.setattr(verify, "reference_decoder", other_decoder)
     out = tmp_path / "other"
-    assert main([str(checkpoint), "-o", str(out), "--max-seq-len", "96", "--verify"]) == 1
+    command = [str(checkpoint), "-o", str(out), "--max-seq-len", "96", "--verify"]
+    assert in_a_thread(main, command) == 1
     *table, line = capsys.readouterr().err.strip().splitlines()
     assert line.startswith(f"{out} differs from torch: layers.1, the first of 2 layers, by ")
     assert "; the logits after 64 tokens by " in line

@@ -1,13 +1,11 @@
 """The toy model, asked natively and in a page that keeps it loaded."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser
 
-from tests.runners import PageRunner, Runner
+from tests.runners import Runner
 from tests.toy_model import NAME
 
 CASES = "tests.generation.in_runtime"
@@ -25,15 +23,6 @@ class Toy:
 
     def run(self, case: str, **arguments: Any) -> Any:
         return self.runner.run(CASES, case, where=self.where, **arguments)
-
-
-@pytest.fixture(scope="session")
-def toy_page(browser: Browser, toy_site_url: str) -> Iterator[PageRunner]:
-    page = browser.new_page()
-    page.goto(toy_site_url)
-    page.evaluate("inpage.ready.then(() => null)")
-    yield PageRunner(page)
-    page.close()
 
 
 @pytest.fixture(params=["native", pytest.param("page", marks=pytest.mark.browser)])

@@ -279,7 +279,8 @@ def test_too_little_room_is_seen_before(
     (notice,) = result["notices"]
     assert notice["kind"] == "storage"
     assert (notice["needed_bytes"], notice["free_bytes"]) == (manifest["size"], 100_000)
-    assert "Toy needs 184 kB of this browser's storage, which has 100 kB left" in notice["text"]
+    needed = f"{manifest['size'] / 1000:.0f} kB"
+    assert f"Toy needs {needed} of this browser's storage, which has 100 kB left" in notice["text"]
     assert page.run("entries") == {}
 
 

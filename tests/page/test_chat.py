@@ -33,7 +33,7 @@ def test_an_empty_chat_offers_three_examples(chat: Reader) -> None:
 
 
 def test_an_answer_streams_and_tells_its_figures(chat: Reader) -> None:
-    chat.choose(max_tokens="120")
+    chat.choose(max_tokens="400")
     chat.composer.fill("Tell me something long.")
     chat.composer.press("Enter")
     expect(chat.composer).to_have_value("")

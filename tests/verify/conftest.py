@@ -1,13 +1,11 @@
 """The toy model where it can be loaded: natively from its folder, in a page from its site."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser
 
-from tests.runners import PageRunner, Runner
+from tests.runners import Runner
 from tests.toy_model import NAME
 
 
@@ -15,15 +13,6 @@ from tests.toy_model import NAME
 class Toy:
     runner: Runner
     where: str
-
-
-@pytest.fixture(scope="session")
-def toy_page(browser: Browser, toy_site_url: str) -> Iterator[PageRunner]:
-    page = browser.new_page()
-    page.goto(toy_site_url)
-    page.evaluate("inpage.ready.then(() => null)")
-    yield PageRunner(page)
-    page.close()
 
 
 @pytest.fixture(params=["native", pytest.param("page", marks=pytest.mark.browser)])
