@@ -63,3 +63,27 @@ def test_a_loaded_model_is_listed_and_can_be_deleted(fresh: Reader) -> None:
     expect(dialog.get_by_text("No model yet.")).to_be_visible()
     fresh.page.keyboard.press("Escape")
     assert fresh.complaints == []
+
+
+def test_full_storage_is_told_and_the_model_works(fresh: Reader) -> None:
+    """Follows the deletion above: nothing is stored, and nothing can be."""
+    fresh.page.locator("#modelChip").click()
+    fresh.page.get_by_role("dialog", name="Model and machine").get_by_text("Unload").click()
+    fresh.page.evaluate(
+        "code => inpage.python(code)",
+        """
+import js
+from pyodide.ffi import create_proxy, to_js
+
+async def estimate(*_):
+    return to_js({"quota": 50_000, "usage": 0}, dict_converter=js.Object.fromEntries)
+
+js.StorageManager.prototype.estimate = create_proxy(estimate)
+None
+""",
+    )
+    fresh.load()
+    expect(fresh.notices).to_contain_text("the model stays in memory")
+    fresh.choose(max_tokens="4", temperature="0")
+    expect(fresh.ask("Still there?").locator(".note")).to_contain_text("4 tokens")
+    assert fresh.page.evaluate("inpage.stored()") == []
