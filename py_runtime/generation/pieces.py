@@ -39,7 +39,7 @@ class Usage:
 
 @dataclass(frozen=True)
 class Piece:
-    """One token's worth of an answer. The last piece has a finish_reason and the usage."""
+    """Some tokens of an answer, one or a batch. The last has a finish_reason and the usage."""
 
     text: str = ""
     token_ids: tuple[int, ...] = ()
