@@ -9,6 +9,7 @@ PY := .venv/bin/python
 SERVER := .venv/.server-installed
 EXPORTER := .venv/.exporter-installed
 TESTER := .venv/.tester-installed
+EXECUTORCH := .venv/.executorch-installed
 NPM := node_modules/.installed
 PYODIDE := build/pyodide/.collected
 VENDOR := build/vendor/.collected
@@ -24,7 +25,7 @@ SOURCES := $(shell find web py_runtime shaders -type f ! -name '*.pyc')
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup serve build test test-fast lint bench bench-gpu clean clean-cache prerequisites
+.PHONY: help setup serve build test test-fast test-pte pte-files lint bench bench-gpu clean clean-cache prerequisites
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -44,11 +45,19 @@ test: setup $(TESTER) ## every test, in a real browser too
 test-fast: setup $(TESTER) ## the tests that need no browser
 	$(PY) -m pytest $(AT_ONCE) -m "not browser"
 
+test-pte: setup $(EXECUTORCH) ## stock ExecuTorch exports, made on the spot; half an hour or more
+	@$(PY) -m tools.browser
+	$(PY) -m pytest $(AT_ONCE) tests/pte_exports
+
+pte-files: $(EXECUTORCH) ## the small .pte files of the tests, anew
+	@$(PY) -m tests.pte.make_files
+	@$(PY) -m tests.pte_exports.op_catalogue
+
 lint: $(TESTER) | prerequisites ## style, types and syntax
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
-	@for script in web/*.js web/ui/*.js bench/pages/*.js; do node --check "$$script" || exit 1; done
+	@for script in web/*.js web/ui/*.js bench/pages/*.js tools/*.mjs; do node --check "$$script" || exit 1; done
 
 bench: setup $(TESTER) $(BENCH_MODELS) $(BENCH_NPM) ## inpage beside its peers, for the README; half an hour or more (QUICK=1)
 	@$(PY) -m tools.browser
@@ -91,6 +100,11 @@ $(TESTER): pyproject.toml $(EXPORTER)
 	@$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[dev,export]'
 	@touch $@
 
+$(EXECUTORCH): pyproject.toml $(TESTER)
+	@echo "installing ExecuTorch into .venv"
+	@$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[dev,export,pte]'
+	@touch $@
+
 # What decides the bytes of a model folder; other changes to the runtime leave it as it is.
 MODEL_SOURCES := $(shell find export -name '*.py') export/sample.txt \
   $(wildcard py_runtime/program*.py py_runtime/quantise.py py_runtime/goldens.py) \
@@ -113,8 +127,8 @@ $(VENDOR): tools/vendor.py $(SERVER) $(NPM)
 	@$(PY) -m tools.vendor
 	@touch $@
 
-$(PREPARED): $(PYODIDE) $(VENDOR) $(MODEL)/manifest.json $(SOURCES) $(wildcard tools/*.py)
-	@echo "building the runtime's wheel, compressing what pays"
+$(PREPARED): $(PYODIDE) $(VENDOR) $(MODEL)/manifest.json $(SOURCES) $(wildcard tools/*.py tools/*.mjs)
+	@echo "building the runtime's wheel and the snapshot of Python, compressing what pays"
 	@$(PY) -m tools.prepare
 	@touch $@
 

@@ -13,6 +13,7 @@ Row = tuple[str, Callable[[Json], str]]  # what it is called, what it says of an
 
 NOTHING = "–"
 UNFINISHED = "did not finish"
+MOST_OPS = 5  # that the remarks name
 MARKERS = ("<!-- bench -->", "<!-- /bench -->")
 
 
@@ -144,7 +145,17 @@ def remarks_of(results: Json) -> list[str]:
         if said or engine["notes"]:
             remarks.append(f"{engine['title']}: {'; '.join([*said, *engine['notes']])}.")
         remarks += [f"{engine['title']} did not finish: {fault}." for fault in engine["faults"]]
+        if engine.get("gpu_ops"):
+            remarks.append(f"{engine['title']}, a token at context 128: {ops_of(engine)}.")
     return remarks
+
+
+def ops_of(engine: Json) -> str:
+    """The GPU's milliseconds, in all and of the ops that take the most of them."""
+    ops = engine["gpu_ops"]
+    total = short(sum(op["ms"] for op in ops))
+    most = ", ".join(f"{op['op']} {short(op['ms'])} ({op['share']:.0%})" for op in ops[:MOST_OPS])
+    return f"{total} ms of the GPU, by timestamps, of which {most}"
 
 
 def counts_of(engine: Json) -> str:

@@ -59,6 +59,7 @@ class Contestant:
         }
         self.usage: dict[int, Json | None] = {}  # by context: what the engine said of its last run
         self.memory: Json = {}
+        self.gpu_ops: list[Json] | None = None  # of one token at context 128; if it can tell
 
     @contextmanager
     def attempt(self, what: str) -> Iterator[None]:
@@ -110,6 +111,7 @@ class Contestant:
                 for run in self.engine.runs
             },
             "memory": self.memory,
+            "gpu_ops": self.gpu_ops,
             "faults": self.faults,
             "notes": list(self.engine.notes),
         }
@@ -125,6 +127,7 @@ def run_bench(
             open_all(contestants, open_page, Path(profiles), prompts, say)
             measure_rounds(contestants, prompts, say)
             measure_memory(contestants)
+            measure_ops(contestants)
         finally:
             for contestant in contestants:
                 contestant.close()
@@ -250,3 +253,10 @@ def measure_memory(contestants: Sequence[Contestant]) -> None:
             with contestant.attempt("memory"):
                 held = contestant.page.call("memory", limit_s=MEMORY_LIMIT_S)
                 contestant.memory = {**held, "renderer_bytes": contestant.page.renderer_bytes()}
+
+
+def measure_ops(contestants: Sequence[Contestant]) -> None:
+    for contestant in contestants:
+        if contestant.page:
+            with contestant.attempt("GPU time by op"):
+                contestant.gpu_ops = contestant.page.call("gpuOps", limit_s=MEMORY_LIMIT_S)

@@ -22,7 +22,14 @@ from py_runtime.folder.files import verify_files
 from py_runtime.gpu import request_device
 from py_runtime.model import Model
 from py_runtime.probes import run_probed
-from py_runtime.verify import CLEAR_MARGIN, Difference, adapter_name, difference, percent
+from py_runtime.verify import (
+    Difference,
+    Precision,
+    adapter_name,
+    difference,
+    percent,
+    precision_of,
+)
 from tools.software_gpu import use_software_if_alone
 
 STEPS = 32
@@ -60,6 +67,7 @@ async def _compare(prepared: Prepared, folder: Path, decoder: Decoder) -> Verifi
     device = await request_device()
     model = await Model.load(device, str(folder))
     result = Verification({"adapter": adapter_name(device)})
+    allowed = precision_of(model)
     rng = np.random.default_rng(0)
 
     def random_tokens(length: int) -> list[int]:
@@ -71,7 +79,8 @@ async def _compare(prepared: Prepared, folder: Path, decoder: Decoder) -> Verifi
     for length in GOLDEN_LENGTHS:
         if length <= decoder.config.context:
             tokens = random_tokens(length)
-            found = difference("logits", await model.prefill(tokens), last_logits(decoder, tokens))
+            wanted_logits = last_logits(decoder, tokens)
+            found = difference("logits", await model.prefill(tokens), wanted_logits, allowed)
             result.compare(f"{length} random tokens", f"the logits after {length} tokens", found)
     same = total = 0
     for prompt in golden_prompts(prepared.source.tokenizer):
@@ -79,7 +88,7 @@ async def _compare(prepared: Prepared, folder: Path, decoder: Decoder) -> Verifi
             continue
         wanted, margins = greedy(decoder, prompt, STEPS)
         got = [token async for token in model.greedy(prompt, STEPS)]
-        same, total = same + agreement(got, wanted, margins), total + STEPS
+        same, total = same + agreement(got, wanted, margins, allowed), total + STEPS
     result.rows["greedy tokens"] = f"{same} of {total} as torch's, where its margin is clear"
     if same < total:
         result.faults.append(f"{total - same} of {total} greedy tokens")
@@ -94,7 +103,7 @@ async def _compare_layers(
     wanted = hidden_states(decoder, tokens)
     probed = await run_probed(model.graph, [np.array([tokens]), np.array([0])], wanted)
     found = {
-        name: difference(name, probed[name].reshape(-1, row.size)[-1], row)
+        name: difference(name, probed[name].reshape(-1, row.size)[-1], row, precision_of(model))
         for name, row in wanted.items()
     }
     worst = max(found, key=lambda name: found[name].relative_rms)
@@ -105,9 +114,9 @@ async def _compare_layers(
         result.faults.append(f"{wrong[0]}, the first of {len(wrong)} layers, by {share}")
 
 
-def agreement(got: list[int], wanted: list[int], margins: list[float]) -> int:
+def agreement(got: list[int], wanted: list[int], margins: list[float], allowed: Precision) -> int:
     """Tokens that agree; from the first unclear step on, other text is no fault."""
     for step, (token, reference, margin) in enumerate(zip(got, wanted, margins, strict=True)):
         if token != reference:
-            return len(wanted) if margin < CLEAR_MARGIN else step
+            return len(wanted) if margin < allowed.clear_margin else step
     return len(wanted)

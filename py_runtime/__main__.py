@@ -1,4 +1,7 @@
-"""`python -m py_runtime chat MODEL`: the engine in a terminal, over wgpu-py."""
+"""`python -m py_runtime chat MODEL`: the engine in a terminal, over wgpu-py.
+
+`python -m py_runtime inspect FILE.pte` tells what an ExecuTorch file holds.
+"""
 
 import argparse
 import asyncio
@@ -14,15 +17,47 @@ INTERRUPTED = 130  # as shells have it: 128 and the signal's number
 
 def parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m py_runtime")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="chat")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="chat | inspect")
     chat = commands.add_parser("chat", help="talk to a model in this terminal")
-    chat.add_argument("model", metavar="MODEL", help="a model folder, such as models/NAME")
+    chat.add_argument(
+        "model", metavar="MODEL", help="a model folder, such as models/NAME; or a .pte"
+    )
     chat.add_argument("--system", metavar="TEXT", help="system prompt")
     chat.add_argument("--temperature", type=float, default=0.7, help="%(default)s; 0 is greedy")
     chat.add_argument("--top-p", type=float, default=0.95, help="%(default)s")
     chat.add_argument("--max-tokens", type=int, metavar="N", help="of an answer")
     chat.add_argument("--seed", type=int, metavar="N", help="the same seed gives the same text")
+    inspect = commands.add_parser("inspect", help="tell what a .pte file holds, as Markdown")
+    inspect.add_argument("model", metavar="FILE.pte")
+    inspect.add_argument("--data", metavar="FILE.ptd", nargs="+", default=[], help="its data files")
     return parser.parse_args(arguments)
+
+
+async def inspect_file(where: str, data: list[str]) -> int:
+    """0 where it could be loaded."""
+    from py_runtime.byte_source import FileSource
+    from py_runtime.pte import UnsupportedPteError, inspect_pte, open_pte
+    from py_runtime.pte.about import about_pte, cannot_be_loaded
+
+    source, data_sources = FileSource(where), [FileSource(file) for file in data]
+    described = await inspect_pte(source, data_sources)
+    try:
+        await open_pte(source, data_sources)
+    except UnsupportedPteError as error:
+        print(about_pte(described, cannot_be_loaded(error)))
+        return 1
+    print(about_pte(described, "**It can be loaded.**"))
+    return 0
+
+
+async def chat(options: argparse.Namespace) -> int:
+    fields = {
+        "temperature": options.temperature,
+        "top_p": options.top_p,
+        "max_tokens": options.max_tokens,
+        "seed": options.seed,
+    }
+    return await TerminalChat(options.model, options.system, fields).run()
 
 
 def main(arguments: list[str]) -> int:
@@ -31,14 +66,10 @@ def main(arguments: list[str]) -> int:
         from tools.software_gpu import use_software_if_alone
 
         use_software_if_alone()
-    fields = {
-        "temperature": options.temperature,
-        "top_p": options.top_p,
-        "max_tokens": options.max_tokens,
-        "seed": options.seed,
-    }
+    is_chat = options.command == "chat"
+    work = chat(options) if is_chat else inspect_file(options.model, options.data)
     try:
-        return asyncio.run(TerminalChat(options.model, options.system, fields).run())
+        return asyncio.run(work)
     except InpageError as error:
         print(f"{options.model}: {error}", file=sys.stderr)
         return 1

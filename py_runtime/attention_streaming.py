@@ -7,7 +7,8 @@ keeps a device as busy as a long prompt does.
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from py_runtime.launch import Bindable
+from py_runtime.kv_caches import loads_of
+from py_runtime.launch import Bindable, Launch
 from py_runtime.live import LiveTensor
 from py_runtime.shapes import Dims, ceil_div
 
@@ -22,19 +23,24 @@ REDUCE_WORKGROUP = 32  # as in shaders/attention_reduce.wgsl
 
 @dataclass(frozen=True)
 class Variant:
-    """One of the two kernels; the figures are those of its shader."""
+    """One of the two ways; the figures are those of its shaders."""
 
-    shader: str
+    before: tuple[str, ...]
+    attend: str
+    reduce: str
     tiles_of_workgroup: int
-    block: int  # positions at a time
+    block: int  # positions of the shortest split
     enough_tiles: int  # a device is busy with so many; fewer are cut into splits
-    most_splits: int  # one invocation adds up the splits of a tile
-    blocks_alone: int  # so many blocks are no work to share: no splits, and no kernel to add up
+    most_splits: int
+    alone: int  # so many positions are no work to share: no splits, and no kernel to add up
 
 
-ALONE = Variant("attention", 32, 16, 4096, 64, blocks_alone=0)
-TOGETHER = Variant("attention_wide", 1, 256, 512, 16, blocks_alone=2)
+ALONE = Variant((), "attention", "attention_reduce", 32, 16, 4096, 64, alone=0)
+TOGETHER = Variant(
+    ("subgroups",), "attention_wide", "attention_reduce_wide", 1, 64, 512, 16, alone=256
+)
 MOST_QUADS_TOGETHER = 64
+ROW_PARTS = 32  # of shaders/attention_row_wide.wgsl, where a workgroup may be so large
 
 
 @dataclass(frozen=True)
@@ -90,21 +96,49 @@ class StreamingAttention:
         tile_bytes = ceil_div(most.width, 4) * 4 * TILE_ROWS * 4
         sums = op.scratch("weighted sums", tiles * tile_bytes)
         stats = op.scratch("softmax statistics", tiles * TILE_STATS_BYTES)
-        loads = "attention_quads" if self.unit == 4 else "attention_scalars"
+        kv = bind["k"]
+        assert isinstance(kv, LiveTensor)
+        quads = ("attention_quads", loads_of(kv))
+        loads = quads if self.unit == 4 else ("attention_scalars",)
         written: dict[str, Bindable] = {"sums": sums, "stats": stats}
+        constants: dict[str, float] = {}
         if self.variant is TOGETHER:
             written["out"] = out
+            constants["QUADS"] = most.width // 4
         self.attend = op.launch(
-            "attention_io", self.variant.shader, loads, visibility, bind={**written, **bind}
+            *self.variant.before,
+            "attention_io",
+            self.variant.attend,
+            *loads,
+            visibility,
+            bind={**written, **bind},
+            constants=constants,
         )
-        self.reduce = op.launch("attention_reduce", bind={"sums": sums, "stats": stats, "out": out})
+        self.attend_row: Launch | None = None
+        if self.variant is TOGETHER:
+            most_invocations = op.builder.limits["max_compute_invocations_per_workgroup"]
+            workgroup = min(max(ROW_PARTS * most.width // 4, 256), 1024, most_invocations)
+            self.attend_row = op.launch(
+                *self.variant.before,
+                "attention_io",
+                "attention_row_wide",
+                *loads,
+                visibility,
+                bind={**written, **bind},
+                constants={**constants, "WORKGROUP": workgroup},
+            )
+        self.reduce = op.launch(
+            self.variant.reduce,
+            bind={"sums": sums, "stats": stats, "out": out},
+            constants=constants,
+        )
 
     def splits(self, tiles: int, context: int) -> int:
         """A longer context makes longer splits; only whether it is short decides on their number.
 
         So a step of decoding hardly ever changes the grid.
         """
-        if context <= self.variant.blocks_alone * self.variant.block:
+        if context <= self.variant.alone:
             return 1
         return max(1, min(self.most_splits, self.variant.enough_tiles // tiles))
 
@@ -126,25 +160,30 @@ class StreamingAttention:
             "splits": splits,
             "width": problem.width,
         }
-        self.attend(
-            ceil_div(splits * problem.tiles, self.variant.tiles_of_workgroup),
+        fields = {
             **shared,
             **self._named("q", problem.q_strides, self.unit),
             **self._named("kv", problem.kv_strides, self.unit),
-            kv_tokens=problem.kv_tokens,
-            scale=scale,
-            mask_kind=mask_kind,
-            mask_strides=mask_strides,
-        )
-        if splits == 1 and self.variant is TOGETHER:
+            "kv_tokens": problem.kv_tokens,
+            "scale": scale,
+            "mask_kind": mask_kind,
+            "mask_strides": mask_strides,
+        }
+        if self.attend_row is not None and problem.tokens == splits == 1:
+            self.attend.skip()
+            self.attend_row(splits * problem.batches * problem.heads, **fields)
+        else:
+            self.attend(ceil_div(splits * problem.tiles, self.variant.tiles_of_workgroup), **fields)
+            if self.attend_row is not None:
+                self.attend_row.skip()
+        if self.variant is TOGETHER and splits == 1:
             self.reduce.skip()
-            return
-        quads = ceil_div(problem.width, 4)
-        self.reduce(
-            ceil_div(problem.tiles * quads, REDUCE_WORKGROUP),
-            **shared,
-            **self._named("q", problem.q_strides, 1),
-        )
+        elif self.variant is TOGETHER:
+            groups = TILE_ROWS * problem.tiles
+            self.reduce(groups, **shared, **self._named("q", problem.q_strides, self.unit))
+        else:
+            groups = ceil_div(problem.tiles * ceil_div(problem.width, 4), REDUCE_WORKGROUP)
+            self.reduce(groups, **shared, **self._named("q", problem.q_strides, 1))
 
     @staticmethod
     def _named(prefix: str, strides: Dims, unit: int) -> dict[str, int]:

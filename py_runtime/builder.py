@@ -19,7 +19,7 @@ from py_runtime.launch import (
 from py_runtime.live import Journal, LiveInt, LiveTensor
 from py_runtime.memory import Interval, MemoryPlan, share
 from py_runtime.ops.registry import REGISTRY, HostReader, Op
-from py_runtime.program import Program, SymIntValue, TensorValue
+from py_runtime.program import INT32_MAX, INT32_MIN, Program, SymIntValue, TensorValue
 from py_runtime.shaders import shader_source
 from py_runtime.target import PORTABLE, Target
 from py_runtime.uniforms import UniformArena, params_layout
@@ -129,6 +129,11 @@ class Builder:
             if isinstance(resource, LiveInt):
                 resource.slot(self.arena)
                 if not resource.is_symint:
+                    if not INT32_MIN <= resource.value <= INT32_MAX:
+                        raise GraphError(
+                            f"{op.where}: {resource.label} is {resource.value}, which does not fit "
+                            "the GPU's int32"
+                        )
                     self._bound_fixed_ints.append(resource)
         launch = Launch(
             f"{op.where} {shader}",

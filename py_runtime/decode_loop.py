@@ -7,6 +7,7 @@ by the kernel itself, in the graph's own arena.
 """
 
 import asyncio
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -26,6 +27,7 @@ from py_runtime.sampling import NoFiniteLogitsError, SamplingSettings
 
 TOKENS, POSITION = 0, 1  # the decoder's inputs
 LOGITS = 0  # its output
+MOST_LINES = 8
 ONE_TOKEN = np.zeros((1, 1), np.int64)  # what it is does not matter: the GPU writes the real one
 
 
@@ -41,12 +43,29 @@ class Run:
     batch: "asyncio.Future[Batch]"
 
 
-@dataclass(frozen=True)
-class Course:
-    """How the arena changes from one position to the next, through a whole batch."""
+@dataclass(frozen=True, eq=False)
+class Line:
+    """Positions over which nothing changes but words of the arena, each by the same every step."""
 
-    steps: int
+    start: int
+    end: int  # the position after the last
+    words: np.ndarray  # uint32: the arena at the start
     changes: np.ndarray  # uint32 [n, 2]: (word, what is added at each step)
+    counts: np.ndarray  # of the plan
+
+    def words_at(self, position: int) -> np.ndarray:
+        """uint32 [n]: what the words that change are there; they wrap round, as the kernel's do."""
+        places, slope = self.changes.T
+        words: np.ndarray = self.words[places] + slope * np.uint32(position - self.start)
+        return words
+
+    def holds(self, position: int, words: np.ndarray, counts: np.ndarray) -> bool:
+        """Whether a graph that looks like this there is on it."""
+        if not self.start <= position < self.end or not np.array_equal(counts, self.counts):
+            return False
+        expected = self.words.copy()
+        expected[self.changes[:, 0]] = self.words_at(position)
+        return np.array_equal(words, expected)
 
 
 class DecodeLoop:
@@ -55,6 +74,8 @@ class DecodeLoop:
     def __init__(self, graph: Graph, sampler: DeviceSampler) -> None:
         self._graph = graph
         self._sampler = sampler
+        self._lines: deque[Line] = deque(maxlen=MOST_LINES)  # found so far, the last one used first
+        self._is_on_line = False  # the graph on that one, since nobody else resized it
         self._plan: Plan = graph.device.create_plan(
             f"{graph.program.name} decode loop", [*graph.plan_steps, sampler.step]
         )
@@ -71,6 +92,11 @@ class DecodeLoop:
             next_input=graph.buffer(program.inputs[TOKENS].value),
             arena=graph.uniforms,
         )
+        try:
+            await graph.compiled()  # last: the kernel above compiles meanwhile
+        except BaseException:
+            sampler.unload()
+            raise
         return cls(graph, sampler)
 
     def first(
@@ -85,27 +111,34 @@ class DecodeLoop:
 
         It starts an answer, or goes on with one after so many tokens and random numbers.
         """
+        self._is_on_line = False
         begin = self._sampler.begin(settings, prompt, answer, seed, draws)
         counts = np.vstack([np.zeros_like(self._graph.live_counts(())), ONE_WORKGROUP])
         return self._submit(counts, [*begin, *self._sampler.batch(NO_CHANGES)], 1)
 
-    def run(self, position: int, steps: int) -> Run:
+    def run(self, position: int, steps: int, ahead: int | None = None) -> Run:
         """Computes on from the last token drawn, at `position`, and draws: at most `steps` times.
 
-        Batches may be started one after the other without waiting for their tokens.
+        Batches may be started one after the other without waiting for their tokens; `ahead` is how
+        many steps there may be with those that follow.
         """
-        course = self._settle(position, steps)
-        graph = self._graph
-        counts = np.vstack([graph.live_counts((LOGITS,)), ONE_WORKGROUP])
-        writes = self._sampler.batch(course.changes)
-        dirty = graph.arena.dirty()
+        line = self._line_from(position, max(steps, ahead or 0))
+        arena = self._graph.arena
+        places, words = line.changes[:, 0], line.words_at(position)
+        if len(places):
+            # The GPU has them as after the last batch, the mirror as at the last resize.
+            arena.mark_dirty(int(places.min()) * WORD, (int(places.max()) + 1) * WORD)
+        writes = self._sampler.batch(line.changes)
+        dirty = arena.dirty()
         if dirty is not None:
-            writes.append(Write(graph.uniforms, dirty[1].copy(), dirty[0]))
-        graph.arena.uploaded()
-        if len(course.changes):  # the kernel leaves them as the step after the last would have them
-            words = course.changes[:, 0]
-            graph.arena.mark_dirty(int(words.min()) * WORD, (int(words.max()) + 1) * WORD)
-        return Run(course.steps, self._submit(counts, writes, course.steps))
+            offset, data = dirty[0], dirty[1].copy()
+            data.view(np.uint32)[places - offset // WORD] = words
+            writes.append(Write(self._graph.uniforms, data, offset))
+        arena.uploaded()
+        if len(places):
+            arena.mark_dirty(int(places.min()) * WORD, (int(places.max()) + 1) * WORD)
+        steps = min(steps, line.end - position)
+        return Run(steps, self._submit(line.counts, writes, steps))
 
     def _submit(
         self, counts: np.ndarray, writes: list[Write], rounds: int
@@ -126,39 +159,46 @@ class DecodeLoop:
         self._graph.device.release([self._plan])
         self._sampler.unload()
 
-    def _settle(self, position: int, steps: int) -> Course:
-        """Resizes the graph for a batch that starts there; the arena ends as its first step."""
-        if steps > 1:
-            changes = self._changes(position, steps)
-            if changes is not None:
-                return Course(steps, changes)
-        self._resize(position)
-        return Course(1, NO_CHANGES)
+    def _line_from(self, position: int, steps: int) -> Line:
+        """One that was found before, if it still holds there, or a new one."""
+        if self._is_on_line and self._lines[0].start <= position < self._lines[0].end:
+            return self._lines[0]
+        words, counts = self._resized(position)
+        line = next((line for line in self._lines if line.holds(position, words, counts)), None)
+        if line is None:
+            line = self._new_line(position, steps, words, counts)
+        else:
+            self._lines.remove(line)
+        self._lines.appendleft(line)
+        self._is_on_line = True
+        return line
 
-    def _changes(self, position: int, steps: int) -> np.ndarray | None:
-        """Compares the first, the second and the last step; None if they do not form a line.
+    def _new_line(self, start: int, steps: int, words: np.ndarray, counts: np.ndarray) -> Line:
+        """As long as can be, up to so many steps; one step is always a line.
 
         Live scalars grow with the position, by sums, products and floor divisions: where the ends
         and the slope agree, so does all between.
         """
-        arena = self._graph.arena
-        counts = []
-        words = []
-        for at in (position + steps - 1, position + 1, position):
-            self._resize(at)
-            words.append(arena.mirror.view(np.uint32).copy())
-            counts.append(self._graph.live_counts((LOGITS,)))
-        last, second, first = words
-        slope = second - first  # uint32, wrapping round: what the kernel adds
+        if steps == 1:
+            return Line(start, start + 1, words, NO_CHANGES, counts)
+        slope = self._resized(start + 1)[0] - words  # uint32, wrapping round: what the kernel adds
         moving = np.flatnonzero(slope)
-        is_line = np.array_equal(last, first + slope * np.uint32(steps - 1))
-        same_grids = all(np.array_equal(counts[0], other) for other in counts[1:])
-        if not is_line or not same_grids or len(moving) > MOST_CHANGES:
-            return None
-        return np.stack([moving, slope[moving]], axis=1).astype(np.uint32)
+        changes = np.stack([moving, slope[moving]], axis=1).astype(np.uint32)
+        while steps > 1 and len(moving) <= MOST_CHANGES:
+            last, last_counts = self._resized(start + steps - 1)
+            is_line = np.array_equal(last, words + slope * np.uint32(steps - 1))
+            if is_line and np.array_equal(counts, last_counts):
+                return Line(start, start + steps, words, changes, counts)
+            steps //= 2
+        self._resized(start)
+        return Line(start, start + 1, words, NO_CHANGES, counts)
 
-    def _resize(self, position: int) -> None:
-        self._graph.maybe_resize([ONE_TOKEN, np.array([position])])
+    def _resized(self, position: int) -> tuple[np.ndarray, np.ndarray]:
+        """The arena and the plan's counts for one token there."""
+        graph = self._graph
+        graph.maybe_resize([ONE_TOKEN, np.array([position])])
+        counts = np.vstack([graph.live_counts((LOGITS,)), ONE_WORKGROUP])
+        return graph.arena.mirror.view(np.uint32).copy(), counts
 
 
 ONE_WORKGROUP = np.array([[1, 1, 1]], np.uint32)

@@ -26,6 +26,6 @@ I64 = _dtype("i64", np.int64, np.int32)  # int64 on the host, int32 on the GPU, 
 BOOL = _dtype("bool", np.bool_, np.int32)
 U8 = _dtype("u8", np.uint8, np.uint8)  # packed weights only
 I8 = _dtype("i8", np.int8, np.int8)  # packed weights only
-F16 = _dtype("f16", np.float16, np.float16)  # packed scales only
+F16 = _dtype("f16", np.float16, np.float16)  # packed scales, and caches of keys and values
 
 DTYPES = {dtype.name: dtype for dtype in (F32, I32, I64, BOOL, U8, I8, F16)}

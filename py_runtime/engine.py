@@ -5,8 +5,9 @@ import json
 import math
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
-from typing import Any
+from contextlib import asynccontextmanager, suppress
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
 from py_runtime import notices
@@ -14,17 +15,25 @@ from py_runtime.cancel import CancelToken
 from py_runtime.errors import (
     GpuDeviceLostError,
     GpuOutOfMemoryError,
+    InpageError,
     NetworkError,
     NoModelError,
     RequestError,
 )
+from py_runtime.folder.names import PTE
+from py_runtime.folder.progress import DOWNLOAD, UPLOAD
 from py_runtime.folder.stored import delete_stored, stored_models
+from py_runtime.folder.stores import Store
 from py_runtime.folder.urls import fetch_bytes
 from py_runtime.generation.completions import Completion
 from py_runtime.generation.messages import parse_messages
 from py_runtime.gpu import Device, request_device
 from py_runtime.model import Model
+from py_runtime.sizes import in_words
 from py_runtime.verify import verify
+
+if TYPE_CHECKING:
+    from py_runtime.pte import PteModule
 
 Json = dict[str, Any]
 Emit = Callable[[Json], None]
@@ -34,9 +43,11 @@ class Engine:
     def __init__(self, device: Device, site: str) -> None:
         self.site = site  # its address, with a slash at the end
         self.model: Model | None = None
+        self.module: PteModule | None = None  # of a reader's file
         self._device = device  # while no model is loaded
         self._running: set[CancelToken] = set()
         self._changing = asyncio.Lock()  # held while a model comes or goes
+        self._warming: asyncio.Future[None] | None = None  # the last model's warm-up
 
     @property
     def device(self) -> Device:
@@ -48,25 +59,46 @@ class Engine:
     async def models(self) -> list[Json]:
         """What the site offers, and whether this browser has it whole."""
         whole = {entry["url"] for entry in await stored_models() if entry["complete"]}
-        return [{**entry, "stored": self._url(entry) in whole} for entry in await self._listed()]
+        return [
+            {**entry, **_offer(entry, self._url(entry) in whole)} for entry in await self._listed()
+        ]
 
-    async def load(self, name_or_url: str, emit: Emit, cancel: CancelToken) -> Json:
-        """Puts a model in the place of the one that is loaded, or is being loaded."""
+    async def load(self, where: Any, emit: Emit, cancel: CancelToken) -> Json:
+        """Puts a model in the place of the one that is loaded, or is being loaded.
+
+        `where`: its name, its address, or a list of files that the reader gave.
+        """
+        meter = LoadMeter(emit)
+        if isinstance(where, list):
+            from py_runtime.opening import open_files  # few need it
+
+            return await open_files(self, where, meter, cancel)
         listed = await self._listed()
-        url = self._find(name_or_url, listed)
+        url = self._find(where, listed)
+        try:
+            return await self.load_model(url, meter, cancel)
+        except GpuOutOfMemoryError as error:
+            raise GpuOutOfMemoryError(f"{error}{_what_fits(listed, url, self._url)}") from None
+
+    async def load_model(self, where: str | Store, meter: "LoadMeter", cancel: CancelToken) -> Json:
         self._stop_all()
+        async with self.changing(cancel):
+            await self._remove()
+            self.replace_module(None)
+            model = self.model = await self._load(where, meter, cancel)
+            described = {**_describe(model), "from_cache": not meter.downloaded}
+            notices.post("model", f"{model.manifest.name} is loaded.", loaded=described)
+            self._begin_warm_up(model)
+            return described
+
+    @asynccontextmanager
+    async def changing(self, cancel: CancelToken) -> AsyncIterator[None]:
+        """One model comes or goes at a time; another load, or unload(), cancels it."""
         self._running.add(cancel)
         try:
             async with self._changing:
                 cancel.check()
-                await self._remove()
-                meter = LoadMeter(emit)
-                model = self.model = await self._load(url, meter, cancel)
-                described = {**_describe(model), "from_cache": not meter.downloaded}
-                notices.post("model", f"{model.manifest.name} is loaded.", loaded=described)
-                return described
-        except GpuOutOfMemoryError as error:
-            raise GpuOutOfMemoryError(f"{error}{_what_fits(listed, url, self._url)}") from None
+                yield
         finally:
             self._running.discard(cancel)
 
@@ -75,6 +107,12 @@ class Engine:
         self._stop_all()
         async with self._changing:
             await self._remove()
+            self.replace_module(None)
+
+    def replace_module(self, module: "PteModule | None") -> None:
+        if self.module is not None:
+            self.module.unload()
+        self.module = module
 
     def _stop_all(self) -> None:
         for cancel in list(self._running):
@@ -90,27 +128,39 @@ class Engine:
         notices.post("model", f"{model.manifest.name} is no longer loaded.", loaded=None)
 
     async def stored(self) -> list[Json]:
-        return await stored_models()
+        return [
+            {
+                **entry,
+                "facts": f"{entry['name']} · {in_words(entry['bytes'])}"
+                + ("" if entry["complete"] else " · in part"),
+            }
+            for entry in await stored_models()
+        ]
 
     async def delete_stored(self, name_or_url: str) -> None:
         await delete_stored(name_or_url)
 
-    async def _load(self, url: str, meter: "LoadMeter", cancel: CancelToken) -> Model:
+    async def _load(self, where: str | Store, meter: "LoadMeter", cancel: CancelToken) -> Model:
         for is_last in (False, False, True):
             try:
-                model = await Model.load(self._device, url, meter, cancel)
-                break
+                return await Model.load(self._device, where, meter, cancel, compile_later=True)
             except GpuDeviceLostError:  # perhaps long ago, while nobody used it
                 if is_last:
                     raise
                 self._device = await request_device()
-        try:
-            await model.warm_up(meter, cancel)
-        except BaseException:
-            self._device = model.graph.device
-            model.unload()
-            raise
-        return model
+        raise AssertionError  # the last attempt returned or raised
+
+    def _begin_warm_up(self, model: Model) -> None:
+        """It goes on while the reader types; unload(), or another load, stops it."""
+        cancel = CancelToken()
+        self._running.add(cancel)
+
+        async def warm_up() -> None:
+            with suppress(InpageError):  # an answer that is asked for meets the fault again
+                await model.warm_up(cancel)
+            self._running.discard(cancel)
+
+        self._warming = asyncio.ensure_future(warm_up())
 
     async def _listed(self) -> list[Json]:
         """models.json; without the network, what this browser has of it."""
@@ -142,7 +192,7 @@ class Engine:
         url = urljoin(self.site, name_or_url)
         if urlsplit(url)[:2] != urlsplit(self.site)[:2]:
             raise RequestError(f"{url} is of another origin; models come from this one only", where)
-        return url if url.endswith("/") else f"{url}/"
+        return url if url.endswith(("/", PTE)) else f"{url}/"
 
     # Answers -----------------------------------------------------------------------------------
 
@@ -197,25 +247,23 @@ class Engine:
 class LoadMeter:
     """Tells how far a load is: the phase, what it counts, the seconds, and one overall fraction."""
 
-    SHARES: Mapping[str, float] = {"upload": 0.8, "shaders": 0.15, "warm-up": 0.05}
-
     def __init__(self, emit: Emit) -> None:
         self.downloaded = False
         self._emit = emit
         self._started = time.perf_counter()
-        self._phases: dict[str, float] = {}  # how much of each is done
-        self._fraction = 0.0  # never falls, also when a phase learns of more to do
+        self._fraction = 0.0  # of the weights that are on the GPU; never falls
 
     def __call__(self, phase: str, done: int, total: int) -> None:
         self.downloaded |= phase == "download" and done > 0
-        self._phases[phase] = done / total if total else 1.0
-        overall = sum(share * self._phases.get(name, 0) for name, share in self.SHARES.items())
-        self._fraction = max(self._fraction, overall)
+        if phase == UPLOAD:
+            self._fraction = max(self._fraction, done / total if total else 1.0)
+        unit = in_words if phase in (DOWNLOAD, UPLOAD) else str
         self._emit(
             {
                 "phase": phase,
                 "done": done,
                 "total": total,
+                "text": f"{unit(done)} of {unit(total)}",
                 "seconds": time.perf_counter() - self._started,
                 "fraction": self._fraction,
             }
@@ -225,17 +273,38 @@ class LoadMeter:
 def _describe(model: Model) -> Json:
     """What a page shows of a model."""
     manifest = model.manifest
-    return {
+    described: Json = {
         "name": manifest.name,
         "parameters": manifest.parameters,
         "context": manifest.context,
         "size": manifest.size,
-        "gpu_bytes": manifest.gpu_bytes,
+        "gpu_bytes": model.graph.memory.peak,
         "quantisation": manifest.quantisation,
         "source": manifest.source,
         "has_chat_template": model.chat_template is not None,
         "has_goldens": manifest.goldens is not None,
+        "kernels": {**asdict(model.graph.target), "chosen": model.graph.target_is},
     }
+    return {**described, "facts": _facts(described)}
+
+
+def _offer(entry: Json, is_stored: bool) -> Json:
+    """What a page shows of a model that can be loaded."""
+    size = in_words(entry.get("size", 0))
+    action = "Load from this browser's storage" if is_stored else f"Load ({size})"
+    return {"stored": is_stored, "facts": _facts(entry), "action": action}
+
+
+def _facts(model: Json) -> str:
+    """A model in a line; of one that could not be listed whole, what is known."""
+    parts: dict[str, Callable[[Any], str]] = {
+        "parameters": lambda count: f"{count / 1e6:.1f} million parameters",
+        "size": in_words,
+        "context": lambda tokens: f"context of {tokens} tokens",
+        "gpu_bytes": lambda nbytes: f"{in_words(nbytes)} of GPU memory",
+        "quantisation": str,
+    }
+    return " · ".join(words(model[name]) for name, words in parts.items() if model.get(name))
 
 
 def _what_fits(listed: list[Json], url: str, url_of: Callable[[Json], str]) -> str:

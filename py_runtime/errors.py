@@ -73,6 +73,10 @@ class NetworkError(InpageError):
     code = "network_error"
 
 
+class NotFoundError(NetworkError):
+    """There is nothing at that address."""
+
+
 class GraphError(InpageError):
     """A graph cannot be loaded: the text names the value, the op and the fault."""
 

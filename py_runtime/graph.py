@@ -35,9 +35,11 @@ from py_runtime.load_checks import check_ops
 from py_runtime.memory import MemoryReport
 from py_runtime.ops.registry import REGISTRY
 from py_runtime.passes import DEFAULT_PASSES, Pass, run_passes
+from py_runtime.profile import Profile, profile_of
 from py_runtime.program import Program, TensorValue, check_program
 from py_runtime.sizes import in_words
 from py_runtime.target import Target
+from py_runtime.tuning import GIVEN, Choice, choose
 from py_runtime.uniforms import SYMINT_BYTES
 
 Array = np.ndarray
@@ -46,10 +48,10 @@ Array = np.ndarray
 class Graph:
     """Use `await Graph.load(...)`, then `await graph.run(inputs)` as often as you like."""
 
-    def __init__(self, device: Device, builder: Builder) -> None:
+    def __init__(self, device: Device, builder: Builder, choice: Choice) -> None:
         self.device = device
         self.program = builder.program
-        self.target = builder.target
+        self.target, self.target_is = choice.target, choice.why
         self.memory: MemoryReport
         self._builder = builder
         self.arena = builder.arena
@@ -57,6 +59,7 @@ class Graph:
         self._offsets: dict[int, int] = {}  # in its buffer, of a constant joined with others
         self._owned: list[Buffer] = []
         self._recorded: list[BindGroup | Plan] = []
+        self._compiling: asyncio.Future[None] | None = None  # pipelines, and the plan with them
         self._counts = np.zeros((len(builder.steps), PLAN_COLUMNS), np.uint32)
         self._live = LiveGraph(builder, self._counts)
         self._step_masks: dict[tuple[int, ...], np.ndarray] = {}
@@ -73,35 +76,55 @@ class Graph:
         meter: Meter | None = None,
         target: Target | None = None,
         passes: Sequence[Pass] = DEFAULT_PASSES,
+        compile_later: bool = False,
     ) -> "Graph":
         """Checks and builds everything, or raises and leaves nothing on the GPU.
 
-        Pipelines compile while the constants arrive. Cancelled, it stops both first. `target`
-        chooses the variants of kernels; by default it is what suits the device. `passes` fuse ops;
-        values that end up inside a fused op cannot be looked at.
+        Pipelines compile while the constants arrive. Cancelled, it stops both first. With
+        `compile_later` it does not wait for them: whatever runs the graph does. `target`
+        chooses the variants of kernels; by default it is what suits the device (see tuning.py).
+        `passes` fuse ops; values that end up inside a fused op cannot be looked at.
         """
         given = constants if constants is not None else {}
         source = given if isinstance(given, ConstantSource) else ArrayConstants(given)
         check_program(program)
         check_ops(program)
-        target = target or Target.of(device)
+        choice = Choice(target, GIVEN) if target else await choose(device, cls.load)
+        target = choice.target
         builder = Builder(run_passes(program, target, passes), device.limits, target)
         builder.build_ops()
         source.check(program)
-        graph = cls(device, builder)
+        graph = cls(device, builder, choice)
         meter = meter or Meter()
         try:
             await graph._allocate()
             upload = source.upload(device, graph._constant_places(), meter)
-            await together(graph._create_plan(meter), upload)
-            graph._live.settle()
+            graph._compiling = asyncio.ensure_future(
+                graph._create_plan(Meter() if compile_later else meter)
+            )
+            graph._compiling.add_done_callback(lambda task: task.cancelled() or task.exception())
+            await (upload if compile_later else together(graph.compiled(), upload))
         except BaseException:
+            if graph._compiling is not None:
+                graph._compiling.cancel()
+                await asyncio.wait([graph._compiling])
             graph.unload()
             raise
         return graph
 
+    async def compiled(self) -> None:
+        """Waits for the pipelines; raises what made their compiling fail."""
+        self._check_loaded()
+        if self._compiling is not None and not self._compiling.done():
+            await asyncio.wait([self._compiling])
+            self._check_loaded()
+        if self._compiling is not None:
+            self._compiling.result()
+
     def unload(self) -> None:
         """Gives all GPU memory back; the graph cannot run afterwards."""
+        if self._compiling is not None:
+            self._compiling.cancel()
         self.device.release(self._recorded)
         self.device.destroy_buffers(self._owned)
         self._recorded = []
@@ -166,6 +189,7 @@ class Graph:
         self.plan_steps = steps
         self._plan = self.device.create_plan(self.program.name, steps)
         self._recorded.append(self._plan)
+        self._live.settle()
 
     async def _compile(self, specs: Sequence[PipelineSpec], meter: Meter) -> None:
         """Side by side, so that each one that is done can be told; the device remembers them."""
@@ -231,7 +255,7 @@ class Graph:
         """
         wanted = self._wanted(outputs)
         async with self.lock:
-            self._check_loaded()
+            await self.compiled()
             arrays = self.maybe_resize(inputs)
             writes = self._writes(arrays)
             counts = self.live_counts(wanted)
@@ -253,7 +277,7 @@ class Graph:
         """Computes these outputs and leaves them on the GPU, in `buffer(program.outputs[at])`."""
         wanted = self._wanted(outputs)
         async with self.lock:
-            self._check_loaded()
+            await self.compiled()
             writes = self._writes(self.maybe_resize(inputs))
             self.device.submit(self._plan, self.live_counts(wanted), writes)
             self.arena.uploaded()
@@ -321,7 +345,7 @@ class Graph:
         """Runs the whole chain and stops on the way: each probe (number of ops, tensor) reads the
         tensor once so many ops have run, before another takes its memory. In chain order."""
         async with self.lock:
-            self._check_loaded()
+            await self.compiled()
             self.device.submit(None, None, self._writes(self.maybe_resize(inputs)))
             self.arena.uploaded()
             step_ops, begin, arrays = np.array(self._builder.step_ops, int), 0, []
@@ -335,6 +359,21 @@ class Graph:
             rest = _between(step_ops, begin, len(self.program.ops))
             self.device.submit(self._plan, np.where(rest, self._counts, np.uint32(0)))
             return arrays
+
+    async def profile(
+        self, inputs: Sequence[Any], outputs: Sequence[int] | None = None, repeats: int = 5
+    ) -> Profile:
+        """Where the GPU's time goes in `run`, by timestamps: the mean of so many runs, after one
+        that warms up. A mean, since browsers round timestamps. State is written as in any run.
+        """
+        wanted = self._wanted(outputs)
+        async with self.lock:
+            await self.compiled()
+            self.device.submit(None, None, self._writes(self.maybe_resize(inputs)))
+            self.arena.uploaded()
+            counts = self.live_counts(wanted)
+            runs = [await self.device.time_steps(self._plan, counts) for _ in range(repeats + 1)]
+        return profile_of(self._builder, counts, np.mean(runs[1:], axis=0))
 
     def read_symint(self, value_id: int) -> int:
         return self._symint(value_id).value

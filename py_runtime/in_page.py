@@ -9,7 +9,7 @@ import asyncio
 import json
 import sys
 import traceback
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,8 +23,23 @@ from py_runtime.errors import InpageError
 from py_runtime.jsonable import dumps
 from py_runtime.model import Model
 
+
+async def load(where: str, data: Sequence[str] = ()) -> Any:
+    """A .pte file of this site on the GPU: `graph = await load("model.pte")`, with its .ptd files
+    as `data`; then `await graph.run([...])`."""
+    from py_runtime import pte  # few need it
+
+    return await pte.load(where, _engine().device, data)
+
+
 # The names a reader finds in `await inpage.python(code)`; what they define stays for the next call.
-namespace: dict[str, Any] = {"__name__": "__inpage__", "np": np, "gpu": gpu, "Model": Model}
+namespace: dict[str, Any] = {
+    "__name__": "__inpage__",
+    "np": np,
+    "gpu": gpu,
+    "Model": Model,
+    "load": load,
+}
 
 Emit = Callable[[int, str, bool], None]  # (call, JSON, whether it is the answer)
 NOTICE = 0  # no call has this number
@@ -52,6 +67,7 @@ async def open_gpu(site: str, emit: Emit) -> str:
                 "adapter": device.adapter,
                 "features": sorted(device.features),
                 "limits": device.limits,
+                "facts": _facts(device),
                 "versions": {
                     "inpage": py_runtime.__version__,
                     "python": sys.version.split()[0],
@@ -60,6 +76,13 @@ async def open_gpu(site: str, emit: Emit) -> str:
             }
         }
     )
+
+
+def _facts(device: gpu.Device) -> str:
+    """The machine in a line."""
+    adapter = device.adapter
+    names = (adapter.vendor, adapter.architecture, adapter.description, *sorted(device.features))
+    return " · ".join(filter(None, [*names, f"Python {sys.version.split()[0]}"]))
 
 
 def start(number: int, name: str, arguments_json: str) -> None:
@@ -139,7 +162,7 @@ def _refresh_namespace() -> None:
     A reader who gave a name another meaning keeps it until the engine's own changes.
     """
     engine = _engine()
-    graph = None if engine.model is None else engine.model.graph
+    graph = engine.module or (engine.model and engine.model.graph)
     live = {"device": engine.device, "model": engine.model, "graph": graph}
     for name, value in live.items():
         if name not in _shown or _shown[name] is not value:

@@ -93,7 +93,7 @@ class Launch:
 
     def __call__(self, groups: int, **fields: object) -> None:
         """Runs with so many workgroups and these parameters, by their WGSL names."""
-        if fields.keys() != set(self.layout.names):
+        if fields.keys() != self.layout.name_set:
             raise GraphError(
                 f"{self.label}: parameters {sorted(fields)} given, the shader has "
                 f"{sorted(self.layout.names)}"

@@ -13,6 +13,7 @@ from py_runtime.live import LiveTensor
 from py_runtime.matrices import Matrix
 from py_runtime.norms import RmsNormKernel
 from py_runtime.ops.registry import Op
+from py_runtime.quantise import BLOCK
 from py_runtime.shapes import ceil_div, numel
 from py_runtime.target import Target
 
@@ -29,6 +30,11 @@ class Tiling:
     lines: int  # of a tile
     pairs: int
     before: tuple[str, ...] = ()
+    side: int = 0  # of a square that shaders/linear_gemm_wide.wgsl computes
+
+    def count(self, lines: int, pairs: int) -> int:
+        """The tiles of a product."""
+        return ceil_div(pairs, self.pairs) * ceil_div(lines, self.lines)
 
 
 ALONE = Tiling(("linear_lines", "linear_lines_alone", "linear_gemm"), tiles=4, lines=8, pairs=16)
@@ -39,13 +45,16 @@ SHARED = Tiling(
     pairs=16,
     before=("subgroups",),
 )
-WIDE = Tiling(("linear_gemm_wide",), tiles=1, lines=64, pairs=32)
+WIDE = Tiling(("linear_gemm_wide",), tiles=1, lines=64, pairs=32, side=64)
+SMALL = Tiling(("linear_gemm_wide",), tiles=1, lines=32, pairs=16, side=32)
+ENOUGH_SQUARES = 72  # of 64: fewer leave a large device idle
 
 
-def tiling_for(target: Target) -> Tiling:
+def tilings_for(target: Target) -> tuple[Tiling, ...]:
+    """Where there are several, the first that has enough tiles is taken."""
     if target.wide:
-        return WIDE
-    return SHARED if target.lanes >= SHARING_LANES else ALONE
+        return WIDE, SMALL
+    return (SHARED,) if target.lanes >= SHARING_LANES else (ALONE,)
 
 
 @dataclass(frozen=True)
@@ -82,7 +91,8 @@ class Norm:
 class LinearKernels:
     """One kernel for one line of x, others for many; x may be normalised on the way.
 
-    `many` is what becomes of the sums of many lines, where that is not the same as of one.
+    `many` is what becomes of the sums of many lines, where that is not the same as of one; `source`
+    has the dims of x and is read in its place.
     """
 
     def __init__(
@@ -93,20 +103,20 @@ class LinearKernels:
         finish: Finish,
         norm: Norm | None = None,
         many: Finish | None = None,
+        source: Bindable | None = None,
     ) -> None:
         self.matrix = matrix
         self.shared = {**matrix.fields, "eps": norm.eps if norm is not None else 0.0}
         most_lines = numel(x.max_dims[:-1])
-        self.one = OneLine(op, x, matrix, finish, norm)
+        self.one = OneLine(op, source or x, matrix, finish, norm)
         self.many: ManyLines | None = None
         if most_lines > 1:
-            self.many = ManyLines(op, x, most_lines, matrix, many or finish, norm)
+            self.many = ManyLines(op, source or x, most_lines, matrix, many or finish, norm)
 
     def __call__(self, lines: int) -> None:
         for tensor in self.matrix.tensors:
-            self.one.op.require_live(
-                tensor.dims == tensor.max_dims, f"{tensor.label} cannot be resized"
-            )
+            if tensor.dims != tensor.max_dims:
+                self.one.op.require_live(False, f"{tensor.label} cannot be resized")
         if lines == 1 or self.many is None:
             self.one(self.shared)
             if self.many is not None:
@@ -120,34 +130,23 @@ class OneLine:
     """A matrix-vector product; the norm of x costs no kernel of its own."""
 
     def __init__(
-        self, op: Op, x: LiveTensor, matrix: Matrix, finish: Finish, norm: Norm | None
+        self, op: Op, x: Bindable, matrix: Matrix, finish: Finish, norm: Norm | None
     ) -> None:
         self.op, self.finish = op, finish
         target = op.builder.target
         bind = {**finish.bind, **matrix.bind, "x": x, "norm": norm.weight if norm else x}
-        shared = (*finish.shaders, "linear_io", *matrix.shaders, "linear_norm")
-        constants = {
-            "NORMED": float(norm is not None),
-            "SCALE_PER_OCTET": float(matrix.scale_per_octet),
-            "WHOLE_LINES": float(matrix.columns % (16 if target.wide else 32) == 0),
-        }
-        if target.wide:
-            shape = WideShape.of(matrix, target)
-            self.group_pairs = shape.pairs
-            constants |= {
-                "WORKGROUP": shape.workgroup,
-                "TWO_PAIRS": float(shape.pairs == 2),
-                "BY_BYTES": float(shape.by_bytes),
-            }
-            shaders = ("subgroups", *shared, "linear_gemv_wide")
-        elif target.lanes >= SHARING_LANES:
-            self.group_pairs = GEMV_PAIRS
-            quads = ("linear_block", "linear_quads", "linear_block_shared")
-            shaders = ("subgroups", *shared, *quads, "linear_gemv")
-        else:
-            self.group_pairs = GEMV_PAIRS
-            shaders = (*shared, "linear_block", "linear_block_alone", "linear_gemv")
-        self.gemv = op.launch(*shaders, bind=bind, constants=constants)
+        variant = one_line_variant(matrix, target)
+        self.group_pairs = variant.pairs
+        self.gemv = op.launch(
+            *variant.before,
+            *finish.shaders,
+            "linear_io",
+            *(matrix.block_shaders if variant.by_blocks else matrix.shaders),
+            "linear_norm",
+            *variant.shaders,
+            bind=bind,
+            constants={**variant.constants, "NORMED": float(norm is not None)},
+        )
 
     def __call__(self, shared: Mapping[str, object]) -> None:
         pairs = self.finish.pairs
@@ -158,30 +157,74 @@ class OneLine:
         self.gemv.skip()
 
 
-# Measured on an H200: dependent dispatches over 4-bit weights that no cache holds, in µs; an empty
-# one takes 2.8. Two pairs of rows in a workgroup of 32 or of 128 invocations: 28672 rows of 4096
-# columns 31.9 (2.3 TB/s) or 35.4, 3072 of 576 4.0 or 4.1; but 4096 of 14336 28.7 or 21.6, 4096 of
-# 4096 10.4 or 8.8. Few short rows want more workgroups: 576 rows of 1536 take 3.6 with one pair in
-# each, 4.1 with two. Values by bytes gain 8 % with 32 invocations and lose 12 % with 128. The norm
-# on the way costs 10 for 28672 rows of 4096, 3 for 6144 of them, 0.5 for 3072 of 576; a kernel of
-# its own took 14 there.
+@dataclass(frozen=True)
+class OneLineVariant:
+    """A kernel for one line of x; the figures are those of its shader."""
+
+    shaders: tuple[str, ...]
+    pairs: int  # of rows that a workgroup computes
+    constants: Mapping[str, float]
+    before: tuple[str, ...] = ("subgroups",)
+    by_blocks: bool = False
+
+
+def one_line_variant(matrix: Matrix, target: Target) -> OneLineVariant:
+    if target.wide and matrix.whole_blocks and matrix.columns >= LONG_ROWS:
+        return long_rows(matrix)
+    constants = {
+        "SCALE_PER_OCTET": float(matrix.scale_per_octet),
+        "WHOLE_LINES": float(matrix.columns % (16 if target.wide else 32) == 0),
+    }
+    if target.wide:
+        many_rows = matrix.rows >= MANY_ROWS * matrix.columns
+        pairs = 2 if many_rows or matrix.columns >= LONG_ROWS else 1
+        constants |= {
+            "WORKGROUP": max(32, target.lanes) if many_rows else 128,
+            "TWO_PAIRS": float(pairs == 2),
+            "BY_BYTES": float(many_rows),
+        }
+        return OneLineVariant(("linear_gemv_wide",), pairs, constants)
+    if target.lanes >= SHARING_LANES:
+        shared = ("linear_block", "linear_quads", "linear_block_shared", "linear_gemv")
+        return OneLineVariant(shared, GEMV_PAIRS, constants)
+    alone = ("linear_block", "linear_block_alone", "linear_gemv")
+    return OneLineVariant(alone, GEMV_PAIRS, constants, before=())
+
+
+# Measured on an H200, µs each, in a decoder's own chain of kernels over 4-bit weights that no cache
+# holds. linear_gemv_wide.wgsl, the norm on the way: 28672 rows of 4096 columns 47, 6144 of them 21,
+# 4096 rows of 4096 or 14336 columns 20 in the mean; linear_gemv_long.wgsl 34, 13 and 16. The first
+# way suits short rows and 8-bit weights. A kernel that follows another of its own kind is no
+# measure: unrolled four times, the second way was as quick there and slower in the chain.
 LONG_ROWS = 2048  # columns
 MANY_ROWS = 4  # for each column
+BUSY_PAIRS = 4096  # of rows: a team of 32 for each keeps a large device busy
+MANY_PAIRS = 3072
+SMALLEST_TEAM, LARGEST_TEAM = 32, 128
+LONG_WORKGROUP = 256
+TILE = 128  # blocks of x in workgroup memory
 
 
-@dataclass(frozen=True)
-class WideShape:
-    """Of a workgroup of shaders/linear_gemv_wide.wgsl."""
-
-    pairs: int
-    workgroup: int
-    by_bytes: bool
-
-    @classmethod
-    def of(cls, matrix: Matrix, target: Target) -> "WideShape":
-        if matrix.rows >= MANY_ROWS * matrix.columns:
-            return cls(2, max(32, target.lanes), by_bytes=True)
-        return cls(2 if matrix.columns >= LONG_ROWS else 1, 128, by_bytes=False)
+def long_rows(matrix: Matrix) -> OneLineVariant:
+    """Few rows are computed by large teams; many long rows in twos, which saves loads of x."""
+    blocks, pairs = matrix.columns // BLOCK, ceil_div(matrix.rows, 2)
+    two_pairs = matrix.columns >= TILE * BLOCK and pairs >= MANY_PAIRS
+    team = SMALLEST_TEAM
+    while (
+        not two_pairs
+        and 2 * team <= min(blocks, LARGEST_TEAM)
+        and 2 * team * pairs <= SMALLEST_TEAM * BUSY_PAIRS
+    ):
+        team *= 2
+    constants = {
+        "WORKGROUP": LONG_WORKGROUP,
+        "TEAM": team,
+        "TWO_PAIRS": float(two_pairs),
+        "TILE": min(TILE, team * ceil_div(blocks, team)),
+        "BY_BYTES": 1.0,
+    }
+    group_pairs = (1 + two_pairs) * LONG_WORKGROUP // team
+    return OneLineVariant(("linear_gemv_long",), group_pairs, constants, by_blocks=True)
 
 
 class ManyLines:
@@ -190,36 +233,46 @@ class ManyLines:
     def __init__(
         self,
         op: Op,
-        x: LiveTensor,
+        x: Bindable,
         most_lines: int,
         matrix: Matrix,
         finish: Finish,
         norm: Norm | None,
     ) -> None:
         self.columns, self.finish, self.norm = matrix.columns, finish, norm
-        normed: Bindable = x
+        normed = x
         if norm is not None:
             normed = op.scratch("normalised x", most_lines * matrix.columns * 4)
             self.normalise = RmsNormKernel(op, x, norm.weight, normed)
-        self.tiling = tiling_for(op.builder.target)
-        self.gemm = op.launch(
-            *self.tiling.before,
-            *finish.shaders,
-            "linear_io",
-            *matrix.shaders,
-            *self.tiling.shaders,
-            bind={**finish.bind, **matrix.bind, "x": normed},
-        )
+        self.gemms = {
+            tiling: op.launch(
+                *tiling.before,
+                *finish.shaders,
+                "linear_io",
+                *matrix.shaders,
+                *tiling.shaders,
+                bind={**finish.bind, **matrix.bind, "x": normed},
+                constants={"SIDE": tiling.side} if tiling.side else {},
+            )
+            for tiling in tilings_for(op.builder.target)
+        }
 
     def __call__(self, lines: int, shared: Mapping[str, object]) -> None:
         if self.norm is not None:
             self.normalise(lines, self.columns, self.norm.eps)
         pairs = self.finish.pairs
-        tiles = ceil_div(pairs, self.tiling.pairs) * ceil_div(lines, self.tiling.lines)
-        groups = ceil_div(tiles, self.tiling.tiles)
-        self.gemm(groups, count=lines, pairs=pairs, **self.finish.fields, **shared)
+        *larger, chosen = self.gemms
+        for tiling in reversed(larger):
+            if tiling.count(lines, pairs) >= ENOUGH_SQUARES:
+                chosen = tiling
+        for tiling, gemm in self.gemms.items():
+            if tiling is not chosen:
+                gemm.skip()
+        groups = ceil_div(chosen.count(lines, pairs), chosen.tiles)
+        self.gemms[chosen](groups, count=lines, pairs=pairs, **self.finish.fields, **shared)
 
     def skip(self) -> None:
         if self.norm is not None:
             self.normalise.skip()
-        self.gemm.skip()
+        for gemm in self.gemms.values():
+            gemm.skip()

@@ -16,6 +16,7 @@ from py_runtime.shapes import ceil_div
 
 MOST_PARTS = 3  # as scale_place in shaders/linear_io.wgsl tells apart
 NO_END = 2**32 - 1
+BY_BLOCKS = ("q4gsw", "q4_0", "q4_1")  # kinds with a blocks_*.wgsl file
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,7 @@ class Matrix:
     tensors: tuple[LiveTensor, ...]
     bind: dict[str, Bindable]
     scale_per_octet: bool
+    whole_blocks: bool  # rows are blocks of 32 quantised columns, none with two scales
     fields: dict[str, object]  # parameters every linear kernel has
 
     @property
@@ -46,7 +48,11 @@ class Matrix:
 
     @property
     def shaders(self) -> tuple[str, ...]:
-        return ("dequantise", f"weight_{self.kind}")
+        return ("packed_values", "dequantise", f"weight_{self.kind}")
+
+    @property
+    def block_shaders(self) -> tuple[str, ...]:
+        return ("packed_values", f"blocks_{self.kind}", "blocks_nibbles")
 
 
 def matrix_of(op: Op, weights: Sequence[Weight], columns: int) -> Matrix:
@@ -65,15 +71,17 @@ def matrix_of(op: Op, weights: Sequence[Weight], columns: int) -> Matrix:
         bind["scales"] = op.join(scales)
     part_rows = tuple(weight.weight.max_dims[0] for weight in weights)
     groups = ceil_div(columns, first.group_size)
+    scale_per_octet = first.kind == "q4gsw" and groups > 1 and first.group_size % BLOCK != 0
     return Matrix(
         first.kind,
         part_rows,
         columns,
         (*(weight.weight for weight in weights), *scales),
         bind,
-        first.kind == "q4gsw" and groups > 1 and first.group_size % BLOCK != 0,
+        scale_per_octet,
+        first.kind in BY_BLOCKS and columns % BLOCK == 0 and not scale_per_octet,
         {
-            **_scale_places(part_rows, scales),
+            **_scale_places(part_rows, scales if first.kind == "q4gsw" else []),
             "quads": columns // 4,
             "octets": ceil_div(columns, 8),
             "octets_per_group": ceil_div(first.group_size, 8),
@@ -82,7 +90,7 @@ def matrix_of(op: Op, weights: Sequence[Weight], columns: int) -> Matrix:
 
 
 def _scale_places(part_rows: tuple[int, ...], scales: Sequence[LiveTensor]) -> dict[str, object]:
-    """What scale_place in shaders/linear_io.wgsl needs: for q4gsw, scales [groups, padded rows]."""
+    """What scale_place in shaders/linear_io.wgsl needs of q4gsw's scales, [groups, padded rows]."""
     ends, offsets, strides = [], [], []
     row = place = 0
     for rows, scale in zip(part_rows, scales, strict=False):
@@ -134,6 +142,21 @@ def check_q4gsw(op: Op, weight: Weight, columns: int) -> None:
     )
 
 
+def check_channels(op: Op, weight: Weight, columns: int) -> None:
+    """weight: u8 [N, K / 2] or i8 [N, K]; scales: f32 [N or more]."""
+    assert weight.scales is not None
+    rows, row_bytes = weight.weight.max_dims
+    wanted = columns // 2 if weight.weight.dtype is U8 else columns
+    op.require(columns % 4 == 0, f"rows of {columns} columns; K must be a multiple of 4")
+    op.require(
+        row_bytes == wanted, f"weight rows of {row_bytes} bytes; {columns} columns take {wanted}"
+    )
+    op.require(
+        weight.scales.max_dims[0] >= rows,
+        f"scales are {list(weight.scales.max_dims)}; a weight of {rows} rows needs one each",
+    )
+
+
 def check_blocks(op: Op, weight: Weight, columns: int) -> None:
     """weight: [N, K / columns per element]; scales: f16 [N, K / 32] or with a minimum each."""
     assert weight.scales is not None
@@ -157,4 +180,10 @@ def check_blocks(op: Op, weight: Weight, columns: int) -> None:
 
 
 BLOCK_KINDS = {kind.name: kind for kind in (Q4_0, Q4_1, Q8_0)}
-CHECKS = {"f32": check_f32, "q4gsw": check_q4gsw, **dict.fromkeys(BLOCK_KINDS, check_blocks)}
+CHECKS = {
+    "f32": check_f32,
+    "q4gsw": check_q4gsw,
+    "qcs4w": check_channels,
+    "qcs8w": check_channels,
+    **dict.fromkeys(BLOCK_KINDS, check_blocks),
+}

@@ -1,7 +1,6 @@
 """A decoder ready to run: its graph on the GPU, its tokenizer, its chat template."""
 
 import asyncio
-import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 from py_runtime.cancel import CancelToken
 from py_runtime.chat_template import ChatTemplate, text_of
 from py_runtime.concurrency import until_cancelled
+from py_runtime.decoder_program import decoder_sizes
 from py_runtime.errors import (
     AbortedError,
     ContextLengthError,
@@ -20,8 +20,11 @@ from py_runtime.errors import (
 from py_runtime.folder.errors import ModelError
 from py_runtime.folder.layout import ModelFolder
 from py_runtime.folder.manifest import NEEDED_LIMITS, Manifest
+from py_runtime.folder.names import CONFIG, TOKENIZER, TOKENIZER_CONFIG
 from py_runtime.folder.progress import LoadProgress, Meter
+from py_runtime.folder.stores import Store, open_store
 from py_runtime.folder.strict_json import parse_strict_json
+from py_runtime.generation.device_tokens import DeviceTokens
 from py_runtime.generation.generate import Generation, generate
 from py_runtime.generation.messages import parse_messages
 from py_runtime.generation.options import GenerationOptions, parse_options
@@ -31,17 +34,11 @@ from py_runtime.generation.session import PrefillProgress, Session, ignore_progr
 from py_runtime.gpu import Device, request_device
 from py_runtime.grammar import Grammar, TokenTexts, grammar_for
 from py_runtime.graph import Graph
-from py_runtime.program import Program, TensorValue
+from py_runtime.profile import Profile
 from py_runtime.sizes import in_words
 from py_runtime.tokens import Tokenizer
 
-if sys.platform == "emscripten":
-    from py_runtime.folder.urls import UrlStore as Store
-else:
-    from py_runtime.folder.files import FolderStore as Store
-
 NOT_HERE = "use a browser or a graphics processor with more, or a smaller --max-seq-len"
-TOKENIZER, TOKENIZER_CONFIG, CONFIG = "tokenizer.json", "tokenizer_config.json", "config.json"
 WARM_UP_CHAT = [{"role": "user", "content": "Hello"}]
 WARM_UP_TOKENS = 32
 
@@ -74,35 +71,46 @@ class Model:
         self.graph = graph
         self.tokenizer = tokenizer
         self.chat_template = config.chat_template
-        self.end_tokens = config.end_tokens(tokenizer)
-        self.max_chunk, self.vocabulary = _decoder_sizes(folder.program)
+        self.end_tokens = config.end_tokens(tokenizer) | store.end_tokens
+        self.max_chunk, self.vocabulary = decoder_sizes(folder.program)
         self.session = Session(self)
         self._turn = asyncio.Lock()
+        self._asking = 0  # answers that wait for their turn
         self._token_texts: TokenTexts | None = None
 
     @classmethod
     async def load(
         cls,
         device: Device,
-        where: str,
+        where: str | Store,
         progress: LoadProgress | None = None,
         cancel: CancelToken | None = None,
+        compile_later: bool = False,
     ) -> "Model":
-        """All of it, or AbortedError or another error and nothing of it left on the GPU."""
-        return await until_cancelled(cls._load(device, where, Meter(progress)), cancel)
+        """All of it, or AbortedError or another error and nothing of it left on the GPU.
+
+        With `compile_later` it comes while its pipelines compile: its first answer waits for them.
+        """
+        work = cls._load(device, where, Meter(progress), compile_later)
+        return await until_cancelled(work, cancel)
 
     @classmethod
-    async def _load(cls, device: Device, where: str, meter: Meter) -> "Model":
-        store = Store(where)
+    async def _load(
+        cls, device: Device, where: str | Store, meter: Meter, compile_later: bool
+    ) -> "Model":
+        store = await open_store(where) if isinstance(where, str) else where
         check_requirements(await store.manifest(), device)
         folder = await store.open(meter)
-        _decoder_sizes(folder.program)
+        decoder_sizes(folder.program)
         tokenizer = Tokenizer.from_json(await store.read(folder, TOKENIZER))
         config = Config(
             _read_json(TOKENIZER_CONFIG, await store.read(folder, TOKENIZER_CONFIG)),
             _read_json(CONFIG, await store.read(folder, CONFIG)),
         )
-        graph = await Graph.load(device, folder.program, store.constants(folder), meter)
+        constants = store.constants(folder)
+        graph = await Graph.load(
+            device, folder.program, constants, meter, compile_later=compile_later
+        )
         return cls(store, folder, graph, tokenizer, config)
 
     async def rebuild(
@@ -183,6 +191,17 @@ class Model:
             self.session.forget()
             return await self.session.logits_after(prompt, CancelToken())
 
+    async def profile(self, context: int) -> Profile:
+        """Where the GPU's time goes while a token is decoded that follows so many others.
+
+        What they are does not matter, so none is computed; the session begins anew.
+        """
+        if not 0 <= context < self.context:
+            raise ContextLengthError(context, self.context)
+        async with self._turn:
+            self.session.forget()
+            return await self.graph.profile([np.zeros((1, 1), np.int64), np.array([context])])
+
     async def _generate(
         self,
         prompt: list[int],
@@ -199,11 +218,14 @@ class Model:
             grammar.require(room)
         wanted = Generation(prompt, options, room, self.end_tokens, grammar, dropped_messages)
         cancel = cancel or CancelToken()
+        self._asking += 1
         try:  # one answer at a time: they share the cache
             await until_cancelled(self._turn.acquire(), cancel)
         except AbortedError:
             yield Piece(finish_reason="abort", usage=wanted.usage(cached_tokens=0))
             return
+        finally:
+            self._asking -= 1
         try:
             async for piece in generate(self.session, self.tokenizer, wanted, cancel, on_prefill):
                 yield piece
@@ -237,31 +259,40 @@ class Model:
 
     # Its life on the GPU ------------------------------------------------------------------------
 
-    async def warm_up(self, progress: LoadProgress, cancel: CancelToken) -> None:
-        """What the first answer would otherwise wait for; the prefill's pace is measured too."""
-        steps = (self._warm_template, self._warm_prefill, self._warm_decode)
-        for done, step in enumerate(steps):
-            progress("warm-up", done, len(steps))
-            cancel.check()
-            await step()
-        progress("warm-up", len(steps), len(steps))
-        self.session.forget()
+    async def warm_up(self, cancel: CancelToken) -> None:
+        """What the first answer would otherwise wait for; the prefill's pace is measured too.
 
-    async def _warm_template(self) -> None:
+        Whoever asks meanwhile has to wait for pipelines alone, which the answer needs as well. It
+        works in a session of its own, which then is the model's: no trace of it is left there.
+        """
+        async with self._turn:
+            session = Session(self)
+            try:
+                await until_cancelled(session.compile(), cancel)
+                for step in (self._warm_template, self._warm_prefill, self._warm_decode):
+                    if self._asking:
+                        return
+                    await step(session, cancel)
+            finally:
+                self.session = session.begin_anew()
+
+    async def _warm_template(self, session: Session, cancel: CancelToken) -> None:
         if self.chat_template is not None:
             self.tokenizer.encode(self.chat_template.render(WARM_UP_CHAT))
 
-    async def _warm_prefill(self) -> None:
+    async def _warm_prefill(self, session: Session, cancel: CancelToken) -> None:
         """Twice: the first call still compiles, the second tells how fast prompts are read."""
         for _ in range(2):
-            self.session.forget()
+            session.forget()
             length = min(WARM_UP_TOKENS, self.context - 1)
-            await self.session.logits_after([0] * length, CancelToken())
+            await session.logits_after([0] * length, cancel)
 
-    async def _warm_decode(self) -> None:
-        await self.session.logits_after([*self.session.tokens, 0], CancelToken())
-        async for _ in self.greedy([0], most_tokens=2):
-            pass
+    async def _warm_decode(self, session: Session, cancel: CancelToken) -> None:
+        await session.logits_after([*session.tokens, 0], cancel)
+        settings = parse_options({"temperature": 0}, self.vocabulary).sampling
+        if session.can_loop:
+            async for _ in DeviceTokens(session, [0], settings, 2, cancel).batches(ignore_progress):
+                pass
 
     def idle(self) -> asyncio.Lock:
         """`async with model.idle():` waits until no answer is being written."""
@@ -292,25 +323,6 @@ def check_requirements(manifest: Manifest, device: Device) -> None:
             )
         fault = f"{manifest.name} needs {limit} {needed}; this device has {has}"
         raise ModelError(fault, NOT_HERE)
-
-
-def _decoder_sizes(program: Program) -> tuple[int, int]:
-    """(most tokens in a call, vocabulary) of a decoder; anything else cannot be chatted with.
-
-    A decoder takes tokens [1, S] and a position [1], and gives the last token's logits [1, V].
-    """
-    ids = [entry.value for entry in program.inputs] + list(program.outputs)
-    shapes = [
-        value.dims if isinstance(value := program.values[value_id], TensorValue) else ()
-        for value_id in ids
-    ]
-    if [len(dims) for dims in shapes] != [2, 1, 2]:
-        raise ModelError(
-            f"{program.name} is no decoder: it should take tokens [1, S] and a position [1] and "
-            f"give logits [1, V], but has tensors of the shapes {shapes}"
-        )
-    tokens, _, logits = shapes
-    return tokens[1], logits[1]
 
 
 def _read_json(file: str, data: bytes) -> dict[str, Any]:

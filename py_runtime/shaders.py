@@ -5,9 +5,19 @@ from pathlib import Path
 
 _INSIDE_WHEEL = Path(__file__).parent / "shaders"
 _IN_CHECKOUT = Path(__file__).parent.parent / "shaders"
+_SUFFIX = ".wgsl"
 
 
 @cache
 def shader_source(name: str) -> str:
-    folder = _INSIDE_WHEEL if _INSIDE_WHEEL.is_dir() else _IN_CHECKOUT
-    return (folder / f"{name}.wgsl").read_text(encoding="utf-8")
+    return (_folder() / f"{name}{_SUFFIX}").read_text(encoding="utf-8")
+
+
+def read_all_shaders() -> None:
+    """So that none is read from a file later."""
+    for path in _folder().glob(f"*{_SUFFIX}"):
+        shader_source(path.stem)
+
+
+def _folder() -> Path:
+    return _INSIDE_WHEEL if _INSIDE_WHEEL.is_dir() else _IN_CHECKOUT

@@ -37,6 +37,7 @@ class ParamsLayout:
             self.names.append(match["name"])
             layout += code
             offset += struct.calcsize(code)
+        self.name_set = frozenset(self.names)
         padding = -offset % 16
         self.struct = struct.Struct(f"{layout}{padding}x")
 

@@ -15,12 +15,6 @@ from py_runtime.gpu import Device
 from py_runtime.model import Model
 from py_runtime.probes import run_probed, tensors_by_name
 
-# Float32 sums taken in another order, and exp and sqrt as WebGPU allows them, come to 1e-6 to 1e-5
-# after thirty layers; a device that computed in float16 on the sly would come to 1e-3 and more.
-RELATIVE_RMS_LIMIT = 1e-3
-# Of a single number, in units of the RMS: a lost workgroup or a wrong lane spoils few numbers, but
-# those by as much as they are large; among fifty thousand logits the RMS would hardly show it.
-WORST_LIMIT = 1e-2
 CLEAR_MARGIN = 0.01  # torch's own next token is a coin's toss when its logit leads by less
 # Enough to see every kernel at one token and at many, and quick on a software adapter.
 QUICK_TOKENS = 64
@@ -32,18 +26,43 @@ Progress = Callable[[str, int, int], None]  # (what is being checked, checks don
 
 
 @dataclass(frozen=True)
+class Precision:
+    """How far sound results may lie apart, in units of the RMS of torch's."""
+
+    relative_rms: float
+    # Of a single number: a lost workgroup or a wrong lane spoils few numbers, but those by as much
+    # as they are large; among fifty thousand logits the RMS would hardly show it.
+    worst: float
+    clear_margin: float
+
+
+# Float32 sums taken in another order, and exp and sqrt as WebGPU allows them, come to 1e-6 to 1e-5
+# after thirty layers; a device that computed in float16 on the sly would come to 1e-3 and more.
+FLOATS = Precision(1e-3, 1e-2, CLEAR_MARGIN)
+# Caches of halves come to 6e-4 in the layers of the default model, and to 1.5e-3 in its logits.
+HALVES = Precision(5e-3, 5e-2, 10 * CLEAR_MARGIN)
+
+
+def precision_of(model: Model) -> Precision:
+    return HALVES if model.graph.target.f16_kv else FLOATS
+
+
+@dataclass(frozen=True)
 class Difference:
     """Between what was computed and what torch says; infinite where something is no number."""
 
     relative_rms: float  # RMS of the differences, in units of the RMS of torch's numbers
     worst: float  # the largest difference, in the same units
+    allowed: Precision = FLOATS
 
     @property
     def ok(self) -> bool:
-        return self.relative_rms <= RELATIVE_RMS_LIMIT and self.worst <= WORST_LIMIT
+        return self.relative_rms <= self.allowed.relative_rms and self.worst <= self.allowed.worst
 
 
-def difference(name: str, got: np.ndarray, wanted: np.ndarray) -> Difference:
+def difference(
+    name: str, got: np.ndarray, wanted: np.ndarray, allowed: Precision = FLOATS
+) -> Difference:
     if got.shape != wanted.shape:
         raise ModelTensorsError(
             f"the golden of {name} has the shape {list(wanted.shape)}, but the graph's result "
@@ -51,11 +70,10 @@ def difference(name: str, got: np.ndarray, wanted: np.ndarray) -> Difference:
         )
     deviation = got.astype(np.float64) - wanted
     if not np.isfinite(deviation).all():
-        return Difference(math.inf, math.inf)
+        return Difference(math.inf, math.inf, allowed)
     unit = math.sqrt(np.square(wanted, dtype=np.float64).mean()) or 1.0
-    return Difference(
-        math.sqrt(np.square(deviation).mean()) / unit, float(np.abs(deviation).max()) / unit
-    )
+    relative_rms = math.sqrt(np.square(deviation).mean()) / unit
+    return Difference(relative_rms, float(np.abs(deviation).max()) / unit, allowed)
 
 
 @dataclass(frozen=True)
@@ -92,6 +110,7 @@ class VerifyReport:
     worst_layer: str | None = None  # the one with the largest difference
     first_wrong_layer: str | None = None  # where it begins, when it is too large
     summary: str = ""
+    table: str = ""  # of the layers, as Markdown
     adapter: str = ""
     seconds: float = 0.0
 
@@ -114,6 +133,7 @@ async def verify(
         for text in goldens.texts:
             report.texts.append(await checks.text(text))
     _conclude(report)
+    report.table = _table(report)
     report.adapter = adapter_name(model.graph.device)
     report.seconds = time.perf_counter() - started
     return report
@@ -145,6 +165,7 @@ class _Checks:
         self.model = model
         self.session = model.session
         self.goldens = goldens
+        self._allowed = precision_of(model)
         self._progress = progress
         self._cancel = cancel
         self._done = 0
@@ -170,7 +191,7 @@ class _Checks:
             graph, inputs = self.model.graph, [np.array([tokens]), np.array([0])]
             for name, got in (await run_probed(graph, inputs, found)).items():
                 last_row = got.reshape(-1, got.shape[-1])[-1]  # of [1, S, width] or [1, width]
-                d = difference(str(name), last_row, hidden[str(name)])
+                d = difference(str(name), last_row, hidden[str(name)], self._allowed)
                 report.layers.append(LayerCheck(str(name), d.relative_rms, d.worst, d.ok))
         self._advance("layers", len(hidden))
 
@@ -178,7 +199,7 @@ class _Checks:
         length = len(golden.tokens)
         self.session.forget()  # all of them are to be computed
         got = await self.session.logits_after(golden.tokens, self._cancel)
-        d = difference(f"the logits after {length} tokens", got, golden.logits)
+        d = difference(f"the logits after {length} tokens", got, golden.logits, self._allowed)
         self._advance("logits", 1)
         return LengthCheck(length, d.relative_rms, d.worst, d.ok)
 
@@ -189,7 +210,7 @@ class _Checks:
             logits = await self.session.logits_after(tokens, self._cancel)
             if int(logits.argmax()) != wanted:
                 self._advance("text", count - step)
-                if golden.margins[step] < CLEAR_MARGIN:
+                if golden.margins[step] < self._allowed.clear_margin:
                     return TextCheck(prompt, step, True, None)
                 return TextCheck(prompt, step + 1, False, step)
             self._advance("text", 1)
@@ -197,6 +218,11 @@ class _Checks:
 
 
 # In words --------------------------------------------------------------------------------------
+
+
+def _table(report: VerifyReport) -> str:
+    rows = [f"| {row.layer} | {row.relative_rms:.1e} | {row.worst:.1e} |" for row in report.layers]
+    return "\n".join(["| Layer | Relative error (RMS) | Worst |", "|---|--:|--:|", *rows])
 
 
 def _conclude(report: VerifyReport) -> None:

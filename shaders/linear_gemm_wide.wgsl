@@ -1,18 +1,20 @@
 // Several rows of x, for adapters with cheap workgroup memory. A workgroup computes a square of
-// SIDE × SIDE outputs, DEPTH columns of K at a time: both factors are laid out in workgroup memory
-// column by column, four rows in a vector, and an invocation keeps 4 × 4 sums in registers.
+// SIDE × SIDE outputs, SIDE columns of K at a time: both factors are laid out in workgroup memory
+// column by column, four rows in a vector, and an invocation keeps 4 × 4 sums in registers. Small
+// squares leave invocations for several teams, which share out the columns and add up in the end.
 
-const SIDE = 64u;
-const DEPTH = 64u;
-const QUADS = SIDE / 4u;  // vectors of four rows in a column of the square
-const WORKGROUP = QUADS * QUADS;
+const WORKGROUP = 256u;
+override SIDE: u32 = 64u;
+override QUADS: u32 = SIDE / 4u;  // vectors of four rows in a column of the square
+override MEMBERS: u32 = QUADS * QUADS;  // invocations of a team
+override TEAMS: u32 = WORKGROUP / MEMBERS;  // at most four
 
-// An invocation carries one block of x from memory to its tile, 4 rows × 4 columns, and half of them
-// one of the weight as well, 4 rows × 8 columns.
-const WEIGHT_BLOCKS = QUADS * (DEPTH / 8u);
+// An invocation carries one block of x from memory to its team's tile, 4 rows × 4 columns, and half
+// of them one of the weight as well, 4 rows × 8 columns.
+override WEIGHT_BLOCKS: u32 = MEMBERS / 2u;
 
-var<workgroup> x_tile: array<vec4f, DEPTH * QUADS>;  // [column][quad of rows]
-var<workgroup> weight_tile: array<vec4f, DEPTH * QUADS>;
+var<workgroup> x_tiles: array<vec4f, 4u * WORKGROUP>;  // [team][column][quad of rows]
+var<workgroup> weight_tiles: array<vec4f, 4u * WORKGROUP>;
 
 struct Blocks {
   x: mat4x4f,
@@ -26,9 +28,9 @@ fn x_quad(line: u32, quad: u32) -> vec4f {
   return select(vec4f(), value, quad < params.quads);
 }
 
-fn fetch(lane: u32, first_line: u32, first_pair: u32, first_octet: u32) -> Blocks {
-  let line = first_line + 4u * (lane % QUADS);
-  let quad = 2u * first_octet + lane / QUADS;
+fn fetch(member: u32, first_line: u32, first_pair: u32, first_octet: u32) -> Blocks {
+  let line = first_line + 4u * (member % QUADS);
+  let quad = 2u * first_octet + member / QUADS;
   var blocks: Blocks;
   blocks.x = transpose(mat4x4f(
     x_quad(line, quad),
@@ -36,10 +38,10 @@ fn fetch(lane: u32, first_line: u32, first_pair: u32, first_octet: u32) -> Block
     x_quad(line + 2u, quad),
     x_quad(line + 3u, quad),
   ));
-  if (lane < WEIGHT_BLOCKS) {
+  if (member < WEIGHT_BLOCKS) {
     // Four rows of the weight are two pairs. Columns past the end of K need no zeros: x has them.
-    let octet = min(first_octet + lane / QUADS, params.octets - 1u);
-    let pair = first_pair + 2u * (lane % QUADS);
+    let octet = min(first_octet + member / QUADS, params.octets - 1u);
+    let pair = first_pair + 2u * (member % QUADS);
     let upper = pair_rows(pair);
     let lower = pair_rows(pair + 1u);
     let a = dequantised(upper.x, octet);
@@ -52,16 +54,16 @@ fn fetch(lane: u32, first_line: u32, first_pair: u32, first_octet: u32) -> Block
   return blocks;
 }
 
-fn put_down(lane: u32, blocks: Blocks) {
-  let rows = lane % QUADS;
-  let place = lane / QUADS;
+fn put_down(tile: u32, member: u32, blocks: Blocks) {
+  let rows = member % QUADS;
+  let place = member / QUADS;
   for (var column = 0u; column < 4u; column++) {
-    x_tile[(4u * place + column) * QUADS + rows] = blocks.x[column];
+    x_tiles[tile + (4u * place + column) * QUADS + rows] = blocks.x[column];
   }
-  if (lane < WEIGHT_BLOCKS) {
+  if (member < WEIGHT_BLOCKS) {
     for (var column = 0u; column < 4u; column++) {
-      weight_tile[(8u * place + column) * QUADS + rows] = blocks.low[column];
-      weight_tile[(8u * place + 4u + column) * QUADS + rows] = blocks.high[column];
+      weight_tiles[tile + (8u * place + column) * QUADS + rows] = blocks.low[column];
+      weight_tiles[tile + (8u * place + 4u + column) * QUADS + rows] = blocks.high[column];
     }
   }
 }
@@ -76,21 +78,25 @@ fn main(
   let squares_across = (params.pairs + SIDE / 2u - 1u) / (SIDE / 2u);
   let first_pair = (index % squares_across) * (SIDE / 2u);
   let first_line = (index / squares_across) * SIDE;
-  let down = lane / QUADS;
-  let across = lane % QUADS;
+  let team = lane / MEMBERS;
+  let member = lane % MEMBERS;
+  let tile = team * SIDE * QUADS;
+  let down = member / QUADS;
+  let across = member % QUADS;
+  let depth = SIDE / 8u;  // octets of a tile
   var s0 = vec4f();
   var s1 = vec4f();
   var s2 = vec4f();
   var s3 = vec4f();
-  var blocks = fetch(lane, first_line, first_pair, 0u);
-  for (var octet = 0u; octet < params.octets; octet += DEPTH / 8u) {
-    put_down(lane, blocks);
+  var blocks = fetch(member, first_line, first_pair, team * depth);
+  for (var octet = 0u; octet < params.octets; octet += TEAMS * depth) {
+    put_down(tile, member, blocks);
     workgroupBarrier();
     // The next columns are on their way while these are multiplied.
-    blocks = fetch(lane, first_line, first_pair, octet + DEPTH / 8u);
-    for (var column = 0u; column < DEPTH; column++) {
-      let lines = x_tile[column * QUADS + down];
-      let rows = weight_tile[column * QUADS + across];
+    blocks = fetch(member, first_line, first_pair, octet + (TEAMS + team) * depth);
+    for (var column = 0u; column < SIDE; column++) {
+      let lines = x_tiles[tile + column * QUADS + down];
+      let rows = weight_tiles[tile + column * QUADS + across];
       s0 += lines.x * rows;
       s1 += lines.y * rows;
       s2 += lines.z * rows;
@@ -98,15 +104,24 @@ fn main(
     }
     workgroupBarrier();
   }
-  var sums = array(s0, s1, s2, s3);
-  let line = first_line + 4u * down;
+  // A line of four goes to one team, which adds up what the others have of it.
+  x_tiles[lane] = s0;
+  x_tiles[WORKGROUP + lane] = s1;
+  x_tiles[2u * WORKGROUP + lane] = s2;
+  x_tiles[3u * WORKGROUP + lane] = s3;
+  workgroupBarrier();
   let pair = first_pair + 2u * across;
-  for (var at = 0u; at < 4u && line + at < params.count; at++) {
-    if (pair < params.pairs) {
-      store_pair(line + at, pair, sums[at].xy);
+  for (var at = team; at < 4u; at += TEAMS) {
+    let line = first_line + 4u * down + at;
+    var sums = vec4f();
+    for (var other = 0u; other < TEAMS; other++) {
+      sums += x_tiles[at * WORKGROUP + other * MEMBERS + member];
     }
-    if (pair + 1u < params.pairs) {
-      store_pair(line + at, pair + 1u, sums[at].zw);
+    if (line < params.count && pair < params.pairs) {
+      store_pair(line, pair, sums.xy);
+    }
+    if (line < params.count && pair + 1u < params.pairs) {
+      store_pair(line, pair + 1u, sums.zw);
     }
   }
 }

@@ -1,15 +1,14 @@
 // Where q, k and v of a token go: pairs of dims of q and k turn by the angle of their position; q
-// goes to q_out [count, q_heads, width], k and v into caches [capacity, kv_heads, width] at start_pos.
+// goes to q_out [count, q_heads, width], k and v into caches [capacity, kv_heads, width] at start_pos,
+// by kv_store_f32 or kv_store_f16.
 // The rows of q, k and v are numbered one after the other. Pairs lie side by side (pair_step 2,
 // pair_gap 1) or half the rotated dims apart (1, rotated / 2).
 
 @group(0) @binding(0) var<storage, read_write> q_out: array<f32>;
-@group(0) @binding(1) var<storage, read_write> k_cache: array<f32>;
-@group(0) @binding(2) var<storage, read_write> v_cache: array<f32>;
-@group(0) @binding(3) var<storage, read> cos_table: array<f32>;  // [rows, table_width]
-@group(0) @binding(4) var<storage, read> sin_table: array<f32>;
-@group(0) @binding(5) var<uniform> start_pos: vec4i;
-@group(0) @binding(6) var<uniform> table_start: vec4i;  // the tables' row of the first line
+@group(0) @binding(1) var<storage, read> cos_table: array<f32>;  // [rows, table_width]
+@group(0) @binding(2) var<storage, read> sin_table: array<f32>;
+@group(0) @binding(3) var<uniform> start_pos: vec4i;
+@group(0) @binding(4) var<uniform> table_start: vec4i;  // the tables' row of the first line
 
 fn turns(head: u32, pair_of_head: u32) -> bool {
   return head < params.q_heads + params.kv_heads && pair_of_head < params.rotated / 2u;
@@ -51,12 +50,8 @@ fn turn_and_store(line: u32, pair: u32, straight: vec2f) {
     return;
   }
   if (head < params.q_heads + params.kv_heads) {
-    let places = token * kv_rows + rows - q_rows;
-    k_cache[places.x] = values.x;
-    k_cache[places.y] = values.y;
+    store_keys(token * kv_rows + rows - q_rows, values);
   } else {
-    let places = token * kv_rows + rows - q_rows - kv_rows;
-    v_cache[places.x] = values.x;
-    v_cache[places.y] = values.y;
+    store_values(token * kv_rows + rows - q_rows - kv_rows, values);
   }
 }

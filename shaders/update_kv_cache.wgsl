@@ -1,8 +1,10 @@
-// k_cache[:, start_pos + token] = k[:, token], and the same for v.
+// k_cache[:, start_pos + token] = k[:, token], and the same for v, two numbers at a time; joined with
+// kv_store_f32 or kv_store_f16.
 // k, v: [batches, tokens, token_size]; caches: [batches, capacity, token_size].
 
 struct Params {
-  count: u32,
+  pairs: u32,  // of a token
+  count: u32,  // of all pairs
   tokens: u32,
   token_size: u32,
   capacity: u32,
@@ -12,10 +14,8 @@ const WORKGROUP = 64u;
 
 @group(0) @binding(0) var<storage, read> k: array<f32>;
 @group(0) @binding(1) var<storage, read> v: array<f32>;
-@group(0) @binding(2) var<storage, read_write> k_cache: array<f32>;
-@group(0) @binding(3) var<storage, read_write> v_cache: array<f32>;
-@group(0) @binding(4) var<uniform> start_pos: vec4i;
-@group(0) @binding(5) var<uniform> params: Params;
+@group(0) @binding(2) var<uniform> start_pos: vec4i;
+@group(0) @binding(3) var<uniform> params: Params;
 
 @compute @workgroup_size(WORKGROUP)
 fn main(
@@ -24,13 +24,16 @@ fn main(
   @builtin(local_invocation_index) lane: u32,
 ) {
   let index = (group.y * groups.x + group.x) * WORKGROUP + lane;
-  let batch_size = params.tokens * params.token_size;
-  let batch = index / batch_size;
-  let row = index % batch_size / params.token_size + u32(start_pos.x);
+  let line = index / params.pairs;  // a token of a batch
+  let batch = line / params.tokens;
+  let row = line % params.tokens + u32(start_pos.x);
   if (index >= params.count || row >= params.capacity) {
     return;
   }
-  let at = (batch * params.capacity + row) * params.token_size + index % params.token_size;
-  k_cache[at] = k[index];
-  v_cache[at] = v[index];
+  let first = index % params.pairs * 2u;
+  let both = vec2u(first, min(first + 1u, params.token_size - 1u));  // the last one may be alone
+  let places = line * params.token_size + both;
+  let targets = (batch * params.capacity + row) * params.token_size + both;
+  store_keys(targets, vec2f(k[places.x], k[places.y]));
+  store_values(targets, vec2f(v[places.x], v[places.y]));
 }

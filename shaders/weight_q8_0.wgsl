@@ -4,10 +4,6 @@
 @group(0) @binding(0) var<storage, read> weight: array<vec4u>;
 @group(0) @binding(1) var<storage, read> scales: array<u32>;
 
-fn signed_bytes(word: u32) -> vec4f {
-  return vec4f((vec4i(bitcast<i32>(word)) << vec4u(24u, 16u, 8u, 0u)) >> vec4u(24u));
-}
-
 fn quants(row: u32, octet: u32) -> mat2x4f {
   let at = row * params.octets + octet;
   let words = &weight[at / 2u];

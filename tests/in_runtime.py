@@ -17,13 +17,16 @@ async def run_graph(
     calls: list[list[Any]],
     outputs: list[int] | None = None,
     wide: bool = False,
+    f16_kv: bool = False,
 ) -> list[list[np.ndarray]]:
     """One loaded graph, called again and again; gives each call's outputs.
 
-    `wide` takes the kernels of real GPUs, on whatever device this is.
+    `wide` takes the kernels of real GPUs, and `f16_kv` halves, on whatever device this is.
     """
-    lanes = max(device.adapter.subgroup_min_size, 1)
-    target = Target(wide=True, lanes=lanes, storage_buffers=10) if wide else None
+    target = None
+    if wide or f16_kv:
+        lanes = max(device.adapter.subgroup_min_size, 1)
+        target = Target(wide=wide, lanes=lanes, storage_buffers=10, f16_kv=f16_kv)
     graph = await Graph.load(device, load_program(program), constants, target=target)
     try:
         return [await graph.run(inputs, outputs) for inputs in calls]

@@ -1,14 +1,20 @@
-"""Does ahead of time what the server needs done once: the runtime's wheel, compressed variants."""
+"""Does ahead of time what the server needs done once: the runtime's wheel, the snapshot of Python
+with it, compressed variants."""
 
 import sys
 
 from tools.compress import VariantStore, may_pay
 from tools.errors import exit_status
 from tools.site import Site
+from tools.snapshot import SnapshotError
 
 
 def prepare() -> None:
     site, variants = Site.of_checkout(), VariantStore()
+    try:
+        site.snapshots.make(site.wheels.current())
+    except SnapshotError as error:  # pages start without it, only later
+        print(f"inpage: {error}", file=sys.stderr)
     for resource in filter(None, map(site.find, site.urls())):
         if resource.sha256 and may_pay(resource.url, resource.size):
             variants.make(resource.sha256, resource.read())

@@ -16,6 +16,7 @@ from typing import Any
 from tools.errors import UserError
 from tools.files import ROOT, sha256_of
 from tools.pyodide_dist import CORE_FILES, DIST, PACKAGES, VERSION
+from tools.snapshot import SnapshotStore
 from tools.vendor import MODULES, VENDOR
 from tools.wheel import WheelStore
 
@@ -33,7 +34,7 @@ SECURITY_HEADERS = {
 }
 IMMUTABLE = "public, max-age=31536000, immutable"
 REVALIDATE = "no-cache"
-IMMUTABLE_FOLDERS = ("pyodide", "vendor", "assets")
+IMMUTABLE_FOLDERS = ("pyodide", "vendor", "assets", "snapshots")
 
 MEDIA_TYPES = {
     ".css": "text/css",
@@ -55,6 +56,8 @@ MEDIA_TYPES = {
 
 # Larger files (a model's weights) are told apart by size and date rather than read for a hash.
 MAX_HASHED_SIZE = 32 << 20
+# A model folder has the one or the other.
+MANIFEST, PROGRAM = "manifest.json", "model.pte"
 # What models.json repeats of a model's manifest, so that the page can list it before loading it.
 MANIFEST_FIELDS = ("version", "size", "parameters", "context", "quantisation", "gpu_bytes")
 
@@ -87,12 +90,19 @@ class Resource:
 
 class Site:
     def __init__(
-        self, web: Path, pyodide: Path, vendor: Path, wheels: WheelStore, models: Path | None
+        self,
+        web: Path,
+        pyodide: Path,
+        vendor: Path,
+        wheels: WheelStore,
+        snapshots: SnapshotStore,
+        models: Path | None,
     ) -> None:
         self.web = web.resolve()
         self.pyodide = pyodide.resolve()
         self.vendor = vendor.resolve()
         self.wheels = wheels
+        self.snapshots = snapshots
         self.models = models.resolve() if models else None
         self.pyodide_folder = f"{VERSION}-{digest_of_folder(self.pyodide)[:8]}"
         self.vendor_folder = digest_of_folder(self.vendor)[:16]
@@ -108,7 +118,7 @@ class Site:
             absent = [name for name in names if not (folder / name).is_file()]
             if absent:
                 raise SiteError(f"{folder} lacks {', '.join(absent)}. Run: make setup")
-        return cls(ROOT / "web", DIST, VENDOR, WheelStore(), models)
+        return cls(ROOT / "web", DIST, VENDOR, WheelStore(), SnapshotStore(), models)
 
     def find(self, url: str) -> Resource | None:
         """The answer to a URL path, without its leading slash; None where there is nothing."""
@@ -125,6 +135,8 @@ class Site:
                 return from_file(url, self.vendor, [name])
             case ["assets", folder, name]:
                 return from_file(url, self.wheels.folder.resolve(), [folder, name])
+            case ["snapshots", folder, name]:
+                return from_file(url, self.snapshots.folder.resolve(), [folder, name])
             case ["models", name, *rest]:
                 folders = [folder for folder in self._model_folders() if folder.name == name]
                 return from_file(url, folders[0], rest) if folders else None
@@ -134,7 +146,10 @@ class Site:
     def urls(self) -> Iterator[str]:
         """Every URL there is."""
         yield from ("site.json", "models.json")
-        yield self.describe()["runtime"]
+        described = self.describe()
+        yield described["runtime"]
+        if snapshot := described.get("snapshot"):
+            yield from (snapshot["memory"], *(url for _, url in snapshot["libraries"]))
         yield from (f"pyodide/{self.pyodide_folder}/{name}" for name in files_in(self.pyodide))
         yield from (f"vendor/{self.vendor_folder}/{name}" for name in files_in(self.vendor))
         yield from files_in(self.web)
@@ -142,29 +157,40 @@ class Site:
             yield from (f"models/{model.name}/{name}" for name in files_in(model))
 
     def describe(self) -> dict[str, Any]:
-        """site.json: where the page finds the files whose URLs carry a hash."""
+        """site.json: where the page finds the files whose URLs carry a hash, and our headers."""
         wheel = self.wheels.current()
-        return {
+        described: dict[str, Any] = {
             "version": wheel.name.split("-")[1],
             "pyodide": f"pyodide/{self.pyodide_folder}/",
             "vendor": f"vendor/{self.vendor_folder}/",
             "runtime": f"assets/{wheel.parent.name}/{wheel.name}",
             "packages": list(PACKAGES),
+            "headers": {name.lower(): text for name, text in SECURITY_HEADERS.items()},
         }
+        snapshot = self.snapshots.find(wheel)
+        if snapshot is not None:
+            described["snapshot"] = {
+                **snapshot.describe("snapshots/"),
+                "wheels": {"py_runtime": described["runtime"], **self._package_wheels()},
+            }
+        return described
+
+    def _package_wheels(self) -> dict[str, str]:
+        """Package -> URL of its wheel."""
+        names = (name for name in files_in(self.pyodide) if name.endswith(".whl"))
+        return {name.split("-")[0]: f"pyodide/{self.pyodide_folder}/{name}" for name in names}
 
     def list_models(self) -> list[dict[str, Any]]:
-        """models.json: the folders that hold a manifest."""
-        return [
-            {"name": model.name, "path": f"models/{model.name}/", **fields_of(model)}
-            for model in self._model_folders()
-        ]
+        """models.json: the folders that hold a manifest, or an ExecuTorch program."""
+        return [entry_of(model) for model in self._model_folders()]
 
     def _model_folders(self) -> list[Path]:
         folders = sorted(self.models.iterdir()) if self.models else []
         return [
             folder
             for folder in folders
-            if is_plain_name(folder.name) and from_file("", folder, ["manifest.json"])
+            if is_plain_name(folder.name)
+            and any(from_file("", folder, [name]) for name in (MANIFEST, PROGRAM))
         ]
 
 
@@ -219,10 +245,17 @@ def digest_of_folder(root: Path) -> str:
     return hashlib.sha256(listing.encode()).hexdigest()
 
 
+def entry_of(model: Path) -> dict[str, Any]:
+    path = f"models/{model.name}/"
+    if (model / MANIFEST).is_file():
+        return {"name": model.name, "path": path, **fields_of(model)}
+    return {"name": model.name, "path": path + PROGRAM, "size": (model / PROGRAM).stat().st_size}
+
+
 def fields_of(model: Path) -> dict[str, Any]:
     """The listed fields of a manifest. A broken one has none: loading that model says why."""
     try:
-        manifest = json.loads((model / "manifest.json").read_bytes())
+        manifest = json.loads((model / MANIFEST).read_bytes())
         return {name: manifest[name] for name in MANIFEST_FIELDS if name in manifest}
     except (OSError, ValueError, TypeError):
         return {}

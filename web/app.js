@@ -6,7 +6,7 @@ import { openChats } from "./ui/chats.js";
 import "./ui/console.js";
 import { loadMarkdown } from "./ui/markdown.js";
 import { listModels, showStep } from "./ui/model.js";
-import { line, notify, page } from "./ui/page.js";
+import { notify, page } from "./ui/page.js";
 import { reopen } from "./ui/sidebar.js";
 
 function onPhase({ name, seconds }) {
@@ -27,18 +27,18 @@ function onFailure({ kind, phase, message }) {
   page.status.textContent = "Stopped.";
 }
 
-function showMachine({ adapter, features, versions, phases }) {
+function showMachine({ facts, phases }) {
   const seconds = `${phases.reduce((sum, phase) => sum + phase.seconds, 0).toFixed(1)} s`;
   page.status.textContent = `Ready in ${seconds}.`;
   showStep("Python", seconds, "done");
-  const { vendor, architecture, description } = adapter;
   listModels();
-  page.facts.textContent = line(vendor, architecture, description, ...features, `Python ${versions.python}`);
+  page.facts.textContent = facts;
 }
 
 document.addEventListener("click", ({ target }) => {
-  const { opens } = target.closest("button")?.dataset ?? {};
+  const { opens, chooses } = target.closest("button")?.dataset ?? {};
   if (opens) page[opens].showModal();
+  if (chooses) page[chooses].click();
 });
 
 const { inpage, client } = createInpage({ onPhase, onFailure });

@@ -13,9 +13,15 @@ const WRITE_COLUMNS = 4; // buffer handle, buffer offset, heap address, bytes
 const READ_COLUMNS = 4; // the same, the other way round
 const NO_PLAN = 0;
 
+/** WebGPU's objects keep their attributes in the prototype, where JSON does not look. */
+function plain(attributes) {
+  const own = {};
+  for (const name in attributes) own[name] = attributes[name];
+  return own;
+}
+
 export function createBridge() {
   const objects = new Map(); // handle → GPUBuffer | GPUComputePipeline | GPUBindGroup | plan
-  const layouts = new Map(); // pipeline handle → GPUBindGroupLayout of group 0
   const stagingPool = new Map(); // bytes → idle staging buffers
   const uncaptured = []; // texts of errors that no scope caught
   let device = null;
@@ -45,23 +51,24 @@ export function createBridge() {
 
   // Opening ------------------------------------------------------------------------------------
 
-  async function openDevice(featuresJson) {
-    if (device && !lost) device.destroy(); // one device at a time
-    const gpu = globalThis.navigator?.gpu;
+  async function requestAdapter() {
+    const { gpu } = navigator;
     if (!gpu) throw new BridgeFault("no-webgpu", "navigator.gpu is missing in this browser");
     const adapter = await gpu.requestAdapter({ powerPreference: "high-performance" });
-    if (!adapter) throw new BridgeFault("no-adapter", "navigator.gpu.requestAdapter() found no GPU");
+    return adapter ?? Promise.reject(new BridgeFault("no-adapter", "navigator.gpu.requestAdapter() found no GPU"));
+  }
+
+  async function openDevice(featuresJson) {
+    if (device && !lost) device.destroy(); // one device at a time
+    const adapter = await requestAdapter();
     const requiredFeatures = JSON.parse(featuresJson).filter((name) => adapter.features.has(name));
-    const requiredLimits = {};
-    for (const name in adapter.limits) requiredLimits[name] = adapter.limits[name];
     try {
-      device = await adapter.requestDevice({ label: "inpage", requiredFeatures, requiredLimits });
+      device = await adapter.requestDevice({ label: "inpage", requiredFeatures, requiredLimits: plain(adapter.limits) });
     } catch (error) {
       throw new BridgeFault("no-device", error.message);
     }
     lost = null;
     objects.clear();
-    layouts.clear();
     stagingPool.clear();
     uncaptured.length = 0;
     const opened = device;
@@ -69,18 +76,7 @@ export function createBridge() {
     opened.lost.then(({ reason, message }) => {
       if (opened === device) lost = `the GPU device was lost (${reason}): ${message}`;
     });
-    const { vendor, architecture, device: name, description, subgroupMinSize, subgroupMaxSize } = adapter.info;
-    const limits = {};
-    for (const limit in device.limits) limits[limit] = device.limits[limit];
-    return JSON.stringify({
-      adapter: {
-        vendor, architecture, device: name, description,
-        isFallback: Boolean(adapter.info.isFallbackAdapter),
-        subgroupMinSize: subgroupMinSize ?? 0, subgroupMaxSize: subgroupMaxSize ?? 0,
-      },
-      features: requiredFeatures,
-      limits,
-    });
+    return JSON.stringify({ adapter: plain(adapter.info), features: requiredFeatures, limits: plain(device.limits) });
   }
 
   // Creation -----------------------------------------------------------------------------------
@@ -89,39 +85,29 @@ export function createBridge() {
   async function scoped(what, create) {
     mustLive();
     for (const scope of SCOPES) device.pushErrorScope(scope);
-    let result;
-    let thrown = null;
-    try {
-      result = create();
-    } catch (error) {
-      thrown = error; // a descriptor the browser refuses outright
-    }
+    const creating = new Promise((resolve) => { resolve(create()); });
     const pops = SCOPES.map(() => device.popErrorScope());
-    const errors = await Promise.all(pops);
+    const refused = await creating.then(() => null, (error) => error); // a descriptor, by the browser
+    const errors = [...await Promise.all(pops), refused];
     if (lost) throw new BridgeFault("lost", lost);
-    if (thrown) throw new BridgeFault("validation", `${what}: ${thrown.message}`);
     const caught = errors.findIndex(Boolean);
-    if (caught >= 0) throw new BridgeFault(SCOPES.at(-1 - caught), `${what}: ${errors[caught].message}`);
-    return result;
+    if (caught >= 0) throw new BridgeFault(SCOPES.at(-1 - caught) ?? "validation", `${what}: ${errors[caught].message}`);
+    return creating;
   }
 
   /** All or nothing: resolves to handles, or undoes what was created and rejects with the first fault. */
-  async function createAll(specs, create, undo) {
-    const outcomes = await Promise.allSettled(specs.map(create));
-    const failure = outcomes.find(({ status }) => status === "rejected");
+  const creating = (create) => async (json) => {
+    const outcomes = await Promise.allSettled(JSON.parse(json).map(create));
+    const failure = outcomes.find(({ reason }) => reason);
     if (!failure) return JSON.stringify(outcomes.map(({ value }) => keep(value)));
-    for (const { status, value } of outcomes) if (status === "fulfilled") undo(value);
+    for (const { value } of outcomes) value?.destroy?.();
     throw failure.reason;
-  }
+  };
 
-  const createBuffers = (json) => createAll(
-    JSON.parse(json),
-    ({ label, size, usage }) =>
-      scoped(`buffer '${label}' (${size} bytes)`, () => device.createBuffer({ label, size, usage })),
-    (buffer) => buffer.destroy(),
-  );
+  const createBuffers = creating(({ label, size, usage }) =>
+    scoped(`buffer '${label}' (${size} bytes)`, () => device.createBuffer({ label, size, usage })));
 
-  async function createPipeline({ label, source, entryPoint, constants }) {
+  const createPipelines = creating(async ({ label, source, entryPoint, constants }) => {
     mustLive();
     // The module's own faults are read from its compilation info; this scope keeps them off the console.
     device.pushErrorScope("validation");
@@ -142,37 +128,21 @@ export function createBridge() {
       await newsOfLoss();
       throw new BridgeFault(lost ? "lost" : "validation", lost ?? `pipeline '${label}': ${error.message}`);
     }
-  }
+  });
 
-  const createPipelines = (json) => createAll(JSON.parse(json), createPipeline, () => {});
-
-  const layoutOf = (pipeline) => {
-    if (!layouts.has(pipeline)) layouts.set(pipeline, objects.get(pipeline).getBindGroupLayout(0));
-    return layouts.get(pipeline);
-  };
-
-  const createBindGroups = (json) => createAll(
-    JSON.parse(json),
-    ({ label, pipeline, bindings }) => scoped(`bind group '${label}'`, () => device.createBindGroup({
+  const createBindGroups = creating(({ label, pipeline, bindings }) =>
+    scoped(`bind group '${label}'`, () => device.createBindGroup({
       label,
-      layout: layoutOf(pipeline),
+      layout: objects.get(pipeline).getBindGroupLayout(0),
       entries: bindings.map(([buffer, offset, size], binding) => (
         { binding, resource: { buffer: objects.get(buffer), offset, size } }
       )),
-    })),
-    () => {},
-  );
+    })));
 
-  /** A step is [pipeline, bind group] or [source buffer, target buffer]; `copies` lists the latter's indices. */
-  function createPlan(json) {
-    const { label, steps, copies } = JSON.parse(json);
-    const isCopy = new Uint8Array(steps.length);
-    for (const index of copies) isCopy[index] = 1;
-    return keep({
-      label, isCopy,
-      first: steps.map(([handle]) => objects.get(handle)),
-      second: steps.map(([, handle]) => objects.get(handle)),
-    });
+  /** A step is [pipeline, bind group] or [source buffer, target buffer]. */
+  function createPlan(label, json) {
+    const [first, second] = JSON.parse(json).map((handles) => handles.map((handle) => objects.get(handle)));
+    return keep({ label, first, second, isCopy: first.map((object) => object instanceof GPUBuffer) });
   }
 
   const wholeWords = (bytes) => Math.max(4, (bytes + 3) & ~3);
@@ -187,9 +157,11 @@ export function createBridge() {
     }
   }
 
-  function encodePlan(encoder, { label, isCopy, first, second }, countsAt, repeat) {
+  /** With `querySet` each dispatch has a pass of its own, which notes when it began and ended. */
+  function encodePlan(encoder, { label, isCopy, first, second }, countsAt, repeat, querySet) {
     const counts = new Uint32Array(heap(), countsAt, isCopy.length * PLAN_COLUMNS);
     let pass = null;
+    let timed = 0;
     for (let round = 0; round < repeat; round++) {
       for (let step = 0, at = 0; step < isCopy.length; step++, at += PLAN_COLUMNS) {
         if (isCopy[step]) {
@@ -198,10 +170,18 @@ export function createBridge() {
           pass = null;
           encoder.copyBufferToBuffer(first[step], counts[at], second[step], counts[at + 1], counts[at + 2]);
         } else if (counts[at]) {
-          pass ??= encoder.beginComputePass({ label });
+          pass ??= encoder.beginComputePass({
+            label,
+            timestampWrites: querySet
+              && { querySet, beginningOfPassWriteIndex: timed++, endOfPassWriteIndex: timed++ },
+          });
           pass.setPipeline(first[step]);
           pass.setBindGroup(0, second[step]);
           pass.dispatchWorkgroups(counts[at], counts[at + 1], counts[at + 2]);
+          if (querySet) {
+            pass.end();
+            pass = null;
+          }
         }
       }
     }
@@ -217,10 +197,20 @@ export function createBridge() {
     device.queue.submit([encoder.finish()]);
   }
 
+  /** So many dispatches, each one's begin and end in nanoseconds left in the buffer `ticks`. */
+  function submitTimed(plan, countsAt, dispatches, ticks) {
+    mustLive();
+    const encoder = device.createCommandEncoder();
+    const querySet = device.createQuerySet({ type: "timestamp", count: 2 * dispatches });
+    encodePlan(encoder, find(plan), countsAt, 1, querySet);
+    encoder.resolveQuerySet(querySet, 0, 2 * dispatches, find(ticks), 0);
+    device.queue.submit([encoder.finish()]);
+    querySet.destroy();
+  }
+
   function takeStaging(bytes) {
     const size = 2 ** Math.ceil(Math.log2(Math.max(bytes, 256)));
-    const idle = stagingPool.get(size)?.pop();
-    return idle ?? device.createBuffer({
+    return stagingPool.get(size)?.pop() ?? device.createBuffer({
       label: `staging of ${size} bytes`, size, usage: GPUBufferUsage.MAP_READ | GPUBufferUsage.COPY_DST,
     });
   }
@@ -273,15 +263,12 @@ export function createBridge() {
 
   // Release ------------------------------------------------------------------------------------
 
-  function destroyBuffers(json) {
+  /** A buffer's memory comes back at once. */
+  function release(json) {
     for (const handle of JSON.parse(json)) {
-      objects.get(handle)?.destroy();
+      objects.get(handle)?.destroy?.();
       objects.delete(handle);
     }
-  }
-
-  function release(json) {
-    for (const handle of JSON.parse(json)) objects.delete(handle);
   }
 
   function destroyDevice() {
@@ -289,15 +276,19 @@ export function createBridge() {
     lost ??= "the GPU device was destroyed; request a new one";
   }
 
+  const { given, calls } = createFiles(() => heap());
+
   // Every call from Python is counted, so that tests can hold the bridge to O(1) calls a token.
   const api = {
     openDevice, createBuffers, createPipelines, createBindGroups, createPlan,
-    submit, submitAndRead, finishWrites, destroyBuffers, release, destroyDevice,
-    ...createFiles(() => heap()),
+    submit, submitAndRead, submitTimed, finishWrites, release, destroyDevice,
+    ...calls,
   };
   const bridge = {
     calls: 0,
+    requestAdapter,
     attachHeap: (getter) => { heap = getter; },
+    given,
     // For tests and the curious: the objects behind the handles, the device, the heap's size.
     objects,
     device: () => device,

@@ -1,17 +1,13 @@
 // The page's side of the worker: starts it, follows its start-up, and turns messages into promises.
 
-/** An error a call answered with: a `code` for programs, a readable message, facts, perhaps a Python traceback. */
-export class CallError extends Error {
+/**
+ * What a call answered with: a `code` for programs, a readable message, facts, perhaps a Python traceback.
+ * When the engine did not start or ended, `kind` picks the explanation in index.html.
+ */
+class CallError extends Error {
   constructor({ message, ...facts }) {
     super(message);
     Object.assign(this, { name: "CallError" }, facts);
-  }
-}
-
-/** What went wrong while starting or running the engine: `kind` picks the explanation in index.html. */
-export class EngineFailure extends CallError {
-  constructor(failure) {
-    super({ ...failure, name: "EngineFailure", code: failure.kind });
   }
 }
 
@@ -27,15 +23,16 @@ export class EngineClient {
   #worker;
   #pending = new Map();
   #nextId = 1; // 0 stands for notices
+  #nextFile = 0;
   #dead = null;
-  #settleReady;
+  #settleReady = Promise.withResolvers();
   #listeners;
 
   /** Listeners: onPhase, onFailure, onNotice. */
   constructor(listeners) {
     this.#listeners = listeners;
     this.phases = [];
-    this.ready = new Promise((resolve, reject) => { this.#settleReady = { resolve, reject }; });
+    this.ready = this.#settleReady.promise;
     this.ready.catch(() => {}); // the page shows the failure; a caller who awaits still sees it
   }
 
@@ -53,7 +50,7 @@ export class EngineClient {
   }
 
   /**
-   * Asks the worker for one thing; rejects with CallError, or with EngineFailure once the engine is dead.
+   * Asks the worker for one thing; rejects with CallError.
    * `onEvent` hears what the call tells meanwhile; `signal` cancels it.
    */
   async call(name, args = [], { onEvent, signal } = {}) {
@@ -67,7 +64,13 @@ export class EngineClient {
       const id = this.#nextId++;
       const cancel = () => this.#worker.postMessage({ id });
       const settled = () => signal?.removeEventListener("abort", cancel);
-      this.#worker.postMessage({ id, call, args: JSON.stringify(args, checked), aborted: signal?.aborted });
+      const files = []; // [number, File]: they go as they are, the JSON has their numbers
+      const json = JSON.stringify(args, (key, value) => {
+        if (!(value instanceof File)) return checked(key, value);
+        files.push([this.#nextFile, value]);
+        return { number: this.#nextFile++, name: value.name, size: value.size };
+      });
+      this.#worker.postMessage({ id, call, args: json, files, aborted: signal?.aborted });
       this.#pending.set(id, { resolve, reject, onEvent, settled });
       signal?.addEventListener("abort", cancel);
     });
@@ -116,7 +119,7 @@ export class EngineClient {
 
   #fail(failure) {
     if (this.#dead) return;
-    this.#dead = new EngineFailure(failure);
+    this.#dead = new CallError({ ...failure, code: failure.kind });
     for (const { reject, settled } of this.#pending.values()) {
       settled();
       reject(this.#dead);

@@ -1,53 +1,48 @@
-// Files for Python: streams from the network and from this browser's storage (OPFS), block by block
-// into the Python heap, and files written to storage from there. It decides nothing: what is fetched,
-// kept, renamed and deleted, and under which name, comes from Python (py_runtime/folder/).
+// Files for Python: streams from the network, of the reader's files and from this browser's storage, block by
+// block into the Python heap. It decides nothing: what is read comes from Python (py_runtime/folder/).
 
 import { BridgeFault } from "./fault.js";
 
-const FOLDER = "inpage-models"; // in the origin's private file system
 const WHOLE = 16; // a block ends at a multiple of these bytes, or where the file does: the GPU takes whole words
 const PATIENCE_MS = 100; // after which a block that is not full is handed over, so that progress shows
 
 /** `heap()` gives the Python heap's ArrayBuffer. */
 export function createFiles(heap) {
   const streams = new Map(); // handle → {reader: Promise, rest: bytes read but not handed over, stop(), closed}
-  const writers = new Map(); // handle → FileSystemSyncAccessHandle
+  const given = new Map(); // number → File of the reader's
   let nextHandle = 1;
-
-  const keep = (map, object) => {
-    map.set(nextHandle, object);
-    return nextHandle++;
-  };
-
-  // Streams ------------------------------------------------------------------------------------
 
   function openStream(reader, stop) {
     reader.catch(() => {}); // reported where it is read
-    return keep(streams, { reader, stop, rest: new Uint8Array(0), closed: false });
+    streams.set(nextHandle, { reader, stop, rest: new Uint8Array(0), closed: false });
+    return nextHandle++;
   }
 
   /** Answers at once, so that closing can break off a request that nobody has answered yet. */
   function openUrl(url, optionsJson) {
     const abort = new AbortController();
     const options = { ...JSON.parse(optionsJson), signal: abort.signal };
-    const reader = arriving(url, fetch(url, options)).then((response) => {
-      if (!response.ok) throw new BridgeFault("network", `${url} answered ${response.status}`);
+    const arriving = (promise) => failing("network", `${url} did not arrive`, promise);
+    const reader = arriving(fetch(url, options)).then((response) => {
+      const { ok, status } = response;
+      if (!ok) throw new BridgeFault(status === 404 ? "missing" : "network", `${url} answered ${status}`);
       const body = response.body.getReader();
-      return { read: () => arriving(url, body.read()) };
+      return { read: () => arriving(body.read()), headers: response.headers };
     });
     return openStream(reader, () => abort.abort());
   }
 
-  const arriving = (url, promise) => promise.catch((error) => {
-    throw new BridgeFault("network", `${url} did not arrive: ${error.message}`);
+  const failing = (kind, fault, promise) => promise.catch(({ message }) => {
+    throw new BridgeFault(kind, `${fault}: ${message}`);
   });
 
-  function openStored(name) {
-    const reader = storing(async () => {
-      const body = (await (await (await folder()).getFileHandle(name)).getFile()).stream().getReader();
-      return { read: () => storing(() => body.read()), cancel: () => body.cancel() };
-    });
-    return openStream(reader, () => reader.then(({ cancel }) => cancel(), () => {}));
+  const streamHeaders = async (handle) => JSON.stringify(Object.fromEntries((await streams.get(handle).reader).headers));
+
+  /** A file of the reader's, or one in storage, or a part of it. */
+  function openBlob(blob) {
+    const body = blob.stream().getReader();
+    const read = () => failing("storage", "a file cannot be read", body.read());
+    return openStream(Promise.resolve({ read }), () => body.cancel().catch(() => {}));
   }
 
   /** Puts the stream's next bytes at an address of the heap; resolves to their number, 0 at the end. */
@@ -71,7 +66,7 @@ export function createFiles(heap) {
       ended = done;
       if (value) chunk = value;
     }
-    const whole = ended ? filled : filled - (filled % WHOLE);
+    const whole = ended || filled === capacity ? filled : filled - (filled % WHOLE);
     // Either the block is full and the chunk may have more, or the chunk is used up.
     stream.rest = whole === filled ? chunk : new Uint8Array(heap(), address + whole, filled - whole).slice();
     return whole;
@@ -84,68 +79,7 @@ export function createFiles(heap) {
     streams.delete(handle);
   }
 
-  // Storage ------------------------------------------------------------------------------------
+  const writeFile = (file, at, address, bytes) => file.write(new Uint8Array(heap(), address, bytes), { at });
 
-  async function storing(work) {
-    try {
-      return await work();
-    } catch (error) {
-      if (error instanceof BridgeFault) throw error;
-      const kind = error.name === "QuotaExceededError" ? "quota" : "storage";
-      throw new BridgeFault(kind, `${error.name}: ${error.message}`);
-    }
-  }
-
-  async function folder() {
-    if (!navigator.storage?.getDirectory) {
-      throw new BridgeFault("storage", "navigator.storage.getDirectory is missing");
-    }
-    return (await navigator.storage.getDirectory()).getDirectoryHandle(FOLDER, { create: true });
-  }
-
-  /** [[name, bytes, milliseconds of the last change], …] of everything stored. */
-  async function listStored() {
-    const rows = [];
-    for await (const [name, entry] of (await folder()).entries()) {
-      // What another tab deletes meanwhile is not listed.
-      const file = await entry.getFile().catch(() => null);
-      if (file) rows.push([name, file.size, file.lastModified]);
-    }
-    return JSON.stringify(rows);
-  }
-
-  const estimateStorage = async () => JSON.stringify(await navigator.storage.estimate());
-
-  async function createStored(name) {
-    const entry = await (await folder()).getFileHandle(name, { create: true });
-    return keep(writers, await entry.createSyncAccessHandle());
-  }
-
-  function writeStored(handle, at, address, bytes) {
-    const written = writers.get(handle).write(new Uint8Array(heap(), address, bytes), { at });
-    if (written !== bytes) throw new BridgeFault("quota", `${written} of ${bytes} bytes could be written`);
-  }
-
-  function closeStored(handle) {
-    const writer = writers.get(handle);
-    writers.delete(handle);
-    writer.close(); // flushes
-  }
-
-  async function renameStored(from, to) {
-    await (await (await folder()).getFileHandle(from)).move(to);
-  }
-
-  async function deleteStored(name) {
-    await (await folder()).removeEntry(name);
-  }
-
-  const storageCalls = {
-    listStored, estimateStorage, createStored, writeStored, closeStored, renameStored, deleteStored,
-  };
-  const calls = { openUrl, openStored, readBlock, closeStream };
-  for (const [name, call] of Object.entries(storageCalls)) {
-    calls[name] = (...args) => storing(() => call(...args));
-  }
-  return calls;
+  return { given, calls: { openUrl, openBlob, streamHeaders, readBlock, closeStream, writeFile } };
 }

@@ -25,11 +25,18 @@ async function run({ ids }, count, onTokens) {
   return told;
 }
 
+// GPU milliseconds of decoding one token, by kind of op.
+const OPS = `
+[{"op": t.kind, "count": t.count, "ms": t.microseconds / 1000, "share": t.share}
+ for t in (await model.profile(128)).kinds] if "timestamp-query" in device.features else None
+`;
+
 offer({
   ready: api().then((inpage) => inpage.ready),
   load: ({ model }) => globalThis.inpage.load(model),
   run,
   gpuBytes: () => globalThis.inpage.python("graph.memory.peak"),
+  gpuOps: () => globalThis.inpage.python(OPS),
   async facts() {
     const { versions, phases } = await globalThis.inpage.ready;
     return { version: versions.inpage, phases };

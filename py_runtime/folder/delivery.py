@@ -50,7 +50,7 @@ class Delivery:
         async with self._turns:
             if self.is_kept(file):
                 with suppress(*DAMAGED_COPY):
-                    return await self._pass_on(file, self._open_kept(file), sink)
+                    return await self._pass_on(file, await self._open_kept(file), sink)
                 await self._drop_kept(file)
             await self._download(file, sink, meter)
 
@@ -68,7 +68,7 @@ class Delivery:
         async with self._turns:
             if self.is_kept(file):
                 with suppress(StorageError):
-                    return await read_first(self._open_kept(file), count)
+                    return await read_first(await self._open_kept(file), count)
                 await self._drop_kept(file)
             wanted = {"Range": f"bytes=0-{count - 1}"}
             return await read_first(open_url(self._url + file, headers=wanted), count)
@@ -78,7 +78,7 @@ class Delivery:
         found = False
         for file in filter(self.is_kept, self._manifest.files):
             try:
-                await self._pass_on(file, self._open_kept(file), discard)
+                await self._pass_on(file, await self._open_kept(file), discard)
             except DAMAGED_COPY:
                 await self._drop_kept(file)
                 found = True
@@ -130,9 +130,9 @@ class Delivery:
         self._manifest.check_size(file, position)
         self._manifest.check_sha256(file, sha256.hexdigest())
 
-    def _open_kept(self, file: str) -> Stream:
+    async def _open_kept(self, file: str) -> Stream:
         assert self.storage is not None, "it is kept"
-        return self.storage.open_file(self._manifest.files[file])
+        return await self.storage.open_file(self._manifest.files[file])
 
     async def _drop_kept(self, file: str) -> None:
         assert self.storage is not None, "it was kept"

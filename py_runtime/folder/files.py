@@ -33,6 +33,8 @@ def open_model_folder(folder: Path) -> ModelFolder:
 class FolderStore:
     """What Model.load opens natively."""
 
+    end_tokens: frozenset[int] = frozenset()
+
     def __init__(self, where: str | Path) -> None:
         self.folder = Path(where)
 

@@ -5,7 +5,6 @@ whatever has the name of a kept file was whole. Files are shared: those that no 
 to any more are swept away.
 """
 
-import asyncio
 import hashlib
 import json
 import secrets
@@ -15,15 +14,21 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
-from inpage_bridge import bridge  # registered by web/worker.js
 
 from py_runtime.errors import StorageError
 from py_runtime.folder.errors import ModelError
 from py_runtime.folder.manifest import MAX_MANIFEST_BYTES, FileFacts, Manifest, parse_manifest
+from py_runtime.folder.opfs import (
+    StoredWriter,
+    delete_stored_file,
+    free_bytes,
+    list_stored,
+    open_stored,
+)
 from py_runtime.folder.stream import Stream, read_first
-from py_runtime.gpu.page import address_of, answer_of
 
-FILE, MODEL, PARTIAL = "file-", "model-", "partial-"  # what the names in the folder begin with
+# What the names in the folder begin with.
+FILE, MODEL, NOTE, PARTIAL = "file-", "model-", "note-", "partial-"
 ABANDONED_SECONDS = 60  # a partial file that nobody has written to for so long is nobody's
 MAX_ENTRY_BYTES = 4 * MAX_MANIFEST_BYTES  # a manifest with escapes
 
@@ -44,7 +49,7 @@ class Storage:
 
     @classmethod
     async def open(cls) -> "Storage":
-        rows = json.loads(await answer_of(bridge.listStored()))
+        rows = await list_stored()
         long_ago = 1000 * (time.time() - ABANDONED_SECONDS)
         storage = cls(
             {
@@ -77,13 +82,12 @@ class Storage:
 
     async def room_for(self, url: str, manifest: Manifest) -> int:
         """Bytes that may be added once `manifest` has taken the place of what `url` had before."""
-        estimate = json.loads(await answer_of(bridge.estimateStorage()))
         others = [model.manifest for model in self.models if model.url != url]
         stale = sum(self._sizes[name] for name in self._unused([manifest, *others]))
-        return int(estimate["quota"]) - int(estimate["usage"]) + stale
+        return await free_bytes() + stale
 
-    def open_file(self, facts: FileFacts) -> Stream:
-        return Stream(bridge.openStored(FILE + facts.sha256))
+    async def open_file(self, facts: FileFacts) -> Stream:
+        return await open_stored(FILE + facts.sha256)
 
     # Keeping -----------------------------------------------------------------------------------
 
@@ -122,13 +126,13 @@ class Storage:
 
     def _unused(self, manifests: Iterable[Manifest]) -> list[str]:
         wanted = {FILE + f.sha256 for manifest in manifests for f in manifest.files.values()}
-        return [n for n in self._sizes if n not in wanted and not n.startswith(MODEL)]
+        return [n for n in self._sizes if n not in wanted and not n.startswith((MODEL, NOTE))]
 
     async def _delete(self, names: Iterable[str]) -> None:
         for name in names:
             # Another tab writes to it, or has deleted it: then it is not ours to delete.
             with suppress(StorageError):
-                await answer_of(bridge.deleteStored(name))
+                await delete_stored_file(name)
             self._sizes.pop(name, None)
 
 
@@ -140,12 +144,10 @@ class PartialFile:
         self._name = name
         self._size = 0
         self._is_open = True
-        # Even a caller who is cancelled at once must wait for the handle, to give it back.
-        self._handle = asyncio.ensure_future(answer_of(bridge.createStored(name)))
+        self._writer = StoredWriter(name)
 
     async def write(self, block: np.ndarray) -> None:
-        handle = await asyncio.shield(self._handle)
-        await answer_of(bridge.writeStored(handle, self._size, address_of(block), block.nbytes))
+        await self._writer.write(self._size, block)
         self._size += block.nbytes
 
     async def keep(self, facts: FileFacts) -> None:
@@ -156,18 +158,18 @@ class PartialFile:
 
     async def keep_as(self, name: str) -> None:
         await self._close()
-        await answer_of(bridge.renameStored(self._name, name))
+        await self._writer.rename(name)
         self._storage._sizes[name] = self._size
 
     async def drop(self) -> None:
         with suppress(StorageError):
             await self._close()
-            await answer_of(bridge.deleteStored(self._name))
+            await delete_stored_file(self._name)
 
     async def _close(self) -> None:
         if self._is_open:
             self._is_open = False
-            await answer_of(bridge.closeStored(await asyncio.shield(self._handle)))
+            await self._writer.close()
 
 
 def _entry_of(url: str) -> str:
@@ -175,6 +177,6 @@ def _entry_of(url: str) -> str:
 
 
 async def _read_model(entry: str) -> StoredModel:
-    facts = json.loads(await read_first(Stream(bridge.openStored(entry)), MAX_ENTRY_BYTES))
+    facts = json.loads(await read_first(await open_stored(entry), MAX_ENTRY_BYTES))
     data = facts["manifest"].encode()
     return StoredModel(facts["url"], parse_manifest(data), data)

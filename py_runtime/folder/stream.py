@@ -27,12 +27,19 @@ class Stream:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
         bridge.closeStream(self._handle)
+
+    async def headers(self) -> dict[str, str]:
+        """Of the answer to a request, by their names in lower case."""
+        return dict(json.loads(await answer_of(bridge.streamHeaders(self._handle))))
 
     async def next_block(self, memory: np.ndarray) -> np.ndarray:
         """The next bytes, at the beginning of `memory`; none at the end.
 
-        A block has a multiple of 16 bytes, but for the last.
+        A block has a multiple of 16 bytes, unless it fills the memory or is the last.
         """
         promise = bridge.readBlock(self._handle, address_of(memory), memory.nbytes)
         return memory[: await answer_of(promise)]

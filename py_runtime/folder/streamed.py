@@ -1,7 +1,6 @@
 """A model's weights, streamed from their files into the graph's buffers."""
 
 from collections import defaultdict
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,11 +10,9 @@ from py_runtime.folder.delivery import Delivery, discard
 from py_runtime.folder.errors import ModelFileError
 from py_runtime.folder.layout import ModelFolder
 from py_runtime.folder.progress import UPLOAD, Meter
-from py_runtime.gpu import Buffer, Device, Write
-from py_runtime.gpu.page import PageDevice
+from py_runtime.gpu import Device
 from py_runtime.program import Program
-
-UPLOAD_AHEAD = 64 << 20  # bytes after which streaming waits for the GPU
+from py_runtime.uploads import Target, UploadQueue
 
 
 class StreamedConstants:
@@ -30,9 +27,8 @@ class StreamedConstants:
         """combine_model has compared every tensor with the graph."""
 
     async def upload(self, device: Device, places: PlacesByName, meter: Meter) -> None:
-        assert isinstance(device, PageDevice), "streaming is the page's way"
         manifest = self._model.manifest
-        queue = _UploadQueue(device)
+        queue = UploadQueue(device)
         targets = self._targets(places)
         sinks = {}
         for file in manifest.weights:
@@ -44,9 +40,9 @@ class StreamedConstants:
             *(self._delivery.deliver(file, sink, meter) for file, sink in sinks.items()),
             *(self._delivery.deliver(file, discard, meter) for file in to_keep),
         )
-        await device.finish_writes()
+        await queue.finish()
 
-    def _targets(self, places: PlacesByName) -> dict[str, list["Target"]]:
+    def _targets(self, places: PlacesByName) -> dict[str, list[Target]]:
         targets: dict[str, list[Target]] = defaultdict(list)
         for name, wanted in places.items():
             offset = 0
@@ -59,21 +55,11 @@ class StreamedConstants:
         return targets
 
 
-@dataclass(frozen=True)
-class Target:
-    """Bytes of a file that belong at an offset of a buffer."""
-
-    file_offset: int
-    nbytes: int
-    buffer: Buffer
-    offset: int
-
-
 class _FileUpload:
     """The sink of one file."""
 
     def __init__(
-        self, file: str, header: bytes, targets: list[Target], queue: "_UploadQueue", meter: Meter
+        self, file: str, header: bytes, targets: list[Target], queue: UploadQueue, meter: Meter
     ) -> None:
         self._file = file
         self._header = header
@@ -86,28 +72,5 @@ class _FileUpload:
         header = self._header[position:end]
         if block[: len(header)].tobytes() != header:  # then the targets are wrong, too
             raise ModelFileError(f"{self._file} changed while it was loaded", "load it again")
-        writes = []
-        for target in self._targets:
-            first = max(position, target.file_offset)
-            last = min(end, target.file_offset + target.nbytes)
-            if first < last:
-                data = block[first - position : last - position]
-                offset = target.offset + first - target.file_offset
-                writes.append(Write(target.buffer, data, offset))
-        await self._queue.add(writes)
+        await self._queue.add(position, block, self._targets)
         self._meter.reach(UPLOAD, self._file, end)
-
-
-class _UploadQueue:
-    """Lets uploads run ahead of the GPU, but not without end: they wait in the browser's memory."""
-
-    def __init__(self, device: PageDevice) -> None:
-        self._device = device
-        self._ahead = 0
-
-    async def add(self, writes: list[Write]) -> None:
-        self._device.submit(None, None, writes)
-        self._ahead += sum(write.data.nbytes for write in writes)
-        if self._ahead > UPLOAD_AHEAD:
-            self._ahead = 0
-            await self._device.finish_writes()

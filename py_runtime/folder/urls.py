@@ -27,6 +27,8 @@ AGAIN = "it is downloaded again next time"
 class UrlStore:
     """What Model.load opens in the page; the URL is a folder's."""
 
+    end_tokens: frozenset[int] = frozenset()
+
     def __init__(self, where: str) -> None:
         self.url = str(URL.new(where if where.endswith("/") else f"{where}/", location.href).href)
         self._manifest: Manifest | None = None

@@ -29,6 +29,7 @@ class Completion:
         self._is_chat = is_chat
         self._id = f"{'chatcmpl' if is_chat else 'cmpl'}-{uuid.uuid4().hex}"
         self._created = int(time.time())
+        self._started = time.perf_counter()
         self.stream = take_bool(fields, "stream")
         self._includes = _stream_options(fields.pop("stream_options", None), self.stream)
         asked = fields.pop("model", None)
@@ -79,14 +80,13 @@ class Completion:
             started = True
             emit({**self._head("chunk"), "choices": [choice]})
             if piece.usage and "include_usage" in self._includes:
-                emit({**self._head("chunk"), "choices": [], "usage": usage_json(piece.usage)})
+                emit({**self._head("chunk"), "choices": [], "usage": self._usage(piece)})
 
     async def answer(self, cancel: CancelToken) -> Json:
         """The whole completion at once."""
         pieces = [piece async for piece in self.pieces(cancel, lambda done, total: None)]
         text = "".join(piece.text for piece in pieces)
         last = pieces[-1]
-        assert last.usage is not None, "the last piece has the usage"
         choice = self._choice(
             last.finish_reason,
             [token for piece in pieces for token in piece.token_ids],
@@ -96,7 +96,12 @@ class Completion:
             choice["message"] = {"role": "assistant", "content": text}
         else:
             choice["text"] = text
-        return {**self._head(), "choices": [choice], "usage": usage_json(last.usage)}
+        return {**self._head(), "choices": [choice], "usage": self._usage(last)}
+
+    def _usage(self, last: Piece) -> Json:
+        assert last.usage is not None, "the last piece has the usage"
+        summary = in_a_line(last, time.perf_counter() - self._started)
+        return {**usage_json(last.usage), "summary": summary}
 
     def _head(self, suffix: str = "") -> Json:
         kind = "chat.completion" if self._is_chat else "text_completion"
@@ -147,6 +152,23 @@ def usage_json(usage: Usage) -> Json:
         "cached_tokens": usage.cached_tokens,
         "extra": extra,
     }
+
+
+def in_a_line(last: Piece, seconds: float) -> str:
+    """How an answer went, for people."""
+    usage = last.usage
+    assert usage is not None, "the last piece has the usage"
+    ends = {"abort": "Stopped", "length": "Cut at the limit of tokens"}
+    rate, first = usage.decode_tokens_per_s, usage.time_to_first_token_s
+    parts = [
+        ends.get(last.finish_reason or ""),
+        f"{usage.completion_tokens} tokens",
+        f"{seconds:.1f} s",
+        f"{rate:.1f} tok/s" if rate else None,
+        f"first token after {first:.2f} s" if first else None,
+        f"{usage.dropped_messages} oldest messages left out" if usage.dropped_messages else None,
+    ]
+    return " · ".join(filter(None, parts))
 
 
 def _stream_options(given: Any, stream: bool) -> frozenset[str]:

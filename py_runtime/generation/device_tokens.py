@@ -83,7 +83,8 @@ class DeviceTokens:
             try:
                 while in_flight:
                     while asked < wanted and len(in_flight) < IN_FLIGHT:
-                        run = loop.run(position, min(pace.steps, wanted - asked))
+                        ahead = wanted - asked
+                        run = loop.run(position, min(pace.steps, ahead), ahead)
                         in_flight.append(run.batch)
                         position += run.steps
                         asked += run.steps

@@ -55,6 +55,19 @@ class Session:
     def forget(self) -> None:
         self.tokens.clear()
 
+    def begin_anew(self) -> "Session":
+        """As if nothing had been computed; what was measured and compiled stays."""
+        self.forget()
+        self.computed_tokens, self.waited_s = 0, 0.0
+        return self
+
+    async def compile(self) -> None:
+        """What an answer needs compiled. A lost device is replaced by what is computed next."""
+        try:
+            await (self.decode_loop() if self.can_loop else self.graph.compiled())
+        except GpuDeviceLostError as error:
+            self.lose(error)
+
     async def logits_after(
         self,
         tokens: Sequence[int],

@@ -5,6 +5,7 @@ many labelled objects, each inside its own error scopes, and either all of them 
 none does. The hot path is `Plan`: a recorded list of dispatches and copies, replayed by one call.
 """
 
+import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -13,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from py_runtime.errors import GpuValidationError
+from py_runtime.errors import GpuUnavailableError, GpuValidationError
 
-OPTIONAL_FEATURES = ("subgroups", "shader-f16", "timestamp-query")
+TIMESTAMPS = "timestamp-query"
+OPTIONAL_FEATURES = ("subgroups", "shader-f16", TIMESTAMPS)
 PLAN_COLUMNS = 3  # integers per plan step, see Plan
 
 
@@ -27,10 +29,13 @@ class BufferUsage(IntFlag):
     COPY_DST = 0x0008
     UNIFORM = 0x0040
     STORAGE = 0x0080
+    QUERY_RESOLVE = 0x0200
 
 
 TENSOR_USAGE = BufferUsage.STORAGE | BufferUsage.COPY_SRC | BufferUsage.COPY_DST
 UNIFORM_USAGE = BufferUsage.UNIFORM | BufferUsage.COPY_DST
+TICKS_USAGE = BufferUsage.QUERY_RESOLVE | BufferUsage.COPY_SRC
+MOST_TIMED = 2048  # dispatches of one submit: each takes two of the 4096 places WebGPU allows
 
 
 @dataclass(frozen=True)
@@ -193,6 +198,7 @@ class Device(ABC):
     adapter: AdapterInfo
     features: frozenset[str]
     limits: dict[str, int]  # snake_case WebGPU names
+    nanoseconds_per_tick: float = field(default=1.0, init=False)  # of its timestamps
     counters: Counters = field(default_factory=Counters, init=False)
     _pipelines: dict[PipelineSpec, Pipeline] = field(default_factory=dict, init=False)
 
@@ -255,6 +261,42 @@ class Device(ABC):
         self._count(plan, counts, writes, reads, repeat)
         return await self._submit_and_read(plan, counts, writes, reads, repeat)
 
+    async def time_steps(self, plan: Plan, counts: np.ndarray) -> np.ndarray:
+        """Replays the plan once; nanoseconds that the GPU took for each step: float64 [steps].
+
+        Every dispatch has a pass of its own, between two timestamps. Copies are not timed.
+        """
+        if TIMESTAMPS not in self.features:
+            raise GpuUnavailableError(
+                "the time of single ops cannot be measured: this browser or GPU has no timestamp "
+                f"queries (the WebGPU feature '{TIMESTAMPS}')"
+            )
+        plan.check_counts(counts)
+        nanoseconds = np.zeros(len(plan.steps))
+        live = np.flatnonzero(plan.is_dispatch & (counts[:, 0] > 0))
+        (ticks,) = await self.create_buffers(
+            [BufferSpec(f"timestamps of {plan.label}", 16 * MOST_TIMED, TICKS_USAGE)]
+        )
+        begin = 0
+        try:
+            for first in range(0, len(live), MOST_TIMED):
+                timed = live[first : first + MOST_TIMED]
+                end = int(timed[-1]) + 1
+                part = np.zeros_like(counts)
+                part[begin:end] = counts[begin:end]
+                self._count(plan, part, (), (), 1)
+                self._submit_timed(plan, part, len(timed), ticks)
+                data = await self.read_buffer(ticks, 16 * len(timed))
+                began, ended = data.view(np.int64).reshape(-1, 2).T
+                nanoseconds[timed] = np.maximum(ended - began, 0) * self.nanoseconds_per_tick
+                begin = end
+        finally:
+            self.destroy_buffers([ticks])
+        rest = np.zeros_like(counts)
+        rest[begin:] = counts[begin:]  # copies behind the last dispatch
+        self.submit(plan, rest)
+        return nanoseconds
+
     # Release -----------------------------------------------------------------------------------
 
     def destroy_buffers(self, buffers: Sequence[Buffer]) -> None:
@@ -262,6 +304,10 @@ class Device(ABC):
         self.counters.buffers_alive -= len(buffers)
         self.counters.buffer_bytes_alive -= sum(buffer.size for buffer in buffers)
         self._destroy_buffers(buffers)
+
+    async def finish_writes(self) -> None:
+        """Waits until the GPU has taken every upload, so that they do not pile up."""
+        await asyncio.sleep(0)  # natively it takes them at once
 
     @abstractmethod
     def release(self, objects: Sequence[BindGroup | Plan]) -> None:
@@ -296,6 +342,10 @@ class Device(ABC):
         reads: Sequence[Read],
         repeat: int,
     ) -> list[np.ndarray]: ...
+
+    @abstractmethod
+    def _submit_timed(self, plan: Plan, counts: np.ndarray, timed: int, ticks: Buffer) -> None:
+        """The plan with so many dispatches, begin and end of each left in `ticks` as u64."""
 
     @abstractmethod
     def _destroy_buffers(self, buffers: Sequence[Buffer]) -> None: ...

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import wgpu
+from wgpu.backends.wgpu_native import lib
 
 from py_runtime.errors import (
     GpuDeviceLostError,
@@ -94,6 +95,8 @@ class NativeDevice(Device):
         self._device = wgpu_device
         self._queue = wgpu_device.queue
         self._destroyed = False
+        # wgpu-py itself has no call for it: WebGPU's timestamps are nanoseconds, these are ticks.
+        self.nanoseconds_per_tick = lib.wgpuQueueGetTimestampPeriod(self._queue._internal)
 
     async def _create_buffers(self, specs: Sequence[BufferSpec]) -> list[Buffer]:
         buffers: list[Buffer] = []
@@ -212,6 +215,14 @@ class NativeDevice(Device):
                 )
             self._queue.submit([encoder.finish()])
 
+    def _submit_timed(self, plan: Plan, counts: np.ndarray, timed: int, ticks: Buffer) -> None:
+        with self._faults(f"timed submit of '{plan.label}'"):
+            encoder = self._device.create_command_encoder(label=plan.label)
+            queries = self._device.create_query_set(type="timestamp", count=2 * timed)
+            _encode_steps(encoder, plan, counts, queries)
+            encoder.resolve_query_set(queries, 0, 2 * timed, ticks.handle, 0)
+            self._queue.submit([encoder.finish()])
+
     def _map(self, staging: Buffer, nbytes: int) -> np.ndarray:
         with self._faults(f"read-back through '{staging.label}'"):
             staging.handle.map_sync("READ")
@@ -245,18 +256,28 @@ class NativeDevice(Device):
             raise GpuValidationError(f"{action}: {error}") from error
 
 
-def _encode_steps(encoder: Any, plan: Plan, counts: np.ndarray) -> None:
-    """One compute pass for each run of dispatches; WebGPU orders the dispatches inside it."""
+def _encode_steps(encoder: Any, plan: Plan, counts: np.ndarray, queries: Any = None) -> None:
+    """One compute pass for each run of dispatches; WebGPU orders the dispatches inside it.
+
+    With `queries` one for each dispatch, between two timestamps.
+    """
     compute_pass = None
+    timed = 0
     for step, (first, second, third) in zip(plan.steps, counts.tolist(), strict=True):
         if isinstance(step, Dispatch):
             if first == 0:
                 continue
             if compute_pass is None:
-                compute_pass = encoder.begin_compute_pass(label=plan.label)
+                compute_pass = encoder.begin_compute_pass(
+                    label=plan.label, timestamp_writes=queries and _timestamps(queries, timed)
+                )
             compute_pass.set_pipeline(step.pipeline.handle)
             compute_pass.set_bind_group(0, step.bind_group.handle)
             compute_pass.dispatch_workgroups(first, second, third)
+            if queries:
+                compute_pass.end()
+                compute_pass = None
+                timed += 1
         elif third:
             if compute_pass is not None:
                 compute_pass.end()
@@ -264,6 +285,14 @@ def _encode_steps(encoder: Any, plan: Plan, counts: np.ndarray) -> None:
             _encode_copy(encoder, step, first, second, third)
     if compute_pass is not None:
         compute_pass.end()
+
+
+def _timestamps(queries: Any, number: int) -> dict[str, Any]:
+    return {
+        "query_set": queries,
+        "beginning_of_pass_write_index": 2 * number,
+        "end_of_pass_write_index": 2 * number + 1,
+    }
 
 
 def _encode_copy(encoder: Any, step: Copy, source_at: int, target_at: int, nbytes: int) -> None:

@@ -22,6 +22,7 @@ from py_runtime.errors import (
     GpuValidationError,
     InpageError,
     NetworkError,
+    NotFoundError,
     ShaderError,
     ShaderMessage,
     StorageError,
@@ -60,8 +61,8 @@ FAULTS: dict[str, type[InpageError]] = {
     "validation": GpuValidationError,
     "lost": GpuDeviceLostError,
     "network": NetworkError,
+    "missing": NotFoundError,
     "storage": StorageError,
-    "quota": QuotaError,
 }
 NO_PLAN = 0
 NO_ROWS = np.zeros(0, np.uint32)
@@ -73,8 +74,17 @@ async def request_device() -> "PageDevice":
         opened = json.loads(await bridge.openDevice(json.dumps(OPTIONAL_FEATURES)))
     except JsException as error:
         raise fault(error) from None
+    info = {_snake(key): value for key, value in opened["adapter"].items()}
     return PageDevice(
-        adapter=AdapterInfo(**{_snake(key): value for key, value in opened["adapter"].items()}),
+        adapter=AdapterInfo(
+            vendor=info["vendor"],
+            architecture=info["architecture"],
+            device=info["device"],
+            description=info["description"],
+            is_fallback=info.get("is_fallback_adapter", False),
+            subgroup_min_size=info.get("subgroup_min_size", 0),
+            subgroup_max_size=info.get("subgroup_max_size", 0),
+        ),
         features=frozenset(opened["features"]),
         limits={_snake(key): value for key, value in opened["limits"].items()},
     )
@@ -83,17 +93,20 @@ async def request_device() -> "PageDevice":
 class PagePlan(Plan):
     def __init__(self, label: str, steps: Sequence[PlanStep]) -> None:
         super().__init__(label, steps)
-        copies = [index for index, step in enumerate(steps) if isinstance(step, Copy)]
-        handles = [_step_handles(step) for step in steps]
-        self.handle = int(
-            bridge.createPlan(json.dumps({"label": label, "steps": handles, "copies": copies}))
-        )
+        pairs = [
+            (step.source, step.destination)
+            if isinstance(step, Copy)
+            else (step.pipeline, step.bind_group)
+            for step in steps
+        ]
+        handles = [[pair[side].handle for pair in pairs] for side in (0, 1)]
+        self.handle = int(bridge.createPlan(label, json.dumps(handles)))
 
 
 class PageDevice(Device):
     async def _create_buffers(self, specs: Sequence[BufferSpec]) -> list[Buffer]:
         rows = [{"label": s.label, "size": s.size, "usage": int(s.usage)} for s in specs]
-        handles = await _create(bridge.createBuffers, rows, bridge.destroyBuffers)
+        handles = await _create(bridge.createBuffers, rows)
         return [
             Buffer(spec.label, handle, spec.size, spec.usage)
             for spec, handle in zip(specs, handles, strict=True)
@@ -110,7 +123,7 @@ class PageDevice(Device):
             for spec in specs
         ]
         sources = {spec.label: spec.source for spec in specs}
-        handles = await _create(bridge.createPipelines, rows, bridge.release, sources)
+        handles = await _create(bridge.createPipelines, rows, sources)
         return [Pipeline(s.label, handle) for s, handle in zip(specs, handles, strict=True)]
 
     async def _create_bind_groups(self, specs: Sequence[BindGroupSpec]) -> list[BindGroup]:
@@ -125,7 +138,7 @@ class PageDevice(Device):
             }
             for spec in specs
         ]
-        handles = await _create(bridge.createBindGroups, rows, bridge.release)
+        handles = await _create(bridge.createBindGroups, rows)
         return [BindGroup(s.label, handle) for s, handle in zip(specs, handles, strict=True)]
 
     def create_plan(self, label: str, steps: Sequence[PlanStep]) -> Plan:
@@ -178,12 +191,17 @@ class PageDevice(Device):
         del keep_alive
         return results
 
+    def _submit_timed(self, plan: Plan, counts: np.ndarray, timed: int, ticks: Buffer) -> None:
+        try:
+            bridge.submitTimed(_plan_handle(plan), address_of(counts), timed, ticks.handle)
+        except JsException as error:
+            raise fault(error) from None
+
     async def finish_writes(self) -> None:
-        """Waits until the GPU has taken every upload, so that they do not pile up."""
         await answer_of(bridge.finishWrites())
 
     def _destroy_buffers(self, buffers: Sequence[Buffer]) -> None:
-        bridge.destroyBuffers(json.dumps([buffer.handle for buffer in buffers]))
+        bridge.release(json.dumps([buffer.handle for buffer in buffers]))
 
     def release(self, objects: Sequence[BindGroup | Plan]) -> None:
         handles = [_plan_handle(o) if isinstance(o, Plan) else o.handle for o in objects]
@@ -210,12 +228,10 @@ async def answer_of(
 
 
 async def _create(
-    call: Callable[[str], Any],
-    rows: list[Any],
-    undo: Callable[[str], object],
-    sources: dict[str, str] | None = None,
+    call: Callable[[str], Any], rows: list[Any], sources: dict[str, str] | None = None
 ) -> list[int]:
-    return list(json.loads(await answer_of(call(json.dumps(rows)), undo, sources)))
+    answer = await answer_of(call(json.dumps(rows)), bridge.release, sources)
+    return list(json.loads(answer))
 
 
 def fault(error: Any, sources: dict[str, str] | None = None) -> BaseException:
@@ -228,12 +244,6 @@ def fault(error: Any, sources: dict[str, str] | None = None) -> BaseException:
     if kind is None:
         raise error
     return kind(error.message)
-
-
-def _step_handles(step: PlanStep) -> tuple[int, int]:
-    if isinstance(step, Copy):
-        return step.source.handle, step.destination.handle
-    return step.pipeline.handle, step.bind_group.handle
 
 
 def _plan_handle(plan: Plan | None) -> int:

@@ -2,6 +2,7 @@
 
 from py_runtime.attention_streaming import Problem, StreamingAttention, tile_count
 from py_runtime.dtypes import F32
+from py_runtime.kv_caches import take_caches
 from py_runtime.ops.registry import Op, register
 from py_runtime.positions import SettledDims, check_window
 from py_runtime.shapes import Dims, numel
@@ -17,8 +18,7 @@ class AttendKvCache(Op):
     def build(self) -> None:
         self.q = self.tensor("q", F32)
         self.require(self.q.rank in (3, 4), f"q has rank {self.q.rank}; it must be 3 or 4")
-        self.k_cache = self.tensor("k_cache", F32, rank=self.q.rank)
-        self.v_cache = self.tensor("v_cache", F32, rank=self.q.rank)
+        self.k_cache, self.v_cache = take_caches(self, self.q.rank)
         self.start_pos = self.live_int("start_pos")
         self.out = self.tensor("out", F32, rank=self.q.rank)
         q, cache = self.q.max_dims, self.k_cache.max_dims

@@ -8,6 +8,7 @@ from py_runtime.attention_streaming import (
     tile_count,
 )
 from py_runtime.dtypes import BOOL, F32
+from py_runtime.kv_caches import store_of, take_caches
 from py_runtime.ops.registry import Op, register
 from py_runtime.positions import SettledDims, check_window
 from py_runtime.shapes import Dims, broadcast_strides, ceil_div, numel, strides_of
@@ -32,8 +33,7 @@ class SdpaWithKvCache(Op):
         rank = self.q.rank
         self.require(rank in (3, 4), f"q has rank {rank}; it must be 3 or 4")
         self.k, self.v = self.tensor("k", F32, rank=rank), self.tensor("v", F32, rank=rank)
-        self.k_cache = self.tensor("k_cache", F32, rank=rank)
-        self.v_cache = self.tensor("v_cache", F32, rank=rank)
+        self.k_cache, self.v_cache = take_caches(self, rank)
         self.start_pos = self.live_int("start_pos")
         self.settled = SettledDims(self.builder.journal)
         self.out = self.tensor("out", F32, rank=rank)
@@ -42,6 +42,7 @@ class SdpaWithKvCache(Op):
         self.scale = self.number("scale") if self.has("scale") else width**-0.5
         self.update = self.launch(
             "update_kv_cache",
+            store_of(self.k_cache),
             bind={
                 "k": self.k,
                 "v": self.v,
@@ -99,12 +100,15 @@ class SdpaWithKvCache(Op):
             f"caches {list(cache)} and {list(v_cache)} do not fit k {list(k)}",
         )
         self.out.resize(q)
-        count = numel(k)
+        token_size = k[-2] * k[-1]
+        pairs = ceil_div(token_size, 2)
+        count = numel(k[:-2]) * pairs
         self.update(
             ceil_div(count, UPDATE_WORKGROUP),
+            pairs=pairs,
             count=count,
             tokens=k[-3],
-            token_size=k[-2] * k[-1],
+            token_size=token_size,
             capacity=cache[-3],
         )
         self.attention(self._problem(q, cache), context, self.scale)

@@ -58,6 +58,7 @@ class QuantisedEmbedding(Embedding):
     ) -> None:
         self.table, self.group_size = (weight, scales), group_size
         self.gather = self.launch(
+            "packed_values",
             "dequantise",
             f"weight_{kind}",
             "embedding_quantised",

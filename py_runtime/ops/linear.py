@@ -1,7 +1,9 @@
 """Linear layers, x weightᵀ + bias: f32, 4-bit and 8-bit weights behind the same kernels."""
 
-from py_runtime.dtypes import F16, F32, U8
+from py_runtime.dtypes import F16, F32, I8, I32, U8, DType
+from py_runtime.launch import Bindable
 from py_runtime.linear_kernels import LinearKernels, into_rows
+from py_runtime.live import LiveTensor
 from py_runtime.matrices import Weight, matrix_of
 from py_runtime.ops.registry import Op, register
 from py_runtime.program import TensorValue
@@ -9,6 +11,7 @@ from py_runtime.quantise import Q4_0, Q4_1, Q8_0, BlockKind
 from py_runtime.shapes import ceil_div, numel
 
 MATMUL_TILES, MATMUL_TILE = 32, 4  # tiles a workgroup of shaders/matmul.wgsl computes, their side
+WORKGROUP = 64  # as in shaders/quantise_rows.wgsl
 
 
 class Linear(Op):
@@ -19,7 +22,7 @@ class Linear(Op):
         self.rows, self.columns = rows, columns
         self.x = self.tensor("x", F32)  # [..., columns]
         self.out = self.tensor("out", F32)  # [..., rows]
-        self.bias = self.tensor("bias", F32, rank=1) if self.has("bias") else None
+        self.bias = self.take_bias()
         self.require(
             self.x.rank >= 1 and self.x.max_dims[-1] == columns,
             f"x of {list(self.x.max_dims)} does not fit weights of {columns} columns",
@@ -33,10 +36,14 @@ class Linear(Op):
             f"the bias is shorter than the {rows} rows of the weight",
         )
 
-    def declare(self, weight: Weight) -> None:
+    def take_bias(self) -> LiveTensor | None:
+        return self.tensor("bias", F32, rank=1) if self.has("bias") else None
+
+    def declare(self, weight: Weight, source: Bindable | None = None) -> None:
+        """`source` is x as the kernels are to read it, where that is not x itself."""
         matrix = matrix_of(self, [weight], self.columns)
         finish = into_rows(self.x, self.rows, self.out, self.bias)
-        self.kernels = LinearKernels(self, self.x, matrix, finish)
+        self.kernels = LinearKernels(self, self.x, matrix, finish, source=source)
 
     def check_bias(self, rows: int) -> None:
         fits = self.bias is None or self.bias.dims[0] >= rows
@@ -60,6 +67,74 @@ class LinearQ4gsw(Linear):
         columns = (0, *self.tensor("x", F32).max_dims)[-1]
         self.take_ends(weight.max_dims[0], columns)
         self.declare(Weight("q4gsw", weight, scales, self.integer("group_size")))
+
+
+@register(
+    "et_vk.linear_dq8ca_q4gsw.default",
+    args="x x_scales x_zero_points weight weight_sums scales group_size bias out",
+)
+class LinearDq8caQ4gsw(Linear):
+    """x is rounded to 8 bits first, row by row.
+
+    The sums of the weight are for kernels that multiply integers; here x and the weight are
+    multiplied as the floats they stand for.
+    """
+
+    def build(self) -> None:
+        weight = self.tensor("weight", U8, rank=2)
+        scales = self.tensor("scales", F32, rank=2)
+        self.x_scales = self.tensor("x_scales", F32)
+        self.zero_points = self.tensor("x_zero_points", I8, I32)
+        columns = (0, *self.tensor("x", F32).max_dims)[-1]
+        self.take_ends(weight.max_dims[0], columns)
+        rounded = self.scratch("rounded x", self.x.max_bytes)
+        self.round_rows = self.launch(
+            "quantise_rows",
+            bind={
+                "x": self.x,
+                "scales": self.x_scales,
+                "zero_points": self.zero_points,
+                "out": rounded,
+            },
+            constants={"ZEROS_ARE_BYTES": float(self.zero_points.dtype is I8)},
+        )
+        self.declare(Weight("q4gsw", weight, scales, self.integer("group_size")), rounded)
+
+    def live(self) -> None:
+        super().live()
+        lines, quads = numel(self.x.dims[:-1]), self.columns // 4
+        for given in (self.x_scales, self.zero_points):
+            self.require_live(
+                numel(given.dims) == lines, f"{given.label} is {list(given.dims)} for {lines} rows"
+            )
+        self.round_rows(ceil_div(lines * quads, WORKGROUP), rows=lines, quads=quads)
+
+
+class ChannelLinear(Linear):
+    """One scale a row. weight: [N, packed K]; scales: f32 [N or more]."""
+
+    kind: str
+    dtype: DType
+
+    def build(self) -> None:
+        weight = self.tensor("weight", self.dtype, rank=2)
+        scales = self.tensor("scales", F32, rank=1)
+        columns = (0, *self.tensor("x", F32).max_dims)[-1]
+        self.take_ends(weight.max_dims[0], columns)
+        self.declare(Weight(self.kind, weight, scales))
+
+    def take_bias(self) -> None:
+        """An op of its own adds it."""
+
+
+@register("et_vk.linear_qcs4w.default", args="x weight scales out")
+class LinearQcs4w(ChannelLinear):
+    kind, dtype = "qcs4w", U8
+
+
+@register("aten._weight_int8pack_mm.default", args="x weight scales out")
+class LinearQcs8w(ChannelLinear):
+    kind, dtype = "qcs8w", I8
 
 
 class BlockLinear(Linear):

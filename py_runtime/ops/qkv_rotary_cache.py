@@ -7,6 +7,7 @@ kernel, or two where heads are normalised or a kernel can bind few buffers.
 
 from py_runtime.dtypes import F32
 from py_runtime.fused_arguments import NORM, WEIGHTS, take_biases, take_matrix, take_norm
+from py_runtime.kv_caches import store_of, take_caches
 from py_runtime.launch import Bindable, Launch
 from py_runtime.linear_kernels import Finish, LinearKernels, into_rows
 from py_runtime.ops.registry import Op, register
@@ -34,7 +35,7 @@ class QkvRotaryCache(Op):
 
     def build(self) -> None:
         self.x, self.out = self.tensor("x", F32), self.tensor("out", F32)
-        self.k_cache, self.v_cache = self.tensor("k_cache", F32), self.tensor("v_cache", F32)
+        self.k_cache, self.v_cache = take_caches(self)
         self.cos, self.sin = self.tensor("cos", F32, rank=2), self.tensor("sin", F32, rank=2)
         self.table_start, self.start_pos = self.live_int("table_start"), self.live_int("start_pos")
         self.neighbours = self.boolean("neighbours")
@@ -55,7 +56,7 @@ class QkvRotaryCache(Op):
         }
         self.pairs = matrix.rows // 2
         at_once = Finish(
-            ("linear_qkv", "qkv_store"),
+            ("linear_qkv", "qkv_store", store_of(self.k_cache)),
             {"bias": bias or self.x, **ends},
             self.pairs,
             {"has_bias": bias is not None, **self._places()},
@@ -80,7 +81,7 @@ class QkvRotaryCache(Op):
         if self.has_norms:
             bind |= {"q_norm": self.tensor("q_norm"), "k_norm": self.tensor("k_norm")}
             self.eps = {name: self.number(name) for name in self.eps}
-        shared = ("qkv_heads", "qkv_store")
+        shared = ("qkv_heads", "qkv_store", store_of(self.k_cache))
         if self.builder.target.wide:
             self.heads_of_workgroup = 1
             self.heads = self.launch("subgroups", *shared, "qkv_heads_wide", bind=bind)

@@ -1,9 +1,10 @@
-"""The same elements in another order, or stretched: permute, transpose, expand, repeat, flip."""
+"""The same elements in another order, or stretched: permute, transpose, expand, repeat, flip,
+pixel_shuffle."""
 
 from py_runtime.elementwise import ELEMENTS
 from py_runtime.live import LiveTensor
 from py_runtime.ops.registry import Op, register
-from py_runtime.shapes import broadcast_strides, normalize_dim, strides_of
+from py_runtime.shapes import broadcast_strides, normalize_dim, numel, strides_of
 from py_runtime.strided import StridedCopy
 
 
@@ -106,4 +107,37 @@ class Flip(RearrangeOp):
             dims,
             [-stride if axis in self.flipped else stride for axis, stride in enumerate(strides)],
             source_at=sum((dims[axis] - 1) * strides[axis] for axis in self.flipped),
+        )
+
+
+@register("aten.pixel_shuffle.default", args="x factor out")
+class PixelShuffle(RearrangeOp):
+    """[..., C factor², H, W] becomes [..., C, H factor, W factor]."""
+
+    def build(self) -> None:
+        self.factor = self.integer("factor")
+        self.take_tensors(self.tensor("x").rank)
+        self.require(
+            self.x.rank >= 3 and self.factor >= 1 and self.x.max_dims[-3] % self.factor**2 == 0,
+            f"{list(self.x.max_dims)} cannot be shuffled by {self.factor}",
+        )
+
+    def live(self) -> None:
+        *lead, channels, height, width = self.x.dims
+        factor = self.factor
+        groups, left = divmod(channels, factor * factor)
+        self.require_live(left == 0, f"{channels} channels cannot be shuffled by {factor}")
+        self.out.resize((*lead, groups, height * factor, width * factor))
+        # The output as [lead, groups, height, factor, width, factor].
+        plane = height * width
+        self.move(
+            (numel(lead), groups, height, factor, width, factor),
+            (
+                channels * plane,
+                factor * factor * plane,
+                width,
+                factor * plane,
+                1,
+                plane,
+            ),
         )

@@ -21,6 +21,7 @@ class SelectAsSymint(HostReader):
         self.builder.read_from_host(self, x)
 
     def read_host(self, array: np.ndarray) -> None:
+        array = np.atleast_1d(array)  # a scalar is the one element of a vector
         dim = normalize_dim(self.dim, array.ndim)
         size = array.shape[dim]
         self.require_live(

@@ -6,7 +6,7 @@ value that something else reads. `Graph.load(…, passes=())` runs a program as 
 
 from collections.abc import Callable, Sequence
 
-from py_runtime.passes import fold_norms, fuse_qkv, fuse_residual, fuse_swiglu
+from py_runtime.passes import fold_norms, fuse_qkv, fuse_residual, fuse_swiglu, halve_caches
 from py_runtime.program import Program
 from py_runtime.target import Target
 
@@ -17,6 +17,7 @@ DEFAULT_PASSES: tuple[Pass, ...] = (
     fuse_qkv.run,
     fold_norms.run,  # into what the two before have made
     fuse_residual.run,
+    halve_caches.run,  # once it is clear which ops look at them
 )
 
 

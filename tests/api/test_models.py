@@ -14,6 +14,10 @@ from inpage_bridge import bridge
 [engine.device.counters.buffers_alive,
  sum(1 for entry in bridge.objects.values() if entry.constructor.name == "GPUBuffer")]
 """
+WARM = "await engine._warming\n"  # what a load leaves to the background is done
+ANSWER = """(await inpage.completions.create({
+    prompt: "Hello", temperature: 0, max_tokens: 5, ignore_eos: true,
+})).choices[0].token_ids"""
 
 
 def test_ready_tells_of_the_machine(started: ApiPage) -> None:
@@ -41,15 +45,11 @@ def test_a_load_tells_how_far_it_is(started: ApiPage) -> None:
     assert described["has_goldens"]
     assert isinstance(described["from_cache"], bool)
     assert started.run("return inpage.loaded") == described
-    phases = {step["phase"] for step in steps}
-    assert (
-        {"upload", "shaders", "warm-up"} <= phases <= {"download", "upload", "shaders", "warm-up"}
-    )
+    assert {"upload"} <= {step["phase"] for step in steps} <= {"download", "upload"}
     fractions = [step["fraction"] for step in steps]
     assert fractions == sorted(fractions)
     assert 0 <= fractions[0] < fractions[-1] == pytest.approx(1)
     assert all(0 <= step["done"] <= step["total"] and step["seconds"] >= 0 for step in steps)
-    assert steps[-1]["phase"] == "warm-up"
 
 
 def test_unload_gives_everything_back(api: ApiPage) -> None:
@@ -65,9 +65,9 @@ def test_unload_gives_everything_back(api: ApiPage) -> None:
 
 
 def test_a_second_load_replaces_the_first(api: ApiPage) -> None:
-    before = api.python(BUFFERS)
+    before = api.python(WARM + BUFFERS)
     api.run(f"await inpage.load('{NAME}')")
-    assert api.python(BUFFERS) == before
+    assert api.python(WARM + BUFFERS) == before
 
 
 def test_an_address_is_as_good_as_a_name(started: ApiPage, toy_site_url: str) -> None:
@@ -96,7 +96,7 @@ def test_unload_ends_a_load(started: ApiPage) -> None:
     assert started.python(BUFFERS) == [0, 0]
 
 
-@pytest.mark.parametrize("phase", [None, "upload", "shaders", "warm-up"])
+@pytest.mark.parametrize("phase", [None, "upload"])
 def test_a_signal_ends_a_load(started: ApiPage, phase: str | None) -> None:
     error = started.fails(
         f"""await inpage.unload();
@@ -109,6 +109,45 @@ def test_a_signal_ends_a_load(started: ApiPage, phase: str | None) -> None:
     assert error["code"] == "aborted"
     assert started.run("return inpage.loaded") is None
     assert started.python(BUFFERS) == [0, 0]
+
+
+def test_an_answer_may_be_asked_for_at_once(started: ApiPage) -> None:
+    """It comes before the warm-up is over, and nothing of that is in it or in the session."""
+    at_once, again = started.run(f"await inpage.load('{NAME}'); return [{ANSWER}, {ANSWER}]")
+    state = "[model.session.computed_tokens - len(model.session.tokens), model.session.tokens[:2]]"
+    computed_twice, tokens = started.python(WARM + state)
+    assert at_once == again
+    assert len(at_once) == 5
+    assert computed_twice >= 0
+    assert tokens == started.python("model.tokenizer.encode('Hello')[:2]")
+
+
+def test_an_answer_that_waits_for_the_warm_up_can_be_stopped(started: ApiPage) -> None:
+    reason = started.run(
+        f"""await inpage.load('{NAME}');
+        const stop = new AbortController();
+        const answer = inpage.completions.create({{ prompt: "Hello", signal: stop.signal }});
+        stop.abort();
+        return (await answer).choices[0].finish_reason"""
+    )
+    assert reason == "abort"
+    assert len(started.run(f"return {ANSWER}")) == 5
+
+
+def test_unload_ends_a_warm_up(started: ApiPage) -> None:
+    started.run(f"await inpage.load('{NAME}'); await inpage.unload()")
+    assert started.run("return inpage.loaded") is None
+    assert started.python(WARM + BUFFERS) == [0, 0]
+
+
+def test_a_device_lost_while_warming_up(started: ApiPage) -> None:
+    answer = started.run(
+        f"""await inpage.load('{NAME}');
+        await inpage.python("engine.device.destroy()");
+        return {ANSWER}"""
+    )
+    assert len(answer) == 5
+    assert started.python(WARM + "model.graph.device is engine.device") is True
 
 
 WRONG: list[tuple[Any, str, str]] = [

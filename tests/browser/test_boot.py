@@ -1,6 +1,7 @@
 """The page starts, computes, stays on its origin, and offers Python to its reader."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -44,6 +45,41 @@ def test_start_up_is_shown_and_returned(started: Watched) -> None:
     expect(started.page.locator("#facts")).to_contain_text("swiftshader")
 
 
+def test_python_is_restored_from_its_snapshot(started: Watched) -> None:
+    assert started.page.evaluate("inpage.ready")["isRestored"] is True
+    assert not any(url.endswith(".whl") for url in started.requests)
+    code = "{'numpy', 'py_runtime.verify', 'jinja2'} <= {*__import__('sys').modules}"
+    assert started.page.evaluate("code => inpage.python(code)", code) is True
+
+
+def test_restored_pages_differ_in_chance(started: Watched, browser: Browser, site_url: str) -> None:
+    other = browser.new_page()
+    other.goto(site_url)
+    code = "inpage.python('__import__(\"random\").random()')"
+    assert started.page.evaluate(code) != other.evaluate(code)
+    other.close()
+
+
+def test_modules_that_the_snapshot_lacks_are_fetched(started: Watched) -> None:
+    code = "before = 'numpy.random' in __import__('sys').modules; before, np.random.default_rng(3)"
+    before, generator = started.page.evaluate("code => inpage.python(code)", code)
+    assert before is False
+    assert "Generator" in generator["repr"]
+    assert any("/numpy-" in url for url in started.requests)
+
+
+@pytest.mark.parametrize("answer", [{"status": 404}, {"body": "no snapshot at all"}])
+def test_python_starts_without_its_snapshot(
+    browser: Browser, site_url: str, answer: dict[str, Any]
+) -> None:
+    page = browser.new_page()
+    page.route("**/memory.snapshot", lambda route: route.fulfill(**answer))
+    page.goto(site_url)
+    assert page.evaluate("inpage.ready")["isRestored"] is False
+    assert page.evaluate("inpage.python('float(np.arange(4).sum())')") == 6
+    page.close()
+
+
 def test_the_device_has_the_adapters_limits_and_features(started: Watched) -> None:
     limits = """async () => {
         const adapter = await navigator.gpu.requestAdapter({powerPreference: "high-performance"});
@@ -82,7 +118,7 @@ def test_no_request_leaves_the_origin(started: Watched, site_url: str) -> None:
     outside = [url for url in started.requests if not url.startswith((site_url, "data:", "blob:"))]
     assert outside == []
     assert any(url.endswith("pyodide.asm.wasm") for url in started.requests)
-    assert any("/assets/" in url and url.endswith(".whl") for url in started.requests)
+    assert any("/snapshots/" in url for url in started.requests)
 
 
 def test_the_console_runs_the_example(started: Watched) -> None:

@@ -44,6 +44,7 @@ def test_no_adapter(browser_type: BrowserType, site_url: str) -> None:
     browser.close()
 
 
+SNAPSHOT = "**/snapshots/**"  # without it, Python starts from these files
 SITE_FILES = (
     "pyodide.asm.wasm",
     "pyodide.mjs",
@@ -58,6 +59,7 @@ SITE_FILES = (
 @pytest.mark.parametrize("file", SITE_FILES)
 def test_python_does_not_load(browser: Browser, site_url: str, file: str) -> None:
     page = browser.new_page()
+    page.route(SNAPSHOT, lambda route: route.abort())
     page.route(f"**/{file}", lambda route: route.abort())
     page.goto(site_url)
     expect_explanation(page, "Python could not be loaded", "make setup")
@@ -67,6 +69,7 @@ def test_python_does_not_load(browser: Browser, site_url: str, file: str) -> Non
 
 def test_a_file_that_is_missing_on_the_server(browser: Browser, site_url: str) -> None:
     page = browser.new_page()
+    page.route(SNAPSHOT, lambda route: route.fulfill(status=404))
     page.route("**/inpage-*.whl", lambda route: route.fulfill(status=404, body="not here"))
     page.goto(site_url)
     expect_explanation(page, "Python could not be loaded", "answered 404")

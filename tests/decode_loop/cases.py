@@ -58,8 +58,8 @@ async def loop_and_steps(device: Device, where: str, prompt: list[int], sizes: l
     device.counters.reset()
     tokens = (await loop.first(SamplingSettings(temperature=0), prompt, [], 0, 0)).tokens
     position = len(prompt)
-    for size in sizes:
-        run = loop.run(position, size)
+    for place, size in enumerate(sizes):
+        run = loop.run(position, size, sum(sizes[place:]))
         tokens += (await run.batch).tokens
         position += run.steps
     submits = device.counters.submits

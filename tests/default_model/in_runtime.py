@@ -12,7 +12,7 @@ async def compute_goldens(
     device: Device, where: str, prompts: list[list[int]], greedy: list[list[int]], steps: int
 ) -> dict[str, Any]:
     """The last logits of each prompt, greedy continuations, and what the load cost."""
-    heap_before = heap_bytes()
+    heap_before, alive_before = heap_bytes(), device.counters.buffer_bytes_alive
     model = await Model.load(device, where)
     heap_growth = heap_bytes() - heap_before
     try:
@@ -28,6 +28,7 @@ async def compute_goldens(
             "text": model.tokenizer.decode(continuations[0]),
             "heap growth": heap_growth,
             "gpu bytes": model.graph.memory.peak,
+            "gpu bytes in all": device.counters.buffer_bytes_alive - alive_before,
         }
     finally:
         model.unload()

@@ -21,6 +21,8 @@ GREEDY = [
 ]
 CLEAR_MARGIN = 0.01  # below it torch's own next token is a coin's toss
 
+REST = 64 << 20  # bytes of GPU memory beside the weights and the cache
+
 pytestmark = pytest.mark.timeout(900)
 
 
@@ -93,3 +95,15 @@ def test_weights_never_pass_through_the_heap(computed: dict[str, Any]) -> None:
 def test_the_manifest_foretells_the_gpu_memory(computed: dict[str, Any]) -> None:
     manifest = json.loads((FOLDER / "manifest.json").read_text())
     assert 0.95 * manifest["gpu_bytes"] <= computed["gpu bytes"] <= manifest["gpu_bytes"]
+
+
+def test_gpu_memory_is_weights_and_cache_and_little_more(computed: dict[str, Any]) -> None:
+    """At the full context, with what sampling takes."""
+    manifest = json.loads((FOLDER / "manifest.json").read_text())
+    config = json.loads((FOLDER / "config.json").read_text())
+    weights = sum(manifest["files"][file]["size"] for file in manifest["weights"])
+    width = config["hidden_size"] // config["num_attention_heads"]
+    line = config["num_hidden_layers"] * config["num_key_value_heads"] * width * 2 * 4
+    assert manifest["context"] == 2048
+    cache = manifest["context"] * line
+    assert cache < computed["gpu bytes in all"] <= weights + cache + REST

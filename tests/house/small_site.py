@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tools.site import Site
+from tools.snapshot import SnapshotStore
 from tools.wheel import WheelStore
 
 SCRIPT = b"export const answer = 42; // and so on\n" * 100
@@ -61,4 +62,5 @@ def make_site(root: Path) -> Site:
     (root / "web/folder").symlink_to(root, target_is_directory=True)
     (root / "models/linked").symlink_to(root / "elsewhere", target_is_directory=True)
     wheels = BuiltWheel(project=root, folder=root / "wheels")
-    return Site(root / "web", root / "pyodide", root / "vendor", wheels, root / "models")
+    snapshots = SnapshotStore(root / "pyodide", root / "snapshots")
+    return Site(root / "web", root / "pyodide", root / "vendor", wheels, snapshots, root / "models")

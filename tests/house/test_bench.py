@@ -63,6 +63,11 @@ class StrawPage:
             return {"ready_s": 2.0, "load_s": 1.5, "facts": {"version": "9"}}
         if method == "memory":
             return {"gpu_bytes": 10, "js_heap_bytes": 20}
+        if method == "gpuOps":
+            return [
+                {"op": "linear", "count": 3, "ms": 6.0, "share": 0.75},
+                {"op": "norm", "count": 1, "ms": 2.0, "share": 0.25},
+            ]
         count = arguments[1]
         ids = list(range(1, count + 1))
         return {"ids": ids, "marks": [[100.0 * token, token] for token in ids]}
@@ -209,6 +214,12 @@ def test_the_table_has_a_column_an_engine() -> None:
     assert "Two: 0 × 2 tokens at 128 context." in text
     assert "a CPU with 2 cores, Chromium 1.2, adapter acme soft (software), commit abc" in text
     assert "Two did not finish: check of the output: not done" in text
+    assert (
+        "Inpage, a token at context 128: 8.00 ms of the GPU, by timestamps, of which linear 6.00 "
+        "(75%), norm 2.00 (25%)." in text
+    )
+    assert results["engines"][0]["gpu_ops"][0]["ms"] == 6.0
+    assert results["engines"][1]["gpu_ops"] is None
 
 
 def test_ratios_are_ours_over_theirs() -> None:

@@ -94,9 +94,11 @@ def test_ci_runs_what_a_developer_runs() -> None:
 def test_every_direct_dependency_is_pinned() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     extras = project["project"]["optional-dependencies"]
-    for requirement in [*project["project"]["dependencies"], *extras["dev"], *extras["export"]]:
+    extra = [requirement for named in extras.values() for requirement in named]
+    for requirement in [*project["project"]["dependencies"], *extra]:
         assert "==" in requirement
     assert "torch==2.13.0" in extras["export"]
+    assert {"torch==2.13.0", "executorch==1.5.1"} <= set(extras["pte"])
 
 
 def test_the_lock_of_npm_pins_pyodide_and_names_no_host() -> None:

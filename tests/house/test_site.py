@@ -79,22 +79,33 @@ def test_site_json_leads_to_the_hashed_files(site: Site) -> None:
         "vendor": f"vendor/{site.vendor_folder}/",
         "runtime": WHEEL_URL,
         "packages": ["numpy", "jinja2"],
+        "headers": {name.lower(): text for name, text in SECURITY_HEADERS.items()},
     }
     wasm = site.find(described["pyodide"] + "pyodide.asm.wasm")
     assert wasm
     assert wasm.read() == WASM
 
 
+def test_a_folder_with_an_executorch_program_is_a_model(site: Site) -> None:
+    assert site.models
+    (site.models / "stock").mkdir()
+    (site.models / "stock" / "model.pte").write_bytes(b"1234")
+    listed = {entry["name"]: entry for entry in site.list_models()}
+    wanted = {"name": "stock", "path": "models/stock/model.pte", "size": 4}
+    assert listed["stock"] == wanted
+    assert site.find("models/stock/model.pte")
+
+
 def test_pyodides_url_changes_with_any_of_its_files(site: Site, tmp_path: Path) -> None:
     (tmp_path / "pyodide" / "pyodide.mjs").write_bytes(SCRIPT + b"\n")
-    changed = Site(site.web, site.pyodide, site.vendor, site.wheels, site.models)
+    changed = Site(site.web, site.pyodide, site.vendor, site.wheels, site.snapshots, site.models)
     assert changed.pyodide_folder != site.pyodide_folder
     assert changed.pyodide_folder.startswith("314.0.3-")
 
 
 def test_the_libraries_url_changes_with_any_of_them(site: Site, tmp_path: Path) -> None:
     (tmp_path / "vendor" / "marked.js").write_bytes(SCRIPT + b"\n")
-    changed = Site(site.web, site.pyodide, site.vendor, site.wheels, site.models)
+    changed = Site(site.web, site.pyodide, site.vendor, site.wheels, site.snapshots, site.models)
     assert changed.vendor_folder != site.vendor_folder
 
 
@@ -112,7 +123,7 @@ def test_libraries_come_with_their_licences_and_without_maps(tmp_path: Path) -> 
 
 
 def test_a_site_without_models(site: Site) -> None:
-    bare = Site(site.web, site.pyodide, site.vendor, site.wheels, None)
+    bare = Site(site.web, site.pyodide, site.vendor, site.wheels, site.snapshots, None)
     assert bare.list_models() == []
     assert bare.find("models/tiny/manifest.json") is None
 
@@ -229,9 +240,16 @@ def test_the_service_worker_sends_the_servers_headers() -> None:
     script = """
     const fs = require("fs"), vm = require("vm");
     const source = fs.readFileSync("web/isolation-sw.js", "utf8");
-    const headers = vm.runInNewContext(source + "; HEADERS", { self: { addEventListener() {} } });
-    console.log(JSON.stringify(headers));
+    const headers = new Headers({ "Referrer-Policy": "origin" });
+    const page = { type: "basic", status: 200, headers };
+    const site = { json: async () => JSON.parse(process.argv[1]) };
+    const fetch = async (what) => what.page ?? site;
+    const world = { self: { addEventListener() {} }, Response, fetch };
+    const answer = vm.runInNewContext(source + "; withHeaders", world)({ request: { page } });
+    answer.then(({ headers }) => console.log(JSON.stringify(Object.fromEntries(headers))));
     """
-    command = ["node", "--input-type=commonjs", "-e", script]
+    site = json.dumps(Site.of_checkout().describe())
+    command = ["node", "--input-type=commonjs", "-e", script, site]
     outcome = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    assert json.loads(outcome.stdout) == SECURITY_HEADERS
+    wanted = {name.lower(): text for name, text in SECURITY_HEADERS.items()}
+    assert json.loads(outcome.stdout) == wanted

@@ -1,6 +1,5 @@
 """Loads beside the engine, natively or in the page, on behalf of the tests in this folder."""
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -74,16 +73,16 @@ async def stored(device: Device) -> list[dict[str, Any]]:
 
 async def entries(device: Device) -> dict[str, int]:
     """The names and sizes that the browser's storage has."""
-    from inpage_bridge import bridge
+    from py_runtime.folder.opfs import list_stored
 
-    return {name: size for name, size, _ in json.loads(await bridge.listStored())}
+    return {name: size for name, size, _ in await list_stored()}
 
 
 async def empty_storage(device: Device) -> None:
-    from inpage_bridge import bridge
+    from py_runtime.folder.opfs import delete_stored_file
 
     for name in await entries(device):
-        await bridge.deleteStored(name)
+        await delete_stored_file(name)
 
 
 async def delete(device: Device, name: str) -> str | None:
@@ -99,13 +98,12 @@ async def delete(device: Device, name: str) -> str | None:
 async def overwrite(device: Device, entry: str, at: int, data: list[int]) -> None:
     """Damages a stored file."""
     import numpy as np
-    from inpage_bridge import bridge
 
-    block = np.array(data, np.uint8)
-    address = block.__array_interface__["data"][0]
-    handle = await bridge.createStored(entry)
-    await bridge.writeStored(handle, at, address, len(data))
-    await bridge.closeStored(handle)
+    from py_runtime.folder.opfs import StoredWriter
+
+    writer = StoredWriter(entry)
+    await writer.write(at, np.array(data, np.uint8))
+    await writer.close()
 
 
 async def load_with_little_room(device: Device, where: str, free: int) -> dict[str, Any]:

@@ -165,7 +165,8 @@ def test_an_interrupted_load_goes_on_by_shard(
     page.site.faults[f"Toy/{shard(5)}"] = fault
     check_refused(page, page.load(), "network_error", shard(5), words)
     kept = kept_files(page, manifest)
-    assert {f"Toy/{manifest['graph']}", f"Toy/{shard(1)}"} <= kept
+    assert f"Toy/{manifest['graph']}" in kept
+    assert any(f"Toy/{file}" in kept for file in manifest["weights"]), "three come at a time"
     assert f"Toy/{shard(5)}" not in kept
     (entry,) = page.run("stored")
     assert not entry["complete"]

@@ -38,8 +38,10 @@ class CachedAttention:
         is_causal: bool | None = True,
         q_is_computed: bool = False,
         sharpness: float = 1.0,
+        halved: bool = False,  # what torch's caches hold was rounded to halves
     ) -> None:
         self.start, self.batch, self.scale, self.sharpness = start, batch, scale, sharpness
+        self.halved = halved
         self.q_heads, self.kv_heads, self.width = heads, kv_heads, width
         self.generator = torch.Generator().manual_seed(heads * 1000 + width)
         self.q_is_computed = q_is_computed
@@ -96,7 +98,7 @@ class CachedAttention:
     ) -> torch.Tensor:
         tokens = q.shape[-3]
         for cache, new in zip(self.caches, (k, v), strict=True):
-            cache[..., position : position + tokens, :, :] = new
+            cache[..., position : position + tokens, :, :] = new.half() if self.halved else new
         q = q.double()
         if self.q_is_computed:
             q = q * torch.rsqrt(q.pow(2).mean(-1, keepdim=True))

@@ -195,8 +195,10 @@ def cases() -> Iterator[Case]:
         yield swiglu_case(kind, 40 + 4 * place, 96, biased=place % 2 == 1, normed=place % 3 > 0)
     yield residual_case("q4gsw", 37, 100, biased=False)
     yield residual_case("q8_0", 5, 2080, biased=True)  # more columns than a workgroup takes at once
+    yield residual_case("q4gsw", 38, 2080, biased=False)
     yield swiglu_case("f32", 6, 100, biased=True, normed=True)
     yield swiglu_case("q4_0", 6, 2080, biased=False, normed=True)
+    yield swiglu_case("q4_1", 35, 7200, biased=True, normed=True)  # more than is laid out at once
     yield decoder_case("f32", 4, 2, 16, 16, biased=True)
     yield decoder_case("q4gsw", 3, 1, 8, 4, normed=False)
     yield decoder_case("q4gsw in groups of 24", 4, 4, 8, None, biased=True)

@@ -24,6 +24,7 @@ class Weights:
     constants: dict[str, np.ndarray]
     extra: list[Any] = field(default_factory=list)
     tolerance: Tolerance = QUANTISED
+    takes_bias: bool = True
 
 
 def q4gsw(rows: int, columns: int, group_size: int, rng: np.random.Generator) -> Weights:
@@ -37,6 +38,19 @@ def q4gsw(rows: int, columns: int, group_size: int, rng: np.random.Generator) ->
         {"weight": pack_nibbles(nibbles), "scales": pack_linear_scales(scales)},
         [group_size],
     )
+
+
+def channels(bits: int, rows: int, columns: int, rng: np.random.Generator) -> Weights:
+    """One scale a row. Of 4 bits, even columns are in the high nibble; rows are not padded."""
+    scales = (rng.uniform(0.1, 0.4, rows) / np.sqrt(columns)).astype(np.float32)
+    if bits == 8:
+        op, weight = "aten._weight_int8pack_mm.default", rng.integers(-128, 128, (rows, columns))
+        values, weight = weight.astype(np.float64), weight.astype(np.int8)
+    else:
+        op, nibbles = "et_vk.linear_qcs4w.default", rng.integers(0, 16, (rows, columns), np.uint8)
+        values, weight = nibbles.astype(np.float64) - 8, nibbles[:, 0::2] << 4 | nibbles[:, 1::2]
+    exact = torch.from_numpy(values * scales[:, None].astype(np.float64))
+    return Weights(op, exact, {"weight": weight, "scales": scales}, takes_bias=False)
 
 
 def blocks(kind: str, rows: int, columns: int, rng: np.random.Generator) -> Weights:
@@ -68,7 +82,8 @@ def f32(rows: int, columns: int, rng: np.random.Generator) -> Weights:
 
 def write_linear(writer: ProgramWriter, weights: Weights, x: Any, out: Any, bias: Any) -> None:
     constants = [writer.constant(name, data) for name, data in weights.constants.items()]
-    writer.op(weights.op, x, *constants, *weights.extra, bias, out)
+    biases = [bias] if weights.takes_bias else []
+    writer.op(weights.op, x, *constants, *weights.extra, *biases, out)
 
 
 def linear_case(name: str, weights: Weights, with_bias: bool, rng: np.random.Generator) -> Case:
@@ -161,6 +176,10 @@ def cases() -> Iterator[Case]:
         for with_bias in (False, True):
             weights = q4gsw(rows, columns, group_size, rng)
             yield linear_case(f"linear_q4gsw groups of {group_size}", weights, with_bias, rng)
+    for bits in (4, 8):
+        for rows, columns in ((8, 32), (37, 100), (5, 4), (67, 576)):
+            weights = channels(bits, rows, columns, rng)
+            yield linear_case(f"linear_qcs{bits}w", weights, False, rng)
     for kind in ("q4_0", "q4_1", "q8_0"):
         for rows, columns in ((8, 32), (37, 64), (5, 96), (67, 576)):
             for with_bias in (False, True):

@@ -44,6 +44,17 @@ def test_select_as_symint_reads_the_element_at_index_and_zeros(device: Device) -
         graph.unload()
 
 
+@pytest.mark.parametrize("dims", [(), (1,), (1, 1)])
+def test_select_as_symint_of_the_only_element(device: Device, dims: tuple[int, ...]) -> None:
+    writer = ProgramWriter()
+    value = writer.symint()
+    writer.op("et_vk.select_as_symint.default", writer.input("x", dims, I64), 0, 0, value)
+    writer.output(value)
+    graph = load(device, writer)
+    assert run(graph, np.full(dims, 7))[0] == 7
+    graph.unload()
+
+
 def test_select_as_symint_wants_an_input() -> None:
     writer = ProgramWriter()
     x = writer.input("x", (4,), I64)

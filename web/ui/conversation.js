@@ -72,7 +72,6 @@ async function showContext() {
 async function begin(options) {
   const message = { role: "assistant", content: "", note: "Interrupted by a reload", error: "" };
   const mine = answer = { chat: shown, message, abort: new AbortController(), saved: 0, tokens: 0, status: "Reading…" };
-  const started = performance.now();
   shown.messages.push(message);
   body.dataset.running = "";
   showChat();
@@ -88,7 +87,6 @@ async function begin(options) {
       ...options,
     });
     for await (const chunk of chunks) take(chunk);
-    message.note = noteOf(mine, performance.now() - started);
   } catch (error) {
     Object.assign(message, { note: "", error: error.message, code: error.code });
   }
@@ -105,11 +103,10 @@ async function begin(options) {
 
 function take({ choices: [choice], progress, usage }) {
   const now = performance.now();
-  answer.usage = usage;
+  if (usage) answer.message.note = usage.summary;
   if (progress) answer.status = `Reading ${progress.prefilled} of ${progress.total} tokens`;
   if (choice) {
     answer.message.content += choice.delta.content ?? "";
-    answer.finish = choice.finish_reason;
     answer.tokens += choice.token_ids.length;
     answer.first ??= now;
     const rate = (answer.tokens - 1) / (now - answer.first) * 1000;
@@ -126,19 +123,6 @@ function paint() {
   answer.view.grow(answer.message.content);
   answer.article.children[1].textContent = answer.status;
   follow();
-}
-
-function noteOf({ finish, usage: { completion_tokens, extra } }, milliseconds) {
-  const { decode_tokens_per_s: rate, time_to_first_token_s: first, dropped_messages: dropped } = extra;
-  return line(
-    finish === "abort" && "Stopped",
-    finish === "length" && "Cut at the limit of tokens",
-    `${completion_tokens} tokens`,
-    `${(milliseconds / 1000).toFixed(1)} s`,
-    rate && `${rate.toFixed(1)} tok/s`,
-    first && `first token after ${first.toFixed(2)} s`,
-    dropped && `${dropped} oldest messages left out`,
-  );
 }
 
 function write(text) {

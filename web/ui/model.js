@@ -1,16 +1,12 @@
 // The model: which there are, loading one, what is kept of them, whether this GPU computes right.
 
-import { copyOf, inBytes, line, page } from "./page.js";
+import { markdownIn } from "./markdown.js";
+import { copyOf, line, page } from "./page.js";
 
 const { load, loadError, model: picker, progress, verdict, verify } = page;
 
 let models = [];
 let loading; // the AbortController of a load under way
-
-const factsOf = ({ parameters, size, context, gpu_bytes, quantisation }) => line(
-  `${(parameters / 1e6).toFixed(1)} million parameters`, inBytes(size), `context of ${context} tokens`,
-  `${inBytes(gpu_bytes)} of GPU memory`, quantisation,
-);
 
 export async function listModels() {
   const chosen = picker.value;
@@ -18,10 +14,10 @@ export async function listModels() {
   models = await inpage.models();
   picker.replaceChildren(...models.map(({ name }) => new Option(name, name, false, name === chosen)));
   picker.onchange();
-  page.stored.replaceChildren(...stored.map(({ name, url, bytes, complete }) => {
+  page.stored.replaceChildren(...stored.map(({ name, url, facts }) => {
     const row = copyOf(page.storedRow);
     const [words, button] = row.children;
-    words.textContent = line(name, inBytes(bytes), !complete && "in part");
+    words.textContent = facts;
     button.ariaLabel = `Delete ${name}`;
     button.onclick = async () => {
       await inpage.deleteStored(url);
@@ -35,8 +31,8 @@ export async function listModels() {
 picker.onchange = () => {
   const model = models[picker.selectedIndex];
   load.disabled = !model;
-  page.modelFacts.textContent = model ? factsOf(model) : "This site has no model yet: export one, then reload.";
-  load.textContent = model?.stored ? "Load from this browser's storage" : `Load (${inBytes(model?.size ?? 0)})`;
+  page.modelFacts.textContent = model ? model.facts : "This site has no model yet: export one, then reload.";
+  load.textContent = model?.action ?? "Load";
 };
 
 /** Shows what is loaded, perhaps by a script. */
@@ -46,7 +42,7 @@ function sync() {
   if (page.modelName.textContent === name) return;
   page.modelName.textContent = name;
   document.body.dataset.model = loading ? "loading" : loaded ? "ready" : "none";
-  page.loadedFacts.textContent = loaded && line(name, factsOf(loaded));
+  page.loadedFacts.textContent = loaded && line(name, loaded.facts);
   page.layers.replaceChildren();
   verdict.textContent = "";
   dispatchEvent(new Event("modelchange"));
@@ -58,35 +54,54 @@ export function showStep(phase, text, state) {
   step.lastElementChild.textContent = text;
 }
 
-function onProgress({ phase, done, total, seconds, fraction }) {
-  const unit = phase.endsWith("load") ? inBytes : String;
-  showStep(phase, `${unit(done)} of ${unit(total)}`, done < total ? "running" : "done");
+function onProgress({ phase, done, total, text, seconds, fraction }) {
+  showStep(phase, text, done < total ? "running" : "done");
   progress.value = fraction;
   page.progressText.textContent = line(`${Math.round(fraction * 100)} %`, `${seconds.toFixed(1)} s`);
 }
 
-page.loadForm.onsubmit = async (event) => {
-  event.preventDefault();
-  const { name } = models[picker.selectedIndex];
+/** A model of this site by its name, or a list of the reader's files. */
+async function loadFrom(where, name) {
   const { signal } = loading = new AbortController();
-  for (const phase of ["download", "upload", "shaders", "warm-up"]) showStep(phase, "", "");
+  for (const phase of ["download", "upload", "shaders"]) showStep(phase, "", "");
   progress.removeAttribute("value");
   loadError.textContent = "";
   sync();
   page.cancelLoad.focus();
-  try {
-    await inpage.load(name, { onProgress, signal });
-    page.announcer.textContent = `${name} is ready.`;
-  } catch ({ message }) {
-    loadError.textContent = signal.aborted ? "Cancelled. Load goes on from what has arrived."
-      : `${name} could not be loaded: ${message}. Load tries again, from what has arrived.`;
-  }
+  const { about, message } = await inpage.load(where, { onProgress, signal }).catch((error) => error);
+  if (loading?.signal !== signal) return about; // another load took its place
+  if (signal.aborted) loadError.textContent = "Cancelled. Load goes on from what has arrived.";
+  else if (!message) page.announcer.textContent = `${name} is ready.`;
+  else if (!about) loadError.textContent = `${name} could not be loaded: ${message}. Load tries again, from what has arrived.`;
   loading = undefined;
   sync();
   (inpage.loaded ? page.draft : load).focus();
   listModels();
+  return about;
+}
+
+page.loadForm.onsubmit = (event) => {
+  event.preventDefault();
+  const { name } = models[picker.selectedIndex];
+  loadFrom(name, name);
 };
 page.cancelLoad.onclick = () => loading.abort();
+
+/** Tells what files hold; a decoder beside its tokenizer can be talked to at once. */
+async function open([...files]) {
+  const names = files.map(({ name }) => name).join(", ");
+  page.about.textContent = `Reading ${names}…`;
+  if (!page.opened.open) page.opened.showModal();
+  markdownIn(page.about).finish(await loadFrom(files, names) ?? page.loadError.textContent);
+}
+
+page.files.onchange = () => open(page.files.files);
+document.ondragover = document.ondrop = (event) => {
+  const { files, types } = event.dataTransfer;
+  if (!types.includes("Files")) return; // but a text, say
+  event.preventDefault();
+  if (files.length) open(files);
+};
 
 page.unload.onclick = async () => {
   await inpage.unload();
@@ -98,13 +113,9 @@ verify.onclick = async () => {
   verify.disabled = true;
   verdict.textContent = "Verifying…";
   try {
-    const { summary, layers } = await inpage.verify();
+    const { summary, table } = await inpage.verify();
     verdict.textContent = summary;
-    page.layers.replaceChildren();
-    for (const { layer, relative_rms, worst } of layers) {
-      const row = page.layers.insertRow();
-      for (const cell of [layer, relative_rms.toExponential(1), worst.toExponential(1)]) row.insertCell().append(cell);
-    }
+    markdownIn(page.layers).finish(table);
   } catch ({ message }) {
     verdict.textContent = message;
   }

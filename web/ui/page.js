@@ -5,8 +5,6 @@ export const page = new Proxy({}, { get: (_, id) => document.getElementById(id) 
 
 export const copyOf = (template) => template.content.firstElementChild.cloneNode(true);
 
-export const inBytes = (bytes) => `${(bytes / 1e6).toFixed(1)} MB`;
-
 export const line = (...parts) => parts.filter(Boolean).join(" · ");
 
 /** A line above the conversation until it is dismissed; with `undo`, a button for that. */

@@ -53,7 +53,6 @@ page.deleteChat.onclick = () => {
   open(newChat());
   notify(`“${titleOf(chat)}” is deleted.`, () => { saveChat(chat); open(chat); });
 };
-page.import.onclick = () => importFile.click();
 importFile.onchange = async () => {
   const [file] = importFile.files;
   try {

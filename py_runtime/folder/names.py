@@ -1,0 +1,5 @@
+"""Files that a model folder has beside its weights."""
+
+TOKENIZER, TOKENIZER_CONFIG, CONFIG = "tokenizer.json", "tokenizer_config.json", "config.json"
+MODEL_PTE = "model.pte"
+PTE, PTD = ".pte", ".ptd"  # how the names of ExecuTorch's files end

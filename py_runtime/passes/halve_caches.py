@@ -1,0 +1,61 @@
+"""Key and value caches as halves, where the adapter knows them: half the memory, and half of what
+attention reads.
+
+A cache that anything but attention looks at stays as it is, and so does one whose partner must.
+"""
+
+from dataclasses import replace
+
+from py_runtime.dtypes import F16, F32
+from py_runtime.ops.registry import REGISTRY
+from py_runtime.program import OpCall, Program, TensorValue
+from py_runtime.target import Target
+
+ATTENTION = (
+    "sdpa_with_kv_cache.default",
+    "inpage.qkv_rotary_cache.default",
+    "inpage.attend_kv_cache.default",
+)
+AT_ONCE = 4  # halves that kernels read at a time
+
+
+def run(program: Program, target: Target) -> Program:
+    if not target.f16_kv:
+        return program
+    halved = _caches(program)
+    values = tuple(
+        replace(value, dtype=F16) if isinstance(value, TensorValue) and place in halved else value
+        for place, value in enumerate(program.values)
+    )
+    return replace(program, values=values)
+
+
+def _caches(program: Program) -> set[int]:
+    found = {place for place, value in enumerate(program.values) if _is_cache(value)}
+    found -= set(program.outputs)
+    pairs = []
+    for call in program.ops:
+        pair = _pair(call)
+        pairs.append(pair)
+        found -= {*program.reads(call), *program.writes(call)} - {*pair}
+    while apart := [pair for pair in pairs if len(found & {*pair}) == 1]:
+        found -= {place for pair in apart for place in pair}
+    return found
+
+
+def _is_cache(value: object) -> bool:
+    return (
+        isinstance(value, TensorValue)
+        and value.state
+        and value.dtype is F32
+        and len(value.dims) >= 3
+        and value.dims[-1] % AT_ONCE == 0
+    )
+
+
+def _pair(call: OpCall) -> tuple[int, ...]:
+    """The caches of a call, k and v."""
+    names = REGISTRY[call.name].args
+    if call.name not in ATTENTION or len(names) != len(call.args):
+        return ()
+    return tuple(call.args[names.index(name)] for name in ("k_cache", "v_cache"))

@@ -1,0 +1,313 @@
+"""The `ET12` program: methods, their values and instructions, and where data lies in the file."""
+
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from py_runtime.program import MAX_RANK
+from py_runtime.pte.errors import PteError
+from py_runtime.pte.flatbuffer import Budget, FlatBuffer, Table
+
+HEAD_BYTES = 40  # root offset, identifier, extended header
+MOST_PROGRAM_BYTES = 64 << 20
+EXTENDED_HEADER = struct.Struct("<4sIQQ")  # magic, its length, program size, segments' beginning
+HOST_DTYPES = {
+    0: np.uint8,
+    1: np.int8,
+    2: np.int16,
+    3: np.int32,
+    4: np.int64,
+    5: np.float16,
+    6: np.float32,
+    7: np.float64,
+    11: np.bool_,
+}
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Bytes of the file."""
+
+    offset: int
+    size: int
+
+
+@dataclass(frozen=True)
+class HostTensor:
+    """A tensor as callers of the method see it."""
+
+    dtype: np.dtype
+    dims: tuple[int, ...]  # upper bounds where it is dynamic
+    dynamic: bool
+    buffer: int  # number of the data it starts with; 0: none
+
+
+@dataclass(frozen=True)
+class TensorIds:
+    """A list of tensors, by value ids; -1 stands for none."""
+
+    ids: tuple[int, ...]
+
+
+Scalar = bool | int | float | str
+EValue = None | Scalar | tuple[int, ...] | tuple[float, ...] | HostTensor | TensorIds
+
+
+@dataclass(frozen=True)
+class KernelCall:
+    name: str
+    args: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class DelegateCall:
+    delegate: int
+    args: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class MoveCall:
+    source: int
+    target: int
+
+
+Instruction = KernelCall | DelegateCall | MoveCall
+
+
+@dataclass(frozen=True)
+class Delegate:
+    backend: str
+    data: Segment
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A method of the model, as the file has it."""
+
+    name: str
+    values: tuple[EValue, ...]
+    inputs: tuple[int, ...]  # value ids
+    outputs: tuple[int, ...]
+    output_spec: str  # how outputs were nested in the model's own result
+    instructions: tuple[Instruction, ...]
+    delegates: tuple[Delegate, ...]
+
+
+@dataclass(frozen=True)
+class Container:
+    plans: tuple[Plan, ...]
+    named: dict[str, Segment]
+    buffers: tuple[Segment, ...]  # where the data of method-level constants begins
+    unsupported: frozenset[str]  # what tensors of the methods are, and cannot be here
+
+
+@dataclass(frozen=True)
+class Header:
+    """Which bytes of the file are the program, and where segments begin."""
+
+    program_size: int
+    segment_base: int
+
+
+def read_header(file: str, head: bytes, file_size: int) -> Header:
+    """`head`: the first HEAD_BYTES of the file, fewer where it is shorter."""
+    if head[4:8] != b"ET12":
+        raise PteError(f"{file} is no .pte file: bytes 4 to 7 are {head[4:8]!r}, not b'ET12'")
+    header = Header(file_size, 0)
+    if head[8:12] == b"eh00" and len(head) >= 8 + EXTENDED_HEADER.size:
+        _, length, program_size, segment_base = EXTENDED_HEADER.unpack_from(head, 8)
+        if length < EXTENDED_HEADER.size:
+            raise PteError(f"{file} is damaged: its extended header has {length} bytes")
+        header = Header(program_size, segment_base)
+    if not HEAD_BYTES <= header.program_size <= file_size:
+        raise PteError(
+            f"{file} is cut short: it has {file_size} bytes, its program alone "
+            f"{header.program_size}"
+        )
+    if header.program_size > MOST_PROGRAM_BYTES:
+        raise PteError(
+            f"{file}: the program has {header.program_size} bytes, at most {MOST_PROGRAM_BYTES} "
+            "are read",
+            "export it with delegates and constants in segments, which is ExecuTorch's default",
+        )
+    return header
+
+
+def read_container(
+    file: str, data: bytes, header: Header, file_size: int, budget: Budget
+) -> Container:
+    """`data`: the first program_size bytes of the file."""
+    return _Reader(file, data, header, file_size, budget).container()
+
+
+class _Reader:
+    def __init__(
+        self, file: str, data: bytes, header: Header, file_size: int, budget: Budget
+    ) -> None:
+        self._buffer = FlatBuffer(data, b"ET12", file, budget)
+        self._file = file
+        self._program = self._buffer.root()
+        self._segments = read_segments(
+            self._buffer, self._program.tables(4), header.segment_base, file_size
+        )
+        self._unsupported: set[str] = set()
+        self._inline = [Segment(*table.span(0)) for table in self._program.tables(3)]
+
+    def container(self) -> Container:
+        plans = tuple(self._plan(table) for table in self._program.tables(1))
+        if len({plan.name for plan in plans}) < len(plans):
+            raise self._buffer.fault("two of its methods have the same name")
+        named = read_named(self._buffer, self._program.tables(7), self._segments)
+        return Container(plans, named, self._constant_buffers(), frozenset(self._unsupported))
+
+    def _constant_buffers(self) -> tuple[Segment, ...]:
+        """By HostTensor.buffer: from where the data begins to the end of its segment."""
+        table = self._program.table(5)
+        if table is None:
+            return tuple(Segment(*buffer.span(0)) for buffer in self._program.tables(2))
+        offsets = table.u64s(1)
+        if not offsets:
+            return ()
+        segment = segment_at(self._buffer, self._segments, table.u32(0))
+        buffers = []
+        for offset in offsets:
+            if offset > segment.size:
+                raise self._buffer.fault(f"a constant lies at {offset} of {segment.size} bytes")
+            buffers.append(Segment(segment.offset + offset, segment.size - offset))
+        return tuple(buffers)
+
+    # Methods -----------------------------------------------------------------------------------
+
+    def _plan(self, table: Table) -> Plan:
+        name = table.text(0)
+        values = tuple(self._value(entry) for entry in table.tables(2))
+        meta = table.table(1)
+        chains = table.tables(5)
+        if len(chains) > 1:
+            raise PteError(f"{self._file}: method '{name}' has {len(chains)} chains, not one")
+        operators = [_operator(entry) for entry in table.tables(6)]
+        calls = [call for chain in chains for call in chain.tables(2)]
+        plan = Plan(
+            name=name,
+            values=values,
+            inputs=table.i32s(3),
+            outputs=table.i32s(4),
+            output_spec="" if meta is None else meta.text(1),
+            instructions=tuple(
+                call for entry in calls for call in self._instruction(entry, operators)
+            ),
+            delegates=tuple(self._delegate(entry) for entry in table.tables(7)),
+        )
+        self._check_ids(plan)
+        return plan
+
+    def _value(self, entry: Table) -> EValue:
+        kind, table = entry.union(0)
+        if kind == 5:
+            return self._tensor(table)
+        if kind in (10, 11):
+            return TensorIds(table.i32s(0))
+        if kind not in _PLAIN_VALUES:
+            raise self._buffer.fault(f"it has a value of the unknown kind {kind}")
+        return _PLAIN_VALUES[kind](table)
+
+    def _tensor(self, table: Table) -> HostTensor:
+        scalar_type, dims, order = table.i8(0), table.i32s(2), table.u8s(3)
+        if len(dims) > MAX_RANK or any(size < 0 for size in dims) or table.i32(1):
+            raise self._buffer.fault("a tensor has impossible dims, or begins elsewhere")
+        if scalar_type not in HOST_DTYPES:
+            self._unsupported.add(f"tensors of the scalar type {scalar_type}")
+        if order and order != tuple(range(len(dims))):
+            self._unsupported.add("tensors that are not contiguous (channels last)")
+        dtype = np.dtype(HOST_DTYPES.get(scalar_type, np.void))
+        return HostTensor(dtype, dims, dynamic=table.i8(8) != 0, buffer=table.u32(5))
+
+    def _instruction(self, entry: Table, operators: list[str]) -> list[Instruction]:
+        kind, table = entry.union(0)
+        if kind == 1:
+            at = table.i32(0)
+            if not 0 <= at < len(operators):
+                raise self._buffer.fault(f"operator {at} is called; it has {len(operators)}")
+            return [KernelCall(operators[at], table.i32s(1))]
+        if kind == 2:
+            return [DelegateCall(table.i32(0), table.i32s(1))]
+        if kind == 3:
+            return [MoveCall(table.i32(0), table.i32(1))]
+        if kind == 4:
+            return [KernelCall("a conditional jump", ())]
+        if kind == 5:
+            return []  # frees memory, which is not ours to free
+        raise self._buffer.fault(f"it has an instruction of the unknown kind {kind}")
+
+    def _delegate(self, entry: Table) -> Delegate:
+        reference = entry.table(1)
+        if reference is None:
+            raise self._buffer.fault("a delegate has no data")
+        is_segment, at = reference.i8(0) == 1, reference.u32(1)
+        segments = self._segments if is_segment else self._inline
+        return Delegate(entry.text(0), segment_at(self._buffer, segments, at))
+
+    def _check_ids(self, plan: Plan) -> None:
+        ids = [*plan.inputs, *plan.outputs]
+        for call in plan.instructions:
+            ids += (call.source, call.target) if isinstance(call, MoveCall) else call.args
+            if isinstance(call, DelegateCall) and not 0 <= call.delegate < len(plan.delegates):
+                raise self._buffer.fault(f"delegate {call.delegate} is called, which it lacks")
+        if any(not 0 <= value_id < len(plan.values) for value_id in ids):
+            raise self._buffer.fault(f"method '{plan.name}' refers to a value that it lacks")
+
+
+_PLAIN_VALUES: dict[int, Callable[[Table], EValue]] = {
+    1: lambda table: None,
+    2: lambda table: table.i64(0),
+    3: lambda table: table.boolean(0),
+    4: lambda table: table.f64(0),
+    6: lambda table: table.text(0),
+    7: lambda table: table.i64s(0),
+    8: lambda table: table.f64s(0),
+    9: lambda table: table.booleans(0),
+}
+
+
+def _operator(table: Table) -> str:
+    name, overload = table.text(0), table.text(1)
+    return f"{name}.{overload}" if overload else name
+
+
+# Segments and named data, of .pte and .ptd files alike -------------------------------------------
+
+
+def read_segments(
+    buffer: FlatBuffer, tables: list[Table], base: int, file_size: int
+) -> tuple[Segment, ...]:
+    """Where they lie: inside the file, after the flatbuffer, and apart; empty ones nowhere."""
+    segments = tuple(
+        Segment(base + table.u64(0), size) if (size := table.u64(1)) else Segment(0, 0)
+        for table in tables
+    )
+    end = buffer.size
+    for segment in sorted((s for s in segments if s.size), key=lambda s: s.offset):
+        if segment.offset < end:
+            raise buffer.fault(f"the segment at {segment.offset} begins inside what is before it")
+        end = segment.offset + segment.size
+        if end > file_size:
+            raise PteError(
+                f"{buffer.what} is cut short: it has {file_size} bytes, and a segment ends at {end}"
+            )
+    return segments
+
+
+def read_named(
+    buffer: FlatBuffer, tables: list[Table], segments: tuple[Segment, ...]
+) -> dict[str, Segment]:
+    return {table.text(0): segment_at(buffer, segments, table.u32(1)) for table in tables}
+
+
+def segment_at(
+    buffer: FlatBuffer, segments: tuple[Segment, ...] | list[Segment], at: int
+) -> Segment:
+    if at >= len(segments):
+        raise buffer.fault(f"it refers to the piece of data {at}, and has {len(segments)}")
+    return segments[at]

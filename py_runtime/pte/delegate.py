@@ -1,0 +1,157 @@
+"""The delegate's blob: a `VH00` header, a `VK00` graph, and constants that are not named."""
+
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+from py_runtime.dtypes import BOOL, F16, F32, I8, I32, U8, DType
+from py_runtime.program import (
+    MAX_RANK,
+    BoolListValue,
+    BoolValue,
+    DoubleListValue,
+    DoubleValue,
+    IntListValue,
+    IntValue,
+    NullValue,
+    OpCall,
+    StringValue,
+    SymIntValue,
+    Value,
+    ValueListValue,
+)
+from py_runtime.pte.container import Segment
+from py_runtime.pte.errors import PteError
+from py_runtime.pte.flatbuffer import Budget, FlatBuffer, Table
+
+HEADER = struct.Struct("<4x4sHIIIQ")
+MOST_GRAPH_BYTES = 16 << 20
+NAMED = 2**64 - 1  # the offset of a constant that lies elsewhere, under its key
+# Exporters store 64-bit numbers as 32-bit ones; where they do not, there is no such tensor here.
+DTYPES: dict[int, DType] = {0: BOOL, 1: U8, 2: I8, 3: I32, 4: F16, 5: F32}
+
+
+@dataclass(frozen=True)
+class GraphTensor:
+    dtype: DType
+    dims: tuple[int, ...]  # upper bounds
+    constant: int  # number of its data; negative: none
+
+
+GraphValue = Value | GraphTensor
+
+
+@dataclass(frozen=True)
+class GraphConstant:
+    """Bytes that lie in the blob itself, or elsewhere under a key."""
+
+    key: str  # "" when they lie in the blob
+    inside: Segment  # of the file
+    nbytes: int
+
+
+@dataclass(frozen=True)
+class DelegateGraph:
+    values: tuple[GraphValue, ...]
+    chain: tuple[OpCall, ...]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    constants: tuple[GraphConstant, ...]
+    unsupported: frozenset[str]  # what tensors are, and cannot be here
+
+    @cached_property
+    def cost(self) -> int:
+        """How many ids one walk along the chain meets, where lists may come again and again."""
+        lengths = {
+            value_id: len(value.ids)
+            for value_id, value in enumerate(self.values)
+            if isinstance(value, ValueListValue)
+        }
+        return len(self.values) + sum(
+            lengths.get(value_id, 1) for call in self.chain for value_id in call.args
+        )
+
+
+@dataclass(frozen=True)
+class DelegateHeader:
+    """Places in the file."""
+
+    graph: Segment
+    constants: Segment
+
+
+def read_delegate_header(file: str, head: bytes, blob: Segment) -> DelegateHeader:
+    """`head`: the first HEADER.size bytes of the blob, fewer where it is shorter."""
+    if head[4:8] != b"VH00" or len(head) < HEADER.size:
+        raise PteError(f"{file} is damaged: its delegate begins with {head[4:8]!r}, not b'VH00'")
+    _, _, graph_at, graph_size, bytes_at, bytes_size = HEADER.unpack(head)
+    if graph_at + graph_size > blob.size or bytes_at + bytes_size > blob.size:
+        raise PteError(f"{file} is damaged: its delegate's graph or data lies outside the delegate")
+    if graph_size > MOST_GRAPH_BYTES:
+        raise PteError(
+            f"{file}: a delegate's graph has {graph_size} bytes, at most {MOST_GRAPH_BYTES} are "
+            "read",
+            "export the model in parts",
+        )
+    return DelegateHeader(
+        Segment(blob.offset + graph_at, graph_size), Segment(blob.offset + bytes_at, bytes_size)
+    )
+
+
+def read_graph(file: str, data: bytes, header: DelegateHeader, budget: Budget) -> DelegateGraph:
+    buffer = FlatBuffer(data, b"VK00", f"the delegate's graph in {file}", budget)
+    root, unsupported = buffer.root(), set[str]()
+    return DelegateGraph(
+        values=tuple(_value(buffer, table, unsupported) for table in root.tables(2)),
+        chain=tuple(OpCall(table.text(1), table.i32s(2)) for table in root.tables(1)),
+        inputs=root.u32s(3),
+        outputs=root.u32s(4),
+        constants=tuple(_constant(buffer, table, header.constants) for table in root.tables(5)),
+        unsupported=frozenset(unsupported),
+    )
+
+
+def _constant(buffer: FlatBuffer, table: Table, inside: Segment) -> GraphConstant:
+    offset, nbytes, key = table.u64(0), table.u64(1), table.text(2)
+    if offset == NAMED:
+        if not key:
+            raise buffer.fault("a constant has neither a place nor a key")
+        return GraphConstant(key, Segment(0, 0), nbytes)
+    if offset + nbytes > inside.size:
+        raise buffer.fault(f"a constant's {nbytes} bytes at {offset} lie outside {inside.size}")
+    return GraphConstant("", Segment(inside.offset + offset, nbytes), nbytes)
+
+
+def _value(buffer: FlatBuffer, entry: Table, unsupported: set[str]) -> GraphValue:
+    kind, table = entry.union(0)
+    if kind == 5:
+        return _tensor(buffer, table, unsupported)
+    if kind not in _PLAIN_VALUES:
+        raise buffer.fault(f"it has a value of the unknown kind {kind}")
+    return _PLAIN_VALUES[kind](table)
+
+
+_NULL = NullValue()
+_PLAIN_VALUES: dict[int, Callable[[Table], Value]] = {
+    1: lambda table: _NULL,
+    2: lambda table: IntValue(table.i64(0)),
+    3: lambda table: DoubleValue(table.f64(0)),
+    4: lambda table: BoolValue(table.boolean(0)),
+    6: lambda table: IntListValue(table.i64s(0)),
+    7: lambda table: DoubleListValue(table.f64s(0)),
+    8: lambda table: BoolListValue(table.booleans(0)),
+    9: lambda table: ValueListValue(table.i32s(0)),
+    10: lambda table: StringValue(table.text(0)),
+    11: lambda table: SymIntValue(table.i32(0)),
+}
+
+
+def _tensor(buffer: FlatBuffer, table: Table, unsupported: set[str]) -> GraphTensor:
+    """Storage type, layout and memory object are the exporter's plan: the engine makes its own."""
+    code, dims = table.i8(0), table.u32s(1)
+    if len(dims) > MAX_RANK:
+        raise buffer.fault(f"a tensor has {len(dims)} dims; at most {MAX_RANK}")
+    if code not in DTYPES:
+        unsupported.add(f"tensors of the data type {code}")
+    return GraphTensor(DTYPES.get(code, F32), dims, table.i32(2))

@@ -1,0 +1,31 @@
+"""What can be wrong with a .pte or .ptd file."""
+
+from collections.abc import Iterable
+
+from py_runtime.errors import GraphError
+
+DAMAGED = "copy or download the file again, or export it again"
+
+
+class PteError(GraphError):
+    """The file cannot be read; the text names the file, the fault and what to do."""
+
+    code = "pte_error"
+
+    def __init__(self, fault: str, advice: str = DAMAGED) -> None:
+        super().__init__(f"{fault}; {advice}")
+
+
+class UnsupportedPteError(PteError):
+    """The file is sound, but needs what this engine does not have: all of it is named."""
+
+    code = "pte_unsupported"
+
+    def __init__(self, file: str, names: Iterable[str], advice: str) -> None:
+        self.names = sorted(set(names))
+        super().__init__(
+            f"{file} needs what this engine does not have: {', '.join(self.names)}", advice
+        )
+
+    def facts(self) -> dict[str, object]:
+        return {"names": self.names}

@@ -1,0 +1,47 @@
+"""Loads a .pte file onto the GPU."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from py_runtime.byte_source import ByteSource, open_source
+from py_runtime.folder.progress import Meter
+from py_runtime.gpu import Device, request_device
+from py_runtime.graph import Graph
+from py_runtime.pte.module import PteModule
+from py_runtime.pte.reader import open_pte
+from py_runtime.range_constants import RangeConstants
+
+Where = str | Path | ByteSource
+
+
+async def load(
+    where: Where,
+    device: Device | None = None,
+    data: Sequence[Where] = (),
+    methods: Sequence[str] | None = None,
+    meter: Meter | None = None,
+) -> PteModule:
+    """Reads the file and puts its methods (all when None) on the GPU, or raises and leaves nothing.
+
+    `data`: the .ptd files it was exported with. Weights stream from where they lie.
+    """
+    program = await open_pte(_source(where), [_source(file) for file in data])
+    wanted = [program.method(name) for name in (program.methods if methods is None else methods)]
+    device = device or await request_device()
+    graphs: dict[str, tuple[Graph, ...]] = {}
+    module = PteModule(program, graphs)
+    try:
+        for method in wanted:
+            graphs[method.name] = ()
+            for step in method.delegates:
+                constants = RangeConstants(step.ranges)
+                graph = await Graph.load(device, step.program, constants, meter)
+                graphs[method.name] += (graph,)
+    except BaseException:
+        module.unload()
+        raise
+    return module
+
+
+def _source(where: Where) -> ByteSource:
+    return open_source(where) if isinstance(where, str | Path) else where

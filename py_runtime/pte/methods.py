@@ -1,0 +1,95 @@
+"""A .pte file, read and translated, before any GPU is touched: its methods and constants."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from py_runtime.errors import InputError
+from py_runtime.program import Program
+from py_runtime.pte.container import EValue
+from py_runtime.pte.errors import PteError
+from py_runtime.range_constants import StoredRange
+
+
+@dataclass(frozen=True)
+class DelegateStep:
+    """Runs a graph on the GPU; the ids are the method's, in the order of the graph's own ends."""
+
+    program: Program
+    ranges: dict[str, StoredRange]  # of each constant
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class CopyStep:
+    """Fills a value from another: `aten::copy_` into an input that the model changes."""
+
+    source: int
+    target: int
+
+
+@dataclass(frozen=True)
+class MoveStep:
+    """Another name for a value."""
+
+    source: int
+    target: int
+
+
+Step = DelegateStep | CopyStep | MoveStep
+
+
+@dataclass(frozen=True)
+class Method:
+    name: str
+    values: tuple[EValue, ...]
+    input_ids: tuple[int, ...]  # into values, in the order callers pass them
+    output_ids: tuple[int, ...]
+    steps: tuple[Step, ...]
+
+    @property
+    def inputs(self) -> tuple[EValue, ...]:
+        return tuple(self.values[value_id] for value_id in self.input_ids)
+
+    @property
+    def outputs(self) -> tuple[EValue, ...]:
+        return tuple(self.values[value_id] for value_id in self.output_ids)
+
+    @property
+    def delegates(self) -> tuple[DelegateStep, ...]:
+        return tuple(step for step in self.steps if isinstance(step, DelegateStep))
+
+    @property
+    def delegate(self) -> DelegateStep:
+        """The one graph that computes the method, where there is just one."""
+        if len(self.steps) != 1 or not isinstance(self.steps[0], DelegateStep):
+            raise PteError(
+                f"method '{self.name}' is not computed by one graph alone",
+                "run it with PteModule.run",
+            )
+        return self.steps[0]
+
+
+Constant = None | bool | int | float | str | list[Any] | np.ndarray
+
+
+@dataclass(frozen=True)
+class PteProgram:
+    name: str
+    size: int  # of the file
+    methods: dict[str, Method]
+    constants: dict[str, Constant]  # of methods that compute nothing: get_max_seq_len and others
+    description: dict[str, Any]
+
+    def method(self, name: str) -> Method:
+        if name not in self.methods:
+            raise InputError(
+                f"{self.name} has no method '{name}'; it has {', '.join(self.methods) or 'none'}"
+            )
+        return self.methods[name]
+
+    def describe(self) -> dict[str, Any]:
+        """Plain data: what JSON can hold."""
+        return self.description

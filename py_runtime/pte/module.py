@@ -1,0 +1,123 @@
+"""A loaded .pte file: its methods take and give what they did in the model that was exported."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from py_runtime.errors import InputError
+from py_runtime.graph import Graph
+from py_runtime.host_arrays import as_array
+from py_runtime.pte.container import EValue, HostTensor
+from py_runtime.pte.methods import Constant, CopyStep, DelegateStep, Method, PteProgram
+
+FORWARD = "forward"
+
+
+class PteModule:
+    """Use `await load(...)`, then `await module.run(inputs)` as often as you like."""
+
+    def __init__(self, program: PteProgram, graphs: dict[str, tuple[Graph, ...]]) -> None:
+        self.program = program
+        self.graphs = graphs  # of each loaded method, one for each of its delegates
+
+    @property
+    def methods(self) -> list[str]:
+        return list(self.graphs)
+
+    @property
+    def constants(self) -> dict[str, Constant]:
+        return self.program.constants
+
+    def describe(self) -> dict[str, Any]:
+        return self.program.describe()
+
+    async def run(self, inputs: Sequence[Any], method: str = FORWARD) -> list[Any]:
+        """The method's outputs, in its own order.
+
+        A model that changes an input writes into the caller's array, where that is a numpy array
+        of the right dtype that can be written; the output has the new content in any case.
+        """
+        found = self.program.method(method)
+        if method not in self.graphs:
+            raise InputError(f"method '{method}' was not loaded; {', '.join(self.graphs)} was")
+        values = _Values(found, inputs)
+        graphs = iter(self.graphs[method])
+        for step in found.steps:
+            if isinstance(step, DelegateStep):
+                results = await next(graphs).run(values.for_graph(step.inputs))
+                values.take_results(step.outputs, results)
+            elif isinstance(step, CopyStep):
+                values.copy(step.source, step.target)
+            else:
+                values.current[step.target] = values.current[step.source]
+        return [values.current[value_id] for value_id in found.output_ids]
+
+    def unload(self) -> None:
+        """Gives all GPU memory back; nothing can be run afterwards."""
+        for graphs in self.graphs.values():
+            for graph in graphs:
+                graph.unload()
+
+
+class _Values:
+    """The values of one call, on the host."""
+
+    def __init__(self, method: Method, inputs: Sequence[Any]) -> None:
+        if len(inputs) != len(method.input_ids):
+            raise InputError(
+                f"method '{method.name}' takes {len(method.input_ids)} inputs, got {len(inputs)}"
+            )
+        self._method = method
+        self.current: dict[int, Any] = {
+            value_id: value
+            for value_id, value in enumerate(method.values)
+            if value is None or isinstance(value, bool | int | float | str)
+        }
+        live = {value_id for step in method.delegates for value_id in step.inputs}
+        for place, (value_id, given) in enumerate(zip(method.input_ids, inputs, strict=True)):
+            spec = method.values[value_id]
+            self.current[value_id] = _as_input(place, spec, given, is_live=value_id in live)
+
+    def for_graph(self, ids: Sequence[int]) -> list[Any]:
+        return [self._narrowed(self.current[value_id]) for value_id in ids]
+
+    def take_results(self, ids: Sequence[int], results: Sequence[np.ndarray]) -> None:
+        for value_id, result in zip(ids, results, strict=True):
+            spec = self._method.values[value_id]
+            if isinstance(spec, HostTensor):
+                self.current[value_id] = result.astype(spec.dtype, copy=False)
+            else:
+                self.current[value_id] = int(result)
+
+    def copy(self, source: int, target: int) -> None:
+        content, array = self.current[source], self.current[target]
+        if content.shape != array.shape:
+            raise InputError(
+                f"method '{self._method.name}' writes {list(content.shape)} into an input of the "
+                f"shape {list(array.shape)}"
+            )
+        array = array if array.flags.writeable else array.copy()
+        array[...] = content
+        self.current[target] = array
+
+    @staticmethod
+    def _narrowed(value: Any) -> Any:
+        is_double = isinstance(value, np.ndarray) and value.dtype == np.float64
+        return value.astype(np.float32) if is_double else value
+
+
+def _as_input(place: int, spec: EValue, given: Any, is_live: bool) -> Any:
+    if isinstance(spec, HostTensor):
+        array = as_array(place, given)
+        # Integers of any width are range-checked by the graph; numpy's own differs in the page.
+        if spec.dtype.kind == "i" and array.dtype.kind in "iu":
+            return array.astype(spec.dtype, copy=False)
+        if array.dtype != spec.dtype:
+            raise InputError(f"input {place} takes {spec.dtype}, got {array.dtype}")
+        return array
+    if is_live:
+        return given  # a SymInt, which the graph checks
+    if type(given) is not type(spec) or given != spec:
+        raise InputError(f"input {place} was fixed at {spec!r} by the export, got {given!r}")
+    return given

@@ -1,0 +1,31 @@
+"""A `.ptd` file (`FT01`): data by key, for programs that were exported without theirs."""
+
+import struct
+
+from py_runtime.byte_source import ByteSource
+from py_runtime.pte.container import MOST_PROGRAM_BYTES, read_named, read_segments
+from py_runtime.pte.errors import PteError
+from py_runtime.pte.flatbuffer import Budget, FlatBuffer
+from py_runtime.range_constants import StoredRange
+
+HEADER = struct.Struct("<4x4s4sIQQQ")  # FT01, FH01, length, flatbuffer at, its size, segments at
+
+
+async def read_tensor_data(source: ByteSource) -> dict[str, StoredRange]:
+    file, size = source.name, await source.size()
+    head = await source.read(0, min(size, HEADER.size))
+    if head[4:8] != b"FT01" or head[8:12] != b"FH01" or len(head) < HEADER.size:
+        raise PteError(f"{file} is no .ptd file: it begins with {head[4:12]!r}, not b'FT01FH01'")
+    _, _, length, begin, flatbuffer_size, segment_base = HEADER.unpack(head)
+    end = begin + flatbuffer_size
+    if length < HEADER.size - 8 or not HEADER.size <= end <= min(size, MOST_PROGRAM_BYTES):
+        raise PteError(f"{file} is damaged: its header says that its table ends at {end} of {size}")
+    budget = Budget(file, size)
+    budget.read(end)
+    buffer = FlatBuffer(await source.read(0, end), b"FT01", file, budget)
+    root = buffer.root()
+    segments = read_segments(buffer, root.tables(1), segment_base, size)
+    return {
+        key: StoredRange(source, segment.offset, segment.size)
+        for key, segment in read_named(buffer, root.tables(2), segments).items()
+    }

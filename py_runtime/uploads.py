@@ -1,0 +1,51 @@
+"""Bytes of files that stream past, on their way into GPU buffers."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from py_runtime.gpu import Buffer, Device, Write
+
+UPLOAD_AHEAD = 64 << 20  # bytes after which streaming waits for the GPU
+
+
+@dataclass(frozen=True)
+class Target:
+    """Bytes of a file that belong at an offset of a buffer."""
+
+    file_offset: int
+    nbytes: int
+    buffer: Buffer
+    offset: int
+    widen: bool = False  # each byte becomes an int32
+
+    def write(self, position: int, block: np.ndarray) -> Write | None:
+        """What a block of the file, from `position` on, puts there."""
+        first = max(position, self.file_offset)
+        last = min(position + len(block), self.file_offset + self.nbytes)
+        if first >= last:
+            return None
+        data, at = block[first - position : last - position], first - self.file_offset
+        if self.widen:
+            data, at = data.astype(np.int32), 4 * at
+        return Write(self.buffer, data, self.offset + at)
+
+
+class UploadQueue:
+    """Lets uploads run ahead of the GPU, but not without end: they wait in the browser's memory."""
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self._ahead = 0
+
+    async def add(self, position: int, block: np.ndarray, targets: Iterable[Target]) -> None:
+        writes = [w for target in targets if (w := target.write(position, block)) is not None]
+        self._device.submit(None, None, writes)
+        self._ahead += sum(write.data.nbytes for write in writes)
+        if self._ahead > UPLOAD_AHEAD:
+            self._ahead = 0
+            await self._device.finish_writes()
+
+    async def finish(self) -> None:
+        await self._device.finish_writes()

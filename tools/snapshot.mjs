@@ -1,0 +1,52 @@
+// Writes a snapshot of the memory of a Python that has the page's packages imported (see tools/snapshot.py).
+// node tools/snapshot.mjs '{"pyodide": folder, "wheels": [file], "libraries": [[path in Python's files, file]],
+//   "site_packages": path in Python's files, "out": file}'
+
+import { readFileSync, writeFileSync } from "node:fs";
+
+import { createBridge } from "../web/bridge.js";
+import { loadPython } from "../web/interpreter.js";
+
+async function takeSnapshot({ pyodide: folder, wheels, libraries, site_packages: extractDir, out }) {
+  const bridge = createBridge();
+  globalThis.location = { href: "" }; // a page's own takes its place
+  const compiled = libraries.map(([path, file]) => [path, WebAssembly.compile(readFileSync(file))]);
+  const env = { PYTHONHASHSEED: "0" }; // equal inputs give nearly equal snapshots
+  const pyodide = await loadPython(folder, compiled, { _makeSnapshot: true, env });
+
+  // Not by loadPackage(): it loads every native library of a package, used or not.
+  for (const wheel of wheels) {
+    pyodide.unpackArchive(new Uint8Array(readFileSync(wheel)), "wheel", { extractDir });
+  }
+  pyodide.registerJsModule("inpage_bridge", { bridge });
+  pyodide.pyimport("py_runtime.snapshot").fill();
+
+  const placed = ["__main__", ...libraries.map(([path]) => path)];
+  const others = Object.keys(pyodide._module.LDSO.loadedLibsByName).filter((path) => !placed.includes(path));
+  if (others.length) throw new Error(`LIBRARIES in tools/snapshot.py lacks ${others}`);
+
+  eraseFreeMemory(pyodide._module);
+  const serializer = (object) => {
+    if (object === bridge) return "bridge";
+    if (object.bridge === bridge) return "module";
+    throw new Error(`no page could restore the object ${object}`);
+  };
+  writeFileSync(out, pyodide.makeMemorySnapshot({ serializer }));
+}
+
+/** What was freed is still in memory, and would be sent: it is taken once more, as zeros. */
+function eraseFreeMemory(module) {
+  const end = module._sbrk(0);
+  const taken = [];
+  for (const bytes of [1 << 20, 1 << 16, 1 << 12, 1 << 8, 1 << 5]) {
+    do taken.push(module._calloc(bytes, 1)); while (taken.at(-1) + bytes <= end);
+  }
+  for (const address of taken) module._free(address);
+}
+
+try {
+  await takeSnapshot(JSON.parse(process.argv[2]));
+} catch (error) {
+  console.error(error.message); // without the source line: Pyodide has a megabyte in one
+  process.exitCode = 1;
+}
