@@ -68,10 +68,10 @@ PROBE = Engine("adapter", "the adapter alone", "peers/probe.html", {})
 # On a software adapter it takes some 10 s a token and minutes for a prompt.
 TRANSFORMERS_SOFTWARE = replace(
     TRANSFORMERS_WEBGPU,
-    runs=(Run(128, tokens=2), Run(512, tokens=1, repeats=2)),
+    runs=(Run(128, tokens=2, repeats=3), Run(512, tokens=1, repeats=1)),
     checked=3,
     warm_up=False,
-    start_ups=2,
+    start_ups=1,
     limit_s=900,
     notes=("few tokens and repeats: it is this slow on a software adapter",),
 )

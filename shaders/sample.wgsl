@@ -1,6 +1,6 @@
 // Draws the next token from the logits, hands it to the next step, and moves that step's live
 // scalars on: a decoder then runs step after step without the host. One workgroup, joined with a
-// sample_*.wgsl file that says how many invocations it has.
+// sample_*.wgsl file that says how many invocations it has, and how many logits each loads at once.
 //
 // Order and meaning of the settings are those of py_runtime/sampling: bias, penalties, temperature,
 // top_k, top_p, min_p. Nothing is sorted. The k-th largest logit is found by its bits, eight at a
@@ -51,8 +51,8 @@ var<workgroup> histogram: array<atomic<u32>, 256>;
 var<workgroup> shared_value: f32;
 var<workgroup> shared_token: u32;
 
-fn adjust(token: u32) -> f32 {
-  var value = logits[token];
+fn adjust(token: u32, logit: f32) -> f32 {
+  var value = logit;
   let is_number = (bitcast<u32>(value) & 0x7fffffffu) <= 0x7f800000u;
   if (!is_number || value < NOTHING) {
     return NOTHING;
@@ -114,12 +114,26 @@ fn largest_of_all(lane: u32, value: f32, token: u32) -> u32 {
 fn adjust_all(lane: u32) -> u32 {
   var best = NOTHING;
   var best_token = NO_TOKEN;
-  for (var token = lane; token < params.vocabulary; token += WORKGROUP) {
-    let value = adjust(token);
-    adjusted[token] = value;
-    if (value > best) {
-      best = value;
-      best_token = token;
+  let last = params.vocabulary - 1u;
+  for (var first = lane; first <= last; first += WORKGROUP * AT_ONCE) {
+    // All loads come before the first store: one that follows a store waits for it.
+    var loaded: array<f32, AT_ONCE>;
+    for (var at = 0u; at < AT_ONCE; at++) {
+      loaded[at] = logits[min(first + at * WORKGROUP, last)];
+    }
+    for (var at = 0u; at < AT_ONCE; at++) {
+      let token = first + at * WORKGROUP;
+      if (token > last) {
+        break;
+      }
+      let value = adjust(token, loaded[at]);
+      if (params.greedy == 0u) {
+        adjusted[token] = value;
+      }
+      if (value > best) {
+        best = value;
+        best_token = token;
+      }
     }
   }
   return largest_of_all(lane, best, best_token);

@@ -29,6 +29,7 @@ IN_PROMPT = 1 << 31
 NO_MIN_P = -1e30  # its logarithm would be minus infinity
 NO_TOKEN = 0xFFFFFFFF  # the logits held no number
 WORD = 4
+WIDEST = 1024  # invocations of shaders/sample_widest.wgsl
 
 
 class DeviceSampler:
@@ -72,7 +73,7 @@ class DeviceSampler:
         return sampler
 
     async def _record(self, target: Target, buffers: dict[str, Buffer]) -> None:
-        source = source_of(target.wide)
+        source = source_of(_size_for(target, self._device))
         (pipeline,) = await self._device.create_compute_pipelines([PipelineSpec(NAME, source)])
         bindings = tuple(Binding(buffers[name]) for name in binding_names(NAME, source))
         (self._group,) = await self._device.create_bind_groups(
@@ -143,9 +144,16 @@ class DeviceSampler:
 NAME = "sample"
 
 
-def source_of(wide: bool) -> str:
-    size = "sample_wide" if wide else "sample_narrow"
+def _size_for(target: Target, device: Device) -> str:
+    if not target.wide:
+        return "sample_narrow"
+    most = device.limits["max_compute_invocations_per_workgroup"]
+    return "sample_widest" if most >= WIDEST else "sample_wide"
+
+
+def source_of(size: str) -> str:
+    """`size`: the file that says how large the workgroup is."""
     return "\n".join(shader_source(name) for name in (size, NAME))
 
 
-LAYOUT = params_layout(NAME, source_of(wide=False))
+LAYOUT = params_layout(NAME, source_of("sample_narrow"))

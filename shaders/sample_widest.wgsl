@@ -1,0 +1,3 @@
+// One workgroup reads all logits, so that the largest is the quickest.
+const WORKGROUP = 1024u;
+const AT_ONCE = 8u;
