@@ -1,10 +1,9 @@
 """Files as sources of bytes: read at any place, or streamed past in pieces.
 
 In the page a source is a URL of this site or a file that the reader gave (folder/page_source.py);
-natively it is a file on the disk.
+natively it is a file on the disk. folder/open_source.py chooses.
 """
 
-import sys
 from collections.abc import AsyncGenerator, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -79,15 +78,6 @@ class FileSource:
     def _unreadable(self, error: OSError) -> ModelFileError:
         kind = MissingFileError if isinstance(error, FileNotFoundError) else ModelFileError
         return kind(f"{self.path} cannot be read: {error.strerror or error}")
-
-
-def open_source(where: str | Path) -> ByteSource:
-    """A file by its path; in the page a text is an address, which may be relative to the site's."""
-    if sys.platform == "emscripten" and isinstance(where, str):
-        from py_runtime.folder.page_source import UrlSource, url_of
-
-        return UrlSource(url_of(where))
-    return FileSource(where)
 
 
 async def is_there(source: ByteSource) -> bool:

@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import unquote, urljoin
 
-from py_runtime.byte_source import ABSENT, ByteSource, is_there, open_source
+from py_runtime.byte_source import ABSENT, ByteSource, is_there
 from py_runtime.constants import ConstantSource
 from py_runtime.folder.errors import ModelFileError
 from py_runtime.folder.layout import ModelFolder
 from py_runtime.folder.manifest import Manifest
 from py_runtime.folder.names import MODEL_PTE, PTE
+from py_runtime.folder.open_source import open_source
 from py_runtime.folder.progress import Meter
 
 if TYPE_CHECKING:

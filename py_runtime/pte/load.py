@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from py_runtime.byte_source import ByteSource, open_source
+from py_runtime.byte_source import ByteSource
+from py_runtime.folder.open_source import open_source
 from py_runtime.folder.progress import Meter
 from py_runtime.gpu import Device, request_device
 from py_runtime.graph import Graph
