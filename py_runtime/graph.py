@@ -12,7 +12,7 @@ from py_runtime.builder import Builder, LaunchSpec
 from py_runtime.concurrency import together
 from py_runtime.constants import ArrayConstants, ConstantSource, Place
 from py_runtime.errors import GpuOutOfMemoryError, GraphError, InputError
-from py_runtime.folder.progress import SHADERS, Meter
+from py_runtime.folder.progress import Meter
 from py_runtime.gpu import (
     PLAN_COLUMNS,
     BindGroup,
@@ -22,7 +22,6 @@ from py_runtime.gpu import (
     Copy,
     Device,
     Dispatch,
-    PipelineSpec,
     Plan,
     PlanStep,
     Read,
@@ -33,8 +32,9 @@ from py_runtime.live import LiveInt, LiveTensor
 from py_runtime.live_graph import LiveGraph, ResizeStats
 from py_runtime.load_checks import check_ops
 from py_runtime.memory import MemoryReport
-from py_runtime.ops.registry import REGISTRY
+from py_runtime.needed_ops import ops_needed
 from py_runtime.passes import DEFAULT_PASSES, Pass, run_passes
+from py_runtime.pipelines import compile_side_by_side
 from py_runtime.profile import Profile, profile_of
 from py_runtime.program import Program, TensorValue, check_program
 from py_runtime.sizes import in_words
@@ -162,7 +162,8 @@ class Graph:
 
     async def _create_plan(self, meter: Meter) -> None:
         launches = [step for step in self._builder.steps if isinstance(step, LaunchSpec)]
-        await self._compile(list(dict.fromkeys(spec.pipeline for spec in launches)), meter)
+        distinct = list(dict.fromkeys(spec.pipeline for spec in launches))
+        await compile_side_by_side(self.device, distinct, meter)
         pipelines = await self.device.create_compute_pipelines([spec.pipeline for spec in launches])
         groups = await self.device.create_bind_groups(
             [
@@ -190,18 +191,6 @@ class Graph:
         self._plan = self.device.create_plan(self.program.name, steps)
         self._recorded.append(self._plan)
         self._live.settle()
-
-    async def _compile(self, specs: Sequence[PipelineSpec], meter: Meter) -> None:
-        """Side by side, so that each one that is done can be told; the device remembers them."""
-
-        async def compile_one(number: int, spec: PipelineSpec) -> None:
-            await self.device.create_compute_pipelines([spec])
-            meter.reach(SHADERS, str(number), 1)
-            await asyncio.sleep(0)  # natively nothing else awaits here
-
-        for number in range(len(specs)):
-            meter.expect(SHADERS, str(number), 1)
-        await together(*(compile_one(number, spec) for number, spec in enumerate(specs)))
 
     def _binding(self, spec: LaunchSpec, resource: Bindable | None) -> Binding:
         if resource is None:
@@ -323,18 +312,10 @@ class Graph:
         return results
 
     def _step_mask(self, wanted: tuple[int, ...]) -> np.ndarray:
-        """Which steps a set of outputs needs: walks the chain backwards once, then remembers."""
+        """Which steps a set of outputs needs: found once, then remembered."""
         if wanted not in self._step_masks:
-            program = self.program
-            needed = {program.outputs[place] for place in wanted}
-            op_needed = np.zeros(len(program.ops), bool)
-            for index in reversed(range(len(program.ops))):
-                call = program.ops[index]
-                mutates = bool(REGISTRY[call.name].mutates)
-                if mutates or not needed.isdisjoint(program.writes(call)):
-                    op_needed[index] = True
-                    needed.update(program.reads(call))
-            self._step_masks[wanted] = op_needed[np.array(self._builder.step_ops, int)]
+            needed = ops_needed(self.program, wanted)
+            self._step_masks[wanted] = needed[np.array(self._builder.step_ops, int)]
         return self._step_masks[wanted]
 
     # Looking inside ----------------------------------------------------------------------------

@@ -1,0 +1,21 @@
+"""Which ops of a program must run for some of its outputs."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from py_runtime.ops.registry import REGISTRY
+from py_runtime.program import Program
+
+
+def ops_needed(program: Program, wanted: Sequence[int]) -> np.ndarray:
+    """bool [ops], for the outputs with these indices; tensors are always written in place."""
+    needed = {program.outputs[place] for place in wanted}
+    runs = np.zeros(len(program.ops), bool)
+    for index in reversed(range(len(program.ops))):
+        call = program.ops[index]
+        mutates = bool(REGISTRY[call.name].mutates)
+        if mutates or not needed.isdisjoint(program.writes(call)):
+            runs[index] = True
+            needed.update(program.reads(call))
+    return runs
