@@ -26,7 +26,6 @@ ISOLATION = {
     "Cache-Control": "no-cache",
 }
 MEDIA_TYPES = {".wasm": "application/wasm", ".mjs": "text/javascript", ".js": "text/javascript"}
-TASKS = "/bench-task"
 QUIET_FLAGS = (
     "--no-sandbox",
     "--disable-quic",
