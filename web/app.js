@@ -2,7 +2,7 @@
 
 import { createInpage } from "./api.js";
 import { reloadsIsolated } from "./isolation.js";
-import { openChats } from "./ui/chats.js";
+import { opened } from "./ui/chats.js";
 import "./ui/console.js";
 import { loadMarkdown } from "./ui/markdown.js";
 import { listModels, showStep } from "./ui/model.js";
@@ -46,5 +46,5 @@ globalThis.inpage = inpage;
 inpage.onNotice(({ text }) => notify(text));
 inpage.ready.then(showMachine, () => {});
 if (!await reloadsIsolated()) client.start();
-await Promise.allSettled([openChats(), loadMarkdown()]);
+await Promise.allSettled([opened, loadMarkdown()]);
 reopen();

@@ -1,18 +1,20 @@
 """Chats are kept: across a reload, in files, and apart from each other."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Locator, Route, expect
 
 from tests.page.reader import Reader
 
 pytestmark = pytest.mark.browser
 
 
-def titles(reader: Reader) -> list[str]:
-    return reader.page.locator("#chats .open").all_inner_texts()
+def titles(reader: Reader) -> Locator:
+    return reader.page.locator("#chats .open")
 
 
 def test_history_survives_a_reload(reader: Reader) -> None:
@@ -26,7 +28,7 @@ def test_history_survives_a_reload(reader: Reader) -> None:
     expect(reader.page.locator("#system")).to_have_value("Be brief.")
     expect(reader.page.locator("#settings [name=max_tokens]")).to_have_value("16")
     assert reader.page.locator("#messages").inner_text() == before
-    assert titles(reader) == ["What do I see?"]
+    expect(titles(reader)).to_have_text(["What do I see?"])
 
 
 def test_an_answer_that_a_reload_cut_off_keeps_its_text(reader: Reader) -> None:
@@ -50,19 +52,19 @@ def test_chats_are_separate_renamed_and_deleted(reader: Reader) -> None:
     reader.new_chat()
     expect(reader.questions).to_have_count(0)
     reader.import_chats(chat_of("Only here"))
-    assert titles(reader) == ["Only here", "What do I see?"]
+    expect(titles(reader)).to_have_text(["Only here", "What do I see?"])
     reader.page.get_by_role("button", name="Rename this chat").click()
     reader.page.keyboard.type("A better name")
     reader.page.keyboard.press("Enter")
-    assert titles(reader) == ["A better name", "What do I see?"]
+    expect(titles(reader)).to_have_text(["A better name", "What do I see?"])
     reader.page.get_by_role("button", name="What do I see?").click()
     expect(reader.questions).to_have_count(2)
     reader.page.get_by_role("button", name="A better name").click()
     expect(reader.questions).to_have_count(1)
     reader.page.get_by_role("button", name="Delete this chat").click()
-    assert titles(reader) == ["What do I see?"]
+    expect(titles(reader)).to_have_text(["What do I see?"])
     reader.notices.get_by_role("button", name="Undo").click()
-    assert titles(reader) == ["A better name", "What do I see?"]
+    expect(titles(reader)).to_have_text(["A better name", "What do I see?"])
     reader.page.get_by_role("button", name="Delete this chat").click()
 
 
@@ -121,7 +123,7 @@ BAD_CHATS = {
 
 
 def test_bad_files_are_refused_in_words(reader: Reader) -> None:
-    before = titles(reader)
+    before = titles(reader).all_inner_texts()
     for text, words in BAD_FILES.items():
         reader.import_text(text, "bad.json")
         expect(reader.notices).to_contain_text(f"bad.json was not imported: {words}")
@@ -130,7 +132,7 @@ def test_bad_files_are_refused_in_words(reader: Reader) -> None:
         reader.import_chats(*chats)
         expect(reader.notices).to_contain_text(words)
         reader.dismiss_notices()
-    assert titles(reader) == before
+    expect(titles(reader)).to_have_text(before)
 
 
 def test_an_import_is_shown_as_text_and_gets_an_id_of_its_own(reader: Reader) -> None:
@@ -139,7 +141,7 @@ def test_an_import_is_shown_as_text_and_gets_an_id_of_its_own(reader: Reader) ->
     reader.import_chats(chat_of(hostile, hostile, title=hostile, id=known["id"], extra="dropped"))
     expect(reader.questions.first).to_contain_text(hostile)
     expect(reader.answers.first).to_contain_text(hostile)
-    assert titles(reader)[0] == hostile
+    expect(titles(reader).first).to_have_text(hostile)
     assert reader.page.locator("main img, nav img").count() == 0
     chats = json.loads(reader.exported("Export all").read_text())["chats"]
     assert len({chat["id"] for chat in chats}) == len(chats) == 3
@@ -156,5 +158,39 @@ def test_without_indexeddb_chats_last_as_long_as_the_page(
     reader.page.goto(toy_site_url)
     expect(reader.notices).to_contain_text("they last until you close the page (refused)")
     reader.import_chats(chat_of("Kept for now"))
-    assert titles(reader) == ["Kept for now"]
+    expect(titles(reader)).to_have_text(["Kept for now"])
     context.close()
+
+
+@contextmanager
+def without_yet(browser: Browser, url: str, library: str) -> Iterator[tuple[Reader, list[Route]]]:
+    """A page on a phone whose library is still on its way: `held`."""
+    context = browser.new_context(viewport={"width": 360, "height": 740})
+    reader = Reader(context.new_page(), url)
+    script = {"content_type": "text/javascript", "body": ""}
+    reader.page.route("**/worker.js", lambda route: route.fulfill(**script))
+    held: list[Route] = []
+    reader.page.route(f"**/{library}", lambda route: held.append(route), times=1)
+    with reader.page.expect_request(f"**/{library}"):
+        reader.page.goto(url)
+    yield reader, held
+    context.close()
+
+
+def test_a_chat_that_is_imported_at_once_is_kept(browser: Browser, toy_site_url: str) -> None:
+    with without_yet(browser, toy_site_url, "idb.js") as (reader, held):
+        reader.import_chats(chat_of("Early"))
+        held.pop().continue_()
+        expect(reader.questions).to_have_text("Early")
+        reader.page.reload()
+        expect(reader.questions).to_have_text("Early")
+
+
+def test_a_list_that_is_opened_at_once_stays_open(browser: Browser, toy_site_url: str) -> None:
+    with without_yet(browser, toy_site_url, "marked.js") as (reader, held):
+        reader.import_chats(chat_of("Early", "**bold**"))
+        expect(reader.answers).to_contain_text("**bold**")
+        reader.page.get_by_role("button", name="Chats").click()
+        held.pop().continue_()
+        expect(reader.page.locator("#messages strong")).to_have_text("bold")
+        expect(reader.page.get_by_role("complementary", name="Chats")).to_be_visible()

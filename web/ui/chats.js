@@ -5,18 +5,20 @@ import { library, notify } from "./page.js";
 
 const FORMAT = "inpage-chats";
 
-let database; // undefined: in memory alone
 const chats = new Map();
 
-export async function openChats() {
+async function openDatabase() {
   try {
     const { openDB } = await library("idb.js");
-    database = await openDB("inpage", 1, { upgrade: (fresh) => fresh.createObjectStore("chats", { keyPath: "id" }) });
+    const database = await openDB("inpage", 1, { upgrade: (fresh) => fresh.createObjectStore("chats", { keyPath: "id" }) });
     for (const chat of await database.getAll("chats")) chats.set(chat.id, chat);
+    return database;
   } catch ({ message }) {
     notify(`This browser keeps no chats: they last until you close the page (${message}).`);
   }
 }
+
+export const opened = openDatabase(); // undefined: in memory alone
 
 export const allChats = () => [...chats.values()].sort((a, b) => b.updated - a.updated);
 
@@ -26,6 +28,7 @@ export const titleOf = ({ title, messages }) => title || messages[0]?.content.sl
 
 export async function saveChat(chat) {
   chats.set(chat.id, chat);
+  const database = await opened; // a file may be imported before that
   if (!database) return;
   const write = database.transaction("chats", "readwrite");
   const put = write.store.put(chat);
@@ -37,7 +40,7 @@ export async function saveChat(chat) {
 
 export function deleteChat({ id }) {
   chats.delete(id);
-  database?.delete("chats", id);
+  opened.then((database) => database?.delete("chats", id));
 }
 
 export function exportChats(chosen) {

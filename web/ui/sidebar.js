@@ -21,13 +21,23 @@ function listChats() {
 }
 
 function open(chat) {
-  reopen(chat);
+  toggle(false);
+  show(chat);
   page.draft.focus();
+}
+
+function show(chat) {
+  showChat(chat);
+  listChats();
 }
 
 /** Wide screens show the list unless toggled, narrow ones if. */
 function toggle(on) {
   document.body.toggleAttribute("data-toggled", on);
+  showToggle();
+}
+
+function showToggle() {
   toggleSidebar.ariaExpanded = sidebar.checkVisibility();
 }
 
@@ -65,9 +75,9 @@ importFile.onchange = async () => {
   importFile.value = "";
 };
 
-export function reopen(chat = allChats().find(({ id }) => id === kept.inpageChat) ?? newChat()) {
-  toggle(false);
-  showChat(chat);
-  listChats();
+/** The chat of the last visit, or the one that the reader has opened by now. */
+export function reopen() {
+  showToggle();
+  show(allChats().find(({ id }) => id === kept.inpageChat) ?? newChat());
 }
 addEventListener("chatschange", listChats);
