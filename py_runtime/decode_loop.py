@@ -10,6 +10,7 @@ import asyncio
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -37,10 +38,24 @@ class Batch:
     draws: int  # random numbers used since the answer began
 
 
-@dataclass(frozen=True)
-class Run:
-    steps: int  # that were started
-    batch: "asyncio.Future[Batch]"
+@dataclass(frozen=True, eq=False)
+class Drawing:
+    """A batch that the GPU is at work on."""
+
+    steps: int
+    vocabulary: int
+    state: "asyncio.Future[list[np.ndarray]]"  # as the sampling kernel leaves it
+
+    async def batch(self) -> Batch:
+        (data,) = await self.state
+        _, draws, *tokens = data.view(np.uint32).tolist()
+        if NO_TOKEN in tokens:
+            raise NoFiniteLogitsError(self.vocabulary)
+        return Batch(tokens, draws)
+
+    def leave(self) -> None:
+        """Nobody waits for it: it ends by itself, before anything that follows it."""
+        self.state.add_done_callback(lambda done: done.cancelled() or done.exception())
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,10 +68,22 @@ class Line:
     changes: np.ndarray  # uint32 [n, 2]: (word, what is added at each step)
     counts: np.ndarray  # of the plan
 
+    @cached_property
+    def places(self) -> np.ndarray:
+        """uint32 [n]: the words that change."""
+        return self.changes[:, 0]
+
+    @cached_property
+    def moving(self) -> tuple[int, int]:
+        """The bytes of the arena from the first of them to the last."""
+        if not len(self.places):
+            return 0, 0
+        return int(self.places.min()) * WORD, (int(self.places.max()) + 1) * WORD
+
     def words_at(self, position: int) -> np.ndarray:
-        """uint32 [n]: what the words that change are there; they wrap round, as the kernel's do."""
-        places, slope = self.changes.T
-        words: np.ndarray = self.words[places] + slope * np.uint32(position - self.start)
+        """uint32 [n]: what they are there; they wrap round, as the kernel's do."""
+        slope = self.changes[:, 1]
+        words: np.ndarray = self.words[self.places] + slope * np.uint32(position - self.start)
         return words
 
     def holds(self, position: int, words: np.ndarray, counts: np.ndarray) -> bool:
@@ -64,7 +91,7 @@ class Line:
         if not self.start <= position < self.end or not np.array_equal(counts, self.counts):
             return False
         expected = self.words.copy()
-        expected[self.changes[:, 0]] = self.words_at(position)
+        expected[self.places] = self.words_at(position)
         return np.array_equal(words, expected)
 
 
@@ -106,7 +133,7 @@ class DecodeLoop:
         answer: Sequence[int],
         seed: int,
         draws: int,
-    ) -> "asyncio.Future[Batch]":
+    ) -> Drawing:
         """One token, drawn from the logits that the graph has just computed.
 
         It starts an answer, or goes on with one after so many tokens and random numbers.
@@ -116,7 +143,7 @@ class DecodeLoop:
         counts = np.vstack([np.zeros_like(self._graph.live_counts(())), ONE_WORKGROUP])
         return self._submit(counts, [*begin, *self._sampler.batch(NO_CHANGES)], 1)
 
-    def run(self, position: int, steps: int, ahead: int | None = None) -> Run:
+    def run(self, position: int, steps: int, ahead: int | None = None) -> Drawing:
         """Computes on from the last token drawn, at `position`, and draws: at most `steps` times.
 
         Batches may be started one after the other without waiting for their tokens; `ahead` is how
@@ -124,36 +151,23 @@ class DecodeLoop:
         """
         line = self._line_from(position, max(steps, ahead or 0))
         arena = self._graph.arena
-        places, words = line.changes[:, 0], line.words_at(position)
-        if len(places):
-            # The GPU has them as after the last batch, the mirror as at the last resize.
-            arena.mark_dirty(int(places.min()) * WORD, (int(places.max()) + 1) * WORD)
+        # The GPU has the words as after the last batch, the mirror as at the last resize.
+        arena.mark_dirty(*line.moving)
         writes = self._sampler.batch(line.changes)
         dirty = arena.dirty()
         if dirty is not None:
             offset, data = dirty[0], dirty[1].copy()
-            data.view(np.uint32)[places - offset // WORD] = words
+            data.view(np.uint32)[line.places - offset // WORD] = line.words_at(position)
             writes.append(Write(self._graph.uniforms, data, offset))
         arena.uploaded()
-        if len(places):
-            arena.mark_dirty(int(places.min()) * WORD, (int(places.max()) + 1) * WORD)
-        steps = min(steps, line.end - position)
-        return Run(steps, self._submit(line.counts, writes, steps))
+        arena.mark_dirty(*line.moving)
+        return self._submit(line.counts, writes, min(steps, line.end - position))
 
-    def _submit(
-        self, counts: np.ndarray, writes: list[Write], rounds: int
-    ) -> "asyncio.Future[Batch]":
-        return asyncio.ensure_future(self._read(counts, writes, rounds))
-
-    async def _read(self, counts: np.ndarray, writes: list[Write], rounds: int) -> Batch:
+    def _submit(self, counts: np.ndarray, writes: list[Write], rounds: int) -> Drawing:
         read = Read(self._sampler.state, (STATE_HEADER + rounds) * WORD)
-        (data,) = await self._graph.device.submit_and_read(
-            self._plan, counts, writes, [read], rounds
-        )
-        _, draws, *tokens = data.view(np.uint32).tolist()
-        if NO_TOKEN in tokens:
-            raise NoFiniteLogitsError(self._sampler.vocabulary)
-        return Batch(tokens, draws)
+        device, vocabulary = self._graph.device, self._sampler.vocabulary
+        state = device.submit_to_read(self._plan, counts, writes, [read], rounds)
+        return Drawing(rounds, vocabulary, state)
 
     def unload(self) -> None:
         self._graph.device.release([self._plan])

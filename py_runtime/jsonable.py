@@ -10,7 +10,13 @@ import numpy as np
 
 
 def dumps(value: Any) -> str:
-    return json.dumps(jsonable(value), allow_nan=False)
+    try:
+        return PLAIN.encode(value)  # most values are, and are done in C
+    except (TypeError, ValueError):
+        return PLAIN.encode(jsonable(value))
+
+
+PLAIN = json.JSONEncoder(allow_nan=False)
 
 
 def jsonable(value: Any) -> Any:

@@ -86,6 +86,8 @@ class UniformArena:
 
     def mark_dirty(self, start: int, end: int) -> None:
         """The GPU's bytes there are not the mirror's."""
+        if start == end:
+            return
         if self._dirty_from == self._dirty_to:
             self._dirty_from, self._dirty_to = start, end
         else:

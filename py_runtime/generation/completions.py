@@ -39,6 +39,7 @@ class Completion:
             if name in fields:
                 raise unknown_field(name)
         self._fields = fields
+        self._chunk_head = self._head("chunk")
 
     def pieces(
         self, cancel: CancelToken, on_prefill: Callable[[int, int], None]
@@ -68,7 +69,7 @@ class Completion:
         def on_prefill(done: int, total: int) -> None:
             if "include_progress" in self._includes:
                 progress = {"prefilled": done, "total": total}
-                emit({**self._head("chunk"), "choices": [], "progress": progress})
+                emit({**self._chunk_head, "choices": [], "progress": progress})
 
         async for piece in self.pieces(cancel, on_prefill):
             choice = self._choice(piece.finish_reason, piece.token_ids, piece.logprobs)
@@ -78,9 +79,9 @@ class Completion:
             else:
                 choice["text"] = piece.text
             started = True
-            emit({**self._head("chunk"), "choices": [choice]})
+            emit({**self._chunk_head, "choices": [choice]})
             if piece.usage and "include_usage" in self._includes:
-                emit({**self._head("chunk"), "choices": [], "usage": self._usage(piece)})
+                emit({**self._chunk_head, "choices": [], "usage": self._usage(piece)})
 
     async def answer(self, cancel: CancelToken) -> Json:
         """The whole completion at once."""

@@ -29,6 +29,7 @@ IN_PROMPT = 1 << 31
 NO_MIN_P = -1e30  # its logarithm would be minus infinity
 NO_TOKEN = 0xFFFFFFFF  # the logits held no number
 WORD = 4
+NOTHING_DRAWN = np.zeros(1, np.uint32)
 WIDEST = 1024  # invocations of shaders/sample_widest.wgsl
 
 
@@ -39,6 +40,7 @@ class DeviceSampler:
         self._device = device
         self.vocabulary = vocabulary
         self._buffers = buffers
+        self._changes: np.ndarray | None = None  # of the last batch: the GPU has them
         self._group: BindGroup
         self.step: Dispatch
 
@@ -99,6 +101,7 @@ class DeviceSampler:
             or settings.frequency_penalty != 0
             or settings.presence_penalty != 0
         )
+        self._changes = None  # the GPU has no settings of this answer yet
         self._fields = {
             "vocabulary": self.vocabulary,
             "greedy": int(settings.temperature == 0),
@@ -127,13 +130,13 @@ class DeviceSampler:
 
     def batch(self, changes: np.ndarray) -> list[Write]:
         """The uploads before a batch; changes: uint32 [n, 2] of (arena word, what is added)."""
-        packed = LAYOUT.pack({**self._fields, "changes": len(changes)})
-        writes = [
-            Write(self._buffers["params"], np.frombuffer(packed, np.uint8)),
-            Write(self.state, np.zeros(1, np.uint32)),
-        ]
-        if len(changes):
-            writes.append(Write(self._buffers["arena_changes"], changes))
+        writes = [Write(self.state, NOTHING_DRAWN)]
+        if self._changes is not changes:
+            self._changes = changes
+            packed = LAYOUT.pack({**self._fields, "changes": len(changes)})
+            writes.append(Write(self._buffers["params"], np.frombuffer(packed, np.uint8)))
+            if len(changes):
+                writes.append(Write(self._buffers["arena_changes"], changes))
         return writes
 
     def unload(self) -> None:

@@ -1,6 +1,5 @@
 """Tokens drawn on the GPU: batch after batch, the next one under way while one is read."""
 
-import asyncio
 import random
 import time
 from collections import deque
@@ -8,7 +7,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 from py_runtime.cancel import CancelToken
-from py_runtime.decode_loop import Batch, DecodeLoop
+from py_runtime.decode_loop import Batch, DecodeLoop, Drawing
 from py_runtime.errors import GpuDeviceLostError
 from py_runtime.generation.device_sampler import MOST_DRAWS
 from py_runtime.generation.pieces import Drawn
@@ -75,7 +74,7 @@ class DeviceTokens:
         """From the logits that the graph has just computed: the first token is for `position`."""
         wanted = self._room - len(self._drawn)
         pace = BatchPace()
-        in_flight: deque[asyncio.Future[Batch]] = deque()
+        in_flight: deque[Drawing] = deque()
         async with self._session.graph.lock:  # nobody else may resize the graph meanwhile
             first = loop.first(self._settings, self._prompt, self._drawn, self._seed, self._draws)
             in_flight.append(first)
@@ -84,20 +83,20 @@ class DeviceTokens:
                 while in_flight:
                     while asked < wanted and len(in_flight) < IN_FLIGHT:
                         ahead = wanted - asked
-                        run = loop.run(position, min(pace.steps, ahead), ahead)
-                        in_flight.append(run.batch)
-                        position += run.steps
-                        asked += run.steps
+                        drawing = loop.run(position, min(pace.steps, ahead), ahead)
+                        in_flight.append(drawing)
+                        position += drawing.steps
+                        asked += drawing.steps
                     waiting_since = time.perf_counter()
-                    batch = await in_flight.popleft()
+                    batch = await in_flight.popleft().batch()
                     self._session.waited_s += time.perf_counter() - waiting_since
                     self._cancel.check()
                     pace.arrived(len(batch.tokens))
                     self._take(batch)
                     yield batch.tokens
             finally:
-                for left in in_flight:  # it ends by itself, before anything that follows it
-                    left.add_done_callback(lambda done: done.cancelled() or done.exception())
+                for drawing in in_flight:
+                    drawing.leave()
 
     def _take(self, batch: Batch) -> None:
         """What the cache holds now: all tokens that were drawn, but for the last."""

@@ -63,12 +63,14 @@ class Clock:
         self._usage.decode_tokens_per_s = tokens / max(seconds, 1e-9)
         waited = self._session.waited_s - self._waited
         now, before = self._counters, self._before
+        submitting = now.submitting_s - before.submitting_s
         self._usage.work = Work(
             dispatches=(now.dispatches - before.dispatches) / tokens,
             submits=(now.submits - before.submits) / tokens,
             bytes_written=(now.bytes_written - before.bytes_written) / tokens,
             bytes_read=(now.bytes_read - before.bytes_read) / tokens,
-            python_ms=1e3 * (seconds - waited) / tokens if waited else None,
+            python_ms=1e3 * (seconds - waited - submitting) / tokens if waited else None,
+            submitting_ms=1e3 * submitting / tokens,
         )
 
 

@@ -23,6 +23,7 @@ class Work:
     bytes_written: float
     bytes_read: float
     python_ms: float | None  # not known where the host chooses tokens
+    submitting_ms: float  # JavaScript's: encoding the commands of a submit
 
 
 @dataclass

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -149,7 +150,7 @@ class Session:
     def graph(self) -> Graph:
         return self._model.graph
 
-    @property
+    @cached_property
     def can_loop(self) -> bool:
         """Whether the graph can be decoded without the host."""
         return can_loop(self.graph.program)

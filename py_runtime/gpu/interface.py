@@ -153,6 +153,7 @@ class Counters:
     bytes_written: int = 0
     reads: int = 0
     bytes_read: int = 0
+    submitting_s: float = 0.0  # encoding commands, on this side of the GPU
     buffers_alive: int = 0
     buffer_bytes_alive: int = 0
 
@@ -160,6 +161,7 @@ class Counters:
         """Zeroes the flows; what is alive stays counted."""
         self.submits = self.dispatches = 0
         self.writes = self.bytes_written = self.reads = self.bytes_read = 0
+        self.submitting_s = 0.0
 
 
 def padded_size(nbytes: int) -> int:
@@ -258,8 +260,19 @@ class Device(ABC):
         repeat: int = 1,
     ) -> list[np.ndarray]:
         """Uploads, replays so many times, and gives each read's bytes as uint8: one await."""
+        return await self.submit_to_read(plan, counts, writes, reads, repeat)
+
+    def submit_to_read(
+        self,
+        plan: Plan | None,
+        counts: np.ndarray | None,
+        writes: Sequence[Write],
+        reads: Sequence[Read],
+        repeat: int = 1,
+    ) -> "asyncio.Future[list[np.ndarray]]":
+        """The same, begun at once; whoever wants the bytes awaits them."""
         self._count(plan, counts, writes, reads, repeat)
-        return await self._submit_and_read(plan, counts, writes, reads, repeat)
+        return self._submit_to_read(plan, counts, writes, reads, repeat)
 
     async def time_steps(self, plan: Plan, counts: np.ndarray) -> np.ndarray:
         """Replays the plan once; nanoseconds that the GPU took for each step: float64 [steps].
@@ -334,14 +347,14 @@ class Device(ABC):
     ) -> None: ...
 
     @abstractmethod
-    async def _submit_and_read(
+    def _submit_to_read(
         self,
         plan: Plan | None,
         counts: np.ndarray | None,
         writes: Sequence[Write],
         reads: Sequence[Read],
         repeat: int,
-    ) -> list[np.ndarray]: ...
+    ) -> "asyncio.Future[list[np.ndarray]]": ...
 
     @abstractmethod
     def _submit_timed(self, plan: Plan, counts: np.ndarray, timed: int, ticks: Buffer) -> None:

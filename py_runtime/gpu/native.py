@@ -1,5 +1,6 @@
 """The device interface over wgpu-py, for tests, tools and the terminal."""
 
+import asyncio
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -163,6 +164,17 @@ class NativeDevice(Device):
         self, plan: Plan | None, counts: np.ndarray | None, writes: Sequence[Write]
     ) -> None:
         self._submit_with_staging(plan, counts, writes, (), ())
+
+    def _submit_to_read(
+        self,
+        plan: Plan | None,
+        counts: np.ndarray | None,
+        writes: Sequence[Write],
+        reads: Sequence[Read],
+        repeat: int,
+    ) -> "asyncio.Future[list[np.ndarray]]":
+        # Later, when somebody waits: reading blocks here until the GPU is done.
+        return asyncio.ensure_future(self._submit_and_read(plan, counts, writes, reads, repeat))
 
     async def _submit_and_read(
         self,

@@ -45,6 +45,7 @@ def test_a_whole_completion(api: ApiPage) -> None:
         "bytes_written_per_token",
         "bytes_read_per_token",
         "python_ms_per_token",
+        "submitting_ms_per_token",
     }
     assert all(value > 0 for value in usage["extra"].values())
 

@@ -56,12 +56,13 @@ async def loop_and_steps(device: Device, where: str, prompt: list[int], sizes: l
     loop = await DecodeLoop.create(model.graph)
     await model.graph.compute([np.array([prompt]), np.array([0])], [0])
     device.counters.reset()
-    tokens = (await loop.first(SamplingSettings(temperature=0), prompt, [], 0, 0)).tokens
+    first = loop.first(SamplingSettings(temperature=0), prompt, [], 0, 0)
+    tokens = (await first.batch()).tokens
     position = len(prompt)
     for place, size in enumerate(sizes):
-        run = loop.run(position, size, sum(sizes[place:]))
-        tokens += (await run.batch).tokens
-        position += run.steps
+        drawing = loop.run(position, size, sum(sizes[place:]))
+        tokens += (await drawing.batch()).tokens
+        position += drawing.steps
     submits = device.counters.submits
     # The graph is as usable as before: the arena's words that the kernel moved are put right.
     again = await model.session.logits_after([*prompt, *tokens], CancelToken())
