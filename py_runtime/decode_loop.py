@@ -75,9 +75,9 @@ class Line:
 
     @cached_property
     def moving(self) -> tuple[int, int]:
-        """The bytes of the arena from the first of them to the last."""
+        """The bytes of the arena from the first of them to the last, if there are any."""
         if not len(self.places):
-            return 0, 0
+            return self.words.nbytes, 0
         return int(self.places.min()) * WORD, (int(self.places.max()) + 1) * WORD
 
     def words_at(self, position: int) -> np.ndarray:

@@ -182,11 +182,11 @@ class Graph:
             if isinstance(step, LaunchSpec):
                 pipeline, group = next(ready)
                 steps.append(Dispatch(step.launch.label, pipeline, group))
-                step.launch.row = row
+                step.launch.row = row.data
             else:
                 source, target = self._buffers[step.source.id], self._buffers[step.target.id]
                 steps.append(Copy(step.label, source, target))
-                step.row = row
+                step.row = row.data
         self.plan_steps = steps
         self._plan = self.device.create_plan(self.program.name, steps)
         self._recorded.append(self._plan)

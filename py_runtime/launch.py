@@ -46,6 +46,8 @@ class Scratch:
     op_index: int
 
 
+Grid = tuple[int, int, int]  # of workgroups
+NO_GRID: Grid = (0, 0, 0)
 Bindable = LiveTensor | LiveInt | Scratch | Joined
 
 
@@ -86,10 +88,9 @@ class Launch:
         self.offset = arena.reserve(layout.struct.size)
         self._arena = arena
         self._group_limit = group_limit
-        self._groups = 0
-        self._packed = b""
+        self.value: tuple[Grid, bytes] = (NO_GRID, b"")  # and the packed parameters
         self.journal: Journal | None = None
-        self.row = np.zeros(3, np.uint32)  # becomes a view of the graph's count table
+        self.row = np.zeros(3, np.uint32).data  # becomes a view of the graph's count table
 
     def __call__(self, groups: int, **fields: object) -> None:
         """Runs with so many workgroups and these parameters, by their WGSL names."""
@@ -98,35 +99,30 @@ class Launch:
                 f"{self.label}: parameters {sorted(fields)} given, the shader has "
                 f"{sorted(self.layout.names)}"
             )
-        self._change(groups, self.layout.pack(fields))
+        grid = (*fold(groups, self._group_limit), 1) if groups else NO_GRID
+        self.take((grid, self.layout.pack(fields)))
 
     def skip(self) -> None:
         """This call takes another route."""
-        self._change(0, self._packed)
+        self.take((NO_GRID, self.value[1]))
 
-    def _change(self, groups: int, packed: bytes) -> None:
-        if groups == self._groups and packed == self._packed:
+    def take(self, value: tuple[Grid, bytes]) -> None:
+        if value == self.value:
             return
         assert self.journal is not None, "launches are set inside a graph"
-        folded = fold(groups, self._group_limit) if groups else (0, 0)
-        self.journal.record(self, (self._groups, self._packed))
-        self._apply(groups, folded, packed)
+        self.journal.record(self, self.value)
+        self.restore(value)
 
-    def _apply(self, groups: int, folded: tuple[int, int], packed: bytes) -> None:
-        if packed != self._packed:
-            self._arena.write(self.offset, packed)
-        self._groups, self._packed = groups, packed
-        self.row[:] = (*folded, 1) if groups else 0
+    def restore(self, old: tuple[Grid, bytes]) -> None:
+        grid, packed = self.value
+        if old[0] != grid:
+            self.row[0], self.row[1], self.row[2] = old[0]
+        if old[1] != packed:
+            self._arena.write(self.offset, old[1])
+        self.value = old
 
-    def restore(self, old: tuple[int, bytes]) -> None:
-        groups, packed = old
-        self._apply(groups, fold(groups, self._group_limit) if groups else (0, 0), packed)
-
-    def current(self) -> tuple[int, bytes]:
-        return self._groups, self._packed
-
-    def resume(self, value: tuple[int, bytes]) -> None:
-        self._groups, self._packed = value
+    def resume(self, value: tuple[Grid, bytes]) -> None:
+        self.value = value
 
 
 class BufferCopy:
@@ -137,20 +133,24 @@ class BufferCopy:
         self.source = source
         self.target = target
         self.journal: Journal | None = None
-        self.row = np.zeros(3, np.uint32)
+        self.row = np.zeros(3, np.uint32).data
 
     def __call__(self, nbytes: int) -> None:
-        old = int(self.row[2])
-        if old != padded_size(nbytes):
-            assert self.journal is not None, "copies are set inside a graph"
-            self.journal.record(self, old)
-            self.restore(padded_size(nbytes))
+        self.take(padded_size(nbytes))
+
+    def take(self, value: int) -> None:
+        if value == self.value:
+            return
+        assert self.journal is not None, "copies are set inside a graph"
+        self.journal.record(self, self.value)
+        self.restore(value)
+
+    @property
+    def value(self) -> int:
+        return self.row[2]
 
     def restore(self, old: int) -> None:
         self.row[2] = old
 
-    def current(self) -> None:
+    def resume(self, value: int) -> None:
         """Its row of the plan's table is all it has."""
-
-    def resume(self, value: None) -> None:
-        pass

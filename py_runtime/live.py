@@ -19,14 +19,18 @@ from py_runtime.uniforms import SYMINT_BYTES, UniformArena
 class Restorable(Protocol):
     """Whatever a resize changes."""
 
+    @property
+    def value(self) -> Any:
+        """What it is now."""
+
+    def take(self, value: Any) -> None:
+        """Has the value of its twin from now on (see twins.py)."""
+
     def restore(self, old: Any) -> None:
         """Takes a change back, and what it did to the arena or to a grid."""
 
-    def current(self) -> Any:
-        """What `resume` takes."""
-
     def resume(self, value: Any) -> None:
-        """Has that value again; the arena and the grids are put back as a whole."""
+        """Has a value of before again; the arena and the grids are put back as a whole."""
 
 
 class Journal:
@@ -95,9 +99,18 @@ class LiveTensor:
         if dims == self.dims:
             return
         self.check_dims(dims)
+        self.take(dims)
+
+    @property
+    def value(self) -> Dims:
+        return self.dims
+
+    def take(self, value: Dims) -> None:
+        if value == self.dims:
+            return
         assert self.journal is not None, "tensors are resized inside a graph"
         self.journal.record(self, self.dims)
-        self.dims = dims
+        self.dims = value
         self.journal.queue(self.readers)
 
     def check_dims(self, dims: Dims) -> None:
@@ -119,9 +132,6 @@ class LiveTensor:
 
     def restore(self, old: Dims) -> None:
         self.dims = old
-
-    def current(self) -> Dims:
-        return self.dims
 
     resume = restore
 
@@ -161,6 +171,8 @@ class LiveInt:
         self.upload()
         self.journal.queue(self.readers)
 
+    take = set
+
     def upload(self) -> None:
         """Puts the value into the arena's mirror; 12 zero bytes follow from the seal."""
         if self._arena is not None and self.offset is not None:
@@ -169,9 +181,6 @@ class LiveInt:
     def restore(self, old: int) -> None:
         self.value = old
         self.upload()
-
-    def current(self) -> int:
-        return self.value
 
     def resume(self, value: int) -> None:
         self.value = value

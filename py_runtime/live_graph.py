@@ -5,7 +5,7 @@ kept whole, so that coming back to one costs no op anything but what the positio
 """
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from py_runtime.host_arrays import as_gpu_array, as_int
 from py_runtime.live import Restorable
 from py_runtime.program import SymIntValue
 from py_runtime.shapes import Dims
+from py_runtime.twins import Outcome
 
 Array = np.ndarray
 Shapes = tuple[Dims, ...]  # of the inputs
@@ -94,9 +95,19 @@ class LiveGraph:
 
     def _propagate(self) -> None:
         """Chain order, dims and SymInts together: no op ever sees the last call's state."""
+        outcomes: dict[Hashable, Outcome] = {}
         while (index := self._journal.next_op()) is not None:
-            self._builder.ops[index].live()
             self.stats.ops_resized += 1
+            op, twin = self._builder.ops[index], self._builder.twins[index]
+            if twin is None:
+                op.live()
+                continue
+            state = twin.state()
+            if state in outcomes:
+                twin.repeat(outcomes[state])
+            else:
+                op.live()
+                outcomes[state] = twin.outcome()
 
     # Inputs ------------------------------------------------------------------------------------
 
@@ -147,7 +158,7 @@ class LiveGraph:
         return before
 
     def _save(self) -> State:
-        values = {holder: holder.current() for holder in self._journal.holders}
+        values = {holder: holder.value for holder in self._journal.holders}
         return State(values, self._counts.copy(), self._arena.mirror.copy())
 
     def _restore(self, state: State) -> None:

@@ -64,7 +64,7 @@ class UniformArena:
         self._alignment = alignment
         self._size = 0
         self.mirror = np.zeros(0, np.uint8)
-        self._dirty_from = self._dirty_to = 0
+        self._dirty_from = self._dirty_to = 0  # the GPU has seen everything where to < from
 
     @property
     def size(self) -> int:
@@ -78,21 +78,19 @@ class UniformArena:
 
     def seal(self) -> None:
         self.mirror = np.zeros(self.size, np.uint8)
+        self._bytes = self.mirror.data
         self._dirty_from, self._dirty_to = 0, self.size
 
     def write(self, offset: int, data: bytes) -> None:
-        self.mirror[offset : offset + len(data)] = np.frombuffer(data, np.uint8)
+        self._bytes[offset : offset + len(data)] = data
         self.mark_dirty(offset, offset + len(data))
 
     def mark_dirty(self, start: int, end: int) -> None:
-        """The GPU's bytes there are not the mirror's."""
-        if start == end:
-            return
-        if self._dirty_from == self._dirty_to:
-            self._dirty_from, self._dirty_to = start, end
-        else:
-            self._dirty_from = min(self._dirty_from, start)
-            self._dirty_to = max(self._dirty_to, end)
+        """The GPU's bytes there are not the mirror's; nothing if `end` is before `start`."""
+        if start < self._dirty_from:
+            self._dirty_from = start
+        if end > self._dirty_to:
+            self._dirty_to = end
 
     def replace(self, mirror: np.ndarray) -> None:
         """Has these bytes; what differs is dirty."""
@@ -103,9 +101,9 @@ class UniformArena:
 
     def dirty(self) -> tuple[int, np.ndarray] | None:
         """Offset and bytes of the range that the GPU has not seen."""
-        if self._dirty_from == self._dirty_to:
+        if self._dirty_from >= self._dirty_to:
             return None
         return self._dirty_from, self.mirror[self._dirty_from : self._dirty_to]
 
     def uploaded(self) -> None:
-        self._dirty_from = self._dirty_to = 0
+        self._dirty_from, self._dirty_to = self.size, 0

@@ -1,10 +1,10 @@
 """inpage.attend_kv_cache: causal attention over caches that another op has filled."""
 
-from py_runtime.attention_streaming import Problem, StreamingAttention, tile_count
+from py_runtime.attention_streaming import Problem, StreamingAttention
 from py_runtime.dtypes import F32
 from py_runtime.kv_caches import take_caches
 from py_runtime.ops.registry import Op, register
-from py_runtime.positions import SettledDims, check_window
+from py_runtime.positions import check_window
 from py_runtime.shapes import Dims, numel
 
 
@@ -30,7 +30,6 @@ class AttendKvCache(Op):
             f"caches {list(cache)} and {list(self.v_cache.max_dims)} do not fit q {list(q)}",
         )
         self.scale = self.number("scale") if self.has("scale") else q[-1] ** -0.5
-        self.settled = SettledDims(self.builder.journal)
         self.attention = StreamingAttention(
             self,
             self._problem(q, cache),
@@ -44,9 +43,6 @@ class AttendKvCache(Op):
         q, cache = self.q.dims, self.k_cache.dims
         check_window(self, self.start_pos, q[-3], cache[-3], "the cache")
         context = self.start_pos.value + q[-3]
-        tiles = tile_count(numel(q[:-3]), q[-3], q[-2], cache[-2])
-        if self.settled.are(q, cache, self.v_cache.dims, (self.attention.splits(tiles, context),)):
-            return
         self.require_live(
             cache == self.v_cache.dims
             and cache[:-3] == q[:-3]

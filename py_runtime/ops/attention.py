@@ -5,12 +5,11 @@ from py_runtime.attention_streaming import (
     FLOAT_MASK,
     Problem,
     StreamingAttention,
-    tile_count,
 )
 from py_runtime.dtypes import BOOL, F32
 from py_runtime.kv_caches import store_of, take_caches
 from py_runtime.ops.registry import Op, register
-from py_runtime.positions import SettledDims, check_window
+from py_runtime.positions import check_window
 from py_runtime.shapes import Dims, broadcast_strides, ceil_div, numel, strides_of
 
 UPDATE_WORKGROUP = 64  # as in shaders/update_kv_cache.wgsl
@@ -35,7 +34,6 @@ class SdpaWithKvCache(Op):
         self.k, self.v = self.tensor("k", F32, rank=rank), self.tensor("v", F32, rank=rank)
         self.k_cache, self.v_cache = take_caches(self, rank)
         self.start_pos = self.live_int("start_pos")
-        self.settled = SettledDims(self.builder.journal)
         self.out = self.tensor("out", F32, rank=rank)
         self._check_graph()
         width = self.q.max_dims[-1]
@@ -88,9 +86,6 @@ class SdpaWithKvCache(Op):
         cache, v_cache = self.k_cache.dims, self.v_cache.dims
         check_window(self, self.start_pos, q[-3], cache[-3], "the cache")
         context = self.start_pos.value + q[-3]
-        tiles = tile_count(numel(q[:-3]), q[-3], q[-2], cache[-2])
-        if self.settled.are(q, k, v, cache, v_cache, (self.attention.splits(tiles, context),)):
-            return
         self.require_live(
             k == v == (*q[:-2], *self.k.max_dims[-2:]) and q[-2:] == self.q.max_dims[-2:],
             f"q {list(q)}, k {list(k)} and v {list(v)} do not fit together",

@@ -11,7 +11,7 @@ from py_runtime.kv_caches import store_of, take_caches
 from py_runtime.launch import Bindable, Launch
 from py_runtime.linear_kernels import Finish, LinearKernels, into_rows
 from py_runtime.ops.registry import Op, register
-from py_runtime.positions import SettledDims, check_window
+from py_runtime.positions import check_window
 from py_runtime.shapes import ceil_div, numel
 
 BUFFERS_AT_ONCE = 10  # storage buffers of the kernel that does everything
@@ -43,7 +43,6 @@ class QkvRotaryCache(Op):
         matrix = take_matrix(self, self.columns)
         self.has_norms = self.has("q_norm")
         self._check_graph(matrix.part_rows)
-        self.settled = SettledDims(self.builder.journal)
         bias, norm = take_biases(self, matrix), take_norm(self, self.columns)
         ends: dict[str, Bindable] = {
             "q_out": self.out,
@@ -140,18 +139,15 @@ class QkvRotaryCache(Op):
 
     def live(self) -> None:
         *lead, tokens, columns = self.x.dims
-        tables, caches = (self.cos, self.sin), (self.k_cache, self.v_cache)
         capacity = self.k_cache.max_dims[-3]
         check_window(self, self.table_start, tokens, self.cos.dims[0], "the rotary table")
         check_window(self, self.start_pos, tokens, capacity, "the cache")
-        if self.settled.are(self.x.dims, *(tensor.dims for tensor in (*tables, *caches))):
-            return
         self.require_live(columns == self.columns, f"rows of x are {columns}, not {self.columns}")
         self.require_live(
             self.cos.dims == self.sin.dims and self.cos.dims[1] == self.cos.max_dims[1],
             f"tables {list(self.cos.dims)} and {list(self.sin.dims)} do not fit each other",
         )
-        for cache in caches:
+        for cache in (self.k_cache, self.v_cache):
             self.require_live(cache.dims == cache.max_dims, f"{cache.label} cannot be resized")
         self.out.resize((*lead, tokens, self.q_heads, self.width))
         self.kernels(tokens)

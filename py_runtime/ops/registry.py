@@ -2,7 +2,8 @@
 
 An op is one class: `build` runs once, at load, and declares kernels from the maximum shapes;
 `live` maps the live state of its arguments to output dims, parameters and grids. Load and every
-resize call the same `live`, so nothing can be right at one and stale at the other.
+resize call the same `live`, so nothing can be right at one and stale at the other. It looks at
+nothing else: ops that were built alike are asked once (see twins.py).
 """
 
 from abc import ABC, abstractmethod

@@ -3,7 +3,7 @@
 from py_runtime.dtypes import F32
 from py_runtime.live import LiveInt
 from py_runtime.ops.registry import Op, register
-from py_runtime.positions import SettledDims, check_window
+from py_runtime.positions import check_window
 from py_runtime.shapes import ceil_div, numel
 
 WORKGROUP = 64  # as in shaders/rotary.wgsl and rotary_interleaved.wgsl
@@ -22,7 +22,6 @@ class RotaryOfQAndK(Op):
         self.require(len(outputs) == 2, f"out lists {len(outputs)} tensors; it must list 2")
         self.xq_out, self.xk_out = outputs
         self.start_pos = start_pos
-        self.settled = SettledDims(self.builder.journal)
         q, k = self.xq.max_dims, self.xk.max_dims
         self.require(
             q[-1] == k[-1] and q[-1] % 2 == 0,
@@ -47,8 +46,6 @@ class RotaryOfQAndK(Op):
 
     def live_rotary(self, rotated: int, pair_step: int, pair_gap: int, column_gap: int) -> None:
         q, k = self.xq.dims, self.xk.dims
-        if self.settled.are(q, k, self.cos.dims, self.sin.dims):
-            return
         self.require_live(
             q[:-2] == k[:-2] and q[-1] == k[-1],
             f"xq {list(q)} and xk {list(k)} may differ in their heads only",

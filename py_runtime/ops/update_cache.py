@@ -2,7 +2,7 @@
 
 from py_runtime.dtypes import BOOL, F32, I32, I64
 from py_runtime.ops.registry import Op, register
-from py_runtime.positions import SettledDims, check_window
+from py_runtime.positions import check_window
 from py_runtime.shapes import ceil_div, numel
 
 WORKGROUP = 64  # as in shaders/update_cache.wgsl
@@ -16,7 +16,6 @@ class UpdateCache(Op):
         self.value = self.tensor("value", F32, I32, I64, BOOL)
         self.cache = self.tensor("cache", self.value.dtype, rank=self.value.rank)
         self.start_pos = self.live_int("start_pos")
-        self.settled = SettledDims(self.builder.journal)
         self.out = self.tensor("out")
         value, cache = self.value.max_dims, self.cache.max_dims
         self.require(self.value.rank in (3, 4), f"value has rank {len(value)}; it must be 3 or 4")
@@ -35,8 +34,6 @@ class UpdateCache(Op):
     def live(self) -> None:
         value, cache = self.value.dims, self.cache.dims
         check_window(self, self.start_pos, value[-3], cache[-3], "the cache")
-        if self.settled.are(value, cache):
-            return
         self.require_live(
             value[:-3] == cache[:-3] and value[-2:] == cache[-2:],
             f"value {list(value)} does not fit into the cache {list(cache)}",
