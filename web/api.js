@@ -2,12 +2,14 @@
 
 import { EngineClient } from "./client.js";
 
-/** Gives {inpage, client}; the page starts the client. Listeners: onPhase, onFailure. */
+/** Gives {inpage, client}; the page starts the client. Listeners: onPhase, onFailure, onModel. */
 export function createInpage(listeners) {
   const noticeListeners = new Set();
   const onNotice = (notice) => {
-    if (notice.kind === "model") inpage.loaded = notice.loaded;
-    else for (const listener of noticeListeners) listener(notice);
+    if (notice.kind === "model") {
+      inpage.loaded = notice.loaded;
+      listeners.onModel();
+    } else for (const listener of noticeListeners) listener(notice);
   };
   const client = new EngineClient({ ...listeners, onNotice });
 

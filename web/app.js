@@ -5,7 +5,7 @@ import { reloadsIsolated } from "./isolation.js";
 import { opened } from "./ui/chats.js";
 import "./ui/console.js";
 import { loadMarkdown } from "./ui/markdown.js";
-import { listModels, showStep } from "./ui/model.js";
+import { listModels, showModel, showStep } from "./ui/model.js";
 import { notify, page } from "./ui/page.js";
 import { reopen } from "./ui/sidebar.js";
 
@@ -41,7 +41,7 @@ document.addEventListener("click", ({ target }) => {
   if (chooses) page[chooses].click();
 });
 
-const { inpage, client } = createInpage({ onPhase, onFailure });
+const { inpage, client } = createInpage({ onPhase, onFailure, onModel: showModel });
 globalThis.inpage = inpage;
 inpage.onNotice(({ text }) => notify(text));
 inpage.ready.then(showMachine, () => {});

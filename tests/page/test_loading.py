@@ -87,3 +87,15 @@ None
     fresh.choose(max_tokens="4", temperature="0")
     expect(fresh.ask("Still there?").locator(".note")).to_contain_text("4 tokens")
     assert fresh.page.evaluate("inpage.stored()") == []
+
+
+def test_the_page_follows_a_script_that_loads_and_unloads(fresh: Reader) -> None:
+    """Follows the test above, which leaves a model loaded."""
+    chip = fresh.page.locator("#modelChip")
+    expect(chip).to_contain_text("Toy")
+    fresh.page.evaluate("() => inpage.unload()")
+    expect(fresh.load_button).to_be_visible()
+    expect(chip).to_contain_text("No model")
+    fresh.page.evaluate("() => inpage.load('Toy').then(() => null)")
+    expect(fresh.load_button).to_be_hidden()
+    expect(chip).to_contain_text("Toy")

@@ -36,10 +36,9 @@ picker.onchange = () => {
 };
 
 /** Shows what is loaded, perhaps by a script. */
-function sync() {
-  const { loaded } = globalThis.inpage ?? {};
-  const name = loaded?.name ?? (loading ? "Loading…" : "No model");
-  if (page.modelName.textContent === name) return;
+export function showModel() {
+  const { loaded } = inpage;
+  const name = loading ? "Loading…" : loaded?.name ?? "No model";
   page.modelName.textContent = name;
   document.body.dataset.model = loading ? "loading" : loaded ? "ready" : "none";
   page.loadedFacts.textContent = loaded && line(name, loaded.facts);
@@ -66,7 +65,7 @@ async function loadFrom(where, name) {
   for (const phase of ["download", "upload", "shaders"]) showStep(phase, "", "");
   progress.removeAttribute("value");
   loadError.textContent = "";
-  sync();
+  showModel();
   page.cancelLoad.focus();
   const { about, message } = await inpage.load(where, { onProgress, signal }).catch((error) => error);
   if (loading?.signal !== signal) return about; // another load took its place
@@ -74,7 +73,7 @@ async function loadFrom(where, name) {
   else if (!message) page.announcer.textContent = `${name} is ready.`;
   else if (!about) loadError.textContent = `${name} could not be loaded: ${message}. Load tries again, from what has arrived.`;
   loading = undefined;
-  sync();
+  showModel();
   (inpage.loaded ? page.draft : load).focus();
   listModels();
   return about;
@@ -121,5 +120,3 @@ verify.onclick = async () => {
   }
   verify.disabled = false;
 };
-
-document.addEventListener("focusin", sync);
