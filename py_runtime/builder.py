@@ -22,7 +22,6 @@ from py_runtime.ops.registry import REGISTRY, HostReader, Op
 from py_runtime.program import INT32_MAX, INT32_MIN, Program, SymIntValue, TensorValue
 from py_runtime.shaders import shader_source
 from py_runtime.target import PORTABLE, Target
-from py_runtime.twins import Twin, find_twins
 from py_runtime.uniforms import UniformArena, params_layout
 
 
@@ -56,7 +55,6 @@ class Builder:
     scratches: list[Scratch] = field(default_factory=list)
     joins: dict[tuple[int, ...], Joined] = field(default_factory=dict)  # by the parts' ids
     host_sources: list[HostSource] = field(default_factory=list)
-    twins: list[Twin | None] = field(default_factory=list)  # of each op; None: there is no other
 
     def __post_init__(self) -> None:
         self.arena = UniformArena(self.limits["min_uniform_buffer_offset_alignment"])
@@ -91,7 +89,6 @@ class Builder:
                 op.build()
             except InputError as error:  # shape helpers know nothing of load and call
                 raise GraphError(f"{op.where}: {error}") from error
-        self.twins = find_twins(self)
         self.arena.seal()
         for fixed in self._bound_fixed_ints:
             fixed.upload()

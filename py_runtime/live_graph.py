@@ -17,7 +17,7 @@ from py_runtime.host_arrays import as_gpu_array, as_int
 from py_runtime.live import Restorable
 from py_runtime.program import SymIntValue
 from py_runtime.shapes import Dims
-from py_runtime.twins import Outcome
+from py_runtime.twins import Outcome, find_twins
 
 Array = np.ndarray
 Shapes = tuple[Dims, ...]  # of the inputs
@@ -48,6 +48,7 @@ class LiveGraph:
         self._journal = builder.journal
         self._arena = builder.arena
         self._counts = counts  # uint32 [steps, 3], which the launches write
+        self.twins = find_twins(builder)  # of each op; None: no other is like it
         self._settled = False  # whether every op has seen live state
         self._shapes: Shapes = ()  # of the last call
         self._kept: OrderedDict[Shapes, State] = OrderedDict()
@@ -98,7 +99,7 @@ class LiveGraph:
         outcomes: dict[Hashable, Outcome] = {}
         while (index := self._journal.next_op()) is not None:
             self.stats.ops_resized += 1
-            op, twin = self._builder.ops[index], self._builder.twins[index]
+            op, twin = self._builder.ops[index], self.twins[index]
             if twin is None:
                 op.live()
                 continue

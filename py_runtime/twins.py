@@ -8,15 +8,13 @@ is asked, and what it set is set for the others at a fraction of the cost.
 from collections import Counter
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from py_runtime.builder import Builder
 from py_runtime.launch import BufferCopy
 from py_runtime.live import LiveInt, LiveTensor, Restorable
 from py_runtime.ops.registry import HostReader
 from py_runtime.program import SymIntValue, TensorValue
-
-if TYPE_CHECKING:
-    from py_runtime.builder import Builder
 
 Outcome = list[Any]
 
@@ -40,7 +38,7 @@ class Twin:
                 holder.take(value)
 
 
-def find_twins(builder: "Builder") -> list[Twin | None]:
+def find_twins(builder: Builder) -> list[Twin | None]:
     """For each op; None where no other is like it."""
     steps: list[list[int]] = [[] for _ in builder.ops]
     for step, op_index in enumerate(builder.step_ops):
@@ -60,14 +58,15 @@ def find_twins(builder: "Builder") -> list[Twin | None]:
     ]
 
 
-def _signature(builder: "Builder", index: int, steps: list[int]) -> Hashable:
+def _signature(builder: Builder, index: int, steps: list[int]) -> Hashable:
     """Equal for calls of one op with equal fixed arguments, shapes at most, and kernels."""
     program, call = builder.program, builder.program.ops[index]
-    ids = [value_id for arg in call.args for value_id in program.flatten(arg)]
+    given = [list(program.flatten(arg)) for arg in call.args]
+    ids = [value_id for items in given for value_id in items]
     values = [program.values[value_id] for value_id in ids]
     return (
         call.name,
-        len(call.args),
+        tuple(map(len, given)),
         tuple(map(ids.index, ids)),  # which of them are the same one
         tuple(
             (value.dtype, value.dims)
@@ -84,7 +83,7 @@ def _signature(builder: "Builder", index: int, steps: list[int]) -> Hashable:
     )
 
 
-def _changing(builder: "Builder") -> dict[int, LiveTensor | LiveInt]:
+def _changing(builder: Builder) -> dict[int, LiveTensor | LiveInt]:
     """What a resize can change: inputs, and what ops give."""
     program = builder.program
     ids = {entry.value for entry in program.inputs}
@@ -94,7 +93,7 @@ def _changing(builder: "Builder") -> dict[int, LiveTensor | LiveInt]:
 
 
 def _twin(
-    builder: "Builder",
+    builder: Builder,
     index: int,
     kind: int,
     steps: list[int],

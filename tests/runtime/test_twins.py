@@ -61,9 +61,9 @@ def test_a_decoder_with_twins_plans_as_one_without(
 ) -> None:
     program = load_program((toy_model / "graph.json").read_bytes())
     twins = Planned(program, device, target, passes)
-    assert sum(twin is not None for twin in twins.builder.twins) > len(twins.builder.ops) // 2
+    assert sum(twin is not None for twin in twins.live.twins) > len(twins.builder.ops) // 2
     alone = Planned(program, device, target, passes)
-    alone.builder.twins = [None] * len(alone.builder.ops)
+    alone.live.twins = [None] * len(alone.builder.ops)
     most = twins.builder.tensors[program.inputs[0].value].max_dims[1]
     draw, refused = random.Random(0), 0
     for _ in range(60):
@@ -90,7 +90,7 @@ def test_alike_but_for(device: Device) -> None:
         writer.op("aten.add.Tensor", a, b, alpha, out)
         writer.output(out)
     graph = load(device, writer)
-    assert sum(twin is not None for twin in graph._builder.twins) == 4
+    assert sum(twin is not None for twin in graph._live.twins) == 4
     for sizes in ((5, 5, 5), (2, 1, 9), (1, 16, 1), (16, 1, 3), (5, 5, 5)):
         given = [rows(size, seed=size) for size in sizes]
         numbers = np.arange(sizes[0])[None]
