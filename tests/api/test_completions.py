@@ -139,11 +139,42 @@ return chunks
 """
 
 
+# However late the page tells the worker to stop: the worker has waited for it.
+WAIT_FOR_STOP = """
+import asyncio
+session = model.session
+
+async def stop():
+    while not any(cancel.cancelled for cancel in engine._running):
+        await asyncio.sleep(0.001)
+
+async def run_chunk(inputs):
+    if session.tokens:
+        await stop()
+    return await type(session)._run_chunk(session, inputs)
+
+async def generate(*arguments):
+    async for piece in type(model)._generate(model, *arguments):
+        yield piece
+        await stop()
+"""
+WAIT_IN = {
+    "prefill": f"{WAIT_FOR_STOP}\nsession._run_chunk = run_chunk",
+    "decode": f"{WAIT_FOR_STOP}\nmodel._generate = generate",
+}
+WAIT_NO_MORE = """
+session.__dict__.pop("_run_chunk", None)
+model.__dict__.pop("_generate", None)
+"""
+
+
 @pytest.mark.parametrize("at", ["start", "prefill", "decode"])
 def test_a_stopped_stream_ends_with_what_was_written(slow: ApiPage, at: str) -> None:
     api = slow
     request = {**LONG, "max_tokens": 100}
+    api.python(WAIT_IN.get(at, WAIT_FOR_STOP))
     chunks = api.run(STOPPED_STREAM, {"at": at, "request": request})
+    api.python(WAIT_NO_MORE)
     pieces = [chunk["choices"][0] for chunk in chunks if chunk["choices"]]
     tokens = [token for piece in pieces for token in piece["token_ids"]]
     usage = chunks[-1]["usage"]
@@ -163,11 +194,15 @@ def test_a_stopped_call_resolves_with_what_was_written(api: ApiPage, at: str) ->
     body = """
         const stop = new AbortController();
         if (given.at === "start") stop.abort();
-        else setTimeout(() => stop.abort(), 100);
-        return inpage.completions.create({ ...given.request, signal: stop.signal })
+        const answer = inpage.completions.create({ ...given.request, signal: stop.signal });
+        await inpage.models();
+        stop.abort();
+        return answer
     """
     request = {**LONG, "max_tokens": 110}
+    api.python(WAIT_IN["decode"])
     answer = api.run(body, {"at": at, "request": request})
+    api.python(WAIT_NO_MORE)
     assert answer["choices"][0]["finish_reason"] == "abort"
     assert answer["usage"]["completion_tokens"] < 110
 
@@ -185,6 +220,7 @@ def test_leaving_the_loop_stops_the_generation(api: ApiPage) -> None:
 
 
 def test_unloading_stops_the_generation(api: ApiPage) -> None:
+    api.python(WAIT_IN["decode"])
     reason = api.run(
         """const answer = inpage.completions.create(given);
         await inpage.models();

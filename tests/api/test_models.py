@@ -1,5 +1,6 @@
 """inpage.models(), load(), unload(): progress, replacing, errors, and no GPU memory left behind."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -85,20 +86,34 @@ def test_the_last_of_two_loads_wins(started: ApiPage) -> None:
     assert started.run("return inpage.loaded?.name") == NAME
 
 
-def test_unload_ends_a_load(started: ApiPage) -> None:
-    code = started.run(
+@pytest.fixture
+def endless(started: ApiPage) -> Iterator[ApiPage]:
+    """Uploads do not end, so that no load is over before it is ended."""
+    started.python(
+        """
+import asyncio
+from py_runtime.uploads import UploadQueue
+finish, UploadQueue.finish = UploadQueue.finish, lambda queue: asyncio.Event().wait()
+"""
+    )
+    yield started
+    started.python("UploadQueue.finish = finish")
+
+
+def test_unload_ends_a_load(endless: ApiPage) -> None:
+    code = endless.run(
         "const load = inpage.load(given).then(() => 'loaded', ({ code }) => code);"
         "await inpage.models(); await inpage.unload(); return load",
         NAME,
     )
     assert code == "aborted"
-    assert started.run("return inpage.loaded") is None
-    assert started.python(BUFFERS) == [0, 0]
+    assert endless.run("return inpage.loaded") is None
+    assert endless.python(BUFFERS) == [0, 0]
 
 
 @pytest.mark.parametrize("phase", [None, "upload"])
-def test_a_signal_ends_a_load(started: ApiPage, phase: str | None) -> None:
-    error = started.fails(
+def test_a_signal_ends_a_load(endless: ApiPage, phase: str | None) -> None:
+    error = endless.fails(
         f"""await inpage.unload();
         const stop = new AbortController();
         const onProgress = ({{ phase }}) => {{ if (phase === given) stop.abort(); }};
@@ -107,8 +122,8 @@ def test_a_signal_ends_a_load(started: ApiPage, phase: str | None) -> None:
         phase,
     )
     assert error["code"] == "aborted"
-    assert started.run("return inpage.loaded") is None
-    assert started.python(BUFFERS) == [0, 0]
+    assert endless.run("return inpage.loaded") is None
+    assert endless.python(BUFFERS) == [0, 0]
 
 
 def test_an_answer_may_be_asked_for_at_once(started: ApiPage) -> None:
