@@ -1,18 +1,18 @@
 """Servers and the browser that all tests share."""
 
-import socket
+import re
 import subprocess
 import sys
 import tempfile
 import threading
-import time
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
+from playwright.sync_api import expect
 
 from tests.runners import (  # noqa: F401  (fixtures)
     in_page,
@@ -26,6 +26,12 @@ from tools import browser
 from tools.files import ROOT
 
 START_SECONDS = 60
+expect.set_options(timeout=120_000)  # a busy machine is no fault of the page
+# Nor is it one of the code, and every run tries the same.
+settings.register_profile(
+    "inpage", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("inpage")
 
 
 @contextmanager
@@ -90,18 +96,13 @@ def static_site() -> Iterator[Path]:
 @pytest.fixture(scope="session")
 def static_site_url(static_site: Path) -> Iterator[str]:
     """The static build in a subfolder of a plain file server that knows nothing of it."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-    url = f"http://127.0.0.1:{port}/{static_site.name}/"
-    command = [sys.executable, "-m", "http.server", "--bind", "127.0.0.1", str(port)]
-    with running(command, cwd=static_site.parent, stderr=subprocess.DEVNULL):
-        for _ in range(START_SECONDS * 10):
-            try:
-                urllib.request.urlopen(url).close()
-                break
-            except OSError:
-                time.sleep(0.1)
-        yield url
+    command = [sys.executable, "-u", "-m", "http.server", "--bind", "127.0.0.1", "0"]
+    options = {"cwd": static_site.parent, "stderr": subprocess.DEVNULL}
+    with running(command, **options) as process:
+        line = first_line(process)  # … port 12345 (http://127.0.0.1:12345/) ...
+        address = re.search(r"http://[^)]+", line)
+        assert address, f"http.server said {line!r}"
+        yield f"{address[0]}{static_site.name}/"
 
 
 @pytest.fixture(scope="session")

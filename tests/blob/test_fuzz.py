@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors import deserialize
 
@@ -18,8 +18,8 @@ from py_runtime.folder.files import ConstantFiles, open_model_folder, verify_fil
 from py_runtime.folder.safetensors_header import parse_safetensors_header
 from tests.blob.small_model import bytes_of_folder, open_bytes, with_file, write_small
 
-MANY = settings(deadline=None, max_examples=400, suppress_health_check=[HealthCheck.too_slow])
-SOME = settings(MANY, max_examples=100)
+MANY = settings(max_examples=400)
+SOME = settings(max_examples=100)
 
 
 @cache

@@ -105,7 +105,7 @@ TENSORS = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(TENSORS, st.integers(600, 5000))
 def test_plans_keep_every_byte_within_the_limit(tensors: Any, shard_size: int) -> None:
     stored = [

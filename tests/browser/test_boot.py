@@ -125,7 +125,7 @@ def test_the_console_runs_the_example(started: Watched) -> None:
     started.page.get_by_role("button", name="Python").click()
     started.page.get_by_role("button", name="Run").click()
     output = started.page.locator("#output")
-    expect(output).to_contain_text("64 rows", timeout=60_000)
+    expect(output).to_contain_text("64 rows")
     differences = started.page.evaluate("inpage.python('differences')")
     assert set(differences) == {"64 rows", "7 rows", "1 rows"}
     assert all(0 < difference < 1e-5 for difference in differences.values())

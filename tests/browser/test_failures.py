@@ -10,7 +10,7 @@ pytestmark = pytest.mark.browser
 
 def expect_explanation(page: Page, title: str, *words: str) -> None:
     panel = page.get_by_role("alert")
-    expect(panel.get_by_role("heading", name=title)).to_be_visible(timeout=60_000)
+    expect(panel.get_by_role("heading", name=title)).to_be_visible()
     for word in words:
         expect(panel).to_contain_text(word)
     expect(panel.get_by_role("button", name="Reload")).to_be_visible()

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
@@ -17,11 +17,7 @@ from tests.golden import ATTENTION, ELEMENTWISE, compare
 from tests.runners import NativeRunner, wait
 
 MAX_ROWS, WIDTH = 24, 8
-RELAXED = settings(
-    max_examples=25,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+FEW = settings(max_examples=25)
 
 
 @dataclass
@@ -105,7 +101,7 @@ LINKS = (
 )
 
 
-@RELAXED
+@FEW
 @given(
     links=st.lists(st.sampled_from(LINKS), min_size=1, max_size=8),
     lengths=st.lists(st.integers(1, MAX_ROWS), min_size=2, max_size=5),
@@ -155,7 +151,7 @@ def visits(draw: st.DrawFn) -> list[tuple[int, int]]:
     return calls
 
 
-@RELAXED
+@FEW
 @given(calls=visits(), seed=st.integers(0, 2**16))
 def test_attention_wherever_a_chat_goes(
     native: NativeRunner, calls: list[tuple[int, int]], seed: int

@@ -12,7 +12,7 @@ STOPS = st.lists(st.text("ab", min_size=1, max_size=5), max_size=4)
 PUSHES = st.lists(st.text("abc", max_size=6), max_size=20)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(STOPS, PUSHES)
 def test_against_the_reference(stops: list[str], pushes: list[str]) -> None:
     watcher = StopStrings(stops)

@@ -97,7 +97,7 @@ def test_streaming_gives_whole_characters_and_the_same_text(name: str, ours: Tok
         assert whole.startswith(so_far)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(text=st.text(max_size=60))
 def test_any_text(name: str, ours: Tokenizer, text: str) -> None:
     theirs = reference(name).encode(text).ids
