@@ -9,8 +9,24 @@ from playwright.sync_api import Locator, Page, expect
 from tools.files import ROOT
 
 START_MILLISECONDS = 120_000
-expect.set_options(timeout=60_000)  # a busy machine is no fault of the page
+PAUSE_AFTER_TOKENS = 100
 AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
+# However fast the model writes and however slow the test looks: it finds the answer half-written.
+PAUSE = f"""
+import asyncio
+going_on, write = asyncio.Event(), type(model)._generate
+
+async def write_with_a_pause(prompt, options, cancel, *others):
+    cancel.on_cancel(going_on.set)
+    tokens = 0
+    async for piece in write(model, prompt, options, cancel, *others):
+        yield piece
+        tokens += len(piece.token_ids)
+        if tokens > {PAUSE_AFTER_TOKENS}:
+            await going_on.wait()
+
+model._generate = write_with_a_pause
+"""
 
 
 class Reader:
@@ -33,13 +49,11 @@ class Reader:
     def open(self) -> None:
         """The page, started as far as it goes without loading a model."""
         self.page.goto(self.url)
-        expect(self.load_button).to_be_enabled(timeout=START_MILLISECONDS)
+        expect(self.load_button).to_be_enabled()
 
     def load(self) -> None:
         self.load_button.click()
-        expect(self.page.locator("body")).to_have_attribute(
-            "data-model", "ready", timeout=START_MILLISECONDS
-        )
+        expect(self.page.locator("body")).to_have_attribute("data-model", "ready")
 
     def ask(self, question: str) -> Locator:
         """Sends the question and waits for the whole answer."""
@@ -48,7 +62,7 @@ class Reader:
         return self.answered()
 
     def answered(self) -> Locator:
-        expect(self.stop).to_be_hidden(timeout=START_MILLISECONDS)
+        expect(self.stop).to_be_hidden()
         return self.answers.last
 
     def text_of(self, message: Locator) -> str:
@@ -72,6 +86,13 @@ class Reader:
             const create = completions.create;
             completions.create = request => create({...request, ignore_eos: true});
         }""")
+
+    def pause_answers(self) -> None:
+        """From now on an answer pauses after a few words, until it is stopped or let go on."""
+        self.page.evaluate("code => inpage.python(code)", PAUSE)
+
+    def let_answers_go_on(self) -> None:
+        self.page.evaluate("inpage.python('going_on.set()')")
 
     def new_chat(self) -> None:
         self.page.get_by_role("button", name="New chat").click()

@@ -34,14 +34,14 @@ def test_an_empty_chat_offers_three_examples(chat: Reader) -> None:
 
 def test_an_answer_streams_and_tells_its_figures(chat: Reader) -> None:
     chat.choose(max_tokens="400")
+    chat.pause_answers()
     chat.composer.fill("Tell me something long.")
     chat.composer.press("Enter")
     expect(chat.composer).to_have_value("")
     expect(chat.composer).to_be_focused()
-    chat.page.wait_for_function(
-        "() => / tok\\/s/.test(document.querySelector('#messages').textContent)"
-    )
-    assert chat.stop.is_visible(), "the figures are live: the answer was still under way"
+    expect(chat.answers.last.locator(".note")).to_contain_text("tok/s")
+    expect(chat.stop).to_be_visible()
+    chat.let_answers_go_on()
     expect(chat.answered().locator(".note")).to_have_text(STATS)
     expect(chat.page.locator("#announcer")).to_contain_text("Answer: ")
     expect(chat.page.locator("#contextText")).to_contain_text(f"of {CONTEXT} tokens")
@@ -50,11 +50,10 @@ def test_an_answer_streams_and_tells_its_figures(chat: Reader) -> None:
 
 def test_stop_keeps_what_was_written_and_the_next_turn_works(chat: Reader) -> None:
     chat.choose(max_tokens="400")
+    chat.pause_answers()
     chat.composer.fill("Count to a thousand.")
     chat.composer.press("Enter")
-    chat.page.wait_for_function(
-        "() => document.querySelector('.message:last-child .text').textContent.length > 20"
-    )
+    expect(chat.answers.last.locator(".text")).to_have_text(re.compile(".{20}"))
     chat.stop.click()
     answer = chat.answered()
     expect(answer.locator(".note")).to_contain_text("Stopped")
@@ -171,12 +170,15 @@ def test_the_page_follows_only_a_reader_at_the_end(chat: Reader) -> None:
     chat.page.set_viewport_size({"width": 800, "height": 400})
     chat.ask("Hello")
     assert scroller.evaluate(distance) < 48
+    chat.pause_answers()
     chat.composer.fill("Again")
     chat.composer.press("Enter")
-    chat.page.wait_for_function(
-        "() => / tok\\/s/.test(document.querySelector('.message:last-child').textContent)"
-    )
-    scroller.evaluate("box => { box.scrollTop = 0; }")
+    expect(chat.answers.last.locator(".note")).to_contain_text("tok/s")
+    scroller.evaluate("""box => new Promise(resolve => {
+        box.addEventListener("scroll", resolve, {once: true});
+        box.scrollTop = 0;
+    })""")
+    chat.let_answers_go_on()
     chat.answered()
     assert scroller.evaluate("box => box.scrollTop") == 0
     chat.page.set_viewport_size({"width": 1280, "height": 720})

@@ -1,6 +1,7 @@
 """Chats are kept: across a reload, in files, and apart from each other."""
 
 import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -35,12 +36,12 @@ def test_an_answer_that_a_reload_cut_off_keeps_its_text(reader: Reader) -> None:
     reader.load()
     reader.talk_on()
     reader.choose(max_tokens="400")
+    reader.pause_answers()
     reader.composer.fill("A long one")
     reader.composer.press("Enter")
-    reader.page.wait_for_function(
-        "() => document.querySelector('.message:last-child .text').textContent.length > 20"
-    )
-    begun = reader.page.locator(".message").last.locator(".text").text_content() or ""
+    text = reader.answers.last.locator(".text")
+    expect(text).to_have_text(re.compile(".{20}"))
+    begun = text.text_content() or ""
     reader.page.reload()
     expect(reader.answers.last).to_contain_text("Interrupted")
     kept = reader.answers.last.locator(".text").text_content()
