@@ -7,6 +7,7 @@ from typing import Any
 from py_runtime import notices
 from py_runtime.cancel import CancelToken
 from py_runtime.errors import InpageError
+from py_runtime.folder import progress as meters
 from py_runtime.gpu import Device
 from py_runtime.graph import Graph
 from py_runtime.model import Model
@@ -30,8 +31,10 @@ async def load(
     result: dict[str, Any] = {"progress": told, "notices": seen, "error": None}
     buffers = device.counters.buffers_alive
     stop_listening = notices.listen(seen.append)
+    between = meters.SECONDS_BETWEEN if cancel_at is None else 0.0  # else a step may go untold
     try:
-        model = await Model.load(device, where, progress, cancel)
+        with _patched(meters, "SECONDS_BETWEEN", between):
+            model = await Model.load(device, where, progress, cancel)
         result["logits"] = await model.prefill(PROMPT)
         model.unload()
     except InpageError as error:

@@ -1,6 +1,7 @@
 """A reader of the page: does what people do, by the names that people see."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ from playwright.sync_api import Locator, Page, expect
 from tools.files import ROOT
 
 START_MILLISECONDS = 120_000
-PAUSE_AFTER_TOKENS = 100
+PAUSE_AFTER_TOKENS = 40
 AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
 # However fast the model writes and however slow the test looks: it finds the answer half-written.
 PAUSE = f"""
@@ -50,6 +51,13 @@ class Reader:
         """The page, started as far as it goes without loading a model."""
         self.page.goto(self.url)
         expect(self.load_button).to_be_enabled()
+        self.has_opened()
+
+    def has_opened(self) -> None:
+        """The chat of the last visit is shown: only then the button knows whether the list is."""
+        expect(self.page.locator("#toggleSidebar")).to_have_attribute(
+            "aria-expanded", re.compile("true|false")
+        )
 
     def load(self) -> None:
         self.load_button.click()

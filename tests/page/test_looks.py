@@ -117,6 +117,7 @@ def test_fingers_find_their_targets(browser: Browser, toy_site_url: str) -> None
     script = {"content_type": "text/javascript", "body": ""}
     reader.page.route("**/worker.js", lambda route: route.fulfill(**script))
     reader.page.goto(toy_site_url)
+    reader.has_opened()
     reader.import_chats(CONVERSATION)
     expect(reader.answers.last).to_contain_text("quoted")
     small = """() => [...document.querySelectorAll("button, select, input, textarea, summary")]
