@@ -13,6 +13,16 @@ from tests.page.reader import Reader
 
 pytestmark = pytest.mark.browser
 
+# Until the last message is stored as it is: what is under way when a page closes may be lost.
+UNTIL_IT_IS_KEPT = """async ([note, length]) => {
+    const {opened} = await import("/ui/chats.js");
+    const isKept = ({messages}) => messages.some(message =>
+        message.note?.includes(note) && message.content.length >= length);
+    while (!(await (await opened).getAll("chats")).some(isKept)) {
+        await new Promise(resolve => setTimeout(resolve, 50));
+    }
+}"""
+
 
 def titles(reader: Reader) -> Locator:
     return reader.page.locator("#chats .open")
@@ -23,6 +33,7 @@ def test_history_survives_a_reload(reader: Reader) -> None:
     reader.ask("What do I see?")
     reader.composer.fill("not sent yet")
     before = reader.page.locator("#messages").inner_text()
+    reader.page.evaluate(UNTIL_IT_IS_KEPT, ["16 tokens", 1])
     reader.page.reload()
     expect(reader.answers).to_have_count(1)
     expect(reader.composer).to_have_value("not sent yet")
@@ -42,6 +53,7 @@ def test_an_answer_that_a_reload_cut_off_keeps_its_text(reader: Reader) -> None:
     text = reader.answers.last.locator(".text")
     expect(text).to_have_text(re.compile(".{20}"))
     begun = text.text_content() or ""
+    reader.page.evaluate(UNTIL_IT_IS_KEPT, ["Interrupted", 20])
     reader.page.reload()
     expect(reader.answers.last).to_contain_text("Interrupted")
     kept = reader.answers.last.locator(".text").text_content()

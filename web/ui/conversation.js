@@ -71,7 +71,7 @@ async function showContext() {
 
 async function begin(options) {
   const message = { role: "assistant", content: "", note: "Interrupted by a reload", error: "" };
-  const mine = answer = { chat: shown, message, abort: new AbortController(), saved: 0, tokens: 0, status: "Reading…" };
+  const mine = answer = { chat: shown, message, abort: new AbortController(), tokens: 0, status: "Reading…" };
   shown.messages.push(message);
   body.dataset.running = "";
   showChat();
@@ -91,6 +91,7 @@ async function begin(options) {
     Object.assign(message, { note: "", error: error.message, code: error.code });
   }
   cancelAnimationFrame(mine.frame);
+  clearTimeout(mine.saving);
   answer = undefined;
   delete body.dataset.running;
   mine.view.finish(message.content);
@@ -113,8 +114,11 @@ function take({ choices: [choice], progress, usage }) {
     answer.status = line(`${answer.tokens} tokens`, rate > 0 && `${rate.toFixed(1)} tok/s`);
   }
   answer.frame ??= requestAnimationFrame(paint); // waits in a hidden tab; the text does not
-  if (now - answer.saved < SAVE_MILLISECONDS) return;
-  answer.saved = now;
+  answer.saving ??= setTimeout(save, SAVE_MILLISECONDS);
+}
+
+function save() {
+  delete answer.saving;
   saveChat(answer.chat);
 }
 
@@ -200,6 +204,6 @@ system.onchange = () => {
 scroller.onscroll = () => {
   atEnd = scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < NEAR_THE_END;
 };
-addEventListener("pagehide", () => { if (answer) saveChat(answer.chat); });
+addEventListener("pagehide", () => { if (answer) saveChat(answer.chat); }); // a busy browser may let it fall
 addEventListener("modelchange", showContext);
 draft.value = kept.inpageDraft ?? "";
