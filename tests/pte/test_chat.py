@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from py_runtime.folder.errors import ModelError, ModelFileError
+from py_runtime.generation import device_tokens
 from py_runtime.model import Model
 from tests.pte.counting import (
     MOST_POSITIONS,
@@ -77,7 +78,9 @@ def test_the_context_ends_before_the_exporters_last_position(model: Model) -> No
     assert wait(length()) == MOST_POSITIONS - 2
 
 
-def test_many_steps_run_in_one_submit(model: Model) -> None:
+def test_many_steps_run_in_one_submit(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device_tokens, "BATCH_SECONDS", 60.0)  # however slow the machine is
+
     async def submits() -> float:
         pieces = [
             p async for p in model.complete([5], temperature=0, max_tokens=40, ignore_eos=True)
