@@ -25,7 +25,7 @@ from tests.toy_model import write_toy_model
 from tools import browser
 from tools.files import ROOT
 
-START_SECONDS = 60
+START_SECONDS = 120
 expect.set_options(timeout=120_000)  # a busy machine is no fault of the page
 # Nor is it one of the code, and every run tries the same.
 settings.register_profile(
@@ -45,7 +45,7 @@ def running(command: list[str], **options: Any) -> Iterator[subprocess.Popen[str
 
 
 def first_line(process: subprocess.Popen[str]) -> str:
-    """What it prints first; a process that prints nothing for a minute is ended."""
+    """What it prints first; a process that prints nothing for two minutes is ended."""
     assert process.stdout
     overdue = threading.Timer(START_SECONDS, process.kill)
     overdue.start()

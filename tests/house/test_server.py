@@ -322,7 +322,7 @@ def test_a_models_file(ask: Ask) -> None:
 
 def run_serve(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "serve.py", *arguments]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
 
 
 def test_a_taken_port_is_one_line() -> None:
