@@ -64,6 +64,10 @@ class _Values:
     """The values of one call, on the host."""
 
     def __init__(self, method: Method, inputs: Sequence[Any]) -> None:
+        if not isinstance(inputs, list | tuple):  # an array has a length as well
+            raise InputError(
+                f"method '{method.name}' takes a list of its inputs, got {type(inputs).__name__}"
+            )
         if len(inputs) != len(method.input_ids):
             raise InputError(
                 f"method '{method.name}' takes {len(method.input_ids)} inputs, got {len(inputs)}"
@@ -110,8 +114,9 @@ class _Values:
 def _as_input(place: int, spec: EValue, given: Any, is_live: bool) -> Any:
     if isinstance(spec, HostTensor):
         array = as_array(place, given)
-        # Integers of any width are range-checked by the graph; numpy's own differs in the page.
+        # Integers of any width are taken: numpy's own differs in the page.
         if spec.dtype.kind == "i" and array.dtype.kind in "iu":
+            _check_range(place, spec.dtype, array)
             return array.astype(spec.dtype, copy=False)
         if array.dtype != spec.dtype:
             raise InputError(f"input {place} takes {spec.dtype}, got {array.dtype}")
@@ -121,3 +126,15 @@ def _as_input(place: int, spec: EValue, given: Any, is_live: bool) -> Any:
     if type(given) is not type(spec) or given != spec:
         raise InputError(f"input {place} was fixed at {spec!r} by the export, got {given!r}")
     return given
+
+
+def _check_range(place: int, dtype: np.dtype, array: np.ndarray) -> None:
+    """Nothing wraps silently; what fits a model's 64 bits and not the GPU's 32, the graph finds."""
+    info = np.iinfo(dtype)
+    if not array.size:
+        return
+    for number in (int(array.min()), int(array.max())):
+        if not info.min <= number <= info.max:
+            raise InputError(
+                f"input {place} holds {number}, which does not fit the model's {dtype}"
+            )
