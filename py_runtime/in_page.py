@@ -24,12 +24,13 @@ from py_runtime.jsonable import dumps
 from py_runtime.model import Model
 
 
-async def load(where: str, data: Sequence[str] = ()) -> Any:
+async def load(where: str, data: Sequence[str] = (), methods: Sequence[str] | None = None) -> Any:
     """A .pte file of this site on the GPU: `graph = await load("model.pte")`, with its .ptd files
-    as `data`; then `await graph.run([...])`."""
+    as `data`, and only some of its `methods` where they are named; then
+    `await graph.run([...])`."""
     from py_runtime import pte  # few need it
 
-    return await pte.load(where, _engine().device, data)
+    return await pte.load(where, _engine().device, data, methods)
 
 
 # The names a reader finds in `await inpage.python(code)`; what they define stays for the next call.

@@ -238,6 +238,11 @@ def test_the_site_lists_such_folders(reader: Reader) -> None:
     assert listed == {"Counting": "models/Counting/model.pte", "Large": "models/Large/model.pte"}
 
 
+def test_some_methods_alone(python: Callable[[str], Any]) -> None:
+    code = "[(await load('models/Large/model.pte', methods=names)).methods for names in ([], None)]"
+    assert python(code) == [[], ["forward"]]
+
+
 def test_a_missing_file_is_named(reader: Reader) -> None:
     code = "await load('models/nothing.pte')"
     ask = f"inpage.python({json.dumps(code)}).catch(({{ message }}) => message)"
