@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from py_runtime.pte.container import EValue, HostTensor, KernelCall, Plan, Segment
+from py_runtime.pte.container import DelegateCall, EValue, HostTensor, KernelCall, Plan, Segment
 from py_runtime.pte.delegate import DelegateGraph
 from py_runtime.pte.translate import PREPACK
 
@@ -23,9 +23,11 @@ def describe_method(plan: Plan, graphs: Mapping[Segment, DelegateGraph]) -> dict
         for constant in graph.constants
     }
     copied = {call.args[0] for call in kernels if call.name == COPY and call.args}
+    delegated = [call for call in plan.instructions if isinstance(call, DelegateCall)]
+    live = {value_id for call in delegated for value_id in call.args}
     return {
-        "inputs": [_describe_value(plan.values[value_id]) for value_id in plan.inputs],
-        "outputs": [_describe_value(plan.values[value_id]) for value_id in plan.outputs],
+        "inputs": [_describe_value(plan.values[at], at in live) for at in plan.inputs],
+        "outputs": [_describe_value(plan.values[at], at in live) for at in plan.outputs],
         "mutated_inputs": [at for at, value_id in enumerate(plan.inputs) if value_id in copied],
         "ops": dict(sorted(ops.items())),
         "constants": {"count": len(stored), "bytes": sum(stored.values())},
@@ -33,8 +35,10 @@ def describe_method(plan: Plan, graphs: Mapping[Segment, DelegateGraph]) -> dict
     }
 
 
-def _describe_value(value: EValue) -> dict[str, Any]:
+def _describe_value(value: EValue, is_live: bool) -> dict[str, Any]:
     if isinstance(value, HostTensor):
         dims = list(value.dims)
         return {"dtype": value.dtype.name, "dims": dims, "dynamic": value.dynamic}
+    if is_live:
+        return {"dtype": "int", "dims": [], "dynamic": False}
     return {"value": value if isinstance(value, bool | int | float | str) else None}

@@ -7,7 +7,7 @@ import numpy as np
 
 from py_runtime.errors import InputError
 from py_runtime.graph import Graph
-from py_runtime.host_arrays import as_array
+from py_runtime.host_arrays import as_array, as_int
 from py_runtime.pte.container import EValue, HostTensor
 from py_runtime.pte.methods import Constant, CopyStep, DelegateStep, Method, PteProgram
 
@@ -122,7 +122,7 @@ def _as_input(place: int, spec: EValue, given: Any, is_live: bool) -> Any:
             raise InputError(f"input {place} takes {spec.dtype}, got {array.dtype}")
         return array
     if is_live:
-        return given  # a SymInt, which the graph checks
+        return as_int(place, given)
     if type(given) is not type(spec) or given != spec:
         raise InputError(f"input {place} was fixed at {spec!r} by the export, got {given!r}")
     return given

@@ -30,6 +30,7 @@ from tests.pte.written import (
     vk_graph,
     vk_int,
     vk_named,
+    vk_symint,
     vk_tensor,
 )
 from tests.runners import NativeRunner, wait
@@ -168,6 +169,26 @@ def test_what_a_file_says_of_itself() -> None:
         "backends": ["VulkanBackend"],
     }
     assert described["unsupported"] == []
+
+
+def test_a_live_integer_is_described() -> None:
+    """What the exporter writes for it is null."""
+    values = [
+        vk_tensor("f32", 4),
+        vk_symint(),
+        vk_int(0),
+        vk_int(4),
+        vk_int(1),
+        vk_tensor("f32", 4),
+    ]
+    chain = [vk_call("aten.slice_copy.Tensor", 0, 2, 1, 3, 4, 5)]
+    ends = [tensor("f32", 4), union(1, {}), tensor("f32", 4, dynamic=True), union(1, {})]
+    call = call_delegate(0, 0, 1, 2)
+    plan = method("forward", ends, [0, 1, 3], [2], [call], [delegate(0)])
+    described = opened(pte([plan], [vk_graph(values, chain, [0, 1], [5])])).describe()
+    _, live, none = described["methods"]["forward"]["inputs"]
+    assert live == {"dtype": "int", "dims": [], "dynamic": False}
+    assert none == {"value": None}
 
 
 def test_what_cannot_be_loaded_can_be_described() -> None:

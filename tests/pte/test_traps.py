@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tests.pte.written import (
+    Table,
     call_delegate,
     delegate,
     f32,
@@ -16,6 +17,7 @@ from tests.pte.written import (
     ptd,
     pte,
     tensor,
+    union,
     vk_bool,
     vk_bytes,
     vk_call,
@@ -131,7 +133,9 @@ def causal_attention(q: np.ndarray, k: np.ndarray, v: np.ndarray) -> np.ndarray:
     return np.einsum("bhsc,bchd->bshd", weights / weights.sum(-1, keepdims=True), v)
 
 
-def test_a_symint_is_an_input(run: Any) -> None:
+@pytest.mark.parametrize("stored", [union(1, {}), integer(0)], ids=["null", "int"])
+def test_a_symint_is_an_input(run: Any, stored: Table) -> None:
+    """The exporter writes null for it."""
     values = [
         vk_tensor("f32", 4),
         vk_symint(),
@@ -143,7 +147,7 @@ def test_a_symint_is_an_input(run: Any) -> None:
     chain = [vk_call("aten.slice_copy.Tensor", 0, 2, 1, 3, 4, 5)]
     plan = method(
         "forward",
-        [tensor("f32", 4), integer(0), tensor("f32", 4, dynamic=True)],
+        [tensor("f32", 4), stored, tensor("f32", 4, dynamic=True)],
         [0, 1],
         [2],
         [call_delegate(0, 0, 1, 2)],
