@@ -7,7 +7,7 @@ import numpy as np
 
 from py_runtime.errors import InputError
 from py_runtime.graph import Graph
-from py_runtime.host_arrays import as_array, as_int
+from py_runtime.host_arrays import as_array, as_int, check_int32
 from py_runtime.pte.container import EValue, HostTensor
 from py_runtime.pte.methods import Constant, CopyStep, DelegateStep, Method, PteProgram
 
@@ -112,14 +112,20 @@ class _Values:
 
 
 def _as_input(place: int, spec: EValue, given: Any, is_live: bool) -> Any:
+    """What a step takes of it; `is_live` says that a delegate does.
+
+    A graph would refuse it as well, but by the delegate's number for it, not the caller's.
+    """
     if isinstance(spec, HostTensor):
         array = as_array(place, given)
         # Integers of any width are taken: numpy's own differs in the page.
         if spec.dtype.kind == "i" and array.dtype.kind in "iu":
-            _check_range(place, spec.dtype, array)
-            return array.astype(spec.dtype, copy=False)
+            if is_live:
+                check_int32(f"input {place}", array)
+            array = _as_integers(place, spec.dtype, array)
         if array.dtype != spec.dtype:
             raise InputError(f"input {place} takes {spec.dtype}, got {array.dtype}")
+        _check_dims(place, spec, array.shape)
         return array
     if is_live:
         return as_int(place, given)
@@ -128,13 +134,22 @@ def _as_input(place: int, spec: EValue, given: Any, is_live: bool) -> Any:
     return given
 
 
-def _check_range(place: int, dtype: np.dtype, array: np.ndarray) -> None:
-    """Nothing wraps silently; what fits a model's 64 bits and not the GPU's 32, the graph finds."""
+def _as_integers(place: int, dtype: np.dtype, array: np.ndarray) -> np.ndarray:
+    """As the model's own integers; nothing wraps silently."""
     info = np.iinfo(dtype)
-    if not array.size:
-        return
-    for number in (int(array.min()), int(array.max())):
+    for number in (int(array.min()), int(array.max())) if array.size else ():
         if not info.min <= number <= info.max:
             raise InputError(
                 f"input {place} holds {number}, which does not fit the model's {dtype}"
             )
+    return array.astype(dtype, copy=False)
+
+
+def _check_dims(place: int, spec: HostTensor, dims: tuple[int, ...]) -> None:
+    if spec.dynamic and len(dims) == len(spec.dims):
+        fits = all(size <= most for size, most in zip(dims, spec.dims, strict=True))
+    else:
+        fits = dims == spec.dims
+    if not fits:
+        bound = " at most" if spec.dynamic else ""
+        raise InputError(f"input {place} takes{bound} {list(spec.dims)}, got {list(dims)}")
