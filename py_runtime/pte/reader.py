@@ -160,7 +160,7 @@ class _Opener:
                 called.add(call.delegate)
                 steps.append(self._delegate_step(plan, call, stored))
             elif isinstance(call, MoveCall):
-                steps.append(MoveStep(call.source, call.target))
+                steps.append(self._move_step(plan, call))
             else:
                 steps.append(self._copy_step(plan, call))
         method = Method(plan.name, plan.values, plan.inputs, plan.outputs, tuple(steps))
@@ -175,6 +175,15 @@ class _Opener:
         ):
             raise PteError(f"{self._where(plan)} has a {COPY} of an unknown form")
         return CopyStep(source=call.args[1], target=call.args[0])
+
+    def _move_step(self, plan: Plan, call: MoveCall) -> MoveStep:
+        source, target = plan.values[call.source], plan.values[call.target]
+        is_same = type(source) is type(target)
+        if isinstance(source, HostTensor) and isinstance(target, HostTensor):
+            is_same = (source.dtype, source.dims) == (target.dtype, target.dims)
+        if not is_same:
+            raise PteError(f"{self._where(plan)} moves a value to where another kind is")
+        return MoveStep(call.source, call.target)
 
     def _delegate_step(self, plan: Plan, call: DelegateCall, stored: StoredData) -> DelegateStep:
         graph = self._graphs[plan.delegates[call.delegate].data]

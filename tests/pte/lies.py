@@ -233,6 +233,28 @@ LIES: dict[str, tuple[Callable[[], bytes], str]] = {
         ),
         "unknown form",
     ),
+    "a move of a number to a tensor": (
+        lambda: file(
+            methods=[
+                plan(
+                    values=[tensor("f32", 4), tensor("f32", 4), integer(1)],
+                    calls=[call_delegate(0, 0, 1), move(2, 1)],
+                )
+            ]
+        ),
+        "where another kind is",
+    ),
+    "a move of a tensor to a wider one": (
+        lambda: file(
+            methods=[
+                plan(
+                    values=[tensor("f32", 4), tensor("f32", 4), tensor("f32", 1, 4)],
+                    calls=[call_delegate(0, 0, 1), move(1, 2)],
+                )
+            ]
+        ),
+        "where another kind is",
+    ),
     "a number for a tensor": (
         lambda: file(methods=[plan(values=[integer(1), tensor("f32", 4)])]),
         "not of one kind",
