@@ -4,11 +4,11 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from py_runtime.pte.container import DelegateCall, EValue, HostTensor, KernelCall, Plan, Segment
+from py_runtime.pte.container import EValue, HostTensor, KernelCall, MoveCall, Plan, Segment
 from py_runtime.pte.delegate import DelegateGraph
 from py_runtime.pte.translate import PREPACK
 
-COPY = "aten::copy_"  # the one op outside delegates that this engine knows
+COPY = "aten::copy_"  # into an input that the model changes
 
 
 def describe_method(plan: Plan, graphs: Mapping[Segment, DelegateGraph]) -> dict[str, Any]:
@@ -23,8 +23,8 @@ def describe_method(plan: Plan, graphs: Mapping[Segment, DelegateGraph]) -> dict
         for constant in graph.constants
     }
     copied = {call.args[0] for call in kernels if call.name == COPY and call.args}
-    delegated = [call for call in plan.instructions if isinstance(call, DelegateCall)]
-    live = {value_id for call in delegated for value_id in call.args}
+    calls = [call for call in plan.instructions if not isinstance(call, MoveCall)]
+    live = {value_id for call in calls for value_id in call.args}
     return {
         "inputs": [_describe_value(plan.values[at], at in live) for at in plan.inputs],
         "outputs": [_describe_value(plan.values[at], at in live) for at in plan.outputs],

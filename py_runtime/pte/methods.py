@@ -9,6 +9,7 @@ from py_runtime.errors import InputError
 from py_runtime.program import Program
 from py_runtime.pte.container import EValue
 from py_runtime.pte.errors import PteError
+from py_runtime.pte.kernels import HostKernel
 from py_runtime.range_constants import StoredRange
 
 
@@ -38,7 +39,17 @@ class MoveStep:
     target: int
 
 
-Step = DelegateStep | CopyStep | MoveStep
+@dataclass(frozen=True)
+class KernelStep:
+    """The host computes a tensor."""
+
+    kernel: HostKernel
+    args: tuple[int, ...]  # ids of the kernel's live arguments
+    fixed: tuple[EValue, ...]  # its others
+    target: int
+
+
+Step = DelegateStep | CopyStep | MoveStep | KernelStep
 
 
 @dataclass(frozen=True)
@@ -56,6 +67,17 @@ class Method:
     @property
     def outputs(self) -> tuple[EValue, ...]:
         return tuple(self.values[value_id] for value_id in self.output_ids)
+
+    @property
+    def taken_ids(self) -> set[int]:
+        """What delegates and kernels compute with."""
+        taken: set[int] = set()
+        for step in self.steps:
+            if isinstance(step, DelegateStep):
+                taken.update(step.inputs)
+            elif isinstance(step, KernelStep):
+                taken.update(step.args)
+        return taken
 
     @property
     def delegates(self) -> tuple[DelegateStep, ...]:

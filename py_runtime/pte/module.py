@@ -9,7 +9,14 @@ from py_runtime.errors import InputError
 from py_runtime.graph import Graph
 from py_runtime.host_arrays import as_array, as_int, check_int32
 from py_runtime.pte.container import EValue, HostTensor
-from py_runtime.pte.methods import Constant, CopyStep, DelegateStep, Method, PteProgram
+from py_runtime.pte.methods import (
+    Constant,
+    CopyStep,
+    DelegateStep,
+    KernelStep,
+    Method,
+    PteProgram,
+)
 
 FORWARD = "forward"
 
@@ -47,6 +54,8 @@ class PteModule:
             if isinstance(step, DelegateStep):
                 results = await next(graphs).run(values.for_graph(step.inputs))
                 values.take_results(step.outputs, results)
+            elif isinstance(step, KernelStep):
+                values.compute(step)
             elif isinstance(step, CopyStep):
                 values.copy(step.source, step.target)
             else:
@@ -78,7 +87,7 @@ class _Values:
             for value_id, value in enumerate(method.values)
             if value is None or isinstance(value, bool | int | float | str)
         }
-        live = {value_id for step in method.delegates for value_id in step.inputs}
+        live = method.taken_ids
         for place, (value_id, given) in enumerate(zip(method.input_ids, inputs, strict=True)):
             spec = method.values[value_id]
             self.current[value_id] = _as_input(place, spec, given, is_live=value_id in live)
@@ -93,6 +102,13 @@ class _Values:
                 self.current[value_id] = result.astype(spec.dtype, copy=False)
             else:
                 self.current[value_id] = int(result)
+
+    def compute(self, step: KernelStep) -> None:
+        spec = self._method.values[step.target]
+        assert isinstance(spec, HostTensor)
+        args = [self.current[value_id] for value_id in step.args]
+        with np.errstate(all="ignore"):  # as on the GPU: infinities are numbers
+            self.current[step.target] = step.kernel.compute(spec.dtype, *args, *step.fixed)
 
     def copy(self, source: int, target: int) -> None:
         content, array = self.current[source], self.current[target]
@@ -112,7 +128,7 @@ class _Values:
 
 
 def _as_input(place: int, spec: EValue, given: Any, is_live: bool) -> Any:
-    """What a step takes of it; `is_live` says that a delegate does.
+    """What a step takes of it; `is_live` says that a delegate or a kernel does.
 
     A graph would refuse it as well, but by the delegate's number for it, not the caller's.
     """
@@ -128,7 +144,9 @@ def _as_input(place: int, spec: EValue, given: Any, is_live: bool) -> Any:
         _check_dims(place, spec, array.shape)
         return array
     if is_live:
-        return as_int(place, given)
+        number = as_int(place, given)
+        check_int32(f"input {place}", np.asarray(number))
+        return number
     if type(given) is not type(spec) or given != spec:
         raise InputError(f"input {place} was fixed at {spec!r} by the export, got {given!r}")
     return given

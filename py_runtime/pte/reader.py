@@ -27,10 +27,12 @@ from py_runtime.pte.delegate import HEADER, DelegateGraph, read_delegate_header,
 from py_runtime.pte.errors import PteError, UnsupportedPteError
 from py_runtime.pte.flatbuffer import Budget
 from py_runtime.pte.inspection import COPY, describe_method
+from py_runtime.pte.kernels import HOST_KERNELS
 from py_runtime.pte.methods import (
     Constant,
     CopyStep,
     DelegateStep,
+    KernelStep,
     Method,
     MoveStep,
     PteProgram,
@@ -129,7 +131,7 @@ class _Opener:
         names = set(self._container.unsupported)
         for plan in self._plans:
             for call in plan.instructions:
-                if isinstance(call, KernelCall) and call.name != COPY:
+                if isinstance(call, KernelCall) and call.name not in (COPY, *HOST_KERNELS):
                     names.add(f"{call.name} (outside the delegate)")
             for delegate in plan.delegates:
                 if delegate.backend != BACKEND:
@@ -161,8 +163,10 @@ class _Opener:
                 steps.append(self._delegate_step(plan, call, stored))
             elif isinstance(call, MoveCall):
                 steps.append(self._move_step(plan, call))
-            else:
+            elif call.name == COPY:
                 steps.append(self._copy_step(plan, call))
+            else:
+                steps.append(self._kernel_step(plan, call))
         method = Method(plan.name, plan.values, plan.inputs, plan.outputs, tuple(steps))
         self._check_order(method)
         return method
@@ -173,8 +177,24 @@ class _Opener:
         if not is_known or not all(
             isinstance(plan.values[value_id], HostTensor) for value_id in call.args[:2]
         ):
-            raise PteError(f"{self._where(plan)} has a {COPY} of an unknown form")
+            raise self._unknown_form(plan, call)
         return CopyStep(source=call.args[1], target=call.args[0])
+
+    def _kernel_step(self, plan: Plan, call: KernelCall) -> KernelStep:
+        """[arguments…, target, target]"""
+        kernel, args, target = HOST_KERNELS[call.name], call.args[:-2], call.args[-2:]
+        values = [plan.values[value_id] for value_id in args]
+        if (
+            len(set(target)) != 1
+            or not kernel.takes(values, plan.values[target[0]])
+            or any(plan.values[at] is None and at not in plan.inputs for at in args)
+        ):
+            raise self._unknown_form(plan, call)
+        count = len(kernel.live)
+        return KernelStep(kernel, args[:count], tuple(values[count:]), target[0])
+
+    def _unknown_form(self, plan: Plan, call: KernelCall) -> PteError:
+        return PteError(f"{self._where(plan)} has a {call.name} of an unknown form")
 
     def _move_step(self, plan: Plan, call: MoveCall) -> MoveStep:
         source, target = plan.values[call.source], plan.values[call.target]
@@ -203,9 +223,12 @@ class _Opener:
         """Every value a step takes is there by then; tensors stored beside the delegate are not."""
         known = set(method.input_ids)
         for step in method.steps:
-            taken = step.inputs if isinstance(step, DelegateStep) else (step.source,)
-            if isinstance(step, CopyStep):
-                taken += (step.target,)
+            if isinstance(step, DelegateStep):
+                taken = step.inputs
+            elif isinstance(step, KernelStep):
+                taken = step.args
+            else:
+                taken = (step.source, step.target) if isinstance(step, CopyStep) else (step.source,)
             self._check_known(method, taken, known)
             known |= set(step.outputs) if isinstance(step, DelegateStep) else {step.target}
         self._check_known(method, method.output_ids, known)

@@ -40,6 +40,7 @@ X, Y = floats(3, 4, 5), floats(4, 5)
 WHOLE, ROW = integers(3, 4), torch.tensor([1, -2, 3, 4])
 LIVE = rows(6, 1, 4, 6)
 TABLE = floats(10, 4)
+ATTENDED = torch.linspace(-1, 1, 24).reshape(1, 2, 3, 4)
 
 # Each function, and its inputs; or those of several calls, where what differs is a live dim.
 FORMS: dict[str, tuple[Function, Inputs | list[Inputs]]] = {
@@ -166,6 +167,20 @@ FORMS: dict[str, tuple[Function, Inputs | list[Inputs]]] = {
     "live embedding": (
         F.embedding,
         [(integers(1, length, least=0), TABLE) for length in (6, 1, 4, 6)],
+    ),
+    # What the exporter leaves a kernel outside the delegate for.
+    "where number": (lambda a: torch.where(a > 0, a, 0.5), (X,)),
+    "masked_fill": (lambda a, m: a.masked_fill(m, float("-inf")), (X, bools(4, 5))),
+    "live tril": (lambda a: a[:, 0].tril(), LIVE),
+    "rms_norm": (lambda a: F.rms_norm(a, (5,), eps=1e-3), (X,)),
+    "attention": (F.scaled_dot_product_attention, (ATTENDED, ATTENDED + 1, ATTENDED - 1)),
+    "attention with a mask": (
+        F.scaled_dot_product_attention,
+        (ATTENDED, ATTENDED + 1, ATTENDED - 1, torch.tensor([[True] * 3, [False] * 3] * 2)[:3]),
+    ),
+    "live causal attention": (
+        lambda a: F.scaled_dot_product_attention(a, a, a, is_causal=True),
+        [(floats(1, 2, length, 4),) for length in (6, 1, 3, 6)],
     ),
 }
 
