@@ -42,6 +42,7 @@ from py_runtime.pte.tensor_data import read_tensor_data
 from py_runtime.pte.translate import StoredData, translate
 from py_runtime.range_constants import StoredRange
 from py_runtime.shapes import numel
+from py_runtime.sizes import in_words
 
 BACKEND = "VulkanBackend"
 MOST_CONSTANT_BYTES = 1 << 20  # of a tensor that a method without inputs gives
@@ -228,7 +229,13 @@ class _Opener:
             elif isinstance(step, KernelStep):
                 taken = step.args
             else:
-                taken = (step.source, step.target) if isinstance(step, CopyStep) else (step.source,)
+                taken = (step.source,)
+            if isinstance(step, CopyStep) and step.target not in known:
+                raise UnsupportedPteError(
+                    f"{self._file}, method '{method.name}'",
+                    [f"{COPY} into a buffer of the model's"],
+                    "make inputs of the buffers that the model changes",
+                )
             self._check_known(method, taken, known)
             known |= set(step.outputs) if isinstance(step, DelegateStep) else {step.target}
         self._check_known(method, method.output_ids, known)
@@ -267,8 +274,14 @@ class _Opener:
             return value
         if isinstance(value, HostTensor) and 0 < value.buffer < len(buffers):
             data, nbytes = buffers[value.buffer], numel(value.dims) * value.dtype.itemsize
-            if 0 < nbytes <= min(data.size, MOST_CONSTANT_BYTES):
-                found = await self._read(Segment(data.offset, nbytes))
+            if nbytes > MOST_CONSTANT_BYTES:
+                raise PteError(
+                    f"{self._where(plan)} gives a tensor of {in_words(nbytes)}; at most "
+                    f"{in_words(MOST_CONSTANT_BYTES)} are read",
+                    "export the model without that method",
+                )
+            if value.dtype.itemsize and nbytes <= data.size:
+                found = await self._read(Segment(data.offset, nbytes)) if nbytes else b""
                 return np.frombuffer(found, value.dtype).reshape(value.dims)
         raise PteError(f"{self._where(plan)} gives what is no number, text or small tensor")
 

@@ -69,6 +69,8 @@ def translate(
             "where the model changes a buffer by an ordinary op, ExecuTorch's exporter writes "
             "such a file: make that buffer an input",
         )
+    if any(isinstance(value, GraphTensor) and 0 in value.dims for value in graph.values):
+        raise UnsupportedPteError(name, ["tensors without elements"], "export it without them")
     _check_ends(name, graph, arguments)
     values, ops = _without_prepacks(graph)
     _refuse_buffer_results(name, values, ops)

@@ -271,6 +271,14 @@ LIES: dict[str, tuple[Callable[[], bytes], str]] = {
         lambda: file(methods=[plan(), method("get", [tensor("f32", 4, buffer=3)], [], [0])]),
         "no number, text or small tensor",
     ),
+    "a constant method with a large tensor": (
+        lambda: pte(
+            [method("get", [tensor("f32", 300_000, buffer=1)], [], [0])],
+            [bytes(1_200_000)],
+            constants=(0, [0, 0]),
+        ),
+        "a tensor of 1.2 MB; at most 1.0 MB are read; export the model without",
+    ),
     "a constant method with a tensor of an unknown type": (
         lambda: file(
             methods=[

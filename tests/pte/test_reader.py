@@ -98,13 +98,16 @@ def test_constant_methods_give_values() -> None:
             method("kind", [union(6, {0: "toy"})], [], [0]),
             method("nothing", [union(1, {})], [], [0]),
             method("order", [tensor("i64", 3, buffer=1)], [], [0]),
+            method("none", [tensor("f32", 0, 2, buffer=1)], [], [0]),
         ],
         [bytes(16) + numbers.tobytes()],
         constants=(0, [0, 16]),
     )
     constants = opened(file).constants
-    order = constants.pop("order")
+    order, none = constants.pop("order"), constants.pop("none")
     assert isinstance(order, np.ndarray)
+    assert isinstance(none, np.ndarray)
+    assert (none.dtype, none.shape) == (np.float32, (0, 2))
     assert (order.dtype, order.tolist()) == (np.int64, [3, 1, 2])
     assert constants == {
         "get_max_seq_len": 32,
