@@ -264,6 +264,17 @@ def test_constants_come_from_wherever_they_lie(run: Any, place: str) -> None:
     assert total.tolist() == [15, 26, 37, 48]
 
 
+def test_a_file_without_an_extended_header_has_no_segments(run: Any) -> None:
+    values = [vk_tensor("f32", 4), vk_int(1), vk_tensor("f32", 4)]
+    graph = vk_graph(values, [vk_call(DOUBLE_OF, 0, 0, 1, 2)], [0], [2])
+    blob, call = delegate(0, inline=True), call_delegate(0, 0, 1)
+    plan = method("forward", [tensor("f32", 4)] * 2, [0], [1], [call], [blob])
+    file = pte([plan], inline=[graph])
+    assert file[8:12] == b"eh00"
+    ((total,),) = run(file[:8] + bytes(32) + file[40:], [A])
+    assert total.tolist() == [20, 40, 60, 80]
+
+
 def test_rows_of_4_bit_weights_are_padded_to_8(run: Any) -> None:
     """K = 12 is stored as 16 nibbles; one group, and scales [groups, N] with N = 4."""
     rng = np.random.default_rng(1)
