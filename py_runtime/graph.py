@@ -206,7 +206,8 @@ class Graph:
         limit = self.device.limits["max_storage_buffer_binding_size"]
         if buffer.size > limit:
             raise GraphError(
-                f"{resource.label} takes {buffer.size} bytes; this device binds at most {limit}"
+                f"{resource.label} takes {buffer.size} bytes; this device binds at most {limit}; "
+                "export the model with smaller dims, or less at most for dynamic ones"
             )
         return Binding(buffer)
 

@@ -23,7 +23,7 @@ from py_runtime.pte.container import EValue, HostTensor
 from py_runtime.pte.delegate import DelegateGraph, GraphConstant, GraphTensor, GraphValue
 from py_runtime.pte.errors import PteError, UnsupportedPteError
 from py_runtime.range_constants import StoredRange
-from py_runtime.shapes import numel
+from py_runtime.shapes import MAX_ELEMENTS, numel
 
 MOST_SIZES = 4  # of caches in a graph that are compared with zeros
 PREPACK = "et_vk.prepack.default"
@@ -69,8 +69,7 @@ def translate(
             "where the model changes a buffer by an ordinary op, ExecuTorch's exporter writes "
             "such a file: make that buffer an input",
         )
-    if any(isinstance(value, GraphTensor) and 0 in value.dims for value in graph.values):
-        raise UnsupportedPteError(name, ["tensors without elements"], "export it without them")
+    _check_elements(name, graph)
     _check_ends(name, graph, arguments)
     values, ops = _without_prepacks(graph)
     _refuse_buffer_results(name, values, ops)
@@ -98,6 +97,18 @@ def _dynamic_dims(argument: EValue) -> frozenset[int]:
     if not isinstance(argument, HostTensor) or not argument.dynamic:
         return frozenset()
     return frozenset(axis for axis, size in enumerate(argument.dims) if size > 1)
+
+
+def _check_elements(name: str, graph: DelegateGraph) -> None:
+    """The exporter takes 16,384 and more for a dynamic dim that it was given no bound for."""
+    counts = [numel(value.dims) for value in graph.values if isinstance(value, GraphTensor)]
+    if 0 in counts:
+        raise UnsupportedPteError(name, ["tensors without elements"], "export it without them")
+    if (most := max(counts, default=0)) > MAX_ELEMENTS:
+        raise PteError(
+            f"{name}: a tensor has up to {most} elements; at most {MAX_ELEMENTS} can be indexed",
+            "export it with a smaller `max` for each dynamic dim",
+        )
 
 
 def _check_ends(name: str, graph: DelegateGraph, arguments: Sequence[EValue]) -> None:

@@ -268,6 +268,14 @@ def test_inputs_that_do_not_fit(module: PteModule, inputs: list[Any], message: s
     assert wait(module.run([VECTOR.copy(), 3]))[0].tolist() == [2, 4, 6, 8]
 
 
+def test_a_device_that_binds_less(native: NativeRunner, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As with dynamic dims that were exported without a bound."""
+    monkeypatch.setitem(native.device.limits, "max_storage_buffer_binding_size", 8)
+    message = "takes 16 bytes; this device binds at most 8; export the model with smaller dims"
+    with pytest.raises(GraphError, match=message):
+        wait(load(MemorySource(doubling()), native.device))
+
+
 def test_only_the_methods_that_are_wanted_are_loaded(native: NativeRunner) -> None:
     plans = [
         method(name, [tensor("f32", 4)] * 2, [0], [1], [call_delegate(0, 0, 1)], [delegate(0)])
