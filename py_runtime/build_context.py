@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from py_runtime.launch import Bindable, BufferCopy, Joined, Launch, Scratch
-from py_runtime.live import Journal, LiveInt, LiveTensor
+from py_runtime.live import LiveInt, LiveTensor
 from py_runtime.program import Program
 from py_runtime.target import Target
 
@@ -22,9 +22,6 @@ class Caller(Protocol):
 class BuildContext(Protocol):
     @property
     def program(self) -> Program: ...
-
-    @property
-    def journal(self) -> Journal: ...
 
     @property
     def target(self) -> Target: ...

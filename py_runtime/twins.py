@@ -14,7 +14,7 @@ from py_runtime.builder import Builder
 from py_runtime.launch import BufferCopy
 from py_runtime.live import LiveInt, LiveTensor, Restorable
 from py_runtime.ops.registry import HostReader
-from py_runtime.program import SymIntValue, TensorValue
+from py_runtime.program import SymIntValue, TensorValue, Value
 
 Outcome = list[Any]
 
@@ -63,24 +63,21 @@ def _signature(builder: Builder, index: int, steps: list[int]) -> Hashable:
     program, call = builder.program, builder.program.ops[index]
     given = [list(program.flatten(arg)) for arg in call.args]
     ids = [value_id for items in given for value_id in items]
-    values = [program.values[value_id] for value_id in ids]
+    own = [builder.steps[at] for at in steps]
     return (
         call.name,
         tuple(map(len, given)),
         tuple(map(ids.index, ids)),  # which of them are the same one
-        tuple(
-            (value.dtype, value.dims)
-            if isinstance(value, TensorValue)
-            else SymIntValue
-            if isinstance(value, SymIntValue)
-            else value
-            for value in values
-        ),
-        tuple(
-            None if isinstance(step := builder.steps[at], BufferCopy) else step.pipeline
-            for at in steps
-        ),
+        tuple(_fixed_side(program.values[value_id]) for value_id in ids),
+        tuple(None if isinstance(step, BufferCopy) else step.pipeline for step in own),
     )
+
+
+def _fixed_side(value: Value) -> Hashable:
+    """All of a value that is no matter of the live state."""
+    if isinstance(value, TensorValue):
+        return value.dtype, value.dims
+    return SymIntValue if isinstance(value, SymIntValue) else value
 
 
 def _changing(builder: Builder) -> dict[int, LiveTensor | LiveInt]:

@@ -19,6 +19,7 @@ from tests.pte.written import (
     Scalar,
     call_delegate,
     call_kernel,
+    cut_at_a_symint,
     delegate,
     integer,
     method,
@@ -30,7 +31,6 @@ from tests.pte.written import (
     vk_graph,
     vk_int,
     vk_named,
-    vk_symint,
     vk_tensor,
 )
 from tests.runners import NativeRunner, wait
@@ -176,19 +176,10 @@ def test_what_a_file_says_of_itself() -> None:
 
 def test_a_live_integer_is_described() -> None:
     """What the exporter writes for it is null."""
-    values = [
-        vk_tensor("f32", 4),
-        vk_symint(),
-        vk_int(0),
-        vk_int(4),
-        vk_int(1),
-        vk_tensor("f32", 4),
-    ]
-    chain = [vk_call("aten.slice_copy.Tensor", 0, 2, 1, 3, 4, 5)]
     ends = [tensor("f32", 4), union(1, {}), tensor("f32", 4, dynamic=True), union(1, {})]
     call = call_delegate(0, 0, 1, 2)
     plan = method("forward", ends, [0, 1, 3], [2], [call], [delegate(0)])
-    described = opened(pte([plan], [vk_graph(values, chain, [0, 1], [5])])).describe()
+    described = opened(pte([plan], [cut_at_a_symint()])).describe()
     _, live, none = described["methods"]["forward"]["inputs"]
     assert live == {"dtype": "int", "dims": [], "dynamic": False}
     assert none == {"value": None}

@@ -9,6 +9,7 @@ import pytest
 from tests.pte.written import (
     Table,
     call_delegate,
+    cut_at_a_symint,
     delegate,
     f32,
     integer,
@@ -27,7 +28,6 @@ from tests.pte.written import (
     vk_ints,
     vk_named,
     vk_null,
-    vk_symint,
     vk_tensor,
 )
 
@@ -136,15 +136,6 @@ def causal_attention(q: np.ndarray, k: np.ndarray, v: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("stored", [union(1, {}), integer(0)], ids=["null", "int"])
 def test_a_symint_is_an_input(run: Any, stored: Table) -> None:
     """The exporter writes null for it."""
-    values = [
-        vk_tensor("f32", 4),
-        vk_symint(),
-        vk_int(0),
-        vk_int(4),
-        vk_int(1),
-        vk_tensor("f32", 4),
-    ]
-    chain = [vk_call("aten.slice_copy.Tensor", 0, 2, 1, 3, 4, 5)]
     plan = method(
         "forward",
         [tensor("f32", 4), stored, tensor("f32", 4, dynamic=True)],
@@ -153,7 +144,7 @@ def test_a_symint_is_an_input(run: Any, stored: Table) -> None:
         [call_delegate(0, 0, 1, 2)],
         [delegate(0)],
     )
-    (one,), (three,) = run(pte([plan], [vk_graph(values, chain, [0, 1], [5])]), [A, 1], [A, 3])
+    (one,), (three,) = run(pte([plan], [cut_at_a_symint()]), [A, 1], [A, 3])
     assert one.tolist() == [20, 30, 40]
     assert three.tolist() == [40]
 

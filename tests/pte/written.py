@@ -341,6 +341,19 @@ def doubled() -> bytes:
     return vk_graph(values, [vk_call("aten.add.Tensor", 0, 0, 1, 2)], [0], [2])
 
 
+def cut_at_a_symint() -> bytes:
+    """A delegate: x[start:], x f32 [4], start a SymInt."""
+    values = [
+        vk_tensor("f32", 4),
+        vk_symint(),
+        vk_int(0),
+        vk_int(4),
+        vk_int(1),
+        vk_tensor("f32", 4),
+    ]
+    return vk_graph(values, [vk_call("aten.slice_copy.Tensor", 0, 2, 1, 3, 4, 5)], [0, 1], [5])
+
+
 def one_vector(graph: bytes, segments: Sequence[bytes] = (), **more: Any) -> bytes:
     """forward(x), f32 [4], by one delegate."""
     call = call_delegate(0, 0, 1)
