@@ -107,7 +107,7 @@ $(EXECUTORCH): pyproject.toml $(TESTER)
 
 # What decides the bytes of a model folder; other changes to the runtime leave it as it is.
 MODEL_SOURCES := $(shell find export -name '*.py') export/sample.txt \
-  $(wildcard py_runtime/program*.py py_runtime/quantise.py py_runtime/goldens.py) \
+  $(wildcard py_runtime/program/*.py) py_runtime/model/goldens.py \
   $(addprefix py_runtime/folder/,manifest.py layout.py safetensors_header.py strict_json.py)
 
 $(MODEL)/manifest.json: $(EXPORTER) $(MODEL_SOURCES)

@@ -23,8 +23,8 @@ from bench.report import as_text, put_into_readme, write_results
 from bench.roofline import bytes_read_per_token
 from bench.rounds import OpenPage, run_bench
 from bench.server import serving
-from py_runtime.folder.files import open_model_folder
 from py_runtime.folder.layout import constants_of
+from py_runtime.folder.on_disk import open_model_folder
 from tools.errors import UserError, exit_status
 from tools.files import ROOT
 

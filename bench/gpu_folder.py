@@ -17,8 +17,8 @@ from bench.fill import TEMPLATE
 from bench.prompts import make_prompts
 from bench.roofline import bytes_read_per_token
 from bench.synthetic import SHAPES, write_template
-from py_runtime.folder.files import open_model_folder
 from py_runtime.folder.layout import constants_of
+from py_runtime.folder.on_disk import open_model_folder
 from tools.compress import ENCODINGS, VariantStore
 from tools.errors import UserError, exit_status
 from tools.files import ROOT

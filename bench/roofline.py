@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
+from py_runtime.base.shapes import numel
 from py_runtime.folder.layout import Constant
-from py_runtime.shapes import numel
 
 ROTARY_TABLES = ("cos", "sin")  # a row of each
 

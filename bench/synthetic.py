@@ -28,10 +28,10 @@ from export.model_writer import DEFAULT_SHARD_SIZE, GRAPH, WEIGHTS_PREFIX
 from export.pipeline import parameter_count, quantisation_name
 from export.shard_plan import FilePlan, StoredTensor, plan_shards
 from export.sources import Quantisation, Source
-from py_runtime.buffers import measure
 from py_runtime.folder.layout import Constant, constants_of
 from py_runtime.folder.manifest import FORMAT, VERSION
-from py_runtime.program_json import dump_program
+from py_runtime.graph.buffers import measure
+from py_runtime.program.json_format import dump_program
 from tools.errors import UserError, exit_status
 
 LLAMA3: dict[str, Any] = {

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from export.errors import ExportError
 from export.quantisation import QUANTISATIONS
-from py_runtime.errors import InpageError
+from py_runtime.base.errors import InpageError
 
 DIFFERS, USER_ERROR = 1, 2  # exit statuses
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}

@@ -14,8 +14,8 @@ import torch
 from torch import Tensor, nn
 
 from export import torch_ops
-from py_runtime.quantise import q4gsw_row_bytes
-from py_runtime.shapes import ceil_div
+from py_runtime.base.shapes import ceil_div
+from py_runtime.program.weight_kinds import q4gsw_row_bytes
 
 FLOAT = "f32"
 Q4GSW = "q4gsw"

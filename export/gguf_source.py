@@ -14,7 +14,7 @@ from export.errors import ExportError
 from export.gguf_tokenizer import read_tokenizer
 from export.quantisers import Parts
 from export.sources import Quantisation, Source
-from py_runtime.quantise import pack_nibbles
+from py_runtime.program.weight_kinds import pack_nibbles
 
 ARCHITECTURES = {"llama": "llama", "qwen2": "qwen2", "qwen3": "qwen3"}
 # Only this one stores the rows of q and k so that rotary pairs lie side by side.

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from py_runtime.buffers import measure
-from py_runtime.folder.files import open_model_folder
+from py_runtime.folder.on_disk import open_model_folder
+from py_runtime.graph.buffers import measure
 from py_runtime.program import Program, SymIntValue, TensorValue
 
 

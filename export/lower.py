@@ -31,7 +31,7 @@ from export.support import (
     torch_name,
     whereabouts,
 )
-from py_runtime.program_writer import ProgramWriter, Ref
+from py_runtime.program.writer import ProgramWriter, Ref
 
 WIDE_OR_BRAIN = (torch.float64, torch.bfloat16)
 MOST = 2**31 - 1  # elements along a dim

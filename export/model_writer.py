@@ -15,7 +15,6 @@ from export.errors import ExportError
 from export.new_folder import new_folder
 from export.shard_plan import FilePlan, StoredTensor, plan_file, plan_shards
 from py_runtime import __version__
-from py_runtime.folder.files import open_model_folder
 from py_runtime.folder.layout import RESERVED_PREFIX, Constant, constants_of
 from py_runtime.folder.manifest import (
     FORMAT,
@@ -26,10 +25,11 @@ from py_runtime.folder.manifest import (
     Manifest,
     Source,
 )
+from py_runtime.folder.on_disk import open_model_folder
 from py_runtime.folder.strict_json import parse_strict_json
 from py_runtime.program import INT32_MAX, INT32_MIN, Program
-from py_runtime.program_json import dump_program
-from py_runtime.program_writer import HOST_DTYPES
+from py_runtime.program.json_format import dump_program
+from py_runtime.program.writer import HOST_DTYPES
 
 GRAPH = "graph.json"
 GOLDENS = "goldens.safetensors"

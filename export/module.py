@@ -25,12 +25,12 @@ from export.lower import lower_graph
 from export.module_graph import ModuleGraph
 from export.passes import run_passes
 from export.passes.decompose import decompose
-from py_runtime.buffers import GUARANTEED_LIMITS
-from py_runtime.builder import Builder
-from py_runtime.errors import GraphError
-from py_runtime.load_checks import check_ops
+from py_runtime.base.errors import GraphError
+from py_runtime.graph.buffers import GUARANTEED_LIMITS
+from py_runtime.graph.builder import Builder
+from py_runtime.graph.load_checks import check_ops
 from py_runtime.program import Program, check_program
-from py_runtime.program_writer import ProgramWriter
+from py_runtime.program.writer import ProgramWriter
 
 
 def export_module(

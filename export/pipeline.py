@@ -16,9 +16,9 @@ from export.model_writer import DEFAULT_SHARD_SIZE, ModelFacts, write_model
 from export.prompts import golden_prompts
 from export.reference import Goldens, make_goldens, reference_decoder
 from export.sources import HuggingFaceSource, Quantisation, Source
-from py_runtime.buffers import BufferPlan, measure
+from py_runtime.base.shapes import numel
 from py_runtime.folder import manifest
-from py_runtime.shapes import numel
+from py_runtime.graph.buffers import BufferPlan, measure
 
 HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 HUB_FILES = ("*.json", "*.safetensors", "*.jinja")

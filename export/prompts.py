@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from py_runtime.chat_template import ChatTemplate
+from py_runtime.chat.template import ChatTemplate
 from py_runtime.tokens import Tokenizer
 
 SAMPLE = Path(__file__).with_name("sample.txt")

@@ -4,7 +4,7 @@ import numpy as np
 
 from export.decoder import WeightKind
 from export.errors import ExportError
-from py_runtime.quantise import pack_linear_scales, pack_nibbles
+from py_runtime.program.weight_kinds import pack_linear_scales, pack_nibbles
 
 BLOCK = 32
 # A smaller scale clips the largest value of a group and serves all others better, up to a point.

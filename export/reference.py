@@ -13,8 +13,8 @@ from export.decoder import FLOAT, Q4GSW, Decoder, DecoderConfig, WeightKind, wei
 from export.decoder_graph import expected_shapes
 from export.quantisers import Parts
 from export.sources import Source
-from py_runtime.goldens import HIDDEN, HIDDEN_TOKENS
-from py_runtime.shapes import ceil_div
+from py_runtime.base.shapes import ceil_div
+from py_runtime.model.goldens import HIDDEN, HIDDEN_TOKENS
 
 GOLDEN_STEPS = 64
 GOLDEN_LENGTHS = (1, 7, 64, 300)

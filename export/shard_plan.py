@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from math import lcm
 
 from export.errors import ExportError
-from py_runtime.dtypes import U8, DType
+from py_runtime.base.dtypes import U8, DType
+from py_runtime.base.shapes import Dims, numel
 from py_runtime.folder.layout import PIECE_MARK
 from py_runtime.folder.safetensors_header import ALIGNMENT, CODE_OF_DTYPE, LENGTH_BYTES, PAD_PREFIX
-from py_runtime.shapes import Dims, numel
 
 # More than an entry and the padding after it can take in the header, their names left out.
 ENTRY_ROOM = 300

@@ -13,7 +13,7 @@ from torch.fx import Node
 import py_runtime.ops  # noqa: F401  (fills the registry)
 from export.errors import ExportError, UnsupportedOpsError
 from export.torch_ops import ENGINE_NAMES
-from py_runtime.dtypes import BOOL, F16, F32, I8, I32, I64, U8
+from py_runtime.base.dtypes import BOOL, F16, F32, I8, I32, I64, U8
 from py_runtime.ops.registry import REGISTRY
 
 aten = torch.ops.aten

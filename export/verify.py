@@ -18,11 +18,11 @@ from export.reference import (
     perplexity,
     reference_decoder,
 )
-from py_runtime.folder.files import verify_files
+from py_runtime.folder.on_disk import verify_files
 from py_runtime.gpu import request_device
+from py_runtime.graph.probes import run_probed
 from py_runtime.model import Model
-from py_runtime.probes import run_probed
-from py_runtime.verify import (
+from py_runtime.model.verify import (
     Difference,
     Precision,
     adapter_name,

@@ -9,8 +9,8 @@ import contextlib
 import os
 import sys
 
-from py_runtime.errors import InpageError
-from py_runtime.terminal import TerminalChat
+from py_runtime.app.terminal import TerminalChat
+from py_runtime.base.errors import InpageError
 
 INTERRUPTED = 130  # as shells have it: 128 and the signal's number
 
@@ -35,9 +35,9 @@ def parse(arguments: list[str]) -> argparse.Namespace:
 
 async def inspect_file(where: str, data: list[str]) -> int:
     """0 where it could be loaded."""
-    from py_runtime.byte_source import FileSource
     from py_runtime.pte import UnsupportedPteError, inspect_pte, open_pte
     from py_runtime.pte.about import about_pte, cannot_be_loaded
+    from py_runtime.weights.byte_source import FileSource
 
     source, data_sources = FileSource(where), [FileSource(file) for file in data]
     described = await inspect_pte(source, data_sources)

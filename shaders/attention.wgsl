@@ -9,7 +9,7 @@
 // memory, where they cost one load and store per block: arrays in registers cannot be indexed.
 
 const WORKGROUP = 32u;
-const BLOCK = 16u;  // positions at a time; as in py_runtime/attention_streaming.py
+const BLOCK = 16u;  // positions at a time; as in py_runtime/ops/kernels/streaming_attention.py
 
 fn seen_block(scores: mat4x4f, position: u32, tile: Tile) -> mat4x4f {
   return mat4x4f(

@@ -10,7 +10,7 @@ override BLOCK: u32 = WORKGROUP / TEAM;  // positions at a time
 override PARTS: u32 = WORKGROUP / QUADS;
 override LOADS: u32 = (BLOCK + PARTS - 1u) / PARTS;  // values of an invocation in a block
 const MOST_LOADS = 17u;
-const STEP = 64u;  // splits are multiples of it; as in py_runtime/attention_streaming.py
+const STEP = 64u;  // splits are multiples of it; as in py_runtime/ops/kernels/streaming_attention.py
 const SMALLEST_SUBGROUP = 4u;
 
 @group(0) @binding(0) var<storage, read_write> out: array<vec4f>;  // strides are those of q

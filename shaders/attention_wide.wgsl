@@ -6,7 +6,7 @@
 
 const WORKGROUP = 256u;
 const TEAM = 4u;  // invocations that share a position
-const STEP = WORKGROUP / TEAM;  // positions at once; as in py_runtime/attention_streaming.py
+const STEP = WORKGROUP / TEAM;  // positions at once; as in py_runtime/ops/kernels/streaming_attention.py
 const STEPS = 2u;
 const BLOCK = STEP * STEPS;
 const AT_ONCE = 8u;  // values that are under way together

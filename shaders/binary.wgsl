@@ -1,5 +1,5 @@
 // out = combine(a, b) with broadcasting; joined with binary_f32 or binary_i32, which say how.
-// A walk over the output's axes gives each operand's offset (see py_runtime/strided.py). Elements
+// A walk over the output's axes gives each operand's offset (see py_runtime/ops/kernels/strided.py). Elements
 // travel as 32 bits. A scalar in b's place comes as a parameter.
 
 struct Params {

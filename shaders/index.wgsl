@@ -1,5 +1,5 @@
 // out = x with up to three of its axes looked up in index tensors, along a walk over the output's
-// axes (see py_runtime/strided.py). An index below 0 counts from the end; all are clamped.
+// axes (see py_runtime/ops/kernels/strided.py). An index below 0 counts from the end; all are clamped.
 
 struct Params {
   sizes_low: vec4u,

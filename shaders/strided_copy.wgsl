@@ -1,4 +1,4 @@
-// out[target] = x[source] along a walk over up to eight axes (see py_runtime/strided.py).
+// out[target] = x[source] along a walk over up to eight axes (see py_runtime/ops/kernels/strided.py).
 // Pure movement of 32-bit elements. `start` is a live position along one axis of x.
 
 struct Params {

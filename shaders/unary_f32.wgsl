@@ -1,4 +1,4 @@
-// Functions of one f32. CODE as in py_runtime/elementwise.py.
+// Functions of one f32. CODE as in py_runtime/ops/kernels/elementwise.py.
 
 // exp never sees a large positive number, so nothing overflows on the way.
 fn sigmoid(x: f32) -> f32 {

@@ -1,4 +1,4 @@
-// Functions of one i32. CODE as in py_runtime/elementwise.py.
+// Functions of one i32. CODE as in py_runtime/ops/kernels/elementwise.py.
 
 fn apply(bits: u32) -> u32 {
   let x = bitcast<i32>(bits);

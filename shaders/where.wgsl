@@ -1,5 +1,5 @@
 // out = condition ? a : b with broadcasting, along a walk over the output's axes (see
-// py_runtime/strided.py). Pure movement of 32-bit elements.
+// py_runtime/ops/kernels/strided.py). Pure movement of 32-bit elements.
 
 struct Params {
   sizes_low: vec4u,

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from py_runtime.program_json import dump_program
-from py_runtime.program_writer import ProgramWriter
+from py_runtime.program.json_format import dump_program
+from py_runtime.program.writer import ProgramWriter
 from tests.runners import Runner
 
 

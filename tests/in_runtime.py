@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 
 from py_runtime.gpu import Device
+from py_runtime.gpu.kernel_target import Target
 from py_runtime.graph import Graph
-from py_runtime.program_json import load_program
-from py_runtime.target import Target
+from py_runtime.program.json_format import load_program
 
 
 async def run_graph(

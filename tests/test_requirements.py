@@ -10,21 +10,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from py_runtime.dtypes import F32
-from py_runtime.errors import InputError
+from py_runtime.base.dtypes import F32
+from py_runtime.base.errors import InputError
 from py_runtime.graph import Graph
-from py_runtime.program_writer import ProgramWriter
+from py_runtime.program.writer import ProgramWriter
 from tests.golden import ELEMENTWISE, compare
 from tests.runners import NativeRunner, wait
 from tools.files import ROOT
 
-ENGINE = "tests/runtime/test_engine.py"
-SYMINTS = "tests/runtime/test_symints.py"
-HOSTILE = "tests/runtime/test_hostile_graphs.py"
-OPS = "tests/runtime/test_ops.py"
+ENGINE = "tests/graph/test_graph.py"
+SYMINTS = "tests/ops/test_symints.py"
+HOSTILE = "tests/graph/test_hostile_graphs.py"
+OPS = "tests/ops/test_ops.py"
 SUITE = "tests/dynamic_shape/test_suite.py"
-ATTENTION = "tests/runtime/test_attention_errors.py"
-GPU = "tests/runtime/test_gpu.py"
+ATTENTION = "tests/ops/test_attention_errors.py"
+GPU = "tests/gpu/test_gpu.py"
 HERE = "tests/test_requirements.py"
 
 REQUIREMENTS = {
@@ -89,7 +89,7 @@ REQUIREMENTS = {
         f"{ENGINE}::test_an_op_that_cannot_resize_is_refused_on_a_dynamic_graph"
     ),
     "U6 routes follow live rows, sym_size or not": (
-        "tests/runtime/test_linear_graphs.py::test_only_the_route_for_the_live_rows_runs"
+        "tests/ops/test_linear_graphs.py::test_only_the_route_for_the_live_rows_runs"
     ),
     "U7 K is padded as stored": f"{OPS}::test_op_equals_torch",
     "U8 update_cache at a live position": f"{OPS}::test_op_equals_torch",

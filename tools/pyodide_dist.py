@@ -23,7 +23,7 @@ from tools.files import BUILD, ROOT, user_cache, write_whole
 VERSION = "314.0.3"
 PACKAGES = ("numpy", "jinja2")
 # Pyodide's own build of jinja2 is on its CDN alone; any package index has the same release. The
-# CDN alone also has markupsafe, which jinja2 depends on: py_runtime/plain_markup.py stands in.
+# CDN alone also has markupsafe, which jinja2 depends on: py_runtime/chat/plain_markup.py stands in.
 REPLACED: dict[str, dict[str, Any]] = {
     "jinja2": {
         "sha256": "85ece4451f492d0c13c5dd7c13a64681a86afae63a5f347908daf103ce6d2f67",

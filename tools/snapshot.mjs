@@ -19,7 +19,7 @@ async function takeSnapshot({ pyodide: folder, wheels, libraries, site_packages:
     pyodide.unpackArchive(new Uint8Array(readFileSync(wheel)), "wheel", { extractDir });
   }
   pyodide.registerJsModule("inpage_bridge", { bridge });
-  pyodide.pyimport("py_runtime.snapshot").fill();
+  pyodide.pyimport("py_runtime.app.snapshot").fill();
 
   const placed = ["__main__", ...libraries.map(([path]) => path)];
   const others = Object.keys(pyodide._module.LDSO.loadedLibsByName).filter((path) => !placed.includes(path));

@@ -8,7 +8,7 @@ import { loadPython } from "./interpreter.js";
 const base = new URL(".", self.location.href);
 const bridge = createBridge();
 const tell = (id, json, done) => postMessage({ id, json, done });
-let runtime; // the Python module py_runtime.in_page
+let runtime; // the Python module py_runtime.app.in_page
 
 /** Runs one start-up phase, and says how long it took. */
 async function phase(name, work) {
@@ -43,7 +43,7 @@ async function restorePython(indexURL, { memory, libraries, wheels }) {
     _loadSnapshot: unzipped(memory),
     _snapshotDeserializer: (name) => (name === "bridge" ? bridge : { bridge }),
   });
-  python.pyimport("py_runtime.snapshot").settle(JSON.stringify(wheels), base.href);
+  python.pyimport("py_runtime.app.snapshot").settle(JSON.stringify(wheels), base.href);
   return python;
 }
 
@@ -65,7 +65,7 @@ async function importRuntime({ python, isRestored }, wheel) {
     python.registerJsModule("inpage_bridge", { bridge });
     python.unpackArchive(await (await fetchOk(wheel)).arrayBuffer(), "wheel");
   }
-  return python.pyimport("py_runtime.in_page");
+  return python.pyimport("py_runtime.app.in_page");
 }
 
 async function openGpu(module) {

@@ -12,13 +12,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from py_runtime import notices
-from py_runtime.errors import StorageError
-from py_runtime.folder.errors import ModelFileError, ModelHashError
+from py_runtime.base import notices
+from py_runtime.base.errors import StorageError
+from py_runtime.base.model_errors import ModelFileError, ModelHashError
+from py_runtime.base.progress import DOWNLOAD, Meter
+from py_runtime.bridge.stream import Stream, memory_for, open_url, read_first
+from py_runtime.folder.browser_storage import PartialFile, Storage
 from py_runtime.folder.manifest import Manifest
-from py_runtime.folder.progress import DOWNLOAD, Meter
-from py_runtime.folder.storage import PartialFile, Storage
-from py_runtime.folder.stream import Stream, memory_for, open_url, read_first
 
 FILES_AT_ONCE = 3
 DAMAGED_COPY = (StorageError, ModelFileError, ModelHashError)

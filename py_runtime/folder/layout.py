@@ -1,22 +1,22 @@
 """A model folder's parts put together: which bytes of which file are which constant of the graph.
 
-Nothing here opens a file: the page fetches ranges, py_runtime.folder.files reads a disk. Both give
-the bytes of the manifest, of the graph and of each safetensors header.
+Nothing here opens a file: the page fetches ranges, py_runtime.folder.on_disk reads a disk. Both
+give the bytes of the manifest, of the graph and of each safetensors header.
 """
 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from py_runtime.dtypes import DTYPES, DType
-from py_runtime.errors import GraphError
-from py_runtime.folder.errors import ModelFileError, ModelTensorsError
+from py_runtime.base.dtypes import DTYPES, DType
+from py_runtime.base.errors import GraphError
+from py_runtime.base.model_errors import ModelFileError, ModelTensorsError
+from py_runtime.base.shapes import Dims, numel
 from py_runtime.folder.manifest import Manifest
 from py_runtime.folder.safetensors_header import ALIGNMENT, TensorEntry
 from py_runtime.folder.strict_json import short
 from py_runtime.program import Program, TensorValue
-from py_runtime.program_json import load_program
-from py_runtime.shapes import Dims, numel
+from py_runtime.program.json_format import load_program
 
 PIECE_MARK = "#"  # 'name#0', 'name#1', …: a tensor that is larger than a shard
 PIECE_NAME = re.compile(r"(.+)#(0|[1-9][0-9]{0,5})", re.DOTALL)

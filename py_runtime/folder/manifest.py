@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from py_runtime.folder.errors import (
+from py_runtime.base.model_errors import (
     ManifestError,
     ModelFileError,
     ModelHashError,

@@ -1,4 +1,4 @@
-"""Natively notes are gone with the process; see notes.py for the page's."""
+"""Natively notes are gone with the process; see browser_notes.py for the page's."""
 
 import platform
 from typing import Any

@@ -9,11 +9,11 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from py_runtime.dtypes import BOOL, F16, F32, I8, I32, I64, U8, DType
-from py_runtime.folder.errors import TensorHeaderError, TensorLayoutError
+from py_runtime.base.dtypes import BOOL, F16, F32, I8, I32, I64, U8, DType
+from py_runtime.base.model_errors import TensorHeaderError, TensorLayoutError
+from py_runtime.base.shapes import MAX_ELEMENTS, Dims, numel
 from py_runtime.folder.strict_json import is_count, parse_strict_json, short
 from py_runtime.program import MAX_RANK
-from py_runtime.shapes import MAX_ELEMENTS, Dims, numel
 
 LENGTH_BYTES = 8
 MAX_HEADER_BYTES = 16 << 20  # a header of a thousand tensors takes about 128 KiB

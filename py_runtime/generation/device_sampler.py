@@ -16,11 +16,11 @@ from py_runtime.gpu import (
     PipelineSpec,
     Write,
 )
-from py_runtime.launch import binding_names
+from py_runtime.gpu.kernel_target import Target
+from py_runtime.gpu.shader_sources import shader_source
+from py_runtime.live.launch import binding_names
+from py_runtime.live.uniforms import params_layout
 from py_runtime.sampling import SamplingSettings
-from py_runtime.shaders import shader_source
-from py_runtime.target import Target
-from py_runtime.uniforms import params_layout
 
 MOST_DRAWS = 256  # tokens of one batch
 MOST_CHANGES = 64  # words of the arena that follow the position

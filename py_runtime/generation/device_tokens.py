@@ -6,9 +6,9 @@ from collections import deque
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
-from py_runtime.cancel import CancelToken
-from py_runtime.decode_loop import Batch, DecodeLoop, Drawing
-from py_runtime.errors import GpuDeviceLostError
+from py_runtime.base.cancel import CancelToken
+from py_runtime.base.errors import GpuDeviceLostError
+from py_runtime.generation.decode_loop import Batch, DecodeLoop, Drawing
 from py_runtime.generation.device_sampler import MOST_DRAWS
 from py_runtime.generation.pieces import Drawn
 from py_runtime.generation.session import MOST_LOSSES, PrefillProgress, Session

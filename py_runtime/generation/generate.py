@@ -5,8 +5,8 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 
-from py_runtime.cancel import CancelToken
-from py_runtime.errors import AbortedError
+from py_runtime.base.cancel import CancelToken
+from py_runtime.base.errors import AbortedError
 from py_runtime.generation.device_tokens import DeviceTokens
 from py_runtime.generation.host_tokens import HostTokens
 from py_runtime.generation.options import GenerationOptions

@@ -4,8 +4,8 @@ from collections.abc import AsyncGenerator
 
 import numpy as np
 
-from py_runtime.cancel import CancelToken
-from py_runtime.errors import RequestError
+from py_runtime.base.cancel import CancelToken
+from py_runtime.base.errors import RequestError
 from py_runtime.generation.options import GenerationOptions
 from py_runtime.generation.pieces import Drawn
 from py_runtime.generation.session import PrefillProgress, Session

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from py_runtime.errors import RequestError
+from py_runtime.base.errors import RequestError
 
 ROLES = ("system", "developer", "user", "assistant", "tool")
 Message = dict[str, str]

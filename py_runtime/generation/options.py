@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from py_runtime.errors import RequestError
+from py_runtime.base.errors import RequestError
 from py_runtime.sampling import SamplingSettings
 
 MOST_STOPS = 16

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from py_runtime.errors import ContextLengthError
+from py_runtime.base.errors import ContextLengthError
 from py_runtime.generation.messages import Message
 from py_runtime.generation.options import GenerationOptions
 

@@ -7,10 +7,10 @@ from typing import Protocol
 
 import numpy as np
 
-from py_runtime import notices
-from py_runtime.cancel import CancelToken
-from py_runtime.decode_loop import DecodeLoop, can_loop
-from py_runtime.errors import GpuDeviceLostError
+from py_runtime.base import notices
+from py_runtime.base.cancel import CancelToken
+from py_runtime.base.errors import GpuDeviceLostError
+from py_runtime.generation.decode_loop import DecodeLoop, can_loop
 from py_runtime.generation.pace import PrefillPace
 from py_runtime.graph import Graph
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from py_runtime.errors import GpuUnavailableError, GpuValidationError
+from py_runtime.base.errors import GpuUnavailableError, GpuValidationError
 
 TIMESTAMPS = "timestamp-query"
 OPTIONAL_FEATURES = ("subgroups", "shader-f16", TIMESTAMPS)

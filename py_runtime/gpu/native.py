@@ -10,7 +10,7 @@ import numpy as np
 import wgpu
 from wgpu.backends.wgpu_native import lib
 
-from py_runtime.errors import (
+from py_runtime.base.errors import (
     GpuDeviceLostError,
     GpuError,
     GpuOutOfMemoryError,

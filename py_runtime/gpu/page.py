@@ -15,7 +15,7 @@ import numpy as np
 from inpage_bridge import bridge  # registered by web/worker.js
 from pyodide.ffi import JsException
 
-from py_runtime.errors import (
+from py_runtime.base.errors import (
     GpuDeviceLostError,
     GpuError,
     GpuOutOfMemoryError,

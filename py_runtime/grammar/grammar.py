@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from py_runtime.errors import RequestError
+from py_runtime.base.errors import RequestError
 from py_runtime.grammar.automaton import Automaton
 from py_runtime.grammar.limits import MAX_SCHEMA_DEPTH, MAX_SCHEMA_VALUES, PARAM, refuse, short
 from py_runtime.grammar.masks import Masks

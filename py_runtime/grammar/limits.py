@@ -1,6 +1,6 @@
 """How large things may grow: schemas come from strangers, and a page has little time and memory."""
 
-from py_runtime.errors import RequestError
+from py_runtime.base.errors import RequestError
 
 PARAM = "response_format"
 

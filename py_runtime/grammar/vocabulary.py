@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from py_runtime.errors import RequestError
+from py_runtime.base.errors import RequestError
 from py_runtime.grammar.limits import PARAM
 from py_runtime.tokens import Tokenizer, decoders
 from py_runtime.tokens.byte_level import bytes_of

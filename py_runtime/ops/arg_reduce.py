@@ -1,9 +1,9 @@
 """argmax and argmin: where the extreme stands, the first one on ties."""
 
-from py_runtime.dtypes import F32, I32, I64
+from py_runtime.base.dtypes import F32, I32, I64
+from py_runtime.base.shapes import ceil_div, normalize_dim
+from py_runtime.ops.kernels.cut_rows import WORKGROUP, Rows, part_count, rows_along
 from py_runtime.ops.registry import Op, register
-from py_runtime.rows import WORKGROUP, Rows, part_count, rows_along
-from py_runtime.shapes import ceil_div, normalize_dim
 
 
 @register("aten.argmax.default", "aten.argmin.default", args="x dim keepdim out")

@@ -1,11 +1,11 @@
 """inpage.attend_kv_cache: causal attention over caches that another op has filled."""
 
-from py_runtime.attention_streaming import Problem, StreamingAttention
-from py_runtime.dtypes import F32
-from py_runtime.kv_caches import take_caches
+from py_runtime.base.dtypes import F32
+from py_runtime.base.shapes import Dims, numel
+from py_runtime.ops.kernels.kv_caches import take_caches
+from py_runtime.ops.kernels.position_checks import check_window
+from py_runtime.ops.kernels.streaming_attention import Problem, StreamingAttention
 from py_runtime.ops.registry import Op, register
-from py_runtime.positions import check_window
-from py_runtime.shapes import Dims, numel
 
 
 @register("inpage.attend_kv_cache.default", args="q k_cache v_cache start_pos scale out")

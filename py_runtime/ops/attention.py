@@ -1,16 +1,16 @@
 """sdpa_with_kv_cache (causal, over a cache it fills) and et_vk.sdpa (with an optional mask)."""
 
-from py_runtime.attention_streaming import (
+from py_runtime.base.dtypes import BOOL, F32
+from py_runtime.base.shapes import Dims, broadcast_strides, ceil_div, numel, strides_of
+from py_runtime.ops.kernels.kv_caches import store_of, take_caches
+from py_runtime.ops.kernels.position_checks import check_window
+from py_runtime.ops.kernels.streaming_attention import (
     BOOL_MASK,
     FLOAT_MASK,
     Problem,
     StreamingAttention,
 )
-from py_runtime.dtypes import BOOL, F32
-from py_runtime.kv_caches import store_of, take_caches
 from py_runtime.ops.registry import Op, register
-from py_runtime.positions import check_window
-from py_runtime.shapes import Dims, broadcast_strides, ceil_div, numel, strides_of
 
 UPDATE_WORKGROUP = 64  # as in shaders/update_kv_cache.wgsl
 

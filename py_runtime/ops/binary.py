@@ -1,7 +1,8 @@
 """Arithmetic, comparison and logic of two operands with broadcasting; b may be a number."""
 
-from py_runtime.dtypes import BOOL, F32, I32, I64, DType
-from py_runtime.elementwise import (
+from py_runtime.base.dtypes import BOOL, F32, I32, I64, DType
+from py_runtime.base.shapes import broadcast_strides, ceil_div, numel
+from py_runtime.ops.kernels.elementwise import (
     ELEMENTS,
     INTEGERS,
     ElementwiseOp,
@@ -9,9 +10,8 @@ from py_runtime.elementwise import (
     broadcast_dims,
     element_bits,
 )
+from py_runtime.ops.kernels.strided import WORKGROUP, walk
 from py_runtime.ops.registry import register
-from py_runtime.shapes import broadcast_strides, ceil_div, numel
-from py_runtime.strided import WORKGROUP, walk
 
 # CODE of shaders/binary_f32.wgsl and shaders/binary_i32.wgsl.
 CODES = {

@@ -1,10 +1,10 @@
 """_to_copy and its kin: another dtype for the same elements, or nothing at all."""
 
-from py_runtime.dtypes import BOOL, F32
-from py_runtime.elementwise import ELEMENTS, Function, Unary
-from py_runtime.launch import BufferCopy
+from py_runtime.base.dtypes import BOOL, F32
+from py_runtime.base.shapes import numel
+from py_runtime.live.launch import BufferCopy
+from py_runtime.ops.kernels.elementwise import ELEMENTS, Function, Unary
 from py_runtime.ops.registry import Op, register
-from py_runtime.shapes import numel
 
 
 @register(

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from py_runtime.dtypes import F32, I8, I32
+from py_runtime.base.dtypes import F32, I8, I32
+from py_runtime.base.shapes import ceil_div, numel
 from py_runtime.ops.registry import Op, register
-from py_runtime.shapes import ceil_div, numel
 
 ROWS_OF_WORKGROUP = 4 * 64  # as in shaders/choose_qparams.wgsl
 INT8_RANGE = (-128, 127)

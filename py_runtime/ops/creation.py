@@ -2,10 +2,10 @@
 
 from math import ceil
 
-from py_runtime.dtypes import F32, I32, I64
-from py_runtime.elementwise import ELEMENTS, ElementwiseOp, Fill, Scalar
+from py_runtime.base.dtypes import F32, I32, I64
+from py_runtime.base.shapes import Dims, numel
+from py_runtime.ops.kernels.elementwise import ELEMENTS, ElementwiseOp, Fill, Scalar
 from py_runtime.ops.registry import register
-from py_runtime.shapes import Dims, numel
 
 OPTIONS = "dtype layout device pin_memory"  # the output's own dtype decides; none of these is read
 

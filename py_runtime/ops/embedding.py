@@ -1,10 +1,10 @@
 """Embedding tables, f32, 4-bit and 8-bit. Indices outside a table read its first or last row."""
 
-from py_runtime.dtypes import F16, F32, I32, I64, U8
-from py_runtime.live import LiveTensor
+from py_runtime.base.dtypes import F16, F32, I32, I64, U8
+from py_runtime.base.shapes import ceil_div, numel
+from py_runtime.live.values import LiveTensor
 from py_runtime.ops.registry import Op, register
-from py_runtime.quantise import BLOCK, Q4_0, Q4_1, Q8_0, BlockKind
-from py_runtime.shapes import ceil_div, numel
+from py_runtime.program.weight_kinds import BLOCK, Q4_0, Q4_1, Q8_0, BlockKind
 
 WORKGROUP = 64  # as in shaders/embedding.wgsl and shaders/embedding_quantised.wgsl
 

@@ -2,12 +2,8 @@
 
 from collections.abc import Sequence
 
-from py_runtime.dtypes import I32, I64
-from py_runtime.elementwise import ELEMENTS, broadcast_dims
-from py_runtime.live import LiveTensor
-from py_runtime.ops.registry import Op, register
-from py_runtime.program import NullValue, ValueListValue
-from py_runtime.shapes import (
+from py_runtime.base.dtypes import I32, I64
+from py_runtime.base.shapes import (
     Dims,
     broadcast_strides,
     ceil_div,
@@ -15,7 +11,11 @@ from py_runtime.shapes import (
     numel,
     strides_of,
 )
-from py_runtime.strided import WORKGROUP, walk
+from py_runtime.live.values import LiveTensor
+from py_runtime.ops.kernels.elementwise import ELEMENTS, broadcast_dims
+from py_runtime.ops.kernels.strided import WORKGROUP, walk
+from py_runtime.ops.registry import Op, register
+from py_runtime.program import NullValue, ValueListValue
 
 OPERANDS = ("first", "second", "third")  # as in shaders/index.wgsl
 

@@ -1,9 +1,9 @@
 """Tensors inside a larger one: cat and constant_pad_nd."""
 
-from py_runtime.elementwise import ELEMENTS, ElementwiseOp, Fill
+from py_runtime.base.shapes import normalize_dim, numel, strides_of
+from py_runtime.ops.kernels.elementwise import ELEMENTS, ElementwiseOp, Fill
+from py_runtime.ops.kernels.strided import StridedCopy
 from py_runtime.ops.registry import Op, register
-from py_runtime.shapes import normalize_dim, numel, strides_of
-from py_runtime.strided import StridedCopy
 
 
 @register("aten.cat.default", args="tensors dim out")

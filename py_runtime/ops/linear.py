@@ -1,14 +1,14 @@
 """Linear layers, x weightᵀ + bias: f32, 4-bit and 8-bit weights behind the same kernels."""
 
-from py_runtime.dtypes import F16, F32, I8, I32, U8, DType
-from py_runtime.launch import Bindable
-from py_runtime.linear_kernels import LinearKernels, into_rows
-from py_runtime.live import LiveTensor
-from py_runtime.matrices import Weight, matrix_of
+from py_runtime.base.dtypes import F16, F32, I8, I32, U8, DType
+from py_runtime.base.shapes import ceil_div, numel
+from py_runtime.live.launch import Bindable
+from py_runtime.live.values import LiveTensor
+from py_runtime.ops.kernels.linears import LinearKernels, into_rows
+from py_runtime.ops.kernels.matrices import Weight, matrix_of
 from py_runtime.ops.registry import Op, register
 from py_runtime.program import TensorValue
-from py_runtime.quantise import Q4_0, Q4_1, Q8_0, BlockKind
-from py_runtime.shapes import ceil_div, numel
+from py_runtime.program.weight_kinds import Q4_0, Q4_1, Q8_0, BlockKind
 
 MATMUL_TILES, MATMUL_TILE = 32, 4  # tiles a workgroup of shaders/matmul.wgsl computes, their side
 WORKGROUP = 64  # as in shaders/quantise_rows.wgsl

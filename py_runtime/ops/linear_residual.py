@@ -1,10 +1,10 @@
 """inpage.linear_residual: a linear and what is added to it afterwards, in one kernel."""
 
-from py_runtime.dtypes import F32
-from py_runtime.fused_arguments import WEIGHTS, take_biases, take_matrix
-from py_runtime.linear_kernels import LinearKernels, into_rows
+from py_runtime.base.dtypes import F32
+from py_runtime.base.shapes import numel
+from py_runtime.ops.kernels.fused_arguments import WEIGHTS, take_biases, take_matrix
+from py_runtime.ops.kernels.linears import LinearKernels, into_rows
 from py_runtime.ops.registry import Op, register
-from py_runtime.shapes import numel
 
 
 @register("inpage.linear_residual.default", args=f"x {WEIGHTS} residual out")

@@ -1,9 +1,9 @@
 """Products of two f32 matrices: aten.mm, aten.bmm, aten.addmm."""
 
-from py_runtime.dtypes import F32
-from py_runtime.live import LiveTensor
+from py_runtime.base.dtypes import F32
+from py_runtime.base.shapes import Dims, broadcast_strides, ceil_div
+from py_runtime.live.values import LiveTensor
 from py_runtime.ops.registry import Op, register
-from py_runtime.shapes import Dims, broadcast_strides, ceil_div
 
 TILES, TILE = 32, 4  # tiles a workgroup of shaders/matmul.wgsl computes, and their side
 

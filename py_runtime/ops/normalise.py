@@ -1,9 +1,9 @@
 """aten.native_layer_norm and aten.native_group_norm: the rows' means and deviations taken out."""
 
-from py_runtime.dtypes import F32
-from py_runtime.live import LiveTensor
+from py_runtime.base.dtypes import F32
+from py_runtime.base.shapes import Dims, ceil_div, numel
+from py_runtime.live.values import LiveTensor
 from py_runtime.ops.registry import Op, register
-from py_runtime.shapes import Dims, ceil_div, numel
 
 WORKGROUP = 64  # as in shaders/normalise.wgsl
 

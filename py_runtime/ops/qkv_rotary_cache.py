@@ -5,14 +5,20 @@ says so and turned by their position's angle; k and v go into the caches. For on
 kernel, or two where heads are normalised or a kernel can bind few buffers.
 """
 
-from py_runtime.dtypes import F32
-from py_runtime.fused_arguments import NORM, WEIGHTS, take_biases, take_matrix, take_norm
-from py_runtime.kv_caches import store_of, take_caches
-from py_runtime.launch import Bindable, Launch
-from py_runtime.linear_kernels import Finish, LinearKernels, into_rows
+from py_runtime.base.dtypes import F32
+from py_runtime.base.shapes import ceil_div, numel
+from py_runtime.live.launch import Bindable, Launch
+from py_runtime.ops.kernels.fused_arguments import (
+    NORM,
+    WEIGHTS,
+    take_biases,
+    take_matrix,
+    take_norm,
+)
+from py_runtime.ops.kernels.kv_caches import store_of, take_caches
+from py_runtime.ops.kernels.linears import Finish, LinearKernels, into_rows
+from py_runtime.ops.kernels.position_checks import check_window
 from py_runtime.ops.registry import Op, register
-from py_runtime.positions import check_window
-from py_runtime.shapes import ceil_div, numel
 
 BUFFERS_AT_ONCE = 10  # storage buffers of the kernel that does everything
 HEADS_OF_WORKGROUP = 32  # as in shaders/qkv_heads_alone.wgsl; qkv_heads_wide.wgsl does one

@@ -1,11 +1,11 @@
 """The same elements in another order, or stretched: permute, transpose, expand, repeat, flip,
 pixel_shuffle."""
 
-from py_runtime.elementwise import ELEMENTS
-from py_runtime.live import LiveTensor
+from py_runtime.base.shapes import broadcast_strides, normalize_dim, numel, strides_of
+from py_runtime.live.values import LiveTensor
+from py_runtime.ops.kernels.elementwise import ELEMENTS
+from py_runtime.ops.kernels.strided import StridedCopy
 from py_runtime.ops.registry import Op, register
-from py_runtime.shapes import broadcast_strides, normalize_dim, numel, strides_of
-from py_runtime.strided import StridedCopy
 
 
 class RearrangeOp(Op):

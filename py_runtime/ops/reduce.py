@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
-from py_runtime.dtypes import BOOL, F32, I32, I64, DType
-from py_runtime.launch import Launch, Scratch
-from py_runtime.live import LiveTensor
+from py_runtime.base.dtypes import BOOL, F32, I32, I64, DType
+from py_runtime.base.shapes import Dims, ceil_div, normalize_dim, numel
+from py_runtime.live.launch import Launch, Scratch
+from py_runtime.live.values import LiveTensor
+from py_runtime.ops.kernels.cut_rows import WORKGROUP, part_count, rows_along
 from py_runtime.ops.registry import Op, register
-from py_runtime.rows import WORKGROUP, part_count, rows_along
-from py_runtime.shapes import Dims, ceil_div, normalize_dim, numel
 
 CODES = {"sum": 0, "mean": 0, "amax": 1, "amin": 2}  # as in shaders/reduce.wgsl
 

@@ -3,7 +3,7 @@
 An op is one class: `build` runs once, at load, and declares kernels from the maximum shapes;
 `live` maps the live state of its arguments to output dims, parameters and grids. Load and every
 resize call the same `live`, so nothing can be right at one and stale at the other. It looks at
-nothing else: ops that were built alike are asked once (see twins.py).
+nothing else: ops that were built alike are asked once (see graph/repeated_ops.py).
 """
 
 from abc import ABC, abstractmethod
@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from py_runtime.build_context import BuildContext
-from py_runtime.dtypes import DType
-from py_runtime.errors import GraphError, InputError
-from py_runtime.launch import Bindable, BufferCopy, Joined, Launch, Scratch
-from py_runtime.live import LiveInt, LiveTensor
+from py_runtime.base.dtypes import DType
+from py_runtime.base.errors import GraphError, InputError
+from py_runtime.live.build_context import BuildContext
+from py_runtime.live.launch import Bindable, BufferCopy, Joined, Launch, Scratch
+from py_runtime.live.values import LiveInt, LiveTensor
 from py_runtime.program import (
     BoolListValue,
     BoolValue,

@@ -1,9 +1,9 @@
 """et_vk.rms_norm: x * rsqrt(mean(x²) + eps) * weight over the last dimension."""
 
-from py_runtime.dtypes import F32
-from py_runtime.norms import RmsNormKernel
+from py_runtime.base.dtypes import F32
+from py_runtime.base.shapes import numel
+from py_runtime.ops.kernels.norms import RmsNormKernel
 from py_runtime.ops.registry import Op, register
-from py_runtime.shapes import numel
 
 
 @register("et_vk.rms_norm.default", args="x weight eps out")

@@ -1,10 +1,10 @@
 """Rotary position embeddings: pairs of a head's dims turn by an angle that the position gives."""
 
-from py_runtime.dtypes import F32
-from py_runtime.live import LiveInt
+from py_runtime.base.dtypes import F32
+from py_runtime.base.shapes import ceil_div, numel
+from py_runtime.live.values import LiveInt
+from py_runtime.ops.kernels.position_checks import check_window
 from py_runtime.ops.registry import Op, register
-from py_runtime.positions import check_window
-from py_runtime.shapes import ceil_div, numel
 
 WORKGROUP = 64  # as in shaders/rotary.wgsl and rotary_interleaved.wgsl
 

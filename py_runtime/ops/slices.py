@@ -1,10 +1,10 @@
 """Parts of a tensor along one dim: select, slice, split."""
 
-from py_runtime.elementwise import ELEMENTS
-from py_runtime.live import LiveInt
+from py_runtime.base.shapes import Dims, ceil_div, normalize_dim, strides_of
+from py_runtime.live.values import LiveInt
+from py_runtime.ops.kernels.elementwise import ELEMENTS
+from py_runtime.ops.kernels.strided import StridedCopy
 from py_runtime.ops.registry import Op, register
-from py_runtime.shapes import Dims, ceil_div, normalize_dim, strides_of
-from py_runtime.strided import StridedCopy
 
 
 @register("aten.select_copy.int", "aten.select.int", args="x dim index out")

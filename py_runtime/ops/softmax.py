@@ -1,9 +1,9 @@
 """_softmax and _log_softmax over any dim; long rows are shared by several invocations."""
 
-from py_runtime.dtypes import F32
+from py_runtime.base.dtypes import F32
+from py_runtime.base.shapes import ceil_div, normalize_dim
+from py_runtime.ops.kernels.cut_rows import WORKGROUP, Rows, part_count, rows_along
 from py_runtime.ops.registry import Op, register
-from py_runtime.rows import WORKGROUP, Rows, part_count, rows_along
-from py_runtime.shapes import ceil_div, normalize_dim
 
 
 @register("aten._softmax.default", "aten._log_softmax.default", args="x dim half_to_float out")

@@ -1,11 +1,17 @@
 """inpage.swiglu: silu(x gateᵀ) * (x upᵀ), x normalised first where there is a norm; one kernel."""
 
-from py_runtime.dtypes import F32
-from py_runtime.fused_arguments import NORM, WEIGHTS, take_biases, take_matrix, take_norm
-from py_runtime.launch import Launch
-from py_runtime.linear_kernels import Finish, LinearKernels, into_rows
+from py_runtime.base.dtypes import F32
+from py_runtime.base.shapes import ceil_div, numel
+from py_runtime.live.launch import Launch
+from py_runtime.ops.kernels.fused_arguments import (
+    NORM,
+    WEIGHTS,
+    take_biases,
+    take_matrix,
+    take_norm,
+)
+from py_runtime.ops.kernels.linears import Finish, LinearKernels, into_rows
 from py_runtime.ops.registry import Op, register
-from py_runtime.shapes import ceil_div, numel
 
 WORKGROUP = 64  # as in shaders/swiglu.wgsl
 

@@ -4,10 +4,10 @@ from abc import abstractmethod
 
 import numpy as np
 
-from py_runtime.dtypes import I32, I64
+from py_runtime.base.dtypes import I32, I64
+from py_runtime.base.shapes import normalize_dim
 from py_runtime.ops.registry import HostReader, Op, register
 from py_runtime.program import INT32_MAX, INT32_MIN
-from py_runtime.shapes import normalize_dim
 
 
 @register("et_vk.select_as_symint.default", args="x dim index out")

@@ -1,7 +1,9 @@
 """Functions of one tensor, element by element."""
 
-from py_runtime.dtypes import BOOL, F32, I32, I64
-from py_runtime.elementwise import (
+from py_runtime.base.dtypes import BOOL, F32, I32, I64
+from py_runtime.base.shapes import numel
+from py_runtime.live.values import LiveTensor
+from py_runtime.ops.kernels.elementwise import (
     ELEMENTS,
     INTEGERS,
     ElementwiseOp,
@@ -9,9 +11,7 @@ from py_runtime.elementwise import (
     Unary,
     element_bits,
 )
-from py_runtime.live import LiveTensor
 from py_runtime.ops.registry import register
-from py_runtime.shapes import numel
 
 
 class UnaryOp(ElementwiseOp):

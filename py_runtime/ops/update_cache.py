@@ -1,9 +1,9 @@
 """update_cache: value [batch, tokens, heads, width] into rows [start_pos, start_pos + tokens)."""
 
-from py_runtime.dtypes import BOOL, F32, I32, I64
+from py_runtime.base.dtypes import BOOL, F32, I32, I64
+from py_runtime.base.shapes import ceil_div, numel
+from py_runtime.ops.kernels.position_checks import check_window
 from py_runtime.ops.registry import Op, register
-from py_runtime.positions import check_window
-from py_runtime.shapes import ceil_div, numel
 
 WORKGROUP = 64  # as in shaders/update_cache.wgsl
 

@@ -2,10 +2,10 @@
 
 from abc import abstractmethod
 
-from py_runtime.launch import BufferCopy
-from py_runtime.live import LiveTensor
+from py_runtime.base.shapes import Dims, normalize_dim, numel
+from py_runtime.live.launch import BufferCopy
+from py_runtime.live.values import LiveTensor
 from py_runtime.ops.registry import Op, register
-from py_runtime.shapes import Dims, normalize_dim, numel
 
 
 class ViewOp(Op):

@@ -1,10 +1,10 @@
 """aten.where: elements of a where the condition holds, of b elsewhere, with broadcasting."""
 
-from py_runtime.dtypes import BOOL
-from py_runtime.elementwise import ELEMENTS, broadcast_dims
+from py_runtime.base.dtypes import BOOL
+from py_runtime.base.shapes import broadcast_strides, ceil_div, numel
+from py_runtime.ops.kernels.elementwise import ELEMENTS, broadcast_dims
+from py_runtime.ops.kernels.strided import WORKGROUP, walk
 from py_runtime.ops.registry import Op, register
-from py_runtime.shapes import broadcast_strides, ceil_div, numel
-from py_runtime.strided import WORKGROUP, walk
 
 
 @register("aten.where.self", args="condition a b out")

@@ -6,9 +6,9 @@ value that something else reads. `Graph.load(…, passes=())` runs a program as 
 
 from collections.abc import Callable, Sequence
 
+from py_runtime.gpu.kernel_target import Target
 from py_runtime.passes import fold_norms, fuse_qkv, fuse_residual, fuse_swiglu, halve_caches
 from py_runtime.program import Program
-from py_runtime.target import Target
 
 Pass = Callable[[Program, Target], Program]
 

@@ -1,9 +1,9 @@
 """A norm that one fused op alone reads becomes part of it."""
 
+from py_runtime.gpu.kernel_target import Target
 from py_runtime.ops.registry import REGISTRY
 from py_runtime.passes.chain import Chain
 from py_runtime.program import OpCall, Program
-from py_runtime.target import Target
 
 TAKE_A_NORM = ("inpage.swiglu.default", "inpage.qkv_rotary_cache.default")
 

@@ -5,6 +5,7 @@ inpage.qkv_rotary_cache, and inpage.attend_kv_cache for the attention itself.
 
 from dataclasses import dataclass
 
+from py_runtime.gpu.kernel_target import Target
 from py_runtime.passes.chain import VIEWS, Chain
 from py_runtime.passes.linear_calls import (
     LINEARS,
@@ -14,7 +15,6 @@ from py_runtime.passes.linear_calls import (
     weight_args,
 )
 from py_runtime.program import OpCall, Program
-from py_runtime.target import Target
 
 HALVES, NEIGHBOURS = "et_vk.apply_rotary_emb_hf.default", "et_vk.apply_rotary_emb.default"
 

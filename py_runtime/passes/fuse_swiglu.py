@@ -1,9 +1,9 @@
 """silu(gate) * up of two linears of the same x: inpage.swiglu."""
 
+from py_runtime.gpu.kernel_target import Target
 from py_runtime.passes.chain import Chain
 from py_runtime.passes.linear_calls import LINEARS, can_join, linear_call, weight_args
 from py_runtime.program import OpCall, Program
-from py_runtime.target import Target
 
 
 def run(program: Program, target: Target) -> Program:

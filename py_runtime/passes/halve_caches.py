@@ -6,10 +6,10 @@ A cache that anything but attention looks at stays as it is, and so does one who
 
 from dataclasses import replace
 
-from py_runtime.dtypes import F16, F32
+from py_runtime.base.dtypes import F16, F32
+from py_runtime.gpu.kernel_target import Target
 from py_runtime.ops.registry import REGISTRY
 from py_runtime.program import OpCall, Program, TensorValue
-from py_runtime.target import Target
 
 ATTENTION = (
     "sdpa_with_kv_cache.default",

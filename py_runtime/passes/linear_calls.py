@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from py_runtime.base.shapes import numel
+from py_runtime.gpu.kernel_target import Target
 from py_runtime.passes.chain import Chain
 from py_runtime.program import OpCall, TensorValue
-from py_runtime.quantise import BLOCK
-from py_runtime.shapes import numel
-from py_runtime.target import Target
+from py_runtime.program.weight_kinds import BLOCK
 
 KINDS = {
     "aten.linear.default": "f32",
@@ -66,7 +66,7 @@ def linear_call(chain: Chain, made: tuple[int, OpCall] | None) -> LinearCall | N
 
 
 def can_join(chain: Chain, linears: Sequence[LinearCall], target: Target) -> bool:
-    """Whether these can be one matrix: see py_runtime/matrices.py and Builder.join."""
+    """Whether these can be one matrix: see py_runtime/ops/kernels/matrices.py and Builder.join."""
     first = linears[0]
     alike = all(
         (each.x, each.kind, each.group_size, each.bias is None)

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from py_runtime.errors import InpageError
+from py_runtime.base.errors import InpageError
+from py_runtime.base.sizes import in_words
 from py_runtime.pte.errors import UnsupportedPteError
-from py_runtime.sizes import in_words
 
 MOST_ROWS = 300  # of a table: a file may claim anything
 MOST_CHARACTERS = 80  # of a name

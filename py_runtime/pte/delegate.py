@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
-from py_runtime.dtypes import BOOL, F16, F32, I8, I32, U8, DType
+from py_runtime.base.dtypes import BOOL, F16, F32, I8, I32, U8, DType
 from py_runtime.program import (
     MAX_RANK,
     BoolListValue,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from py_runtime.errors import GraphError
+from py_runtime.base.errors import GraphError
 
 DAMAGED = "copy or download the file again, or export it again"
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from py_runtime.base.shapes import Dims
 from py_runtime.pte.container import EValue, HostTensor
-from py_runtime.shapes import Dims
 
 Array = np.ndarray
 TENSOR, NUMBER, AXIS, FLAG = "tensor", "number", "axis", "flag"

@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from py_runtime.byte_source import ByteSource
-from py_runtime.folder.open_source import open_source
-from py_runtime.folder.progress import Meter
+from py_runtime.base.progress import Meter
 from py_runtime.gpu import Device, request_device
 from py_runtime.graph import Graph
 from py_runtime.pte.module import PteModule
 from py_runtime.pte.reader import open_pte
-from py_runtime.range_constants import RangeConstants
+from py_runtime.weights.byte_source import ByteSource
+from py_runtime.weights.open_source import open_source
+from py_runtime.weights.ranges import RangeConstants
 
 Where = str | Path | ByteSource
 

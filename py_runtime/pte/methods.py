@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from py_runtime.errors import InputError
+from py_runtime.base.errors import InputError
 from py_runtime.program import Program
 from py_runtime.pte.container import EValue
 from py_runtime.pte.errors import PteError
 from py_runtime.pte.kernels import HostKernel
-from py_runtime.range_constants import StoredRange
+from py_runtime.weights.ranges import StoredRange
 
 
 @dataclass(frozen=True)

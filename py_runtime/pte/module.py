@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from py_runtime.errors import InputError
+from py_runtime.base.errors import InputError
 from py_runtime.graph import Graph
-from py_runtime.host_arrays import as_array, as_int, check_int32
+from py_runtime.live.host_arrays import as_array, as_int, check_int32
 from py_runtime.pte.container import EValue, HostTensor
 from py_runtime.pte.methods import (
     Constant,

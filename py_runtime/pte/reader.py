@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from py_runtime.byte_source import ByteSource
-from py_runtime.errors import GraphError
-from py_runtime.load_checks import check_ops
+from py_runtime.base.errors import GraphError
+from py_runtime.base.shapes import numel
+from py_runtime.base.sizes import in_words
+from py_runtime.graph.load_checks import check_ops
 from py_runtime.ops.registry import REGISTRY
 from py_runtime.program import check_program
 from py_runtime.pte.container import (
@@ -40,9 +41,8 @@ from py_runtime.pte.methods import (
 )
 from py_runtime.pte.tensor_data import read_tensor_data
 from py_runtime.pte.translate import StoredData, translate
-from py_runtime.range_constants import StoredRange
-from py_runtime.shapes import numel
-from py_runtime.sizes import in_words
+from py_runtime.weights.byte_source import ByteSource
+from py_runtime.weights.ranges import StoredRange
 
 BACKEND = "VulkanBackend"
 MOST_CONSTANT_BYTES = 1 << 20  # of a tensor that a method without inputs gives

@@ -2,11 +2,11 @@
 
 import struct
 
-from py_runtime.byte_source import ByteSource
 from py_runtime.pte.container import MOST_PROGRAM_BYTES, read_named, read_segments
 from py_runtime.pte.errors import PteError
 from py_runtime.pte.flatbuffer import Budget, FlatBuffer
-from py_runtime.range_constants import StoredRange
+from py_runtime.weights.byte_source import ByteSource
+from py_runtime.weights.ranges import StoredRange
 
 HEADER = struct.Struct("<4x4s4sIQQQ")  # FT01, FH01, length, flatbuffer at, its size, segments at
 

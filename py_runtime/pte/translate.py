@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from py_runtime.byte_source import ByteSource
-from py_runtime.dtypes import BOOL, F32, I8, I32, U8, DType
+from py_runtime.base.dtypes import BOOL, F32, I8, I32, U8, DType
+from py_runtime.base.shapes import MAX_ELEMENTS, numel
 from py_runtime.ops.registry import REGISTRY
 from py_runtime.program import (
     NullValue,
@@ -22,8 +22,8 @@ from py_runtime.program import (
 from py_runtime.pte.container import EValue, HostTensor
 from py_runtime.pte.delegate import DelegateGraph, GraphConstant, GraphTensor, GraphValue
 from py_runtime.pte.errors import PteError, UnsupportedPteError
-from py_runtime.range_constants import StoredRange
-from py_runtime.shapes import MAX_ELEMENTS, numel
+from py_runtime.weights.byte_source import ByteSource
+from py_runtime.weights.ranges import StoredRange
 
 MOST_SIZES = 4  # of caches in a graph that are compared with zeros
 PREPACK = "et_vk.prepack.default"

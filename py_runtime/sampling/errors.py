@@ -1,6 +1,6 @@
 """What can be wrong with logits."""
 
-from py_runtime.errors import InpageError
+from py_runtime.base.errors import InpageError
 
 
 class NoFiniteLogitsError(InpageError):

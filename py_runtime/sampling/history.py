@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from py_runtime.errors import RequestError
+from py_runtime.base.errors import RequestError
 
 ROOM = 64  # for new tokens; when it is used up, the arrays double
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import Any
 
-from py_runtime.errors import RequestError
+from py_runtime.base.errors import RequestError
 
 # Where OpenAI has the setting, its range. The repetition penalty's keeps every logit finite.
 NUMBERS = {

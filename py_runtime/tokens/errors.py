@@ -1,6 +1,6 @@
 """What can be wrong with a tokenizer, a text or a chat template."""
 
-from py_runtime.errors import InpageError
+from py_runtime.base.errors import InpageError
 
 
 class TokenizerError(InpageError):

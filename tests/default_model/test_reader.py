@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, expect
 from safetensors.numpy import load_file
 
 from py_runtime.tokens import Tokenizer
-from tests.page.reader import Reader
+from tests.web.user import Reader
 from tools.files import ROOT
 
 FOLDER = ROOT / "models" / "SmolLM2-135M-Instruct"

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from torch.export import Dim, export
 
 from export.lower import lower
-from py_runtime.program_writer import ProgramWriter
+from py_runtime.program.writer import ProgramWriter
 from tests.dynamic_shape import modules
 from tests.golden import (
     ATTENTION,

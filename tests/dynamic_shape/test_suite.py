@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from py_runtime.program_json import dump_program
+from py_runtime.program.json_format import dump_program
 from tests.dynamic_shape.scenarios import SCENARIOS, Scenario, generator
 from tests.golden import Case, check, compare
 from tests.runners import Runner

@@ -10,7 +10,7 @@ from export.decoder_graph import export_decoder
 from export.reference import hidden_states, last_logits, perplexity, reference_decoder
 from export.sources import HuggingFaceSource, Quantisation
 from py_runtime.graph import Graph
-from py_runtime.probes import run_probed
+from py_runtime.graph.probes import run_probed
 from tests.export.checkpoints import FAMILIES, SIZES, save_checkpoint
 from tests.golden import Tolerance, compare
 from tests.runners import NativeRunner, wait

@@ -15,7 +15,7 @@ from gguf import GGMLQuantizationType as Kind
 
 from export.command import main
 from export.decoder import Decoder
-from py_runtime.folder.files import open_model_folder, verify_files
+from py_runtime.folder.on_disk import open_model_folder, verify_files
 from py_runtime.model import Model
 from tests.export.checkpoints import save_checkpoint
 from tests.export.gguf_files import write_gguf

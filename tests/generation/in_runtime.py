@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from py_runtime import gpu
-from py_runtime.cancel import CancelToken
-from py_runtime.errors import InpageError
-from py_runtime.generation.completions import Completion
+from py_runtime.app.completions import Completion
+from py_runtime.base.cancel import CancelToken
+from py_runtime.base.errors import InpageError
 from py_runtime.generation.pace import PrefillPace
 from py_runtime.gpu import Device
 from py_runtime.model import Model

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from py_runtime import notices
-from py_runtime.cancel import CancelToken
-from py_runtime.errors import AbortedError, GpuDeviceLostError, NetworkError
+from py_runtime.base import notices
+from py_runtime.base.cancel import CancelToken
+from py_runtime.base.errors import AbortedError, GpuDeviceLostError, NetworkError
 from py_runtime.generation.session import MOST_LOSSES, Session
 from tests.generation.conftest import Toy
 from tests.runners import wait

@@ -111,9 +111,9 @@ def test_chunks_fit_the_graph(largest: int) -> None:
 
 
 def test_cancelling_twice_calls_back_once() -> None:
-    from py_runtime.cancel import CancelToken
-    from py_runtime.concurrency import until_cancelled
-    from py_runtime.errors import AbortedError
+    from py_runtime.base.cancel import CancelToken
+    from py_runtime.base.concurrency import until_cancelled
+    from py_runtime.base.errors import AbortedError
 
     token, calls = CancelToken(), []
     token.on_cancel(lambda: calls.append("before"))

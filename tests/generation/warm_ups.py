@@ -3,9 +3,10 @@
 import asyncio
 from typing import Any
 
-from py_runtime import gpu, notices
-from py_runtime.cancel import CancelToken
-from py_runtime.errors import GraphError, InpageError
+from py_runtime import gpu
+from py_runtime.base import notices
+from py_runtime.base.cancel import CancelToken
+from py_runtime.base.errors import GraphError, InpageError
 from py_runtime.gpu import Device
 from py_runtime.graph import Graph
 from py_runtime.model import Model

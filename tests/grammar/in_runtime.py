@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from py_runtime.errors import RequestError
+from py_runtime.base.errors import RequestError
 from py_runtime.grammar import TokenTexts, grammar_for
 from py_runtime.tokens import Tokenizer
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from py_runtime.errors import RequestError
+from py_runtime.base.errors import RequestError
 from py_runtime.grammar import TokenTexts, grammar_for
 from tests.grammar.vocabularies import TOY, grammar, texts_of, tokenizer_of
 from tests.grammar.walks import accepts, adversarial, walk

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import pytest
 from jsonschema import Draft202012Validator, FormatChecker
 
-from py_runtime.errors import RequestError
+from py_runtime.base.errors import RequestError
 from py_runtime.grammar import grammar_for
 from tests.grammar.schemas import SCHEMAS
 from tests.grammar.vocabularies import TOY, grammar, texts_of

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 
 from py_runtime.gpu import Device
+from py_runtime.gpu.kernel_target import Target
 from py_runtime.graph import Graph
 from py_runtime.passes import DEFAULT_PASSES
-from py_runtime.program_json import load_program
-from py_runtime.target import Target
+from py_runtime.program.json_format import load_program
 
 TARGETS = {
     "alone": Target(),  # what every device can do

@@ -10,7 +10,7 @@ import pytest
 from export.decoder_graph import export_decoder
 from export.sources import HuggingFaceSource, Quantisation
 from py_runtime.passes import DEFAULT_PASSES
-from py_runtime.program_json import dump_program
+from py_runtime.program.json_format import dump_program
 from tests.export.checkpoints import SIZES, save_checkpoint
 from tests.golden import Tolerance, compare
 from tests.runners import NativeRunner

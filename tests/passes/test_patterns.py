@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 
 import py_runtime.ops  # noqa: F401  (fills the registry)
-from py_runtime.dtypes import F32
+from py_runtime.base.dtypes import F32
+from py_runtime.gpu.kernel_target import Target
 from py_runtime.passes import fold_norms, fuse_qkv, fuse_residual, fuse_swiglu, run_passes
 from py_runtime.program import Program, check_program
-from py_runtime.program_writer import ProgramWriter, Ref
-from py_runtime.target import Target
+from py_runtime.program.writer import ProgramWriter, Ref
 
 TOKENS, WIDTH, ROWS = 8, 32, 64
 TARGET = Target(lanes=4, storage_buffers=10)

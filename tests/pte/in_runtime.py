@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from py_runtime.errors import GraphError
+from py_runtime.base.errors import GraphError
 from py_runtime.gpu import Device
 from py_runtime.pte import PteModule, load
 

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from py_runtime.byte_source import Pieces
+from py_runtime.weights.byte_source import Pieces
 
 
 class MemorySource:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from py_runtime.folder.errors import ModelError, ModelFileError
+from py_runtime.base.model_errors import ModelError, ModelFileError
 from py_runtime.generation import device_tokens
 from py_runtime.model import Model
 from tests.pte.counting import (

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from py_runtime.decoder_program import as_decoder, decoder_sizes
-from py_runtime.dtypes import F32, I32
-from py_runtime.folder.errors import ModelError
+from py_runtime.base.dtypes import F32, I32
+from py_runtime.base.model_errors import ModelError
 from py_runtime.graph import Graph
 from py_runtime.program import Program, TensorValue
-from py_runtime.program_writer import ProgramWriter, Ref
+from py_runtime.program.decoder import as_decoder, decoder_sizes
+from py_runtime.program.writer import ProgramWriter, Ref
 from tests.runners import NativeRunner, wait
 
 LONGEST, WIDTH, VOCABULARY = 9, 8, 16

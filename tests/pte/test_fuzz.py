@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from py_runtime.buffers import measure
-from py_runtime.errors import InpageError
+from py_runtime.base.errors import InpageError
+from py_runtime.graph.buffers import measure
 from py_runtime.pte import open_pte
 from tests.pte.lies import SOUND, SOUND_PTD, file
 from tests.pte.memory_source import MemorySource

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from py_runtime.buffers import measure
-from py_runtime.errors import GraphError
+from py_runtime.base.errors import GraphError
+from py_runtime.graph.buffers import measure
 from py_runtime.pte import PteError, PteProgram, UnsupportedPteError, open_pte
 from tests.pte.lies import (
     ADD,

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from py_runtime.errors import InputError
+from py_runtime.base.errors import InputError
 from py_runtime.pte import PteModule, load
 from tests.pte.memory_source import MemorySource
 from tests.pte.written import (

@@ -9,7 +9,6 @@ import pytest
 from playwright.sync_api import Browser, Locator, Route, expect
 
 from tests.conftest import serving
-from tests.page.reader import Reader
 from tests.pte.counting import (
     counting_decoder,
     doubling,
@@ -20,6 +19,7 @@ from tests.pte.counting import (
     write_tokenizer,
 )
 from tests.runners import PageRunner
+from tests.web.user import Reader
 
 pytestmark = pytest.mark.browser
 

@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from py_runtime.byte_source import PIECE_BYTES, FileSource
-from py_runtime.dtypes import F32
-from py_runtime.errors import GraphError
-from py_runtime.folder.errors import ModelFileError
-from py_runtime.folder.progress import Meter
+from py_runtime.base.dtypes import F32
+from py_runtime.base.errors import GraphError
+from py_runtime.base.model_errors import ModelFileError
+from py_runtime.base.progress import Meter
 from py_runtime.graph import Graph
-from py_runtime.program_writer import ProgramWriter
-from py_runtime.range_constants import RangeConstants, StoredRange
+from py_runtime.program.writer import ProgramWriter
+from py_runtime.weights.byte_source import PIECE_BYTES, FileSource
+from py_runtime.weights.ranges import RangeConstants, StoredRange
 from tests.runners import NativeRunner, wait
 
 COUNT = PIECE_BYTES // 4 + 100  # more than one piece

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from py_runtime.errors import GraphError, InpageError, InputError
+from py_runtime.base.errors import GraphError, InpageError, InputError
 from py_runtime.program import NullValue, TensorValue
 from py_runtime.pte import PteModule, PteProgram, inspect_pte, load, open_pte
 from py_runtime.pte import reader as pte_reader

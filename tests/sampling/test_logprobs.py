@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from py_runtime.jsonable import dumps
+from py_runtime.app.jsonable import dumps
 from py_runtime.sampling import NoFiniteLogitsError, logprobs
 
 

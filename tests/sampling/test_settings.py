@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from py_runtime.errors import RequestError
+from py_runtime.base.errors import RequestError
 from py_runtime.sampling import Sampler, SamplingSettings, TokenHistory
 
 VOCABULARY = 100

@@ -6,7 +6,7 @@ import unicodedata
 from itertools import groupby
 from typing import Any
 
-from py_runtime.chat_template import ChatTemplate
+from py_runtime.chat.template import ChatTemplate
 from py_runtime.tokens import ChatTemplateError, StreamDecoder, TextError, Tokenizer
 from py_runtime.tokens.normalizers import unicode_form
 

@@ -1,0 +1,183 @@
+"""Requests and answers in the shapes of OpenAI's API, as plain dictionaries."""
+
+import time
+import uuid
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from py_runtime.base.cancel import CancelToken
+from py_runtime.base.errors import RequestError
+from py_runtime.generation.options import take_bool, unknown_field
+from py_runtime.generation.pieces import Piece, Usage
+from py_runtime.sampling import TokenLogprob
+
+if TYPE_CHECKING:
+    from py_runtime.model import Model
+
+STREAM_OPTIONS = ("include_usage", "include_progress")
+NOT_FIELDS = ("cancel", "on_prefill")  # of a request: they are arguments of Model's methods
+Json = dict[str, Any]
+
+
+class Completion:
+    """One request: what to run, and how its chunks and its answer look."""
+
+    def __init__(self, model: "Model", given: Mapping[str, Any], is_chat: bool) -> None:
+        fields = {name: value for name, value in given.items() if value is not None}
+        self._model = model
+        self._is_chat = is_chat
+        self._id = f"{'chatcmpl' if is_chat else 'cmpl'}-{uuid.uuid4().hex}"
+        self._created = int(time.time())
+        self._started = time.perf_counter()
+        self.stream = take_bool(fields, "stream")
+        self._includes = _stream_options(fields.pop("stream_options", None), self.stream)
+        asked = fields.pop("model", None)
+        if asked not in (None, model.manifest.name):
+            raise RequestError(f"the loaded model is {model.manifest.name}, not {asked!r}", "model")
+        for name in NOT_FIELDS:
+            if name in fields:
+                raise unknown_field(name)
+        self._fields = fields
+        self._chunk_head = self._head("chunk")
+
+    def pieces(
+        self, cancel: CancelToken, on_prefill: Callable[[int, int], None]
+    ) -> AsyncIterator[Piece]:
+        fields = dict(self._fields)
+        if self._is_chat:
+            messages = fields.pop("messages", None)
+            return self._model.chat(messages, cancel=cancel, on_prefill=on_prefill, **fields)
+        prompt = self._prompt(fields.pop("prompt", None), fields.pop("prompt_token_ids", None))
+        return self._model.complete(prompt, cancel=cancel, on_prefill=on_prefill, **fields)
+
+    @staticmethod
+    def _prompt(text: Any, token_ids: Any) -> str | list[int]:
+        if (text is None) == (token_ids is None):
+            raise RequestError("give either prompt or prompt_token_ids", "prompt")
+        if text is None and not isinstance(token_ids, list):
+            raise RequestError("prompt_token_ids must be a list of tokens", "prompt_token_ids")
+        prompt: str | list[int] = token_ids if text is None else text
+        return prompt
+
+    # What goes out ------------------------------------------------------------------------------
+
+    async def chunks(self, cancel: CancelToken, emit: Callable[[Json], None]) -> None:
+        """Every chunk of the stream, handed out as it comes."""
+        started = False
+
+        def on_prefill(done: int, total: int) -> None:
+            if "include_progress" in self._includes:
+                progress = {"prefilled": done, "total": total}
+                emit({**self._chunk_head, "choices": [], "progress": progress})
+
+        async for piece in self.pieces(cancel, on_prefill):
+            choice = self._choice(piece.finish_reason, piece.token_ids, piece.logprobs)
+            if self._is_chat:
+                role = {} if started else {"role": "assistant"}
+                choice["delta"] = {**role, "content": piece.text}
+            else:
+                choice["text"] = piece.text
+            started = True
+            emit({**self._chunk_head, "choices": [choice]})
+            if piece.usage and "include_usage" in self._includes:
+                emit({**self._chunk_head, "choices": [], "usage": self._usage(piece)})
+
+    async def answer(self, cancel: CancelToken) -> Json:
+        """The whole completion at once."""
+        pieces = [piece async for piece in self.pieces(cancel, lambda done, total: None)]
+        text = "".join(piece.text for piece in pieces)
+        last = pieces[-1]
+        choice = self._choice(
+            last.finish_reason,
+            [token for piece in pieces for token in piece.token_ids],
+            [entry for piece in pieces for entry in piece.logprobs],
+        )
+        if self._is_chat:
+            choice["message"] = {"role": "assistant", "content": text}
+        else:
+            choice["text"] = text
+        return {**self._head(), "choices": [choice], "usage": self._usage(last)}
+
+    def _usage(self, last: Piece) -> Json:
+        assert last.usage is not None, "the last piece has the usage"
+        summary = in_a_line(last, time.perf_counter() - self._started)
+        return {**usage_json(last.usage), "summary": summary}
+
+    def _head(self, suffix: str = "") -> Json:
+        kind = "chat.completion" if self._is_chat else "text_completion"
+        return {
+            "id": self._id,
+            "object": f"{kind}.{suffix}" if suffix and self._is_chat else kind,
+            "created": self._created,
+            "model": self._model.manifest.name,
+        }
+
+    def _choice(
+        self,
+        finish_reason: str | None,
+        token_ids: Iterable[int],
+        logprobs: Iterable[TokenLogprob],
+    ) -> Json:
+        content = [self._logprob_json(entry) for entry in logprobs]
+        return {
+            "index": 0,
+            "finish_reason": finish_reason,
+            "token_ids": list(token_ids),
+            "logprobs": {"content": content} if content else None,
+        }
+
+    def _logprob_json(self, entry: TokenLogprob) -> Json:
+        top = [self._token_json(token, logprob) for token, logprob in entry.top]
+        return {**self._token_json(entry.token, entry.logprob), "top_logprobs": top}
+
+    def _token_json(self, token: int, logprob: float) -> Json:
+        text = self._model.tokenizer.decode([token], skip_special_tokens=False)
+        return {"token": text, "token_id": token, "logprob": logprob}
+
+
+def usage_json(usage: Usage) -> Json:
+    extra: Json = {
+        "time_to_first_token_s": usage.time_to_first_token_s,
+        "prefill_tokens_per_s": usage.prefill_tokens_per_s,
+        "decode_tokens_per_s": usage.decode_tokens_per_s,
+    }
+    if usage.work is not None:
+        extra |= {f"{name}_per_token": value for name, value in asdict(usage.work).items()}
+    if usage.dropped_messages:
+        extra["dropped_messages"] = usage.dropped_messages
+    return {
+        "prompt_tokens": usage.prompt_tokens,
+        "completion_tokens": usage.completion_tokens,
+        "total_tokens": usage.prompt_tokens + usage.completion_tokens,
+        "cached_tokens": usage.cached_tokens,
+        "extra": extra,
+    }
+
+
+def in_a_line(last: Piece, seconds: float) -> str:
+    """How an answer went, for people."""
+    usage = last.usage
+    assert usage is not None, "the last piece has the usage"
+    ends = {"abort": "Stopped", "length": "Cut at the limit of tokens"}
+    rate, first = usage.decode_tokens_per_s, usage.time_to_first_token_s
+    parts = [
+        ends.get(last.finish_reason or ""),
+        f"{usage.completion_tokens} tokens",
+        f"{seconds:.1f} s",
+        f"{rate:.1f} tok/s" if rate else None,
+        f"first token after {first:.2f} s" if first else None,
+        f"{usage.dropped_messages} oldest messages left out" if usage.dropped_messages else None,
+    ]
+    return " · ".join(filter(None, parts))
+
+
+def _stream_options(given: Any, stream: bool) -> frozenset[str]:
+    if given is None:
+        return frozenset()
+    if not stream:
+        raise RequestError("stream_options needs stream: true", "stream_options")
+    if not isinstance(given, dict) or not given.keys() <= set(STREAM_OPTIONS):
+        known = ", ".join(STREAM_OPTIONS)
+        raise RequestError(f"stream_options must be an object of {known}", "stream_options")
+    return frozenset(name for name in given if take_bool(dict(given), name))

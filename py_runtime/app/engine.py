@@ -1,0 +1,319 @@
+"""The engine behind `globalThis.inpage`: one device, at most one model, calls by name."""
+
+import asyncio
+import json
+import math
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urljoin, urlsplit
+
+from py_runtime.app.completions import Completion
+from py_runtime.base import notices
+from py_runtime.base.cancel import CancelToken
+from py_runtime.base.errors import (
+    GpuDeviceLostError,
+    GpuOutOfMemoryError,
+    InpageError,
+    NetworkError,
+    NoModelError,
+    RequestError,
+)
+from py_runtime.base.progress import DOWNLOAD, UPLOAD
+from py_runtime.base.sizes import in_words
+from py_runtime.folder.file_names import PTE
+from py_runtime.folder.kept_models import delete_stored, stored_models
+from py_runtime.folder.on_site import fetch_bytes
+from py_runtime.generation.messages import parse_messages
+from py_runtime.gpu import Device, request_device
+from py_runtime.model import Model
+from py_runtime.model.stores import Store
+from py_runtime.model.verify import verify
+
+if TYPE_CHECKING:
+    from py_runtime.pte import PteModule
+
+Json = dict[str, Any]
+Emit = Callable[[Json], None]
+
+
+class Engine:
+    def __init__(self, device: Device, site: str) -> None:
+        self.site = site  # its address, with a slash at the end
+        self.model: Model | None = None
+        self.module: PteModule | None = None  # of a reader's file
+        self._device = device  # while no model is loaded
+        self._running: set[CancelToken] = set()
+        self._changing = asyncio.Lock()  # held while a model comes or goes
+        self._warming: asyncio.Future[None] | None = None  # the last model's warm-up
+
+    @property
+    def device(self) -> Device:
+        """A model that lost its device has taken a new one."""
+        return self._device if self.model is None else self.model.graph.device
+
+    # Models ------------------------------------------------------------------------------------
+
+    async def models(self) -> list[Json]:
+        """What the site offers, and whether this browser has it whole."""
+        whole = {entry["url"] for entry in await stored_models() if entry["complete"]}
+        return [
+            {**entry, **_offer(entry, self._url(entry) in whole)} for entry in await self._listed()
+        ]
+
+    async def load(self, where: Any, emit: Emit, cancel: CancelToken) -> Json:
+        """Puts a model in the place of the one that is loaded, or is being loaded.
+
+        `where`: its name, its address, or a list of files that the reader gave.
+        """
+        meter = LoadMeter(emit)
+        if isinstance(where, list):
+            from py_runtime.app.dropped_files import open_files  # few need it
+
+            return await open_files(self, where, meter, cancel)
+        listed = await self._listed()
+        url = self._find(where, listed)
+        try:
+            return await self.load_model(url, meter, cancel)
+        except GpuOutOfMemoryError as error:
+            raise GpuOutOfMemoryError(f"{error}{_what_fits(listed, url, self._url)}") from None
+
+    async def load_model(self, where: str | Store, meter: "LoadMeter", cancel: CancelToken) -> Json:
+        self._stop_all()
+        async with self.changing(cancel):
+            await self._remove()
+            self.replace_module(None)
+            model = self.model = await self._load(where, meter, cancel)
+            described = {**_describe(model), "from_cache": not meter.downloaded}
+            notices.post("model", f"{model.manifest.name} is loaded.", loaded=described)
+            self._begin_warm_up(model)
+            return described
+
+    @asynccontextmanager
+    async def changing(self, cancel: CancelToken) -> AsyncIterator[None]:
+        """One model comes or goes at a time; another load, or unload(), cancels it."""
+        self._running.add(cancel)
+        try:
+            async with self._changing:
+                cancel.check()
+                yield
+        finally:
+            self._running.discard(cancel)
+
+    async def unload(self) -> None:
+        """Stops what is being generated or loaded, then gives the GPU's memory back."""
+        self._stop_all()
+        async with self._changing:
+            await self._remove()
+            self.replace_module(None)
+
+    def replace_module(self, module: "PteModule | None") -> None:
+        if self.module is not None:
+            self.module.unload()
+        self.module = module
+
+    def _stop_all(self) -> None:
+        for cancel in list(self._running):
+            cancel.cancel()
+
+    async def _remove(self) -> None:
+        if self.model is None:
+            return
+        model = self.model
+        async with model.idle():
+            self._device, self.model = model.graph.device, None
+            model.unload()
+        notices.post("model", f"{model.manifest.name} is no longer loaded.", loaded=None)
+
+    async def stored(self) -> list[Json]:
+        return [
+            {
+                **entry,
+                "facts": f"{entry['name']} · {in_words(entry['bytes'])}"
+                + ("" if entry["complete"] else " · in part"),
+            }
+            for entry in await stored_models()
+        ]
+
+    async def delete_stored(self, name_or_url: str) -> None:
+        await delete_stored(name_or_url)
+
+    async def _load(self, where: str | Store, meter: "LoadMeter", cancel: CancelToken) -> Model:
+        for is_last in (False, False, True):
+            try:
+                return await Model.load(self._device, where, meter, cancel, compile_later=True)
+            except GpuDeviceLostError:  # perhaps long ago, while nobody used it
+                if is_last:
+                    raise
+                self._device = await request_device()
+        raise AssertionError  # the last attempt returned or raised
+
+    def _begin_warm_up(self, model: Model) -> None:
+        """It goes on while the reader types; unload(), or another load, stops it."""
+        cancel = CancelToken()
+        self._running.add(cancel)
+
+        async def warm_up() -> None:
+            with suppress(InpageError):  # an answer that is asked for meets the fault again
+                await model.warm_up(cancel)
+            self._running.discard(cancel)
+
+        self._warming = asyncio.ensure_future(warm_up())
+
+    async def _listed(self) -> list[Json]:
+        """models.json; without the network, what this browser has of it."""
+        try:
+            listed: list[Json] = json.loads(await fetch_bytes(f"{self.site}models.json"))
+        except NetworkError:
+            listed = [
+                {"name": entry["name"], "path": entry["url"].removeprefix(self.site)}
+                for entry in await stored_models()
+                if entry["complete"] and entry["url"].startswith(self.site)
+            ]
+            if not listed:
+                raise
+        return listed
+
+    def _url(self, entry: Mapping[str, Any]) -> str:
+        return self.site + str(entry["path"])
+
+    def _find(self, name_or_url: Any, listed: list[Json]) -> str:
+        where = "name_or_url"
+        if not isinstance(name_or_url, str) or not name_or_url:
+            raise RequestError("load() takes a model's name or its address", where)
+        for entry in listed:
+            if entry["name"] == name_or_url:
+                return self._url(entry)
+        if "/" not in name_or_url:
+            names = ", ".join(entry["name"] for entry in listed) or "none"
+            raise RequestError(f"there is no model '{name_or_url}' here; there are: {names}", where)
+        url = urljoin(self.site, name_or_url)
+        if urlsplit(url)[:2] != urlsplit(self.site)[:2]:
+            raise RequestError(f"{url} is of another origin; models come from this one only", where)
+        return url if url.endswith(("/", PTE)) else f"{url}/"
+
+    # Answers -----------------------------------------------------------------------------------
+
+    async def create(self, fields: Json, is_chat: bool, emit: Emit, cancel: CancelToken) -> Any:
+        """A completion; with `stream`, its chunks go through `emit` and nothing comes back."""
+        if not isinstance(fields, dict):
+            raise RequestError("a request is an object", None)
+        async with self._cancellable(cancel) as model:
+            completion = Completion(model, fields, is_chat)
+            if not completion.stream:
+                return await completion.answer(cancel)
+            await completion.chunks(cancel, emit)
+            return None
+
+    async def count_tokens(self, messages: Any) -> Json:
+        model = self._loaded()
+        prompt = model.chat_tokens(parse_messages(messages))
+        return {"prompt_tokens": len(prompt), "context": model.context}
+
+    async def verify(self, emit: Emit, cancel: CancelToken, thorough: bool = False) -> Any:
+        """Whether this browser and this GPU compute the model rightly."""
+        async with self._cancellable(cancel) as model:
+
+            def progress(phase: str, done: int, total: int) -> None:
+                emit({"phase": phase, "done": done, "total": total})
+
+            async with model.idle():
+                await model.session.recover()
+            try:
+                return await verify(model, progress, cancel, thorough)
+            except GpuDeviceLostError as error:
+                async with model.idle():
+                    model.session.lose(error)
+                    await model.session.recover()
+                return await verify(model, progress, cancel, thorough)
+
+    @asynccontextmanager
+    async def _cancellable(self, cancel: CancelToken) -> AsyncIterator[Model]:
+        model = self._loaded()
+        self._running.add(cancel)
+        try:
+            yield model
+        finally:
+            self._running.discard(cancel)
+
+    def _loaded(self) -> Model:
+        if self.model is None:
+            raise NoModelError()
+        return self.model
+
+
+class LoadMeter:
+    """Tells how far a load is: the phase, what it counts, the seconds, and one overall fraction."""
+
+    def __init__(self, emit: Emit) -> None:
+        self.downloaded = False
+        self._emit = emit
+        self._started = time.perf_counter()
+        self._fraction = 0.0  # of the weights that are on the GPU; never falls
+
+    def __call__(self, phase: str, done: int, total: int) -> None:
+        self.downloaded |= phase == "download" and done > 0
+        if phase == UPLOAD:
+            self._fraction = max(self._fraction, done / total if total else 1.0)
+        unit = in_words if phase in (DOWNLOAD, UPLOAD) else str
+        self._emit(
+            {
+                "phase": phase,
+                "done": done,
+                "total": total,
+                "text": f"{unit(done)} of {unit(total)}",
+                "seconds": time.perf_counter() - self._started,
+                "fraction": self._fraction,
+            }
+        )
+
+
+def _describe(model: Model) -> Json:
+    """What a page shows of a model."""
+    manifest = model.manifest
+    described: Json = {
+        "name": manifest.name,
+        "parameters": manifest.parameters,
+        "context": manifest.context,
+        "size": manifest.size,
+        "gpu_bytes": model.graph.memory.peak,
+        "quantisation": manifest.quantisation,
+        "source": manifest.source,
+        "has_chat_template": model.chat_template is not None,
+        "has_goldens": manifest.goldens is not None,
+        "kernels": {**asdict(model.graph.target), "chosen": model.graph.target_is},
+    }
+    return {**described, "facts": _facts(described)}
+
+
+def _offer(entry: Json, is_stored: bool) -> Json:
+    """What a page shows of a model that can be loaded."""
+    size = in_words(entry.get("size", 0))
+    action = "Load from this browser's storage" if is_stored else f"Load ({size})"
+    return {"stored": is_stored, "facts": _facts(entry), "action": action}
+
+
+def _facts(model: Json) -> str:
+    """A model in a line; of one that could not be listed whole, what is known."""
+    parts: dict[str, Callable[[Any], str]] = {
+        "parameters": lambda count: f"{count / 1e6:.1f} million parameters",
+        "size": in_words,
+        "context": lambda tokens: f"context of {tokens} tokens",
+        "gpu_bytes": lambda nbytes: f"{in_words(nbytes)} of GPU memory",
+        "quantisation": str,
+    }
+    return " · ".join(words(model[name]) for name, words in parts.items() if model.get(name))
+
+
+def _what_fits(listed: list[Json], url: str, url_of: Callable[[Json], str]) -> str:
+    """Advice after the GPU's memory did not suffice."""
+    needed = {url_of(entry): float(entry.get("gpu_bytes") or math.inf) for entry in listed}
+    limit = needed.get(url, math.inf)
+    smaller = [
+        f"{entry['name']} ({entry['gpu_bytes'] / 1e6:.0f} MB)"
+        for entry in listed
+        if needed[url_of(entry)] < limit
+    ]
+    return f". Smaller models here: {', '.join(smaller)}" if smaller else ""

@@ -1,0 +1,176 @@
+"""What web/worker.js calls: opens the GPU, then starts calls and tells how they go.
+
+A call has a number, a name and arguments, all as JSON. What it tells meanwhile, and its answer, go
+through the worker's `emit`: no proxy is made that could leak. Readers' Python runs beside the live
+engine, in a namespace that stays.
+"""
+
+import asyncio
+import json
+import sys
+import traceback
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+import numpy as np
+from pyodide.code import eval_code_async
+
+import py_runtime
+from py_runtime import gpu
+from py_runtime.app.engine import Engine
+from py_runtime.app.jsonable import dumps
+from py_runtime.base import notices
+from py_runtime.base.cancel import CancelToken
+from py_runtime.base.errors import InpageError
+from py_runtime.model import Model
+
+
+async def load(where: str, data: Sequence[str] = (), methods: Sequence[str] | None = None) -> Any:
+    """A .pte file of this site on the GPU: `graph = await load("model.pte")`, with its .ptd files
+    as `data`, and only some of its `methods` where they are named; then
+    `await graph.run([...])`."""
+    from py_runtime import pte  # few need it
+
+    return await pte.load(where, _engine().device, data, methods)
+
+
+# The names a reader finds in `await inpage.python(code)`; what they define stays for the next call.
+namespace: dict[str, Any] = {
+    "__name__": "__inpage__",
+    "np": np,
+    "gpu": gpu,
+    "Model": Model,
+    "load": load,
+}
+
+Emit = Callable[[int, str, bool], None]  # (call, JSON, whether it is the answer)
+NOTICE = 0  # no call has this number
+
+_emit: Emit
+_running: dict[int, tuple[CancelToken, asyncio.Future[None]]] = {}
+_shown: dict[str, Any] = {}  # what the namespace had from the engine
+
+
+async def open_gpu(site: str, emit: Emit) -> str:
+    """Opens the device and makes the engine. A failure says its code."""
+    global _emit
+    _emit = emit
+    try:
+        device = await gpu.request_device()
+    except InpageError as error:
+        return dumps({"error": _describe(error)})
+    engine = Engine(device, site)
+    namespace.update(engine=engine, site=site)
+    _refresh_namespace()
+    notices.listen(_pass_on)
+    return dumps(
+        {
+            "result": {
+                "adapter": device.adapter,
+                "features": sorted(device.features),
+                "limits": device.limits,
+                "facts": _facts(device),
+                "versions": {
+                    "inpage": py_runtime.__version__,
+                    "python": sys.version.split()[0],
+                    "numpy": np.__version__,
+                },
+            }
+        }
+    )
+
+
+def _facts(device: gpu.Device) -> str:
+    """The machine in a line."""
+    adapter = device.adapter
+    names = (adapter.vendor, adapter.architecture, adapter.description, *sorted(device.features))
+    return " · ".join(filter(None, [*names, f"Python {sys.version.split()[0]}"]))
+
+
+def start(number: int, name: str, arguments_json: str) -> None:
+    """Begins a call, one of CALLS; the worker's `emit` tells how it went."""
+    cancel = CancelToken()
+    task = asyncio.ensure_future(_answer(number, name, arguments_json, cancel))
+    _running[number] = (cancel, task)
+
+
+def cancel(number: int) -> None:
+    if number in _running:
+        _running[number][0].cancel()
+
+
+async def _answer(number: int, name: str, arguments_json: str, cancel: CancelToken) -> None:
+    def emit(value: Any) -> None:
+        _emit(number, dumps(value), False)
+
+    try:
+        if name not in CALLS:
+            raise InpageError(f"the engine has no call '{name}'")
+        answer = dumps({"result": await CALLS[name](json.loads(arguments_json), emit, cancel)})
+    except BaseException as error:  # a reader's code may raise anything
+        answer = dumps({"error": _describe(error, is_readers_code=name == "python")})
+    del _running[number]
+    _refresh_namespace()
+    _emit(number, answer, True)
+
+
+# Calls -------------------------------------------------------------------------------------------
+
+Call = Callable[[list[Any], Callable[[Any], None], CancelToken], Awaitable[Any]]
+
+
+def _engine() -> Engine:
+    engine: Engine = namespace["engine"]
+    return engine
+
+
+async def _python(arguments: list[Any], emit: Any, cancel: CancelToken) -> Any:
+    return await eval_code_async(str(arguments[0]), namespace, filename="<inpage.python>")
+
+
+CALLS: dict[str, Call] = {
+    "python": _python,
+    "models": lambda arguments, emit, cancel: _engine().models(),
+    "load": lambda arguments, emit, cancel: _engine().load(arguments[0], emit, cancel),
+    "unload": lambda arguments, emit, cancel: _engine().unload(),
+    "stored": lambda arguments, emit, cancel: _engine().stored(),
+    "deleteStored": lambda arguments, emit, cancel: _engine().delete_stored(arguments[0]),
+    "chat": lambda arguments, emit, cancel: _engine().create(arguments[0], True, emit, cancel),
+    "complete": lambda arguments, emit, cancel: _engine().create(arguments[0], False, emit, cancel),
+    "countTokens": lambda arguments, emit, cancel: _engine().count_tokens(arguments[0]),
+    "verify": lambda arguments, emit, cancel: _engine().verify(emit, cancel, *arguments),
+}
+
+
+def _describe(error: BaseException, is_readers_code: bool = False) -> dict[str, Any]:
+    """Our own errors speak for themselves; a reader's code, or a bug, shows its traceback."""
+    if isinstance(error, InpageError):
+        described = {"code": error.code, "message": str(error), **error.facts()}
+        if not is_readers_code:
+            return described
+    else:
+        described = {"code": "python_error"}
+    try:
+        described["message"] = f"{type(error).__name__}: {error}"
+    except Exception:  # a reader's exception may fail at anything
+        described["message"] = type(error).__name__
+    described["traceback"] = "".join(traceback.format_exception(error))
+    return described
+
+
+def _refresh_namespace() -> None:
+    """`device`, `model` and `graph` follow the engine's, after a load or a lost device, say.
+
+    A reader who gave a name another meaning keeps it until the engine's own changes.
+    """
+    engine = _engine()
+    graph = engine.module or (engine.model and engine.model.graph)
+    live = {"device": engine.device, "model": engine.model, "graph": graph}
+    for name, value in live.items():
+        if name not in _shown or _shown[name] is not value:
+            namespace[name] = _shown[name] = value
+
+
+def _pass_on(notice: notices.Notice) -> None:
+    _emit(NOTICE, dumps(notice), False)
+    _refresh_namespace()

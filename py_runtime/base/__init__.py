@@ -1,0 +1,1 @@
+"""What every room stands on: errors, element types, shapes, cancelling, progress, notices."""

@@ -1,0 +1,43 @@
+"""Work side by side that ends side by side."""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+from py_runtime.base.cancel import CancelToken
+
+T = TypeVar("T")
+
+
+async def together(*work: Coroutine[Any, Any, T]) -> list[T]:
+    """All results. The first failure cancels the others and is raised once they have stopped."""
+    if not work:
+        return []
+    tasks = [asyncio.ensure_future(coroutine) for coroutine in work]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
+    finally:
+        # Each is cancelled once: a second time would break off its cleaning up.
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+    for task in done:
+        task.result()  # raises what made the others stop
+    return [task.result() for task in tasks]
+
+
+async def until_cancelled(work: Coroutine[Any, Any, T], cancel: CancelToken | None) -> T:
+    """The result; AbortedError, once the work has cleaned up, when the token is cancelled first."""
+    task = asyncio.ensure_future(work)
+
+    def stop() -> None:
+        task.cancel()
+
+    if cancel is not None:
+        cancel.on_cancel(stop)
+    try:
+        return await task
+    except asyncio.CancelledError:
+        if cancel is not None:
+            cancel.check()
+        raise

@@ -1,0 +1,53 @@
+"""Shape arithmetic: one helper for each question, used by the engine and every op."""
+
+from collections.abc import Iterable, Sequence
+from math import prod
+
+from py_runtime.base.errors import InputError
+
+Dims = tuple[int, ...]
+MAX_ELEMENTS = 2**31 - 1  # kernels index with 32-bit integers
+
+
+def numel(dims: Iterable[int]) -> int:
+    return prod(dims)
+
+
+def ceil_div(value: int, by: int) -> int:
+    return -(-value // by)
+
+
+def normalize_dim(dim: int, rank: int) -> int:
+    """-1 is the last dimension, as in torch."""
+    if not -rank <= dim < rank:
+        raise InputError(
+            f"dimension {dim} is outside [{-rank}, {rank - 1}] of a rank {rank} tensor"
+        )
+    return dim % rank
+
+
+def strides_of(dims: Sequence[int]) -> Dims:
+    """Row-major strides in elements."""
+    strides, step = [], 1
+    for size in reversed(dims):
+        strides.append(step)
+        step *= size
+    return tuple(reversed(strides))
+
+
+def broadcast(a: Sequence[int], b: Sequence[int]) -> Dims:
+    """The shape both stretch to, right-aligned, as in torch."""
+    rank = max(len(a), len(b))
+    padded_a, padded_b = (1,) * (rank - len(a)) + tuple(a), (1,) * (rank - len(b)) + tuple(b)
+    if any(x != y and 1 not in (x, y) for x, y in zip(padded_a, padded_b, strict=True)):
+        raise InputError(f"shapes {list(a)} and {list(b)} do not broadcast")
+    return tuple(y if x == 1 else x for x, y in zip(padded_a, padded_b, strict=True))
+
+
+def broadcast_strides(dims: Sequence[int], target: Sequence[int]) -> Dims:
+    """Strides that read `dims` as if it had the shape `target`: 0 where a dimension stretches."""
+    lead = len(target) - len(dims)
+    own = strides_of(dims)
+    return (0,) * lead + tuple(
+        0 if size == 1 and target[lead + axis] != 1 else own[axis] for axis, size in enumerate(dims)
+    )

@@ -1,0 +1,101 @@
+"""This browser's storage: a folder in the origin's private file system.
+
+Names of the browser's are imported where they are used: a snapshot of Python is of no browser yet.
+"""
+
+import asyncio
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+from inpage_bridge import bridge  # registered by web/worker.js
+from pyodide.ffi import JsException
+
+from py_runtime.base.errors import StorageError
+from py_runtime.bridge.stream import Stream
+from py_runtime.gpu.page import QuotaError, address_of, answer_of
+
+FOLDER = "inpage-models"
+
+
+async def list_stored() -> list[tuple[str, int, float]]:
+    """(name, bytes, milliseconds of the last change) of everything stored."""
+    rows = []
+    folder = await _folder()
+    async for name, entry in folder.entries():
+        # What another tab deletes meanwhile is not listed.
+        with suppress(StorageError):
+            file = await _answer(entry.getFile())
+            rows.append((str(name), int(file.size), float(file.lastModified)))
+    return rows
+
+
+async def free_bytes() -> int:
+    """What the browser thinks may be added."""
+    from js import navigator
+
+    estimate = await _answer(navigator.storage.estimate())
+    return int(estimate.quota) - int(estimate.usage)
+
+
+async def open_stored(name: str) -> Stream:
+    file = await _answer((await _entry(name)).getFile())
+    return Stream(bridge.openBlob(file))
+
+
+async def delete_stored_file(name: str) -> None:
+    await _answer((await _folder()).removeEntry(name))
+
+
+class StoredWriter:
+    """A file that is being written."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        # Even a caller who is cancelled at once must wait for the handle, to give it back.
+        self._handle = asyncio.ensure_future(self._open())
+
+    async def write(self, at: int, block: np.ndarray) -> None:
+        handle = await asyncio.shield(self._handle)
+        try:
+            written = bridge.writeFile(handle, at, address_of(block), block.nbytes)
+        except JsException as error:
+            raise _fault(error) from None
+        if written != block.nbytes:
+            raise QuotaError(f"{written} of {block.nbytes} bytes could be written")
+
+    async def close(self) -> None:
+        (await asyncio.shield(self._handle)).close()  # flushes
+
+    async def rename(self, name: str) -> None:
+        await _answer(self._entry.move(name))
+
+    async def _open(self) -> Any:
+        self._entry = await _entry(self._name, create=True)
+        return await _answer(self._entry.createSyncAccessHandle())
+
+
+async def _folder() -> Any:
+    from js import navigator
+
+    storage: Any = getattr(navigator, "storage", None)
+    if getattr(storage, "getDirectory", None) is None:
+        raise StorageError("navigator.storage.getDirectory is missing")
+    root = await _answer(storage.getDirectory())
+    return await _answer(root.getDirectoryHandle(FOLDER, create=True))
+
+
+async def _entry(name: str, create: bool = False) -> Any:
+    return await _answer((await _folder()).getFileHandle(name, create=create))
+
+
+async def _answer(promise: Any) -> Any:
+    try:
+        return await answer_of(promise)
+    except JsException as error:
+        raise _fault(error) from None
+
+
+def _fault(error: Any) -> StorageError:
+    kind = QuotaError if error.name == "QuotaExceededError" else StorageError
+    return kind(f"{error.name}: {error.message}")

@@ -1,0 +1,1 @@
+"""Chat templates: from messages to the text a model was trained to continue."""

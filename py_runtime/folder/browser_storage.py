@@ -1,0 +1,182 @@
+"""What this browser keeps of models: files under their sha256, manifests under their address.
+
+A file is written under a name of its own and renamed once its hash is known to be right, so that
+whatever has the name of a kept file was whole. Files are shared: those that no kept manifest refers
+to any more are swept away.
+"""
+
+import hashlib
+import json
+import secrets
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+
+import numpy as np
+
+from py_runtime.base.errors import StorageError
+from py_runtime.base.model_errors import ModelError
+from py_runtime.bridge.opfs import (
+    StoredWriter,
+    delete_stored_file,
+    free_bytes,
+    list_stored,
+    open_stored,
+)
+from py_runtime.bridge.stream import Stream, read_first
+from py_runtime.folder.manifest import MAX_MANIFEST_BYTES, FileFacts, Manifest, parse_manifest
+
+# What the names in the folder begin with.
+FILE, MODEL, NOTE, PARTIAL = "file-", "model-", "note-", "partial-"
+ABANDONED_SECONDS = 60  # a partial file that nobody has written to for so long is nobody's
+MAX_ENTRY_BYTES = 4 * MAX_MANIFEST_BYTES  # a manifest with escapes
+
+
+@dataclass(frozen=True)
+class StoredModel:
+    url: str
+    manifest: Manifest
+    manifest_bytes: bytes
+
+
+class Storage:
+    """Use `await Storage.open()`; every method raises StorageError where the browser refuses."""
+
+    def __init__(self, sizes: dict[str, int]) -> None:
+        self._sizes = sizes  # bytes, by name, of every entry but what tabs are writing just now
+        self._models: dict[str, StoredModel] = {}  # by entry
+
+    @classmethod
+    async def open(cls) -> "Storage":
+        rows = await list_stored()
+        long_ago = 1000 * (time.time() - ABANDONED_SECONDS)
+        storage = cls(
+            {
+                name: size
+                for name, size, changed in rows
+                if not name.startswith(PARTIAL) or changed < long_ago
+            }
+        )
+        for entry in [name for name in storage._sizes if name.startswith(MODEL)]:
+            try:
+                storage._models[entry] = await _read_model(entry)
+            except (ValueError, KeyError, TypeError, ModelError, StorageError):
+                await storage._delete([entry])  # no engine can load it
+        return storage
+
+    # Looking -----------------------------------------------------------------------------------
+
+    @property
+    def models(self) -> list[StoredModel]:
+        return list(self._models.values())
+
+    def model(self, url: str) -> StoredModel | None:
+        return self._models.get(_entry_of(url))
+
+    def has(self, facts: FileFacts) -> bool:
+        return self._sizes.get(FILE + facts.sha256) == facts.size
+
+    def kept_bytes(self, manifest: Manifest) -> int:
+        return sum(facts.size for facts in manifest.files.values() if self.has(facts))
+
+    async def room_for(self, url: str, manifest: Manifest) -> int:
+        """Bytes that may be added once `manifest` has taken the place of what `url` had before."""
+        others = [model.manifest for model in self.models if model.url != url]
+        stale = sum(self._sizes[name] for name in self._unused([manifest, *others]))
+        return await free_bytes() + stale
+
+    async def open_file(self, facts: FileFacts) -> Stream:
+        return await open_stored(FILE + facts.sha256)
+
+    # Keeping -----------------------------------------------------------------------------------
+
+    async def keep_manifest(self, url: str, manifest: Manifest, data: bytes) -> None:
+        """From now on the files of this manifest are kept for this address, and no others."""
+        known = self.model(url)
+        if known is None or known.manifest_bytes != data:
+            text = json.dumps({"url": url, "manifest": data.decode()}).encode()
+            writer = self.create()
+            try:
+                await writer.write(np.frombuffer(text, np.uint8))
+                await writer.keep_as(_entry_of(url))
+            except BaseException:
+                await writer.drop()
+                raise
+            self._models[_entry_of(url)] = StoredModel(url, manifest, data)
+        await self.sweep()
+
+    def create(self) -> "PartialFile":
+        """A file in the making; a name that no other tab uses."""
+        return PartialFile(self, PARTIAL + secrets.token_hex(8))
+
+    # Deleting ----------------------------------------------------------------------------------
+
+    async def forget(self, model: StoredModel) -> None:
+        del self._models[_entry_of(model.url)]
+        await self._delete([_entry_of(model.url)])
+        await self.sweep()
+
+    async def drop(self, facts: FileFacts) -> None:
+        await self._delete([FILE + facts.sha256])
+
+    async def sweep(self) -> None:
+        """Deletes what no manifest refers to, and what interrupted loads left behind."""
+        await self._delete(self._unused([model.manifest for model in self.models]))
+
+    def _unused(self, manifests: Iterable[Manifest]) -> list[str]:
+        wanted = {FILE + f.sha256 for manifest in manifests for f in manifest.files.values()}
+        return [n for n in self._sizes if n not in wanted and not n.startswith((MODEL, NOTE))]
+
+    async def _delete(self, names: Iterable[str]) -> None:
+        for name in names:
+            # Another tab writes to it, or has deleted it: then it is not ours to delete.
+            with suppress(StorageError):
+                await delete_stored_file(name)
+            self._sizes.pop(name, None)
+
+
+class PartialFile:
+    """A file that is being written: keep it, or drop it whatever happens."""
+
+    def __init__(self, storage: Storage, name: str) -> None:
+        self._storage = storage
+        self._name = name
+        self._size = 0
+        self._is_open = True
+        self._writer = StoredWriter(name)
+
+    async def write(self, block: np.ndarray) -> None:
+        await self._writer.write(self._size, block)
+        self._size += block.nbytes
+
+    async def keep(self, facts: FileFacts) -> None:
+        if self._storage.has(facts):  # another file of the same bytes was quicker
+            await self.drop()
+        else:
+            await self.keep_as(FILE + facts.sha256)
+
+    async def keep_as(self, name: str) -> None:
+        await self._close()
+        await self._writer.rename(name)
+        self._storage._sizes[name] = self._size
+
+    async def drop(self) -> None:
+        with suppress(StorageError):
+            await self._close()
+            await delete_stored_file(self._name)
+
+    async def _close(self) -> None:
+        if self._is_open:
+            self._is_open = False
+            await self._writer.close()
+
+
+def _entry_of(url: str) -> str:
+    return MODEL + hashlib.sha256(url.encode()).hexdigest()
+
+
+async def _read_model(entry: str) -> StoredModel:
+    facts = json.loads(await read_first(await open_stored(entry), MAX_ENTRY_BYTES))
+    data = facts["manifest"].encode()
+    return StoredModel(facts["url"], parse_manifest(data), data)

@@ -1,0 +1,33 @@
+"""The models that this browser keeps: listed, and deleted on demand."""
+
+from typing import Any
+
+from py_runtime.base.errors import StorageError
+from py_runtime.folder.browser_storage import Storage
+
+
+async def stored_models() -> list[dict[str, Any]]:
+    """Each model's name, url, bytes that are kept, and whether that is all of it."""
+    try:
+        storage = await Storage.open()
+    except StorageError:
+        return []  # where nothing can be kept, nothing is
+    return [
+        {
+            "name": model.manifest.name,
+            "url": model.url,
+            "bytes": (kept := storage.kept_bytes(model.manifest)),
+            "complete": kept == model.manifest.size,
+        }
+        for model in storage.models
+    ]
+
+
+async def delete_stored(name_or_url: str) -> None:
+    """Files that another kept model needs as well stay."""
+    storage = await Storage.open()
+    found = [m for m in storage.models if name_or_url in (m.url, m.manifest.name)]
+    if not found:
+        raise StorageError(f"this browser keeps no model '{name_or_url}'")
+    for model in found:
+        await storage.forget(model)

@@ -1,0 +1,76 @@
+"""A model's weights, streamed from their files into the graph's buffers."""
+
+from collections import defaultdict
+
+import numpy as np
+
+from py_runtime.base.concurrency import together
+from py_runtime.base.model_errors import ModelFileError
+from py_runtime.base.progress import UPLOAD, Meter
+from py_runtime.folder.delivery import Delivery, discard
+from py_runtime.folder.layout import ModelFolder
+from py_runtime.gpu import Device
+from py_runtime.program import Program
+from py_runtime.weights.constants import PlacesByName
+from py_runtime.weights.uploads import Target, UploadQueue
+
+
+class StreamedConstants:
+    """What Graph.load takes in the page; `headers` are the files' as the graph was told of them."""
+
+    def __init__(self, delivery: Delivery, model: ModelFolder, headers: dict[str, bytes]) -> None:
+        self._delivery = delivery
+        self._model = model
+        self._headers = headers
+
+    def check(self, program: Program) -> None:
+        """combine_model has compared every tensor with the graph."""
+
+    async def upload(self, device: Device, places: PlacesByName, meter: Meter) -> None:
+        manifest = self._model.manifest
+        queue = UploadQueue(device)
+        targets = self._targets(places)
+        sinks = {}
+        for file in manifest.weights:
+            meter.expect(UPLOAD, file, manifest.files[file].size)
+            sinks[file] = _FileUpload(file, self._headers[file], targets[file], queue, meter)
+        # Goldens are for later: they only come along to be kept.
+        to_keep = self._delivery.missing(filter(None, [manifest.goldens]))
+        await together(
+            *(self._delivery.deliver(file, sink, meter) for file, sink in sinks.items()),
+            *(self._delivery.deliver(file, discard, meter) for file in to_keep),
+        )
+        await queue.finish()
+
+    def _targets(self, places: PlacesByName) -> dict[str, list[Target]]:
+        targets: dict[str, list[Target]] = defaultdict(list)
+        for name, wanted in places.items():
+            offset = 0
+            for piece in self._model.tensors[name].pieces:
+                for place in wanted:
+                    at = place.offset + offset
+                    target = Target(piece.offset, piece.nbytes, place.buffer, at)
+                    targets[piece.file].append(target)
+                offset += piece.nbytes
+        return targets
+
+
+class _FileUpload:
+    """The sink of one file."""
+
+    def __init__(
+        self, file: str, header: bytes, targets: list[Target], queue: UploadQueue, meter: Meter
+    ) -> None:
+        self._file = file
+        self._header = header
+        self._targets = targets
+        self._queue = queue
+        self._meter = meter
+
+    async def __call__(self, position: int, block: np.ndarray) -> None:
+        end = position + len(block)
+        header = self._header[position:end]
+        if block[: len(header)].tobytes() != header:  # then the targets are wrong, too
+            raise ModelFileError(f"{self._file} changed while it was loaded", "load it again")
+        await self._queue.add(position, block, self._targets)
+        self._meter.reach(UPLOAD, self._file, end)

@@ -1,0 +1,70 @@
+"""Which GPU buffers a graph needs, decided before any exists."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+from py_runtime.gpu import UNIFORM_USAGE, BufferSpec, BufferUsage
+from py_runtime.gpu.kernel_target import PORTABLE
+from py_runtime.graph.builder import Builder
+from py_runtime.graph.memory import MemoryReport
+from py_runtime.passes import DEFAULT_PASSES, run_passes
+from py_runtime.program import Program, TensorValue
+
+# What WebGPU guarantees everywhere; enough to build a program that no device is at hand for.
+GUARANTEED_LIMITS = {
+    "min_uniform_buffer_offset_alignment": 256,
+    "max_compute_workgroups_per_dimension": 65535,
+}
+UNIFORMS = ("uniforms",)
+# Kernels read their parameters from it; the sampling kernel moves live scalars on in it.
+ARENA_USAGE = UNIFORM_USAGE | BufferUsage.STORAGE
+
+
+@dataclass(frozen=True)
+class BufferPlan:
+    specs: dict[Hashable, BufferSpec]
+    key_of: dict[Hashable, Hashable]  # tensor id, Scratch or Joined → key of its buffer
+    report: MemoryReport
+
+
+def plan_buffers(builder: Builder) -> BufferPlan:
+    """One buffer per input, constant and state tensor; shared ones for the rest; one uniform."""
+    program = builder.program
+    memory, unshared = builder.plan_memory()
+    specs: dict[Hashable, BufferSpec] = {}
+    key_of: dict[Hashable, Hashable] = {}
+    purpose = dict.fromkeys(("constants", "state", "inputs", "intermediates"), 0)
+    only_joined = builder.only_joined()
+    for ids, joined in builder.joins.items():
+        key_of[joined] = ("joined", ids)
+        specs["joined", ids] = BufferSpec(joined.label, joined.nbytes)
+        purpose["constants"] += joined.nbytes
+    for value_id, tensor in builder.tensors.items():
+        value = program.values[value_id]
+        assert isinstance(value, TensorValue)
+        if builder.root(value_id) != value_id or not builder.owns_buffer(value_id):
+            continue
+        if value_id in only_joined:
+            continue
+        # Constants of one name are one buffer, but for those that an op writes in place.
+        shared_name = None if builder.is_mutated(value_id) else value.constant
+        key = ("own", value_id) if shared_name is None else ("constant", shared_name)
+        key_of[value_id] = key
+        if key not in specs:
+            specs[key] = BufferSpec(tensor.label, tensor.max_bytes)
+            kind = "constants" if value.constant is not None else "inputs"
+            purpose["state" if value.state else kind] += tensor.max_bytes
+    for slot, nbytes in enumerate(memory.slot_bytes):
+        specs["slot", slot] = BufferSpec(f"{program.name} shared {slot}", nbytes)
+        purpose["intermediates"] += nbytes
+    key_of.update({key: ("slot", slot) for key, slot in memory.slot_of.items()})
+    specs[UNIFORMS] = BufferSpec(f"{program.name} uniforms", builder.arena.size, ARENA_USAGE)
+    report = MemoryReport(**purpose, unshared=unshared, uniforms=builder.arena.size)
+    return BufferPlan(specs, key_of, report)
+
+
+def measure(program: Program) -> BufferPlan:
+    """What a program would take on the GPU, without one; with the kernels that run everywhere."""
+    builder = Builder(run_passes(program, PORTABLE, DEFAULT_PASSES), GUARANTEED_LIMITS)
+    builder.build_ops()
+    return plan_buffers(builder)

@@ -1,0 +1,395 @@
+"""A loaded graph: built once at the largest shapes, run at any live shape and position."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+import py_runtime.ops  # noqa: F401  (fills the registry)
+from py_runtime.base.concurrency import together
+from py_runtime.base.errors import GpuOutOfMemoryError, GraphError, InputError
+from py_runtime.base.progress import Meter
+from py_runtime.base.sizes import in_words
+from py_runtime.gpu import (
+    PLAN_COLUMNS,
+    BindGroup,
+    BindGroupSpec,
+    Binding,
+    Buffer,
+    Copy,
+    Device,
+    Dispatch,
+    Plan,
+    PlanStep,
+    Read,
+    Write,
+)
+from py_runtime.gpu.kernel_target import Target
+from py_runtime.graph.buffers import UNIFORMS, plan_buffers
+from py_runtime.graph.builder import Builder, LaunchSpec
+from py_runtime.graph.load_checks import check_ops
+from py_runtime.graph.memory import MemoryReport
+from py_runtime.graph.needed_ops import ops_needed
+from py_runtime.graph.pipelines import compile_side_by_side
+from py_runtime.graph.profile import Profile, profile_of
+from py_runtime.graph.resize import LiveGraph, ResizeStats
+from py_runtime.graph.tuning import GIVEN, Choice, choose
+from py_runtime.live.launch import Bindable, Joined
+from py_runtime.live.uniforms import SYMINT_BYTES
+from py_runtime.live.values import LiveInt, LiveTensor
+from py_runtime.passes import DEFAULT_PASSES, Pass, run_passes
+from py_runtime.program import Program, TensorValue, check_program
+from py_runtime.weights.constants import ArrayConstants, ConstantSource, Place
+
+Array = np.ndarray
+
+
+class Graph:
+    """Use `await Graph.load(...)`, then `await graph.run(inputs)` as often as you like."""
+
+    def __init__(self, device: Device, builder: Builder, choice: Choice) -> None:
+        self.device = device
+        self.program = builder.program
+        self.target, self.target_is = choice.target, choice.why
+        self.memory: MemoryReport
+        self._builder = builder
+        self.arena = builder.arena
+        self._buffers: dict[int, Buffer] = {}  # of each tensor, by value id
+        self._offsets: dict[int, int] = {}  # in its buffer, of a constant joined with others
+        self._owned: list[Buffer] = []
+        self._recorded: list[BindGroup | Plan] = []
+        self._compiling: asyncio.Future[None] | None = None  # pipelines, and the plan with them
+        self._counts = np.zeros((len(builder.steps), PLAN_COLUMNS), np.uint32)
+        self._live = LiveGraph(builder, self._counts)
+        self._step_masks: dict[tuple[int, ...], np.ndarray] = {}
+        self.lock = asyncio.Lock()
+
+    # Loading -----------------------------------------------------------------------------------
+
+    @classmethod
+    async def load(
+        cls,
+        device: Device,
+        program: Program,
+        constants: Mapping[str, Array] | ConstantSource | None = None,
+        meter: Meter | None = None,
+        target: Target | None = None,
+        passes: Sequence[Pass] = DEFAULT_PASSES,
+        compile_later: bool = False,
+    ) -> "Graph":
+        """Checks and builds everything, or raises and leaves nothing on the GPU.
+
+        Pipelines compile while the constants arrive. Cancelled, it stops both first. With
+        `compile_later` it does not wait for them: whatever runs the graph does. `target`
+        chooses the variants of kernels; by default what suits the device (see graph/tuning.py).
+        `passes` fuse ops; values that end up inside a fused op cannot be looked at.
+        """
+        given = constants if constants is not None else {}
+        source = given if isinstance(given, ConstantSource) else ArrayConstants(given)
+        check_program(program)
+        check_ops(program)
+        choice = Choice(target, GIVEN) if target else await choose(device, cls.load)
+        target = choice.target
+        builder = Builder(run_passes(program, target, passes), device.limits, target)
+        builder.build_ops()
+        source.check(program)
+        graph = cls(device, builder, choice)
+        meter = meter or Meter()
+        try:
+            await graph._allocate()
+            upload = source.upload(device, graph._constant_places(), meter)
+            graph._compiling = asyncio.ensure_future(
+                graph._create_plan(Meter() if compile_later else meter)
+            )
+            graph._compiling.add_done_callback(lambda task: task.cancelled() or task.exception())
+            await (upload if compile_later else together(graph.compiled(), upload))
+        except BaseException:
+            if graph._compiling is not None:
+                graph._compiling.cancel()
+                await asyncio.wait([graph._compiling])
+            graph.unload()
+            raise
+        return graph
+
+    async def compiled(self) -> None:
+        """Waits for the pipelines; raises what made their compiling fail."""
+        self._check_loaded()
+        if self._compiling is not None and not self._compiling.done():
+            await asyncio.wait([self._compiling])
+            self._check_loaded()
+        if self._compiling is not None:
+            self._compiling.result()
+
+    def unload(self) -> None:
+        """Gives all GPU memory back; the graph cannot run afterwards."""
+        if self._compiling is not None:
+            self._compiling.cancel()
+        self.device.release(self._recorded)
+        self.device.destroy_buffers(self._owned)
+        self._recorded = []
+        self._owned = []
+        self._buffers = {}
+
+    async def _allocate(self) -> None:
+        builder, plan = self._builder, plan_buffers(self._builder)
+        try:
+            buffers = await self.device.create_buffers(list(plan.specs.values()))
+        except GpuOutOfMemoryError as error:
+            raise GpuOutOfMemoryError(
+                f"{self.program.name} needs {in_words(plan.report.peak)} of GPU memory, more than "
+                f"this device has free ({error}); close what else uses the GPU, or take a smaller "
+                "model, or the same one exported with a smaller --max-seq-len"
+            ) from None
+        self._owned = buffers
+        by_key = dict(zip(plan.specs, buffers, strict=True))
+        self.uniforms = by_key[UNIFORMS]
+        self._scratch_buffers = {
+            scratch: by_key[plan.key_of[scratch]] for scratch in builder.scratches
+        }
+        for value_id in builder.tensors:
+            root = builder.root(value_id)
+            if root in plan.key_of:  # a tensor that no op touches has no memory
+                self._buffers[value_id] = by_key[plan.key_of[root]]
+        self._joined_buffers = {
+            joined: by_key[plan.key_of[joined]] for joined in builder.joins.values()
+        }
+        for joined, buffer in self._joined_buffers.items():
+            for part, offset in joined.offsets():
+                if part.id not in self._buffers:
+                    self._buffers[part.id], self._offsets[part.id] = buffer, offset
+        self.memory = plan.report
+
+    async def _create_plan(self, meter: Meter) -> None:
+        launches = [step for step in self._builder.steps if isinstance(step, LaunchSpec)]
+        distinct = list(dict.fromkeys(spec.pipeline for spec in launches))
+        await compile_side_by_side(self.device, distinct, meter)
+        pipelines = await self.device.create_compute_pipelines([spec.pipeline for spec in launches])
+        groups = await self.device.create_bind_groups(
+            [
+                BindGroupSpec(
+                    spec.launch.label,
+                    pipeline,
+                    tuple(self._binding(spec, resource) for _, resource in spec.bindings),
+                )
+                for spec, pipeline in zip(launches, pipelines, strict=True)
+            ]
+        )
+        self._recorded = list(groups)
+        ready = iter(zip(pipelines, groups, strict=True))
+        steps: list[PlanStep] = []
+        for row, step in zip(self._counts, self._builder.steps, strict=True):
+            if isinstance(step, LaunchSpec):
+                pipeline, group = next(ready)
+                steps.append(Dispatch(step.launch.label, pipeline, group))
+                step.launch.row = row.data
+            else:
+                source, target = self._buffers[step.source.id], self._buffers[step.target.id]
+                steps.append(Copy(step.label, source, target))
+                step.row = row.data
+        self.plan_steps = steps
+        self._plan = self.device.create_plan(self.program.name, steps)
+        self._recorded.append(self._plan)
+        self._live.settle()
+
+    def _binding(self, spec: LaunchSpec, resource: Bindable | None) -> Binding:
+        if resource is None:
+            return Binding(self.uniforms, spec.launch.offset, spec.launch.layout.struct.size)
+        if isinstance(resource, LiveInt):
+            return Binding(self.uniforms, resource.slot(self.arena), SYMINT_BYTES)
+        if isinstance(resource, LiveTensor):
+            buffer = self._buffers[resource.id]
+        elif isinstance(resource, Joined):
+            buffer = self._joined_buffers[resource]
+        else:
+            buffer = self._scratch_buffers[resource]
+        limit = self.device.limits["max_storage_buffer_binding_size"]
+        if buffer.size > limit:
+            raise GraphError(
+                f"{resource.label} takes {buffer.size} bytes; this device binds at most {limit}; "
+                "export the model with smaller dims, or less at most for dynamic ones"
+            )
+        return Binding(buffer)
+
+    def _constant_places(self) -> dict[str, list[Place]]:
+        places: dict[str, dict[Place, None]] = {}  # each place once, in order
+        for value_id, value in enumerate(self.program.values):
+            if isinstance(value, TensorValue) and value.constant is not None:
+                own = Place(self._buffers[value_id], self._offsets.get(value_id, 0))
+                places.setdefault(value.constant, {})[own] = None
+        for joined, buffer in self._joined_buffers.items():
+            for part, offset in joined.offsets():
+                value = self.program.values[part.id]
+                assert isinstance(value, TensorValue)
+                assert value.constant is not None
+                places[value.constant][Place(buffer, offset)] = None
+        return {name: list(found) for name, found in places.items()}
+
+    def maybe_resize(self, inputs: Sequence[Any]) -> list[Array]:
+        """Live dims and SymInts from the inputs, through every op that they reach; all or nothing.
+
+        Gives the arrays as the GPU wants them. A failure leaves the graph as it was.
+        """
+        return self._live.resize(inputs)
+
+    @property
+    def resize_stats(self) -> ResizeStats:
+        return self._live.stats
+
+    # Running -----------------------------------------------------------------------------------
+
+    async def run(self, inputs: Sequence[Any], outputs: Sequence[int] | None = None) -> list[Array]:
+        """Computes the outputs with these indices (all when None), as arrays at their live shapes.
+
+        What only other outputs need is not computed; tensors written in place always are.
+        """
+        wanted = self._wanted(outputs)
+        async with self.lock:
+            await self.compiled()
+            arrays = self.maybe_resize(inputs)
+            writes = self._writes(arrays)
+            counts = self.live_counts(wanted)
+            tensors = [self._builder.tensors.get(self.program.outputs[at]) for at in wanted]
+            reads = [
+                Read(self._buffers[tensor.id], tensor.live_bytes)
+                for tensor in tensors
+                if tensor is not None
+            ]
+            if reads:
+                data = await self.device.submit_and_read(self._plan, counts, writes, reads)
+            else:
+                self.device.submit(self._plan, counts, writes)
+                data = []
+            self.arena.uploaded()
+            return self._results(wanted, data)
+
+    async def compute(self, inputs: Sequence[Any], outputs: Sequence[int]) -> None:
+        """Computes these outputs and leaves them on the GPU, in `buffer(program.outputs[at])`."""
+        wanted = self._wanted(outputs)
+        async with self.lock:
+            await self.compiled()
+            writes = self._writes(self.maybe_resize(inputs))
+            self.device.submit(self._plan, self.live_counts(wanted), writes)
+            self.arena.uploaded()
+
+    def live_counts(self, wanted: tuple[int, ...]) -> np.ndarray:
+        """The plan's table for the last resize; steps that these outputs do not need are 0."""
+        return np.where(self._step_mask(wanted)[:, None], self._counts, np.uint32(0))
+
+    async def finish(self) -> None:
+        """Waits until everything that was submitted is computed."""
+        self._check_loaded()
+        await self.device.read_buffer(next(iter(self._buffers.values())), 4)
+
+    def _wanted(self, outputs: Sequence[int] | None) -> tuple[int, ...]:
+        count = len(self.program.outputs)
+        wanted = tuple(range(count) if outputs is None else outputs)
+        for place in wanted:
+            if not 0 <= place < count:
+                raise InputError(f"output {place} was asked for; the graph has 0 to {count - 1}")
+        return wanted
+
+    def _writes(self, arrays: list[Array]) -> list[Write]:
+        tensor_inputs = [e.value for e in self.program.inputs if e.value in self._builder.tensors]
+        writes = [
+            Write(self._buffers[value_id], array)
+            for value_id, array in zip(tensor_inputs, arrays, strict=True)
+            if value_id in self._buffers
+        ]
+        dirty = self.arena.dirty()
+        if dirty is not None:
+            writes.append(Write(self.uniforms, dirty[1], dirty[0]))
+        return writes
+
+    def _results(self, wanted: tuple[int, ...], data: list[Array]) -> list[Array]:
+        """Bytes as host arrays: int32 widens to int64 and to bool where the graph says so."""
+        results, chunks = [], iter(data)
+        for place in wanted:
+            value_id = self.program.outputs[place]
+            if value_id in self._builder.symints:
+                results.append(np.array(self._builder.symints[value_id].value, np.int64))
+                continue
+            results.append(_as_host(self._builder.tensors[value_id], next(chunks)))
+        return results
+
+    def _step_mask(self, wanted: tuple[int, ...]) -> np.ndarray:
+        """Which steps a set of outputs needs: found once, then remembered."""
+        if wanted not in self._step_masks:
+            needed = ops_needed(self.program, wanted)
+            self._step_masks[wanted] = needed[np.array(self._builder.step_ops, int)]
+        return self._step_masks[wanted]
+
+    # Looking inside ----------------------------------------------------------------------------
+
+    async def run_with_probes(
+        self, inputs: Sequence[Any], probes: Sequence[tuple[int, int]]
+    ) -> list[Array]:
+        """Runs the whole chain and stops on the way: each probe (number of ops, tensor) reads the
+        tensor once so many ops have run, before another takes its memory. In chain order."""
+        async with self.lock:
+            await self.compiled()
+            self.device.submit(None, None, self._writes(self.maybe_resize(inputs)))
+            self.arena.uploaded()
+            step_ops, begin, arrays = np.array(self._builder.step_ops, int), 0, []
+            for end, value_id in probes:
+                counts = np.where(_between(step_ops, begin, end), self._counts, np.uint32(0))
+                tensor, begin = self._builder.tensors[value_id], end
+                offset = self._offsets.get(value_id, 0)
+                read = Read(self._buffers[value_id], tensor.live_bytes, offset)
+                (data,) = await self.device.submit_and_read(self._plan, counts, [], [read])
+                arrays.append(_as_host(tensor, data))
+            rest = _between(step_ops, begin, len(self.program.ops))
+            self.device.submit(self._plan, np.where(rest, self._counts, np.uint32(0)))
+            return arrays
+
+    async def profile(
+        self, inputs: Sequence[Any], outputs: Sequence[int] | None = None, repeats: int = 5
+    ) -> Profile:
+        """Where the GPU's time goes in `run`, by timestamps: the mean of so many runs, after one
+        that warms up. A mean, since browsers round timestamps. State is written as in any run.
+        """
+        wanted = self._wanted(outputs)
+        async with self.lock:
+            await self.compiled()
+            self.device.submit(None, None, self._writes(self.maybe_resize(inputs)))
+            self.arena.uploaded()
+            counts = self.live_counts(wanted)
+            runs = [await self.device.time_steps(self._plan, counts) for _ in range(repeats + 1)]
+        return profile_of(self._builder, counts, np.mean(runs[1:], axis=0))
+
+    def read_symint(self, value_id: int) -> int:
+        return self._symint(value_id).value
+
+    def symint_binding(self, value_id: int) -> Binding:
+        """The 16 uniform bytes that kernels read the SymInt from."""
+        return Binding(self.uniforms, self._symint(value_id).slot(self.arena), SYMINT_BYTES)
+
+    def live_dims(self, value_id: int) -> tuple[int, ...]:
+        if value_id not in self._builder.tensors:
+            raise GraphError(f"value {value_id} of graph '{self.program.name}' is not a tensor")
+        return self._builder.tensors[value_id].dims
+
+    def buffer(self, value_id: int) -> Buffer:
+        """The tensor's buffer: the same one for the graph's whole life."""
+        self.live_dims(value_id)
+        self._check_loaded()
+        return self._buffers[value_id]
+
+    def _check_loaded(self) -> None:
+        if not self._owned:
+            raise GraphError(f"graph '{self.program.name}' was unloaded")
+
+    def _symint(self, value_id: int) -> LiveInt:
+        if value_id not in self._builder.symints:
+            raise GraphError(f"value {value_id} of graph '{self.program.name}' is not a SymInt")
+        return self._builder.symints[value_id]
+
+
+def _as_host(tensor: LiveTensor, data: Array) -> Array:
+    array = data.view(tensor.dtype.gpu).reshape(tensor.dims)
+    return array.astype(tensor.dtype.host, copy=False)
+
+
+def _between(step_ops: Array, begin: int, end: int) -> Array:
+    """The rows of the count table that belong to these ops: bool [steps, 1]."""
+    return ((step_ops >= begin) & (step_ops < end))[:, None]

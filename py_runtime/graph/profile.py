@@ -1,0 +1,65 @@
+"""Where the GPU's time goes in a run of a graph: by dispatch, by kernel, by kind of op."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from py_runtime.graph.builder import Builder, LaunchSpec
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Of one dispatch, or of all that have something in common."""
+
+    label: str
+    kind: str  # the op's name
+    count: int  # dispatches in a run
+    microseconds: float  # that they take in a run
+    share: float  # of the whole run
+
+
+@dataclass(frozen=True)
+class Profile:
+    microseconds: float  # of a run: the sum of its dispatches, without what lies between them
+    kinds: list[Timing]  # by op, the most time first
+    kernels: list[Timing]  # by op and shader, likewise
+    dispatches: list[Timing]  # in the order they run
+
+
+def profile_of(builder: Builder, counts: np.ndarray, nanoseconds: np.ndarray) -> Profile:
+    """counts, nanoseconds: of each step of the graph's plan; dispatches that were skipped, and
+    copies, are left out."""
+    total = float(nanoseconds.sum()) / 1000
+    dispatches = []
+    for step, op, (groups, *_), took in zip(
+        builder.steps, builder.step_ops, counts.tolist(), nanoseconds.tolist(), strict=True
+    ):
+        if isinstance(step, LaunchSpec) and groups:
+            share = took / 1000 / total if total else 0.0
+            kind = builder.program.ops[op].name
+            dispatches.append(Timing(step.launch.label, kind, 1, took / 1000, share))
+    return Profile(
+        total,
+        _summed(dispatches, lambda timing: timing.kind),
+        _summed(dispatches, lambda timing: f"{timing.kind} {timing.label.rsplit(' ', 1)[1]}"),
+        dispatches,
+    )
+
+
+def _summed(timings: Sequence[Timing], label: Callable[[Timing], str]) -> list[Timing]:
+    sums: dict[str, Timing] = {}
+    for timing in timings:
+        more = replace(timing, label=label(timing))
+        known = sums.get(more.label)
+        sums[more.label] = more if known is None else _sum(known, more)
+    return sorted(sums.values(), key=lambda timing: -timing.microseconds)
+
+
+def _sum(one: Timing, other: Timing) -> Timing:
+    return replace(
+        one,
+        count=one.count + other.count,
+        microseconds=one.microseconds + other.microseconds,
+        share=one.share + other.share,
+    )

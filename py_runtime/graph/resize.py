@@ -1,0 +1,169 @@
+"""A graph's live side: inputs in, and every op's dims, scalars, parameters and grids follow.
+
+Shapes come again: a chat goes from a prompt's length to 1 and back. The state of the last few is
+kept whole, so that coming back to one costs no op anything but what the position changes.
+"""
+
+from collections import OrderedDict
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from py_runtime.base.errors import GraphError, InputError
+from py_runtime.base.shapes import Dims
+from py_runtime.graph.builder import Builder
+from py_runtime.graph.repeated_ops import Outcome, find_twins
+from py_runtime.live.host_arrays import as_gpu_array, as_int
+from py_runtime.live.values import Restorable
+from py_runtime.program import SymIntValue
+
+Array = np.ndarray
+Shapes = tuple[Dims, ...]  # of the inputs
+MOST_KEPT = 8
+
+
+@dataclass
+class ResizeStats:
+    """How much live work the last call did; a static graph's calls do none."""
+
+    ops_resized: int = 0
+
+
+@dataclass(frozen=True)
+class State:
+    """Everything that a resize may change."""
+
+    values: dict[Restorable, Any]  # of what had changed by then
+    counts: Array
+    arena: Array
+
+
+class LiveGraph:
+    def __init__(self, builder: Builder, counts: Array) -> None:
+        self.stats = ResizeStats()
+        self._builder = builder
+        self._program = builder.program
+        self._journal = builder.journal
+        self._arena = builder.arena
+        self._counts = counts  # uint32 [steps, 3], which the launches write
+        self.twins = find_twins(builder)  # of each op; None: no other is like it
+        self._settled = False  # whether every op has seen live state
+        self._shapes: Shapes = ()  # of the last call
+        self._kept: OrderedDict[Shapes, State] = OrderedDict()
+
+    def settle(self) -> None:
+        """Every op sees the largest shapes once, so that a first call there finds all in place."""
+        for live_int in self._builder.symints.values():
+            live_int.upload()
+        self._journal.queue(range(len(self._program.ops)))
+        try:
+            self._propagate()
+            self._settled = True
+        except InputError as error:
+            self._journal.rollback()
+            if not self._builder.symints:
+                raise GraphError(str(error)) from None
+            # A SymInt's starting value may fit no shape; then the first call settles every op.
+        self._journal.commit()
+
+    def resize(self, inputs: Sequence[Any]) -> list[Array]:
+        """Live dims and SymInts from the inputs, through every op that they reach; all or nothing.
+
+        Gives the arrays as the GPU wants them. A failure leaves the graph as it was.
+        """
+        self.stats.ops_resized = 0
+        arrays = self._check_inputs(inputs)
+        shapes = tuple(array.shape for array in arrays if array is not None)
+        before = self._come_back_to(shapes)
+        try:
+            self._take_inputs(inputs, arrays)
+            for source in self._builder.host_sources:
+                source.op.read_host(np.asarray(inputs[source.place]))
+            if not self._settled:
+                self._journal.queue(range(len(self._program.ops)))
+            self._propagate()
+        except BaseException:
+            self._journal.rollback()
+            if before is not None:
+                self._restore(before)
+            raise
+        self._settled = True
+        self._journal.commit()
+        self._shapes = shapes
+        return [array for array in arrays if array is not None]
+
+    def _propagate(self) -> None:
+        """Chain order, dims and SymInts together: no op ever sees the last call's state."""
+        outcomes: dict[Hashable, Outcome] = {}
+        while (index := self._journal.next_op()) is not None:
+            self.stats.ops_resized += 1
+            op, twin = self._builder.ops[index], self.twins[index]
+            if twin is None:
+                op.live()
+                continue
+            state = twin.state()
+            if state in outcomes:
+                twin.repeat(outcomes[state])
+            else:
+                op.live()
+                outcomes[state] = twin.outcome()
+
+    # Inputs ------------------------------------------------------------------------------------
+
+    def _check_inputs(self, inputs: Sequence[Any]) -> list[Array | None]:
+        """The inputs that are tensors, as the GPU wants them; None stands for a SymInt."""
+        program = self._program
+        if len(inputs) != len(program.inputs):
+            raise InputError(f"the graph takes {len(program.inputs)} inputs, got {len(inputs)}")
+        arrays: list[Array | None] = []
+        for place, (entry, given) in enumerate(zip(program.inputs, inputs, strict=True)):
+            if isinstance(program.values[entry.value], SymIntValue):
+                arrays.append(None)
+                continue
+            tensor = self._builder.tensors[entry.value]
+            array = as_gpu_array(place, tensor, given)
+            tensor.check_dims(array.shape)
+            for axis, size in enumerate(array.shape):
+                if axis not in entry.dynamic_dims and size != tensor.max_dims[axis]:
+                    raise InputError(
+                        f"input {place} ({tensor.label}): dim {axis} is {size}, but it is fixed "
+                        f"at {tensor.max_dims[axis]}"
+                    )
+            arrays.append(array)
+        return arrays
+
+    def _take_inputs(self, inputs: Sequence[Any], arrays: list[Array | None]) -> None:
+        for place, (entry, array) in enumerate(zip(self._program.inputs, arrays, strict=True)):
+            if array is None:
+                self._builder.symints[entry.value].set(as_int(place, inputs[place]))
+            else:
+                self._builder.tensors[entry.value].resize(array.shape)
+
+    # Shapes that come again --------------------------------------------------------------------
+
+    def _come_back_to(self, shapes: Shapes) -> State | None:
+        """Keeps the state of the last call; gives it if that of other shapes took its place."""
+        if shapes == self._shapes or not self._settled:
+            return None
+        before = self._save()
+        if self._shapes:
+            self._kept[self._shapes] = before
+            self._kept.move_to_end(self._shapes)
+            if len(self._kept) > MOST_KEPT:
+                self._kept.popitem(last=False)
+        if shapes not in self._kept:
+            return None
+        self._restore(self._kept[shapes])
+        return before
+
+    def _save(self) -> State:
+        values = {holder: holder.value for holder in self._journal.holders}
+        return State(values, self._counts.copy(), self._arena.mirror.copy())
+
+    def _restore(self, state: State) -> None:
+        for holder, first in self._journal.holders.items():
+            holder.resume(state.values.get(holder, first))
+        self._counts[:] = state.counts
+        self._arena.replace(state.arena)

@@ -1,0 +1,47 @@
+"""What callers pass, turned into what the GPU takes."""
+
+from typing import Any
+
+import numpy as np
+
+from py_runtime.base.dtypes import I32, I64
+from py_runtime.base.errors import InputError
+from py_runtime.live.values import LiveTensor
+from py_runtime.program import INT32_MAX, INT32_MIN
+
+
+def as_array(place: int, given: Any) -> np.ndarray:
+    try:
+        return np.asarray(given)
+    except (ValueError, TypeError) as error:
+        raise InputError(f"input {place} is no array: {error}") from None
+
+
+def as_int(place: int, given: Any) -> int:
+    array = as_array(place, given)
+    if array.size != 1 or array.dtype.kind not in "iu":
+        raise InputError(f"input {place} is a SymInt and takes one integer, got {given!r}")
+    return int(array.reshape(()))
+
+
+def check_int32(where: str, array: np.ndarray) -> None:
+    """Integers are int32 on the GPU; nothing wraps silently."""
+    if array.dtype.itemsize < 4 or not array.size:
+        return
+    low, high = int(array.min()), int(array.max())
+    if low < INT32_MIN or high > INT32_MAX:
+        outside = low if low < INT32_MIN else high
+        raise InputError(f"{where} holds {outside}, which does not fit the GPU's int32")
+
+
+def as_gpu_array(place: int, tensor: LiveTensor, given: Any) -> np.ndarray:
+    """Host dtype checked, integers of any width narrowed to int32 after a range check."""
+    array = as_array(place, given)
+    where = f"input {place} ({tensor.label})"
+    # numpy's own integer is int32 in the page and int64 elsewhere: either is one to a caller.
+    both_integers = tensor.dtype in (I32, I64) and array.dtype.kind in "iu"
+    if array.dtype != tensor.dtype.host and not both_integers:
+        raise InputError(f"{where} takes {tensor.dtype.host}, got {array.dtype}")
+    if both_integers:
+        check_int32(where, array)
+    return np.asarray(array, tensor.dtype.gpu, order="C")

@@ -1,0 +1,156 @@
+"""The steps an op contributes to the plan: kernel launches and buffer copies, with live sizes."""
+
+import itertools
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from py_runtime.base.errors import GraphError
+from py_runtime.base.shapes import ceil_div
+from py_runtime.gpu import padded_size
+from py_runtime.live.uniforms import ParamsLayout, UniformArena
+from py_runtime.live.values import Journal, LiveInt, LiveTensor
+
+_NUMBER = re.compile(r"(?P<start>@group\(0\)\s*@binding\()(?P<number>\d+)\)")
+_BINDING = re.compile(_NUMBER.pattern + r"\s*var<[^>]*>\s*(?P<name>\w+)")
+PARAMS = "params"  # the WGSL name of a kernel's own parameters
+
+
+@dataclass(eq=False)
+class Joined:
+    """Constants that lie in one buffer, one after the other."""
+
+    label: str
+    parts: tuple[LiveTensor, ...]
+
+    @property
+    def nbytes(self) -> int:
+        return sum(part.max_bytes for part in self.parts)
+
+    def offsets(self) -> Iterator[tuple[LiveTensor, int]]:
+        """Each part and where it begins, in bytes."""
+        offset = 0
+        for part in self.parts:
+            yield part, offset
+            offset += part.max_bytes
+
+
+@dataclass(eq=False)
+class Scratch:
+    """Memory for one op while it runs."""
+
+    label: str
+    nbytes: int
+    op_index: int
+
+
+Grid = tuple[int, int, int]  # of workgroups
+NO_GRID: Grid = (0, 0, 0)
+Bindable = LiveTensor | LiveInt | Scratch | Joined
+
+
+def fold(groups: int, limit: int) -> tuple[int, int]:
+    """A linear workgroup count as a near-full (x, y): kernels compute y * num_workgroups.x + x."""
+    rows = ceil_div(groups, limit)
+    if rows > limit:
+        raise GraphError(f"{groups} workgroups are more than a device runs ({limit} x {limit})")
+    return ceil_div(groups, rows), rows
+
+
+def number_bindings(source: str) -> str:
+    """Joined files with their bindings numbered as they come: each file counts its own from 0."""
+    numbers = itertools.count()
+    return _NUMBER.sub(lambda found: f"{found['start']}{next(numbers)})", source)
+
+
+def binding_names(shader: str, source: str) -> list[str]:
+    """WGSL variable names in binding order."""
+    found = {int(match["number"]): match["name"] for match in _BINDING.finditer(source)}
+    if sorted(found) != list(range(len(found))):
+        raise GraphError(f"shader '{shader}' skips a binding number: {sorted(found)}")
+    return [found[number] for number in range(len(found))]
+
+
+class Launch:
+    """One dispatch. Calling it sets its live grid and parameters; the run sends them."""
+
+    def __init__(
+        self,
+        label: str,
+        layout: ParamsLayout,
+        arena: UniformArena,
+        group_limit: int,
+    ) -> None:
+        self.label = label
+        self.layout = layout
+        self.offset = arena.reserve(layout.struct.size)
+        self._arena = arena
+        self._group_limit = group_limit
+        self.value: tuple[Grid, bytes] = (NO_GRID, b"")  # and the packed parameters
+        self.journal: Journal | None = None
+        self.row = np.zeros(3, np.uint32).data  # becomes a view of the graph's count table
+
+    def __call__(self, groups: int, **fields: object) -> None:
+        """Runs with so many workgroups and these parameters, by their WGSL names."""
+        if fields.keys() != self.layout.name_set:
+            raise GraphError(
+                f"{self.label}: parameters {sorted(fields)} given, the shader has "
+                f"{sorted(self.layout.names)}"
+            )
+        grid = (*fold(groups, self._group_limit), 1) if groups else NO_GRID
+        self.take((grid, self.layout.pack(fields)))
+
+    def skip(self) -> None:
+        """This call takes another route."""
+        self.take((NO_GRID, self.value[1]))
+
+    def take(self, value: tuple[Grid, bytes]) -> None:
+        if value == self.value:
+            return
+        assert self.journal is not None, "launches are set inside a graph"
+        self.journal.record(self, self.value)
+        self.restore(value)
+
+    def restore(self, old: tuple[Grid, bytes]) -> None:
+        grid, packed = self.value
+        if old[0] != grid:
+            self.row[0], self.row[1], self.row[2] = old[0]
+        if old[1] != packed:
+            self._arena.write(self.offset, old[1])
+        self.value = old
+
+    def resume(self, value: tuple[Grid, bytes]) -> None:
+        self.value = value
+
+
+class BufferCopy:
+    """One buffer-to-buffer copy from offset 0 to offset 0; calling it sets how many bytes."""
+
+    def __init__(self, label: str, source: LiveTensor, target: LiveTensor) -> None:
+        self.label = label
+        self.source = source
+        self.target = target
+        self.journal: Journal | None = None
+        self.row = np.zeros(3, np.uint32).data
+
+    def __call__(self, nbytes: int) -> None:
+        self.take(padded_size(nbytes))
+
+    def take(self, value: int) -> None:
+        if value == self.value:
+            return
+        assert self.journal is not None, "copies are set inside a graph"
+        self.journal.record(self, self.value)
+        self.restore(value)
+
+    @property
+    def value(self) -> int:
+        return self.row[2]
+
+    def restore(self, old: int) -> None:
+        self.row[2] = old
+
+    def resume(self, value: int) -> None:
+        """Its row of the plan's table is all it has."""

@@ -1,0 +1,109 @@
+"""One uniform buffer for a graph's live scalars and every kernel's parameters.
+
+The host keeps a mirror; what changed since the last upload goes up in one write.
+"""
+
+import re
+import struct
+from functools import cache
+
+import numpy as np
+
+from py_runtime.base.errors import GraphError
+
+SYMINT_BYTES = 16  # an int32, zero padded: the smallest uniform WebGPU binds
+_SCALARS = {"u32": "I", "i32": "i", "f32": "f", "vec4u": "4I", "vec4i": "4i", "vec4f": "4f"}
+_STRUCT = re.compile(r"struct Params \{(?P<body>.*?)\}", re.DOTALL)
+_FIELD = re.compile(r"(?P<name>\w+)\s*:\s*(?P<type>\w+)\s*,?")
+
+
+class ParamsLayout:
+    """The fields of a shader's `struct Params`, read from the shader itself."""
+
+    def __init__(self, shader: str, source: str) -> None:
+        found = _STRUCT.search(source)
+        if found is None:
+            raise GraphError(f"shader '{shader}' has no `struct Params`")
+        body = re.sub(r"//[^\n]*", "", found["body"])
+        self.names: list[str] = []
+        layout, offset = "<", 0
+        for match in _FIELD.finditer(body):
+            code = _SCALARS[match["type"]]
+            if code.startswith("4") and offset % 16:
+                raise GraphError(
+                    f"shader '{shader}': put '{match['name']}' at the start of Params, where a "
+                    "vec4 is aligned without padding"
+                )
+            self.names.append(match["name"])
+            layout += code
+            offset += struct.calcsize(code)
+        self.name_set = frozenset(self.names)
+        padding = -offset % 16
+        self.struct = struct.Struct(f"{layout}{padding}x")
+
+    def pack(self, fields: dict[str, object]) -> bytes:
+        values: list[object] = []
+        for name in self.names:
+            value = fields[name]
+            if isinstance(value, tuple):
+                values.extend(value)
+            else:
+                values.append(value)
+        return self.struct.pack(*values)
+
+
+@cache
+def params_layout(shader: str, source: str) -> ParamsLayout:
+    return ParamsLayout(shader, source)
+
+
+class UniformArena:
+    """Slots handed out while a graph is built, then one mirror and one dirty range."""
+
+    def __init__(self, alignment: int) -> None:
+        self._alignment = alignment
+        self._size = 0
+        self.mirror = np.zeros(0, np.uint8)
+        self._dirty_from = self._dirty_to = 0  # the GPU has seen everything where to < from
+
+    @property
+    def size(self) -> int:
+        return max(self._size, SYMINT_BYTES)
+
+    def reserve(self, nbytes: int) -> int:
+        """The offset of a new slot; all slots are reserved before the first write."""
+        offset = self._size
+        self._size += -(-nbytes // self._alignment) * self._alignment
+        return offset
+
+    def seal(self) -> None:
+        self.mirror = np.zeros(self.size, np.uint8)
+        self._bytes = self.mirror.data
+        self._dirty_from, self._dirty_to = 0, self.size
+
+    def write(self, offset: int, data: bytes) -> None:
+        self._bytes[offset : offset + len(data)] = data
+        self.mark_dirty(offset, offset + len(data))
+
+    def mark_dirty(self, start: int, end: int) -> None:
+        """The GPU's bytes there are not the mirror's; nothing if `end` is before `start`."""
+        if start < self._dirty_from:
+            self._dirty_from = start
+        if end > self._dirty_to:
+            self._dirty_to = end
+
+    def replace(self, mirror: np.ndarray) -> None:
+        """Has these bytes; what differs is dirty."""
+        changed = np.flatnonzero(self.mirror.view(np.uint32) != mirror.view(np.uint32))
+        if len(changed):
+            self.mirror[:] = mirror
+            self.mark_dirty(4 * int(changed[0]), 4 * int(changed[-1]) + 4)
+
+    def dirty(self) -> tuple[int, np.ndarray] | None:
+        """Offset and bytes of the range that the GPU has not seen."""
+        if self._dirty_from >= self._dirty_to:
+            return None
+        return self._dirty_from, self.mirror[self._dirty_from : self._dirty_to]
+
+    def uploaded(self) -> None:
+        self._dirty_from, self._dirty_to = self.size, 0

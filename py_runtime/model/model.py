@@ -1,0 +1,335 @@
+"""A decoder ready to run: its graph on the GPU, its tokenizer, its chat template."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from py_runtime.base.cancel import CancelToken
+from py_runtime.base.concurrency import until_cancelled
+from py_runtime.base.errors import (
+    AbortedError,
+    ContextLengthError,
+    GpuOutOfMemoryError,
+    InputError,
+    RequestError,
+)
+from py_runtime.base.model_errors import ModelError
+from py_runtime.base.progress import LoadProgress, Meter
+from py_runtime.base.sizes import in_words
+from py_runtime.chat.template import ChatTemplate, text_of
+from py_runtime.folder.file_names import CONFIG, TOKENIZER, TOKENIZER_CONFIG
+from py_runtime.folder.layout import ModelFolder
+from py_runtime.folder.manifest import NEEDED_LIMITS, Manifest
+from py_runtime.folder.strict_json import parse_strict_json
+from py_runtime.generation.device_tokens import DeviceTokens
+from py_runtime.generation.generate import Generation, generate
+from py_runtime.generation.messages import parse_messages
+from py_runtime.generation.options import GenerationOptions, parse_options
+from py_runtime.generation.overflow import fit_messages
+from py_runtime.generation.pieces import Piece
+from py_runtime.generation.session import PrefillProgress, Session, ignore_progress
+from py_runtime.gpu import Device, request_device
+from py_runtime.grammar import Grammar, TokenTexts, grammar_for
+from py_runtime.graph import Graph
+from py_runtime.graph.profile import Profile
+from py_runtime.model.stores import Store, open_store
+from py_runtime.program.decoder import decoder_sizes
+from py_runtime.tokens import Tokenizer
+
+NOT_HERE = "use a browser or a graphics processor with more, or a smaller --max-seq-len"
+WARM_UP_CHAT = [{"role": "user", "content": "Hello"}]
+WARM_UP_TOKENS = 32
+
+
+class Config:
+    """What the two config files say of chatting."""
+
+    def __init__(self, tokenizer_config: dict[str, Any], config: dict[str, Any]) -> None:
+        has_template = tokenizer_config.get("chat_template")
+        self.chat_template = ChatTemplate.from_config(tokenizer_config) if has_template else None
+        self._end_text = text_of(tokenizer_config.get("eos_token"))
+        self._end_ids = config.get("eos_token_id")
+
+    def end_tokens(self, tokenizer: Tokenizer) -> frozenset[int]:
+        """The tokens that end an answer: one or several ids, and the tokenizer's own."""
+        ids = self._end_ids if isinstance(self._end_ids, list) else [self._end_ids]
+        named = tokenizer.id_of(self._end_text) if self._end_text is not None else None
+        return frozenset(token for token in (*ids, named) if isinstance(token, int))
+
+
+class Model:
+    """Use `await Model.load(device, where)`: a URL in the page, a folder natively."""
+
+    def __init__(
+        self, store: Store, folder: ModelFolder, graph: Graph, tokenizer: Tokenizer, config: Config
+    ) -> None:
+        self.store = store
+        self.folder = folder
+        self.manifest = folder.manifest
+        self.graph = graph
+        self.tokenizer = tokenizer
+        self.chat_template = config.chat_template
+        self.end_tokens = config.end_tokens(tokenizer) | store.end_tokens
+        self.max_chunk, self.vocabulary = decoder_sizes(folder.program)
+        self.session = Session(self)
+        self._turn = asyncio.Lock()
+        self._asking = 0  # answers that wait for their turn
+        self._token_texts: TokenTexts | None = None
+
+    @classmethod
+    async def load(
+        cls,
+        device: Device,
+        where: str | Store,
+        progress: LoadProgress | None = None,
+        cancel: CancelToken | None = None,
+        compile_later: bool = False,
+    ) -> "Model":
+        """All of it, or AbortedError or another error and nothing of it left on the GPU.
+
+        With `compile_later` it comes while its pipelines compile: its first answer waits for them.
+        """
+        work = cls._load(device, where, Meter(progress), compile_later)
+        return await until_cancelled(work, cancel)
+
+    @classmethod
+    async def _load(
+        cls, device: Device, where: str | Store, meter: Meter, compile_later: bool
+    ) -> "Model":
+        store = await open_store(where) if isinstance(where, str) else where
+        check_requirements(await store.manifest(), device)
+        folder = await store.open(meter)
+        decoder_sizes(folder.program)
+        tokenizer = Tokenizer.from_json(await store.read(folder, TOKENIZER))
+        config = Config(
+            _read_json(TOKENIZER_CONFIG, await store.read(folder, TOKENIZER_CONFIG)),
+            _read_json(CONFIG, await store.read(folder, CONFIG)),
+        )
+        constants = store.constants(folder)
+        graph = await Graph.load(
+            device, folder.program, constants, meter, compile_later=compile_later
+        )
+        return cls(store, folder, graph, tokenizer, config)
+
+    async def rebuild(
+        self,
+        device: Device,
+        progress: LoadProgress | None = None,
+        cancel: CancelToken | None = None,
+    ) -> None:
+        """The graph anew, on another device if need be: its state is empty again."""
+        self.unload()
+        constants = self.store.constants(self.folder)
+        load = Graph.load(device, self.folder.program, constants, Meter(progress))
+        self.graph = await until_cancelled(load, cancel)
+
+    @property
+    def context(self) -> int:
+        return self.manifest.context
+
+    def chat_tokens(self, messages: Sequence[Mapping[str, str]]) -> list[int]:
+        """The prompt that asks for the assistant's next message."""
+        if self.chat_template is None:
+            raise InputError(f"{self.manifest.name} has no chat template: use complete()")
+        text = self.chat_template.render(list(messages), add_generation_prompt=True)
+        return self.tokenizer.encode(text, add_special_tokens=False)
+
+    # Generating --------------------------------------------------------------------------------
+
+    async def chat(
+        self,
+        messages: Any,
+        /,
+        *,
+        cancel: CancelToken | None = None,
+        on_prefill: PrefillProgress = ignore_progress,
+        **fields: Any,
+    ) -> AsyncIterator[Piece]:
+        """The assistant's next message in pieces; fields are those of a chat completion."""
+        options = parse_options(fields, self.vocabulary)
+        prompt, dropped = fit_messages(
+            parse_messages(messages),
+            self.chat_tokens,
+            self.tokenizer.encode,
+            self.context,
+            options,
+        )
+        async for piece in self._generate(prompt, options, cancel, on_prefill, dropped):
+            yield piece
+
+    async def complete(
+        self,
+        prompt: str | Sequence[int],
+        /,
+        *,
+        cancel: CancelToken | None = None,
+        on_prefill: PrefillProgress = ignore_progress,
+        **fields: Any,
+    ) -> AsyncIterator[Piece]:
+        """What follows a text, or the tokens of one."""
+        options = parse_options(fields, self.vocabulary)
+        tokens = self._prompt_tokens(prompt)
+        async for piece in self._generate(tokens, options, cancel, on_prefill):
+            yield piece
+
+    async def greedy(self, prompt: Sequence[int], most_tokens: int) -> AsyncIterator[int]:
+        """The likeliest token, again and again, past any end token."""
+        async for piece in self.complete(
+            prompt, temperature=0, max_tokens=most_tokens, ignore_eos=True
+        ):
+            for token in piece.token_ids:
+                yield token
+
+    async def prefill(self, tokens: Sequence[int]) -> np.ndarray:
+        """Logits [V] after these tokens, all of them computed anew."""
+        prompt = self._prompt_tokens(tokens)
+        if len(prompt) > self.context:
+            raise ContextLengthError(len(prompt), self.context)
+        async with self._turn:
+            self.session.forget()
+            return await self.session.logits_after(prompt, CancelToken())
+
+    async def profile(self, context: int) -> Profile:
+        """Where the GPU's time goes while a token is decoded that follows so many others.
+
+        What they are does not matter, so none is computed; the session begins anew.
+        """
+        if not 0 <= context < self.context:
+            raise ContextLengthError(context, self.context)
+        async with self._turn:
+            self.session.forget()
+            return await self.graph.profile([np.zeros((1, 1), np.int64), np.array([context])])
+
+    async def _generate(
+        self,
+        prompt: list[int],
+        options: GenerationOptions,
+        cancel: CancelToken | None,
+        on_prefill: PrefillProgress,
+        dropped_messages: int = 0,
+    ) -> AsyncIterator[Piece]:
+        self._check_room(prompt)
+        room = self.context - len(prompt)
+        room = min(options.max_tokens or room, room)
+        grammar = self._grammar(options.response_format)
+        if grammar is not None:
+            grammar.require(room)
+        wanted = Generation(prompt, options, room, self.end_tokens, grammar, dropped_messages)
+        cancel = cancel or CancelToken()
+        self._asking += 1
+        try:  # one answer at a time: they share the cache
+            await until_cancelled(self._turn.acquire(), cancel)
+        except AbortedError:
+            yield Piece(finish_reason="abort", usage=wanted.usage(cached_tokens=0))
+            return
+        finally:
+            self._asking -= 1
+        try:
+            async for piece in generate(self.session, self.tokenizer, wanted, cancel, on_prefill):
+                yield piece
+        finally:
+            self._turn.release()
+
+    def _grammar(self, response_format: Any) -> Grammar | None:
+        if response_format is None or response_format == {"type": "text"}:
+            return None
+        if self._token_texts is None:
+            self._token_texts = TokenTexts(self.tokenizer, self.vocabulary, self.end_tokens)
+        return grammar_for(response_format, self._token_texts)
+
+    def _prompt_tokens(self, prompt: Any) -> list[int]:
+        if isinstance(prompt, str):
+            prompt = self.tokenizer.encode(prompt)
+        if not isinstance(prompt, Sequence) or not prompt:
+            raise RequestError("the prompt must be a text or a list of tokens, not empty", "prompt")
+        for token in prompt:
+            if not isinstance(token, int) or not 0 <= token < self.vocabulary:
+                raise RequestError(
+                    f"the prompt holds {token!r}, which is no token from 0 to "
+                    f"{self.vocabulary - 1}",
+                    "prompt_token_ids",
+                )
+        return list(prompt)
+
+    def _check_room(self, prompt: Sequence[int]) -> None:
+        if len(prompt) >= self.context:
+            raise ContextLengthError(len(prompt), self.context)
+
+    # Its life on the GPU ------------------------------------------------------------------------
+
+    async def warm_up(self, cancel: CancelToken) -> None:
+        """What the first answer would otherwise wait for; the prefill's pace is measured too.
+
+        Whoever asks meanwhile has to wait for pipelines alone, which the answer needs as well. It
+        works in a session of its own, which then is the model's: no trace of it is left there.
+        """
+        async with self._turn:
+            session = Session(self)
+            try:
+                await until_cancelled(session.compile(), cancel)
+                for step in (self._warm_template, self._warm_prefill, self._warm_decode):
+                    if self._asking:
+                        return
+                    await step(session, cancel)
+            finally:
+                self.session = session.begin_anew()
+
+    async def _warm_template(self, session: Session, cancel: CancelToken) -> None:
+        if self.chat_template is not None:
+            self.tokenizer.encode(self.chat_template.render(WARM_UP_CHAT))
+
+    async def _warm_prefill(self, session: Session, cancel: CancelToken) -> None:
+        """Twice: the first call still compiles, the second tells how fast prompts are read."""
+        for _ in range(2):
+            session.forget()
+            length = min(WARM_UP_TOKENS, self.context - 1)
+            await session.logits_after([0] * length, cancel)
+
+    async def _warm_decode(self, session: Session, cancel: CancelToken) -> None:
+        await session.logits_after([*session.tokens, 0], cancel)
+        settings = parse_options({"temperature": 0}, self.vocabulary).sampling
+        if session.can_loop:
+            async for _ in DeviceTokens(session, [0], settings, 2, cancel).batches(ignore_progress):
+                pass
+
+    def idle(self) -> asyncio.Lock:
+        """`async with model.idle():` waits until no answer is being written."""
+        return self._turn
+
+    async def recover(self) -> None:
+        """A new device in place of one that was lost."""
+        await self.rebuild(await request_device())
+
+    def unload(self) -> None:
+        self.session.drop_loop()
+        self.graph.unload()
+
+
+def check_requirements(manifest: Manifest, device: Device) -> None:
+    """Refuses before anything large is fetched."""
+    for feature in manifest.requires.features:
+        if feature not in device.features:
+            raise ModelError(f"{manifest.name} needs the GPU feature '{feature}'", NOT_HERE)
+    for limit, needed in manifest.requires.limits.items():
+        has = device.limits.get(limit, 0)
+        if has >= needed:
+            continue
+        if limit in NEEDED_LIMITS:
+            raise GpuOutOfMemoryError(
+                f"{manifest.name} needs a GPU buffer of {in_words(needed)}; this device allows "
+                f"{in_words(has)} ({limit}); {NOT_HERE}"
+            )
+        fault = f"{manifest.name} needs {limit} {needed}; this device has {has}"
+        raise ModelError(fault, NOT_HERE)
+
+
+def _read_json(file: str, data: bytes) -> dict[str, Any]:
+    try:
+        config = parse_strict_json(data)
+    except ValueError as error:
+        raise ModelError(f"{file} is no JSON: {error}") from None
+    if not isinstance(config, dict):
+        raise ModelError(f"{file} holds no JSON object")
+    return config

@@ -1,0 +1,72 @@
+"""Which kind of model a place holds, and what Model.load opens it with."""
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import unquote, urljoin
+
+from py_runtime.base.model_errors import ModelFileError
+from py_runtime.base.progress import Meter
+from py_runtime.folder.file_names import MODEL_PTE, PTE
+from py_runtime.folder.layout import ModelFolder
+from py_runtime.folder.manifest import Manifest
+from py_runtime.weights.byte_source import ABSENT, ByteSource, is_there
+from py_runtime.weights.constants import ConstantSource
+from py_runtime.weights.open_source import open_source
+
+if TYPE_CHECKING:
+    from py_runtime.model.pte_store import PteStore
+
+IN_PAGE = sys.platform == "emscripten"
+if sys.platform == "emscripten":
+    from py_runtime.folder.on_site import UrlStore as FolderStore
+else:
+    from py_runtime.folder.on_disk import FolderStore
+
+
+class Store(Protocol):
+    """A model's files."""
+
+    @property
+    def end_tokens(self) -> frozenset[int]:
+        """Those that end an answer, beside what the config files say."""
+
+    async def manifest(self) -> Manifest: ...
+
+    async def open(self, meter: Meter | None = None) -> ModelFolder: ...
+
+    async def read(self, model: ModelFolder, file: str) -> bytes: ...
+
+    def constants(self, model: ModelFolder) -> ConstantSource | Mapping[str, Any]: ...
+
+
+async def open_store(where: str) -> Store:
+    """A folder that `python -m export` wrote, a .pte file, or a folder with model.pte."""
+    if where.endswith(PTE):
+        return pte_store(where)
+    store = FolderStore(where)
+    try:
+        await store.manifest()
+    except (*ABSENT, ModelFileError):
+        program = beside(f"{where.rstrip('/')}/x", MODEL_PTE)
+        if await is_there(open_source(program)):
+            return pte_store(program)
+        raise
+    return store
+
+
+def pte_store(where: str) -> "PteStore":
+    from py_runtime.model.pte_store import PteFiles, PteStore  # few models need its reader
+
+    def find(name: str) -> ByteSource:
+        return open_source(beside(where, name))
+
+    folder, _, file = where.replace("\\", "/").rpartition("/")
+    name = folder.rpartition("/")[2] if file == MODEL_PTE else file.removesuffix(PTE)
+    return PteStore(PteFiles(unquote(name) or file, open_source(where), find))
+
+
+def beside(where: str, name: str) -> str:
+    """Another file of the same folder."""
+    return urljoin(where, name) if IN_PAGE else str(Path(where).with_name(name))

@@ -1,0 +1,300 @@
+"""Does this browser and GPU compute the model as PyTorch does? The model's goldens tell."""
+
+import math
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from py_runtime.base.cancel import CancelToken
+from py_runtime.base.model_errors import ModelTensorsError
+from py_runtime.gpu import Device
+from py_runtime.graph.probes import run_probed, tensors_by_name
+from py_runtime.model import Model
+from py_runtime.model.goldens import GoldenLogits, Goldens, GoldenText, read_goldens
+
+CLEAR_MARGIN = 0.01  # torch's own next token is a coin's toss when its logit leads by less
+# Enough to see every kernel at one token and at many, and quick on a software adapter.
+QUICK_TOKENS = 64
+QUICK_TEXTS = 1
+QUICK_STEPS = 16
+IN_PAGE = sys.platform == "emscripten"
+
+Progress = Callable[[str, int, int], None]  # (what is being checked, checks done, checks in all)
+
+
+@dataclass(frozen=True)
+class Precision:
+    """How far sound results may lie apart, in units of the RMS of torch's."""
+
+    relative_rms: float
+    # Of a single number: a lost workgroup or a wrong lane spoils few numbers, but those by as much
+    # as they are large; among fifty thousand logits the RMS would hardly show it.
+    worst: float
+    clear_margin: float
+
+
+# Float32 sums taken in another order, and exp and sqrt as WebGPU allows them, come to 1e-6 to 1e-5
+# after thirty layers; a device that computed in float16 on the sly would come to 1e-3 and more.
+FLOATS = Precision(1e-3, 1e-2, CLEAR_MARGIN)
+# Caches of halves come to 6e-4 in the layers of the default model, and to 1.5e-3 in its logits.
+HALVES = Precision(5e-3, 5e-2, 10 * CLEAR_MARGIN)
+
+
+def precision_of(model: Model) -> Precision:
+    return HALVES if model.graph.target.f16_kv else FLOATS
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Between what was computed and what torch says; infinite where something is no number."""
+
+    relative_rms: float  # RMS of the differences, in units of the RMS of torch's numbers
+    worst: float  # the largest difference, in the same units
+    allowed: Precision = FLOATS
+
+    @property
+    def ok(self) -> bool:
+        return self.relative_rms <= self.allowed.relative_rms and self.worst <= self.allowed.worst
+
+
+def difference(
+    name: str, got: np.ndarray, wanted: np.ndarray, allowed: Precision = FLOATS
+) -> Difference:
+    if got.shape != wanted.shape:
+        raise ModelTensorsError(
+            f"the golden of {name} has the shape {list(wanted.shape)}, but the graph's result "
+            f"{list(got.shape)}"
+        )
+    deviation = got.astype(np.float64) - wanted
+    if not np.isfinite(deviation).all():
+        return Difference(math.inf, math.inf, allowed)
+    unit = math.sqrt(np.square(wanted, dtype=np.float64).mean()) or 1.0
+    relative_rms = math.sqrt(np.square(deviation).mean()) / unit
+    return Difference(relative_rms, float(np.abs(deviation).max()) / unit, allowed)
+
+
+@dataclass(frozen=True)
+class LayerCheck:
+    layer: str  # "embedding", "layers.0", …, "norm"
+    relative_rms: float
+    worst: float
+    ok: bool
+
+
+@dataclass(frozen=True)
+class LengthCheck:
+    tokens: int  # of the prompt
+    relative_rms: float  # of the logits after it
+    worst: float
+    ok: bool
+
+
+@dataclass(frozen=True)
+class TextCheck:
+    prompt: str
+    tokens: int  # that could be compared: past a coin's toss texts may go their own ways
+    identical: bool
+    first_difference: int | None  # the first of these tokens that is another than torch's
+
+
+@dataclass
+class VerifyReport:
+    layers: list[LayerCheck] = field(default_factory=list)  # in chain order
+    lengths: list[LengthCheck] = field(default_factory=list)
+    texts: list[TextCheck] = field(default_factory=list)
+    not_checked: list[str] = field(default_factory=list)  # layers that the graph does not name
+    ok: bool = False
+    worst_layer: str | None = None  # the one with the largest difference
+    first_wrong_layer: str | None = None  # where it begins, when it is too large
+    summary: str = ""
+    table: str = ""  # of the layers, as Markdown
+    adapter: str = ""
+    seconds: float = 0.0
+
+
+async def verify(
+    model: Model,
+    progress: Progress | None = None,
+    cancel: CancelToken | None = None,
+    thorough: bool = False,
+) -> VerifyReport:
+    """Runs the goldens: one prompt layer by layer, the logits of others, greedy continuations."""
+    started = time.perf_counter()
+    goldens = _chosen(await read_goldens(model.folder, model.store), thorough)
+    checks = _Checks(model, goldens, progress, cancel or CancelToken())
+    report = VerifyReport()
+    async with model.idle():  # an answer in the making would see its cache written over
+        await checks.layers(report)
+        for golden in goldens.logits:
+            report.lengths.append(await checks.logits(golden))
+        for text in goldens.texts:
+            report.texts.append(await checks.text(text))
+    _conclude(report)
+    report.table = _table(report)
+    report.adapter = adapter_name(model.graph.device)
+    report.seconds = time.perf_counter() - started
+    return report
+
+
+def adapter_name(device: Device) -> str:
+    adapter = device.adapter
+    known = adapter.description if IN_PAGE else adapter.device  # the other is a number, a version
+    return known or f"{adapter.vendor} {adapter.architecture}".strip()
+
+
+def _chosen(goldens: Goldens, thorough: bool) -> Goldens:
+    if thorough:
+        return goldens
+    texts = [
+        GoldenText(text.prompt, text.continuation[:QUICK_STEPS], text.margins[:QUICK_STEPS])
+        for text in goldens.texts[:QUICK_TEXTS]
+    ]
+    logits = [golden for golden in goldens.logits if len(golden.tokens) <= QUICK_TOKENS]
+    return Goldens(goldens.hidden_tokens, goldens.hidden, logits, texts)
+
+
+class _Checks:
+    """The checks one after the other; the caller can stop them between two calls of the graph."""
+
+    def __init__(
+        self, model: Model, goldens: Goldens, progress: Progress | None, cancel: CancelToken
+    ) -> None:
+        self.model = model
+        self.session = model.session
+        self.goldens = goldens
+        self._allowed = precision_of(model)
+        self._progress = progress
+        self._cancel = cancel
+        self._done = 0
+        self._total = len(goldens.hidden) + len(goldens.logits)
+        self._total += sum(len(text.continuation) for text in goldens.texts)
+        self._advance("layers", 0)
+
+    def _advance(self, what: str, checks: int) -> None:
+        self._cancel.check()
+        self._done += checks
+        if self._progress is not None:
+            self._progress(what, self._done, self._total)
+
+    async def layers(self, report: VerifyReport) -> None:
+        hidden, tokens = self.goldens.hidden, self.goldens.hidden_tokens
+        named = tensors_by_name(self.model.graph.program)
+        found = [name for name in hidden if len(named.get(name, [])) == 1]
+        report.not_checked = [name for name in hidden if name not in found]
+        if found:
+            # The session opens a device anew that was lost since; the probed run would fail on it.
+            await self.session.logits_after(tokens, self._cancel)
+            self.session.forget()  # from here on the cache is written over
+            graph, inputs = self.model.graph, [np.array([tokens]), np.array([0])]
+            for name, got in (await run_probed(graph, inputs, found)).items():
+                last_row = got.reshape(-1, got.shape[-1])[-1]  # of [1, S, width] or [1, width]
+                d = difference(str(name), last_row, hidden[str(name)], self._allowed)
+                report.layers.append(LayerCheck(str(name), d.relative_rms, d.worst, d.ok))
+        self._advance("layers", len(hidden))
+
+    async def logits(self, golden: GoldenLogits) -> LengthCheck:
+        length = len(golden.tokens)
+        self.session.forget()  # all of them are to be computed
+        got = await self.session.logits_after(golden.tokens, self._cancel)
+        d = difference(f"the logits after {length} tokens", got, golden.logits, self._allowed)
+        self._advance("logits", 1)
+        return LengthCheck(length, d.relative_rms, d.worst, d.ok)
+
+    async def text(self, golden: GoldenText) -> TextCheck:
+        prompt, count = self.model.tokenizer.decode(golden.prompt), len(golden.continuation)
+        for step, wanted in enumerate(golden.continuation):
+            tokens = golden.prompt + golden.continuation[:step]
+            logits = await self.session.logits_after(tokens, self._cancel)
+            if int(logits.argmax()) != wanted:
+                self._advance("text", count - step)
+                if golden.margins[step] < self._allowed.clear_margin:
+                    return TextCheck(prompt, step, True, None)
+                return TextCheck(prompt, step + 1, False, step)
+            self._advance("text", 1)
+        return TextCheck(prompt, count, True, None)
+
+
+# In words --------------------------------------------------------------------------------------
+
+
+def _table(report: VerifyReport) -> str:
+    rows = [f"| {row.layer} | {row.relative_rms:.1e} | {row.worst:.1e} |" for row in report.layers]
+    return "\n".join(["| Layer | Relative error (RMS) | Worst |", "|---|--:|--:|", *rows])
+
+
+def _conclude(report: VerifyReport) -> None:
+    wrong_layers = [check for check in report.layers if not check.ok]
+    report.worst_layer = _worst_layer(report.layers)
+    report.first_wrong_layer = wrong_layers[0].layer if wrong_layers else None
+    faults = [_layer_fault(report)] if wrong_layers else []
+    faults += [
+        f"the results after {_count(check.tokens, 'token')} differ by {percent(check.relative_rms)}"
+        for check in report.lengths
+        if not check.ok
+    ]
+    faults += [
+        f"an answer has another word piece than PyTorch's at place {check.first_difference + 1}"
+        for check in report.texts
+        if check.first_difference is not None
+    ]
+    report.ok = not faults
+    report.summary = _trouble(faults) if faults else _praise(report)
+    if report.not_checked:
+        report.summary += (
+            f" Not checked, since the graph does not name them: {', '.join(report.not_checked)}."
+        )
+
+
+def _worst_layer(layers: list[LayerCheck]) -> str | None:
+    return max(layers, key=lambda check: check.relative_rms).layer if layers else None
+
+
+def _layer_fault(report: VerifyReport) -> str:
+    first = next(check for check in report.layers if not check.ok)
+    return f"{_layer_words(first.layer, report)} differs by {percent(first.relative_rms)}"
+
+
+def _layer_words(layer: str, report: VerifyReport) -> str:
+    number = layer.removeprefix("layers.")
+    if number == layer or not number.isdecimal():
+        return {"embedding": "the embedding", "norm": "the last norm"}.get(layer, layer)
+    count = sum(check.layer.startswith("layers.") for check in report.layers)
+    return f"layer {int(number) + 1} of {count}"
+
+
+def _trouble(faults: list[str]) -> str:
+    advice = "update the graphics driver" + (" or try another browser" if IN_PAGE else "")
+    return f"Something computes wrongly here: {'; '.join(faults)}. To mend it, {advice}."
+
+
+def _praise(report: VerifyReport) -> str:
+    who = "This browser and GPU compute" if IN_PAGE else "This GPU computes"
+    findings = []
+    if report.layers:
+        worst = max(check.relative_rms for check in report.layers)
+        findings.append(f"the largest difference in any layer is {percent(worst)}")
+    elif report.lengths:
+        worst = max(check.relative_rms for check in report.lengths)
+        findings.append(f"the largest difference in the results is {percent(worst)}")
+    compared = sum(check.tokens for check in report.texts)
+    if compared:
+        answers = _count(len(report.texts), "answer")
+        findings.append(f"the first {_count(compared, 'word piece')} of {answers} are the same")
+    return f"{who} this model as PyTorch does: {', and '.join(findings)}."
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def percent(share: float) -> str:
+    """Two digits that mean something: 0.00040 %, 3.1 %."""
+    if not math.isfinite(share):
+        return "more than any number (it is NaN or infinite)"
+    if share == 0:
+        return "0 %"
+    digits = max(0, 1 - math.floor(math.log10(share * 100)))
+    return f"{share * 100:.{digits}f} %"

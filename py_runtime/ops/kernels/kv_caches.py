@@ -1,0 +1,35 @@
+"""Key and value caches: held as they are, or as halves where the adapter knows them (f16)."""
+
+from typing import TYPE_CHECKING
+
+from py_runtime.base.dtypes import F16, F32
+from py_runtime.live.values import LiveTensor
+
+if TYPE_CHECKING:
+    from py_runtime.ops.registry import Op
+
+KINDS = (F32, F16)
+
+
+def take_caches(op: "Op", rank: int | None = None) -> tuple[LiveTensor, LiveTensor]:
+    """An op's k_cache and v_cache, of one kind."""
+    k_cache, v_cache = (op.tensor(name, *KINDS, rank=rank) for name in ("k_cache", "v_cache"))
+    op.require(
+        k_cache.dtype is v_cache.dtype,
+        f"caches are {k_cache.dtype.name} and {v_cache.dtype.name}; both must be the same",
+    )
+    op.require(
+        k_cache.dtype is F32 or k_cache.max_dims[-1] % 4 == 0,
+        f"caches of halves have heads of {k_cache.max_dims[-1]}; it must be a multiple of 4",
+    )
+    return k_cache, v_cache
+
+
+def store_of(cache: LiveTensor) -> str:
+    """The shader file that writes k and v."""
+    return f"kv_store_{cache.dtype.name}"
+
+
+def loads_of(cache: LiveTensor) -> str:
+    """The shader file that reads them."""
+    return f"kv_{cache.dtype.name}"

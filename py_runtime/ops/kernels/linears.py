@@ -1,0 +1,278 @@
+"""The kernels of linears, and of what is fused with them.
+
+A kernel is joined from files that know one thing each: how the weight is stored (weight_*.wgsl),
+how x is shared out among invocations (linear_gemv*.wgsl, linear_gemm*.wgsl), and what becomes of
+the sums (linear_rows.wgsl, linear_swiglu.wgsl, linear_qkv.wgsl: a "finish").
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from py_runtime.base.shapes import ceil_div, numel
+from py_runtime.gpu.kernel_target import Target
+from py_runtime.live.launch import Bindable
+from py_runtime.live.values import LiveTensor
+from py_runtime.ops.kernels.matrices import Matrix
+from py_runtime.ops.kernels.norms import RmsNormKernel
+from py_runtime.ops.registry import Op
+from py_runtime.program.weight_kinds import BLOCK
+
+GEMV_PAIRS = 32  # pairs of rows a workgroup of shaders/linear_gemv.wgsl computes
+SHARING_LANES = 4  # shaders/linear_quads.wgsl needs as many
+
+
+@dataclass(frozen=True)
+class Tiling:
+    """How a matrix product is shared out; the figures are those of the shaders."""
+
+    shaders: tuple[str, ...]
+    tiles: int  # that a workgroup computes
+    lines: int  # of a tile
+    pairs: int
+    before: tuple[str, ...] = ()
+    side: int = 0  # of a square that shaders/linear_gemm_wide.wgsl computes
+
+    def count(self, lines: int, pairs: int) -> int:
+        """The tiles of a product."""
+        return ceil_div(pairs, self.pairs) * ceil_div(lines, self.lines)
+
+
+ALONE = Tiling(("linear_lines", "linear_lines_alone", "linear_gemm"), tiles=4, lines=8, pairs=16)
+SHARED = Tiling(
+    ("linear_lines", "linear_quads", "linear_lines_shared", "linear_gemm"),
+    tiles=4,
+    lines=8,
+    pairs=16,
+    before=("subgroups",),
+)
+WIDE = Tiling(("linear_gemm_wide",), tiles=1, lines=64, pairs=32, side=64)
+SMALL = Tiling(("linear_gemm_wide",), tiles=1, lines=32, pairs=16, side=32)
+ENOUGH_SQUARES = 72  # of 64: fewer leave a large device idle
+
+
+def tilings_for(target: Target) -> tuple[Tiling, ...]:
+    """Where there are several, the first that has enough tiles is taken."""
+    if target.wide:
+        return WIDE, SMALL
+    return (SHARED,) if target.lanes >= SHARING_LANES else (ALONE,)
+
+
+@dataclass(frozen=True)
+class Finish:
+    """What becomes of the sums: shader files, and what they bind beside x and the weight."""
+
+    shaders: tuple[str, ...]
+    bind: Mapping[str, Bindable]
+    pairs: int  # of rows, as the shader pairs them
+    fields: Mapping[str, object]  # its own parameters
+
+
+def into_rows(
+    x: LiveTensor,
+    rows: int,
+    out: Bindable,
+    bias: Bindable | None = None,
+    residual: LiveTensor | None = None,
+) -> Finish:
+    """out: [lines, rows]; x stands in for what there is not."""
+    bind = {"out": out, "bias": bias or x, "residual": residual or x}
+    has = {"has_bias": bias is not None, "has_residual": residual is not None}
+    return Finish(("linear_rows",), bind, ceil_div(rows, 2), {"rows": rows, **has})
+
+
+@dataclass(frozen=True)
+class Norm:
+    """x is normalised first: weight [columns]."""
+
+    weight: LiveTensor
+    eps: float
+
+
+class LinearKernels:
+    """One kernel for one line of x, others for many; x may be normalised on the way.
+
+    `many` is what becomes of the sums of many lines, where that is not the same as of one; `source`
+    has the dims of x and is read in its place.
+    """
+
+    def __init__(
+        self,
+        op: Op,
+        x: LiveTensor,
+        matrix: Matrix,
+        finish: Finish,
+        norm: Norm | None = None,
+        many: Finish | None = None,
+        source: Bindable | None = None,
+    ) -> None:
+        self.matrix = matrix
+        self.shared = {**matrix.fields, "eps": norm.eps if norm is not None else 0.0}
+        most_lines = numel(x.max_dims[:-1])
+        self.one = OneLine(op, source or x, matrix, finish, norm)
+        self.many: ManyLines | None = None
+        if most_lines > 1:
+            self.many = ManyLines(op, source or x, most_lines, matrix, many or finish, norm)
+
+    def __call__(self, lines: int) -> None:
+        for tensor in self.matrix.tensors:
+            if tensor.dims != tensor.max_dims:
+                self.one.op.require_live(False, f"{tensor.label} cannot be resized")
+        if lines == 1 or self.many is None:
+            self.one(self.shared)
+            if self.many is not None:
+                self.many.skip()
+        else:
+            self.one.skip()
+            self.many(lines, self.shared)
+
+
+class OneLine:
+    """A matrix-vector product; the norm of x costs no kernel of its own."""
+
+    def __init__(
+        self, op: Op, x: Bindable, matrix: Matrix, finish: Finish, norm: Norm | None
+    ) -> None:
+        self.op, self.finish = op, finish
+        target = op.builder.target
+        bind = {**finish.bind, **matrix.bind, "x": x, "norm": norm.weight if norm else x}
+        variant = one_line_variant(matrix, target)
+        self.group_pairs = variant.pairs
+        self.gemv = op.launch(
+            *variant.before,
+            *finish.shaders,
+            "linear_io",
+            *(matrix.block_shaders if variant.by_blocks else matrix.shaders),
+            "linear_norm",
+            *variant.shaders,
+            bind=bind,
+            constants={**variant.constants, "NORMED": float(norm is not None)},
+        )
+
+    def __call__(self, shared: Mapping[str, object]) -> None:
+        pairs = self.finish.pairs
+        groups = ceil_div(pairs, self.group_pairs)
+        self.gemv(groups, count=1, pairs=pairs, **self.finish.fields, **shared)
+
+    def skip(self) -> None:
+        self.gemv.skip()
+
+
+@dataclass(frozen=True)
+class OneLineVariant:
+    """A kernel for one line of x; the figures are those of its shader."""
+
+    shaders: tuple[str, ...]
+    pairs: int  # of rows that a workgroup computes
+    constants: Mapping[str, float]
+    before: tuple[str, ...] = ("subgroups",)
+    by_blocks: bool = False
+
+
+def one_line_variant(matrix: Matrix, target: Target) -> OneLineVariant:
+    if target.wide and matrix.whole_blocks and matrix.columns >= LONG_ROWS:
+        return long_rows(matrix)
+    constants = {
+        "SCALE_PER_OCTET": float(matrix.scale_per_octet),
+        "WHOLE_LINES": float(matrix.columns % (16 if target.wide else 32) == 0),
+    }
+    if target.wide:
+        many_rows = matrix.rows >= MANY_ROWS * matrix.columns
+        pairs = 2 if many_rows or matrix.columns >= LONG_ROWS else 1
+        constants |= {
+            "WORKGROUP": max(32, target.lanes) if many_rows else 128,
+            "TWO_PAIRS": float(pairs == 2),
+            "BY_BYTES": float(many_rows),
+        }
+        return OneLineVariant(("linear_gemv_wide",), pairs, constants)
+    if target.lanes >= SHARING_LANES:
+        shared = ("linear_block", "linear_quads", "linear_block_shared", "linear_gemv")
+        return OneLineVariant(shared, GEMV_PAIRS, constants)
+    alone = ("linear_block", "linear_block_alone", "linear_gemv")
+    return OneLineVariant(alone, GEMV_PAIRS, constants, before=())
+
+
+# Measured on an H200, µs each, in a decoder's own chain of kernels over 4-bit weights that no cache
+# holds. linear_gemv_wide.wgsl, the norm on the way: 28672 rows of 4096 columns 47, 6144 of them 21,
+# 4096 rows of 4096 or 14336 columns 20 in the mean; linear_gemv_long.wgsl 34, 13 and 16. The first
+# way suits short rows and 8-bit weights. A kernel that follows another of its own kind is no
+# measure: unrolled four times, the second way was as quick there and slower in the chain.
+LONG_ROWS = 2048  # columns
+MANY_ROWS = 4  # for each column
+BUSY_PAIRS = 4096  # of rows: a team of 32 for each keeps a large device busy
+MANY_PAIRS = 3072
+SMALLEST_TEAM, LARGEST_TEAM = 32, 128
+LONG_WORKGROUP = 256
+TILE = 128  # blocks of x in workgroup memory
+
+
+def long_rows(matrix: Matrix) -> OneLineVariant:
+    """Few rows are computed by large teams; many long rows in twos, which saves loads of x."""
+    blocks, pairs = matrix.columns // BLOCK, ceil_div(matrix.rows, 2)
+    two_pairs = matrix.columns >= TILE * BLOCK and pairs >= MANY_PAIRS
+    team = SMALLEST_TEAM
+    while (
+        not two_pairs
+        and 2 * team <= min(blocks, LARGEST_TEAM)
+        and 2 * team * pairs <= SMALLEST_TEAM * BUSY_PAIRS
+    ):
+        team *= 2
+    constants = {
+        "WORKGROUP": LONG_WORKGROUP,
+        "TEAM": team,
+        "TWO_PAIRS": float(two_pairs),
+        "TILE": min(TILE, team * ceil_div(blocks, team)),
+        "BY_BYTES": 1.0,
+    }
+    group_pairs = (1 + two_pairs) * LONG_WORKGROUP // team
+    return OneLineVariant(("linear_gemv_long",), group_pairs, constants, by_blocks=True)
+
+
+class ManyLines:
+    """A matrix product in tiles, after the norm of x."""
+
+    def __init__(
+        self,
+        op: Op,
+        x: Bindable,
+        most_lines: int,
+        matrix: Matrix,
+        finish: Finish,
+        norm: Norm | None,
+    ) -> None:
+        self.columns, self.finish, self.norm = matrix.columns, finish, norm
+        normed = x
+        if norm is not None:
+            normed = op.scratch("normalised x", most_lines * matrix.columns * 4)
+            self.normalise = RmsNormKernel(op, x, norm.weight, normed)
+        self.gemms = {
+            tiling: op.launch(
+                *tiling.before,
+                *finish.shaders,
+                "linear_io",
+                *matrix.shaders,
+                *tiling.shaders,
+                bind={**finish.bind, **matrix.bind, "x": normed},
+                constants={"SIDE": tiling.side} if tiling.side else {},
+            )
+            for tiling in tilings_for(op.builder.target)
+        }
+
+    def __call__(self, lines: int, shared: Mapping[str, object]) -> None:
+        if self.norm is not None:
+            self.normalise(lines, self.columns, self.norm.eps)
+        pairs = self.finish.pairs
+        *larger, chosen = self.gemms
+        for tiling in reversed(larger):
+            if tiling.count(lines, pairs) >= ENOUGH_SQUARES:
+                chosen = tiling
+        for tiling, gemm in self.gemms.items():
+            if tiling is not chosen:
+                gemm.skip()
+        groups = ceil_div(chosen.count(lines, pairs), chosen.tiles)
+        self.gemms[chosen](groups, count=lines, pairs=pairs, **self.finish.fields, **shared)
+
+    def skip(self) -> None:
+        if self.norm is not None:
+            self.normalise.skip()
+        for gemm in self.gemms.values():
+            gemm.skip()

@@ -1,0 +1,189 @@
+"""Weights of linears as kernels see them: f32, 4-bit and 8-bit behind one interface.
+
+Several weights of one kind and width can stand one after the other and be one matrix: what an op
+computes from the same x (q, k and v; gate and up) is then one kernel.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from py_runtime.base.dtypes import F16, F32, U8
+from py_runtime.base.shapes import ceil_div
+from py_runtime.live.launch import Bindable
+from py_runtime.live.values import LiveTensor
+from py_runtime.ops.registry import Op
+from py_runtime.program.weight_kinds import BLOCK, Q4_0, Q4_1, Q8_0, q4gsw_row_bytes
+
+MOST_PARTS = 3  # as scale_place in shaders/linear_io.wgsl tells apart
+NO_END = 2**32 - 1
+BY_BLOCKS = ("q4gsw", "q4_0", "q4_1")  # kinds with a blocks_*.wgsl file
+
+
+@dataclass(frozen=True)
+class Weight:
+    """One weight as an op's arguments give it."""
+
+    kind: str  # a weight_*.wgsl file
+    weight: LiveTensor
+    scales: LiveTensor | None = None
+    group_size: int = BLOCK  # columns that share a scale; fixed but for q4gsw
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """Weights of one kind, one after the other: [rows, columns]."""
+
+    kind: str
+    part_rows: tuple[int, ...]
+    columns: int
+    tensors: tuple[LiveTensor, ...]
+    bind: dict[str, Bindable]
+    scale_per_octet: bool
+    whole_blocks: bool  # rows are blocks of 32 quantised columns, none with two scales
+    fields: dict[str, object]  # parameters every linear kernel has
+
+    @property
+    def rows(self) -> int:
+        return sum(self.part_rows)
+
+    @property
+    def shaders(self) -> tuple[str, ...]:
+        return ("packed_values", "dequantise", f"weight_{self.kind}")
+
+    @property
+    def block_shaders(self) -> tuple[str, ...]:
+        return ("packed_values", f"blocks_{self.kind}", "blocks_nibbles")
+
+
+def matrix_of(op: Op, weights: Sequence[Weight], columns: int) -> Matrix:
+    """Checks the weights against the columns of x, and joins them where there are several."""
+    first = weights[0]
+    op.require(
+        1 <= len(weights) <= MOST_PARTS
+        and all((w.kind, w.group_size) == (first.kind, first.group_size) for w in weights),
+        f"{len(weights)} weights; up to {MOST_PARTS} of one kind make a matrix",
+    )
+    for weight in weights:
+        CHECKS[weight.kind](op, weight, columns)
+    bind: dict[str, Bindable] = {"weight": op.join([weight.weight for weight in weights])}
+    scales = [weight.scales for weight in weights if weight.scales is not None]
+    if scales:
+        bind["scales"] = op.join(scales)
+    part_rows = tuple(weight.weight.max_dims[0] for weight in weights)
+    groups = ceil_div(columns, first.group_size)
+    scale_per_octet = first.kind == "q4gsw" and groups > 1 and first.group_size % BLOCK != 0
+    return Matrix(
+        first.kind,
+        part_rows,
+        columns,
+        (*(weight.weight for weight in weights), *scales),
+        bind,
+        scale_per_octet,
+        first.kind in BY_BLOCKS and columns % BLOCK == 0 and not scale_per_octet,
+        {
+            **_scale_places(part_rows, scales if first.kind == "q4gsw" else []),
+            "quads": columns // 4,
+            "octets": ceil_div(columns, 8),
+            "octets_per_group": ceil_div(first.group_size, 8),
+        },
+    )
+
+
+def _scale_places(part_rows: tuple[int, ...], scales: Sequence[LiveTensor]) -> dict[str, object]:
+    """What scale_place in shaders/linear_io.wgsl needs of q4gsw's scales, [groups, padded rows]."""
+    ends, offsets, strides = [], [], []
+    row = place = 0
+    for rows, scale in zip(part_rows, scales, strict=False):
+        groups, padded_rows = scale.max_dims[:2]
+        offsets.append(place - row)  # the row itself is added
+        strides.append(padded_rows)
+        row += rows
+        place += groups * padded_rows
+        ends.append(row)
+    ends[-1:] = [NO_END]
+    return {
+        "part_ends": _padded(ends, NO_END),
+        "part_offsets": _padded(offsets, 0),
+        "part_strides": _padded(strides, 0),
+    }
+
+
+def _padded(entries: list[int], fill: int) -> tuple[int, ...]:
+    return tuple(entries + [fill] * (4 - len(entries)))
+
+
+def check_f32(op: Op, weight: Weight, columns: int) -> None:
+    dims = weight.weight.max_dims
+    op.require(
+        weight.weight.dtype is F32 and len(dims) == 2 and dims[1] == columns and columns % 4 == 0,
+        f"a weight of {list(dims)} does not fit {columns} columns, a multiple of 4",
+    )
+
+
+def check_q4gsw(op: Op, weight: Weight, columns: int) -> None:
+    """weight: u8 [N, ceil(K / 8) * 4]; scales: f32 [groups, N or more]."""
+    assert weight.scales is not None
+    rows, row_bytes = weight.weight.max_dims
+    group_size = weight.group_size
+    op.require(columns % 4 == 0, f"rows of {columns} columns; K must be a multiple of 4")
+    op.require(
+        weight.weight.dtype is U8 and row_bytes == q4gsw_row_bytes(columns),
+        f"weight rows of {row_bytes} bytes; {columns} columns take {q4gsw_row_bytes(columns)}",
+    )
+    op.require(
+        group_size >= columns or (group_size > 0 and group_size % 8 == 0),
+        f"groups of {group_size}; they must be a multiple of 8, or all {columns} columns",
+    )
+    groups, padded_rows = weight.scales.max_dims
+    op.require(
+        groups == ceil_div(columns, group_size) and padded_rows >= rows,
+        f"scales are {list(weight.scales.max_dims)}; groups of {group_size} in a weight of "
+        f"[{rows}, {columns}] need [{ceil_div(columns, group_size)}, {rows} or more]",
+    )
+
+
+def check_channels(op: Op, weight: Weight, columns: int) -> None:
+    """weight: u8 [N, K / 2] or i8 [N, K]; scales: f32 [N or more]."""
+    assert weight.scales is not None
+    rows, row_bytes = weight.weight.max_dims
+    wanted = columns // 2 if weight.weight.dtype is U8 else columns
+    op.require(columns % 4 == 0, f"rows of {columns} columns; K must be a multiple of 4")
+    op.require(
+        row_bytes == wanted, f"weight rows of {row_bytes} bytes; {columns} columns take {wanted}"
+    )
+    op.require(
+        weight.scales.max_dims[0] >= rows,
+        f"scales are {list(weight.scales.max_dims)}; a weight of {rows} rows needs one each",
+    )
+
+
+def check_blocks(op: Op, weight: Weight, columns: int) -> None:
+    """weight: [N, K / columns per element]; scales: f16 [N, K / 32] or with a minimum each."""
+    assert weight.scales is not None
+    kind = BLOCK_KINDS[weight.kind]
+    rows, own_columns = weight.weight.max_dims[0], weight.weight.max_dims[1]
+    own_columns *= kind.columns_per_element
+    op.require(
+        own_columns % BLOCK == 0, f"rows of {own_columns} columns; K must be a multiple of {BLOCK}"
+    )
+    op.require(
+        weight.weight.dtype is kind.dtype
+        and weight.scales.dtype is F16
+        and weight.scales.max_dims == kind.scale_dims(rows, own_columns),
+        f"scales are {list(weight.scales.max_dims)}; a weight of [{rows}, {own_columns}] needs "
+        f"{list(kind.scale_dims(rows, own_columns))}",
+    )
+    op.require(
+        own_columns == columns,
+        f"x of {columns} columns does not fit weights of {own_columns} columns",
+    )
+
+
+BLOCK_KINDS = {kind.name: kind for kind in (Q4_0, Q4_1, Q8_0)}
+CHECKS = {
+    "f32": check_f32,
+    "q4gsw": check_q4gsw,
+    "qcs4w": check_channels,
+    "qcs8w": check_channels,
+    **dict.fromkeys(BLOCK_KINDS, check_blocks),
+}

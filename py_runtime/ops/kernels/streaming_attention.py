@@ -1,0 +1,191 @@
+"""Attention that streams: scores are never stored.
+
+The context is cut into splits that run side by side, so that one token at the end of a long context
+keeps a device as busy as a long prompt does.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from py_runtime.base.shapes import Dims, ceil_div
+from py_runtime.live.launch import Bindable, Launch
+from py_runtime.live.values import LiveTensor
+from py_runtime.ops.kernels.kv_caches import loads_of
+
+if TYPE_CHECKING:
+    from py_runtime.ops.registry import Op
+
+TILE_ROWS = 4
+TILE_STATS_BYTES = 32
+NO_MASK, FLOAT_MASK, BOOL_MASK = 0, 1, 2  # as in shaders/attention_masked.wgsl
+REDUCE_WORKGROUP = 32  # as in shaders/attention_reduce.wgsl
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One of the two ways; the figures are those of its shaders."""
+
+    before: tuple[str, ...]
+    attend: str
+    reduce: str
+    tiles_of_workgroup: int
+    block: int  # positions of the shortest split
+    enough_tiles: int  # a device is busy with so many; fewer are cut into splits
+    most_splits: int
+    alone: int  # so many positions are no work to share: no splits, and no kernel to add up
+
+
+ALONE = Variant((), "attention", "attention_reduce", 32, 16, 4096, 64, alone=0)
+TOGETHER = Variant(
+    ("subgroups",), "attention_wide", "attention_reduce_wide", 1, 64, 512, 16, alone=256
+)
+MOST_QUADS_TOGETHER = 64
+ROW_PARTS = 32  # of shaders/attention_row_wide.wgsl, where a workgroup may be so large
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Sizes and element strides of one attention; q and out have the same strides."""
+
+    batches: int
+    tokens: int
+    heads: int
+    kv_tokens: int
+    kv_heads: int
+    width: int
+    q_strides: Dims  # batch, token, head
+    kv_strides: Dims  # batch, token, head
+
+    @property
+    def group(self) -> int:
+        """Query heads that share a key and value head."""
+        return self.heads // self.kv_heads
+
+    @property
+    def tiles_of_head(self) -> int:
+        return ceil_div(self.tokens * self.group, TILE_ROWS)
+
+    @property
+    def tiles(self) -> int:
+        return tile_count(self.batches, self.tokens, self.heads, self.kv_heads)
+
+
+def tile_count(batches: int, tokens: int, heads: int, kv_heads: int) -> int:
+    """A tile is so many query rows that share a key and value head."""
+    return batches * kv_heads * ceil_div(tokens * (heads // kv_heads), TILE_ROWS)
+
+
+class StreamingAttention:
+    """The two kernels both ops share, and the scratch between them."""
+
+    def __init__(
+        self,
+        op: "Op",
+        most: Problem,
+        most_context: int,
+        bind: dict[str, Bindable],  # q, k, v and what the visibility shader binds
+        out: LiveTensor,
+        visibility: str,
+    ) -> None:
+        self.unit = 4 if most.width % 4 == 0 else 1
+        together = self.unit == 4 and most.width <= 4 * MOST_QUADS_TOGETHER
+        self.variant = TOGETHER if op.builder.target.wide and together else ALONE
+        self.most_splits = min(self.variant.most_splits, ceil_div(most_context, self.variant.block))
+        # splits * tiles is at most this, at any live size (see _splits)
+        tiles = min(max(self.variant.enough_tiles, most.tiles), self.most_splits * most.tiles)
+        tile_bytes = ceil_div(most.width, 4) * 4 * TILE_ROWS * 4
+        sums = op.scratch("weighted sums", tiles * tile_bytes)
+        stats = op.scratch("softmax statistics", tiles * TILE_STATS_BYTES)
+        kv = bind["k"]
+        assert isinstance(kv, LiveTensor)
+        quads = ("attention_quads", loads_of(kv))
+        loads = quads if self.unit == 4 else ("attention_scalars",)
+        written: dict[str, Bindable] = {"sums": sums, "stats": stats}
+        constants: dict[str, float] = {}
+        if self.variant is TOGETHER:
+            written["out"] = out
+            constants["QUADS"] = most.width // 4
+        self.attend = op.launch(
+            *self.variant.before,
+            "attention_io",
+            self.variant.attend,
+            *loads,
+            visibility,
+            bind={**written, **bind},
+            constants=constants,
+        )
+        self.attend_row: Launch | None = None
+        if self.variant is TOGETHER:
+            most_invocations = op.builder.limits["max_compute_invocations_per_workgroup"]
+            workgroup = min(max(ROW_PARTS * most.width // 4, 256), 1024, most_invocations)
+            self.attend_row = op.launch(
+                *self.variant.before,
+                "attention_io",
+                "attention_row_wide",
+                *loads,
+                visibility,
+                bind={**written, **bind},
+                constants={**constants, "WORKGROUP": workgroup},
+            )
+        self.reduce = op.launch(
+            self.variant.reduce,
+            bind={"sums": sums, "stats": stats, "out": out},
+            constants=constants,
+        )
+
+    def splits(self, tiles: int, context: int) -> int:
+        """A longer context makes longer splits; only whether it is short decides on their number.
+
+        So a step of decoding hardly ever changes the grid.
+        """
+        if context <= self.variant.alone:
+            return 1
+        return max(1, min(self.most_splits, self.variant.enough_tiles // tiles))
+
+    def __call__(
+        self,
+        problem: Problem,
+        context: int,
+        scale: float,
+        mask_kind: int = NO_MASK,
+        mask_strides: Dims = (0, 0, 0, 0),
+    ) -> None:
+        splits = self.splits(problem.tiles, context)
+        shared = {
+            "kv_heads": problem.kv_heads,
+            "group": problem.group,
+            "heads": problem.batches * problem.kv_heads,
+            "rows": problem.tokens * problem.group,
+            "tiles": problem.tiles_of_head,
+            "splits": splits,
+            "width": problem.width,
+        }
+        fields = {
+            **shared,
+            **self._named("q", problem.q_strides, self.unit),
+            **self._named("kv", problem.kv_strides, self.unit),
+            "kv_tokens": problem.kv_tokens,
+            "scale": scale,
+            "mask_kind": mask_kind,
+            "mask_strides": mask_strides,
+        }
+        if self.attend_row is not None and problem.tokens == splits == 1:
+            self.attend.skip()
+            self.attend_row(splits * problem.batches * problem.heads, **fields)
+        else:
+            self.attend(ceil_div(splits * problem.tiles, self.variant.tiles_of_workgroup), **fields)
+            if self.attend_row is not None:
+                self.attend_row.skip()
+        if self.variant is TOGETHER and splits == 1:
+            self.reduce.skip()
+        elif self.variant is TOGETHER:
+            groups = TILE_ROWS * problem.tiles
+            self.reduce(groups, **shared, **self._named("q", problem.q_strides, self.unit))
+        else:
+            groups = ceil_div(problem.tiles * ceil_div(problem.width, 4), REDUCE_WORKGROUP)
+            self.reduce(groups, **shared, **self._named("q", problem.q_strides, 1))
+
+    @staticmethod
+    def _named(prefix: str, strides: Dims, unit: int) -> dict[str, int]:
+        names = (f"{prefix}_{axis}" for axis in ("batch", "token", "head"))
+        return dict(zip(names, (stride // unit for stride in strides), strict=True))

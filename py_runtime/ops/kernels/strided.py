@@ -1,0 +1,102 @@
+"""Strided views of dense tensors: how kernels that broadcast, copy or look up address memory.
+
+A kernel turns the linear index of an output element into an offset in each operand by a walk over
+the axes, innermost first. With sizes n, strides s and the quotients q0 = index, q1 = q0 / n0,
+q2 = q1 / n1, ... the offset is
+
+    q0 * s0 + q1 * (s1 - n0 * s0) + q2 * (s2 - n1 * s1) + ...
+
+so an axis costs one division, and axes that lie behind one another in every operand are one axis:
+where nothing broadcasts the walk is the linear index itself. All of it is modulo 2^32, which allows
+negative strides.
+"""
+
+from collections.abc import Sequence
+
+from py_runtime.base.errors import InputError
+from py_runtime.base.shapes import Dims, ceil_div, numel, strides_of
+from py_runtime.live.values import LiveInt, LiveTensor
+from py_runtime.ops.registry import Op
+
+WORKGROUP = 64  # as in the shaders that walk
+MAX_AXES = 8
+
+
+def walk(dims: Sequence[int], **strides: Sequence[int]) -> dict[str, object]:
+    """The parameters of a walk over `dims`: count, rank, sizes, and a step per axis and operand."""
+    sizes, merged = _merge(dims, list(strides.values()))
+    if len(sizes) > MAX_AXES:
+        raise InputError(
+            f"{list(dims)} cannot be walked along {len(sizes)} axes; at most {MAX_AXES}"
+        )
+    # Axis k divides by the size of the axis inside it.
+    fields: dict[str, object] = {"count": numel(dims), "rank": len(sizes)}
+    fields |= _halves("sizes", [1, *sizes[:-1]], fill=1)
+    for name, own in zip(strides, merged, strict=True):
+        jumps = [own[k] - sizes[k - 1] * own[k - 1] for k in range(1, len(own))]
+        fields |= _halves(name, [own[0], *jumps], fill=0)
+    return fields
+
+
+def _merge(dims: Sequence[int], strides: list[Sequence[int]]) -> tuple[list[int], list[list[int]]]:
+    """Innermost first, without axes of size 1, neighbours joined where every operand allows it."""
+    sizes: list[int] = []
+    merged: list[list[int]] = [[] for _ in strides]
+    for axis in reversed(range(len(dims))):
+        if dims[axis] == 1:
+            continue
+        own = [operand[axis] for operand in strides]
+        if sizes and all(
+            stride == steps[-1] * sizes[-1] for stride, steps in zip(own, merged, strict=True)
+        ):
+            sizes[-1] *= dims[axis]
+            continue
+        sizes.append(dims[axis])
+        for stride, steps in zip(own, merged, strict=True):
+            steps.append(stride)
+    if not sizes:
+        return [1], [[0] for _ in strides]
+    return sizes, merged
+
+
+def _halves(name: str, values: Sequence[int], fill: int) -> dict[str, object]:
+    """Eight numbers as the two vec4u that a uniform holds."""
+    padded = [value % 2**32 for value in values] + [fill] * (MAX_AXES - len(values))
+    return {f"{name}_low": tuple(padded[:4]), f"{name}_high": tuple(padded[4:])}
+
+
+class StridedCopy:
+    """A launch that moves 32-bit elements from a strided view of `source` into one of `target`.
+
+    A live `start` is bound as a uniform: while it is used as it is, only its own 4 bytes change.
+    """
+
+    def __init__(
+        self, op: Op, source: LiveTensor, target: LiveTensor, start: LiveInt | None = None
+    ) -> None:
+        self._start = start if start is not None and start.is_symint else None
+        bound = self._start or op.builder.fixed_int(source.id, 0)
+        self._launch = op.launch("strided_copy", bind={"x": source, "start": bound, "out": target})
+
+    def __call__(
+        self,
+        dims: Sequence[int],
+        source: Sequence[int],
+        target: Dims | None = None,
+        source_at: int = 0,
+        target_at: int = 0,
+        start: int = 0,
+        start_stride: int = 0,
+    ) -> None:
+        """Copies `dims` elements along these strides; a dense target needs none.
+
+        `start` is the position that the live start comes to, after wrapping and clamping.
+        """
+        given = self._start.value if self._start is not None else 0
+        self._launch(
+            ceil_div(numel(dims), WORKGROUP),
+            **walk(dims, source=source, target=strides_of(dims) if target is None else target),
+            source_at=(source_at + (start - given) * start_stride) % 2**32,
+            target_at=target_at,
+            start_stride=start_stride,
+        )

@@ -1,0 +1,119 @@
+"""Any decoder's program as a session wants it: tokens [1, S] and a position [1] go in, the last
+token's logits [1, V] come out."""
+
+from collections import Counter
+from dataclasses import replace
+
+from py_runtime.base.dtypes import I32, I64
+from py_runtime.base.model_errors import ModelError
+from py_runtime.program import IntValue, OpCall, Program, TensorValue, Value
+
+SELECT = "aten.select_copy.int"
+VIEW = "aten.view_copy.default"
+# Each row of their output comes from the same row of their first argument alone.
+ROW_BY_ROW = ("aten.linear.", "et_vk.linear_", "et_vk.rms_norm.")
+
+
+def decoder_sizes(program: Program) -> tuple[int, int]:
+    """(most tokens in a call, vocabulary); anything but a decoder cannot be chatted with."""
+    shapes = [_dims(program, entry.value) for entry in program.inputs]
+    shapes += [_dims(program, value_id) for value_id in program.outputs]
+    if [len(dims) for dims in shapes] != [2, 1, 2]:
+        raise ModelError(
+            f"{program.name} is no decoder: it should take tokens [1, S] and a position [1] and "
+            f"give logits [1, V], but has tensors of the shapes {[list(dims) for dims in shapes]}",
+            "run it from Python instead",
+        )
+    tokens, _, logits = shapes
+    if tokens[1] > 1 and 1 not in program.inputs[0].dynamic_dims:
+        raise ModelError(
+            f"{program.name} takes exactly {tokens[1]} tokens at a time, so that it cannot write "
+            "one after the other",
+            "export it with dynamic shapes",
+        )
+    return tokens[1], logits[1]
+
+
+def as_decoder(program: Program) -> Program:
+    """The same program in that form, where it is a decoder of another; else as it is."""
+    by_rank = {len(_dims(program, entry.value)): entry for entry in program.inputs}
+    if len(program.inputs) != 2 or by_rank.keys() != {1, 2} or len(program.outputs) != 1:
+        return program
+    if any(_dtype(program, entry.value) not in (I32, I64) for entry in program.inputs):
+        return program
+    program = replace(program, inputs=(by_rank[2], by_rank[1]))
+    is_whole = _is_rows(_dims(program, program.outputs[0]))
+    return _last_row_only(program) if is_whole else program
+
+
+def _last_row_only(program: Program) -> Program:
+    """Logits [1, S, V] become [1, V]; the ops before them compute one row, as far as they can."""
+    makers = {value_id: call for call in program.ops for value_id in program.writes(call)}
+    uses = Counter(value_id for call in program.ops for value_id in program.reads(call))
+    chain: list[OpCall] = []
+    before: list[OpCall] = []  # what may join the chain, if the rows before it can be told apart
+    source = program.outputs[0]
+    while True:
+        call = makers.get(_origin(source, before))
+        if call is None or uses[call.args[-1]] > 1 or not _is_row_by_row(program, call):
+            break
+        before.append(call)
+        if _is_rows(_dims(program, call.args[0])):
+            chain += before
+            before = []
+            source = call.args[0]
+    return _Rewriter(program).select_last(source, chain[::-1])
+
+
+def _origin(source: int, before: list[OpCall]) -> int:
+    return before[-1].args[0] if before else source
+
+
+def _is_row_by_row(program: Program, call: OpCall) -> bool:
+    if call.name == VIEW:
+        return _dims(program, call.args[0])[-1:] == _dims(program, call.args[-1])[-1:]
+    return call.name.startswith(ROW_BY_ROW)
+
+
+class _Rewriter:
+    """Adds values and ops to a program's end, in place of ops that it takes away."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._values: list[Value] = list(program.values)
+
+    def select_last(self, source: int, chain: list[OpCall]) -> Program:
+        """`chain` again after `source`, for its last row."""
+        dim, index = self._add(IntValue(1)), self._add(IntValue(-1))
+        row = self._row_of(source)
+        ops = [OpCall(SELECT, (source, dim, index, row))]
+        for call in chain:
+            if call.name != VIEW:
+                out = self._row_of(call.args[-1])
+                ops.append(replace(call, args=(row, *call.args[1:-1], out)))
+                row = out
+        gone = {id(call) for call in chain}
+        kept = [call for call in self._program.ops if id(call) not in gone]
+        return replace(self._program, values=tuple(self._values), ops=(*kept, *ops), outputs=(row,))
+
+    def _row_of(self, value_id: int) -> int:
+        value = self._program.values[value_id]
+        assert isinstance(value, TensorValue)
+        return self._add(TensorValue(value.dtype, (1, value.dims[-1]), value.name))
+
+    def _add(self, value: Value) -> int:
+        self._values.append(value)
+        return len(self._values) - 1
+
+
+def _is_rows(dims: tuple[int, ...]) -> bool:
+    return len(dims) == 3 and dims[0] == 1
+
+
+def _dims(program: Program, value_id: int) -> tuple[int, ...]:
+    value = program.values[value_id]
+    return value.dims if isinstance(value, TensorValue) else ()
+
+
+def _dtype(program: Program, value_id: int) -> object:
+    return getattr(program.values[value_id], "dtype", None)

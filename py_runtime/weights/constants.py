@@ -1,0 +1,80 @@
+"""Where a graph's constants come from: arrays at hand, or files that stream into GPU buffers."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from py_runtime.base.errors import GraphError
+from py_runtime.base.progress import UPLOAD, Meter
+from py_runtime.base.shapes import numel
+from py_runtime.gpu import Buffer, Device
+from py_runtime.live.host_arrays import check_int32
+from py_runtime.program import Program, TensorValue
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a constant's bytes go."""
+
+    buffer: Buffer
+    offset: int = 0
+
+
+# Several places where ops write a constant in place, or read it joined with others and alone.
+PlacesByName = Mapping[str, Sequence[Place]]
+
+
+@runtime_checkable
+class ConstantSource(Protocol):
+    def check(self, program: Program) -> None:
+        """Raises when a constant of the program is missing or of another shape or dtype."""
+
+    async def upload(self, device: Device, places: PlacesByName, meter: Meter) -> None:
+        """Fills the places; may be cancelled wherever it awaits, and writes nothing afterwards."""
+
+
+class ArrayConstants:
+    """Constants as numpy arrays, or what has an array's shape and dtype and becomes one."""
+
+    def __init__(self, arrays: Mapping[str, np.ndarray]) -> None:
+        self._arrays = arrays
+
+    def check(self, program: Program) -> None:
+        for value_id, value in enumerate(program.values):
+            if not isinstance(value, TensorValue) or value.constant is None:
+                continue
+            label = program.label(value_id)
+            if value.constant not in self._arrays:
+                raise GraphError(f"{label} needs the constant '{value.constant}', which is missing")
+            data = self._arrays[value.constant]
+            fitting = (value.dtype.host, value.dtype.gpu)
+            if tuple(data.shape) != value.dims or data.dtype not in fitting:
+                raise GraphError(
+                    f"{label} is {value.dtype.name} {list(value.dims)}, but its constant "
+                    f"'{value.constant}' is {data.dtype} {list(data.shape)}"
+                )
+        self._gpu_dtypes = {
+            value.constant: value.dtype.gpu
+            for value in program.values
+            if isinstance(value, TensorValue) and value.constant is not None
+        }
+
+    async def upload(self, device: Device, places: PlacesByName, meter: Meter) -> None:
+        nbytes = {name: self._bytes(name) * len(targets) for name, targets in places.items()}
+        for name, total in nbytes.items():
+            meter.expect(UPLOAD, name, total)
+        for name, targets in places.items():
+            await asyncio.sleep(0)  # pipelines compile meanwhile, and a caller may cancel
+            data = self._arrays[name]
+            if data.dtype.kind in "iu":
+                check_int32(f"the constant '{name}'", np.asarray(data))
+            data = np.asarray(data, self._gpu_dtypes[name], order="C")
+            for place in targets:
+                device.write_buffer(place.buffer, data, place.offset)
+            meter.reach(UPLOAD, name, nbytes[name])
+
+    def _bytes(self, name: str) -> int:
+        return numel(self._arrays[name].shape) * self._gpu_dtypes[name].itemsize

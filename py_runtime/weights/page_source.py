@@ -1,0 +1,118 @@
+"""Sources of bytes in the page: files of this site, and files that the reader gave."""
+
+import re
+from collections.abc import Sequence
+from contextlib import aclosing
+from urllib.parse import unquote, urljoin, urlsplit
+
+import numpy as np
+from inpage_bridge import bridge  # registered by web/worker.js
+
+from py_runtime.bridge.stream import Stream, open_url
+from py_runtime.weights.byte_source import PIECE_BYTES, ByteSource, Pieces, ends_early
+
+CONTENT_RANGE = re.compile(r"bytes ([0-9]+)-[0-9]+/([0-9]+)")
+HEAD_BYTES = 1 << 16  # what the first request brings along: most of what is read beforehand
+
+
+def url_of(where: str) -> str:
+    from js import location  # not above: a snapshot of Python is of no page yet
+
+    return urljoin(str(location.href), where)
+
+
+class UrlSource:
+    """A file of this site. A host that knows no ranges sends it from its beginning each time."""
+
+    is_remote = True
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.name = unquote(urlsplit(url).path.rpartition("/")[2])
+        self._head = b""
+        self._size: int | None = None
+
+    async def size(self) -> int:
+        if self._size is None:
+            stream, _, size = await self._open(0, HEAD_BYTES)
+            self._head, passed = b"", 0
+            memory = np.empty(PIECE_BYTES, np.uint8)
+            with stream:
+                while len(self._head) < HEAD_BYTES or size is None:
+                    block = await stream.next_block(memory)
+                    if not len(block):
+                        break
+                    self._head += block[: HEAD_BYTES - len(self._head)].tobytes()
+                    passed += len(block)
+            self._size = passed if size is None else size
+        return self._size
+
+    async def read(self, offset: int, nbytes: int) -> bytes:
+        await self.size()
+        if offset + nbytes <= len(self._head):
+            return self._head[offset : offset + nbytes]
+        return await _joined(self, offset, nbytes)
+
+    async def pieces(self, cuts: Sequence[int]) -> Pieces:
+        stream, position, _ = await self._open(cuts[0], cuts[-1])
+        async for piece in _pieces(self.name, stream, position, cuts):
+            yield piece
+
+    async def _open(self, start: int, end: int) -> tuple[Stream, int, int | None]:
+        """The file from some place on, that place, and the file's size where the host tells it."""
+        stream = open_url(self.url, headers={"Range": f"bytes={start}-{end - 1}"}, cache="no-cache")
+        try:
+            headers = await stream.headers()
+        except BaseException:
+            stream.close()
+            raise
+        part = CONTENT_RANGE.fullmatch(headers.get("content-range", ""))
+        if part is not None:
+            return stream, int(part[1]), int(part[2])
+        is_plain = "content-length" in headers and "content-encoding" not in headers
+        return stream, 0, int(headers["content-length"]) if is_plain else None
+
+
+class DroppedSource:
+    """A file that the reader dropped or chose; web/files.js has it under a number."""
+
+    is_remote = False
+
+    def __init__(self, number: int, name: str, size: int) -> None:
+        self.name = name
+        self._number = number
+        self._size = size
+
+    async def size(self) -> int:
+        return self._size
+
+    async def read(self, offset: int, nbytes: int) -> bytes:
+        return await _joined(self, offset, nbytes)
+
+    async def pieces(self, cuts: Sequence[int]) -> Pieces:
+        part = bridge.given.get(self._number).slice(cuts[0], cuts[-1])
+        stream = Stream(bridge.openBlob(part))
+        async for piece in _pieces(self.name, stream, cuts[0], cuts):
+            yield piece
+
+
+async def _pieces(name: str, stream: Stream, position: int, cuts: Sequence[int]) -> Pieces:
+    """From a stream that begins at `position`, at the first cut or before it."""
+    memory = np.empty(PIECE_BYTES, np.uint8)
+    with stream:
+        for end in cuts:
+            while position < end:
+                block = await stream.next_block(memory[: end - position])
+                if not len(block):
+                    raise ends_early(name, position)
+                if position >= cuts[0]:
+                    yield position, block
+                position += len(block)
+
+
+async def _joined(source: ByteSource, offset: int, nbytes: int) -> bytes:
+    data = bytearray()
+    async with aclosing(source.pieces([offset, offset + nbytes])) as pieces:
+        async for _, piece in pieces:
+            data += piece.tobytes()
+    return bytes(data)

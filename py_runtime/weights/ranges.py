@@ -1,0 +1,111 @@
+"""Constants that are byte ranges of files: they stream into GPU buffers, a piece at a time."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass
+
+from py_runtime.base.dtypes import BOOL
+from py_runtime.base.errors import GraphError
+from py_runtime.base.model_errors import ModelFileError
+from py_runtime.base.progress import DOWNLOAD, UPLOAD, Meter
+from py_runtime.base.shapes import numel
+from py_runtime.gpu import Device
+from py_runtime.program import Program, TensorValue
+from py_runtime.weights.byte_source import ByteSource
+from py_runtime.weights.constants import PlacesByName
+from py_runtime.weights.uploads import Target, UploadQueue
+
+JOINED_GAP = 1 << 16  # bytes between two ranges that are rather read than asked for anew
+
+
+@dataclass(frozen=True)
+class StoredRange:
+    source: ByteSource
+    offset: int
+    nbytes: int
+
+
+class RangeConstants:
+    """What Graph.load takes: every constant's bytes as the GPU holds them, or bools in a byte."""
+
+    def __init__(self, ranges: Mapping[str, StoredRange]) -> None:
+        self._ranges = ranges
+        self._widened: set[str] = set()
+
+    def check(self, program: Program) -> None:
+        for value_id, value in enumerate(program.values):
+            if not isinstance(value, TensorValue) or value.constant is None:
+                continue
+            label, elements = program.label(value_id), numel(value.dims)
+            if value.constant not in self._ranges:
+                raise GraphError(f"{label} needs the constant '{value.constant}', which is missing")
+            found = self._ranges[value.constant]
+            if value.dtype is BOOL and found.nbytes == elements:
+                self._widened.add(value.constant)
+            elif found.nbytes != elements * value.dtype.gpu_bytes:
+                raise GraphError(
+                    f"{label} is {value.dtype.name} {list(value.dims)}, but {found.source.name} "
+                    f"has {found.nbytes} bytes for it"
+                )
+
+    async def upload(self, device: Device, places: PlacesByName, meter: Meter) -> None:
+        targets: dict[ByteSource, list[Target]] = defaultdict(list)
+        for name, wanted in places.items():
+            found, widen = self._ranges[name], name in self._widened
+            for place in wanted:
+                at = place.buffer, place.offset
+                targets[found.source].append(Target(found.offset, found.nbytes, *at, widen))
+        uploads = [_FileUpload(source, found, meter) for source, found in targets.items()]
+        queue = UploadQueue(device)
+        for upload in uploads:
+            await upload.run(queue)
+        await queue.finish()
+
+
+class _FileUpload:
+    """What one file gives, in as few passes as its ranges allow."""
+
+    def __init__(self, source: ByteSource, targets: Iterable[Target], meter: Meter) -> None:
+        self._source = source
+        self._meter = meter
+        self._phases = (DOWNLOAD, UPLOAD) if source.is_remote else (UPLOAD,)
+        self._targets: dict[tuple[int, int], list[Target]] = defaultdict(list)  # by (start, end)
+        for target in targets:
+            self._targets[target.file_offset, target.file_offset + target.nbytes].append(target)
+        self._runs = self._find_runs()
+        self._done = 0
+        for phase in self._phases:
+            meter.expect(phase, source.name, sum(run[-1][1] - run[0][0] for run in self._runs))
+
+    def _find_runs(self) -> list[list[tuple[int, int]]]:
+        """Ranges that are read in one go: they lie next to each other, or nearly so."""
+        runs: list[list[tuple[int, int]]] = []
+        end = 0
+        for found in sorted(self._targets):
+            if found[0] < end:
+                raise ModelFileError(f"{self._source.name} has constants that overlap")
+            if runs and found[0] <= end + JOINED_GAP:
+                runs[-1].append(found)
+            else:
+                runs.append([found])
+            end = found[1]
+        return runs
+
+    async def run(self, queue: UploadQueue) -> None:
+        for run in self._runs:
+            ahead = iter(run)
+            current = next(ahead)
+            cuts = sorted({cut for found in run for cut in found})
+            async with aclosing(self._source.pieces(cuts)) as pieces:
+                async for position, piece in pieces:
+                    if position >= current[1]:
+                        current = next(ahead)
+                    if position >= current[0]:  # else it lies between two ranges
+                        await queue.add(position, piece, self._targets[current])
+                    self._tell(len(piece))
+
+    def _tell(self, nbytes: int) -> None:
+        self._done += nbytes
+        for phase in self._phases:
+            self._meter.reach(phase, self._source.name, self._done)

@@ -1,0 +1,104 @@
+"""device.destroy() at the worst moments: the same text, a word to the reader, and all goes on."""
+
+import pytest
+
+from tests.app.conftest import ApiPage
+from tests.toy_model import NAME
+
+pytestmark = pytest.mark.browser
+
+REQUEST = {
+    "prompt_token_ids": [5 + place % 200 for place in range(120)],
+    "temperature": 0,
+    "max_tokens": 40,  # two batches are under way when one is lost: there must be more
+    "ignore_eos": True,
+}
+# Destroys the device at some events of the next answer: in the worker, so that none comes too late.
+DESTROY_AT = """
+from collections import Counter
+from inpage_bridge import bridge
+losses, events = [], Counter()
+
+def happened(stage):
+    events[stage] += 1
+    event = f"{stage} {events[stage]}"
+    if event in AT:
+        losses.append(event)
+        bridge.device().destroy()
+
+async def generate(prompt, options, cancel, on_prefill, *others):
+    def read(done, total):
+        on_prefill(done, total)
+        happened("prefill")
+
+    async for piece in type(model)._generate(model, prompt, options, cancel, read, *others):
+        yield piece
+        happened("decode")
+
+model._generate = generate
+"""
+STREAM = """
+const notices = [];
+const unsubscribe = inpage.onNotice(({ kind, text }) => notices.push([kind, text]));
+const tokens = [];
+let reason;
+for await (const { choices: [choice] } of inpage.completions.create({ ...given, stream: true })) {
+  tokens.push(...choice.token_ids);
+  reason = choice.finish_reason;
+}
+unsubscribe();
+return { notices, tokens, reason }
+"""
+ANSWER = "return (await inpage.completions.create(given)).choices[0].token_ids"
+
+
+def test_the_same_text_after_three_losses(slow: ApiPage) -> None:
+    at = ["prefill 2", "decode 2", "decode 6"]
+    undisturbed = slow.run(ANSWER, REQUEST)
+    slow.python("engine.model.session.forget()")
+    slow.python(DESTROY_AT.replace("in AT", f"in {at}"))
+    outcome = slow.run(STREAM, REQUEST)
+    assert slow.python("del model._generate; losses") == at
+    assert outcome["tokens"] == undisturbed
+    assert outcome["reason"] == "length"
+    kinds = [kind for kind, _ in outcome["notices"]]
+    assert kinds == ["device_lost", "recovered"] * len(at)
+    assert all(text for _, text in outcome["notices"])
+    assert slow.python("device is engine.device is graph.device and graph is model.graph") is True
+    assert slow.run(ANSWER, REQUEST) == undisturbed
+
+
+def test_a_loss_while_nothing_happens(api: ApiPage) -> None:
+    undisturbed = api.run(ANSWER, REQUEST)
+    api.python("engine.device.destroy()")
+    assert api.run(ANSWER, REQUEST) == undisturbed
+
+
+def test_a_loss_during_verify(api: ApiPage) -> None:
+    report = api.run(
+        """let lost = false;
+        const onProgress = () => {
+          if (!lost) inpage.python("from inpage_bridge import bridge; bridge.device().destroy()");
+          lost = true;
+        };
+        return inpage.verify({ onProgress })"""
+    )
+    assert report["ok"] is True
+    assert report["summary"]
+
+
+def test_a_loss_without_a_model_and_one_during_the_load(api: ApiPage) -> None:
+    name = api.run(
+        """await inpage.python("engine.device.destroy()");
+        await inpage.unload();
+        let lost = false;
+        const onProgress = ({ phase }) => {
+          if (lost || phase !== "upload") return;
+          lost = true;
+          inpage.python("from inpage_bridge import bridge; bridge.device().destroy()");
+        };
+        return (await inpage.load(given, { onProgress })).name""",
+        NAME,
+    )
+    assert name == NAME
+    assert len(api.run(ANSWER, REQUEST)) == REQUEST["max_tokens"]

@@ -1,0 +1,338 @@
+"""The bench's own arithmetic, its rounds with pages of straw, its table, and what travels."""
+
+import json
+import subprocess
+import sys
+import threading
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+
+from bench.engines import OURS, Engine, Run, engines
+from bench.files import own_page
+from bench.gpu_folder import SCRIPTS
+from bench.prompts import VARIANTS, cut
+from bench.remote import Mailbox, Server
+from bench.report import as_markdown, as_text, cells_of, put_into_readme, ratios_of, short
+from bench.rounds import PageTimeout, agreement, run_bench, speeds
+from bench.synthetic import byte_tokenizer, write_template
+from bench.zero_points import integer_zero_points
+from py_runtime.folder.on_disk import verify_files
+from py_runtime.tokens import Tokenizer
+from tools.errors import UserError
+from tools.files import ROOT
+
+PROMPT = {"ids": [5, 6], "text": "ab"}
+PROMPTS = {
+    "check": {**PROMPT, "continuation": [1, 2, 3, 4]},
+    "contexts": {"128": [PROMPT], "512": [PROMPT]},
+}
+ADAPTER = {
+    "vendor": "acme",
+    "architecture": "",
+    "device": "",
+    "description": "soft",
+    "software": True,
+    "read_bytes_per_s": 4e9,
+}
+MACHINE = {"cpu": "a CPU", "cores": 2, "browser": "Chromium 1.2", "adapter": ADAPTER}
+
+
+def engine(key: str, **changes: Any) -> Engine:
+    settings = {"runs": (Run(128, tokens=2, repeats=2),), "checked": 3, "start_ups": 1, **changes}
+    return Engine(key, key.title(), f"{key}.html", {}, **settings)
+
+
+class StrawPage:
+    """A page that counts, and fails where it is told to."""
+
+    def __init__(self, key: str, profile: Path, log: list[str], failing: str | None) -> None:
+        self.key, self.profile, self.log, self.failing = key, profile, log, failing
+
+    def call(self, method: str, *arguments: Any, limit_s: float) -> Any:
+        self.log.append(f"{self.key} {method}")
+        if method == "reached":
+            return 1
+        if method == self.failing:
+            raise PageTimeout(f"not done after {limit_s:.0f} s")
+        if method == "open":
+            return {"ready_s": 2.0, "load_s": 1.5, "facts": {"version": "9"}}
+        if method == "memory":
+            return {"gpu_bytes": 10, "js_heap_bytes": 20}
+        if method == "gpuOps":
+            return [
+                {"op": "linear", "count": 3, "ms": 6.0, "share": 0.75},
+                {"op": "norm", "count": 1, "ms": 2.0, "share": 0.25},
+            ]
+        count = arguments[1]
+        ids = list(range(1, count + 1))
+        return {"ids": ids, "marks": [[100.0 * token, token] for token in ids]}
+
+    def fetched_bytes(self) -> int:
+        return 1000
+
+    def renderer_bytes(self) -> int | None:
+        return 3000
+
+    def close(self) -> None:
+        self.log.append(f"{self.key} close")
+
+
+def run(chosen: list[Engine], failing: dict[str, str]) -> tuple[list[Any], list[str], list[Path]]:
+    """The results, what the pages were asked, and the profiles they were opened with."""
+    log: list[str] = []
+    profiles: list[Path] = []
+
+    def open_page(opened: Engine, profile: Path) -> StrawPage:
+        profiles.append(profile)
+        return StrawPage(opened.key, profile, log, failing.get(opened.key))
+
+    return run_bench(chosen, open_page, PROMPTS, lambda text: None), log, profiles
+
+
+def results_of(chosen: list[Engine], failing: dict[str, str] | None = None) -> dict[str, Any]:
+    measured = run(chosen, failing or {})[0]
+    return {"date": "today", "commit": "abc", "machine": MACHINE, "engines": measured}
+
+
+# Arithmetic --------------------------------------------------------------------------------------
+
+
+def test_speeds_of_tokens_that_come_in_batches() -> None:
+    marks = [[200.0, 1], [300.0, 5], [700.0, 11]]
+    assert speeds(marks, 128) == {"prefill": 640.0, "decode": 20.0, "first_token_s": 0.2}
+
+
+def test_a_single_mark_has_no_decoding() -> None:
+    assert speeds([[200.0, 1]], 100)["decode"] == 0.0
+
+
+def test_agreement_ends_at_the_first_difference() -> None:
+    assert agreement([1, 2, 9, 4], [1, 2, 3, 4]) == 2
+    assert agreement([1, 2], [1, 2, 3]) == 2
+    assert agreement([None, 2], [1, 2]) == 0  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.0912, "0.09"), (9.994, "9.99"), (9.996, "10.0"), (99.96, "100"), (15400.4, "15,400")],
+)
+def test_figures_are_short(value: float, text: str) -> None:
+    assert short(value) == text
+
+
+def test_integer_zero_points_keep_the_weights() -> None:
+    """A block with an integer zero point stays; others move by half a step at most."""
+    generator = np.random.default_rng(0)
+    nibbles = generator.integers(0, 16, (4, 3, 32), dtype=np.uint8)
+    scale = np.array([0.5, 0.25, 0.125], np.float16)
+    minimum = -scale * np.array([8, 3.4, 20])  # an integer, a fraction, outside of 0..15
+    scales = np.broadcast_to(np.stack((scale, minimum), -1), (4, 3, 2)).astype(np.float16)
+    flat = nibbles.reshape(4, -1)
+    packed, steps, zeros = integer_zero_points(flat[:, 0::2] | flat[:, 1::2] << 4, scales)
+    assert (packed.shape, steps.shape, zeros.shape) == ((4, 48), (4, 3), (4, 2))
+
+    unpacked = np.stack((packed & 15, packed >> 4), -1).reshape(4, 3, 32).astype(np.float32)
+    zero = np.stack((zeros & 15, zeros >> 4), -1).reshape(4, 4)[:, :3, None]
+    got = (unpacked - zero) * steps[..., None]
+    wanted = nibbles * scales[..., :1].astype(np.float32) + scales[..., 1:].astype(np.float32)
+    off = np.abs(got - wanted).max((0, 2))
+    assert off[0] == 0
+    assert off[1] <= 0.25 / 2
+    assert off[2] <= steps[0, 2]
+
+
+# Rounds ------------------------------------------------------------------------------------------
+
+
+def test_engines_take_turns_and_a_warm_start_has_the_cold_ones_profile() -> None:
+    measured, log, profiles = run([engine("one"), engine("two")], {})
+    generations = [entry for entry in log if entry.endswith("generate")]
+    check_and_warm_up = ["one generate"] * 2 + ["two generate"] * 2
+    assert generations == [*check_and_warm_up, *["one generate", "two generate"] * 2]
+    assert profiles[0] == profiles[1] != profiles[2] == profiles[3]
+    assert measured[0]["check"] == {"agreed": 3, "of": 3}
+    assert measured[0]["start_up_s"] == {"cold": [2.0], "warm": [2.0]}
+    assert measured[0]["runs"]["128"]["decode"] == [10.0, 10.0]
+    assert measured[0]["runs"]["128"]["prefill"] == [1280.0, 1280.0]
+    assert measured[0]["memory"]["renderer_bytes"] == 3000
+    assert log.count("one close") == 3
+
+
+def test_a_slow_peer_is_reported_and_the_others_go_on() -> None:
+    measured, log, _ = run([engine("one"), engine("two", limit_s=7)], {"two": "generate"})
+    assert measured[1]["faults"] == [
+        "check of the output: not done after 7 s, with 1 of 3 tokens",
+    ]
+    assert measured[1]["runs"]["128"]["decode"] == []
+    assert len(measured[0]["runs"]["128"]["decode"]) == 2
+    assert log.count("two generate") == 1
+
+
+def test_tokens_that_are_missing_are_a_fault() -> None:
+    class Lazy(StrawPage):
+        def call(self, method: str, *arguments: Any, limit_s: float) -> Any:
+            made = super().call(method, *arguments, limit_s=limit_s)
+            return {**made, "ids": [1]} if method == "generate" else made
+
+    measured = run_bench(
+        [engine("one")],
+        lambda e, profile: Lazy(e.key, profile, [], None),
+        PROMPTS,
+        lambda text: None,
+    )
+    assert measured[0]["faults"] == ["check of the output: it made 1 tokens instead of 3"]
+
+
+def test_every_engine_is_asked_for_five_repeats_unless_it_says_why_not() -> None:
+    for one in engines(software_adapter=True):
+        assert one.notes or (one.start_ups >= 5 and all(r.repeats >= 5 for r in one.runs))
+    assert [one.key for one in engines(True, quick=True)] == [OURS, "wllama"]
+
+
+# The report --------------------------------------------------------------------------------------
+
+
+def test_the_table_has_a_column_an_engine() -> None:
+    results = results_of([engine(OURS), engine("two")], {"two": "generate"})
+    results["engines"][0]["bytes_read_per_token"] = 200_000_000
+    table = cells_of(results)
+    assert table[0] == ["", "Inpage", "Two"]
+    rows = {row[0]: row[1:] for row in table}
+    assert rows["decode at context 128, tok/s"] == ["10.0 (10.0–10.0)", "did not finish"]
+    assert rows["first token of 128, ms"] == ["100 (100–100)", "did not finish"]
+    assert rows["fetched, cold"] == ["0.0 MB", "0.0 MB"]
+    assert rows["of the adapter's read bandwidth"] == ["50%", "–"]
+    assert rows["greedy ids as torch's"] == ["3 of 3", "–"]
+    assert "prefill of 2000, tok/s" not in rows
+    text = as_text(results)
+    assert "parentheses, of 2 × 2 tokens at 128 context." in text
+    assert "Two: 0 × 2 tokens at 128 context." in text
+    assert "a CPU with 2 cores, Chromium 1.2, adapter acme soft (software), commit abc" in text
+    assert "Two did not finish: check of the output: not done" in text
+    assert (
+        "Inpage, a token at context 128: 8.00 ms of the GPU, by timestamps, of which linear 6.00 "
+        "(75%), norm 2.00 (25%)." in text
+    )
+    assert results["engines"][0]["gpu_ops"][0]["ms"] == 6.0
+    assert results["engines"][1]["gpu_ops"] is None
+
+
+def test_ratios_are_ours_over_theirs() -> None:
+    results = results_of([engine(OURS), engine("two")])
+    results["engines"][1]["runs"]["128"]["decode"] = [4.0, 5.0, 90.0]
+    assert ratios_of(results) == {"prefill 128": {"two": 1.0}, "decode 128": {"two": 2.0}}
+
+
+def test_the_readme_gets_the_table_between_its_markers(tmp_path: Path) -> None:
+    readme, results = tmp_path / "README.md", results_of([engine(OURS)])
+    readme.write_text("before\n<!-- bench -->\nold\n<!-- /bench -->\nafter\n")
+    put_into_readme(readme, results)
+    put_into_readme(readme, results)  # again: nothing piles up
+    wanted = f"before\n<!-- bench -->\n{as_markdown(results)}\n<!-- /bench -->\nafter\n"
+    assert readme.read_text() == wanted
+    assert "| decode at context 128, tok/s | 10.0 (10.0–10.0) |" in wanted
+
+
+def test_a_readme_without_markers_is_left_alone(tmp_path: Path) -> None:
+    readme = tmp_path / "README.md"
+    readme.write_text("<!-- /bench --> <!-- bench -->")
+    with pytest.raises(ValueError, match="lacks the lines <!-- bench -->"):
+        put_into_readme(readme, results_of([engine(OURS)]))
+    assert readme.read_text() == "<!-- /bench --> <!-- bench -->"
+
+
+# Prompts and pages -------------------------------------------------------------------------------
+
+
+def test_prompts_have_their_length_and_begin_differently() -> None:
+    tokenizer = Tokenizer.from_json(byte_tokenizer())
+    letters = tokenizer.encode("aabcdefghi")
+    prompts = cut(tokenizer, letters, 25)
+    assert [prompt["ids"][0] for prompt in prompts] == letters[1 : 1 + VARIANTS]
+    assert all(len(prompt["ids"]) == 25 for prompt in prompts)
+    assert prompts[1]["text"] == "bcdefghiaa" * 2 + "bcdef"
+    with pytest.raises(UserError, match="no 8 prompts of 25 tokens"):
+        cut(tokenizer, letters[:3], 25)
+
+
+def test_our_page_is_the_products_with_one_script_more() -> None:
+    page = (ROOT / "web" / "index.html").read_text()
+    added = own_page(page).decode()
+    line = '  <script type="module" src="bench/inpage.js"></script>\n'
+    assert added.count(line) == 1
+    assert added.replace(line, "") == page
+
+
+def test_a_page_that_nobody_drives_fetches_its_tasks(tmp_path: Path) -> None:
+    (tmp_path / "file.wasm").write_bytes(b"12345")
+    server = Server(tmp_path)
+    mailbox = server.mailboxes["one"] = Mailbox()
+    url = f"{server.address}bench-task?remote&page=one"
+
+    def page() -> None:
+        done: dict[str, Any] = {}
+        for _ in range(2):
+            with urllib.request.urlopen(url, data=json.dumps(done).encode()) as reply:
+                task = json.load(reply)
+            done = {"result": task["args"][0] * 2}
+
+    thread = threading.Thread(target=page)
+    thread.start()
+    mailbox.tasks.put({"method": "double", "args": [21]})
+    mailbox.tasks.put({"method": "double", "args": [0]})
+    assert mailbox.answers.get(timeout=30) == {"result": 42}
+    thread.join()
+    with urllib.request.urlopen(f"{server.address}file.wasm") as reply:
+        assert reply.headers["Content-Type"] == "application/wasm"
+        assert reply.headers["Cross-Origin-Embedder-Policy"] == "require-corp"
+        assert reply.read() == b"12345"
+    assert server.sent_bytes == 5
+    server.close()
+
+
+# What travels ------------------------------------------------------------------------------------
+
+
+def test_the_gpu_machine_needs_the_standard_library_alone(tmp_path: Path) -> None:
+    (tmp_path / "bench").mkdir()
+    for script in SCRIPTS:
+        (tmp_path / "bench" / script).write_bytes((ROOT / "bench" / script).read_bytes())
+    (tmp_path / "run.py").write_bytes((ROOT / "bench" / "run_gpu.py").read_bytes())
+    helped = subprocess.run(
+        [sys.executable, "-S", "run.py", "--help"], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert helped.returncode == 0, helped.stderr
+    assert "--browser CHROMIUM" in helped.stdout
+
+
+def test_a_template_becomes_a_whole_model(tmp_path: Path) -> None:
+    template, model = tmp_path / "template", tmp_path / "tiny-random"
+    write_template("tiny", template)
+    assert not list(template.glob("*.safetensors"))
+    fill = ROOT / "bench" / "fill.py"
+    subprocess.run([sys.executable, "-I", "-S", fill, template, model], check=True)
+    manifest = verify_files(model)
+    assert (manifest.name, manifest.context) == ("tiny-random", 2048)
+    read = json.loads((template / "template.json").read_text())["bytes_read_per_token"]
+    weights = load_file(next(model.glob("weights-*")))
+    assert any(name.startswith("__pad") for name in weights)
+    assert all(np.isfinite(array).all() for array in weights.values())
+    beside = ("__pad", "cos", "sin", "embed_tokens.")  # of these a step reads a row at the most
+    assert read == sum(a.nbytes for name, a in weights.items() if not name.startswith(beside))
+
+
+def test_peers_are_pinned_and_name_no_host() -> None:
+    lock = (ROOT / "bench" / "package-lock.json").read_text()
+    assert "://" not in lock
+    packages = json.loads(lock)["packages"]
+    wanted = json.loads((ROOT / "bench" / "package.json").read_text())["dependencies"]
+    for name, version in wanted.items():
+        assert packages[f"node_modules/{name}"]["version"] == version
+        assert packages[f"node_modules/{name}"]["integrity"].startswith("sha512-")
+    lines = (ROOT / "bench" / "requirements.txt").read_text().splitlines()
+    assert all("==" in line for line in lines if not line.startswith("#"))

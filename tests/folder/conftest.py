@@ -1,0 +1,91 @@
+"""A page whose server can be told to fail, and a browser's storage that begins empty."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser
+
+from tests.folder.faulty_site import FaultySite, serving_with_faults
+from tests.runners import PageRunner
+
+CASES = "tests.folder.loading_cases"
+
+
+class LoadingPage:
+    """A page with an engine; calls go to tests/folder/loading_cases.py."""
+
+    def __init__(self, browser: Browser, site: FaultySite) -> None:
+        self.site = site
+        self.context = browser.new_context()
+        self.runner = self.open_tab()
+
+    def open_tab(self) -> PageRunner:
+        page = self.context.new_page()
+        page.goto(self.site.url)
+        page.evaluate("inpage.ready.then(() => null)")
+        return PageRunner(page)
+
+    def reload(self) -> None:
+        self.runner.page.close()
+        self.runner = self.open_tab()
+
+    def address(self, model: str = "Toy") -> str:
+        return f"{self.site.url}models/{model}/"
+
+    def run(self, function: str, **arguments: Any) -> Any:
+        return self.runner.run(CASES, function, **arguments)
+
+    def load(self, model: str = "Toy", **arguments: Any) -> dict[str, Any]:
+        result: dict[str, Any] = self.run("load", where=self.address(model), **arguments)
+        return result
+
+
+@pytest.fixture(scope="session")
+def models(toy_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The toy, and a twin that differs in its name and in one small file."""
+    folder = tmp_path_factory.mktemp("served")
+    for name in ("Toy", "Twin"):
+        shutil.copytree(toy_model, folder / name)
+    rewrite(folder / "Twin", "config.json", b"\n", name="Twin")
+    return folder
+
+
+def rewrite(folder: Path, file: str, more: bytes, **facts: Any) -> None:
+    """Another version of a model: a file grows, and the manifest says so."""
+    from tools.files import sha256_of
+
+    manifest = json.loads((folder / "manifest.json").read_text())
+    (folder / file).write_bytes((folder / file).read_bytes() + more)
+    manifest["files"][file] = {
+        "size": (folder / file).stat().st_size,
+        "sha256": sha256_of(folder / file),
+    }
+    manifest["size"] += len(more)
+    (folder / "manifest.json").write_text(json.dumps({**manifest, **facts}))
+
+
+@pytest.fixture(scope="session")
+def faulty_site(models: Path) -> Iterator[FaultySite]:
+    with serving_with_faults(models) as site:
+        yield site
+
+
+@pytest.fixture(scope="session")
+def one_page(browser: Browser, faulty_site: FaultySite) -> Iterator[LoadingPage]:
+    page = LoadingPage(browser, faulty_site)
+    yield page
+    page.context.close()
+
+
+@pytest.fixture
+def page(one_page: LoadingPage) -> Iterator[LoadingPage]:
+    """Nothing is stored, nothing is wrong with the server, and nothing was asked of it yet."""
+    one_page.run("empty_storage")
+    one_page.site.take_requests()
+    yield one_page
+    one_page.site.faults.clear()
+    one_page.site.broken_off.clear()

@@ -1,0 +1,197 @@
+"""Loads beside the engine, natively or in the page, on behalf of the tests in this folder."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from py_runtime.base import notices
+from py_runtime.base import progress as meters
+from py_runtime.base.cancel import CancelToken
+from py_runtime.base.errors import InpageError
+from py_runtime.gpu import Device
+from py_runtime.graph import Graph
+from py_runtime.model import Model
+
+PROMPT = [1, 2, 3]
+
+
+async def load(
+    device: Device, where: str, cancel_at: tuple[str, float] | None = None
+) -> dict[str, Any]:
+    """Everything that can be seen of a load; it is cancelled once a phase is so far."""
+    told: list[list[Any]] = []
+    seen: list[notices.Notice] = []
+    cancel = CancelToken()
+
+    def progress(phase: str, done: int, total: int) -> None:
+        told.append([phase, done, total])
+        if cancel_at is not None and phase == cancel_at[0] and done >= cancel_at[1] * total:
+            cancel.cancel()
+
+    result: dict[str, Any] = {"progress": told, "notices": seen, "error": None}
+    buffers = device.counters.buffers_alive
+    stop_listening = notices.listen(seen.append)
+    between = meters.SECONDS_BETWEEN if cancel_at is None else 0.0  # else a step may go untold
+    try:
+        with _patched(meters, "SECONDS_BETWEEN", between):
+            model = await Model.load(device, where, progress, cancel)
+        result["logits"] = await model.prefill(PROMPT)
+        model.unload()
+    except InpageError as error:
+        result["error"] = [error.code, str(error)]
+    stop_listening()
+    result["buffers left"] = device.counters.buffers_alive - buffers
+    return result
+
+
+async def rebuild(device: Device, where: str) -> list[Any]:
+    """Logits before and after, and how many buffers more there are."""
+    model = await Model.load(device, where)
+    before = await model.prefill(PROMPT)
+    buffers = device.counters.buffers_alive
+    told: list[str] = []
+    await model.rebuild(device, lambda phase, done, total: told.append(phase))
+    more = device.counters.buffers_alive - buffers
+    after = await model.prefill(PROMPT)
+    model.unload()
+    return [before, after, more, sorted(set(told))]
+
+
+async def read_goldens(device: Device, where: str) -> int:
+    """The bytes of a file that loading does not need."""
+    model = await Model.load(device, where)
+    data = await model.store.read(model.folder, model.manifest.goldens)
+    model.unload()
+    return len(data)
+
+
+# In the page alone --------------------------------------------------------------------------------
+
+
+async def stored(device: Device) -> list[dict[str, Any]]:
+    from py_runtime.folder.kept_models import stored_models
+
+    return await stored_models()
+
+
+async def entries(device: Device) -> dict[str, int]:
+    """The names and sizes that the browser's storage has."""
+    from py_runtime.bridge.opfs import list_stored
+
+    return {name: size for name, size, _ in await list_stored()}
+
+
+async def empty_storage(device: Device) -> None:
+    from py_runtime.bridge.opfs import delete_stored_file
+
+    for name in await entries(device):
+        await delete_stored_file(name)
+
+
+async def delete(device: Device, name: str) -> str | None:
+    from py_runtime.folder.kept_models import delete_stored
+
+    try:
+        await delete_stored(name)
+    except InpageError as error:
+        return str(error)
+    return None
+
+
+async def overwrite(device: Device, entry: str, at: int, data: list[int]) -> None:
+    """Damages a stored file."""
+    import numpy as np
+
+    from py_runtime.bridge.opfs import StoredWriter
+
+    writer = StoredWriter(entry)
+    await writer.write(at, np.array(data, np.uint8))
+    await writer.close()
+
+
+async def load_with_little_room(device: Device, where: str, free: int) -> dict[str, Any]:
+    import js
+    from pyodide.ffi import create_proxy, to_js
+
+    async def estimate(*_: Any) -> Any:
+        answer = {"quota": 1000 + free, "usage": 1000}
+        return to_js(answer, dict_converter=js.Object.fromEntries)
+
+    with _patched(js.StorageManager.prototype, "estimate", create_proxy(estimate)):
+        return await load(device, where)
+
+
+async def load_until_full(device: Device, where: str, writes: int) -> dict[str, Any]:
+    """The browser's storage is full after so many writes, whatever its estimate was."""
+    import js
+    from pyodide.ffi import create_proxy
+
+    prototype = js.FileSystemSyncAccessHandle.prototype
+    original = prototype.write
+    left = writes
+
+    def write(handle: Any, *arguments: Any) -> Any:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise js.DOMException.new("no space on purpose", "QuotaExceededError")
+        return original.call(handle, *arguments)
+
+    with _patched(prototype, "write", create_proxy(write, capture_this=True)):
+        return await load(device, where)
+
+
+async def load_without_storage(device: Device, where: str) -> list[Any]:
+    import js
+
+    with _patched(js.StorageManager.prototype, "getDirectory", None):
+        return [await load(device, where), await stored(device)]
+
+
+async def load_with_a_broken_plan(device: Device, where: str) -> dict[str, Any]:
+    """The graph's pipelines fail while its weights are on their way."""
+    from py_runtime.base.errors import GraphError
+
+    async def fail(*_: Any) -> None:
+        raise GraphError("broken on purpose")
+
+    with _patched(Graph, "_create_plan", fail):
+        return await load(device, where)
+
+
+async def load_without_gpu_memory(device: Device, where: str) -> dict[str, Any]:
+    """The scope that looks for memory, the last of three to close, finds that there is none."""
+    import js
+    from inpage_bridge import bridge
+    from pyodide.ffi import create_proxy
+
+    closed = 0
+
+    def pop(*_: Any) -> Any:
+        nonlocal closed
+        closed += 1
+        found = original.call(bridge.device())
+        return js.GPUOutOfMemoryError.new("none on purpose") if closed % 3 == 0 else found
+
+    original = js.GPUDevice.prototype.popErrorScope
+    with _patched(js.GPUDevice.prototype, "popErrorScope", create_proxy(pop)):
+        return await load(device, where)
+
+
+async def gpu_buffers(device: Device) -> int:
+    """As the bridge holds them, not as the device counts them."""
+    from inpage_bridge import bridge
+
+    return [gpu_object.constructor.name for gpu_object in bridge.objects.values()].count(
+        "GPUBuffer"
+    )
+
+
+@contextmanager
+def _patched(owner: Any, name: str, value: Any) -> Iterator[None]:
+    original = getattr(owner, name)
+    setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        setattr(owner, name, original)

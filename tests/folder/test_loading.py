@@ -1,0 +1,343 @@
+"""Loading in the page: what is downloaded, checked, stored, shared, and left behind by failures."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.folder.conftest import LoadingPage, rewrite
+from tests.folder.faulty_site import CUT, ERROR, FLIP, HANG
+from tests.runners import NativeRunner
+
+pytestmark = pytest.mark.browser
+
+MANIFEST = {"Toy/manifest.json"}
+
+
+def shard(number: int) -> str:
+    return f"weights-{number:05}-of-00012.safetensors"
+
+
+@pytest.fixture(scope="module")
+def manifest(toy_model: Path) -> dict[str, Any]:
+    loaded: dict[str, Any] = json.loads((toy_model / "manifest.json").read_text())
+    return loaded
+
+
+@pytest.fixture(scope="module")
+def logits(native: NativeRunner, toy_model: Path) -> np.ndarray:
+    """What a right load computes."""
+    result = native.run("tests.folder.loading_cases", "load", where=str(toy_model))
+    found: np.ndarray = result["logits"]
+    return found
+
+
+@pytest.fixture
+def check_loaded(logits: np.ndarray) -> Any:
+    def check(result: dict[str, Any]) -> None:
+        assert result["error"] is None
+        np.testing.assert_allclose(result["logits"], logits, rtol=1e-3, atol=1e-4)
+        assert result["buffers left"] == 0
+
+    return check
+
+
+def check_refused(page: LoadingPage, result: dict[str, Any], code: str, *words: str) -> None:
+    assert result["error"] is not None, "it was loaded"
+    assert result["error"][0] == code
+    for word in words:
+        assert word in result["error"][1]
+    assert result["buffers left"] == 0
+    assert not [name for name in page.run("entries") if name.startswith("partial-")]
+
+
+def entry_of(manifest: dict[str, Any], file: str) -> str:
+    return f"file-{manifest['files'][file]['sha256']}"
+
+
+def kept_files(page: LoadingPage, manifest: dict[str, Any]) -> set[str]:
+    entries = page.run("entries")
+    return {f"Toy/{file}" for file in manifest["files"] if entry_of(manifest, file) in entries}
+
+
+def all_files(manifest: dict[str, Any], model: str = "Toy") -> set[str]:
+    return {f"{model}/{file}" for file in manifest["files"]}
+
+
+# Storing ------------------------------------------------------------------------------------------
+
+
+def test_a_second_visit_downloads_the_manifest_alone(
+    page: LoadingPage, manifest: dict[str, Any], check_loaded: Any
+) -> None:
+    first = page.load()
+    check_loaded(first)
+    assert first["notices"] == []
+    assert page.site.take_requests() == MANIFEST | all_files(manifest)
+    page.reload()
+    again = page.load()
+    check_loaded(again)
+    assert page.site.take_requests() == MANIFEST
+    assert {phase for phase, _, _ in again["progress"]} == {"upload", "shaders"}
+    assert (
+        page.run("read_goldens", where=page.address())
+        == manifest["files"]["goldens.safetensors"]["size"]
+    )
+    assert page.site.take_requests() == MANIFEST
+    assert page.run("stored") == [
+        {"name": "Toy", "url": page.address(), "bytes": manifest["size"], "complete": True}
+    ]
+
+
+def test_progress_tells_bytes_and_pipelines(page: LoadingPage, manifest: dict[str, Any]) -> None:
+    weights = sum(manifest["files"][file]["size"] for file in manifest["weights"])
+    told = page.load()["progress"]
+    last = {phase: (done, total) for phase, done, total in told}
+    assert last["download"] == (manifest["size"], manifest["size"])
+    assert last["upload"] == (weights, weights)
+    assert last["shaders"][0] == last["shaders"][1] > 0
+    for phase in last:
+        done = [row[1] for row in told if row[0] == phase]
+        assert done == sorted(done), f"{phase} went backwards"
+
+
+def test_a_changed_model_brings_what_changed_and_drops_what_it_replaced(
+    page: LoadingPage, models: Path, manifest: dict[str, Any], check_loaded: Any
+) -> None:
+    check_loaded(page.load())
+    page.site.take_requests()
+    changing = [models / "Toy" / file for file in ("config.json", "manifest.json")]
+    before = {path: path.read_bytes() for path in changing}
+    rewrite(models / "Toy", "config.json", b"\n")
+    try:
+        check_loaded(page.load())
+    finally:
+        for path, data in before.items():
+            path.write_bytes(data)
+    assert page.site.take_requests() == MANIFEST | {"Toy/config.json"}
+    entries = page.run("entries")
+    assert entry_of(manifest, "config.json") not in entries
+    assert len(entries) == len(manifest["files"]) + 1  # the manifest's
+
+
+def test_models_share_files_until_the_last_is_deleted(
+    page: LoadingPage, manifest: dict[str, Any], check_loaded: Any
+) -> None:
+    check_loaded(page.load())
+    page.site.take_requests()
+    check_loaded(page.load("Twin"))
+    assert page.site.take_requests() == {"Twin/manifest.json", "Twin/config.json"}
+    assert [entry["complete"] for entry in page.run("stored")] == [True, True]
+
+    assert page.run("delete", name="Toy") is None
+    assert [entry["name"] for entry in page.run("stored")] == ["Twin"]
+    assert entry_of(manifest, "config.json") not in page.run("entries")
+    check_loaded(page.load("Twin"))
+    assert page.site.take_requests() == {"Twin/manifest.json"}
+
+    assert page.run("delete", name=page.address("Twin")) is None
+    assert page.run("entries") == {}
+    assert page.run("delete", name="Twin") == "this browser keeps no model 'Twin'"
+
+
+def test_two_tabs_at_once(page: LoadingPage, manifest: dict[str, Any], check_loaded: Any) -> None:
+    tab = page.open_tab()
+    script = "where => { globalThis.loading = inpage.python(where); }"
+    code = "import tests.folder.loading_cases as cases\nresult = await cases.load(device, {!r})\n"
+    tab.run("tests.folder.loading_cases", "entries")  # ships the module
+    tab.page.evaluate(script, code.replace("{!r}", repr(page.address())))
+    check_loaded(page.load())
+    tab.page.evaluate("globalThis.loading.then(() => null)")
+    assert tab.python("[result['error'], result['notices']]") == [None, []]
+    tab.page.close()
+    assert kept_files(page, manifest) == all_files(manifest)
+
+
+# Interruptions ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("fault", "words"), [(CUT, "did not arrive"), (ERROR, "answered 500")])
+def test_an_interrupted_load_goes_on_by_shard(
+    fault: str, words: str, page: LoadingPage, manifest: dict[str, Any], check_loaded: Any
+) -> None:
+    page.site.faults[f"Toy/{shard(5)}"] = fault
+    check_refused(page, page.load(), "network_error", shard(5), words)
+    kept = kept_files(page, manifest)
+    assert f"Toy/{manifest['graph']}" in kept
+    assert any(f"Toy/{file}" in kept for file in manifest["weights"]), "three come at a time"
+    assert f"Toy/{shard(5)}" not in kept
+    (entry,) = page.run("stored")
+    assert not entry["complete"]
+    assert 0 < entry["bytes"] < manifest["size"]
+
+    page.site.faults.clear()
+    page.site.take_requests()
+    result = page.load()
+    check_loaded(result)
+    missing = all_files(manifest) - kept
+    assert page.site.take_requests() == MANIFEST | missing
+    downloads = [total for phase, _, total in result["progress"] if phase == "download"]
+    sizes = [manifest["files"][file.removeprefix("Toy/")]["size"] for file in missing]
+    assert set(downloads) == {sum(sizes)}
+
+
+def test_without_a_network_the_stored_model_loads(page: LoadingPage, check_loaded: Any) -> None:
+    page.site.faults["Toy/manifest.json"] = ERROR
+    check_refused(page, page.load(), "network_error", "answered 500")
+    page.site.faults.clear()
+    check_loaded(page.load())
+    page.site.faults["Toy/manifest.json"] = ERROR
+    check_loaded(page.load())
+
+
+@pytest.mark.parametrize("phase", ["download", "shaders"])
+def test_cancelling_breaks_off_and_leaves_the_gpu_empty(
+    phase: str, page: LoadingPage, manifest: dict[str, Any], check_loaded: Any
+) -> None:
+    """A shard never ends: that the pipelines are complete all the same shows they do not wait."""
+    page.site.faults[f"Toy/{shard(5)}"] = HANG
+    buffers = page.run("gpu_buffers")
+    result = page.load(cancel_at=(phase, 1.0 if phase == "shaders" else 0.5))
+    check_refused(page, result, "aborted", "cancelled")
+    assert page.run("gpu_buffers") == buffers
+    kept = kept_files(page, manifest)
+    assert kept
+
+    page.site.faults.clear()
+    page.site.take_requests()
+    check_loaded(page.load())
+    assert page.site.take_requests() == MANIFEST | (all_files(manifest) - kept)
+    assert page.site.broken_off in ([], [f"Toy/{shard(5)}"])
+
+
+def test_a_failing_graph_stops_the_download(page: LoadingPage, check_loaded: Any) -> None:
+    page.site.faults[f"Toy/{shard(1)}"] = HANG
+    result = page.run("load_with_a_broken_plan", where=page.address())
+    check_refused(page, result, "graph_error", "broken on purpose")
+    page.site.faults.clear()
+    check_loaded(page.load())
+
+
+# Wrong bytes --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("file", [shard(3), "tokenizer.json", "goldens.safetensors"])
+def test_a_wrong_byte_from_the_network_is_refused(
+    file: str, page: LoadingPage, manifest: dict[str, Any], check_loaded: Any
+) -> None:
+    page.site.faults[f"Toy/{file}"] = FLIP
+    check_refused(page, page.load(), "model_hash", f"{file} is not the file that was exported")
+    assert f"Toy/{file}" not in kept_files(page, manifest)
+    page.site.faults.clear()
+    check_loaded(page.load())
+
+
+DAMAGE = {
+    "weights": (shard(3), 800),
+    "a header": (shard(4), 20),
+    "the graph": ("graph.json", 100),
+    "a longer file": (shard(7), 20_000),
+}
+
+
+@pytest.mark.parametrize("place", DAMAGE)
+def test_a_damaged_copy_is_downloaded_again(
+    place: str, page: LoadingPage, manifest: dict[str, Any], check_loaded: Any
+) -> None:
+    file, at = DAMAGE[place]
+    check_loaded(page.load())
+    page.site.take_requests()
+    page.run("overwrite", entry=entry_of(manifest, file), at=at, data=[1, 2, 3])
+    result = page.load()
+    check_loaded(result)
+    assert page.site.take_requests() == MANIFEST | {f"Toy/{file}"}
+    assert page.run("entries")[entry_of(manifest, file)] == manifest["files"][file]["size"]
+    uploads = [(done, total) for phase, done, total in result["progress"] if phase == "upload"]
+    assert uploads[-1][0] == uploads[-1][1]
+    check_loaded(page.load())
+    assert page.site.take_requests() == MANIFEST
+
+
+def test_a_damaged_manifest_in_storage_is_no_obstacle(page: LoadingPage, check_loaded: Any) -> None:
+    check_loaded(page.load())
+    (entry,) = [name for name in page.run("entries") if name.startswith("model-")]
+    page.run("overwrite", entry=entry, at=0, data=[1])
+    assert page.run("stored") == []
+    check_loaded(page.load())
+    assert [model["complete"] for model in page.run("stored")] == [True]
+
+
+# Storage that refuses -----------------------------------------------------------------------------
+
+
+def test_too_little_room_is_seen_before(
+    page: LoadingPage, manifest: dict[str, Any], check_loaded: Any
+) -> None:
+    result = page.run("load_with_little_room", where=page.address(), free=100_000)
+    check_loaded(result)
+    (notice,) = result["notices"]
+    assert notice["kind"] == "storage"
+    assert (notice["needed_bytes"], notice["free_bytes"]) == (manifest["size"], 100_000)
+    needed = f"{manifest['size'] / 1000:.0f} kB"
+    assert f"Toy needs {needed} of this browser's storage, which has 100 kB left" in notice["text"]
+    assert page.run("entries") == {}
+
+
+def test_what_is_stored_needs_no_room(page: LoadingPage, check_loaded: Any) -> None:
+    check_loaded(page.load())
+    page.site.take_requests()
+    result = page.run("load_with_little_room", where=page.address(), free=0)
+    check_loaded(result)
+    assert result["notices"] == []
+    assert page.site.take_requests() == MANIFEST
+
+
+@pytest.mark.parametrize("writes", [0, 1, 9])
+def test_storage_that_fills_up_on_the_way(
+    writes: int, page: LoadingPage, manifest: dict[str, Any], check_loaded: Any
+) -> None:
+    result = page.run("load_until_full", where=page.address(), writes=writes)
+    check_loaded(result)
+    (notice,) = result["notices"]
+    assert notice["kind"] == "storage"
+    assert "no space on purpose" in notice["text"]
+    assert "stays in memory" in notice["text"]
+    entries = page.run("entries")
+    assert not [name for name in entries if name.startswith("partial-")]
+    kept = kept_files(page, manifest)
+    assert len(kept) <= max(0, writes - 1)
+    page.site.take_requests()
+    check_loaded(page.load())
+    assert page.site.take_requests() == MANIFEST | (all_files(manifest) - kept)
+
+
+def test_no_storage_at_all(page: LoadingPage, check_loaded: Any) -> None:
+    result, stored = page.run("load_without_storage", where=page.address())
+    check_loaded(result)
+    (notice,) = result["notices"]
+    assert "does not let the page keep files" in notice["text"]
+    assert stored == []
+    assert page.run("entries") == {}
+
+
+# On the GPU ---------------------------------------------------------------------------------------
+
+
+def test_a_model_is_rebuilt_from_storage(page: LoadingPage, check_loaded: Any) -> None:
+    check_loaded(page.load())
+    page.site.take_requests()
+    before, after, more_buffers, phases = page.run("rebuild", where=page.address())
+    np.testing.assert_array_equal(before, after)
+    assert more_buffers == 0
+    assert phases == ["shaders", "upload"]
+    assert page.site.take_requests() == MANIFEST
+
+
+def test_a_gpu_without_the_memory_is_left_usable(page: LoadingPage, check_loaded: Any) -> None:
+    buffers = page.run("gpu_buffers")
+    result = page.run("load_without_gpu_memory", where=page.address())
+    check_refused(page, result, "gpu_out_of_memory", "of GPU memory, more than this device has")
+    assert page.run("gpu_buffers") == buffers
+    check_loaded(page.load())

@@ -1,0 +1,75 @@
+"""Loading natively tells the same phases and is cancelled the same way."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from py_runtime.base.errors import GpuOutOfMemoryError
+from py_runtime.base.model_errors import ModelError
+from py_runtime.folder.on_disk import open_model_folder
+from py_runtime.model import check_requirements
+from tests.runners import NativeRunner
+
+CASES = "tests.folder.loading_cases"
+
+
+def test_progress(native: NativeRunner, toy_model: Path) -> None:
+    told = native.run(CASES, "load", where=str(toy_model))["progress"]
+    last = {phase: (done, total) for phase, done, total in told}
+    assert last.keys() == {"upload", "shaders"}
+    assert all(done == total > 0 for done, total in last.values())
+
+
+@pytest.mark.parametrize("at", [("upload", 0.0), ("shaders", 0.0)])
+def test_cancelling(native: NativeRunner, toy_model: Path, at: tuple[str, float]) -> None:
+    result = native.run(CASES, "load", where=str(toy_model), cancel_at=at)
+    assert result["error"] == ["aborted", "cancelled"]
+    assert result["buffers left"] == 0
+    assert native.run(CASES, "load", where=str(toy_model))["error"] is None
+
+
+def test_what_the_device_lacks_is_said_first(native: NativeRunner, toy_model: Path) -> None:
+    manifest = open_model_folder(toy_model).manifest
+    check_requirements(manifest, native.device)
+    has = native.device.limits["max_buffer_size"]
+
+    def needing(**wanted: Any) -> Any:
+        return replace(manifest, requires=replace(manifest.requires, **wanted))
+
+    with pytest.raises(GpuOutOfMemoryError) as caught:
+        check_requirements(needing(limits={"max_buffer_size": has * 8}), native.device)
+    assert str(caught.value).startswith("Toy needs a GPU buffer of ")
+    assert "this device allows" in str(caught.value)
+    assert "--max-seq-len" in str(caught.value)
+    with pytest.raises(ModelError, match=r"needs the GPU feature 'telepathy'; use a browser"):
+        check_requirements(needing(features=("telepathy",)), native.device)
+    with pytest.raises(ModelError, match=r"needs max_bind_groups 99; this device has \d+"):
+        check_requirements(needing(limits={"max_bind_groups": 99}), native.device)
+
+
+def test_a_model_is_rebuilt(native: NativeRunner, toy_model: Path) -> None:
+    before, after, more_buffers, phases = native.run(CASES, "rebuild", where=str(toy_model))
+    np.testing.assert_array_equal(before, after)
+    assert more_buffers == 0
+    assert phases == ["shaders", "upload"]
+
+
+def test_a_gpu_without_the_memory_is_named_and_left_usable(
+    native: NativeRunner, toy_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refuse(specs: Any) -> Any:
+        raise GpuOutOfMemoryError("buffer 'embed_tokens' (16384 bytes): not enough GPU memory")
+
+    monkeypatch.setattr(native.device, "_create_buffers", refuse)
+    result = native.run(CASES, "load", where=str(toy_model))
+    code, text = result["error"]
+    assert code == "gpu_out_of_memory"
+    assert re.search(r" needs [0-9.]+ MB of GPU memory, more than this device has free", text)
+    assert "embed_tokens" in text
+    assert result["buffers left"] == 0
+    monkeypatch.undo()
+    assert native.run(CASES, "load", where=str(toy_model))["error"] is None

@@ -1,0 +1,139 @@
+"""The device interface: the same cases natively and in the page."""
+
+import numpy as np
+import pytest
+
+from tests.runners import NativeRunner, PageRunner, Runner
+
+CASES = "tests.gpu.gpu_cases"
+
+
+def test_bytes_survive_the_trip(runner: Runner) -> None:
+    result = runner.run(CASES, "upload_and_read_back")
+    np.testing.assert_array_equal(result["whole"], np.arange(16, dtype=np.float32))
+    np.testing.assert_array_equal(result["part"], [1, 7, 8])
+    np.testing.assert_array_equal(result["odd"], [1, 2, 3, 4, 5])
+
+
+def test_a_plan_replays_its_steps_in_order(runner: Runner) -> None:
+    result = runner.run(CASES, "replay", steps=300)
+    np.testing.assert_array_equal(result["all steps"], np.full(64, 300))
+    np.testing.assert_array_equal(result["first two"], [300, 300])
+    np.testing.assert_array_equal(result["one step"], np.full(64, 1))
+    assert (result["submits"], result["dispatches"]) == (2, 301)
+    assert (result["writes"], result["reads"]) == (3, 3)
+
+
+def test_a_cancelled_read_disturbs_nobody(runner: Runner) -> None:
+    last = runner.run(CASES, "cancelled_reads")
+    np.testing.assert_array_equal(last, np.arange((1 << 18) - 4, 1 << 18))
+
+
+def test_equal_specs_share_a_pipeline(runner: Runner) -> None:
+    assert runner.run(CASES, "same_spec_same_pipeline") is True
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind", "words"),
+    [
+        ("no label", "GpuValidationError", ["every GPU buffer needs a label"]),
+        ("too large", "GpuValidationError", ["'huge'", "this device allows 1 to"]),
+        ("bad usage", "GpuValidationError", ["'odd one'", "64 bytes"]),
+        ("shader", "ShaderError", ["'broken'", "line 3", "fn main() { let x = missing; }"]),
+        ("entry point", "GpuValidationError", ["'no main'"]),
+        ("bind group", "GpuValidationError", ["'wrong group'"]),
+        ("overflow", "GpuValidationError", ["'small'", "32 bytes at offset 0", "16 bytes"]),
+        ("read past the end", "GpuValidationError", ["read-back of 'small'", "32 bytes"]),
+    ],
+)
+def test_faults_are_named(
+    fault: str, kind: str, words: list[str], runner: Runner, fault_texts: dict[str, dict]
+) -> None:
+    if runner.name not in fault_texts:
+        fault_texts[runner.name] = runner.run(CASES, "error_texts")
+    got_kind, text = fault_texts[runner.name][fault]
+    assert got_kind == kind, text
+    for word in words:
+        assert word in text
+
+
+@pytest.fixture(scope="module")
+def fault_texts() -> dict[str, dict]:
+    """All faults are provoked once per runner."""
+    return {}
+
+
+def test_out_of_memory_leaves_nothing_behind(runner: Runner) -> None:
+    result = runner.run(CASES, "out_of_memory")
+    assert result["text"].startswith("buffer 'huge ")
+    assert result["kept"] == 0
+    np.testing.assert_array_equal(result["works"], np.arange(16, dtype=np.float32))
+
+
+def test_shader_errors_carry_name_and_line(runner: Runner) -> None:
+    shader, line, text = runner.run(CASES, "shader_error_fields")
+    assert (shader, line) == ("fields", 3)
+    assert "let x = missing;" in text
+
+
+def test_a_destroyed_device_says_so(native: NativeRunner) -> None:
+    for text in native.run(CASES, "destroyed_device"):
+        assert text.startswith("GpuDeviceLostError:")
+        assert "destroyed" in text
+
+
+BRIDGE_COST = """
+import time
+from tests.gpu.gpu_cases import *
+from py_runtime.gpu.page import bridge
+
+STEPS = 300
+data, params = await device.create_buffers(
+    [BufferSpec("data", 256), BufferSpec("params", 16, UNIFORM_USAGE)]
+)
+(pipeline,) = await device.create_compute_pipelines([PipelineSpec("cost", SCALE_AND_ADD)])
+(group,) = await device.create_bind_groups(
+    [BindGroupSpec("cost", pipeline, (Binding(data), Binding(params)))]
+)
+plan = device.create_plan("cost", [Dispatch("cost", pipeline, group)] * STEPS)
+counts = np.ones((STEPS, 3), np.uint32)
+raw_pipeline = bridge.objects.get(pipeline.handle)
+raw_group = bridge.objects.get(group.handle)
+raw_device = bridge.device()
+
+def one_by_one():
+    encoder = raw_device.createCommandEncoder()
+    compute = encoder.beginComputePass()
+    for _ in range(STEPS):
+        compute.setPipeline(raw_pipeline)
+        compute.setBindGroup(0, raw_group)
+        compute.dispatchWorkgroups(1, 1, 1)
+    compute.end()
+    raw_device.queue.submit([encoder.finish()])
+
+def timed(work):
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started
+
+replayed, issued = [], []
+for _ in range(15):
+    calls = bridge.calls
+    replayed.append(timed(lambda: device.submit(plan, counts)))
+    calls = bridge.calls - calls
+    await device.read_buffer(data, 4)
+    issued.append(timed(one_by_one))
+    await device.read_buffer(data, 4)
+device.release([group, plan])
+device.destroy_buffers([data, params])
+{"calls": calls, "ratio": min(replayed) / min(issued)}
+"""
+
+
+@pytest.mark.browser
+def test_replaying_300_dispatches_is_one_cheap_call(in_page: PageRunner) -> None:
+    """A ratio of two costs, each at its least disturbed in one run: about 0.05."""
+    in_page.run(CASES, "same_spec_same_pipeline")  # ships the module
+    result = in_page.python(BRIDGE_COST)
+    assert result["calls"] == 1
+    assert result["ratio"] <= 0.1

@@ -1,0 +1,144 @@
+"""Kernels by a measurement: where features leave doubt, once, and never in the way of a load."""
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from py_runtime.base.errors import GpuDeviceLostError, GpuValidationError
+from py_runtime.folder import process_notes
+from py_runtime.gpu.kernel_target import SMALLEST_WIDE_SUBGROUP, Target
+from py_runtime.graph import Graph, tuning
+from py_runtime.graph.tuning import FEATURES, GIVEN, MEASURED, REMEMBERED, Choice, choose
+from tests.graph.tuning_cases import posing
+from tests.runners import NativeRunner, Runner, wait
+
+CASES = "tests.graph.tuning_cases"
+SMALL, LARGE = 4, SMALLEST_WIDE_SUBGROUP
+
+
+@pytest.fixture(autouse=True)
+def forgetful() -> Iterator[None]:
+    process_notes._here.clear()
+    yield
+    process_notes._here.clear()
+
+
+def test_a_doubtful_adapter_is_measured_once(runner: Runner) -> None:
+    """With the real kernels of both kinds: a graphics processor with small subgroups, it says."""
+    *seen, left = runner.run(CASES, "choices", name="a GPU", lanes=SMALL, is_fallback=False)
+    third = REMEMBERED if runner.name == "page" else MEASURED
+    assert seen == [MEASURED, REMEMBERED, third, GIVEN]
+    assert left == 0
+
+
+def test_a_software_adapter_is_not_measured(runner: Runner) -> None:
+    *seen, _ = runner.run(CASES, "choices", name="software", lanes=SMALL, is_fallback=True)
+    assert seen == [FEATURES, FEATURES, FEATURES, GIVEN]
+
+
+class Straw:
+    """Stands for the measurement: seconds of the wide and of the portable kernel, or a fault."""
+
+    def __init__(self, wide: float | Exception, portable: float | Exception) -> None:
+        self._outcomes = {True: wide, False: portable}
+        self.calls = 0
+
+    async def measure(self, device: Any, targets: list[Target], load: Any) -> list[float]:
+        self.calls += 1
+        seconds = []
+        for outcome in (self._outcomes[target.wide] for target in targets):
+            if isinstance(outcome, Exception):
+                raise outcome
+            seconds.append(outcome)
+        return seconds
+
+
+def chosen(native: NativeRunner, lanes: int, is_fallback: bool = False) -> Choice:
+    with posing(native.device, "straw", lanes, is_fallback):
+        return wait(choose(native.device, Graph.load))
+
+
+@pytest.mark.parametrize(
+    ("lanes", "is_fallback", "wide", "portable", "is_wide"),
+    [
+        (SMALL, False, 1.0, 2.0, True),  # a small graphics processor
+        (SMALL, False, 2.0, 1.0, False),  # software that does not say so
+        (LARGE, False, 1.0, 2.0, True),
+        (LARGE, False, 2.0, 1.0, False),
+        (LARGE, True, 1.0, 2.0, True),  # software with large subgroups
+        (LARGE, True, 2.0, 1.0, False),
+        (LARGE, False, 1.1, 1.0, True),  # as good as equal: the features' choice
+        (SMALL, False, 1.0, 1.1, False),
+        (LARGE, False, 0.0, 0.0, True),  # a clock too coarse to tell
+    ],
+)
+def test_the_clearly_quicker_one_wins(
+    lanes: int,
+    is_fallback: bool,
+    wide: float,
+    portable: float,
+    is_wide: bool,
+    native: NativeRunner,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    straw = Straw(wide, portable)
+    monkeypatch.setattr(tuning, "measure", straw.measure)
+    first = chosen(native, lanes, is_fallback)
+    assert (first.why, first.target.wide) == (MEASURED, is_wide)
+    again = chosen(native, lanes, is_fallback)
+    assert (again.why, again.target) == (REMEMBERED, first.target)
+    assert straw.calls == 1
+    with posing(native.device, "another", lanes, is_fallback):
+        assert wait(choose(native.device, Graph.load)).why == MEASURED
+
+
+@pytest.mark.parametrize("lanes", [SMALL, LARGE])
+def test_a_fault_leaves_the_features_choice(
+    lanes: int, native: NativeRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    straw = Straw(GpuValidationError("no such luck"), GpuValidationError("no such luck"))
+    monkeypatch.setattr(tuning, "measure", straw.measure)
+    first = chosen(native, lanes)
+    assert (first.why, first.target.wide) == (FEATURES, lanes == LARGE)
+    assert chosen(native, lanes).why == REMEMBERED, "a slow fault is not met again"
+
+
+def test_a_lost_device_is_no_verdict(native: NativeRunner, monkeypatch: pytest.MonkeyPatch) -> None:
+    straw = Straw(GpuDeviceLostError("gone"), GpuDeviceLostError("gone"))
+    monkeypatch.setattr(tuning, "measure", straw.measure)
+    assert [chosen(native, LARGE).why for _ in range(2)] == [FEATURES, FEATURES]
+
+
+def test_a_compiler_without_end_is_not_waited_for(
+    native: NativeRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def for_ever(*arguments: Any) -> list[float]:
+        await asyncio.Event().wait()
+        return []
+
+    monkeypatch.setattr(tuning, "measure", for_ever)
+    with posing(native.device, "slow", LARGE, is_fallback=False):
+        monkeypatch.setattr(tuning, "LIMIT_SECONDS", 0.0)
+        choice = wait(choose(native.device, Graph.load))
+    assert (choice.why, choice.target.wide) == (FEATURES, True)
+
+
+def test_without_subgroups_there_is_nothing_to_choose(native: NativeRunner) -> None:
+    device = native.device
+    features, device.features = device.features, frozenset()
+    try:
+        choice = chosen(native, LARGE)
+    finally:
+        device.features = features
+    assert (choice.why, choice.target.wide, choice.target.lanes) == (FEATURES, False, 1)
+
+
+@pytest.mark.parametrize("note", [None, 7, {"of": "something else"}, {"wide": True}])
+def test_a_note_that_makes_no_sense_is_ignored(
+    note: Any, native: NativeRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tuning, "measure", Straw(1.0, 2.0).measure)
+    process_notes._here[tuning.NOTE] = note
+    assert chosen(native, LARGE).why == MEASURED

@@ -1,0 +1,64 @@
+"""The choice of kernels on adapters of straw, natively or in the page, for test_tuning.py."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from py_runtime.base.dtypes import F32
+from py_runtime.gpu import Device
+from py_runtime.gpu.kernel_target import Target
+from py_runtime.graph import Graph, tuning
+from py_runtime.program.writer import ProgramWriter
+
+if sys.platform == "emscripten":
+    from py_runtime.folder import browser_notes as notes
+else:
+    from py_runtime.folder import process_notes as notes
+
+PATIENCE = 600.0  # a busy machine may take its time to compile
+
+
+@contextmanager
+def posing(device: Device, name: str, lanes: int, is_fallback: bool) -> Iterator[None]:
+    """The device under another name, as if it were a graphics processor, say."""
+    real = device.adapter
+    device.adapter = replace(
+        real, description=name, subgroup_min_size=lanes, is_fallback=is_fallback
+    )
+    usual, tuning.LIMIT_SECONDS = tuning.LIMIT_SECONDS, PATIENCE
+    try:
+        yield
+    finally:
+        device.adapter, tuning.LIMIT_SECONDS = real, usual
+
+
+def norm() -> ProgramWriter:
+    writer = ProgramWriter()
+    x = writer.input("x", (1, 8), F32)
+    out = writer.tensor((1, 8), F32)
+    writer.op("et_vk.rms_norm.default", x, writer.constant("w", np.ones(8, np.float32)), 1e-5, out)
+    writer.output(out)
+    return writer
+
+
+async def choices(device: Device, name: str, lanes: int, is_fallback: bool) -> list[Any]:
+    """Who chose, at four loads: of an adapter that is new, again, in a new process (which has
+    what a browser keeps and no more), and with a target that was given. And the buffers left."""
+    writer, seen = norm(), []
+    before = device.counters.buffers_alive
+    with posing(device, name, lanes, is_fallback):
+        for round_ in ("new", "again", "new process", "given"):
+            if round_ == "new process":
+                notes._here.clear()
+            target = Target() if round_ == "given" else None
+            graph = await Graph.load(device, writer.program(), writer.constants, target=target)
+            x = np.ones((1, 8), np.float32)
+            (out,) = await graph.run([x])
+            assert np.allclose(out, x, atol=1e-3)
+            seen.append(graph.target_is)
+            graph.unload()
+    return [*seen, device.counters.buffers_alive - before]

@@ -1,0 +1,207 @@
+"""Fused ops against torch in float64: what the passes of py_runtime/passes make."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch.nn.functional import scaled_dot_product_attention, silu
+
+from py_runtime.base.dtypes import F32
+from py_runtime.program.writer import ProgramWriter, Ref
+from tests.golden import QUANTISED, Case, Tolerance
+from tests.ops.cases_linear import Weights, blocks, f32, q4gsw
+from tests.ops.cases_rotary import turned_halves, turned_neighbours
+
+LIVE_LINES = (21, 1, 2, 1, 8, 21)
+CLOSE = Tolerance(QUANTISED.absolute, 1e-5)
+EPS = 1e-5
+
+
+def weights_of(kind: str, rows: int, columns: int, rng: np.random.Generator) -> Weights:
+    match kind:
+        case "f32":
+            return f32(rows, columns, rng)
+        case "q4gsw":
+            return q4gsw(rows, columns, 32, rng)
+        case "q4gsw in groups of 24":
+            return q4gsw(rows, columns, 24, rng)
+    return blocks(kind, rows, columns, rng)
+
+
+KINDS = ("f32", "q4gsw", "q4gsw in groups of 24", "q4_0", "q4_1", "q8_0")
+
+
+@dataclass
+class Parts:
+    """Weights of one kind that an op takes as one matrix, with their biases."""
+
+    kind: str
+    weights: list[Weights]
+    biases: list[np.ndarray]
+
+    @classmethod
+    def make(
+        cls, kind: str, rows: Sequence[int], columns: int, biased: bool, rng: np.random.Generator
+    ) -> "Parts":
+        weights = [weights_of(kind, each, columns, rng) for each in rows]
+        biases = [rng.standard_normal(each).astype(np.float32) for each in rows if biased]
+        return cls(kind.split()[0], weights, biases)
+
+    def args(self, writer: ProgramWriter) -> list[Any]:
+        def constants(name: str) -> list[Ref] | None:
+            found = [each.constants.get(name) for each in self.weights]
+            return [
+                writer.constant(f"{name} {place}", data)
+                for place, data in enumerate(found)
+                if data is not None
+            ] or None
+
+        biases = [writer.constant(f"bias {at}", bias) for at, bias in enumerate(self.biases)]
+        group_size = (self.weights[0].extra or [32])[0]
+        return [self.kind, constants("weight"), constants("scales"), group_size, biases or None]
+
+    def sums(self, x: torch.Tensor) -> list[torch.Tensor]:
+        biases = [torch.from_numpy(bias).double() for bias in self.biases]
+        zeros = [torch.zeros(()).double()] * len(self.weights)
+        pairs = zip(self.weights, biases or zeros, strict=True)
+        return [x.double() @ each.values.T + bias for each, bias in pairs]
+
+
+def rms_norm(x: torch.Tensor, weight: np.ndarray, eps: float) -> torch.Tensor:
+    scale = (x.double().square().mean(-1, keepdim=True) + eps).rsqrt()
+    return x.double() * scale * torch.from_numpy(weight).double()
+
+
+def normal(rng: np.random.Generator, *dims: int) -> torch.Tensor:
+    return torch.from_numpy(rng.standard_normal(dims).astype(np.float32))
+
+
+def residual_case(kind: str, rows: int, columns: int, biased: bool) -> Case:
+    rng = np.random.default_rng(rows)
+    parts = Parts.make(kind, [rows], columns, biased, rng)
+    writer = ProgramWriter()
+    most = max(LIVE_LINES)
+    x = writer.input("x", (1, most, columns), F32, dynamic=(1,))
+    residual = writer.input("residual", (1, most, rows), F32, dynamic=(1,))
+    out = writer.tensor((1, most, rows), F32)
+    args = parts.args(writer)
+    writer.op("inpage.linear_residual.default", x, *args, residual, out)
+    writer.output(out)
+    case = Case(f"linear_residual {kind} [{rows}, {columns}]{' bias' * biased}", writer, CLOSE)
+    for lines in LIVE_LINES:
+        data, added = normal(rng, 1, lines, columns), normal(rng, 1, lines, rows)
+        case.call([data, added], [parts.sums(data)[0] + added.double()])
+    return case
+
+
+def swiglu_case(kind: str, rows: int, columns: int, biased: bool, normed: bool) -> Case:
+    rng = np.random.default_rng(rows)
+    parts = Parts.make(kind, [rows, rows], columns, biased, rng)
+    norm = rng.uniform(0.5, 1.5, columns).astype(np.float32)
+    writer = ProgramWriter()
+    most = max(LIVE_LINES)
+    x = writer.input("x", (1, most, columns), F32, dynamic=(1,))
+    out = writer.tensor((1, most, rows), F32)
+    norm_args = [writer.constant("norm", norm), EPS] if normed else [None, None]
+    writer.op("inpage.swiglu.default", x, *norm_args, *parts.args(writer), out)
+    writer.output(out)
+    extras = " bias" * biased + " norm" * normed
+    case = Case(f"swiglu {kind} [{rows}, {columns}]{extras}", writer, CLOSE)
+    for lines in LIVE_LINES:
+        data = 3 * normal(rng, 1, lines, columns)
+        gate, up = parts.sums(rms_norm(data, norm, EPS) if normed else data)
+        case.call([data], [silu(gate) * up])
+    return case
+
+
+def decoder_case(
+    kind: str,
+    heads: int,
+    kv_heads: int,
+    width: int,
+    rotated: int | None,  # None: pairs are neighbours
+    biased: bool = False,
+    normed: bool = True,
+    heads_normed: bool = False,
+    lead: tuple[int, ...] = (1,),
+) -> Case:
+    """qkv_rotary_cache, then attend_kv_cache over what it left in the caches."""
+    rng = np.random.default_rng(heads * width)
+    columns, context, most = 96, 48, 24
+    rows = [heads * width, kv_heads * width, kv_heads * width]
+    parts = Parts.make(kind, rows, columns, biased, rng)
+    norm, q_norm, k_norm = (
+        rng.uniform(0.5, 1.5, size).astype(np.float32) for size in (columns, width, width)
+    )
+    table = [normal(rng, context, width // 2 if rotated is None else rotated) for _ in range(2)]
+    writer = ProgramWriter()
+    x = writer.input("x", (*lead, most, columns), F32, dynamic=(len(lead),))
+    start = writer.symint_input("start_pos")
+    cos, sin = (writer.constant(n, t.numpy()) for n, t in zip("cs", table, strict=True))
+    k_cache, v_cache = (
+        writer.state(name, (*lead, context, kv_heads, width), F32) for name in ("k", "v")
+    )
+    q_out = writer.tensor((*lead, most, heads, width), F32)
+    attended = writer.tensor((*lead, most, heads, width), F32)
+    norm_args = [writer.constant("norm", norm), EPS] if normed else [None, None]
+    head_args: list[Any] = [None] * 4
+    if heads_normed:
+        head_args = [writer.constant("qn", q_norm), 1e-6, writer.constant("kn", k_norm), 1e-3]
+    writer.op(
+        "inpage.qkv_rotary_cache.default",
+        *(x, *norm_args, *parts.args(writer), *head_args),
+        *(cos, sin, 0 if rotated is None else start, rotated is None),
+        *(k_cache, v_cache, start, q_out),
+    )
+    writer.op("inpage.attend_kv_cache.default", q_out, k_cache, v_cache, start, None, attended)
+    writer.output(q_out, attended)
+    turn = "neighbours" if rotated is None else f"{rotated} turn"
+    extras = " bias" * biased + " norm" * normed + " heads normed" * heads_normed
+    name = f"qkv_rotary_cache {kind} {heads}/{kv_heads} heads of {width}, {turn}{extras}"
+    case = Case(name, writer, CLOSE)
+    keys, values = (torch.zeros(context, kv_heads, width).double() for _ in range(2))
+    for tokens, position in ((24, 0), (1, 24), (1, 25), (7, 26), (1, 47), (24, 3), (1, 27)):
+        data = normal(rng, *lead, tokens, columns)
+        sums = parts.sums((rms_norm(data, norm, EPS) if normed else data).reshape(tokens, -1))
+        q, k, v = (
+            each.view(tokens, count, width)
+            for each, count in zip(sums, (heads, kv_heads, kv_heads), strict=True)
+        )
+        if heads_normed:
+            q, k = rms_norm(q, q_norm, 1e-6), rms_norm(k, k_norm, 1e-3)
+        if rotated is None:
+            q, k = (turned_neighbours(each, *(t[:tokens] for t in table)) for each in (q, k))
+        else:
+            angles = [each[position : position + tokens] for each in table]
+            q, k = (turned_halves(each, *angles) for each in (q, k))
+        seen = position + tokens
+        keys[position:seen], values[position:seen] = k, v
+        result = scaled_dot_product_attention(
+            q.transpose(0, 1),
+            *(cache[:seen].transpose(0, 1) for cache in (keys, values)),
+            attn_mask=torch.ones(tokens, seen, dtype=torch.bool).tril(position),
+            enable_gqa=True,
+        )
+        expected = [q, result.transpose(0, 1)]
+        case.call([data, position], [each.view(*lead, tokens, heads, width) for each in expected])
+    return case
+
+
+def cases() -> Iterator[Case]:
+    for place, kind in enumerate(KINDS):
+        yield residual_case(kind, 40 + 4 * place, 96, biased=place % 2 == 0)
+        yield swiglu_case(kind, 40 + 4 * place, 96, biased=place % 2 == 1, normed=place % 3 > 0)
+    yield residual_case("q4gsw", 37, 100, biased=False)
+    yield residual_case("q8_0", 5, 2080, biased=True)  # more columns than a workgroup takes at once
+    yield residual_case("q4gsw", 38, 2080, biased=False)
+    yield swiglu_case("f32", 6, 100, biased=True, normed=True)
+    yield swiglu_case("q4_0", 6, 2080, biased=False, normed=True)
+    yield swiglu_case("q4_1", 35, 7200, biased=True, normed=True)  # more than is laid out at once
+    yield decoder_case("f32", 4, 2, 16, 16, biased=True)
+    yield decoder_case("q4gsw", 3, 1, 8, 4, normed=False)
+    yield decoder_case("q4gsw in groups of 24", 4, 4, 8, None, biased=True)
+    yield decoder_case("q4_0", 2, 2, 24, 24, heads_normed=True)
+    yield decoder_case("q4_1", 6, 2, 16, 8, lead=())
+    yield decoder_case("q8_0", 4, 1, 16, None, biased=True, heads_normed=True)

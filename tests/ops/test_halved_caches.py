@@ -1,0 +1,190 @@
+"""Caches of halves: attention over them, which caches become halves, and what that saves."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from py_runtime.base.dtypes import F16, F32
+from py_runtime.gpu import Device
+from py_runtime.gpu.kernel_target import Target
+from py_runtime.graph.buffers import plan_buffers
+from py_runtime.graph.builder import Builder
+from py_runtime.model import Model
+from py_runtime.model.verify import VerifyReport, verify
+from py_runtime.passes import DEFAULT_PASSES, halve_caches, run_passes
+from py_runtime.program import TensorValue
+from py_runtime.program.json_format import dump_program
+from py_runtime.program.writer import ProgramWriter, Ref
+from tests.golden import Case, Tolerance, check
+from tests.ops import cases_fused
+from tests.ops.cases_attention import CachedAttention, prefills_and_decodes
+from tests.runners import NativeRunner, PageRunner, wait
+
+HALVES = Target(f16_kv=True)
+# A decoder's keys are turned before they are rounded, so that there torch knows the floats alone.
+CLOSE = Tolerance(4e-3, 2e-3, of_each=1e-2)
+LIMITS = {"min_uniform_buffer_offset_alignment": 256, "max_compute_workgroups_per_dimension": 65535}
+
+
+def attentions() -> Iterator[Case]:
+    """Torch's own caches are rounded to halves, so that the kernels' results must be torch's."""
+    for heads, kv_heads, width, more in (
+        (4, 4, 8, {}),
+        (9, 3, 64, {}),
+        (6, 3, 12, {"batch": (2,)}),
+        (4, 2, 6, {"halved": False}),  # such heads cannot be read by fours: nothing is halved
+    ):
+        name = f"{heads}/{kv_heads} heads of {width}"
+        settings: dict[str, Any] = {"tokens": 20, "context": 40, "halved": True, **more}
+        graph = CachedAttention(name, heads, kv_heads, width, **settings)
+        yield prefills_and_decodes(graph, [(20, 0), (5, 20), (1, 25), (1, 39), (20, 0), (3, 17)])
+    settings = {"tokens": 33, "context": 80, "scale": 0.5, "sharpness": 30.0, "halved": True}
+    graph = CachedAttention("sharp scores", 4, 1, 32, **settings)
+    yield prefills_and_decodes(graph, [(33, 0), (33, 33), (1, 66), (5, 67)])
+    graph = CachedAttention("after NaN", 4, 2, 16, tokens=40, context=64, halved=True)
+    graph.call(40, 0, poison=float("nan"))
+    yield prefills_and_decodes(graph, [(1, 0), (5, 1), (40, 0)])
+
+
+ATTENTIONS = list(attentions())
+DECODERS = [
+    replace(case, tolerance=CLOSE)
+    for case in cases_fused.cases()
+    if case.name.startswith("qkv") and any(kind in case.name for kind in ("q4gsw", "q4_0"))
+]
+VARIANTS = pytest.mark.parametrize("wide", [False, True], ids=["portable", "wide"])
+
+
+@VARIANTS
+@pytest.mark.parametrize("case", [*ATTENTIONS, *DECODERS], ids=lambda case: case.name)
+def test_attention_over_halves_is_torchs(case: Case, wide: bool, native: NativeRunner) -> None:
+    check(case, native, wide=wide, f16_kv=True)
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("case", [ATTENTIONS[1], DECODERS[0]], ids=lambda case: case.name)
+def test_attention_over_halves_is_torchs_in_the_page(case: Case, in_page: PageRunner) -> None:
+    check(case, in_page, f16_kv=True)
+
+
+def test_numbers_too_large_for_a_half_stay_finite(native: NativeRunner) -> None:
+    attention = CachedAttention("huge values", 2, 2, 8, tokens=4, context=8)
+    inputs = [np.zeros((1, 4, 2, 8), np.float32) for _ in range(2)]
+    values = np.full((1, 4, 2, 8), 1e6, np.float32)
+    ((out,),) = native.run(
+        "tests.in_runtime",
+        "run_graph",
+        program=dump_program(attention.writer.program()),
+        constants={},
+        calls=[[*inputs, values, 0]],
+        f16_kv=True,
+    )
+    np.testing.assert_allclose(out, 65504.0)
+
+
+# Which caches ------------------------------------------------------------------------------------
+
+
+class Attention:
+    """An attention over two caches, and what a test adds to it."""
+
+    def __init__(self, width: int = 8, k: str = "state", v: str = "state") -> None:
+        self.writer = writer = ProgramWriter()
+        dims = (1, 16, 2, width)
+        q = writer.input("q", (1, 4, 2, width), F32, dynamic=(1,))
+        self.caches = [self._cache(name, kind, dims) for name, kind in (("k", k), ("v", v))]
+        out = writer.tensor((1, 4, 2, width), F32)
+        start_pos = writer.symint_input("start_pos")
+        rest = (1, None, 0, True, None, out)
+        writer.op("sdpa_with_kv_cache.default", q, q, q, *self.caches, start_pos, *rest)
+        writer.output(out)
+
+    def _cache(self, name: str, kind: str, dims: tuple[int, ...]) -> Ref:
+        if kind == "input":
+            return self.writer.input(name, dims, F32)
+        if kind == "constant":
+            return self.writer.constant(name, np.zeros(dims, np.float32))
+        return self.writer.state(name, dims, F32)
+
+    def kinds(self, target: Target = HALVES) -> list[str]:
+        program = halve_caches.run(self.writer.program(), target)
+        values = [program.values[cache.id] for cache in self.caches]
+        return [value.dtype.name for value in values if isinstance(value, TensorValue)]
+
+
+def test_caches_become_halves_only_where_that_is_asked_for() -> None:
+    assert Attention().kinds() == [F16.name] * 2
+    assert Attention().kinds(Target()) == [F32.name] * 2
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"width": 6}, {"v": "input"}, {"k": "constant"}, {"k": "input", "v": "input"}],
+    ids=str,
+)
+def test_other_caches_stay(settings: dict[str, Any]) -> None:
+    assert Attention(**settings).kinds() == [F32.name] * 2
+
+
+def test_a_cache_that_something_else_reads_stays_and_its_partner_with_it() -> None:
+    attention = Attention()
+    twice = attention.writer.tensor((1, 16, 2, 8), F32)
+    attention.writer.op("aten.add.Tensor", attention.caches[1], attention.caches[1], 1, twice)
+    attention.writer.output(twice)
+    assert attention.kinds() == [F32.name] * 2
+
+
+def test_a_cache_that_is_an_output_stays() -> None:
+    attention = Attention()
+    attention.writer.output(attention.caches[0])
+    assert attention.kinds() == [F32.name] * 2
+
+
+def test_halves_take_half_the_memory() -> None:
+    state = {}
+    for target in (Target(), HALVES):
+        program = run_passes(Attention().writer.program(), target, DEFAULT_PASSES)
+        builder = Builder(program, LIMITS, target)
+        builder.build_ops()
+        state[target.f16_kv] = plan_buffers(builder).report.state
+    assert state == {False: 2 * 16 * 2 * 8 * 4, True: 16 * 2 * 8 * 4}
+
+
+# A whole decoder ---------------------------------------------------------------------------------
+
+
+def test_a_decoder_where_the_adapter_knows_halves(native: NativeRunner, toy_model: Path) -> None:
+    """It says so by the feature; the kernels themselves need none."""
+    device = native.device
+    floats = wait(verified(device, toy_model))
+    device.features |= {"shader-f16"}
+    try:
+        halves = wait(verified(device, toy_model))
+    finally:
+        device.features -= {"shader-f16"}
+    assert floats.report.ok, floats.report.summary
+    assert halves.report.ok, halves.report.summary
+    assert halves.state_bytes * 2 == floats.state_bytes
+    compared = [sum(text.tokens for text in each.report.texts) for each in (floats, halves)]
+    assert compared[1] > 0.5 * compared[0], "torch's words, as far as its margins are clear"
+    wrongs = [max(layer.relative_rms for layer in each.report.layers) for each in (floats, halves)]
+    assert wrongs[0] < 1e-5 < wrongs[1], "rounding shows, so halves were there"
+
+
+@dataclass(frozen=True)
+class Verified:
+    report: VerifyReport
+    state_bytes: int
+
+
+async def verified(device: Device, folder: Path) -> Verified:
+    model = await Model.load(device, str(folder))
+    try:
+        report = await verify(model)
+        return Verified(report, model.graph.memory.state)
+    finally:
+        model.unload()

@@ -1,0 +1,47 @@
+"""Every op against torch: the cases stand in cases_*.py beside this file, one generator each."""
+
+from importlib import import_module
+from math import isqrt
+from pathlib import Path
+
+import pytest
+
+from py_runtime.base.shapes import ceil_div
+from py_runtime.live import launch
+from tests.golden import Case, check
+from tests.runners import NativeRunner, Runner
+
+CASES: list[Case] = [
+    case
+    for path in sorted(Path(__file__).parent.glob("cases_*.py"))
+    for case in import_module(f"{__package__}.{path.stem}").cases()
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_op_equals_torch(case: Case, runner: Runner) -> None:
+    check(case, runner)
+
+
+WIDE = [
+    case for case in CASES if case.name.startswith(("sdpa", "rms_norm", "linear", "swiglu", "qkv"))
+]
+
+
+@pytest.mark.parametrize("case", WIDE, ids=lambda case: case.name)
+def test_op_equals_torch_with_the_kernels_of_real_gpus(case: Case, native: NativeRunner) -> None:
+    check(case, native, wide=True)
+
+
+def fold_always(groups: int, limit: int) -> tuple[int, int]:
+    """As if the device's limit lay just below: near-squares with a ragged end."""
+    rows = max(1, isqrt(groups))
+    return ceil_div(groups, rows), rows
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_op_equals_torch_on_a_folded_grid(
+    case: Case, native: NativeRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(launch, "fold", fold_always)
+    check(case, native)

@@ -1,0 +1,361 @@
+"""serve.py over a real connection: what a browser, a proxy or an attacker would send it."""
+
+import gzip
+import json
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import brotli
+import pytest
+
+from serve import accepted_encodings
+from tests.tools.small_site import SCRIPT, WASM, WEIGHTS, WHEEL_URL, BuiltWheel, Reply
+from tools.files import ROOT
+from tools.site import IMMUTABLE, SECURITY_HEADERS
+from tools.wheel import WheelError
+
+Ask = Callable[..., Reply]
+WEIGHTS_URL = "/models/tiny/weights.safetensors"
+
+
+@pytest.fixture
+def pyodide(ask: Ask) -> str:
+    return "/" + json.loads(ask("/site.json").body)["pyodide"]
+
+
+# ---- headers
+
+
+@pytest.mark.parametrize(
+    ("path", "method", "status"),
+    [("/", "GET", 200), ("/nothing", "GET", 404), ("/", "POST", 405), ("/site.json", "HEAD", 200)],
+)
+def test_every_answer_carries_the_security_headers(
+    ask: Ask, path: str, method: str, status: int
+) -> None:
+    reply = ask(path, method)
+    assert reply.status == status
+    for name, value in SECURITY_HEADERS.items():
+        assert reply.headers[name.lower()] == value
+
+
+def test_the_policy_allows_wasm_but_neither_inline_scripts_nor_eval() -> None:
+    policy = SECURITY_HEADERS["Content-Security-Policy"].split("; ")
+    assert "default-src 'self'" in policy
+    assert "script-src 'self' 'wasm-unsafe-eval'" in policy
+    assert not any("'unsafe-" in rule for rule in policy)
+
+
+@pytest.mark.parametrize(
+    ("path", "media_type"),
+    [
+        ("/", "text/html; charset=utf-8"),
+        ("/app.js", "text/javascript; charset=utf-8"),
+        ("/style.css", "text/css; charset=utf-8"),
+        ("/kernels/add.wgsl", "text/plain; charset=utf-8"),
+        ("/site.json", "application/json"),
+        (f"/{WHEEL_URL}", "application/octet-stream"),
+        (WEIGHTS_URL, "application/octet-stream"),
+    ],
+)
+def test_media_types(ask: Ask, path: str, media_type: str) -> None:
+    assert ask(path).headers["content-type"] == media_type
+
+
+def test_media_types_of_pyodide(ask: Ask, pyodide: str) -> None:
+    wasm, module = ask(pyodide + "pyodide.asm.wasm"), ask(pyodide + "pyodide.mjs")
+    assert wasm.headers["content-type"] == "application/wasm"
+    assert module.headers["content-type"] == "text/javascript; charset=utf-8"
+
+
+def test_hashed_urls_are_immutable_and_the_rest_revalidates(ask: Ask, pyodide: str) -> None:
+    described = json.loads(ask("/site.json").body)
+    for path in (pyodide + "pyodide.mjs", f"/{described['vendor']}marked.js", f"/{WHEEL_URL}"):
+        assert ask(path).headers["cache-control"] == IMMUTABLE
+    for path in ("/", "/app.js", "/site.json", "/models.json", WEIGHTS_URL):
+        assert ask(path).headers["cache-control"] == "no-cache"
+    assert ask("/nothing").headers["cache-control"] == "no-store"
+
+
+# ---- ETag
+
+
+@pytest.mark.parametrize("path", ["/", "/app.js", "/site.json", WEIGHTS_URL])
+def test_etag_gives_304(ask: Ask, path: str) -> None:
+    first = ask(path)
+    etag = first.headers["etag"]
+    assert etag.startswith('"')
+    for sent in (etag, f"W/{etag}", f'"other", {etag}', "*"):
+        again = ask(path, If_None_Match=sent)
+        assert (again.status, again.body) == (304, b"")
+        assert again.headers["etag"] == etag
+        assert again.headers["cache-control"] == first.headers["cache-control"]
+    assert ask(path, If_None_Match='"other"').status == 200
+
+
+def test_edits_are_visible_at_once(ask: Ask, served: tuple[Path, int]) -> None:
+    page = served[0] / "web" / "edited.html"
+    assert ask("/edited.html").status == 404
+    page.write_text("first text")
+    first = ask("/edited.html")
+    page.write_text("other text, same URL")
+    again = ask("/edited.html", If_None_Match=first.headers["etag"])
+    assert (first.body, again.status, again.body) == (b"first text", 200, b"other text, same URL")
+
+
+def test_large_files_are_told_apart_without_reading_them(
+    ask: Ask, served: tuple[Path, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tools.site.MAX_HASHED_SIZE", 100)
+    monkeypatch.setattr("tools.site.sha256_of", lambda path: pytest.fail(f"read {path}"))
+    weights = served[0] / "models" / "tiny" / "weights.safetensors"
+    etag = ask(WEIGHTS_URL).headers["etag"]
+    assert ask(WEIGHTS_URL, If_None_Match=etag).status == 304
+    weights.write_bytes(WEIGHTS + b"!")
+    assert ask(WEIGHTS_URL, If_None_Match=etag).status == 200
+    weights.write_bytes(WEIGHTS)
+
+
+# ---- ranges
+
+
+@pytest.mark.parametrize(
+    ("asked", "first", "last"),
+    [("0-0", 0, 0), ("10-19", 10, 19), ("990-", 990, 999), ("-5", 995, 999), ("5-9999", 5, 999)],
+)
+def test_a_range(ask: Ask, asked: str, first: int, last: int) -> None:
+    reply = ask(WEIGHTS_URL, Range=f"bytes={asked}")
+    assert reply.status == 206
+    assert reply.headers["content-range"] == f"bytes {first}-{last}/1000"
+    assert reply.body == WEIGHTS[first : last + 1]
+
+
+def test_several_ranges_come_as_one_multipart_answer(ask: Ask) -> None:
+    reply = ask(WEIGHTS_URL, Range="bytes=0-3,10-13")
+    assert reply.status == 206
+    assert reply.headers["content-type"].startswith("multipart/byteranges; boundary=")
+    assert b"bytes 0-3/1000\r\n\r\n" + WEIGHTS[:4] + b"\r\n" in reply.body
+    assert b"bytes 10-13/1000\r\n\r\n" + WEIGHTS[10:14] + b"\r\n" in reply.body
+
+
+def test_absurdly_many_ranges_get_the_whole_file(ask: Ask) -> None:
+    reply = ask(WEIGHTS_URL, Range="bytes=" + ",".join(f"{at}-{at}" for at in range(0, 900, 2)))
+    assert (reply.status, reply.body) == (200, WEIGHTS)
+
+
+@pytest.mark.parametrize("asked", ["bytes=1000-", "bytes=5000-6000"])
+def test_a_range_past_the_end(ask: Ask, asked: str) -> None:
+    reply = ask(WEIGHTS_URL, Range=asked)
+    assert reply.status == 416
+    assert reply.headers["content-range"] == "bytes */1000"
+    assert reply.headers["cross-origin-resource-policy"] == "same-origin"
+
+
+@pytest.mark.parametrize("asked", ["bytes", "bytes=", "bytes=9-3", "bytes=a-b", "lines=1-2"])
+def test_a_malformed_range(ask: Ask, asked: str) -> None:
+    reply = ask(WEIGHTS_URL, Range=asked)
+    assert reply.status == 400
+    assert WEIGHTS not in reply.body
+
+
+def test_if_range(ask: Ask) -> None:
+    etag = ask(WEIGHTS_URL).headers["etag"]
+    assert ask(WEIGHTS_URL, Range="bytes=0-9", If_Range=etag).status == 206
+    for changed in ('"other"', f"W/{etag}"):
+        reply = ask(WEIGHTS_URL, Range="bytes=0-9", If_Range=changed)
+        assert (reply.status, reply.body) == (200, WEIGHTS)
+
+
+def test_ranges_are_for_get_alone(ask: Ask) -> None:
+    reply = ask(WEIGHTS_URL, "HEAD", Range="bytes=0-9")
+    assert (reply.status, reply.body) == (200, b"")
+    assert reply.headers["content-length"] == "1000"
+
+
+# ---- compression
+
+
+def test_brotli_before_gzip_before_plain(ask: Ask, pyodide: str) -> None:
+    path = pyodide + "pyodide.asm.wasm"
+    br = ask(path, Accept_Encoding="gzip, deflate, br, zstd")
+    gz = ask(path, Accept_Encoding="gzip")
+    plain = ask(path)
+    assert [reply.headers.get("content-encoding") for reply in (br, gz, plain)] == [
+        "br",
+        "gzip",
+        None,
+    ]
+    assert brotli.decompress(br.body) == gzip.decompress(gz.body) == plain.body == WASM
+    assert len({reply.headers["etag"] for reply in (br, gz, plain)}) == 3
+    assert {reply.headers["vary"] for reply in (br, gz, plain)} == {"Accept-Encoding"}
+    assert {reply.headers["content-type"] for reply in (br, gz, plain)} == {"application/wasm"}
+
+
+def test_a_compressed_answer_has_its_own_etag(ask: Ask) -> None:
+    etag = ask("/app.js", Accept_Encoding="br").headers["etag"]
+    again = ask("/app.js", Accept_Encoding="br", If_None_Match=etag)
+    assert again.status == 304
+    assert again.headers["vary"] == "Accept-Encoding"
+    assert ask("/app.js", If_None_Match=etag).body == SCRIPT
+
+
+def test_a_range_is_cut_from_the_plain_file(ask: Ask) -> None:
+    reply = ask("/app.js", Accept_Encoding="br", Range="bytes=0-9")
+    assert (reply.status, reply.body) == (206, SCRIPT[:10])
+    assert "content-encoding" not in reply.headers
+
+
+def test_what_does_not_pay_stays_plain(ask: Ask) -> None:
+    for path in (WEIGHTS_URL, f"/{WHEEL_URL}"):
+        reply = ask(path, Accept_Encoding="br, gzip")
+        assert not {"content-encoding", "vary"} & reply.headers.keys()
+
+
+@pytest.mark.parametrize(
+    ("header", "accepted"),
+    [
+        ("", {""}),
+        ("br", {"br"}),
+        ("GZIP;q=0.5 , br ; q=1", {"gzip", "br"}),
+        ("br;q=0, gzip; q=0.001", {"gzip"}),
+        ("br; q=0.000", set()),
+    ],
+)
+def test_accept_encoding(header: str, accepted: set[str]) -> None:
+    assert accepted_encodings(header) == accepted
+
+
+# ---- what is not there
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/nothing",
+        "/../secret.txt",
+        "/kernels/../../secret.txt",
+        "/kernels/../index.html",
+        "/%2e%2e/secret.txt",
+        "/..%2fsecret.txt",
+        "/%2e%2e%5csecret.txt",
+        "/..\\secret.txt",
+        "/%252e%252e/secret.txt",
+        "//etc/passwd",
+        "/%2fetc/passwd",
+        "/index.html%00.js",
+        "/index.html%0a",
+        "/index.html/",
+        "/kernels",
+        "/kernels/",
+        "/.env",
+        "/.hidden/key.txt",
+        "/kernels/./add.wgsl",
+        "/link.txt",
+        "/folder/secret.txt",
+        "/folder/web/index.html",
+        "/assets/.current.json",
+        "/assets/0123456789abcdef/../.current.json",
+        "/pyodide/pyodide.mjs",
+        "/pyodide/314.0.3-00000000/pyodide.mjs",
+        "/models",
+        "/models/",
+        "/models/tiny",
+        "/models/tiny/../../secret.txt",
+        "/models/linked/manifest.json",
+        "/models/unfinished/weights.safetensors",
+        "/models/.cache/manifest.json",
+        "/" + "a" * 5000,
+        "/%ff%fe",
+    ],
+)
+def test_nothing_there(ask: Ask, path: str) -> None:
+    reply = ask(path)
+    assert reply.status == 404
+    assert b"not for the web" not in reply.body
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "BREW"])
+def test_other_methods(ask: Ask, method: str) -> None:
+    reply = ask("/", method)
+    assert reply.status == 405
+    assert {name.strip() for name in reply.headers["allow"].split(",")} == {"GET", "HEAD"}
+
+
+def test_head_has_get_s_headers_and_no_body(ask: Ask) -> None:
+    for path in ("/", "/site.json"):
+        head, get = ask(path, "HEAD"), ask(path)
+        assert head.body == b""
+        assert {**head.headers, "date": ""} == {**get.headers, "date": ""}
+
+
+def test_a_wheel_that_cannot_be_built_is_told_to_the_page(
+    ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(self: BuiltWheel) -> Path:
+        raise WheelError("the wheel could not be built: a reason")
+
+    monkeypatch.setattr(BuiltWheel, "current", fail)
+    reply = ask("/site.json")
+    assert (reply.status, reply.body) == (500, b"the wheel could not be built: a reason\n")
+    assert reply.headers["cross-origin-opener-policy"] == "same-origin"
+
+
+# ---- models
+
+
+def test_models_json(ask: Ask) -> None:
+    assert json.loads(ask("/models.json").body) == [
+        {"name": "tiny", "path": "models/tiny/", "version": 1, "size": 1000, "parameters": 7},
+        {"name": "torn", "path": "models/torn/"},
+    ]
+
+
+def test_a_models_file(ask: Ask) -> None:
+    assert ask(WEIGHTS_URL).body == WEIGHTS
+
+
+# ---- the command line
+
+
+def run_serve(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "serve.py", *arguments]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+
+
+def test_a_taken_port_is_one_line() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        outcome = run_serve("--port", str(port))
+    assert (outcome.returncode, outcome.stdout) == (1, "")
+    assert outcome.stderr == (
+        f"inpage: cannot listen on 127.0.0.1 port {port}: "
+        "it is taken; choose another with --port (make serve PORT=...)\n"
+    )
+
+
+def test_a_missing_folder_of_models_is_one_line(tmp_path: Path) -> None:
+    outcome = run_serve("--port", "0", "--models", str(tmp_path / "none"))
+    assert outcome.returncode == 1
+    assert outcome.stderr == f"inpage: there is no folder of models at {tmp_path / 'none'}\n"
+
+
+def test_the_server_imports_nothing_heavy() -> None:
+    script = (
+        "import serve, sys; print({'torch', 'numpy', 'hatchling', 'httpx'} & sys.modules.keys())"
+    )
+    command = [sys.executable, "-c", script]
+    outcome = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert outcome.stdout == "set()\n"
+
+
+def test_this_checkouts_page_is_served(site_url: str) -> None:
+    host, port = site_url.removeprefix("http://").rstrip("/").split(":")
+    with socket.create_connection((host, int(port))) as connection:
+        connection.sendall(b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        with connection.makefile("rb") as answer:
+            body = answer.read()
+    assert body.startswith(b"HTTP/1.1 200 OK")
+    assert (ROOT / "web" / "index.html").read_bytes() in body

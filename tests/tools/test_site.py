@@ -1,0 +1,255 @@
+"""The site's one description, and the static build made from it."""
+
+import json
+import subprocess
+import sys
+import urllib.parse
+import urllib.request
+from pathlib import Path
+
+import brotli
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.tools.small_site import SCRIPT, WASM, WHEEL_URL, write_files
+from tools.compress import VariantStore, compressed
+from tools.files import ROOT
+from tools.site import SECURITY_HEADERS, Site, SiteError
+from tools.static_build import BuildError, build
+from tools.vendor import MODULES, VendorError, collect
+
+STEPS = (
+    *("..", ".", "", "~", "...", "\\", "\0", "%2e%2e", "C:", "nul\n", ".env", ".hidden"),
+    *("web", "index.html", "secret.txt", "link.txt", "folder", "key.txt", "kernels", "add.wgsl"),
+    *("models", "tiny", "linked", "manifest.json", "assets", "pyodide", "vendor", ".current.json"),
+)
+
+
+@pytest.fixture
+def variants(tmp_path: Path) -> VariantStore:
+    return VariantStore(tmp_path / "cache")
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    paths = (path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
+
+
+# ---- the description
+
+
+def test_the_urls_of_the_small_site(site: Site) -> None:
+    pyodide = f"pyodide/{site.pyodide_folder}"
+    assert sorted(site.urls()) == sorted(
+        [
+            *("index.html", "app.js", "style.css", "kernels/add.wgsl"),
+            *("site.json", "models.json", WHEEL_URL),
+            *(f"{pyodide}/pyodide.mjs", f"{pyodide}/pyodide.asm.wasm"),
+            f"vendor/{site.vendor_folder}/marked.js",
+            *("models/tiny/manifest.json", "models/tiny/weights.safetensors"),
+            "models/torn/manifest.json",
+        ]
+    )
+
+
+def test_every_listed_url_is_found_and_has_a_sound_etag(site: Site) -> None:
+    for url in site.urls():
+        resource = site.find(url)
+        assert resource
+        assert resource.size == len(resource.read())
+        assert resource.etag
+        assert resource.etag.isalnum()
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(steps=st.lists(st.sampled_from(STEPS) | st.text(max_size=5), max_size=6))
+def test_whatever_is_asked_only_listed_urls_answer(site: Site, steps: list[str]) -> None:
+    url = "/".join(steps)
+    assert site.find(url) is None or url == "" or url in set(site.urls())
+
+
+def test_site_json_leads_to_the_hashed_files(site: Site) -> None:
+    resource = site.find("site.json")
+    assert resource
+    described = json.loads(resource.read())
+    assert described == {
+        "version": "0.1.0",
+        "pyodide": f"pyodide/{site.pyodide_folder}/",
+        "vendor": f"vendor/{site.vendor_folder}/",
+        "runtime": WHEEL_URL,
+        "packages": ["numpy", "jinja2"],
+        "headers": {name.lower(): text for name, text in SECURITY_HEADERS.items()},
+    }
+    wasm = site.find(described["pyodide"] + "pyodide.asm.wasm")
+    assert wasm
+    assert wasm.read() == WASM
+
+
+def test_a_folder_with_an_executorch_program_is_a_model(site: Site) -> None:
+    assert site.models
+    (site.models / "stock").mkdir()
+    (site.models / "stock" / "model.pte").write_bytes(b"1234")
+    listed = {entry["name"]: entry for entry in site.list_models()}
+    wanted = {"name": "stock", "path": "models/stock/model.pte", "size": 4}
+    assert listed["stock"] == wanted
+    assert site.find("models/stock/model.pte")
+
+
+def test_pyodides_url_changes_with_any_of_its_files(site: Site, tmp_path: Path) -> None:
+    (tmp_path / "pyodide" / "pyodide.mjs").write_bytes(SCRIPT + b"\n")
+    changed = Site(site.web, site.pyodide, site.vendor, site.wheels, site.snapshots, site.models)
+    assert changed.pyodide_folder != site.pyodide_folder
+    assert changed.pyodide_folder.startswith("314.0.3-")
+
+
+def test_the_libraries_url_changes_with_any_of_them(site: Site, tmp_path: Path) -> None:
+    (tmp_path / "vendor" / "marked.js").write_bytes(SCRIPT + b"\n")
+    changed = Site(site.web, site.pyodide, site.vendor, site.wheels, site.snapshots, site.models)
+    assert changed.vendor_folder != site.vendor_folder
+
+
+def test_libraries_come_with_their_licences_and_without_maps(tmp_path: Path) -> None:
+    packages, vendor = tmp_path / "node_modules", tmp_path / "collected"
+    for module, licence in MODULES.values():
+        write_files(packages, {module: SCRIPT + b"//# sourceMappingURL=x.map\n", licence: b"free"})
+    collect(packages, vendor)
+    assert contents(vendor) == dict.fromkeys(MODULES, SCRIPT) | {
+        name.replace(".js", "-licence.txt"): b"free" for name in MODULES
+    }
+    (packages / "marked/LICENSE").unlink()
+    with pytest.raises(VendorError, match=r"marked/LICENSE cannot be read: .*Run: npm ci"):
+        collect(packages, vendor)
+
+
+def test_a_site_without_models(site: Site) -> None:
+    bare = Site(site.web, site.pyodide, site.vendor, site.wheels, site.snapshots, None)
+    assert bare.list_models() == []
+    assert bare.find("models/tiny/manifest.json") is None
+
+
+def test_a_checkout_without_pyodide_says_what_to_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tools.site.DIST", tmp_path)
+    with pytest.raises(SiteError, match=r"lacks pyodide.mjs, .*Run: make setup"):
+        Site.of_checkout()
+
+
+# ---- compressed variants
+
+
+def test_variants_are_made_once_and_only_where_they_pay(variants: VariantStore) -> None:
+    made = variants.make("some-hash", SCRIPT)
+    assert brotli.decompress(made["br"].read_bytes()) == SCRIPT
+    assert variants.make("some-hash", b"not looked at") == made == variants.find("some-hash")
+    assert variants.make("tiny", b"too short to shrink") == {}
+
+
+def test_compressing_is_reproducible() -> None:
+    for encoding in ("br", "gzip"):
+        assert compressed(encoding, SCRIPT) == compressed(encoding, SCRIPT)
+
+
+# ---- the static build
+
+
+def test_the_build_holds_what_the_server_answers(
+    site: Site, variants: VariantStore, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    build(site, out, variants)
+    written = contents(out)
+    for url in site.urls():
+        resource = site.find(url)
+        assert resource
+        assert written.pop(url) == resource.read()
+    assert brotli.decompress(written["app.js.br"]) == SCRIPT
+    siblings = {name for name in written if name.endswith((".br", ".gz"))}
+    assert set(written) - siblings == {"_headers", ".nojekyll", ".inpage-build"}
+    assert not any("secret" in name or "hidden" in name for name in contents(out))
+
+
+def test_the_headers_file(site: Site, variants: VariantStore, tmp_path: Path) -> None:
+    build(site, tmp_path / "out", variants)
+    rules = (tmp_path / "out" / "_headers").read_text()
+    for name, value in SECURITY_HEADERS.items():
+        assert f"\n  {name}: {value}\n" in rules.split("/pyodide/*")[0]
+    assert "/assets/*\n  Cache-Control: public, max-age=31536000, immutable\n" in rules
+
+
+def test_a_former_build_is_replaced(site: Site, variants: VariantStore, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    out.mkdir()  # an empty folder will do too
+    build(site, out, variants)
+    (out / "stale.js").write_text("from a former version")
+    build(site, out, variants)
+    assert "stale.js" not in contents(out)
+    assert [path.name for path in tmp_path.glob(".out*")] == []
+
+
+def test_someone_elses_folder_is_refused(
+    site: Site, variants: VariantStore, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "thesis.txt").write_text("years of work")
+    with pytest.raises(BuildError, match="holds something else than a former build"):
+        build(site, out, variants)
+    assert contents(out) == {"thesis.txt": b"years of work"}
+    with pytest.raises(BuildError, match="is a file"):
+        build(site, out / "thesis.txt", variants)
+
+
+def test_a_build_that_fails_leaves_the_former_one(
+    site: Site, variants: VariantStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    build(site, out, variants)
+    before = contents(out)
+    monkeypatch.setattr(site, "find", lambda url: None)
+    with pytest.raises(BuildError, match=r"site.json vanished or became unreadable"):
+        build(site, out, variants)
+    assert contents(out) == before
+    assert [path.name for path in tmp_path.glob(".out*")] == []
+
+
+def test_the_command_refuses_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").write_text("years of work")
+    command = [sys.executable, "serve.py", "build", str(tmp_path)]
+    outcome = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert outcome.returncode == 1
+    assert outcome.stderr == (
+        f"inpage: {tmp_path} holds something else than a former build; choose another folder\n"
+    )
+
+
+def test_this_checkouts_static_build_equals_what_the_server_sends(
+    site_url: str, static_site: Path, static_site_url: str
+) -> None:
+    for url in Site.of_checkout().urls():
+        path = urllib.parse.quote(url)
+        with (
+            urllib.request.urlopen(site_url + path) as live,
+            urllib.request.urlopen(static_site_url + path) as static,
+        ):
+            assert live.read() == static.read() == (static_site / url).read_bytes()
+
+
+def test_the_service_worker_sends_the_servers_headers() -> None:
+    script = """
+    const fs = require("fs"), vm = require("vm");
+    const source = fs.readFileSync("web/isolation-sw.js", "utf8");
+    const headers = new Headers({ "Referrer-Policy": "origin" });
+    const page = { type: "basic", status: 200, headers };
+    const site = { json: async () => JSON.parse(process.argv[1]) };
+    const fetch = async (what) => what.page ?? site;
+    const world = { self: { addEventListener() {} }, Response, fetch };
+    const answer = vm.runInNewContext(source + "; withHeaders", world)({ request: { page } });
+    answer.then(({ headers }) => console.log(JSON.stringify(Object.fromEntries(headers))));
+    """
+    site = json.dumps(Site.of_checkout().describe())
+    command = ["node", "--input-type=commonjs", "-e", script, site]
+    outcome = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    wanted = {name.lower(): text for name, text in SECURITY_HEADERS.items()}
+    assert json.loads(outcome.stdout) == wanted

@@ -1,0 +1,137 @@
+"""Access for everyone, from a phone to a desktop, and how much script that takes."""
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.web.user import Reader
+from tools.files import ROOT
+
+pytestmark = pytest.mark.browser
+
+MAX_SCRIPT_BYTES = 60_000
+SAMPLE = """# Heading
+
+Text with **weight**, `code` and a [link](https://example.org/).
+
+1. one
+2. two
+
+```python
+print("a line that is rather longer than any telephone is wide, so that it has to scroll")
+```
+
+| a | b |
+|---|--:|
+| 1 | 2 |
+
+> quoted
+"""
+
+CONVERSATION = {
+    "messages": [
+        {"role": "user", "content": "What is this?"},
+        {"role": "assistant", "content": SAMPLE, "note": "12 tokens", "error": "It broke."},
+    ]
+}
+
+
+@pytest.fixture(params=["light", "dark"])
+def themed(fresh: Reader, request: pytest.FixtureRequest) -> Iterator[Reader]:
+    fresh.page.emulate_media(color_scheme=request.param)
+    yield fresh
+    fresh.page.emulate_media(color_scheme=None)
+
+
+def assert_accessible(reader: Reader, *, state: str) -> None:
+    for width in (1280, 360):
+        reader.page.set_viewport_size({"width": width, "height": 740})
+        assert reader.faults_of_access() == [], f"{state}, {width} pixels wide"
+        sideways = "() => document.scrollingElement.scrollWidth > innerWidth"
+        assert not reader.page.evaluate(sideways), f"{state} scrolls sideways at {width} pixels"
+    reader.page.set_viewport_size({"width": 1280, "height": 740})
+
+
+def test_before_loading(themed: Reader) -> None:
+    assert_accessible(themed, state="start")
+
+
+@pytest.mark.parametrize("dialog", ["settings", "machine", "console"])
+def test_dialogs(themed: Reader, dialog: str) -> None:
+    themed.page.locator(f"[data-opens={dialog}]").first.click()
+    assert_accessible(themed, state=dialog)
+    themed.page.keyboard.press("Escape")
+
+
+def test_a_conversation(themed: Reader) -> None:
+    themed.import_chats(CONVERSATION)
+    expect(themed.answers.last).to_contain_text("quoted")
+    assert_accessible(themed, state="conversation")
+    themed.dismiss_notices()
+
+
+def test_the_list_of_chats_on_a_phone(themed: Reader) -> None:
+    themed.page.set_viewport_size({"width": 360, "height": 740})
+    sidebar = themed.page.get_by_role("complementary", name="Chats")
+    toggle = themed.page.get_by_role("button", name="Chats")
+    expect(sidebar).to_be_hidden()
+    toggle.click()
+    expect(sidebar).to_be_visible()
+    expect(themed.page.get_by_role("button", name="New chat")).to_be_focused()
+    assert themed.faults_of_access() == []
+    themed.page.keyboard.press("Escape")
+    expect(sidebar).to_be_hidden()
+    expect(toggle).to_be_focused()
+    themed.page.set_viewport_size({"width": 1280, "height": 740})
+
+
+def test_loaded_and_empty(themed: Reader) -> None:
+    if not themed.page.evaluate("inpage.loaded"):
+        themed.new_chat()
+        themed.load()
+    assert_accessible(themed, state="loaded")
+
+
+def test_the_theme_can_be_chosen(fresh: Reader) -> None:
+    ground = "() => getComputedStyle(document.body).backgroundColor"
+    fresh.page.emulate_media(color_scheme="light")
+    light = fresh.page.evaluate(ground)
+    fresh.choose(theme="dark")
+    dark = fresh.page.evaluate(ground)
+    assert dark != light
+    fresh.choose(theme="light")
+    assert fresh.page.evaluate(ground) == light
+    fresh.page.get_by_role("button", name="Settings").last.click()
+    fresh.page.get_by_role("button", name="Reset").click()
+    expect(fresh.page.locator("#theme")).to_have_value("system")
+    fresh.page.keyboard.press("Escape")
+
+
+def test_fingers_find_their_targets(browser: Browser, toy_site_url: str) -> None:
+    """On a phone, with a worker that never starts: the conversation is there without it."""
+    context = browser.new_context(
+        viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True
+    )
+    reader = Reader(context.new_page(), toy_site_url)
+    script = {"content_type": "text/javascript", "body": ""}
+    reader.page.route("**/worker.js", lambda route: route.fulfill(**script))
+    reader.page.goto(toy_site_url)
+    reader.has_opened()
+    reader.import_chats(CONVERSATION)
+    expect(reader.answers.last).to_contain_text("quoted")
+    small = """() => [...document.querySelectorAll("button, select, input, textarea, summary")]
+        .filter(element => element.checkVisibility())
+        .map(element => [element.id || element.ariaLabel, element.getBoundingClientRect()])
+        .filter(([, {width, height}]) => width < 44 || height < 44)
+        .map(([name, {width, height}]) => `${name} ${width} x ${height}`)"""
+    assert reader.page.evaluate(small) == []
+    for opener in ("#toggleSidebar", "#sidebar [data-opens=settings]"):
+        reader.page.locator(opener).click()
+        assert reader.page.evaluate(small) == []
+    context.close()
+
+
+def test_the_page_is_under_its_budget_of_script() -> None:
+    sizes = {path: path.stat().st_size for path in (ROOT / "web").rglob("*.js")}
+    assert sum(sizes.values()) < MAX_SCRIPT_BYTES, sizes

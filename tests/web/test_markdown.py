@@ -1,0 +1,156 @@
+"""Markdown of a model becomes harmless elements: whole, and at every stage of its streaming."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from tests.web.hostile_markdown import VECTORS
+
+pytestmark = pytest.mark.browser
+
+ALLOWED: dict[str, set[str]] = {
+    **{tag: set() for tag in ("p", "br", "hr", "strong", "em", "del", "blockquote", "ul", "li")},
+    **{tag: set() for tag in ("h3", "h4", "h5", "h6", "table", "thead", "tbody", "tr")},
+    "th": {"align"},
+    "td": {"align"},
+    "ol": {"start"},
+    "a": {"href", "target", "rel"},
+    "pre": {"data-language"},
+    "code": {"tabindex"},
+    "button": {"type", "data-act"},  # the page's own, to copy code
+}
+RENDER = """async ({text, step}) => {
+    const {markdownIn} = await import("/ui/markdown.js");
+    const box = document.createElement("div");
+    document.querySelector("#messages").append(box);
+    const view = markdownIn(box);
+    const stages = [];
+    for (let end = step; step && end < text.length; end += step) {
+        view.grow(text.slice(0, end));
+        stages.push(elementsOf(box));
+    }
+    view.finish(text);
+    for (const element of box.querySelectorAll("*")) {
+        if (element.localName === "a") continue;  // a click would go there
+        for (const type of ["click", "pointerenter", "mouseover", "focus"]) {
+            element.dispatchEvent(new Event(type, {bubbles: true}));
+        }
+    }
+    await new Promise(resolve => setTimeout(resolve));
+    stages.push(elementsOf(box));
+    box.remove();
+    return {elements: stages.flat(), html: box.innerHTML, text: box.textContent};
+
+    function elementsOf(root) {
+        return [...root.querySelectorAll("*")].map(element => [
+            element.localName,
+            Object.fromEntries([...element.attributes].map(({name, value}) => [name, value])),
+        ]);
+    }
+}"""
+
+
+@pytest.fixture(scope="module")
+def page(browser: Browser, toy_site_url: str) -> Iterator[Page]:
+    """The page with a worker that never starts: rendering needs none."""
+    page = browser.new_page()
+    page.add_init_script(
+        "globalThis.hits = 0; globalThis.alert = globalThis.hit = () => { hits++; }"
+    )
+    page.route("**/worker.js", lambda route: route.fulfill(content_type="text/javascript", body=""))
+    page.goto(toy_site_url)
+    page.evaluate("import('/ui/markdown.js').then(({loadMarkdown}) => loadMarkdown())")
+    yield page
+    page.close()
+
+
+def rendered(page: Page, text: str, step: int = 0) -> dict[str, Any]:
+    result: dict[str, Any] = page.evaluate(RENDER, {"text": text, "step": step})
+    return result
+
+
+def test_the_corpus_is_large() -> None:
+    assert len(set(VECTORS)) == len(VECTORS) >= 100
+
+
+def test_hostile_markdown_is_harmless_at_every_stage(page: Page, toy_site_url: str) -> None:
+    requests: list[str] = []
+    page.on("request", lambda request: requests.append(request.url))
+    page.evaluate("() => { hits = 0; }")
+    together = "\n\n".join(VECTORS)
+    for text in [*VECTORS, together]:
+        step = 3 if text != together else 997
+        for name, attributes in rendered(page, text, step)["elements"]:
+            assert name in ALLOWED, f"<{name}> came from {text!r}"
+            assert set(attributes) <= ALLOWED[name], f"{attributes} came from {text!r}"
+            if name == "a":
+                assert attributes["href"].startswith(("http://", "https://")), text
+                assert attributes["rel"] == "noopener noreferrer"
+                assert attributes["target"] == "_blank"
+        assert page.evaluate("hits") == 0, f"script ran: {text!r}"
+    assert [url for url in requests if not url.startswith(toy_site_url)] == []
+    assert page.url == toy_site_url
+
+
+def test_html_is_shown_as_it_was_written(page: Page) -> None:
+    html = "<b onclick='x'>bold</b> <!-- hidden --> <script>x</script>"
+    assert rendered(page, html)["text"].strip() == html
+
+
+@pytest.mark.parametrize(
+    ("text", "html"),
+    [
+        ("**a** *b* ~~c~~ `d`", "<p><strong>a</strong> <em>b</em> <del>c</del> <code>d</code></p>"),
+        ("# Title", "<h3>Title</h3>"),
+        ("3. x", '<ol start="3">\n<li>x</li>\n</ol>'),
+        ("- [x] done\n- [ ] open", "<ul>\n<li>☑ done</li>\n<li>☐ open</li>\n</ul>"),
+        ("a  \nb", "<p>a<br>b</p>"),
+        (
+            "[x](https://example.org/a?b=1&c=2)",
+            '<p><a href="https://example.org/a?b=1&amp;c=2" target="_blank" '
+            'rel="noopener noreferrer">x</a></p>',
+        ),
+        ("[x](javascript:1)", "<p>x</p>"),
+        (
+            "![a cat](https://example.org/cat.png)",
+            '<p><a href="https://example.org/cat.png" target="_blank" '
+            'rel="noopener noreferrer">[image: a cat]</a></p>',
+        ),
+        (
+            "```py\n1 < 2\n```",
+            '<pre data-language="py"><button type="button" data-act="copyCode">Copy</button>'
+            '<code tabindex="0">1 &lt; 2</code></pre>',
+        ),
+        (
+            "|a|b|\n|-|-:|\n|1|2|",
+            '<table>\n<thead>\n<tr>\n<th>a</th>\n<th align="right">b</th>\n</tr>\n</thead>\n'
+            '<tbody><tr>\n<td>1</td>\n<td align="right">2</td>\n</tr>\n</tbody></table>',
+        ),
+    ],
+)
+def test_what_markdown_becomes(page: Page, text: str, html: str) -> None:
+    assert rendered(page, text)["html"].strip() == html
+
+
+def test_growing_text_shows_what_the_whole_text_shows(page: Page) -> None:
+    blocks = ("# A", "text", "- one\n- two", "```py\ncode\n\nmore\n```", "> quote", "|a|\n|-|\n|1|")
+    text = "\n\n".join([*blocks, "end **bold**"])
+    grown = page.evaluate(
+        """async text => {
+            const {markdownIn} = await import("/ui/markdown.js");
+            const [growing, whole] = [document.createElement("div"), document.createElement("div")];
+            const view = markdownIn(growing);
+            const kept = [];
+            for (let end = 1; end <= text.length; end++) {
+                view.grow(text.slice(0, end));
+                kept.push(growing.firstElementChild);
+            }
+            markdownIn(whole).finish(text);
+            return [growing.innerHTML, whole.innerHTML, kept.at(-1) === kept.at(-40)];
+        }""",
+        text,
+    )
+    assert grown[0].replace("\n", "") == grown[1].replace("\n", "")
+    assert grown[2], "a block that has ended is rendered once"
