@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from py_runtime.gpu import Device
-from py_runtime.gpu.kernel_target import Target
+from py_runtime.gpu.kernel_target import KernelTarget
 from py_runtime.graph import Graph
 from py_runtime.program.json_format import load_program
 
@@ -26,7 +26,7 @@ async def run_graph(
     target = None
     if wide or f16_kv:
         lanes = max(device.adapter.subgroup_min_size, 1)
-        target = Target(wide=wide, lanes=lanes, storage_buffers=10, f16_kv=f16_kv)
+        target = KernelTarget(wide=wide, lanes=lanes, storage_buffers=10, f16_kv=f16_kv)
     graph = await Graph.load(device, load_program(program), constants, target=target)
     try:
         return [await graph.run(inputs, outputs) for inputs in calls]

@@ -2,48 +2,55 @@
 
 import asyncio
 import json
-import math
-import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
 from py_runtime.app.completions import Completion
+from py_runtime.app.shown import (
+    Emit,
+    Json,
+    LoadMeter,
+    describe_model,
+    describe_offer,
+    what_fits,
+)
 from py_runtime.base import notices
 from py_runtime.base.cancel import CancelToken
+from py_runtime.base.concurrency import until_cancelled
 from py_runtime.base.errors import (
-    GpuDeviceLostError,
+    AbortedError,
     GpuOutOfMemoryError,
     InpageError,
     NetworkError,
     NoModelError,
     RequestError,
 )
-from py_runtime.base.progress import DOWNLOAD, UPLOAD
+from py_runtime.base.progress import Meter
 from py_runtime.base.sizes import in_words
+from py_runtime.folder import notes
 from py_runtime.folder.file_names import PTE
 from py_runtime.folder.kept_models import delete_stored, stored_models
 from py_runtime.folder.on_site import fetch_bytes
 from py_runtime.generation.messages import parse_messages
 from py_runtime.gpu import Device, request_device
+from py_runtime.gpu.recovery import Recovery
+from py_runtime.graph.tuning import choose_kernels
 from py_runtime.model import Model
 from py_runtime.model.stores import Store
 from py_runtime.model.verify import verify
 
 if TYPE_CHECKING:
+    from py_runtime.app.dropped_files import DroppedFiles
     from py_runtime.pte import PteModule
-
-Json = dict[str, Any]
-Emit = Callable[[Json], None]
 
 
 class Engine:
     def __init__(self, device: Device, site: str) -> None:
         self.site = site  # its address, with a slash at the end
         self.model: Model | None = None
-        self.module: PteModule | None = None  # of a reader's file
+        self.module: PteModule | None = None  # of a user's file
         self._device = device  # while no model is loaded
         self._running: set[CancelToken] = set()
         self._changing = asyncio.Lock()  # held while a model comes or goes
@@ -60,39 +67,70 @@ class Engine:
         """What the site offers, and whether this browser has it whole."""
         whole = {entry["url"] for entry in await stored_models() if entry["complete"]}
         return [
-            {**entry, **_offer(entry, self._url(entry) in whole)} for entry in await self._listed()
+            {**entry, **describe_offer(entry, self._url(entry) in whole)}
+            for entry in await self._listed()
         ]
 
     async def load(self, where: Any, emit: Emit, cancel: CancelToken) -> Json:
         """Puts a model in the place of the one that is loaded, or is being loaded.
 
-        `where`: its name, its address, or a list of files that the reader gave.
+        `where`: its name, its address, or a list of files that the user gave.
         """
         meter = LoadMeter(emit)
         if isinstance(where, list):
-            from py_runtime.app.dropped_files import open_files  # few need it
-
-            return await open_files(self, where, meter, cancel)
+            return await self._load_files(where, meter, cancel)
         listed = await self._listed()
         url = self._find(where, listed)
         try:
-            return await self.load_model(url, meter, cancel)
+            return await self._load_model(url, meter, cancel)
         except GpuOutOfMemoryError as error:
-            raise GpuOutOfMemoryError(f"{error}{_what_fits(listed, url, self._url)}") from None
+            raise GpuOutOfMemoryError(f"{error}{what_fits(listed, url, self._url)}") from None
 
-    async def load_model(self, where: str | Store, meter: "LoadMeter", cancel: CancelToken) -> Json:
+    async def _load_model(self, where: str | Store, meter: LoadMeter, cancel: CancelToken) -> Json:
         self._stop_all()
-        async with self.changing(cancel):
+        async with self._changing_alone(cancel):
             await self._remove()
-            self.replace_module(None)
+            self._replace_module(None)
             model = self.model = await self._load(where, meter, cancel)
-            described = {**_describe(model), "from_cache": not meter.downloaded}
+            described = {**describe_model(model), "from_cache": not meter.downloaded}
             notices.post("model", f"{model.manifest.name} is loaded.", loaded=described)
             self._begin_warm_up(model)
             return described
 
+    async def _load_files(self, listed: list[Any], meter: LoadMeter, cancel: CancelToken) -> Json:
+        """What load() gives, and `about`: the files in words."""
+        from py_runtime.app.dropped_files import DroppedFiles  # few need it
+
+        dropped = DroppedFiles()
+        try:
+            await dropped.open(listed)
+            if dropped.can_chat:
+                result = await self._load_model(dropped.store, meter, cancel)
+            else:
+                result = await self._load_program(dropped, meter, cancel)
+        except AbortedError:
+            raise
+        except InpageError as error:
+            raise dropped.fault(error) from None
+        return {**result, "about": dropped.about()}
+
+    async def _load_program(
+        self, dropped: "DroppedFiles", meter: LoadMeter, cancel: CancelToken
+    ) -> Json:
+        """It can be run from Python; the model to chat with stays where it is."""
+        from py_runtime.pte import load
+
+        files = dropped.store.files
+        async with self._changing_alone(cancel):
+            kernels = await choose_kernels(self.device, notes)
+            work = load(
+                files.program, self.device, files.data, meter=Meter(meter), target=kernels.target
+            )
+            self._replace_module(await until_cancelled(work, cancel))
+        return {"name": files.name, "methods": list(dropped.program.methods)}
+
     @asynccontextmanager
-    async def changing(self, cancel: CancelToken) -> AsyncIterator[None]:
+    async def _changing_alone(self, cancel: CancelToken) -> AsyncIterator[None]:
         """One model comes or goes at a time; another load, or unload(), cancels it."""
         self._running.add(cancel)
         try:
@@ -107,9 +145,9 @@ class Engine:
         self._stop_all()
         async with self._changing:
             await self._remove()
-            self.replace_module(None)
+            self._replace_module(None)
 
-    def replace_module(self, module: "PteModule | None") -> None:
+    def _replace_module(self, module: "PteModule | None") -> None:
         if self.module is not None:
             self.module.unload()
         self.module = module
@@ -140,15 +178,14 @@ class Engine:
     async def delete_stored(self, name_or_url: str) -> None:
         await delete_stored(name_or_url)
 
-    async def _load(self, where: str | Store, meter: "LoadMeter", cancel: CancelToken) -> Model:
-        for is_last in (False, False, True):
-            try:
-                return await Model.load(self._device, where, meter, cancel, compile_later=True)
-            except GpuDeviceLostError:  # perhaps long ago, while nobody used it
-                if is_last:
-                    raise
-                self._device = await request_device()
-        raise AssertionError  # the last attempt returned or raised
+    async def _load(self, where: str | Store, meter: LoadMeter, cancel: CancelToken) -> Model:
+        async def take_another() -> None:
+            self._device = await request_device()
+
+        # It may have been lost long ago, while nobody used it: nothing to tell of.
+        return await Recovery(take_another, quiet=True).survive(
+            lambda: Model.load(self._device, where, meter, cancel, compile_later=True)
+        )
 
     def _begin_warm_up(self, model: Model) -> None:
         """It goes on while the reader types; unload(), or another load, stops it."""
@@ -219,15 +256,9 @@ class Engine:
             def progress(phase: str, done: int, total: int) -> None:
                 emit({"phase": phase, "done": done, "total": total})
 
-            async with model.idle():
-                await model.session.recover()
-            try:
-                return await verify(model, progress, cancel, thorough)
-            except GpuDeviceLostError as error:
-                async with model.idle():
-                    model.session.lose(error)
-                    await model.session.recover()
-                return await verify(model, progress, cancel, thorough)
+            return await model.session.device.survive(
+                lambda: verify(model, progress, cancel, thorough), alone=model.idle()
+            )
 
     @asynccontextmanager
     async def _cancellable(self, cancel: CancelToken) -> AsyncIterator[Model]:
@@ -242,78 +273,3 @@ class Engine:
         if self.model is None:
             raise NoModelError()
         return self.model
-
-
-class LoadMeter:
-    """Tells how far a load is: the phase, what it counts, the seconds, and one overall fraction."""
-
-    def __init__(self, emit: Emit) -> None:
-        self.downloaded = False
-        self._emit = emit
-        self._started = time.perf_counter()
-        self._fraction = 0.0  # of the weights that are on the GPU; never falls
-
-    def __call__(self, phase: str, done: int, total: int) -> None:
-        self.downloaded |= phase == "download" and done > 0
-        if phase == UPLOAD:
-            self._fraction = max(self._fraction, done / total if total else 1.0)
-        unit = in_words if phase in (DOWNLOAD, UPLOAD) else str
-        self._emit(
-            {
-                "phase": phase,
-                "done": done,
-                "total": total,
-                "text": f"{unit(done)} of {unit(total)}",
-                "seconds": time.perf_counter() - self._started,
-                "fraction": self._fraction,
-            }
-        )
-
-
-def _describe(model: Model) -> Json:
-    """What a page shows of a model."""
-    manifest = model.manifest
-    described: Json = {
-        "name": manifest.name,
-        "parameters": manifest.parameters,
-        "context": manifest.context,
-        "size": manifest.size,
-        "gpu_bytes": model.graph.memory.peak,
-        "quantisation": manifest.quantisation,
-        "source": manifest.source,
-        "has_chat_template": model.chat_template is not None,
-        "has_goldens": manifest.goldens is not None,
-        "kernels": {**asdict(model.graph.target), "chosen": model.graph.target_is},
-    }
-    return {**described, "facts": _facts(described)}
-
-
-def _offer(entry: Json, is_stored: bool) -> Json:
-    """What a page shows of a model that can be loaded."""
-    size = in_words(entry.get("size", 0))
-    action = "Load from this browser's storage" if is_stored else f"Load ({size})"
-    return {"stored": is_stored, "facts": _facts(entry), "action": action}
-
-
-def _facts(model: Json) -> str:
-    """A model in a line; of one that could not be listed whole, what is known."""
-    parts: dict[str, Callable[[Any], str]] = {
-        "parameters": lambda count: f"{count / 1e6:.1f} million parameters",
-        "size": in_words,
-        "context": lambda tokens: f"context of {tokens} tokens",
-        "gpu_bytes": lambda nbytes: f"{in_words(nbytes)} of GPU memory",
-        "quantisation": str,
-    }
-    return " · ".join(words(model[name]) for name, words in parts.items() if model.get(name))
-
-
-def _what_fits(listed: list[Json], url: str, url_of: Callable[[Json], str]) -> str:
-    """Advice after the GPU's memory did not suffice."""
-    needed = {url_of(entry): float(entry.get("gpu_bytes") or math.inf) for entry in listed}
-    limit = needed.get(url, math.inf)
-    smaller = [
-        f"{entry['name']} ({entry['gpu_bytes'] / 1e6:.0f} MB)"
-        for entry in listed
-        if needed[url_of(entry)] < limit
-    ]
-    return f". Smaller models here: {', '.join(smaller)}" if smaller else ""

@@ -22,6 +22,8 @@ from py_runtime.app.jsonable import dumps
 from py_runtime.base import notices
 from py_runtime.base.cancel import CancelToken
 from py_runtime.base.errors import InpageError
+from py_runtime.folder import notes
+from py_runtime.graph.tuning import choose_kernels
 from py_runtime.model import Model
 
 
@@ -31,7 +33,9 @@ async def load(where: str, data: Sequence[str] = (), methods: Sequence[str] | No
     `await graph.run([...])`."""
     from py_runtime import pte  # few need it
 
-    return await pte.load(where, _engine().device, data, methods)
+    device = _engine().device
+    kernels = await choose_kernels(device, notes)
+    return await pte.load(where, device, data, methods, target=kernels.target)
 
 
 # The names a reader finds in `await inpage.python(code)`; what they define stays for the next call.

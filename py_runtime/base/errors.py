@@ -141,3 +141,7 @@ class StorageError(InpageError):
     """The browser's storage refused something."""
 
     code = "storage_error"
+
+
+class QuotaError(StorageError):
+    """The browser's storage is full."""

@@ -8,12 +8,10 @@ from contextlib import suppress
 from typing import Any
 
 import numpy as np
-from inpage_bridge import bridge  # registered by web/worker.js
-from pyodide.ffi import JsException
 
-from py_runtime.base.errors import StorageError
+from py_runtime.base.errors import QuotaError, StorageError
+from py_runtime.bridge.calls import JsException, address_of, answer_of, bridge
 from py_runtime.bridge.stream import Stream
-from py_runtime.gpu.page import QuotaError, address_of, answer_of
 
 FOLDER = "inpage-models"
 

@@ -5,9 +5,8 @@ from types import TracebackType
 from typing import Any
 
 import numpy as np
-from inpage_bridge import bridge  # registered by web/worker.js
 
-from py_runtime.gpu.page import address_of, answer_of
+from py_runtime.bridge.calls import address_of, answer_of, bridge
 
 BLOCK_BYTES = 2 << 20  # of the heap, for each stream
 

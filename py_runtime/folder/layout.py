@@ -24,7 +24,7 @@ RESERVED_PREFIX = "__"  # __metadata__ and __pad_<n>
 
 
 @dataclass(frozen=True)
-class Piece:
+class FileRange:
     """A byte range of a file."""
 
     file: str
@@ -38,7 +38,7 @@ class TensorPlace:
 
     dtype: DType  # as stored: what the GPU holds, so I32 for an i64 or bool constant
     dims: Dims
-    pieces: tuple[Piece, ...]
+    pieces: tuple[FileRange, ...]
 
 
 @dataclass(frozen=True)
@@ -186,5 +186,5 @@ def _check_entry(file: str, entry: TensorEntry, constant: Constant, whole: bool)
         )
 
 
-def _piece(file: str, entry: TensorEntry) -> Piece:
-    return Piece(file, entry.offset, entry.nbytes)
+def _piece(file: str, entry: TensorEntry) -> FileRange:
+    return FileRange(file, entry.offset, entry.nbytes)

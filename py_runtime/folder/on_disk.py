@@ -10,7 +10,7 @@ from numpy.typing import DTypeLike
 
 from py_runtime.base.model_errors import ModelFileError
 from py_runtime.base.progress import Meter
-from py_runtime.folder.layout import ModelFolder, Piece, TensorPlace, combine_model
+from py_runtime.folder.layout import FileRange, ModelFolder, TensorPlace, combine_model
 from py_runtime.folder.manifest import MANIFEST, MAX_MANIFEST_BYTES, Manifest, parse_manifest
 from py_runtime.folder.safetensors_header import (
     LENGTH_BYTES,
@@ -30,7 +30,7 @@ def open_model_folder(folder: Path) -> ModelFolder:
     return combine_model(manifest, graph, headers)
 
 
-class FolderStore:
+class DiskFolder:
     """What Model.load opens natively."""
 
     end_tokens: frozenset[int] = frozenset()
@@ -95,7 +95,7 @@ class ConstantFiles(Mapping[str, Any]):
     def __len__(self) -> int:
         return len(self._places)
 
-    def _bytes(self, piece: Piece) -> np.ndarray:
+    def _bytes(self, piece: FileRange) -> np.ndarray:
         if piece.file not in self._maps:
             try:
                 self._maps[piece.file] = np.memmap(self._folder / piece.file, np.uint8, "r")

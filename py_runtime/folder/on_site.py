@@ -18,14 +18,13 @@ from py_runtime.folder.safetensors_header import (
     header_end,
     parse_safetensors_header,
 )
-from py_runtime.folder.streamed_weights import StreamedConstants
 
 FIRST_BYTES = 1 << 16  # most headers are shorter
 AGAIN = "it is downloaded again next time"
 
 
-class UrlStore:
-    """What Model.load opens in the page; the URL is a folder's."""
+class SiteFolder:
+    """A model folder by its URL."""
 
     end_tokens: frozenset[int] = frozenset()
 
@@ -33,6 +32,8 @@ class UrlStore:
         self.url = str(URL.new(where if where.endswith("/") else f"{where}/", location.href).href)
         self._manifest: Manifest | None = None
         self._small: dict[str, bytes] = {}  # files that were read before they were asked for
+        self.delivery: Delivery  # and the headers of files with tensors, once it was opened
+        self.headers: dict[str, bytes]
 
     async def manifest(self) -> Manifest:
         """The network's, or the one that is kept where the network does not answer."""
@@ -46,13 +47,13 @@ class UrlStore:
         """Reads the small files and the headers; the weights stay where they are."""
         manifest, meter = await self.manifest(), meter or Meter()
         keeping = await self._prepare_storage(manifest)
-        self._delivery = Delivery(self.url, manifest, self._storage, keeping)
-        for file in self._delivery.missing(manifest.files):
+        self.delivery = Delivery(self.url, manifest, self._storage, keeping)
+        for file in self.delivery.missing(manifest.files):
             meter.expect(DOWNLOAD, file, manifest.files[file].size)
         try:
             return await self._combine(manifest, meter)
         except ModelError:
-            if not await self._delivery.drop_damaged():
+            if not await self.delivery.drop_damaged():
                 raise
             return await self._combine(manifest, meter)
 
@@ -61,10 +62,7 @@ class UrlStore:
             raise ModelFileError(f"{MANIFEST}.files has no '{file}'")
         if file in self._small:
             return self._small.pop(file)
-        return await self._delivery.read(file, Meter())
-
-    def constants(self, model: ModelFolder) -> StreamedConstants:
-        return StreamedConstants(self._delivery, model, self._headers)
+        return await self.delivery.read(file, Meter())
 
     async def _read_manifest(self) -> bytes:
         try:
@@ -79,22 +77,22 @@ class UrlStore:
         with_header = [*manifest.weights, *filter(None, [manifest.goldens])]
         small = [f for f in manifest.files if f not in with_header and f not in self._small]
         files = await together(
-            *(self._delivery.read(file, meter) for file in small),
+            *(self.delivery.read(file, meter) for file in small),
             *(self._read_header(file, manifest.files[file].size) for file in with_header),
         )
         self._small.update(zip(small, files, strict=False))
-        self._headers = dict(zip(with_header, files[len(small) :], strict=True))
+        self.headers = dict(zip(with_header, files[len(small) :], strict=True))
         entries = {
             file: parse_safetensors_header(file, header, manifest.files[file].size)
-            for file, header in self._headers.items()
+            for file, header in self.headers.items()
         }
         return combine_model(manifest, self._small.pop(manifest.graph), entries)
 
     async def _read_header(self, file: str, file_size: int) -> bytes:
-        start = await self._delivery.read_first(file, min(FIRST_BYTES, file_size))
+        start = await self.delivery.read_first(file, min(FIRST_BYTES, file_size))
         end = header_end(file, start[:LENGTH_BYTES], file_size)
         if end > len(start):
-            start = await self._delivery.read_first(file, end)
+            start = await self.delivery.read_first(file, end)
         return start[:end]
 
     # Storage -----------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from py_runtime.gpu import (
     PipelineSpec,
     Write,
 )
-from py_runtime.gpu.kernel_target import Target
+from py_runtime.gpu.kernel_target import KernelTarget
 from py_runtime.gpu.shader_sources import shader_source
 from py_runtime.live.launch import binding_names
 from py_runtime.live.uniforms import params_layout
@@ -48,7 +48,7 @@ class DeviceSampler:
     async def create(
         cls,
         device: Device,
-        target: Target,
+        target: KernelTarget,
         vocabulary: int,
         logits: Buffer,
         next_input: Buffer,
@@ -74,7 +74,7 @@ class DeviceSampler:
             raise
         return sampler
 
-    async def _record(self, target: Target, buffers: dict[str, Buffer]) -> None:
+    async def _record(self, target: KernelTarget, buffers: dict[str, Buffer]) -> None:
         source = source_of(_size_for(target, self._device))
         (pipeline,) = await self._device.create_compute_pipelines([PipelineSpec(NAME, source)])
         bindings = tuple(Binding(buffers[name]) for name in binding_names(NAME, source))
@@ -147,7 +147,7 @@ class DeviceSampler:
 NAME = "sample"
 
 
-def _size_for(target: Target, device: Device) -> str:
+def _size_for(target: KernelTarget, device: Device) -> str:
     if not target.wide:
         return "sample_narrow"
     most = device.limits["max_compute_invocations_per_workgroup"]

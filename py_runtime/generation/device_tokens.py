@@ -11,7 +11,8 @@ from py_runtime.base.errors import GpuDeviceLostError
 from py_runtime.generation.decode_loop import Batch, DecodeLoop, Drawing
 from py_runtime.generation.device_sampler import MOST_DRAWS
 from py_runtime.generation.pieces import Drawn
-from py_runtime.generation.session import MOST_LOSSES, PrefillProgress, Session
+from py_runtime.generation.session import PrefillProgress, Session
+from py_runtime.gpu.recovery import MAX_LOSSES
 from py_runtime.sampling import SamplingSettings
 
 BATCH_SECONDS = 0.05  # text that comes so often seems to flow, and Stop seems to act at once
@@ -66,9 +67,9 @@ class DeviceTokens:
                         yield [Drawn(token) for token in tokens]
             except GpuDeviceLostError as error:
                 losses += 1
-                if losses > MOST_LOSSES:
+                if losses > MAX_LOSSES:
                     raise
-                self._session.lose(error)
+                self._session.device.lose(error)
 
     async def _from(self, loop: DecodeLoop, position: int) -> AsyncGenerator[list[int], None]:
         """From the logits that the graph has just computed: the first token is for `position`."""

@@ -7,14 +7,13 @@ from typing import Protocol
 
 import numpy as np
 
-from py_runtime.base import notices
 from py_runtime.base.cancel import CancelToken
 from py_runtime.base.errors import GpuDeviceLostError
 from py_runtime.generation.decode_loop import DecodeLoop, can_loop
 from py_runtime.generation.pace import PrefillPace
+from py_runtime.gpu.recovery import Recovery
 from py_runtime.graph import Graph
 
-MOST_LOSSES = 5  # of the device within one call, before it is given up
 LOGITS = 0  # the decoder graph's one output
 
 PrefillProgress = Callable[[int, int], None]  # (tokens in the cache, tokens of the prompt)
@@ -42,7 +41,7 @@ class Session:
         self.waited_s = 0.0  # for tokens drawn on the GPU, ever
         self._model = model
         self._pace = PrefillPace(model.max_chunk)
-        self._is_lost = False  # the device, until it is replaced
+        self.device = Recovery(model.recover, self.forget)
         self._loop: DecodeLoop | None = None
         self._looped: Graph | None = None  # the graph it belongs to
 
@@ -67,7 +66,7 @@ class Session:
         try:
             await (self.decode_loop() if self.can_loop else self.graph.compiled())
         except GpuDeviceLostError as error:
-            self.lose(error)
+            self.device.lose(error)
 
     async def logits_after(
         self,
@@ -97,14 +96,7 @@ class Session:
         progress: PrefillProgress,
         end: RunGraph,
     ) -> list[np.ndarray]:
-        for _ in range(MOST_LOSSES):
-            try:
-                await self.recover()
-                return await self._fill(tokens, cancel, progress, end)
-            except GpuDeviceLostError as error:
-                self.lose(error)
-                lost = error
-        raise lost
+        return await self.device.survive(lambda: self._fill(tokens, cancel, progress, end))
 
     async def _fill(
         self,
@@ -166,22 +158,3 @@ class Session:
         if self._loop is not None:
             self._loop.unload()
         self._loop = self._looped = None
-
-    # Losing the device ---------------------------------------------------------------------------
-
-    def lose(self, error: GpuDeviceLostError) -> None:
-        """The device is gone, and the cache with it."""
-        if not self._is_lost:
-            notices.post("device_lost", f"{error}. Opening it again and going on where it stopped.")
-        self._is_lost = True
-        self.forget()
-
-    async def recover(self) -> None:
-        """Has the model built again on another device, if its own is gone.
-
-        When that fails, without the network say, the next call tries again.
-        """
-        if self._is_lost:
-            await self._model.recover()
-            self._is_lost = False
-            notices.post("recovered", "The GPU is back; nothing was lost.")

@@ -4,8 +4,7 @@ In the page it stands on `web/bridge.js`; elsewhere on wgpu-py. The engine and i
 what is exported here.
 """
 
-import sys
-
+from py_runtime.base.platform import IN_PAGE
 from py_runtime.gpu.interface import (
     OPTIONAL_FEATURES,
     PLAN_COLUMNS,
@@ -31,7 +30,7 @@ from py_runtime.gpu.interface import (
     padded_size,
 )
 
-if sys.platform == "emscripten":
+if IN_PAGE:
     from py_runtime.gpu.page import request_device
 else:
     from py_runtime.gpu.native import request_device

@@ -9,7 +9,7 @@ WIDE_WORKGROUP_BYTES = 32 << 10  # what shaders/linear_gemm_wide.wgsl takes
 
 
 @dataclass(frozen=True)
-class Target:
+class KernelTarget:
     """`wide`: barriers and workgroup memory are cheap, and a subgroup of `lanes` works as one.
 
     Without it kernels keep everything in registers and share nothing, which suits software
@@ -23,8 +23,8 @@ class Target:
     f16_kv: bool = False  # caches of keys and values hold halves
 
     @classmethod
-    def of(cls, device: Device) -> "Target":
-        """By features alone; tuning.choose looks closer where they mislead."""
+    def of(cls, device: Device) -> "KernelTarget":
+        """By features alone; graph/tuning.py looks closer where they mislead."""
         lanes = device.adapter.subgroup_min_size if "subgroups" in device.features else 1
         is_software = device.adapter.is_fallback or lanes < SMALLEST_WIDE_SUBGROUP
         wide = can_be_wide(device) and not is_software
@@ -39,4 +39,4 @@ def can_be_wide(device: Device) -> bool:
     return "subgroups" in device.features and workgroup_bytes >= WIDE_WORKGROUP_BYTES
 
 
-PORTABLE = Target()
+PORTABLE = KernelTarget()

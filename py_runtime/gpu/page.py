@@ -12,22 +12,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from inpage_bridge import bridge  # registered by web/worker.js
-from pyodide.ffi import JsException
 
-from py_runtime.base.errors import (
-    GpuDeviceLostError,
-    GpuError,
-    GpuOutOfMemoryError,
-    GpuUnavailableError,
-    GpuValidationError,
-    InpageError,
-    NetworkError,
-    NotFoundError,
-    ShaderError,
-    ShaderMessage,
-    StorageError,
-)
+from py_runtime.bridge.calls import JsException, address_of, answer_of, bridge, fault
 from py_runtime.gpu.interface import (
     OPTIONAL_FEATURES,
     PLAN_COLUMNS,
@@ -47,24 +33,6 @@ from py_runtime.gpu.interface import (
     whole_words,
 )
 
-
-class QuotaError(StorageError):
-    """The browser's storage is full."""
-
-
-FAULTS: dict[str, type[InpageError]] = {
-    "no-webgpu": GpuUnavailableError,
-    "no-adapter": GpuUnavailableError,
-    "no-device": GpuUnavailableError,
-    "unavailable": GpuUnavailableError,
-    "out-of-memory": GpuOutOfMemoryError,
-    "internal": GpuError,
-    "validation": GpuValidationError,
-    "lost": GpuDeviceLostError,
-    "network": NetworkError,
-    "missing": NotFoundError,
-    "storage": StorageError,
-}
 NO_PLAN = 0
 NO_ROWS = np.zeros(0, np.uint32)
 
@@ -220,22 +188,6 @@ class PageDevice(Device):
         bridge.destroyDevice()
 
 
-async def answer_of(
-    promise: Any,
-    undo: Callable[[Any], object] | None = None,
-    sources: dict[str, str] | None = None,
-) -> Any:
-    """What the bridge answers; `undo` takes it back when nobody waits for it any more."""
-    answer = asyncio.ensure_future(promise)
-    try:
-        return await asyncio.shield(answer)
-    except JsException as error:
-        raise fault(error, sources) from None
-    except asyncio.CancelledError:
-        answer.add_done_callback(lambda done: done.exception() or (undo and undo(done.result())))
-        raise
-
-
 async def _create(
     call: Callable[[str], Any], rows: list[Any], sources: dict[str, str] | None = None
 ) -> list[int]:
@@ -243,22 +195,8 @@ async def _create(
     return list(json.loads(answer))
 
 
-def fault(error: Any, sources: dict[str, str] | None = None) -> BaseException:
-    """A JsException the bridge threw, as our own error; anything else is a bug and stays itself."""
-    if error.name == "shader":
-        facts = json.loads(error.message)
-        messages = [ShaderMessage(*row) for row in facts["messages"]]
-        return ShaderError(facts["label"], (sources or {}).get(facts["label"], ""), messages)
-    kind = FAULTS.get(error.name)
-    return error if kind is None else kind(error.message)
-
-
 def _plan_handle(plan: Plan | None) -> int:
     return plan.handle if isinstance(plan, PagePlan) else NO_PLAN
-
-
-def address_of(array: np.ndarray) -> int:
-    return int(array.__array_interface__["data"][0])
 
 
 def _counts_at(counts: np.ndarray | None) -> int:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from py_runtime.base.errors import GraphError, InputError
 from py_runtime.gpu import PipelineSpec
-from py_runtime.gpu.kernel_target import PORTABLE, Target
+from py_runtime.gpu.kernel_target import PORTABLE, KernelTarget
 from py_runtime.gpu.shader_sources import shader_source
 from py_runtime.graph.memory import Interval, MemoryPlan, share
 from py_runtime.live.build_context import Caller
@@ -46,7 +46,7 @@ class HostSource:
 class Builder:
     program: Program
     limits: dict[str, int]
-    target: Target = PORTABLE
+    target: KernelTarget = PORTABLE
     arena: UniformArena = field(init=False)
     journal: Journal = field(init=False)
     ops: list[Op] = field(default_factory=list)

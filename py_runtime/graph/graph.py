@@ -25,7 +25,7 @@ from py_runtime.gpu import (
     Read,
     Write,
 )
-from py_runtime.gpu.kernel_target import Target
+from py_runtime.gpu.kernel_target import KernelTarget
 from py_runtime.graph.buffers import UNIFORMS, plan_buffers
 from py_runtime.graph.builder import Builder, LaunchSpec
 from py_runtime.graph.load_checks import check_ops
@@ -34,7 +34,6 @@ from py_runtime.graph.needed_ops import ops_needed
 from py_runtime.graph.pipelines import compile_side_by_side
 from py_runtime.graph.profile import Profile, profile_of
 from py_runtime.graph.resize import LiveGraph, ResizeStats
-from py_runtime.graph.tuning import GIVEN, Choice, choose
 from py_runtime.live.launch import Bindable, Joined
 from py_runtime.live.uniforms import SYMINT_BYTES
 from py_runtime.live.values import LiveInt, LiveTensor
@@ -48,10 +47,10 @@ Array = np.ndarray
 class Graph:
     """Use `await Graph.load(...)`, then `await graph.run(inputs)` as often as you like."""
 
-    def __init__(self, device: Device, builder: Builder, choice: Choice) -> None:
+    def __init__(self, device: Device, builder: Builder, target: KernelTarget) -> None:
         self.device = device
         self.program = builder.program
-        self.target, self.target_is = choice.target, choice.why
+        self.target = target
         self.memory: MemoryReport
         self._builder = builder
         self.arena = builder.arena
@@ -74,7 +73,7 @@ class Graph:
         program: Program,
         constants: Mapping[str, Array] | ConstantSource | None = None,
         meter: Meter | None = None,
-        target: Target | None = None,
+        target: KernelTarget | None = None,
         passes: Sequence[Pass] = DEFAULT_PASSES,
         compile_later: bool = False,
     ) -> "Graph":
@@ -82,19 +81,19 @@ class Graph:
 
         Pipelines compile while the constants arrive. Cancelled, it stops both first. With
         `compile_later` it does not wait for them: whatever runs the graph does. `target`
-        chooses the variants of kernels; by default what suits the device (see graph/tuning.py).
+        chooses the variants of kernels: by default by the device's features (graph/tuning.py
+        looks closer).
         `passes` fuse ops; values that end up inside a fused op cannot be looked at.
         """
         given = constants if constants is not None else {}
         source = given if isinstance(given, ConstantSource) else ArrayConstants(given)
         check_program(program)
         check_ops(program)
-        choice = Choice(target, GIVEN) if target else await choose(device, cls.load)
-        target = choice.target
+        target = target or KernelTarget.of(device)
         builder = Builder(run_passes(program, target, passes), device.limits, target)
         builder.build_ops()
         source.check(program)
-        graph = cls(device, builder, choice)
+        graph = cls(device, builder, target)
         meter = meter or Meter()
         try:
             await graph._allocate()

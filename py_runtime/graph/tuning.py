@@ -8,12 +8,11 @@ came of it is remembered, so that it costs one load in a browser's life.
 """
 
 import asyncio
-import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -21,20 +20,13 @@ import py_runtime
 from py_runtime.base.dtypes import F32
 from py_runtime.base.errors import GpuDeviceLostError
 from py_runtime.gpu import Device, Plan, Read
-from py_runtime.gpu.kernel_target import SMALLEST_WIDE_SUBGROUP, Target, can_be_wide
+from py_runtime.gpu.kernel_target import SMALLEST_WIDE_SUBGROUP, KernelTarget, can_be_wide
+from py_runtime.graph.graph import Graph
 from py_runtime.program.weight_kinds import BLOCK
 from py_runtime.program.writer import ProgramWriter
 
-if TYPE_CHECKING:
-    from py_runtime.graph import Graph
-
-if sys.platform == "emscripten":
-    from py_runtime.folder.browser_notes import browser_name, read_note, write_note
-else:
-    from py_runtime.folder.process_notes import browser_name, read_note, write_note
-
 NOTE = "kernels"
-GIVEN, FEATURES, MEASURED, REMEMBERED = "given", "features", "measured", "remembered"
+FEATURES, MEASURED, REMEMBERED = "features", "measured", "remembered"
 ROWS, COLUMNS = 2048, 1024  # a megabyte of 4-bit weights
 LIMIT_SECONDS = 2.0  # a compiler that takes longer has lost
 SAMPLES = 3
@@ -42,38 +34,48 @@ SAMPLE_SECONDS = 0.002
 MOST_REPEATS = 256
 CLEARLY = 1.2  # times faster than what the features say, or they keep the last word
 
-Load = Callable[..., Awaitable["Graph"]]
+
+class Notes(Protocol):
+    """Where a measurement is remembered (folder/notes.py)."""
+
+    def browser_name(self) -> str: ...
+
+    async def read_note(self, name: str) -> Any: ...
+
+    async def write_note(self, name: str, value: Any) -> None: ...
 
 
 @dataclass(frozen=True)
-class Choice:
-    target: Target
-    why: str  # GIVEN, FEATURES, MEASURED or REMEMBERED
+class KernelChoice:
+    """The kernels that a graph is built with, and who chose them."""
+
+    target: KernelTarget
+    why: str  # FEATURES, MEASURED or REMEMBERED
 
 
-async def choose(device: Device, load: Load) -> Choice:
-    """`load` is Graph.load. Whatever fails on the way, the features' choice stands."""
-    expected = Target.of(device)
+async def choose_kernels(device: Device, notes: Notes) -> KernelChoice:
+    """Before a graph is loaded. Whatever fails on the way, the features' choice stands."""
+    expected = KernelTarget.of(device)
     rival = rival_of(device, expected)
     if rival is None:
-        return Choice(expected, FEATURES)
+        return KernelChoice(expected, FEATURES)
     adapter = [*asdict(device.adapter).values(), *sorted(device.features)]
-    key = [*adapter, browser_name(), py_runtime.__version__]
-    note = await read_note(NOTE)
+    key = [*adapter, notes.browser_name(), py_runtime.__version__]
+    note = await notes.read_note(NOTE)
     if isinstance(note, dict) and note.get("of") == key:
-        return Choice(replace(expected, wide=note.get("wide") is True), REMEMBERED)
+        return KernelChoice(replace(expected, wide=note.get("wide") is True), REMEMBERED)
     try:
         async with asyncio.timeout(LIMIT_SECONDS):
-            choice = Choice(await quicker(device, expected, rival, load), MEASURED)
+            choice = KernelChoice(await quicker(device, expected, rival), MEASURED)
     except GpuDeviceLostError:
-        return Choice(expected, FEATURES)
+        return KernelChoice(expected, FEATURES)
     except Exception:  # a driver that fails here must not stop a load that may well succeed
-        choice = Choice(expected, FEATURES)
-    await write_note(NOTE, {"of": key, "wide": choice.target.wide})
+        choice = KernelChoice(expected, FEATURES)
+    await notes.write_note(NOTE, {"of": key, "wide": choice.target.wide})
     return choice
 
 
-def rival_of(device: Device, expected: Target) -> Target | None:
+def rival_of(device: Device, expected: KernelTarget) -> KernelTarget | None:
     """What else might be the better one; None where there is no doubt."""
     is_plain_software = device.adapter.is_fallback and expected.lanes < SMALLEST_WIDE_SUBGROUP
     if is_plain_software or not can_be_wide(device):
@@ -81,27 +83,27 @@ def rival_of(device: Device, expected: Target) -> Target | None:
     return replace(expected, wide=not expected.wide)
 
 
-async def quicker(device: Device, expected: Target, rival: Target, load: Load) -> Target:
-    expected_seconds, rival_seconds = await measure(device, [expected, rival], load)
+async def quicker(device: Device, expected: KernelTarget, rival: KernelTarget) -> KernelTarget:
+    expected_seconds, rival_seconds = await measure(device, [expected, rival])
     return rival if rival_seconds * CLEARLY < expected_seconds else expected
 
 
-async def measure(device: Device, targets: Sequence[Target], load: Load) -> list[float]:
+async def measure(device: Device, targets: Sequence[KernelTarget]) -> list[float]:
     """Seconds of a matrix-vector product with each target's kernels, the least of a few samples.
 
     They take turns, since a graphics processor that was idle is slow at first. The wall clock times
     many at once: browsers round timestamps to more than one takes.
     """
     async with AsyncExitStack() as stack:
-        products = [await stack.enter_async_context(loaded(device, t, load)) for t in targets]
+        products = [await stack.enter_async_context(loaded(device, t)) for t in targets]
         samples = [[await product.seconds() for product in products] for _ in range(SAMPLES)]
         return [min(each) for each in zip(*samples, strict=True)]
 
 
 @asynccontextmanager
-async def loaded(device: Device, target: Target, load: Load) -> AsyncIterator["Product"]:
+async def loaded(device: Device, target: KernelTarget) -> AsyncIterator["Product"]:
     program, constants = matrix_vector_product()
-    graph = await load(device, program, constants, target=target, passes=())
+    graph = await Graph.load(device, program, constants, target=target, passes=())
     try:
         await graph.run([np.zeros((1, COLUMNS), np.float32)])
         plan = device.create_plan("measurement", graph.plan_steps)
@@ -116,7 +118,7 @@ async def loaded(device: Device, target: Target, load: Load) -> AsyncIterator["P
 class Product:
     """A matrix-vector product, many times in one submit."""
 
-    def __init__(self, device: Device, graph: "Graph", plan: Plan) -> None:
+    def __init__(self, device: Device, graph: Graph, plan: Plan) -> None:
         self._device, self._graph, self._plan = device, graph, plan
         self._read = Read(graph.buffer(graph.program.outputs[0]), 4)
         self._repeats = 1

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from py_runtime.gpu.kernel_target import Target
+from py_runtime.gpu.kernel_target import KernelTarget
 from py_runtime.live.launch import Bindable, BufferCopy, Joined, Launch, Scratch
 from py_runtime.live.values import LiveInt, LiveTensor
 from py_runtime.program import Program
@@ -24,7 +24,7 @@ class BuildContext(Protocol):
     def program(self) -> Program: ...
 
     @property
-    def target(self) -> Target: ...
+    def target(self) -> KernelTarget: ...
 
     @property
     def limits(self) -> dict[str, int]: ...

@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
 from py_runtime.base.dtypes import F32, I32, DType
 from py_runtime.base.model_errors import ModelError, ModelTensorsError
 from py_runtime.folder.layout import ModelFolder, TensorPlace
+from py_runtime.model.stores import Store
 
 HIDDEN_TOKENS = "hidden_tokens"
 HIDDEN = "hidden."  # the name of a value of the graph follows
@@ -26,12 +26,6 @@ class NoGoldensError(ModelError):
             f"{name} comes without goldens, so that this GPU cannot be compared with PyTorch",
             "verify it on the machine that exports it: python -m export … --verify",
         )
-
-
-class Store(Protocol):
-    """Where the model came from: what a loaded model keeps."""
-
-    async def read(self, model: ModelFolder, file: str) -> bytes: ...
 
 
 @dataclass(frozen=True)

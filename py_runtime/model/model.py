@@ -19,6 +19,7 @@ from py_runtime.base.model_errors import ModelError
 from py_runtime.base.progress import LoadProgress, Meter
 from py_runtime.base.sizes import in_words
 from py_runtime.chat.template import ChatTemplate, text_of
+from py_runtime.folder import notes
 from py_runtime.folder.file_names import CONFIG, TOKENIZER, TOKENIZER_CONFIG
 from py_runtime.folder.layout import ModelFolder
 from py_runtime.folder.manifest import NEEDED_LIMITS, Manifest
@@ -34,6 +35,7 @@ from py_runtime.gpu import Device, request_device
 from py_runtime.grammar import Grammar, TokenTexts, grammar_for
 from py_runtime.graph import Graph
 from py_runtime.graph.profile import Profile
+from py_runtime.graph.tuning import KernelChoice, choose_kernels
 from py_runtime.model.stores import Store, open_store
 from py_runtime.program.decoder import decoder_sizes
 from py_runtime.tokens import Tokenizer
@@ -63,12 +65,19 @@ class Model:
     """Use `await Model.load(device, where)`: a URL in the page, a folder natively."""
 
     def __init__(
-        self, store: Store, folder: ModelFolder, graph: Graph, tokenizer: Tokenizer, config: Config
+        self,
+        store: Store,
+        folder: ModelFolder,
+        graph: Graph,
+        kernels: KernelChoice,
+        tokenizer: Tokenizer,
+        config: Config,
     ) -> None:
         self.store = store
         self.folder = folder
         self.manifest = folder.manifest
         self.graph = graph
+        self.kernels = kernels
         self.tokenizer = tokenizer
         self.chat_template = config.chat_template
         self.end_tokens = config.end_tokens(tokenizer) | store.end_tokens
@@ -108,10 +117,11 @@ class Model:
             _read_json(CONFIG, await store.read(folder, CONFIG)),
         )
         constants = store.constants(folder)
+        kernels = await choose_kernels(device, notes)
         graph = await Graph.load(
-            device, folder.program, constants, meter, compile_later=compile_later
+            device, folder.program, constants, meter, kernels.target, compile_later=compile_later
         )
-        return cls(store, folder, graph, tokenizer, config)
+        return cls(store, folder, graph, kernels, tokenizer, config)
 
     async def rebuild(
         self,
@@ -121,9 +131,12 @@ class Model:
     ) -> None:
         """The graph anew, on another device if need be: its state is empty again."""
         self.unload()
+        self.graph = await until_cancelled(self._load_graph(device, Meter(progress)), cancel)
+
+    async def _load_graph(self, device: Device, meter: Meter) -> Graph:
+        self.kernels = await choose_kernels(device, notes)
         constants = self.store.constants(self.folder)
-        load = Graph.load(device, self.folder.program, constants, Meter(progress))
-        self.graph = await until_cancelled(load, cancel)
+        return await Graph.load(device, self.folder.program, constants, meter, self.kernels.target)
 
     @property
     def context(self) -> int:

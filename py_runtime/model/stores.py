@@ -1,12 +1,12 @@
 """Which kind of model a place holds, and what Model.load opens it with."""
 
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import unquote, urljoin
 
 from py_runtime.base.model_errors import ModelFileError
+from py_runtime.base.platform import IN_PAGE
 from py_runtime.base.progress import Meter
 from py_runtime.folder.file_names import MODEL_PTE, PTE
 from py_runtime.folder.layout import ModelFolder
@@ -18,11 +18,10 @@ from py_runtime.weights.open_source import open_source
 if TYPE_CHECKING:
     from py_runtime.model.pte_store import PteStore
 
-IN_PAGE = sys.platform == "emscripten"
-if sys.platform == "emscripten":
-    from py_runtime.folder.on_site import UrlStore as FolderStore
+if IN_PAGE:
+    from py_runtime.model.streamed_weights import StreamedFolder as FolderStore
 else:
-    from py_runtime.folder.on_disk import FolderStore
+    from py_runtime.folder.on_disk import DiskFolder as FolderStore
 
 
 class Store(Protocol):

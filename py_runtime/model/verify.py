@@ -1,7 +1,6 @@
 """Does this browser and GPU compute the model as PyTorch does? The model's goldens tell."""
 
 import math
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -10,6 +9,7 @@ import numpy as np
 
 from py_runtime.base.cancel import CancelToken
 from py_runtime.base.model_errors import ModelTensorsError
+from py_runtime.base.platform import IN_PAGE
 from py_runtime.gpu import Device
 from py_runtime.graph.probes import run_probed, tensors_by_name
 from py_runtime.model import Model
@@ -20,7 +20,6 @@ CLEAR_MARGIN = 0.01  # torch's own next token is a coin's toss when its logit le
 QUICK_TOKENS = 64
 QUICK_TEXTS = 1
 QUICK_STEPS = 16
-IN_PAGE = sys.platform == "emscripten"
 
 Progress = Callable[[str, int, int], None]  # (what is being checked, checks done, checks in all)
 

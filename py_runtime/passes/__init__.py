@@ -6,11 +6,11 @@ value that something else reads. `Graph.load(…, passes=())` runs a program as 
 
 from collections.abc import Callable, Sequence
 
-from py_runtime.gpu.kernel_target import Target
+from py_runtime.gpu.kernel_target import KernelTarget
 from py_runtime.passes import fold_norms, fuse_qkv, fuse_residual, fuse_swiglu, halve_caches
 from py_runtime.program import Program
 
-Pass = Callable[[Program, Target], Program]
+Pass = Callable[[Program, KernelTarget], Program]
 
 DEFAULT_PASSES: tuple[Pass, ...] = (
     fuse_swiglu.run,
@@ -21,7 +21,7 @@ DEFAULT_PASSES: tuple[Pass, ...] = (
 )
 
 
-def run_passes(program: Program, target: Target, passes: Sequence[Pass]) -> Program:
+def run_passes(program: Program, target: KernelTarget, passes: Sequence[Pass]) -> Program:
     for run in passes:
         program = run(program, target)
     return program

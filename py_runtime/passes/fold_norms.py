@@ -1,6 +1,6 @@
 """A norm that one fused op alone reads becomes part of it."""
 
-from py_runtime.gpu.kernel_target import Target
+from py_runtime.gpu.kernel_target import KernelTarget
 from py_runtime.ops.registry import REGISTRY
 from py_runtime.passes.chain import Chain
 from py_runtime.program import OpCall, Program
@@ -8,7 +8,7 @@ from py_runtime.program import OpCall, Program
 TAKE_A_NORM = ("inpage.swiglu.default", "inpage.qkv_rotary_cache.default")
 
 
-def run(program: Program, target: Target) -> Program:
+def run(program: Program, target: KernelTarget) -> Program:
     chain = Chain(program)
     for norm in chain.places("et_vk.rms_norm.default"):
         reader = chain.only_reader(chain.arg(norm[1], "out"))

@@ -5,7 +5,7 @@ inpage.qkv_rotary_cache, and inpage.attend_kv_cache for the attention itself.
 
 from dataclasses import dataclass
 
-from py_runtime.gpu.kernel_target import Target
+from py_runtime.gpu.kernel_target import KernelTarget
 from py_runtime.passes.chain import VIEWS, Chain
 from py_runtime.passes.linear_calls import (
     LINEARS,
@@ -29,14 +29,14 @@ class Heads:
     gone: list[tuple[int, OpCall]]
 
 
-def run(program: Program, target: Target) -> Program:
+def run(program: Program, target: KernelTarget) -> Program:
     chain = Chain(program)
     for attention in chain.places("sdpa_with_kv_cache.default"):
         _fuse(chain, attention, target)
     return chain.program()
 
 
-def _fuse(chain: Chain, attention: tuple[int, OpCall], target: Target) -> None:
+def _fuse(chain: Chain, attention: tuple[int, OpCall], target: KernelTarget) -> None:
     place, sdpa = attention
     q, k, v, k_cache, v_cache, start_pos, scale, out = (
         chain.arg(sdpa, name)

@@ -1,12 +1,12 @@
 """A linear and the sum it goes into: inpage.linear_residual."""
 
-from py_runtime.gpu.kernel_target import Target
+from py_runtime.gpu.kernel_target import KernelTarget
 from py_runtime.passes.chain import Chain
 from py_runtime.passes.linear_calls import LINEARS, linear_call, weight_args
 from py_runtime.program import OpCall, Program
 
 
-def run(program: Program, target: Target) -> Program:
+def run(program: Program, target: KernelTarget) -> Program:
     chain = Chain(program)
     for place, add in chain.places("aten.add.Tensor"):
         a, b, out = (chain.arg(add, name) for name in ("a", "b", "out"))

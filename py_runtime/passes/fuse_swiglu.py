@@ -1,12 +1,12 @@
 """silu(gate) * up of two linears of the same x: inpage.swiglu."""
 
-from py_runtime.gpu.kernel_target import Target
+from py_runtime.gpu.kernel_target import KernelTarget
 from py_runtime.passes.chain import Chain
 from py_runtime.passes.linear_calls import LINEARS, can_join, linear_call, weight_args
 from py_runtime.program import OpCall, Program
 
 
-def run(program: Program, target: Target) -> Program:
+def run(program: Program, target: KernelTarget) -> Program:
     chain = Chain(program)
     for place, mul in chain.places("aten.mul.Tensor"):
         a, b, out = (chain.arg(mul, name) for name in ("a", "b", "out"))

@@ -7,7 +7,7 @@ A cache that anything but attention looks at stays as it is, and so does one who
 from dataclasses import replace
 
 from py_runtime.base.dtypes import F16, F32
-from py_runtime.gpu.kernel_target import Target
+from py_runtime.gpu.kernel_target import KernelTarget
 from py_runtime.ops.registry import REGISTRY
 from py_runtime.program import OpCall, Program, TensorValue
 
@@ -19,7 +19,7 @@ ATTENTION = (
 AT_ONCE = 4  # halves that kernels read at a time
 
 
-def run(program: Program, target: Target) -> Program:
+def run(program: Program, target: KernelTarget) -> Program:
     if not target.f16_kv:
         return program
     halved = _caches(program)

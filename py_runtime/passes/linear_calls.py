@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from py_runtime.base.shapes import numel
-from py_runtime.gpu.kernel_target import Target
+from py_runtime.gpu.kernel_target import KernelTarget
 from py_runtime.passes.chain import Chain
 from py_runtime.program import OpCall, TensorValue
 from py_runtime.program.weight_kinds import BLOCK
@@ -65,7 +65,7 @@ def linear_call(chain: Chain, made: tuple[int, OpCall] | None) -> LinearCall | N
     )
 
 
-def can_join(chain: Chain, linears: Sequence[LinearCall], target: Target) -> bool:
+def can_join(chain: Chain, linears: Sequence[LinearCall], target: KernelTarget) -> bool:
     """Whether these can be one matrix: see py_runtime/ops/kernels/matrices.py and Builder.join."""
     first = linears[0]
     alike = all(

@@ -83,7 +83,7 @@ class Delegate:
 
 
 @dataclass(frozen=True)
-class Plan:
+class ExecutionPlan:
     """A method of the model, as the file has it."""
 
     name: str
@@ -97,7 +97,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Container:
-    plans: tuple[Plan, ...]
+    plans: tuple[ExecutionPlan, ...]
     named: dict[str, Segment]
     buffers: tuple[Segment, ...]  # where the data of method-level constants begins
     unsupported: frozenset[str]  # what tensors of the methods are, and cannot be here
@@ -180,7 +180,7 @@ class _Reader:
 
     # Methods -----------------------------------------------------------------------------------
 
-    def _plan(self, table: Table) -> Plan:
+    def _plan(self, table: Table) -> ExecutionPlan:
         name = table.text(0)
         values = tuple(self._value(entry) for entry in table.tables(2))
         meta = table.table(1)
@@ -189,7 +189,7 @@ class _Reader:
             raise PteError(f"{self._file}: method '{name}' has {len(chains)} chains, not one")
         operators = [_operator(entry) for entry in table.tables(6)]
         calls = [call for chain in chains for call in chain.tables(2)]
-        plan = Plan(
+        plan = ExecutionPlan(
             name=name,
             values=values,
             inputs=table.i32s(3),
@@ -249,7 +249,7 @@ class _Reader:
         segments = self._segments if is_segment else self._inline
         return Delegate(entry.text(0), segment_at(self._buffer, segments, at))
 
-    def _check_ids(self, plan: Plan) -> None:
+    def _check_ids(self, plan: ExecutionPlan) -> None:
         ids = [*plan.inputs, *plan.outputs]
         for call in plan.instructions:
             ids += (call.source, call.target) if isinstance(call, MoveCall) else call.args

@@ -4,14 +4,21 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from py_runtime.pte.container import EValue, HostTensor, KernelCall, MoveCall, Plan, Segment
+from py_runtime.pte.container import (
+    EValue,
+    ExecutionPlan,
+    HostTensor,
+    KernelCall,
+    MoveCall,
+    Segment,
+)
 from py_runtime.pte.delegate import DelegateGraph
 from py_runtime.pte.translate import PREPACK
 
 COPY = "aten::copy_"  # into an input that the model changes
 
 
-def describe_method(plan: Plan, graphs: Mapping[Segment, DelegateGraph]) -> dict[str, Any]:
+def describe_method(plan: ExecutionPlan, graphs: Mapping[Segment, DelegateGraph]) -> dict[str, Any]:
     """`graphs`: of the delegates that can be read."""
     own = [graphs[delegate.data] for delegate in plan.delegates if delegate.data in graphs]
     kernels = [call for call in plan.instructions if isinstance(call, KernelCall)]

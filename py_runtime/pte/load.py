@@ -5,6 +5,7 @@ from pathlib import Path
 
 from py_runtime.base.progress import Meter
 from py_runtime.gpu import Device, request_device
+from py_runtime.gpu.kernel_target import KernelTarget
 from py_runtime.graph import Graph
 from py_runtime.pte.module import PteModule
 from py_runtime.pte.reader import open_pte
@@ -21,10 +22,12 @@ async def load(
     data: Sequence[Where] = (),
     methods: Sequence[str] | None = None,
     meter: Meter | None = None,
+    target: KernelTarget | None = None,
 ) -> PteModule:
     """Reads the file and puts its methods (all when None) on the GPU, or raises and leaves nothing.
 
-    `data`: the .ptd files it was exported with. Weights stream from where they lie.
+    `data`: the .ptd files it was exported with. Weights stream from where they lie. `target`
+    chooses the variants of kernels, as in Graph.load.
     """
     program = await open_pte(_source(where), [_source(file) for file in data])
     wanted = [program.method(name) for name in (program.methods if methods is None else methods)]
@@ -36,7 +39,7 @@ async def load(
             graphs[method.name] = ()
             for step in method.delegates:
                 constants = RangeConstants(step.ranges)
-                graph = await Graph.load(device, step.program, constants, meter)
+                graph = await Graph.load(device, step.program, constants, meter, target)
                 graphs[method.name] += (graph,)
     except BaseException:
         module.unload()

@@ -16,10 +16,10 @@ from py_runtime.pte.container import (
     HEAD_BYTES,
     DelegateCall,
     EValue,
+    ExecutionPlan,
     HostTensor,
     KernelCall,
     MoveCall,
-    Plan,
     Segment,
     read_container,
     read_header,
@@ -69,7 +69,7 @@ class _Opener:
         self._source = source
         self._file = source.name
         self._data = data
-        self._plans: list[Plan] = []  # methods that compute something
+        self._plans: list[ExecutionPlan] = []  # methods that compute something
         self._constants: dict[str, Constant] = {}  # what the others give
         self._graphs: dict[Segment, DelegateGraph] = {}  # methods may share a delegate
 
@@ -112,7 +112,7 @@ class _Opener:
             "unsupported": self._unsupported(),
         }
 
-    async def _read_graphs(self, plan: Plan) -> None:
+    async def _read_graphs(self, plan: ExecutionPlan) -> None:
         for delegate in plan.delegates:
             blob = delegate.data
             if delegate.backend != BACKEND:
@@ -153,7 +153,7 @@ class _Opener:
 
     # Methods -----------------------------------------------------------------------------------
 
-    def _method(self, plan: Plan, stored: StoredData) -> Method:
+    def _method(self, plan: ExecutionPlan, stored: StoredData) -> Method:
         steps: list[Step] = []
         called: set[int] = set()
         for call in plan.instructions:
@@ -172,7 +172,7 @@ class _Opener:
         self._check_order(method)
         return method
 
-    def _copy_step(self, plan: Plan, call: KernelCall) -> CopyStep:
+    def _copy_step(self, plan: ExecutionPlan, call: KernelCall) -> CopyStep:
         """`aten::copy_`: [target, source, non_blocking, target]"""
         is_known = len(call.args) == 4 and call.args[0] == call.args[3]
         if not is_known or not all(
@@ -181,7 +181,7 @@ class _Opener:
             raise self._unknown_form(plan, call)
         return CopyStep(source=call.args[1], target=call.args[0])
 
-    def _kernel_step(self, plan: Plan, call: KernelCall) -> KernelStep:
+    def _kernel_step(self, plan: ExecutionPlan, call: KernelCall) -> KernelStep:
         """[arguments…, target, target]"""
         kernel, args, target = HOST_KERNELS[call.name], call.args[:-2], call.args[-2:]
         values = [plan.values[value_id] for value_id in args]
@@ -194,10 +194,10 @@ class _Opener:
         count = len(kernel.live)
         return KernelStep(kernel, args[:count], tuple(values[count:]), target[0])
 
-    def _unknown_form(self, plan: Plan, call: KernelCall) -> PteError:
+    def _unknown_form(self, plan: ExecutionPlan, call: KernelCall) -> PteError:
         return PteError(f"{self._where(plan)} has a {call.name} of an unknown form")
 
-    def _move_step(self, plan: Plan, call: MoveCall) -> MoveStep:
+    def _move_step(self, plan: ExecutionPlan, call: MoveCall) -> MoveStep:
         source, target = plan.values[call.source], plan.values[call.target]
         is_same = type(source) is type(target)
         if isinstance(source, HostTensor) and isinstance(target, HostTensor):
@@ -206,7 +206,9 @@ class _Opener:
             raise PteError(f"{self._where(plan)} moves a value to where another kind is")
         return MoveStep(call.source, call.target)
 
-    def _delegate_step(self, plan: Plan, call: DelegateCall, stored: StoredData) -> DelegateStep:
+    def _delegate_step(
+        self, plan: ExecutionPlan, call: DelegateCall, stored: StoredData
+    ) -> DelegateStep:
         graph = self._graphs[plan.delegates[call.delegate].data]
         arguments = [plan.values[value_id] for value_id in call.args]
         translated = translate(self._where(plan), graph, arguments, stored)
@@ -256,19 +258,19 @@ class _Opener:
                 "computes it"
             )
 
-    def _where(self, plan: Plan) -> str:
+    def _where(self, plan: ExecutionPlan) -> str:
         return f"{self._file}, method '{plan.name}'"
 
     # Constant methods --------------------------------------------------------------------------
 
-    async def _constant(self, plan: Plan) -> Constant:
+    async def _constant(self, plan: ExecutionPlan) -> Constant:
         values = [
             await self._constant_value(plan, plan.values[value_id]) for value_id in plan.outputs
         ]
         is_one = len(values) == 1 and not _is_list(plan.output_spec)
         return values[0] if is_one else values
 
-    async def _constant_value(self, plan: Plan, value: EValue) -> Constant:
+    async def _constant_value(self, plan: ExecutionPlan, value: EValue) -> Constant:
         buffers = self._container.buffers
         if value is None or isinstance(value, bool | int | float | str):
             return value

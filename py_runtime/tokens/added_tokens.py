@@ -24,8 +24,8 @@ class AddedToken:
 
 
 @dataclass(frozen=True)
-class Piece:
-    """A piece of the text: either a token already, or text for the pre-tokenizer."""
+class TextSpan:
+    """A part of the text: either a token already, or text for the pre-tokenizer."""
 
     text: str
     token_id: int | None
@@ -44,7 +44,7 @@ class AddedTokens:
         self._in_text = Finder({text: token for text, token in written if not token.normalized})
         self._in_normalized = Finder({text: token for text, token in written if token.normalized})
 
-    def split(self, text: str) -> Iterator[Piece]:
+    def split(self, text: str) -> Iterator[TextSpan]:
         for raw in self._in_text.split(text, starts_text=True):
             if raw.token_id is not None:
                 yield raw
@@ -60,9 +60,9 @@ class Finder:
         longest_first = sorted(self.tokens, key=len, reverse=True)
         self._pattern = re.compile("|".join(map(re.escape, longest_first)))
 
-    def split(self, text: str, starts_text: bool) -> Iterator[Piece]:
+    def split(self, text: str, starts_text: bool) -> Iterator[TextSpan]:
         if not self.tokens:
-            yield Piece(text, None, starts_text)
+            yield TextSpan(text, None, starts_text)
             return
         at = 0
         for found in self._pattern.finditer(text):
@@ -75,11 +75,11 @@ class Finder:
             if token.rstrip and (spaces := _SPACES.match(text, end)):
                 end = spaces.end()
             if at < start:
-                yield Piece(text[at:start], None, starts_text and at == 0)
-            yield Piece(text[start:end], token.id, starts_text and start == 0)
+                yield TextSpan(text[at:start], None, starts_text and at == 0)
+            yield TextSpan(text[start:end], token.id, starts_text and start == 0)
             at = end
         if at < len(text):
-            yield Piece(text[at:], None, starts_text and at == 0)
+            yield TextSpan(text[at:], None, starts_text and at == 0)
 
 
 def stands_alone(text: str, start: int, end: int) -> bool:

@@ -1,14 +1,14 @@
 """Where a name leads: to a file on the disk, or to an address of the page's site."""
 
-import sys
 from pathlib import Path
 
+from py_runtime.base.platform import IN_PAGE
 from py_runtime.weights.byte_source import ByteSource, FileSource
 
 
 def open_source(where: str | Path) -> ByteSource:
     """A file by its path; in the page a text is an address, which may be relative to the site's."""
-    if sys.platform == "emscripten" and isinstance(where, str):
+    if IN_PAGE and isinstance(where, str):
         from py_runtime.weights.page_source import UrlSource, url_of
 
         return UrlSource(url_of(where))

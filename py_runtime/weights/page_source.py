@@ -6,8 +6,8 @@ from contextlib import aclosing
 from urllib.parse import unquote, urljoin, urlsplit
 
 import numpy as np
-from inpage_bridge import bridge  # registered by web/worker.js
 
+from py_runtime.bridge.calls import bridge
 from py_runtime.bridge.stream import Stream, open_url
 from py_runtime.weights.byte_source import PIECE_BYTES, ByteSource, Pieces, ends_early
 

@@ -14,7 +14,7 @@ from py_runtime.gpu import Device
 from py_runtime.program import Program, TensorValue
 from py_runtime.weights.byte_source import ByteSource
 from py_runtime.weights.constants import PlacesByName
-from py_runtime.weights.uploads import Target, UploadQueue
+from py_runtime.weights.uploads import UploadQueue, UploadRange
 
 JOINED_GAP = 1 << 16  # bytes between two ranges that are rather read than asked for anew
 
@@ -50,12 +50,12 @@ class RangeConstants:
                 )
 
     async def upload(self, device: Device, places: PlacesByName, meter: Meter) -> None:
-        targets: dict[ByteSource, list[Target]] = defaultdict(list)
+        targets: dict[ByteSource, list[UploadRange]] = defaultdict(list)
         for name, wanted in places.items():
             found, widen = self._ranges[name], name in self._widened
             for place in wanted:
                 at = place.buffer, place.offset
-                targets[found.source].append(Target(found.offset, found.nbytes, *at, widen))
+                targets[found.source].append(UploadRange(found.offset, found.nbytes, *at, widen))
         uploads = [_FileUpload(source, found, meter) for source, found in targets.items()]
         queue = UploadQueue(device)
         for upload in uploads:
@@ -66,11 +66,13 @@ class RangeConstants:
 class _FileUpload:
     """What one file gives, in as few passes as its ranges allow."""
 
-    def __init__(self, source: ByteSource, targets: Iterable[Target], meter: Meter) -> None:
+    def __init__(self, source: ByteSource, targets: Iterable[UploadRange], meter: Meter) -> None:
         self._source = source
         self._meter = meter
         self._phases = (DOWNLOAD, UPLOAD) if source.is_remote else (UPLOAD,)
-        self._targets: dict[tuple[int, int], list[Target]] = defaultdict(list)  # by (start, end)
+        self._targets: dict[tuple[int, int], list[UploadRange]] = defaultdict(
+            list
+        )  # by (start, end)
         for target in targets:
             self._targets[target.file_offset, target.file_offset + target.nbytes].append(target)
         self._runs = self._find_runs()

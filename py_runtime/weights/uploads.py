@@ -11,7 +11,7 @@ UPLOAD_AHEAD = 64 << 20  # bytes after which streaming waits for the GPU
 
 
 @dataclass(frozen=True)
-class Target:
+class UploadRange:
     """Bytes of a file that belong at an offset of a buffer."""
 
     file_offset: int
@@ -39,7 +39,7 @@ class UploadQueue:
         self._device = device
         self._ahead = 0
 
-    async def add(self, position: int, block: np.ndarray, targets: Iterable[Target]) -> None:
+    async def add(self, position: int, block: np.ndarray, targets: Iterable[UploadRange]) -> None:
         writes = [w for target in targets if (w := target.write(position, block)) is not None]
         self._device.submit(None, None, writes)
         self._ahead += sum(write.data.nbytes for write in writes)

@@ -11,7 +11,7 @@ from py_runtime.base.errors import InpageError
 from py_runtime.base.model_errors import DAMAGED, ModelFileError, ModelHashError
 from py_runtime.folder.on_disk import (
     ConstantFiles,
-    FolderStore,
+    DiskFolder,
     PiecedTensor,
     open_model_folder,
     verify_files,
@@ -69,7 +69,7 @@ def test_a_graph_runs_from_a_folder(folder: Path, native: NativeRunner) -> None:
 
 def test_a_store_reads_whole_files_as_exported(folder: Path) -> None:
     async def read(name: str) -> bytes:
-        store = FolderStore(folder)
+        store = DiskFolder(folder)
         return await store.read(await store.open(), name)
 
     assert wait(read("config.json")) == FILES["config.json"]
@@ -79,7 +79,7 @@ def test_a_store_reads_whole_files_as_exported(folder: Path) -> None:
         wait(read("config.json"))
     (folder / "config.json").unlink()
     with pytest.raises(ModelFileError, match=r"config\.json cannot be read: No such file"):
-        wait(FolderStore(folder).read(model, "config.json"))
+        wait(DiskFolder(folder).read(model, "config.json"))
 
 
 def check_fault(folder: Path, kind: type[InpageError], text: str) -> None:

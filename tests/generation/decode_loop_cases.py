@@ -8,7 +8,7 @@ from py_runtime.base.cancel import CancelToken
 from py_runtime.generation.decode_loop import DecodeLoop
 from py_runtime.generation.device_sampler import MOST_DRAWS, STATE_HEADER, DeviceSampler
 from py_runtime.gpu import BufferSpec, Device, Read
-from py_runtime.gpu.kernel_target import Target
+from py_runtime.gpu.kernel_target import KernelTarget
 from py_runtime.model import Model
 from py_runtime.sampling import SamplingSettings
 
@@ -29,7 +29,7 @@ async def draw(
     vocabulary = len(logits)
     specs = [BufferSpec(name, 4 * size) for name, size in (("logits", vocabulary), ("next", 1))]
     buffers = await device.create_buffers([*specs, BufferSpec("arena", 16)])
-    sampler = await DeviceSampler.create(device, Target(wide=wide), vocabulary, *buffers)
+    sampler = await DeviceSampler.create(device, KernelTarget(wide=wide), vocabulary, *buffers)
     plan = device.create_plan("draws", [sampler.step])
     # JSON keys are texts
     bias = {int(token): value for token, value in settings.pop("logit_bias", {}).items()}

@@ -9,13 +9,14 @@ import pytest
 from py_runtime.base import notices
 from py_runtime.base.cancel import CancelToken
 from py_runtime.base.errors import AbortedError, GpuDeviceLostError, NetworkError
-from py_runtime.generation.session import MOST_LOSSES, Session
+from py_runtime.generation.session import Session
+from py_runtime.gpu.recovery import MAX_LOSSES
 from tests.generation.conftest import Toy
 from tests.runners import wait
 
 
 def test_the_same_text_after_a_loss(native_toy: Toy) -> None:
-    """Once with a real device; tests/api does it three times in a row, in the page."""
+    """Once with a real device; tests/app does it three times in a row, in the page."""
     fields = {"temperature": 0, "max_tokens": 8, "ignore_eos": True}
     outcome = native_toy.run("lose_the_device", fields=fields)
     wanted = outcome["undisturbed"]["tokens"]
@@ -108,7 +109,7 @@ def test_a_device_that_is_lost_for_ever() -> None:
     model = FakeModel(broken=[LOST] * 100, lost_at={2})
     with pytest.raises(GpuDeviceLostError):
         model.logits(TOKENS)
-    assert len(model._broken) >= 100 - MOST_LOSSES
+    assert len(model._broken) >= 100 - MAX_LOSSES
 
 
 def test_what_failed_to_be_replaced_is_replaced_the_next_time(heard: list[str]) -> None:

@@ -9,7 +9,7 @@ import pytest
 from py_runtime.base.dtypes import F32, I64
 from py_runtime.base.errors import InputError
 from py_runtime.gpu import Device
-from py_runtime.gpu.kernel_target import PORTABLE, Target
+from py_runtime.gpu.kernel_target import PORTABLE, KernelTarget
 from py_runtime.graph.builder import Builder, LaunchSpec
 from py_runtime.graph.resize import LiveGraph
 from py_runtime.passes import DEFAULT_PASSES, run_passes
@@ -19,7 +19,7 @@ from py_runtime.program.writer import ProgramWriter
 from tests.graph.engine_graphs import WIDTH, load, rows, run
 from tests.runners import NativeRunner
 
-WIDE = Target(wide=True, lanes=32, storage_buffers=10, f16_kv=True)
+WIDE = KernelTarget(wide=True, lanes=32, storage_buffers=10, f16_kv=True)
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,9 @@ def device(native: NativeRunner) -> Device:
 class Planned:
     """A graph's live side, without a GPU."""
 
-    def __init__(self, program: Program, device: Device, target: Target, passes: bool) -> None:
+    def __init__(
+        self, program: Program, device: Device, target: KernelTarget, passes: bool
+    ) -> None:
         fused = run_passes(program, target, DEFAULT_PASSES if passes else ())
         self.builder = Builder(fused, device.limits, target)
         self.builder.build_ops()
@@ -57,7 +59,7 @@ class Planned:
 @pytest.mark.parametrize("target", [PORTABLE, WIDE], ids=["portable", "wide"])
 @pytest.mark.parametrize("passes", [True, False], ids=["fused", "as exported"])
 def test_a_decoder_with_twins_plans_as_one_without(
-    toy_model: Path, device: Device, target: Target, passes: bool
+    toy_model: Path, device: Device, target: KernelTarget, passes: bool
 ) -> None:
     program = load_program((toy_model / "graph.json").read_bytes())
     twins = Planned(program, device, target, passes)

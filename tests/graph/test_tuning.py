@@ -8,9 +8,9 @@ import pytest
 
 from py_runtime.base.errors import GpuDeviceLostError, GpuValidationError
 from py_runtime.folder import process_notes
-from py_runtime.gpu.kernel_target import SMALLEST_WIDE_SUBGROUP, Target
-from py_runtime.graph import Graph, tuning
-from py_runtime.graph.tuning import FEATURES, GIVEN, MEASURED, REMEMBERED, Choice, choose
+from py_runtime.gpu.kernel_target import SMALLEST_WIDE_SUBGROUP, KernelTarget
+from py_runtime.graph import tuning
+from py_runtime.graph.tuning import FEATURES, MEASURED, REMEMBERED, KernelChoice, choose_kernels
 from tests.graph.tuning_cases import posing
 from tests.runners import NativeRunner, Runner, wait
 
@@ -29,13 +29,13 @@ def test_a_doubtful_adapter_is_measured_once(runner: Runner) -> None:
     """With the real kernels of both kinds: a graphics processor with small subgroups, it says."""
     *seen, left = runner.run(CASES, "choices", name="a GPU", lanes=SMALL, is_fallback=False)
     third = REMEMBERED if runner.name == "page" else MEASURED
-    assert seen == [MEASURED, REMEMBERED, third, GIVEN]
+    assert seen == [MEASURED, REMEMBERED, third]
     assert left == 0
 
 
 def test_a_software_adapter_is_not_measured(runner: Runner) -> None:
     *seen, _ = runner.run(CASES, "choices", name="software", lanes=SMALL, is_fallback=True)
-    assert seen == [FEATURES, FEATURES, FEATURES, GIVEN]
+    assert seen == [FEATURES, FEATURES, FEATURES]
 
 
 class Straw:
@@ -45,7 +45,7 @@ class Straw:
         self._outcomes = {True: wide, False: portable}
         self.calls = 0
 
-    async def measure(self, device: Any, targets: list[Target], load: Any) -> list[float]:
+    async def measure(self, device: Any, targets: list[KernelTarget]) -> list[float]:
         self.calls += 1
         seconds = []
         for outcome in (self._outcomes[target.wide] for target in targets):
@@ -55,9 +55,9 @@ class Straw:
         return seconds
 
 
-def chosen(native: NativeRunner, lanes: int, is_fallback: bool = False) -> Choice:
+def chosen(native: NativeRunner, lanes: int, is_fallback: bool = False) -> KernelChoice:
     with posing(native.device, "straw", lanes, is_fallback):
-        return wait(choose(native.device, Graph.load))
+        return wait(choose_kernels(native.device, process_notes))
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_the_clearly_quicker_one_wins(
     assert (again.why, again.target) == (REMEMBERED, first.target)
     assert straw.calls == 1
     with posing(native.device, "another", lanes, is_fallback):
-        assert wait(choose(native.device, Graph.load)).why == MEASURED
+        assert wait(choose_kernels(native.device, process_notes)).why == MEASURED
 
 
 @pytest.mark.parametrize("lanes", [SMALL, LARGE])
@@ -121,7 +121,7 @@ def test_a_compiler_without_end_is_not_waited_for(
     monkeypatch.setattr(tuning, "measure", for_ever)
     with posing(native.device, "slow", LARGE, is_fallback=False):
         monkeypatch.setattr(tuning, "LIMIT_SECONDS", 0.0)
-        choice = wait(choose(native.device, Graph.load))
+        choice = wait(choose_kernels(native.device, process_notes))
     assert (choice.why, choice.target.wide) == (FEATURES, True)
 
 

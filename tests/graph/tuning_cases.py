@@ -1,6 +1,5 @@
 """The choice of kernels on adapters of straw, natively or in the page, for test_tuning.py."""
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -9,15 +8,15 @@ from typing import Any
 import numpy as np
 
 from py_runtime.base.dtypes import F32
+from py_runtime.base.platform import IN_PAGE
 from py_runtime.gpu import Device
-from py_runtime.gpu.kernel_target import Target
 from py_runtime.graph import Graph, tuning
 from py_runtime.program.writer import ProgramWriter
 
-if sys.platform == "emscripten":
-    from py_runtime.folder import browser_notes as notes
+if IN_PAGE:
+    from py_runtime.folder import browser_notes as kept_notes
 else:
-    from py_runtime.folder import process_notes as notes
+    from py_runtime.folder import process_notes as kept_notes
 
 PATIENCE = 600.0  # a busy machine may take its time to compile
 
@@ -46,19 +45,21 @@ def norm() -> ProgramWriter:
 
 
 async def choices(device: Device, name: str, lanes: int, is_fallback: bool) -> list[Any]:
-    """Who chose, at four loads: of an adapter that is new, again, in a new process (which has
-    what a browser keeps and no more), and with a target that was given. And the buffers left."""
+    """Who chose, at three loads: of an adapter that is new, again, and in a new process (which has
+    what a browser keeps and no more). And the buffers left."""
     writer, seen = norm(), []
     before = device.counters.buffers_alive
     with posing(device, name, lanes, is_fallback):
-        for round_ in ("new", "again", "new process", "given"):
+        for round_ in ("new", "again", "new process"):
             if round_ == "new process":
-                notes._here.clear()
-            target = Target() if round_ == "given" else None
-            graph = await Graph.load(device, writer.program(), writer.constants, target=target)
+                kept_notes._here.clear()
+            choice = await tuning.choose_kernels(device, kept_notes)
+            graph = await Graph.load(
+                device, writer.program(), writer.constants, target=choice.target
+            )
             x = np.ones((1, 8), np.float32)
             (out,) = await graph.run([x])
             assert np.allclose(out, x, atol=1e-3)
-            seen.append(graph.target_is)
+            seen.append(choice.why)
             graph.unload()
     return [*seen, device.counters.buffers_alive - before]

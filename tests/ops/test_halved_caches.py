@@ -10,7 +10,7 @@ import pytest
 
 from py_runtime.base.dtypes import F16, F32
 from py_runtime.gpu import Device
-from py_runtime.gpu.kernel_target import Target
+from py_runtime.gpu.kernel_target import KernelTarget
 from py_runtime.graph.buffers import plan_buffers
 from py_runtime.graph.builder import Builder
 from py_runtime.model import Model
@@ -24,7 +24,7 @@ from tests.ops import cases_fused
 from tests.ops.cases_attention import CachedAttention, prefills_and_decodes
 from tests.runners import NativeRunner, PageRunner, wait
 
-HALVES = Target(f16_kv=True)
+HALVES = KernelTarget(f16_kv=True)
 # A decoder's keys are turned before they are rounded, so that there torch knows the floats alone.
 CLOSE = Tolerance(4e-3, 2e-3, of_each=1e-2)
 LIMITS = {"min_uniform_buffer_offset_alignment": 256, "max_compute_workgroups_per_dimension": 65535}
@@ -110,7 +110,7 @@ class Attention:
             return self.writer.constant(name, np.zeros(dims, np.float32))
         return self.writer.state(name, dims, F32)
 
-    def kinds(self, target: Target = HALVES) -> list[str]:
+    def kinds(self, target: KernelTarget = HALVES) -> list[str]:
         program = halve_caches.run(self.writer.program(), target)
         values = [program.values[cache.id] for cache in self.caches]
         return [value.dtype.name for value in values if isinstance(value, TensorValue)]
@@ -118,7 +118,7 @@ class Attention:
 
 def test_caches_become_halves_only_where_that_is_asked_for() -> None:
     assert Attention().kinds() == [F16.name] * 2
-    assert Attention().kinds(Target()) == [F32.name] * 2
+    assert Attention().kinds(KernelTarget()) == [F32.name] * 2
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_a_cache_that_is_an_output_stays() -> None:
 
 def test_halves_take_half_the_memory() -> None:
     state = {}
-    for target in (Target(), HALVES):
+    for target in (KernelTarget(), HALVES):
         program = run_passes(Attention().writer.program(), target, DEFAULT_PASSES)
         builder = Builder(program, LIMITS, target)
         builder.build_ops()

@@ -5,15 +5,15 @@ from typing import Any
 import numpy as np
 
 from py_runtime.gpu import Device
-from py_runtime.gpu.kernel_target import Target
+from py_runtime.gpu.kernel_target import KernelTarget
 from py_runtime.graph import Graph
 from py_runtime.passes import DEFAULT_PASSES
 from py_runtime.program.json_format import load_program
 
 TARGETS = {
-    "alone": Target(),  # what every device can do
-    "shared": Target(lanes=4, storage_buffers=10),
-    "wide": Target(wide=True, lanes=4, storage_buffers=10),
+    "alone": KernelTarget(),  # what every device can do
+    "shared": KernelTarget(lanes=4, storage_buffers=10),
+    "wide": KernelTarget(wide=True, lanes=4, storage_buffers=10),
 }
 
 

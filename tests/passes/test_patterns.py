@@ -7,13 +7,13 @@ import numpy as np
 
 import py_runtime.ops  # noqa: F401  (fills the registry)
 from py_runtime.base.dtypes import F32
-from py_runtime.gpu.kernel_target import Target
+from py_runtime.gpu.kernel_target import KernelTarget
 from py_runtime.passes import fold_norms, fuse_qkv, fuse_residual, fuse_swiglu, run_passes
 from py_runtime.program import Program, check_program
 from py_runtime.program.writer import ProgramWriter, Ref
 
 TOKENS, WIDTH, ROWS = 8, 32, 64
-TARGET = Target(lanes=4, storage_buffers=10)
+TARGET = KernelTarget(lanes=4, storage_buffers=10)
 
 
 class Layers(ProgramWriter):
@@ -46,7 +46,7 @@ def names(program: Program) -> list[str]:
     return [call.name.split(".")[1] for call in program.ops]
 
 
-def fused(writer: Layers, *passes: Callable[[Program, Target], Program]) -> list[str]:
+def fused(writer: Layers, *passes: Callable[[Program, KernelTarget], Program]) -> list[str]:
     return names(run_passes(writer.program(), TARGET, passes))
 
 
@@ -124,7 +124,7 @@ def test_joined_weights_stay_below_what_a_device_binds() -> None:
     writer.output(writer.swiglu(writer.x()))
     limit = 2 * ROWS * WIDTH * 4
     for binding_bytes, wanted in ((limit, ["swiglu"]), (limit - 4, None)):
-        target = Target(binding_bytes=binding_bytes)
+        target = KernelTarget(binding_bytes=binding_bytes)
         found = names(run_passes(writer.program(), target, [fuse_swiglu.run]))
         assert found == (wanted or names(writer.program()))
 

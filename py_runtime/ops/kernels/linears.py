@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from py_runtime.base.shapes import ceil_div, numel
-from py_runtime.gpu.kernel_target import Target
+from py_runtime.gpu.kernel_target import KernelTarget
 from py_runtime.live.launch import Bindable
 from py_runtime.live.values import LiveTensor
 from py_runtime.ops.kernels.matrices import Matrix
@@ -50,7 +50,7 @@ SMALL = Tiling(("linear_gemm_wide",), tiles=1, lines=32, pairs=16, side=32)
 ENOUGH_SQUARES = 72  # of 64: fewer leave a large device idle
 
 
-def tilings_for(target: Target) -> tuple[Tiling, ...]:
+def tilings_for(target: KernelTarget) -> tuple[Tiling, ...]:
     """Where there are several, the first that has enough tiles is taken."""
     if target.wide:
         return WIDE, SMALL
@@ -168,7 +168,7 @@ class OneLineVariant:
     by_blocks: bool = False
 
 
-def one_line_variant(matrix: Matrix, target: Target) -> OneLineVariant:
+def one_line_variant(matrix: Matrix, target: KernelTarget) -> OneLineVariant:
     if target.wide and matrix.whole_blocks and matrix.columns >= LONG_ROWS:
         return long_rows(matrix)
     constants = {

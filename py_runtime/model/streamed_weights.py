@@ -1,4 +1,4 @@
-"""A model's weights, streamed from their files into the graph's buffers."""
+"""A model folder of this site, its weights streamed from their files into the graph's buffers."""
 
 from collections import defaultdict
 
@@ -9,10 +9,18 @@ from py_runtime.base.model_errors import ModelFileError
 from py_runtime.base.progress import UPLOAD, Meter
 from py_runtime.folder.delivery import Delivery, discard
 from py_runtime.folder.layout import ModelFolder
+from py_runtime.folder.on_site import SiteFolder
 from py_runtime.gpu import Device
 from py_runtime.program import Program
 from py_runtime.weights.constants import PlacesByName
-from py_runtime.weights.uploads import Target, UploadQueue
+from py_runtime.weights.uploads import UploadQueue, UploadRange
+
+
+class StreamedFolder(SiteFolder):
+    """What Model.load opens in the page."""
+
+    def constants(self, model: ModelFolder) -> "StreamedConstants":
+        return StreamedConstants(self.delivery, model, self.headers)
 
 
 class StreamedConstants:
@@ -42,14 +50,14 @@ class StreamedConstants:
         )
         await queue.finish()
 
-    def _targets(self, places: PlacesByName) -> dict[str, list[Target]]:
-        targets: dict[str, list[Target]] = defaultdict(list)
+    def _targets(self, places: PlacesByName) -> dict[str, list[UploadRange]]:
+        targets: dict[str, list[UploadRange]] = defaultdict(list)
         for name, wanted in places.items():
             offset = 0
             for piece in self._model.tensors[name].pieces:
                 for place in wanted:
                     at = place.offset + offset
-                    target = Target(piece.offset, piece.nbytes, place.buffer, at)
+                    target = UploadRange(piece.offset, piece.nbytes, place.buffer, at)
                     targets[piece.file].append(target)
                 offset += piece.nbytes
         return targets
@@ -59,7 +67,7 @@ class _FileUpload:
     """The sink of one file."""
 
     def __init__(
-        self, file: str, header: bytes, targets: list[Target], queue: UploadQueue, meter: Meter
+        self, file: str, header: bytes, targets: list[UploadRange], queue: UploadQueue, meter: Meter
     ) -> None:
         self._file = file
         self._header = header

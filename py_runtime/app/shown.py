@@ -1,0 +1,89 @@
+"""What a page shows of models and of loads, as plain data and in words."""
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+from py_runtime.base.progress import DOWNLOAD, UPLOAD
+from py_runtime.base.sizes import in_words
+from py_runtime.model import Model
+
+Json = dict[str, Any]
+Emit = Callable[[Json], None]
+
+
+class LoadMeter:
+    """Tells how far a load is: the phase, what it counts, the seconds, and one overall fraction."""
+
+    def __init__(self, emit: Emit) -> None:
+        self.downloaded = False
+        self._emit = emit
+        self._started = time.perf_counter()
+        self._fraction = 0.0  # of the weights that are on the GPU; never falls
+
+    def __call__(self, phase: str, done: int, total: int) -> None:
+        self.downloaded |= phase == DOWNLOAD and done > 0
+        if phase == UPLOAD:
+            self._fraction = max(self._fraction, done / total if total else 1.0)
+        unit = in_words if phase in (DOWNLOAD, UPLOAD) else str
+        self._emit(
+            {
+                "phase": phase,
+                "done": done,
+                "total": total,
+                "text": f"{unit(done)} of {unit(total)}",
+                "seconds": time.perf_counter() - self._started,
+                "fraction": self._fraction,
+            }
+        )
+
+
+def describe_model(model: Model) -> Json:
+    """A model that is loaded."""
+    manifest = model.manifest
+    described: Json = {
+        "name": manifest.name,
+        "parameters": manifest.parameters,
+        "context": manifest.context,
+        "size": manifest.size,
+        "gpu_bytes": model.graph.memory.peak,
+        "quantisation": manifest.quantisation,
+        "source": manifest.source,
+        "has_chat_template": model.chat_template is not None,
+        "has_goldens": manifest.goldens is not None,
+        "kernels": {**asdict(model.kernels.target), "chosen": model.kernels.why},
+    }
+    return {**described, "facts": facts(described)}
+
+
+def describe_offer(entry: Json, is_stored: bool) -> Json:
+    """A model that can be loaded."""
+    size = in_words(entry.get("size", 0))
+    action = "Load from this browser's storage" if is_stored else f"Load ({size})"
+    return {"stored": is_stored, "facts": facts(entry), "action": action}
+
+
+def facts(model: Json) -> str:
+    """A model in a line; of one that could not be listed whole, what is known."""
+    parts: dict[str, Callable[[Any], str]] = {
+        "parameters": lambda count: f"{count / 1e6:.1f} million parameters",
+        "size": in_words,
+        "context": lambda tokens: f"context of {tokens} tokens",
+        "gpu_bytes": lambda nbytes: f"{in_words(nbytes)} of GPU memory",
+        "quantisation": str,
+    }
+    return " · ".join(words(model[name]) for name, words in parts.items() if model.get(name))
+
+
+def what_fits(listed: list[Json], url: str, url_of: Callable[[Json], str]) -> str:
+    """Advice after the GPU's memory did not suffice."""
+    needed = {url_of(entry): float(entry.get("gpu_bytes") or math.inf) for entry in listed}
+    limit = needed.get(url, math.inf)
+    smaller = [
+        f"{entry['name']} ({entry['gpu_bytes'] / 1e6:.0f} MB)"
+        for entry in listed
+        if needed[url_of(entry)] < limit
+    ]
+    return f". Smaller models here: {', '.join(smaller)}" if smaller else ""

@@ -1,0 +1,6 @@
+"""Which platform this is: the only place that asks."""
+
+import sys
+
+# In the page Python runs in Pyodide, with JavaScript beside it; elsewhere natively, over wgpu-py.
+IN_PAGE = sys.platform == "emscripten"

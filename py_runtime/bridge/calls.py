@@ -1,0 +1,74 @@
+"""How Python calls JavaScript: the bridge of web/worker.js, addresses in the heap, its faults.
+
+Whatever the bridge throws becomes one of our own errors here, and nowhere else.
+"""
+
+import asyncio
+import json
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from inpage_bridge import bridge  # registered by web/worker.js
+from pyodide.ffi import JsException
+
+from py_runtime.base.errors import (
+    GpuDeviceLostError,
+    GpuError,
+    GpuOutOfMemoryError,
+    GpuUnavailableError,
+    GpuValidationError,
+    InpageError,
+    NetworkError,
+    NotFoundError,
+    ShaderError,
+    ShaderMessage,
+    StorageError,
+)
+
+__all__ = ["JsException", "address_of", "answer_of", "bridge", "fault"]
+
+FAULTS: dict[str, type[InpageError]] = {
+    "no-webgpu": GpuUnavailableError,
+    "no-adapter": GpuUnavailableError,
+    "no-device": GpuUnavailableError,
+    "unavailable": GpuUnavailableError,
+    "out-of-memory": GpuOutOfMemoryError,
+    "internal": GpuError,
+    "validation": GpuValidationError,
+    "lost": GpuDeviceLostError,
+    "network": NetworkError,
+    "missing": NotFoundError,
+    "storage": StorageError,
+}
+
+
+async def answer_of(
+    promise: Any,
+    undo: Callable[[Any], object] | None = None,
+    sources: dict[str, str] | None = None,
+) -> Any:
+    """What the bridge answers; `undo` takes it back when nobody waits for it any more."""
+    answer = asyncio.ensure_future(promise)
+    try:
+        return await asyncio.shield(answer)
+    except JsException as error:
+        raise fault(error, sources) from None
+    except asyncio.CancelledError:
+        answer.add_done_callback(lambda done: done.exception() or (undo and undo(done.result())))
+        raise
+
+
+def fault(error: Any, sources: dict[str, str] | None = None) -> BaseException:
+    """A JsException the bridge threw, as our own error; anything else is a bug and stays itself."""
+    if error.name == "shader":
+        facts = json.loads(error.message)
+        messages = [ShaderMessage(*row) for row in facts["messages"]]
+        return ShaderError(facts["label"], (sources or {}).get(facts["label"], ""), messages)
+    kind = FAULTS.get(error.name)
+    return error if kind is None else kind(error.message)
+
+
+def address_of(array: np.ndarray) -> int:
+    """Where the array's bytes lie in the heap that JavaScript sees."""
+    return int(array.__array_interface__["data"][0])

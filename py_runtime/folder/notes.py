@@ -1,0 +1,10 @@
+"""Small notes to ourselves, kept where this platform can: by the browser, or for the process."""
+
+from py_runtime.base.platform import IN_PAGE
+
+if IN_PAGE:
+    from py_runtime.folder.browser_notes import browser_name, read_note, write_note
+else:
+    from py_runtime.folder.process_notes import browser_name, read_note, write_note
+
+__all__ = ["browser_name", "read_note", "write_note"]

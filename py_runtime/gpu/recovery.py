@@ -1,0 +1,69 @@
+"""Losing the device and replacing it: every computation that must survive a loss goes through here.
+
+A loss takes all that was on the GPU with it. Whoever owns that says how it forgets and how it is
+built again; this module says when.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
+from typing import TypeVar
+
+from py_runtime.base import notices
+from py_runtime.base.errors import GpuDeviceLostError
+
+MAX_LOSSES = 5  # in a row, before the device is given up
+
+T = TypeVar("T")
+
+
+class Recovery:
+    """`replace` builds again what was on the device, on another one; `forget` drops what is known
+    of the old one's memory. Users are told, unless nothing of theirs was on it (`quiet`)."""
+
+    def __init__(
+        self,
+        replace: Callable[[], Awaitable[None]],
+        forget: Callable[[], None] = lambda: None,
+        quiet: bool = False,
+    ) -> None:
+        self._replace = replace
+        self._forget = forget
+        self._quiet = quiet
+        self._is_lost = False  # the device, until it is replaced
+
+    async def survive(
+        self, work: Callable[[], Awaitable[T]], alone: asyncio.Lock | None = None
+    ) -> T:
+        """What the work gives. It begins anew whenever the device is lost: the caller sees nothing
+        but the time that takes. Who does not hold the lock `alone` yet gives it."""
+        lost = GpuDeviceLostError("the GPU device was lost")
+        for _ in range(MAX_LOSSES):
+            try:
+                async with alone or nullcontext():
+                    await self.recover()
+                return await work()
+            except GpuDeviceLostError as error:
+                async with alone or nullcontext():
+                    self.lose(error)
+                lost = error
+        raise lost
+
+    def lose(self, error: GpuDeviceLostError) -> None:
+        """The device is gone, and what it held; users are told once."""
+        if not self._is_lost:
+            self._tell("device_lost", f"{error}. Opening it again and going on where it stopped.")
+        self._is_lost = True
+        self._forget()
+
+    async def recover(self) -> None:
+        """Replaces the device if it is gone. When that fails, without the network say, the next
+        call tries again."""
+        if self._is_lost:
+            await self._replace()
+            self._is_lost = False
+            self._tell("recovered", "The GPU is back; nothing was lost.")
+
+    def _tell(self, kind: str, text: str) -> None:
+        if not self._quiet:
+            notices.post(kind, text)
