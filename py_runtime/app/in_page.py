@@ -1,8 +1,9 @@
 """What web/worker.js calls: opens the GPU, then starts calls and tells how they go.
 
 A call has a number, a name and arguments, all as JSON. What it tells meanwhile, and its answer, go
-through the worker's `emit`: no proxy is made that could leak. Readers' Python runs beside the live
-engine, in a namespace that stays.
+through the worker's `emit`: no proxy is made that could leak. Users' Python runs beside the live
+engine, in a namespace that stays; what the engine itself needs is not in it, so that nothing a user
+does there can keep a call without its answer.
 """
 
 import asyncio
@@ -21,7 +22,7 @@ from py_runtime.app.engine import Engine
 from py_runtime.app.jsonable import dumps
 from py_runtime.base import notices
 from py_runtime.base.cancel import CancelToken
-from py_runtime.base.errors import InpageError
+from py_runtime.base.errors import AbortedError, InpageError
 from py_runtime.folder import notes
 from py_runtime.graph.tuning import choose_kernels
 from py_runtime.model import Model
@@ -38,33 +39,35 @@ async def load(where: str, data: Sequence[str] = (), methods: Sequence[str] | No
     return await pte.load(where, device, data, methods, target=kernels.target)
 
 
-# The names a reader finds in `await inpage.python(code)`; what they define stays for the next call.
-namespace: dict[str, Any] = {
+# The names a user finds in `await inpage.python(code)`; what they define stays for the next call.
+OFFERED: dict[str, Any] = {
     "__name__": "__inpage__",
     "np": np,
     "gpu": gpu,
     "Model": Model,
     "load": load,
 }
+namespace: dict[str, Any] = dict(OFFERED)
 
 Emit = Callable[[int, str, bool], None]  # (call, JSON, whether it is the answer)
 NOTICE = 0  # no call has this number
 
 _emit: Emit
+_own_engine: Engine
 _running: dict[int, tuple[CancelToken, asyncio.Future[None]]] = {}
 _shown: dict[str, Any] = {}  # what the namespace had from the engine
 
 
 async def open_gpu(site: str, emit: Emit) -> str:
     """Opens the device and makes the engine. A failure says its code."""
-    global _emit
+    global _emit, _own_engine
     _emit = emit
     try:
         device = await gpu.request_device()
     except InpageError as error:
         return dumps({"error": _describe(error)})
-    engine = Engine(device, site)
-    namespace.update(engine=engine, site=site)
+    _own_engine = engine = Engine(device, site)
+    OFFERED.update(engine=engine, site=site)
     _refresh_namespace()
     notices.listen(_pass_on)
     return dumps(
@@ -111,9 +114,10 @@ async def _answer(number: int, name: str, arguments_json: str, cancel: CancelTok
         if name not in CALLS:
             raise InpageError(f"the engine has no call '{name}'")
         answer = dumps({"result": await CALLS[name](json.loads(arguments_json), emit, cancel)})
-    except BaseException as error:  # a reader's code may raise anything
-        answer = dumps({"error": _describe(error, is_readers_code=name == "python")})
-    del _running[number]
+    except BaseException as error:  # a user's code may raise anything
+        answer = _error_json(error, is_users_code=name == "python")
+    finally:
+        _running.pop(number, None)
     _refresh_namespace()
     _emit(number, answer, True)
 
@@ -124,8 +128,7 @@ Call = Callable[[list[Any], Callable[[Any], None], CancelToken], Awaitable[Any]]
 
 
 def _engine() -> Engine:
-    engine: Engine = namespace["engine"]
-    return engine
+    return _own_engine
 
 
 async def _python(arguments: list[Any], emit: Any, cancel: CancelToken) -> Any:
@@ -146,18 +149,28 @@ CALLS: dict[str, Call] = {
 }
 
 
-def _describe(error: BaseException, is_readers_code: bool = False) -> dict[str, Any]:
-    """Our own errors speak for themselves; a reader's code, or a bug, shows its traceback."""
+def _error_json(error: BaseException, is_users_code: bool) -> str:
+    """Always an answer: a user's exception may fail at anything, even at being described."""
+    try:
+        return dumps({"error": _describe(error, is_users_code)})
+    except BaseException:
+        return dumps({"error": {"code": "python_error", "message": "an indescribable exception"}})
+
+
+def _describe(error: BaseException, is_users_code: bool = False) -> dict[str, Any]:
+    """Our own errors speak for themselves; a user's code, or a bug, shows its traceback."""
+    if isinstance(error, KeyboardInterrupt) and not is_users_code:
+        error = AbortedError()  # the page interrupted what did not come to an end
+    described: dict[str, Any] = {"code": "python_error"}
     if isinstance(error, InpageError):
         described = {"code": error.code, "message": str(error), **error.facts()}
-        if not is_readers_code:
+        if not is_users_code:
             return described
-    else:
-        described = {"code": "python_error"}
+    name = type.__dict__["__name__"].__get__(type(error))  # whatever its metaclass says
     try:
-        described["message"] = f"{type(error).__name__}: {error}"
-    except Exception:  # a reader's exception may fail at anything
-        described["message"] = type(error).__name__
+        described["message"] = f"{name}: {error}"
+    except BaseException:
+        described["message"] = str(name)
     described["traceback"] = "".join(traceback.format_exception(error))
     return described
 
@@ -165,13 +178,16 @@ def _describe(error: BaseException, is_readers_code: bool = False) -> dict[str, 
 def _refresh_namespace() -> None:
     """`device`, `model` and `graph` follow the engine's, after a load or a lost device, say.
 
-    A reader who gave a name another meaning keeps it until the engine's own changes.
+    A user who gave a name another meaning keeps it until the engine's own changes; what they
+    deleted is back for the next call.
     """
     engine = _engine()
+    for name, value in OFFERED.items():
+        namespace.setdefault(name, value)
     graph = engine.module or (engine.model and engine.model.graph)
     live = {"device": engine.device, "model": engine.model, "graph": graph}
     for name, value in live.items():
-        if name not in _shown or _shown[name] is not value:
+        if name not in namespace or name not in _shown or _shown[name] is not value:
             namespace[name] = _shown[name] = value
 
 

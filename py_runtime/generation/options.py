@@ -25,6 +25,7 @@ class GenerationOptions:
     response_format: Any = None
     ignore_eos: bool = False  # goes on after an end token: for benchmarks and tests
     context_overflow: str = "error"  # or "drop_oldest"
+    allow_special: bool = False  # control tokens that messages spell are control tokens
 
 
 SAMPLING_FIELDS = tuple(entry.name for entry in fields(SamplingSettings))
@@ -52,6 +53,7 @@ def parse_options(given: Mapping[str, Any], vocabulary: int) -> GenerationOption
         response_format=wanted.pop("response_format", None),
         ignore_eos=take_bool(wanted, "ignore_eos"),
         context_overflow=_overflow(wanted.pop("context_overflow", "error")),
+        allow_special=take_bool(wanted, "allow_special"),
     )
     count = wanted.pop("n", 1)
     if count != 1 or isinstance(count, bool):

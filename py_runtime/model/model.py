@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from py_runtime.base.errors import (
 from py_runtime.base.model_errors import ModelError
 from py_runtime.base.progress import LoadProgress, Meter
 from py_runtime.base.sizes import in_words
+from py_runtime.chat.seams import Seams, unmark
 from py_runtime.chat.template import ChatTemplate, text_of
 from py_runtime.folder import notes
 from py_runtime.folder.file_names import CONFIG, TOKENIZER, TOKENIZER_CONFIG
@@ -81,6 +83,7 @@ class Model:
         self.tokenizer = tokenizer
         self.chat_template = config.chat_template
         self.end_tokens = config.end_tokens(tokenizer) | store.end_tokens
+        self._seams = Seams(tokenizer.control_tokens)
         self.max_chunk, self.vocabulary = decoder_sizes(folder.program)
         self.session = Session(self)
         self._turn = asyncio.Lock()
@@ -142,12 +145,18 @@ class Model:
     def context(self) -> int:
         return self.manifest.context
 
-    def chat_tokens(self, messages: Sequence[Mapping[str, str]]) -> list[int]:
-        """The prompt that asks for the assistant's next message."""
+    def chat_tokens(
+        self, messages: Sequence[Mapping[str, str]], allow_special: bool = False
+    ) -> list[int]:
+        """The prompt that asks for the assistant's next message.
+
+        What spells a control token in a message is text, unless `allow_special`.
+        """
         if self.chat_template is None:
             raise InputError(f"{self.manifest.name} has no chat template: use complete()")
-        text = self.chat_template.render(list(messages), add_generation_prompt=True)
-        return self.tokenizer.encode(text, add_special_tokens=False)
+        marked = list(messages) if allow_special else self._seams.mark(messages)
+        text, literal = unmark(self.chat_template.render(marked, add_generation_prompt=True))
+        return self.tokenizer.encode(text, add_special_tokens=False, literal=literal)
 
     # Generating --------------------------------------------------------------------------------
 
@@ -164,7 +173,7 @@ class Model:
         options = parse_options(fields, self.vocabulary)
         prompt, dropped = fit_messages(
             parse_messages(messages),
-            self.chat_tokens,
+            partial(self.chat_tokens, allow_special=options.allow_special),
             self.tokenizer.encode,
             self.context,
             options,

@@ -1,7 +1,7 @@
 """Tokens that are found in the text as they stand, before anything else is done to it."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -32,6 +32,9 @@ class TextSpan:
     starts_text: bool
 
 
+Span = tuple[int, int]  # first character, and the first behind it
+
+
 class AddedTokens:
     def __init__(self, tokens: list[AddedToken], normalize: Normalizer) -> None:
         self.normalize = normalize
@@ -42,14 +45,23 @@ class AddedTokens:
         }
         written = [(self.as_written[token.id], token) for token in tokens]
         self._in_text = Finder({text: token for text, token in written if not token.normalized})
-        self._in_normalized = Finder({text: token for text, token in written if token.normalized})
+        normalized = {text: token for text, token in written if token.normalized}
+        self._in_normalized = Finder(normalized)
+        plain = {text: token for text, token in normalized.items() if not token.special}
+        self._in_literal = Finder(plain)
 
-    def split(self, text: str) -> Iterator[TextSpan]:
-        for raw in self._in_text.split(text, starts_text=True):
+    def split(self, text: str, literal: Sequence[Span] = ()) -> Iterator[TextSpan]:
+        """Special tokens are not looked for inside the `literal` spans. Those that are found in
+        normalised text, whose places are others, are not looked for anywhere near such a span."""
+        at = 0
+        for raw in self._in_text.split(text, True, literal):
+            end = at + len(raw.text)
             if raw.token_id is not None:
                 yield raw
             elif normalized := self.normalize(raw.text):
-                yield from self._in_normalized.split(normalized, raw.starts_text)
+                finder = self._in_literal if touches(literal, at, end) else self._in_normalized
+                yield from finder.split(normalized, raw.starts_text)
+            at = end
 
 
 class Finder:
@@ -60,7 +72,9 @@ class Finder:
         longest_first = sorted(self.tokens, key=len, reverse=True)
         self._pattern = re.compile("|".join(map(re.escape, longest_first)))
 
-    def split(self, text: str, starts_text: bool) -> Iterator[TextSpan]:
+    def split(
+        self, text: str, starts_text: bool, literal: Sequence[Span] = ()
+    ) -> Iterator[TextSpan]:
         if not self.tokens:
             yield TextSpan(text, None, starts_text)
             return
@@ -69,6 +83,8 @@ class Finder:
             token = self.tokens[found[0]]
             start, end = found.span()
             if token.single_word and not stands_alone(text, start, end):
+                continue
+            if literal and token.special and touches(literal, start, end):
                 continue
             if token.lstrip:
                 start = at + len(text[at:start].rstrip(characters.WHITESPACE))
@@ -80,6 +96,10 @@ class Finder:
             at = end
         if at < len(text):
             yield TextSpan(text[at:], None, starts_text and at == 0)
+
+
+def touches(spans: Sequence[Span], start: int, end: int) -> bool:
+    return any(first < end and start < last for first, last in spans)
 
 
 def stands_alone(text: str, start: int, end: int) -> bool:

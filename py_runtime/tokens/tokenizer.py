@@ -1,10 +1,10 @@
 """Text to ids and back, as a tokenizer.json says: the ids that the package `tokenizers` gives."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from py_runtime.tokens.added_tokens import AddedTokens, read_added_tokens
+from py_runtime.tokens.added_tokens import AddedTokens, Span, read_added_tokens
 from py_runtime.tokens.bpe import BpeModel
 from py_runtime.tokens.decoders import build_decoder
 from py_runtime.tokens.errors import TextError, TokenizerError
@@ -52,11 +52,19 @@ class Tokenizer:
     def id_of(self, token: str) -> int | None:
         return self._ids.get(token)
 
-    def encode(self, text: str, add_special_tokens: bool = True) -> list[int]:
+    @property
+    def control_tokens(self) -> set[str]:
+        """The spellings of its special tokens, such as `<|im_end|>`."""
+        return self._added.special
+
+    def encode(
+        self, text: str, add_special_tokens: bool = True, literal: Sequence[Span] = ()
+    ) -> list[int]:
+        """What spells a special token in a `literal` span of the text is text like any other."""
         refuse_surrogates(text)
         ids: list[int] = []
         ids_of = self._model.ids_of
-        for piece in self._added.split(text):
+        for piece in self._added.split(text, literal):
             if piece.token_id is not None:
                 ids.append(piece.token_id)
             else:

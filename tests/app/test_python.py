@@ -104,6 +104,48 @@ def test_exceptions_come_back(api: ApiPage, code: str, message: str) -> None:
     assert api.python("1 + 1") == 2
 
 
+@pytest.mark.parametrize(
+    "code",
+    [
+        "engine = None",
+        "del engine",
+        "globals().clear()",
+        "del engine, model, graph, device, np, load, Model",
+    ],
+)
+def test_users_cannot_take_the_engine_away(api: ApiPage, code: str) -> None:
+    api.python(f"{code}\nNone")
+    assert api.python("1 + 1") == 2
+    assert api.run("return (await inpage.models()).length") == 1
+    assert api.python("load.__name__, np.__name__") == ["load", "numpy"]
+    api.python("engine = __import__('py_runtime.app.in_page', fromlist=['x'])._own_engine; None")
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        # __str__ that raises what no `except Exception` catches
+        "class Odd(Exception):\n  def __str__(self): raise SystemExit\nraise Odd",
+        "class Odd(BaseException):\n  def __str__(self): raise KeyboardInterrupt\nraise Odd",
+        # a metaclass that has no name for its class
+        "class Meta(type):\n  @property\n  def __name__(cls): raise ValueError\n"
+        "class Odd(Exception, metaclass=Meta): pass\nraise Odd",
+        # facts that are not JSON, of an error that claims to be ours
+        "from py_runtime.base.errors import InpageError\n"
+        "class Mute:\n  def __repr__(self): raise ValueError\n"
+        "class Odd(InpageError):\n  def facts(self): return {'x': Mute()}\nraise Odd",
+        # a result that cannot be shown
+        "class Mute:\n  def __repr__(self): raise SystemExit\nMute()",
+        "raise SystemExit",
+        "raise GeneratorExit",
+        "raise KeyboardInterrupt",
+    ],
+)
+def test_a_reply_is_always_sent(api: ApiPage, code: str) -> None:
+    assert api.fails("return inpage.python(given)", code)["code"] == "python_error"
+    assert api.python("1 + 1") == 2
+
+
 def test_objects_of_the_engine_come_back_as_their_names(api: ApiPage) -> None:
     for name in ("engine", "model", "graph"):
         assert name in api.python(name)["repr"].lower()
