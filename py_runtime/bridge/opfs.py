@@ -53,6 +53,10 @@ class StoredWriter:
         # Even a caller who is cancelled at once must wait for the handle, to give it back.
         self._handle = asyncio.ensure_future(self._open())
 
+    async def opened(self) -> None:
+        """Raises StorageError where it cannot be written to: another tab has it open, say."""
+        await asyncio.shield(self._handle)
+
     async def write(self, at: int, block: np.ndarray) -> None:
         handle = await asyncio.shield(self._handle)
         try:

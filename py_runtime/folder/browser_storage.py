@@ -1,8 +1,9 @@
 """What this browser keeps of models: files under their sha256, manifests under their address.
 
-A file is written under a name of its own and renamed once its hash is known to be right, so that
-whatever has the name of a kept file was whole. Files are shared: those that no kept manifest refers
-to any more are swept away.
+A file is written under another name and renamed once its hash is known to be right, so that
+whatever has the name of a kept file was whole. A download that broke off stays under that other
+name, and the next one goes on from there. Files are shared: those that no kept manifest refers to
+any more are swept away.
 """
 
 import hashlib
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from py_runtime.base.errors import StorageError
+from py_runtime.base.errors import QuotaError, StorageError
 from py_runtime.base.model_errors import ModelError
 from py_runtime.bridge.opfs import (
     StoredWriter,
@@ -28,7 +29,7 @@ from py_runtime.bridge.stream import Stream, read_first
 from py_runtime.folder.manifest import MAX_MANIFEST_BYTES, FileFacts, Manifest, parse_manifest
 
 # What the names in the folder begin with.
-FILE, MODEL, NOTE, PARTIAL = "file-", "model-", "note-", "partial-"
+FILE, MODEL, NOTE, PARTIAL, BEGUN = "file-", "model-", "note-", "partial-", "begun-"
 ABANDONED_SECONDS = 60  # a partial file that nobody has written to for so long is nobody's
 MAX_ENTRY_BYTES = 4 * MAX_MANIFEST_BYTES  # a manifest with escapes
 
@@ -77,8 +78,19 @@ class Storage:
     def has(self, facts: FileFacts) -> bool:
         return self._sizes.get(FILE + facts.sha256) == facts.size
 
+    def begun_bytes(self, facts: FileFacts) -> int:
+        """How much of it a download left behind that broke off."""
+        return self._sizes.get(BEGUN + facts.sha256, 0)
+
     def kept_bytes(self, manifest: Manifest) -> int:
-        return sum(facts.size for facts in manifest.files.values() if self.has(facts))
+        """What need not be downloaded again."""
+        return sum(
+            facts.size if self.has(facts) else min(self.begun_bytes(facts), facts.size)
+            for facts in manifest.files.values()
+        )
+
+    def is_whole(self, manifest: Manifest) -> bool:
+        return all(map(self.has, manifest.files.values()))
 
     async def room_for(self, url: str, manifest: Manifest) -> int:
         """Bytes that may be added once `manifest` has taken the place of what `url` had before."""
@@ -88,6 +100,10 @@ class Storage:
 
     async def open_file(self, facts: FileFacts) -> Stream:
         return await open_stored(FILE + facts.sha256)
+
+    async def open_begun(self, facts: FileFacts) -> Stream:
+        """What there is of a file that broke off."""
+        return await open_stored(BEGUN + facts.sha256)
 
     # Keeping -----------------------------------------------------------------------------------
 
@@ -110,6 +126,22 @@ class Storage:
         """A file in the making; a name that no other tab uses."""
         return PartialFile(self, PARTIAL + secrets.token_hex(8))
 
+    async def begin(self, facts: FileFacts, at: int) -> "PartialFile":
+        """The same of a download, of which `at` bytes are there: what breaks off can go on later.
+
+        Where another tab is at it, this one has a file of its own, from the beginning.
+        """
+        partial = PartialFile(self, BEGUN + facts.sha256, at)
+        try:
+            await partial.opened()
+        except QuotaError:
+            raise
+        except StorageError:
+            if at:
+                raise
+            return self.create()
+        return partial
+
     # Deleting ----------------------------------------------------------------------------------
 
     async def forget(self, model: StoredModel) -> None:
@@ -120,12 +152,16 @@ class Storage:
     async def drop(self, facts: FileFacts) -> None:
         await self._delete([FILE + facts.sha256])
 
+    async def drop_begun(self, facts: FileFacts) -> None:
+        await self._delete([BEGUN + facts.sha256])
+
     async def sweep(self) -> None:
         """Deletes what no manifest refers to, and what interrupted loads left behind."""
         await self._delete(self._unused([model.manifest for model in self.models]))
 
     def _unused(self, manifests: Iterable[Manifest]) -> list[str]:
-        wanted = {FILE + f.sha256 for manifest in manifests for f in manifest.files.values()}
+        hashes = {f.sha256 for manifest in manifests for f in manifest.files.values()}
+        wanted = {kind + sha256 for sha256 in hashes for kind in (FILE, BEGUN)}
         return [n for n in self._sizes if n not in wanted and not n.startswith((MODEL, NOTE))]
 
     async def _delete(self, names: Iterable[str]) -> None:
@@ -137,14 +173,18 @@ class Storage:
 
 
 class PartialFile:
-    """A file that is being written: keep it, or drop it whatever happens."""
+    """A file that is being written: keep it, drop it, or leave it for another time."""
 
-    def __init__(self, storage: Storage, name: str) -> None:
+    def __init__(self, storage: Storage, name: str, size: int = 0) -> None:
         self._storage = storage
         self._name = name
-        self._size = 0
+        self._size = size  # of what is there; writing goes on behind it
         self._is_open = True
         self._writer = StoredWriter(name)
+
+    async def opened(self) -> None:
+        """Raises StorageError where nobody may write to it now, since another tab does."""
+        await self._writer.opened()
 
     async def write(self, block: np.ndarray) -> None:
         await self._writer.write(self._size, block)
@@ -159,12 +199,22 @@ class PartialFile:
     async def keep_as(self, name: str) -> None:
         await self._close()
         await self._writer.rename(name)
+        self._storage._sizes.pop(self._name, None)
         self._storage._sizes[name] = self._size
+
+    async def leave(self) -> None:
+        """As far as it is; one that is empty, or that nobody would find again, goes."""
+        if not self._name.startswith(BEGUN) or not self._size:
+            return await self.drop()
+        with suppress(StorageError):
+            await self._close()
+            self._storage._sizes[self._name] = self._size
 
     async def drop(self) -> None:
         with suppress(StorageError):
             await self._close()
             await delete_stored_file(self._name)
+            self._storage._sizes.pop(self._name, None)
 
     async def _close(self) -> None:
         if self._is_open:

@@ -1,12 +1,13 @@
 """Brings a model's files into the page, block by block, and lets none pass that is not as exported.
 
 A file comes from this browser's storage where it is kept, else from the network, and is then kept.
-Either way its sha256 is computed while it passes.
+A download that broke off goes on where it ended. Either way the file's sha256 is computed while it
+passes.
 """
 
 import asyncio
 import hashlib
-from collections.abc import Awaitable, Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from contextlib import suppress
 from typing import Any, Protocol
 
@@ -18,9 +19,10 @@ from py_runtime.base.model_errors import ModelFileError, ModelHashError
 from py_runtime.base.progress import DOWNLOAD, Meter
 from py_runtime.bridge.stream import Stream, memory_for, open_url, read_first
 from py_runtime.folder.browser_storage import PartialFile, Storage
-from py_runtime.folder.manifest import Manifest
+from py_runtime.folder.manifest import FileFacts, Manifest
 
 FILES_AT_ONCE = 3
+WHOLE = 16  # bytes of which a block has a multiple, unless it is the last
 DAMAGED_COPY = (StorageError, ModelFileError, ModelHashError)
 
 
@@ -28,6 +30,16 @@ class Sink(Protocol):
     """Takes a file's blocks in order; one at position 0 may come again, and begins anew."""
 
     def __call__(self, position: int, block: np.ndarray) -> Awaitable[None]: ...
+
+
+class Blocks(Protocol):
+    """A stream, or what gives blocks as one does."""
+
+    def __enter__(self) -> Any: ...
+
+    def __exit__(self, *details: Any) -> None: ...
+
+    async def next_block(self, memory: np.ndarray) -> np.ndarray: ...
 
 
 class Delivery:
@@ -96,22 +108,76 @@ class Delivery:
     async def _download(self, file: str, sink: Sink, meter: Meter) -> None:
         facts = self._manifest.files[file]
         meter.expect(DOWNLOAD, file, facts.size)
-        keeper = _Keeper(self, self.storage.create() if self.storage and self.keeping else None)
+        begun = self.storage.begun_bytes(facts) if self.storage and self.keeping else 0
+        if self.storage is not None and begun:
+            with suppress(StorageError, ModelFileError, ModelHashError, _NoRangesError):
+                return await self._fetch(file, sink, meter, self._open_rest, begun)
+            await self.storage.drop_begun(facts)
+        await self._fetch(file, sink, meter, self._open_whole, 0)
+
+    async def _open_whole(self, file: str) -> Blocks:
+        return open_url(self._url + file, cache=self._cache())
+
+    async def _open_rest(self, file: str) -> Blocks:
+        """What is there from storage, the rest from the network, as one file."""
+        assert self.storage is not None, "something is there"
+        facts = self._manifest.files[file]
+        begun = self.storage.begun_bytes(facts)
+        if begun % WHOLE or begun >= facts.size:  # no download leaves it so
+            raise ModelFileError(f"{file} has {begun} bytes in storage")
+        wanted = {"Range": f"bytes={begun}-"}
+        rest = open_url(self._url + file, headers=wanted, cache=self._cache())
+        try:
+            content_range = (await rest.headers()).get("content-range")
+            if content_range != f"bytes {begun}-{facts.size - 1}/{facts.size}":
+                raise _NoRangesError
+            return _Joined(await self.storage.open_begun(facts), rest)
+        except BaseException:
+            rest.close()
+            raise
+
+    async def _fetch(
+        self,
+        file: str,
+        sink: Sink,
+        meter: Meter,
+        open_stream: Callable[[str], Awaitable[Blocks]],
+        begun: int,
+    ) -> None:
+        """Keeps what comes behind the first `begun` bytes, which storage has."""
+        keeper = _Keeper(self, await self._begin(self._manifest.files[file], begun))
 
         async def take(position: int, block: np.ndarray) -> None:
             meter.reach(DOWNLOAD, file, position + len(block))
             await sink(position, block)
-            await keeper.write(block)
+            if position >= begun:
+                await keeper.write(block)
 
-        # What storage keeps, the browser's own cache need not keep as well.
-        cache = "no-store" if self.keeping else "default"
         try:
-            await self._pass_on(file, open_url(self._url + file, cache=cache), take)
+            await self._pass_on(file, await open_stream(file), take)
             await keeper.finish(file)
-        finally:
+        except (ModelFileError, ModelHashError):
             await keeper.drop()
+            raise
+        finally:
+            await keeper.leave()
 
-    async def _pass_on(self, file: str, stream: Stream, sink: Sink) -> None:
+    async def _begin(self, facts: FileFacts, begun: int) -> PartialFile | None:
+        if self.storage is None or not self.keeping:
+            return None
+        try:
+            return await self.storage.begin(facts, begun)
+        except StorageError as error:
+            if begun:
+                raise
+            self.stop_keeping(error)
+            return None
+
+    def _cache(self) -> str:
+        """What storage keeps, the browser's own cache need not keep as well."""
+        return "no-store" if self.keeping else "default"
+
+    async def _pass_on(self, file: str, stream: Blocks, sink: Sink) -> None:
         """Every byte, hashed; raises ModelFileError or ModelHashError when they are not the file's.
 
         Only the end shows that, so that a sink must not count its bytes as good before.
@@ -161,12 +227,47 @@ class _Keeper:
             partial, self._partial = self._partial, None
             await partial.drop()
 
+    async def leave(self) -> None:
+        """Something broke off: what has come stays for the next time."""
+        if self._partial is not None:
+            partial, self._partial = self._partial, None
+            await partial.leave()
+
     async def _attempt(self, step: Coroutine[Any, Any, None]) -> None:
         try:
             await step
         except StorageError as error:
             await self.drop()
             self._delivery.stop_keeping(error)
+
+
+class _NoRangesError(Exception):
+    """The host does not send the rest of a file, or not of this one."""
+
+
+class _Joined:
+    """Two streams, one behind the other."""
+
+    def __init__(self, first: Stream, second: Stream) -> None:
+        self._first: Stream | None = first
+        self._second = second
+
+    def __enter__(self) -> "_Joined":
+        return self
+
+    def __exit__(self, *details: object) -> None:
+        if self._first is not None:
+            self._first.close()
+        self._second.close()
+
+    async def next_block(self, memory: np.ndarray) -> np.ndarray:
+        if self._first is not None:
+            block = await self._first.next_block(memory)
+            if len(block):
+                return block
+            self._first.close()
+            self._first = None
+        return await self._second.next_block(memory)
 
 
 async def discard(position: int, block: np.ndarray) -> None:

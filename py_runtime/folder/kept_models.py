@@ -16,8 +16,8 @@ async def stored_models() -> list[dict[str, Any]]:
         {
             "name": model.manifest.name,
             "url": model.url,
-            "bytes": (kept := storage.kept_bytes(model.manifest)),
-            "complete": kept == model.manifest.size,
+            "bytes": storage.kept_bytes(model.manifest),
+            "complete": storage.is_whole(model.manifest),
         }
         for model in storage.models
     ]

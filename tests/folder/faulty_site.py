@@ -26,6 +26,8 @@ class FaultySite:
         self.url = url
         self.faults: dict[str, str] = {}
         self.requests: list[str] = []  # files below models/, in order; ranges and all
+        self.ranges: dict[str, str] = {}  # the last range that was asked of a file
+        self.has_ranges = True  # some hosts know none
         self.broken_off: list[str] = []  # those that the browser did not wait for
         self._app = app
 
@@ -41,7 +43,11 @@ class FaultySite:
         file = path.removeprefix(PREFIX)
         self.requests.append(file)
         headers = [item for item in scope["headers"] if item[0] != b"accept-encoding"]
-        fault = None if b"range" in dict(headers) else self.faults.get(file)
+        if wanted := dict(headers).get(b"range"):
+            self.ranges[file] = wanted.decode()
+        fault = None if wanted else self.faults.get(file)
+        if not self.has_ranges:
+            headers = [item for item in headers if item[0] != b"range"]
         if fault == ERROR:
             await send({"type": "http.response.start", "status": 500, "headers": []})
             return await send({"type": "http.response.body", "body": b"broken on purpose"})

@@ -183,6 +183,64 @@ def test_an_interrupted_load_goes_on_by_shard(
     assert set(downloads) == {sum(sizes)}
 
 
+def begin_a_download(page: LoadingPage, file: str) -> int:
+    """A load that breaks off in the middle of a file; gives the bytes that are there of it."""
+    # A shard of the toy is smaller than a block: so that some of it arrives.
+    page.runner.python("import py_runtime.bridge.stream as stream\nstream.BLOCK_BYTES = 1024")
+    page.site.faults[f"Toy/{file}"] = CUT
+    check_refused(page, page.load(), "network_error", file)
+    page.site.faults.clear()
+    page.site.ranges.clear()
+    begun = [size for name, size in page.run("entries").items() if name.startswith("begun-")]
+    assert len(begun) == 1
+    return int(begun[0])
+
+
+def test_a_download_goes_on_within_a_shard(
+    page: LoadingPage, manifest: dict[str, Any], check_loaded: Any
+) -> None:
+    size = manifest["files"][shard(5)]["size"]
+    begun = begin_a_download(page, shard(5))
+    assert 0 < begun < size
+    (entry,) = page.run("stored")
+    assert not entry["complete"]
+    result = page.load()
+    check_loaded(result)
+    assert page.site.ranges[f"Toy/{shard(5)}"] == f"bytes={begun}-"
+    assert kept_files(page, manifest) == all_files(manifest)
+    assert not [name for name in page.run("entries") if name.startswith("begun-")]
+    assert result["notices"] == []
+
+
+def test_a_host_without_ranges_sends_it_whole(
+    page: LoadingPage, manifest: dict[str, Any], check_loaded: Any
+) -> None:
+    begin_a_download(page, shard(5))
+    page.site.has_ranges = False
+    check_loaded(page.load())
+    page.site.has_ranges = True
+    assert kept_files(page, manifest) == all_files(manifest)
+
+
+def test_a_wrong_beginning_is_found_out(
+    page: LoadingPage, manifest: dict[str, Any], check_loaded: Any
+) -> None:
+    """By its hash, once the rest has come: then the whole file comes, unasked."""
+    begin_a_download(page, shard(5))
+    (entry,) = [name for name in page.run("entries") if name.startswith("begun-")]
+    page.run("overwrite", entry=entry, at=900, data=[1, 2, 3])
+    check_loaded(page.load())
+    assert kept_files(page, manifest) == all_files(manifest)
+    page.reload()
+    check_loaded(page.load())
+
+
+def test_a_deleted_model_leaves_no_beginnings(page: LoadingPage) -> None:
+    begin_a_download(page, shard(5))
+    assert page.run("delete", name="Toy") is None
+    assert page.run("entries") == {}
+
+
 def test_without_a_network_the_stored_model_loads(page: LoadingPage, check_loaded: Any) -> None:
     page.site.faults["Toy/manifest.json"] = ERROR
     check_refused(page, page.load(), "network_error", "answered 500")
