@@ -136,7 +136,7 @@ def heading_of(results: Json) -> str:
 
 
 def remarks_of(results: Json) -> list[str]:
-    """What a reader of the table must know: how often, and what did not finish."""
+    """What the table alone does not tell: how often, and what did not finish."""
     ours = counts_of(results["engines"][0])
     remarks = [f"Medians, with the least and the most in parentheses, of {ours} context."]
     for engine in results["engines"]:

@@ -1,4 +1,4 @@
-"""Opens files that a reader gave: tells what they hold, and loads what can be loaded.
+"""Opens files that a user gave: tells what they hold, and loads what can be loaded.
 
 A decoder beside its tokenizer becomes the model to chat with; any other program can be run from
 Python, and leaves that model where it is.
@@ -25,7 +25,7 @@ AS_MODEL = "**You can chat with it now.** In Python it is `model`, and its graph
 
 
 class FilesError(InpageError):
-    """What is wrong with a reader's files; `about` is all that is known of them, as Markdown."""
+    """What is wrong with a user's files; `about` is all that is known of them, as Markdown."""
 
     def __init__(self, error: InpageError, about: str) -> None:
         super().__init__(str(error))

@@ -43,7 +43,7 @@ class Engine:
     def __init__(self, device: Device, site: str) -> None:
         self.site = site  # its address, with a slash at the end
         self.model: Model | None = None
-        self.module: PteModule | None = None  # of a reader's file
+        self.module: PteModule | None = None  # of a user's file
         self._device = device  # while no model is loaded
         self._running: set[CancelToken] = set()
         self._changing = asyncio.Lock()  # held while a model comes or goes
@@ -66,7 +66,7 @@ class Engine:
     async def load(self, where: Any, emit: Emit, cancel: CancelToken) -> Json:
         """Puts a model in the place of the one that is loaded, or is being loaded.
 
-        `where`: its name, its address, or a list of files that the reader gave.
+        `where`: its name, its address, or a list of files that the user gave.
         """
         meter = LoadMeter(emit)
         if isinstance(where, list):
@@ -151,7 +151,7 @@ class Engine:
         raise AssertionError  # the last attempt returned or raised
 
     def _begin_warm_up(self, model: Model) -> None:
-        """It goes on while the reader types; unload(), or another load, stops it."""
+        """It goes on while the user types; unload(), or another load, stops it."""
         cancel = CancelToken()
         self._running.add(cancel)
 

@@ -1,4 +1,4 @@
-"""Files that a reader gave to the page: which of them is the program, and what goes with it."""
+"""Files that a user gave to the page: which of them is the program, and what goes with it."""
 
 from pathlib import PurePosixPath
 from typing import Any

@@ -1,7 +1,7 @@
 """What web/worker.js calls: opens the GPU, then starts calls and tells how they go.
 
 A call has a number, a name and arguments, all as JSON. What it tells meanwhile, and its answer, go
-through the worker's `emit`: no proxy is made that could leak. Readers' Python runs beside the live
+through the worker's `emit`: no proxy is made that could leak. Users' Python runs beside the live
 engine, in a namespace that stays.
 """
 
@@ -34,7 +34,7 @@ async def load(where: str, data: Sequence[str] = (), methods: Sequence[str] | No
     return await pte.load(where, _engine().device, data, methods)
 
 
-# The names a reader finds in `await inpage.python(code)`; what they define stays for the next call.
+# The names a user finds in `await inpage.python(code)`; what they define stays for the next call.
 namespace: dict[str, Any] = {
     "__name__": "__inpage__",
     "np": np,
@@ -107,8 +107,8 @@ async def _answer(number: int, name: str, arguments_json: str, cancel: CancelTok
         if name not in CALLS:
             raise InpageError(f"the engine has no call '{name}'")
         answer = dumps({"result": await CALLS[name](json.loads(arguments_json), emit, cancel)})
-    except BaseException as error:  # a reader's code may raise anything
-        answer = dumps({"error": _describe(error, is_readers_code=name == "python")})
+    except BaseException as error:  # a user's code may raise anything
+        answer = dumps({"error": _describe(error, is_users_code=name == "python")})
     del _running[number]
     _refresh_namespace()
     _emit(number, answer, True)
@@ -142,17 +142,17 @@ CALLS: dict[str, Call] = {
 }
 
 
-def _describe(error: BaseException, is_readers_code: bool = False) -> dict[str, Any]:
-    """Our own errors speak for themselves; a reader's code, or a bug, shows its traceback."""
+def _describe(error: BaseException, is_users_code: bool = False) -> dict[str, Any]:
+    """Our own errors speak for themselves; a user's code, or a bug, shows its traceback."""
     if isinstance(error, InpageError):
         described = {"code": error.code, "message": str(error), **error.facts()}
-        if not is_readers_code:
+        if not is_users_code:
             return described
     else:
         described = {"code": "python_error"}
     try:
         described["message"] = f"{type(error).__name__}: {error}"
-    except Exception:  # a reader's exception may fail at anything
+    except Exception:  # a user's exception may fail at anything
         described["message"] = type(error).__name__
     described["traceback"] = "".join(traceback.format_exception(error))
     return described
@@ -161,7 +161,7 @@ def _describe(error: BaseException, is_readers_code: bool = False) -> dict[str, 
 def _refresh_namespace() -> None:
     """`device`, `model` and `graph` follow the engine's, after a load or a lost device, say.
 
-    A reader who gave a name another meaning keeps it until the engine's own changes.
+    A user who gave a name another meaning keeps it until the engine's own changes.
     """
     engine = _engine()
     graph = engine.module or (engine.model and engine.model.graph)

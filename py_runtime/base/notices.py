@@ -1,4 +1,4 @@
-"""What a reader should be told although nothing failed: storage refused, a device was replaced."""
+"""What a user should be told although nothing failed: storage refused, a device was replaced."""
 
 from collections.abc import Callable
 from typing import Any

@@ -19,7 +19,7 @@ def parse_strict_json(data: bytes) -> Any:
 
 
 def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Python would keep the last of two equal keys, other readers the first: both are refused."""
+    """Python would keep the last of two equal keys, other parsers the first: both are refused."""
     members: dict[str, Any] = {}
     for key, value in pairs:
         if key in members:

@@ -222,5 +222,5 @@ NO_CHANGES = np.zeros((0, 2), np.uint32)
 def can_loop(program: Program) -> bool:
     """Not where a kernel reads the position as a tensor, which nobody moves on."""
     position = program.inputs[POSITION].value
-    readers = [call.name for call in program.ops if position in program.reads(call)]
-    return all(name.startswith("et_vk.select_as_symint") for name in readers)
+    reading = [call.name for call in program.ops if position in program.reads(call)]
+    return all(name.startswith("et_vk.select_as_symint") for name in reading)

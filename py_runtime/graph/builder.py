@@ -21,7 +21,7 @@ from py_runtime.live.launch import (
 )
 from py_runtime.live.uniforms import UniformArena, params_layout
 from py_runtime.live.values import Journal, LiveInt, LiveTensor
-from py_runtime.ops.registry import REGISTRY, HostReader, Op
+from py_runtime.ops.registry import REGISTRY, HostReadOp, Op
 from py_runtime.program import INT32_MAX, INT32_MIN, Program, SymIntValue, TensorValue
 
 
@@ -39,7 +39,7 @@ class HostSource:
     """A SymInt read from an input on the host, before anything is resized."""
 
     place: int  # among the program's inputs, found once
-    op: HostReader
+    op: HostReadOp
 
 
 @dataclass
@@ -82,9 +82,9 @@ class Builder:
             op = REGISTRY[call.name].op(self, REGISTRY[call.name], call, index)
             self.ops.append(op)
             for value_id in dict.fromkeys(self.program.reads(call)):
-                reader = self.tensors.get(value_id) or self.symints.get(value_id)
-                if reader is not None:
-                    reader.readers.append(index)
+                live = self.tensors.get(value_id) or self.symints.get(value_id)
+                if live is not None:
+                    live.read_by.append(index)
             try:
                 op.build()
             except InputError as error:  # shape helpers know nothing of load and call
@@ -104,7 +104,7 @@ class Builder:
     def fixed_int(self, value_id: int, value: int) -> LiveInt:
         return LiveInt(value_id, self.program.label(value_id), value, is_symint=False)
 
-    def read_from_host(self, op: HostReader, tensor: LiveTensor) -> None:
+    def read_from_host(self, op: HostReadOp, tensor: LiveTensor) -> None:
         place = self._input_place.get(tensor.id)
         if place is None:
             raise GraphError(f"{op.where} reads {tensor.label} on the host; only an input can be")

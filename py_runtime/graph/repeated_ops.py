@@ -13,7 +13,7 @@ from typing import Any
 from py_runtime.graph.builder import Builder
 from py_runtime.live.launch import BufferCopy
 from py_runtime.live.values import LiveInt, LiveTensor, Restorable
-from py_runtime.ops.registry import HostReader
+from py_runtime.ops.registry import HostReadOp
 from py_runtime.program import SymIntValue, TensorValue, Value
 
 Outcome = list[Any]
@@ -52,7 +52,7 @@ def find_twins(builder: Builder) -> list[Twin | None]:
     changing = _changing(builder)
     return [
         _twin(builder, index, kind, steps[index], changing)
-        if sizes[kind] > 1 and not isinstance(builder.ops[index], HostReader)
+        if sizes[kind] > 1 and not isinstance(builder.ops[index], HostReadOp)
         else None
         for index, kind in enumerate(found)
     ]

@@ -80,7 +80,7 @@ class LiveTensor:
         self.dtype = dtype
         self.max_dims = max_dims
         self.dims = max_dims
-        self.readers: list[int] = []  # ops that take it as an argument
+        self.read_by: list[int] = []  # ops that take it as an argument
         self.journal: Journal | None = None
 
     @property
@@ -111,7 +111,7 @@ class LiveTensor:
         assert self.journal is not None, "tensors are resized inside a graph"
         self.journal.record(self, self.dims)
         self.dims = value
-        self.journal.queue(self.readers)
+        self.journal.queue(self.read_by)
 
     def check_dims(self, dims: Dims) -> None:
         if len(dims) != len(self.max_dims):
@@ -148,7 +148,7 @@ class LiveInt:
         self.value = value
         self.is_symint = is_symint
         self.offset: int | None = None  # of its slot in the arena
-        self.readers: list[int] = []
+        self.read_by: list[int] = []
         self.journal: Journal | None = None
         self._arena: UniformArena | None = None
 
@@ -169,7 +169,7 @@ class LiveInt:
         self.journal.record(self, self.value)
         self.value = value
         self.upload()
-        self.journal.queue(self.readers)
+        self.journal.queue(self.read_by)
 
     take = set
 

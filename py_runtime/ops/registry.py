@@ -262,7 +262,7 @@ def _whole(value: Value) -> int | None:
     return None
 
 
-class HostReader(Op):
+class HostReadOp(Op):
     """An op whose result comes from an input's host array, before anything is resized."""
 
     @abstractmethod

@@ -6,12 +6,12 @@ import numpy as np
 
 from py_runtime.base.dtypes import I32, I64
 from py_runtime.base.shapes import normalize_dim
-from py_runtime.ops.registry import HostReader, Op, register
+from py_runtime.ops.registry import HostReadOp, Op, register
 from py_runtime.program import INT32_MAX, INT32_MIN
 
 
 @register("et_vk.select_as_symint.default", args="x dim index out")
-class SelectAsSymint(HostReader):
+class SelectAsSymint(HostReadOp):
     """The element [0, …, index, …, 0] of an input, with `index` at `dim`, read on the host."""
 
     def build(self) -> None:

@@ -1,4 +1,4 @@
-"""Writes programs by hand: the smallest exporter there is, for tests, tools and curious readers.
+"""Writes programs by hand: the smallest exporter there is, for tests, tools and curious users.
 
 writer = ProgramWriter()
 x = writer.input("x", (1, 128, 64), F32, dynamic=(1,))

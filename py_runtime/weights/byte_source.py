@@ -1,6 +1,6 @@
 """Files as sources of bytes: read at any place, or streamed past in pieces.
 
-In the page a source is a URL of this site or a file that the reader gave (folder/page_source.py);
+In the page a source is a URL of this site or a file that the user gave (weights/page_source.py);
 natively it is a file on the disk. folder/open_source.py chooses.
 """
 

@@ -1,4 +1,4 @@
-"""Sources of bytes in the page: files of this site, and files that the reader gave."""
+"""Sources of bytes in the page: files of this site, and files that the user gave."""
 
 import re
 from collections.abc import Sequence
@@ -74,7 +74,7 @@ class UrlSource:
 
 
 class DroppedSource:
-    """A file that the reader dropped or chose; web/files.js has it under a number."""
+    """A file that the user dropped or chose; web/files.js has it under a number."""
 
     is_remote = False
 
