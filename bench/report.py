@@ -13,7 +13,7 @@ Row = tuple[str, Callable[[Json], str]]  # what it is called, what it says of an
 
 NOTHING = "–"
 UNFINISHED = "did not finish"
-MOST_OPS = 5  # that the remarks name
+MAX_OPS = 5  # that the remarks name
 MARKERS = ("<!-- bench -->", "<!-- /bench -->")
 
 
@@ -154,7 +154,7 @@ def ops_of(engine: Json) -> str:
     """The GPU's milliseconds, in all and of the ops that take the most of them."""
     ops = engine["gpu_ops"]
     total = short(sum(op["ms"] for op in ops))
-    most = ", ".join(f"{op['op']} {short(op['ms'])} ({op['share']:.0%})" for op in ops[:MOST_OPS])
+    most = ", ".join(f"{op['op']} {short(op['ms'])} ({op['share']:.0%})" for op in ops[:MAX_OPS])
     return f"{total} ms of the GPU, by timestamps, of which {most}"
 
 

@@ -23,7 +23,7 @@ from py_runtime.graph.buffers import BufferPlan, measure
 HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 HUB_FILES = ("*.json", "*.safetensors", "*.jinja")
 # Goldens are made by the same model in float32; past this its weights would crowd the machine.
-MOST_GOLDEN_PARAMETERS = 150_000_000
+MAX_GOLDEN_PARAMETERS = 150_000_000
 GOLDEN_CONTEXT = 512  # positions they reach
 
 
@@ -79,7 +79,7 @@ def parameter_count(config: DecoderConfig) -> int:
 
 
 def _goldens(source: Source, config: DecoderConfig) -> Goldens | None:
-    if parameter_count(config) > MOST_GOLDEN_PARAMETERS:
+    if parameter_count(config) > MAX_GOLDEN_PARAMETERS:
         return None
     short = replace(config, context=min(config.context, GOLDEN_CONTEXT))
     return make_goldens(reference_decoder(source, short), golden_prompts(source.tokenizer))

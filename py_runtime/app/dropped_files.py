@@ -69,7 +69,7 @@ async def _load(
         engine.replace_module(await until_cancelled(work, cancel))
     outcome = AS_GRAPH
     if has_tokenizer:
-        outcome += f" It cannot be chatted with: {plain(fault, most=1000)}."
+        outcome += f" It cannot be chatted with: {plain(fault, max_characters=1000)}."
     elif not fault:
         outcome += f" To chat with it, give its `{TOKENIZER}` and `tokenizer_config.json` as well."
     return {"name": files.name, "methods": list(program.methods)}, outcome

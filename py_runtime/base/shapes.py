@@ -17,7 +17,7 @@ def ceil_div(value: int, by: int) -> int:
     return -(-value // by)
 
 
-def normalize_dim(dim: int, rank: int) -> int:
+def normalise_dim(dim: int, rank: int) -> int:
     """-1 is the last dimension, as in torch."""
     if not -rank <= dim < rank:
         raise InputError(

@@ -9,9 +9,9 @@ from contextlib import aclosing
 from py_runtime.base.cancel import CancelToken
 from py_runtime.base.errors import GpuDeviceLostError
 from py_runtime.generation.decode_loop import Batch, DecodeLoop, Drawing
-from py_runtime.generation.device_sampler import MOST_DRAWS
+from py_runtime.generation.device_sampler import MAX_DRAWS
 from py_runtime.generation.pieces import Drawn
-from py_runtime.generation.session import MOST_LOSSES, PrefillProgress, Session
+from py_runtime.generation.session import MAX_LOSSES, PrefillProgress, Session
 from py_runtime.sampling import SamplingSettings
 
 BATCH_SECONDS = 0.05  # text that comes so often seems to flow, and Stop seems to act at once
@@ -28,7 +28,7 @@ class BatchPace:
     def arrived(self, tokens: int) -> None:
         now = time.perf_counter()
         fitting = int(tokens * BATCH_SECONDS / max(now - self._last, 1e-6))
-        self.steps = min(max(fitting, 1), 2 * self.steps, MOST_DRAWS)
+        self.steps = min(max(fitting, 1), 2 * self.steps, MAX_DRAWS)
         self._last = now
 
 
@@ -66,7 +66,7 @@ class DeviceTokens:
                         yield [Drawn(token) for token in tokens]
             except GpuDeviceLostError as error:
                 losses += 1
-                if losses > MOST_LOSSES:
+                if losses > MAX_LOSSES:
                     raise
                 self._session.lose(error)
 

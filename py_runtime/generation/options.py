@@ -9,8 +9,8 @@ import numpy as np
 from py_runtime.base.errors import RequestError
 from py_runtime.sampling import SamplingSettings
 
-MOST_STOPS = 16
-MOST_TOP_LOGPROBS = 20
+MAX_STOPS = 16
+MAX_TOP_LOGPROBS = 20
 
 CustomSampler = Callable[[np.ndarray, list[int]], int]  # (logits [V], all tokens so far) → token
 
@@ -88,8 +88,8 @@ def _stop(value: Any) -> tuple[str, ...]:
     stops = (value,) if isinstance(value, str) else value
     if not isinstance(stops, Sequence) or not all(isinstance(stop, str) and stop for stop in stops):
         raise RequestError("stop must be a text or a list of texts, none of them empty", "stop")
-    if len(stops) > MOST_STOPS:
-        raise RequestError(f"stop has {len(stops)} texts; at most {MOST_STOPS}", "stop")
+    if len(stops) > MAX_STOPS:
+        raise RequestError(f"stop has {len(stops)} texts; at most {MAX_STOPS}", "stop")
     return tuple(stops)
 
 
@@ -98,9 +98,9 @@ def _top_logprobs(logprobs: Any, top: Any) -> int | None:
         raise RequestError(f"logprobs must be true or false, got {logprobs!r}", "logprobs")
     if top is None:
         return 0 if logprobs else None
-    if isinstance(top, bool) or not isinstance(top, int) or not 0 <= top <= MOST_TOP_LOGPROBS:
+    if isinstance(top, bool) or not isinstance(top, int) or not 0 <= top <= MAX_TOP_LOGPROBS:
         raise RequestError(
-            f"top_logprobs must be an integer from 0 to {MOST_TOP_LOGPROBS}, got {top!r}",
+            f"top_logprobs must be an integer from 0 to {MAX_TOP_LOGPROBS}, got {top!r}",
             "top_logprobs",
         )
     if not logprobs:

@@ -14,7 +14,7 @@ from py_runtime.generation.decode_loop import DecodeLoop, can_loop
 from py_runtime.generation.pace import PrefillPace
 from py_runtime.graph import Graph
 
-MOST_LOSSES = 5  # of the device within one call, before it is given up
+MAX_LOSSES = 5  # of the device within one call, before it is given up
 LOGITS = 0  # the decoder graph's one output
 
 PrefillProgress = Callable[[int, int], None]  # (tokens in the cache, tokens of the prompt)
@@ -97,7 +97,7 @@ class Session:
         progress: PrefillProgress,
         end: RunGraph,
     ) -> list[np.ndarray]:
-        for _ in range(MOST_LOSSES):
+        for _ in range(MAX_LOSSES):
             try:
                 await self.recover()
                 return await self._fill(tokens, cancel, progress, end)

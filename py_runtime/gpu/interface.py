@@ -35,7 +35,7 @@ class BufferUsage(IntFlag):
 TENSOR_USAGE = BufferUsage.STORAGE | BufferUsage.COPY_SRC | BufferUsage.COPY_DST
 UNIFORM_USAGE = BufferUsage.UNIFORM | BufferUsage.COPY_DST
 TICKS_USAGE = BufferUsage.QUERY_RESOLVE | BufferUsage.COPY_SRC
-MOST_TIMED = 2048  # dispatches of one submit: each takes two of the 4096 places WebGPU allows
+MAX_TIMED = 2048  # dispatches of one submit: each takes two of the 4096 places WebGPU allows
 
 
 @dataclass(frozen=True)
@@ -288,12 +288,12 @@ class Device(ABC):
         nanoseconds = np.zeros(len(plan.steps))
         live = np.flatnonzero(plan.is_dispatch & (counts[:, 0] > 0))
         (ticks,) = await self.create_buffers(
-            [BufferSpec(f"timestamps of {plan.label}", 16 * MOST_TIMED, TICKS_USAGE)]
+            [BufferSpec(f"timestamps of {plan.label}", 16 * MAX_TIMED, TICKS_USAGE)]
         )
         begin = 0
         try:
-            for first in range(0, len(live), MOST_TIMED):
-                timed = live[first : first + MOST_TIMED]
+            for first in range(0, len(live), MAX_TIMED):
+                timed = live[first : first + MAX_TIMED]
                 end = int(timed[-1]) + 1
                 part = np.zeros_like(counts)
                 part[begin:end] = counts[begin:end]

@@ -21,7 +21,7 @@ from py_runtime.program import SymIntValue
 
 Array = np.ndarray
 Shapes = tuple[Dims, ...]  # of the inputs
-MOST_KEPT = 8
+MAX_KEPT = 8
 
 
 @dataclass
@@ -151,7 +151,7 @@ class LiveGraph:
         if self._shapes:
             self._kept[self._shapes] = before
             self._kept.move_to_end(self._shapes)
-            if len(self._kept) > MOST_KEPT:
+            if len(self._kept) > MAX_KEPT:
                 self._kept.popitem(last=False)
         if shapes not in self._kept:
             return None

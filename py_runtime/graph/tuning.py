@@ -39,7 +39,7 @@ ROWS, COLUMNS = 2048, 1024  # a megabyte of 4-bit weights
 LIMIT_SECONDS = 2.0  # a compiler that takes longer has lost
 SAMPLES = 3
 SAMPLE_SECONDS = 0.002
-MOST_REPEATS = 256
+MAX_REPEATS = 256
 CLEARLY = 1.2  # times faster than what the features say, or they keep the last word
 
 Load = Callable[..., Awaitable["Graph"]]
@@ -125,7 +125,7 @@ class Product:
         """Of one; as many are submitted as it takes for the way there and back not to matter."""
         while True:
             taken = await self._submit()
-            if taken >= SAMPLE_SECONDS or self._repeats >= MOST_REPEATS:
+            if taken >= SAMPLE_SECONDS or self._repeats >= MAX_REPEATS:
                 return taken / self._repeats
             self._repeats *= 4
 

@@ -174,10 +174,10 @@ class Model:
         async for piece in self._generate(tokens, options, cancel, on_prefill):
             yield piece
 
-    async def greedy(self, prompt: Sequence[int], most_tokens: int) -> AsyncIterator[int]:
+    async def greedy(self, prompt: Sequence[int], max_tokens: int) -> AsyncIterator[int]:
         """The likeliest token, again and again, past any end token."""
         async for piece in self.complete(
-            prompt, temperature=0, max_tokens=most_tokens, ignore_eos=True
+            prompt, temperature=0, max_tokens=max_tokens, ignore_eos=True
         ):
             for token in piece.token_ids:
                 yield token

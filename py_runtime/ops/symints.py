@@ -5,7 +5,7 @@ from abc import abstractmethod
 import numpy as np
 
 from py_runtime.base.dtypes import I32, I64
-from py_runtime.base.shapes import normalize_dim
+from py_runtime.base.shapes import normalise_dim
 from py_runtime.ops.registry import HostReadOp, Op, register
 from py_runtime.program import INT32_MAX, INT32_MIN
 
@@ -22,7 +22,7 @@ class SelectAsSymint(HostReadOp):
 
     def read_host(self, array: np.ndarray) -> None:
         array = np.atleast_1d(array)  # a scalar is the one element of a vector
-        dim = normalize_dim(self.dim, array.ndim)
+        dim = normalise_dim(self.dim, array.ndim)
         size = array.shape[dim]
         self.require_live(
             -size <= self.at < size, f"index {self.at} is outside dim {dim} of size {size}"
@@ -40,7 +40,7 @@ class SelectAsSymint(HostReadOp):
 class SymSize(Op):
     def build(self) -> None:
         self.x = self.tensor("x")
-        self.dim = normalize_dim(self.integer("dim"), self.x.rank)
+        self.dim = normalise_dim(self.integer("dim"), self.x.rank)
         self.out = self.symint_out()
 
     def live(self) -> None:

@@ -11,7 +11,7 @@ from py_runtime.pte.errors import PteError
 from py_runtime.pte.flatbuffer import Budget, FlatBuffer, Table
 
 HEAD_BYTES = 40  # root offset, identifier, extended header
-MOST_PROGRAM_BYTES = 64 << 20
+MAX_PROGRAM_BYTES = 64 << 20
 EXTENDED_HEADER = struct.Struct("<4sIQQ")  # magic, its length, program size, segments' beginning
 HOST_DTYPES = {
     0: np.uint8,
@@ -126,9 +126,9 @@ def read_header(file: str, head: bytes, file_size: int) -> Header:
             f"{file} is cut short: it has {file_size} bytes, its program alone "
             f"{header.program_size}"
         )
-    if header.program_size > MOST_PROGRAM_BYTES:
+    if header.program_size > MAX_PROGRAM_BYTES:
         raise PteError(
-            f"{file}: the program has {header.program_size} bytes, at most {MOST_PROGRAM_BYTES} "
+            f"{file}: the program has {header.program_size} bytes, at most {MAX_PROGRAM_BYTES} "
             "are read",
             "export it with delegates and constants in segments, which is ExecuTorch's default",
         )

@@ -26,7 +26,7 @@ from py_runtime.pte.errors import PteError
 from py_runtime.pte.flatbuffer import Budget, FlatBuffer, Table
 
 HEADER = struct.Struct("<4x4sHIIIQ")
-MOST_GRAPH_BYTES = 16 << 20
+MAX_GRAPH_BYTES = 16 << 20
 NAMED = 2**64 - 1  # the offset of a constant that lies elsewhere, under its key
 # Exporters store 64-bit numbers as 32-bit ones; where they do not, there is no such tensor here.
 DTYPES: dict[int, DType] = {0: BOOL, 1: U8, 2: I8, 3: I32, 4: F16, 5: F32}
@@ -88,9 +88,9 @@ def read_delegate_header(file: str, head: bytes, blob: Segment) -> DelegateHeade
     _, _, graph_at, graph_size, bytes_at, bytes_size = HEADER.unpack(head)
     if graph_at + graph_size > blob.size or bytes_at + bytes_size > blob.size:
         raise PteError(f"{file} is damaged: its delegate's graph or data lies outside the delegate")
-    if graph_size > MOST_GRAPH_BYTES:
+    if graph_size > MAX_GRAPH_BYTES:
         raise PteError(
-            f"{file}: a delegate's graph has {graph_size} bytes, at most {MOST_GRAPH_BYTES} are "
+            f"{file}: a delegate's graph has {graph_size} bytes, at most {MAX_GRAPH_BYTES} are "
             "read",
             "export the model in parts",
         )

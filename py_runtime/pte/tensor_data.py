@@ -2,7 +2,7 @@
 
 import struct
 
-from py_runtime.pte.container import MOST_PROGRAM_BYTES, read_named, read_segments
+from py_runtime.pte.container import MAX_PROGRAM_BYTES, read_named, read_segments
 from py_runtime.pte.errors import PteError
 from py_runtime.pte.flatbuffer import Budget, FlatBuffer
 from py_runtime.weights.byte_source import ByteSource
@@ -18,7 +18,7 @@ async def read_tensor_data(source: ByteSource) -> dict[str, StoredRange]:
         raise PteError(f"{file} is no .ptd file: it begins with {head[4:12]!r}, not b'FT01FH01'")
     _, _, length, begin, flatbuffer_size, segment_base = HEADER.unpack(head)
     end = begin + flatbuffer_size
-    if length < HEADER.size - 8 or not HEADER.size <= end <= min(size, MOST_PROGRAM_BYTES):
+    if length < HEADER.size - 8 or not HEADER.size <= end <= min(size, MAX_PROGRAM_BYTES):
         raise PteError(f"{file} is damaged: its header says that its table ends at {end} of {size}")
     budget = Budget(file, size)
     budget.read(end)

@@ -19,7 +19,7 @@ class AddedToken:
     single_word: bool  # only where no letter stands beside it
     lstrip: bool  # takes the whitespace before it along
     rstrip: bool
-    normalized: bool  # looked for in the normalized text, as the normalizer writes it
+    normalized: bool  # looked for in the normalised text, as the normalizer writes it
     special: bool
 
 
@@ -33,23 +33,23 @@ class Piece:
 
 
 class AddedTokens:
-    def __init__(self, tokens: list[AddedToken], normalize: Normalizer) -> None:
-        self.normalize = normalize
+    def __init__(self, tokens: list[AddedToken], normalise: Normalizer) -> None:
+        self.normalise = normalise
         self.special = {token.content for token in tokens if token.special}
         self.as_written = {
-            token.id: normalize(token.content) if token.normalized else token.content
+            token.id: normalise(token.content) if token.normalized else token.content
             for token in tokens
         }
         written = [(self.as_written[token.id], token) for token in tokens]
         self._in_text = Finder({text: token for text, token in written if not token.normalized})
-        self._in_normalized = Finder({text: token for text, token in written if token.normalized})
+        self._in_normalised = Finder({text: token for text, token in written if token.normalized})
 
     def split(self, text: str) -> Iterator[Piece]:
         for raw in self._in_text.split(text, starts_text=True):
             if raw.token_id is not None:
                 yield raw
-            elif normalized := self.normalize(raw.text):
-                yield from self._in_normalized.split(normalized, raw.starts_text)
+            elif normalised := self.normalise(raw.text):
+                yield from self._in_normalised.split(normalised, raw.starts_text)
 
 
 class Finder:

@@ -1,4 +1,4 @@
-"""The normalizers of tokenizer.json: from text to text."""
+"""The normalizers of tokenizer.json: from text to text. What that file names keeps its spelling."""
 
 import unicodedata
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from py_runtime.tokens.section import Section
 Normalizer = Callable[[str], str]
 
 # `tokenizers` composes and decomposes by the tables of Unicode 10. These characters are younger,
-# and later tables give them a part in normalization; to `tokenizers` they are inert.
+# and later tables give them a part in normalisation; to `tokenizers` they are inert.
 _YOUNGER = """
 7FD 897-89F 8CA-8D3 9FE C3C D3B-D3C EBA 1715 1ABF-1ACE 1DF6-1DFA 32FF A7F2-A7F4 A82C AB69
 105C9 105D2 105DA 105E4 10781-10785 10787-107B0 107B2-107BA 10D24-10D27 10D69-10D6D

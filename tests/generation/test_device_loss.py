@@ -9,7 +9,7 @@ import pytest
 from py_runtime.base import notices
 from py_runtime.base.cancel import CancelToken
 from py_runtime.base.errors import AbortedError, GpuDeviceLostError, NetworkError
-from py_runtime.generation.session import MOST_LOSSES, Session
+from py_runtime.generation.session import MAX_LOSSES, Session
 from tests.generation.conftest import Toy
 from tests.runners import wait
 
@@ -108,7 +108,7 @@ def test_a_device_that_is_lost_for_ever() -> None:
     model = FakeModel(broken=[LOST] * 100, lost_at={2})
     with pytest.raises(GpuDeviceLostError):
         model.logits(TOKENS)
-    assert len(model._broken) >= 100 - MOST_LOSSES
+    assert len(model._broken) >= 100 - MAX_LOSSES
 
 
 def test_what_failed_to_be_replaced_is_replaced_the_next_time(heard: list[str]) -> None:

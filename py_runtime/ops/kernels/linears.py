@@ -107,11 +107,11 @@ class LinearKernels:
     ) -> None:
         self.matrix = matrix
         self.shared = {**matrix.fields, "eps": norm.eps if norm is not None else 0.0}
-        most_lines = numel(x.max_dims[:-1])
+        max_lines = numel(x.max_dims[:-1])
         self.one = OneLine(op, source or x, matrix, finish, norm)
         self.many: ManyLines | None = None
-        if most_lines > 1:
-            self.many = ManyLines(op, source or x, most_lines, matrix, many or finish, norm)
+        if max_lines > 1:
+            self.many = ManyLines(op, source or x, max_lines, matrix, many or finish, norm)
 
     def __call__(self, lines: int) -> None:
         for tensor in self.matrix.tensors:
@@ -234,7 +234,7 @@ class ManyLines:
         self,
         op: Op,
         x: Bindable,
-        most_lines: int,
+        max_lines: int,
         matrix: Matrix,
         finish: Finish,
         norm: Norm | None,
@@ -242,7 +242,7 @@ class ManyLines:
         self.columns, self.finish, self.norm = matrix.columns, finish, norm
         normed = x
         if norm is not None:
-            normed = op.scratch("normalised x", most_lines * matrix.columns * 4)
+            normed = op.scratch("normalised x", max_lines * matrix.columns * 4)
             self.normalise = RmsNormKernel(op, x, norm.weight, normed)
         self.gemms = {
             tiling: op.launch(

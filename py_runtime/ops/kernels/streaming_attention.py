@@ -31,7 +31,7 @@ class Variant:
     tiles_of_workgroup: int
     block: int  # positions of the shortest split
     enough_tiles: int  # a device is busy with so many; fewer are cut into splits
-    most_splits: int
+    max_splits: int
     alone: int  # so many positions are no work to share: no splits, and no kernel to add up
 
 
@@ -39,7 +39,7 @@ ALONE = Variant((), "attention", "attention_reduce", 32, 16, 4096, 64, alone=0)
 TOGETHER = Variant(
     ("subgroups",), "attention_wide", "attention_reduce_wide", 1, 64, 512, 16, alone=256
 )
-MOST_QUADS_TOGETHER = 64
+MAX_QUADS_TOGETHER = 64
 ROW_PARTS = 32  # of shaders/attention_row_wide.wgsl, where a workgroup may be so large
 
 
@@ -82,17 +82,17 @@ class StreamingAttention:
         self,
         op: "Op",
         most: Problem,
-        most_context: int,
+        max_context: int,
         bind: dict[str, Bindable],  # q, k, v and what the visibility shader binds
         out: LiveTensor,
         visibility: str,
     ) -> None:
         self.unit = 4 if most.width % 4 == 0 else 1
-        together = self.unit == 4 and most.width <= 4 * MOST_QUADS_TOGETHER
+        together = self.unit == 4 and most.width <= 4 * MAX_QUADS_TOGETHER
         self.variant = TOGETHER if op.builder.target.wide and together else ALONE
-        self.most_splits = min(self.variant.most_splits, ceil_div(most_context, self.variant.block))
+        self.max_splits = min(self.variant.max_splits, ceil_div(max_context, self.variant.block))
         # splits * tiles is at most this, at any live size (see _splits)
-        tiles = min(max(self.variant.enough_tiles, most.tiles), self.most_splits * most.tiles)
+        tiles = min(max(self.variant.enough_tiles, most.tiles), self.max_splits * most.tiles)
         tile_bytes = ceil_div(most.width, 4) * 4 * TILE_ROWS * 4
         sums = op.scratch("weighted sums", tiles * tile_bytes)
         stats = op.scratch("softmax statistics", tiles * TILE_STATS_BYTES)
@@ -116,8 +116,8 @@ class StreamingAttention:
         )
         self.attend_row: Launch | None = None
         if self.variant is TOGETHER:
-            most_invocations = op.builder.limits["max_compute_invocations_per_workgroup"]
-            workgroup = min(max(ROW_PARTS * most.width // 4, 256), 1024, most_invocations)
+            max_invocations = op.builder.limits["max_compute_invocations_per_workgroup"]
+            workgroup = min(max(ROW_PARTS * most.width // 4, 256), 1024, max_invocations)
             self.attend_row = op.launch(
                 *self.variant.before,
                 "attention_io",
@@ -140,7 +140,7 @@ class StreamingAttention:
         """
         if context <= self.variant.alone:
             return 1
-        return max(1, min(self.most_splits, self.variant.enough_tiles // tiles))
+        return max(1, min(self.max_splits, self.variant.enough_tiles // tiles))
 
     def __call__(
         self,
