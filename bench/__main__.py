@@ -57,7 +57,7 @@ def bench(options: argparse.Namespace) -> None:
         if options.only:
             chosen = [engine for engine in chosen if engine.key in options.only]
         if not chosen:
-            raise UserError(f"--only names no engine of this bench: {', '.join(options.only)}")
+            raise UserError(f"--only names engines this bench lacks: {', '.join(options.only)}")
         results: dict[str, Any] = {
             "date": machine.today(),
             "commit": machine.commit_of(ROOT),

@@ -44,7 +44,7 @@ LEFT_OUT = (f"{PEERS}/wllama", f"{PEERS}/models/wasm/", f"{PEERS}/models/{MODEL}
 def write_folder(out: Path, with_peers: bool, shapes: list[str]) -> None:
     out = out.resolve()
     if out.exists() and any(out.iterdir()) and not (out / MARKER).is_file():
-        raise UserError(f"{out} holds something else than a former bench; choose another folder")
+        raise UserError(f"{out} holds something other than an earlier bench; choose another folder")
     out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}-") as temporary:
         fresh = Path(temporary) / "fresh"

@@ -73,7 +73,7 @@ def _inspect_parser() -> argparse.ArgumentParser:
 def _size(text: str) -> int:
     match = re.fullmatch(r"(\d+)([KMG]?)", text.upper())
     if not match or not int(match[1]):
-        raise argparse.ArgumentTypeError(f"'{text}' is no size such as 128M")
+        raise argparse.ArgumentTypeError(f"'{text}' is not a size such as 128M")
     return int(match[1]) * UNITS[match[2]]
 
 

@@ -56,7 +56,7 @@ class GgufSource(Source):
         except FileNotFoundError:
             raise ExportError(f"there is no file {path}") from None
         except (ValueError, IndexError, KeyError, OSError, OverflowError) as error:
-            raise ExportError(f"{path} is no whole GGUF file: {error}") from None
+            raise ExportError(f"{path} is not a whole GGUF file: {error}") from None
         architecture = metadata.get("general.architecture")
         if architecture not in ARCHITECTURES:
             raise ExportError(
@@ -161,7 +161,7 @@ def _hf_config(
 
     heads, width = get("attention.head_count"), get("embedding_length")
     if not isinstance(heads, int) or heads < 1:
-        raise ExportError(f"{path} has {heads} attention heads, which is no count for all layers")
+        raise ExportError(f"{path}: {heads} attention heads are not one number for all layers")
     rope: dict[str, Any] = {"rope_type": "default", "rope_theta": get("rope.freq_base", 10000.0)}
     scaling = metadata.get(f"{architecture}.rope.scaling.type", "none")
     if scaling != "none":

@@ -51,7 +51,7 @@ class ModuleGraph:
                 self.updated.append(by_name[str(spec.target)])
             elif spec.kind != OutputKind.USER_OUTPUT:
                 raise ExportError(
-                    f"the module writes into {spec.target} in place, which is no buffer of its "
+                    f"the module writes into {spec.target} in place, which is not a buffer of its "
                     "own; work on a clone() of it, or register it with register_buffer"
                 )
 

@@ -103,14 +103,14 @@ def open_source(request: Request) -> Source:
 
 def _from_hub(name: str) -> Path:
     if not HUB_ID.fullmatch(name):
-        raise ExportError(f"there is no folder {name}, and it is no hub id such as owner/name")
+        raise ExportError(f"there is no folder {name}, and it is not a hub id such as owner/name")
     from huggingface_hub import snapshot_download
 
     try:
         return Path(snapshot_download(name, allow_patterns=list(HUB_FILES)))
     except Exception as error:  # the hub's client raises many kinds, all with a readable text
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise ExportError(f"{name} cannot be had from the hub: {reason}") from None
+        raise ExportError(f"{name} cannot be fetched from the hub: {reason}") from None
 
 
 def export_model(prepared: Prepared, out: Path, progress: Progress) -> None:

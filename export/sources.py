@@ -129,7 +129,7 @@ def read_json(path: Path) -> dict[str, Any]:
     except (ValueError, OSError) as error:
         raise ExportError(f"{path} cannot be read: {error}") from None
     if not isinstance(loaded, dict):
-        raise ExportError(f"{path} holds no JSON object")
+        raise ExportError(f"{path} is not a JSON object")
     return loaded
 
 
@@ -162,8 +162,8 @@ class HuggingFaceSource(Source):
             try:
                 opened = safe_open(path, framework="pt")
             except (SafetensorError, OSError) as error:
-                raise ExportError(f"{path} is no safetensors file: {error}") from None
-            for stored in opened.keys():  # noqa: SIM118  (safe_open is no mapping)
+                raise ExportError(f"{path} is not a safetensors file: {error}") from None
+            for stored in opened.keys():  # noqa: SIM118  (safe_open is not a mapping)
                 self._file_of[stored] = opened
 
     def shape(self, name: str) -> tuple[int, ...] | None:

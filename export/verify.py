@@ -115,7 +115,7 @@ async def _compare_layers(
 
 
 def agreement(got: list[int], wanted: list[int], margins: list[float], allowed: Precision) -> int:
-    """Tokens that agree; from the first unclear step on, other text is no fault."""
+    """Tokens that agree; from the first unclear step on, other text is not a fault."""
     for step, (token, reference, margin) in enumerate(zip(got, wanted, margins, strict=True)):
         if token != reference:
             return len(wanted) if margin < allowed.clear_margin else step

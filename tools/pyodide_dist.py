@@ -176,7 +176,7 @@ def read_core(npm_package: Path) -> dict[str, bytes]:
         core = {name: (npm_package / name).read_bytes() for name in CORE_FILES}
     except (OSError, ValueError, KeyError) as error:
         raise DistError(
-            f"Pyodide's npm package is not whole in {npm_package}: {error}. Run: npm ci"
+            f"Pyodide's npm package is not complete in {npm_package}: {error}. Run: npm ci"
         ) from error
     if version != VERSION:
         raise DistError(f"{npm_package} holds Pyodide {version}, not {VERSION}. Run: npm ci")
@@ -225,7 +225,7 @@ def obtain(wheels: Sequence[Wheel], sources: Sequence[Source]) -> dict[str, byte
     missing = [wheel for wheel in wheels if wheel.file_name not in have]
     if missing:
         names = ", ".join(wheel.file_name for wheel in missing)
-        raise DistError(f"{names} cannot be had as Pyodide's lock names it. {'. '.join(tried)}")
+        raise DistError(f"{names} cannot be fetched as Pyodide's lock names it. {'. '.join(tried)}")
     return have
 
 

@@ -42,7 +42,9 @@ def check_replaceable(out: Path) -> None:
     if not out.is_dir():
         raise BuildError(f"{out} is a file, not a folder to build into")
     if any(out.iterdir()) and not (out / MARKER).is_file():
-        raise BuildError(f"{out} holds something else than a former build; choose another folder")
+        raise BuildError(
+            f"{out} holds something other than an earlier build; choose another folder"
+        )
 
 
 def write_site(site: Site, folder: Path, variants: VariantStore) -> None:

@@ -117,7 +117,7 @@ def combine_model(
     for name, constant in constants.items():
         if name not in stored:
             raise ModelTensorsError(
-                f"the graph's constant {short(name)} is in none of the weight files"
+                f"the graph's constant {short(name)} is not in any of the weight files"
             )
         tensors[name] = _place(name, constant, stored[name])
     goldens = {}
@@ -163,7 +163,7 @@ def _place(name: str, constant: Constant, stored: Stored) -> TensorPlace:
         if entry.nbytes % ALIGNMENT:
             raise ModelTensorsError(
                 f"{file}: {short(entry.name)} has {entry.nbytes} bytes; only the last piece may "
-                f"have a length that is no multiple of {ALIGNMENT}"
+                f"have a length that is not a multiple of {ALIGNMENT}"
             )
     total = sum(entry.nbytes for _, entry in ordered)
     if total != constant.nbytes:

@@ -23,13 +23,13 @@ def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members: dict[str, Any] = {}
     for key, value in pairs:
         if key in members:
-            raise ValueError(f"the key {short(key)} stands twice in one object")
+            raise ValueError(f"the key {short(key)} appears twice in one object")
         members[key] = value
     return members
 
 
 def _refuse(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON number")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def short(data: object) -> str:

@@ -170,7 +170,7 @@ def padded_size(nbytes: int) -> int:
 
 
 def whole_words(data: np.ndarray) -> np.ndarray:
-    """What an upload sends: only a length that is no multiple of 4 costs a zero-padded copy."""
+    """What an upload sends: only a length that is not a multiple of 4 costs a zero-padded copy."""
     if data.nbytes % 4 == 0:
         return data
     padded = np.zeros(padded_size(data.nbytes), np.uint8)

@@ -278,5 +278,5 @@ def cheapest(low: int, high: int) -> tuple[str, int]:
     if low <= 0x20 <= high:
         return " ", 1
     if 0xD800 <= low <= 0xDFFF:
-        low = 0xE000  # half of a pair is no character
+        low = 0xE000  # half of a pair is not a character
     return chr(low), 2 if low in (0x22, 0x5C) else 6 if low < 0x20 else len(chr(low).encode())

@@ -44,7 +44,7 @@ def compiled(schema: Any, texts: TokenTexts) -> Masks:
     except UnicodeEncodeError:
         raise refuse("the schema holds half of a surrogate pair") from None
     except (TypeError, ValueError) as error:
-        raise refuse(f"the schema is no JSON: {error}") from None
+        raise refuse(f"the schema is not JSON: {error}") from None
     kept: dict[str, Masks] = texts.compiled
     masks = kept.pop(key, None)
     if masks is None:

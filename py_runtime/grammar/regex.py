@@ -190,7 +190,7 @@ class _Compiler:
             self.at = found.end()
             code = int(found[1] or found[2] or found[3], 16)
             if code > LAST_CODE:
-                raise ValueError(f"\\{found[0]} is no character")
+                raise ValueError(f"\\{found[0]} is not a character")
             return [(code, code)]
         char = self._next()
         self.at += 1
@@ -213,7 +213,7 @@ class _Compiler:
         members: list[Ranges] = []
         while self._next() != "]":
             if not self._next():
-                raise ValueError("a class lacks its ]")
+                raise ValueError("a class is not closed with ]")
             members.append(self._member())
         self.at += 1
         ranges = characters.union(*members)

@@ -244,7 +244,7 @@ class Builder:
                 if value_id not in self.tensors or not self.owns_buffer(value_id):
                     raise GraphError(
                         f"op {index} ({call.name}) writes '{arg}' in place, but "
-                        f"{self.program.label(value_id)} is no input, constant or state"
+                        f"{self.program.label(value_id)} is not an input, a constant or state"
                     )
                 mutated.add(value_id)
         return mutated

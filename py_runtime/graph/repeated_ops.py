@@ -74,7 +74,7 @@ def _signature(builder: Builder, index: int, steps: list[int]) -> Hashable:
 
 
 def _fixed_side(value: Value) -> Hashable:
-    """All of a value that is no matter of the live state."""
+    """All of a value that the live state does not change."""
     if isinstance(value, TensorValue):
         return value.dtype, value.dims
     return SymIntValue if isinstance(value, SymIntValue) else value

@@ -14,7 +14,7 @@ def as_array(place: int, given: Any) -> np.ndarray:
     try:
         return np.asarray(given)
     except (ValueError, TypeError) as error:
-        raise InputError(f"input {place} is no array: {error}") from None
+        raise InputError(f"input {place} is not an array: {error}") from None
 
 
 def as_int(place: int, given: Any) -> int:

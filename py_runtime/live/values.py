@@ -164,7 +164,7 @@ class LiveInt:
         if value == self.value:
             return
         if not INT32_MIN <= value <= INT32_MAX:
-            raise InputError(f"{self.label}: {value} is no int32")
+            raise InputError(f"{self.label}: {value} is not an int32")
         assert self.journal is not None, "SymInts are set inside a graph"
         self.journal.record(self, self.value)
         self.value = value

@@ -247,8 +247,7 @@ class Model:
         for token in prompt:
             if not isinstance(token, int) or not 0 <= token < self.vocabulary:
                 raise RequestError(
-                    f"the prompt holds {token!r}, which is no token from 0 to "
-                    f"{self.vocabulary - 1}",
+                    f"the prompt holds {token!r}, not a token from 0 to {self.vocabulary - 1}",
                     "prompt_token_ids",
                 )
         return list(prompt)
@@ -329,7 +328,7 @@ def _read_json(file: str, data: bytes) -> dict[str, Any]:
     try:
         config = parse_strict_json(data)
     except ValueError as error:
-        raise ModelError(f"{file} is no JSON: {error}") from None
+        raise ModelError(f"{file} is not JSON: {error}") from None
     if not isinstance(config, dict):
-        raise ModelError(f"{file} holds no JSON object")
+        raise ModelError(f"{file} is not a JSON object")
     return config

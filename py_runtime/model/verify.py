@@ -49,7 +49,7 @@ def precision_of(model: Model) -> Precision:
 
 @dataclass(frozen=True)
 class Difference:
-    """Between what was computed and what torch says; infinite where something is no number."""
+    """Between what was computed and what torch says; infinite where something is not a number."""
 
     relative_rms: float  # RMS of the differences, in units of the RMS of torch's numbers
     worst: float  # the largest difference, in the same units

@@ -165,7 +165,7 @@ class LinearQ8_0(BlockLinear):
 
 @register("aten.linear.default", args="x weight bias out")
 class LinearF32(Linear):
-    """Weights whose rows are no whole vectors, or that are computed, go to the general kernel."""
+    """Weights whose rows are not whole vectors, or that are computed, go to the general kernel."""
 
     def build(self) -> None:
         self.weight = self.tensor("weight", F32, rank=2)  # [N, K]

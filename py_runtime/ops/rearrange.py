@@ -26,7 +26,7 @@ class Permute(RearrangeOp):
         self.order = [normalise_dim(dim, self.x.rank) for dim in dims]
         self.require(
             sorted(self.order) == list(range(self.x.rank)),
-            f"{dims} is no permutation of {self.x.rank} dims",
+            f"{dims} is not a permutation of {self.x.rank} dims",
         )
 
     def live(self) -> None:

@@ -57,7 +57,7 @@ class SymIntArithmetic(Op):
         if self.out is None:
             return
         result = self.compute(self.a.value, self.b.value)
-        self.require_live(INT32_MIN <= result <= INT32_MAX, f"the result {result} is no int32")
+        self.require_live(INT32_MIN <= result <= INT32_MAX, f"the result {result} is not an int32")
         self.out.set(result)
 
     @abstractmethod

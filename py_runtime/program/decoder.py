@@ -20,7 +20,7 @@ def decoder_sizes(program: Program) -> tuple[int, int]:
     shapes += [_dims(program, value_id) for value_id in program.outputs]
     if [len(dims) for dims in shapes] != [2, 1, 2]:
         raise ModelError(
-            f"{program.name} is no decoder: it should take tokens [1, S] and a position [1] and "
+            f"{program.name} is not a decoder: it should take tokens [1, S] and a position [1] and "
             f"give logits [1, V], but has tensors of the shapes {[list(dims) for dims in shapes]}",
             "run it from Python instead",
         )

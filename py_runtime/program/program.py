@@ -177,7 +177,7 @@ def _check_value(program: Program, value_id: int, value: Value) -> None:
             raise GraphError(f"{label} is both a constant and zero-initialised state; choose one")
     elif isinstance(value, SymIntValue):
         if not INT32_MIN <= value.initial <= INT32_MAX:
-            raise GraphError(f"{label} starts at {value.initial}, which is no int32")
+            raise GraphError(f"{label} starts at {value.initial}, which is not an int32")
     elif isinstance(value, ValueListValue):
         for item in value.ids:
             _check_id(program, item, label)
@@ -202,7 +202,7 @@ def _check_ends(program: Program) -> None:
                 f"input {place} is {program.label(entry.value)}, neither a tensor nor a SymInt"
             )
     if len({entry.value for entry in program.inputs}) != len(program.inputs):
-        raise GraphError("a value stands twice among the inputs")
+        raise GraphError("a value is twice among the inputs")
     for place, value_id in enumerate(program.outputs):
         _check_id(program, value_id, f"output {place}")
         if not isinstance(program.values[value_id], TensorValue | SymIntValue):

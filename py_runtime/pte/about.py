@@ -78,7 +78,7 @@ def code(value: object) -> str:
 
 
 def plain(text: str, max_characters: int = MAX_CHARACTERS) -> str:
-    """A stranger's text that is no Markdown."""
+    """A stranger's text with nothing in it that acts as Markdown."""
     return "".join(
         f"\\{character}" if character in "\\`*_[]<>#|~!" else character
         for character in _printable(text, max_characters, "")

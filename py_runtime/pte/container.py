@@ -114,7 +114,7 @@ class Header:
 def read_header(file: str, head: bytes, file_size: int) -> Header:
     """`head`: the first HEAD_BYTES of the file, fewer where it is shorter."""
     if head[4:8] != b"ET12":
-        raise PteError(f"{file} is no .pte file: bytes 4 to 7 are {head[4:8]!r}, not b'ET12'")
+        raise PteError(f"{file} is not a .pte file: bytes 4 to 7 are {head[4:8]!r}, not b'ET12'")
     header = Header(file_size, 0)
     if head[8:12] == b"eh00" and len(head) >= 8 + EXTENDED_HEADER.size:
         _, length, program_size, segment_base = EXTENDED_HEADER.unpack_from(head, 8)

@@ -167,7 +167,7 @@ class Table:
         try:
             return str(self._buffer.data[begin : begin + count], "utf-8")
         except UnicodeDecodeError:
-            raise self._buffer.fault(f"the string at {begin} is no UTF-8") from None
+            raise self._buffer.fault(f"the string at {begin} is not UTF-8") from None
 
     def u8s(self, slot: int) -> tuple[int, ...]:
         return self._vector(slot, "B", 1)[1]

@@ -283,7 +283,7 @@ class _Opener:
             if value.dtype.itemsize and nbytes <= data.size:
                 found = await self._read(Segment(data.offset, nbytes)) if nbytes else b""
                 return np.frombuffer(found, value.dtype).reshape(value.dims)
-        raise PteError(f"{self._where(plan)} gives what is no number, text or small tensor")
+        raise PteError(f"{self._where(plan)} gives neither a number, a text nor a small tensor")
 
 
 def _is_list(output_spec: str) -> bool:

@@ -15,7 +15,7 @@ async def read_tensor_data(source: ByteSource) -> dict[str, StoredRange]:
     file, size = source.name, await source.size()
     head = await source.read(0, min(size, HEADER.size))
     if head[4:8] != b"FT01" or head[8:12] != b"FH01" or len(head) < HEADER.size:
-        raise PteError(f"{file} is no .ptd file: it begins with {head[4:12]!r}, not b'FT01FH01'")
+        raise PteError(f"{file} is not a .ptd file: it begins with {head[4:12]!r}, not b'FT01FH01'")
     _, _, length, begin, flatbuffer_size, segment_base = HEADER.unpack(head)
     end = begin + flatbuffer_size
     if length < HEADER.size - 8 or not HEADER.size <= end <= min(size, MAX_PROGRAM_BYTES):

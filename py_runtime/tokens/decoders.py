@@ -116,7 +116,7 @@ class Spaced(Unheld):
 
 
 class ByteLevel:
-    """Letters to bytes to text. Bytes that are no UTF-8 become U+FFFD."""
+    """Letters to bytes to text. Bytes that are not UTF-8 become U+FFFD."""
 
     def __init__(self) -> None:
         self._utf8 = codecs.getincrementaldecoder("utf-8")("replace")
@@ -129,7 +129,7 @@ class ByteLevel:
 
 
 class ByteFallback:
-    """Tokens such as <0x0A> to text. A run that is no UTF-8 as a whole is one U+FFFD for each."""
+    """Tokens such as <0x0A> to text. A run that is not UTF-8 as a whole is one U+FFFD for each."""
 
     _TOKEN = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 

@@ -233,7 +233,7 @@ class Translator:
     def _written(self, ranges: Ranges, inverted: bool = False) -> str:
         """Ranges in the form of `re`, as far as the texts go."""
         near = characters.within(ranges, self.limit)
-        if not near:  # [] is no set to `re`; nor does a text hold any other character
+        if not near:  # [] is not a set to `re`; nor does a text hold any other character
             near, inverted = [(0, ALL)], not inverted
         body = "".join(
             written(first) if first == last else f"{written(first)}-{written(last)}"

@@ -190,9 +190,9 @@ RAW_FAULTS = {
     "UTF-16": ("{}".encode("utf-16"), "manifest.json is not JSON: byte 0 is not UTF-8"),
     "double key": (
         b'{"format": "inpage-model", "format": "inpage-model"}',
-        "manifest.json is not JSON: the key 'format' stands twice in one object",
+        "manifest.json is not JSON: the key 'format' appears twice in one object",
     ),
-    "NaN": (b'{"size": NaN}', "manifest.json is not JSON: NaN is no JSON number"),
+    "NaN": (b'{"size": NaN}', "manifest.json is not JSON: NaN is not a JSON number"),
     "no object": (b"[]", "manifest.json must be an object, got []"),
 }
 FOREIGN = {

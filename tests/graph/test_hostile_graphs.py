@@ -144,7 +144,7 @@ LIES: dict[str, tuple[list[Callable[[Document], None]], str]] = {
     ),
     "input twice": (
         [lambda d: d["inputs"].append({"value": 0, "dynamic": []})],
-        "a value stands twice among the inputs",
+        "a value is twice among the inputs",
     ),
     "dynamic dim past the rank": (
         [put("inputs", 0, "dynamic", [3])],

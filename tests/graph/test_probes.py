@@ -122,7 +122,7 @@ def test_bad_probes_and_inputs_leave_the_graph_as_it_was(native: NativeRunner) -
     for probe, words in (
         ("nobody", "'nobody' names none"),
         ("twin", rf"several \({twins[0].id}, {twins[1].id}\); give the id of one"),
-        (unmade.id, "is made by no op"),
+        (unmade.id, "is not made by an op"),
         (position, "is not a tensor"),
         (10_000, "is not a tensor"),
     ):

@@ -116,7 +116,7 @@ def test_a_folder_without_a_model_says_so(native: NativeRunner, tmp_path: Path) 
 
 def test_what_is_no_decoder_is_refused(native: NativeRunner, tmp_path: Path) -> None:
     (tmp_path / "model.pte").write_bytes(doubling())
-    with pytest.raises(ModelError, match="is no decoder"):
+    with pytest.raises(ModelError, match="is not a decoder"):
         wait(Model.load(native.device, str(tmp_path)))
 
 

@@ -135,7 +135,7 @@ def damaged(rng: Rng, base: bytes) -> bytes:
 
 
 async def outcomes(cases: list[tuple[bytes, bytes | None]]) -> Counter[str]:
-    """How often each kind of answer came; what is no error of ours fails the test."""
+    """How often each kind of answer came; what is not an error of ours fails the test."""
     counted: Counter[str] = Counter()
     for content, data in cases:
         source = MemorySource(content)

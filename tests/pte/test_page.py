@@ -164,8 +164,8 @@ def test_what_is_not_supported_is_listed(user: User, dialog: Locator) -> None:
 def test_what_is_broken_says_so(user: User, dialog: Locator) -> None:
     drop(user, torn__pte=counting_decoder()[:3000])
     expect(dialog).to_contain_text("It cannot be loaded: torn.pte")
-    drop(user, letter__pte=b"Dear user, this is no program at all, as you can see.")
-    expect(dialog).to_contain_text("letter.pte is no .pte file")
+    drop(user, letter__pte=b"Dear user, this is not a program, as you can see.")
+    expect(dialog).to_contain_text("letter.pte is not a .pte file")
     drop(user, notes__txt=b"x")
     expect(dialog).to_contain_text("give one .pte file")
 
@@ -228,7 +228,7 @@ def test_a_folders_address_serves_as_well(user: User) -> None:
     assert (described["name"], described["context"]) == ("Counting", 255)
     assert described["facts"].startswith("40.5 kB · context of 255 tokens")
     refusal = "inpage.load('models/Large/').catch(({ message }) => message)"
-    assert "is no decoder" in user.page.evaluate(refusal)
+    assert "is not a decoder" in user.page.evaluate(refusal)
 
 
 def test_the_site_lists_such_folders(user: User) -> None:

@@ -194,8 +194,8 @@ def one_line_variant(matrix: Matrix, target: Target) -> OneLineVariant:
 # Measured on an H200, µs each, in a decoder's own chain of kernels over 4-bit weights that no cache
 # holds. linear_gemv_wide.wgsl, the norm on the way: 28672 rows of 4096 columns 47, 6144 of them 21,
 # 4096 rows of 4096 or 14336 columns 20 in the mean; linear_gemv_long.wgsl 34, 13 and 16. The first
-# way suits short rows and 8-bit weights. A kernel that follows another of its own kind is no
-# measure: unrolled four times, the second way was as quick there and slower in the chain.
+# way suits short rows and 8-bit weights. A kernel that follows another of its own kind tells
+# little: unrolled four times, the second way was as quick there and slower in the chain.
 LONG_ROWS = 2048  # columns
 MANY_ROWS = 4  # for each column
 BUSY_PAIRS = 4096  # of rows: a team of 32 for each keeps a large device busy

@@ -32,7 +32,7 @@ class Variant:
     block: int  # positions of the shortest split
     enough_tiles: int  # a device is busy with so many; fewer are cut into splits
     max_splits: int
-    alone: int  # so many positions are no work to share: no splits, and no kernel to add up
+    alone: int  # so few positions are not worth sharing: no splits, and no kernel to add up
 
 
 ALONE = Variant((), "attention", "attention_reduce", 32, 16, 4096, 64, alone=0)
