@@ -15,7 +15,7 @@ from py_runtime.base.shapes import Dims, numel
 from py_runtime.folder.manifest import Manifest
 from py_runtime.folder.safetensors_header import ALIGNMENT, TensorEntry
 from py_runtime.folder.strict_json import short
-from py_runtime.program import Program, TensorValue
+from py_runtime.program import Program
 from py_runtime.program.json_format import load_program
 
 PIECE_MARK = "#"  # 'name#0', 'name#1', …: a tensor that is larger than a shard
@@ -78,10 +78,8 @@ STORED = {
 def constants_of(program: Program) -> dict[str, Constant]:
     """The graph's constants in the order of its values."""
     constants: dict[str, Constant] = {}
-    for value_id, value in enumerate(program.values):
-        if not isinstance(value, TensorValue) or value.constant is None:
-            continue
-        name, constant = value.constant, Constant(value.dtype, value.dims)
+    for value_id, value, name in program.constants():
+        constant = Constant(value.dtype, value.dims)
         if not name or name.startswith(RESERVED_PREFIX) or PIECE_MARK in name:
             raise GraphError(
                 f"{program.label(value_id)} has the constant {short(name)}; names must not be "

@@ -22,7 +22,7 @@ from py_runtime.live.launch import (
 from py_runtime.live.uniforms import UniformArena, params_layout
 from py_runtime.live.values import Journal, LiveInt, LiveTensor
 from py_runtime.ops.registry import REGISTRY, HostReadOp, Op
-from py_runtime.program import INT32_MAX, INT32_MIN, Program, SymIntValue, TensorValue
+from py_runtime.program import INT32_MAX, INT32_MIN, Program, SymIntValue, TensorValue, as_constant
 
 
 @dataclass(frozen=True)
@@ -163,8 +163,7 @@ class Builder:
         if len(parts) == 1:
             return parts[0]
         for part in parts:
-            value = self.program.values[part.id]
-            is_constant = isinstance(value, TensorValue) and value.constant is not None
+            is_constant = as_constant(self.program.values[part.id]) is not None
             if not is_constant or part.id in self._mutated or part.max_bytes % 4:
                 raise GraphError(
                     f"{op.where}: {part.label} cannot stand in one buffer with others; only "

@@ -15,6 +15,7 @@ from py_runtime.program import (
     TensorValue,
     Value,
     ValueListValue,
+    as_constant,
 )
 
 VIEWS = (
@@ -35,9 +36,8 @@ class Chain:
         for place, call in enumerate(program.ops):
             self._enter(place, call)
         self._named: dict[str, list[int]] = {}  # the values of each constant
-        for value_id, value in enumerate(program.values):
-            if isinstance(value, TensorValue) and value.constant is not None:
-                self._named.setdefault(value.constant, []).append(value_id)
+        for value_id, _, name in program.constants():
+            self._named.setdefault(name, []).append(value_id)
 
     @staticmethod
     def _is_sound(call: OpCall) -> bool:
@@ -87,9 +87,7 @@ class Chain:
         return float(value.value) if isinstance(value, IntValue | DoubleValue | BoolValue) else None
 
     def constant(self, value_id: int) -> TensorValue | None:
-        value = self.values[value_id]
-        is_constant = isinstance(value, TensorValue) and value.constant is not None
-        return value if is_constant and isinstance(value, TensorValue) else None
+        return as_constant(self.values[value_id])
 
     def is_read_once(self, constant: str) -> bool:
         """Whether one call alone reads a constant; several values may name it."""

@@ -19,6 +19,7 @@ from py_runtime.program.program import (
     TensorValue,
     Value,
     ValueListValue,
+    as_constant,
     check_program,
 )
 
@@ -41,5 +42,6 @@ __all__ = [
     "TensorValue",
     "Value",
     "ValueListValue",
+    "as_constant",
     "check_program",
 ]

@@ -97,6 +97,11 @@ Value = (
 )
 
 
+def as_constant(value: Value) -> TensorValue | None:
+    """The value itself if it is a tensor that starts with stored data."""
+    return value if isinstance(value, TensorValue) and value.constant is not None else None
+
+
 @dataclass(frozen=True)
 class OpCall:
     name: str
@@ -130,6 +135,12 @@ class Program:
             yield from value.ids
         else:
             yield value_id
+
+    def constants(self) -> Iterator[tuple[int, TensorValue, str]]:
+        """(id, tensor, name of its data) of each constant; several may share one name."""
+        for value_id, value in enumerate(self.values):
+            if isinstance(value, TensorValue) and value.constant is not None:
+                yield value_id, value, value.constant
 
     def reads(self, call: OpCall) -> Iterator[int]:
         for arg in call.args[:-1]:
