@@ -11,11 +11,11 @@ from py_runtime.program import (
     NullValue,
     OpCall,
     Program,
-    StringValue,
     TensorValue,
     Value,
     ValueListValue,
     as_constant,
+    as_literal,
 )
 
 VIEWS = (
@@ -101,22 +101,9 @@ class Chain:
 
     def add(self, given: object) -> int:
         """A new value: a number, a string, None, or a list of ids."""
-        value: Value
-        match given:
-            case None:
-                value = NullValue()
-            case bool():
-                value = BoolValue(given)
-            case int():
-                value = IntValue(given)
-            case float():
-                value = DoubleValue(given)
-            case str():
-                value = StringValue(given)
-            case list():
-                value = ValueListValue(tuple(given))
-            case _:
-                raise TypeError(f"{given!r} cannot be a value")
+        value = ValueListValue(tuple(given)) if isinstance(given, list) else as_literal(given)
+        if value is None:
+            raise TypeError(f"{given!r} cannot be a value")
         self.values.append(value)
         return len(self.values) - 1
 

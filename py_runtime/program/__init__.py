@@ -20,6 +20,7 @@ from py_runtime.program.program import (
     Value,
     ValueListValue,
     as_constant,
+    as_literal,
     check_program,
 )
 
@@ -43,5 +44,6 @@ __all__ = [
     "Value",
     "ValueListValue",
     "as_constant",
+    "as_literal",
     "check_program",
 ]

@@ -97,6 +97,22 @@ Value = (
 )
 
 
+def as_literal(given: object) -> Value | None:
+    """A plain Python number, text or None as a value; None where it is something else."""
+    match given:
+        case None:
+            return NullValue()
+        case bool():  # before int, which it is a kind of
+            return BoolValue(given)
+        case int():
+            return IntValue(given)
+        case float():
+            return DoubleValue(given)
+        case str():
+            return StringValue(given)
+    return None
+
+
 def as_constant(value: Value) -> TensorValue | None:
     """The value itself if it is a tensor that starts with stored data."""
     return value if isinstance(value, TensorValue) and value.constant is not None else None

@@ -20,20 +20,16 @@ from py_runtime.base.errors import GraphError
 from py_runtime.base.shapes import Dims
 from py_runtime.program import (
     BoolListValue,
-    BoolValue,
     DoubleListValue,
-    DoubleValue,
     IntListValue,
-    IntValue,
-    NullValue,
     OpCall,
     Program,
     ProgramInput,
-    StringValue,
     SymIntValue,
     TensorValue,
     Value,
     ValueListValue,
+    as_literal,
 )
 
 HOST_DTYPES = {dtype.host: dtype for dtype in DTYPES.values()}
@@ -107,20 +103,12 @@ class ProgramWriter:
         return arg if isinstance(arg, Ref) else self._add(self._literal(arg))
 
     def _literal(self, arg: Any) -> Value:
-        match arg:
-            case None:
-                return NullValue()
-            case bool():
-                return BoolValue(arg)
-            case int():
-                return IntValue(arg)
-            case float():
-                return DoubleValue(arg)
-            case str():
-                return StringValue(arg)
-            case list() | tuple():
-                return self._literal_list(list(arg))
-        raise GraphError(f"{arg!r} cannot be an argument of an op")
+        if isinstance(arg, list | tuple):
+            return self._literal_list(list(arg))
+        literal = as_literal(arg)
+        if literal is None:
+            raise GraphError(f"{arg!r} cannot be an argument of an op")
+        return literal
 
     def _literal_list(self, items: list[Any]) -> Value:
         if any(isinstance(item, Ref) for item in items):
