@@ -7,7 +7,7 @@ keeps a device as busy as a long prompt does.
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from py_runtime.base.shapes import Dims, ceil_div
+from py_runtime.base.shapes import Dims, ceil_div, numel
 from py_runtime.live.launch import Bindable, Launch
 from py_runtime.live.values import LiveTensor
 from py_runtime.ops.kernels.kv_caches import loads_of
@@ -68,6 +68,22 @@ class Problem:
     @property
     def tiles(self) -> int:
         return tile_count(self.batches, self.tokens, self.heads, self.kv_heads)
+
+
+def problem_over_cache(q: Dims, cache: Dims) -> Problem:
+    """q: [..., tokens, heads, width]; cache: [..., capacity, kv heads, width]; a batch before."""
+    tokens, heads, width = q[-3:]
+    capacity, kv_heads, _ = cache[-3:]
+    return Problem(
+        numel(q[:-3]),
+        tokens,
+        heads,
+        tokens,
+        kv_heads,
+        width,
+        q_strides=(tokens * heads * width, heads * width, width),
+        kv_strides=(capacity * kv_heads * width, kv_heads * width, width),
+    )
 
 
 def tile_count(batches: int, tokens: int, heads: int, kv_heads: int) -> int:
