@@ -5,10 +5,9 @@ from collections.abc import Iterable
 from heapq import heappop, heappush
 
 from py_runtime.grammar.limits import MAX_NFA_STATES, MAX_PATTERN_STATES, MAX_PATTERN_WORK
+from py_runtime.tokens.characters import LAST_CODE
 
 Move = tuple[int, int, int]  # first and last code point, and the state they lead to
-
-LAST_CODE = 0x10FFFF
 
 
 class TooComplexError(Exception):

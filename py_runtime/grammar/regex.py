@@ -9,10 +9,10 @@ anywhere in the text, as JSON Schema says, unless it is anchored. Everything els
 import re
 from functools import lru_cache
 
-from py_runtime.grammar.automata import LAST_CODE, Dfa, Nfa, TooComplexError, determinise
+from py_runtime.grammar.automata import Dfa, Nfa, TooComplexError, determinise
 from py_runtime.tokens import characters
 from py_runtime.tokens.character_sets import Dialect, SetParser
-from py_runtime.tokens.characters import Ranges
+from py_runtime.tokens.characters import LAST_CODE, Ranges
 
 _DIGITS = characters.each("0123456789")
 _WORD = characters.union([(0x30, 0x39), (0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A)])

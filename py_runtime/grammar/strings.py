@@ -8,8 +8,9 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Protocol
 
-from py_runtime.grammar.automata import LAST_CODE, Move, append_range
+from py_runtime.grammar.automata import Move, append_range
 from py_runtime.grammar.shapes import ByteMove, Shape
+from py_runtime.tokens.characters import LAST_CODE
 
 QUOTE, BACKSLASH, LETTER_U = 0x22, 0x5C, 0x75
 _PLAIN_ASCII = ((0x20, 0x21), (0x23, 0x5B), (0x5D, 0x7F))

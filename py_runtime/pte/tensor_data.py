@@ -5,6 +5,7 @@ import struct
 from py_runtime.pte.container import MAX_PROGRAM_BYTES, read_named, read_segments
 from py_runtime.pte.errors import PteError
 from py_runtime.pte.flatbuffer import Budget, FlatBuffer
+from py_runtime.pte.schema import TensorDataSlot
 from py_runtime.weights.byte_source import ByteSource
 from py_runtime.weights.ranges import StoredRange
 
@@ -24,8 +25,8 @@ async def read_tensor_data(source: ByteSource) -> dict[str, StoredRange]:
     budget.read(end)
     buffer = FlatBuffer(await source.read(0, end), b"FT01", file, budget)
     root = buffer.root()
-    segments = read_segments(buffer, root.tables(1), segment_base, size)
+    segments = read_segments(buffer, root.tables(TensorDataSlot.SEGMENTS), segment_base, size)
+    named = read_named(buffer, root.tables(TensorDataSlot.NAMED_DATA), segments)
     return {
-        key: StoredRange(source, segment.offset, segment.size)
-        for key, segment in read_named(buffer, root.tables(2), segments).items()
+        key: StoredRange(source, segment.offset, segment.size) for key, segment in named.items()
     }
