@@ -16,12 +16,15 @@ EXAMPLE_TOKENS = 16  # any length but 0 and 1, which torch.export would take for
 
 @dataclass(frozen=True)
 class DecoderGraph:
+    """The program, and which data it asks of the source."""
+
     config: DecoderConfig
     program: Program
     constants: list[str]  # names of the data the program needs
 
 
 def export_decoder(source: Source, config: DecoderConfig) -> DecoderGraph:
+    """Traced without any weights: shapes and kinds alone decide the graph."""
     with torch.device("meta"):
         decoder = Decoder(config, source.kinds(config)).eval()
         tokens = torch.zeros(1, min(EXAMPLE_TOKENS, config.max_chunk), dtype=torch.int64)

@@ -44,6 +44,8 @@ TOP_NAMES = {"embed_tokens": "token_embd", "norm": "output_norm", "lm_head": "ou
 
 
 class GgufSource(Source):
+    """A GGUF file, mapped into memory: tensors are read when they are asked for."""
+
     _tensors: dict[str, ReaderTensor]
     _file: mmap.mmap
     _interleaved: bool

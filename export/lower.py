@@ -45,6 +45,7 @@ def lower(exported: ExportedProgram, name: str = "graph") -> ProgramWriter:
 
 
 def lower_graph(graph: ModuleGraph, name: str) -> ProgramWriter:
+    """Each node becomes one op call; ExportError where one cannot."""
     return _Lowering(graph, name).run()
 
 

@@ -29,6 +29,8 @@ GOLDEN_CONTEXT = 512  # positions they reach
 
 @dataclass(frozen=True)
 class Request:
+    """What the command line asks for."""
+
     source: str
     quantisation: str = "q4gsw"
     group_size: int = 32
@@ -75,6 +77,7 @@ def prepare(request: Request, with_goldens: bool = True) -> Prepared:
 
 
 def parameter_count(config: DecoderConfig) -> int:
+    """Of the weights that a source has to have: tied ones count once."""
     return sum(numel(shape) for shape in expected_shapes(config).values())
 
 
@@ -86,6 +89,7 @@ def _goldens(source: Source, config: DecoderConfig) -> Goldens | None:
 
 
 def open_source(request: Request) -> Source:
+    """A GGUF file, a folder, a hub id, or 'default'; ExportError says what is wrong with it."""
     quantisation = Quantisation(request.quantisation, request.group_size)
     if request.source == "default":
         source: Source = GgufSource.open(default_gguf(), quantisation)
@@ -114,6 +118,7 @@ def _from_hub(name: str) -> Path:
 
 
 def export_model(prepared: Prepared, out: Path, progress: Progress) -> None:
+    """Writes the folder of a prepared model, goldens included; all of it or nothing."""
     source, graph = prepared.source, prepared.graph
     task = progress.add_task("writing", total=None)
     files = {"config.json": source.hf_config, **source.tokenizer}

@@ -39,6 +39,8 @@ class Quantisation:
 
 @dataclass
 class Source(ABC):
+    """A checkpoint: tensors are asked for by the names that the decoder has for them."""
+
     name: str
     licence: str
     hf_config: dict[str, Any]  # as in config.json
@@ -122,6 +124,7 @@ def _padded_bias(bias: np.ndarray, kind: WeightKind) -> np.ndarray:
 
 
 def read_json(path: Path) -> dict[str, Any]:
+    """An object; ExportError says why not."""
     try:
         loaded = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:

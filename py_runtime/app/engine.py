@@ -40,6 +40,8 @@ Emit = Callable[[Json], None]
 
 
 class Engine:
+    """What pages call; a model that comes or goes lets no other call in between."""
+
     def __init__(self, device: Device, site: str) -> None:
         self.site = site  # its address, with a slash at the end
         self.model: Model | None = None

@@ -10,6 +10,7 @@ _listeners: list[Listener] = []
 
 
 def post(kind: str, text: str, **facts: Any) -> None:
+    """`facts` are for programs that listen; `text` is for people."""
     for listener in _listeners:
         listener({"kind": kind, "text": text, **facts})
 

@@ -10,10 +10,12 @@ MAX_ELEMENTS = 2**31 - 1  # kernels index with 32-bit integers
 
 
 def numel(dims: Iterable[int]) -> int:
+    """1 for no dims at all."""
     return prod(dims)
 
 
 def ceil_div(value: int, by: int) -> int:
+    """Rounded up."""
     return -(-value // by)
 
 

@@ -39,11 +39,13 @@ async def free_bytes() -> int:
 
 
 async def open_stored(name: str) -> Stream:
+    """StorageError where there is no such file."""
     file = await _answer((await _entry(name)).getFile())
     return Stream(bridge.openBlob(file))
 
 
 async def delete_stored_file(name: str) -> None:
+    """StorageError where it is not there or cannot be deleted."""
     await _answer((await _folder()).removeEntry(name))
 
 

@@ -31,6 +31,8 @@ class Sink(Protocol):
 
 
 class Delivery:
+    """One model's files, on their way through the page's memory."""
+
     def __init__(
         self, url: str, manifest: Manifest, storage: Storage | None, keeping: bool
     ) -> None:

@@ -43,6 +43,8 @@ class TensorPlace:
 
 @dataclass(frozen=True)
 class ModelFolder:
+    """All that is known of a model before any weight is read."""
+
     manifest: Manifest
     program: Program
     tensors: dict[str, TensorPlace]  # every constant of the graph

@@ -28,6 +28,8 @@ CODE_OF_DTYPE = {dtype: code for code, dtype in DTYPE_OF_CODE.items()}
 
 @dataclass(frozen=True)
 class TensorEntry:
+    """A tensor of the file, before its data is read."""
+
     name: str
     dtype: DType  # one element takes dtype.host.itemsize bytes
     dims: Dims

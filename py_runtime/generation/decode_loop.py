@@ -34,6 +34,8 @@ ONE_TOKEN = np.zeros((1, 1), np.int64)  # what it is does not matter: the GPU wr
 
 @dataclass(frozen=True)
 class Batch:
+    """What one submit gave."""
+
     tokens: list[int]
     draws: int  # random numbers used since the answer began
 

@@ -17,6 +17,8 @@ CustomSampler = Callable[[np.ndarray, list[int]], int]  # (logits [V], all token
 
 @dataclass(frozen=True)
 class GenerationOptions:
+    """A request's fields, all of them checked."""
+
     sampling: SamplingSettings = field(default_factory=SamplingSettings)
     sampler: CustomSampler | None = None  # instead of the above
     max_tokens: int | None = None  # None: as many as the context holds
@@ -62,10 +64,12 @@ def parse_options(given: Mapping[str, Any], vocabulary: int) -> GenerationOption
 
 
 def unknown_field(name: str) -> RequestError:
+    """To be raised: no field is ignored."""
     return RequestError(f"'{name}' is not a field this engine knows", name)
 
 
 def take_bool(wanted: dict[str, Any], name: str) -> bool:
+    """Takes it out of the request; False where it is absent."""
     value = wanted.pop(name, False)
     if not isinstance(value, bool):
         raise RequestError(f"{name} must be true or false, got {value!r}", name)

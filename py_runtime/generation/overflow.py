@@ -56,6 +56,8 @@ def split_turns(messages: list[Message]) -> list[list[Message]]:
 
 @dataclass(frozen=True)
 class TurnSize:
+    """Tokens of a question with its answer, estimated text by text."""
+
     asked: int  # tokens, about, while its answer was not there yet
     answered: int  # with all of it
 

@@ -40,6 +40,8 @@ MAX_TIMED = 2048  # dispatches of one submit: each takes two of the 4096 places 
 
 @dataclass(frozen=True)
 class AdapterInfo:
+    """As WebGPU tells it; fields that a browser hides are empty or 0."""
+
     vendor: str
     architecture: str
     device: str
@@ -51,6 +53,8 @@ class AdapterInfo:
 
 @dataclass(frozen=True)
 class BufferSpec:
+    """A buffer to be created."""
+
     label: str
     size: int  # bytes; storage is rounded up to a multiple of 4
     usage: BufferUsage = TENSOR_USAGE
@@ -58,6 +62,8 @@ class BufferSpec:
 
 @dataclass(frozen=True)
 class PipelineSpec:
+    """A pipeline to be compiled; equal specs are compiled once."""
+
     label: str
     source: str  # WGSL
     constants: tuple[tuple[str, float], ...] = ()  # override constants, sorted by name
@@ -74,18 +80,20 @@ class GpuObject:
 
 @dataclass(eq=False)
 class Buffer(GpuObject):
+    """Its size is a multiple of 4, whatever was asked for."""
+
     size: int
     usage: BufferUsage
 
 
 @dataclass(eq=False)
 class Pipeline(GpuObject):
-    pass
+    """A compiled kernel."""
 
 
 @dataclass(eq=False)
 class BindGroup(GpuObject):
-    pass
+    """The buffers of one launch, in binding order."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +107,8 @@ class Binding:
 
 @dataclass(frozen=True)
 class BindGroupSpec:
+    """A bind group to be created; its layout is the pipeline's."""
+
     label: str
     pipeline: Pipeline
     bindings: tuple[Binding, ...]
@@ -197,6 +207,8 @@ class Plan:
 
 @dataclass
 class Device(ABC):
+    """Checks and counts here; the underscored methods do the work on each platform."""
+
     adapter: AdapterInfo
     features: frozenset[str]
     limits: dict[str, int]  # snake_case WebGPU names

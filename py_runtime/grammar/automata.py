@@ -153,6 +153,7 @@ def has_characters(low: int, high: int) -> bool:
 
 
 def append_range(row: list[Move], low: int, high: int, target: int) -> None:
+    """Ranges come in order; one that goes on where the last ended becomes part of it."""
     if row and row[-1][2] == target and row[-1][1] + 1 == low:
         row[-1] = (row[-1][0], high, target)
     else:
@@ -160,6 +161,7 @@ def append_range(row: list[Move], low: int, high: int, target: int) -> None:
 
 
 def without_dead_ends(moves: list[list[Move]], accepting: list[bool]) -> Dfa | None:
+    """Only states from which a text can still end; None: there are none."""
     before: list[set[int]] = [set() for _ in moves]
     for state, row in enumerate(moves):
         for _, _, target in row:

@@ -34,6 +34,8 @@ def gap_moves(gap: int, level: int) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True)
 class Property:
+    """One that the schema names."""
+
     name: bytes  # as written, with its quotes
     value: Choice
     required: bool

@@ -37,6 +37,7 @@ def grammar_for(response_format: Any, texts: TokenTexts) -> "Grammar | None":
 
 
 def compiled(schema: Any, texts: TokenTexts) -> Masks:
+    """The last few schemas are kept: asked for again, they have their tables already."""
     check_size(schema)
     try:
         key = json.dumps(schema, ensure_ascii=False, allow_nan=False)

@@ -157,6 +157,7 @@ def is_plain(text: bytes) -> bool:
 
 
 def build_levels(texts: dict[int, bytes]) -> list[Level]:
+    """The tokens' prefixes of one byte, of two, and so on; each points to the one before it."""
     if not texts:
         return []
     ordered = sorted(texts.items(), key=lambda pair: pair[1])

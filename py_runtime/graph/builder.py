@@ -44,6 +44,8 @@ class HostSource:
 
 @dataclass
 class Builder:
+    """What ops build on; it needs a device's limits, but no device."""
+
     program: Program
     limits: dict[str, int]
     target: Target = PORTABLE

@@ -43,6 +43,7 @@ async def run_probed(
 
 
 def tensors_by_name(program: Program) -> dict[str, list[int]]:
+    """A name may stand for several values, which have their ids then."""
     named: dict[str, list[int]] = {}
     for value_id, value in enumerate(program.values):
         if isinstance(value, TensorValue) and value.name:

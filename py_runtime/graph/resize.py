@@ -41,6 +41,8 @@ class Snapshot:
 
 
 class LiveGraph:
+    """What a call changes before the GPU is asked for anything."""
+
     def __init__(self, builder: Builder, counts: Array) -> None:
         self.stats = ResizeStats()
         self._builder = builder

@@ -47,6 +47,8 @@ Load = Callable[..., Awaitable["Graph"]]
 
 @dataclass(frozen=True)
 class Choice:
+    """The kernels that were chosen, and on what grounds."""
+
     target: Target
     why: str  # GIVEN, FEATURES, MEASURED or REMEMBERED
 
@@ -82,6 +84,7 @@ def rival_of(device: Device, expected: Target) -> Target | None:
 
 
 async def quicker(device: Device, expected: Target, rival: Target, load: Load) -> Target:
+    """The expected one, unless the rival is clearly quicker."""
     expected_seconds, rival_seconds = await measure(device, [expected, rival], load)
     return rival if rival_seconds * CLEARLY < expected_seconds else expected
 
@@ -100,6 +103,7 @@ async def measure(device: Device, targets: Sequence[Target], load: Load) -> list
 
 @asynccontextmanager
 async def loaded(device: Device, target: Target, load: Load) -> AsyncIterator["Product"]:
+    """A small graph that is unloaded afterwards, warm."""
     program, constants = matrix_vector_product()
     graph = await load(device, program, constants, target=target, passes=())
     try:
@@ -137,6 +141,7 @@ class Product:
 
 
 def matrix_vector_product() -> tuple[Any, dict[str, np.ndarray]]:
+    """(program, constants): what decoding mostly does, over 4-bit weights."""
     writer = ProgramWriter("measurement")
     x = writer.input("x", (1, COLUMNS), F32)
     weight = writer.constant("weight", np.zeros((ROWS, COLUMNS // 2), np.uint8))

@@ -11,6 +11,7 @@ from py_runtime.program import INT32_MAX, INT32_MIN
 
 
 def as_array(place: int, given: Any) -> np.ndarray:
+    """InputError names the input."""
     try:
         return np.asarray(given)
     except (ValueError, TypeError) as error:
@@ -18,6 +19,7 @@ def as_array(place: int, given: Any) -> np.ndarray:
 
 
 def as_int(place: int, given: Any) -> int:
+    """InputError unless it is one integer."""
     array = as_array(place, given)
     if array.size != 1 or array.dtype.kind not in "iu":
         raise InputError(f"input {place} is a SymInt and takes one integer, got {given!r}")

@@ -36,12 +36,16 @@ class Store(Protocol):
 
 @dataclass(frozen=True)
 class GoldenLogits:
+    """What torch computes after a prompt."""
+
     tokens: list[int]
     logits: np.ndarray  # f32 [vocabulary], after the last token
 
 
 @dataclass(frozen=True)
 class GoldenText:
+    """What torch writes after a prompt, always taking the likeliest token."""
+
     prompt: list[int]
     continuation: list[int]  # the likeliest token, again and again
     margins: list[float]  # by how much each token's logit led the runner-up's
@@ -49,6 +53,8 @@ class GoldenText:
 
 @dataclass(frozen=True)
 class Goldens:
+    """All that a folder's goldens hold."""
+
     hidden_tokens: list[int]
     hidden: dict[
         str, np.ndarray
@@ -58,6 +64,7 @@ class Goldens:
 
 
 async def read_goldens(folder: ModelFolder, store: Store) -> Goldens:
+    """NoGoldensError where the folder comes without."""
     file = folder.manifest.goldens
     if file is None or not folder.goldens:
         raise NoGoldensError(folder.manifest.name)

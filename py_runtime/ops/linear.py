@@ -138,6 +138,8 @@ class LinearQcs8w(ChannelLinear):
 
 
 class BlockLinear(Linear):
+    """Weights in GGUF's blocks of 32, each with a scale."""
+
     kind: BlockKind
 
     def build(self) -> None:

@@ -69,6 +69,7 @@ def stretches(dims: Dims, target: Dims) -> bool:
 
 
 def no_bias(dims: Dims, target: Dims) -> str:
+    """What to say where it does not fit."""
     return f"a bias of {list(dims)} does not broadcast to {list(target)}"
 
 

@@ -9,6 +9,8 @@ from py_runtime.ops.registry import Op, register
 
 
 class RearrangeOp(Op):
+    """One strided copy; subclasses say in which order x is walked."""
+
     x: LiveTensor
     out: LiveTensor
 

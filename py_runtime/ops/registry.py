@@ -50,6 +50,8 @@ KIND_NAMES: dict[type, str] = {
 
 @dataclass(frozen=True)
 class OpRow:
+    """How an op is called, and what the engine must know before it is built."""
+
     name: str
     args: tuple[str, ...]  # argument names in order, the output last
     op: "type[Op]"

@@ -27,6 +27,8 @@ VIEWS = (
 
 
 class Chain:
+    """Places are those of the program's own calls: they stay as calls come and go."""
+
     def __init__(self, program: Program) -> None:
         self._program = program
         self.values: list[Value] = list(program.values)

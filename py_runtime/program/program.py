@@ -18,6 +18,8 @@ INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
 
 @dataclass(frozen=True)
 class TensorValue:
+    """Computed by an op, unless it is an input, a constant or state."""
+
     dtype: DType
     dims: Dims  # upper bounds
     name: str = ""
@@ -39,46 +41,62 @@ class SymIntValue:
 
 @dataclass(frozen=True)
 class IntValue:
+    """Any Python int; ops check what fits them."""
+
     value: int
 
 
 @dataclass(frozen=True)
 class DoubleValue:
+    """Kernels see it as f32."""
+
     value: float
 
 
 @dataclass(frozen=True)
 class BoolValue:
+    """Ops that ask for an int take it as 0 or 1."""
+
     value: bool
 
 
 @dataclass(frozen=True)
 class StringValue:
+    """Such as a rounding mode."""
+
     value: str
 
 
 @dataclass(frozen=True)
 class NullValue:
-    pass
+    """An optional argument that was not given."""
 
 
 @dataclass(frozen=True)
 class IntListValue:
+    """Fixed; a list with SymInts in it is a ValueListValue."""
+
     values: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class DoubleListValue:
+    """Of any length."""
+
     values: tuple[float, ...]
 
 
 @dataclass(frozen=True)
 class BoolListValue:
+    """Of any length."""
+
     values: tuple[bool, ...]
 
 
 @dataclass(frozen=True)
 class ValueListValue:
+    """Several tensors, or ints of which some are live."""
+
     ids: tuple[int, ...]
 
 
@@ -120,6 +138,8 @@ def as_constant(value: Value) -> TensorValue | None:
 
 @dataclass(frozen=True)
 class OpCall:
+    """One op of the chain, with its arguments by value id."""
+
     name: str
     args: tuple[int, ...]  # value ids; the output comes last
     source: str = ""  # the torch line and module path it came from
@@ -127,12 +147,16 @@ class OpCall:
 
 @dataclass(frozen=True)
 class ProgramInput:
+    """A tensor or a SymInt that each call gives."""
+
     value: int
     dynamic_dims: frozenset[int] = frozenset()  # the other dims always have their maximum size
 
 
 @dataclass(frozen=True)
 class Program:
+    """Ops run in order: each reads what inputs, constants, state or earlier ops have made."""
+
     values: tuple[Value, ...]
     ops: tuple[OpCall, ...]
     inputs: tuple[ProgramInput, ...]

@@ -43,6 +43,8 @@ class Ref:
 
 
 class ProgramWriter:
+    """Values come in the order they are asked for; program() may be called at any time."""
+
     def __init__(self, name: str = "graph") -> None:
         self.name = name
         self.constants: dict[str, np.ndarray] = {}

@@ -26,6 +26,7 @@ def about_pte(described: Json, outcome: str) -> str:
 
 
 def cannot_be_loaded(error: InpageError) -> str:
+    """Markdown; where ops are missing, all of them by name."""
     if isinstance(error, UnsupportedPteError):
         listed = "\n".join(f"- {code(name)}" for name in error.names)
         return f"**It cannot be loaded**: it needs what this engine does not have.\n\n{listed}"

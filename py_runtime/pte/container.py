@@ -78,18 +78,24 @@ EValue = None | Scalar | tuple[int, ...] | tuple[float, ...] | HostTensor | Tens
 
 @dataclass(frozen=True)
 class KernelCall:
+    """Of an op outside every delegate; arguments by value id."""
+
     name: str
     args: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class DelegateCall:
+    """Arguments by value id: the delegate's inputs, then its outputs."""
+
     delegate: int
     args: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class MoveCall:
+    """One value becomes another, by their ids."""
+
     source: int
     target: int
 
@@ -99,6 +105,8 @@ Instruction = KernelCall | DelegateCall | MoveCall
 
 @dataclass(frozen=True)
 class Delegate:
+    """Where a backend's blob lies in the file."""
+
     backend: str
     data: Segment
 
@@ -118,6 +126,8 @@ class Plan:
 
 @dataclass(frozen=True)
 class Container:
+    """All that a .pte file says, before any delegate is opened."""
+
     plans: tuple[Plan, ...]
     named: dict[str, Segment]
     buffers: tuple[Segment, ...]  # where the data of method-level constants begins
@@ -334,6 +344,7 @@ def read_segments(
 def read_named(
     buffer: FlatBuffer, tables: list[Table], segments: tuple[Segment, ...]
 ) -> dict[str, Segment]:
+    """Data by its key."""
     return {
         table.text(NamedDataSlot.KEY): segment_at(
             buffer, segments, table.u32(NamedDataSlot.SEGMENT)
@@ -343,6 +354,7 @@ def read_named(
 
 
 def segment_at(buffer: FlatBuffer, segments: tuple[Segment, ...], at: int) -> Segment:
+    """PteError where the file has none of that number."""
     if at >= len(segments):
         raise buffer.fault(f"it refers to the piece of data {at}, and has {len(segments)}")
     return segments[at]

@@ -43,6 +43,8 @@ DTYPES: dict[int, DType] = {0: BOOL, 1: U8, 2: I8, 3: I32, 4: F16, 5: F32}
 
 @dataclass(frozen=True)
 class GraphTensor:
+    """A tensor of the delegate's graph."""
+
     dtype: DType
     dims: tuple[int, ...]  # upper bounds
     constant: int  # number of its data; negative: none
@@ -62,6 +64,8 @@ class GraphConstant:
 
 @dataclass(frozen=True)
 class DelegateGraph:
+    """The graph as the file has it; values refer to each other by id."""
+
     values: tuple[GraphValue, ...]
     chain: tuple[OpCall, ...]
     inputs: tuple[int, ...]
@@ -109,6 +113,7 @@ def read_delegate_header(file: str, head: bytes, blob: Segment) -> DelegateHeade
 
 
 def read_graph(file: str, data: bytes, header: DelegateHeader, budget: Budget) -> DelegateGraph:
+    """`data`: the bytes that header.graph names."""
     buffer = FlatBuffer(data, b"VK00", f"the delegate's graph in {file}", budget)
     root, unsupported = buffer.root(), set[str]()
     return DelegateGraph(

@@ -47,6 +47,8 @@ class StoredData:
 
 @dataclass(frozen=True)
 class Translated:
+    """What Graph.load takes."""
+
     program: Program
     ranges: dict[str, StoredRange]  # of each constant, by the name the program has for it
 

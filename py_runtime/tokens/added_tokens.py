@@ -14,6 +14,8 @@ _SPACES = re.compile(f"[{characters.WHITESPACE}]+")
 
 @dataclass(frozen=True)
 class AddedToken:
+    """As tokenizer.json has it, with the id it ends up with."""
+
     id: int
     content: str
     single_word: bool  # only where no letter stands beside it
@@ -33,6 +35,8 @@ class Piece:
 
 
 class AddedTokens:
+    """Cuts a text at them; what is left is normalised."""
+
     def __init__(self, tokens: list[AddedToken], normalise: Normalizer) -> None:
         self.normalise = normalise
         self.special = {token.content for token in tokens if token.special}
@@ -83,6 +87,7 @@ class Finder:
 
 
 def stands_alone(text: str, start: int, end: int) -> bool:
+    """Whether no letter or digit touches text[start:end]."""
     return not (
         (start > 0 and is_word(text[start - 1])) or (end < len(text) and is_word(text[end]))
     )
@@ -90,6 +95,7 @@ def stands_alone(text: str, start: int, end: int) -> bool:
 
 @cache
 def is_word(char: str) -> bool:
+    """As the Rust regex engine sees it."""
     return any(first <= ord(char) <= last for first, last in characters.word_characters())
 
 

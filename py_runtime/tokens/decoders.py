@@ -16,6 +16,8 @@ from py_runtime.tokens.section import Section
 
 
 class Stage(Protocol):
+    """Tokens in, text out, as soon as it is certain."""
+
     def push(self, tokens: list[str]) -> list[str]:
         """What these tokens bring out of the stage."""
 
@@ -54,12 +56,14 @@ def build_decoder(section: Section | None) -> Callable[[], Decoder]:
 
 
 def flat(section: Section) -> list[Section]:
+    """The stages of nested sequences, in order."""
     if section.kind != "Sequence":
         return [section]
     return [inner for part in section.sections("decoders") for inner in flat(part)]
 
 
 def make_stages(sections: list[Section]) -> list[MakeStage]:
+    """Makers, as every answer needs stages of its own."""
     makers: list[MakeStage] = []
     fused = False  # whether all tokens so far make one
     for section in sections:
@@ -74,6 +78,7 @@ def make_stages(sections: list[Section]) -> list[MakeStage]:
 
 
 def stage_maker(section: Section, fused: bool) -> MakeStage:
+    """`fused`: all tokens so far count as one. TokenizerError for an unknown kind."""
     match section.kind:
         case "ByteLevel":
             return ByteLevel
@@ -157,6 +162,8 @@ class ByteFallback:
 
 
 class Replace(Unheld):
+    """In each token by itself."""
+
     def __init__(self, pattern: Pattern, content: str) -> None:
         self.pattern = pattern
         self.content = content

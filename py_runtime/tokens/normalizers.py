@@ -35,6 +35,7 @@ _INERT = Pattern(f"[{_YOUNGER_SET}]+")
 
 
 def build_normalizer(section: Section | None) -> Normalizer:
+    """No section leaves a text as it is; TokenizerError for an unknown kind."""
     if section is None:
         return lambda text: text
     match section.kind:
@@ -59,12 +60,14 @@ def build_normalizer(section: Section | None) -> Normalizer:
 
 
 def unicode_form(form: str, text: str) -> str:
+    """As Unicode 10 had it, whatever version Python has."""
     if unicodedata.is_normalized(form, text):  # type: ignore[arg-type]
         return text
     return between(_INERT, text, lambda part: unicodedata.normalize(form, part))  # type: ignore[arg-type]
 
 
 def between(pattern: Pattern, text: str, change: Normalizer) -> str:
+    """Changes what lies between the matches, piece by piece."""
     parts: list[str] = []
     at = 0
     for start, end in pattern.spans(text):
@@ -74,14 +77,17 @@ def between(pattern: Pattern, text: str, change: Normalizer) -> str:
 
 
 def lowercase(text: str) -> str:
+    """As Unicode 17 has it, whatever version Python has."""
     # One by one: str.lower() of a whole text writes a final sigma otherwise.
     return "".join(map(str.lower, text.translate(_YOUNGER_CAPITALS)))
 
 
 def strip(text: str, *, left: bool, right: bool) -> str:
+    """Of whitespace as Rust sees it."""
     text = text.lstrip(WHITESPACE) if left else text
     return text.rstrip(WHITESPACE) if right else text
 
 
 def prepend(prefix: str, text: str) -> str:
+    """An empty text stays empty."""
     return prefix + text if text else text

@@ -203,6 +203,7 @@ class Translator(SetParser):
 
 
 def written(code: int) -> str:
+    """A character that stands for itself in a pattern of `re`."""
     return re.escape(chr(code))
 
 

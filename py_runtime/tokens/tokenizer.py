@@ -93,6 +93,7 @@ class StreamDecoder:
 
 
 def refuse_surrogates(text: str) -> None:
+    """TextError names the character: JavaScript's texts may hold halves of pairs."""
     try:
         text.encode()
     except UnicodeEncodeError as error:

@@ -29,6 +29,8 @@ PlacesByName = Mapping[str, Sequence[Place]]
 
 @runtime_checkable
 class ConstantSource(Protocol):
+    """What Graph.load takes: it is checked first, before any buffer is made."""
+
     def check(self, program: Program) -> None:
         """Raises when a constant of the program is missing or of another shape or dtype."""
 

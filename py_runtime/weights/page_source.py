@@ -16,6 +16,7 @@ HEAD_BYTES = 1 << 16  # what the first request brings along: most of what is rea
 
 
 def url_of(where: str) -> str:
+    """A whole address, from one that may be relative to the page."""
     from js import location  # not above: a snapshot of Python is of no page yet
 
     return urljoin(str(location.href), where)

@@ -21,6 +21,8 @@ JOINED_GAP = 1 << 16  # bytes between two ranges that are rather read than asked
 
 @dataclass(frozen=True)
 class StoredRange:
+    """Bytes of a file, not read yet."""
+
     source: ByteSource
     offset: int
     nbytes: int

@@ -169,6 +169,7 @@ class OneLineVariant:
 
 
 def one_line_variant(matrix: Matrix, target: Target) -> OneLineVariant:
+    """The kernel for one line of x (a token), by the matrix's shape and what the GPU has."""
     if target.wide and matrix.whole_blocks and matrix.columns >= LONG_ROWS:
         return long_rows(matrix)
     constants = {

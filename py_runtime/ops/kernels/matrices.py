@@ -113,6 +113,7 @@ def _padded(entries: list[int], fill: int) -> tuple[int, ...]:
 
 
 def check_f32(op: Op, weight: Weight, columns: int) -> None:
+    """weight: f32 [rows, columns], columns a multiple of 4."""
     dims = weight.weight.max_dims
     op.require(
         weight.weight.dtype is F32 and len(dims) == 2 and dims[1] == columns and columns % 4 == 0,
