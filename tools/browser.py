@@ -28,7 +28,7 @@ BROWSER_FOLDERS = ("/usr/lib/chromium", "/usr/lib/chromium-browser", "/opt/googl
 
 
 class BrowserError(UserError):
-    """No browser to be had; says what to do about it."""
+    """There is no browser for the tests; says what to do about it."""
 
 
 def find() -> Path:

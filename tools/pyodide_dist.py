@@ -63,7 +63,7 @@ class SourceError(Exception):
 
 
 class Source(Protocol):
-    """Somewhere that wheels may be had from."""
+    """Somewhere that wheels may come from."""
 
     name: str
 

@@ -1,6 +1,6 @@
 """This browser's storage: a folder in the origin's private file system.
 
-Names of the browser's are imported where they are used: a snapshot of Python is of no browser yet.
+The browser's names are imported where they are used: a snapshot of Python is made without it.
 """
 
 import asyncio

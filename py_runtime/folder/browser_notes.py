@@ -16,7 +16,7 @@ _here: dict[str, Any] = {}  # for browsers that keep nothing
 
 def browser_name() -> str:
     """With its version: what was measured in another one does not hold."""
-    from js import navigator  # not above: a snapshot of the interpreter is of no browser yet
+    from js import navigator  # not above: a snapshot is made before there is a browser
 
     return str(navigator.userAgent)
 

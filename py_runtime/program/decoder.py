@@ -27,7 +27,7 @@ def decoder_sizes(program: Program) -> tuple[int, int]:
     tokens, _, logits = shapes
     if tokens[1] > 1 and 1 not in program.inputs[0].dynamic_dims:
         raise ModelError(
-            f"{program.name} takes exactly {tokens[1]} tokens at a time, so that it cannot write "
+            f"{program.name} takes exactly {tokens[1]} tokens at a time, so it cannot write "
             "one after the other",
             "export it with dynamic shapes",
         )

@@ -1,7 +1,7 @@
 r"""Patterns of tokenizer.json, which are in Oniguruma's dialect, run by Python's `re`.
 
-`re` knows no \p{...}, and its \s, \d and \w follow Python's own version of Unicode. So every set of
-characters is written out as ranges. Long sets are slow to build and to search, therefore a pattern
+`re` does not have \p{...}, and its \s, \d and \w follow Python's own version of Unicode. So every
+set of characters is written out as ranges. Long sets are slow to build and to search, so a pattern
 has a short form for texts in plain ASCII, and its full form is made when a text needs it.
 """
 

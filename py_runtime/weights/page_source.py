@@ -17,13 +17,13 @@ HEAD_BYTES = 1 << 16  # what the first request brings along: most of what is rea
 
 def url_of(where: str) -> str:
     """A whole address, from one that may be relative to the page."""
-    from js import location  # not above: a snapshot of Python is of no page yet
+    from js import location  # not above: a snapshot is made before there is a page
 
     return urljoin(str(location.href), where)
 
 
 class UrlSource:
-    """A file of this site. A host that knows no ranges sends it from its beginning each time."""
+    """A file of this site. A host without ranges sends it from its beginning each time."""
 
     is_remote = True
 
