@@ -29,6 +29,8 @@ from tools.static_build import build
 
 
 def create_app(site: Site, variants: VariantStore) -> ASGIApp:
+    """Answers GET and HEAD of the site's URLs; ranges, caching and compressed variants included."""
+
     def answer(request: Request) -> Response:  # not async: it reads files, so it gets a thread
         resource = site.find(request.scope["path"].removeprefix("/"))
         if resource is None:
@@ -48,6 +50,7 @@ def create_app(site: Site, variants: VariantStore) -> ASGIApp:
 
 
 def response_to(request: Request, resource: Resource, variants: VariantStore) -> Response:
+    """The variant that the browser takes, where there is one and no range was asked for."""
     headers = {"Cache-Control": resource.cache_control, "ETag": f'"{resource.etag}"'}
     if isinstance(resource.content, bytes):
         return Response(resource.content, headers=headers, media_type=resource.media_type)
@@ -69,6 +72,8 @@ def response_to(request: Request, resource: Resource, variants: VariantStore) ->
 
 
 class LargeFileResponse(FileResponse):
+    """A file that is sent in larger chunks."""
+
     chunk_size = 1 << 20  # a chunk costs a hop between threads, and weights are hundreds of MB
 
 
@@ -121,6 +126,7 @@ class AnnouncingServer(uvicorn.Server):
 
 
 def listen(host: str, port: int) -> socket.socket:
+    """UserError where the port is taken or forbidden."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family, backlog=128)
@@ -133,6 +139,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def serve(host: str, port: int, models: Path | None, open_browser: bool) -> None:
+    """Until it is interrupted; port 0 takes a free one."""
     site = Site.of_checkout(models)
     listener = listen(host, port)
     shown_host = f"[{host}]" if ":" in host else host
@@ -154,6 +161,7 @@ def serve(host: str, port: int, models: Path | None, open_browser: bool) -> None
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
+    """What serve.py is called with."""
     parser = argparse.ArgumentParser(prog="serve.py", description="Serve the page on this machine.")
     host_help = "address to listen on (%(default)s); from other machines WebGPU needs https"
     parser.add_argument("--host", default="127.0.0.1", help=host_help)
@@ -168,6 +176,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
 
 
 def port(text: str) -> int:
+    """ValueError makes argparse refuse it."""
     number = int(text)
     if not 0 <= number <= 65535:
         raise ValueError
@@ -175,6 +184,7 @@ def port(text: str) -> int:
 
 
 def main(arguments: list[str]) -> int:
+    """Gives the exit status."""
     options = parse(arguments)
 
     def work() -> None:

@@ -32,6 +32,7 @@ README = ROOT / "README.md"
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
+    """What `make bench` passes on."""
     parser = argparse.ArgumentParser(prog="make bench", description="Measure inpage and peers.")
     parser.add_argument("--quick", action="store_true", help="inpage and wllama, few repeats")
     parser.add_argument("--only", nargs="+", metavar="KEY", help="these engines alone")
@@ -43,6 +44,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
 
 
 def bench(options: argparse.Namespace) -> None:
+    """Measures every engine that was asked for, prints the table, and keeps the results."""
     started = time.monotonic()
 
     def say(text: str) -> None:
@@ -57,7 +59,7 @@ def bench(options: argparse.Namespace) -> None:
         if options.only:
             chosen = [engine for engine in chosen if engine.key in options.only]
         if not chosen:
-            raise UserError(f"--only names no engine of this bench: {', '.join(options.only)}")
+            raise UserError(f"--only names engines this bench lacks: {', '.join(options.only)}")
         results: dict[str, Any] = {
             "date": machine.today(),
             "commit": machine.commit_of(ROOT),
@@ -74,6 +76,7 @@ def bench(options: argparse.Namespace) -> None:
 
 
 def probe(open_page: OpenPage) -> dict[str, Any]:
+    """What the browser says of its adapter, from a page and a profile of its own."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         page = open_page(PROBE, Path(profile))
         try:
@@ -84,6 +87,7 @@ def probe(open_page: OpenPage) -> dict[str, Any]:
 
 
 def put_table(options: argparse.Namespace) -> None:
+    """The table of results measured before goes into the README."""
     try:
         put_into_readme(README, json.loads(options.results.read_text(encoding="utf-8")))
     except (OSError, ValueError) as error:
@@ -91,6 +95,7 @@ def put_table(options: argparse.Namespace) -> None:
 
 
 def main(arguments: list[str]) -> int:
+    """Gives the exit status."""
     options = parse(arguments)
 
     return exit_status(lambda: put_table(options) if options.readme else bench(options))

@@ -73,6 +73,8 @@ class DrivenPage:
 
 
 def page_opener(playwright: Playwright, address: str) -> Any:
+    """Gives what rounds.py opens each engine's page with."""
+
     def open_page(engine: Engine, profile: Path) -> DrivenPage:
         return DrivenPage(playwright, address + engine.page, profile)
 

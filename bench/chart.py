@@ -28,6 +28,7 @@ PANELS = (
 
 
 def draw(results: dict[str, Any], out: Path) -> None:
+    """One panel for each figure; the file is replaced only when it is whole."""
     figure, panels = plt.subplots(3, 2, figsize=(11, 7), layout="constrained")
     for axes, (title, context, name) in zip(panels.flat, PANELS, strict=True):
         draw_panel(axes, title, [values_of(e, context, name) for e in results["engines"]], results)
@@ -39,6 +40,7 @@ def draw(results: dict[str, Any], out: Path) -> None:
 
 
 def values_of(engine: dict[str, Any], context: str | None, name: str) -> list[float]:
+    """One value for each repeat; none where the engine was not measured so."""
     if context is None:
         start_ups: list[float] = engine["start_up_s"][name]
         return start_ups

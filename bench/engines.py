@@ -27,6 +27,8 @@ class Run:
 
 @dataclass(frozen=True)
 class Engine:
+    """One of those measured: its page, and how long and how often it is asked."""
+
     key: str
     title: str
     page: str  # URL path below the server

@@ -43,6 +43,7 @@ Files = dict[str, Path | bytes]
 
 
 def bench_files(with_peers: bool) -> Files:
+    """By URL: files on disk, or bytes made here. UserError where one is missing."""
     files: Files = {"bench-inpage.html": own_page((ROOT / "web" / "index.html").read_text())}
     files |= {f"bench/{name}": PAGES / name for name in OWN_SCRIPTS}
     files |= {f"{PEERS}/{name}": PAGES / name for name in PEER_PAGES}

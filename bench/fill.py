@@ -42,6 +42,7 @@ def fill(template: Path, out: Path) -> None:
 def write_shard(
     template: Path, shard: dict[str, Any], path: Path, noise: random.Random
 ) -> dict[str, Any]:
+    """Writes header and data; gives the size and hash that the manifest has to state."""
     sha256, size = hashlib.sha256(), 0
     with path.open("wb") as file:
         for data in (base64.b64decode(shard["header"]), *blocks(template, shard["spans"], noise)):
@@ -52,6 +53,7 @@ def write_shard(
 
 
 def blocks(template: Path, spans: list[dict[str, Any]], noise: random.Random) -> Iterator[bytes]:
+    """The data of each span in turn: bytes of a file, one number repeated, or noise."""
     for span in spans:
         left = span["bytes"]
         if span["kind"] == "file":

@@ -42,9 +42,10 @@ LEFT_OUT = (f"{PEERS}/wllama", f"{PEERS}/models/wasm/", f"{PEERS}/models/{MODEL}
 
 
 def write_folder(out: Path, with_peers: bool, shapes: list[str]) -> None:
+    """Beside the old folder first: that one is replaced when all of the new one is there."""
     out = out.resolve()
     if out.exists() and any(out.iterdir()) and not (out / MARKER).is_file():
-        raise UserError(f"{out} holds something else than a former bench; choose another folder")
+        raise UserError(f"{out} holds something other than an earlier bench; choose another folder")
     out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}-") as temporary:
         fresh = Path(temporary) / "fresh"
@@ -83,11 +84,13 @@ def copy_site(folder: Path, with_peers: bool) -> None:
 
 
 def copy(source: Path, target: Path) -> None:
+    """Makes the folders on the way."""
     target.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(source, target)
 
 
 def main(arguments: list[str]) -> int:
+    """Gives the exit status."""
     parser = argparse.ArgumentParser(prog="make bench-gpu")
     parser.add_argument("out", type=Path, metavar="OUT")
     parser.add_argument("--peers", action="store_true", help="transformers.js and its model, too")

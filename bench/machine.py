@@ -10,6 +10,7 @@ from typing import Any
 
 
 def today() -> str:
+    """The date and time in UTC, as the table's heading states it."""
     return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
@@ -25,6 +26,7 @@ def describe(adapter: dict[str, Any]) -> dict[str, Any]:
 
 
 def cpu_name() -> str:
+    """As lscpu names it, else as Python does."""
     listed = output_of("lscpu")
     names = re.findall(r"^\s*Model name:\s*(.+)$", listed, re.MULTILINE)
     return " and ".join(dict.fromkeys(names)) or platform.processor() or platform.machine()
@@ -38,6 +40,7 @@ def commit_of(checkout: Path) -> str:
 
 
 def output_of(*command: str) -> str:
+    """What a command prints; "" where there is no such command."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     except OSError:

@@ -59,6 +59,7 @@ Weights = dict[str, np.ndarray]
 
 
 def make(model: Path, out: Path) -> None:
+    """The whole way: a float checkpoint of our weights, ONNX made of it, then our blocks put in."""
     logging.disable_progress_bar()
     weights: Weights = {}
     for shard in sorted(model.glob("weights-*.safetensors")):
@@ -96,6 +97,7 @@ def save_checkpoint(model: Path, weights: Weights, folder: Path) -> None:
 
 
 def build_onnx(checkpoint: Path, out: Path) -> None:
+    """By onnxruntime-genai's own builder, in a process of its own."""
     arguments = ["-i", checkpoint, "-o", out, "-c", out / "cache", "-p", "int4", "-e", "webgpu"]
     built = subprocess.run(
         [sys.executable, "-m", "onnxruntime_genai.models.builder"]
@@ -113,6 +115,7 @@ def build_onnx(checkpoint: Path, out: Path) -> None:
 
 
 def put_weights(graph: ModelProto, weights: Weights) -> None:
+    """Replaces what the builder quantised by the exported folder's own blocks."""
     initializers = {tensor.name: tensor for tensor in graph.graph.initializer}
 
     def put(name: str, array: np.ndarray) -> None:
@@ -143,6 +146,7 @@ def put_weights(graph: ModelProto, weights: Weights) -> None:
 
 
 def set_activations(graph: ModelProto, level: int) -> None:
+    """`level`: how precisely MatMulNBits takes its activations."""
     for node in graph.graph.node:
         for attribute in node.attribute:
             if node.op_type == "MatMulNBits" and attribute.name == "accuracy_level":
@@ -150,6 +154,7 @@ def set_activations(graph: ModelProto, level: int) -> None:
 
 
 def use_plain_embedding(graph: ModelProto, weights: Weights) -> None:
+    """A float table in place of the quantised one, which holds the very same values."""
     scales = weights["embed_tokens.scales"].astype(np.float32)
     blocks = weights["embed_tokens.weight"].reshape(*scales.shape, BLOCK)
     table = (blocks * scales[..., None]).reshape(len(scales), -1)  # [vocabulary, width]

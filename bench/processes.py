@@ -24,6 +24,7 @@ def renderer_bytes(profile: Path) -> int | None:
 
 
 def has_ancestor(number: int, roots: set[int], parents: dict[int, int]) -> bool:
+    """Whether one of the roots started it, directly or through others."""
     while number:
         if number in roots:
             return True
@@ -32,6 +33,7 @@ def has_ancestor(number: int, roots: set[int], parents: dict[int, int]) -> bool:
 
 
 def command_of(folder: Path) -> str:
+    """Its command line; "" once it has ended."""
     try:
         return (folder / "cmdline").read_text(errors="replace").replace("\0", " ")
     except OSError:  # it has ended
@@ -39,6 +41,7 @@ def command_of(folder: Path) -> str:
 
 
 def parent_of(number: int) -> int:
+    """The number of the process that started it; 0 once it has ended."""
     try:
         # The name before it, in parentheses, may hold anything.
         status = (PROC / str(number) / "stat").read_text(errors="replace").rpartition(")")[2]
@@ -48,6 +51,7 @@ def parent_of(number: int) -> int:
 
 
 def proportional_bytes(number: int) -> int:
+    """Its memory, where what processes share counts in part (PSS); 0 where it is not to be seen."""
     try:
         rollup = (PROC / str(number) / "smaps_rollup").read_text()
     except OSError:

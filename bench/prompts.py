@@ -23,7 +23,7 @@ def make_prompts(model: Path) -> dict[str, Any]:
     goldens = load_file(model / "goldens.safetensors")
     check = as_prompt(tokenizer, goldens["prompt_0"].tolist())
     if check is None:
-        raise UserError(f"the first golden prompt of {model} is no text: export the model again")
+        raise UserError(f"the first golden prompt of {model} is not text: export the model again")
     check["continuation"] = goldens["continuation_0"].tolist()
     sample = tokenizer.encode(SAMPLE.read_text(encoding="utf-8"), add_special_tokens=False)
     return {
@@ -45,7 +45,7 @@ def cut(tokenizer: Tokenizer, sample: list[int], length: int) -> list[Prompt]:
             prompts.append(prompt)
         if len(prompts) == VARIANTS:
             return prompts
-    raise UserError(f"{SAMPLE} gives no {VARIANTS} prompts of {length} tokens")
+    raise UserError(f"{SAMPLE} does not give {VARIANTS} prompts of {length} tokens")
 
 
 def as_prompt(tokenizer: Tokenizer, ids: list[int]) -> Prompt | None:

@@ -148,6 +148,8 @@ class _Handler(http.server.SimpleHTTPRequestHandler):
 
 
 class RemotePage:
+    """A page in a browser of its own; tasks go to it through a mailbox of the server."""
+
     numbers = itertools.count()
 
     def __init__(self, server: Server, browser: Browser, engine: Engine, profile: Path) -> None:

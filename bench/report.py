@@ -13,7 +13,7 @@ Row = tuple[str, Callable[[Json], str]]  # what it is called, what it says of an
 
 NOTHING = "–"
 UNFINISHED = "did not finish"
-MOST_OPS = 5  # that the remarks name
+MAX_OPS = 5  # that the remarks name
 MARKERS = ("<!-- bench -->", "<!-- /bench -->")
 
 
@@ -38,6 +38,7 @@ def short(value: float) -> str:
 
 
 def megabytes(nbytes: int | None) -> str:
+    """Of 10^6 bytes."""
     return NOTHING if nbytes is None else f"{nbytes / 1e6:,.1f} MB"
 
 
@@ -93,6 +94,7 @@ def rows_of(results: Json) -> list[Row]:
 
 
 def agreed(engine: Json) -> str:
+    """How many ids of the greedy continuation are torch's."""
     check = engine["check"]
     return f"{check['agreed']} of {check['of']}" if check else NOTHING
 
@@ -125,6 +127,7 @@ def ratios_of(results: Json) -> dict[str, dict[str, float]]:
 
 
 def heading_of(results: Json) -> str:
+    """When, on which machine and adapter, and of which commit."""
     machine = results["machine"]
     adapter = machine["adapter"]
     kind = " (software)" if adapter["software"] else ""
@@ -136,7 +139,7 @@ def heading_of(results: Json) -> str:
 
 
 def remarks_of(results: Json) -> list[str]:
-    """What a reader of the table must know: how often, and what did not finish."""
+    """What the table alone does not tell: how often, and what did not finish."""
     ours = counts_of(results["engines"][0])
     remarks = [f"Medians, with the least and the most in parentheses, of {ours} context."]
     for engine in results["engines"]:
@@ -154,11 +157,12 @@ def ops_of(engine: Json) -> str:
     """The GPU's milliseconds, in all and of the ops that take the most of them."""
     ops = engine["gpu_ops"]
     total = short(sum(op["ms"] for op in ops))
-    most = ", ".join(f"{op['op']} {short(op['ms'])} ({op['share']:.0%})" for op in ops[:MOST_OPS])
+    most = ", ".join(f"{op['op']} {short(op['ms'])} ({op['share']:.0%})" for op in ops[:MAX_OPS])
     return f"{total} ms of the GPU, by timestamps, of which {most}"
 
 
 def counts_of(engine: Json) -> str:
+    """How many repeats of how many tokens, at each context."""
     return ", ".join(
         f"{len(run['decode'])} × {run['decoded_tokens']} tokens at {context}"
         for context, run in engine["runs"].items()
@@ -166,6 +170,7 @@ def counts_of(engine: Json) -> str:
 
 
 def as_text(results: Json) -> str:
+    """For a terminal: columns aligned by spaces, then how inpage compares with each peer."""
     table = cells_of(results)
     widths = [max(len(row[column]) for row in table) for column in range(len(table[0]))]
     lines = [
@@ -181,6 +186,7 @@ def as_text(results: Json) -> str:
 
 
 def as_markdown(results: Json) -> str:
+    """For the README: the table, its heading and its remarks."""
     head, *rows = cells_of(results)
     rule = ["---", *("---:" for _ in head[1:])]
     lines = [f"| {' | '.join(row)} |" for row in (head, rule, *rows)]
@@ -202,10 +208,12 @@ def put_into_readme(readme: Path, results: Json) -> None:
 
 
 def write_results(path: Path, results: Json) -> None:
+    """As JSON, from which the table can be made again."""
     write(path, json.dumps(results, indent=1, ensure_ascii=False) + "\n")
 
 
 def write(path: Path, text: str) -> None:
+    """The file is replaced only when it is whole."""
     partial = path.with_name(f".{path.name}.part")
     partial.write_text(text, encoding="utf-8")
     partial.replace(path)

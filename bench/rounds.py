@@ -120,6 +120,7 @@ class Contestant:
 def run_bench(
     engines: Sequence[Engine], open_page: OpenPage, prompts: Json, say: Say
 ) -> list[Json]:
+    """A result for each engine, in order; one that fails is reported, and the others go on."""
     contestants = [Contestant(engine) for engine in engines]
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profiles:
         try:
@@ -155,6 +156,7 @@ def measure_start_ups(
 
 
 def measure_start_up(contestant: Contestant, kind: str, open_page: OpenPage, profile: Path) -> None:
+    """`kind`: cold (an empty profile) or warm (one that has the model)."""
     opened = open_engine(contestant, open_page, profile)
     assert contestant.page is not None
     contestant.start_up[kind].append(opened["ready_s"])
@@ -163,6 +165,7 @@ def measure_start_up(contestant: Contestant, kind: str, open_page: OpenPage, pro
 
 
 def open_engine(contestant: Contestant, open_page: OpenPage, profile: Path) -> Json:
+    """Opens the engine's page and loads its model; gives what the page says of both."""
     engine = contestant.engine
     contestant.page = open_page(engine, profile)
     opened: Json = contestant.page.call("open", engine.options, limit_s=engine.limit_s)
@@ -199,6 +202,7 @@ def open_all(
 
 
 def check_output(contestant: Contestant, check: Json) -> Json:
+    """How many of the first ids of a greedy continuation are torch's."""
     prompt = {"ids": check["ids"], "text": check["text"], "wantsIds": True}
     ids = contestant.generate(prompt, contestant.engine.checked)["ids"]
     return {"agreed": agreement(ids, check["continuation"]), "of": contestant.engine.checked}
@@ -211,6 +215,7 @@ def agreement(ids: Sequence[int], wanted: Sequence[int]) -> int:
 
 
 def measure_rounds(contestants: Sequence[Contestant], prompts: Json, say: Say) -> None:
+    """Engines take turns, so that a machine that slows down is slow for all of them."""
     rounds = max(run.repeats for c in contestants for run in c.engine.runs)
     for number in range(rounds):
         for contestant in contestants:
@@ -226,6 +231,7 @@ def measure_rounds(contestants: Sequence[Contestant], prompts: Json, say: Say) -
 
 
 def measure_run(contestant: Contestant, run: Run, number: int, prompts: Json) -> None:
+    """One generation; each repeat takes another prompt, so that no cache can help."""
     variants = prompts["contexts"][str(run.context)]
     made = contestant.generate(variants[number % len(variants)], 1 + run.tokens)
     contestant.usage[run.context] = made.get("usage")
@@ -248,6 +254,7 @@ def speeds(marks: Sequence[Sequence[float]], prompt_length: int) -> dict[str, fl
 
 
 def measure_memory(contestants: Sequence[Contestant]) -> None:
+    """Of each page, once all rounds are over."""
     for contestant in contestants:
         if contestant.page:
             with contestant.attempt("memory"):
@@ -256,6 +263,7 @@ def measure_memory(contestants: Sequence[Contestant]) -> None:
 
 
 def measure_ops(contestants: Sequence[Contestant]) -> None:
+    """Where the GPU has timestamps; other engines give none."""
     for contestant in contestants:
         if contestant.page:
             with contestant.attempt("GPU time by op"):

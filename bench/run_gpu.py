@@ -28,6 +28,7 @@ SITE, TEMPLATES = HERE / "site", HERE / "templates"
 
 
 def parse() -> argparse.Namespace:
+    """What run.py is called with."""
     parser = argparse.ArgumentParser(prog="run.py", description="Measure on this machine's GPU.")
     found = HERE / "bundle" if (HERE / "bundle").is_dir() else shutil.which("chromium")
     parser.add_argument("--browser", type=Path, default=found, metavar="CHROMIUM")
@@ -45,6 +46,7 @@ def parse() -> argparse.Namespace:
 
 
 def engines(options: argparse.Namespace) -> list[Engine]:
+    """inpage, its peer where the folder has it, and the synthetic models that were asked for."""
     chosen = [replace(INPAGE, start_ups=options.start_ups)]
     if (SITE / "peers" / "models").is_dir():
         chosen.append(replace(TRANSFORMERS_WEBGPU, start_ups=options.start_ups))
@@ -72,6 +74,7 @@ def synthetic(shape: str) -> Engine:
 
 
 def main() -> None:
+    """Measures, prints the table, and keeps the results."""
     options = parse()
     # Being stopped closes the browsers, too.
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))

@@ -25,6 +25,7 @@ ISOLATION = {
 
 
 def create_bench_app(site: Site, files: Files, variants: VariantStore) -> ASGIApp:
+    """The site as serve.py gives it; the bench's files answer at their own URLs."""
     product = create_app(site, variants)
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
@@ -43,6 +44,7 @@ def create_bench_app(site: Site, files: Files, variants: VariantStore) -> ASGIAp
 
 
 def resource_of(url: str, content: Path | bytes) -> Resource | None:
+    """None where the file is not there."""
     if isinstance(content, bytes):
         sha256 = hashlib.sha256(content).hexdigest()
         return Resource(url, content, len(content), sha256[:32], sha256)

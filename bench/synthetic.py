@@ -103,6 +103,7 @@ class Fill:
 
 
 def write_template(name: str, folder: Path) -> None:
+    """A model folder without weights: fill.py makes them where they are needed."""
     hf_config = SHAPES[name]
     tokenizer = {"tokenizer.json": byte_tokenizer(), "tokenizer_config.json": {}}
     source = SyntheticSource(
@@ -159,6 +160,7 @@ def write_template(name: str, folder: Path) -> None:
 
 
 def shard(plan: FilePlan, fills: dict[str, Fill]) -> dict[str, Any]:
+    """One weight file: its header, and what to fill each span of it with."""
     spans = [
         {
             "kind": fills[span.tensor].kind,
@@ -199,6 +201,7 @@ def byte_tokenizer() -> dict[str, Any]:
 
 
 def main(arguments: list[str]) -> int:
+    """Gives the exit status."""
     parser = argparse.ArgumentParser(prog="python -m bench.synthetic")
     parser.add_argument("shape", choices=SHAPES)
     parser.add_argument("-o", "--out", type=Path, required=True, metavar="FOLDER")

@@ -13,7 +13,7 @@ from export.errors import ExportError
 ARCHITECTURES = ("llama", "mistral", "qwen2", "qwen3")
 # The other types change the table with the length of the text, which one fixed table cannot.
 ROPE_TYPES = ("default", "linear", "llama3", "yarn")
-DEFAULT_CONTEXT = 2048  # the KV cache of a full context would not fit most readers' GPUs
+DEFAULT_CONTEXT = 2048  # the KV cache of a full context would not fit most users' GPUs
 MAX_CHUNK = 512  # tokens in one call: longer prompts go in chunks, which keeps buffers small
 
 

@@ -73,11 +73,12 @@ def _inspect_parser() -> argparse.ArgumentParser:
 def _size(text: str) -> int:
     match = re.fullmatch(r"(\d+)([KMG]?)", text.upper())
     if not match or not int(match[1]):
-        raise argparse.ArgumentTypeError(f"'{text}' is no size such as 128M")
+        raise argparse.ArgumentTypeError(f"'{text}' is not a size such as 128M")
     return int(match[1]) * UNITS[match[2]]
 
 
 def export(arguments: argparse.Namespace, console: Console) -> int:
+    """Exit status: DIFFERS where --verify finds that the result differs from torch."""
     # Here, not above: torch and transformers take seconds to import, and --help needs neither.
     from export.pipeline import Request, export_model, prepare
     from export.verify import verify_model
@@ -132,6 +133,7 @@ def _closing_table(rows: dict[str, str]) -> Table:
 
 
 def inspect(folder: Path) -> None:
+    """Prints what is in a model folder."""
     from export.inspection import describe
 
     for line in describe(folder):

@@ -23,6 +23,8 @@ Q4GSW = "q4gsw"
 
 @dataclass(frozen=True)
 class DecoderConfig:
+    """The sizes and choices in which the families differ."""
+
     vocabulary: int
     width: int
     hidden: int
@@ -105,6 +107,8 @@ def weight_parts(
 
 
 class Norm(nn.Module):
+    """RMS norm over the last dim, in float32."""
+
     def __init__(self, width: int, eps: float) -> None:
         super().__init__()
         self.eps = eps
@@ -115,6 +119,8 @@ class Norm(nn.Module):
 
 
 class Attention(nn.Module):
+    """Causal, with grouped heads, rotary embeddings and a KV cache of its own."""
+
     def __init__(self, config: DecoderConfig, kinds: Mapping[str, WeightKind], path: str) -> None:
         super().__init__()
         c = config
@@ -147,6 +153,8 @@ class Attention(nn.Module):
 
 
 class Mlp(nn.Module):
+    """down(silu(gate(x)) * up(x))."""
+
     def __init__(self, config: DecoderConfig, kinds: Mapping[str, WeightKind], path: str) -> None:
         super().__init__()
         width, hidden = config.width, config.hidden
@@ -160,6 +168,8 @@ class Mlp(nn.Module):
 
 
 class Layer(nn.Module):
+    """Attention and MLP, each behind a norm and added to what came in."""
+
     def __init__(self, config: DecoderConfig, kinds: Mapping[str, WeightKind], path: str) -> None:
         super().__init__()
         self.input_layernorm = Norm(config.width, config.eps)

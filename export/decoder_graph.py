@@ -9,19 +9,22 @@ from torch.fx import Node
 from export.decoder import Decoder, DecoderConfig, weight_names
 from export.lower import VALUE_NAME, lower
 from export.sources import Source
-from py_runtime.program import Program, TensorValue
+from py_runtime.program import Program
 
 EXAMPLE_TOKENS = 16  # any length but 0 and 1, which torch.export would take for special
 
 
 @dataclass(frozen=True)
 class DecoderGraph:
+    """The program, and which data it asks of the source."""
+
     config: DecoderConfig
     program: Program
     constants: list[str]  # names of the data the program needs
 
 
 def export_decoder(source: Source, config: DecoderConfig) -> DecoderGraph:
+    """Traced without any weights: shapes and kinds alone decide the graph."""
     with torch.device("meta"):
         decoder = Decoder(config, source.kinds(config)).eval()
         tokens = torch.zeros(1, min(EXAMPLE_TOKENS, config.max_chunk), dtype=torch.int64)
@@ -31,11 +34,7 @@ def export_decoder(source: Source, config: DecoderConfig) -> DecoderGraph:
         exported = export(decoder, (tokens, position), dynamic_shapes=({1: length}, None))
     _name_hidden_states(exported)
     program = lower(exported, source.name).program()
-    constants = {
-        value.constant
-        for value in program.values
-        if isinstance(value, TensorValue) and value.constant is not None
-    }
+    constants = {name for _, _, name in program.constants()}
     return DecoderGraph(config, program, sorted(constants))
 
 

@@ -44,6 +44,8 @@ TOP_NAMES = {"embed_tokens": "token_embd", "norm": "output_norm", "lm_head": "ou
 
 
 class GgufSource(Source):
+    """A GGUF file, mapped into memory: tensors are read when they are asked for."""
+
     _tensors: dict[str, ReaderTensor]
     _file: mmap.mmap
     _interleaved: bool
@@ -56,7 +58,7 @@ class GgufSource(Source):
         except FileNotFoundError:
             raise ExportError(f"there is no file {path}") from None
         except (ValueError, IndexError, KeyError, OSError, OverflowError) as error:
-            raise ExportError(f"{path} is no whole GGUF file: {error}") from None
+            raise ExportError(f"{path} is not a whole GGUF file: {error}") from None
         architecture = metadata.get("general.architecture")
         if architecture not in ARCHITECTURES:
             raise ExportError(
@@ -161,7 +163,7 @@ def _hf_config(
 
     heads, width = get("attention.head_count"), get("embedding_length")
     if not isinstance(heads, int) or heads < 1:
-        raise ExportError(f"{path} has {heads} attention heads, which is no count for all layers")
+        raise ExportError(f"{path}: {heads} attention heads are not one number for all layers")
     rope: dict[str, Any] = {"rope_type": "default", "rope_theta": get("rope.freq_base", 10000.0)}
     scaling = metadata.get(f"{architecture}.rope.scaling.type", "none")
     if scaling != "none":

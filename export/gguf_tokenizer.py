@@ -42,6 +42,7 @@ class Style:
 
 
 def byte_level(*, use_regex: bool) -> Json:
+    """The section of tokenizer.json that turns bytes into letters."""
     return {
         "type": "ByteLevel",
         "add_prefix_space": False,
@@ -51,6 +52,7 @@ def byte_level(*, use_regex: bool) -> Json:
 
 
 def split_then_bytes(pattern: str) -> Json:
+    """Cuts by a pattern first, then turns bytes into letters."""
     split = {
         "type": "Split",
         "pattern": {"Regex": pattern},
@@ -175,6 +177,7 @@ class Fields:
 
 
 def convert_byte_level(fields: Fields) -> tuple[Json, Json]:
+    """(tokenizer.json, tokenizer_config.json) of GPT-2's kind; ExportError for an unknown style."""
     pre = fields.required("pre")
     if pre not in _STYLES:
         raise ExportError(
@@ -197,6 +200,7 @@ def convert_byte_level(fields: Fields) -> tuple[Json, Json]:
 
 
 def convert_sentence_piece(fields: Fields) -> tuple[Json, Json]:
+    """(tokenizer.json, tokenizer_config.json) of Llama 2's kind, with its scores as merges."""
     config = fields.config(adds_bos=True)
     replaced = {"type": "Replace", "pattern": {"String": " "}, "content": _SPACE_SIGN}
     prepended = {"type": "Prepend", "prepend": _SPACE_SIGN}
@@ -238,6 +242,7 @@ def merges_by_score(fields: Fields) -> list[list[str]]:
 
 
 def whole_file(fields: Fields, model: Json, **parts: Json | None) -> Json:
+    """A tokenizer.json with every section it must have; `parts` replace the empty ones."""
     base: Json = {"version": "1.0", "truncation": None, "padding": None}
     base |= {"normalizer": None, "pre_tokenizer": None} | parts
     defaults: Json = {

@@ -10,6 +10,7 @@ from py_runtime.program import Program, SymIntValue, TensorValue
 
 
 def describe(folder: Path) -> Iterator[str]:
+    """Line by line; ModelError where the folder is not sound."""
     model = open_model_folder(folder)
     facts = model.manifest
     yield f"{facts.name}: {facts.parameters / 1e6:.1f} M parameters, {facts.quantisation}"

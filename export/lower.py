@@ -34,7 +34,7 @@ from export.support import (
 from py_runtime.program.writer import ProgramWriter, Ref
 
 WIDE_OR_BRAIN = (torch.float64, torch.bfloat16)
-MOST = 2**31 - 1  # elements along a dim
+MAX_SIZE = 2**31 - 1  # elements along a dim
 SYM_SIZE = torch.ops.aten.sym_size.int
 VALUE_NAME = "value_name"  # in a node's meta: what the graph calls its tensor, whatever torch does
 
@@ -45,6 +45,7 @@ def lower(exported: ExportedProgram, name: str = "graph") -> ProgramWriter:
 
 
 def lower_graph(graph: ModuleGraph, name: str) -> ProgramWriter:
+    """Each node becomes one op call; ExportError where one cannot."""
     return _Lowering(graph, name).run()
 
 
@@ -205,7 +206,7 @@ def _upper_bound(node: Node, size: SymInt) -> int:
     environment, expression = size.node.shape_env, size.node.expr
     bounds = [environment.bound_sympy(expression).upper, *_checked_bounds(environment, expression)]
     least = min(bounds)
-    if not least.is_finite or least > MOST:
+    if not least.is_finite or least > MAX_SIZE:
         raise ExportError(
             f"{torch_name(node)}{whereabouts(node)}: a dim of its result ({size}) has no upper "
             "bound; give the dynamic dim a max (Dim(…, max=…)), or say torch._check(size <= max)"

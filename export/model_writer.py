@@ -92,7 +92,7 @@ def write_model(
         for name, plan in golden_files.items():
             _write_tensors(out, name, plan, lambda golden: _flat_bytes((goldens or {})[golden]))
         manifest = _manifest(facts, list(shards), next(iter(golden_files), None), out.files)
-        # Last of all: a folder without it is no model.
+        # Last of all: a folder without it is not a model.
         (partial / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n")
         return open_model_folder(partial).manifest  # what the reader refuses is not published
 

@@ -51,7 +51,7 @@ class ModuleGraph:
                 self.updated.append(by_name[str(spec.target)])
             elif spec.kind != OutputKind.USER_OUTPUT:
                 raise ExportError(
-                    f"the module writes into {spec.target} in place, which is no buffer of its "
+                    f"the module writes into {spec.target} in place, which is not a buffer of its "
                     "own; work on a clone() of it, or register it with register_buffer"
                 )
 
@@ -167,10 +167,12 @@ SOURCE_KEYS = ("stack_trace", "nn_module_stack")
 
 
 def mutates(node: Node) -> bool:
+    """Whether the call writes into one of its arguments."""
     return isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable
 
 
 def is_random(node: Node) -> bool:
+    """Whether two equal calls may give different results."""
     tags = getattr(node.target, "tags", ())
     return torch.Tag.nondeterministic_seeded in tags
 
@@ -186,4 +188,5 @@ def same_size(a: Any, b: Any) -> bool:
 
 
 def same_shape(a: Any, b: Any) -> bool:
+    """Also where sizes are symbols; see same_size."""
     return len(a) == len(b) and all(map(same_size, a, b))

@@ -40,7 +40,8 @@ def _refuse_strangers(folder: Path, may_replace: Callable[[Path], bool]) -> None
     is_empty = folder.is_dir() and not any(folder.iterdir())
     if not is_empty and not may_replace(folder):
         raise ExportError(
-            f"{folder} is there already and is no model folder; choose another folder or remove it"
+            f"{folder} is there already and is not a model folder; choose another folder or "
+            "remove it"
         )
 
 

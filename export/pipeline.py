@@ -23,12 +23,14 @@ from py_runtime.graph.buffers import BufferPlan, measure
 HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 HUB_FILES = ("*.json", "*.safetensors", "*.jinja")
 # Goldens are made by the same model in float32; past this its weights would crowd the machine.
-MOST_GOLDEN_PARAMETERS = 150_000_000
+MAX_GOLDEN_PARAMETERS = 150_000_000
 GOLDEN_CONTEXT = 512  # positions they reach
 
 
 @dataclass(frozen=True)
 class Request:
+    """What the command line asks for."""
+
     source: str
     quantisation: str = "q4gsw"
     group_size: int = 32
@@ -75,17 +77,19 @@ def prepare(request: Request, with_goldens: bool = True) -> Prepared:
 
 
 def parameter_count(config: DecoderConfig) -> int:
+    """Of the weights that a source has to have: tied ones count once."""
     return sum(numel(shape) for shape in expected_shapes(config).values())
 
 
 def _goldens(source: Source, config: DecoderConfig) -> Goldens | None:
-    if parameter_count(config) > MOST_GOLDEN_PARAMETERS:
+    if parameter_count(config) > MAX_GOLDEN_PARAMETERS:
         return None
     short = replace(config, context=min(config.context, GOLDEN_CONTEXT))
     return make_goldens(reference_decoder(source, short), golden_prompts(source.tokenizer))
 
 
 def open_source(request: Request) -> Source:
+    """A GGUF file, a folder, a hub id, or 'default'; ExportError says what is wrong with it."""
     quantisation = Quantisation(request.quantisation, request.group_size)
     if request.source == "default":
         source: Source = GgufSource.open(default_gguf(), quantisation)
@@ -103,17 +107,18 @@ def open_source(request: Request) -> Source:
 
 def _from_hub(name: str) -> Path:
     if not HUB_ID.fullmatch(name):
-        raise ExportError(f"there is no folder {name}, and it is no hub id such as owner/name")
+        raise ExportError(f"there is no folder {name}, and it is not a hub id such as owner/name")
     from huggingface_hub import snapshot_download
 
     try:
         return Path(snapshot_download(name, allow_patterns=list(HUB_FILES)))
     except Exception as error:  # the hub's client raises many kinds, all with a readable text
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise ExportError(f"{name} cannot be had from the hub: {reason}") from None
+        raise ExportError(f"{name} cannot be fetched from the hub: {reason}") from None
 
 
 def export_model(prepared: Prepared, out: Path, progress: Progress) -> None:
+    """Writes the folder of a prepared model, goldens included; all of it or nothing."""
     source, graph = prepared.source, prepared.graph
     task = progress.add_task("writing", total=None)
     files = {"config.json": source.hf_config, **source.tokenizer}

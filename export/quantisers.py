@@ -21,7 +21,7 @@ def quantise(kind: WeightKind, dense: np.ndarray, name: str) -> Parts:
         return {"weight": np.ascontiguousarray(dense, np.float32)}
     if columns % kind.group_size:
         raise ExportError(
-            f"'{name}' has {columns} columns, which is no multiple of the group size "
+            f"'{name}' has {columns} columns, which is not a multiple of the group size "
             f"{kind.group_size}; choose another --group-size or --quant"
         )
     chunks = [

@@ -42,6 +42,7 @@ def reference_decoder(source: Source, config: DecoderConfig, as_stored: bool = T
 
 
 def stored_values(source: Source, weight: str) -> np.ndarray:
+    """f32 [rows, columns]: what the stored weight stands for."""
     kind = source.kind(weight)
     parts = source.parts(weight)
     return dequantise(kind, parts, rows=(source.shape(weight) or (0,))[0])
@@ -61,6 +62,7 @@ def dequantise(kind: WeightKind, parts: Parts, rows: int) -> np.ndarray:
 
 @torch.no_grad()
 def last_logits(decoder: Decoder, tokens: list[int]) -> np.ndarray:
+    """f32 [vocabulary], after the last token."""
     return decoder(torch.tensor([tokens]), torch.tensor([0]))[0].numpy()
 
 
@@ -110,6 +112,7 @@ def greedy(decoder: Decoder, prompt: list[int], steps: int) -> tuple[list[int], 
 
 @torch.no_grad()
 def perplexity(decoder: Decoder, tokens: list[int]) -> float:
+    """Over all tokens but the first, in one pass."""
     hidden = decoder.hidden(torch.tensor([tokens]), 0)[0]
     total = 0.0
     for at in range(0, len(tokens) - 1, 64):  # logits of 64 tokens at a time, to save memory

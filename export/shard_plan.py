@@ -20,6 +20,8 @@ ENTRY_ROOM = 300
 
 @dataclass(frozen=True)
 class StoredTensor:
+    """A tensor as files hold it: row-major, in its host dtype."""
+
     name: str
     dtype: DType
     dims: Dims
@@ -41,6 +43,8 @@ class Span:
 
 @dataclass(frozen=True)
 class FilePlan:
+    """One weight file before its data is there."""
+
     header: bytes  # with its length before it and the spaces after it
     spans: tuple[Span, ...]
 

@@ -39,6 +39,8 @@ class Quantisation:
 
 @dataclass
 class Source(ABC):
+    """A checkpoint: tensors are asked for by the names that the decoder has for them."""
+
     name: str
     licence: str
     hf_config: dict[str, Any]  # as in config.json
@@ -122,6 +124,7 @@ def _padded_bias(bias: np.ndarray, kind: WeightKind) -> np.ndarray:
 
 
 def read_json(path: Path) -> dict[str, Any]:
+    """An object; ExportError says why not."""
     try:
         loaded = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -129,7 +132,7 @@ def read_json(path: Path) -> dict[str, Any]:
     except (ValueError, OSError) as error:
         raise ExportError(f"{path} cannot be read: {error}") from None
     if not isinstance(loaded, dict):
-        raise ExportError(f"{path} holds no JSON object")
+        raise ExportError(f"{path} is not a JSON object")
     return loaded
 
 
@@ -162,8 +165,8 @@ class HuggingFaceSource(Source):
             try:
                 opened = safe_open(path, framework="pt")
             except (SafetensorError, OSError) as error:
-                raise ExportError(f"{path} is no safetensors file: {error}") from None
-            for stored in opened.keys():  # noqa: SIM118  (safe_open is no mapping)
+                raise ExportError(f"{path} is not a safetensors file: {error}") from None
+            for stored in opened.keys():  # noqa: SIM118  (safe_open is not a mapping)
                 self._file_of[stored] = opened
 
     def shape(self, name: str) -> tuple[int, ...] | None:

@@ -48,6 +48,7 @@ DATA_DEPENDENT = (aten.nonzero.default, aten.masked_select.default, aten._unique
 
 
 def engine_name(node: Node) -> str:
+    """How the engine calls what a node calls."""
     if node.target in ITEM:
         return "et_vk.select_as_symint.default"
     if node.target is aten.sym_size.int:
@@ -59,6 +60,7 @@ def engine_name(node: Node) -> str:
 
 
 def torch_name(node: Node) -> str:
+    """How torch calls what a node calls, for messages."""
     if isinstance(node.target, torch._ops.OpOverload):
         return str(node.target)
     return getattr(node.target, "__name__", str(node.target))
@@ -107,6 +109,7 @@ def item_source(node: Node) -> tuple[Node, int, int]:
 
 
 def is_supported(node: Node) -> bool:
+    """Whether the engine has the op, in the form that the node calls."""
     if node.target is operator.getitem:
         return True
     if node.target in ITEM:
@@ -118,6 +121,7 @@ def is_supported(node: Node) -> bool:
 
 
 def refuse_unsupported(nodes: Iterable[Node]) -> None:
+    """ExportError, which lists every op that is missing and where it is called."""
     calls = [node for node in nodes if node.op == "call_function"]
     for node in calls:
         if any(value.dtype.is_complex for value in _tensors(node)):

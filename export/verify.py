@@ -37,6 +37,8 @@ STEPS = 32
 
 @dataclass
 class Verification:
+    """What the comparisons found; sound where there are no faults."""
+
     rows: dict[str, str] = field(default_factory=dict)  # of a table
     faults: list[str] = field(default_factory=list)  # what differs by more than py_runtime allows
 
@@ -115,7 +117,7 @@ async def _compare_layers(
 
 
 def agreement(got: list[int], wanted: list[int], margins: list[float], allowed: Precision) -> int:
-    """Tokens that agree; from the first unclear step on, other text is no fault."""
+    """Tokens that agree; from the first unclear step on, other text is not a fault."""
     for step, (token, reference, margin) in enumerate(zip(got, wanted, margins, strict=True)):
         if token != reference:
             return len(wanted) if margin < allowed.clear_margin else step

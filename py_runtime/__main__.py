@@ -16,6 +16,7 @@ INTERRUPTED = 130  # as shells have it: 128 and the signal's number
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
+    """What `python -m py_runtime` is called with."""
     parser = argparse.ArgumentParser(prog="python -m py_runtime")
     commands = parser.add_subparsers(dest="command", required=True, metavar="chat | inspect")
     chat = commands.add_parser("chat", help="talk to a model in this terminal")
@@ -51,6 +52,7 @@ async def inspect_file(where: str, data: list[str]) -> int:
 
 
 async def chat(options: argparse.Namespace) -> int:
+    """Until the input ends; gives the exit status."""
     fields = {
         "temperature": options.temperature,
         "top_p": options.top_p,
@@ -61,6 +63,7 @@ async def chat(options: argparse.Namespace) -> int:
 
 
 def main(arguments: list[str]) -> int:
+    """Gives the exit status; our own errors are one line, not a traceback."""
     options = parse(arguments)
     with contextlib.suppress(ImportError):  # part of a checkout, not of the wheel
         from tools.software_gpu import use_software_if_alone

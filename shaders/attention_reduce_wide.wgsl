@@ -20,7 +20,7 @@ struct Stats {
 }
 
 const WORKGROUP = 256u;
-const MOST_SPLITS = 64u;
+const MAX_SPLITS = 64u;
 const UNSEEN = -2e30;
 override QUADS: u32 = 16u;  // of the head's width
 
@@ -29,8 +29,8 @@ override QUADS: u32 = 16u;  // of the head's width
 @group(0) @binding(2) var<storage, read_write> out: array<vec4f>;
 @group(0) @binding(3) var<uniform> params: Params;
 
-var<workgroup> tops: array<f32, MOST_SPLITS>;
-var<workgroup> split_sums: array<f32, MOST_SPLITS>;
+var<workgroup> tops: array<f32, MAX_SPLITS>;
+var<workgroup> split_sums: array<f32, MAX_SPLITS>;
 var<workgroup> partials: array<vec4f, WORKGROUP>;
 
 @compute @workgroup_size(WORKGROUP)

@@ -9,7 +9,7 @@ const TEAM = 4u;  // invocations that share a position
 override BLOCK: u32 = WORKGROUP / TEAM;  // positions at a time
 override PARTS: u32 = WORKGROUP / QUADS;
 override LOADS: u32 = (BLOCK + PARTS - 1u) / PARTS;  // values of an invocation in a block
-const MOST_LOADS = 17u;
+const MAX_LOADS = 17u;
 const STEP = 64u;  // splits are multiples of it; as in py_runtime/ops/kernels/streaming_attention.py
 const SMALLEST_SUBGROUP = 4u;
 
@@ -59,7 +59,7 @@ fn main(
       score += dot(load_key(key, at), load_query(q_at, at));
     }
     let count = min(BLOCK, end - c);
-    var values = array<vec4f, MOST_LOADS>();
+    var values = array<vec4f, MAX_LOADS>();
     for (var at = 0u; at < LOADS; at++) {
       let known = c + min(part + at * PARTS, count - 1u);
       values[at] = load_value(kv_at + known * params.kv_token, quad);

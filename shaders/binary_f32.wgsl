@@ -29,7 +29,7 @@ fn floor_divide(a: f32, b: f32) -> f32 {
   return select(quotient, quotient - 1.0, is_above);
 }
 
-// base ^ exponent as bits. WGSL's pow knows no negative base; whole exponents multiply.
+// base ^ exponent as bits. WGSL's pow takes no negative base; whole exponents multiply.
 fn power(base: f32, exponent: f32) -> u32 {
   let size = abs(exponent);
   let is_whole = exponent == trunc(exponent);

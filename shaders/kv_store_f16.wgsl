@@ -7,7 +7,7 @@ const LARGEST_HALF = 65504.0;
 @group(0) @binding(0) var<storage, read_write> k_cache: array<atomic<u32>>;
 @group(0) @binding(1) var<storage, read_write> v_cache: array<u32>;
 
-// What is too large for a half becomes the largest there is; what is no number stays none.
+// What is too large for a half becomes the largest there is; what is not a number stays so.
 fn halves(values: vec2f) -> u32 {
   let too_large = abs(values) > vec2f(LARGEST_HALF);
   return pack2x16float(select(values, LARGEST_HALF * sign(values), too_large));

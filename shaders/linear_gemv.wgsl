@@ -4,7 +4,7 @@
 const WORKGROUP = 8u;
 const PAIRS = 4u;
 
-// Groups that are no multiple of 32 columns: every eight columns look for their own scale.
+// Groups that are not a multiple of 32 columns: every eight columns look for their own scale.
 override SCALE_PER_OCTET: bool = false;
 
 fn octet_dot(weights: mat2x4f, values: mat2x4f) -> f32 {

@@ -10,7 +10,7 @@ override TWO_PAIRS: bool = false;
 override TILE: u32 = 128u;  // blocks that are laid out at a time, a multiple of TEAM
 override LOADS: u32 = 8u * TILE / WORKGROUP;  // of x, by each invocation
 override TEAMS: u32 = WORKGROUP / TEAM;
-const MOST_LOADS = 16u;
+const MAX_LOADS = 16u;
 const SMALLEST_SUBGROUP = 4u;
 
 // A block's quads lie TILE + 1 apart: neighbours write, and later read, different banks.
@@ -45,7 +45,7 @@ fn fetch(rows: vec4u, block: u32) -> Held {
 
 // Gives this invocation's share of the squares that the norm divides by.
 fn lay_out(first_block: u32, lane: u32) -> f32 {
-  var values = array<vec4f, MOST_LOADS>();
+  var values = array<vec4f, MAX_LOADS>();
   var squares = 0.0;
   for (var at = 0u; at < LOADS; at++) {
     let quad = 8u * first_block + at * WORKGROUP + lane;

@@ -3,7 +3,7 @@
 
 override WORKGROUP: u32 = 128u;
 override TWO_PAIRS: bool = true;
-// Groups that are no multiple of 32 columns: every eight columns look for their own scale.
+// Groups that are not a multiple of 32 columns: every eight columns look for their own scale.
 override SCALE_PER_OCTET: bool = false;
 const SMALLEST_SUBGROUP = 4u;
 

@@ -33,7 +33,7 @@ struct State {
 const NOTHING = -3.0e38;  // below any logit; compilers may assume nothing is infinite
 const NO_TOKEN = 0xffffffffu;
 const IN_PROMPT = 0x80000000u;
-const MOST_ROUNDS = 64u;
+const MAX_ROUNDS = 64u;
 
 @group(0) @binding(0) var<storage, read> logits: array<f32>;  // [V]
 @group(0) @binding(1) var<uniform> params: Params;
@@ -261,7 +261,7 @@ fn sample(lane: u32, likeliest: u32) -> u32 {
     allowed = params.top_p * mass_from(lane, top, kept);
   }
   let first_draw = state.draws;
-  for (var round = 0u; round < MOST_ROUNDS; round++) {
+  for (var round = 0u; round < MAX_ROUNDS; round++) {
     let token = draw(lane, top, lowest, random(first_draw + round));
     if (lane == 0u) {
       state.draws = first_draw + round + 1u;

@@ -42,7 +42,7 @@ fn gelu_tanh(x: f32) -> f32 {
   return x * sigmoid(1.5957691 * (x + 0.044715 * x * x * x));
 }
 
-// sin(x + shift * pi / 2). The built-in ones may be off by 2^-11 and know no large angle: x is brought
+// sin(x + shift * pi / 2). The built-in ones may be off by 2^-11 and fail at large angles: x is brought
 // into [-pi/4, pi/4] with pi/2 in three parts whose products with a quadrant below 2^16 are exact.
 fn sine(x: f32, shift: i32) -> f32 {
   let quadrants = round(x * 0.63661977);

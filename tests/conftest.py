@@ -26,7 +26,7 @@ from tools import browser
 from tools.files import ROOT
 
 START_SECONDS = 120
-expect.set_options(timeout=120_000)  # a busy machine is no fault of the page
+expect.set_options(timeout=120_000)  # a busy machine is not the page's fault
 # Nor is it one of the code, and every run tries the same.
 settings.register_profile(
     "inpage", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]

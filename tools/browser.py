@@ -28,7 +28,7 @@ BROWSER_FOLDERS = ("/usr/lib/chromium", "/usr/lib/chromium-browser", "/opt/googl
 
 
 class BrowserError(UserError):
-    """No browser to be had; says what to do about it."""
+    """There is no browser for the tests; says what to do about it."""
 
 
 def find() -> Path:
@@ -49,6 +49,7 @@ def find() -> Path:
 
 
 def playwrights_own() -> Path | None:
+    """None where Playwright has not installed one."""
     # In a process of its own: Playwright's driver does not start inside a running event loop.
     script = (
         "from playwright.sync_api import sync_playwright\n"
@@ -60,6 +61,7 @@ def playwrights_own() -> Path | None:
 
 
 def launch_flags() -> list[str]:
+    """With these WebGPU runs without a graphics card and a screen."""
     return [*WEBGPU_FLAGS, *QUIET_FLAGS]
 
 
@@ -82,6 +84,7 @@ def can_install() -> bool:
 
 
 def install() -> None:
+    """By apt-get; BrowserError with its last words."""
     for command in (["update"], ["install", "--yes", "--no-install-recommends", "chromium"]):
         apt = subprocess.run(["apt-get", "-qq", *command], capture_output=True, text=True)
         if apt.returncode != 0:
@@ -90,6 +93,7 @@ def install() -> None:
 
 
 def find_or_install() -> None:
+    """Before the tests; BrowserError where neither works."""
     try:
         path = find()
     except BrowserError:

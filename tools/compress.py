@@ -23,6 +23,8 @@ SLOW_QUALITY_SIZE = 2 << 20
 
 
 class VariantStore:
+    """By the sha256 of the content, so that nothing in it is ever out of date."""
+
     def __init__(self, cache: Path | None = None) -> None:
         self.folder = (cache or user_cache()) / "compressed"
 
@@ -44,10 +46,12 @@ class VariantStore:
 
 
 def may_pay(name: str, size: int) -> bool:
+    """Whether a file of this name and size is worth compressing."""
     return Path(name).suffix in SUFFIXES and size <= MAX_SIZE
 
 
 def compressed(encoding: str, data: bytes) -> bytes:
+    """The same content always gives the same bytes."""
     if encoding == "gzip":
         return gzip.compress(data, mtime=0)
     quality = SLOW_QUALITY if len(data) <= SLOW_QUALITY_SIZE else QUICK_QUALITY

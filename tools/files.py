@@ -13,10 +13,12 @@ BUILD = ROOT / "build"
 
 
 def user_cache() -> Path:
+    """What is there may be deleted at any time."""
     return platformdirs.user_cache_path("inpage")
 
 
 def sha256_of(path: Path) -> str:
+    """In hex digits, of a file of any size."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

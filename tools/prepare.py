@@ -10,6 +10,7 @@ from tools.snapshot import SnapshotError
 
 
 def prepare() -> None:
+    """Where the snapshot fails it says so, and the rest is done."""
     site, variants = Site.of_checkout(), VariantStore()
     try:
         site.snapshots.make(site.wheels.current())

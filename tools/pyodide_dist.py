@@ -49,6 +49,8 @@ class DistError(UserError):
 
 @dataclass(frozen=True)
 class Wheel:
+    """A package as Pyodide's lock file names it."""
+
     file_name: str
     sha256: str
 
@@ -61,6 +63,8 @@ class SourceError(Exception):
 
 
 class Source(Protocol):
+    """Somewhere that wheels may come from."""
+
     name: str
 
     def fetch(self, wheels: Sequence[Wheel]) -> dict[str, bytes]:
@@ -68,6 +72,8 @@ class Source(Protocol):
 
 
 class Folder:
+    """Wheels on this machine."""
+
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.name = str(folder)
@@ -78,6 +84,8 @@ class Folder:
 
 
 class Cdn:
+    """One file at a time, from the network."""
+
     name = "Pyodide's CDN"
 
     def fetch(self, wheels: Sequence[Wheel]) -> dict[str, bytes]:
@@ -129,6 +137,7 @@ class OpenWebui:
 
 
 def pip_download(requirement: str, folder: Path) -> Path:
+    """The archive that pip found; SourceError with pip's last words."""
     # Nothing of it is installed or run, so its own dependencies and Python do not matter.
     options = ["--no-deps", "--ignore-requires-python", "--only-binary=:all:", "--quiet"]
     command = [sys.executable, "-m", "pip", "download", *options, "--dest", str(folder)]
@@ -171,12 +180,13 @@ def collect(
 
 
 def read_core(npm_package: Path) -> dict[str, bytes]:
+    """Pyodide's own files from npm; DistError where they are not whole or of another version."""
     try:
         version = json.loads((npm_package / "package.json").read_bytes())["version"]
         core = {name: (npm_package / name).read_bytes() for name in CORE_FILES}
     except (OSError, ValueError, KeyError) as error:
         raise DistError(
-            f"Pyodide's npm package is not whole in {npm_package}: {error}. Run: npm ci"
+            f"Pyodide's npm package is not complete in {npm_package}: {error}. Run: npm ci"
         ) from error
     if version != VERSION:
         raise DistError(f"{npm_package} holds Pyodide {version}, not {VERSION}. Run: npm ci")
@@ -225,7 +235,7 @@ def obtain(wheels: Sequence[Wheel], sources: Sequence[Source]) -> dict[str, byte
     missing = [wheel for wheel in wheels if wheel.file_name not in have]
     if missing:
         names = ", ".join(wheel.file_name for wheel in missing)
-        raise DistError(f"{names} cannot be had as Pyodide's lock names it. {'. '.join(tried)}")
+        raise DistError(f"{names} cannot be fetched as Pyodide's lock names it. {'. '.join(tried)}")
     return have
 
 

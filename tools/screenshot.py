@@ -22,6 +22,7 @@ QUESTIONS = (
 
 
 def main(folder: Path) -> None:
+    """Starts a server and a browser of its own."""
     folder.mkdir(parents=True, exist_ok=True)
     command = [sys.executable, "serve.py", "--port", "0"]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as server:
@@ -41,6 +42,7 @@ def main(folder: Path) -> None:
 
 
 def converse(page: Page, url: str) -> None:
+    """Loads the model and waits for each answer."""
     page.goto(url)
     page.get_by_role("button", name="Load ").click()
     expect(page.locator("body")).to_have_attribute("data-model", "ready", timeout=WAIT_MILLISECONDS)
@@ -55,6 +57,7 @@ def converse(page: Page, url: str) -> None:
 
 
 def shoot(page: Page, folder: Path) -> None:
+    """Light, dark, and as wide as a phone."""
     page.screenshot(path=folder / "screenshot.png")
     page.emulate_media(color_scheme="dark")
     page.screenshot(path=folder / "dark.png")

@@ -89,6 +89,8 @@ class Resource:
 
 
 class Site:
+    """Files are looked up at each request: a page sees what has changed on disk."""
+
     def __init__(
         self,
         web: Path,
@@ -200,6 +202,7 @@ def is_plain_name(name: str) -> bool:
 
 
 def from_json(url: str, value: Any) -> Resource:
+    """A resource made here, whose hash is that of its text."""
     body = json.dumps(value, indent=1).encode() + b"\n"
     sha256 = hashlib.sha256(body).hexdigest()
     return Resource(url, body, len(body), sha256[:32], sha256)
@@ -224,6 +227,7 @@ def from_file(url: str, root: Path, parts: list[str]) -> Resource | None:
 
 @lru_cache(maxsize=4096)
 def remembered_sha256(path: Path, size: int, mtime_ns: int) -> str:
+    """Read again only when the file's size or time is another."""
     return sha256_of(path)
 
 
@@ -241,11 +245,13 @@ def files_in(root: Path) -> list[str]:
 
 
 def digest_of_folder(root: Path) -> str:
+    """Another one as soon as any file in it is another."""
     listing = "".join(f"{name} {sha256_of(root / name)}\n" for name in files_in(root))
     return hashlib.sha256(listing.encode()).hexdigest()
 
 
 def entry_of(model: Path) -> dict[str, Any]:
+    """What models.json says of a folder; of a .pte it is only name and size."""
     path = f"models/{model.name}/"
     if (model / MANIFEST).is_file():
         return {"name": model.name, "path": path, **fields_of(model)}

@@ -37,6 +37,8 @@ class SnapshotError(UserError):
 
 @dataclass(frozen=True)
 class Snapshot:
+    """The memory of a Python that has imported the runtime, and its native libraries."""
+
     folder: Path
 
     def describe(self, prefix: str) -> dict[str, Any]:
@@ -51,6 +53,7 @@ def libraries_in(folder: str) -> list[tuple[str, str]]:
 
 
 def file_of(library: str) -> str:
+    """The file that holds a native library, by its place among Python's files."""
     return f"{Path(library).name}.wasm"
 
 

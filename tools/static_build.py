@@ -37,15 +37,19 @@ def build(site: Site, out: Path, variants: VariantStore) -> None:
 
 
 def check_replaceable(out: Path) -> None:
+    """BuildError unless it is absent, empty or an earlier build."""
     if not out.exists():
         return
     if not out.is_dir():
         raise BuildError(f"{out} is a file, not a folder to build into")
     if any(out.iterdir()) and not (out / MARKER).is_file():
-        raise BuildError(f"{out} holds something else than a former build; choose another folder")
+        raise BuildError(
+            f"{out} holds something other than an earlier build; choose another folder"
+        )
 
 
 def write_site(site: Site, folder: Path, variants: VariantStore) -> None:
+    """And what static hosts want to know: headers, and that nothing is to be processed."""
     for url in site.urls():
         resource = site.find(url)
         if resource is None:
@@ -57,6 +61,7 @@ def write_site(site: Site, folder: Path, variants: VariantStore) -> None:
 
 
 def write_resource(resource: Resource, path: Path, variants: VariantStore) -> None:
+    """With its compressed variants beside it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if isinstance(resource.content, bytes):
         path.write_bytes(resource.content)

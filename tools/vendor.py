@@ -24,12 +24,14 @@ class VendorError(UserError):
 
 
 def collect(packages: Path = NODE_MODULES, vendor: Path = VENDOR) -> None:
+    """Each module with its licence, without references to source maps."""
     for name, (module, licence) in MODULES.items():
         write_whole(vendor / name, SOURCE_MAP.sub(b"\n", read(packages / module)))
         write_whole(vendor / name.replace(".js", "-licence.txt"), read(packages / licence))
 
 
 def read(path: Path) -> bytes:
+    """VendorError where npm has not installed it."""
     try:
         return path.read_bytes()
     except OSError as error:

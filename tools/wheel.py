@@ -61,6 +61,7 @@ class WheelStore:
 
 
 def digest_of_inputs(project: Path) -> str:
+    """Another one as soon as any source of the wheel is another."""
     paths = [project / name for name in INPUT_FILES]
     for folder in INPUT_FOLDERS:
         paths += (path for path in (project / folder).rglob("*") if path.is_file())
@@ -72,6 +73,7 @@ def digest_of_inputs(project: Path) -> str:
 
 
 def run_builder(project: Path, folder: Path) -> Path:
+    """The wheel's path; WheelError with the builder's last words."""
     # In a process of its own, so that the server never imports a build system.
     command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory"]
     environment = {**os.environ, "SOURCE_DATE_EPOCH": EPOCH}

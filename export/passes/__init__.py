@@ -18,7 +18,7 @@ from export.passes.write_buffers import restore_in_place_calls, write_buffers
 Pass = Callable[[ModuleGraph], None]
 
 PASSES: tuple[Pass, ...] = (
-    # The graph is functional: nothing is written in place, and order is no matter.
+    # The graph is functional: nothing is written in place, and order does not matter.
     simplify,
     share_repeats,
     fold_constants,

@@ -35,6 +35,8 @@ ADD, SUB, MUL = aten.add.Tensor, aten.sub.Tensor, aten.mul.Tensor
 
 @dataclass(frozen=True)
 class Rotation:
+    """One rotated tensor as the graph spells it."""
+
     out: Node
     x: Node  # of out's shape, or seen as pairs [..., width / 2, 2]
     cos: Node
@@ -194,6 +196,8 @@ def _every_other(node: Any) -> tuple[Node, int] | None:
 
 @dataclass(frozen=True)
 class FixedSlice:
+    """x[..., start:end:step] along the last dim, with numbers."""
+
     x: Node
     start: int
     end: int

@@ -29,7 +29,7 @@ def arguments(node: Node) -> dict[str, Any]:
 
 
 def operands(node: Any, *targets: Any) -> tuple[Any, Any] | None:
-    """Both operands of a call of one of these binary ops; a scaled one (alpha) is no match."""
+    """Both operands of a call of one of these binary ops; a scaled one (alpha) is not a match."""
     if not is_call(node, *targets) or node.kwargs.get("alpha", 1) != 1 or len(node.args) != 2:
         return None
     return node.args[0], node.args[1]

@@ -18,6 +18,8 @@ from export.passes.patterns import (
 
 @dataclass(frozen=True)
 class Run:
+    """start, start + 1, … in so many steps; either may be live."""
+
     start: Node | int
     length: Any  # SymInt or int
 

@@ -103,18 +103,18 @@ def _keep_old_value(graph: ModuleGraph, buffer: Node, writer: Node) -> None:
     if late:
         with graph.before(writer) as emit:
             old = emit(aten.view.default, buffer, list(shape_of(buffer)))
-        for reader in late:
-            reader.replace_input_with(buffer, old)
+        for node in late:
+            node.replace_input_with(buffer, old)
 
 
 def _store_as(
     graph: ModuleGraph, buffer: Node, dims: list[int], writer: Node | None = None
 ) -> None:
-    """The buffer has other dims from now on; its readers see, at the start, what they knew."""
-    readers = [user for user in buffer.users if user is not writer]
-    if readers:
+    """The buffer has other dims from now on; nodes that read it see its old ones, at the start."""
+    reading = [node for node in buffer.users if node is not writer]
+    if reading:
         with graph.before(graph.calls()[0]) as emit:
             old = emit(aten.view.default, buffer, list(shape_of(buffer)))
-        for reader in readers:
-            reader.replace_input_with(buffer, old)
+        for node in reading:
+            node.replace_input_with(buffer, old)
     graph.set_tensor(buffer, graph.tensors[buffer].reshape(dims))

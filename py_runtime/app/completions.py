@@ -137,6 +137,7 @@ class Completion:
 
 
 def usage_json(usage: Usage) -> Json:
+    """OpenAI's counts, and under `extra` what only this engine tells."""
     extra: Json = {
         "time_to_first_token_s": usage.time_to_first_token_s,
         "prefill_tokens_per_s": usage.prefill_tokens_per_s,

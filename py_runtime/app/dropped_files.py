@@ -69,7 +69,7 @@ class DroppedFiles:
         if self.can_chat:
             return AS_MODEL
         if self._has_tokenizer:
-            fault = plain(self._why_no_decoder, most=1000)
+            fault = plain(self._why_no_decoder, max_characters=1000)
             return f"{AS_GRAPH} It cannot be chatted with: {fault}."
         if self._why_no_decoder:
             return AS_GRAPH

@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 
 
 class Engine:
+    """What pages call; a model that comes or goes lets no other call in between."""
+
     def __init__(self, device: Device, site: str) -> None:
         self.site = site  # its address, with a slash at the end
         self.model: Model | None = None
@@ -188,7 +190,7 @@ class Engine:
         )
 
     def _begin_warm_up(self, model: Model) -> None:
-        """It goes on while the reader types; unload(), or another load, stops it."""
+        """It goes on while the user types; unload(), or another load, stops it."""
         cancel = CancelToken()
         self._running.add(cancel)
 

@@ -102,6 +102,7 @@ def start(number: int, name: str, arguments_json: str) -> None:
 
 
 def cancel(number: int) -> None:
+    """Of the call with this number; one that has ended is not there any more."""
     if number in _running:
         _running[number][0].cancel()
 

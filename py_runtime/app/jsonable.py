@@ -10,6 +10,7 @@ import numpy as np
 
 
 def dumps(value: Any) -> str:
+    """JSON of any value, as far as it goes."""
     try:
         return PLAIN.encode(value)  # most values are, and are done in C
     except (TypeError, ValueError):

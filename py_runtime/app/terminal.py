@@ -61,6 +61,7 @@ class TerminalChat:
 
 
 def summary(usage: Usage) -> str:
+    """One line about an answer: tokens, times, and what was left out."""
     facts = [
         f"{usage.completion_tokens} tokens",
         f"{usage.prompt_tokens - usage.cached_tokens} of {usage.prompt_tokens} prompt tokens read",

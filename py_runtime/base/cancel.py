@@ -6,6 +6,8 @@ from py_runtime.base.errors import AbortedError
 
 
 class CancelToken:
+    """Set once, for good; whoever waits for something else hears of it through a callback."""
+
     def __init__(self) -> None:
         self.cancelled = False
         self._callbacks: list[Callable[[], None]] = []

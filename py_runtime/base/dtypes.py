@@ -7,6 +7,8 @@ import numpy as np
 
 @dataclass(frozen=True)
 class DType:
+    """What callers give, and what a buffer holds for it."""
+
     name: str
     host: np.dtype
     gpu: np.dtype  # what a buffer holds; kernels know 32-bit elements and packed constants

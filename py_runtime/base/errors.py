@@ -45,6 +45,8 @@ class GpuDeviceLostError(GpuError):
 
 @dataclass(frozen=True)
 class ShaderMessage:
+    """What a compiler says, and where in the WGSL."""
+
     line: int  # 1-based line of the WGSL text; 0 when the compiler gave none
     column: int
     text: str

@@ -1,4 +1,4 @@
-"""What a reader should be told although nothing failed: storage refused, a device was replaced."""
+"""What a user should be told although nothing failed: storage refused, a device was replaced."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,6 +10,7 @@ _listeners: list[Listener] = []
 
 
 def post(kind: str, text: str, **facts: Any) -> None:
+    """`facts` are for programs that listen; `text` is for people."""
     for listener in _listeners:
         listener({"kind": kind, "text": text, **facts})
 

@@ -10,14 +10,16 @@ MAX_ELEMENTS = 2**31 - 1  # kernels index with 32-bit integers
 
 
 def numel(dims: Iterable[int]) -> int:
+    """1 for no dims at all."""
     return prod(dims)
 
 
 def ceil_div(value: int, by: int) -> int:
+    """Rounded up."""
     return -(-value // by)
 
 
-def normalize_dim(dim: int, rank: int) -> int:
+def normalise_dim(dim: int, rank: int) -> int:
     """-1 is the last dimension, as in torch."""
     if not -rank <= dim < rank:
         raise InputError(

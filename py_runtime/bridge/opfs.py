@@ -1,6 +1,6 @@
 """This browser's storage: a folder in the origin's private file system.
 
-Names of the browser's are imported where they are used: a snapshot of Python is of no browser yet.
+The browser's names are imported where they are used: a snapshot of Python is made without it.
 """
 
 import asyncio
@@ -37,11 +37,13 @@ async def free_bytes() -> int:
 
 
 async def open_stored(name: str) -> Stream:
+    """StorageError where there is no such file."""
     file = await _answer((await _entry(name)).getFile())
     return Stream(bridge.openBlob(file))
 
 
 async def delete_stored_file(name: str) -> None:
+    """StorageError where it is not there or cannot be deleted."""
     await _answer((await _folder()).removeEntry(name))
 
 

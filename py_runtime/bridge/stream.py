@@ -54,11 +54,11 @@ def memory_for(nbytes: int) -> np.ndarray:
     return np.empty(min(BLOCK_BYTES, (nbytes + 16) & ~15), np.uint8)
 
 
-async def read_first(stream: Stream, most: int) -> bytes:
+async def read_first(stream: Stream, max_bytes: int) -> bytes:
     """A small file, or the first bytes of a larger one."""
-    memory = memory_for(most)
+    memory = memory_for(max_bytes)
     data = bytearray()
     with stream:
-        while len(data) < most and len(block := await stream.next_block(memory)):
+        while len(data) < max_bytes and len(block := await stream.next_block(memory)):
             data += block.tobytes()
-    return bytes(data[:most])
+    return bytes(data[:max_bytes])

@@ -18,6 +18,7 @@ HTML_FILTERS = ("e", "escape", "forceescape", "striptags", "urlize", "xmlattr")
 
 
 def compile_template(source: str) -> Template:
+    """ChatTemplateError, with the line, where it does not parse."""
     try:
         return make_environment().from_string(source)
     except TemplateSyntaxError as error:
@@ -26,6 +27,7 @@ def compile_template(source: str) -> Template:
 
 
 def make_environment() -> ImmutableSandboxedEnvironment:
+    """As transformers sets jinja2 up, less what writes HTML."""
     environment = ImmutableSandboxedEnvironment(
         trim_blocks=True, lstrip_blocks=True, extensions=[GenerationTag, LoopControlExtension]
     )
@@ -61,10 +63,12 @@ def make_dict(*items: Any, **named: Any) -> dict[str, Any]:
 
 
 def strftime_now(layout: str) -> str:
+    """Templates put today's date into the system prompt with it."""
     return datetime.now().strftime(layout)
 
 
 def raise_exception(message: str) -> None:
+    """For templates, to refuse messages that the model was not trained on."""
     raise ChatTemplateError(f"the chat template refuses these messages: {message}")
 
 
@@ -95,5 +99,6 @@ class GuardedNamespace(Namespace):
 
 
 def refuse_private(name: str) -> None:
+    """SecurityError for names that could reach Python's own."""
     if name.startswith("_"):
         raise SecurityError(f"a namespace of a chat template cannot hold {name!r}")

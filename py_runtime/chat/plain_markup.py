@@ -24,13 +24,16 @@ class EscapeFormatter(string.Formatter):
 
 
 def escape(value: Any) -> str:
+    """jinja2 imports it; calling it is a TypeError."""
     raise TypeError(REFUSAL)
 
 
 def soft_str(value: Any) -> str:
+    """A str stays the very object it was."""
     return value if isinstance(value, str) else str(value)
 
 
 def stand_in_where_missing() -> None:
+    """Before jinja2 is imported; the real package goes first."""
     if "markupsafe" not in sys.modules and importlib.util.find_spec("markupsafe") is None:
         sys.modules["markupsafe"] = sys.modules[__name__]

@@ -26,6 +26,8 @@ SPECIAL_TOKENS = (
 
 
 class ChatTemplate:
+    """Compiled when it is first rendered: jinja2 takes long to import."""
+
     def __init__(self, source: str, special_tokens: Mapping[str, str] | None = None) -> None:
         self.source = source
         self.special_tokens = dict(special_tokens or {})  # such as {"bos_token": "<s>"}

@@ -15,7 +15,8 @@ _here: dict[str, Any] = {}  # for browsers that keep nothing
 
 
 def browser_name() -> str:
-    from js import navigator  # not above: a snapshot of the interpreter is of no browser yet
+    """With its version: what was measured in another one does not hold."""
+    from js import navigator  # not above: a snapshot is made before there is a browser
 
     return str(navigator.userAgent)
 
@@ -31,6 +32,7 @@ async def read_note(name: str) -> Any:
 
 
 async def write_note(name: str, value: Any) -> None:
+    """Where storage refuses it, the note lasts as long as the page."""
     _here[name] = value
     writer = Storage({}).create()
     try:

@@ -36,6 +36,8 @@ MAX_ENTRY_BYTES = 4 * MAX_MANIFEST_BYTES  # a manifest with escapes
 
 @dataclass(frozen=True)
 class StoredModel:
+    """A model that this browser has, under the address it came from."""
+
     url: str
     manifest: Manifest
     manifest_bytes: bytes

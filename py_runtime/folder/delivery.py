@@ -43,6 +43,8 @@ class Blocks(Protocol):
 
 
 class Delivery:
+    """One model's files, on their way through the page's memory."""
+
     def __init__(
         self, url: str, manifest: Manifest, storage: Storage | None, keeping: bool
     ) -> None:

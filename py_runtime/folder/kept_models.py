@@ -28,6 +28,6 @@ async def delete_stored(name_or_url: str) -> None:
     storage = await Storage.open()
     found = [m for m in storage.models if name_or_url in (m.url, m.manifest.name)]
     if not found:
-        raise StorageError(f"this browser keeps no model '{name_or_url}'")
+        raise StorageError(f"no model '{name_or_url}' is stored in this browser")
     for model in found:
         await storage.forget(model)

@@ -15,7 +15,7 @@ from py_runtime.base.shapes import Dims, numel
 from py_runtime.folder.manifest import Manifest
 from py_runtime.folder.safetensors_header import ALIGNMENT, TensorEntry
 from py_runtime.folder.strict_json import short
-from py_runtime.program import Program, TensorValue
+from py_runtime.program import Program
 from py_runtime.program.json_format import load_program
 
 PIECE_MARK = "#"  # 'name#0', 'name#1', …: a tensor that is larger than a shard
@@ -43,6 +43,8 @@ class TensorPlace:
 
 @dataclass(frozen=True)
 class ModelFolder:
+    """All that is known of a model before any weight is read."""
+
     manifest: Manifest
     program: Program
     tensors: dict[str, TensorPlace]  # every constant of the graph
@@ -78,10 +80,8 @@ STORED = {
 def constants_of(program: Program) -> dict[str, Constant]:
     """The graph's constants in the order of its values."""
     constants: dict[str, Constant] = {}
-    for value_id, value in enumerate(program.values):
-        if not isinstance(value, TensorValue) or value.constant is None:
-            continue
-        name, constant = value.constant, Constant(value.dtype, value.dims)
+    for value_id, value, name in program.constants():
+        constant = Constant(value.dtype, value.dims)
         if not name or name.startswith(RESERVED_PREFIX) or PIECE_MARK in name:
             raise GraphError(
                 f"{program.label(value_id)} has the constant {short(name)}; names must not be "
@@ -117,7 +117,7 @@ def combine_model(
     for name, constant in constants.items():
         if name not in stored:
             raise ModelTensorsError(
-                f"the graph's constant {short(name)} is in none of the weight files"
+                f"the graph's constant {short(name)} is not in any of the weight files"
             )
         tensors[name] = _place(name, constant, stored[name])
     goldens = {}
@@ -163,7 +163,7 @@ def _place(name: str, constant: Constant, stored: Stored) -> TensorPlace:
         if entry.nbytes % ALIGNMENT:
             raise ModelTensorsError(
                 f"{file}: {short(entry.name)} has {entry.nbytes} bytes; only the last piece may "
-                f"have a length that is no multiple of {ALIGNMENT}"
+                f"have a length that is not a multiple of {ALIGNMENT}"
             )
     total = sum(entry.nbytes for _, entry in ordered)
     if total != constant.nbytes:

@@ -29,6 +29,8 @@ Load = Callable[[str, Any], Any]  # (where it stands, data) → the checked valu
 
 @dataclass(frozen=True)
 class FileFacts:
+    """What a file must be, byte for byte."""
+
     size: int
     sha256: str
 
@@ -52,6 +54,8 @@ class Requirements:
 
 @dataclass(frozen=True)
 class Manifest:
+    """The whole of manifest.json, checked; docs/blob.md says what each field means."""
+
     name: str
     parameters: int
     context: int  # most positions
@@ -88,6 +92,7 @@ class Manifest:
 
 
 def parse_manifest(data: bytes) -> Manifest:
+    """ManifestError names the field that is wrong."""
     if len(data) > MAX_MANIFEST_BYTES:
         raise ManifestError(f"{MANIFEST} has {len(data)} bytes; at most {MAX_MANIFEST_BYTES}")
     try:

@@ -135,6 +135,6 @@ class SiteFolder:
         return True
 
 
-async def fetch_bytes(url: str, most: int = MAX_MANIFEST_BYTES) -> bytes:
+async def fetch_bytes(url: str, max_bytes: int = MAX_MANIFEST_BYTES) -> bytes:
     """A small file as it is now, or its first bytes; nothing is kept of it."""
-    return await read_first(open_url(url, cache="no-cache"), most)
+    return await read_first(open_url(url, cache="no-cache"), max_bytes)

@@ -12,8 +12,10 @@ def browser_name() -> str:
 
 
 async def read_note(name: str) -> Any:
+    """None where nothing was written."""
     return _here.get(name)
 
 
 async def write_note(name: str, value: Any) -> None:
+    """Any value: it is kept as it is."""
     _here[name] = value

@@ -28,6 +28,8 @@ CODE_OF_DTYPE = {dtype: code for code, dtype in DTYPE_OF_CODE.items()}
 
 @dataclass(frozen=True)
 class TensorEntry:
+    """A tensor of the file, before its data is read."""
+
     name: str
     dtype: DType  # one element takes dtype.host.itemsize bytes
     dims: Dims
@@ -52,7 +54,7 @@ def header_end(file: str, start: bytes, file_size: int) -> int:
         )
     if end % ALIGNMENT:
         raise TensorLayoutError(
-            f"{file}: the data begins at byte {end}, which is no multiple of {ALIGNMENT}"
+            f"{file}: the data begins at byte {end}, which is not a multiple of {ALIGNMENT}"
         )
     return end
 
@@ -81,7 +83,7 @@ def parse_safetensors_header(file: str, start: bytes, file_size: int) -> list[Te
         )
     if position % ALIGNMENT:
         raise TensorLayoutError(
-            f"{file}: the data takes {position} bytes, which is no multiple of {ALIGNMENT}"
+            f"{file}: the data takes {position} bytes, which is not a multiple of {ALIGNMENT}"
         )
     return entries
 
@@ -159,5 +161,5 @@ def _check_alignment(file: str, entry: TensorEntry) -> None:
     if entry.offset % ALIGNMENT:
         raise TensorLayoutError(
             f"{file}: tensor {short(entry.name)} begins at byte {entry.offset} of the file, which "
-            f"is no multiple of {ALIGNMENT}"
+            f"is not a multiple of {ALIGNMENT}"
         )

@@ -19,17 +19,17 @@ def parse_strict_json(data: bytes) -> Any:
 
 
 def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Python would keep the last of two equal keys, other readers the first: both are refused."""
+    """Python would keep the last of two equal keys, other parsers the first: both are refused."""
     members: dict[str, Any] = {}
     for key, value in pairs:
         if key in members:
-            raise ValueError(f"the key {short(key)} stands twice in one object")
+            raise ValueError(f"the key {short(key)} appears twice in one object")
         members[key] = value
     return members
 
 
 def _refuse(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON number")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def short(data: object) -> str:

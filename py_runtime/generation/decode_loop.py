@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from py_runtime.generation.device_sampler import (
-    MOST_CHANGES,
+    MAX_CHANGES,
     NO_TOKEN,
     STATE_HEADER,
     WORD,
@@ -28,12 +28,14 @@ from py_runtime.sampling import NoFiniteLogitsError, SamplingSettings
 
 TOKENS, POSITION = 0, 1  # the decoder's inputs
 LOGITS = 0  # its output
-MOST_LINES = 8
+MAX_LINES = 8
 ONE_TOKEN = np.zeros((1, 1), np.int64)  # what it is does not matter: the GPU writes the real one
 
 
 @dataclass(frozen=True)
 class Batch:
+    """What one submit gave."""
+
     tokens: list[int]
     draws: int  # random numbers used since the answer began
 
@@ -101,7 +103,7 @@ class DecodeLoop:
     def __init__(self, graph: Graph, sampler: DeviceSampler) -> None:
         self._graph = graph
         self._sampler = sampler
-        self._lines: deque[Line] = deque(maxlen=MOST_LINES)  # found so far, the last one used first
+        self._lines: deque[Line] = deque(maxlen=MAX_LINES)  # found so far, the last one used first
         self._is_on_line = False  # the graph on that one, since nobody else resized it
         self._plan: Plan = graph.device.create_plan(
             f"{graph.program.name} decode loop", [*graph.plan_steps, sampler.step]
@@ -198,7 +200,7 @@ class DecodeLoop:
         slope = self._resized(start + 1)[0] - words  # uint32, wrapping round: what the kernel adds
         moving = np.flatnonzero(slope)
         changes = np.stack([moving, slope[moving]], axis=1).astype(np.uint32)
-        while steps > 1 and len(moving) <= MOST_CHANGES:
+        while steps > 1 and len(moving) <= MAX_CHANGES:
             last, last_counts = self._resized(start + steps - 1)
             is_line = np.array_equal(last, words + slope * np.uint32(steps - 1))
             if is_line and np.array_equal(counts, last_counts):
@@ -222,5 +224,5 @@ NO_CHANGES = np.zeros((0, 2), np.uint32)
 def can_loop(program: Program) -> bool:
     """Not where a kernel reads the position as a tensor, which nobody moves on."""
     position = program.inputs[POSITION].value
-    readers = [call.name for call in program.ops if position in program.reads(call)]
-    return all(name.startswith("et_vk.select_as_symint") for name in readers)
+    reading = [call.name for call in program.ops if position in program.reads(call)]
+    return all(name.startswith("et_vk.select_as_symint") for name in reading)

@@ -22,8 +22,8 @@ from py_runtime.live.launch import binding_names
 from py_runtime.live.uniforms import params_layout
 from py_runtime.sampling import SamplingSettings
 
-MOST_DRAWS = 256  # tokens of one batch
-MOST_CHANGES = 64  # words of the arena that follow the position
+MAX_DRAWS = 256  # tokens of one batch
+MAX_CHANGES = 64  # words of the arena that follow the position
 STATE_HEADER = 2  # words before the tokens: drawn, draws
 IN_PROMPT = 1 << 31
 NO_MIN_P = -1e30  # its logarithm would be minus infinity
@@ -60,8 +60,8 @@ class DeviceSampler:
             "bias": BufferSpec("sampling logit bias", words),
             "history": BufferSpec("sampling history", words),
             "adjusted": BufferSpec("sampling adjusted logits", words),
-            "state": BufferSpec("sampling state", (STATE_HEADER + MOST_DRAWS) * WORD),
-            "arena_changes": BufferSpec("sampling arena changes", MOST_CHANGES * 2 * WORD),
+            "state": BufferSpec("sampling state", (STATE_HEADER + MAX_DRAWS) * WORD),
+            "arena_changes": BufferSpec("sampling arena changes", MAX_CHANGES * 2 * WORD),
         }
         created = await device.create_buffers(list(specs.values()))
         own = dict(zip(specs, created, strict=True))

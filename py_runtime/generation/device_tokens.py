@@ -9,7 +9,7 @@ from contextlib import aclosing
 from py_runtime.base.cancel import CancelToken
 from py_runtime.base.errors import GpuDeviceLostError
 from py_runtime.generation.decode_loop import Batch, DecodeLoop, Drawing
-from py_runtime.generation.device_sampler import MOST_DRAWS
+from py_runtime.generation.device_sampler import MAX_DRAWS
 from py_runtime.generation.pieces import Drawn
 from py_runtime.generation.session import PrefillProgress, Session
 from py_runtime.gpu.recovery import MAX_LOSSES
@@ -29,7 +29,7 @@ class BatchPace:
     def arrived(self, tokens: int) -> None:
         now = time.perf_counter()
         fitting = int(tokens * BATCH_SECONDS / max(now - self._last, 1e-6))
-        self.steps = min(max(fitting, 1), 2 * self.steps, MOST_DRAWS)
+        self.steps = min(max(fitting, 1), 2 * self.steps, MAX_DRAWS)
         self._last = now
 
 

@@ -131,6 +131,8 @@ def token_batches(
 
 @dataclass(frozen=True)
 class WrittenToken:
+    """A token of the answer that stop strings may still take back."""
+
     token: int
     logprobs: tuple[TokenLogprob, ...]
     start: int  # where its text begins, in characters of the answer

@@ -84,7 +84,7 @@ class Chooser:
         token = self._options.sampler(masked, list(tokens))
         if not isinstance(token, int | np.integer) or not 0 <= token < self._vocabulary:
             raise RequestError(
-                f"the sampler gave {token!r}, which is no token from 0 to {self._vocabulary - 1}",
+                f"the sampler gave {token!r}, not a token from 0 to {self._vocabulary - 1}",
                 "sampler",
             )
         if allowed is not None and not allowed[token]:

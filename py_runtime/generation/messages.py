@@ -9,6 +9,7 @@ Message = dict[str, str]
 
 
 def parse_messages(given: Any) -> list[Message]:
+    """RequestError names the message and the field."""
     if not isinstance(given, list | tuple) or not given:
         raise RequestError("messages must be a list with at least one message", "messages")
     return [_parse(f"messages[{at}]", message) for at, message in enumerate(given)]

@@ -9,14 +9,16 @@ import numpy as np
 from py_runtime.base.errors import RequestError
 from py_runtime.sampling import SamplingSettings
 
-MOST_STOPS = 16
-MOST_TOP_LOGPROBS = 20
+MAX_STOPS = 16
+MAX_TOP_LOGPROBS = 20
 
 CustomSampler = Callable[[np.ndarray, list[int]], int]  # (logits [V], all tokens so far) → token
 
 
 @dataclass(frozen=True)
 class GenerationOptions:
+    """A request's fields, all of them checked."""
+
     sampling: SamplingSettings = field(default_factory=SamplingSettings)
     sampler: CustomSampler | None = None  # instead of the above
     max_tokens: int | None = None  # None: as many as the context holds
@@ -64,10 +66,12 @@ def parse_options(given: Mapping[str, Any], vocabulary: int) -> GenerationOption
 
 
 def unknown_field(name: str) -> RequestError:
+    """To be raised: no field is ignored."""
     return RequestError(f"'{name}' is not a field this engine knows", name)
 
 
 def take_bool(wanted: dict[str, Any], name: str) -> bool:
+    """Takes it out of the request; False where it is absent."""
     value = wanted.pop(name, False)
     if not isinstance(value, bool):
         raise RequestError(f"{name} must be true or false, got {value!r}", name)
@@ -90,8 +94,8 @@ def _stop(value: Any) -> tuple[str, ...]:
     stops = (value,) if isinstance(value, str) else value
     if not isinstance(stops, Sequence) or not all(isinstance(stop, str) and stop for stop in stops):
         raise RequestError("stop must be a text or a list of texts, none of them empty", "stop")
-    if len(stops) > MOST_STOPS:
-        raise RequestError(f"stop has {len(stops)} texts; at most {MOST_STOPS}", "stop")
+    if len(stops) > MAX_STOPS:
+        raise RequestError(f"stop has {len(stops)} texts; at most {MAX_STOPS}", "stop")
     return tuple(stops)
 
 
@@ -100,9 +104,9 @@ def _top_logprobs(logprobs: Any, top: Any) -> int | None:
         raise RequestError(f"logprobs must be true or false, got {logprobs!r}", "logprobs")
     if top is None:
         return 0 if logprobs else None
-    if isinstance(top, bool) or not isinstance(top, int) or not 0 <= top <= MOST_TOP_LOGPROBS:
+    if isinstance(top, bool) or not isinstance(top, int) or not 0 <= top <= MAX_TOP_LOGPROBS:
         raise RequestError(
-            f"top_logprobs must be an integer from 0 to {MOST_TOP_LOGPROBS}, got {top!r}",
+            f"top_logprobs must be an integer from 0 to {MAX_TOP_LOGPROBS}, got {top!r}",
             "top_logprobs",
         )
     if not logprobs:

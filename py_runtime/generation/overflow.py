@@ -7,7 +7,7 @@ from py_runtime.base.errors import ContextLengthError
 from py_runtime.generation.messages import Message
 from py_runtime.generation.options import GenerationOptions
 
-MOST_RESERVED = 512  # tokens kept free for the answer
+MAX_RESERVED = 512  # tokens kept free for the answer
 KEPT_SHARE = 0.5  # of the room, once it is full: so the cache is rebuilt seldom, not every turn
 QUESTION: Message = {"role": "user", "content": ""}
 ANSWER: Message = {"role": "assistant", "content": ""}
@@ -27,7 +27,7 @@ def fit_messages(
     prompt = encode_chat(messages)
     if options.context_overflow == "error":
         return prompt, 0  # whoever generates refuses it if it is too long
-    room = context - min(options.max_tokens or MOST_RESERVED, MOST_RESERVED, context // 4)
+    room = context - min(options.max_tokens or MAX_RESERVED, MAX_RESERVED, context // 4)
     if len(prompt) <= room:
         return prompt, 0
     system = messages[:1] if messages[0]["role"] == "system" else []
@@ -56,6 +56,8 @@ def split_turns(messages: list[Message]) -> list[list[Message]]:
 
 @dataclass(frozen=True)
 class TurnSize:
+    """Tokens of a question with its answer, estimated text by text."""
+
     asked: int  # tokens, about, while its answer was not there yet
     answered: int  # with all of it
 

@@ -1,6 +1,6 @@
 """How many tokens of a prompt go into one call of the graph: as many as Stop can wait for."""
 
-CHUNK_SECONDS = 0.25  # what a reader who presses Stop hardly notices
+CHUNK_SECONDS = 0.25  # what a user who presses Stop hardly notices
 SMALLEST_CHUNK = 16
 
 

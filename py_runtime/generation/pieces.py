@@ -28,6 +28,8 @@ class Work:
 
 @dataclass
 class Usage:
+    """Counts and times of one answer; a time is None until it is known."""
+
     prompt_tokens: int
     cached_tokens: int  # of the prompt, found in the cache
     completion_tokens: int = 0

@@ -31,10 +31,12 @@ class Decoder(Protocol):
 
 
 def ignore_progress(done: int, total: int) -> None:
-    pass
+    """For prefills that nobody watches."""
 
 
 class Session:
+    """Computes only what the cache does not have yet, and all of it again on a new device."""
+
     def __init__(self, model: Decoder) -> None:
         self.tokens: list[int] = []  # whose keys and values the cache holds, from position 0
         self.computed_tokens = 0  # that went through the graph, ever

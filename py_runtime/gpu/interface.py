@@ -35,11 +35,13 @@ class BufferUsage(IntFlag):
 TENSOR_USAGE = BufferUsage.STORAGE | BufferUsage.COPY_SRC | BufferUsage.COPY_DST
 UNIFORM_USAGE = BufferUsage.UNIFORM | BufferUsage.COPY_DST
 TICKS_USAGE = BufferUsage.QUERY_RESOLVE | BufferUsage.COPY_SRC
-MOST_TIMED = 2048  # dispatches of one submit: each takes two of the 4096 places WebGPU allows
+MAX_TIMED = 2048  # dispatches of one submit: each takes two of the 4096 places WebGPU allows
 
 
 @dataclass(frozen=True)
 class AdapterInfo:
+    """As WebGPU tells it; fields that a browser hides are empty or 0."""
+
     vendor: str
     architecture: str
     device: str
@@ -51,6 +53,8 @@ class AdapterInfo:
 
 @dataclass(frozen=True)
 class BufferSpec:
+    """A buffer to be created."""
+
     label: str
     size: int  # bytes; storage is rounded up to a multiple of 4
     usage: BufferUsage = TENSOR_USAGE
@@ -58,6 +62,8 @@ class BufferSpec:
 
 @dataclass(frozen=True)
 class PipelineSpec:
+    """A pipeline to be compiled; equal specs are compiled once."""
+
     label: str
     source: str  # WGSL
     constants: tuple[tuple[str, float], ...] = ()  # override constants, sorted by name
@@ -74,18 +80,20 @@ class GpuObject:
 
 @dataclass(eq=False)
 class Buffer(GpuObject):
+    """Its size is a multiple of 4, whatever was asked for."""
+
     size: int
     usage: BufferUsage
 
 
 @dataclass(eq=False)
 class Pipeline(GpuObject):
-    pass
+    """A compiled kernel."""
 
 
 @dataclass(eq=False)
 class BindGroup(GpuObject):
-    pass
+    """The buffers of one launch, in binding order."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +107,8 @@ class Binding:
 
 @dataclass(frozen=True)
 class BindGroupSpec:
+    """A bind group to be created; its layout is the pipeline's."""
+
     label: str
     pipeline: Pipeline
     bindings: tuple[Binding, ...]
@@ -170,7 +180,7 @@ def padded_size(nbytes: int) -> int:
 
 
 def whole_words(data: np.ndarray) -> np.ndarray:
-    """What an upload sends: only a length that is no multiple of 4 costs a zero-padded copy."""
+    """What an upload sends: only a length that is not a multiple of 4 costs a zero-padded copy."""
     if data.nbytes % 4 == 0:
         return data
     padded = np.zeros(padded_size(data.nbytes), np.uint8)
@@ -197,6 +207,8 @@ class Plan:
 
 @dataclass
 class Device(ABC):
+    """Checks and counts here; the underscored methods do the work on each platform."""
+
     adapter: AdapterInfo
     features: frozenset[str]
     limits: dict[str, int]  # snake_case WebGPU names
@@ -288,12 +300,12 @@ class Device(ABC):
         nanoseconds = np.zeros(len(plan.steps))
         live = np.flatnonzero(plan.is_dispatch & (counts[:, 0] > 0))
         (ticks,) = await self.create_buffers(
-            [BufferSpec(f"timestamps of {plan.label}", 16 * MOST_TIMED, TICKS_USAGE)]
+            [BufferSpec(f"timestamps of {plan.label}", 16 * MAX_TIMED, TICKS_USAGE)]
         )
         begin = 0
         try:
-            for first in range(0, len(live), MOST_TIMED):
-                timed = live[first : first + MOST_TIMED]
+            for first in range(0, len(live), MAX_TIMED):
+                timed = live[first : first + MAX_TIMED]
                 end = int(timed[-1]) + 1
                 part = np.zeros_like(counts)
                 part[begin:end] = counts[begin:end]

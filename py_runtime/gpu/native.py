@@ -85,6 +85,8 @@ async def request_device() -> "NativeDevice":
 
 
 class NativeDevice(Device):
+    """Handles are wgpu's own objects; its errors become ours."""
+
     def __init__(
         self,
         adapter: AdapterInfo,

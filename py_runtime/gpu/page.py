@@ -60,6 +60,8 @@ async def request_device() -> "PageDevice":
 
 
 class PagePlan(Plan):
+    """Steps as arrays of numbers, which the bridge replays without asking Python."""
+
     def __init__(self, label: str, steps: Sequence[PlanStep]) -> None:
         super().__init__(label, steps)
         pairs = [
@@ -73,6 +75,8 @@ class PagePlan(Plan):
 
 
 class PageDevice(Device):
+    """Handles are numbers that web/bridge.js has objects for."""
+
     async def _create_buffers(self, specs: Sequence[BufferSpec]) -> list[Buffer]:
         rows = [{"label": s.label, "size": s.size, "usage": int(s.usage)} for s in specs]
         handles = await _create(bridge.createBuffers, rows)

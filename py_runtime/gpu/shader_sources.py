@@ -10,6 +10,7 @@ _SUFFIX = ".wgsl"
 
 @cache
 def shader_source(name: str) -> str:
+    """Read once; FileNotFoundError where there is no such shader."""
     return (_folder() / f"{name}{_SUFFIX}").read_text(encoding="utf-8")
 
 

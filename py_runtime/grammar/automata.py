@@ -5,10 +5,9 @@ from collections.abc import Iterable
 from heapq import heappop, heappush
 
 from py_runtime.grammar.limits import MAX_NFA_STATES, MAX_PATTERN_STATES, MAX_PATTERN_WORK
+from py_runtime.tokens.characters import LAST_CODE
 
 Move = tuple[int, int, int]  # first and last code point, and the state they lead to
-
-LAST_CODE = 0x10FFFF
 
 
 class TooComplexError(Exception):
@@ -154,6 +153,7 @@ def has_characters(low: int, high: int) -> bool:
 
 
 def append_range(row: list[Move], low: int, high: int, target: int) -> None:
+    """Ranges come in order; one that goes on where the last ended becomes part of it."""
     if row and row[-1][2] == target and row[-1][1] + 1 == low:
         row[-1] = (row[-1][0], high, target)
     else:
@@ -161,6 +161,7 @@ def append_range(row: list[Move], low: int, high: int, target: int) -> None:
 
 
 def without_dead_ends(moves: list[list[Move]], accepting: list[bool]) -> Dfa | None:
+    """Only states from which a text can still end; None: there are none."""
     before: list[set[int]] = [set() for _ in moves]
     for state, row in enumerate(moves):
         for _, _, target in row:
@@ -278,5 +279,5 @@ def cheapest(low: int, high: int) -> tuple[str, int]:
     if low <= 0x20 <= high:
         return " ", 1
     if 0xD800 <= low <= 0xDFFF:
-        low = 0xE000  # half of a pair is no character
+        low = 0xE000  # half of a pair is not a character
     return chr(low), 2 if low in (0x22, 0x5C) else 6 if low < 0x20 else len(chr(low).encode())

@@ -22,6 +22,8 @@ Cells = tuple[Cell, ...]
 
 
 class Automaton:
+    """States are numbered as they are met; their table is started anew when it grows too large."""
+
     def __init__(self, root: Choice, texts: TokenTexts) -> None:
         self.document = Document(root)
         self.texts = texts

@@ -34,15 +34,27 @@ def gap_moves(gap: int, level: int) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True)
 class Property:
+    """One that the schema names."""
+
     name: bytes  # as written, with its quotes
     value: Choice
     required: bool
 
 
-class Object(Shape):
-    """Properties in the schema's order, then others, if they are allowed."""
+class Container(Shape):
+    """Its states are (kind, index of a member, whitespace so far)."""
 
     start: Local = (OPEN, 0, NO_GAP)
+
+    def goes_on(self, local: Local) -> bool:
+        return bool(local[0] != DONE)
+
+    def ends(self, local: Local) -> bool:
+        return bool(local[0] == DONE)
+
+
+class Object(Container):
+    """Properties in the schema's order, then others, if they are allowed."""
 
     def __init__(self, properties: list[Property], extra_key: Shape | None, extra: Choice) -> None:
         """`extra_key`: what other names look like; None: there are no others."""
@@ -147,12 +159,6 @@ class Object(Shape):
             return [(self.extra_key, (COLON_NEXT, last, NO_GAP))]
         return []
 
-    def goes_on(self, local: Local) -> bool:
-        return bool(local[0] != DONE)
-
-    def ends(self, local: Local) -> bool:
-        return bool(local[0] == DONE)
-
     def ending(self, local: Local, depth: int) -> bytes:
         kind, index, gap = local
         if kind == DONE:
@@ -209,10 +215,8 @@ class Object(Shape):
         return before != (self.shortest, self.nesting)
 
 
-class Array(Shape):
+class Array(Container):
     """Items by their place, then any number of others."""
-
-    start: Local = (OPEN, 0, NO_GAP)
 
     def __init__(self, prefix: list[Choice], others: Choice, least: int, most: int | None) -> None:
         self.prefix = prefix
@@ -252,12 +256,6 @@ class Array(Shape):
         if kind in (FIRST, NEXT) and self._may_go_on(index, depth):
             return [(self._item(index), (AFTER, self._after(index), NO_GAP))]
         return []
-
-    def goes_on(self, local: Local) -> bool:
-        return bool(local[0] != DONE)
-
-    def ends(self, local: Local) -> bool:
-        return bool(local[0] == DONE)
 
     def ending(self, local: Local, depth: int) -> bytes:
         kind, index, _ = local

@@ -21,6 +21,8 @@ _MAX_DEPTH = 4  # properties of properties that are compared
 
 
 class DisjointCheck:
+    """RequestError where two branches may have a value in common, or it takes too long to tell."""
+
     def __init__(self, alternatives: Callable[[Iterable[Part]], Alternatives]) -> None:
         self._alternatives = alternatives
         self._comparisons_left = MAX_COMPARISONS

@@ -1,4 +1,4 @@
-"""The formats of strings, each as a pattern of texts that every reader takes for valid."""
+"""The formats of strings, each as a pattern of texts that every parser takes for valid."""
 
 _MONTH_AND_DAY = (
     r"(?:(?:0[13578]|1[02])-(?:0[1-9]|[12]\d|3[01])|(?:0[469]|11)-(?:0[1-9]|[12]\d|30)"

@@ -37,6 +37,7 @@ def grammar_for(response_format: Any, texts: TokenTexts) -> "Grammar | None":
 
 
 def compiled(schema: Any, texts: TokenTexts) -> Masks:
+    """The last few schemas are kept: asked for again, they have their tables already."""
     check_size(schema)
     try:
         key = json.dumps(schema, ensure_ascii=False, allow_nan=False)
@@ -44,7 +45,7 @@ def compiled(schema: Any, texts: TokenTexts) -> Masks:
     except UnicodeEncodeError:
         raise refuse("the schema holds half of a surrogate pair") from None
     except (TypeError, ValueError) as error:
-        raise refuse(f"the schema is no JSON: {error}") from None
+        raise refuse(f"the schema is not JSON: {error}") from None
     kept: dict[str, Masks] = texts.compiled
     masks = kept.pop(key, None)
     if masks is None:

@@ -84,12 +84,12 @@ class Masks:
                 reached[living] = states
                 final[level.tokens] = reached[level.token_prefixes]
 
-    def _make_rows(self, states: np.ndarray, most: int) -> int:
+    def _make_rows(self, states: np.ndarray, max_rows: int) -> int:
         """Rows of the table for these states; how many had to be made."""
         missing = ~self.automaton.has_row[states]
         if not missing.any():
             return 0
-        wanted = np.unique(states[missing]).tolist()[: max(most, 0)]
+        wanted = np.unique(states[missing]).tolist()[: max(max_rows, 0)]
         for state in wanted:
             self.automaton.make_row(state)
         return len(wanted)

@@ -18,6 +18,8 @@ _ZERO, _NINE, _POINT, _MINUS = 0x30, 0x39, 0x2E, 0x2D
 
 @dataclass(frozen=True)
 class Bound:
+    """Of a range of numbers, exact."""
+
     value: Decimal
     open: bool  # the bound itself is out
 
@@ -145,4 +147,5 @@ def digits_of(bound: Bound) -> tuple[str, str]:
 
 
 def digit(fraction: str, index: int) -> int:
+    """0 beyond the end, as every decimal fraction goes on."""
     return int(fraction[index]) if index < len(fraction) else 0

@@ -9,9 +9,10 @@ anywhere in the text, as JSON Schema says, unless it is anchored. Everything els
 import re
 from functools import lru_cache
 
-from py_runtime.grammar.automata import LAST_CODE, Dfa, Nfa, TooComplexError, determinise
+from py_runtime.grammar.automata import Dfa, Nfa, TooComplexError, determinise
 from py_runtime.tokens import characters
-from py_runtime.tokens.characters import Ranges
+from py_runtime.tokens.character_sets import Dialect, SetParser
+from py_runtime.tokens.characters import LAST_CODE, Ranges
 
 _DIGITS = characters.each("0123456789")
 _WORD = characters.union([(0x30, 0x39), (0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A)])
@@ -20,10 +21,13 @@ _SPACE = characters.each(
     "\u2028\u2029\u202f\u205f\u3000\ufeff"
 )
 _ANY_BUT_LINE_ENDS = characters.complement(characters.each("\n\r\u2028\u2029"))
-_NAMED_SETS = {"d": _DIGITS, "w": _WORD, "s": _SPACE}
-_CONTROL = {"t": "\t", "n": "\n", "r": "\r", "f": "\f", "v": "\v", "0": "\0"}
-_HEX = re.compile(r"x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|u\{([0-9A-Fa-f]{1,6})\}")
-_PROPERTY = re.compile(r"([pP])\{(\w+)\}")
+_ECMA = Dialect(
+    hex_code=re.compile(r"x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|u\{([0-9A-Fa-f]{1,6})\}"),
+    property=re.compile(r"([pP])\{()(\w+)\}"),
+    any_case=False,
+    named_sets={"d": lambda: _DIGITS, "w": lambda: _WORD, "s": lambda: _SPACE},
+    control={"t": "\t", "n": "\n", "r": "\r", "f": "\f", "v": "\v", "0": "\0"},
+)
 _GROUP = re.compile(r"\((?:\?(?::|<[A-Za-z_$][\w$]*>))?(?!\?)")
 _INTERVAL = re.compile(r"\{(\d+)(,?)(\d*)\}")
 _MAX_GROUPS = 40  # inside one another
@@ -40,12 +44,13 @@ def compile_pattern(source: str) -> Dfa | None:
         raise ValueError("it is too complex") from None
 
 
-class _Compiler:
+class _Compiler(SetParser):
     """One pass over the pattern, which builds the automaton as it goes."""
 
+    dialect = _ECMA
+
     def __init__(self, source: str) -> None:
-        self.source = source
-        self.at = 0
+        super().__init__(source)
         self.nfa = Nfa()
         self.open_groups = 0
 
@@ -55,13 +60,10 @@ class _Compiler:
         self.nfa.moves[final].append((0, LAST_CODE, final))
         first, last = self._alternation()
         if self.at < len(self.source):
-            raise ValueError(f"there is no group that {self._next()!r} could close")
+            raise ValueError(f"there is no group that {self.next_char()!r} could close")
         self.nfa.steps[start].append(first)
         self.nfa.steps[last].append(final)
         return determinise(self.nfa, start, final)
-
-    def _next(self) -> str:
-        return self.source[self.at : self.at + 1]
 
     def _alternation(self) -> Fragment:
         first, last = self.nfa.state(), self.nfa.state()
@@ -69,13 +71,13 @@ class _Compiler:
             branch_first, branch_last = self._sequence()
             self.nfa.steps[first].append(branch_first)
             self.nfa.steps[branch_last].append(last)
-            if self._next() != "|":
+            if self.next_char() != "|":
                 return first, last
             self.at += 1
 
     def _sequence(self) -> Fragment:
         first = last = self.nfa.state()
-        while (char := self._next()) and char not in "|)":
+        while (char := self.next_char()) and char not in "|)":
             part_at = self.at
             part = self._atom(char)
             part = self._quantified(part, part_at)
@@ -91,7 +93,7 @@ class _Compiler:
         if char == "[":
             return self._set(self._bracketed())
         if char == "\\":
-            return self._set(self._escape())
+            return self._set(self.escape())
         if char in "*+?{":
             raise ValueError(f"nothing stands before {char!r}")
         self.at += 1
@@ -117,7 +119,7 @@ class _Compiler:
         self.at = found.end()
         self.open_groups += 1
         part = self._alternation()
-        if self._next() != ")":
+        if self.next_char() != ")":
             raise ValueError("a group is not closed")
         self.at += 1
         self.open_groups -= 1
@@ -159,7 +161,7 @@ class _Compiler:
 
     def _interval(self) -> tuple[int, int | None] | None:
         """How often the part before may stand, if a quantifier follows it."""
-        char = self._next()
+        char = self.next_char()
         if char and char in "*+?":
             self.at += 1
             interval: tuple[int, int | None] = {"*": (0, None), "+": (1, None), "?": (0, 1)}[char]
@@ -172,71 +174,27 @@ class _Compiler:
             interval = least, most
         else:
             return None
-        if self._next() == "?":
+        if self.next_char() == "?":
             self.at += 1
-        if (follows := self._next()) and follows in "*+?":
+        if (follows := self.next_char()) and follows in "*+?":
             raise ValueError(f"a second quantifier {follows!r} is not supported")
         return interval
 
-    def _escape(self) -> Ranges:
-        self.at += 1
-        if found := _PROPERTY.match(self.source, self.at):
-            ranges = characters.category(found[2])
-            if ranges is None:
-                raise ValueError(f"\\{found[0]} is not supported")
-            self.at = found.end()
-            return characters.complement(ranges) if found[1] == "P" else ranges
-        if found := _HEX.match(self.source, self.at):
-            self.at = found.end()
-            code = int(found[1] or found[2] or found[3], 16)
-            if code > LAST_CODE:
-                raise ValueError(f"\\{found[0]} is no character")
-            return [(code, code)]
-        char = self._next()
-        self.at += 1
-        if char in _NAMED_SETS:
-            return _NAMED_SETS[char]
-        if char and char.lower() in _NAMED_SETS:
-            return characters.complement(_NAMED_SETS[char.lower()])
-        if char == "0" and self._next().isdecimal():
-            raise ValueError(f"\\0{self._next()} is not supported")
-        if char in _CONTROL:
-            return characters.each(_CONTROL[char])
-        if not char or (char.isascii() and char.isalnum()):
-            raise ValueError(f"\\{char} is not supported")
-        return characters.each(char)
-
     def _bracketed(self) -> Ranges:
         self.at += 1
-        inverted = self._next() == "^"
+        inverted = self.next_char() == "^"
         self.at += inverted
         members: list[Ranges] = []
-        while self._next() != "]":
-            if not self._next():
-                raise ValueError("a class lacks its ]")
-            members.append(self._member())
+        while self.next_char() != "]":
+            if not self.next_char():
+                raise ValueError("a class is not closed with ]")
+            members.append(self.member())
         self.at += 1
         ranges = characters.union(*members)
         return characters.complement(ranges) if inverted else ranges
 
-    def _member(self) -> Ranges:
-        first = self._one()
-        follows = self.source[self.at : self.at + 2]
-        if len(follows) < 2 or follows[0] != "-" or follows[1] == "]":
-            return first
-        self.at += 1
-        last = self._one()
-        if any(len(ends) != 1 or ends[0][0] != ends[0][1] for ends in (first, last)):
-            raise ValueError("a range between sets is not supported")
-        if last[0][0] < first[0][0]:
-            raise ValueError("a range runs backwards")
-        return [(first[0][0], last[0][0])]
-
-    def _one(self) -> Ranges:
-        if self._next() == "\\":
-            if self.source.startswith("\\b", self.at):
-                self.at += 2
-                return [(8, 8)]
-            return self._escape()
-        self.at += 1
-        return characters.each(self.source[self.at - 1])
+    def one(self) -> Ranges:
+        if self.source.startswith("\\b", self.at):  # a backspace, inside [...]
+            self.at += 2
+            return [(8, 8)]
+        return super().one()

@@ -94,6 +94,7 @@ def bounds(atoms: Atoms) -> tuple[Bound | None, Bound | None]:
 
 
 def given(atoms: Atoms, keyword: str) -> list[Any]:
+    """A keyword's values in all the schemas that have it."""
     return [atom.keywords[keyword] for atom in atoms if keyword in atom.keywords]
 
 
@@ -162,10 +163,12 @@ def written(value: Any) -> bytes:
 
 
 def distinct(values: Iterable[Any]) -> list[Any]:
+    """As JSON has it: 1 and 1.0 are the same, 1 and true are not."""
     return list({key_of(value): value for value in values}.values())
 
 
 def stated_types(atoms: Atoms) -> list[str]:
+    """The types that every one of the schemas allows, in a fixed order."""
     allowed = list(TYPES)
     for asked in given(atoms, "type"):
         listed = {*asked} if isinstance(asked, list) else {asked}

@@ -44,10 +44,13 @@ def any_object() -> Choice:
 
 
 def shape_of(schema: Any) -> Choice:
+    """RequestError names what is not supported, and where."""
     return Reader(schema).read()
 
 
 class Reader:
+    """Each combination of schemas is read once, so that they may refer to themselves."""
+
     def __init__(self, schema: Any) -> None:
         self.root = Part(schema, "#")
         self._choices: dict[tuple[int, ...], Choice] = {}

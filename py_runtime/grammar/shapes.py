@@ -17,6 +17,8 @@ ByteMove = tuple[int, int, Local]  # first and last byte, and the place they lea
 
 
 class Shape(ABC):
+    """A kind of value as an automaton over bytes; `Local` is its state."""
+
     start: Local
     shortest: bytes | None = None  # a short text of the whole; None: there is none
     nesting = 0  # containers inside one another in that text

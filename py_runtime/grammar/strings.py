@@ -8,8 +8,9 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Protocol
 
-from py_runtime.grammar.automata import LAST_CODE, Move, append_range
+from py_runtime.grammar.automata import Move, append_range
 from py_runtime.grammar.shapes import ByteMove, Shape
+from py_runtime.tokens.characters import LAST_CODE
 
 QUOTE, BACKSLASH, LETTER_U = 0x22, 0x5C, 0x75
 _PLAIN_ASCII = ((0x20, 0x21), (0x23, 0x5B), (0x5D, 0x7F))
@@ -37,6 +38,8 @@ OPEN, TEXT, TAIL, UTF8, ESCAPE, HEX, PAIR, PAIR_U, LOW_HEX, DONE = range(10)
 
 
 class Characters(Protocol):
+    """An automaton over whole characters."""
+
     start: Any
 
     def ranges(self, state: Any) -> list[Move]:
@@ -77,6 +80,8 @@ class Counted:
 
 
 class String(Shape):
+    """From quote to quote."""
+
     def __init__(self, characters: Characters) -> None:
         self.characters = characters
         self.start = (OPEN, 0, characters.start)
@@ -255,6 +260,7 @@ def joined(high: int, low: int) -> int:
 
 
 def target_of(ranges: list[Move], code: int) -> Any:
+    """The state that a character leads to; None where it may not come."""
     return next((target for low, high, target in ranges if low <= code <= high), None)
 
 
@@ -274,8 +280,10 @@ def has_pairs(ranges: list[Move], low: int, high: int) -> bool:
 
 
 def overlaps_halves(low: int, high: int) -> bool:
+    """Whether any of these is half of a surrogate pair."""
     return low < _AFTER and high >= _HIGH
 
 
 def is_character(code: int, follow: int) -> bool:
+    """Whether UTF-8 writes it with so many bytes after the first."""
     return _FIRST_OF_LENGTH[follow] <= code <= LAST_CODE and not overlaps_halves(code, code)

@@ -91,7 +91,7 @@ class TokenTexts:
             known[piece[at:]] = best
 
     def _changed_at_start(self, tokenizer: Tokenizer) -> np.ndarray:
-        """Tokens that are no good as the first: there, some decoders drop spaces inside them."""
+        """Tokens that cannot come first: there, some decoders drop spaces inside them."""
         if not any(isinstance(s, decoders.Metaspace) for s in tokenizer._start_decoding().stages):
             return np.zeros(0, np.int64)
         spaced = [token for token, text in self.texts.items() if b" " in text.lstrip(b" ")]
@@ -133,7 +133,7 @@ def token_bytes(tokenizer: Tokenizer, size: int) -> dict[int, bytes]:
 
 
 def through_stages(letters: str, stages: Sequence[decoders.Stage]) -> bytes | None:
-    """What a decoder makes of one token, in bytes, also where these are no whole character."""
+    """What a decoder makes of one token, in bytes, also where these are not a whole character."""
     for stage in stages:
         if isinstance(stage, decoders.ByteLevel):
             return bytes_of(letters)
@@ -157,6 +157,7 @@ def is_plain(text: bytes) -> bool:
 
 
 def build_levels(texts: dict[int, bytes]) -> list[Level]:
+    """The tokens' prefixes of one byte, of two, and so on; each points to the one before it."""
     if not texts:
         return []
     ordered = sorted(texts.items(), key=lambda pair: pair[1])

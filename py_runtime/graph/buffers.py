@@ -22,6 +22,8 @@ ARENA_USAGE = UNIFORM_USAGE | BufferUsage.STORAGE
 
 @dataclass(frozen=True)
 class BufferPlan:
+    """Buffers to be created, and who lives in which."""
+
     specs: dict[Hashable, BufferSpec]
     key_of: dict[Hashable, Hashable]  # tensor id, Scratch or Joined → key of its buffer
     report: MemoryReport

@@ -21,8 +21,8 @@ from py_runtime.live.launch import (
 )
 from py_runtime.live.uniforms import UniformArena, params_layout
 from py_runtime.live.values import Journal, LiveInt, LiveTensor
-from py_runtime.ops.registry import REGISTRY, HostReader, Op
-from py_runtime.program import INT32_MAX, INT32_MIN, Program, SymIntValue, TensorValue
+from py_runtime.ops.registry import REGISTRY, HostReadOp, Op
+from py_runtime.program import INT32_MAX, INT32_MIN, Program, SymIntValue, TensorValue, as_constant
 
 
 @dataclass(frozen=True)
@@ -39,11 +39,13 @@ class HostSource:
     """A SymInt read from an input on the host, before anything is resized."""
 
     place: int  # among the program's inputs, found once
-    op: HostReader
+    op: HostReadOp
 
 
 @dataclass
 class Builder:
+    """What ops build on; it needs a device's limits, but no device."""
+
     program: Program
     limits: dict[str, int]
     target: KernelTarget = PORTABLE
@@ -82,9 +84,9 @@ class Builder:
             op = REGISTRY[call.name].op(self, REGISTRY[call.name], call, index)
             self.ops.append(op)
             for value_id in dict.fromkeys(self.program.reads(call)):
-                reader = self.tensors.get(value_id) or self.symints.get(value_id)
-                if reader is not None:
-                    reader.readers.append(index)
+                live = self.tensors.get(value_id) or self.symints.get(value_id)
+                if live is not None:
+                    live.read_by.append(index)
             try:
                 op.build()
             except InputError as error:  # shape helpers know nothing of load and call
@@ -104,7 +106,7 @@ class Builder:
     def fixed_int(self, value_id: int, value: int) -> LiveInt:
         return LiveInt(value_id, self.program.label(value_id), value, is_symint=False)
 
-    def read_from_host(self, op: HostReader, tensor: LiveTensor) -> None:
+    def read_from_host(self, op: HostReadOp, tensor: LiveTensor) -> None:
         place = self._input_place.get(tensor.id)
         if place is None:
             raise GraphError(f"{op.where} reads {tensor.label} on the host; only an input can be")
@@ -163,8 +165,7 @@ class Builder:
         if len(parts) == 1:
             return parts[0]
         for part in parts:
-            value = self.program.values[part.id]
-            is_constant = isinstance(value, TensorValue) and value.constant is not None
+            is_constant = as_constant(self.program.values[part.id]) is not None
             if not is_constant or part.id in self._mutated or part.max_bytes % 4:
                 raise GraphError(
                     f"{op.where}: {part.label} cannot stand in one buffer with others; only "
@@ -244,7 +245,7 @@ class Builder:
                 if value_id not in self.tensors or not self.owns_buffer(value_id):
                     raise GraphError(
                         f"op {index} ({call.name}) writes '{arg}' in place, but "
-                        f"{self.program.label(value_id)} is no input, constant or state"
+                        f"{self.program.label(value_id)} is not an input, a constant or state"
                     )
                 mutated.add(value_id)
         return mutated

@@ -206,7 +206,7 @@ class Graph:
         if buffer.size > limit:
             raise GraphError(
                 f"{resource.label} takes {buffer.size} bytes; this device binds at most {limit}; "
-                "export the model with smaller dims, or less at most for dynamic ones"
+                "export the model with smaller dims, or smaller maximum sizes for dynamic ones"
             )
         return Binding(buffer)
 

@@ -16,6 +16,8 @@ class Interval:
 
 @dataclass(frozen=True)
 class MemoryPlan:
+    """Intermediates that are never needed at once share a slot."""
+
     slot_bytes: tuple[int, ...]
     slot_of: dict[Hashable, int]
 

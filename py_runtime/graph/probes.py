@@ -30,12 +30,12 @@ async def run_probed(
     stops: list[tuple[int, int, str | int]] = []  # ops that run before, value, how it was called
     for probe in dict.fromkeys(probes):
         value_id = _find(program, named, probe) if isinstance(probe, str) else probe
-        graph.live_dims(value_id)  # refuses what is no tensor
+        graph.live_dims(value_id)  # refuses what is not a tensor
         value = program.values[value_id]
         if isinstance(value, TensorValue) and value.persistent:
             ops_before[value_id] = 0
         if value_id not in ops_before:
-            raise GraphError(f"{program.label(value_id)} is made by no op, so that it has no data")
+            raise GraphError(f"{program.label(value_id)} is not made by an op, so it has no data")
         stops.append((ops_before[value_id], value_id, probe))
     stops.sort(key=lambda stop: stop[:2])
     arrays = await graph.run_with_probes(inputs, [stop[:2] for stop in stops])
@@ -43,6 +43,7 @@ async def run_probed(
 
 
 def tensors_by_name(program: Program) -> dict[str, list[int]]:
+    """A name may stand for several values, which have their ids then."""
     named: dict[str, list[int]] = {}
     for value_id, value in enumerate(program.values):
         if isinstance(value, TensorValue) and value.name:

@@ -21,6 +21,8 @@ class Timing:
 
 @dataclass(frozen=True)
 class Profile:
+    """One run, measured by the GPU's own clock."""
+
     microseconds: float  # of a run: the sum of its dispatches, without what lies between them
     kinds: list[Timing]  # by op, the most time first
     kernels: list[Timing]  # by op and shader, likewise

@@ -1,4 +1,4 @@
-"""Ops that are built alike do alike: what one does at a live state, its twins repeat.
+"""Ops that are built alike do alike: what one does at a live state, the others repeat.
 
 A decoder's layers are the same few ops over and over. An op's `live` is a function of the live dims
 and SymInts that it reads, and of how the op was built; so within one resize the first op of a kind
@@ -13,14 +13,16 @@ from typing import Any
 from py_runtime.graph.builder import Builder
 from py_runtime.live.launch import BufferCopy
 from py_runtime.live.values import LiveInt, LiveTensor, Restorable
-from py_runtime.ops.registry import HostReader
+from py_runtime.ops.registry import HostReadOp
 from py_runtime.program import SymIntValue, TensorValue, Value
 
 Outcome = list[Any]
 
 
 @dataclass(frozen=True)
-class Twin:
+class RepeatedOp:
+    """One of several ops of a kind: what its `live` depends on, and what it sets."""
+
     kind: int
     reads: tuple[LiveTensor | LiveInt, ...]  # of its arguments, those that can change
     sets: tuple[Restorable, ...]
@@ -29,16 +31,16 @@ class Twin:
         return (self.kind, *[holder.value for holder in self.reads])
 
     def outcome(self) -> Outcome:
-        """All that it has set, whether that changed or not: its twins may have been elsewhere."""
+        """All that it has set, whether that changed or not: the others may have been elsewhere."""
         return [holder.value for holder in self.sets]
 
     def repeat(self, outcome: Outcome) -> None:
         if outcome != self.outcome():
             for holder, value in zip(self.sets, outcome, strict=True):
-                holder.take(value)
+                holder.change_to(value)
 
 
-def find_twins(builder: Builder) -> list[Twin | None]:
+def find_repeated_ops(builder: Builder) -> list[RepeatedOp | None]:
     """For each op; None where no other is like it."""
     steps: list[list[int]] = [[] for _ in builder.ops]
     for step, op_index in enumerate(builder.step_ops):
@@ -51,8 +53,8 @@ def find_twins(builder: Builder) -> list[Twin | None]:
     sizes = Counter(found)
     changing = _changing(builder)
     return [
-        _twin(builder, index, kind, steps[index], changing)
-        if sizes[kind] > 1 and not isinstance(builder.ops[index], HostReader)
+        _repeated_op(builder, index, kind, steps[index], changing)
+        if sizes[kind] > 1 and not isinstance(builder.ops[index], HostReadOp)
         else None
         for index, kind in enumerate(found)
     ]
@@ -74,7 +76,7 @@ def _signature(builder: Builder, index: int, steps: list[int]) -> Hashable:
 
 
 def _fixed_side(value: Value) -> Hashable:
-    """All of a value that is no matter of the live state."""
+    """All of a value that the live state does not change."""
     if isinstance(value, TensorValue):
         return value.dtype, value.dims
     return SymIntValue if isinstance(value, SymIntValue) else value
@@ -89,19 +91,19 @@ def _changing(builder: Builder) -> dict[int, LiveTensor | LiveInt]:
     return {value_id: live[value_id] for value_id in ids if value_id in live}
 
 
-def _twin(
+def _repeated_op(
     builder: Builder,
     index: int,
     kind: int,
     steps: list[int],
     changing: dict[int, LiveTensor | LiveInt],
-) -> Twin:
+) -> RepeatedOp:
     program, call = builder.program, builder.program.ops[index]
     reads = dict.fromkeys(program.reads(call))
     given = [changing[value_id] for value_id in program.writes(call) if value_id in changing]
     own = [builder.steps[at] for at in steps]
     launches = [step if isinstance(step, BufferCopy) else step.launch for step in own]
-    return Twin(
+    return RepeatedOp(
         kind,
         tuple(changing[value_id] for value_id in reads if value_id in changing),
         (*given, *launches),

@@ -14,14 +14,14 @@ import numpy as np
 from py_runtime.base.errors import GraphError, InputError
 from py_runtime.base.shapes import Dims
 from py_runtime.graph.builder import Builder
-from py_runtime.graph.repeated_ops import Outcome, find_twins
+from py_runtime.graph.repeated_ops import Outcome, find_repeated_ops
 from py_runtime.live.host_arrays import as_gpu_array, as_int
 from py_runtime.live.values import Restorable
 from py_runtime.program import SymIntValue
 
 Array = np.ndarray
 Shapes = tuple[Dims, ...]  # of the inputs
-MOST_KEPT = 8
+MAX_KEPT = 8
 
 
 @dataclass
@@ -32,8 +32,8 @@ class ResizeStats:
 
 
 @dataclass(frozen=True)
-class State:
-    """Everything that a resize may change."""
+class Snapshot:
+    """Everything that a resize may change, as it was after a call."""
 
     values: dict[Restorable, Any]  # of what had changed by then
     counts: Array
@@ -41,6 +41,8 @@ class State:
 
 
 class LiveGraph:
+    """What a call changes before the GPU is asked for anything."""
+
     def __init__(self, builder: Builder, counts: Array) -> None:
         self.stats = ResizeStats()
         self._builder = builder
@@ -48,10 +50,10 @@ class LiveGraph:
         self._journal = builder.journal
         self._arena = builder.arena
         self._counts = counts  # uint32 [steps, 3], which the launches write
-        self.twins = find_twins(builder)  # of each op; None: no other is like it
+        self.repeated_ops = find_repeated_ops(builder)  # None: no other op is like it
         self._settled = False  # whether every op has seen live state
         self._shapes: Shapes = ()  # of the last call
-        self._kept: OrderedDict[Shapes, State] = OrderedDict()
+        self._kept: OrderedDict[Shapes, Snapshot] = OrderedDict()
 
     def settle(self) -> None:
         """Every op sees the largest shapes once, so that a first call there finds all in place."""
@@ -78,7 +80,7 @@ class LiveGraph:
         shapes = tuple(array.shape for array in arrays if array is not None)
         before = self._come_back_to(shapes)
         try:
-            self._take_inputs(inputs, arrays)
+            self._set_inputs(inputs, arrays)
             for source in self._builder.host_sources:
                 source.op.read_host(np.asarray(inputs[source.place]))
             if not self._settled:
@@ -87,7 +89,7 @@ class LiveGraph:
         except BaseException:
             self._journal.rollback()
             if before is not None:
-                self._restore(before)
+                self._restore_snapshot(before)
             raise
         self._settled = True
         self._journal.commit()
@@ -99,16 +101,16 @@ class LiveGraph:
         outcomes: dict[Hashable, Outcome] = {}
         while (index := self._journal.next_op()) is not None:
             self.stats.ops_resized += 1
-            op, twin = self._builder.ops[index], self.twins[index]
-            if twin is None:
+            op, repeated = self._builder.ops[index], self.repeated_ops[index]
+            if repeated is None:
                 op.live()
                 continue
-            state = twin.state()
+            state = repeated.state()
             if state in outcomes:
-                twin.repeat(outcomes[state])
+                repeated.repeat(outcomes[state])
             else:
                 op.live()
-                outcomes[state] = twin.outcome()
+                outcomes[state] = repeated.outcome()
 
     # Inputs ------------------------------------------------------------------------------------
 
@@ -134,7 +136,7 @@ class LiveGraph:
             arrays.append(array)
         return arrays
 
-    def _take_inputs(self, inputs: Sequence[Any], arrays: list[Array | None]) -> None:
+    def _set_inputs(self, inputs: Sequence[Any], arrays: list[Array | None]) -> None:
         for place, (entry, array) in enumerate(zip(self._program.inputs, arrays, strict=True)):
             if array is None:
                 self._builder.symints[entry.value].set(as_int(place, inputs[place]))
@@ -143,27 +145,27 @@ class LiveGraph:
 
     # Shapes that come again --------------------------------------------------------------------
 
-    def _come_back_to(self, shapes: Shapes) -> State | None:
+    def _come_back_to(self, shapes: Shapes) -> Snapshot | None:
         """Keeps the state of the last call; gives it if that of other shapes took its place."""
         if shapes == self._shapes or not self._settled:
             return None
-        before = self._save()
+        before = self._take_snapshot()
         if self._shapes:
             self._kept[self._shapes] = before
             self._kept.move_to_end(self._shapes)
-            if len(self._kept) > MOST_KEPT:
+            if len(self._kept) > MAX_KEPT:
                 self._kept.popitem(last=False)
         if shapes not in self._kept:
             return None
-        self._restore(self._kept[shapes])
+        self._restore_snapshot(self._kept[shapes])
         return before
 
-    def _save(self) -> State:
+    def _take_snapshot(self) -> Snapshot:
         values = {holder: holder.value for holder in self._journal.holders}
-        return State(values, self._counts.copy(), self._arena.mirror.copy())
+        return Snapshot(values, self._counts.copy(), self._arena.mirror.copy())
 
-    def _restore(self, state: State) -> None:
+    def _restore_snapshot(self, snapshot: Snapshot) -> None:
         for holder, first in self._journal.holders.items():
-            holder.resume(state.values.get(holder, first))
-        self._counts[:] = state.counts
-        self._arena.replace(state.arena)
+            holder.set_from_snapshot(snapshot.values.get(holder, first))
+        self._counts[:] = snapshot.counts
+        self._arena.replace(snapshot.arena)

@@ -31,7 +31,7 @@ ROWS, COLUMNS = 2048, 1024  # a megabyte of 4-bit weights
 LIMIT_SECONDS = 2.0  # a compiler that takes longer has lost
 SAMPLES = 3
 SAMPLE_SECONDS = 0.002
-MOST_REPEATS = 256
+MAX_REPEATS = 256
 CLEARLY = 1.2  # times faster than what the features say, or they keep the last word
 
 
@@ -84,6 +84,7 @@ def rival_of(device: Device, expected: KernelTarget) -> KernelTarget | None:
 
 
 async def quicker(device: Device, expected: KernelTarget, rival: KernelTarget) -> KernelTarget:
+    """The expected one, unless the rival is clearly quicker."""
     expected_seconds, rival_seconds = await measure(device, [expected, rival])
     return rival if rival_seconds * CLEARLY < expected_seconds else expected
 
@@ -102,6 +103,7 @@ async def measure(device: Device, targets: Sequence[KernelTarget]) -> list[float
 
 @asynccontextmanager
 async def loaded(device: Device, target: KernelTarget) -> AsyncIterator["Product"]:
+    """A graph of one product that has run once; it is unloaded afterwards."""
     program, constants = matrix_vector_product()
     graph = await Graph.load(device, program, constants, target=target, passes=())
     try:
@@ -127,7 +129,7 @@ class Product:
         """Of one; as many are submitted as it takes for the way there and back not to matter."""
         while True:
             taken = await self._submit()
-            if taken >= SAMPLE_SECONDS or self._repeats >= MOST_REPEATS:
+            if taken >= SAMPLE_SECONDS or self._repeats >= MAX_REPEATS:
                 return taken / self._repeats
             self._repeats *= 4
 
@@ -139,6 +141,7 @@ class Product:
 
 
 def matrix_vector_product() -> tuple[Any, dict[str, np.ndarray]]:
+    """(program, constants): what decoding mostly does, over 4-bit weights."""
     writer = ProgramWriter("measurement")
     x = writer.input("x", (1, COLUMNS), F32)
     weight = writer.constant("weight", np.zeros((ROWS, COLUMNS // 2), np.uint8))

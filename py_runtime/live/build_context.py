@@ -20,6 +20,8 @@ class Caller(Protocol):
 
 
 class BuildContext(Protocol):
+    """It keeps ops from importing the graph."""
+
     @property
     def program(self) -> Program: ...
 

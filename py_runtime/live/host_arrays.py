@@ -11,13 +11,15 @@ from py_runtime.program import INT32_MAX, INT32_MIN
 
 
 def as_array(place: int, given: Any) -> np.ndarray:
+    """InputError names the input."""
     try:
         return np.asarray(given)
     except (ValueError, TypeError) as error:
-        raise InputError(f"input {place} is no array: {error}") from None
+        raise InputError(f"input {place} is not an array: {error}") from None
 
 
 def as_int(place: int, given: Any) -> int:
+    """InputError unless it is one integer."""
     array = as_array(place, given)
     if array.size != 1 or array.dtype.kind not in "iu":
         raise InputError(f"input {place} is a SymInt and takes one integer, got {given!r}")

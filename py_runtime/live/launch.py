@@ -100,28 +100,30 @@ class Launch:
                 f"{sorted(self.layout.names)}"
             )
         grid = (*fold(groups, self._group_limit), 1) if groups else NO_GRID
-        self.take((grid, self.layout.pack(fields)))
+        self.change_to((grid, self.layout.pack(fields)))
 
     def skip(self) -> None:
         """This call takes another route."""
-        self.take((NO_GRID, self.value[1]))
+        self.change_to((NO_GRID, self.value[1]))
 
-    def take(self, value: tuple[Grid, bytes]) -> None:
+    def change_to(self, value: tuple[Grid, bytes]) -> None:
         if value == self.value:
             return
         assert self.journal is not None, "launches are set inside a graph"
         self.journal.record(self, self.value)
-        self.restore(value)
+        self._put(value)
 
-    def restore(self, old: tuple[Grid, bytes]) -> None:
+    def _put(self, value: tuple[Grid, bytes]) -> None:
         grid, packed = self.value
-        if old[0] != grid:
-            self.row[0], self.row[1], self.row[2] = old[0]
-        if old[1] != packed:
-            self._arena.write(self.offset, old[1])
-        self.value = old
+        if value[0] != grid:
+            self.row[0], self.row[1], self.row[2] = value[0]
+        if value[1] != packed:
+            self._arena.write(self.offset, value[1])
+        self.value = value
 
-    def resume(self, value: tuple[Grid, bytes]) -> None:
+    roll_back_to = _put
+
+    def set_from_snapshot(self, value: tuple[Grid, bytes]) -> None:
         self.value = value
 
 
@@ -136,21 +138,21 @@ class BufferCopy:
         self.row = np.zeros(3, np.uint32).data
 
     def __call__(self, nbytes: int) -> None:
-        self.take(padded_size(nbytes))
+        self.change_to(padded_size(nbytes))
 
-    def take(self, value: int) -> None:
+    def change_to(self, value: int) -> None:
         if value == self.value:
             return
         assert self.journal is not None, "copies are set inside a graph"
         self.journal.record(self, self.value)
-        self.restore(value)
+        self.row[2] = value
 
     @property
     def value(self) -> int:
         return self.row[2]
 
-    def restore(self, old: int) -> None:
+    def roll_back_to(self, old: int) -> None:
         self.row[2] = old
 
-    def resume(self, value: int) -> None:
+    def set_from_snapshot(self, value: int) -> None:
         """Its row of the plan's table is all it has."""

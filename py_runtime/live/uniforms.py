@@ -54,6 +54,7 @@ class ParamsLayout:
 
 @cache
 def params_layout(shader: str, source: str) -> ParamsLayout:
+    """Parsed once for each shader."""
     return ParamsLayout(shader, source)
 
 

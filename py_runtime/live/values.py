@@ -23,14 +23,14 @@ class Restorable(Protocol):
     def value(self) -> Any:
         """What it is now."""
 
-    def take(self, value: Any) -> None:
-        """Has the value of its twin from now on (see graph/repeated_ops.py)."""
+    def change_to(self, value: Any) -> None:
+        """A change that the journal records; graph/repeated_ops.py sets values with it."""
 
-    def restore(self, old: Any) -> None:
-        """Takes a change back, and what it did to the arena or to a grid."""
+    def roll_back_to(self, old: Any) -> None:
+        """Undoes a change, and what it did to the arena or to a grid."""
 
-    def resume(self, value: Any) -> None:
-        """Has a value of before again; the arena and the grids are put back as a whole."""
+    def set_from_snapshot(self, value: Any) -> None:
+        """Sets the value alone: a snapshot puts the arena and the grids back as a whole."""
 
 
 class Journal:
@@ -65,7 +65,7 @@ class Journal:
 
     def rollback(self) -> None:
         for changed, old in reversed(self._changes):
-            changed.restore(old)
+            changed.roll_back_to(old)
         self._changes.clear()
         while self.next_op() is not None:
             pass
@@ -80,7 +80,7 @@ class LiveTensor:
         self.dtype = dtype
         self.max_dims = max_dims
         self.dims = max_dims
-        self.readers: list[int] = []  # ops that take it as an argument
+        self.read_by: list[int] = []  # ops that take it as an argument
         self.journal: Journal | None = None
 
     @property
@@ -99,19 +99,19 @@ class LiveTensor:
         if dims == self.dims:
             return
         self.check_dims(dims)
-        self.take(dims)
+        self.change_to(dims)
 
     @property
     def value(self) -> Dims:
         return self.dims
 
-    def take(self, value: Dims) -> None:
+    def change_to(self, value: Dims) -> None:
         if value == self.dims:
             return
         assert self.journal is not None, "tensors are resized inside a graph"
         self.journal.record(self, self.dims)
         self.dims = value
-        self.journal.queue(self.readers)
+        self.journal.queue(self.read_by)
 
     def check_dims(self, dims: Dims) -> None:
         if len(dims) != len(self.max_dims):
@@ -130,10 +130,10 @@ class LiveTensor:
                     f"{list(dims)}, at most {list(self.max_dims)})"
                 )
 
-    def restore(self, old: Dims) -> None:
+    def roll_back_to(self, old: Dims) -> None:
         self.dims = old
 
-    resume = restore
+    set_from_snapshot = roll_back_to
 
 
 class LiveInt:
@@ -148,7 +148,7 @@ class LiveInt:
         self.value = value
         self.is_symint = is_symint
         self.offset: int | None = None  # of its slot in the arena
-        self.readers: list[int] = []
+        self.read_by: list[int] = []
         self.journal: Journal | None = None
         self._arena: UniformArena | None = None
 
@@ -164,23 +164,23 @@ class LiveInt:
         if value == self.value:
             return
         if not INT32_MIN <= value <= INT32_MAX:
-            raise InputError(f"{self.label}: {value} is no int32")
+            raise InputError(f"{self.label}: {value} is not an int32")
         assert self.journal is not None, "SymInts are set inside a graph"
         self.journal.record(self, self.value)
         self.value = value
         self.upload()
-        self.journal.queue(self.readers)
+        self.journal.queue(self.read_by)
 
-    take = set
+    change_to = set
 
     def upload(self) -> None:
         """Puts the value into the arena's mirror; 12 zero bytes follow from the seal."""
         if self._arena is not None and self.offset is not None:
             self._arena.write(self.offset, struct.pack("<i", self.value))
 
-    def restore(self, old: int) -> None:
+    def roll_back_to(self, old: int) -> None:
         self.value = old
         self.upload()
 
-    def resume(self, value: int) -> None:
+    def set_from_snapshot(self, value: int) -> None:
         self.value = value

@@ -23,19 +23,23 @@ class NoGoldensError(ModelError):
 
     def __init__(self, name: str) -> None:
         super().__init__(
-            f"{name} comes without goldens, so that this GPU cannot be compared with PyTorch",
+            f"{name} comes without goldens, so this GPU cannot be compared with PyTorch",
             "verify it on the machine that exports it: python -m export … --verify",
         )
 
 
 @dataclass(frozen=True)
 class GoldenLogits:
+    """What torch computes after a prompt."""
+
     tokens: list[int]
     logits: np.ndarray  # f32 [vocabulary], after the last token
 
 
 @dataclass(frozen=True)
 class GoldenText:
+    """What torch writes after a prompt, always taking the likeliest token."""
+
     prompt: list[int]
     continuation: list[int]  # the likeliest token, again and again
     margins: list[float]  # by how much each token's logit led the runner-up's
@@ -43,6 +47,8 @@ class GoldenText:
 
 @dataclass(frozen=True)
 class Goldens:
+    """All that a folder's goldens hold."""
+
     hidden_tokens: list[int]
     hidden: dict[
         str, np.ndarray
@@ -52,6 +58,7 @@ class Goldens:
 
 
 async def read_goldens(folder: ModelFolder, store: Store) -> Goldens:
+    """NoGoldensError where the folder comes without."""
     file = folder.manifest.goldens
     if file is None or not folder.goldens:
         raise NoGoldensError(folder.manifest.name)

@@ -196,10 +196,10 @@ class Model:
         async for piece in self._generate(tokens, options, cancel, on_prefill):
             yield piece
 
-    async def greedy(self, prompt: Sequence[int], most_tokens: int) -> AsyncIterator[int]:
+    async def greedy(self, prompt: Sequence[int], max_tokens: int) -> AsyncIterator[int]:
         """The likeliest token, again and again, past any end token."""
         async for piece in self.complete(
-            prompt, temperature=0, max_tokens=most_tokens, ignore_eos=True
+            prompt, temperature=0, max_tokens=max_tokens, ignore_eos=True
         ):
             for token in piece.token_ids:
                 yield token
@@ -269,8 +269,7 @@ class Model:
         for token in prompt:
             if not isinstance(token, int) or not 0 <= token < self.vocabulary:
                 raise RequestError(
-                    f"the prompt holds {token!r}, which is no token from 0 to "
-                    f"{self.vocabulary - 1}",
+                    f"the prompt holds {token!r}, not a token from 0 to {self.vocabulary - 1}",
                     "prompt_token_ids",
                 )
         return list(prompt)
@@ -351,7 +350,7 @@ def _read_json(file: str, data: bytes) -> dict[str, Any]:
     try:
         config = parse_strict_json(data)
     except ValueError as error:
-        raise ModelError(f"{file} is no JSON: {error}") from None
+        raise ModelError(f"{file} is not JSON: {error}") from None
     if not isinstance(config, dict):
-        raise ModelError(f"{file} holds no JSON object")
+        raise ModelError(f"{file} is not a JSON object")
     return config

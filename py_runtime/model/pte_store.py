@@ -106,9 +106,9 @@ def _forward(program: PteProgram) -> DelegateStep:
 
 
 def _manifest(name: str, program: PteProgram) -> Manifest:
-    most_tokens, _ = decoder_sizes(decoder_of(program))
+    max_tokens, _ = decoder_sizes(decoder_of(program))
     limits = [program.constants.get(limit) for limit in LIMITS]
-    positions = next((limit for limit in limits if type(limit) is int), most_tokens + 1)
+    positions = next((limit for limit in limits if type(limit) is int), max_tokens + 1)
     return Manifest(
         name=name,
         parameters=0,  # packed, so that nobody counted them

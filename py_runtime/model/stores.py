@@ -56,6 +56,7 @@ async def open_store(where: str) -> Store:
 
 
 def pte_store(where: str) -> "PteStore":
+    """Of a .pte at an address or path; its tokenizer lies beside it."""
     from py_runtime.model.pte_store import PteFiles, PteStore  # few models need its reader
 
     def find(name: str) -> ByteSource:

@@ -43,12 +43,13 @@ HALVES = Precision(5e-3, 5e-2, 10 * CLEAR_MARGIN)
 
 
 def precision_of(model: Model) -> Precision:
+    """How far from torch the model may be, by how its caches are held."""
     return HALVES if model.graph.target.f16_kv else FLOATS
 
 
 @dataclass(frozen=True)
 class Difference:
-    """Between what was computed and what torch says; infinite where something is no number."""
+    """Between what was computed and what torch says; infinite where something is not a number."""
 
     relative_rms: float  # RMS of the differences, in units of the RMS of torch's numbers
     worst: float  # the largest difference, in the same units
@@ -62,6 +63,7 @@ class Difference:
 def difference(
     name: str, got: np.ndarray, wanted: np.ndarray, allowed: Precision = FLOATS
 ) -> Difference:
+    """Infinite where something is NaN or infinite; ModelTensorsError where shapes differ."""
     if got.shape != wanted.shape:
         raise ModelTensorsError(
             f"the golden of {name} has the shape {list(wanted.shape)}, but the graph's result "
@@ -77,6 +79,8 @@ def difference(
 
 @dataclass(frozen=True)
 class LayerCheck:
+    """The hidden state after one layer, beside torch's."""
+
     layer: str  # "embedding", "layers.0", …, "norm"
     relative_rms: float
     worst: float
@@ -85,6 +89,8 @@ class LayerCheck:
 
 @dataclass(frozen=True)
 class LengthCheck:
+    """The logits after a prompt of one length, beside torch's."""
+
     tokens: int  # of the prompt
     relative_rms: float  # of the logits after it
     worst: float
@@ -93,6 +99,8 @@ class LengthCheck:
 
 @dataclass(frozen=True)
 class TextCheck:
+    """A greedy answer, beside torch's."""
+
     prompt: str
     tokens: int  # that could be compared: past a coin's toss texts may go their own ways
     identical: bool
@@ -101,6 +109,8 @@ class TextCheck:
 
 @dataclass
 class VerifyReport:
+    """All checks, and what they say together."""
+
     layers: list[LayerCheck] = field(default_factory=list)  # in chain order
     lengths: list[LengthCheck] = field(default_factory=list)
     texts: list[TextCheck] = field(default_factory=list)
@@ -139,6 +149,7 @@ async def verify(
 
 
 def adapter_name(device: Device) -> str:
+    """As people know it; "" where the browser hides it."""
     adapter = device.adapter
     known = adapter.description if IN_PAGE else adapter.device  # the other is a number, a version
     return known or f"{adapter.vendor} {adapter.architecture}".strip()

@@ -1,7 +1,7 @@
 """argmax and argmin: where the extreme stands, the first one on ties."""
 
 from py_runtime.base.dtypes import F32, I32, I64
-from py_runtime.base.shapes import ceil_div, normalize_dim
+from py_runtime.base.shapes import ceil_div, normalise_dim
 from py_runtime.ops.kernels.cut_rows import WORKGROUP, Rows, part_count, rows_along
 from py_runtime.ops.registry import Op, register
 
@@ -10,7 +10,7 @@ from py_runtime.ops.registry import Op, register
 class ArgReduce(Op):
     def build(self) -> None:
         self.x = self.tensor("x", F32, I32, I64)
-        self.dim = normalize_dim(self.integer("dim"), self.x.rank) if self.has("dim") else None
+        self.dim = normalise_dim(self.integer("dim"), self.x.rank) if self.has("dim") else None
         self.keepdim = self.boolean("keepdim")
         dropped = self.x.rank if self.dim is None else 1
         rank = self.x.rank if self.keepdim else self.x.rank - dropped

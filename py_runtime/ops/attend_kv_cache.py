@@ -1,10 +1,9 @@
 """inpage.attend_kv_cache: causal attention over caches that another op has filled."""
 
 from py_runtime.base.dtypes import F32
-from py_runtime.base.shapes import Dims, numel
 from py_runtime.ops.kernels.kv_caches import take_caches
 from py_runtime.ops.kernels.position_checks import check_window
-from py_runtime.ops.kernels.streaming_attention import Problem, StreamingAttention
+from py_runtime.ops.kernels.streaming_attention import StreamingAttention, problem_over_cache
 from py_runtime.ops.registry import Op, register
 
 
@@ -32,7 +31,7 @@ class AttendKvCache(Op):
         self.scale = self.number("scale") if self.has("scale") else q[-1] ** -0.5
         self.attention = StreamingAttention(
             self,
-            self._problem(q, cache),
+            problem_over_cache(q, cache),
             cache[-3],
             {"q": self.q, "k": self.k_cache, "v": self.v_cache, "start_pos": self.start_pos},
             self.out,
@@ -50,18 +49,4 @@ class AttendKvCache(Op):
             f"caches {list(cache)} and {list(self.v_cache.dims)} do not fit q {list(q)}",
         )
         self.out.resize(q)
-        self.attention(self._problem(q, cache), context, self.scale)
-
-    def _problem(self, q: Dims, cache: Dims) -> Problem:
-        tokens, heads, width = q[-3:]
-        capacity, kv_heads, _ = cache[-3:]
-        return Problem(
-            numel(q[:-3]),
-            tokens,
-            heads,
-            tokens,
-            kv_heads,
-            width,
-            q_strides=(tokens * heads * width, heads * width, width),
-            kv_strides=(capacity * kv_heads * width, kv_heads * width, width),
-        )
+        self.attention(problem_over_cache(q, cache), context, self.scale)

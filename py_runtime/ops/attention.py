@@ -9,6 +9,7 @@ from py_runtime.ops.kernels.streaming_attention import (
     FLOAT_MASK,
     Problem,
     StreamingAttention,
+    problem_over_cache,
 )
 from py_runtime.ops.registry import Op, register
 
@@ -51,7 +52,7 @@ class SdpaWithKvCache(Op):
         )
         self.attention = StreamingAttention(
             self,
-            self._problem(self.q.max_dims, self.k_cache.max_dims),
+            problem_over_cache(self.q.max_dims, self.k_cache.max_dims),
             self.k_cache.max_dims[-3],
             {"q": self.q, "k": self.k_cache, "v": self.v_cache, "start_pos": self.start_pos},
             self.out,
@@ -106,22 +107,7 @@ class SdpaWithKvCache(Op):
             token_size=token_size,
             capacity=cache[-3],
         )
-        self.attention(self._problem(q, cache), context, self.scale)
-
-    def _problem(self, q: Dims, cache: Dims) -> Problem:
-        batches = numel(q[:-3])
-        tokens, heads, width = q[-3:]
-        capacity, kv_heads, _ = cache[-3:]
-        return Problem(
-            batches,
-            tokens,
-            heads,
-            tokens,
-            kv_heads,
-            width,
-            q_strides=(tokens * heads * width, heads * width, width),
-            kv_strides=(capacity * kv_heads * width, kv_heads * width, width),
-        )
+        self.attention(problem_over_cache(q, cache), context, self.scale)
 
 
 @register("et_vk.sdpa.default", args="q k v mask scale out")

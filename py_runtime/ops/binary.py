@@ -37,6 +37,7 @@ CODES = {
 
 
 def forms(*ops: str) -> list[str]:
+    """Each op's names for a tensor and for a number as second operand."""
     return [f"aten.{op}.{form}" for op in ops for form in ("Tensor", "Scalar")]
 
 

@@ -34,7 +34,7 @@ class ChooseQparams(Op):
         )
         self.require(
             INT8_RANGE[0] <= self.least < self.most <= INT8_RANGE[1],
-            f"values from {self.least} to {self.most} are no range of int8",
+            f"values from {self.least} to {self.most} are not a range of int8",
         )
         self.eps = self.number("eps") if self.has("eps") else float(np.finfo(np.float32).tiny)
         self.keepdim = self.boolean("keepdim")

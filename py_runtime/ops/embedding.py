@@ -10,6 +10,8 @@ WORKGROUP = 64  # as in shaders/embedding.wgsl and shaders/embedding_quantised.w
 
 
 class Embedding(Op):
+    """What tables of every kind have in common: indices in, rows out."""
+
     def take_ends(self, columns: int) -> None:
         """The arguments every embedding has."""
         self.columns = columns
@@ -48,6 +50,8 @@ class EmbeddingF32(Embedding):
 
 
 class QuantisedEmbedding(Embedding):
+    """Rows are dequantised as they are read."""
+
     def declare(
         self,
         kind: str,

@@ -7,7 +7,7 @@ from py_runtime.base.shapes import (
     Dims,
     broadcast_strides,
     ceil_div,
-    normalize_dim,
+    normalise_dim,
     numel,
     strides_of,
 )
@@ -52,7 +52,7 @@ class IndexSelect(IndexOp):
     def build(self) -> None:
         self.x = self.tensor("x", *ELEMENTS)
         self.out = self.tensor("out", self.x.dtype, rank=self.x.rank)
-        self.dim = normalize_dim(self.integer("dim"), self.x.rank)
+        self.dim = normalise_dim(self.integer("dim"), self.x.rank)
         self.declare([self.dim], [self.tensor("index", I32, I64, rank=1)])
 
     def live(self) -> None:
@@ -71,7 +71,7 @@ class Gather(IndexOp):
     def build(self) -> None:
         self.x = self.tensor("x", *ELEMENTS)
         self.out = self.tensor("out", self.x.dtype, rank=self.x.rank)
-        self.dim = normalize_dim(self.integer("dim"), self.x.rank)
+        self.dim = normalise_dim(self.integer("dim"), self.x.rank)
         self.declare([self.dim], [self.tensor("index", I32, I64, rank=self.x.rank)])
 
     def live(self) -> None:

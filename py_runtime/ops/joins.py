@@ -1,6 +1,6 @@
 """Tensors inside a larger one: cat and constant_pad_nd."""
 
-from py_runtime.base.shapes import normalize_dim, numel, strides_of
+from py_runtime.base.shapes import normalise_dim, numel, strides_of
 from py_runtime.ops.kernels.elementwise import ELEMENTS, ElementwiseOp, Fill
 from py_runtime.ops.kernels.strided import StridedCopy
 from py_runtime.ops.registry import Op, register
@@ -17,7 +17,7 @@ class Cat(Op):
             self.require(
                 part.rank == rank, f"{part.label} has rank {part.rank}, the output has {rank}"
             )
-        self.dim = normalize_dim(self.integer("dim"), rank)
+        self.dim = normalise_dim(self.integer("dim"), rank)
         self.moves = [StridedCopy(self, part, self.out) for part in self.parts]
 
     def live(self) -> None:

@@ -7,7 +7,7 @@ from py_runtime.live.values import LiveTensor
 from py_runtime.ops.kernels.linears import LinearKernels, into_rows
 from py_runtime.ops.kernels.matrices import Weight, matrix_of
 from py_runtime.ops.registry import Op, register
-from py_runtime.program import TensorValue
+from py_runtime.program import as_constant
 from py_runtime.program.weight_kinds import Q4_0, Q4_1, Q8_0, BlockKind
 
 MATMUL_TILES, MATMUL_TILE = 32, 4  # tiles a workgroup of shaders/matmul.wgsl computes, their side
@@ -138,6 +138,8 @@ class LinearQcs8w(ChannelLinear):
 
 
 class BlockLinear(Linear):
+    """Weights in GGUF's blocks of 32, each with a scale."""
+
     kind: BlockKind
 
     def build(self) -> None:
@@ -165,13 +167,12 @@ class LinearQ8_0(BlockLinear):
 
 @register("aten.linear.default", args="x weight bias out")
 class LinearF32(Linear):
-    """Weights whose rows are no whole vectors, or that are computed, go to the general kernel."""
+    """Weights whose rows are not whole vectors, or that are computed, go to the general kernel."""
 
     def build(self) -> None:
         self.weight = self.tensor("weight", F32, rank=2)  # [N, K]
         self.take_ends(*self.weight.max_dims)
-        value = self.builder.program.values[self.weight.id]
-        fixed = isinstance(value, TensorValue) and value.constant is not None
+        fixed = as_constant(self.builder.program.values[self.weight.id]) is not None
         self.vectorised = fixed and self.columns % 4 == 0
         if self.vectorised:
             self.declare(Weight("f32", self.weight))

@@ -30,7 +30,7 @@ class Matmul(Op):
 
     def misfit(self, maximum: bool = False) -> str:
         a, b = (t.max_dims if maximum else t.dims for t in (self.a, self.b))
-        return f"{list(a)} times {list(b)} is no matrix product"
+        return f"{list(a)} times {list(b)} is not a matrix product"
 
     def live(self) -> None:
         self.require_live(self.fits(self.a.dims, self.b.dims), self.misfit())
@@ -69,6 +69,7 @@ def stretches(dims: Dims, target: Dims) -> bool:
 
 
 def no_bias(dims: Dims, target: Dims) -> str:
+    """What to say where it does not fit."""
     return f"a bias of {list(dims)} does not broadcast to {list(target)}"
 
 

@@ -66,15 +66,15 @@ class QkvRotaryCache(Op):
             self.pairs,
             {"has_bias": bias is not None, **self._places()},
         )
-        most_tokens = numel(self.x.max_dims[:-1])
+        max_tokens = numel(self.x.max_dims[:-1])
         target = self.builder.target
         self.one_at_once = not self.has_norms and target.storage_buffers >= BUFFERS_AT_ONCE
         self.heads: Launch | None = None
-        if self.one_at_once and (target.wide or most_tokens == 1):
+        if self.one_at_once and (target.wide or max_tokens == 1):
             self.kernels = LinearKernels(self, self.x, matrix, at_once, norm)
             return
         # Software adapters take seconds to compile each matrix product: this one others use, too.
-        rows = self.scratch("q, k and v", most_tokens * matrix.rows * 4)
+        rows = self.scratch("q, k and v", max_tokens * matrix.rows * 4)
         apart = into_rows(self.x, matrix.rows, rows, bias)
         one = at_once if self.one_at_once else apart
         self.kernels = LinearKernels(self, self.x, matrix, one, norm, many=apart)

@@ -1,7 +1,7 @@
 """The same elements in another order, or stretched: permute, transpose, expand, repeat, flip,
 pixel_shuffle."""
 
-from py_runtime.base.shapes import broadcast_strides, normalize_dim, numel, strides_of
+from py_runtime.base.shapes import broadcast_strides, normalise_dim, numel, strides_of
 from py_runtime.live.values import LiveTensor
 from py_runtime.ops.kernels.elementwise import ELEMENTS
 from py_runtime.ops.kernels.strided import StridedCopy
@@ -9,6 +9,8 @@ from py_runtime.ops.registry import Op, register
 
 
 class RearrangeOp(Op):
+    """One strided copy; subclasses say in which order x is walked."""
+
     x: LiveTensor
     out: LiveTensor
 
@@ -23,10 +25,10 @@ class Permute(RearrangeOp):
     def build(self) -> None:
         dims = self.int_list("dims")
         self.take_tensors(len(dims))
-        self.order = [normalize_dim(dim, self.x.rank) for dim in dims]
+        self.order = [normalise_dim(dim, self.x.rank) for dim in dims]
         self.require(
             sorted(self.order) == list(range(self.x.rank)),
-            f"{dims} is no permutation of {self.x.rank} dims",
+            f"{dims} is not a permutation of {self.x.rank} dims",
         )
 
     def live(self) -> None:
@@ -41,7 +43,7 @@ class Transpose(Permute):
         rank = self.tensor("x").rank
         self.take_tensors(rank)
         self.order = list(range(rank))
-        a, b = normalize_dim(self.integer("dim0"), rank), normalize_dim(self.integer("dim1"), rank)
+        a, b = normalise_dim(self.integer("dim0"), rank), normalise_dim(self.integer("dim1"), rank)
         self.order[a], self.order[b] = b, a
 
 
@@ -98,7 +100,7 @@ class Repeat(RearrangeOp):
 class Flip(RearrangeOp):
     def build(self) -> None:
         self.take_tensors(self.tensor("x").rank)
-        self.flipped = {normalize_dim(dim, self.x.rank) for dim in self.int_list("dims")}
+        self.flipped = {normalise_dim(dim, self.x.rank) for dim in self.int_list("dims")}
 
     def live(self) -> None:
         dims, strides = self.x.dims, strides_of(self.x.dims)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from py_runtime.base.dtypes import BOOL, F32, I32, I64, DType
-from py_runtime.base.shapes import Dims, ceil_div, normalize_dim, numel
+from py_runtime.base.shapes import Dims, ceil_div, normalise_dim, numel
 from py_runtime.live.launch import Launch, Scratch
 from py_runtime.live.values import LiveTensor
 from py_runtime.ops.kernels.cut_rows import WORKGROUP, part_count, rows_along
@@ -39,7 +39,7 @@ class Reduce(Op):
     def take_dims(self) -> list[int]:
         """No dims means all of them, as in torch."""
         given = self.int_list("dims") if self.has("dims") else []
-        dims = sorted(normalize_dim(dim, self.x.rank) for dim in given)
+        dims = sorted(normalise_dim(dim, self.x.rank) for dim in given)
         self.require(len(set(dims)) == len(dims), f"dims {given} name a dim twice")
         return dims or list(range(self.x.rank))
 
@@ -103,6 +103,7 @@ def neighbours(dims: list[int]) -> list[tuple[int, int]]:
 
 
 def collapse(shape: list[int], first: int, last: int, parts: int) -> list[int]:
+    """The dims first..last become `parts`, and ones after it."""
     return [*shape[:first], parts, *[1] * (last - first), *shape[last + 1 :]]
 
 

@@ -50,6 +50,8 @@ KIND_NAMES: dict[type, str] = {
 
 @dataclass(frozen=True)
 class OpRow:
+    """How an op is called, and what the engine must know before it is built."""
+
     name: str
     args: tuple[str, ...]  # argument names in order, the output last
     op: "type[Op]"
@@ -262,7 +264,7 @@ def _whole(value: Value) -> int | None:
     return None
 
 
-class HostReader(Op):
+class HostReadOp(Op):
     """An op whose result comes from an input's host array, before anything is resized."""
 
     @abstractmethod

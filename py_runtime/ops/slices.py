@@ -1,6 +1,6 @@
 """Parts of a tensor along one dim: select, slice, split."""
 
-from py_runtime.base.shapes import Dims, ceil_div, normalize_dim, strides_of
+from py_runtime.base.shapes import Dims, ceil_div, normalise_dim, strides_of
 from py_runtime.live.values import LiveInt
 from py_runtime.ops.kernels.elementwise import ELEMENTS
 from py_runtime.ops.kernels.strided import StridedCopy
@@ -11,7 +11,7 @@ from py_runtime.ops.registry import Op, register
 class Select(Op):
     def build(self) -> None:
         self.x = self.tensor("x", *ELEMENTS)
-        self.dim = normalize_dim(self.integer("dim"), self.x.rank)
+        self.dim = normalise_dim(self.integer("dim"), self.x.rank)
         self.at = self.live_int("index")
         self.out = self.tensor("out", self.x.dtype, rank=self.x.rank - 1)
         self.move = StridedCopy(self, self.x, self.out, self.at)
@@ -35,7 +35,7 @@ class Select(Op):
 class Slice(Op):
     def build(self) -> None:
         self.x = self.tensor("x", *ELEMENTS)
-        self.dim = normalize_dim(self.integer("dim"), self.x.rank)
+        self.dim = normalise_dim(self.integer("dim"), self.x.rank)
         self.start = self.live_int("start") if self.has("start") else None
         self.end = self.live_int("end") if self.has("end") else None
         self.step = self.integer("step")
@@ -81,7 +81,7 @@ class Slice(Op):
 class SplitWithSizes(Op):
     def build(self) -> None:
         self.x = self.tensor("x", *ELEMENTS)
-        self.dim = normalize_dim(self.integer("dim"), self.x.rank)
+        self.dim = normalise_dim(self.integer("dim"), self.x.rank)
         self.sizes = self.live_ints("sizes")
         self.outs = self.tensors("out", self.x.dtype)
         self.require(

@@ -1,7 +1,7 @@
 """_softmax and _log_softmax over any dim; long rows are shared by several invocations."""
 
 from py_runtime.base.dtypes import F32
-from py_runtime.base.shapes import ceil_div, normalize_dim
+from py_runtime.base.shapes import ceil_div, normalise_dim
 from py_runtime.ops.kernels.cut_rows import WORKGROUP, Rows, part_count, rows_along
 from py_runtime.ops.registry import Op, register
 
@@ -11,7 +11,7 @@ class Softmax(Op):
     def build(self) -> None:
         self.x = self.tensor("x", F32)
         self.out = self.tensor("out", F32, rank=self.x.rank)
-        self.dim = normalize_dim(self.integer("dim"), self.x.rank)
+        self.dim = normalise_dim(self.integer("dim"), self.x.rank)
         self.require(not self.boolean("half_to_float"), "half_to_float is set; x is f32 already")
         most = self.rows(self.x.max_dims)
         self.parts = part_count(most.width)

@@ -33,13 +33,13 @@ class Swiglu(Op):
         bias, norm = take_biases(self, matrix), take_norm(self, columns)
         bind = {"out": self.out, "bias": bias or self.x}
         finish = Finish(("linear_swiglu",), bind, self.rows, {"has_bias": bias is not None})
-        most_lines = numel(self.x.max_dims[:-1])
+        max_lines = numel(self.x.max_dims[:-1])
         self.combine: Launch | None = None
-        if self.builder.target.wide or most_lines == 1:
+        if self.builder.target.wide or max_lines == 1:
             self.kernels = LinearKernels(self, self.x, matrix, finish, norm)
             return
         # Software adapters take seconds to compile each matrix product: this one others use, too.
-        sums = self.scratch("gate and up", most_lines * matrix.rows * 4)
+        sums = self.scratch("gate and up", max_lines * matrix.rows * 4)
         apart = into_rows(self.x, matrix.rows, sums, bias)
         self.kernels = LinearKernels(self, self.x, matrix, finish, norm, many=apart)
         self.combine = self.launch("swiglu", bind={"sums": sums, "out": self.out})

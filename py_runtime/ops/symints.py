@@ -5,13 +5,13 @@ from abc import abstractmethod
 import numpy as np
 
 from py_runtime.base.dtypes import I32, I64
-from py_runtime.base.shapes import normalize_dim
-from py_runtime.ops.registry import HostReader, Op, register
+from py_runtime.base.shapes import normalise_dim
+from py_runtime.ops.registry import HostReadOp, Op, register
 from py_runtime.program import INT32_MAX, INT32_MIN
 
 
 @register("et_vk.select_as_symint.default", args="x dim index out")
-class SelectAsSymint(HostReader):
+class SelectAsSymint(HostReadOp):
     """The element [0, …, index, …, 0] of an input, with `index` at `dim`, read on the host."""
 
     def build(self) -> None:
@@ -22,7 +22,7 @@ class SelectAsSymint(HostReader):
 
     def read_host(self, array: np.ndarray) -> None:
         array = np.atleast_1d(array)  # a scalar is the one element of a vector
-        dim = normalize_dim(self.dim, array.ndim)
+        dim = normalise_dim(self.dim, array.ndim)
         size = array.shape[dim]
         self.require_live(
             -size <= self.at < size, f"index {self.at} is outside dim {dim} of size {size}"
@@ -40,7 +40,7 @@ class SelectAsSymint(HostReader):
 class SymSize(Op):
     def build(self) -> None:
         self.x = self.tensor("x")
-        self.dim = normalize_dim(self.integer("dim"), self.x.rank)
+        self.dim = normalise_dim(self.integer("dim"), self.x.rank)
         self.out = self.symint_out()
 
     def live(self) -> None:
@@ -49,6 +49,8 @@ class SymSize(Op):
 
 
 class SymIntArithmetic(Op):
+    """On the host, exactly; a result beyond int32 is refused."""
+
     def build(self) -> None:
         self.a, self.b = self.live_int("a"), self.live_int("b")
         self.out = self.symint_out()
@@ -57,7 +59,7 @@ class SymIntArithmetic(Op):
         if self.out is None:
             return
         result = self.compute(self.a.value, self.b.value)
-        self.require_live(INT32_MIN <= result <= INT32_MAX, f"the result {result} is no int32")
+        self.require_live(INT32_MIN <= result <= INT32_MAX, f"the result {result} is not an int32")
         self.out.set(result)
 
     @abstractmethod

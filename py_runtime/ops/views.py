@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 
-from py_runtime.base.shapes import Dims, normalize_dim, numel
+from py_runtime.base.shapes import Dims, normalise_dim, numel
 from py_runtime.live.launch import BufferCopy
 from py_runtime.live.values import LiveTensor
 from py_runtime.ops.registry import Op, register
@@ -86,7 +86,7 @@ class Squeeze(ViewOp):
     """Drops those of the dims whose maximum is 1; one that is live at 1 by chance stays."""
 
     def build_view(self) -> int:
-        asked = {normalize_dim(dim, self.x.rank) for dim in self.int_list("dims")}
+        asked = {normalise_dim(dim, self.x.rank) for dim in self.int_list("dims")}
         self.kept = [
             axis for axis, size in enumerate(self.x.max_dims) if axis not in asked or size != 1
         ]
@@ -99,7 +99,7 @@ class Squeeze(ViewOp):
 @register("aten.unsqueeze_copy.default", "aten.unsqueeze.default", args="x dim out")
 class Unsqueeze(ViewOp):
     def build_view(self) -> int:
-        self.dim = normalize_dim(self.integer("dim"), self.x.rank + 1)
+        self.dim = normalise_dim(self.integer("dim"), self.x.rank + 1)
         return self.x.rank + 1
 
     def view_dims(self) -> Dims:

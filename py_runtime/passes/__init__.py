@@ -1,6 +1,6 @@
 """Passes over a program before it is built: chains of ops become one op with one kernel.
 
-A pass finds patterns of ops and knows no model. It keeps what it cannot fuse as it is, and every
+A pass finds patterns of ops, in any model. It keeps what it cannot fuse as it is, and every
 value that something else reads. `Graph.load(…, passes=())` runs a program as it was exported.
 """
 

@@ -11,10 +11,11 @@ from py_runtime.program import (
     NullValue,
     OpCall,
     Program,
-    StringValue,
     TensorValue,
     Value,
     ValueListValue,
+    as_constant,
+    as_literal,
 )
 
 VIEWS = (
@@ -26,18 +27,19 @@ VIEWS = (
 
 
 class Chain:
+    """Places are those of the program's own calls: they stay as calls come and go."""
+
     def __init__(self, program: Program) -> None:
         self._program = program
         self.values: list[Value] = list(program.values)
         self._calls: list[list[OpCall]] = [[call] for call in program.ops]  # at each place
         self._makers: dict[int, tuple[int, OpCall]] = {}
-        self._readers: dict[int, list[tuple[int, OpCall]]] = {}
+        self._read_by: dict[int, list[tuple[int, OpCall]]] = {}
         for place, call in enumerate(program.ops):
             self._enter(place, call)
         self._named: dict[str, list[int]] = {}  # the values of each constant
-        for value_id, value in enumerate(program.values):
-            if isinstance(value, TensorValue) and value.constant is not None:
-                self._named.setdefault(value.constant, []).append(value_id)
+        for value_id, _, name in program.constants():
+            self._named.setdefault(name, []).append(value_id)
 
     @staticmethod
     def _is_sound(call: OpCall) -> bool:
@@ -60,17 +62,17 @@ class Chain:
         ]
 
     def maker_for_one(self, value_id: int, *names: str) -> tuple[int, OpCall] | None:
-        """The call that makes a value, if it is of these ops and the value has one reader."""
+        """The call that makes a value, if it is of these ops and the value is read once."""
         made = self._makers.get(value_id)
         if made is None or made[1].name not in names or not self._is_sound(made[1]):
             return None
-        return made if len(self._read_by(value_id)) == 1 else None
+        return made if len(self._calls_reading(value_id)) == 1 else None
 
-    def only_reader(self, value_id: int) -> tuple[int, OpCall] | None:
+    def only_call_reading(self, value_id: int) -> tuple[int, OpCall] | None:
         """The one call that reads a value; None if there are several, or it is an output."""
-        readers = self._read_by(value_id)
-        reader = readers[0] if len(readers) == 1 else None
-        return reader if reader is not None and self._is_sound(reader[1]) else None
+        reading = self._calls_reading(value_id)
+        only = reading[0] if len(reading) == 1 else None
+        return only if only is not None and self._is_sound(only[1]) else None
 
     def arg(self, call: OpCall, name: str) -> int:
         return call.args[REGISTRY[call.name].args.index(name)]
@@ -87,13 +89,11 @@ class Chain:
         return float(value.value) if isinstance(value, IntValue | DoubleValue | BoolValue) else None
 
     def constant(self, value_id: int) -> TensorValue | None:
-        value = self.values[value_id]
-        is_constant = isinstance(value, TensorValue) and value.constant is not None
-        return value if is_constant and isinstance(value, TensorValue) else None
+        return as_constant(self.values[value_id])
 
     def is_read_once(self, constant: str) -> bool:
         """Whether one call alone reads a constant; several values may name it."""
-        return sum(map(len, map(self._read_by, self._named[constant]))) == 1
+        return sum(map(len, map(self._calls_reading, self._named[constant]))) == 1
 
     def is_state(self, value_id: int) -> bool:
         value = self.values[value_id]
@@ -103,22 +103,9 @@ class Chain:
 
     def add(self, given: object) -> int:
         """A new value: a number, a string, None, or a list of ids."""
-        value: Value
-        match given:
-            case None:
-                value = NullValue()
-            case bool():
-                value = BoolValue(given)
-            case int():
-                value = IntValue(given)
-            case float():
-                value = DoubleValue(given)
-            case str():
-                value = StringValue(given)
-            case list():
-                value = ValueListValue(tuple(given))
-            case _:
-                raise TypeError(f"{given!r} cannot be a value")
+        value = ValueListValue(tuple(given)) if isinstance(given, list) else as_literal(given)
+        if value is None:
+            raise TypeError(f"{given!r} cannot be a value")
         self.values.append(value)
         return len(self.values) - 1
 
@@ -133,19 +120,19 @@ class Chain:
         for call in calls:
             self._enter(place, call)
 
-    def _read_by(self, value_id: int) -> list[tuple[int, OpCall] | None]:
+    def _calls_reading(self, value_id: int) -> list[tuple[int, OpCall] | None]:
         kept = [None] * self._program.outputs.count(value_id)
-        return [*self._readers.get(value_id, []), *kept]
+        return [*self._read_by.get(value_id, []), *kept]
 
     def _enter(self, place: int, call: OpCall) -> None:
         for value_id in self._reads(call):
-            self._readers.setdefault(value_id, []).append((place, call))
+            self._read_by.setdefault(value_id, []).append((place, call))
         for value_id in self._flat(call.args[-1]):
             self._makers[value_id] = (place, call)
 
     def _leave(self, place: int, call: OpCall) -> None:
         for value_id in self._reads(call):
-            self._readers[value_id].remove((place, call))
+            self._read_by[value_id].remove((place, call))
         for value_id in self._flat(call.args[-1]):
             del self._makers[value_id]
 

@@ -11,10 +11,10 @@ TAKE_A_NORM = ("inpage.swiglu.default", "inpage.qkv_rotary_cache.default")
 def run(program: Program, target: KernelTarget) -> Program:
     chain = Chain(program)
     for norm in chain.places("et_vk.rms_norm.default"):
-        reader = chain.only_reader(chain.arg(norm[1], "out"))
-        if reader is None or reader[1].name not in TAKE_A_NORM:
+        reading = chain.only_call_reading(chain.arg(norm[1], "out"))
+        if reading is None or reading[1].name not in TAKE_A_NORM:
             continue
-        place, call = reader
+        place, call = reading
         x = chain.arg(norm[1], "out")
         if chain.arg(call, "x") != x or not chain.is_null(chain.arg(call, "norm")):
             continue
@@ -22,5 +22,5 @@ def run(program: Program, target: KernelTarget) -> Program:
         changed["norm"] = chain.arg(norm[1], "weight")
         names = REGISTRY[call.name].args
         args = [changed.get(name, arg) for name, arg in zip(names, call.args, strict=True)]
-        chain.replace([norm, reader], place, [OpCall(call.name, tuple(args), call.source)])
+        chain.replace([norm, reading], place, [OpCall(call.name, tuple(args), call.source)])
     return chain.program()

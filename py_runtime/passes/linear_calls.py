@@ -21,6 +21,8 @@ LINEARS = tuple(KINDS)
 
 @dataclass(frozen=True)
 class LinearCall:
+    """A linear of any kind; its arguments by value id."""
+
     place: int
     call: OpCall
     kind: str

@@ -19,6 +19,8 @@ from py_runtime.program.program import (
     TensorValue,
     Value,
     ValueListValue,
+    as_constant,
+    as_literal,
     check_program,
 )
 
@@ -41,5 +43,7 @@ __all__ = [
     "TensorValue",
     "Value",
     "ValueListValue",
+    "as_constant",
+    "as_literal",
     "check_program",
 ]

@@ -20,14 +20,14 @@ def decoder_sizes(program: Program) -> tuple[int, int]:
     shapes += [_dims(program, value_id) for value_id in program.outputs]
     if [len(dims) for dims in shapes] != [2, 1, 2]:
         raise ModelError(
-            f"{program.name} is no decoder: it should take tokens [1, S] and a position [1] and "
+            f"{program.name} is not a decoder: it should take tokens [1, S] and a position [1] and "
             f"give logits [1, V], but has tensors of the shapes {[list(dims) for dims in shapes]}",
             "run it from Python instead",
         )
     tokens, _, logits = shapes
     if tokens[1] > 1 and 1 not in program.inputs[0].dynamic_dims:
         raise ModelError(
-            f"{program.name} takes exactly {tokens[1]} tokens at a time, so that it cannot write "
+            f"{program.name} takes exactly {tokens[1]} tokens at a time, so it cannot write "
             "one after the other",
             "export it with dynamic shapes",
         )

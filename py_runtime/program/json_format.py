@@ -48,6 +48,7 @@ KIND_OF = {kind: name for name, kind in KINDS.items()}
 
 
 def dump_program(program: Program) -> str:
+    """load_program gives an equal program back."""
     return json.dumps(
         {
             "format": FORMAT,

@@ -18,6 +18,8 @@ INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
 
 @dataclass(frozen=True)
 class TensorValue:
+    """Computed by an op, unless it is an input, a constant or state."""
+
     dtype: DType
     dims: Dims  # upper bounds
     name: str = ""
@@ -39,46 +41,62 @@ class SymIntValue:
 
 @dataclass(frozen=True)
 class IntValue:
+    """Any Python int; ops check what fits them."""
+
     value: int
 
 
 @dataclass(frozen=True)
 class DoubleValue:
+    """Kernels see it as f32."""
+
     value: float
 
 
 @dataclass(frozen=True)
 class BoolValue:
+    """Ops that ask for an int take it as 0 or 1."""
+
     value: bool
 
 
 @dataclass(frozen=True)
 class StringValue:
+    """Such as a rounding mode."""
+
     value: str
 
 
 @dataclass(frozen=True)
 class NullValue:
-    pass
+    """An optional argument that was not given."""
 
 
 @dataclass(frozen=True)
 class IntListValue:
+    """Fixed; a list with SymInts in it is a ValueListValue."""
+
     values: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class DoubleListValue:
+    """Of any length."""
+
     values: tuple[float, ...]
 
 
 @dataclass(frozen=True)
 class BoolListValue:
+    """Of any length."""
+
     values: tuple[bool, ...]
 
 
 @dataclass(frozen=True)
 class ValueListValue:
+    """Several tensors, or ints of which some are live."""
+
     ids: tuple[int, ...]
 
 
@@ -97,8 +115,31 @@ Value = (
 )
 
 
+def as_literal(given: object) -> Value | None:
+    """A plain Python number, text or None as a value; None where it is something else."""
+    match given:
+        case None:
+            return NullValue()
+        case bool():  # before int, which it is a kind of
+            return BoolValue(given)
+        case int():
+            return IntValue(given)
+        case float():
+            return DoubleValue(given)
+        case str():
+            return StringValue(given)
+    return None
+
+
+def as_constant(value: Value) -> TensorValue | None:
+    """The value itself if it is a tensor that starts with stored data."""
+    return value if isinstance(value, TensorValue) and value.constant is not None else None
+
+
 @dataclass(frozen=True)
 class OpCall:
+    """One op of the chain, with its arguments by value id."""
+
     name: str
     args: tuple[int, ...]  # value ids; the output comes last
     source: str = ""  # the torch line and module path it came from
@@ -106,12 +147,16 @@ class OpCall:
 
 @dataclass(frozen=True)
 class ProgramInput:
+    """A tensor or a SymInt that each call gives."""
+
     value: int
     dynamic_dims: frozenset[int] = frozenset()  # the other dims always have their maximum size
 
 
 @dataclass(frozen=True)
 class Program:
+    """Ops run in order: each reads what inputs, constants, state or earlier ops have made."""
+
     values: tuple[Value, ...]
     ops: tuple[OpCall, ...]
     inputs: tuple[ProgramInput, ...]
@@ -130,6 +175,12 @@ class Program:
             yield from value.ids
         else:
             yield value_id
+
+    def constants(self) -> Iterator[tuple[int, TensorValue, str]]:
+        """(id, tensor, name of its data) of each constant; several may share one name."""
+        for value_id, value in enumerate(self.values):
+            if isinstance(value, TensorValue) and value.constant is not None:
+                yield value_id, value, value.constant
 
     def reads(self, call: OpCall) -> Iterator[int]:
         for arg in call.args[:-1]:
@@ -177,7 +228,7 @@ def _check_value(program: Program, value_id: int, value: Value) -> None:
             raise GraphError(f"{label} is both a constant and zero-initialised state; choose one")
     elif isinstance(value, SymIntValue):
         if not INT32_MIN <= value.initial <= INT32_MAX:
-            raise GraphError(f"{label} starts at {value.initial}, which is no int32")
+            raise GraphError(f"{label} starts at {value.initial}, which is not an int32")
     elif isinstance(value, ValueListValue):
         for item in value.ids:
             _check_id(program, item, label)
@@ -202,7 +253,7 @@ def _check_ends(program: Program) -> None:
                 f"input {place} is {program.label(entry.value)}, neither a tensor nor a SymInt"
             )
     if len({entry.value for entry in program.inputs}) != len(program.inputs):
-        raise GraphError("a value stands twice among the inputs")
+        raise GraphError("a value is twice among the inputs")
     for place, value_id in enumerate(program.outputs):
         _check_id(program, value_id, f"output {place}")
         if not isinstance(program.values[value_id], TensorValue | SymIntValue):

@@ -1,4 +1,4 @@
-"""Writes programs by hand: the smallest exporter there is, for tests, tools and curious readers.
+"""Writes programs by hand: the smallest exporter there is, for tests, tools and curious users.
 
 writer = ProgramWriter()
 x = writer.input("x", (1, 128, 64), F32, dynamic=(1,))
@@ -20,20 +20,16 @@ from py_runtime.base.errors import GraphError
 from py_runtime.base.shapes import Dims
 from py_runtime.program import (
     BoolListValue,
-    BoolValue,
     DoubleListValue,
-    DoubleValue,
     IntListValue,
-    IntValue,
-    NullValue,
     OpCall,
     Program,
     ProgramInput,
-    StringValue,
     SymIntValue,
     TensorValue,
     Value,
     ValueListValue,
+    as_literal,
 )
 
 HOST_DTYPES = {dtype.host: dtype for dtype in DTYPES.values()}
@@ -47,6 +43,8 @@ class Ref:
 
 
 class ProgramWriter:
+    """Values come in the order they are asked for; program() may be called at any time."""
+
     def __init__(self, name: str = "graph") -> None:
         self.name = name
         self.constants: dict[str, np.ndarray] = {}
@@ -107,20 +105,12 @@ class ProgramWriter:
         return arg if isinstance(arg, Ref) else self._add(self._literal(arg))
 
     def _literal(self, arg: Any) -> Value:
-        match arg:
-            case None:
-                return NullValue()
-            case bool():
-                return BoolValue(arg)
-            case int():
-                return IntValue(arg)
-            case float():
-                return DoubleValue(arg)
-            case str():
-                return StringValue(arg)
-            case list() | tuple():
-                return self._literal_list(list(arg))
-        raise GraphError(f"{arg!r} cannot be an argument of an op")
+        if isinstance(arg, list | tuple):
+            return self._literal_list(list(arg))
+        literal = as_literal(arg)
+        if literal is None:
+            raise GraphError(f"{arg!r} cannot be an argument of an op")
+        return literal
 
     def _literal_list(self, items: list[Any]) -> Value:
         if any(isinstance(item, Ref) for item in items):

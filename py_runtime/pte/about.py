@@ -7,8 +7,8 @@ from py_runtime.base.errors import InpageError
 from py_runtime.base.sizes import in_words
 from py_runtime.pte.errors import UnsupportedPteError
 
-MOST_ROWS = 300  # of a table: a file may claim anything
-MOST_CHARACTERS = 80  # of a name
+MAX_ROWS = 300  # of a table: a file may claim anything
+MAX_CHARACTERS = 80  # of a name
 
 Json = Mapping[str, Any]
 
@@ -26,10 +26,11 @@ def about_pte(described: Json, outcome: str) -> str:
 
 
 def cannot_be_loaded(error: InpageError) -> str:
+    """Markdown; where ops are missing, all of them by name."""
     if isinstance(error, UnsupportedPteError):
         listed = "\n".join(f"- {code(name)}" for name in error.names)
         return f"**It cannot be loaded**: it needs what this engine does not have.\n\n{listed}"
-    return f"**It cannot be loaded**: {plain(str(error), most=2000)}."
+    return f"**It cannot be loaded**: {plain(str(error), max_characters=2000)}."
 
 
 def _ends(method: Json) -> str:
@@ -66,28 +67,28 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     if not rows:
         return ""
     rules = ["--:" if name.endswith(":") else "---" for name in head]
-    lines = [[name.removesuffix(":") for name in head], rules, *rows[:MOST_ROWS]]
+    lines = [[name.removesuffix(":") for name in head], rules, *rows[:MAX_ROWS]]
     text = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-    left_out = len(rows) - MOST_ROWS
+    left_out = len(rows) - MAX_ROWS
     return f"{text}\n\nand {left_out} more." if left_out > 0 else text
 
 
 def code(value: object) -> str:
     """In a table too: what would end a span or a cell is replaced."""
-    return f"`{_printable(str(value), MOST_CHARACTERS, '`|')}`"
+    return f"`{_printable(str(value), MAX_CHARACTERS, '`|')}`"
 
 
-def plain(text: str, most: int = MOST_CHARACTERS) -> str:
-    """A stranger's text that is no Markdown."""
+def plain(text: str, max_characters: int = MAX_CHARACTERS) -> str:
+    """A stranger's text with nothing in it that acts as Markdown."""
     return "".join(
         f"\\{character}" if character in "\\`*_[]<>#|~!" else character
-        for character in _printable(text, most, "")
+        for character in _printable(text, max_characters, "")
     )
 
 
-def _printable(text: str, most: int, forbidden: Iterable[str]) -> str:
+def _printable(text: str, max_characters: int, forbidden: Iterable[str]) -> str:
     shown = "".join(
         character if character.isprintable() and character not in forbidden else "·"
-        for character in text[:most]
+        for character in text[:max_characters]
     )
-    return f"{shown}…" if len(text) > most else shown or "·"
+    return f"{shown}…" if len(text) > max_characters else shown or "·"

@@ -9,9 +9,30 @@ import numpy as np
 from py_runtime.program import MAX_RANK
 from py_runtime.pte.errors import PteError
 from py_runtime.pte.flatbuffer import Budget, FlatBuffer, Table
+from py_runtime.pte.schema import (
+    IN_SEGMENT,
+    ITEM,
+    UNION,
+    CallSlot,
+    ChainSlot,
+    ConstantSegmentSlot,
+    ContainerTypeSlot,
+    DelegateDataSlot,
+    DelegateSlot,
+    InlineDataSlot,
+    InstructionKind,
+    MethodTensorSlot,
+    MethodValueKind,
+    MoveSlot,
+    NamedDataSlot,
+    OperatorSlot,
+    PlanSlot,
+    ProgramSlot,
+    SegmentSlot,
+)
 
 HEAD_BYTES = 40  # root offset, identifier, extended header
-MOST_PROGRAM_BYTES = 64 << 20
+MAX_PROGRAM_BYTES = 64 << 20
 EXTENDED_HEADER = struct.Struct("<4sIQQ")  # magic, its length, program size, segments' beginning
 HOST_DTYPES = {
     0: np.uint8,
@@ -57,18 +78,24 @@ EValue = None | Scalar | tuple[int, ...] | tuple[float, ...] | HostTensor | Tens
 
 @dataclass(frozen=True)
 class KernelCall:
+    """Of an op outside every delegate; arguments by value id."""
+
     name: str
     args: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class DelegateCall:
+    """Arguments by value id: the delegate's inputs, then its outputs."""
+
     delegate: int
     args: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class MoveCall:
+    """One value becomes another, by their ids."""
+
     source: int
     target: int
 
@@ -78,6 +105,8 @@ Instruction = KernelCall | DelegateCall | MoveCall
 
 @dataclass(frozen=True)
 class Delegate:
+    """Where a backend's blob lies in the file."""
+
     backend: str
     data: Segment
 
@@ -97,6 +126,8 @@ class ExecutionPlan:
 
 @dataclass(frozen=True)
 class Container:
+    """All that a .pte file says, before any delegate is opened."""
+
     plans: tuple[ExecutionPlan, ...]
     named: dict[str, Segment]
     buffers: tuple[Segment, ...]  # where the data of method-level constants begins
@@ -114,7 +145,7 @@ class Header:
 def read_header(file: str, head: bytes, file_size: int) -> Header:
     """`head`: the first HEAD_BYTES of the file, fewer where it is shorter."""
     if head[4:8] != b"ET12":
-        raise PteError(f"{file} is no .pte file: bytes 4 to 7 are {head[4:8]!r}, not b'ET12'")
+        raise PteError(f"{file} is not a .pte file: bytes 4 to 7 are {head[4:8]!r}, not b'ET12'")
     header = Header(file_size, 0)
     if head[8:12] == b"eh00" and len(head) >= 8 + EXTENDED_HEADER.size:
         _, length, program_size, segment_base = EXTENDED_HEADER.unpack_from(head, 8)
@@ -126,9 +157,9 @@ def read_header(file: str, head: bytes, file_size: int) -> Header:
             f"{file} is cut short: it has {file_size} bytes, its program alone "
             f"{header.program_size}"
         )
-    if header.program_size > MOST_PROGRAM_BYTES:
+    if header.program_size > MAX_PROGRAM_BYTES:
         raise PteError(
-            f"{file}: the program has {header.program_size} bytes, at most {MOST_PROGRAM_BYTES} "
+            f"{file}: the program has {header.program_size} bytes, at most {MAX_PROGRAM_BYTES} "
             "are read",
             "export it with delegates and constants in segments, which is ExecuTorch's default",
         )
@@ -150,27 +181,32 @@ class _Reader:
         self._file = file
         self._program = self._buffer.root()
         self._segments = read_segments(
-            self._buffer, self._program.tables(4), header.segment_base, file_size
+            self._buffer, self._program.tables(ProgramSlot.SEGMENTS), header.segment_base, file_size
         )
         self._unsupported: set[str] = set()
-        self._inline = [Segment(*table.span(0)) for table in self._program.tables(3)]
+        self._inline = self._inline_data(ProgramSlot.INLINE_DELEGATES)
 
     def container(self) -> Container:
-        plans = tuple(self._plan(table) for table in self._program.tables(1))
+        plans = tuple(self._plan(table) for table in self._program.tables(ProgramSlot.PLANS))
         if len({plan.name for plan in plans}) < len(plans):
             raise self._buffer.fault("two of its methods have the same name")
-        named = read_named(self._buffer, self._program.tables(7), self._segments)
+        tables = self._program.tables(ProgramSlot.NAMED_DATA)
+        named = read_named(self._buffer, tables, self._segments)
         return Container(plans, named, self._constant_buffers(), frozenset(self._unsupported))
+
+    def _inline_data(self, slot: int) -> tuple[Segment, ...]:
+        tables = self._program.tables(slot)
+        return tuple(Segment(*table.span(InlineDataSlot.BYTES)) for table in tables)
 
     def _constant_buffers(self) -> tuple[Segment, ...]:
         """By HostTensor.buffer: from where the data begins to the end of its segment."""
-        table = self._program.table(5)
+        table = self._program.table(ProgramSlot.CONSTANT_SEGMENT)
         if table is None:
-            return tuple(Segment(*buffer.span(0)) for buffer in self._program.tables(2))
-        offsets = table.u64s(1)
+            return self._inline_data(ProgramSlot.CONSTANT_BUFFERS)
+        offsets = table.u64s(ConstantSegmentSlot.OFFSETS)
         if not offsets:
             return ()
-        segment = segment_at(self._buffer, self._segments, table.u32(0))
+        segment = segment_at(self._buffer, self._segments, table.u32(ConstantSegmentSlot.SEGMENT))
         buffers = []
         for offset in offsets:
             if offset > segment.size:
@@ -181,73 +217,77 @@ class _Reader:
     # Methods -----------------------------------------------------------------------------------
 
     def _plan(self, table: Table) -> ExecutionPlan:
-        name = table.text(0)
-        values = tuple(self._value(entry) for entry in table.tables(2))
-        meta = table.table(1)
-        chains = table.tables(5)
+        name = table.text(PlanSlot.NAME)
+        values = tuple(self._value(entry) for entry in table.tables(PlanSlot.VALUES))
+        container_type = table.table(PlanSlot.CONTAINER_TYPE)
+        chains = table.tables(PlanSlot.CHAINS)
         if len(chains) > 1:
             raise PteError(f"{self._file}: method '{name}' has {len(chains)} chains, not one")
-        operators = [_operator(entry) for entry in table.tables(6)]
-        calls = [call for chain in chains for call in chain.tables(2)]
+        operators = [_operator(entry) for entry in table.tables(PlanSlot.OPERATORS)]
+        calls = [call for chain in chains for call in chain.tables(ChainSlot.INSTRUCTIONS)]
         plan = ExecutionPlan(
             name=name,
             values=values,
-            inputs=table.i32s(3),
-            outputs=table.i32s(4),
-            output_spec="" if meta is None else meta.text(1),
+            inputs=table.i32s(PlanSlot.INPUTS),
+            outputs=table.i32s(PlanSlot.OUTPUTS),
+            output_spec=container_type.text(ContainerTypeSlot.OUTPUTS) if container_type else "",
             instructions=tuple(
                 call for entry in calls for call in self._instruction(entry, operators)
             ),
-            delegates=tuple(self._delegate(entry) for entry in table.tables(7)),
+            delegates=tuple(self._delegate(entry) for entry in table.tables(PlanSlot.DELEGATES)),
         )
         self._check_ids(plan)
         return plan
 
     def _value(self, entry: Table) -> EValue:
-        kind, table = entry.union(0)
-        if kind == 5:
+        kind, table = entry.union(UNION)
+        if kind == MethodValueKind.TENSOR:
             return self._tensor(table)
-        if kind in (10, 11):
-            return TensorIds(table.i32s(0))
+        if kind in (MethodValueKind.TENSOR_LIST, MethodValueKind.OPTIONAL_TENSOR_LIST):
+            return TensorIds(table.i32s(ITEM))
         if kind not in _PLAIN_VALUES:
             raise self._buffer.fault(f"it has a value of the unknown kind {kind}")
         return _PLAIN_VALUES[kind](table)
 
     def _tensor(self, table: Table) -> HostTensor:
-        scalar_type, dims, order = table.i8(0), table.i32s(2), table.u8s(3)
-        if len(dims) > MAX_RANK or any(size < 0 for size in dims) or table.i32(1):
+        scalar_type = table.i8(MethodTensorSlot.SCALAR_TYPE)
+        dims, order = table.i32s(MethodTensorSlot.SIZES), table.u8s(MethodTensorSlot.DIM_ORDER)
+        begin = table.i32(MethodTensorSlot.STORAGE_OFFSET)
+        if len(dims) > MAX_RANK or any(size < 0 for size in dims) or begin:
             raise self._buffer.fault("a tensor has impossible dims, or begins elsewhere")
         if scalar_type not in HOST_DTYPES:
             self._unsupported.add(f"tensors of the scalar type {scalar_type}")
         if order and order != tuple(range(len(dims))):
             self._unsupported.add("tensors that are not contiguous (channels last)")
         dtype = np.dtype(HOST_DTYPES.get(scalar_type, np.void))
-        return HostTensor(dtype, dims, dynamic=table.i8(8) != 0, buffer=table.u32(5))
+        dynamic = table.i8(MethodTensorSlot.DYNAMISM) != 0
+        return HostTensor(dtype, dims, dynamic, table.u32(MethodTensorSlot.BUFFER))
 
     def _instruction(self, entry: Table, operators: list[str]) -> list[Instruction]:
-        kind, table = entry.union(0)
-        if kind == 1:
-            at = table.i32(0)
+        kind, table = entry.union(UNION)
+        if kind == InstructionKind.KERNEL_CALL:
+            at = table.i32(CallSlot.INDEX)
             if not 0 <= at < len(operators):
                 raise self._buffer.fault(f"operator {at} is called; it has {len(operators)}")
-            return [KernelCall(operators[at], table.i32s(1))]
-        if kind == 2:
-            return [DelegateCall(table.i32(0), table.i32s(1))]
-        if kind == 3:
-            return [MoveCall(table.i32(0), table.i32(1))]
-        if kind == 4:
+            return [KernelCall(operators[at], table.i32s(CallSlot.ARGS))]
+        if kind == InstructionKind.DELEGATE_CALL:
+            return [DelegateCall(table.i32(CallSlot.INDEX), table.i32s(CallSlot.ARGS))]
+        if kind == InstructionKind.MOVE_CALL:
+            return [MoveCall(table.i32(MoveSlot.SOURCE), table.i32(MoveSlot.TARGET))]
+        if kind == InstructionKind.JUMP_IF_FALSE:
             return [KernelCall("a conditional jump", ())]
-        if kind == 5:
+        if kind == InstructionKind.FREE:
             return []  # frees memory, which is not ours to free
         raise self._buffer.fault(f"it has an instruction of the unknown kind {kind}")
 
     def _delegate(self, entry: Table) -> Delegate:
-        reference = entry.table(1)
+        reference = entry.table(DelegateSlot.DATA)
         if reference is None:
             raise self._buffer.fault("a delegate has no data")
-        is_segment, at = reference.i8(0) == 1, reference.u32(1)
+        is_segment = reference.i8(DelegateDataSlot.LOCATION) == IN_SEGMENT
         segments = self._segments if is_segment else self._inline
-        return Delegate(entry.text(0), segment_at(self._buffer, segments, at))
+        data = segment_at(self._buffer, segments, reference.u32(DelegateDataSlot.INDEX))
+        return Delegate(entry.text(DelegateSlot.BACKEND), data)
 
     def _check_ids(self, plan: ExecutionPlan) -> None:
         ids = [*plan.inputs, *plan.outputs]
@@ -260,19 +300,19 @@ class _Reader:
 
 
 _PLAIN_VALUES: dict[int, Callable[[Table], EValue]] = {
-    1: lambda table: None,
-    2: lambda table: table.i64(0),
-    3: lambda table: table.boolean(0),
-    4: lambda table: table.f64(0),
-    6: lambda table: table.text(0),
-    7: lambda table: table.i64s(0),
-    8: lambda table: table.f64s(0),
-    9: lambda table: table.booleans(0),
+    MethodValueKind.NULL: lambda table: None,
+    MethodValueKind.INT: lambda table: table.i64(ITEM),
+    MethodValueKind.BOOL: lambda table: table.boolean(ITEM),
+    MethodValueKind.DOUBLE: lambda table: table.f64(ITEM),
+    MethodValueKind.STRING: lambda table: table.text(ITEM),
+    MethodValueKind.INT_LIST: lambda table: table.i64s(ITEM),
+    MethodValueKind.DOUBLE_LIST: lambda table: table.f64s(ITEM),
+    MethodValueKind.BOOL_LIST: lambda table: table.booleans(ITEM),
 }
 
 
 def _operator(table: Table) -> str:
-    name, overload = table.text(0), table.text(1)
+    name, overload = table.text(OperatorSlot.NAME), table.text(OperatorSlot.OVERLOAD)
     return f"{name}.{overload}" if overload else name
 
 
@@ -284,7 +324,9 @@ def read_segments(
 ) -> tuple[Segment, ...]:
     """Where they lie: inside the file, after the flatbuffer, and apart; empty ones nowhere."""
     segments = tuple(
-        Segment(base + table.u64(0), size) if (size := table.u64(1)) else Segment(0, 0)
+        Segment(base + table.u64(SegmentSlot.OFFSET), size)
+        if (size := table.u64(SegmentSlot.SIZE))
+        else Segment(0, 0)
         for table in tables
     )
     end = buffer.size
@@ -302,12 +344,17 @@ def read_segments(
 def read_named(
     buffer: FlatBuffer, tables: list[Table], segments: tuple[Segment, ...]
 ) -> dict[str, Segment]:
-    return {table.text(0): segment_at(buffer, segments, table.u32(1)) for table in tables}
+    """Data by its key."""
+    return {
+        table.text(NamedDataSlot.KEY): segment_at(
+            buffer, segments, table.u32(NamedDataSlot.SEGMENT)
+        )
+        for table in tables
+    }
 
 
-def segment_at(
-    buffer: FlatBuffer, segments: tuple[Segment, ...] | list[Segment], at: int
-) -> Segment:
+def segment_at(buffer: FlatBuffer, segments: tuple[Segment, ...], at: int) -> Segment:
+    """PteError where the file has none of that number."""
     if at >= len(segments):
         raise buffer.fault(f"it refers to the piece of data {at}, and has {len(segments)}")
     return segments[at]

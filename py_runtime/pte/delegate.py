@@ -24,9 +24,18 @@ from py_runtime.program import (
 from py_runtime.pte.container import Segment
 from py_runtime.pte.errors import PteError
 from py_runtime.pte.flatbuffer import Budget, FlatBuffer, Table
+from py_runtime.pte.schema import (
+    ITEM,
+    UNION,
+    ConstantSlot,
+    GraphSlot,
+    GraphTensorSlot,
+    GraphValueKind,
+    OpCallSlot,
+)
 
 HEADER = struct.Struct("<4x4sHIIIQ")
-MOST_GRAPH_BYTES = 16 << 20
+MAX_GRAPH_BYTES = 16 << 20
 NAMED = 2**64 - 1  # the offset of a constant that lies elsewhere, under its key
 # Exporters store 64-bit numbers as 32-bit ones; where they do not, there is no such tensor here.
 DTYPES: dict[int, DType] = {0: BOOL, 1: U8, 2: I8, 3: I32, 4: F16, 5: F32}
@@ -34,6 +43,8 @@ DTYPES: dict[int, DType] = {0: BOOL, 1: U8, 2: I8, 3: I32, 4: F16, 5: F32}
 
 @dataclass(frozen=True)
 class GraphTensor:
+    """A tensor of the delegate's graph."""
+
     dtype: DType
     dims: tuple[int, ...]  # upper bounds
     constant: int  # number of its data; negative: none
@@ -53,6 +64,8 @@ class GraphConstant:
 
 @dataclass(frozen=True)
 class DelegateGraph:
+    """The graph as the file has it; values refer to each other by id."""
+
     values: tuple[GraphValue, ...]
     chain: tuple[OpCall, ...]
     inputs: tuple[int, ...]
@@ -88,9 +101,9 @@ def read_delegate_header(file: str, head: bytes, blob: Segment) -> DelegateHeade
     _, _, graph_at, graph_size, bytes_at, bytes_size = HEADER.unpack(head)
     if graph_at + graph_size > blob.size or bytes_at + bytes_size > blob.size:
         raise PteError(f"{file} is damaged: its delegate's graph or data lies outside the delegate")
-    if graph_size > MOST_GRAPH_BYTES:
+    if graph_size > MAX_GRAPH_BYTES:
         raise PteError(
-            f"{file}: a delegate's graph has {graph_size} bytes, at most {MOST_GRAPH_BYTES} are "
+            f"{file}: a delegate's graph has {graph_size} bytes, at most {MAX_GRAPH_BYTES} are "
             "read",
             "export the model in parts",
         )
@@ -100,20 +113,27 @@ def read_delegate_header(file: str, head: bytes, blob: Segment) -> DelegateHeade
 
 
 def read_graph(file: str, data: bytes, header: DelegateHeader, budget: Budget) -> DelegateGraph:
+    """`data`: the bytes that header.graph names."""
     buffer = FlatBuffer(data, b"VK00", f"the delegate's graph in {file}", budget)
     root, unsupported = buffer.root(), set[str]()
     return DelegateGraph(
-        values=tuple(_value(buffer, table, unsupported) for table in root.tables(2)),
-        chain=tuple(OpCall(table.text(1), table.i32s(2)) for table in root.tables(1)),
-        inputs=root.u32s(3),
-        outputs=root.u32s(4),
-        constants=tuple(_constant(buffer, table, header.constants) for table in root.tables(5)),
+        values=tuple(_value(buffer, table, unsupported) for table in root.tables(GraphSlot.VALUES)),
+        chain=tuple(
+            OpCall(table.text(OpCallSlot.NAME), table.i32s(OpCallSlot.ARGS))
+            for table in root.tables(GraphSlot.CHAIN)
+        ),
+        inputs=root.u32s(GraphSlot.INPUTS),
+        outputs=root.u32s(GraphSlot.OUTPUTS),
+        constants=tuple(
+            _constant(buffer, table, header.constants) for table in root.tables(GraphSlot.CONSTANTS)
+        ),
         unsupported=frozenset(unsupported),
     )
 
 
 def _constant(buffer: FlatBuffer, table: Table, inside: Segment) -> GraphConstant:
-    offset, nbytes, key = table.u64(0), table.u64(1), table.text(2)
+    offset, nbytes = table.u64(ConstantSlot.OFFSET), table.u64(ConstantSlot.SIZE)
+    key = table.text(ConstantSlot.KEY)
     if offset == NAMED:
         if not key:
             raise buffer.fault("a constant has neither a place nor a key")
@@ -124,8 +144,8 @@ def _constant(buffer: FlatBuffer, table: Table, inside: Segment) -> GraphConstan
 
 
 def _value(buffer: FlatBuffer, entry: Table, unsupported: set[str]) -> GraphValue:
-    kind, table = entry.union(0)
-    if kind == 5:
+    kind, table = entry.union(UNION)
+    if kind == GraphValueKind.TENSOR:
         return _tensor(buffer, table, unsupported)
     if kind not in _PLAIN_VALUES:
         raise buffer.fault(f"it has a value of the unknown kind {kind}")
@@ -134,24 +154,24 @@ def _value(buffer: FlatBuffer, entry: Table, unsupported: set[str]) -> GraphValu
 
 _NULL = NullValue()
 _PLAIN_VALUES: dict[int, Callable[[Table], Value]] = {
-    1: lambda table: _NULL,
-    2: lambda table: IntValue(table.i64(0)),
-    3: lambda table: DoubleValue(table.f64(0)),
-    4: lambda table: BoolValue(table.boolean(0)),
-    6: lambda table: IntListValue(table.i64s(0)),
-    7: lambda table: DoubleListValue(table.f64s(0)),
-    8: lambda table: BoolListValue(table.booleans(0)),
-    9: lambda table: ValueListValue(table.i32s(0)),
-    10: lambda table: StringValue(table.text(0)),
-    11: lambda table: SymIntValue(table.i32(0)),
+    GraphValueKind.NULL: lambda table: _NULL,
+    GraphValueKind.INT: lambda table: IntValue(table.i64(ITEM)),
+    GraphValueKind.DOUBLE: lambda table: DoubleValue(table.f64(ITEM)),
+    GraphValueKind.BOOL: lambda table: BoolValue(table.boolean(ITEM)),
+    GraphValueKind.INT_LIST: lambda table: IntListValue(table.i64s(ITEM)),
+    GraphValueKind.DOUBLE_LIST: lambda table: DoubleListValue(table.f64s(ITEM)),
+    GraphValueKind.BOOL_LIST: lambda table: BoolListValue(table.booleans(ITEM)),
+    GraphValueKind.VALUE_LIST: lambda table: ValueListValue(table.i32s(ITEM)),
+    GraphValueKind.STRING: lambda table: StringValue(table.text(ITEM)),
+    GraphValueKind.SYMINT: lambda table: SymIntValue(table.i32(ITEM)),
 }
 
 
 def _tensor(buffer: FlatBuffer, table: Table, unsupported: set[str]) -> GraphTensor:
     """Storage type, layout and memory object are the exporter's plan: the engine makes its own."""
-    code, dims = table.i8(0), table.u32s(1)
+    code, dims = table.i8(GraphTensorSlot.DTYPE), table.u32s(GraphTensorSlot.DIMS)
     if len(dims) > MAX_RANK:
         raise buffer.fault(f"a tensor has {len(dims)} dims; at most {MAX_RANK}")
     if code not in DTYPES:
         unsupported.add(f"tensors of the data type {code}")
-    return GraphTensor(DTYPES.get(code, F32), dims, table.i32(2))
+    return GraphTensor(DTYPES.get(code, F32), dims, table.i32(GraphTensorSlot.CONSTANT))

@@ -10,13 +10,13 @@ from typing import Any
 
 from py_runtime.pte.errors import PteError
 
-MOST_FIELDS = 16  # no table here has more; newer files may, and those are not looked at
+MAX_FIELDS = 16  # no table here has more; newer files may, and those are not looked at
 FIXED_ITEMS = 4096  # a very small file may read this much whatever its length
-MOST_ITEMS = 8_000_000  # a decoder of 32 layers has about 20,000
+MAX_ITEMS = 8_000_000  # a decoder of 32 layers has about 20,000
 
 _U16_PAIR, _I32, _U32 = Struct("<HH"), Struct("<i"), Struct("<I")
 _I8, _U8, _I64, _U64, _F64 = Struct("<b"), Struct("<B"), Struct("<q"), Struct("<Q"), Struct("<d")
-_VTABLES = [Struct(f"<{count}H") for count in range(MOST_FIELDS + 1)]
+_VTABLES = [Struct(f"<{count}H") for count in range(MAX_FIELDS + 1)]
 
 
 class Budget:
@@ -31,7 +31,7 @@ class Budget:
     def read(self, nbytes: int) -> None:
         """Before so many bytes are read; each gives an item to look at."""
         self._bytes_left -= nbytes
-        more = min(nbytes, MOST_ITEMS - self._items_granted)
+        more = min(nbytes, MAX_ITEMS - self._items_granted)
         self._items_granted += more
         self._items_left += more
         self._check()
@@ -96,7 +96,7 @@ class FlatBuffer:
             if vtable_size < 4 or vtable_size % 2 or table_size < 4:
                 raise self.fault(f"the vtable at {vtable} has sizes {vtable_size}, {table_size}")
             self.check(vtable, vtable_size)
-            count = min((vtable_size - 4) // 2, MOST_FIELDS)
+            count = min((vtable_size - 4) // 2, MAX_FIELDS)
             self._layouts[vtable] = table_size, _VTABLES[count].unpack_from(self.data, vtable + 4)
         return self._layouts[vtable]
 
@@ -167,7 +167,7 @@ class Table:
         try:
             return str(self._buffer.data[begin : begin + count], "utf-8")
         except UnicodeDecodeError:
-            raise self._buffer.fault(f"the string at {begin} is no UTF-8") from None
+            raise self._buffer.fault(f"the string at {begin} is not UTF-8") from None
 
     def u8s(self, slot: int) -> tuple[int, ...]:
         return self._vector(slot, "B", 1)[1]

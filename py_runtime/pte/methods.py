@@ -54,6 +54,8 @@ Step = DelegateStep | CopyStep | MoveStep | KernelStep
 
 @dataclass(frozen=True)
 class Method:
+    """One that can be called: host values, and the steps between them."""
+
     name: str
     values: tuple[EValue, ...]
     input_ids: tuple[int, ...]  # into values, in the order callers pass them
@@ -99,6 +101,8 @@ Constant = None | bool | int | float | str | list[Any] | np.ndarray
 
 @dataclass(frozen=True)
 class PteProgram:
+    """All methods of a file; nothing of it is on a GPU yet."""
+
     name: str
     size: int  # of the file
     methods: dict[str, Method]

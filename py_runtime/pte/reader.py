@@ -45,7 +45,7 @@ from py_runtime.weights.byte_source import ByteSource
 from py_runtime.weights.ranges import StoredRange
 
 BACKEND = "VulkanBackend"
-MOST_CONSTANT_BYTES = 1 << 20  # of a tensor that a method without inputs gives
+MAX_CONSTANT_BYTES = 1 << 20  # of a tensor that a method without inputs gives
 
 
 async def open_pte(source: ByteSource, data: Sequence[ByteSource] = ()) -> PteProgram:
@@ -276,16 +276,16 @@ class _Opener:
             return value
         if isinstance(value, HostTensor) and 0 < value.buffer < len(buffers):
             data, nbytes = buffers[value.buffer], numel(value.dims) * value.dtype.itemsize
-            if nbytes > MOST_CONSTANT_BYTES:
+            if nbytes > MAX_CONSTANT_BYTES:
                 raise PteError(
                     f"{self._where(plan)} gives a tensor of {in_words(nbytes)}; at most "
-                    f"{in_words(MOST_CONSTANT_BYTES)} are read",
+                    f"{in_words(MAX_CONSTANT_BYTES)} are read",
                     "export the model without that method",
                 )
             if value.dtype.itemsize and nbytes <= data.size:
                 found = await self._read(Segment(data.offset, nbytes)) if nbytes else b""
                 return np.frombuffer(found, value.dtype).reshape(value.dims)
-        raise PteError(f"{self._where(plan)} gives what is no number, text or small tensor")
+        raise PteError(f"{self._where(plan)} gives neither a number, a text nor a small tensor")
 
 
 def _is_list(output_spec: str) -> bool:

@@ -25,7 +25,7 @@ from py_runtime.pte.errors import PteError, UnsupportedPteError
 from py_runtime.weights.byte_source import ByteSource
 from py_runtime.weights.ranges import StoredRange
 
-MOST_SIZES = 4  # of caches in a graph that are compared with zeros
+MAX_SIZES = 4  # of caches in a graph that are compared with zeros
 PREPACK = "et_vk.prepack.default"
 # What callers have for each type on the GPU: 64-bit numbers are stored as 32-bit ones.
 HOST_DTYPES: dict[DType, tuple[type[np.generic], ...]] = {
@@ -47,6 +47,8 @@ class StoredData:
 
 @dataclass(frozen=True)
 class Translated:
+    """What Graph.load takes."""
+
     program: Program
     ranges: dict[str, StoredRange]  # of each constant, by the name the program has for it
 
@@ -244,7 +246,7 @@ class _Constants:
         nbytes = constant.nbytes
         if constant.key not in self._data.named:
             return False
-        if nbytes not in self._keys_of_zeros and len(self._keys_of_zeros) < MOST_SIZES:
+        if nbytes not in self._keys_of_zeros and len(self._keys_of_zeros) < MAX_SIZES:
             self._keys_of_zeros[nbytes] = _key_of_zeros(nbytes)
         return self._keys_of_zeros.get(nbytes) == constant.key
 

@@ -7,6 +7,8 @@ from py_runtime.sampling.settings import SamplingSettings
 
 
 class Adjustment:
+    """Its arrays are made once for each answer."""
+
     def __init__(self, settings: SamplingSettings) -> None:
         bias = settings.logit_bias
         self._bias_ids = np.fromiter(bias.keys(), np.int64, len(bias))

@@ -11,6 +11,8 @@ from py_runtime.sampling.settings import SamplingSettings
 
 @dataclass(frozen=True)
 class Candidates:
+    """Those that are left after each step of narrowing."""
+
     ids: np.ndarray | None  # [N] ascending token ids; None: the whole vocabulary
     scores: np.ndarray  # [N], at least one of them finite, none NaN or +inf
 
@@ -58,6 +60,7 @@ def greedy(scores: np.ndarray, allowed: np.ndarray | None) -> int:
 
 
 def allowed_ids(allowed: np.ndarray) -> np.ndarray:
+    """[N] ascending; ValueError where the mask leaves none."""
     ids = np.flatnonzero(allowed)
     if len(ids) == 0:
         raise ValueError("the mask allows no token at all")

@@ -56,5 +56,5 @@ class TokenHistory:
     def _check(self, token: int) -> None:
         if not 0 <= token < self._vocabulary:
             raise RequestError(
-                f"{token} is no token id: the vocabulary has 0 to {self._vocabulary - 1}"
+                f"{token} is not a token id: the vocabulary has 0 to {self._vocabulary - 1}"
             )

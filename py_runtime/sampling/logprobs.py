@@ -12,6 +12,8 @@ IMPOSSIBLE = -9999.0  # in place of -inf, which JSON lacks; OpenAI's value for t
 
 @dataclass(frozen=True)
 class TokenLogprob:
+    """Of one token that was chosen, and of the most probable ones there."""
+
     token: int
     logprob: float
     top: tuple[tuple[int, float], ...]  # (token, logprob), the most probable first

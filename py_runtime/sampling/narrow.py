@@ -15,6 +15,7 @@ COLUMNS_PER_VALUE = 8  # so that few of the largest values share a column
 
 
 def top_k(scores: np.ndarray, count: int) -> np.ndarray:
+    """Places of the `count` largest; all that tie with the last of them stay."""
     near = largest(scores, count)
     if len(near) <= count:
         return near

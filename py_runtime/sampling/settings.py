@@ -18,12 +18,14 @@ NUMBERS = {
     "frequency_penalty": (-2, 2),
     "presence_penalty": (-2, 2),
 }
-LEAST_BIAS, MOST_BIAS = -100, 100
-LEAST_SEED, MOST_SEED = -(2**63), 2**63 - 1
+MIN_BIAS, MAX_BIAS = -100, 100
+MIN_SEED, MAX_SEED = -(2**63), 2**63 - 1
 
 
 @dataclass(frozen=True)
 class SamplingSettings:
+    """The defaults change nothing: they draw from the model's own distribution."""
+
     temperature: float = 1.0  # 0: greedy
     top_k: int = 0  # 0: off
     top_p: float = 1.0
@@ -43,9 +45,9 @@ class SamplingSettings:
         if not _is_integer(self.top_k) or self.top_k < 0:
             raise _error("top_k", "must be an integer from 0 on, where 0 is off", self.top_k)
         if self.seed is not None and not (
-            _is_integer(self.seed) and LEAST_SEED <= self.seed <= MOST_SEED
+            _is_integer(self.seed) and MIN_SEED <= self.seed <= MAX_SEED
         ):
-            raise _error("seed", f"must be an integer from {LEAST_SEED} to {MOST_SEED}", self.seed)
+            raise _error("seed", f"must be an integer from {MIN_SEED} to {MAX_SEED}", self.seed)
         self._check_bias(vocabulary)
 
     def _check_bias(self, vocabulary: int) -> None:
@@ -55,8 +57,8 @@ class SamplingSettings:
         for token, bias in self.logit_bias.items():
             if not _is_integer(token) or not 0 <= token < vocabulary:
                 raise _error(name, f"must have token ids from 0 to {vocabulary - 1}", token)
-            if not _is_number(bias) or not LEAST_BIAS <= bias <= MOST_BIAS:
-                expected = f"of token {token} must be a number from {LEAST_BIAS} to {MOST_BIAS}"
+            if not _is_number(bias) or not MIN_BIAS <= bias <= MAX_BIAS:
+                expected = f"of token {token} must be a number from {MIN_BIAS} to {MAX_BIAS}"
                 raise _error(name, expected, bias)
 
 

@@ -14,12 +14,14 @@ _SPACES = re.compile(f"[{characters.WHITESPACE}]+")
 
 @dataclass(frozen=True)
 class AddedToken:
+    """As tokenizer.json has it, with the id it ends up with."""
+
     id: int
     content: str
     single_word: bool  # only where no letter stands beside it
     lstrip: bool  # takes the whitespace before it along
     rstrip: bool
-    normalized: bool  # looked for in the normalized text, as the normalizer writes it
+    normalized: bool  # looked for in the normalised text, as the normalizer writes it
     special: bool
 
 
@@ -36,17 +38,19 @@ Span = tuple[int, int]  # first character, and the first behind it
 
 
 class AddedTokens:
-    def __init__(self, tokens: list[AddedToken], normalize: Normalizer) -> None:
-        self.normalize = normalize
+    """Cuts a text at them; what is left is normalised."""
+
+    def __init__(self, tokens: list[AddedToken], normalise: Normalizer) -> None:
+        self.normalise = normalise
         self.special = {token.content for token in tokens if token.special}
         self.as_written = {
-            token.id: normalize(token.content) if token.normalized else token.content
+            token.id: normalise(token.content) if token.normalized else token.content
             for token in tokens
         }
         written = [(self.as_written[token.id], token) for token in tokens]
         self._in_text = Finder({text: token for text, token in written if not token.normalized})
         normalized = {text: token for text, token in written if token.normalized}
-        self._in_normalized = Finder(normalized)
+        self._in_normalised = Finder(normalized)
         plain = {text: token for text, token in normalized.items() if not token.special}
         self._in_literal = Finder(plain)
 
@@ -58,9 +62,9 @@ class AddedTokens:
             end = at + len(raw.text)
             if raw.token_id is not None:
                 yield raw
-            elif normalized := self.normalize(raw.text):
-                finder = self._in_literal if touches(literal, at, end) else self._in_normalized
-                yield from finder.split(normalized, raw.starts_text)
+            elif normalised := self.normalise(raw.text):
+                finder = self._in_literal if touches(literal, at, end) else self._in_normalised
+                yield from finder.split(normalised, raw.starts_text)
             at = end
 
 
@@ -99,10 +103,12 @@ class Finder:
 
 
 def touches(spans: Sequence[Span], start: int, end: int) -> bool:
+    """Whether text[start:end] has a character of one of the spans."""
     return any(first < end and start < last for first, last in spans)
 
 
 def stands_alone(text: str, start: int, end: int) -> bool:
+    """Whether no letter or digit touches text[start:end]."""
     return not (
         (start > 0 and is_word(text[start - 1])) or (end < len(text) and is_word(text[end]))
     )
@@ -110,6 +116,7 @@ def stands_alone(text: str, start: int, end: int) -> bool:
 
 @cache
 def is_word(char: str) -> bool:
+    """As the Rust regex engine sees it."""
     return any(first <= ord(char) <= last for first, last in characters.word_characters())
 
 

@@ -17,6 +17,8 @@ _MAX_REMEMBERED_LENGTH = 256  # characters
 
 
 class BpeModel:
+    """The `model` of tokenizer.json; words that were encoded are remembered."""
+
     def __init__(self, section: Section) -> None:
         if section.get("type", str, "BPE") != "BPE":
             raise section.unsupported()
@@ -165,6 +167,7 @@ class _RememberedWords(dict[str, list[int]]):
 
 
 def read_vocabulary(section: Section) -> dict[str, int]:
+    """Token to id; TokenizerError where an id is not one."""
     vocabulary = section.get("vocab", dict)
     if not all(type(token_id) is int and token_id >= 0 for token_id in vocabulary.values()):
         raise section.error("vocab has an id that is not a whole number from 0 on")

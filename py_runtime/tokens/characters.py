@@ -22,6 +22,7 @@ _NUMBERS_OF_UNICODE_17 = [(0x11DE0, 0x11DE9), (0x16FF4, 0x16FF6)]
 
 
 def union(*sets: Iterable[tuple[int, int]]) -> Ranges:
+    """Of ranges in any order, which may overlap."""
     merged: Ranges = []
     for first, last in sorted(pair for ranges in sets for pair in ranges):
         if merged and first <= merged[-1][1] + 1:
@@ -32,16 +33,19 @@ def union(*sets: Iterable[tuple[int, int]]) -> Ranges:
 
 
 def complement(ranges: Iterable[tuple[int, int]]) -> Ranges:
+    """All other code points; the ranges must be sorted and disjoint."""
     edges = [(-1, -1), *ranges, (LAST_CODE + 1, LAST_CODE + 1)]
     gaps = ((left[1] + 1, right[0] - 1) for left, right in pairwise(edges))
     return [(first, last) for first, last in gaps if first <= last]
 
 
 def each(text: str) -> Ranges:
+    """The characters of a text."""
     return union((ord(char), ord(char)) for char in text)
 
 
 def within(ranges: Ranges, limit: int) -> Ranges:
+    """Those up to the limit."""
     return [(first, min(last, limit)) for first, last in ranges if first <= limit]
 
 
@@ -64,6 +68,7 @@ def category(name: str) -> Ranges | None:
 
 
 def categories(*names: str) -> Ranges:
+    """Of several general categories together."""
     return union(*(category(name) or [] for name in names))
 
 

@@ -16,6 +16,8 @@ from py_runtime.tokens.section import Section
 
 
 class Stage(Protocol):
+    """Tokens in, text out, as soon as it is certain."""
+
     def push(self, tokens: list[str]) -> list[str]:
         """What these tokens bring out of the stage."""
 
@@ -54,12 +56,14 @@ def build_decoder(section: Section | None) -> Callable[[], Decoder]:
 
 
 def flat(section: Section) -> list[Section]:
+    """The stages of nested sequences, in order."""
     if section.kind != "Sequence":
         return [section]
     return [inner for part in section.sections("decoders") for inner in flat(part)]
 
 
 def make_stages(sections: list[Section]) -> list[MakeStage]:
+    """Makers, as every answer needs stages of its own."""
     makers: list[MakeStage] = []
     fused = False  # whether all tokens so far make one
     for section in sections:
@@ -74,6 +78,7 @@ def make_stages(sections: list[Section]) -> list[MakeStage]:
 
 
 def stage_maker(section: Section, fused: bool) -> MakeStage:
+    """`fused`: all tokens so far count as one. TokenizerError for an unknown kind."""
     match section.kind:
         case "ByteLevel":
             return ByteLevel
@@ -116,7 +121,7 @@ class Spaced(Unheld):
 
 
 class ByteLevel:
-    """Letters to bytes to text. Bytes that are no UTF-8 become U+FFFD."""
+    """Letters to bytes to text. Bytes that are not UTF-8 become U+FFFD."""
 
     def __init__(self) -> None:
         self._utf8 = codecs.getincrementaldecoder("utf-8")("replace")
@@ -129,7 +134,7 @@ class ByteLevel:
 
 
 class ByteFallback:
-    """Tokens such as <0x0A> to text. A run that is no UTF-8 as a whole is one U+FFFD for each."""
+    """Tokens such as <0x0A> to text. A run that is not UTF-8 as a whole is one U+FFFD for each."""
 
     _TOKEN = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 
@@ -157,6 +162,8 @@ class ByteFallback:
 
 
 class Replace(Unheld):
+    """In each token by itself."""
+
     def __init__(self, pattern: Pattern, content: str) -> None:
         self.pattern = pattern
         self.content = content

@@ -10,7 +10,7 @@ class TokenizerError(InpageError):
 
 
 class TextError(InpageError):
-    """A text cannot be encoded, because it is no Unicode text."""
+    """A text cannot be encoded, because it is not Unicode text."""
 
     code = "text_error"
 

@@ -1,4 +1,4 @@
-"""The normalizers of tokenizer.json: from text to text."""
+"""The normalizers of tokenizer.json: from text to text. What that file names keeps its spelling."""
 
 import unicodedata
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from py_runtime.tokens.section import Section
 Normalizer = Callable[[str], str]
 
 # `tokenizers` composes and decomposes by the tables of Unicode 10. These characters are younger,
-# and later tables give them a part in normalization; to `tokenizers` they are inert.
+# and later tables give them a part in normalisation; to `tokenizers` they are inert.
 _YOUNGER = """
 7FD 897-89F 8CA-8D3 9FE C3C D3B-D3C EBA 1715 1ABF-1ACE 1DF6-1DFA 32FF A7F2-A7F4 A82C AB69
 105C9 105D2 105DA 105E4 10781-10785 10787-107B0 107B2-107BA 10D24-10D27 10D69-10D6D
@@ -35,6 +35,7 @@ _INERT = Pattern(f"[{_YOUNGER_SET}]+")
 
 
 def build_normalizer(section: Section | None) -> Normalizer:
+    """No section leaves a text as it is; TokenizerError for an unknown kind."""
     if section is None:
         return lambda text: text
     match section.kind:
@@ -59,12 +60,14 @@ def build_normalizer(section: Section | None) -> Normalizer:
 
 
 def unicode_form(form: str, text: str) -> str:
+    """As Unicode 10 had it, whatever version Python has."""
     if unicodedata.is_normalized(form, text):  # type: ignore[arg-type]
         return text
     return between(_INERT, text, lambda part: unicodedata.normalize(form, part))  # type: ignore[arg-type]
 
 
 def between(pattern: Pattern, text: str, change: Normalizer) -> str:
+    """Changes what lies between the matches, piece by piece."""
     parts: list[str] = []
     at = 0
     for start, end in pattern.spans(text):
@@ -74,14 +77,17 @@ def between(pattern: Pattern, text: str, change: Normalizer) -> str:
 
 
 def lowercase(text: str) -> str:
+    """As Unicode 17 has it, whatever version Python has."""
     # One by one: str.lower() of a whole text writes a final sigma otherwise.
     return "".join(map(str.lower, text.translate(_YOUNGER_CAPITALS)))
 
 
 def strip(text: str, *, left: bool, right: bool) -> str:
+    """Of whitespace as Rust sees it."""
     text = text.lstrip(WHITESPACE) if left else text
     return text.rstrip(WHITESPACE) if right else text
 
 
 def prepend(prefix: str, text: str) -> str:
+    """An empty text stays empty."""
     return prefix + text if text else text

@@ -1,24 +1,22 @@
 r"""Patterns of tokenizer.json, which are in Oniguruma's dialect, run by Python's `re`.
 
-`re` knows no \p{...}, and its \s, \d and \w follow Python's own version of Unicode. So every set of
-characters is written out as ranges. Long sets are slow to build and to search, therefore a pattern
+`re` does not have \p{...}, and its \s, \d and \w follow Python's own version of Unicode. So every
+set of characters is written out as ranges. Long sets are slow to build and to search, so a pattern
 has a short form for texts in plain ASCII, and its full form is made when a text needs it.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cached_property
 
 from py_runtime.tokens import characters
+from py_runtime.tokens.character_sets import Dialect, SetParser
 from py_runtime.tokens.characters import Ranges
 from py_runtime.tokens.errors import TokenizerError
 from py_runtime.tokens.section import Section
 
 ASCII, ALL = 0x7F, characters.LAST_CODE
 
-_CONTROL = {"n": "\n", "r": "\r", "t": "\t", "f": "\f", "v": "\v", "a": "\a", "e": "\x1b"}
-_HEX = re.compile(r"x([0-9A-Fa-f]{2})|x\{([0-9A-Fa-f]{1,6})\}|u([0-9A-Fa-f]{4})")
-_PROPERTY = re.compile(r"([pP])\{(\^?)(\w+)\}")
 _INTERVAL = re.compile(r"\{(\d*)(,?)(\d*)\}(\??)(\+?)")
 _GROUP = re.compile(r"\((?:\?(?:[:=!>]|<[=!]|i:)|(?!\?))")
 _ANCHORS = {
@@ -28,12 +26,18 @@ _ANCHORS = {
     r"\z": r"\Z",
     r"\Z": r"(?=\n?\Z)",
 }
-_NAMED_SETS: dict[str, Callable[[], Ranges]] = {
-    "s": lambda: characters.each(characters.WHITESPACE),
-    "d": lambda: characters.categories("Nd"),
-    "w": characters.oniguruma_word_characters,
-    "h": lambda: characters.HEX_DIGITS,
-}
+_ONIGURUMA = Dialect(
+    hex_code=re.compile(r"x([0-9A-Fa-f]{2})|x\{([0-9A-Fa-f]{1,6})\}|u([0-9A-Fa-f]{4})"),
+    property=re.compile(r"([pP])\{(\^?)(\w+)\}"),
+    any_case=True,
+    named_sets={
+        "s": lambda: characters.each(characters.WHITESPACE),
+        "d": lambda: characters.categories("Nd"),
+        "w": characters.oniguruma_word_characters,
+        "h": lambda: characters.HEX_DIGITS,
+    },
+    control={"n": "\n", "r": "\r", "t": "\t", "f": "\f", "v": "\v", "a": "\a", "e": "\x1b"},
+)
 
 
 class Pattern:
@@ -106,13 +110,14 @@ class Literal(Pattern):
         return text.replace(self.text, content)
 
 
-class Translator:
+class Translator(SetParser):
     """One pass over a pattern; whatever it does not know is a ValueError that names it."""
 
+    dialect = _ONIGURUMA
+
     def __init__(self, source: str, limit: int) -> None:
-        self.source = source
+        super().__init__(source)
         self.limit = limit  # no text will have a character beyond it
-        self.at = 0
 
     def translate(self) -> str:
         if self.source.startswith("(?i)"):
@@ -167,32 +172,7 @@ class Translator:
         if anchor in _ANCHORS:
             self.at += 2
             return _ANCHORS[anchor]
-        return self._written(self._escape())
-
-    def _escape(self) -> Ranges:
-        """The characters that the escape at this place stands for."""
-        self.at += 1
-        if found := _PROPERTY.match(self.source, self.at):
-            self.at = found.end()
-            ranges = characters.category(found[3].capitalize())
-            if ranges is None:
-                raise ValueError(f"\\{found[0]} is not supported")
-            inverted = (found[1] == "P") != bool(found[2])
-            return characters.complement(ranges) if inverted else ranges
-        if found := _HEX.match(self.source, self.at):
-            self.at = found.end()
-            return characters.each(chr(int(found[1] or found[2] or found[3], 16)))
-        char = self.source[self.at : self.at + 1]
-        self.at += 1
-        if char in _NAMED_SETS:
-            return _NAMED_SETS[char]()
-        if char and char.lower() in _NAMED_SETS:
-            return characters.complement(_NAMED_SETS[char.lower()]())
-        if char in _CONTROL:
-            return characters.each(_CONTROL[char])
-        if not char or (char.isascii() and char.isalnum()):
-            raise ValueError(f"\\{char} is not supported")
-        return characters.each(char)
+        return self._written(self.escape())
 
     def _bracketed(self) -> str:
         self.at += 1
@@ -208,32 +188,12 @@ class Translator:
             if not rest or rest.startswith(("[", "&&")):
                 what = repr(rest[:2]) if rest else "a missing ]"
                 raise ValueError(f"{what} inside [...] is not supported")
-            members.append(self._member())
-
-    def _member(self) -> Ranges:
-        """A character, an escape, or a range from one character to another."""
-        first = self._one()
-        follows = self.source[self.at : self.at + 2]
-        if len(follows) < 2 or follows[0] != "-" or follows[1] == "]":
-            return first
-        self.at += 1
-        last = self._one()
-        if any(len(ends) != 1 or ends[0][0] != ends[0][1] for ends in (first, last)):
-            raise ValueError("a range between sets is not supported")
-        if last[0][0] < first[0][0]:
-            raise ValueError("a range runs backwards")
-        return [(first[0][0], last[0][0])]
-
-    def _one(self) -> Ranges:
-        if self.source[self.at] == "\\":
-            return self._escape()
-        self.at += 1
-        return characters.each(self.source[self.at - 1])
+            members.append(self.member())
 
     def _written(self, ranges: Ranges, inverted: bool = False) -> str:
         """Ranges in the form of `re`, as far as the texts go."""
         near = characters.within(ranges, self.limit)
-        if not near:  # [] is no set to `re`; nor does a text hold any other character
+        if not near:  # [] is not a set to `re`; nor does a text hold any other character
             near, inverted = [(0, ALL)], not inverted
         body = "".join(
             written(first) if first == last else f"{written(first)}-{written(last)}"
@@ -243,6 +203,7 @@ class Translator:
 
 
 def written(code: int) -> str:
+    """A character that stands for itself in a pattern of `re`."""
     return re.escape(chr(code))
 
 

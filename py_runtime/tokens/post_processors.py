@@ -10,6 +10,7 @@ PostProcessor = Callable[[list[int], bool], list[int]]
 
 
 def build_post_processor(section: Section | None) -> PostProcessor:
+    """No section adds nothing; TokenizerError for an unknown kind."""
     if section is None:
         return unchanged
     match section.kind:
@@ -27,10 +28,13 @@ def build_post_processor(section: Section | None) -> PostProcessor:
 
 
 def unchanged(ids: list[int], add_special_tokens: bool) -> list[int]:
+    """A post-processor that adds no token."""
     return ids
 
 
 class Template:
+    """Ids that go before and after the text's."""
+
     def __init__(self, section: Section) -> None:
         specials = section.section("special_tokens") or Section.of(section.where, {})
         self.before: list[int] = []
@@ -52,6 +56,7 @@ class Template:
 
 
 def read_ids(special: Section) -> list[int]:
+    """TokenizerError where one is not a whole number."""
     ids = special.get("ids", list)
     if not all(type(token_id) is int for token_id in ids):
         raise special.error("ids are not all whole numbers")

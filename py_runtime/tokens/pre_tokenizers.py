@@ -22,6 +22,7 @@ _MAX_REMEMBERED = 20_000
 
 
 def build_pre_tokenizer(section: Section | None) -> PreTokenizer:
+    """No section leaves a piece whole; TokenizerError for an unknown kind."""
     if section is None:
         return lambda piece, starts_text: [piece]
     match section.kind:
@@ -53,10 +54,13 @@ def build_pre_tokenizer(section: Section | None) -> PreTokenizer:
 
 
 def char_class(ranges: characters.Ranges) -> str:
+    """The ranges in the form of a pattern."""
     return "[" + "".join(f"\\x{{{first:x}}}-\\x{{{last:x}}}" for first, last in ranges) + "]"
 
 
 class Sequence:
+    """Each step cuts what the one before it gave."""
+
     def __init__(self, steps: Iterable[PreTokenizer]) -> None:
         self.steps = list(steps)
 
@@ -72,6 +76,8 @@ class Sequence:
 
 
 class Split:
+    """Cuts at the matches; `behavior` says to whom a match belongs."""
+
     def __init__(self, pattern: Pattern, behavior: str, inverted: bool = False) -> None:
         self.pattern = pattern
         self.behavior = behavior
@@ -101,12 +107,14 @@ def segments_of(pattern: Pattern, piece: str, inverted: bool) -> Iterator[Segmen
 
 
 def removed(segments: list[Segment]) -> Iterator[tuple[int, int]]:
+    """Matches are left out."""
     if segments and segments[0][2]:
         yield 0, 0  # the beginning is gone
     yield from ((start, end) for start, end, is_match in segments if not is_match and start < end)
 
 
 def isolated(segments: list[Segment]) -> Iterator[tuple[int, int]]:
+    """Matches are pieces of their own."""
     return ((start, end) for start, end, _ in segments if start < end)
 
 
@@ -126,14 +134,17 @@ def joined(
 
 
 def contiguous(segments: list[Segment]) -> Iterator[tuple[int, int]]:
+    """Neighbouring matches are one piece."""
     return joined(segments, lambda was_match, is_match: was_match == is_match)
 
 
 def merged_with_previous(segments: list[Segment]) -> Iterator[tuple[int, int]]:
+    """A match ends the piece before it."""
     return joined(segments, lambda was_match, is_match: is_match and not was_match)
 
 
 def merged_with_next(segments: list[Segment]) -> Iterator[tuple[int, int]]:
+    """A match begins the piece after it."""
     backwards = list(merged_with_previous(segments[::-1]))
     return iter(backwards[::-1])
 
@@ -190,6 +201,7 @@ class Metaspace:
 
 
 def build_metaspace(section: Section) -> Metaspace:
+    """Of the section's sign, where it goes, and whether pieces are cut at it."""
     return Metaspace(
         section.get("replacement", str), prepend_scheme(section), section.get("split", bool, True)
     )

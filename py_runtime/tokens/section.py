@@ -11,6 +11,8 @@ _REQUIRED: Any = object()
 
 @dataclass(frozen=True)
 class Section:
+    """An object of the file; its getters check the type, and its errors name the place."""
+
     where: str  # such as pre_tokenizer.pretokenizers[1]
     fields: dict[str, Any]
 

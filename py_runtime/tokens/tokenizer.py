@@ -22,11 +22,11 @@ class Tokenizer:
         if model is None:
             raise section.error("model is missing")
         self._model = BpeModel(model)
-        normalize = build_normalizer(section.section("normalizer"))
+        normalise = build_normalizer(section.section("normalizer"))
         has_added = section.fields.get("added_tokens") is not None
         listed = section.sections("added_tokens") if has_added else []
         tokens = read_added_tokens(listed, self._model.vocabulary)
-        self._added = AddedTokens(tokens, normalize)
+        self._added = AddedTokens(tokens, normalise)
         self._pre_tokenize = build_pre_tokenizer(section.section("pre_tokenizer"))
         self._post_process = build_post_processor(section.section("post_processor"))
         self._start_decoding = build_decoder(section.section("decoder"))
@@ -101,6 +101,7 @@ class StreamDecoder:
 
 
 def refuse_surrogates(text: str) -> None:
+    """TextError names the character: JavaScript's texts may hold halves of pairs."""
     try:
         text.encode()
     except UnicodeEncodeError as error:

@@ -1,6 +1,6 @@
 """Files as sources of bytes: read at any place, or streamed past in pieces.
 
-In the page a source is a URL of this site or a file that the reader gave (folder/page_source.py);
+In the page a source is a URL of this site or a file that the user gave (weights/page_source.py);
 natively it is a file on the disk. folder/open_source.py chooses.
 """
 
@@ -27,6 +27,8 @@ ABSENT = (MissingFileError, NotFoundError)  # what a source raises whose file is
 
 
 class ByteSource(Protocol):
+    """A file that is read in parts, wherever it lies."""
+
     name: str  # the file's, for messages
     is_remote: bool  # it comes through the network
 
@@ -81,6 +83,7 @@ class FileSource:
 
 
 async def is_there(source: ByteSource) -> bool:
+    """Only its absence is False; other errors are raised."""
     try:
         await source.size()
     except ABSENT:
@@ -89,4 +92,5 @@ async def is_there(source: ByteSource) -> bool:
 
 
 def ends_early(name: str, at: int) -> ModelFileError:
+    """To be raised: the file is cut short."""
     return ModelFileError(f"{name} ends after {at} bytes, in the middle of what it should hold")

@@ -12,7 +12,7 @@ from py_runtime.base.progress import UPLOAD, Meter
 from py_runtime.base.shapes import numel
 from py_runtime.gpu import Buffer, Device
 from py_runtime.live.host_arrays import check_int32
-from py_runtime.program import Program, TensorValue
+from py_runtime.program import Program
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,8 @@ PlacesByName = Mapping[str, Sequence[Place]]
 
 @runtime_checkable
 class ConstantSource(Protocol):
+    """What Graph.load takes: it is checked first, before any buffer is made."""
+
     def check(self, program: Program) -> None:
         """Raises when a constant of the program is missing or of another shape or dtype."""
 
@@ -43,24 +45,18 @@ class ArrayConstants:
         self._arrays = arrays
 
     def check(self, program: Program) -> None:
-        for value_id, value in enumerate(program.values):
-            if not isinstance(value, TensorValue) or value.constant is None:
-                continue
+        for value_id, value, name in program.constants():
             label = program.label(value_id)
-            if value.constant not in self._arrays:
-                raise GraphError(f"{label} needs the constant '{value.constant}', which is missing")
-            data = self._arrays[value.constant]
+            if name not in self._arrays:
+                raise GraphError(f"{label} needs the constant '{name}', which is missing")
+            data = self._arrays[name]
             fitting = (value.dtype.host, value.dtype.gpu)
             if tuple(data.shape) != value.dims or data.dtype not in fitting:
                 raise GraphError(
                     f"{label} is {value.dtype.name} {list(value.dims)}, but its constant "
-                    f"'{value.constant}' is {data.dtype} {list(data.shape)}"
+                    f"'{name}' is {data.dtype} {list(data.shape)}"
                 )
-        self._gpu_dtypes = {
-            value.constant: value.dtype.gpu
-            for value in program.values
-            if isinstance(value, TensorValue) and value.constant is not None
-        }
+        self._gpu_dtypes = {name: value.dtype.gpu for _, value, name in program.constants()}
 
     async def upload(self, device: Device, places: PlacesByName, meter: Meter) -> None:
         nbytes = {name: self._bytes(name) * len(targets) for name, targets in places.items()}

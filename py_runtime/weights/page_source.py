@@ -1,4 +1,4 @@
-"""Sources of bytes in the page: files of this site, and files that the reader gave."""
+"""Sources of bytes in the page: files of this site, and files that the user gave."""
 
 import re
 from collections.abc import Sequence
@@ -16,13 +16,14 @@ HEAD_BYTES = 1 << 16  # what the first request brings along: most of what is rea
 
 
 def url_of(where: str) -> str:
-    from js import location  # not above: a snapshot of Python is of no page yet
+    """A whole address, from one that may be relative to the page."""
+    from js import location  # not above: a snapshot is made before there is a page
 
     return urljoin(str(location.href), where)
 
 
 class UrlSource:
-    """A file of this site. A host that knows no ranges sends it from its beginning each time."""
+    """A file of this site. A host without ranges sends it from its beginning each time."""
 
     is_remote = True
 
@@ -74,7 +75,7 @@ class UrlSource:
 
 
 class DroppedSource:
-    """A file that the reader dropped or chose; web/files.js has it under a number."""
+    """A file that the user dropped or chose; web/files.js has it under a number."""
 
     is_remote = False
 

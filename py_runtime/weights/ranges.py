@@ -11,7 +11,7 @@ from py_runtime.base.model_errors import ModelFileError
 from py_runtime.base.progress import DOWNLOAD, UPLOAD, Meter
 from py_runtime.base.shapes import numel
 from py_runtime.gpu import Device
-from py_runtime.program import Program, TensorValue
+from py_runtime.program import Program
 from py_runtime.weights.byte_source import ByteSource
 from py_runtime.weights.constants import PlacesByName
 from py_runtime.weights.uploads import UploadQueue, UploadRange
@@ -21,6 +21,8 @@ JOINED_GAP = 1 << 16  # bytes between two ranges that are rather read than asked
 
 @dataclass(frozen=True)
 class StoredRange:
+    """Bytes of a file, not read yet."""
+
     source: ByteSource
     offset: int
     nbytes: int
@@ -34,15 +36,13 @@ class RangeConstants:
         self._widened: set[str] = set()
 
     def check(self, program: Program) -> None:
-        for value_id, value in enumerate(program.values):
-            if not isinstance(value, TensorValue) or value.constant is None:
-                continue
+        for value_id, value, name in program.constants():
             label, elements = program.label(value_id), numel(value.dims)
-            if value.constant not in self._ranges:
-                raise GraphError(f"{label} needs the constant '{value.constant}', which is missing")
-            found = self._ranges[value.constant]
+            if name not in self._ranges:
+                raise GraphError(f"{label} needs the constant '{name}', which is missing")
+            found = self._ranges[name]
             if value.dtype is BOOL and found.nbytes == elements:
-                self._widened.add(value.constant)
+                self._widened.add(name)
             elif found.nbytes != elements * value.dtype.gpu_bytes:
                 raise GraphError(
                     f"{label} is {value.dtype.name} {list(value.dims)}, but {found.source.name} "

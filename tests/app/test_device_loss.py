@@ -1,4 +1,4 @@
-"""device.destroy() at the worst moments: the same text, a word to the reader, and all goes on."""
+"""device.destroy() at the worst moments: the same text, a word to the user, and all goes on."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""GPU time by op, and which kernels run, as readers and the bench ask for it in the page."""
+"""GPU time by op, and which kernels run, as users and the bench ask for it in the page."""
 
 import re
 
@@ -18,7 +18,7 @@ DECODED = {
 }
 
 
-def test_a_readers_profile_of_a_token(api: ApiPage) -> None:
+def test_a_users_profile_of_a_token(api: ApiPage) -> None:
     found = api.python("await model.profile(100)")
     assert {row["kind"] for row in found["kinds"]} > DECODED
     assert sum(row["share"] for row in found["kernels"]) == pytest.approx(1)

@@ -1,4 +1,4 @@
-"""inpage.python(): readers' code beside the live engine."""
+"""inpage.python(): users' code beside the live engine."""
 
 import pytest
 
@@ -31,7 +31,7 @@ def test_names_follow_the_engine(api: ApiPage) -> None:
     ]
 
 
-def test_a_readers_own_names_stay(api: ApiPage) -> None:
+def test_a_users_own_names_stay(api: ApiPage) -> None:
     api.python("model = 'mine'")
     api.run("await inpage.models()")
     api.run("await inpage.completions.create({ prompt: 'fox', max_tokens: 1 })")
@@ -63,7 +63,7 @@ async for piece in model.chat([{"role": "user", "content": "fox"}], temperature=
     assert answer["choices"][0]["token_ids"] == tokens
 
 
-def test_a_readers_model_beside_the_engines(api: ApiPage, toy_site_url: str) -> None:
+def test_a_users_model_beside_the_engines(api: ApiPage, toy_site_url: str) -> None:
     code = f"""
 own = await Model.load(device, site + "models/{NAME}/")
 tokens = [token async for token in own.greedy([5, 6, 7], 4)]

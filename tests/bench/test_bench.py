@@ -256,7 +256,7 @@ def test_prompts_have_their_length_and_begin_differently() -> None:
     assert [prompt["ids"][0] for prompt in prompts] == letters[1 : 1 + VARIANTS]
     assert all(len(prompt["ids"]) == 25 for prompt in prompts)
     assert prompts[1]["text"] == "bcdefghiaa" * 2 + "bcdef"
-    with pytest.raises(UserError, match="no 8 prompts of 25 tokens"):
+    with pytest.raises(UserError, match="does not give 8 prompts of 25 tokens"):
         cut(tokenizer, letters[:3], 25)
 
 

@@ -170,8 +170,8 @@ def truncate(name: str, keep: int) -> Callable[[Path], None]:
 WEIGHTS = "model.safetensors"
 FAULTS: dict[str, tuple[Callable[[Path], None], str]] = {
     "no config": (remove("config.json"), "has no config.json"),
-    "config no JSON": (rewrite("config.json", "{"), "config.json cannot be read"),
-    "config no object": (rewrite("config.json", "[]"), "config.json holds no JSON object"),
+    "config not JSON": (rewrite("config.json", "{"), "config.json cannot be read"),
+    "config not an object": (rewrite("config.json", "[]"), "config.json is not a JSON object"),
     "no tokenizer": (remove("tokenizer.json"), "has no tokenizer.json"),
     "unknown architecture": (
         configure(model_type="mamba"),
@@ -185,7 +185,7 @@ FAULTS: dict[str, tuple[Callable[[Path], None], str]] = {
     "no heads": (configure(num_attention_heads=0), "has the shape [64, 64], not [0, 64]"),
     "unknown activation": (configure(hidden_act="gelu"), "the activation 'gelu' is not supported"),
     "no weights": (remove(WEIGHTS), "has no .safetensors file (pickled checkpoints are never"),
-    "truncated weights": (truncate(WEIGHTS, 5000), "is no safetensors file"),
+    "truncated weights": (truncate(WEIGHTS, 5000), "is not a safetensors file"),
     "missing tensors": (
         configure(num_hidden_layers=3, layer_types=None),
         "'layers.2.self_attn.q_proj.weight' is missing",
@@ -228,7 +228,7 @@ def test_bad_gguf_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
         path = tmp_path / f"{name}.gguf"
         path.write_bytes(data)
         assert main([str(path), "-o", str(out)]) == 2, name
-        assert "is no whole GGUF file" in capsys.readouterr().err
+        assert "is not a whole GGUF file" in capsys.readouterr().err
     assert main([str(tmp_path / "absent.gguf"), "-o", str(out)]) == 2
     assert "there is no file" in capsys.readouterr().err
     write_gguf(tmp_path / "lying.gguf", "smollm2", "llama", Kind.Q4_0, claimed_layers=3)
@@ -243,10 +243,13 @@ def test_bad_gguf_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["nowhere", "-o", "out"], "there is no folder nowhere, and it is no hub id"),
+        (["nowhere", "-o", "out"], "there is no folder nowhere, and it is not a hub id"),
         (["{checkpoint}"], "say where to write it: -o models/NAME"),
         (["{checkpoint}", "-o", "out", "--max-seq-len", "4096"], "--max-seq-len 4096 is outside"),
-        (["{checkpoint}", "-o", "out", "--group-size", "128"], "no multiple of the group size 128"),
+        (
+            ["{checkpoint}", "-o", "out", "--group-size", "128"],
+            "not a multiple of the group size 128",
+        ),
         (["{checkpoint}", "-o", "out", "--max-seq-len", "0"], "--max-seq-len 0 is outside 1 to"),
         (["inspect", "nowhere"], "there is no model in nowhere"),
     ],

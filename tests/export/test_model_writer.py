@@ -330,8 +330,8 @@ def test_a_folder_of_something_else_is_refused(content: bytes | None, tmp_path: 
     with pytest.raises(ExportError) as caught:
         write_small(tmp_path / "thesis")
     assert str(caught.value) == (
-        f"{tmp_path / 'thesis'} is there already and is no model folder; choose another folder or "
-        "remove it"
+        f"{tmp_path / 'thesis'} is there already and is not a model folder; choose another folder "
+        "or remove it"
     )
     assert (tmp_path / "thesis/chapter.txt").read_bytes() == b"years of work"
     assert names_in(tmp_path) == ["thesis"]
@@ -339,7 +339,7 @@ def test_a_folder_of_something_else_is_refused(content: bytes | None, tmp_path: 
 
 def test_a_file_in_the_way_is_refused_and_an_empty_folder_is_not(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"mine")
-    with pytest.raises(ExportError, match="is there already and is no model folder"):
+    with pytest.raises(ExportError, match="is there already and is not a model folder"):
         write_small(tmp_path / "file")
     (tmp_path / "empty").mkdir()
     write_small(tmp_path / "empty")

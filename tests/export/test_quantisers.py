@@ -63,6 +63,6 @@ def test_columns_that_do_not_divide_are_named() -> None:
     with pytest.raises(ExportError) as caught:
         quantise(WeightKind("q4gsw", 64), bell_curves(4, 96), "layers.0.mlp.up_proj.weight")
     assert str(caught.value) == (
-        "'layers.0.mlp.up_proj.weight' has 96 columns, which is no multiple of the group size 64; "
-        "choose another --group-size or --quant"
+        "'layers.0.mlp.up_proj.weight' has 96 columns, which is not a multiple of the group size "
+        "64; choose another --group-size or --quant"
     )

@@ -62,12 +62,12 @@ HEADER_FAULTS = {
     ),
     "double key": (
         safetensors_bytes(b'{"a":{},"a":{}}'),
-        "w: the header is not JSON: the key 'a' stands twice in one object",
+        "w: the header is not JSON: the key 'a' appears twice in one object",
     ),
-    "NaN": (safetensors_bytes(b'{"a":NaN}'), "w: the header is not JSON: NaN is no JSON number"),
+    "NaN": (safetensors_bytes(b'{"a":NaN}'), "w: the header is not JSON: NaN is not a JSON number"),
     "Infinity": (
         safetensors_bytes(b'{"a":-Infinity}'),
-        "w: the header is not JSON: -Infinity is no JSON number",
+        "w: the header is not JSON: -Infinity is not a JSON number",
     ),
     "metadata": (
         file_of(__metadata__={"format": 1}),
@@ -149,7 +149,7 @@ HEADER_FAULTS = {
 LAYOUT_FAULTS = {
     "header's length": (
         lengthy(4, b"{}  ") + bytes(16),
-        "w: the data begins at byte 12, which is no multiple of 16",
+        "w: the data begins at byte 12, which is not a multiple of 16",
     ),
     "bytes of shape": (
         file_of(a=entry("F32", [3], 0, 16)),
@@ -187,7 +187,7 @@ LAYOUT_FAULTS = {
     ),
     "unaligned tensor": (
         file_of(a=entry("F32", [1], 0, 4), b=entry("F32", [3], 4, 16)),
-        "w: tensor 'b' begins at byte 148 of the file, which is no multiple of 16",
+        "w: tensor 'b' begins at byte 148 of the file, which is not a multiple of 16",
     ),
     "bytes left over": (
         file_of(32, a=HONEST),
@@ -199,7 +199,7 @@ LAYOUT_FAULTS = {
     ),
     "unaligned end": (
         file_of(20, a=entry("F32", [5], 0, 20)),
-        "w: the data takes 20 bytes, which is no multiple of 16",
+        "w: the data takes 20 bytes, which is not a multiple of 16",
     ),
     "padding of 16 bytes": (
         file_of(__pad_0=entry("U8", [16], 0, 16)),

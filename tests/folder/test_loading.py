@@ -139,7 +139,7 @@ def test_models_share_files_until_the_last_is_deleted(
 
     assert page.run("delete", name=page.address("Twin")) is None
     assert page.run("entries") == {}
-    assert page.run("delete", name="Twin") == "this browser keeps no model 'Twin'"
+    assert page.run("delete", name="Twin") == "no model 'Twin' is stored in this browser"
 
 
 def test_two_tabs_at_once(page: LoadingPage, manifest: dict[str, Any], check_loaded: Any) -> None:

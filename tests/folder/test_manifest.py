@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
@@ -22,9 +21,9 @@ from py_runtime.folder.manifest import (
     Source,
     parse_manifest,
 )
+from tests.json_lies import Document, drop, put
 from tools.site import MANIFEST_FIELDS
 
-Document = dict[str, Any]
 ZEROS, ONES = "0" * 64, "1" * 64
 HONEST: Document = {
     "format": "inpage-model",
@@ -49,28 +48,6 @@ HONEST: Document = {
     "source": {"name": "Nobody/Small", "url": None, "licence": "apache-2.0"},
     "created_by": "inpage 0.1.0",
 }
-
-
-def put(*path_and_value: Any) -> Callable[[Document], None]:
-    *path, key, value = path_and_value
-
-    def change(document: Document) -> None:
-        place: Any = document
-        for step in path:
-            place = place[step]
-        place[key] = value
-
-    return change
-
-
-def drop(*path: Any) -> Callable[[Document], None]:
-    def change(document: Document) -> None:
-        place: Any = document
-        for step in path[:-1]:
-            place = place[step]
-        del place[path[-1]]
-
-    return change
 
 
 def name_fault(name: str) -> tuple[Callable[[Document], None], str]:
@@ -190,9 +167,9 @@ RAW_FAULTS = {
     "UTF-16": ("{}".encode("utf-16"), "manifest.json is not JSON: byte 0 is not UTF-8"),
     "double key": (
         b'{"format": "inpage-model", "format": "inpage-model"}',
-        "manifest.json is not JSON: the key 'format' stands twice in one object",
+        "manifest.json is not JSON: the key 'format' appears twice in one object",
     ),
-    "NaN": (b'{"size": NaN}', "manifest.json is not JSON: NaN is no JSON number"),
+    "NaN": (b'{"size": NaN}', "manifest.json is not JSON: NaN is not a JSON number"),
     "no object": (b"[]", "manifest.json must be an object, got []"),
 }
 FOREIGN = {

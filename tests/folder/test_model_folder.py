@@ -58,7 +58,7 @@ REST = {"indices": INDICES, "mask": MASK}
 MISFITS = {
     "missing": (
         packed(table=TABLE, mask=MASK),
-        "the graph's constant 'indices' is in none of the weight files",
+        "the graph's constant 'indices' is not in any of the weight files",
     ),
     "unknown": (
         packed(table=TABLE, extra=MASK, **REST),
@@ -119,7 +119,7 @@ MISFITS = {
     ),
     "an odd piece": (
         packed(table=TABLE, indices=INDICES, mask_0=("I32", [3]), mask_1=("I32", [37])),
-        f"{SHARD}: 'mask#0' has 12 bytes; only the last piece may have a length that is no "
+        f"{SHARD}: 'mask#0' has 12 bytes; only the last piece may have a length that is not a "
         "multiple of 16",
     ),
     "a number with zeros": (

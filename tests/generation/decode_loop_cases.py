@@ -6,7 +6,7 @@ import numpy as np
 
 from py_runtime.base.cancel import CancelToken
 from py_runtime.generation.decode_loop import DecodeLoop
-from py_runtime.generation.device_sampler import MOST_DRAWS, STATE_HEADER, DeviceSampler
+from py_runtime.generation.device_sampler import MAX_DRAWS, STATE_HEADER, DeviceSampler
 from py_runtime.gpu import BufferSpec, Device, Read
 from py_runtime.gpu.kernel_target import KernelTarget
 from py_runtime.model import Model
@@ -37,8 +37,8 @@ async def draw(
     device.write_buffer(buffers[0], logits)
     device.submit(None, None, sampler.begin(chosen, prompt, [], seed, 0))
     tokens: list[np.ndarray] = []
-    for start in range(0, draws, MOST_DRAWS):
-        count = min(MOST_DRAWS, draws - start)
+    for start in range(0, draws, MAX_DRAWS):
+        count = min(MAX_DRAWS, draws - start)
         read = Read(sampler.state, 4 * (STATE_HEADER + count))
         (data,) = await device.submit_and_read(
             plan, ONE_GROUP, sampler.batch(NO_CHANGES), [read], count

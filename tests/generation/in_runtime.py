@@ -106,7 +106,7 @@ async def logits(device: Device, where: str, prompts: list[list[int]]) -> list[n
 
 
 async def with_sampler(device: Device, where: str, allowed: list[int], fields: Json) -> Json:
-    """A reader's own Python function picks each token: the likeliest one of `allowed`."""
+    """A user's own Python function picks each token: the likeliest one of `allowed`."""
     model = await the_model(device, where)
     seen: list[list[int]] = []
 
@@ -124,7 +124,7 @@ async def bad_sampler(device: Device, where: str, given: Any, fields: Json) -> J
 
 
 async def leave_early(device: Device, where: str) -> Json:
-    """A reader leaves the loop after one piece; the next answer comes all the same."""
+    """A user leaves the loop after one piece; the next answer comes all the same."""
     model = await the_model(device, where)
     async for _ in model.complete([5, 6, 7], temperature=0, ignore_eos=True):
         break

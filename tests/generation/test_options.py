@@ -101,7 +101,7 @@ def test_the_repetition_penalty_sees_the_prompt_and_the_others_do_not(native_toy
     assert frequency["tokens"] == presence["tokens"] == [70]
 
 
-def test_a_readers_own_sampler(toy: Toy) -> None:
+def test_a_users_own_sampler(toy: Toy) -> None:
     answer = toy.run("with_sampler", allowed=LETTERS, fields={"max_tokens": 6})
     assert len(answer["tokens"]) == 6
     assert set(answer["tokens"]) <= set(LETTERS)

@@ -66,7 +66,7 @@ def test_answers_take_turns(toy: Toy) -> None:
     assert together["order"] == [0] * 6 + [1] * 6 + [2] * 6
 
 
-def test_a_reader_may_leave_the_loop(toy: Toy) -> None:
+def test_a_user_may_leave_the_loop(toy: Toy) -> None:
     answer = toy.run("leave_early")
     assert answer["finish_reason"] == "length"
     assert answer["usage"]["cached_tokens"] == 2

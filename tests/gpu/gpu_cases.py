@@ -39,7 +39,7 @@ PARAMS = np.dtype([("count", np.uint32), ("factor", np.float32), ("pad", np.uint
 
 
 async def upload_and_read_back(device: Device) -> dict[str, Any]:
-    """Bytes survive the trip: whole, in part, at an offset, and at lengths that are no words."""
+    """Bytes survive the trip: whole, in part, at an offset, and at lengths in odd bytes."""
     (buffer,) = await device.create_buffers([BufferSpec("round trip", 64)])
     data = np.arange(16, dtype=np.float32)
     device.write_buffer(buffer, data)

@@ -5,7 +5,7 @@ import pytest
 
 from py_runtime.base.dtypes import BOOL, F32, I32, I64
 from py_runtime.base.errors import GraphError, InpageError, InputError
-from py_runtime.base.shapes import normalize_dim
+from py_runtime.base.shapes import normalise_dim
 from py_runtime.gpu import Device
 from py_runtime.live import launch
 from py_runtime.live.values import LiveTensor
@@ -329,11 +329,11 @@ def test_constants_with_one_name_share_a_buffer(device: Device) -> None:
 # Helpers and the registry ---------------------------------------------------------------------
 
 
-def test_normalize_dim() -> None:
-    assert [normalize_dim(dim, 3) for dim in (-3, -1, 0, 2)] == [0, 2, 0, 2]
+def test_normalise_dim() -> None:
+    assert [normalise_dim(dim, 3) for dim in (-3, -1, 0, 2)] == [0, 2, 0, 2]
     for dim in (-4, 3):
         with pytest.raises(InputError, match=rf"dimension {dim} is outside \[-3, 2\]"):
-            normalize_dim(dim, 3)
+            normalise_dim(dim, 3)
 
 
 def test_fold_covers_every_workgroup() -> None:

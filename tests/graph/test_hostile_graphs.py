@@ -13,9 +13,8 @@ from py_runtime.base.errors import GraphError, InpageError
 from py_runtime.graph import Graph
 from py_runtime.program.json_format import dump_program, load_program
 from py_runtime.program.writer import ProgramWriter
+from tests.json_lies import Document, drop, put
 from tests.runners import NativeRunner, wait
-
-Document = dict[str, Any]
 
 
 def honest() -> Document:
@@ -28,29 +27,6 @@ def honest() -> Document:
     writer.output(out)
     document: Document = json.loads(dump_program(writer.program()))
     return document
-
-
-def put(*path_and_value: Any) -> Callable[[Document], None]:
-    """Sets document[path…] = value."""
-    *path, key, value = path_and_value
-
-    def change(document: Document) -> None:
-        place: Any = document
-        for step in path:
-            place = place[step]
-        place[key] = value
-
-    return change
-
-
-def drop(*path: Any) -> Callable[[Document], None]:
-    def change(document: Document) -> None:
-        place: Any = document
-        for step in path[:-1]:
-            place = place[step]
-        del place[path[-1]]
-
-    return change
 
 
 def add_op(name: str, *args: int) -> Callable[[Document], None]:
@@ -144,7 +120,7 @@ LIES: dict[str, tuple[list[Callable[[Document], None]], str]] = {
     ),
     "input twice": (
         [lambda d: d["inputs"].append({"value": 0, "dynamic": []})],
-        "a value stands twice among the inputs",
+        "a value is twice among the inputs",
     ),
     "dynamic dim past the rank": (
         [put("inputs", 0, "dynamic", [3])],

@@ -115,14 +115,14 @@ def test_intermediates_that_share_a_buffer_are_all_seen(native: NativeRunner) ->
 def test_bad_probes_and_inputs_leave_the_graph_as_it_was(native: NativeRunner) -> None:
     writer, position = engine_graphs.decoder_like()
     unmade = writer.tensor((2, 2), F32, "unmade")
-    twins = [writer.tensor((2, 2), F32, "twin") for _ in range(2)]
+    doubles = [writer.tensor((2, 2), F32, "double") for _ in range(2)]
     graph = engine_graphs.load(native.device, writer)
     inputs = [engine_graphs.rows(5), np.array([0])]
     before = engine_graphs.run(graph, *inputs)[0]
     for probe, words in (
         ("nobody", "'nobody' names none"),
-        ("twin", rf"several \({twins[0].id}, {twins[1].id}\); give the id of one"),
-        (unmade.id, "is made by no op"),
+        ("double", rf"several \({doubles[0].id}, {doubles[1].id}\); give the id of one"),
+        (unmade.id, "is not made by an op"),
         (position, "is not a tensor"),
         (10_000, "is not a tensor"),
     ):

@@ -73,7 +73,7 @@ def test_a_profile_leaves_nothing_behind(runner: Runner) -> None:
 
 
 def test_a_plan_longer_than_a_query_set_goes_in_parts(runner: Runner) -> None:
-    found = profile(runner, most_timed=3)
+    found = profile(runner, max_timed=3)
     assert [row[COUNT] for row in found["dispatches"]] == [1] * (NORMS + 1)
     assert all(row[MICROSECONDS] > 0 for row in found["dispatches"])
 

@@ -58,22 +58,24 @@ class Planned:
 
 @pytest.mark.parametrize("target", [PORTABLE, WIDE], ids=["portable", "wide"])
 @pytest.mark.parametrize("passes", [True, False], ids=["fused", "as exported"])
-def test_a_decoder_with_twins_plans_as_one_without(
+def test_a_decoder_with_repeated_ops_plans_as_one_without(
     toy_model: Path, device: Device, target: KernelTarget, passes: bool
 ) -> None:
     program = load_program((toy_model / "graph.json").read_bytes())
-    twins = Planned(program, device, target, passes)
-    assert sum(twin is not None for twin in twins.live.twins) > len(twins.builder.ops) // 2
+    repeating = Planned(program, device, target, passes)
+    assert (
+        sum(op is not None for op in repeating.live.repeated_ops) > len(repeating.builder.ops) // 2
+    )
     alone = Planned(program, device, target, passes)
-    alone.live.twins = [None] * len(alone.builder.ops)
-    most = twins.builder.tensors[program.inputs[0].value].max_dims[1]
+    alone.live.repeated_ops = [None] * len(alone.builder.ops)
+    most = repeating.builder.tensors[program.inputs[0].value].max_dims[1]
     draw, refused = random.Random(0), 0
     for _ in range(60):
         tokens = draw.choice([1, 1, draw.randint(1, most), most])
         position = draw.choice([0, draw.randint(0, 2 * most)])
-        fault = twins.call(tokens, position)
+        fault = repeating.call(tokens, position)
         assert alone.call(tokens, position) == fault
-        assert twins.state() == alone.state(), (tokens, position)
+        assert repeating.state() == alone.state(), (tokens, position)
         refused += bool(fault)
     assert 0 < refused < 50, "some calls go beyond the cache, and leave everything as it was"
 
@@ -92,7 +94,7 @@ def test_alike_but_for(device: Device) -> None:
         writer.op("aten.add.Tensor", a, b, alpha, out)
         writer.output(out)
     graph = load(device, writer)
-    assert sum(twin is not None for twin in graph._live.twins) == 4
+    assert sum(op is not None for op in graph._live.repeated_ops) == 4
     for sizes in ((5, 5, 5), (2, 1, 9), (1, 16, 1), (16, 1, 3), (5, 5, 5)):
         given = [rows(size, seed=size) for size in sizes]
         numbers = np.arange(sizes[0])[None]

@@ -181,7 +181,7 @@ def powers() -> Iterator[Case]:
     yield case_of("pow of two tensors", tensors, calls, FLOATS)
     special = torch.tensor([0.0, 0.0, 0.0, -2.0, -8.0, 4.0, -1.0])
     exponent = torch.tensor([0.0, 2.5, -1.0, 0.5, 3.0, -0.5, 1025.0])
-    yield case_of("pow at zero, and where it is no number", tensors, [(special, exponent)], FLOATS)
+    yield case_of("pow at zero, and where it is NaN", tensors, [(special, exponent)], FLOATS)
     calls = [(whole(7, 1, low=-3, high=3), whole(4, low=0, high=5))]
     yield case_of("pow of integers", tensors, calls, EXACT)
 

@@ -169,7 +169,7 @@ def cases() -> Iterator[Case]:
         (40, 256, 128),
         (37, 100, 100),  # K % 8 == 4 (U7): one group,
         (5, 100, 32),  # a last group that is cut short,
-        (6, 44, 8),  # and groups that are no multiple of 32
+        (6, 44, 8),  # and groups that are not a multiple of 32
         (37, 48, 24),
         (1, 12, 40),
     ):

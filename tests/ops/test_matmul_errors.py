@@ -86,7 +86,7 @@ TABLE_GSW, TABLE_Q4_0 = "et_vk.embedding_q4gsw.default", "inpage.embedding_q4_0.
 NIBBLES, SCALES = zeros(np.uint8, 4, 16), zeros(np.float32, 1, 4)
 
 REFUSED = {
-    "K no multiple of 4": (
+    "K not a multiple of 4": (
         linear(GSW, zeros(np.uint8, 4, 4), SCALES, 32, x=(2, 6)),
         f"op 0 ({GSW}): rows of 6 columns; K must be a multiple of 4",
     ),
@@ -136,11 +136,11 @@ REFUSED = {
     ),
     "mm": (
         matmul("aten.mm.default", (2, 3), (4, 5), (2, 5)),
-        "op 0 (aten.mm.default): [2, 3] times [4, 5] is no matrix product",
+        "op 0 (aten.mm.default): [2, 3] times [4, 5] is not a matrix product",
     ),
     "bmm": (
         matmul("aten.bmm.default", (2, 2, 3), (1, 3, 5), (2, 2, 5)),
-        "op 0 (aten.bmm.default): [2, 2, 3] times [1, 3, 5] is no matrix product",
+        "op 0 (aten.bmm.default): [2, 2, 3] times [1, 3, 5] is not a matrix product",
     ),
     "addmm": (
         addmm((3,)),
@@ -188,5 +188,5 @@ def test_a_live_misfit_leaves_the_graph_usable(native: NativeRunner) -> None:
     calls = [[np.ones((2, k), np.float32), np.ones((2, 3), np.float32)] for k in (3, 2)]
     program = dump_program(writer.program())
     refused, product = native.run(GRAPHS, "answers", program=program, calls=calls)
-    assert refused == "op 0 (aten.mm.default): [2, 3] times [2, 3] is no matrix product"
+    assert refused == "op 0 (aten.mm.default): [2, 3] times [2, 3] is not a matrix product"
     np.testing.assert_array_equal(product, np.full((2, 3), 2.0))

@@ -67,7 +67,7 @@ AT_LOAD: dict[str, tuple[str, Write, str]] = {
     "permutation": (
         "aten.permute.default",
         lambda w, x, y: [x, [0, 0], w.tensor((6, 4), F32)],
-        "[0, 0] is no permutation of 2 dims",
+        "[0, 0] is not a permutation of 2 dims",
     ),
     "dim of a reduction": (
         "aten.sum.dim_IntList",

@@ -35,7 +35,7 @@ def choose(mapping: str = "ASYMMETRIC", blocks: Any = (1, 8), least: int = -128)
 
 # Op, dims of x, the arguments after it (arrays are constants), outputs, and what is said.
 REFUSED = {
-    "K no multiple of 4": (
+    "K not a multiple of 4": (
         *(QCS4W, (2, 6), [zeros(np.uint8, 4, 3), zeros(np.float32, 4)], out(2, 4)),
         "rows of 6 columns; K must be a multiple of 4",
     ),
@@ -67,7 +67,7 @@ REFUSED = {
     ),
     "16 bits": (
         *(CHOOSE, (2, 8), choose(least=-32768), PARAMS),
-        "values from -32768 to 127 are no range of int8",
+        "values from -32768 to 127 are not a range of int8",
     ),
     "zero points first": (
         *(CHOOSE, (2, 8), choose(), PARAMS[::-1]),

@@ -102,9 +102,9 @@ def _arithmetic(op: str) -> ProgramWriter:
     ("op", "a", "b", "text"),
     [
         ("floordiv", 1, 0, "op 0 (floordiv): 1 // 0: division by zero"),
-        ("floordiv", -(2**31), -1, "op 0 (floordiv): the result 2147483648 is no int32"),
-        ("mul", 2**30, 2, "op 0 (mul): the result 2147483648 is no int32"),
-        ("add", 2**31, 0, "value 0 'a': 2147483648 is no int32"),
+        ("floordiv", -(2**31), -1, "op 0 (floordiv): the result 2147483648 is not an int32"),
+        ("mul", 2**30, 2, "op 0 (mul): the result 2147483648 is not an int32"),
+        ("add", 2**31, 0, "value 0 'a': 2147483648 is not an int32"),
         ("add", 1.5, 0, "input 0 is a SymInt and takes one integer, got 1.5"),
     ],
 )

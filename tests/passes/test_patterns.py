@@ -95,7 +95,7 @@ def test_swiglu_takes_its_norm_along() -> None:
     assert fused(writer, fuse_swiglu.run, fold_norms.run) == ["swiglu"]
 
 
-def test_a_norm_with_another_reader_stays() -> None:
+def test_a_norm_that_another_op_reads_stays() -> None:
     writer = Layers()
     normed = writer.norm(writer.x())
     writer.output(writer.swiglu(normed), writer.linear("other", normed))

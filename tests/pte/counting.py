@@ -26,7 +26,7 @@ SPECIAL = ("<|unknown|>", "<|begin|>", "<|end|>", "<|turn|>")
 CHARACTERS = tuple(map(chr, range(33, 127)))  # as a byte-level tokenizer writes them
 VOCABULARY = (*SPECIAL, *CHARACTERS)
 END = SPECIAL.index("<|end|>")
-MOST_POSITIONS = 256
+MAX_POSITIONS = 256
 TEMPLATE = (
     "{% for message in messages %}<|turn|>{{ message.content }}<|end|>{% endfor %}"
     "{% if add_generation_prompt %}<|turn|>{% endif %}"
@@ -46,8 +46,8 @@ def counting_decoder() -> bytes:
     logits = np.zeros((count, count), np.float32)
     for token in range(count):
         logits[token, successor(token)] = 100
-    stated = {"get_max_seq_len": MOST_POSITIONS, "get_vocab_size": count, "get_eos_ids": END}
-    return lookup(logits, MOST_POSITIONS - 1, stated)
+    stated = {"get_max_seq_len": MAX_POSITIONS, "get_vocab_size": count, "get_eos_ids": END}
+    return lookup(logits, MAX_POSITIONS - 1, stated)
 
 
 def lookup(table: np.ndarray, longest: int, stated: dict[str, int]) -> bytes:

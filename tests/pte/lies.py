@@ -97,9 +97,12 @@ SOUND_PTD = ptd([f32(1, 2, 3, 4)], {"key": 0})
 
 LIES: dict[str, tuple[Callable[[], bytes], str]] = {
     # The file
-    "empty": (lambda: b"", "no .pte file"),
-    "another format": (lambda: b"PK\x03\x04" + bytes(100), "no .pte file"),
-    "an identifier of another version": (lambda: patched(SOUND, 4, "4s", b"ET13"), "no .pte file"),
+    "empty": (lambda: b"", "is not a .pte file"),
+    "another format": (lambda: b"PK\x03\x04" + bytes(100), "is not a .pte file"),
+    "an identifier of another version": (
+        lambda: patched(SOUND, 4, "4s", b"ET13"),
+        "is not a .pte file",
+    ),
     "cut after the head": (lambda: SOUND[:20], "cut short|damaged"),
     "cut in the program": (lambda: SOUND[:200], "cut short"),
     "cut in a segment": (lambda: SOUND[:-1], "cut short"),
@@ -164,7 +167,7 @@ LIES: dict[str, tuple[Callable[[], bytes], str]] = {
     ),
     "a table as a string": (
         lambda: with_graph(Table({1: [Table({1: b"\xff\xfe\xfd"})]})),
-        "no UTF-8",
+        "is not UTF-8",
     ),
     "a union without a value": (lambda: values_of(Table({0: u8(2)})), "no value"),
     "a table that holds itself": (
@@ -191,7 +194,7 @@ LIES: dict[str, tuple[Callable[[], bytes], str]] = {
     ),
     # The method
     "two methods of one name": (lambda: file(methods=[plan(), plan()]), "same name"),
-    "an input that is no value": (
+    "an input that is not a value": (
         lambda: file(methods=[plan(inputs=[5])]),
         "a value that it lacks",
     ),
@@ -269,7 +272,7 @@ LIES: dict[str, tuple[Callable[[], bytes], str]] = {
     ),
     "a constant method with a stranger": (
         lambda: file(methods=[plan(), method("get", [tensor("f32", 4, buffer=3)], [], [0])]),
-        "no number, text or small tensor",
+        "neither a number, a text nor a small tensor",
     ),
     "a constant method with a large tensor": (
         lambda: pte(
@@ -292,7 +295,7 @@ LIES: dict[str, tuple[Callable[[], bytes], str]] = {
             ],
             constants=(1, [0, 0]),
         ),
-        "no number, text or small tensor",
+        "neither a number, a text nor a small tensor",
     ),
     # The delegate
     "another blob": (lambda: file(b"nothing that we know of, at all"), "VH00"),

@@ -10,7 +10,7 @@ from py_runtime.base.model_errors import ModelError, ModelFileError
 from py_runtime.generation import device_tokens
 from py_runtime.model import Model
 from tests.pte.counting import (
-    MOST_POSITIONS,
+    MAX_POSITIONS,
     VOCABULARY,
     counting_decoder,
     doubling,
@@ -36,8 +36,8 @@ def model(folder: Path, native: NativeRunner) -> Model:
 def test_it_says_what_it_is(model: Model) -> None:
     assert model.manifest.name == "Counting"
     assert model.vocabulary == len(VOCABULARY)
-    assert model.max_chunk == MOST_POSITIONS - 1
-    assert model.context == MOST_POSITIONS - 1
+    assert model.max_chunk == MAX_POSITIONS - 1
+    assert model.context == MAX_POSITIONS - 1
     assert {VOCABULARY[token] for token in model.end_tokens} == {"<|end|>"}
 
 
@@ -75,7 +75,7 @@ def test_the_context_ends_before_the_exporters_last_position(model: Model) -> No
         tokens = [token async for token in model.greedy([5], 10_000)]
         return len(tokens)
 
-    assert wait(length()) == MOST_POSITIONS - 2
+    assert wait(length()) == MAX_POSITIONS - 2
 
 
 def test_many_steps_run_in_one_submit(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,7 +116,7 @@ def test_a_folder_without_a_model_says_so(native: NativeRunner, tmp_path: Path) 
 
 def test_what_is_no_decoder_is_refused(native: NativeRunner, tmp_path: Path) -> None:
     (tmp_path / "model.pte").write_bytes(doubling())
-    with pytest.raises(ModelError, match="is no decoder"):
+    with pytest.raises(ModelError, match="is not a decoder"):
         wait(Model.load(native.device, str(tmp_path)))
 
 

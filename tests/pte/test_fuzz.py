@@ -25,7 +25,7 @@ BASES = {"written": SOUND, **{path.stem: path.read_bytes() for path in FILES}}
 TOTAL = 10_000
 PTD_SHARE = 500
 LARGE, LARGE_SHARE = 20_000, 300  # bytes; so many cases of each file above that
-MOST_GROWTH = 128 << 20  # bytes of memory over the whole run
+MAX_GROWTH = 128 << 20  # bytes of memory over the whole run
 
 NUMBERS = [0, 1, 2, 4, 127, 255, 2**15, 2**16 - 1, 2**31 - 1, 2**31, 2**32 - 1, 2**63, 2**64 - 1]
 
@@ -135,7 +135,7 @@ def damaged(rng: Rng, base: bytes) -> bytes:
 
 
 async def outcomes(cases: list[tuple[bytes, bytes | None]]) -> Counter[str]:
-    """How often each kind of answer came; what is no error of ours fails the test."""
+    """How often each kind of answer came; what is not an error of ours fails the test."""
     counted: Counter[str] = Counter()
     for content, data in cases:
         source = MemorySource(content)
@@ -174,7 +174,7 @@ def test_damaged_files(name: str) -> None:
     counted = wait(outcomes([(damaged(rng, base), None) for _ in range(count)]))
     assert counted.total() == count
     assert counted["PteError"] > count // 10
-    assert memory_peak() - before < MOST_GROWTH
+    assert memory_peak() - before < MAX_GROWTH
 
 
 def test_damaged_data() -> None:

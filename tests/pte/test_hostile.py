@@ -226,9 +226,9 @@ def test_the_sound_data_is_found() -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"", "no .ptd file"),
-        (SOUND, "no .ptd file"),
-        (SOUND_PTD[:30], "no .ptd file"),
+        (b"", "is not a .ptd file"),
+        (SOUND, "is not a .ptd file"),
+        (SOUND_PTD[:30], "is not a .ptd file"),
         (SOUND_PTD[:100], "table ends at"),
         (SOUND_PTD[:-1], "cut short"),
         (patched(SOUND_PTD, 12, "<I", 3), "table ends at"),

@@ -78,7 +78,7 @@ def test_integers_that_do_not_fit_never_wrap(
         ([[1.5, 2.0]], "input 0 takes int64, got float64"),
         ([[True, False]], "input 0 takes int64, got bool"),
         ([None], "input 0 takes int64, got object"),
-        ([[[1, 2], [3]]], "input 0 is no array"),
+        ([[[1, 2], [3]]], "input 0 is not an array"),
         ([[1, 2, 3]], r"input 0 takes \[2\], got \[3\]"),
         ([[1]], r"input 0 takes \[2\], got \[1\]"),
         ([[[1, 2]]], r"input 0 takes \[2\], got \[1, 2\]"),

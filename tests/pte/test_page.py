@@ -19,14 +19,14 @@ from tests.pte.counting import (
     write_tokenizer,
 )
 from tests.runners import PageRunner
-from tests.web.user import Reader
+from tests.web.user import User
 
 pytestmark = pytest.mark.browser
 
 ALPHABET = "abcdefghijklmnopqrstuvwxyz"
 LARGE = "models/Large/table.pte"
 ROWS = [0, 1, 31_337, 49_999]
-MOST_GROWTH = 32 << 20
+MAX_GROWTH = 32 << 20
 # The heap never shrinks, so that what it has grown by is what a load has needed at once.
 HEAP = "from inpage_bridge import bridge\nbridge.heapBytes()"
 LOAD_LARGE = f"own = await load('{LARGE}')"
@@ -54,32 +54,32 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def reader(browser: Browser, models: Path) -> Iterator[Reader]:
+def user(browser: Browser, models: Path) -> Iterator[User]:
     """One page for all of them."""
     with serving("--models", str(models)) as address:
         context = browser.new_context()
-        reader = Reader(context.new_page(), address)
-        reader.open()
-        yield reader
+        user = User(context.new_page(), address)
+        user.open()
+        yield user
         context.close()
 
 
 @pytest.fixture
-def python(reader: Reader) -> Callable[[str], Any]:
-    return PageRunner(reader.page).python
+def python(user: User) -> Callable[[str], Any]:
+    return PageRunner(user.page).python
 
 
 @pytest.fixture
-def dialog(reader: Reader) -> Iterator[Locator]:
+def dialog(user: User) -> Iterator[Locator]:
     """What a drop shows; closed at the end."""
-    yield reader.page.get_by_role("dialog", name="Your file")
-    reader.page.keyboard.press("Escape")
+    yield user.page.get_by_role("dialog", name="Your file")
+    user.page.keyboard.press("Escape")
 
 
-def drop(reader: Reader, **files: bytes) -> None:
+def drop(user: User, **files: bytes) -> None:
     listed = [[name.replace("__", "."), list(data)] for name, data in files.items()]
-    transfer = reader.page.evaluate_handle(DROP, listed)
-    reader.page.dispatch_event("main", "drop", {"dataTransfer": transfer})
+    transfer = user.page.evaluate_handle(DROP, listed)
+    user.page.dispatch_event("main", "drop", {"dataTransfer": transfer})
 
 
 def tokenizer_files(folder: Path) -> dict[str, bytes]:
@@ -93,7 +93,7 @@ def tokenizer_files(folder: Path) -> dict[str, bytes]:
 def check_large(result: list[Any], growth: int) -> None:
     table = large_table()
     assert result == [[1, len(ROWS), 512], table[ROWS, :3].tolist(), float(table[-1, -1])]
-    assert 0 <= growth < MOST_GROWTH
+    assert 0 <= growth < MAX_GROWTH
 
 
 def test_a_large_file_of_the_site_streams(python: Callable[[str], Any]) -> None:
@@ -104,7 +104,7 @@ def test_a_large_file_of_the_site_streams(python: Callable[[str], Any]) -> None:
 
 
 def test_a_large_file_streams_from_a_host_without_ranges(
-    reader: Reader, python: Callable[[str], Any]
+    user: User, python: Callable[[str], Any]
 ) -> None:
     asked = []
 
@@ -113,20 +113,20 @@ def test_a_large_file_streams_from_a_host_without_ranges(
         asked.append(headers.pop("range"))
         route.continue_(headers=headers)
 
-    reader.page.route(f"**/{LARGE}", without_range)
+    user.page.route(f"**/{LARGE}", without_range)
     before = python(HEAP)
     python(LOAD_LARGE)
     growth = python(HEAP) - before
-    reader.page.unroute(f"**/{LARGE}")
+    user.page.unroute(f"**/{LARGE}")
     assert asked, "ranges are asked for"
     check_large(python(RUN_LARGE.format(name="own")), growth)
 
 
-def test_a_large_file_of_the_readers_streams(
-    reader: Reader, models: Path, python: Callable[[str], Any], dialog: Locator
+def test_a_large_file_of_the_users_streams(
+    user: User, models: Path, python: Callable[[str], Any], dialog: Locator
 ) -> None:
     before = python(HEAP)
-    reader.page.locator("#files").set_input_files(models / "Large" / "table.pte")
+    user.page.locator("#files").set_input_files(models / "Large" / "table.pte")
     expect(dialog).to_contain_text("It is loaded")
     expect(dialog).to_contain_text("1 constant, 102 MB")
     growth = python(HEAP) - before
@@ -137,19 +137,19 @@ def test_a_large_file_of_the_readers_streams(
 
 
 def test_a_program_is_told_about_and_at_hand_in_python(
-    reader: Reader, python: Callable[[str], Any], dialog: Locator
+    user: User, python: Callable[[str], Any], dialog: Locator
 ) -> None:
-    drop(reader, twice__pte=doubling())
+    drop(user, twice__pte=doubling())
     expect(dialog).to_contain_text("It is loaded")
     expect(dialog.get_by_role("heading", name="twice.pte")).to_be_visible()
     for cells in ("input 0 float32 4", "output 0 float32 4", "aten.add.Tensor 1"):
         expect(dialog.get_by_role("row", name=cells)).to_be_visible()
     assert python("(await graph.run([np.arange(4, dtype=np.float32)]))[0].tolist()") == [0, 2, 4, 6]
-    assert reader.faults_of_access() == []
+    assert user.faults_of_access() == []
 
 
-def test_what_is_not_supported_is_listed(reader: Reader, dialog: Locator) -> None:
-    drop(reader, other__pte=unsupported_file())
+def test_what_is_not_supported_is_listed(user: User, dialog: Locator) -> None:
+    drop(user, other__pte=unsupported_file())
     expect(dialog).to_contain_text("It cannot be loaded")
     items = dialog.get_by_role("listitem").all_inner_texts()
     assert items == [
@@ -158,83 +158,81 @@ def test_what_is_not_supported_is_listed(reader: Reader, dialog: Locator) -> Non
         "the backend XnnpackBackend",
     ]
     expect(dialog.get_by_role("row", name="aten.convolution.default 2")).to_be_visible()
-    expect(reader.page.locator("#loadError")).to_be_empty()
+    expect(user.page.locator("#loadError")).to_be_empty()
 
 
-def test_what_is_broken_says_so(reader: Reader, dialog: Locator) -> None:
-    drop(reader, torn__pte=counting_decoder()[:3000])
+def test_what_is_broken_says_so(user: User, dialog: Locator) -> None:
+    drop(user, torn__pte=counting_decoder()[:3000])
     expect(dialog).to_contain_text("It cannot be loaded: torn.pte")
-    drop(reader, letter__pte=b"Dear reader, this is no program at all, as you can see.")
-    expect(dialog).to_contain_text("letter.pte is no .pte file")
-    drop(reader, notes__txt=b"x")
+    drop(user, letter__pte=b"Dear user, this is not a program, as you can see.")
+    expect(dialog).to_contain_text("letter.pte is not a .pte file")
+    drop(user, notes__txt=b"x")
     expect(dialog).to_contain_text("give one .pte file")
 
 
-def test_a_hostile_name_is_shown_as_text(reader: Reader, dialog: Locator) -> None:
+def test_a_hostile_name_is_shown_as_text(user: User, dialog: Locator) -> None:
     hostile = "<img src=x onerror=alert(1)> **bold** `code` | [x](https://x.org/)"
-    drop(reader, **{f"{hostile}__pte": doubling()})
+    drop(user, **{f"{hostile}__pte": doubling()})
     shown = f"{hostile.translate({ord('`'): '·', ord('|'): '·'})}.pte"
     expect(dialog.get_by_role("heading", level=3)).to_have_text(shown)
     assert dialog.locator("img, a, strong:text('bold')").count() == 0
 
 
-def test_a_text_that_is_dragged_stays_the_browsers(reader: Reader) -> None:
+def test_a_text_that_is_dragged_stays_the_browsers(user: User) -> None:
     stays = """() => {
         const transfer = new DataTransfer();
         transfer.setData("text/plain", "words");
         const flags = {dataTransfer: transfer, bubbles: true, cancelable: true};
         return document.body.dispatchEvent(new DragEvent("drop", flags));
     }"""
-    assert reader.page.evaluate(stays) is True
+    assert user.page.evaluate(stays) is True
 
 
 # Chatting ----------------------------------------------------------------------------------------
 
 
-def answers_alphabet(reader: Reader) -> None:
-    assert reader.text_of(reader.ask("Hi")) == ALPHABET
+def answers_alphabet(user: User) -> None:
+    assert user.text_of(user.ask("Hi")) == ALPHABET
 
 
 def test_a_dropped_decoder_and_its_tokenizer_chat(
-    reader: Reader, models: Path, python: Callable[[str], Any], dialog: Locator
+    user: User, models: Path, python: Callable[[str], Any], dialog: Locator
 ) -> None:
-    drop(reader, counts__pte=counting_decoder(), **tokenizer_files(models / "Counting"))
+    drop(user, counts__pte=counting_decoder(), **tokenizer_files(models / "Counting"))
     expect(dialog).to_contain_text("You can chat with it now")
-    reader.page.keyboard.press("Escape")
-    expect(reader.page.locator("#modelName")).to_have_text("counts")
-    reader.choose(temperature="0", repetition_penalty="1")
-    answers_alphabet(reader)
+    user.page.keyboard.press("Escape")
+    expect(user.page.locator("#modelName")).to_have_text("counts")
+    user.choose(temperature="0", repetition_penalty="1")
+    answers_alphabet(user)
     assert python("[graph is model.graph, engine.module, model.context]") == [True, None, 255]
     python("from inpage_bridge import bridge; bridge.device().destroy()")
-    answers_alphabet(reader)  # the file is read again, from the reader's disk
+    answers_alphabet(user)  # the file is read again, from the user's disk
 
 
-def test_a_decoder_without_its_tokenizer_says_what_it_lacks(
-    reader: Reader, dialog: Locator
-) -> None:
-    drop(reader, alone__pte=counting_decoder())
+def test_a_decoder_without_its_tokenizer_says_what_it_lacks(user: User, dialog: Locator) -> None:
+    drop(user, alone__pte=counting_decoder())
     expect(dialog).to_contain_text("To chat with it, give its tokenizer.json")
-    reader.page.keyboard.press("Escape")
-    expect(reader.page.locator("#modelName")).to_have_text("counts")  # it stays
+    user.page.keyboard.press("Escape")
+    expect(user.page.locator("#modelName")).to_have_text("counts")  # it stays
 
 
-def test_a_model_folder_of_the_site_chats(reader: Reader) -> None:
-    reader.page.evaluate("inpage.unload().then(() => inpage.load('Counting')).then(() => null)")
-    reader.new_chat()
-    expect(reader.page.locator("#modelName")).to_have_text("Counting")
-    answers_alphabet(reader)
+def test_a_model_folder_of_the_site_chats(user: User) -> None:
+    user.page.evaluate("inpage.unload().then(() => inpage.load('Counting')).then(() => null)")
+    user.new_chat()
+    expect(user.page.locator("#modelName")).to_have_text("Counting")
+    answers_alphabet(user)
 
 
-def test_a_folders_address_serves_as_well(reader: Reader) -> None:
-    described = reader.page.evaluate("inpage.load('models/Counting/')")
+def test_a_folders_address_serves_as_well(user: User) -> None:
+    described = user.page.evaluate("inpage.load('models/Counting/')")
     assert (described["name"], described["context"]) == ("Counting", 255)
     assert described["facts"].startswith("40.5 kB · context of 255 tokens")
     refusal = "inpage.load('models/Large/').catch(({ message }) => message)"
-    assert "is no decoder" in reader.page.evaluate(refusal)
+    assert "is not a decoder" in user.page.evaluate(refusal)
 
 
-def test_the_site_lists_such_folders(reader: Reader) -> None:
-    listed = {entry["name"]: entry["path"] for entry in reader.page.evaluate("inpage.models()")}
+def test_the_site_lists_such_folders(user: User) -> None:
+    listed = {entry["name"]: entry["path"] for entry in user.page.evaluate("inpage.models()")}
     assert listed == {"Counting": "models/Counting/model.pte", "Large": "models/Large/model.pte"}
 
 
@@ -243,7 +241,7 @@ def test_some_methods_alone(python: Callable[[str], Any]) -> None:
     assert python(code) == [[], ["forward"]]
 
 
-def test_a_missing_file_is_named(reader: Reader) -> None:
+def test_a_missing_file_is_named(user: User) -> None:
     code = "await load('models/nothing.pte')"
     ask = f"inpage.python({json.dumps(code)}).catch(({{ message }}) => message)"
-    assert "models/nothing.pte answered 404" in reader.page.evaluate(ask)
+    assert "models/nothing.pte answered 404" in user.page.evaluate(ask)

@@ -250,7 +250,7 @@ def test_what_cannot_be_changed_in_place_is_left_alone(module: PteModule) -> Non
         ([VECTOR, 3.0], "input 1 was fixed at 3"),
         ([VECTOR.astype(np.float64), 3], "input 0 takes float32, got float64"),
         ([VECTOR[:3], 3], r"input 0 takes \[4\], got \[3\]"),
-        ([[[1.0], [2.0, 3.0]], 3], "input 0 is no array"),
+        ([[[1.0], [2.0, 3.0]], 3], "input 0 is not an array"),
     ],
 )
 def test_inputs_that_do_not_fit(module: PteModule, inputs: list[Any], message: str) -> None:

@@ -100,7 +100,7 @@ def test_accepted(settings: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("token", [-1, 100])
 def test_no_such_token(token: int) -> None:
-    text = f"{token} is no token id: the vocabulary has 0 to 99"
+    text = f"{token} is not a token id: the vocabulary has 0 to 99"
     with pytest.raises(RequestError, match=text):
         TokenHistory([1, token, 2], VOCABULARY)
     with pytest.raises(RequestError, match=text):

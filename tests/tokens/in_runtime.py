@@ -48,13 +48,13 @@ async def render_all(device: Any, config: dict[str, Any], calls: list[dict[str, 
     return [*rendered, sys.modules["markupsafe"].__name__]
 
 
-async def normalize_all(device: Any, contexts: list[str]) -> list[Any]:
-    """Which characters have a part in normalization here, and hashes of what becomes of them."""
+async def normalise_all(device: Any, contexts: list[str]) -> list[Any]:
+    """Which characters have a part in normalisation here, and hashes of what becomes of them."""
     active = [char for char in every_character() if takes_part(char)]
     texts = [context.replace("?", char) for char in active for context in contexts]
     texts += (unicodedata.normalize("NFD", char) for char in active)
-    normalized = {form: [unicode_form(form, text) for text in texts] for form in FORMS}
-    return [texts, {form: digest_of(outputs) for form, outputs in normalized.items()}]
+    normalised = {form: [unicode_form(form, text) for text in texts] for form in FORMS}
+    return [texts, {form: digest_of(outputs) for form, outputs in normalised.items()}]
 
 
 FORMS = ("NFC", "NFD", "NFKC", "NFKD")

@@ -58,9 +58,9 @@ def test_half_of_a_surrogate_pair(runner: Runner) -> None:
     )
 
 
-def test_every_normalization(runner: Runner) -> None:
+def test_every_normalisation(runner: Runner) -> None:
     """Python's tables differ natively and in the page; what we make of them does not."""
-    texts, digests = runner.run(IN_RUNTIME, "normalize_all", contexts=CONTEXTS)
+    texts, digests = runner.run(IN_RUNTIME, "normalise_all", contexts=CONTEXTS)
     assert len(texts) > 70_000
     for form, digest in digests.items():
         theirs = getattr(normalizers, form)()

@@ -141,7 +141,7 @@ def test_a_wrong_hash_is_refused_and_nothing_is_written(npm: Path, out: Path, ca
     with pytest.raises(DistError) as error:
         collect(npm_package=npm, out=out, cache=cache, sources=[tampered])
     assert str(error.value) == (
-        "numpy.whl cannot be had as Pyodide's lock names it. "
+        "numpy.whl cannot be fetched as Pyodide's lock names it. "
         f"{out}: no numpy.whl. {out}: no helper.whl. "
         f"{cache}/pyodide: no numpy.whl. {cache}/pyodide: no helper.whl. "
         "a mirror: wrong sha256 of numpy.whl"
@@ -207,7 +207,7 @@ def test_the_npm_package_must_be_whole_and_of_the_pinned_version(npm: Path, out:
     with pytest.raises(DistError, match=f"holds Pyodide 1.0, not {VERSION}. Run: npm ci"):
         collect(npm_package=npm, out=out, sources=[])
     (npm / "python_stdlib.zip").unlink()
-    with pytest.raises(DistError, match=r"not whole in .*Run: npm ci"):
+    with pytest.raises(DistError, match=r"not complete in .*Run: npm ci"):
         collect(npm_package=npm, out=out, sources=[])
 
 

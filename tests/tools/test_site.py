@@ -194,7 +194,7 @@ def test_someone_elses_folder_is_refused(
     out = tmp_path / "out"
     out.mkdir()
     (out / "thesis.txt").write_text("years of work")
-    with pytest.raises(BuildError, match="holds something else than a former build"):
+    with pytest.raises(BuildError, match="holds something other than an earlier build"):
         build(site, out, variants)
     assert contents(out) == {"thesis.txt": b"years of work"}
     with pytest.raises(BuildError, match="is a file"):
@@ -220,7 +220,7 @@ def test_the_command_refuses_in_one_line(tmp_path: Path) -> None:
     outcome = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert outcome.returncode == 1
     assert outcome.stderr == (
-        f"inpage: {tmp_path} holds something else than a former build; choose another folder\n"
+        f"inpage: {tmp_path} holds something other than an earlier build; choose another folder\n"
     )
 
 

@@ -5,21 +5,21 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser
 
-from tests.web.user import Reader
+from tests.web.user import User
 
 
 @pytest.fixture(scope="module")
-def fresh(browser: Browser, toy_site_url: str) -> Iterator[Reader]:
+def fresh(browser: Browser, toy_site_url: str) -> Iterator[User]:
     """A page of its own, open, with nothing loaded."""
     context = browser.new_context(permissions=["clipboard-read", "clipboard-write"])
-    reader = Reader(context.new_page(), toy_site_url)
-    reader.open()
-    yield reader
+    user = User(context.new_page(), toy_site_url)
+    user.open()
+    yield user
     context.close()
 
 
 @pytest.fixture(scope="module")
-def reader(fresh: Reader) -> Reader:
+def user(fresh: User) -> User:
     """The same with the toy loaded, giving short answers."""
     fresh.load()
     fresh.talk_on()

@@ -1,4 +1,4 @@
-"""The page starts, computes, stays on its origin, and offers Python to its reader."""
+"""The page starts, computes, stays on its origin, and offers Python to its user."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""A conversation as a reader has it, from the first question to a full context."""
+"""A conversation as a user has it, from the first question to a full context."""
 
 import re
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.toy_model import CONTEXT
-from tests.web.user import Reader
+from tests.web.user import User
 
 pytestmark = pytest.mark.browser
 
@@ -15,15 +15,15 @@ STATS = re.compile(r"\d+ tokens · [\d.]+ s · [\d.]+ tok/s · first token after
 
 
 @pytest.fixture
-def chat(reader: Reader) -> Iterator[Reader]:
+def chat(user: User) -> Iterator[User]:
     """A new chat with the settings as they were."""
-    reader.new_chat()
-    yield reader
-    reader.choose(max_tokens="16", temperature="0", seed="", context_overflow="error", system="")
-    reader.dismiss_notices()
+    user.new_chat()
+    yield user
+    user.choose(max_tokens="16", temperature="0", seed="", context_overflow="error", system="")
+    user.dismiss_notices()
 
 
-def test_an_empty_chat_offers_three_examples(chat: Reader) -> None:
+def test_an_empty_chat_offers_three_examples(chat: User) -> None:
     examples = chat.page.get_by_role("region", name="Example prompts").get_by_role("button")
     expect(examples).to_have_count(3)
     words = examples.first.inner_text()
@@ -32,7 +32,7 @@ def test_an_empty_chat_offers_three_examples(chat: Reader) -> None:
     assert chat.text_of(chat.questions.last) == words
 
 
-def test_an_answer_streams_and_tells_its_figures(chat: Reader) -> None:
+def test_an_answer_streams_and_tells_its_figures(chat: User) -> None:
     chat.choose(max_tokens="400")
     chat.pause_answers()
     chat.composer.fill("Tell me something long.")
@@ -48,7 +48,7 @@ def test_an_answer_streams_and_tells_its_figures(chat: Reader) -> None:
     assert chat.page.locator("#contextMeter").evaluate("meter => meter.value") > 20
 
 
-def test_stop_keeps_what_was_written_and_the_next_turn_works(chat: Reader) -> None:
+def test_stop_keeps_what_was_written_and_the_next_turn_works(chat: User) -> None:
     chat.choose(max_tokens="400")
     chat.pause_answers()
     chat.composer.fill("Count to a thousand.")
@@ -64,7 +64,7 @@ def test_stop_keeps_what_was_written_and_the_next_turn_works(chat: Reader) -> No
     expect(chat.answers).to_have_count(2)
 
 
-def test_greedy_answers_repeat_and_seeds_decide_the_others(chat: Reader) -> None:
+def test_greedy_answers_repeat_and_seeds_decide_the_others(chat: User) -> None:
     first = chat.text_of(chat.ask("Hello"))
     chat.page.get_by_role("button", name="Regenerate").click()
     assert chat.text_of(chat.answered()) == first
@@ -77,7 +77,7 @@ def test_greedy_answers_repeat_and_seeds_decide_the_others(chat: Reader) -> None
     expect(chat.answers).to_have_count(1)
 
 
-def test_the_system_prompt_is_the_chats_own(chat: Reader) -> None:
+def test_the_system_prompt_is_the_chats_own(chat: User) -> None:
     plain = chat.text_of(chat.ask("Hello"))
     chat.choose(system="Answer like a pirate.")
     chat.page.get_by_role("button", name="Regenerate").click()
@@ -86,7 +86,7 @@ def test_the_system_prompt_is_the_chats_own(chat: Reader) -> None:
     assert chat.text_of(chat.ask("Hello")) == plain
 
 
-def test_editing_a_question_goes_on_from_there(chat: Reader) -> None:
+def test_editing_a_question_goes_on_from_there(chat: User) -> None:
     chat.ask("First question")
     chat.ask("Second question")
     chat.questions.first.get_by_role("button", name="Edit").click()
@@ -103,7 +103,7 @@ def test_editing_a_question_goes_on_from_there(chat: Reader) -> None:
     expect(chat.questions).to_have_count(1)
 
 
-def test_deleting_and_taking_it_back(chat: Reader) -> None:
+def test_deleting_and_taking_it_back(chat: User) -> None:
     chat.ask("One")
     chat.ask("Two")
     chat.questions.first.get_by_role("button", name="Delete").click()
@@ -121,7 +121,7 @@ def test_deleting_and_taking_it_back(chat: Reader) -> None:
     expect(chat.answers).to_have_count(2)
 
 
-def test_copying_an_answer(chat: Reader) -> None:
+def test_copying_an_answer(chat: User) -> None:
     chat.page.evaluate("navigator.clipboard.writeText('')")
     chat.ask("Hello")
     chat.questions.last.get_by_role("button", name="Copy").click()
@@ -129,7 +129,7 @@ def test_copying_an_answer(chat: Reader) -> None:
     assert chat.page.evaluate("navigator.clipboard.readText()") == "Hello"
 
 
-def test_enter_while_an_input_method_composes_does_not_send(chat: Reader) -> None:
+def test_enter_while_an_input_method_composes_does_not_send(chat: User) -> None:
     chat.composer.fill("かんじ")
     for field in ("isComposing: true", "keyCode: 229"):
         event = f"new KeyboardEvent('keydown', {{key: 'Enter', bubbles: true, {field}}})"
@@ -146,7 +146,7 @@ def test_enter_while_an_input_method_composes_does_not_send(chat: Reader) -> Non
     chat.composer.fill("")
 
 
-def test_a_full_context_is_told_in_words_and_can_be_gone_on_from(chat: Reader) -> None:
+def test_a_full_context_is_told_in_words_and_can_be_gone_on_from(chat: User) -> None:
     chat.ask("Remember the first words of this chat.")
     for _ in range(2):
         chat.ask("word " * 60)  # the toy's tokens are bytes
@@ -163,7 +163,7 @@ def test_a_full_context_is_told_in_words_and_can_be_gone_on_from(chat: Reader) -
     expect(chat.questions).to_have_count(4)
 
 
-def test_the_page_follows_only_a_reader_at_the_end(chat: Reader) -> None:
+def test_the_page_follows_only_a_user_at_the_end(chat: User) -> None:
     chat.choose(max_tokens="120")
     scroller = chat.page.locator("#scroller")
     distance = "box => box.scrollHeight - box.scrollTop - box.clientHeight"
@@ -184,7 +184,7 @@ def test_the_page_follows_only_a_reader_at_the_end(chat: Reader) -> None:
     chat.page.set_viewport_size({"width": 1280, "height": 720})
 
 
-def test_a_hidden_tab_streams_on(chat: Reader) -> None:
+def test_a_hidden_tab_streams_on(chat: User) -> None:
     """Where no frame is painted, the text is complete all the same."""
     frames = "globalThis.requestAnimationFrame"
     chat.page.evaluate(f"() => {{ globalThis.painted = {frames}; {frames} = () => 0; }}")
@@ -194,7 +194,7 @@ def test_a_hidden_tab_streams_on(chat: Reader) -> None:
     assert chat.text_of(answer)
 
 
-def test_the_model_is_verified_on_this_gpu(chat: Reader) -> None:
+def test_the_model_is_verified_on_this_gpu(chat: User) -> None:
     chat.page.locator("#modelChip").click()
     dialog = chat.page.get_by_role("dialog", name="Model and machine")
     expect(dialog).to_contain_text("swiftshader")
@@ -206,7 +206,7 @@ def test_the_model_is_verified_on_this_gpu(chat: Reader) -> None:
     expect(dialog).to_be_hidden()
 
 
-def test_the_keyboard_alone_suffices(chat: Reader) -> None:
+def test_the_keyboard_alone_suffices(chat: User) -> None:
     press, page = chat.page.keyboard.press, chat.page
     focused = "() => document.activeElement.getAttribute('aria-label') ?? document.activeElement.id"
 
@@ -237,7 +237,7 @@ def test_the_keyboard_alone_suffices(chat: Reader) -> None:
     expect(page.locator("#chats")).to_contain_text("By keyboard")
 
 
-def test_nothing_was_complained_about_and_nothing_left(reader: Reader) -> None:
+def test_nothing_was_complained_about_and_nothing_left(user: User) -> None:
     """Last in the file."""
-    assert reader.complaints == []
-    assert [url for url in reader.requests if not url.startswith((reader.url, "blob:"))] == []
+    assert user.complaints == []
+    assert [url for url in user.requests if not url.startswith((user.url, "blob:"))] == []

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Locator, Route, expect
 
-from tests.web.user import Reader
+from tests.web.user import User
 
 pytestmark = pytest.mark.browser
 
@@ -24,61 +24,61 @@ UNTIL_IT_IS_KEPT = """async ([note, length]) => {
 }"""
 
 
-def titles(reader: Reader) -> Locator:
-    return reader.page.locator("#chats .open")
+def titles(user: User) -> Locator:
+    return user.page.locator("#chats .open")
 
 
-def test_history_survives_a_reload(reader: Reader) -> None:
-    reader.choose(system="Be brief.")
-    reader.ask("What do I see?")
-    reader.composer.fill("not sent yet")
-    before = reader.page.locator("#messages").inner_text()
-    reader.page.evaluate(UNTIL_IT_IS_KEPT, ["16 tokens", 1])
-    reader.page.reload()
-    expect(reader.answers).to_have_count(1)
-    expect(reader.composer).to_have_value("not sent yet")
-    expect(reader.page.locator("#system")).to_have_value("Be brief.")
-    expect(reader.page.locator("#settings [name=max_tokens]")).to_have_value("16")
-    assert reader.page.locator("#messages").inner_text() == before
-    expect(titles(reader)).to_have_text(["What do I see?"])
+def test_history_survives_a_reload(user: User) -> None:
+    user.choose(system="Be brief.")
+    user.ask("What do I see?")
+    user.composer.fill("not sent yet")
+    before = user.page.locator("#messages").inner_text()
+    user.page.evaluate(UNTIL_IT_IS_KEPT, ["16 tokens", 1])
+    user.page.reload()
+    expect(user.answers).to_have_count(1)
+    expect(user.composer).to_have_value("not sent yet")
+    expect(user.page.locator("#system")).to_have_value("Be brief.")
+    expect(user.page.locator("#settings [name=max_tokens]")).to_have_value("16")
+    assert user.page.locator("#messages").inner_text() == before
+    expect(titles(user)).to_have_text(["What do I see?"])
 
 
-def test_an_answer_that_a_reload_cut_off_keeps_its_text(reader: Reader) -> None:
-    reader.load()
-    reader.talk_on()
-    reader.choose(max_tokens="400")
-    reader.pause_answers()
-    reader.composer.fill("A long one")
-    reader.composer.press("Enter")
-    text = reader.answers.last.locator(".text")
+def test_an_answer_that_a_reload_cut_off_keeps_its_text(user: User) -> None:
+    user.load()
+    user.talk_on()
+    user.choose(max_tokens="400")
+    user.pause_answers()
+    user.composer.fill("A long one")
+    user.composer.press("Enter")
+    text = user.answers.last.locator(".text")
     expect(text).to_have_text(re.compile(".{20}"))
     begun = text.text_content() or ""
-    reader.page.evaluate(UNTIL_IT_IS_KEPT, ["Interrupted", 20])
-    reader.page.reload()
-    expect(reader.answers.last).to_contain_text("Interrupted")
-    kept = reader.answers.last.locator(".text").text_content()
+    user.page.evaluate(UNTIL_IT_IS_KEPT, ["Interrupted", 20])
+    user.page.reload()
+    expect(user.answers.last).to_contain_text("Interrupted")
+    kept = user.answers.last.locator(".text").text_content()
     assert kept
     assert kept[:10] == begun[:10]
 
 
-def test_chats_are_separate_renamed_and_deleted(reader: Reader) -> None:
-    reader.new_chat()
-    expect(reader.questions).to_have_count(0)
-    reader.import_chats(chat_of("Only here"))
-    expect(titles(reader)).to_have_text(["Only here", "What do I see?"])
-    reader.page.get_by_role("button", name="Rename this chat").click()
-    reader.page.keyboard.type("A better name")
-    reader.page.keyboard.press("Enter")
-    expect(titles(reader)).to_have_text(["A better name", "What do I see?"])
-    reader.page.get_by_role("button", name="What do I see?").click()
-    expect(reader.questions).to_have_count(2)
-    reader.page.get_by_role("button", name="A better name").click()
-    expect(reader.questions).to_have_count(1)
-    reader.page.get_by_role("button", name="Delete this chat").click()
-    expect(titles(reader)).to_have_text(["What do I see?"])
-    reader.notices.get_by_role("button", name="Undo").click()
-    expect(titles(reader)).to_have_text(["A better name", "What do I see?"])
-    reader.page.get_by_role("button", name="Delete this chat").click()
+def test_chats_are_separate_renamed_and_deleted(user: User) -> None:
+    user.new_chat()
+    expect(user.questions).to_have_count(0)
+    user.import_chats(chat_of("Only here"))
+    expect(titles(user)).to_have_text(["Only here", "What do I see?"])
+    user.page.get_by_role("button", name="Rename this chat").click()
+    user.page.keyboard.type("A better name")
+    user.page.keyboard.press("Enter")
+    expect(titles(user)).to_have_text(["A better name", "What do I see?"])
+    user.page.get_by_role("button", name="What do I see?").click()
+    expect(user.questions).to_have_count(2)
+    user.page.get_by_role("button", name="A better name").click()
+    expect(user.questions).to_have_count(1)
+    user.page.get_by_role("button", name="Delete this chat").click()
+    expect(titles(user)).to_have_text(["What do I see?"])
+    user.notices.get_by_role("button", name="Undo").click()
+    expect(titles(user)).to_have_text(["A better name", "What do I see?"])
+    user.page.get_by_role("button", name="Delete this chat").click()
 
 
 def chat_of(*texts: str, **fields: Any) -> dict[str, Any]:
@@ -100,17 +100,17 @@ def essence(path: Any) -> list[Any]:
     ]
 
 
-def test_export_and_import_are_inverse(reader: Reader, browser: Browser) -> None:
-    reader.import_chats(chat_of("Zwölf Boxkämpfer", "**jagen** 🦊", title="ä", system="Sei kurz."))
-    one = reader.exported("Export this chat")
+def test_export_and_import_are_inverse(user: User, browser: Browser) -> None:
+    user.import_chats(chat_of("Zwölf Boxkämpfer", "**jagen** 🦊", title="ä", system="Sei kurz."))
+    one = user.exported("Export this chat")
     assert essence(one) == [
         ("ä", "Sei kurz.", [("user", "Zwölf Boxkämpfer"), ("assistant", "**jagen** 🦊")])
     ]
-    everything = reader.exported("Export all")
+    everything = user.exported("Export all")
     assert len(essence(everything)) == 2
 
-    elsewhere = Reader(browser.new_page(), reader.url)
-    elsewhere.page.goto(reader.url)
+    elsewhere = User(browser.new_page(), user.url)
+    elsewhere.page.goto(user.url)
     elsewhere.import_text(everything.read_text())
     expect(elsewhere.page.locator("#chats .open")).to_have_count(2)
     assert sorted(map(str, essence(elsewhere.exported("Export all")))) == sorted(
@@ -135,31 +135,31 @@ BAD_CHATS = {
 }
 
 
-def test_bad_files_are_refused_in_words(reader: Reader) -> None:
-    before = titles(reader).all_inner_texts()
+def test_bad_files_are_refused_in_words(user: User) -> None:
+    before = titles(user).all_inner_texts()
     for text, words in BAD_FILES.items():
-        reader.import_text(text, "bad.json")
-        expect(reader.notices).to_contain_text(f"bad.json was not imported: {words}")
-        reader.dismiss_notices()
+        user.import_text(text, "bad.json")
+        expect(user.notices).to_contain_text(f"bad.json was not imported: {words}")
+        user.dismiss_notices()
     for words, chats in BAD_CHATS.items():
-        reader.import_chats(*chats)
-        expect(reader.notices).to_contain_text(words)
-        reader.dismiss_notices()
-    expect(titles(reader)).to_have_text(before)
+        user.import_chats(*chats)
+        expect(user.notices).to_contain_text(words)
+        user.dismiss_notices()
+    expect(titles(user)).to_have_text(before)
 
 
-def test_an_import_is_shown_as_text_and_gets_an_id_of_its_own(reader: Reader) -> None:
+def test_an_import_is_shown_as_text_and_gets_an_id_of_its_own(user: User) -> None:
     hostile = "<img src=x onerror=alert(1)>"
-    known = json.loads(reader.exported("Export all").read_text())["chats"][0]
-    reader.import_chats(chat_of(hostile, hostile, title=hostile, id=known["id"], extra="dropped"))
-    expect(reader.questions.first).to_contain_text(hostile)
-    expect(reader.answers.first).to_contain_text(hostile)
-    expect(titles(reader).first).to_have_text(hostile)
-    assert reader.page.locator("main img, nav img").count() == 0
-    chats = json.loads(reader.exported("Export all").read_text())["chats"]
+    known = json.loads(user.exported("Export all").read_text())["chats"][0]
+    user.import_chats(chat_of(hostile, hostile, title=hostile, id=known["id"], extra="dropped"))
+    expect(user.questions.first).to_contain_text(hostile)
+    expect(user.answers.first).to_contain_text(hostile)
+    expect(titles(user).first).to_have_text(hostile)
+    assert user.page.locator("main img, nav img").count() == 0
+    chats = json.loads(user.exported("Export all").read_text())["chats"]
     assert len({chat["id"] for chat in chats}) == len(chats) == 3
     assert not any("extra" in chat for chat in chats)
-    assert reader.complaints == []
+    assert user.complaints == []
 
 
 def test_without_indexeddb_chats_last_as_long_as_the_page(
@@ -167,43 +167,43 @@ def test_without_indexeddb_chats_last_as_long_as_the_page(
 ) -> None:
     context = browser.new_context()
     context.add_init_script("IDBFactory.prototype.open = () => { throw new Error('refused'); }")
-    reader = Reader(context.new_page(), toy_site_url)
-    reader.page.goto(toy_site_url)
-    expect(reader.notices).to_contain_text("they last until you close the page (refused)")
-    reader.import_chats(chat_of("Kept for now"))
-    expect(titles(reader)).to_have_text(["Kept for now"])
+    user = User(context.new_page(), toy_site_url)
+    user.page.goto(toy_site_url)
+    expect(user.notices).to_contain_text("they last until you close the page (refused)")
+    user.import_chats(chat_of("Kept for now"))
+    expect(titles(user)).to_have_text(["Kept for now"])
     context.close()
 
 
 @contextmanager
-def without_yet(browser: Browser, url: str, library: str) -> Iterator[tuple[Reader, list[Route]]]:
+def without_yet(browser: Browser, url: str, library: str) -> Iterator[tuple[User, list[Route]]]:
     """A page on a phone whose library is still on its way: `held`."""
     context = browser.new_context(viewport={"width": 360, "height": 740})
-    reader = Reader(context.new_page(), url)
+    user = User(context.new_page(), url)
     script = {"content_type": "text/javascript", "body": ""}
-    reader.page.route("**/worker.js", lambda route: route.fulfill(**script))
+    user.page.route("**/worker.js", lambda route: route.fulfill(**script))
     held: list[Route] = []
-    reader.page.route(f"**/{library}", lambda route: held.append(route), times=1)
-    with reader.page.expect_request(f"**/{library}"):
-        reader.page.goto(url)
-    yield reader, held
+    user.page.route(f"**/{library}", lambda route: held.append(route), times=1)
+    with user.page.expect_request(f"**/{library}"):
+        user.page.goto(url)
+    yield user, held
     context.close()
 
 
 def test_a_chat_that_is_imported_at_once_is_kept(browser: Browser, toy_site_url: str) -> None:
-    with without_yet(browser, toy_site_url, "idb.js") as (reader, held):
-        reader.import_chats(chat_of("Early"))
+    with without_yet(browser, toy_site_url, "idb.js") as (user, held):
+        user.import_chats(chat_of("Early"))
         held.pop().continue_()
-        expect(reader.questions).to_have_text("Early")
-        reader.page.reload()
-        expect(reader.questions).to_have_text("Early")
+        expect(user.questions).to_have_text("Early")
+        user.page.reload()
+        expect(user.questions).to_have_text("Early")
 
 
 def test_a_list_that_is_opened_at_once_stays_open(browser: Browser, toy_site_url: str) -> None:
-    with without_yet(browser, toy_site_url, "marked.js") as (reader, held):
-        reader.import_chats(chat_of("Early", "**bold**"))
-        expect(reader.answers).to_contain_text("**bold**")
-        reader.page.get_by_role("button", name="Chats").click()
+    with without_yet(browser, toy_site_url, "marked.js") as (user, held):
+        user.import_chats(chat_of("Early", "**bold**"))
+        expect(user.answers).to_contain_text("**bold**")
+        user.page.get_by_role("button", name="Chats").click()
         held.pop().continue_()
-        expect(reader.page.locator("#messages strong")).to_have_text("bold")
-        expect(reader.page.get_by_role("complementary", name="Chats")).to_be_visible()
+        expect(user.page.locator("#messages strong")).to_have_text("bold")
+        expect(user.page.get_by_role("complementary", name="Chats")).to_be_visible()

@@ -3,21 +3,21 @@
 import pytest
 from playwright.sync_api import expect
 
-from tests.web.user import Reader
+from tests.web.user import User
 
 pytestmark = pytest.mark.browser
 
 SHARDS = "**/models/Toy/*.safetensors"
 
 
-def test_nothing_of_a_model_is_fetched_before_load(fresh: Reader) -> None:
+def test_nothing_of_a_model_is_fetched_before_load(fresh: User) -> None:
     loader = fresh.page.get_by_role("region", name="Load a model")
     for words in ("Toy", "million parameters", "MB", "context of 512 tokens", "nothing leaves"):
         expect(loader).to_contain_text(words)
     assert not any("safetensors" in url for url in fresh.requests)
 
 
-def test_a_draft_is_kept_until_it_can_be_sent(fresh: Reader) -> None:
+def test_a_draft_is_kept_until_it_can_be_sent(fresh: User) -> None:
     fresh.composer.fill("My question")
     fresh.composer.press("Enter")
     expect(fresh.notices).to_contain_text("Load a model first")
@@ -25,7 +25,7 @@ def test_a_draft_is_kept_until_it_can_be_sent(fresh: Reader) -> None:
     fresh.dismiss_notices()
 
 
-def test_a_server_error_is_told_and_load_tries_again(fresh: Reader) -> None:
+def test_a_server_error_is_told_and_load_tries_again(fresh: User) -> None:
     fresh.page.route(SHARDS, lambda route: route.fulfill(status=500, body="broken"))
     fresh.load_button.click()
     error = fresh.page.get_by_role("alert").filter(has_text="could not be loaded")
@@ -35,7 +35,7 @@ def test_a_server_error_is_told_and_load_tries_again(fresh: Reader) -> None:
     fresh.page.unroute(SHARDS)
 
 
-def test_cancelling(fresh: Reader) -> None:
+def test_cancelling(fresh: User) -> None:
     fresh.page.route(SHARDS, lambda route: None)  # no answer ever comes
     fresh.load_button.click()
     expect(fresh.page.locator("#steps")).to_contain_text("Download")
@@ -46,7 +46,7 @@ def test_cancelling(fresh: Reader) -> None:
     fresh.page.unroute(SHARDS)
 
 
-def test_a_loaded_model_is_listed_and_can_be_deleted(fresh: Reader) -> None:
+def test_a_loaded_model_is_listed_and_can_be_deleted(fresh: User) -> None:
     fresh.load()
     expect(fresh.composer).to_have_value("My question")
     expect(fresh.composer).to_be_focused()
@@ -65,7 +65,7 @@ def test_a_loaded_model_is_listed_and_can_be_deleted(fresh: Reader) -> None:
     assert fresh.complaints == []
 
 
-def test_full_storage_is_told_and_the_model_works(fresh: Reader) -> None:
+def test_full_storage_is_told_and_the_model_works(fresh: User) -> None:
     """Follows the deletion above: nothing is stored, and nothing can be."""
     fresh.page.locator("#modelChip").click()
     fresh.page.get_by_role("dialog", name="Model and machine").get_by_text("Unload").click()
@@ -89,7 +89,7 @@ None
     assert fresh.page.evaluate("inpage.stored()") == []
 
 
-def test_the_page_follows_a_script_that_loads_and_unloads(fresh: Reader) -> None:
+def test_the_page_follows_a_script_that_loads_and_unloads(fresh: User) -> None:
     """Follows the test above, which leaves a model loaded."""
     chip = fresh.page.locator("#modelChip")
     expect(chip).to_contain_text("Toy")

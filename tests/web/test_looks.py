@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.web.user import Reader
+from tests.web.user import User
 from tools.files import ROOT
 
 pytestmark = pytest.mark.browser
@@ -38,40 +38,40 @@ CONVERSATION = {
 
 
 @pytest.fixture(params=["light", "dark"])
-def themed(fresh: Reader, request: pytest.FixtureRequest) -> Iterator[Reader]:
+def themed(fresh: User, request: pytest.FixtureRequest) -> Iterator[User]:
     fresh.page.emulate_media(color_scheme=request.param)
     yield fresh
     fresh.page.emulate_media(color_scheme=None)
 
 
-def assert_accessible(reader: Reader, *, state: str) -> None:
+def assert_accessible(user: User, *, state: str) -> None:
     for width in (1280, 360):
-        reader.page.set_viewport_size({"width": width, "height": 740})
-        assert reader.faults_of_access() == [], f"{state}, {width} pixels wide"
+        user.page.set_viewport_size({"width": width, "height": 740})
+        assert user.faults_of_access() == [], f"{state}, {width} pixels wide"
         sideways = "() => document.scrollingElement.scrollWidth > innerWidth"
-        assert not reader.page.evaluate(sideways), f"{state} scrolls sideways at {width} pixels"
-    reader.page.set_viewport_size({"width": 1280, "height": 740})
+        assert not user.page.evaluate(sideways), f"{state} scrolls sideways at {width} pixels"
+    user.page.set_viewport_size({"width": 1280, "height": 740})
 
 
-def test_before_loading(themed: Reader) -> None:
+def test_before_loading(themed: User) -> None:
     assert_accessible(themed, state="start")
 
 
 @pytest.mark.parametrize("dialog", ["settings", "machine", "console"])
-def test_dialogs(themed: Reader, dialog: str) -> None:
+def test_dialogs(themed: User, dialog: str) -> None:
     themed.page.locator(f"[data-opens={dialog}]").first.click()
     assert_accessible(themed, state=dialog)
     themed.page.keyboard.press("Escape")
 
 
-def test_a_conversation(themed: Reader) -> None:
+def test_a_conversation(themed: User) -> None:
     themed.import_chats(CONVERSATION)
     expect(themed.answers.last).to_contain_text("quoted")
     assert_accessible(themed, state="conversation")
     themed.dismiss_notices()
 
 
-def test_the_list_of_chats_on_a_phone(themed: Reader) -> None:
+def test_the_list_of_chats_on_a_phone(themed: User) -> None:
     themed.page.set_viewport_size({"width": 360, "height": 740})
     sidebar = themed.page.get_by_role("complementary", name="Chats")
     toggle = themed.page.get_by_role("button", name="Chats")
@@ -86,14 +86,14 @@ def test_the_list_of_chats_on_a_phone(themed: Reader) -> None:
     themed.page.set_viewport_size({"width": 1280, "height": 740})
 
 
-def test_loaded_and_empty(themed: Reader) -> None:
+def test_loaded_and_empty(themed: User) -> None:
     if not themed.page.evaluate("inpage.loaded"):
         themed.new_chat()
         themed.load()
     assert_accessible(themed, state="loaded")
 
 
-def test_the_theme_can_be_chosen(fresh: Reader) -> None:
+def test_the_theme_can_be_chosen(fresh: User) -> None:
     ground = "() => getComputedStyle(document.body).backgroundColor"
     fresh.page.emulate_media(color_scheme="light")
     light = fresh.page.evaluate(ground)
@@ -113,22 +113,22 @@ def test_fingers_find_their_targets(browser: Browser, toy_site_url: str) -> None
     context = browser.new_context(
         viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True
     )
-    reader = Reader(context.new_page(), toy_site_url)
+    user = User(context.new_page(), toy_site_url)
     script = {"content_type": "text/javascript", "body": ""}
-    reader.page.route("**/worker.js", lambda route: route.fulfill(**script))
-    reader.page.goto(toy_site_url)
-    reader.has_opened()
-    reader.import_chats(CONVERSATION)
-    expect(reader.answers.last).to_contain_text("quoted")
+    user.page.route("**/worker.js", lambda route: route.fulfill(**script))
+    user.page.goto(toy_site_url)
+    user.has_opened()
+    user.import_chats(CONVERSATION)
+    expect(user.answers.last).to_contain_text("quoted")
     small = """() => [...document.querySelectorAll("button, select, input, textarea, summary")]
         .filter(element => element.checkVisibility())
         .map(element => [element.id || element.ariaLabel, element.getBoundingClientRect()])
         .filter(([, {width, height}]) => width < 44 || height < 44)
         .map(([name, {width, height}]) => `${name} ${width} x ${height}`)"""
-    assert reader.page.evaluate(small) == []
+    assert user.page.evaluate(small) == []
     for opener in ("#toggleSidebar", "#sidebar [data-opens=settings]"):
-        reader.page.locator(opener).click()
-        assert reader.page.evaluate(small) == []
+        user.page.locator(opener).click()
+        assert user.page.evaluate(small) == []
     context.close()
 
 

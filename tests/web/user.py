@@ -1,4 +1,4 @@
-"""A reader of the page: does what people do, by the names that people see."""
+"""A user of the page: does what people do, by the names that people see."""
 
 import json
 import re
@@ -30,7 +30,7 @@ model._generate = write_with_a_pause
 """
 
 
-class Reader:
+class User:
     def __init__(self, page: Page, url: str) -> None:
         page.set_default_timeout(START_MILLISECONDS)
         self.page = page

@@ -35,6 +35,7 @@ def take_biases(op: Op, matrix: Matrix) -> Bindable | None:
 
 
 def take_norm(op: Op, columns: int) -> Norm | None:
+    """None where the op does not normalise its x first."""
     if not op.has("norm"):
         return None
     weight = op.tensor("norm", F32, rank=1)

@@ -107,11 +107,11 @@ class LinearKernels:
     ) -> None:
         self.matrix = matrix
         self.shared = {**matrix.fields, "eps": norm.eps if norm is not None else 0.0}
-        most_lines = numel(x.max_dims[:-1])
+        max_lines = numel(x.max_dims[:-1])
         self.one = OneLine(op, source or x, matrix, finish, norm)
         self.many: ManyLines | None = None
-        if most_lines > 1:
-            self.many = ManyLines(op, source or x, most_lines, matrix, many or finish, norm)
+        if max_lines > 1:
+            self.many = ManyLines(op, source or x, max_lines, matrix, many or finish, norm)
 
     def __call__(self, lines: int) -> None:
         for tensor in self.matrix.tensors:
@@ -169,6 +169,7 @@ class OneLineVariant:
 
 
 def one_line_variant(matrix: Matrix, target: KernelTarget) -> OneLineVariant:
+    """The kernel for one line of x (a token), by the matrix's shape and what the GPU has."""
     if target.wide and matrix.whole_blocks and matrix.columns >= LONG_ROWS:
         return long_rows(matrix)
     constants = {
@@ -194,8 +195,8 @@ def one_line_variant(matrix: Matrix, target: KernelTarget) -> OneLineVariant:
 # Measured on an H200, µs each, in a decoder's own chain of kernels over 4-bit weights that no cache
 # holds. linear_gemv_wide.wgsl, the norm on the way: 28672 rows of 4096 columns 47, 6144 of them 21,
 # 4096 rows of 4096 or 14336 columns 20 in the mean; linear_gemv_long.wgsl 34, 13 and 16. The first
-# way suits short rows and 8-bit weights. A kernel that follows another of its own kind is no
-# measure: unrolled four times, the second way was as quick there and slower in the chain.
+# way suits short rows and 8-bit weights. A kernel that follows another of its own kind tells
+# little: unrolled four times, the second way was as quick there and slower in the chain.
 LONG_ROWS = 2048  # columns
 MANY_ROWS = 4  # for each column
 BUSY_PAIRS = 4096  # of rows: a team of 32 for each keeps a large device busy
@@ -234,7 +235,7 @@ class ManyLines:
         self,
         op: Op,
         x: Bindable,
-        most_lines: int,
+        max_lines: int,
         matrix: Matrix,
         finish: Finish,
         norm: Norm | None,
@@ -242,7 +243,7 @@ class ManyLines:
         self.columns, self.finish, self.norm = matrix.columns, finish, norm
         normed = x
         if norm is not None:
-            normed = op.scratch("normalised x", most_lines * matrix.columns * 4)
+            normed = op.scratch("normalised x", max_lines * matrix.columns * 4)
             self.normalise = RmsNormKernel(op, x, norm.weight, normed)
         self.gemms = {
             tiling: op.launch(

@@ -14,7 +14,7 @@ from py_runtime.live.values import LiveTensor
 from py_runtime.ops.registry import Op
 from py_runtime.program.weight_kinds import BLOCK, Q4_0, Q4_1, Q8_0, q4gsw_row_bytes
 
-MOST_PARTS = 3  # as scale_place in shaders/linear_io.wgsl tells apart
+MAX_PARTS = 3  # as scale_place in shaders/linear_io.wgsl tells apart
 NO_END = 2**32 - 1
 BY_BLOCKS = ("q4gsw", "q4_0", "q4_1")  # kinds with a blocks_*.wgsl file
 
@@ -59,9 +59,9 @@ def matrix_of(op: Op, weights: Sequence[Weight], columns: int) -> Matrix:
     """Checks the weights against the columns of x, and joins them where there are several."""
     first = weights[0]
     op.require(
-        1 <= len(weights) <= MOST_PARTS
+        1 <= len(weights) <= MAX_PARTS
         and all((w.kind, w.group_size) == (first.kind, first.group_size) for w in weights),
-        f"{len(weights)} weights; up to {MOST_PARTS} of one kind make a matrix",
+        f"{len(weights)} weights; up to {MAX_PARTS} of one kind make a matrix",
     )
     for weight in weights:
         CHECKS[weight.kind](op, weight, columns)
@@ -113,6 +113,7 @@ def _padded(entries: list[int], fill: int) -> tuple[int, ...]:
 
 
 def check_f32(op: Op, weight: Weight, columns: int) -> None:
+    """weight: f32 [rows, columns], columns a multiple of 4."""
     dims = weight.weight.max_dims
     op.require(
         weight.weight.dtype is F32 and len(dims) == 2 and dims[1] == columns and columns % 4 == 0,

@@ -9,6 +9,8 @@ ROWS_OF_WORKGROUP = 64  # of shaders/rms_norm.wgsl; rms_norm_wide.wgsl takes one
 
 
 class RmsNormKernel:
+    """Calling it sets how many rows there are, and how wide."""
+
     def __init__(self, op: Op, x: Bindable, weight: LiveTensor, out: Bindable) -> None:
         wide = op.builder.target.wide and weight.max_dims[0] % 4 == 0
         self.group_rows = 1 if wide else ROWS_OF_WORKGROUP

@@ -1,4 +1,4 @@
-"""For ops that a position reaches: the check of its rows."""
+"""The check that tokens at a position fit into the rows of a table or a cache."""
 
 from typing import TYPE_CHECKING
 

@@ -7,7 +7,7 @@ keeps a device as busy as a long prompt does.
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from py_runtime.base.shapes import Dims, ceil_div
+from py_runtime.base.shapes import Dims, ceil_div, numel
 from py_runtime.live.launch import Bindable, Launch
 from py_runtime.live.values import LiveTensor
 from py_runtime.ops.kernels.kv_caches import loads_of
@@ -31,15 +31,15 @@ class Variant:
     tiles_of_workgroup: int
     block: int  # positions of the shortest split
     enough_tiles: int  # a device is busy with so many; fewer are cut into splits
-    most_splits: int
-    alone: int  # so many positions are no work to share: no splits, and no kernel to add up
+    max_splits: int
+    alone: int  # so few positions are not worth sharing: no splits, and no kernel to add up
 
 
 ALONE = Variant((), "attention", "attention_reduce", 32, 16, 4096, 64, alone=0)
 TOGETHER = Variant(
     ("subgroups",), "attention_wide", "attention_reduce_wide", 1, 64, 512, 16, alone=256
 )
-MOST_QUADS_TOGETHER = 64
+MAX_QUADS_TOGETHER = 64
 ROW_PARTS = 32  # of shaders/attention_row_wide.wgsl, where a workgroup may be so large
 
 
@@ -70,6 +70,22 @@ class Problem:
         return tile_count(self.batches, self.tokens, self.heads, self.kv_heads)
 
 
+def problem_over_cache(q: Dims, cache: Dims) -> Problem:
+    """q: [..., tokens, heads, width]; cache: [..., capacity, kv heads, width]; a batch before."""
+    tokens, heads, width = q[-3:]
+    capacity, kv_heads, _ = cache[-3:]
+    return Problem(
+        numel(q[:-3]),
+        tokens,
+        heads,
+        tokens,
+        kv_heads,
+        width,
+        q_strides=(tokens * heads * width, heads * width, width),
+        kv_strides=(capacity * kv_heads * width, kv_heads * width, width),
+    )
+
+
 def tile_count(batches: int, tokens: int, heads: int, kv_heads: int) -> int:
     """A tile is so many query rows that share a key and value head."""
     return batches * kv_heads * ceil_div(tokens * (heads // kv_heads), TILE_ROWS)
@@ -82,17 +98,17 @@ class StreamingAttention:
         self,
         op: "Op",
         most: Problem,
-        most_context: int,
+        max_context: int,
         bind: dict[str, Bindable],  # q, k, v and what the visibility shader binds
         out: LiveTensor,
         visibility: str,
     ) -> None:
         self.unit = 4 if most.width % 4 == 0 else 1
-        together = self.unit == 4 and most.width <= 4 * MOST_QUADS_TOGETHER
+        together = self.unit == 4 and most.width <= 4 * MAX_QUADS_TOGETHER
         self.variant = TOGETHER if op.builder.target.wide and together else ALONE
-        self.most_splits = min(self.variant.most_splits, ceil_div(most_context, self.variant.block))
+        self.max_splits = min(self.variant.max_splits, ceil_div(max_context, self.variant.block))
         # splits * tiles is at most this, at any live size (see _splits)
-        tiles = min(max(self.variant.enough_tiles, most.tiles), self.most_splits * most.tiles)
+        tiles = min(max(self.variant.enough_tiles, most.tiles), self.max_splits * most.tiles)
         tile_bytes = ceil_div(most.width, 4) * 4 * TILE_ROWS * 4
         sums = op.scratch("weighted sums", tiles * tile_bytes)
         stats = op.scratch("softmax statistics", tiles * TILE_STATS_BYTES)
@@ -116,8 +132,8 @@ class StreamingAttention:
         )
         self.attend_row: Launch | None = None
         if self.variant is TOGETHER:
-            most_invocations = op.builder.limits["max_compute_invocations_per_workgroup"]
-            workgroup = min(max(ROW_PARTS * most.width // 4, 256), 1024, most_invocations)
+            max_invocations = op.builder.limits["max_compute_invocations_per_workgroup"]
+            workgroup = min(max(ROW_PARTS * most.width // 4, 256), 1024, max_invocations)
             self.attend_row = op.launch(
                 *self.variant.before,
                 "attention_io",
@@ -140,7 +156,7 @@ class StreamingAttention:
         """
         if context <= self.variant.alone:
             return 1
-        return max(1, min(self.most_splits, self.variant.enough_tiles // tiles))
+        return max(1, min(self.max_splits, self.variant.enough_tiles // tiles))
 
     def __call__(
         self,
