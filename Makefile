@@ -11,6 +11,7 @@ EXPORTER := .venv/.exporter-installed
 TESTER := .venv/.tester-installed
 EXECUTORCH := .venv/.executorch-installed
 NPM := node_modules/.installed
+NPM_DEV := node_modules/.dev-installed
 PYODIDE := build/pyodide/.collected
 VENDOR := build/vendor/.collected
 PREPARED := build/.prepared
@@ -38,7 +39,7 @@ serve: setup ## the page on this machine (PORT=8000)
 build: setup ## the whole site as static files (OUT=dist)
 	@$(PY) serve.py build "$(OUT)"
 
-test: setup $(TESTER) ## every test, in a real browser too
+test: setup $(TESTER) $(NPM_DEV) ## every test, in a real browser too
 	@$(PY) -m tools.browser
 	$(PY) -m pytest $(AT_ONCE)
 
@@ -53,11 +54,14 @@ pte-files: $(EXECUTORCH) ## the small .pte files of the tests, anew
 	@$(PY) -m tests.pte.make_files
 	@$(PY) -m tests.pte_exports.op_catalogue
 
-lint: $(TESTER) | prerequisites ## style, types and syntax
+lint: $(TESTER) $(NPM_DEV) | prerequisites ## style, types and syntax
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
-	@for script in web/*.js web/ui/*.js bench/pages/*.js tools/*.mjs; do node --check "$$script" || exit 1; done
+	node_modules/.bin/tsc -p .
+	node_modules/.bin/tsc -p tsconfig.worker.json
+	node_modules/.bin/tsc -p tsconfig.tools.json
+	node_modules/.bin/eslint web bench/pages tools eslint.config.js
 
 bench: setup $(TESTER) $(BENCH_MODELS) $(BENCH_NPM) ## inpage beside its peers, for the README; half an hour or more (QUICK=1)
 	@$(PY) -m tools.browser
@@ -116,7 +120,13 @@ $(MODEL)/manifest.json: $(EXPORTER) $(MODEL_SOURCES)
 
 $(NPM): package.json package-lock.json | prerequisites
 	@echo "installing Pyodide's core and the page's libraries with npm"
-	@npm ci --silent
+	@npm ci --silent --omit=dev
+	@touch $@
+
+# Adds to what is there: npm ci would begin anew, and what was made of it would count as outdated.
+$(NPM_DEV): $(NPM)
+	@echo "installing what the tests and the linter need with npm"
+	@npm install --silent --no-save --include=dev
 	@touch $@
 
 $(PYODIDE): tools/pyodide_dist.py $(SERVER) $(NPM)

@@ -7,9 +7,20 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { createBridge } from "../web/bridge.js";
 import { loadPython } from "../web/interpreter.js";
 
+/**
+ * @typedef {object} Given
+ * @property {string} pyodide a folder
+ * @property {string[]} wheels
+ * @property {[path: string, file: string][]} libraries
+ * @property {string} site_packages
+ * @property {string} out
+ */
+
+/** @param {Given} given */
 async function takeSnapshot({ pyodide: folder, wheels, libraries, site_packages: extractDir, out }) {
   const bridge = createBridge();
-  globalThis.location = { href: "" }; // a page's own takes its place
+  Object.assign(globalThis, { location: { href: "" } }); // a page's own takes its place
+  /** @type {import("../web/interpreter.js").Library[]} */
   const compiled = libraries.map(([path, file]) => [path, WebAssembly.compile(readFileSync(file))]);
   const env = { PYTHONHASHSEED: "0" }; // equal inputs give nearly equal snapshots
   const pyodide = await loadPython(folder, compiled, { _makeSnapshot: true, env });
@@ -26,7 +37,7 @@ async function takeSnapshot({ pyodide: folder, wheels, libraries, site_packages:
   if (others.length) throw new Error(`LIBRARIES in tools/snapshot.py lacks ${others}`);
 
   eraseFreeMemory(pyodide._module);
-  const serializer = (object) => {
+  const serializer = (/** @type {any} */ object) => {
     if (object === bridge) return "bridge";
     if (object.bridge === bridge) return "module";
     throw new Error(`no page could restore the object ${object}`);
@@ -34,12 +45,17 @@ async function takeSnapshot({ pyodide: folder, wheels, libraries, site_packages:
   writeFileSync(out, pyodide.makeMemorySnapshot({ serializer }));
 }
 
-/** What was freed is still in memory, and would be sent: it is taken once more, as zeros. */
+/**
+ * What was freed is still in memory, and would be sent: it is taken once more, as zeros.
+ * @param {any} module
+ */
 function eraseFreeMemory(module) {
   const end = module._sbrk(0);
+  /** @type {number[]} */
   const taken = [];
   for (const bytes of [1 << 20, 1 << 16, 1 << 12, 1 << 8, 1 << 5]) {
-    do taken.push(module._calloc(bytes, 1)); while (taken.at(-1) + bytes <= end);
+    let address;
+    do taken.push(address = module._calloc(bytes, 1)); while (address + bytes <= end);
   }
   for (const address of taken) module._free(address);
 }
@@ -47,6 +63,6 @@ function eraseFreeMemory(module) {
 try {
   await takeSnapshot(JSON.parse(process.argv[2]));
 } catch (error) {
-  console.error(error.message); // without the source line: Pyodide has a megabyte in one
+  console.error(/** @type {Error} */ (error).message); // without the source line: Pyodide has a megabyte in one
   process.exitCode = 1;
 }

@@ -1,10 +1,16 @@
-// globalThis.inpage: the engine for scripts, the console and the page itself. Names follow OpenAI's API.
+// globalThis.inpage: the engine for scripts, the console and the page itself. Names follow OpenAI's API, and
+// inpage.d.ts has their types.
 
 import { EngineClient } from "./client.js";
 
-/** Gives {inpage, client}; the page starts the client. Listeners: onPhase, onFailure, onModel. */
+/**
+ * The page starts the client.
+ * @param {Omit<import("./client.js").Listeners, "onNotice"> & { onModel: () => void }} listeners
+ */
 export function createInpage(listeners) {
+  /** @type {Set<(notice: import("./inpage.d.ts").Notice) => void>} */
   const noticeListeners = new Set();
+  /** @type {import("./client.js").Listeners["onNotice"]} */
   const onNotice = (notice) => {
     if (notice.kind === "model") {
       inpage.loaded = notice.loaded;
@@ -13,21 +19,25 @@ export function createInpage(listeners) {
   };
   const client = new EngineClient({ ...listeners, onNotice });
 
-  /** A completion, or with `stream: true` an async iterator of its chunks. */
+  /**
+   * A completion, or with `stream: true` an async iterator of its chunks.
+   * @param {string} call
+   * @param {import("./inpage.d.ts").GenerationRequest & { stream?: boolean | null }} [request]
+   * @returns {any} which of the two is what inpage.d.ts says
+   */
   function create(call, { signal, ...request } = {}) {
     return request.stream === true
       ? streamed((onEvent, abort) => client.call(call, [request], { onEvent, signal: abort }), signal)
       : client.call(call, [request], { signal });
   }
 
+  /** @type {import("./inpage.d.ts").Inpage} */
   const inpage = {
-    /** Resolves to {adapter, features, limits, versions, phases} once Python and the GPU are up. */
     ready: client.ready,
-    /** What load() gave; null while no model is loaded. */
     loaded: null,
     models: () => client.call("models"),
-    load: (nameOrUrl, { onProgress, signal } = {}) =>
-      client.call("load", [nameOrUrl], { onEvent: onProgress, signal }),
+    load: (/** @type {string | File[]} */ where, { onProgress, signal } = {}) =>
+      client.call("load", [where], { onEvent: onProgress, signal }),
     unload: () => client.call("unload"),
     stored: () => client.call("stored"),
     deleteStored: (nameOrUrl) => client.call("deleteStored", [nameOrUrl]),
@@ -36,9 +46,7 @@ export function createInpage(listeners) {
     countTokens: (messages) => client.call("countTokens", [messages]),
     verify: ({ onProgress, signal, thorough = false } = {}) =>
       client.call("verify", [thorough], { onEvent: onProgress, signal }),
-    /** Runs Python in the worker; resolves to the last expression's value as JSON. */
     python: (code) => client.call("python", [String(code)]),
-    /** Hears {kind, text, …} when a reader should know something; gives the function that ends it. */
     onNotice(listener) {
       noticeListeners.add(listener);
       return () => noticeListeners.delete(listener);
@@ -47,8 +55,13 @@ export function createInpage(listeners) {
   return { inpage, client };
 }
 
-/** Chunks as they come; who leaves the loop early stops the generation. */
+/**
+ * Chunks as they come; who leaves the loop early stops the generation.
+ * @param {(onEvent: (chunk: any) => void, abort: AbortSignal) => Promise<unknown>} begin
+ * @param {AbortSignal} [signal]
+ */
 async function* streamed(begin, signal) {
+  /** @type {any[]} */
   const chunks = [];
   const leaving = new AbortController();
   let wake = () => {};
@@ -65,7 +78,7 @@ async function* streamed(begin, signal) {
   try {
     while (chunks.length || !over) {
       if (chunks.length) yield chunks.shift();
-      else await new Promise((resolve) => { wake = resolve; });
+      else await new Promise((/** @type {(nothing: void) => void} */ resolve) => { wake = resolve; });
     }
     await end;
   } finally {

@@ -3,30 +3,35 @@
 import { createInpage } from "./api.js";
 import { reloadsIsolated } from "./isolation.js";
 import { opened } from "./ui/chats.js";
-import "./ui/console.js";
 import { loadMarkdown } from "./ui/markdown.js";
 import { listModels, showModel, showStep } from "./ui/model.js";
-import { notify, page } from "./ui/page.js";
+import { fetched, notify, page, partOf } from "./ui/page.js";
 import { reopen } from "./ui/sidebar.js";
 
+/** @param {import("./client.js").Phase} phase */
 function onPhase({ name, seconds }) {
-  const { firstChild: text, lastElementChild: time } = page[`phase-${name}`];
-  page.status.textContent = text.data;
-  showStep("Python", text.data, "running");
-  if (seconds >= 0) time.textContent = `${seconds.toFixed(2)} s`;
+  const phase = page[`phase-${name}`];
+  const text = partOf(phase, "words").textContent;
+  page.status.textContent = text;
+  showStep("Python", text, "running");
+  if (seconds !== undefined) partOf(phase, "time").textContent = `${seconds.toFixed(2)} s`;
 }
 
-/** The words are in index.html. */
+/**
+ * The words are in index.html.
+ * @param {import("./inpage.d.ts").InpageError} failure
+ */
 function onFailure({ kind, phase, message }) {
   const { failure } = page;
   const words = page[`failure-${kind}`] ?? page["failure-start-failed"];
   failure.replaceChildren(words.content.cloneNode(true), page.failureDetail.content.cloneNode(true));
-  failure.querySelector("pre").textContent = phase ? `While starting “${phase}”: ${message}` : message;
-  failure.querySelector("button").onclick = () => location.reload();
+  partOf(failure, "detail").textContent = phase ? `While starting “${phase}”: ${message}` : message;
+  partOf(failure, "reload").onclick = () => location.reload();
   failure.hidden = false;
   page.status.textContent = "Stopped.";
 }
 
+/** @param {import("./inpage.d.ts").ReadyReport} report */
 function showMachine({ facts, phases }) {
   const seconds = `${phases.reduce((sum, phase) => sum + phase.seconds, 0).toFixed(1)} s`;
   page.status.textContent = `Ready in ${seconds}.`;
@@ -35,11 +40,39 @@ function showMachine({ facts, phases }) {
   page.facts.textContent = facts;
 }
 
+/**
+ * Dialogs whose script comes when they are opened: few open them.
+ * @type {Record<string, () => Promise<object>>}
+ */
+const panels = {
+  console: () => import("./ui/console.js"),
+  machine: () => import("./ui/machine.js"),
+};
+
+/** @param {"console" | "machine" | "settings"} name */
+async function openDialog(name) {
+  if (name in panels && !await fetched(panels[name]())) return;
+  page[name].showModal();
+}
+
+/** @param {Iterable<File>} files */
+async function openFiles(files) {
+  const listed = [...files]; // the browser takes the list back
+  (await fetched(import("./ui/opening.js")))?.openFiles(listed);
+}
+
 document.addEventListener("click", ({ target }) => {
-  const { opens, chooses } = target.closest("button")?.dataset ?? {};
-  if (opens) page[opens].showModal();
-  if (chooses) page[chooses].click();
+  const { opens, chooses } = /** @type {Element} */ (target).closest("button")?.dataset ?? {};
+  if (opens) openDialog(/** @type {Parameters<typeof openDialog>[0]} */ (opens));
+  if (chooses) page[/** @type {"files" | "importFile"} */ (chooses)].click();
 });
+page.files.onchange = () => openFiles(page.files.files ?? []);
+document.ondragover = document.ondrop = (event) => {
+  const { files, types } = /** @type {DataTransfer} */ (event.dataTransfer);
+  if (!types.includes("Files")) return; // but a text, say
+  event.preventDefault();
+  if (files.length) openFiles(files);
+};
 
 const { inpage, client } = createInpage({ onPhase, onFailure, onModel: showModel });
 globalThis.inpage = inpage;

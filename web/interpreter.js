@@ -3,12 +3,30 @@
 
 const TABLE = 16384; // functions: Pyodide's own are fewer, and one of them is there in some browsers only
 
-/** `libraries`: [path in Python's files, WebAssembly.Module or its promise]; options are loadPyodide's. */
+/**
+ * Pyodide's own insides have no types.
+ * @typedef {import("pyodide").PyodideAPI & { _module: any, _api: any }} Python
+ * @typedef {[path: string, module: WebAssembly.Module | Promise<WebAssembly.Module>]} Library
+ *
+ * @typedef {object} Options those of loadPyodide that we use
+ * @property {string[]} [packages]
+ * @property {Record<string, string>} [env]
+ * @property {boolean} [_makeSnapshot]
+ * @property {Promise<ArrayBuffer>} [_loadSnapshot]
+ * @property {(name: string) => object} [_snapshotDeserializer]
+ */
+
+/**
+ * @param {string} indexURL
+ * @param {Library[]} libraries each with its path in Python's files
+ * @param {Options} options
+ * @returns {Promise<Python>}
+ */
 export async function loadPython(indexURL, libraries, options) {
   const { loadPyodide } = await import(`${indexURL}pyodide.mjs`);
   const { default: create } = await import(`${indexURL}pyodide.asm.mjs`);
 
-  async function place(module) {
+  async function place(/** @type {any} */ module) {
     module.addRunDependency("libraries");
     module.wasmTable.grow(TABLE - module.wasmTable.length);
     for (const [path, library] of libraries) {
@@ -31,7 +49,7 @@ export async function loadPython(indexURL, libraries, options) {
       const response = fetch(...args);
       response.then(
         ({ ok, url, status }) => ok || reject(new Error(`${url} answered ${status}`)),
-        (error) => reject(new Error(`${args[0]?.url ?? args[0]} did not arrive: ${error.message}`)),
+        (error) => reject(new Error(`${args[0] instanceof Request ? args[0].url : args[0]} did not arrive: ${error.message}`)),
       );
       return response;
     };
@@ -40,11 +58,11 @@ export async function loadPython(indexURL, libraries, options) {
       instance.catch(reject);
       return instance;
     };
-    const createPyodideModule = (settings) => {
-      settings.preRun.push((module) => { place(module).catch(reject); });
+    const createPyodideModule = (/** @type {any} */ settings) => {
+      settings.preRun.push((/** @type {any} */ module) => { place(module).catch(reject); });
       return create(settings);
     };
-    loadPyodide({ indexURL, createPyodideModule, ...options }).then((python) => {
+    loadPyodide({ indexURL, createPyodideModule, ...options }).then((/** @type {Python} */ python) => {
       delete options._loadSnapshot; // or its memory would stay
       delete python._api.config._loadSnapshot;
       resolve(python);

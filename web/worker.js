@@ -7,10 +7,24 @@ import { loadPython } from "./interpreter.js";
 
 const base = new URL(".", self.location.href);
 const bridge = createBridge();
+/** @type {(id: number, json: string, done: boolean) => void} */
 const tell = (id, json, done) => postMessage({ id, json, done });
+/** @type {{ start: (id: number, call: string, args: string) => void, cancel: (id: number) => void }} */
 let runtime; // the Python module py_runtime.app.in_page
 
-/** Runs one start-up phase, and says how long it took. */
+/**
+ * site.json, as tools/site.py describes it.
+ * @typedef {{ memory: string, libraries: [path: string, url: string][], wheels: Record<string, string> }} Snapshot
+ * @typedef {{ pyodide: string, packages: string[], runtime: string, snapshot?: Snapshot }} Site
+ * @typedef {{ python: import("./interpreter.js").Python, isRestored: boolean }} Started
+ */
+
+/**
+ * Runs one start-up phase, and says how long it took.
+ * @template Result
+ * @param {string} name
+ * @param {() => Result | Promise<Result>} work
+ */
 async function phase(name, work) {
   postMessage({ event: "phase", name });
   const started = performance.now();
@@ -19,11 +33,14 @@ async function phase(name, work) {
     postMessage({ event: "phase", name, seconds: (performance.now() - started) / 1000 });
     return result;
   } catch (error) {
-    error.phase = name;
-    throw error;
+    throw Object.assign(/** @type {Error} */ (error), { phase: name });
   }
 }
 
+/**
+ * @param {string} path
+ * @param {RequestInit} [options]
+ */
 async function fetchOk(path, options) {
   const url = new URL(path, base);
   const response = await fetch(url, options);
@@ -31,13 +48,19 @@ async function fetchOk(path, options) {
   return response;
 }
 
+/** @param {string} path */
 async function unzipped(path) {
-  const { body } = await fetchOk(path);
+  const { body } = /** @type {Response & { body: {} }} */ (await fetchOk(path));
   return new Response(body.pipeThrough(new DecompressionStream("gzip"))).arrayBuffer();
 }
 
-/** Python as tools/snapshot.mjs left it in memory, with the runtime imported. */
+/**
+ * Python as tools/snapshot.mjs left it in memory, with the runtime imported.
+ * @param {string} indexURL
+ * @param {Snapshot} snapshot
+ */
 async function restorePython(indexURL, { memory, libraries, wheels }) {
+  /** @type {import("./interpreter.js").Library[]} */
   const compiled = libraries.map(([path, url]) => [path, WebAssembly.compileStreaming(fetchOk(url))]);
   const python = await loadPython(indexURL, compiled, {
     _loadSnapshot: unzipped(memory),
@@ -47,19 +70,27 @@ async function restorePython(indexURL, { memory, libraries, wheels }) {
   return python;
 }
 
+/**
+ * @param {Site} site
+ * @returns {Promise<Started>}
+ */
 async function startPython({ pyodide, packages, snapshot }) {
   const indexURL = new URL(pyodide, base).href;
   const restored = snapshot && await restorePython(indexURL, snapshot).catch((error) => {
     console.warn(`Python starts without its snapshot: ${error.message}`);
   });
   const python = restored ?? await loadPython(indexURL, [], { packages });
-  python._api.on_fatal = (error) => { // a wasm trap leaves every promise of Python pending
+  python._api.on_fatal = (/** @type {unknown} */ error) => { // a wasm trap leaves every promise of Python pending
     postMessage({ event: "failed", failure: { kind: "crashed", message: String(error) } });
   };
   bridge.attachHeap(() => python._module.HEAPU8.buffer);
   return { python, isRestored: python === restored };
 }
 
+/**
+ * @param {Started} started
+ * @param {string} wheel
+ */
 async function importRuntime({ python, isRestored }, wheel) {
   if (!isRestored) {
     python.registerJsModule("inpage_bridge", { bridge });
@@ -68,6 +99,7 @@ async function importRuntime({ python, isRestored }, wheel) {
   return python.pyimport("py_runtime.app.in_page");
 }
 
+/** @param {any} module */
 async function openGpu(module) {
   const { result, error } = JSON.parse(await module.open_gpu(base.href, tell));
   if (error) throw Object.assign(new Error(error.message), error);
@@ -84,7 +116,7 @@ async function start() {
   postMessage({ event: "ready", report: { ...report, isRestored: started.isRestored } });
 }
 
-self.addEventListener("message", ({ data: { id, call, args, files = [], aborted } }) => {
+addEventListener("message", ({ data: { id, call, args, files = [], aborted } }) => {
   for (const [number, file] of files) bridge.given.set(number, file);
   if (call) runtime.start(id, call, args);
   if (!call || aborted) runtime.cancel(id);

@@ -5,7 +5,7 @@ let most = 0;
 
 const createBuffer = globalThis.GPUDevice?.prototype.createBuffer;
 if (createBuffer) {
-  GPUDevice.prototype.createBuffer = function (descriptor) {
+  GPUDevice.prototype.createBuffer = function (/** @type {GPUBufferDescriptor} */ descriptor) {
     const buffer = createBuffer.call(this, descriptor);
     held += buffer.size;
     most = Math.max(most, held);

@@ -7,6 +7,7 @@ async function api() {
   return globalThis.inpage;
 }
 
+/** @type {import("./common.js").Engine["run"]} */
 async function run({ ids }, count, onTokens) {
   const { inpage } = globalThis;
   const chunks = await inpage.completions.create({

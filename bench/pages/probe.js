@@ -33,6 +33,7 @@ async function openAdapter() {
   return adapter;
 }
 
+/** @param {GPUAdapter} adapter */
 function describe({ info, features, limits }) {
   const { vendor, architecture, device, description, isFallbackAdapter, subgroupMinSize, subgroupMaxSize } = info;
   return {
@@ -46,17 +47,30 @@ function describe({ info, features, limits }) {
 
 /** Name and full version, which the user agent's text no longer has. */
 async function browserName() {
-  const { fullVersionList } = await navigator.userAgentData.getHighEntropyValues(["fullVersionList"]);
-  const { brand, version } = fullVersionList.find((entry) => /Chrom/.test(entry.brand));
+  const { userAgentData } = /** @type {any} */ (navigator); // Chromium's alone
+  const { fullVersionList } = await userAgentData.getHighEntropyValues(["fullVersionList"]);
+  const isChromium = (/** @type {{ brand: string }} */ { brand }) => /Chrom/.test(brand);
+  const { brand, version } = fullVersionList.find(isChromium);
   return `${brand} ${version}`;
 }
 
+/**
+ * @param {GPUDevice} device
+ * @param {string} code
+ */
 async function pipelineOf(device, code) {
   const module = device.createShaderModule({ code });
   return device.createComputePipelineAsync({ layout: "auto", compute: { module, entryPoint: "main" } });
 }
 
-/** Seconds that `count` dispatches take, from the submit until the GPU is done. */
+/**
+ * Seconds that `count` dispatches take, from the submit until the GPU is done.
+ * @param {GPUDevice} device
+ * @param {GPUComputePipeline} pipeline
+ * @param {[number, GPUBuffer][]} bindings
+ * @param {number} workgroups
+ * @param {number} count
+ */
 async function secondsOf(device, pipeline, bindings, workgroups, count) {
   const entries = bindings.map(([binding, buffer]) => ({ binding, resource: { buffer } }));
   const group = device.createBindGroup({ layout: pipeline.getBindGroupLayout(0), entries });
@@ -72,13 +86,17 @@ async function secondsOf(device, pipeline, bindings, workgroups, count) {
   return (performance.now() - started) / 1000;
 }
 
+/**
+ * @param {number} times
+ * @param {() => Promise<number>} measure
+ */
 async function best(times, measure) {
   let least = Infinity;
   for (let i = 0; i < times; i++) least = Math.min(least, await measure());
   return least;
 }
 
-globalThis.bench = {
+Object.assign(globalThis, { bench: {
   async open() {
     const adapter = await openAdapter();
     const about = describe(adapter);
@@ -95,5 +113,5 @@ globalThis.bench = {
     device.destroy();
     return { ...about, browser: await browserName(), read_bytes_per_s: (passes * bytes) / readSeconds, dispatch_s: chain / 450 };
   },
-};
+} });
 takeTasksIfRemote();

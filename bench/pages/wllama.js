@@ -1,6 +1,7 @@
 // Drives wllama: llama.cpp as WebAssembly, with the GGUF itself.
 
 import { offer } from "./common.js";
+// @ts-expect-error: served beside this page, from the bench's own node_modules
 import { LoggerWithoutDebug, Wllama } from "./wllama/index.js";
 
 const wllama = new Wllama(
@@ -8,6 +9,7 @@ const wllama = new Wllama(
   { logger: LoggerWithoutDebug, suppressNativeLog: true },
 );
 
+/** @param {import("./common.js").LoadOptions} options */
 async function load({ model, threads, context }) {
   const url = new URL(`./models/${model}`, import.meta.url).href;
   await wllama.loadModelFromUrl(url, { n_ctx: context, n_threads: threads, n_gpu_layers: 0, n_parallel: 1 });
@@ -16,6 +18,7 @@ async function load({ model, threads, context }) {
 /**
  * It takes text alone; the prompts are such that it reads them as the same ids. It tells the ids of its tokens
  * with their probabilities only, so they are asked for where they are needed.
+ * @type {import("./common.js").Engine["run"]}
  */
 async function run({ ids, text, wantsIds }, count, onTokens) {
   let prompted = 0;
@@ -31,11 +34,11 @@ async function run({ ids, text, wantsIds }, count, onTokens) {
     timings_per_token: true,
     stream: true,
     ...(wantsIds ? { logprobs: 1 } : {}),
-    onData({ choices, timings }) {
+    onData(/** @type {any} */ { choices, timings }) {
       const fresh = timings.predicted_n - predicted;
       prompted = timings.prompt_n;
       predicted = timings.predicted_n;
-      if (fresh) onTokens(choices[0].logprobs?.content.map(({ id }) => id) ?? Array(fresh).fill(null));
+      if (fresh) onTokens(choices[0].logprobs?.content.map((/** @type {{ id: number }} */ { id }) => id) ?? Array(fresh).fill(null));
     },
   });
   if (prompted !== ids.length) throw new Error(`wllama read ${prompted} tokens, not ${ids.length}`);

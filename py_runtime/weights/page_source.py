@@ -75,7 +75,7 @@ class UrlSource:
 
 
 class DroppedSource:
-    """A file that the user dropped or chose; web/files.js has it under a number."""
+    """A file that the user dropped or chose; web/bridge/files.js has it under a number."""
 
     is_remote = False
 

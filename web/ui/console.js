@@ -1,17 +1,18 @@
-// The Python console: runs code in the worker's interpreter and shows what it gives.
+// The Python console: runs code in the worker's interpreter and shows what it gives. Fetched when somebody opens it.
 
 import { page } from "./page.js";
 
 const { code, consoleForm, example, output } = page;
 
-consoleForm.onsubmit = async (event) => {
+consoleForm.onsubmit = async (/** @type {SubmitEvent} */ event) => {
   event.preventDefault();
   output.textContent = "Running…";
   const value = await inpage.python(code.value).catch((error) => error.traceback ?? error.message);
   output.textContent = typeof value === "string" ? value : JSON.stringify(value, null, 1);
 };
-code.onkeydown = ({ key, ctrlKey, metaKey }) => {
+code.onkeydown = (/** @type {KeyboardEvent} */ { key, ctrlKey, metaKey }) => {
   if (key === "Enter" && (ctrlKey || metaKey)) consoleForm.requestSubmit();
 };
-example.onchange = () => { code.value = example.value; };
-example.onchange();
+const showExample = () => { code.value = example.value; };
+example.onchange = showExample;
+showExample();

@@ -5,7 +5,7 @@ import { copyOf, library, page } from "./page.js";
 
 const TAGS = "p br hr strong em del code pre blockquote ul ol li h3 h4 h5 h6 table thead tbody tr th td a #text";
 const PLAIN_ATTRIBUTES = ["start", "align", "data-language"];
-const ALLOWED = {
+const ALLOWED = /** @type {const} @satisfies {import("dompurify").Config} */ ({
   ALLOWED_TAGS: TAGS.split(" "),
   ALLOWED_ATTR: ["href", ...PLAIN_ATTRIBUTES],
   ALLOWED_URI_REGEXP: /^https?:\/\//i,
@@ -13,15 +13,21 @@ const ALLOWED = {
   ALLOW_DATA_ATTR: false,
   ALLOW_ARIA_ATTR: false,
   RETURN_DOM_FRAGMENT: true,
-};
+});
 
-const escape = (text) => text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt()};`);
+/** @param {string} text */
+const escape = (text) => text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 
+/**
+ * @param {string} href
+ * @param {string} html
+ */
 function link(href, html) {
-  const url = URL.canParse(href) && new URL(href);
-  return /^https?:$/.test(url.protocol) ? `<a href="${escape(url.href)}">${html}</a>` : html;
+  const url = URL.canParse(href) ? new URL(href) : null;
+  return url && /^https?:$/.test(url.protocol) ? `<a href="${escape(url.href)}">${html}</a>` : html;
 }
 
+/** @type {import("marked").RendererObject} */
 const renderer = {
   heading({ tokens, depth }) {
     const tag = `h${Math.min(depth + 2, 6)}`; // below the page's own headings
@@ -33,41 +39,59 @@ const renderer = {
   code: ({ text, lang }) => `<pre data-language="${escape(lang || "text")}"><code>${escape(text)}</code></pre>`,
 };
 
-let marked, purify; // where they did not arrive, text is shown as it is
+/** @type {import("marked").Marked | undefined} */
+let marked; // where it or the other did not arrive, text is shown as it is
+/** @type {import("dompurify").DOMPurify} */
+let purify;
 
 export async function loadMarkdown() {
   ({ default: purify } = await library("dompurify.js"));
   const { Marked } = await library("marked.js");
-  marked = new Marked({ renderer, tokenizer: { html() {}, tag() {} } });
+  marked = new Marked({ renderer, tokenizer: { html: () => undefined, tag: () => undefined } });
 }
 
-function nodesOf(tokens) {
-  const fragment = purify.sanitize(marked.parser(tokens), ALLOWED);
+/**
+ * @param {import("marked").Marked} reading
+ * @param {import("marked").Token[]} tokens
+ */
+function nodesOf(reading, tokens) {
+  const fragment = purify.sanitize(reading.parser(tokens), ALLOWED);
   for (const anchor of fragment.querySelectorAll("a")) Object.assign(anchor, { target: "_blank", rel: "noopener noreferrer" });
-  for (const code of fragment.querySelectorAll("pre > code")) {
+  for (const code of /** @type {NodeListOf<HTMLElement>} */ (fragment.querySelectorAll("pre > code"))) {
     code.tabIndex = 0; // long lines scroll, by keyboard too
     code.before(copyOf(page.copyCode));
   }
   return fragment;
 }
 
-/** Markdown that grows: blocks that have ended are rendered once, only the tail again. */
+/**
+ * Markdown that grows: blocks that have ended are rendered once, only the tail again.
+ * @param {HTMLElement} element
+ */
 export function markdownIn(element) {
   let settledText = 0;
-  let settledNodes = 0; // that show it
+  /** @type {ChildNode[]} */
+  let unsettled = []; // nodes that show the rest
   return {
+    /** @param {string} text */
     grow(text) {
       if (!marked) return this.finish(text);
       const tail = marked.lexer(text.slice(settledText));
       // A block may take in the next one (a list its next item), hardly the one after that.
       const ended = tail.splice(0, tail.length - 3);
-      while (element.childNodes.length > settledNodes) element.lastChild.remove();
-      element.append(nodesOf(ended));
-      settledNodes = element.childNodes.length;
       for (const { raw } of ended) settledText += raw.length;
-      element.append(nodesOf(tail));
+      for (const node of unsettled) node.remove();
+      const growing = nodesOf(marked, tail);
+      unsettled = [...growing.childNodes];
+      element.append(nodesOf(marked, ended), growing);
     },
-    /** The whole text at once, which alone knows all its link definitions. */
-    finish: (text) => element.replaceChildren(marked ? nodesOf(marked.lexer(text)) : text),
+    /**
+     * The whole text at once, which alone knows all its link definitions.
+     * @param {string} text
+     */
+    finish(text) {
+      element.replaceChildren(marked ? nodesOf(marked, marked.lexer(text)) : text);
+      unsettled = [...element.childNodes];
+    },
   };
 }

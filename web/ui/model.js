@@ -1,72 +1,76 @@
-// The model: which there are, loading one, what is kept of them, whether this GPU computes right.
+// The model: which there are, and loading one.
 
-import { markdownIn } from "./markdown.js";
-import { copyOf, line, page } from "./page.js";
+import { line, page, partOf } from "./page.js";
 
-const { load, loadError, model: picker, progress, verdict, verify } = page;
+/** @typedef {import("../inpage.d.ts").LoadProgress} LoadProgress */
 
+const { load, loadError, model: picker, progress } = page;
+
+/** @type {import("../inpage.d.ts").OfferedModel[]} */
 let models = [];
-let loading; // the AbortController of a load under way
+/** @type {import("../inpage.d.ts").StoredModel[]} */
+export let stored = []; // what this browser keeps
+/** @type {AbortController | undefined} */
+let loading; // a load under way
 
 export async function listModels() {
   const chosen = picker.value;
-  const stored = await inpage.stored();
+  stored = await inpage.stored();
   models = await inpage.models();
   picker.replaceChildren(...models.map(({ name }) => new Option(name, name, false, name === chosen)));
-  picker.onchange();
-  page.stored.replaceChildren(...stored.map(({ name, url, facts }) => {
-    const row = copyOf(page.storedRow);
-    const [words, button] = row.children;
-    words.textContent = facts;
-    button.ariaLabel = `Delete ${name}`;
-    button.onclick = async () => {
-      await inpage.deleteStored(url);
-      page.machine.focus();
-      await listModels();
-    };
-    return row;
-  }));
+  showChosen();
+  dispatchEvent(new Event("modelslisted"));
 }
 
-picker.onchange = () => {
+function showChosen() {
   const model = models[picker.selectedIndex];
   load.disabled = !model;
   page.modelFacts.textContent = model ? model.facts : "This site has no model yet: export one, then reload.";
   load.textContent = model?.action ?? "Load";
-};
+}
+
+picker.onchange = showChosen;
 
 /** Shows what is loaded, perhaps by a script. */
 export function showModel() {
   const { loaded } = inpage;
-  const name = loading ? "Loading…" : loaded?.name ?? "No model";
-  page.modelName.textContent = name;
+  page.modelName.textContent = loading ? "Loading…" : loaded?.name ?? "No model";
   document.body.dataset.model = loading ? "loading" : loaded ? "ready" : "none";
-  page.loadedFacts.textContent = loaded && line(name, loaded.facts);
-  page.layers.replaceChildren();
-  verdict.textContent = "";
   dispatchEvent(new Event("modelchange"));
 }
 
+/**
+ * @param {LoadProgress["phase"] | "Python"} phase
+ * @param {string} text
+ * @param {"" | "running" | "done"} state
+ */
 export function showStep(phase, text, state) {
   const step = page[`step-${phase}`];
   step.dataset.state = state;
-  step.lastElementChild.textContent = text;
+  partOf(step, "detail").textContent = text;
 }
 
+/** @param {LoadProgress} load */
 function onProgress({ phase, done, total, text, seconds, fraction }) {
   showStep(phase, text, done < total ? "running" : "done");
   progress.value = fraction;
   page.progressText.textContent = line(`${Math.round(fraction * 100)} %`, `${seconds.toFixed(1)} s`);
 }
 
-/** A model of this site by its name, or a list of the reader's files. */
-async function loadFrom(where, name) {
+/**
+ * A model of this site by its name, or a list of the user's files; gives what is known of these.
+ * @param {string | File[]} where
+ * @param {string} name
+ * @returns {Promise<string | undefined>}
+ */
+export async function loadFrom(where, name) {
   const { signal } = loading = new AbortController();
-  for (const phase of ["download", "upload", "shaders"]) showStep(phase, "", "");
+  for (const phase of /** @type {const} */ (["download", "upload", "shaders"])) showStep(phase, "", "");
   progress.removeAttribute("value");
   loadError.textContent = "";
   showModel();
   page.cancelLoad.focus();
+  /** @type {{ about?: string, message?: string }} */
   const { about, message } = await inpage.load(where, { onProgress, signal }).catch((error) => error);
   if (loading?.signal !== signal) return about; // another load took its place
   if (signal.aborted) loadError.textContent = "Cancelled. Load goes on from what has arrived.";
@@ -84,39 +88,4 @@ page.loadForm.onsubmit = (event) => {
   const { name } = models[picker.selectedIndex];
   loadFrom(name, name);
 };
-page.cancelLoad.onclick = () => loading.abort();
-
-/** Tells what files hold; a decoder beside its tokenizer can be talked to at once. */
-async function open([...files]) {
-  const names = files.map(({ name }) => name).join(", ");
-  page.about.textContent = `Reading ${names}…`;
-  if (!page.opened.open) page.opened.showModal();
-  markdownIn(page.about).finish(await loadFrom(files, names) ?? page.loadError.textContent);
-}
-
-page.files.onchange = () => open(page.files.files);
-document.ondragover = document.ondrop = (event) => {
-  const { files, types } = event.dataTransfer;
-  if (!types.includes("Files")) return; // but a text, say
-  event.preventDefault();
-  if (files.length) open(files);
-};
-
-page.unload.onclick = async () => {
-  await inpage.unload();
-  page.machine.close();
-  load.focus();
-};
-
-verify.onclick = async () => {
-  verify.disabled = true;
-  verdict.textContent = "Verifying…";
-  try {
-    const { summary, table } = await inpage.verify();
-    verdict.textContent = summary;
-    markdownIn(page.layers).finish(table);
-  } catch ({ message }) {
-    verdict.textContent = message;
-  }
-  verify.disabled = false;
-};
+page.cancelLoad.onclick = () => loading?.abort();

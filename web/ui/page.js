@@ -1,40 +1,84 @@
 // What every part of the page uses.
 
+/** @typedef {import("./elements.d.ts").Elements} Elements */
+
 /** The page's elements by their id. */
-export const page = new Proxy({}, { get: (_, id) => document.getElementById(id) });
+export const page = /** @type {Elements} */ (new Proxy({}, {
+  get: (_, id) => document.getElementById(/** @type {string} */ (id)),
+}));
 
-export const copyOf = (template) => template.content.firstElementChild.cloneNode(true);
+/**
+ * A template holds one element.
+ * @param {HTMLTemplateElement} template
+ */
+export const copyOf = ({ content }) => /** @type {HTMLElement} */ (content.firstElementChild?.cloneNode(true));
 
+/**
+ * The part of an element that has this class.
+ * @param {ParentNode} element
+ * @param {string} name
+ */
+export const partOf = (element, name) => /** @type {HTMLElement} */ (element.querySelector(`.${name}`));
+
+/** @param {(string | false | null | undefined)[]} parts */
 export const line = (...parts) => parts.filter(Boolean).join(" · ");
 
-/** A line above the conversation until it is dismissed; with `undo`, a button for that. */
+/**
+ * A line above the conversation until it is dismissed; with `undo`, a button for that.
+ * @param {string} text
+ * @param {() => void} [undo]
+ */
 export function notify(text, undo) {
   const notice = copyOf(page.notice);
-  const [words, undoButton] = notice.children;
-  words.textContent = text;
+  const undoButton = partOf(notice, "undo");
+  partOf(notice, "words").textContent = text;
   undoButton.hidden = !undo;
   notice.onclick = ({ target }) => {
-    if (!target.closest("button")) return;
+    if (!/** @type {Element} */ (target).closest("button")) return;
     notice.remove();
     page.draft.focus();
-    if (target === undoButton) undo();
+    if (target === undoButton) undo?.();
   };
   for (const old of page.notices.children) if (old.textContent === notice.textContent) old.remove();
   page.notices.append(notice);
 }
 
+/** @param {string} text */
 export const copyText = (text) => navigator.clipboard.writeText(text).then(
   () => notify("Copied."),
   () => notify("Copying was not allowed: select the text instead."),
 );
 
-/** A library from npm. Its URL carries a hash, and site.json knows it. */
+/**
+ * A part of the page that few use and that is fetched when they do. Where it does not arrive that is told, and
+ * there is nothing.
+ * @template Module
+ * @param {Promise<Module>} arriving
+ */
+export const fetched = (arriving) => arriving.catch(({ message }) => {
+  notify(`This part of the page did not arrive: check the connection to this site, then try again (${message}).`);
+});
+
+/**
+ * @typedef {typeof import("dompurify")} DomPurify
+ * @typedef {{ "dompurify.js": DomPurify, "idb.js": typeof import("idb"), "marked.js": typeof import("marked") }} Libraries
+ */
+
+/**
+ * A library from npm. Its URL carries a hash, and site.json knows it.
+ * @template {keyof Libraries} Name
+ * @param {Name} name
+ * @returns {Promise<Libraries[Name]>}
+ */
 export async function library(name) {
   const { vendor } = await (await fetch("site.json")).json();
-  return import(new URL(vendor + name, document.baseURI));
+  return import(new URL(vendor + name, document.baseURI).href);
 }
 
-/** What survives a reload. */
+/**
+ * What survives a reload.
+ * @type {Record<string, any>}
+ */
 export let kept = {};
 try {
   kept = localStorage;

@@ -1,0 +1,30 @@
+// The house's rules for JavaScript; types are tsc's part.
+
+import js from "@eslint/js";
+import globals from "globals";
+
+const ENGINE = { inpage: "readonly" };
+
+export default [
+  js.configs.recommended,
+  {
+    rules: {
+      "arrow-body-style": "error",
+      "eqeqeq": "error",
+      "no-console": ["error", { allow: ["warn", "error"] }],
+      "no-else-return": "error",
+      "no-implicit-coercion": ["error", { allow: ["!!"] }],
+      "no-shadow": "error",
+      "no-var": "error",
+      "object-shorthand": "error",
+      "prefer-const": "error",
+      "prefer-template": "error",
+    },
+  },
+  { files: ["web/**", "bench/pages/**"], languageOptions: { globals: { ...globals.browser, ...ENGINE } } },
+  {
+    files: ["web/worker.js", "web/interpreter.js", "web/isolation-sw.js", "web/bridge.js", "web/bridge/**"],
+    languageOptions: { globals: globals.worker },
+  },
+  { files: ["tools/**"], languageOptions: { globals: globals.node } },
+];

@@ -1,0 +1,118 @@
+// The one GPU device: opened, asked for, lost. Nothing else in JavaScript knows whether it lives.
+
+import { BridgeFault } from "./fault.js";
+
+const SCOPES = /** @type {const} */ (["out-of-memory", "internal", "validation"]);
+const NEWS_MILLISECONDS = 1000;
+
+/** @typedef {ReturnType<typeof createDevice>} DeviceHolder */
+
+/**
+ * WebGPU's objects keep their attributes in the prototype, where JSON does not look.
+ * @param {object} attributes
+ * @returns {Record<string, any>}
+ */
+function plain(attributes) {
+  /** @type {Record<string, any>} */
+  const own = {};
+  for (const name in attributes) own[name] = Reflect.get(attributes, name);
+  return own;
+}
+
+/** @param {() => void} onReplaced hears that whatever was made of a device before is dead */
+export function createDevice(onReplaced) {
+  /** @type {string[]} */
+  const uncaptured = []; // texts of errors that no scope caught
+  /** @type {GPUDevice | null} */
+  let device = null;
+  /** @type {string | null} */
+  let lost = null; // why the device is gone
+
+  async function requestAdapter() {
+    const { gpu } = navigator;
+    if (!gpu) throw new BridgeFault("no-webgpu", "navigator.gpu is missing in this browser");
+    const adapter = await gpu.requestAdapter({ powerPreference: "high-performance" });
+    return adapter ?? Promise.reject(new BridgeFault("no-adapter", "navigator.gpu.requestAdapter() found no GPU"));
+  }
+
+  /**
+   * @param {string} featuresJson those that are wanted where the adapter has them
+   * @returns {Promise<string>} JSON of {adapter, features, limits}
+   */
+  async function openDevice(featuresJson) {
+    if (device && !lost) device.destroy(); // one device at a time
+    const adapter = await requestAdapter();
+    /** @type {GPUFeatureName[]} */
+    const wanted = JSON.parse(featuresJson);
+    const requiredFeatures = wanted.filter((name) => adapter.features.has(name));
+    const requiredLimits = plain(adapter.limits);
+    const opened = await adapter.requestDevice({ label: "inpage", requiredFeatures, requiredLimits }).catch((error) => {
+      throw new BridgeFault("no-device", error.message);
+    });
+    device = opened;
+    lost = null;
+    uncaptured.length = 0;
+    onReplaced();
+    opened.addEventListener("uncapturederror", ({ error }) => uncaptured.push(error.message));
+    opened.lost.then(({ reason, message }) => {
+      if (opened === device) lost = `the GPU device was lost (${reason}): ${message}`;
+    });
+    return JSON.stringify({ adapter: plain(adapter.info), features: requiredFeatures, limits: plain(opened.limits) });
+  }
+
+  function destroyDevice() {
+    device?.destroy();
+    lost ??= "the GPU device was destroyed; request a new one";
+  }
+
+  /** The device, or a fault where there is none to use. */
+  function live() {
+    if (!device) throw new BridgeFault("unavailable", "no GPU device was opened");
+    mustNotBeLost();
+    return device;
+  }
+
+  function mustNotBeLost() {
+    if (lost) throw new BridgeFault("lost", lost);
+  }
+
+  /**
+   * What fails may hear of a lost device before we do: the news follows within a moment.
+   * @param {() => string} otherwise the fault in words, if the device lives
+   */
+  async function lossOrFault(otherwise) {
+    await Promise.race([device?.lost, new Promise((resolve) => { setTimeout(resolve, NEWS_MILLISECONDS); })]);
+    return lost ? new BridgeFault("lost", lost) : new BridgeFault("validation", otherwise());
+  }
+
+  /**
+   * Runs `create` inside one scope of each kind; resolves to its result or rejects with a fault.
+   * @template Made
+   * @param {string} what
+   * @param {(device: GPUDevice) => Made} create
+   */
+  async function scoped(what, create) {
+    const scoping = live();
+    for (const scope of SCOPES) scoping.pushErrorScope(scope);
+    /** @type {Promise<Made>} */
+    const creating = new Promise((resolve) => { resolve(create(scoping)); });
+    const pops = SCOPES.map(() => scoping.popErrorScope());
+    const refused = await creating.then(() => null, (error) => error); // a descriptor, by the browser
+    const errors = [...await Promise.all(pops), refused];
+    mustNotBeLost();
+    const caught = errors.findIndex(Boolean);
+    if (caught >= 0) throw new BridgeFault(SCOPES.at(-1 - caught) ?? "validation", `${what}: ${errors[caught].message}`);
+    return creating;
+  }
+
+  return {
+    requestAdapter,
+    calls: { openDevice, destroyDevice },
+    device: () => device,
+    uncaptured,
+    live,
+    mustNotBeLost,
+    lossOrFault,
+    scoped,
+  };
+}

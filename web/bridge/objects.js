@@ -1,0 +1,113 @@
+// GPU objects by integer handle: created inside error scopes, all or nothing, and released.
+
+import { BridgeFault } from "./fault.js";
+
+/**
+ * A plan's steps, column by column. A step is [pipeline, bind group] or [source buffer, target buffer].
+ * @typedef {{ label: string, first: any[], second: any[], isCopy: boolean[] }} Plan
+ * @typedef {{ label: string, size: number, usage: number }} BufferSpec
+ * @typedef {{ label: string, source: string, entryPoint: string, constants: Record<string, number> }} PipelineSpec
+ * @typedef {{ label: string, pipeline: number, bindings: [buffer: number, offset: number, size: number][] }} BindGroupSpec
+ * @typedef {ReturnType<typeof createObjects>} Objects
+ */
+
+/** @param {import("./device.js").DeviceHolder} gpu */
+export function createObjects(gpu) {
+  /** @type {Map<number, any>} */
+  const objects = new Map(); // handle → GPUBuffer | GPUComputePipeline | GPUBindGroup | Plan
+  let nextHandle = 1;
+
+  /** @param {object} object */
+  function keep(object) {
+    objects.set(nextHandle, object);
+    return nextHandle++;
+  }
+
+  /**
+   * A handle of an earlier device, or of something released, names nothing any more.
+   * @param {number} handle
+   */
+  function find(handle) {
+    const object = objects.get(handle);
+    if (!object) throw new BridgeFault("lost", "this object belongs to a device that is gone; load again");
+    return object;
+  }
+
+  /**
+   * All or nothing: resolves to handles, or undoes what was created and rejects with the first fault.
+   * @template Spec
+   * @param {(spec: Spec) => Promise<object>} create
+   * @returns {(json: string) => Promise<string>}
+   */
+  const creating = (create) => async (json) => {
+    const outcomes = await Promise.allSettled(JSON.parse(json).map(create));
+    const failure = outcomes.find((outcome) => outcome.status === "rejected");
+    const made = outcomes.flatMap((outcome) => (outcome.status === "fulfilled" ? [outcome.value] : []));
+    if (!failure) return JSON.stringify(made.map(keep));
+    for (const object of made) object.destroy?.();
+    throw failure.reason;
+  };
+
+  const createBuffers = creating((/** @type {BufferSpec} */ { label, size, usage }) =>
+    gpu.scoped(`buffer '${label}' (${size} bytes)`, (device) => device.createBuffer({ label, size, usage })));
+
+  const createPipelines = creating(async (/** @type {PipelineSpec} */ { label, source, entryPoint, constants }) => {
+    const device = gpu.live();
+    const module = await compiled(device, label, source);
+    const compute = { module, entryPoint, constants };
+    return device.createComputePipelineAsync({ label, layout: "auto", compute }).catch(async (error) => {
+      throw await gpu.lossOrFault(() => `pipeline '${label}': ${error.message}`);
+    });
+  });
+
+  const createBindGroups = creating((/** @type {BindGroupSpec} */ { label, pipeline, bindings }) =>
+    gpu.scoped(`bind group '${label}'`, (device) => device.createBindGroup({
+      label,
+      layout: objects.get(pipeline).getBindGroupLayout(0),
+      entries: bindings.map(([buffer, offset, size], binding) => (
+        { binding, resource: { buffer: objects.get(buffer), offset, size } }
+      )),
+    })));
+
+  /**
+   * @param {string} label
+   * @param {string} json of the steps' first handles, and their second ones
+   */
+  function createPlan(label, json) {
+    /** @type {[number[], number[]]} */
+    const handles = JSON.parse(json);
+    const [first, second] = handles.map((column) => column.map((handle) => objects.get(handle)));
+    return keep({ label, first, second, isCopy: first.map((object) => object instanceof GPUBuffer) });
+  }
+
+  /**
+   * A buffer's memory comes back at once.
+   * @param {string} json of handles
+   */
+  function release(json) {
+    for (const handle of JSON.parse(json)) {
+      objects.get(handle)?.destroy?.();
+      objects.delete(handle);
+    }
+  }
+
+  return { objects, find, calls: { createBuffers, createPipelines, createBindGroups, createPlan, release } };
+}
+
+/**
+ * @param {GPUDevice} device
+ * @param {string} label
+ * @param {string} code
+ */
+async function compiled(device, label, code) {
+  // The module's own faults are read from its compilation info; this scope keeps them off the console.
+  device.pushErrorScope("validation");
+  const module = device.createShaderModule({ label, code });
+  const scopeClosed = device.popErrorScope();
+  const { messages } = await module.getCompilationInfo();
+  await scopeClosed;
+  const errors = messages.filter(({ type }) => type === "error");
+  if (!errors.length) return module;
+  const rows = errors.map(({ lineNum, linePos, message }) => [lineNum, linePos, message]);
+  throw new BridgeFault("shader", JSON.stringify({ label, messages: rows }));
+}

@@ -1,0 +1,186 @@
+// The hot path: uploads, plans and read-backs, in one call each. Tables of integers lie in Python's heap.
+
+import { BridgeFault } from "./fault.js";
+
+const PLAN_COLUMNS = 3; // workgroups x, y, z of a dispatch; source offset, target offset, bytes of a copy
+const WRITE_COLUMNS = 4; // buffer handle, buffer offset, heap address, bytes
+const READ_COLUMNS = 4; // the same, the other way round
+const NO_PLAN = 0;
+const LEAST_STAGING = 256; // bytes
+
+/** @param {number} bytes */
+const wholeWords = (bytes) => Math.max(4, (bytes + 3) & ~3);
+
+/**
+ * @param {import("./device.js").DeviceHolder} gpu
+ * @param {import("./objects.js").Objects["find"]} find
+ * @param {import("./heap.js").Heap} heap
+ */
+export function createReplay(gpu, find, heap) {
+  /** @type {Map<number, GPUBuffer[]>} */
+  const stagingPool = new Map(); // bytes → idle staging buffers
+
+  /**
+   * @param {GPUQueue} queue
+   * @param {number} writesAt
+   * @param {number} writeCount
+   */
+  function write(queue, writesAt, writeCount) {
+    const memory = heap.buffer();
+    const rows = new Uint32Array(memory, writesAt, writeCount * WRITE_COLUMNS);
+    for (let at = 0; at < rows.length; at += WRITE_COLUMNS) {
+      queue.writeBuffer(find(rows[at]), rows[at + 1], memory, rows[at + 2], rows[at + 3]);
+    }
+  }
+
+  /**
+   * With `querySet` each dispatch has a pass of its own, which notes when it began and ended.
+   * @param {GPUCommandEncoder} encoder
+   * @param {import("./objects.js").Plan} plan
+   * @param {number} countsAt
+   * @param {number} repeat
+   * @param {GPUQuerySet} [querySet]
+   */
+  function encodePlan(encoder, { label, isCopy, first, second }, countsAt, repeat, querySet) {
+    const counts = new Uint32Array(heap.buffer(), countsAt, isCopy.length * PLAN_COLUMNS);
+    /** @type {GPUComputePassEncoder | null} */
+    let pass = null;
+    let timed = 0;
+    for (let round = 0; round < repeat; round++) {
+      for (let step = 0, at = 0; step < isCopy.length; step++, at += PLAN_COLUMNS) {
+        if (isCopy[step]) {
+          if (!counts[at + 2]) continue;
+          pass?.end();
+          pass = null;
+          encoder.copyBufferToBuffer(first[step], counts[at], second[step], counts[at + 1], counts[at + 2]);
+        } else if (counts[at]) {
+          pass ??= encoder.beginComputePass({
+            label,
+            timestampWrites: querySet
+              && { querySet, beginningOfPassWriteIndex: timed++, endOfPassWriteIndex: timed++ },
+          });
+          pass.setPipeline(first[step]);
+          pass.setBindGroup(0, second[step]);
+          pass.dispatchWorkgroups(counts[at], counts[at + 1], counts[at + 2]);
+          if (querySet) {
+            pass.end();
+            pass = null;
+          }
+        }
+      }
+    }
+    pass?.end();
+  }
+
+  /**
+   * @param {number} plan
+   * @param {number} countsAt
+   * @param {number} writesAt
+   * @param {number} writeCount
+   */
+  function submit(plan, countsAt, writesAt, writeCount) {
+    const device = gpu.live();
+    write(device.queue, writesAt, writeCount);
+    if (plan === NO_PLAN) return;
+    const found = find(plan);
+    const encoder = device.createCommandEncoder({ label: found.label });
+    encodePlan(encoder, found, countsAt, 1);
+    device.queue.submit([encoder.finish()]);
+  }
+
+  /**
+   * So many dispatches, each one's begin and end in nanoseconds left in the buffer `ticks`.
+   * @param {number} plan
+   * @param {number} countsAt
+   * @param {number} dispatches
+   * @param {number} ticks
+   */
+  function submitTimed(plan, countsAt, dispatches, ticks) {
+    const device = gpu.live();
+    const encoder = device.createCommandEncoder();
+    const querySet = device.createQuerySet({ type: "timestamp", count: 2 * dispatches });
+    encodePlan(encoder, find(plan), countsAt, 1, querySet);
+    encoder.resolveQuerySet(querySet, 0, 2 * dispatches, find(ticks), 0);
+    device.queue.submit([encoder.finish()]);
+    querySet.destroy();
+  }
+
+  /**
+   * Everything a read-back needs is copied into one staging buffer: one map, one await.
+   * @param {number} plan
+   * @param {number} countsAt
+   * @param {number} writesAt
+   * @param {number} writeCount
+   * @param {number} readsAt
+   * @param {number} readCount
+   * @param {number} repeat
+   */
+  async function submitAndRead(plan, countsAt, writesAt, writeCount, readsAt, readCount, repeat) {
+    const device = gpu.live();
+    write(device.queue, writesAt, writeCount);
+    const reads = new Uint32Array(heap.buffer(), readsAt, readCount * READ_COLUMNS).slice();
+    let total = 0;
+    for (let at = 0; at < reads.length; at += READ_COLUMNS) total += wholeWords(reads[at + 3]);
+    const staging = takeStaging(device, total);
+    const encoder = device.createCommandEncoder({ label: "submit and read" });
+    if (plan !== NO_PLAN) encodePlan(encoder, find(plan), countsAt, repeat);
+    for (let at = 0, offset = 0; at < reads.length; at += READ_COLUMNS) {
+      const bytes = wholeWords(reads[at + 3]);
+      encoder.copyBufferToBuffer(find(reads[at]), reads[at + 1], staging, offset, bytes);
+      offset += bytes;
+    }
+    device.queue.submit([encoder.finish()]);
+    try {
+      await staging.mapAsync(GPUMapMode.READ, 0, total);
+    } catch (error) {
+      staging.destroy();
+      const { message } = /** @type {Error} */ (error);
+      throw await gpu.lossOrFault(() => gpu.uncaptured.splice(0).join("\n") + message);
+    }
+    handOver(staging, total, reads);
+    if (gpu.uncaptured.length) throw new BridgeFault("validation", gpu.uncaptured.splice(0).join("\n"));
+  }
+
+  /**
+   * What was mapped goes to its places in the heap.
+   * @param {GPUBuffer} staging
+   * @param {number} total
+   * @param {Uint32Array} reads
+   */
+  function handOver(staging, total, reads) {
+    const mapped = new Uint8Array(staging.getMappedRange(0, total));
+    const target = new Uint8Array(heap.buffer());
+    for (let at = 0, offset = 0; at < reads.length; at += READ_COLUMNS) {
+      target.set(mapped.subarray(offset, offset + reads[at + 3]), reads[at + 2]);
+      offset += wholeWords(reads[at + 3]);
+    }
+    staging.unmap();
+    giveStaging(staging);
+  }
+
+  /**
+   * @param {GPUDevice} device
+   * @param {number} bytes
+   */
+  function takeStaging(device, bytes) {
+    const size = 2 ** Math.ceil(Math.log2(Math.max(bytes, LEAST_STAGING)));
+    return stagingPool.get(size)?.pop() ?? device.createBuffer({
+      label: `staging of ${size} bytes`, size, usage: GPUBufferUsage.MAP_READ | GPUBufferUsage.COPY_DST,
+    });
+  }
+
+  /** @param {GPUBuffer} buffer */
+  function giveStaging(buffer) {
+    const idle = stagingPool.get(buffer.size);
+    if (idle) idle.push(buffer);
+    else stagingPool.set(buffer.size, [buffer]);
+  }
+
+  /** Resolves once the GPU has taken every upload; a device that was lost on the way says so. */
+  async function finishWrites() {
+    await gpu.live().queue.onSubmittedWorkDone();
+    gpu.mustNotBeLost();
+  }
+
+  return { stagingPool, calls: { submit, submitTimed, submitAndRead, finishWrites } };
+}

@@ -1,0 +1,348 @@
+// The types of `globalThis.inpage`, for scripts that call it. Request and answer follow OpenAI's names; what is
+// our own is said so. web/api.js is checked against this file: `make lint` fails where the two differ.
+//
+//     /// <reference path="inpage.d.ts" />
+//     const answer = await inpage.chat.completions.create({ messages: [{ role: "user", content: "Hello" }] });
+
+declare global {
+  /** The engine of this page. */
+  var inpage: Inpage;
+}
+
+export interface Inpage {
+  /** Resolves once Python and the GPU are up; rejects with an InpageError where they cannot be. */
+  readonly ready: Promise<ReadyReport>;
+  /** What `load` gave; null while no model is loaded. */
+  loaded: LoadedModel | null;
+  /** What this site offers. */
+  models(): Promise<OfferedModel[]>;
+  /**
+   * Puts a model in the place of the one that is loaded, or is being loaded. It is named by its name in `models()`
+   * or by its address on this site.
+   */
+  load(nameOrUrl: string, options?: LoadOptions): Promise<LoadedModel>;
+  /** The same with files of the user's: an ExecuTorch program, perhaps with its data and a tokenizer. */
+  load(files: File[], options?: LoadOptions): Promise<OpenedFiles>;
+  load(where: string | File[], options?: LoadOptions): Promise<LoadedModel | OpenedFiles>;
+  /** Stops what is being generated or loaded, then gives the GPU's memory back. */
+  unload(): Promise<null>;
+  /** The models that this browser keeps. */
+  stored(): Promise<StoredModel[]>;
+  deleteStored(nameOrUrl: string): Promise<null>;
+  readonly chat: { readonly completions: Completions<ChatRequest, ChatCompletion, ChatCompletionChunk> };
+  readonly completions: Completions<CompletionRequest, Completion, CompletionChunk>;
+  /** How much of the context a conversation takes. */
+  countTokens(messages: Message[]): Promise<{ prompt_tokens: number; context: number }>;
+  /** Compares what this browser and GPU compute with what PyTorch computed when the model was exported. */
+  verify(options?: VerifyOptions): Promise<VerifyReport>;
+  /**
+   * Runs Python beside the live engine; resolves to the last expression's value as JSON. What the code defines
+   * stays for the next call.
+   */
+  python<Value = any>(code: string): Promise<Value>;
+  /** Hears what a user should be told although nothing failed; gives the function that ends it. */
+  onNotice(listener: (notice: Notice) => void): () => void;
+}
+
+/** What every promise here rejects with. */
+export interface InpageError extends Error {
+  readonly name: "CallError";
+  readonly code: ErrorCode;
+  /** `invalid_request`: the field that is wrong. */
+  readonly param?: string | null;
+  /** `context_length_exceeded`: the tokens of the prompt, and those that the context holds. */
+  readonly prompt_tokens?: number;
+  readonly context?: number;
+  /** `pte_unsupported`: what the file needs and the engine lacks. */
+  readonly names?: string[];
+  /** Of files that were given to `load`: all that is known of them, as Markdown. */
+  readonly about?: string;
+  /** Of `python`, or of a bug. */
+  readonly traceback?: string;
+  /** The engine did not start, or has ended: why, and in which phase. */
+  readonly kind?: string;
+  readonly phase?: string;
+}
+
+export type ErrorCode =
+  | "aborted" | "chat_template_error" | "context_length_exceeded" | "crashed" | "gpu_device_lost" | "gpu_error"
+  | "gpu_out_of_memory" | "gpu_unavailable" | "gpu_validation" | "graph_error" | "input_error" | "inpage_error"
+  | "invalid_request" | "model_error" | "model_file" | "model_hash" | "model_header" | "model_layout"
+  | "model_manifest" | "model_tensors" | "model_version" | "network_error" | "no-adapter" | "no-device" | "no-webgpu"
+  | "no_finite_logits" | "no_goldens" | "no_model" | "pte_error" | "pte_unsupported" | "python_error" | "shader_error"
+  | "start-failed" | "storage_error" | "text_error" | "tokenizer_error";
+
+export interface ReadyReport {
+  adapter: {
+    vendor: string;
+    architecture: string;
+    device: string;
+    description: string;
+    is_fallback: boolean;
+    subgroup_min_size: number;
+    subgroup_max_size: number;
+  };
+  features: string[];
+  /** WebGPU's names in snake case: `max_buffer_size`. */
+  limits: Record<string, number>;
+  versions: { inpage: string; python: string; numpy: string };
+  phases: StartPhase[];
+  /** The machine in a line. */
+  facts: string;
+  /** Whether Python came from its snapshot. */
+  isRestored: boolean;
+}
+
+export interface StartPhase {
+  name: "adapter" | "Python" | "runtime" | "GPU";
+  seconds: number;
+}
+
+// Models -----------------------------------------------------------------------------------------
+
+export interface OfferedModel {
+  name: string;
+  /** Below the site's address. */
+  path: string;
+  version?: number;
+  /** In bytes. */
+  size?: number;
+  parameters?: number;
+  context?: number;
+  quantisation?: string;
+  gpu_bytes?: number;
+  /** Whether this browser keeps all of it. */
+  stored: boolean;
+  /** The model in a line, and words for a button that loads it. */
+  facts: string;
+  action: string;
+}
+
+export interface StoredModel {
+  name: string;
+  url: string;
+  bytes: number;
+  /** Whether that is all of the model. */
+  complete: boolean;
+  facts: string;
+}
+
+export interface LoadOptions {
+  onProgress?: (progress: LoadProgress) => void;
+  signal?: AbortSignal;
+}
+
+export interface LoadProgress {
+  phase: "download" | "upload" | "shaders";
+  /** Bytes of a download and an upload, a count of shaders. */
+  done: number;
+  total: number;
+  text: string;
+  seconds: number;
+  /** Of the whole load, from 0 to 1. */
+  fraction: number;
+}
+
+export interface LoadedModel {
+  name: string;
+  /** 0 where nobody counted them, as in an ExecuTorch file. */
+  parameters: number;
+  context: number;
+  size: number;
+  gpu_bytes: number;
+  quantisation: string;
+  source: { name: string; url: string | null; licence: string };
+  has_chat_template: boolean;
+  has_goldens: boolean;
+  /** Which kernels run, and why those. */
+  kernels: {
+    wide: boolean;
+    lanes: number;
+    storage_buffers: number;
+    binding_bytes: number;
+    f16_kv: boolean;
+    chosen: string;
+  };
+  facts: string;
+  /** Whether nothing had to be fetched. */
+  from_cache: boolean;
+}
+
+/** A language model that can be talked to, or a program that Python finds as `graph`; `about` is Markdown. */
+export type OpenedFiles = (LoadedModel | { name: string; methods: string[] }) & { about: string };
+
+// Completions ------------------------------------------------------------------------------------
+
+/** With `stream: true` an async iterator of chunks; who leaves the loop early stops the generation. */
+export interface Completions<Request, Whole, Chunk> {
+  create(request: Request & { stream: true }): AsyncGenerator<Chunk, void, undefined>;
+  create(request: Request & { stream?: false | null }): Promise<Whole>;
+  create(request: Request & { stream?: boolean | null }): AsyncGenerator<Chunk, void, undefined> | Promise<Whole>;
+}
+
+/** Every field is checked: one that is wrong or unknown is refused by name. null stands for the default. */
+export interface GenerationRequest {
+  /** The loaded model's name, if anything. */
+  model?: string | null;
+  /** From 0 (always the likeliest token) to 2; 1 if not given. */
+  temperature?: number | null;
+  top_p?: number | null;
+  /** Ours: 0 is off. */
+  top_k?: number | null;
+  min_p?: number | null;
+  /** Ours: over prompt and answer; 1 is off. */
+  repetition_penalty?: number | null;
+  frequency_penalty?: number | null;
+  presence_penalty?: number | null;
+  /** Added to the logits of these token ids. */
+  logit_bias?: Record<string, number> | null;
+  seed?: number | null;
+  /** As many as the context holds if not given. */
+  max_tokens?: number | null;
+  max_completion_tokens?: number | null;
+  /** At most 16 texts, none of them empty. */
+  stop?: string | string[] | null;
+  logprobs?: boolean | null;
+  /** From 0 to 20; needs `logprobs`. */
+  top_logprobs?: number | null;
+  response_format?: ResponseFormat | null;
+  n?: 1 | null;
+  /** Need `stream: true`. */
+  stream_options?: { include_usage?: boolean; include_progress?: boolean } | null;
+  /** Ours: goes on after an end token, for benchmarks and tests. */
+  ignore_eos?: boolean | null;
+  /** Ours: what happens when a chat outgrows the context. */
+  context_overflow?: "error" | "drop_oldest" | null;
+  /** Ours: stops the generation; the answer so far has the finish_reason "abort". */
+  signal?: AbortSignal;
+}
+
+export type ResponseFormat =
+  | { type: "text" | "json_object" }
+  | { type: "json_schema"; json_schema: { name?: string; schema: object | boolean; [other: string]: unknown } };
+
+export interface ChatRequest extends GenerationRequest {
+  messages: Message[];
+}
+
+/** One of the two prompts. */
+export interface CompletionRequest extends GenerationRequest {
+  prompt?: string | null;
+  prompt_token_ids?: number[] | null;
+}
+
+export interface Message {
+  role: "system" | "developer" | "user" | "assistant" | "tool";
+  content: string | { type: "text"; text: string }[];
+}
+
+interface Head<Kind extends string> {
+  id: string;
+  object: Kind;
+  /** Seconds since 1970. */
+  created: number;
+  model: string;
+}
+
+interface Choice {
+  index: 0;
+  /** null until the last chunk. */
+  finish_reason: "stop" | "length" | "abort" | null;
+  /** Ours. */
+  token_ids: number[];
+  logprobs: { content: (TokenLogprob & { top_logprobs: TokenLogprob[] })[] } | null;
+}
+
+export interface TokenLogprob {
+  token: string;
+  token_id: number;
+  logprob: number;
+}
+
+export interface ChatCompletion extends Head<"chat.completion"> {
+  choices: [Choice & { message: { role: "assistant"; content: string } }];
+  usage: Usage;
+}
+
+export interface Completion extends Head<"text_completion"> {
+  choices: [Choice & { text: string }];
+  usage: Usage;
+}
+
+/** A chunk that tells the progress or the usage has no choice. */
+interface ChunkFacts {
+  /** With `include_progress`: how much of the prompt is read. */
+  progress?: { prefilled: number; total: number };
+  /** With `include_usage`: the last chunk. */
+  usage?: Usage;
+}
+
+export interface ChatCompletionChunk extends Head<"chat.completion.chunk">, ChunkFacts {
+  choices: (Choice & { delta: { role?: "assistant"; content: string } })[];
+}
+
+export interface CompletionChunk extends Head<"text_completion">, ChunkFacts {
+  choices: (Choice & { text: string })[];
+}
+
+export interface Usage {
+  prompt_tokens: number;
+  completion_tokens: number;
+  total_tokens: number;
+  /** Of the prompt, found in the cache of the turn before. */
+  cached_tokens: number;
+  /** How the answer went, in a line. */
+  summary: string;
+  extra: {
+    time_to_first_token_s: number | null;
+    prefill_tokens_per_s: number | null;
+    decode_tokens_per_s: number | null;
+    /** Messages that were left out, to make room. */
+    dropped_messages?: number;
+    // What a token after the first cost, on average.
+    dispatches_per_token?: number;
+    submits_per_token?: number;
+    bytes_written_per_token?: number;
+    bytes_read_per_token?: number;
+    python_ms_per_token?: number | null;
+    submitting_ms_per_token?: number;
+  };
+}
+
+// The rest ---------------------------------------------------------------------------------------
+
+export interface VerifyOptions {
+  onProgress?: (progress: { phase: string; done: number; total: number }) => void;
+  signal?: AbortSignal;
+  /** All goldens, which takes minutes on a software GPU. */
+  thorough?: boolean;
+}
+
+/** In units of the RMS of PyTorch's numbers; "Infinity" where something computed is not a number. */
+export type DifferenceInRms = number | "Infinity";
+
+export interface VerifyReport {
+  ok: boolean;
+  /** In words. */
+  summary: string;
+  /** Of the layers, as Markdown. */
+  table: string;
+  layers: { layer: string; relative_rms: DifferenceInRms; worst: DifferenceInRms; ok: boolean }[];
+  lengths: { tokens: number; relative_rms: DifferenceInRms; worst: DifferenceInRms; ok: boolean }[];
+  texts: { prompt: string; tokens: number; identical: boolean; first_difference: number | null }[];
+  /** Layers that the graph does not name. */
+  not_checked: string[];
+  worst_layer: string | null;
+  /** Where it begins, when a difference is too large. */
+  first_wrong_layer: string | null;
+  adapter: string;
+  seconds: number;
+}
+
+export interface Notice {
+  kind: "storage" | "device_lost" | "recovered";
+  text: string;
+  /** `storage`: facts where they are known. */
+  needed_bytes?: number;
+  free_bytes?: number;
+}

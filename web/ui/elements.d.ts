@@ -1,0 +1,28 @@
+// The elements of index.html that scripts use, by their ids.
+
+type Templates = Record<
+  "assistant" | "chatRow" | "copyCode" | "failureDetail" | "notice" | "storedRow" | "user" | `failure-${string}`,
+  HTMLTemplateElement
+>;
+type Buttons = Record<
+  | "cancelLoad" | "deleteChat" | "exportAll" | "exportChat" | "load" | "newChat" | "renameChat" | "resetSettings"
+  | "stop" | "stopEditing" | "toggleSidebar" | "unload" | "verify",
+  HTMLButtonElement
+>;
+type Forms = Record<"composer" | "consoleForm" | "loadForm" | "settingsForm", HTMLFormElement>;
+type Inputs = Record<"chatTitle" | "files" | "importFile", HTMLInputElement>;
+type TextAreas = Record<"code" | "draft" | "system", HTMLTextAreaElement>;
+type Selects = Record<"example" | "model", HTMLSelectElement>;
+type Dialogs = Record<"console" | "machine" | "opened" | "settings", HTMLDialogElement>;
+type Others = Record<
+  | "about" | "announcer" | "chats" | "chatTools" | "contextText" | "editing" | "examples" | "facts" | "failure"
+  | "layers" | "loadError" | "loadedFacts" | "messages" | "modelFacts" | "modelName" | "notices" | "output"
+  | "progressText" | "scrim" | "scroller" | "sidebar" | "status" | "stored" | "verdict"
+  | `phase-${string}` | `step-${string}`,
+  HTMLElement
+>;
+
+export type Elements = Templates & Buttons & Forms & Inputs & TextAreas & Selects & Dialogs & Others & {
+  contextMeter: HTMLMeterElement;
+  progress: HTMLProgressElement;
+};
