@@ -141,25 +141,25 @@ def test_fingers_find_their_targets(browser: Browser, toy_site_url: str) -> None
 
 
 @pytest.fixture(scope="module")
-def chatted(browser: Browser, toy_site_url: str) -> Iterator[Reader]:
+def chatted(browser: Browser, toy_site_url: str) -> Iterator[User]:
     """A first visit that loaded the model, chose settings and chatted, and opened nothing else."""
     context = browser.new_context()
-    reader = Reader(context.new_page(), toy_site_url)
-    reader.open()
-    reader.load()
-    reader.choose(max_tokens="4", temperature="0")
-    expect(reader.ask("Hello").locator(".note")).to_contain_text("tokens")
-    yield reader
+    user = User(context.new_page(), toy_site_url)
+    user.open()
+    user.load()
+    user.choose(max_tokens="4", temperature="0")
+    expect(user.ask("Hello").locator(".note")).to_contain_text("tokens")
+    yield user
     context.close()
 
 
-def own_scripts(reader: Reader) -> set[str]:
+def own_scripts(user: User) -> set[str]:
     """Files of web/ that were asked for until now, by the page and its worker."""
-    paths = {url.removeprefix(reader.url).partition("?")[0] for url in reader.requests}
+    paths = {url.removeprefix(user.url).partition("?")[0] for url in user.requests}
     return {path for path in paths if path.endswith(".js") and (ROOT / "web" / path).is_file()}
 
 
-def test_starting_and_chatting_is_under_its_budget_of_script(chatted: Reader) -> None:
+def test_starting_and_chatting_is_under_its_budget_of_script(chatted: User) -> None:
     fetched = own_scripts(chatted)
     there = {path.relative_to(ROOT / "web").as_posix() for path in (ROOT / "web").rglob("*.js")}
     assert fetched == there - FETCHED_WHEN_OPENED - FETCHED_ELSEWHERE
@@ -167,7 +167,7 @@ def test_starting_and_chatting_is_under_its_budget_of_script(chatted: Reader) ->
     assert sum(sizes.values()) < MAX_SCRIPT_BYTES, sizes
 
 
-def test_a_panel_that_does_not_arrive_is_told_and_opens_later(chatted: Reader) -> None:
+def test_a_panel_that_does_not_arrive_is_told_and_opens_later(chatted: User) -> None:
     chatted.page.route("**/ui/console.js", lambda route: route.abort())
     opener = chatted.page.get_by_role("button", name="Python")
     opener.click()
@@ -182,7 +182,7 @@ def test_a_panel_that_does_not_arrive_is_told_and_opens_later(chatted: Reader) -
     expect(opener).to_be_focused()
 
 
-def test_the_machines_panel_knows_what_happened_before_it_was_fetched(chatted: Reader) -> None:
+def test_the_machines_panel_knows_what_happened_before_it_was_fetched(chatted: User) -> None:
     assert "ui/machine.js" not in own_scripts(chatted)
     chatted.page.locator("#modelChip").click()
     dialog = chatted.page.get_by_role("dialog", name="Model and machine")
@@ -193,7 +193,7 @@ def test_the_machines_panel_knows_what_happened_before_it_was_fetched(chatted: R
     chatted.page.keyboard.press("Escape")
 
 
-def test_export_and_import_come_when_they_are_used(chatted: Reader) -> None:
+def test_export_and_import_come_when_they_are_used(chatted: User) -> None:
     assert "ui/chat_files.js" not in own_scripts(chatted)
     exported = chatted.exported("Export all").read_text()
     assert "ui/chat_files.js" in own_scripts(chatted)
