@@ -1,7 +1,6 @@
 """The engine behind `globalThis.inpage`: one device, at most one model, calls by name."""
 
 import asyncio
-import json
 import math
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
 from py_runtime.app.completions import Completion
+from py_runtime.app.listing import parse_listing
 from py_runtime.base import notices
 from py_runtime.base.cancel import CancelToken
 from py_runtime.base.errors import (
@@ -58,10 +58,7 @@ class Engine:
 
     async def models(self) -> list[Json]:
         """What the site offers, and whether this browser has it whole."""
-        whole = {entry["url"] for entry in await stored_models() if entry["complete"]}
-        return [
-            {**entry, **_offer(entry, self._url(entry) in whole)} for entry in await self._listed()
-        ]
+        return [{**entry, **_offer(entry)} for entry in await self._listed()]
 
     async def load(self, where: Any, emit: Emit, cancel: CancelToken) -> Json:
         """Puts a model in the place of the one that is loaded, or is being loaded.
@@ -163,18 +160,22 @@ class Engine:
         self._warming = asyncio.ensure_future(warm_up())
 
     async def _listed(self) -> list[Json]:
-        """models.json; without the network, what this browser has of it."""
+        """models.json, with `stored`; where it does not arrive, what this browser has of it."""
+        whole = {
+            entry["url"]: entry["name"] for entry in await stored_models() if entry["complete"]
+        }
         try:
-            listed: list[Json] = json.loads(await fetch_bytes(f"{self.site}models.json"))
-        except NetworkError:
+            listed = parse_listing(await fetch_bytes(f"{self.site}models.json"))
+        except NetworkError as error:
             listed = [
-                {"name": entry["name"], "path": entry["url"].removeprefix(self.site)}
-                for entry in await stored_models()
-                if entry["complete"] and entry["url"].startswith(self.site)
+                {"name": name, "path": url.removeprefix(self.site)}
+                for url, name in whole.items()
+                if url.startswith(self.site)
             ]
             if not listed:
                 raise
-        return listed
+            notices.post("models", f"Only models in this browser's storage are listed: {error}.")
+        return [{**entry, "stored": self._url(entry) in whole} for entry in listed]
 
     def _url(self, entry: Mapping[str, Any]) -> str:
         return self.site + str(entry["path"])
@@ -184,8 +185,11 @@ class Engine:
         if not isinstance(name_or_url, str) or not name_or_url:
             raise RequestError("load() takes a model's name or its address", where)
         for entry in listed:
-            if entry["name"] == name_or_url:
-                return self._url(entry)
+            if entry["name"] != name_or_url:
+                continue
+            if "error" in entry and not entry["stored"]:
+                raise RequestError(f"{name_or_url} cannot be loaded: {entry['error']}", where)
+            return self._url(entry)
         if "/" not in name_or_url:
             names = ", ".join(entry["name"] for entry in listed) or "none"
             raise RequestError(f"there is no model '{name_or_url}' here; there are: {names}", where)
@@ -288,11 +292,14 @@ def _describe(model: Model) -> Json:
     return {**described, "facts": _facts(described)}
 
 
-def _offer(entry: Json, is_stored: bool) -> Json:
-    """What a page shows of a model that can be loaded."""
-    size = in_words(entry.get("size", 0))
-    action = "Load from this browser's storage" if is_stored else f"Load ({size})"
-    return {"stored": is_stored, "facts": _facts(entry), "action": action}
+def _offer(entry: Json) -> Json:
+    """What a page shows of a model before it is loaded."""
+    if entry["stored"]:
+        action = "Load from this browser's storage"
+    else:
+        action = f"Load ({in_words(entry['size'])})" if "size" in entry else "Load"
+    fault = f"Cannot be loaded: {entry['error']}." if "error" in entry else ""
+    return {"facts": fault or _facts(entry), "action": action}
 
 
 def _facts(model: Json) -> str:
