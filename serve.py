@@ -1,15 +1,14 @@
 """Serves the page, or writes it as static files.
 
-python serve.py [--host 127.0.0.1] [--port 8000] [--models DIR] [--open]
+python serve.py [--host 127.0.0.1] [--port 8000] [--allow-host NAME] [--models DIR] [--open]
 python serve.py build OUT [--models DIR]
 """
 
 import argparse
-import asyncio
 import errno
 import socket
 import sys
-import webbrowser
+from collections.abc import Iterable
 from pathlib import Path
 
 import uvicorn
@@ -24,11 +23,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tools.compress import ENCODINGS, VariantStore
 from tools.errors import UserError, exit_status
-from tools.site import SECURITY_HEADERS, Resource, Site
+from tools.hosts import OwnHosts
+from tools.http_server import AnnouncingServer, ImpatientProtocol
+from tools.site import Resource, Site, headers_of
 from tools.static_build import build
 
 
-def create_app(site: Site, variants: VariantStore) -> ASGIApp:
+def create_app(site: Site, variants: VariantStore, further_hosts: Iterable[str] = ()) -> ASGIApp:
     """Answers GET and HEAD of the site's URLs; ranges, caching and compressed variants included."""
 
     def answer(request: Request) -> Response:  # not async: it reads files, so it gets a thread
@@ -46,7 +47,8 @@ def create_app(site: Site, variants: VariantStore) -> ASGIApp:
         return PlainTextResponse(f"{error}\n", status_code=500)
 
     routes = [Route("/{url:path}", answer, methods=["GET", "HEAD"])]
-    return WithSecurityHeaders(Starlette(routes=routes, exception_handlers={UserError: explain}))
+    app = Starlette(routes=routes, exception_handlers={UserError: explain})
+    return WithSecurityHeaders(OwnHosts(app, further_hosts))
 
 
 def response_to(request: Request, resource: Resource, variants: VariantStore) -> Response:
@@ -103,26 +105,11 @@ class WithSecurityHeaders:
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                headers.update(SECURITY_HEADERS)
+                headers.update(headers_of(scope["path"].removeprefix("/")))
                 headers.setdefault("Cache-Control", "no-store")  # only errors have none yet
             await send(message)
 
         await self.app(scope, receive, send_with_headers)
-
-
-class AnnouncingServer(uvicorn.Server):
-    """Says its address once it listens."""
-
-    def __init__(self, config: uvicorn.Config, address: str, open_browser: bool) -> None:
-        super().__init__(config)
-        self.address = address
-        self.open_browser = open_browser
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        print(f"inpage is at {self.address}", flush=True)
-        if self.open_browser:
-            asyncio.get_running_loop().run_in_executor(None, webbrowser.open, self.address)
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -138,24 +125,24 @@ def listen(host: str, port: int) -> socket.socket:
         raise UserError(f"cannot listen on {host} port {port}: {reason}") from error
 
 
-def serve(host: str, port: int, models: Path | None, open_browser: bool) -> None:
+def serve(options: argparse.Namespace) -> None:
     """Until it is interrupted; port 0 takes a free one."""
-    site = Site.of_checkout(models)
-    listener = listen(host, port)
-    shown_host = f"[{host}]" if ":" in host else host
+    site = Site.of_checkout(options.models)
+    listener = listen(options.host, options.port)
+    shown_host = f"[{options.host}]" if ":" in options.host else options.host
     address = f"http://{shown_host}:{listener.getsockname()[1]}/"
     config = uvicorn.Config(
-        create_app(site, VariantStore()),
-        http="h11",
+        create_app(site, VariantStore(), [shown_host, *options.allow_host]),
+        http=ImpatientProtocol,
         ws="none",
         lifespan="off",
         log_level="warning",
         access_log=False,
         server_header=False,
-        timeout_graceful_shutdown=2,
+        timeout_graceful_shutdown=0,
     )
     try:
-        AnnouncingServer(config, address, open_browser).run(sockets=[listener])
+        AnnouncingServer(config, address, options.open).run(sockets=[listener])
     except KeyboardInterrupt:
         print()  # the terminal's ^C ends its own line
 
@@ -166,6 +153,10 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     host_help = "address to listen on (%(default)s); from other machines WebGPU needs https"
     parser.add_argument("--host", default="127.0.0.1", help=host_help)
     parser.add_argument("--port", type=port, default=8000, help="port (%(default)s; 0: a free one)")
+    allow_help = "a further name this server has, as a proxy's (may be given again)"
+    parser.add_argument(
+        "--allow-host", action="append", default=[], metavar="NAME", help=allow_help
+    )
     parser.add_argument("--models", type=Path, metavar="DIR", help="folder of models (models/)")
     parser.add_argument("--open", action="store_true", help="open the page in your browser")
     commands = parser.add_subparsers(dest="command", metavar="build")
@@ -189,10 +180,17 @@ def main(arguments: list[str]) -> int:
 
     def work() -> None:
         if options.command == "build":
-            build(Site.of_checkout(options.models), options.out, VariantStore())
+            site = Site.of_checkout(options.models)
+            build(site, options.out, VariantStore())
             print(f"the site is in {options.out}")
+            for model in site.models.listing():
+                if "error" in model:
+                    print(
+                        f"inpage: {model['path']} cannot be loaded: {model['error']}",
+                        file=sys.stderr,
+                    )
         else:
-            serve(options.host, options.port, options.models, options.open)
+            serve(options)
 
     return exit_status(work)
 

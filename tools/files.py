@@ -23,6 +23,20 @@ def sha256_of(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def is_plain_name(name: str) -> bool:
+    """One step down a folder, and nothing else: no dotfile, no way up, no odd character."""
+    return name.isprintable() and not name.startswith(".") and "\\" not in name and name != ""
+
+
+def plain_file(root: Path, parts: list[str]) -> Path | None:
+    """The file `parts` below `root`, which is resolved already. Symbolic links are not followed."""
+    path = root.joinpath(*parts)
+    try:
+        return path if path.resolve(strict=True) == path and path.is_file() else None
+    except (OSError, ValueError, RuntimeError):  # absent, an impossible name, a link to itself
+        return None
+
+
 def write_whole(path: Path, data: bytes) -> None:
     """Writes `data` so that `path` holds either all of it or what it held before."""
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -13,8 +13,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from tools import models
 from tools.errors import UserError
-from tools.files import ROOT, sha256_of
+from tools.files import ROOT, is_plain_name, plain_file, sha256_of
 from tools.pyodide_dist import CORE_FILES, DIST, PACKAGES, VERSION
 from tools.snapshot import SnapshotStore
 from tools.vendor import MODULES, VENDOR
@@ -56,10 +57,6 @@ MEDIA_TYPES = {
 
 # Larger files (a model's weights) are told apart by size and date rather than read for a hash.
 MAX_HASHED_SIZE = 32 << 20
-# A model folder has the one or the other.
-MANIFEST, PROGRAM = "manifest.json", "model.pte"
-# What models.json repeats of a model's manifest, so that the page can list it before loading it.
-MANIFEST_FIELDS = ("version", "size", "parameters", "context", "quantisation", "gpu_bytes")
 
 
 class SiteError(UserError):
@@ -78,6 +75,8 @@ class Resource:
 
     @property
     def media_type(self) -> str:
+        if is_of_models(self.url):
+            return models.MEDIA_TYPE
         return MEDIA_TYPES.get(Path(self.url).suffix, "application/octet-stream")
 
     @property
@@ -98,29 +97,29 @@ class Site:
         vendor: Path,
         wheels: WheelStore,
         snapshots: SnapshotStore,
-        models: Path | None,
+        model_root: Path | None,
     ) -> None:
         self.web = web.resolve()
         self.pyodide = pyodide.resolve()
         self.vendor = vendor.resolve()
         self.wheels = wheels
         self.snapshots = snapshots
-        self.models = models.resolve() if models else None
+        self.models = models.Models(model_root)
         self.pyodide_folder = f"{VERSION}-{digest_of_folder(self.pyodide)[:8]}"
         self.vendor_folder = digest_of_folder(self.vendor)[:16]
 
     @classmethod
-    def of_checkout(cls, models: Path | None = None) -> "Site":
-        """This checkout's site; `models` defaults to the folder models/ where there is one."""
-        if models is None and (ROOT / "models").is_dir():
-            models = ROOT / "models"
-        if models is not None and not models.is_dir():
-            raise SiteError(f"there is no folder of models at {models}")
+    def of_checkout(cls, model_root: Path | None = None) -> "Site":
+        """This checkout's site; `model_root` defaults to the folder models/ where there is one."""
+        if model_root is None and (ROOT / "models").is_dir():
+            model_root = ROOT / "models"
+        if model_root is not None and not model_root.is_dir():
+            raise SiteError(f"there is no folder of models at {model_root}")
         for folder, names in ((DIST, CORE_FILES), (VENDOR, tuple(MODULES))):
             absent = [name for name in names if not (folder / name).is_file()]
             if absent:
                 raise SiteError(f"{folder} lacks {', '.join(absent)}. Run: make setup")
-        return cls(ROOT / "web", DIST, VENDOR, WheelStore(), SnapshotStore(), models)
+        return cls(ROOT / "web", DIST, VENDOR, WheelStore(), SnapshotStore(), model_root)
 
     def find(self, url: str) -> Resource | None:
         """The answer to a URL path, without its leading slash; None where there is nothing."""
@@ -130,7 +129,7 @@ class Site:
             case ["site.json"]:
                 return from_json(url, self.describe())
             case ["models.json"]:
-                return from_json(url, self.list_models())
+                return from_json(url, self.models.listing())
             case ["pyodide", self.pyodide_folder, name]:
                 return from_file(url, self.pyodide, [name])
             case ["vendor", self.vendor_folder, name]:
@@ -139,9 +138,11 @@ class Site:
                 return from_file(url, self.wheels.folder.resolve(), [folder, name])
             case ["snapshots", folder, name]:
                 return from_file(url, self.snapshots.folder.resolve(), [folder, name])
-            case ["models", name, *rest]:
-                folders = [folder for folder in self._model_folders() if folder.name == name]
-                return from_file(url, folders[0], rest) if folders else None
+            case [models.FOLDER, name, file]:
+                path = self.models.find(name, file)
+                return from_file(url, path.parent, [path.name]) if path else None
+            case [models.FOLDER, *_]:
+                return None
             case parts:
                 return from_file("/".join(parts), self.web, parts)
 
@@ -155,8 +156,7 @@ class Site:
         yield from (f"pyodide/{self.pyodide_folder}/{name}" for name in files_in(self.pyodide))
         yield from (f"vendor/{self.vendor_folder}/{name}" for name in files_in(self.vendor))
         yield from files_in(self.web)
-        for model in self._model_folders():
-            yield from (f"models/{model.name}/{name}" for name in files_in(model))
+        yield from (f"{models.FOLDER}/{name}/{file}" for name, file in self.models.files())
 
     def describe(self) -> dict[str, Any]:
         """site.json: where the page finds the files whose URLs carry a hash, and our headers."""
@@ -182,23 +182,15 @@ class Site:
         names = (name for name in files_in(self.pyodide) if name.endswith(".whl"))
         return {name.split("-")[0]: f"pyodide/{self.pyodide_folder}/{name}" for name in names}
 
-    def list_models(self) -> list[dict[str, Any]]:
-        """models.json: the folders that hold a manifest, or an ExecuTorch program."""
-        return [entry_of(model) for model in self._model_folders()]
 
-    def _model_folders(self) -> list[Path]:
-        folders = sorted(self.models.iterdir()) if self.models else []
-        return [
-            folder
-            for folder in folders
-            if is_plain_name(folder.name)
-            and any(from_file("", folder, [name]) for name in (MANIFEST, PROGRAM))
-        ]
+def is_of_models(url: str) -> bool:
+    """Whether a URL lies below models/, where nothing may be run."""
+    return url.split("/")[0] == models.FOLDER
 
 
-def is_plain_name(name: str) -> bool:
-    """One step down a folder, and nothing else: no dotfile, no way up, no odd character."""
-    return name.isprintable() and not name.startswith(".") and "\\" not in name and name != ""
+def headers_of(url: str) -> dict[str, str]:
+    """What every answer at a URL carries, errors too."""
+    return SECURITY_HEADERS | (models.HEADERS if is_of_models(url) else {})
 
 
 def from_json(url: str, value: Any) -> Resource:
@@ -209,11 +201,11 @@ def from_json(url: str, value: Any) -> Resource:
 
 
 def from_file(url: str, root: Path, parts: list[str]) -> Resource | None:
-    """The file `parts` below `root`, which is resolved already. Symbolic links are not followed."""
-    path = root.joinpath(*parts)
+    """None where there is no such plain file; large ones are told apart by time, not by hash."""
+    path = plain_file(root, parts)
+    if path is None:
+        return None
     try:
-        if path.resolve(strict=True) != path or not path.is_file():
-            return None
         status = path.stat()
         if status.st_size > MAX_HASHED_SIZE:
             return Resource(
@@ -221,7 +213,7 @@ def from_file(url: str, root: Path, parts: list[str]) -> Resource | None:
             )
         sha256 = remembered_sha256(path, status.st_size, status.st_mtime_ns)
         return Resource(url, path, status.st_size, sha256[:32], sha256)
-    except (OSError, ValueError):  # absent, unreadable, a name too long or impossible
+    except OSError:  # unreadable
         return None
 
 
@@ -248,20 +240,3 @@ def digest_of_folder(root: Path) -> str:
     """Another one as soon as any file in it is another."""
     listing = "".join(f"{name} {sha256_of(root / name)}\n" for name in files_in(root))
     return hashlib.sha256(listing.encode()).hexdigest()
-
-
-def entry_of(model: Path) -> dict[str, Any]:
-    """What models.json says of a folder; of a .pte it is only name and size."""
-    path = f"models/{model.name}/"
-    if (model / MANIFEST).is_file():
-        return {"name": model.name, "path": path, **fields_of(model)}
-    return {"name": model.name, "path": path + PROGRAM, "size": (model / PROGRAM).stat().st_size}
-
-
-def fields_of(model: Path) -> dict[str, Any]:
-    """The listed fields of a manifest. A broken one has none: loading that model says why."""
-    try:
-        manifest = json.loads((model / MANIFEST).read_bytes())
-        return {name: manifest[name] for name in MANIFEST_FIELDS if name in manifest}
-    except (OSError, ValueError, TypeError):
-        return {}

@@ -4,6 +4,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from tools import models
 from tools.compress import ENCODINGS, VariantStore, may_pay
 from tools.errors import UserError
 from tools.files import write_whole
@@ -76,9 +77,10 @@ def headers_file() -> str:
     """The `_headers` file that several static hosts read.
 
     Hosts that find several rules for a path join them, so the caching of everything is left to
-    the host, and only files whose URL carries a hash get a rule.
+    the host, and only files whose URL carries a hash get a rule. Of two policies both hold.
     """
     lines = ["/*", *(f"  {name}: {value}" for name, value in SECURITY_HEADERS.items())]
+    lines += [f"/{models.FOLDER}/*", *(f"  {n}: {value}" for n, value in models.HEADERS.items())]
     for folder in IMMUTABLE_FOLDERS:
         lines += [f"/{folder}/*", f"  Cache-Control: {IMMUTABLE}"]
     return "\n".join(lines) + "\n"

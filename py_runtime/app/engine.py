@@ -1,13 +1,13 @@
 """The engine behind `globalThis.inpage`: one device, at most one model, calls by name."""
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
 from py_runtime.app.completions import Completion
+from py_runtime.app.listing import parse_listing
 from py_runtime.app.shown import (
     Emit,
     Json,
@@ -67,11 +67,7 @@ class Engine:
 
     async def models(self) -> list[Json]:
         """What the site offers, and whether this browser has it whole."""
-        whole = {entry["url"] for entry in await stored_models() if entry["complete"]}
-        return [
-            {**entry, **describe_offer(entry, self._url(entry) in whole)}
-            for entry in await self._listed()
-        ]
+        return [{**entry, **describe_offer(entry)} for entry in await self._listed()]
 
     async def load(self, where: Any, emit: Emit, cancel: CancelToken) -> Json:
         """Puts a model in the place of the one that is loaded, or is being loaded.
@@ -202,18 +198,22 @@ class Engine:
         self._warming = asyncio.ensure_future(warm_up())
 
     async def _listed(self) -> list[Json]:
-        """models.json; without the network, what this browser has of it."""
+        """models.json, with `stored`; where it does not arrive, what this browser has of it."""
+        whole = {
+            entry["url"]: entry["name"] for entry in await stored_models() if entry["complete"]
+        }
         try:
-            listed: list[Json] = json.loads(await fetch_bytes(f"{self.site}models.json"))
-        except NetworkError:
+            listed = parse_listing(await fetch_bytes(f"{self.site}models.json"))
+        except NetworkError as error:
             listed = [
-                {"name": entry["name"], "path": entry["url"].removeprefix(self.site)}
-                for entry in await stored_models()
-                if entry["complete"] and entry["url"].startswith(self.site)
+                {"name": name, "path": url.removeprefix(self.site)}
+                for url, name in whole.items()
+                if url.startswith(self.site)
             ]
             if not listed:
                 raise
-        return listed
+            notices.post("models", f"Only models in this browser's storage are listed: {error}.")
+        return [{**entry, "stored": self._url(entry) in whole} for entry in listed]
 
     def _url(self, entry: Mapping[str, Any]) -> str:
         return self.site + str(entry["path"])
@@ -223,8 +223,11 @@ class Engine:
         if not isinstance(name_or_url, str) or not name_or_url:
             raise RequestError("load() takes a model's name or its address", where)
         for entry in listed:
-            if entry["name"] == name_or_url:
-                return self._url(entry)
+            if entry["name"] != name_or_url:
+                continue
+            if "error" in entry and not entry["stored"]:
+                raise RequestError(f"{name_or_url} cannot be loaded: {entry['error']}", where)
+            return self._url(entry)
         if "/" not in name_or_url:
             names = ", ".join(entry["name"] for entry in listed) or "none"
             raise RequestError(f"there is no model '{name_or_url}' here; there are: {names}", where)

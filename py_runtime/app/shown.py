@@ -58,11 +58,14 @@ def describe_model(model: Model) -> Json:
     return {**described, "facts": facts(described)}
 
 
-def describe_offer(entry: Json, is_stored: bool) -> Json:
-    """A model that can be loaded."""
-    size = in_words(entry.get("size", 0))
-    action = "Load from this browser's storage" if is_stored else f"Load ({size})"
-    return {"stored": is_stored, "facts": facts(entry), "action": action}
+def describe_offer(entry: Json) -> Json:
+    """A model before it is loaded."""
+    if entry["stored"]:
+        action = "Load from this browser's storage"
+    else:
+        action = f"Load ({in_words(entry['size'])})" if "size" in entry else "Load"
+    fault = f"Cannot be loaded: {entry['error']}." if "error" in entry else ""
+    return {"facts": fault or facts(entry), "action": action}
 
 
 def facts(model: Json) -> str:

@@ -18,8 +18,9 @@ MANIFEST = "manifest.json"
 FORMAT = "inpage-model"
 VERSION = 1
 MAX_MANIFEST_BYTES = 1 << 20
-# One step down a folder on every system, and one part of a URL without escapes.
-PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
+# One step down a folder on every system, and one part of a URL without escapes. Of two endings a
+# host may heed the first, so there is one, which no browser runs.
+PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,127}\.(json|safetensors)")
 SHA256 = re.compile(r"[0-9a-f]{64}")
 WEB_ADDRESS = re.compile(r"https?://\S+")  # the page links to it: no other scheme may get there
 NEEDED_LIMITS = ("max_buffer_size", "max_storage_buffer_binding_size")
@@ -182,7 +183,9 @@ def _count(where: str, data: Any) -> int:
 
 def _file_name(where: str, data: Any) -> str:
     if not isinstance(data, str) or not PLAIN_NAME.fullmatch(data):
-        raise ManifestError(f"{where} must be a plain file name, got {short(data)}")
+        raise ManifestError(
+            f"{where} must be a plain .json or .safetensors name, got {short(data)}"
+        )
     return data
 
 

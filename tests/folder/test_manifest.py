@@ -22,7 +22,7 @@ from py_runtime.folder.manifest import (
     parse_manifest,
 )
 from tests.json_lies import Document, drop, put
-from tools.site import MANIFEST_FIELDS
+from tools.models import MANIFEST_FIELDS
 
 ZEROS, ONES = "0" * 64, "1" * 64
 HONEST: Document = {
@@ -51,7 +51,9 @@ HONEST: Document = {
 
 
 def name_fault(name: str) -> tuple[Callable[[Document], None], str]:
-    return put("graph", name), f"manifest.json.graph must be a plain file name, got {name!r}"
+    return put(
+        "graph", name
+    ), f"manifest.json.graph must be a plain .json or .safetensors name, got {name!r}"
 
 
 LIES = {
@@ -82,13 +84,16 @@ LIES = {
     "dotfile": name_fault(".env"),
     "drive": name_fault("c:x"),
     "newline": name_fault("graph.json\n"),
+    "a page": name_fault("index.html"),
+    "a page to some hosts": name_fault("graph.html.json"),
+    "no ending": name_fault("graph"),
     "weights no list": (
         put("weights", "w.safetensors"),
         "manifest.json.weights must be a list, got 'w.safetensors'",
     ),
     "weights no name": (
         put("weights", [7]),
-        "manifest.json.weights[0] must be a plain file name, got 7",
+        "manifest.json.weights[0] must be a plain .json or .safetensors name, got 7",
     ),
     "weights twice": (
         put("weights", ["w.safetensors", "w.safetensors"]),
@@ -96,18 +101,21 @@ LIES = {
     ),
     "goldens": (
         put("goldens", "/goldens"),
-        "manifest.json.goldens must be a plain file name, got '/goldens'",
+        "manifest.json.goldens must be a plain .json or .safetensors name, got '/goldens'",
     ),
     "graph not listed": (drop("files", "graph.json"), "manifest.json.files has no 'graph.json'"),
     "weights not listed": (
         put("weights", ["v.safetensors"]),
         "manifest.json.files has no 'v.safetensors'",
     ),
-    "goldens not listed": (put("goldens", "g"), "manifest.json.files has no 'g'"),
+    "goldens not listed": (
+        put("goldens", "g.safetensors"),
+        "manifest.json.files has no 'g.safetensors'",
+    ),
     "files no object": (put("files", []), "manifest.json.files must be an object, got []"),
     "file name": (
         put("files", "../x", {}),
-        "a key of manifest.json.files must be a plain file name, got '../x'",
+        "a key of manifest.json.files must be a plain .json or .safetensors name, got '../x'",
     ),
     "file no object": (
         put("files", "graph.json", 10),

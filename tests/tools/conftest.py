@@ -1,15 +1,13 @@
 """The small site, and a real server of it."""
 
 import http.client
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-import uvicorn
 
-from serve import create_app, listen
-from tests.tools.small_site import Reply, make_site
+from serve import create_app
+from tests.tools.small_site import Reply, make_site, serving_app
 from tools.compress import VariantStore, may_pay
 from tools.site import Site
 
@@ -27,14 +25,8 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, int
     for resource in filter(None, map(site.find, site.urls())):
         if resource.sha256 and may_pay(resource.url, resource.size):
             variants.make(resource.sha256, resource.read())
-    listener = listen("127.0.0.1", 0)
-    config = uvicorn.Config(create_app(site, variants), lifespan="off", log_level="warning")
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
-    thread.start()
-    yield root, listener.getsockname()[1]
-    server.should_exit = True
-    thread.join()
+    with serving_app(create_app(site, variants)) as port:
+        yield root, port
 
 
 @pytest.fixture

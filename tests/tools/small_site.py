@@ -1,9 +1,19 @@
-"""A small site of known content, with things around it that must not be served."""
+"""A small site of known content, with things around it that must not be served; its server."""
 
+import hashlib
+import json
 import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import uvicorn
+from starlette.types import ASGIApp
+
+from serve import listen
 from tools.site import Site
 from tools.snapshot import SnapshotStore
 from tools.wheel import WheelStore
@@ -12,6 +22,14 @@ SCRIPT = b"export const answer = 42; // and so on\n" * 100
 WASM = bytes(range(256)) * 40
 WEIGHTS = os.urandom(1000)
 WHEEL_URL = "assets/0123456789abcdef/inpage-0.1.0-py3-none-any.whl"
+
+
+GRAPH = b'{"ops": []}' + b" " * 1000
+# Lies beside a model, and no manifest lists it: each would be a page or a script of this origin.
+STRAY = dict.fromkeys(
+    ("x.html", "x.svg", "x.js", "x.json", "sub/x.html", "model.safetensors.html"),
+    b"<script>not for the web</script>",
+)
 
 
 class BuiltWheel(WheelStore):
@@ -34,6 +52,34 @@ def write_files(root: Path, files: dict[str, bytes]) -> None:
         (root / name).write_bytes(data)
 
 
+def write_model(folder: Path, files: dict[str, bytes], **changes: Any) -> None:
+    """A folder whose manifest lists `files`."""
+    manifest = {
+        "format": "inpage-model",
+        "version": 1,
+        "name": folder.name,
+        "parameters": 7,
+        "context": 64,
+        "size": sum(map(len, files.values())),
+        "gpu_bytes": 99,
+        "quantisation": "none",
+        "graph": "graph.json",
+        "weights": [name for name in files if name.endswith(".safetensors")],
+        "goldens": None,
+        "files": {
+            name: {"size": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+            for name, data in files.items()
+        },
+        "requires": {
+            "features": [],
+            "limits": {"max_buffer_size": 1, "max_storage_buffer_binding_size": 1},
+        },
+        "source": {"name": "nobody", "url": None, "licence": "none"},
+        "created_by": "a test",
+    }
+    write_files(folder, {**files, "manifest.json": json.dumps(manifest | changes).encode()})
+
+
 def make_site(root: Path) -> Site:
     write_files(
         root,
@@ -50,17 +96,30 @@ def make_site(root: Path) -> Site:
             "vendor/marked.js": SCRIPT,
             "wheels/.current.json": b"{}",
             WHEEL_URL.replace("assets", "wheels", 1): b"a wheel",
-            "models/tiny/manifest.json": b'{"version": 1, "size": 1000, "parameters": 7, "a": 2}',
-            "models/tiny/weights.safetensors": WEIGHTS,
             "models/torn/manifest.json": b"{",
+            "models/torn/weights.safetensors": WEIGHTS,
             "models/unfinished/weights.safetensors": WEIGHTS,
             "models/.cache/manifest.json": b"{}",
-            "elsewhere/manifest.json": b"{}",
         },
     )
+    write_model(root / "models/tiny", {"graph.json": GRAPH, "weights.safetensors": WEIGHTS})
+    write_model(root / "elsewhere", {"graph.json": GRAPH})
+    write_files(root / "models/tiny", STRAY)
     (root / "web/link.txt").symlink_to(root / "secret.txt")
     (root / "web/folder").symlink_to(root, target_is_directory=True)
     (root / "models/linked").symlink_to(root / "elsewhere", target_is_directory=True)
     wheels = BuiltWheel(project=root, folder=root / "wheels")
     snapshots = SnapshotStore(root / "pyodide", root / "snapshots")
     return Site(root / "web", root / "pyodide", root / "vendor", wheels, snapshots, root / "models")
+
+
+@contextmanager
+def serving_app(app: ASGIApp, **settings: Any) -> Iterator[int]:
+    """The port of a real server in a thread, with these of uvicorn's settings."""
+    listener = listen("127.0.0.1", 0)
+    server = uvicorn.Server(uvicorn.Config(app, lifespan="off", log_level="warning", **settings))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+    thread.start()
+    yield listener.getsockname()[1]
+    server.should_exit = True
+    thread.join()

@@ -12,7 +12,16 @@ import brotli
 import pytest
 
 from serve import accepted_encodings
-from tests.tools.small_site import SCRIPT, WASM, WEIGHTS, WHEEL_URL, BuiltWheel, Reply
+from tests.tools.small_site import (
+    GRAPH,
+    SCRIPT,
+    STRAY,
+    WASM,
+    WEIGHTS,
+    WHEEL_URL,
+    BuiltWheel,
+    Reply,
+)
 from tools.files import ROOT
 from tools.site import IMMUTABLE, SECURITY_HEADERS
 from tools.wheel import WheelError
@@ -59,6 +68,8 @@ def test_the_policy_allows_wasm_but_neither_inline_scripts_nor_eval() -> None:
         ("/site.json", "application/json"),
         (f"/{WHEEL_URL}", "application/octet-stream"),
         (WEIGHTS_URL, "application/octet-stream"),
+        ("/models/tiny/manifest.json", "application/octet-stream"),
+        ("/models/tiny/graph.json", "application/octet-stream"),
     ],
 )
 def test_media_types(ask: Ask, path: str, media_type: str) -> None:
@@ -265,6 +276,16 @@ def test_accept_encoding(header: str, accepted: set[str]) -> None:
         "/models/tiny",
         "/models/tiny/../../secret.txt",
         "/models/linked/manifest.json",
+        "/models/linked/graph.json",
+        "/models/torn/weights.safetensors",
+        "/models/tiny/MANIFEST.JSON",
+        "/models/tiny/manifest.json/",
+        "/models/tiny/graph.json.br",
+        "/models//tiny/manifest.json",
+        "/Models/tiny/manifest.json",
+        *(f"/models/tiny/{name}" for name in STRAY),
+        "/models/tiny/x%2ehtml",
+        "/models/tiny/sub%2fx.html",
         "/models/unfinished/weights.safetensors",
         "/models/.cache/manifest.json",
         "/" + "a" * 5000,
@@ -306,11 +327,45 @@ def test_a_wheel_that_cannot_be_built_is_told_to_the_page(
 # ---- models
 
 
+SANDBOX = "default-src 'none'; frame-ancestors 'none'; sandbox"
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/models/tiny/manifest.json", 200),
+        (WEIGHTS_URL, 200),
+        ("/%6dodels/tiny/graph.json", 200),
+        ("/models/torn/manifest.json", 200),
+        ("/models/tiny/x.html", 404),
+        ("/models/nothing", 404),
+    ],
+)
+def test_nothing_of_a_model_is_a_document_of_this_origin(ask: Ask, path: str, status: int) -> None:
+    for headers in ({}, {"Accept_Encoding": "br"}, {"If_None_Match": "*"}, {"Range": "bytes=0-1"}):
+        reply = ask(path, **headers)
+        assert reply.status in (status, 304, 206)
+        assert reply.headers["content-security-policy"] == SANDBOX
+        assert reply.headers["x-content-type-options"] == "nosniff"
+        assert reply.headers["cross-origin-resource-policy"] == "same-origin"
+        wanted = "application/octet-stream" if status == 200 else "text/plain; charset=utf-8"
+        assert reply.headers.get("content-type", wanted) == wanted
+
+
+def test_compressing_leaves_a_models_type(ask: Ask) -> None:
+    reply = ask("/models/tiny/graph.json", Accept_Encoding="br")
+    assert (brotli.decompress(reply.body), reply.headers["content-encoding"]) == (GRAPH, "br")
+    assert reply.headers["content-type"] == "application/octet-stream"
+
+
 def test_models_json(ask: Ask) -> None:
-    assert json.loads(ask("/models.json").body) == [
-        {"name": "tiny", "path": "models/tiny/", "version": 1, "size": 1000, "parameters": 7},
-        {"name": "torn", "path": "models/torn/"},
-    ]
+    facts = {"size": 2011, "parameters": 7, "context": 64, "quantisation": "none", "gpu_bytes": 99}
+    linked, tiny, torn = json.loads(ask("/models.json").body)
+    assert tiny == {"name": "tiny", "path": "models/tiny/", **facts}
+    assert linked.keys() == torn.keys() == {"name", "path", "error"}
+    assert (linked["path"], torn["path"]) == ("models/linked/", "models/torn/")
+    assert linked["error"] == "it is a link, and those are not followed; put the folder itself here"
+    assert torn["error"].startswith("manifest.json is not JSON: Expecting property name")
 
 
 def test_a_models_file(ask: Ask) -> None:
@@ -352,9 +407,10 @@ def test_the_server_imports_nothing_heavy() -> None:
 
 
 def test_this_checkouts_page_is_served(site_url: str) -> None:
-    host, port = site_url.removeprefix("http://").rstrip("/").split(":")
+    address = site_url.removeprefix("http://").rstrip("/").encode()
+    host, port = address.split(b":")
     with socket.create_connection((host, int(port))) as connection:
-        connection.sendall(b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        connection.sendall(b"GET / HTTP/1.1\r\nHost: " + address + b"\r\nConnection: close\r\n\r\n")
         with connection.makefile("rb") as answer:
             body = answer.read()
     assert body.startswith(b"HTTP/1.1 200 OK")

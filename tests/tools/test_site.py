@@ -23,6 +23,7 @@ STEPS = (
     *("..", ".", "", "~", "...", "\\", "\0", "%2e%2e", "C:", "nul\n", ".env", ".hidden"),
     *("web", "index.html", "secret.txt", "link.txt", "folder", "key.txt", "kernels", "add.wgsl"),
     *("models", "tiny", "linked", "manifest.json", "assets", "pyodide", "vendor", ".current.json"),
+    *("x.html", "sub", "graph.json", "weights.safetensors", "torn", "model.pte", "config.json"),
 )
 
 
@@ -36,6 +37,11 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
 
 
+def make_site_anew(site: Site) -> Site:
+    root = site.models.root
+    return Site(site.web, site.pyodide, site.vendor, site.wheels, site.snapshots, root)
+
+
 # ---- the description
 
 
@@ -47,8 +53,8 @@ def test_the_urls_of_the_small_site(site: Site) -> None:
             *("site.json", "models.json", WHEEL_URL),
             *(f"{pyodide}/pyodide.mjs", f"{pyodide}/pyodide.asm.wasm"),
             f"vendor/{site.vendor_folder}/marked.js",
-            *("models/tiny/manifest.json", "models/tiny/weights.safetensors"),
-            "models/torn/manifest.json",
+            *("models/tiny/manifest.json", "models/tiny/graph.json"),
+            *("models/tiny/weights.safetensors", "models/torn/manifest.json"),
         ]
     )
 
@@ -86,26 +92,20 @@ def test_site_json_leads_to_the_hashed_files(site: Site) -> None:
     assert wasm.read() == WASM
 
 
-def test_a_folder_with_an_executorch_program_is_a_model(site: Site) -> None:
-    assert site.models
-    (site.models / "stock").mkdir()
-    (site.models / "stock" / "model.pte").write_bytes(b"1234")
-    listed = {entry["name"]: entry for entry in site.list_models()}
-    wanted = {"name": "stock", "path": "models/stock/model.pte", "size": 4}
-    assert listed["stock"] == wanted
-    assert site.find("models/stock/model.pte")
-
-
 def test_pyodides_url_changes_with_any_of_its_files(site: Site, tmp_path: Path) -> None:
     (tmp_path / "pyodide" / "pyodide.mjs").write_bytes(SCRIPT + b"\n")
-    changed = Site(site.web, site.pyodide, site.vendor, site.wheels, site.snapshots, site.models)
+    changed = Site(
+        site.web, site.pyodide, site.vendor, site.wheels, site.snapshots, site.models.root
+    )
     assert changed.pyodide_folder != site.pyodide_folder
     assert changed.pyodide_folder.startswith("314.0.3-")
 
 
 def test_the_libraries_url_changes_with_any_of_them(site: Site, tmp_path: Path) -> None:
     (tmp_path / "vendor" / "marked.js").write_bytes(SCRIPT + b"\n")
-    changed = Site(site.web, site.pyodide, site.vendor, site.wheels, site.snapshots, site.models)
+    changed = Site(
+        site.web, site.pyodide, site.vendor, site.wheels, site.snapshots, site.models.root
+    )
     assert changed.vendor_folder != site.vendor_folder
 
 
@@ -124,7 +124,7 @@ def test_libraries_come_with_their_licences_and_without_maps(tmp_path: Path) -> 
 
 def test_a_site_without_models(site: Site) -> None:
     bare = Site(site.web, site.pyodide, site.vendor, site.wheels, site.snapshots, None)
-    assert bare.list_models() == []
+    assert bare.models.listing() == []
     assert bare.find("models/tiny/manifest.json") is None
 
 
@@ -167,6 +167,7 @@ def test_the_build_holds_what_the_server_answers(
     assert brotli.decompress(written["app.js.br"]) == SCRIPT
     siblings = {name for name in written if name.endswith((".br", ".gz"))}
     assert set(written) - siblings == {"_headers", ".nojekyll", ".inpage-build"}
+    assert not any(b"not for the web" in data for data in contents(out).values())
     assert not any("secret" in name or "hidden" in name for name in contents(out))
 
 
@@ -175,6 +176,10 @@ def test_the_headers_file(site: Site, variants: VariantStore, tmp_path: Path) ->
     rules = (tmp_path / "out" / "_headers").read_text()
     for name, value in SECURITY_HEADERS.items():
         assert f"\n  {name}: {value}\n" in rules.split("/pyodide/*")[0]
+    sandbox = (
+        "/models/*\n  Content-Security-Policy: default-src 'none'; frame-ancestors 'none'; sandbox"
+    )
+    assert f"{sandbox}\n" in rules
     assert "/assets/*\n  Cache-Control: public, max-age=31536000, immutable\n" in rules
 
 

@@ -1,0 +1,220 @@
+"""Connections: under which names the server answers, how long it waits, how it ends."""
+
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from serve import create_app
+from tests.conftest import START_SECONDS, first_line
+from tests.tools.small_site import make_site, serving_app, write_model
+from tools import http_server
+from tools.compress import VariantStore
+from tools.files import ROOT
+
+# ---- names
+
+
+@pytest.fixture(scope="module")
+def port(served: tuple[Path, int]) -> int:
+    return served[1]
+
+
+def answer_to(port: int, *host: str, path: str = "/", version: str = "1.1") -> bytes:
+    """The whole answer to a request with these Host headers."""
+    lines = [f"GET {path} HTTP/{version}", *(f"Host: {name}" for name in host), "Connection: close"]
+    with socket.create_connection(("127.0.0.1", port), timeout=START_SECONDS) as connection:
+        connection.sendall("\r\n".join([*lines, "", ""]).encode())
+        with connection.makefile("rb") as answer:
+            return answer.read()
+
+
+@pytest.mark.parametrize("name", ["127.0.0.1", "localhost", "LocalHost"])
+def test_its_own_names(port: int, name: str) -> None:
+    assert answer_to(port, f"{name}:{port}").startswith(b"HTTP/1.1 200 ")
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        *("evil.example:{port}", "evil.example", "localhost", "127.0.0.1", "localhost:1", ""),
+        *("localhost.evil.example:{port}", "127.0.0.1.evil.example:{port}", "localhost:{port}.x"),
+        *("evil.example:{port}@localhost:{port}", "localhost.:{port}", "[::1]:{port}", "0:{port}"),
+        *("127.1:{port}", "2130706433:{port}", "192.168.0.1:{port}", "localhost:{port}, evil"),
+        "<script>alert(1)</script>" + "x" * 1000,
+    ],
+)
+def test_another_name(port: int, host: str) -> None:
+    host = host.format(port=port)
+    for path in ("/", "/models.json", "/models/tiny/manifest.json"):
+        answer = answer_to(port, host, path=path).decode()
+        assert answer.startswith("HTTP/1.1 421 ")
+        assert f"This server is localhost:{port} or 127.0.0.1:{port}, and not " in answer
+        assert "--allow-host" in answer
+        assert "content-type: text/plain; charset=utf-8\r\n" in answer
+        assert "x-content-type-options: nosniff\r\n" in answer
+        assert "tiny" not in answer
+        assert len(answer) < 1500
+
+
+def test_no_name_and_two(port: int) -> None:
+    assert answer_to(port, version="1.0").startswith(b"HTTP/1.1 421 ")
+    both = answer_to(port, f"localhost:{port}", "evil.example")
+    assert both.startswith(b"HTTP/1.1 400 ")
+
+
+@pytest.fixture(scope="module")
+def allowing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """The port of a server with further names."""
+    root = tmp_path_factory.mktemp("allowing")
+    app = create_app(make_site(root), VariantStore(root / "cache"), ["Chat.example", "own:8443"])
+    with serving_app(app) as port:
+        yield port
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        *(("chat.example", 200), ("CHAT.EXAMPLE:443", 200), ("own:8443", 200)),
+        *(("own", 421), ("own:443", 421), ("sub.chat.example", 421), ("chat.example:x", 421)),
+    ],
+)
+def test_further_names(allowing: int, host: str, status: int) -> None:
+    assert answer_to(allowing, host).startswith(f"HTTP/1.1 {status} ".encode())
+
+
+def test_the_command_takes_further_names(tmp_path: Path) -> None:
+    with serving(tmp_path, "--allow-host", "chat.example") as (_, port):
+        assert answer_to(port, "chat.example").startswith(b"HTTP/1.1 200 ")
+        assert answer_to(port, "evil.example").startswith(b"HTTP/1.1 421 ")
+
+
+# ---- waiting
+
+
+BIG = {"graph.json": b"{}", "w.safetensors": bytes(64 << 20)}
+BIG_URL = "/models/big/w.safetensors"
+RUN = "import sys, serve; sys.exit(serve.main(sys.argv[1:]))"
+
+
+@contextmanager
+def serving(
+    models: Path, *options: str, script: str = RUN
+) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    """A serve.py of its own with one model of 64 MB, and its port."""
+    write_model(models / "big", BIG)
+    command = [sys.executable, "-c", script, "--port", "0", "--models", str(models), *options]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, cwd=ROOT, text=True, **pipes) as process:
+        try:
+            yield process, int(first_line(process).rstrip("/").rpartition(":")[2])
+        finally:
+            process.kill()
+
+
+def request_for(port: int, path: str) -> bytes:
+    return f"GET {path} HTTP/1.1\r\nHost: localhost:{port}\r\n\r\n".encode()
+
+
+@pytest.fixture
+def impatient(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+    """The port of a server that waits for half a second."""
+    monkeypatch.setattr(http_server, "REQUEST_SECONDS", 0.5)
+    site = make_site(tmp_path)
+    write_model(tmp_path / "models/big", BIG)
+    app = create_app(site, VariantStore(tmp_path / "cache"))
+    patience = {"timeout_keep_alive": START_SECONDS}
+    with serving_app(app, http=http_server.ImpatientProtocol, **patience) as port:
+        yield port
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [b"", b"GE", b"GET / HTTP/1.1\r\n", b"GET / HTTP/1.1\r\nHost: x\r\nX-Slow: "],
+    ids=["nothing", "half a line", "a line", "half a header"],
+)
+def test_a_request_that_does_not_come_whole(impatient: int, sent: bytes) -> None:
+    with socket.create_connection(("127.0.0.1", impatient), timeout=START_SECONDS) as connection:
+        connection.sendall(sent)
+        assert connection.recv(1) == b""
+
+
+def test_headers_that_trickle(impatient: int) -> None:
+    """Each piece comes in time, the whole does not."""
+    with socket.create_connection(("127.0.0.1", impatient), timeout=0.1) as connection:
+        connection.sendall(b"GET / HTTP/1.1\r\nX-Slow: ")
+        for _ in range(START_SECONDS * 10):
+            try:
+                connection.sendall(b"x")
+                ended = connection.recv(1) == b""
+            except TimeoutError:
+                continue
+            except ConnectionError:
+                ended = True
+            assert ended
+            return
+    pytest.fail("the server waits forever")
+
+
+def test_half_a_second_request(impatient: int) -> None:
+    with socket.create_connection(("127.0.0.1", impatient), timeout=START_SECONDS) as connection:
+        connection.sendall(request_for(impatient, "/kernels/add.wgsl"))
+        with connection.makefile("rb") as answer:
+            while answer.readline() != b"\r\n":
+                pass
+            assert answer.read(11) == b"fn add() {}"
+            connection.sendall(b"GET /")
+            assert answer.read() == b""
+
+
+def test_a_slow_download_is_not_cut(impatient: int) -> None:
+    """Its reader stops for several times as long as a request may take."""
+    with socket.create_connection(("127.0.0.1", impatient), timeout=START_SECONDS) as connection:
+        connection.sendall(request_for(impatient, BIG_URL))
+        threading.Event().wait(2)
+        with connection.makefile("rb") as answer:
+            while answer.readline() != b"\r\n":
+                pass
+            assert len(answer.read(64 << 20)) == 64 << 20
+
+
+# ---- leaving
+
+
+@pytest.mark.parametrize("busy", [False, True])
+def test_ctrl_c_is_quiet(tmp_path: Path, busy: bool) -> None:
+    with serving(tmp_path) as (process, port), socket.socket() as client:
+        client.connect(("127.0.0.1", port))
+        if busy:
+            client.sendall(request_for(port, BIG_URL))
+            assert client.recv(15) == b"HTTP/1.1 200 OK"
+        process.send_signal(signal.SIGINT)
+        output = process.communicate(timeout=START_SECONDS)
+    assert (process.returncode, *output) == (0, "\n", "")
+
+
+SLOWLY = f"""
+import time, tools.site
+def describe(site):
+    print("working", flush=True)
+    time.sleep(1)
+    return {{}}
+tools.site.Site.describe = describe
+{RUN}
+"""
+
+
+def test_ctrl_c_while_something_is_being_made_is_quiet(tmp_path: Path) -> None:
+    with serving(tmp_path, script=SLOWLY) as (process, port), socket.socket() as client:
+        client.connect(("127.0.0.1", port))
+        client.sendall(request_for(port, "/site.json"))
+        assert first_line(process) == "working"
+        process.send_signal(signal.SIGINT)
+        output = process.communicate(timeout=START_SECONDS)
+    assert (process.returncode, *output) == (0, "\n", "")

@@ -1,0 +1,62 @@
+"""How connections begin and end."""
+
+import asyncio
+import logging
+import socket
+import webbrowser
+
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+REQUEST_SECONDS = 20
+
+
+class ImpatientProtocol(H11Protocol):
+    """Closes a connection whose next request is not there in time; an answer may take any."""
+
+    overdue: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self.watch()
+
+    def handle_events(self) -> None:
+        super().handle_events()
+        self.watch()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self.stop_watching()
+
+    def watch(self) -> None:
+        """One request has one span of time, however many pieces it comes in."""
+        if self.cycle is not None and not self.cycle.response_complete:
+            self.stop_watching()
+        elif self.overdue is None and not self.transport.is_closing():
+            # What is still being sent is sent: close() waits for that.
+            self.overdue = self.loop.call_later(REQUEST_SECONDS, self.transport.close)
+
+    def stop_watching(self) -> None:
+        if self.overdue is not None:
+            self.overdue.cancel()
+            self.overdue = None
+
+
+class AnnouncingServer(uvicorn.Server):
+    """Says its address once it listens, and goes without a word."""
+
+    def __init__(self, config: uvicorn.Config, address: str, open_browser: bool) -> None:
+        super().__init__(config)
+        self.address = address
+        self.open_browser = open_browser
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        print(f"inpage is at {self.address}", flush=True)
+        if self.open_browser:
+            asyncio.get_running_loop().run_in_executor(None, webbrowser.open, self.address)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """What is broken off was asked to be: the page goes on from what has arrived."""
+        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
+        await super().shutdown(sockets)

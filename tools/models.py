@@ -1,0 +1,157 @@
+"""The folder of models: which of its files are served, and what models.json says of each model.
+
+A model comes from a stranger, and its folder has the page's origin: only the files that a model is
+made of are handed out, and none of them as something that a browser would run.
+"""
+
+import os
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from py_runtime.base.model_errors import ModelError, ModelFileError
+from py_runtime.folder.file_names import CONFIG, MODEL_PTE, PTD, TOKENIZER, TOKENIZER_CONFIG
+from py_runtime.folder.manifest import MANIFEST, MAX_MANIFEST_BYTES, Manifest, parse_manifest
+from tools.errors import UserError
+from tools.files import is_plain_name, plain_file
+
+FOLDER = "models"  # in URLs
+MEDIA_TYPE = "application/octet-stream"
+# A document from there would have neither scripts nor the page's origin.
+HEADERS = {"Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'; sandbox"}
+# What models.json repeats of a manifest, so that the page can list a model before loading it.
+MANIFEST_FIELDS = ("size", "parameters", "context", "quantisation", "gpu_bytes")
+PTE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,127}\.pte")  # see manifest.PLAIN_NAME
+BESIDE_A_PTE = (TOKENIZER, TOKENIZER_CONFIG, CONFIG)
+
+
+class ModelsError(UserError):
+    """The folder of models cannot be read."""
+
+
+class Models:
+    """The folders of models, and what of them is served; without a root there are none."""
+
+    def __init__(self, root: Path | None) -> None:
+        self.root = root.resolve() if root else None
+
+    def find(self, name: str, file: str) -> Path | None:
+        """A file of the model `name`; None where nothing is served."""
+        if self.root is None or not is_plain_name(name):
+            return None
+        folder = self.root / name
+        return folder / file if is_model(folder) and file in served_names(folder) else None
+
+    def files(self) -> Iterator[tuple[str, str]]:
+        """Every (name, file) that find() has."""
+        for folder in self._folders():
+            if is_plain_name(folder.name):
+                yield from ((folder.name, file) for file in served_files(folder))
+
+    def listing(self) -> list[dict[str, Any]]:
+        """models.json: each model, or its name with its fault."""
+        return [entry_of(folder) for folder in self._folders()]
+
+    def _folders(self) -> list[Path]:
+        """Of what looks like a model to a person; that may be one that cannot be served."""
+        try:
+            folders = sorted(self.root.iterdir()) if self.root else []
+        except OSError as error:
+            raise ModelsError(
+                f"the folder of models cannot be read: {self.root}: {error.strerror}"
+            ) from None
+        return [
+            folder
+            for folder in folders
+            if not folder.name.startswith(".")
+            and any(os.path.lexists(folder / file) for file in (MANIFEST, MODEL_PTE))
+        ]
+
+
+def is_model(folder: Path) -> bool:
+    """By the files it has, whether or not they are sound."""
+    return any(plain_file(folder, [file]) for file in (MANIFEST, MODEL_PTE))
+
+
+def served_files(folder: Path) -> list[str]:
+    """Of the names that may be served, those that are there, in order."""
+    return sorted(name for name in served_names(folder) if plain_file(folder, [name]))
+
+
+def served_names(folder: Path) -> set[str]:
+    """What the manifest lists, it itself, and ExecuTorch programs with what is read beside them."""
+    try:
+        programs = {path.name for path in folder.iterdir() if PTE_NAME.fullmatch(path.name)}
+    except OSError:
+        return set()
+    data = {Path(program).stem + PTD for program in programs}
+    try:
+        listed = read_manifest(folder).files.keys()
+    except ModelError:  # its entry says why
+        listed = {}.keys()
+    return {MANIFEST, *programs, *data, *(BESIDE_A_PTE if programs else ()), *listed}
+
+
+def entry_of(folder: Path) -> dict[str, Any]:
+    """A model in models.json; `error` says why one cannot be loaded."""
+    entry = {"name": shown(folder.name), "path": f"{FOLDER}/{quote(os.fsencode(folder.name))}/"}
+    try:
+        check_place(folder)
+        program = plain_file(folder, [MODEL_PTE])
+        if program and not os.path.lexists(folder / MANIFEST):
+            return {**entry, "path": entry["path"] + MODEL_PTE, "size": program.stat().st_size}
+        manifest = read_manifest(folder)
+        check_files(folder, manifest)
+    except ModelError as error:
+        return {**entry, "error": str(error)}
+    except OSError as error:
+        return {**entry, "error": f"its folder cannot be read: {error.strerror}"}
+    return {**entry, **{field: getattr(manifest, field) for field in MANIFEST_FIELDS}}
+
+
+def check_place(folder: Path) -> None:
+    """ModelFileError where the server does not look into the folder at all."""
+    if folder.is_symlink():
+        raise ModelFileError(
+            "it is a link, and those are not followed", "put the folder itself here"
+        )
+    if not is_plain_name(folder.name):
+        raise ModelFileError(
+            "its folder's name has a character that no address should", "rename it"
+        )
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """Or ModelError, in the words of the engine that would load it."""
+    path = plain_file(folder, [MANIFEST])
+    if path is None:
+        raise ModelFileError(f"{MANIFEST} is missing, unreadable or a link")
+    try:
+        status = path.stat()
+        return remembered_manifest(path, status.st_size, status.st_mtime_ns)
+    except OSError as error:
+        raise ModelFileError(f"{MANIFEST} cannot be read: {error.strerror}") from None
+
+
+@lru_cache(maxsize=256)
+def remembered_manifest(path: Path, size: int, mtime_ns: int) -> Manifest:
+    """Read again only when the file's size or time is another."""
+    with path.open("rb") as file:
+        return parse_manifest(file.read(MAX_MANIFEST_BYTES + 1))
+
+
+def check_files(folder: Path, manifest: Manifest) -> None:
+    """ModelFileError for the first file that is not there, or not of its size."""
+    for name in manifest.files:
+        path = plain_file(folder, [name])
+        if path is None:
+            raise ModelFileError(f"{name} is missing, unreadable or a link")
+        manifest.check_size(name, path.stat().st_size)
+
+
+def shown(name: str) -> str:
+    """A file's name as text: the bytes in it that are none are escaped."""
+    return name.encode(errors="backslashreplace").decode()
