@@ -6,6 +6,7 @@ import pytest
 from tests.runners import NativeRunner, PageRunner, Runner
 
 CASES = "tests.gpu.gpu_cases"
+FaultTexts = dict[str, dict[str, list[str]]]  # by runner and fault: its kind and its words
 
 
 def test_bytes_survive_the_trip(runner: Runner) -> None:
@@ -47,7 +48,7 @@ def test_equal_specs_share_a_pipeline(runner: Runner) -> None:
     ],
 )
 def test_faults_are_named(
-    fault: str, kind: str, words: list[str], runner: Runner, fault_texts: dict[str, dict]
+    fault: str, kind: str, words: list[str], runner: Runner, fault_texts: FaultTexts
 ) -> None:
     if runner.name not in fault_texts:
         fault_texts[runner.name] = runner.run(CASES, "error_texts")
@@ -58,7 +59,7 @@ def test_faults_are_named(
 
 
 @pytest.fixture(scope="module")
-def fault_texts() -> dict[str, dict]:
+def fault_texts() -> FaultTexts:
     """All faults are provoked once per runner."""
     return {}
 

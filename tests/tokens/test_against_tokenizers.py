@@ -1,5 +1,6 @@
 """The corpus in every style: the ids and texts that `tokenizers` gives."""
 
+from collections.abc import Sequence
 from random import Random
 
 import pytest
@@ -28,7 +29,9 @@ def ours(name: str) -> Tokenizer:
     return Tokenizer.from_json(tokenizer_file(name))
 
 
-def differences(texts: list[str], ours: list[object], theirs: list[object]) -> list[object]:
+def differences(
+    texts: list[str], ours: Sequence[object], theirs: Sequence[object]
+) -> Sequence[object]:
     rows = zip(texts, ours, theirs, strict=True)
     return [(text, mine, other) for text, mine, other in rows if mine != other][:3]
 
