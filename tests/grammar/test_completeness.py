@@ -9,9 +9,9 @@ from py_runtime.grammar import grammar_for
 from tests.grammar.schemas import SCHEMAS
 from tests.grammar.vocabularies import TOY, end_of, grammar, texts_of, tokenizer_of
 from tests.grammar.walks import accepts
-from tests.tokens.reference import SMOLLM2
+from tests.tokens.reference import REAL
 
-NAMES = [TOY, SMOLLM2, "llama2"]
+NAMES = [TOY, REAL, "llama2"]
 STYLES: list[dict[str, Any]] = [
     {},
     {"separators": (",", ":")},
