@@ -8,6 +8,7 @@ PY := .venv/bin/python
 # Each step leaves a stamp, so that nothing is done twice.
 SERVER := .venv/.server-installed
 EXPORTER := .venv/.exporter-installed
+DEVELOPER := .venv/.developer-installed
 TESTER := .venv/.tester-installed
 EXECUTORCH := .venv/.executorch-installed
 NPM := node_modules/.installed
@@ -25,7 +26,8 @@ SOURCES := $(shell find web py_runtime shaders -type f ! -name '*.pyc')
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup serve build test test-fast test-pte pte-files lint bench bench-gpu clean clean-cache prerequisites
+.PHONY: help setup serve build check check-style check-types check-tests test test-fast test-pte pte-files lint bench bench-gpu \
+  clean clean-cache prerequisites
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,11 +40,24 @@ serve: setup ## the page on this machine (PORT=8000)
 build: setup ## the whole site as static files (OUT=dist)
 	@$(PY) serve.py build "$(OUT)"
 
+check: $(DEVELOPER) ## the inner loop: style, types, and the tests that need no browser, GPU, model or PyTorch
+	@$(MAKE) --no-print-directory --jobs 2 check-tests check-types check-style
+
+check-style: $(DEVELOPER)
+	@$(PY) -m ruff check .
+	@$(PY) -m ruff format --check .
+
+check-types: $(DEVELOPER)
+	@$(PY) -m mypy
+
+check-tests: $(DEVELOPER)
+	@$(PY) -m pytest -q $(AT_ONCE) -p tests.quick
+
 test: setup $(TESTER) ## every test, in a real browser too
 	@$(PY) -m tools.browser
 	$(PY) -m pytest $(AT_ONCE)
 
-test-fast: setup $(TESTER) ## the tests that need no browser
+test-fast: $(TESTER) $(MODEL)/manifest.json ## the tests that need no browser; of it only the software GPU
 	$(PY) -m pytest $(AT_ONCE) -m "not browser"
 
 test-pte: setup $(EXECUTORCH) ## stock ExecuTorch exports, made on the spot; half an hour or more
@@ -53,10 +68,7 @@ pte-files: $(EXECUTORCH) ## the small .pte files of the tests, anew
 	@$(PY) -m tests.pte.make_files
 	@$(PY) -m tests.pte_exports.op_catalogue
 
-lint: $(TESTER) | prerequisites ## style, types and syntax
-	$(PY) -m ruff check .
-	$(PY) -m ruff format --check .
-	$(PY) -m mypy
+lint: check-style check-types ## style, types and syntax; installs no PyTorch
 	@for script in web/*.js web/ui/*.js bench/pages/*.js tools/*.mjs; do node --check "$$script" || exit 1; done
 
 bench: setup $(TESTER) $(BENCH_MODELS) $(BENCH_NPM) ## inpage beside its peers, for the README; half an hour or more (QUICK=1)
@@ -95,7 +107,12 @@ $(EXPORTER): pyproject.toml $(SERVER)
 	@$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[export]'
 	@touch $@
 
-$(TESTER): pyproject.toml $(EXPORTER)
+$(DEVELOPER): pyproject.toml $(SERVER)
+	@echo "installing what checks the code into .venv"
+	@$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+$(TESTER): pyproject.toml $(EXPORTER) $(DEVELOPER)
 	@echo "installing what the tests need into .venv"
 	@$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[dev,export]'
 	@touch $@
