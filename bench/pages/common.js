@@ -5,9 +5,10 @@ const now = () => performance.now(); // milliseconds since the page was opened
 /**
  * `ready` resolves once the engine could load a model; load(options) loads it; run(prompt, count, onTokens)
  * generates greedily, past any end of text, and hands out token ids as the engine gives them (null where it gives
- * text alone); gpuBytes(), gpuOps() and facts() tell what the engine holds, where its time goes, and what it is.
+ * text alone); gpuBytes(), gpuOps(), submission() and facts() tell what the engine holds, where its time goes, what
+ * submitting costs, and what it is.
  */
-export function offer({ ready, load, run, gpuBytes = () => 0, gpuOps = () => null, facts = () => ({}) }) {
+export function offer({ ready, load, run, gpuBytes = () => 0, gpuOps = () => null, submission = () => null, facts = () => ({}) }) {
   let reached = 0;
   globalThis.bench = {
     async open(options) {
@@ -32,6 +33,7 @@ export function offer({ ready, load, run, gpuBytes = () => 0, gpuOps = () => nul
     /** How many tokens the generation in progress has. */
     reached: () => reached,
     gpuOps,
+    submission,
     /** The heap is the page's own, without its workers'. */
     memory: async () => ({ js_heap_bytes: performance.memory?.usedJSHeapSize, gpu_bytes: await gpuBytes() }),
   };
