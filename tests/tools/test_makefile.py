@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from py_runtime import __version__
 from tools.files import ROOT
 from tools.pyodide_dist import VERSION
 
@@ -47,7 +48,18 @@ def bin_folder(tmp_path: Path) -> Path:
 def test_help_is_what_make_alone_says() -> None:
     outcome = make()
     assert outcome.returncode == 0
-    for command in ("setup", "serve", "check", "test", "test-fast", "lint", "build", "clean", "clean-cache"):
+    commands = (
+        "setup",
+        "serve",
+        "check",
+        "test",
+        "test-fast",
+        "lint",
+        "build",
+        "clean",
+        "clean-cache",
+    )
+    for command in commands:
         assert f"make {command} " in outcome.stdout
 
 
@@ -131,6 +143,11 @@ def test_every_direct_dependency_is_pinned() -> None:
     assert not any("torch" in requirement for requirement in extras["dev"])
     assert "torch==2.13.0" in extras["export"]
     assert {"torch==2.13.0", "executorch==1.5.1"} <= set(extras["pte"])
+
+
+def test_the_version_is_said_in_one_place() -> None:
+    assert "version" not in json.loads((ROOT / "package.json").read_text())
+    assert f"## {__version__} " in (ROOT / "CHANGELOG.md").read_text()
 
 
 def test_the_lock_of_npm_pins_pyodide_and_names_no_host() -> None:
