@@ -58,7 +58,7 @@ test: setup $(TESTER) ## every test, in a real browser too
 	$(PY) -m pytest $(AT_ONCE)
 
 test-fast: $(TESTER) $(MODEL)/manifest.json ## the tests that need no browser; of it only the software GPU
-	$(PY) -m pytest $(AT_ONCE) -m "not browser"
+	$(PY) -m pytest $(AT_ONCE) -m "not browser and not built"
 
 test-pte: setup $(EXECUTORCH) ## stock ExecuTorch exports, made on the spot; half an hour or more
 	@$(PY) -m tools.browser

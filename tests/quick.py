@@ -25,7 +25,7 @@ FIXTURES = {
     "toy_model",
     "toy_site_url",
 }
-MARKS = ("browser", "model")
+MARKS = ("browser", "built", "long", "model")
 
 for package in PACKAGES:  # installed or not: whoever imports it all the same, fails
     sys.modules[package] = None  # type: ignore[assignment]

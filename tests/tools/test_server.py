@@ -325,6 +325,7 @@ def run_serve(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
 
 
+@pytest.mark.built
 def test_a_taken_port_is_one_line() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
@@ -351,6 +352,7 @@ def test_the_server_imports_nothing_heavy() -> None:
     assert outcome.stdout == "set()\n"
 
 
+@pytest.mark.built
 def test_this_checkouts_page_is_served(site_url: str) -> None:
     host, port = site_url.removeprefix("http://").rstrip("/").split(":")
     with socket.create_connection((host, int(port))) as connection:
