@@ -8,6 +8,7 @@ PY := .venv/bin/python
 # Each step leaves a stamp, so that nothing is done twice.
 SERVER := .venv/.server-installed
 EXPORTER := .venv/.exporter-installed
+DEVELOPER := .venv/.developer-installed
 TESTER := .venv/.tester-installed
 EXECUTORCH := .venv/.executorch-installed
 NPM := node_modules/.installed
@@ -26,7 +27,8 @@ SOURCES := $(shell find web py_runtime shaders -type f ! -name '*.pyc')
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup serve build test test-fast test-pte pte-files lint bench bench-gpu clean clean-cache prerequisites
+.PHONY: help setup serve build check check-style check-types check-tests test test-fast test-pte pte-files lint bench bench-gpu \
+  clean clean-cache prerequisites
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,12 +41,26 @@ serve: setup ## the page on this machine (PORT=8000)
 build: setup ## the whole site as static files (OUT=dist)
 	@$(PY) serve.py build "$(OUT)"
 
+check: $(DEVELOPER) ## the inner loop: style, types, and the tests that need no browser, GPU, model or PyTorch
+	@$(MAKE) --no-print-directory --jobs 2 check-tests check-types check-style
+
+check-style: $(DEVELOPER)
+	@$(PY) -m ruff check .
+	@$(PY) -m ruff format --check .
+	@.venv/bin/lint-imports --no-logo
+
+check-types: $(DEVELOPER)
+	@$(PY) -m mypy
+
+check-tests: $(DEVELOPER)
+	@$(PY) -m pytest -q $(AT_ONCE) -p tests.quick
+
 test: setup $(TESTER) $(NPM_DEV) ## every test, in a real browser too
 	@$(PY) -m tools.browser
 	$(PY) -m pytest $(AT_ONCE)
 
-test-fast: setup $(TESTER) ## the tests that need no browser
-	$(PY) -m pytest $(AT_ONCE) -m "not browser"
+test-fast: $(TESTER) $(MODEL)/manifest.json ## the tests that need no browser; of it only the software GPU
+	$(PY) -m pytest $(AT_ONCE) -m "not browser and not built"
 
 test-pte: setup $(EXECUTORCH) ## stock ExecuTorch exports, made on the spot; half an hour or more
 	@$(PY) -m tools.browser
@@ -54,10 +70,7 @@ pte-files: $(EXECUTORCH) ## the small .pte files of the tests, anew
 	@$(PY) -m tests.pte.make_files
 	@$(PY) -m tests.pte_exports.op_catalogue
 
-lint: $(TESTER) $(NPM_DEV) | prerequisites ## style, types and syntax
-	$(PY) -m ruff check .
-	$(PY) -m ruff format --check .
-	$(PY) -m mypy
+lint: check-style check-types $(NPM_DEV) ## style, imports and types, of Python and JavaScript; installs no PyTorch
 	node_modules/.bin/tsc -p .
 	node_modules/.bin/tsc -p tsconfig.worker.json
 	node_modules/.bin/tsc -p tsconfig.tools.json
@@ -99,7 +112,12 @@ $(EXPORTER): pyproject.toml $(SERVER)
 	@$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[export]'
 	@touch $@
 
-$(TESTER): pyproject.toml $(EXPORTER)
+$(DEVELOPER): pyproject.toml $(SERVER)
+	@echo "installing what checks the code into .venv"
+	@$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+$(TESTER): pyproject.toml $(EXPORTER) $(DEVELOPER)
 	@echo "installing what the tests need into .venv"
 	@$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[dev,export]'
 	@touch $@

@@ -150,6 +150,8 @@ def remarks_of(results: Json) -> list[str]:
         remarks += [f"{engine['title']} did not finish: {fault}." for fault in engine["faults"]]
         if engine.get("gpu_ops"):
             remarks.append(f"{engine['title']}, a token at context 128: {ops_of(engine)}.")
+        if engine.get("submission"):
+            remarks.append(f"{engine['title']}: {submission_of(engine)}.")
     return remarks
 
 
@@ -159,6 +161,15 @@ def ops_of(engine: Json) -> str:
     total = short(sum(op["ms"] for op in ops))
     most = ", ".join(f"{op['op']} {short(op['ms'])} ({op['share']:.0%})" for op in ops[:MAX_OPS])
     return f"{total} ms of the GPU, by timestamps, of which {most}"
+
+
+def submission_of(engine: Json) -> str:
+    """What one call for a whole plan saves, in words."""
+    cost = engine["submission"]
+    return (
+        f"{cost['dispatches']} dispatches are submitted in {short(cost['replayed_ms'])} ms by one "
+        f"call, in {short(cost['one_by_one_ms'])} ms one by one from Python"
+    )
 
 
 def counts_of(engine: Json) -> str:

@@ -60,6 +60,7 @@ class Contestant:
         self.usage: dict[int, Json | None] = {}  # by context: what the engine said of its last run
         self.memory: Json = {}
         self.gpu_ops: list[Json] | None = None  # of one token at context 128; if it can tell
+        self.submission: Json | None = None  # what 300 dispatches cost; if it can tell
 
     @contextmanager
     def attempt(self, what: str) -> Iterator[None]:
@@ -112,6 +113,7 @@ class Contestant:
             },
             "memory": self.memory,
             "gpu_ops": self.gpu_ops,
+            "submission": self.submission,
             "faults": self.faults,
             "notes": list(self.engine.notes),
         }
@@ -268,3 +270,6 @@ def measure_ops(contestants: Sequence[Contestant]) -> None:
         if contestant.page:
             with contestant.attempt("GPU time by op"):
                 contestant.gpu_ops = contestant.page.call("gpuOps", limit_s=MEMORY_LIMIT_S)
+        if contestant.page:
+            with contestant.attempt("the cost of submitting"):
+                contestant.submission = contestant.page.call("submission", limit_s=MEMORY_LIMIT_S)

@@ -82,6 +82,6 @@ def _longest_context(config: PretrainedConfig) -> int:
 def rotary_tables(config: PretrainedConfig, context: int) -> tuple[Tensor, Tensor]:
     """cos and sin, [context, head_dim], scaled as the config says."""
     with torch.no_grad():
-        rotary = LlamaRotaryEmbedding(config)  # type: ignore[arg-type]  # serves them all
+        rotary = LlamaRotaryEmbedding(config)  # serves them all
         cos, sin = rotary(torch.zeros(1), torch.arange(context)[None])
     return cos[0].contiguous(), sin[0].contiguous()

@@ -74,7 +74,7 @@ class GgufSource(Source):
             quantisation,
         )
         source._tensors = tensors
-        source._file = reader.data._mmap  # type: ignore[attr-defined]
+        source._file = reader.data._mmap
         source._interleaved = architecture in INTERLEAVED_ROTARY
         return source
 

@@ -133,9 +133,9 @@ class _Lowering:
     def _lower_call(self, node: Node) -> None:
         if node.target is operator.getitem:
             source, place = node.args
-            outputs = self.refs[source]  # type: ignore[index]
+            outputs = self.refs[source]
             assert isinstance(outputs, list), "getitem picks from several outputs"
-            self.refs[node] = outputs[place]  # type: ignore[index]
+            self.refs[node] = outputs[place]
             return
         if node.target in ITEM:
             source, dim, index = item_source(node)
@@ -177,7 +177,7 @@ def _dependencies(node: Node) -> Iterable[Node]:
 
 
 def _mutable_places(node: Node) -> list[int]:
-    arguments = node.target._schema.arguments  # type: ignore[union-attr]
+    arguments = node.target._schema.arguments
     return [
         place
         for place, argument in enumerate(arguments)
@@ -187,7 +187,7 @@ def _mutable_places(node: Node) -> list[int]:
 
 def _schema_args(node: Node) -> list[Any]:
     """All arguments in the schema's order, defaults filled in: the engine's calls have no gaps."""
-    arguments = node.target._schema.arguments  # type: ignore[union-attr]
+    arguments = node.target._schema.arguments
     given = dict(zip((argument.name for argument in arguments), node.args, strict=False))
     given.update(node.kwargs)
     return [given.get(argument.name, argument.default_value) for argument in arguments]

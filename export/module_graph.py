@@ -64,11 +64,11 @@ class ModuleGraph:
     @property
     def outputs(self) -> list[Any]:
         """What the module gives."""
-        return list(self.output_node.args[0])[len(self.updated) :]  # type: ignore[arg-type]
+        return list(self.output_node.args[0])[len(self.updated) :]
 
     def updates(self) -> list[tuple[Node, Node]]:
         """Each buffer that gets a new value, and that value."""
-        values = list(self.output_node.args[0])[: len(self.updated)]  # type: ignore[arg-type]
+        values = list(self.output_node.args[0])[: len(self.updated)]
         return list(zip(self.updated, values, strict=True))
 
     def calls(self, *targets: Any) -> list[Node]:
@@ -104,7 +104,7 @@ class ModuleGraph:
     def _fake_mode(self) -> Any:
         for node in (*self.inputs, *self.tensors):
             if isinstance(node.meta["val"], Tensor):
-                return node.meta["val"].fake_mode  # type: ignore[attr-defined]
+                return node.meta["val"].fake_mode
         return torch._subclasses.FakeTensorMode()
 
     def replace(self, old: Node, new: Node) -> None:
@@ -131,7 +131,7 @@ class ModuleGraph:
     def drop_update(self, buffer: Node) -> None:
         """From now on an op writes this buffer in place."""
         place = self.updated.index(buffer)
-        values = list(self.output_node.args[0])  # type: ignore[arg-type]
+        values = list(self.output_node.args[0])
         del values[place], self.updated[place]
         self.output_node.args = (tuple(values),)
 

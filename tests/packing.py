@@ -23,7 +23,7 @@ def pack(value: Any) -> bytes:
 
     structure = json.dumps(lower(value))
     stream = io.BytesIO()
-    np.savez(stream, structure=np.array(structure), **arrays)
+    np.savez(stream, allow_pickle=False, structure=np.array(structure), **arrays)
     return stream.getvalue()
 
 

@@ -2,9 +2,6 @@
 
 from pathlib import Path
 
-from export.command import main
-from tests.export.checkpoints import save_checkpoint
-
 NAME = "Toy"
 CONTEXT = 512
 SHARD_SIZE = 16 << 10  # several shards, so that a download can end between two
@@ -12,6 +9,9 @@ SHARD_SIZE = 16 << 10  # several shards, so that a download can end between two
 
 def write_toy_model(models: Path) -> Path:
     """The folder `models`/Toy, exported as people export theirs."""
+    from export.command import main  # with torch, which not every test needs
+    from tests.export.checkpoints import save_checkpoint
+
     checkpoint = models / ".checkpoint" / NAME
     save_checkpoint(checkpoint, "smollm2", sizes={"max_position_embeddings": CONTEXT})
     folder = models / NAME

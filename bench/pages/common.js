@@ -12,6 +12,7 @@
  *   end of text, and hands out token ids as the engine gives them (null where it gives text alone)
  * @property {() => number | Promise<number>} [gpuBytes] what it holds
  * @property {() => unknown} [gpuOps] where its time goes
+ * @property {() => unknown} [submission] what submitting costs
  * @property {() => object} [facts] what it is
  */
 
@@ -21,7 +22,9 @@ const world = globalThis;
 const now = () => performance.now(); // milliseconds since the page was opened
 
 /** @param {Engine} engine */
-export function offer({ ready, load, run, gpuBytes = () => 0, gpuOps = () => null, facts = () => ({}) }) {
+export function offer({
+  ready, load, run, gpuBytes = () => 0, gpuOps = () => null, submission = () => null, facts = () => ({}),
+}) {
   let reached = 0;
   world.bench = {
     async open(/** @type {LoadOptions} */ options) {
@@ -52,6 +55,7 @@ export function offer({ ready, load, run, gpuBytes = () => 0, gpuOps = () => nul
     /** How many tokens the generation in progress has. */
     reached: () => reached,
     gpuOps,
+    submission,
     /** The heap is the page's own, without its workers'. */
     memory: async () => ({ js_heap_bytes: usedHeap(), gpu_bytes: await gpuBytes() }),
   };

@@ -32,12 +32,62 @@ const OPS = `
  for t in (await model.profile(128)).kinds] if "timestamp-query" in device.features else None
 `;
 
+// Milliseconds until 300 dispatches are submitted: replayed in one call, and each issued from Python.
+const SUBMISSION = `
+import time
+import numpy as np
+from py_runtime.gpu import Binding, BindGroupSpec, BufferSpec, Dispatch, PipelineSpec
+from py_runtime.gpu.page import bridge
+
+STEPS = 300
+SHADER = """
+@group(0) @binding(0) var<storage, read_write> data: array<u32>;
+@compute @workgroup_size(1) fn main() { data[0] += 1u; }
+"""
+(data,) = await device.create_buffers([BufferSpec("bench data", 16)])
+(pipeline,) = await device.create_compute_pipelines([PipelineSpec("bench", SHADER)])
+(group,) = await device.create_bind_groups([BindGroupSpec("bench", pipeline, (Binding(data),))])
+plan = device.create_plan("bench", [Dispatch("bench", pipeline, group)] * STEPS)
+counts = np.ones((STEPS, 3), np.uint32)
+raw_pipeline, raw_group = (bridge.objects.get(item.handle) for item in (pipeline, group))
+raw_device = bridge.device()
+
+def one_by_one():
+    encoder = raw_device.createCommandEncoder()
+    compute = encoder.beginComputePass()
+    for _ in range(STEPS):
+        compute.setPipeline(raw_pipeline)
+        compute.setBindGroup(0, raw_group)
+        compute.dispatchWorkgroups(1, 1, 1)
+    compute.end()
+    raw_device.queue.submit([encoder.finish()])
+
+async def least_ms(work):
+    taken = []
+    for _ in range(15):
+        started = time.perf_counter()
+        work()
+        taken.append((time.perf_counter() - started) * 1000)
+        await device.read_buffer(data, 4)
+    return min(taken)
+
+found = {
+    "dispatches": STEPS,
+    "replayed_ms": await least_ms(lambda: device.submit(plan, counts)),
+    "one_by_one_ms": await least_ms(one_by_one),
+}
+device.release([group, plan])
+device.destroy_buffers([data])
+found
+`;
+
 offer({
   ready: api().then((inpage) => inpage.ready),
   load: ({ model }) => globalThis.inpage.load(model),
   run,
   gpuBytes: () => globalThis.inpage.python("graph.memory.peak"),
   gpuOps: () => globalThis.inpage.python(OPS),
+  submission: () => globalThis.inpage.python(SUBMISSION),
   async facts() {
     const { versions, phases } = await globalThis.inpage.ready;
     return { version: versions.inpage, phases };

@@ -29,7 +29,7 @@ def fold_constants(graph: ModuleGraph) -> None:
         if _is_pure(node) and all(needed in known for needed in node.all_input_nodes):
             args, options = map_arg((node.args, dict(node.kwargs)), lambda needed: known[needed])
             with torch.no_grad():
-                known[node] = node.target(*args, **options)  # type: ignore[operator]
+                known[node] = node.target(*args, **options)
     for node in graph.calls():
         if node in known and _is_worth_keeping(node, known):
             folded = graph.add_constant(f"folded.{node.name}", known[node])

@@ -56,13 +56,14 @@ def _of_mean_square(x: Any, shifted: Any) -> tuple[Node, float] | None:
 
 def _is_mean_of_rows(mean: Node, x: Any) -> bool:
     """Whether it is the mean of x² over the last dim, which is kept."""
-    square, dims, keepdim, *_ = (*mean.args, False)
+    given: tuple[Any, ...] = (*mean.args, False)
+    square, dims, keepdim = given[:3]
     rank, dtype = x.meta["val"].dim(), x.meta["val"].dtype
-    if [dim % rank for dim in dims] != [rank - 1] or not keepdim:  # type: ignore[union-attr]
+    if [dim % rank for dim in dims] != [rank - 1] or not keepdim:
         return False
     if dtype != torch.float32 or not isinstance(shape_of(x)[-1], int):
         return False
-    is_power = is_call(square, aten.pow.Tensor_Scalar) and square.args == (x, 2)  # type: ignore[union-attr]
+    is_power = is_call(square, aten.pow.Tensor_Scalar) and square.args == (x, 2)
     return is_power or operands(square, *MUL) == (x, x)
 
 

@@ -131,10 +131,10 @@ def _in_pairs(node: Node) -> Rotation | None:
     joined = node.args[0]
     if not is_call(node, aten.view.default) or not is_call(joined, aten.cat.default):
         return None
-    parts = joined.args[0]  # type: ignore[union-attr]
-    if len(parts) != 2 or not _is_last(joined, 1) or not all(map(_is_column, parts)):  # type: ignore[arg-type]
+    parts = joined.args[0]
+    if len(parts) != 2 or not _is_last(joined, 1) or not all(map(_is_column, parts)):
         return None
-    real, imaginary = (part.args[0] for part in parts)  # type: ignore[union-attr]
+    real, imaginary = (part.args[0] for part in parts)
     for a, cos, b, sin in _products(real, SUB):
         for a2, sin2, b2, cos2 in _products(imaginary, ADD):
             if (a, cos, b, sin) == (a2, cos2, b2, sin2):

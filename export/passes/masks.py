@@ -117,4 +117,4 @@ class _Evaluation:
         if node.op != "call_function" or mutates(node):
             raise NotKnownError
         args, options = map_arg((node.args, dict(node.kwargs)), self.of)
-        return node.target(*args, **options)  # type: ignore[operator]
+        return node.target(*args, **options)

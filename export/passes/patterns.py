@@ -22,7 +22,7 @@ def is_call(node: Any, *targets: Any) -> bool:
 
 def arguments(node: Node) -> dict[str, Any]:
     """All arguments by name, defaults filled in."""
-    schema = node.target._schema.arguments  # type: ignore[union-attr]
+    schema = node.target._schema.arguments
     given = dict(zip((argument.name for argument in schema), node.args, strict=False))
     given.update(node.kwargs)
     return {a.name: given.get(a.name, a.default_value) for a in schema}

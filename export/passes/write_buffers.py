@@ -24,7 +24,7 @@ def restore_in_place_calls(graph: ModuleGraph) -> None:
     for node in graph.calls(IN_PLACE_CALL):
         op, given = node.args[0], dict(node.kwargs)
         bases: Any = given.pop("_all_bases")
-        for argument in op._schema.arguments:  # type: ignore[union-attr]
+        for argument in op._schema.arguments:
             if argument.alias_info is not None and argument.alias_info.is_write:
                 base = bases[given.pop(f"_{argument.name}_base_index")]
                 if base not in graph.updated:
@@ -34,12 +34,12 @@ def restore_in_place_calls(graph: ModuleGraph) -> None:
                     )
                 given[argument.name] = base
                 _keep_old_value(graph, base, node)
-        names = [argument.name for argument in op._schema.arguments]  # type: ignore[union-attr]
+        names = [argument.name for argument in op._schema.arguments]
         with graph.before(node) as emit:
             call = emit(op, *(given[name] for name in names))
         for user in list(node.users):
             place = user.args[1]
-            graph.replace(user, call if place == 0 else bases[place - 1])  # type: ignore[operator]
+            graph.replace(user, call if place == 0 else bases[place - 1])
         graph.graph.erase_node(node)
     for buffer, value in graph.updates():
         if value is buffer:

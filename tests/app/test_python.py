@@ -160,7 +160,8 @@ told = []
 emit, in_page._emit = in_page._emit, lambda *message: told.append(message)
 in_page.start(10**6, "nonsense", "[]")
 in_page.cancel(10**7)
-await asyncio.sleep(0.01)
+while not told:
+    await asyncio.sleep(0)
 in_page._emit = emit
 told
 """

@@ -52,12 +52,18 @@ def test_what_comes_twice_counts_once(clock: Clock) -> None:
 
 
 def test_together_gives_all_results_in_order() -> None:
-    async def later(value: int) -> int:
-        await asyncio.sleep(0.01 / value)
-        return value
-
     async def both() -> list[int]:
-        return await together(later(1), later(2))
+        second_is_done = asyncio.Event()
+
+        async def first() -> int:
+            await second_is_done.wait()
+            return 1
+
+        async def second() -> int:
+            second_is_done.set()
+            return 2
+
+        return await together(first(), second())
 
     assert wait(both()) == [1, 2]
 
@@ -67,7 +73,7 @@ def test_a_failure_stops_the_others_before_it_is_raised() -> None:
 
     async def slow() -> None:
         try:
-            await asyncio.sleep(60)
+            await asyncio.Event().wait()
         finally:
             await asyncio.sleep(0)
             log.append("slow has cleaned up")
@@ -92,7 +98,7 @@ def cancelled(cancel: CancelToken, when: str) -> list[Any]:
 
     async def work() -> str:
         try:
-            await asyncio.sleep(0.01 if when == "too late" else 60)
+            await (asyncio.sleep(0) if when == "too late" else asyncio.Event().wait())
             return "done"
         finally:
             log.append("cleaned up")
@@ -101,7 +107,7 @@ def cancelled(cancel: CancelToken, when: str) -> list[Any]:
         if when == "before":
             cancel.cancel()
         if when == "during":
-            asyncio.get_running_loop().call_later(0.01, cancel.cancel)
+            asyncio.get_running_loop().call_later(0, cancel.cancel)
         log.append(await until_cancelled(work(), cancel))
         cancel.cancel()
 
@@ -120,7 +126,7 @@ def test_a_token_cancels_work() -> None:
 
 def test_another_cancellation_stays_what_it_is() -> None:
     async def run() -> None:
-        task = asyncio.ensure_future(until_cancelled(asyncio.sleep(60), CancelToken()))
+        task = asyncio.ensure_future(until_cancelled(asyncio.Event().wait(), CancelToken()))
         await asyncio.sleep(0)
         task.cancel()
         await task

@@ -68,6 +68,8 @@ class StrawPage:
                 {"op": "linear", "count": 3, "ms": 6.0, "share": 0.75},
                 {"op": "norm", "count": 1, "ms": 2.0, "share": 0.25},
             ]
+        if method == "submission":
+            return {"dispatches": 300, "replayed_ms": 0.4, "one_by_one_ms": 8.0}
         count = arguments[1]
         ids = list(range(1, count + 1))
         return {"ids": ids, "marks": [[100.0 * token, token] for token in ids]}
@@ -218,6 +220,7 @@ def test_the_table_has_a_column_an_engine() -> None:
         "Inpage, a token at context 128: 8.00 ms of the GPU, by timestamps, of which linear 6.00 "
         "(75%), norm 2.00 (25%)." in text
     )
+    assert "Inpage: 300 dispatches are submitted in 0.40 ms by one call, in 8.00 ms one by" in text
     assert results["engines"][0]["gpu_ops"][0]["ms"] == 6.0
     assert results["engines"][1]["gpu_ops"] is None
 

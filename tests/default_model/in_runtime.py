@@ -37,7 +37,7 @@ async def compute_goldens(
 def heap_bytes() -> int:
     """The wasm heap's size in the page; natively nothing of interest."""
     try:
-        from py_runtime.gpu.page import bridge
+        from inpage_bridge import bridge
     except ImportError:
         return 0
     return int(bridge.heapBytes())

@@ -39,14 +39,18 @@ def answers() -> dict[str, Any]:
 
 @pytest.fixture
 def computed(
-    runner: Runner, goldens: dict[str, np.ndarray], answers: dict[str, Any], site_url: str
+    request: pytest.FixtureRequest,
+    runner: Runner,
+    goldens: dict[str, np.ndarray],
+    answers: dict[str, Any],
 ) -> dict[str, Any]:
     if runner.name not in answers:
-        address = f"{site_url}models/{FOLDER.name}/"
+        in_page = runner.name == "page"
+        site = request.getfixturevalue("site_url") if in_page else ""
         answers[runner.name] = runner.run(
             "tests.default_model.in_runtime",
             "compute_goldens",
-            where=address if runner.name == "page" else str(FOLDER),
+            where=f"{site}models/{FOLDER.name}/" if in_page else str(FOLDER),
             prompts=[goldens[f"tokens_{length}"].tolist() for length in LENGTHS],
             greedy=[goldens[f"prompt_{number}"].tolist() for number in range(PROMPTS[runner.name])],
             steps=STEPS,

@@ -164,7 +164,7 @@ def live_position(pos: Tensor, length: int, context: int) -> int:
     start = pos[-1].item()
     torch._check(start >= 0)
     torch._check(start + length <= context)
-    return start  # type: ignore[return-value]
+    return start
 
 
 def rotary_table(context: int, rotary: int) -> tuple[Tensor, Tensor]:

@@ -4,15 +4,16 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel, PreTrainedTokenizerFast
+
+from tests.tokens.toy import END, VOCABULARY, toy_tokenizer
 
 TEMPLATE = (
     "{% for message in messages %}<|{{ message['role'] }}|>{{ message['content'] }}<|end|>"
     "{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}"
 )
 SIZES: dict[str, Any] = {
-    "vocab_size": 320,
+    "vocab_size": VOCABULARY,
     "hidden_size": 64,
     "intermediate_size": 160,
     "num_hidden_layers": 2,
@@ -78,18 +79,7 @@ def save_checkpoint(
 
 
 def save_tokenizer(folder: Path) -> None:
-    """A byte-level BPE with a chat template, trained on a few words."""
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    special = ["<|user|>", "<|assistant|>", "<|end|>"]
-    trainer = trainers.BpeTrainer(
-        vocab_size=SIZES["vocab_size"],
-        special_tokens=special,
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-        show_progress=False,
-    )
-    tokenizer.train_from_iterator(["the quick brown fox jumps over the lazy dog"] * 8, trainer)
-    fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="<|end|>")
+    """The toy's, with a chat template."""
+    fast = PreTrainedTokenizerFast(tokenizer_object=toy_tokenizer(), eos_token=END)
     fast.chat_template = TEMPLATE
     fast.save_pretrained(folder)

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -23,7 +24,7 @@ class Ordinary:
 
     name: str
     module: Callable[[], nn.Module]
-    inputs: Callable[[int], tuple[Tensor, ...]] = lambda s: (torch.randn(2, s, 32),)
+    inputs: Callable[[Any], tuple[Tensor, ...]] = lambda s: (torch.randn(2, s, 32),)
     dynamic: tuple[tuple[int, ...], ...] = ((1,),)
     sizes: tuple[Any, ...] = LIVE_SIZES
 
@@ -350,7 +351,7 @@ MODULES = (
     Ordinary("transformers Llama", PublishedLlama, lambda s: (torch.randint(97, (1, s)),)),
     *(
         Ordinary(
-            f"llama {style}", lambda style=style: Llama(style),
+            f"llama {style}", partial(Llama, style),
             lambda at: (torch.randint(97, (1, at[0])), torch.tensor([at[1]])), ((1,), ()),
             ((24, 0), *((1, position) for position in range(24, 32)), (7, 0), (1, 7), (16, 8)),
         )

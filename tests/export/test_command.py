@@ -99,8 +99,7 @@ def test_verify_of_a_model_that_differs_is_one_line_and_status_1(
 ) -> None:
     """Torch gets another weight than the folder: as bad as the other way round."""
     from export import verify
-
-    reference_decoder = verify.reference_decoder
+    from export.reference import reference_decoder
 
     def other_decoder(*arguments: Any, **options: Any) -> Decoder:
         decoder = reference_decoder(*arguments, **options)

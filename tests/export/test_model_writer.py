@@ -250,7 +250,7 @@ def test_a_full_disk_is_one_line(
 ) -> None:
     """The write with this number fails, and leaves nothing."""
     write = model_writer._HashedFile.write
-    writes = []
+    writes: list[int] = []
 
     def failing(self: Any, data: Any) -> None:
         if len(writes) == at_write:

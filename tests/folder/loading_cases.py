@@ -60,6 +60,7 @@ async def rebuild(device: Device, where: str) -> list[Any]:
 async def read_goldens(device: Device, where: str) -> int:
     """The bytes of a file that loading does not need."""
     model = await Model.load(device, where)
+    assert model.manifest.goldens
     data = await model.store.read(model.folder, model.manifest.goldens)
     model.unload()
     return len(data)

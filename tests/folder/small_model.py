@@ -27,7 +27,7 @@ FACTS = ModelFacts(
     features=("subgroups",),
 )
 FILES = {"config.json": b'{"hidden_size": 40}', "tokenizer.json": b'{"model": {}}'}
-GOLDENS = {"logits": np.arange(5, dtype=np.float32), "ids": np.arange(3)}
+GOLDENS: dict[str, np.ndarray] = {"logits": np.arange(5, dtype=np.float32), "ids": np.arange(3)}
 
 
 def small_program() -> ProgramWriter:

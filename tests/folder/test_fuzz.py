@@ -18,6 +18,8 @@ from py_runtime.folder.on_disk import ConstantFiles, open_model_folder, verify_f
 from py_runtime.folder.safetensors_header import parse_safetensors_header
 from tests.folder.small_model import bytes_of_folder, open_bytes, with_file, write_small
 
+pytestmark = pytest.mark.long
+
 MANY = settings(max_examples=400)
 SOME = settings(max_examples=100)
 

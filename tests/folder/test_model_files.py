@@ -36,7 +36,8 @@ def test_constants_are_views_until_pieces_are_joined(folder: Path) -> None:
     assert len(constants) == 3
     table = constants["table"]
     assert isinstance(table, PiecedTensor)
-    assert (table.shape, table.dtype) == ((60, 40), np.float32)
+    assert table.shape == (60, 40)
+    assert table.dtype == np.float32
     assert not np.asarray(constants["mask"]).flags.writeable
     for name, array in wanted.items():
         np.testing.assert_array_equal(np.asarray(constants[name]), array)

@@ -1,6 +1,6 @@
 """A lost device: another one is taken, the tokens are computed again, the text stays the same."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,7 @@ def test_the_same_text_after_a_loss(native_toy: Toy) -> None:
 class FakeGraph:
     """A decoder whose logits tell every token it was fed; calls with these numbers lose it."""
 
-    def __init__(self, calls: Iterator[int], lost_at: set[int]) -> None:
+    def __init__(self, calls: Iterator[int], lost_at: Set[int]) -> None:
         self.fed: list[int] = []
         self._calls = calls
         self._lost_at = lost_at
@@ -54,8 +54,8 @@ class FakeModel:
     max_chunk = 4
 
     def __init__(
-        self, lost_at: set[int] = frozenset(), broken: list[Exception] | None = None
-    ) -> None:  # type: ignore[assignment]
+        self, lost_at: Set[int] = frozenset(), broken: list[Exception] | None = None
+    ) -> None:
         self._calls = iter(range(10_000))
         self._lost_at = lost_at
         self._broken = broken or []

@@ -78,7 +78,8 @@ def test_the_same_prompt_computes_its_last_token_alone(toy: Toy) -> None:
 def test_prefill_does_not_grow_with_history(toy: Toy) -> None:
     """Ten turns with real answers: each computes its own question and answer, no more."""
     messages: list[dict[str, str]] = []
-    prefilled, prompts = [], []
+    prefilled: list[int] = []
+    prompts: list[int] = []
     for _ in range(10):
         messages = [*messages, user(FIRST)]
         (answer,) = toy.run(

@@ -93,7 +93,7 @@ async def lose_the_device_while_warming_up(device: Device, where: str) -> Json:
 
 
 async def compile_in_vain(device: Device, where: str) -> Json:
-    async def fail(*_: Any) -> None:
+    async def fail(self: Graph, meter: object) -> None:
         raise GraphError("broken on purpose")
 
     before = device.counters.buffers_alive

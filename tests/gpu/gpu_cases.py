@@ -1,6 +1,7 @@
 """What a device must do, natively and in the page alike; test_gpu.py runs it through runners."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import numpy as np
@@ -130,7 +131,7 @@ async def error_texts(device: Device) -> dict[str, list[str]]:
     (pipeline,) = await device.create_compute_pipelines([pipeline_spec])
     wrong_group = BindGroupSpec("wrong group", pipeline, (Binding(small),))
     huge = device.limits["max_buffer_size"] + 1
-    attempts = {
+    attempts: dict[str, Callable[[], Awaitable[object]]] = {
         "no label": lambda: device.create_buffers([BufferSpec("", 4)]),
         "too large": lambda: device.create_buffers([BufferSpec("huge", huge)]),
         "bad usage": lambda: device.create_buffers([BufferSpec("odd one", 64, usage)]),

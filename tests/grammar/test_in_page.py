@@ -1,5 +1,7 @@
 """The same texts in the page as natively."""
 
+from typing import Any
+
 import pytest
 
 from tests.grammar.in_runtime import generate
@@ -15,7 +17,11 @@ NOT_SENT = ("huge enum", "items nested deeply", "allOf nested deeply")
 def test_texts(runner: Runner) -> None:
     schemas = {name: schema for name, (schema, _) in SCHEMAS.items()}
     schemas |= {name: schema for name, schema in REFUSED.items() if name not in NOT_SENT}
-    arguments = {"tokenizer": tokenizer_file("gpt2"), "schemas": schemas, "budget": 150}
+    arguments: dict[str, Any] = {
+        "tokenizer": tokenizer_file("gpt2"),
+        "schemas": schemas,
+        "budget": 150,
+    }
     made = runner.run(IN_RUNTIME, "generate", **arguments)
     assert made == wait(generate(None, **arguments))
     assert {name for name, text in made.items() if text.startswith("refused")} == {

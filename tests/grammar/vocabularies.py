@@ -1,25 +1,20 @@
 """Vocabularies that the tests of constrained output share."""
 
-import tempfile
 from functools import cache
-from pathlib import Path
 
 from py_runtime.grammar import Grammar, TokenTexts, grammar_for
 from py_runtime.tokens import Tokenizer
-from tests.export.checkpoints import save_tokenizer
+from tests.tokens import toy
 from tests.tokens.reference import SMOLLM2, tokenizer_file
 
 TOY = "toy"
-END = {TOY: "<|end|>", SMOLLM2: "<|im_end|>", "gpt2": "<|endoftext|>", "llama2": "</s>"}
+END = {TOY: toy.END, SMOLLM2: "<|im_end|>", "gpt2": "<|endoftext|>", "llama2": "</s>"}
 
 
 @cache
 def tokenizer_of(name: str) -> Tokenizer:
-    if name != TOY:
-        return Tokenizer.from_json(tokenizer_file(name))
-    with tempfile.TemporaryDirectory() as folder:
-        save_tokenizer(Path(folder))
-        return Tokenizer.from_json(Path(folder, "tokenizer.json").read_bytes())
+    file = toy.toy_tokenizer().to_str() if name == TOY else tokenizer_file(name)
+    return Tokenizer.from_json(file)
 
 
 def end_of(name: str) -> int:

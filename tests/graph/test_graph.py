@@ -9,7 +9,7 @@ from py_runtime.base.shapes import normalise_dim
 from py_runtime.gpu import Device
 from py_runtime.live import launch
 from py_runtime.live.values import LiveTensor
-from py_runtime.ops.registry import REGISTRY, Op, register
+from py_runtime.ops.registry import REGISTRY, register
 from py_runtime.program.writer import ProgramWriter, Ref
 from tests.graph.engine_graphs import WIDTH, decoder_like, load, norm_graph, norm_of, rows, run
 from tests.runners import NativeRunner
@@ -349,11 +349,11 @@ def test_fold_covers_every_workgroup() -> None:
 
 def test_a_name_is_registered_once() -> None:
     with pytest.raises(GraphError, match="op 'add' is registered twice"):
-        register("add", args="a b out")(Op)
+        register("add", args="a b out")(REGISTRY["et_vk.rms_norm.default"].op)
 
 
 def test_an_op_that_cannot_resize_is_refused_on_a_dynamic_graph(device: Device) -> None:
-    class Frozen(REGISTRY["et_vk.rms_norm.default"].op):  # type: ignore[misc, name-defined]
+    class Frozen(REGISTRY["et_vk.rms_norm.default"].op):  # type: ignore[misc]
         pass
 
     register("test.frozen", args="x weight eps out", resizes=False)(Frozen)

@@ -13,6 +13,7 @@ from py_runtime.base.dtypes import F32
 from py_runtime.base.errors import GraphError, InputError
 from py_runtime.graph.probes import run_probed
 from py_runtime.program.json_format import dump_program
+from py_runtime.program.writer import ProgramWriter
 from tests.export.checkpoints import SIZES, save_checkpoint
 from tests.golden import Tolerance, compare
 from tests.graph import engine_graphs
@@ -90,7 +91,7 @@ def test_a_probed_run_costs_one_pass(native: NativeRunner) -> None:
 
 def test_intermediates_that_share_a_buffer_are_all_seen(native: NativeRunner) -> None:
     """x + 1, + 1, …: five results in two buffers; the input and the constant can be read, too."""
-    writer = engine_graphs.ProgramWriter()
+    writer = ProgramWriter()
     x = value = writer.input("x", (4, 8), F32, dynamic=(0,))
     one = writer.constant("one", np.ones(1, np.float32))
     sums = {f"sum {number}": writer.tensor((4, 8), F32, f"sum {number}") for number in range(1, 6)}

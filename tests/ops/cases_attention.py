@@ -104,9 +104,10 @@ class CachedAttention:
             q = q * torch.rsqrt(q.pow(2).mean(-1, keepdim=True))
         sees = torch.ones(tokens, position + tokens).tril(position)
         seen = [cache[..., : position + tokens, :, :].transpose(-3, -2) for cache in self.caches]
-        shaped = [x.reshape(-1, *x.shape[-3:]) for x in (q.transpose(-3, -2), *seen)]
-        out = attention(*shaped, bias=sees.log().double(), scale=self.scale)
-        return out.transpose(-3, -2).reshape(q.shape)
+        shape = q.shape
+        q, k, v = (x.reshape(-1, *x.shape[-3:]) for x in (q.transpose(-3, -2), *seen))
+        out = attention(q, k, v, sees.log().double(), self.scale)
+        return out.transpose(-3, -2).reshape(shape)
 
 
 def prefills_and_decodes(graph: CachedAttention, calls: Sequence[tuple[int, int]]) -> Case:
@@ -263,10 +264,10 @@ def masked_case(mask_dims: tuple[int, ...] | None, is_bool: bool, width: int) ->
     kind = f"{'bool' if is_bool else 'float'} mask {list(mask_dims)}" if mask_dims else "no mask"
     case = Case(f"sdpa width {width} {kind}", writer, ATTENTION_EXACTLY)
     for live_queries, live_keys in ((queries, keys), (1, 5), (5, 1), (20, 33), (queries, keys)):
-        tensors = [
+        q, k, v = (
             torch.randn(2, heads, size, width, generator=generator)
             for heads, size in ((6, live_queries), (3, live_keys), (3, live_keys))
-        ]
+        )
         bias = torch.zeros(())
         if mask_dims:
             dims = with_live(mask_dims, live_queries, live_keys)
@@ -277,7 +278,7 @@ def masked_case(mask_dims: tuple[int, ...] | None, is_bool: bool, width: int) ->
             added.masked_fill_(~visible, -torch.inf)
             bias = visible.log() if is_bool else added
         masks = [visible if is_bool else added] if mask_dims else []
-        case.call([*tensors, *masks], [attention(*tensors, bias.double(), None)])
+        case.call([q, k, v, *masks], [attention(q, k, v, bias.double(), None)])
     return case
 
 
@@ -296,12 +297,12 @@ def lowest_float_mask() -> Case:
     writer.op("et_vk.sdpa.default", q, k, v, mask, 0.25, out)
     writer.output(out)
     case = Case("sdpa mask of the lowest float, own scale", writer, ATTENTION_EXACTLY)
-    tensors = [torch.randn(1, 2, 4, 8, generator=generator) for _ in range(3)]
+    live_q, live_k, live_v = (torch.randn(1, 2, 4, 8, generator=generator) for _ in range(3))
     low = torch.finfo(torch.float32).min
     mask_data = torch.tensor([[0, low, 0, low], [low] * 4, [low, 0, 0, 0], [0.0] * 4])
-    expected = attention(*tensors, mask_data.double(), 0.25)
-    expected[:, :, 1] = tensors[2].double().mean(2)  # in float32 the mask swallows the scores
-    case.call([*tensors, mask_data], [expected])
+    expected = attention(live_q, live_k, live_v, mask_data.double(), 0.25)
+    expected[:, :, 1] = live_v.double().mean(2)  # in float32 the mask swallows the scores
+    case.call([live_q, live_k, live_v, mask_data], [expected])
     return case
 
 

@@ -49,8 +49,8 @@ def group_norm(channels: int, groups: int, weighted: bool, biased: bool) -> Case
         counts = [batch, channels, height * width, groups]
         return [x, weight if weighted else None, bias if biased else None, *counts, EPS]
 
-    def golden(x: torch.Tensor, *given: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        return torch.native_group_norm(*args(x, *given, (len(x), *x.shape[2:])))
+    def golden(x: torch.Tensor, weight: Any, bias: Any) -> tuple[torch.Tensor, ...]:
+        return torch.native_group_norm(*args(x, weight, bias, (len(x), *x.shape[2:])))
 
     calls = [
         [torch.randn(batch, channels, 5, width, generator=generator), weight, bias]

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import torch
 
 from py_runtime.base.dtypes import F32, I64
-from py_runtime.program.writer import ProgramWriter
+from py_runtime.program.writer import ProgramWriter, Ref
 from tests.golden import ROPE, Case, Tolerance
 
 ROPE_EXACTLY = Tolerance(ROPE.absolute, 1e-6)  # what the kernels reach
@@ -77,7 +77,7 @@ def halves_cases() -> Iterator[Case]:
         xk = writer.input("xk", (1, 20, kv_heads, width), F32, dynamic=(1,))
         cos, sin = tables(48, rotated, generator)
         freqs = [writer.constant("cos", cos.numpy()), writer.constant("sin", sin.numpy())]
-        start_pos = start
+        start_pos: str | int | Ref = start
         if start == "symint":
             start_pos = writer.symint_input("start_pos")
         elif start == "select":

@@ -127,8 +127,8 @@ def rearrangements() -> Iterator[Case]:
         ),
         Row("aten.repeat.default", lambda x, s: [x, [s, 1, 2]], lambda x, s: x.repeat(s, 1, 2)),
     ]
-    calls = [(numbers(n, 1, 5), s) for n, s in ((3, 6), (1, 6), (3, 1), (2, 4), (3, 6))]
-    yield case_of("expand and repeat by SymInts", rows, calls, EXACT)
+    by_symint = [(numbers(n, 1, 5), s) for n, s in ((3, 6), (1, 6), (3, 1), (2, 4), (3, 6))]
+    yield case_of("expand and repeat by SymInts", rows, by_symint, EXACT)
 
 
 def selections() -> Iterator[Case]:

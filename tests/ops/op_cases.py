@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 
@@ -19,7 +19,7 @@ DTYPE_OF: dict[torch.dtype, DType] = {
 }
 FLOATS = Tolerance(1e-4, 2e-6)
 RELATIVE = Tolerance(float("inf"), 1e-5)  # for results of any size
-Input = torch.Tensor | int  # an int is a SymInt
+Input: TypeAlias = torch.Tensor | int  # an int is a SymInt
 
 
 @dataclass(frozen=True)

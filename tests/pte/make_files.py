@@ -202,9 +202,11 @@ class CachesInside(nn.Module):
         return attend(q, k, v, (self.k_cache, self.v_cache), before.shape[1])
 
 
-def attention_inputs(rows: int, seed: int) -> Tensors:
-    shapes = ((1, rows, 4, 8), (1, rows, 2, 8), (1, rows, 2, 8))
-    return tuple(random(*shape, seed=10 * seed + i) for i, shape in enumerate(shapes))
+def attention_inputs(rows: int, seed: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    q = random(1, rows, 4, 8, seed=10 * seed)
+    k = random(1, rows, 2, 8, seed=10 * seed + 1)
+    v = random(1, rows, 2, 8, seed=10 * seed + 2)
+    return q, k, v
 
 
 def caches_given() -> File:

@@ -19,6 +19,8 @@ from tests.pte.lies import SOUND, SOUND_PTD, file
 from tests.pte.memory_source import MemorySource
 from tests.runners import wait
 
+pytestmark = pytest.mark.long
+
 Rng = np.random.Generator
 FILES = sorted((Path(__file__).parent / "files").glob("*.pte"))
 BASES = {"written": SOUND, **{path.stem: path.read_bytes() for path in FILES}}

@@ -9,6 +9,7 @@ import pytest
 from py_runtime.base.errors import GraphError
 from py_runtime.graph.buffers import measure
 from py_runtime.pte import PteError, PteProgram, UnsupportedPteError, open_pte
+from py_runtime.pte.methods import DelegateStep
 from tests.pte.lies import (
     ADD,
     LIES,
@@ -218,6 +219,7 @@ def test_numbers_in_dims_do_not_multiply_without_end() -> None:
 
 def test_the_sound_data_is_found() -> None:
     (step,) = opened(file(named={}), SOUND_PTD).methods["forward"].steps
+    assert isinstance(step, DelegateStep)
     found = step.ranges["key"]
     assert found.source.name == "model.ptd"
     assert SOUND_PTD[found.offset : found.offset + found.nbytes] == f32(1, 2, 3, 4)

@@ -107,8 +107,10 @@ def test_constant_methods_give_values() -> None:
     order, none = constants.pop("order"), constants.pop("none")
     assert isinstance(order, np.ndarray)
     assert isinstance(none, np.ndarray)
-    assert (none.dtype, none.shape) == (np.float32, (0, 2))
-    assert (order.dtype, order.tolist()) == (np.int64, [3, 1, 2])
+    assert none.dtype == np.float32
+    assert none.shape == (0, 2)
+    assert order.dtype == np.int64
+    assert order.tolist() == [3, 1, 2]
     assert constants == {
         "get_max_seq_len": 32,
         "get_eos_ids": [2, 3],

@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -21,7 +22,7 @@ from tests.pte_exports.exporter import quiet
 VOCABULARY = 96
 LONGEST_CALL = 47  # the exporter takes one less than max_seq_length
 CONTEXT = 64
-SIZES = {
+SIZES: dict[str, Any] = {
     "dim": 32,
     "n_layers": 2,
     "n_heads": 2,
@@ -32,7 +33,7 @@ SIZES = {
     "norm_eps": 1e-5,
     "rope_theta": 10000.0,
 }
-FAMILIES = {
+FAMILIES: dict[str, dict[str, Any]] = {
     "llama": {},
     "qwen2_5": {"use_hf_rope": True, "attention_qkv_bias": True},
     "qwen3": {
@@ -42,7 +43,7 @@ FAMILIES = {
         "head_dim": 32,
     },
 }
-QUANTISED = {"fp32": [], "4w": ["-qmode", "4w", "-G", "16"]}
+QUANTISED: dict[str, list[str]] = {"fp32": [], "4w": ["-qmode", "4w", "-G", "16"]}
 QUANTISED_EMBEDDING = ["-E", "4,16"]
 
 

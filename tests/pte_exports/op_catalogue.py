@@ -29,7 +29,7 @@ from tests.pte_exports.exporter import quiet
 from tests.pte_ops.stock_case import STORED, StockCase, write_cases
 
 KEPT_BYTES = 4000  # of a case in the stored file; each suite has one in any case
-DTYPES = {"bool": np.int8, "int8": np.int8, "int32": "<i4", "int64": "<i8", "float32": "<f4"}
+DTYPES = {"bool": "i1", "int8": "i1", "int32": "<i4", "int64": "<i8", "float32": "<f4"}
 
 
 def eight_bit_linear(columns: int, rows: int, lines: int) -> torch.nn.Module:

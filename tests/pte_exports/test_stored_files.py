@@ -1,6 +1,7 @@
 """The files in tests/pte/files are what ExecuTorch's exporter writes."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -29,6 +30,6 @@ def sizes(folder: Path) -> dict[str, int]:
     return {path.name: path.stat().st_size for path in folder.iterdir()}
 
 
-def calls_in(path: Path) -> list[dict]:
-    calls: list[dict] = unpack(path.read_bytes())
+def calls_in(path: Path) -> list[dict[str, Any]]:
+    calls: list[dict[str, Any]] = unpack(path.read_bytes())
     return calls

@@ -4,6 +4,7 @@ import json
 from functools import cache
 from typing import Any
 
+import pytest
 from gguf import GGUFReader
 from tokenizers import Tokenizer
 
@@ -12,7 +13,8 @@ from export.gguf_tokenizer import read_tokenizer
 from tests.tokens.styles import STYLES, cached
 
 SMOLLM2 = "smollm2"
-NAMES = (SMOLLM2, *STYLES)
+REAL = pytest.param(SMOLLM2, marks=pytest.mark.model)
+NAMES = (REAL, *STYLES)
 
 
 @cache

@@ -1,5 +1,6 @@
 """The corpus in every style: the ids and texts that `tokenizers` gives."""
 
+from collections.abc import Sequence
 from random import Random
 
 import pytest
@@ -28,7 +29,9 @@ def ours(name: str) -> Tokenizer:
     return Tokenizer.from_json(tokenizer_file(name))
 
 
-def differences(texts: list[str], ours: list[object], theirs: list[object]) -> list[object]:
+def differences(
+    texts: list[str], ours: Sequence[object], theirs: Sequence[object]
+) -> Sequence[object]:
     rows = zip(texts, ours, theirs, strict=True)
     return [(text, mine, other) for text, mine, other in rows if mine != other][:3]
 
@@ -51,6 +54,7 @@ def their_ids(name: str, texts: list[str]) -> list[list[int]]:
     return reference_ids(name, texts, add_special_tokens=True)
 
 
+@pytest.mark.long
 def test_ids_of_every_line(ours: Tokenizer, texts: list[str], their_ids: list[list[int]]) -> None:
     assert differences(texts, [ours.encode(text) for text in texts], their_ids) == []
 
@@ -62,6 +66,7 @@ def test_ids_without_special_tokens(name: str, ours: Tokenizer) -> None:
     assert differences(texts, made, theirs) == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("skip_special_tokens", [False, True])
 def test_texts_of_every_line(
     name: str, ours: Tokenizer, their_ids: list[list[int]], skip_special_tokens: bool

@@ -92,6 +92,7 @@ def test_no_space_before_the_text_and_an_end_after_it() -> None:
     assert not encoding.tokens[0].startswith("▁")
 
 
+@pytest.mark.model
 def test_the_default_model() -> None:
     files = read_tokenizer(smollm2_metadata())
     file, config = files["tokenizer.json"], files["tokenizer_config.json"]

@@ -110,8 +110,8 @@ def serving(
     """A serve.py of its own with one model of 64 MB, and its port."""
     write_model(models / "big", BIG)
     command = [sys.executable, "-c", script, "--port", "0", "--models", str(models), *options]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen(command, cwd=ROOT, text=True, **pipes) as process:
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, cwd=ROOT, text=True, stdout=pipe, stderr=pipe) as process:
         try:
             yield process, int(first_line(process).rstrip("/").rpartition(":")[2])
         finally:

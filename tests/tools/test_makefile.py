@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from py_runtime import __version__
 from tools.files import ROOT
 from tools.pyodide_dist import VERSION
 
@@ -47,7 +48,18 @@ def bin_folder(tmp_path: Path) -> Path:
 def test_help_is_what_make_alone_says() -> None:
     outcome = make()
     assert outcome.returncode == 0
-    for command in ("setup", "serve", "test", "test-fast", "lint", "build", "clean", "clean-cache"):
+    commands = (
+        "setup",
+        "serve",
+        "check",
+        "test",
+        "test-fast",
+        "lint",
+        "build",
+        "clean",
+        "clean-cache",
+    )
+    for command in commands:
         assert f"make {command} " in outcome.stdout
 
 
@@ -85,6 +97,34 @@ def test_no_node_or_an_old_one(bin_folder: Path, node: str | None, found: str) -
     ]
 
 
+def steps_of(target: str) -> str:
+    """What make would run in a fresh clone."""
+    outcome = make("--dry-run", "--always-make", target, f"PYTHON={sys.executable}")
+    assert outcome.returncode == 0, outcome.stderr
+    return outcome.stdout
+
+
+@pytest.mark.parametrize("target", ["check", "lint"])
+def test_style_and_types_need_nothing_built_and_no_torch(target: str) -> None:
+    steps = steps_of(target)
+    assert "'.[dev]'" in steps
+    assert "-m mypy" in steps
+    for absent in ("export]", "tools.prepare", "-m export"):
+        assert absent not in steps
+
+
+def test_fast_tests_need_the_model_but_nothing_built() -> None:
+    steps = steps_of("test-fast")
+    assert "-m export default" in steps
+    assert "tools.prepare" not in steps
+    assert "tools.pyodide_dist" not in steps
+
+
+def test_everything_is_built_before_every_test() -> None:
+    steps = steps_of("test")
+    assert steps.index("tools.prepare") < steps.index("-m pytest")
+
+
 def test_ci_runs_what_a_developer_runs() -> None:
     script = ROOT / ".ci" / "run"
     assert os.access(script, os.X_OK)
@@ -95,10 +135,19 @@ def test_every_direct_dependency_is_pinned() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     extras = project["project"]["optional-dependencies"]
     extra = [requirement for named in extras.values() for requirement in named]
-    for requirement in [*project["project"]["dependencies"], *extra]:
-        assert "==" in requirement
+    all_of_them = [*project["project"]["dependencies"], *extra]
+    pinned = dict(requirement.split("==") for requirement in all_of_them)
+    for requirement in all_of_them:
+        name, version = requirement.split("==")
+        assert pinned[name] == version, f"{name} is pinned twice, differently"
+    assert not any("torch" in requirement for requirement in extras["dev"])
     assert "torch==2.13.0" in extras["export"]
     assert {"torch==2.13.0", "executorch==1.5.1"} <= set(extras["pte"])
+
+
+def test_the_version_is_said_in_one_place() -> None:
+    assert "version" not in json.loads((ROOT / "package.json").read_text())
+    assert f"## {__version__} " in (ROOT / "CHANGELOG.md").read_text()
 
 
 def test_the_lock_of_npm_pins_pyodide_and_names_no_registry() -> None:

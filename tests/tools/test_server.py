@@ -380,6 +380,7 @@ def run_serve(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
 
 
+@pytest.mark.built
 def test_a_taken_port_is_one_line() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
@@ -406,11 +407,13 @@ def test_the_server_imports_nothing_heavy() -> None:
     assert outcome.stdout == "set()\n"
 
 
+@pytest.mark.built
 def test_this_checkouts_page_is_served(site_url: str) -> None:
-    address = site_url.removeprefix("http://").rstrip("/").encode()
-    host, port = address.split(b":")
+    address = site_url.removeprefix("http://").rstrip("/")
+    host, port = address.split(":")
     with socket.create_connection((host, int(port))) as connection:
-        connection.sendall(b"GET / HTTP/1.1\r\nHost: " + address + b"\r\nConnection: close\r\n\r\n")
+        request = f"GET / HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n"
+        connection.sendall(request.encode())
         with connection.makefile("rb") as answer:
             body = answer.read()
     assert body.startswith(b"HTTP/1.1 200 OK")

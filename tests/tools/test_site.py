@@ -219,6 +219,7 @@ def test_a_build_that_fails_leaves_the_former_one(
     assert [path.name for path in tmp_path.glob(".out*")] == []
 
 
+@pytest.mark.built
 def test_the_command_refuses_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("years of work")
     command = [sys.executable, "serve.py", "build", str(tmp_path)]
@@ -229,6 +230,7 @@ def test_the_command_refuses_in_one_line(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.built
 def test_this_checkouts_static_build_equals_what_the_server_sends(
     site_url: str, static_site: Path, static_site_url: str
 ) -> None:
@@ -241,7 +243,7 @@ def test_this_checkouts_static_build_equals_what_the_server_sends(
             assert live.read() == static.read() == (static_site / url).read_bytes()
 
 
-def test_the_service_worker_sends_the_servers_headers() -> None:
+def test_the_service_worker_sends_the_servers_headers(site: Site) -> None:
     script = """
     const fs = require("fs"), vm = require("vm");
     const source = fs.readFileSync("web/isolation-sw.js", "utf8");
@@ -253,8 +255,8 @@ def test_the_service_worker_sends_the_servers_headers() -> None:
     const answer = vm.runInNewContext(source + "; withHeaders", world)({ request: { page } });
     answer.then(({ headers }) => console.log(JSON.stringify(Object.fromEntries(headers))));
     """
-    site = json.dumps(Site.of_checkout().describe())
-    command = ["node", "--input-type=commonjs", "-e", script, site]
+    described = json.dumps(site.describe())
+    command = ["node", "--input-type=commonjs", "-e", script, described]
     outcome = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     wanted = {name.lower(): text for name, text in SECURITY_HEADERS.items()}
     assert json.loads(outcome.stdout) == wanted

@@ -125,7 +125,7 @@ BAD_FILES = {
     '{"format": "inpage-chats", "version": 1, "chats": {}}': "it is not an export",
     '{"format": "inpage-chats", "version": 2, "chats": []}': "it is not an export",
 }
-BAD_CHATS = {
+BAD_CHATS: dict[str, list[Any]] = {
     "chat 2 has no list of messages": [chat_of("fine"), {"messages": 5}],
     "chat 1 has no list of messages": [None],
     "title or system prompt of chat 1 is not a text": [chat_of("x", title=7)],

@@ -1,0 +1,1 @@
+"""Short programs that show how to use the engine; tests/test_examples.py runs them."""

@@ -1,0 +1,58 @@
+"""The examples do what they say."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser
+
+from tests.runners import NativeRunner
+from tests.toy_model import NAME
+from tools.files import ROOT
+
+EXAMPLES = ROOT / "examples"
+MOST_LINES = 40
+
+
+def printed(example: str, *arguments: str) -> list[str]:
+    command = [sys.executable, "-m", f"examples.{example}", *arguments]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def test_they_are_short_and_listed() -> None:
+    listed = (EXAMPLES / "README.md").read_text()
+    for file in [*EXAMPLES.glob("[!_]*.py"), *EXAMPLES.glob("*.js")]:
+        assert f"]({file.name})" in listed
+        assert len(file.read_text().splitlines()) <= MOST_LINES
+
+
+def test_a_written_graph(native: NativeRunner) -> None:
+    shapes, means = zip(*(line.rsplit(" ", 1) for line in printed("write_a_graph")), strict=True)
+    assert shapes == ("(100, 8)", "(1, 8)", "(7, 8)")
+    assert [float(mean) for mean in means] == pytest.approx([1.0] * 3)
+
+
+def test_an_exported_module(native: NativeRunner) -> None:
+    assert printed("export_a_module") == [f"(1, {rows}, 4) as torch" for rows in (64, 1, 5)]
+
+
+def test_a_chat(native: NativeRunner, toy_model: Path) -> None:
+    assert "".join(printed("chat_natively", str(toy_model), "the quick brown fox"))
+
+
+@pytest.mark.browser
+def test_a_script_in_the_page(shared_browser: Browser, toy_site_url: str) -> None:
+    said: list[str] = []
+    page = shared_browser.new_page()
+    page.on("console", lambda message: said.append(message.text))
+    page.goto(toy_site_url)
+    script = (EXAMPLES / "ask_in_the_page.js").read_text().replace("SmolLM2-135M-Instruct", NAME)
+    page.evaluate(f"(async () => {{ {script} }})()")
+    answer, as_json = said[-2:]
+    assert answer
+    assert json.loads(as_json).keys() == {"mass"}
+    page.close()
