@@ -144,14 +144,14 @@ class DeviceSampler:
         self._device.destroy_buffers(list(self._buffers.values()))
 
 
-NAME = "sample"
+NAME = "sampling/sample"
 
 
 def _size_for(target: Target, device: Device) -> str:
     if not target.wide:
-        return "sample_narrow"
+        return "sampling/fragments/size_narrow"
     most = device.limits["max_compute_invocations_per_workgroup"]
-    return "sample_widest" if most >= WIDEST else "sample_wide"
+    return "sampling/fragments/size_widest" if most >= WIDEST else "sampling/fragments/size_wide"
 
 
 def source_of(size: str) -> str:
@@ -159,4 +159,4 @@ def source_of(size: str) -> str:
     return "\n".join(shader_source(name) for name in (size, NAME))
 
 
-LAYOUT = params_layout(NAME, source_of("sample_narrow"))
+LAYOUT = params_layout(NAME, source_of("sampling/fragments/size_narrow"))

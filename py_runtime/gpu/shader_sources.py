@@ -1,4 +1,4 @@
-"""WGSL sources by name."""
+"""WGSL sources by name: the path under shaders/, without its suffix."""
 
 from functools import cache
 from pathlib import Path
@@ -15,8 +15,8 @@ def shader_source(name: str) -> str:
 
 def read_all_shaders() -> None:
     """So that none is read from a file later."""
-    for path in _folder().glob(f"*{_SUFFIX}"):
-        shader_source(path.stem)
+    for path in _folder().rglob(f"*{_SUFFIX}"):
+        shader_source(path.relative_to(_folder()).with_suffix("").as_posix())
 
 
 def _folder() -> Path:

@@ -18,7 +18,12 @@ class ArgReduce(Op):
         most = self.rows(self.x.max_dims)
         self.parts = part_count(most.width)
         constants = {"IS_MIN": int("argmin" in self.name), "SECOND_PASS": 0}
-        shaders = ("arg_reduce", "element_f32" if self.x.dtype is F32 else "element_i32")
+        shaders = (
+            "reduce/arg_reduce",
+            "reduce/fragments/element_f32"
+            if self.x.dtype is F32
+            else "reduce/fragments/element_i32",
+        )
         if self.parts == 1:
             bind = {"x": self.x, "found": self.x, "out": self.out}
             self.find = self.launch(*shaders, bind=bind, constants=constants)

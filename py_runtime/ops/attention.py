@@ -39,7 +39,7 @@ class SdpaWithKvCache(Op):
         width = self.q.max_dims[-1]
         self.scale = self.number("scale") if self.has("scale") else width**-0.5
         self.update = self.launch(
-            "update_kv_cache",
+            "attention/update_kv_cache",
             store_of(self.k_cache),
             bind={
                 "k": self.k,
@@ -55,7 +55,7 @@ class SdpaWithKvCache(Op):
             self.k_cache.max_dims[-3],
             {"q": self.q, "k": self.k_cache, "v": self.v_cache, "start_pos": self.start_pos},
             self.out,
-            "attention_causal",
+            "attention/fragments/sight_causal",
         )
 
     def _check_graph(self) -> None:
@@ -152,7 +152,7 @@ class Sdpa(Op):
             k[2],
             {"q": self.q, "k": self.k, "v": self.v, "mask": self.mask or self.q},
             self.out,
-            "attention_masked",
+            "attention/fragments/sight_masked",
         )
 
     def live(self) -> None:

@@ -71,8 +71,8 @@ class Binary(ElementwiseOp):
             constants["A_IS_INTEGER"] = int(self.a.dtype is not F32)
             constants["B_IS_INTEGER"] = int(self.b is not None and self.b.dtype is not F32)
         self.combine = self.launch(
-            "binary",
-            "binary_f32" if in_floats else "binary_i32",
+            "elementwise/binary",
+            "elementwise/fragments/binary_f32" if in_floats else "elementwise/fragments/binary_i32",
             bind={"a": self.a, "b": b, "out": self.out},
             constants=constants,
         )

@@ -45,7 +45,7 @@ class ChooseQparams(Op):
         )
         self.scales, self.zero_points = outs
         self.choose = self.launch(
-            "choose_qparams",
+            "linear/choose_qparams",
             bind={"x": self.x, "scales": self.scales, "zero_points": self.zero_points},
             constants={"ZEROS_ARE_BYTES": float(self.zero_points.dtype is I8)},
         )

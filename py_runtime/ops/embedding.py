@@ -35,7 +35,7 @@ class EmbeddingF32(Embedding):
         self.weight = self.tensor("weight", F32, rank=2)
         self.take_ends(self.weight.max_dims[1])
         self.gather = self.launch(
-            "embedding",
+            "copies/embedding",
             bind={"weight": self.weight, "indices": self.indices, "out": self.out},
         )
 
@@ -58,10 +58,10 @@ class QuantisedEmbedding(Embedding):
     ) -> None:
         self.table, self.group_size = (weight, scales), group_size
         self.gather = self.launch(
-            "packed_values",
-            "dequantise",
-            f"weight_{kind}",
-            "embedding_quantised",
+            "shared/weights/packed_values",
+            "shared/weights/dequantise",
+            f"shared/weights/octets_{kind}",
+            "copies/embedding_quantised",
             bind={"weight": weight, "scales": scales, "indices": self.indices, "out": self.out},
             constants=constants,
         )

@@ -31,7 +31,7 @@ class IndexOp(Op):
         self.axes, self.indices = axes, indices
         unused = [indices[0]] * (len(OPERANDS) - len(indices))
         bound = dict(zip(OPERANDS, [*indices, *unused], strict=True))
-        self.pick = self.launch("index", bind={"x": self.x, "out": self.out, **bound})
+        self.pick = self.launch("copies/index", bind={"x": self.x, "out": self.out, **bound})
 
     def look_up(self, dims: Dims, x: Sequence[int], indices: Sequence[Sequence[int]]) -> None:
         """The output's dims, and strides along them of x and of each index tensor."""

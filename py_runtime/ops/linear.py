@@ -89,7 +89,7 @@ class LinearDq8caQ4gsw(Linear):
         self.take_ends(weight.max_dims[0], columns)
         rounded = self.scratch("rounded x", self.x.max_bytes)
         self.round_rows = self.launch(
-            "quantise_rows",
+            "linear/quantise_rows",
             bind={
                 "x": self.x,
                 "scales": self.x_scales,
@@ -178,7 +178,7 @@ class LinearF32(Linear):
         else:
             bias = self.bias or self.x
             self.matmul = self.launch(
-                "matmul", bind={"a": self.x, "b": self.weight, "bias": bias, "out": self.out}
+                "linear/matmul", bind={"a": self.x, "b": self.weight, "bias": bias, "out": self.out}
             )
 
     def live(self) -> None:

@@ -21,7 +21,7 @@ class Matmul(Op):
         self.out = self.tensor("out", F32, rank=self.rank)
         self.require(self.fits(self.a.max_dims, self.b.max_dims), self.misfit(maximum=True))
         self.multiply = self.launch(
-            "matmul",
+            "linear/matmul",
             bind={"a": self.a, "b": self.b, "bias": self.bias or self.a, "out": self.out},
         )
 

@@ -28,7 +28,7 @@ class Normalise(Op):
         self.require(ranks == wanted, f"the outputs have ranks {ranks}; they must be {wanted}")
         self.out, self.means, self.rstds = outs
         self.kernel = self.launch(
-            "normalise",
+            "reduce/normalise",
             bind={
                 "x": self.x,
                 "weight": self.weight or self.x,

@@ -61,7 +61,11 @@ class QkvRotaryCache(Op):
         }
         self.pairs = matrix.rows // 2
         at_once = Finish(
-            ("linear_qkv", "qkv_store", store_of(self.k_cache)),
+            (
+                "linear/fragments/finish_qkv",
+                "attention/fragments/qkv_store",
+                store_of(self.k_cache),
+            ),
             {"bias": bias or self.x, **ends},
             self.pairs,
             {"has_bias": bias is not None, **self._places()},
@@ -86,13 +90,19 @@ class QkvRotaryCache(Op):
         if self.has_norms:
             bind |= {"q_norm": self.tensor("q_norm"), "k_norm": self.tensor("k_norm")}
             self.eps = {name: self.number(name) for name in self.eps}
-        shared = ("qkv_heads", "qkv_store", store_of(self.k_cache))
+        shared = (
+            "attention/fragments/qkv_heads",
+            "attention/fragments/qkv_store",
+            store_of(self.k_cache),
+        )
         if self.builder.target.wide:
             self.heads_of_workgroup = 1
-            self.heads = self.launch("subgroups", *shared, "qkv_heads_wide", bind=bind)
+            self.heads = self.launch(
+                "shared/subgroups", *shared, "attention/qkv_heads_wide", bind=bind
+            )
         else:
             self.heads_of_workgroup = HEADS_OF_WORKGROUP
-            self.heads = self.launch(*shared, "qkv_heads_alone", bind=bind)
+            self.heads = self.launch(*shared, "attention/qkv_heads", bind=bind)
 
     def _places(self) -> dict[str, object]:
         """What shaders/qkv_store.wgsl wants to know."""

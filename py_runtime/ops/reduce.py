@@ -49,7 +49,11 @@ class Reduce(Op):
         for first, last in reversed(neighbours(self.reduced)):
             parts = part_count(rows_along(shape, first, last).width)
             steps += [(first, last, parts), (first, last, 1)] if parts > 1 else [(first, last, 1)]
-        element = "element_f32" if self.x.dtype is F32 else "element_i32"
+        element = (
+            "reduce/fragments/element_f32"
+            if self.x.dtype is F32
+            else "reduce/fragments/element_i32"
+        )
         source: LiveTensor | Scratch = self.x
         passes = []
         for number, (first, last, parts) in enumerate(steps):
@@ -59,7 +63,10 @@ class Reduce(Op):
             if number < len(steps) - 1:
                 target = self.scratch(f"pass {number}", 4 * rows.count * parts)
             launch = self.launch(
-                "reduce", element, bind={"x": source, "out": target}, constants={"CODE": code}
+                "reduce/reduce",
+                element,
+                bind={"x": source, "out": target},
+                constants={"CODE": code},
             )
             passes.append(Pass(first, last, parts, launch))
             source = target

@@ -32,7 +32,7 @@ class RotaryOfQAndK(Op):
             f"tables {list(self.cos.max_dims)} and {list(self.sin.max_dims)} differ",
         )
         self.rotate = self.launch(
-            "rotary",
+            "attention/rotary",
             bind={
                 "xq": self.xq,
                 "xk": self.xk,
@@ -134,7 +134,7 @@ class ApplyRotaryEmbInterleaved(Op):
             f"x {list(x)} and freqs {list(freqs)} must have the same, even width",
         )
         self.rotate = self.launch(
-            "rotary_interleaved", bind={"x": self.x, "freqs": self.freqs, "out": self.out}
+            "attention/rotary_interleaved", bind={"x": self.x, "freqs": self.freqs, "out": self.out}
         )
 
     def live(self) -> None:

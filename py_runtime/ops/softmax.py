@@ -18,19 +18,19 @@ class Softmax(Op):
         is_log = {"IS_LOG": int("log_softmax" in self.name)}
         if self.parts == 1:
             self.whole_rows = self.launch(
-                "softmax", bind={"x": self.x, "out": self.out}, constants=is_log
+                "reduce/softmax", bind={"x": self.x, "out": self.out}, constants=is_log
             )
             return
         parts = self.scratch("parts", 8 * most.count * self.parts)  # two f32 each
         stats = self.scratch("stats", 8 * most.count)
         self.part_stats = self.launch(
-            "softmax_stats", bind={"x": self.x, "stats": parts}, constants={"SECOND_PASS": 0}
+            "reduce/softmax_stats", bind={"x": self.x, "stats": parts}, constants={"SECOND_PASS": 0}
         )
         self.row_stats = self.launch(
-            "softmax_stats", bind={"x": parts, "stats": stats}, constants={"SECOND_PASS": 1}
+            "reduce/softmax_stats", bind={"x": parts, "stats": stats}, constants={"SECOND_PASS": 1}
         )
         self.scale = self.launch(
-            "softmax_scale",
+            "reduce/softmax_scale",
             bind={"x": self.x, "stats": stats, "out": self.out},
             constants=is_log,
         )

@@ -32,7 +32,9 @@ class Swiglu(Op):
         self.columns, self.rows = columns, matrix.part_rows[0]
         bias, norm = take_biases(self, matrix), take_norm(self, columns)
         bind = {"out": self.out, "bias": bias or self.x}
-        finish = Finish(("linear_swiglu",), bind, self.rows, {"has_bias": bias is not None})
+        finish = Finish(
+            ("linear/fragments/finish_swiglu",), bind, self.rows, {"has_bias": bias is not None}
+        )
         most_lines = numel(self.x.max_dims[:-1])
         self.combine: Launch | None = None
         if self.builder.target.wide or most_lines == 1:
@@ -42,7 +44,7 @@ class Swiglu(Op):
         sums = self.scratch("gate and up", most_lines * matrix.rows * 4)
         apart = into_rows(self.x, matrix.rows, sums, bias)
         self.kernels = LinearKernels(self, self.x, matrix, finish, norm, many=apart)
-        self.combine = self.launch("swiglu", bind={"sums": sums, "out": self.out})
+        self.combine = self.launch("linear/swiglu", bind={"sums": sums, "out": self.out})
 
     def live(self) -> None:
         *lead, width = self.x.dims

@@ -27,7 +27,7 @@ class UpdateCache(Op):
         if self.returns_cache:
             self.builder.alias_mutated(self.cache, self.out)
         self.update = self.launch(
-            "update_cache",
+            "attention/update_cache",
             bind={"value": self.value, "cache": self.cache, "start_pos": self.start_pos},
         )
 

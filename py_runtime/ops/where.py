@@ -22,7 +22,7 @@ class Where(Op):
             f"{self.out.dtype.name}; cast them to one dtype first",
         )
         self.choose = self.launch(
-            "where",
+            "elementwise/where",
             bind={"condition": self.condition, "a": self.a, "b": self.b, "out": self.out},
         )
 

@@ -110,10 +110,14 @@ class Unary:
         first: int = 0,
         second: int = 0,
     ) -> None:
-        kind = "unary_f32" if x.dtype is F32 else "unary_i32"
+        kind = (
+            "elementwise/fragments/unary_f32"
+            if x.dtype is F32
+            else "elementwise/fragments/unary_i32"
+        )
         self._arguments = {"first": first, "second": second}
         self._launch = op.launch(
-            "unary", kind, bind={"x": x, "out": out}, constants={"CODE": function}
+            "elementwise/unary", kind, bind={"x": x, "out": out}, constants={"CODE": function}
         )
 
     def __call__(self, count: int) -> None:
@@ -125,7 +129,7 @@ class Fill:
 
     def __init__(self, op: Op, out: LiveTensor) -> None:
         self._dtype = out.dtype
-        self._launch = op.launch("fill", bind={"out": out})
+        self._launch = op.launch("elementwise/fill", bind={"out": out})
 
     def __call__(self, count: int, first: float, step: float = 0.0) -> None:
         self._launch(

@@ -27,9 +27,9 @@ def take_caches(op: "Op", rank: int | None = None) -> tuple[LiveTensor, LiveTens
 
 def store_of(cache: LiveTensor) -> str:
     """The shader file that writes k and v."""
-    return f"kv_store_{cache.dtype.name}"
+    return f"attention/fragments/store_{cache.dtype.name}"
 
 
 def loads_of(cache: LiveTensor) -> str:
     """The shader file that reads them."""
-    return f"kv_{cache.dtype.name}"
+    return f"attention/fragments/kv_{cache.dtype.name}"

@@ -37,16 +37,26 @@ class Tiling:
         return ceil_div(pairs, self.pairs) * ceil_div(lines, self.lines)
 
 
-ALONE = Tiling(("linear_lines", "linear_lines_alone", "linear_gemm"), tiles=4, lines=8, pairs=16)
-SHARED = Tiling(
-    ("linear_lines", "linear_quads", "linear_lines_shared", "linear_gemm"),
+ALONE = Tiling(
+    ("linear/fragments/lines", "linear/fragments/lines_alone", "linear/gemm"),
     tiles=4,
     lines=8,
     pairs=16,
-    before=("subgroups",),
 )
-WIDE = Tiling(("linear_gemm_wide",), tiles=1, lines=64, pairs=32, side=64)
-SMALL = Tiling(("linear_gemm_wide",), tiles=1, lines=32, pairs=16, side=32)
+SHARED = Tiling(
+    (
+        "linear/fragments/lines",
+        "linear/fragments/quads",
+        "linear/fragments/lines_shared",
+        "linear/gemm",
+    ),
+    tiles=4,
+    lines=8,
+    pairs=16,
+    before=("shared/subgroups",),
+)
+WIDE = Tiling(("linear/gemm_wide",), tiles=1, lines=64, pairs=32, side=64)
+SMALL = Tiling(("linear/gemm_wide",), tiles=1, lines=32, pairs=16, side=32)
 ENOUGH_SQUARES = 72  # of 64: fewer leave a large device idle
 
 
@@ -77,7 +87,7 @@ def into_rows(
     """out: [lines, rows]; x stands in for what there is not."""
     bind = {"out": out, "bias": bias or x, "residual": residual or x}
     has = {"has_bias": bias is not None, "has_residual": residual is not None}
-    return Finish(("linear_rows",), bind, ceil_div(rows, 2), {"rows": rows, **has})
+    return Finish(("linear/fragments/finish_rows",), bind, ceil_div(rows, 2), {"rows": rows, **has})
 
 
 @dataclass(frozen=True)
@@ -140,9 +150,9 @@ class OneLine:
         self.gemv = op.launch(
             *variant.before,
             *finish.shaders,
-            "linear_io",
+            "linear/fragments/io",
             *(matrix.block_shaders if variant.by_blocks else matrix.shaders),
-            "linear_norm",
+            "linear/fragments/norm",
             *variant.shaders,
             bind=bind,
             constants={**variant.constants, "NORMED": float(norm is not None)},
@@ -164,7 +174,7 @@ class OneLineVariant:
     shaders: tuple[str, ...]
     pairs: int  # of rows that a workgroup computes
     constants: Mapping[str, float]
-    before: tuple[str, ...] = ("subgroups",)
+    before: tuple[str, ...] = ("shared/subgroups",)
     by_blocks: bool = False
 
 
@@ -183,11 +193,16 @@ def one_line_variant(matrix: Matrix, target: Target) -> OneLineVariant:
             "TWO_PAIRS": float(pairs == 2),
             "BY_BYTES": float(many_rows),
         }
-        return OneLineVariant(("linear_gemv_wide",), pairs, constants)
+        return OneLineVariant(("linear/gemv_wide",), pairs, constants)
     if target.lanes >= SHARING_LANES:
-        shared = ("linear_block", "linear_quads", "linear_block_shared", "linear_gemv")
+        shared = (
+            "linear/fragments/block",
+            "linear/fragments/quads",
+            "linear/fragments/block_shared",
+            "linear/gemv",
+        )
         return OneLineVariant(shared, GEMV_PAIRS, constants)
-    alone = ("linear_block", "linear_block_alone", "linear_gemv")
+    alone = ("linear/fragments/block", "linear/fragments/block_alone", "linear/gemv")
     return OneLineVariant(alone, GEMV_PAIRS, constants, before=())
 
 
@@ -224,7 +239,7 @@ def long_rows(matrix: Matrix) -> OneLineVariant:
         "BY_BYTES": 1.0,
     }
     group_pairs = (1 + two_pairs) * LONG_WORKGROUP // team
-    return OneLineVariant(("linear_gemv_long",), group_pairs, constants, by_blocks=True)
+    return OneLineVariant(("linear/gemv_long",), group_pairs, constants, by_blocks=True)
 
 
 class ManyLines:
@@ -248,7 +263,7 @@ class ManyLines:
             tiling: op.launch(
                 *tiling.before,
                 *finish.shaders,
-                "linear_io",
+                "linear/fragments/io",
                 *matrix.shaders,
                 *tiling.shaders,
                 bind={**finish.bind, **matrix.bind, "x": normed},

@@ -48,11 +48,19 @@ class Matrix:
 
     @property
     def shaders(self) -> tuple[str, ...]:
-        return ("packed_values", "dequantise", f"weight_{self.kind}")
+        return (
+            "shared/weights/packed_values",
+            "shared/weights/dequantise",
+            f"shared/weights/octets_{self.kind}",
+        )
 
     @property
     def block_shaders(self) -> tuple[str, ...]:
-        return ("packed_values", f"blocks_{self.kind}", "blocks_nibbles")
+        return (
+            "shared/weights/packed_values",
+            f"shared/weights/blocks_{self.kind}",
+            "shared/weights/nibble_blocks",
+        )
 
 
 def matrix_of(op: Op, weights: Sequence[Weight], columns: int) -> Matrix:

@@ -12,7 +12,7 @@ class RmsNormKernel:
     def __init__(self, op: Op, x: Bindable, weight: LiveTensor, out: Bindable) -> None:
         wide = op.builder.target.wide and weight.max_dims[0] % 4 == 0
         self.group_rows = 1 if wide else ROWS_OF_WORKGROUP
-        shader = "rms_norm_wide" if wide else "rms_norm"
+        shader = "reduce/rms_norm_wide" if wide else "reduce/rms_norm"
         self.normalise = op.launch(shader, bind={"x": x, "weight": weight, "out": out})
 
     def __call__(self, rows: int, width: int, eps: float) -> None:

@@ -35,9 +35,16 @@ class Variant:
     alone: int  # so many positions are no work to share: no splits, and no kernel to add up
 
 
-ALONE = Variant((), "attention", "attention_reduce", 32, 16, 4096, 64, alone=0)
+ALONE = Variant((), "attention/attend", "attention/reduce", 32, 16, 4096, 64, alone=0)
 TOGETHER = Variant(
-    ("subgroups",), "attention_wide", "attention_reduce_wide", 1, 64, 512, 16, alone=256
+    ("shared/subgroups",),
+    "attention/attend_wide",
+    "attention/reduce_wide",
+    1,
+    64,
+    512,
+    16,
+    alone=256,
 )
 MOST_QUADS_TOGETHER = 64
 ROW_PARTS = 32  # of shaders/attention_row_wide.wgsl, where a workgroup may be so large
@@ -98,8 +105,8 @@ class StreamingAttention:
         stats = op.scratch("softmax statistics", tiles * TILE_STATS_BYTES)
         kv = bind["k"]
         assert isinstance(kv, LiveTensor)
-        quads = ("attention_quads", loads_of(kv))
-        loads = quads if self.unit == 4 else ("attention_scalars",)
+        quads = ("attention/fragments/loads_quads", loads_of(kv))
+        loads = quads if self.unit == 4 else ("attention/fragments/loads_scalars",)
         written: dict[str, Bindable] = {"sums": sums, "stats": stats}
         constants: dict[str, float] = {}
         if self.variant is TOGETHER:
@@ -107,7 +114,7 @@ class StreamingAttention:
             constants["QUADS"] = most.width // 4
         self.attend = op.launch(
             *self.variant.before,
-            "attention_io",
+            "attention/fragments/io",
             self.variant.attend,
             *loads,
             visibility,
@@ -120,8 +127,8 @@ class StreamingAttention:
             workgroup = min(max(ROW_PARTS * most.width // 4, 256), 1024, most_invocations)
             self.attend_row = op.launch(
                 *self.variant.before,
-                "attention_io",
-                "attention_row_wide",
+                "attention/fragments/io",
+                "attention/attend_row_wide",
                 *loads,
                 visibility,
                 bind={**written, **bind},

@@ -76,7 +76,9 @@ class StridedCopy:
     ) -> None:
         self._start = start if start is not None and start.is_symint else None
         bound = self._start or op.builder.fixed_int(source.id, 0)
-        self._launch = op.launch("strided_copy", bind={"x": source, "start": bound, "out": target})
+        self._launch = op.launch(
+            "copies/strided_copy", bind={"x": source, "start": bound, "out": target}
+        )
 
     def __call__(
         self,
