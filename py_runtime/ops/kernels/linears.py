@@ -190,8 +190,9 @@ def one_line_variant(matrix: Matrix, target: Target) -> OneLineVariant:
         constants |= {
             "WORKGROUP": max(32, target.lanes) if many_rows else 128,
             "TWO_PAIRS": float(pairs == 2),
-            "BY_BYTES": float(many_rows),
         }
+        if matrix.kind != "f32":  # there is nothing to unpack
+            constants["BY_BYTES"] = float(many_rows)
         return OneLineVariant(kernel, weight, pairs, constants)
     block = "shared" if target.lanes >= SHARING_LANES else "alone"
     pairs = known["WORKGROUP"] * known["PAIRS"]
