@@ -13,7 +13,7 @@ from tests.toy_model import NAME
 from tools.files import ROOT
 
 EXAMPLES = ROOT / "examples"
-MOST_LINES = 40
+MAX_LINES = 40
 
 
 def printed(example: str, *arguments: str) -> list[str]:
@@ -27,7 +27,7 @@ def test_they_are_short_and_listed() -> None:
     listed = (EXAMPLES / "README.md").read_text()
     for file in [*EXAMPLES.glob("[!_]*.py"), *EXAMPLES.glob("*.js")]:
         assert f"]({file.name})" in listed
-        assert len(file.read_text().splitlines()) <= MOST_LINES
+        assert len(file.read_text().splitlines()) <= MAX_LINES
 
 
 def test_a_written_graph(native: NativeRunner) -> None:

@@ -1,12 +1,10 @@
 """Embedding tables, f32, 4-bit and 8-bit. Indices outside a table read its first or last row."""
 
 from py_runtime.base.dtypes import F16, F32, I32, I64, U8
-from py_runtime.base.shapes import ceil_div, numel
+from py_runtime.base.shapes import numel
 from py_runtime.live.values import LiveTensor
 from py_runtime.ops.registry import Op, register
 from py_runtime.program.weight_kinds import BLOCK, Q4_0, Q4_1, Q8_0, BlockKind
-
-WORKGROUP = 64  # as in shaders/embedding.wgsl and shaders/embedding_quantised.wgsl
 
 
 class Embedding(Op):
@@ -37,7 +35,7 @@ class EmbeddingF32(Embedding):
         self.weight = self.tensor("weight", F32, rank=2)
         self.take_ends(self.weight.max_dims[1])
         self.gather = self.launch(
-            "embedding",
+            "copies/embedding",
             bind={"weight": self.weight, "indices": self.indices, "out": self.out},
         )
 
@@ -45,8 +43,7 @@ class EmbeddingF32(Embedding):
         rows, columns = self.weight.dims
         self.require_live(columns == self.columns, f"the table has {columns} live columns")
         count = self.resize_out()
-        groups = ceil_div(count * columns, WORKGROUP)
-        self.gather(groups, count=count, rows=rows, columns=columns)
+        self.gather.for_each(count * columns, count=count, rows=rows, columns=columns)
 
 
 class QuantisedEmbedding(Embedding):
@@ -62,10 +59,8 @@ class QuantisedEmbedding(Embedding):
     ) -> None:
         self.table, self.group_size = (weight, scales), group_size
         self.gather = self.launch(
-            "packed_values",
-            "dequantise",
-            f"weight_{kind}",
-            "embedding_quantised",
+            "copies/embedding_quantised",
+            plugs={"weight": kind},
             bind={"weight": weight, "scales": scales, "indices": self.indices, "out": self.out},
             constants=constants,
         )
@@ -74,8 +69,8 @@ class QuantisedEmbedding(Embedding):
         for part in self.table:
             self.require_live(part.dims == part.max_dims, f"{part.label} cannot be resized")
         count, octets = self.resize_out(), self.columns // 8
-        self.gather(
-            ceil_div(count * octets, WORKGROUP),
+        self.gather.for_each(
+            count * octets,
             count=count,
             rows=self.table[0].max_dims[0],
             octets=octets,

@@ -46,7 +46,7 @@ def test_a_profile_counts_every_dispatch(runner: Runner) -> None:
     kinds = {row[LABEL]: row[COUNT] for row in found["kinds"]}
     assert kinds == {"et_vk.rms_norm.default": NORMS, "aten.add.Tensor": 1}
     labels = {row[LABEL]: row[COUNT] for row in found["kernels"]}
-    assert labels["et_vk.rms_norm.default rms_norm"] == NORMS
+    assert labels["et_vk.rms_norm.default reduce/rms_norm"] == NORMS
     assert [row[LABEL].split(" (")[0] for row in found["dispatches"]] == [
         f"op {place}" for place in range(NORMS + 1)
     ]

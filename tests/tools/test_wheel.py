@@ -30,8 +30,11 @@ def test_it_holds_the_runtime_and_the_shaders_and_nothing_else(wheel: Path) -> N
     assert wheel.name == f"inpage-{__version__}-py3-none-any.whl"
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
-        for shader in (ROOT / "shaders").glob("*.wgsl"):
-            assert archive.read(f"py_runtime/shaders/{shader.name}") == shader.read_bytes()
+        shaders = list((ROOT / "shaders").rglob("*.wgsl"))
+        assert shaders
+        for shader in shaders:
+            inside = f"py_runtime/{shader.relative_to(ROOT).as_posix()}"
+            assert archive.read(inside) == shader.read_bytes()
     assert {
         path.relative_to(ROOT).as_posix() for path in (ROOT / "py_runtime").rglob("*.py")
     } <= names

@@ -1,0 +1,122 @@
+// Attention of a few query rows, a token's say: a workgroup for each of them and each split. Four
+// invocations share a position's score; then each takes a quad of the head's width and every so many
+// positions ("a part"). All that a block of positions needs is loaded at once.
+// Without splits the result goes to `out` at once.
+// needs: shared/subgroups, attention/fragments/io, attention/fragments/tiles, attention/fragments/teams, attention/fragments/loads_quads, sight = attention/fragments/sight_*
+
+override WORKGROUP: u32 = 256u;
+override QUADS: u32 = 16u;  // of the head's width
+override BLOCK: u32 = WORKGROUP / TEAM;  // positions at a time
+override PARTS: u32 = WORKGROUP / QUADS;
+override LOADS: u32 = (BLOCK + PARTS - 1u) / PARTS;  // values of an invocation in a block
+const MAX_LOADS = 17u;
+const SMALLEST_SUBGROUP = 4u;
+
+@group(0) @binding(0) var<storage, read_write> out: array<vec4f>;  // strides are those of q
+
+var<workgroup> block_weights: array<f32, BLOCK>;
+var<workgroup> subgroup_tops: array<f32, WORKGROUP / SMALLEST_SUBGROUP>;
+var<workgroup> partials: array<vec4f, WORKGROUP>;
+var<workgroup> part_sums: array<f32, WORKGROUP>;
+
+@compute @workgroup_size(WORKGROUP)
+fn main(
+  @builtin(workgroup_id) workgroup: vec3u,
+  @builtin(num_workgroups) workgroups: vec3u,
+  @builtin(local_invocation_index) lane: u32,
+  @builtin(subgroup_invocation_id) subgroup_lane: u32,
+  @builtin(subgroup_size) subgroup_size: u32,
+) {
+  // A folded grid may have a few workgroups too many: they do the last one's work again.
+  let most = params.splits * params.rows * params.heads - 1u;
+  let index = min(workgroup.y * workgroups.x + workgroup.x, most);
+  let split = index / (params.rows * params.heads);
+  let head = index / params.rows % params.heads;  // of all batches
+  let batch = head / params.kv_heads;
+  let kv_head = head % params.kv_heads;
+  let row = index % params.rows;
+  let token = row / params.group;
+  let q_head = kv_head * params.group + row % params.group;
+  let tile = Tile(batch, vec4u(q_head), vec4u(token));
+  let q_at = batch * params.q_batch + token * params.q_token + q_head * params.q_head;
+  let kv_at = batch * params.kv_batch + kv_head * params.kv_head;
+
+  let context = context_length();
+  let steps = (context + params.splits * STEP - 1u) / (params.splits * STEP);  // of a split
+  let begin = split * steps * STEP;
+  let end = min(min(begin + steps * STEP, context), seen_length(tile));
+  let quad = lane % QUADS;
+  let part = lane / QUADS;
+  var top = UNSEEN;
+  var sum = 0.0;  // over this invocation's part
+  var weighted = vec4f();
+  for (var c = begin; c < end; c += BLOCK) {
+    let position = c + lane / TEAM;
+    let key = kv_at + min(position, end - 1u) * params.kv_token;
+    var score = 0.0;
+    for (var at = lane % TEAM; at < QUADS; at += TEAM) {
+      score += dot(load_key(key, at), load_query(q_at, at));
+    }
+    let count = min(BLOCK, end - c);
+    var values = array<vec4f, MAX_LOADS>();
+    for (var at = 0u; at < LOADS; at++) {
+      let known = c + min(part + at * PARTS, count - 1u);
+      values[at] = load_value(kv_at + known * params.kv_token, quad);
+    }
+    score += subgroupShuffleXor(score, 1u);
+    score += subgroupShuffleXor(score, 2u);
+    var scores = vec4f(UNSEEN);
+    if (position < end) {
+      scores = seen(vec4f(score * params.scale), position, tile);
+    }
+    let subgroup_top = subgroupMax(scores.x);
+    if (subgroup_lane == 0u) {
+      subgroup_tops[lane / subgroup_size] = subgroup_top;
+    }
+    workgroupBarrier();
+    var new_top = top;
+    for (var at = 0u; at * subgroup_size < WORKGROUP; at++) {
+      new_top = max(new_top, subgroup_tops[at]);
+    }
+    block_weights[lane / TEAM] = select(0.0, exp(scores.x - new_top), scores.x > UNSEEN);
+    workgroupBarrier();
+    let shrink = exp(top - new_top);
+    top = new_top;
+    sum *= shrink;
+    weighted *= shrink;
+    for (var at = 0u; at < LOADS; at++) {
+      let place = part + at * PARTS;
+      let by = select(0.0, block_weights[min(place, BLOCK - 1u)], place < count);
+      sum += by;
+      weighted += by * values[at];
+    }
+  }
+
+  partials[lane] = weighted;
+  if (quad == 0u) {
+    part_sums[part] = sum;
+  }
+  workgroupBarrier();
+  if (lane >= QUADS) {
+    return;
+  }
+  sum = 0.0;
+  weighted = vec4f();
+  for (var at = 0u; at < PARTS; at++) {
+    sum += part_sums[at];
+    weighted += partials[at * QUADS + lane];
+  }
+  if (params.splits > 1u) {
+    // As a row of the tile that reduce_wide.wgsl expects.
+    let place = (split * params.heads + head) * params.tiles + row / TILE_ROWS;
+    sums[place * QUADS + lane][row % TILE_ROWS] = weighted;
+    if (lane == 0u) {
+      stats[place].top[row % TILE_ROWS] = top;
+      stats[place].sum[row % TILE_ROWS] = sum;
+    }
+    return;
+  }
+  // A row that sees nothing at all is zero, as in torch.
+  let share = select(0.0, 1.0 / max(sum, 1e-30), top > UNSEEN);
+  out[q_at + lane] = weighted * share;
+}

@@ -1,0 +1,150 @@
+// Attention as in attend.wgsl, for adapters with cheap workgroup memory: a workgroup works on one
+// tile and one split together, a block of positions at a time. For scores four invocations share a
+// position; for weighted sums an invocation takes a quad of the head's width and every so many
+// positions ("a part"), in registers to the end. Without splits there is nothing to add up, and the
+// result goes to `out` at once.
+// needs: shared/subgroups, attention/fragments/io, attention/fragments/tiles, attention/fragments/teams, attention/fragments/loads_quads, sight = attention/fragments/sight_*
+
+const WORKGROUP = STEP * TEAM;
+const STEPS = 2u;
+const BLOCK = STEP * STEPS;
+const AT_ONCE = 8u;  // values that are under way together
+const SMALLEST_SUBGROUP = 4u;
+override QUADS: u32 = 16u;  // of the head's width
+
+@group(0) @binding(0) var<storage, read_write> out: array<vec4f>;  // strides are those of q
+
+var<workgroup> queries: array<mat4x4f, QUADS>;  // columns are the tile's rows
+var<workgroup> block_weights: array<vec4f, BLOCK>;
+var<workgroup> subgroup_tops: array<vec4f, WORKGROUP / SMALLEST_SUBGROUP>;
+var<workgroup> partials: array<vec4f, 4u * WORKGROUP>;
+var<workgroup> part_sums: array<vec4f, WORKGROUP>;
+
+fn scale_columns(m: mat4x4f, by: vec4f) -> mat4x4f {
+  return mat4x4f(m[0] * by.x, m[1] * by.y, m[2] * by.z, m[3] * by.w);
+}
+
+// This invocation's share of the products of one position with the tile's rows.
+fn share_of_scores(at: u32, lane: u32) -> vec4f {
+  var dots = vec4f();
+  for (var quad = lane % TEAM; quad < QUADS; quad += TEAM) {
+    dots += load_key(at, quad) * queries[quad];
+  }
+  return dots;
+}
+
+@compute @workgroup_size(WORKGROUP)
+fn main(
+  @builtin(workgroup_id) workgroup: vec3u,
+  @builtin(num_workgroups) workgroups: vec3u,
+  @builtin(local_invocation_index) lane: u32,
+  @builtin(subgroup_invocation_id) subgroup_lane: u32,
+  @builtin(subgroup_size) subgroup_size: u32,
+) {
+  // A folded grid may have a few workgroups too many: they do the last one's work again.
+  let most = params.splits * params.tiles * params.heads - 1u;
+  let index = min(workgroup.y * workgroups.x + workgroup.x, most);
+  let split = index / (params.tiles * params.heads);
+  let batch = index / params.tiles % params.heads / params.kv_heads;
+  let kv_head = index / params.tiles % params.kv_heads;
+  let first_row = index % params.tiles * TILE_ROWS;
+  // The last tile's missing rows repeat the last row.
+  let rows = min(vec4u(first_row) + vec4u(0, 1, 2, 3), vec4u(params.rows - 1u));
+  let tile = Tile(batch, kv_head * params.group + rows % params.group, rows / params.group);
+  let q_at = batch * params.q_batch + tile.tokens * params.q_token + tile.heads * params.q_head;
+  let kv_at = batch * params.kv_batch + kv_head * params.kv_head;
+
+  let context = context_length();
+  let steps = (context + params.splits * STEP - 1u) / (params.splits * STEP);  // of a split
+  let begin = split * steps * STEP;
+  let end = min(min(begin + steps * STEP, context), seen_length(tile));
+  let parts = WORKGROUP / QUADS;
+  let quad = lane % QUADS;
+  let part = lane / QUADS;
+  if (lane < QUADS) {
+    queries[lane] = load_queries(q_at, lane);
+  }
+  workgroupBarrier();
+  var top = vec4f(UNSEEN);
+  var sum = vec4f();  // over this invocation's part
+  var weighted = mat4x4f();  // columns are the tile's rows, rows the quad's dims
+  for (var c = begin; c < end; c += BLOCK) {
+    var scores = array<vec4f, STEPS>();
+    for (var step = 0u; step < STEPS; step++) {
+      let position = min(c + step * STEP + lane / TEAM, end - 1u);
+      scores[step] = share_of_scores(kv_at + position * params.kv_token, lane);
+    }
+    var block_top = vec4f(UNSEEN);
+    for (var step = 0u; step < STEPS; step++) {
+      let position = c + step * STEP + lane / TEAM;
+      var dots = scores[step];
+      dots += subgroupShuffleXor(dots, 1u);
+      dots += subgroupShuffleXor(dots, 2u);
+      scores[step] = vec4f(UNSEEN);
+      if (position < end) {
+        scores[step] = seen(dots * params.scale, position, tile);
+      }
+      block_top = max(block_top, scores[step]);
+    }
+    block_top = subgroupMax(block_top);
+    if (subgroup_lane == 0u) {
+      subgroup_tops[lane / subgroup_size] = block_top;
+    }
+    workgroupBarrier();
+    var new_top = top;
+    for (var at = 0u; at * subgroup_size < WORKGROUP; at++) {
+      new_top = max(new_top, subgroup_tops[at]);
+    }
+    let shrink = exp(top - new_top);
+    top = new_top;
+    for (var step = 0u; step < STEPS; step++) {
+      let weight = select(vec4f(), exp(scores[step] - top), scores[step] > vec4f(UNSEEN));
+      block_weights[step * STEP + lane / TEAM] = weight;
+    }
+    workgroupBarrier();
+    sum *= shrink;
+    weighted = scale_columns(weighted, shrink);
+    let count = min(BLOCK, end - c);
+    for (var first = part; first < count && part < parts; first += AT_ONCE * parts) {
+      for (var at = 0u; at < AT_ONCE; at++) {
+        let place = first + at * parts;
+        let known = min(place, count - 1u);
+        let value = load_value(kv_at + (c + known) * params.kv_token, quad);
+        let by = select(vec4f(), block_weights[known], place < count);
+        sum += by;
+        weighted += mat4x4f(value * by.x, value * by.y, value * by.z, value * by.w);
+      }
+    }
+    workgroupBarrier();
+  }
+
+  for (var row = 0u; row < 4u; row++) {
+    partials[row * WORKGROUP + lane] = weighted[row];
+  }
+  if (quad == 0u) {
+    part_sums[part] = sum;
+  }
+  workgroupBarrier();
+  sum = vec4f();
+  for (var at = 0u; at < parts; at++) {
+    sum += part_sums[at];
+  }
+  if (lane == 0u && params.splits > 1u) {
+    stats[index] = Stats(top, sum);
+  }
+  // A row that sees nothing at all is zero, as in torch.
+  let share = select(vec4f(), 1.0 / max(sum, vec4f(1e-30)), top > vec4f(UNSEEN));
+  for (var place = lane; place < 4u * QUADS; place += WORKGROUP) {
+    let row = place / QUADS;
+    let own_quad = place % QUADS;
+    var total = vec4f();
+    for (var at = 0u; at < parts; at++) {
+      total += partials[row * WORKGROUP + at * QUADS + own_quad];
+    }
+    if (params.splits > 1u) {
+      sums[index * QUADS + own_quad][row] = total;
+    } else if (first_row + row < params.rows) {
+      out[q_at[row] + own_quad] = total * share[row];
+    }
+  }
+}

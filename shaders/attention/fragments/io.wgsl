@@ -1,0 +1,33 @@
+// What the attention kernels read and write; see attend.wgsl for the tiles.
+// needs: attention/fragments/tiles
+
+struct Params {
+  mask_strides: vec4u,  // batch, head, query, key; see sight_masked
+  q_batch: u32,  // strides of q and of k and v, in elements of their bindings
+  q_token: u32,
+  q_head: u32,
+  kv_batch: u32,
+  kv_token: u32,
+  kv_head: u32,
+  kv_heads: u32,
+  group: u32,  // query heads of a key and value head
+  heads: u32,  // batches * kv_heads
+  rows: u32,  // tokens * group
+  tiles: u32,  // of one head
+  splits: u32,
+  kv_tokens: u32,  // that this call's k and v hold
+  width: u32,
+  scale: f32,
+  mask_kind: u32,
+}
+
+struct Tile {
+  batch: u32,
+  heads: vec4u,  // of the query rows
+  tokens: vec4u,
+}
+
+// sums: [splits, heads, tiles, quads]; stats: [splits, heads, tiles].
+@group(0) @binding(0) var<storage, read_write> sums: array<mat4x4f>;
+@group(0) @binding(1) var<storage, read_write> stats: array<Stats>;
+@group(0) @binding(2) var<uniform> params: Params;

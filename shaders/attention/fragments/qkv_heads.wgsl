@@ -1,0 +1,59 @@
+// q, k and v that a linear has left in one line each: heads of q and k are normalised, if they are
+// to be, and turned; then all go where they belong (see qkv_store.wgsl).
+// qkv: [count, q_heads + 2 * kv_heads, width]; q_norm, k_norm: [width], or any buffer without norms.
+// needs: attention/fragments/qkv_store
+
+struct Params {
+  count: u32,  // live lines, one a token
+  pairs: u32,  // of rows of a line
+  q_heads: u32,
+  kv_heads: u32,
+  width: u32,
+  capacity: u32,
+  rotated: u32,  // dims of a head that turn; the rest passes through
+  pair_step: u32,
+  pair_gap: u32,
+  table_width: u32,
+  column_gap: u32,  // from the table's column of a pair's first dim to that of its second
+  has_norms: u32,
+  q_eps: f32,
+  k_eps: f32,
+}
+
+@group(0) @binding(0) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read> qkv: array<f32>;
+@group(0) @binding(2) var<storage, read> q_norm: array<f32>;
+@group(0) @binding(3) var<storage, read> k_norm: array<f32>;
+
+fn heads() -> u32 {
+  return params.q_heads + 2u * params.kv_heads;
+}
+
+fn is_normed(head: u32) -> bool {
+  return params.has_norms != 0u && head < params.q_heads + params.kv_heads;
+}
+
+fn norm_scale(head: u32, squares: f32) -> f32 {
+  let eps = select(params.k_eps, params.q_eps, head < params.q_heads);
+  return inverseSqrt(squares / f32(params.width) + eps);
+}
+
+fn norm_weight(head: u32, dim: u32) -> f32 {
+  if (head < params.q_heads) {
+    return q_norm[dim];
+  }
+  return k_norm[dim];
+}
+
+// A pair of a head whose values are still to be multiplied by `scale`.
+fn finish_pair(line: u32, head: u32, pair_of_head: u32, scale: f32) {
+  let pair = head * (params.width / 2u) + pair_of_head;
+  let rows = pair_rows(pair);
+  let start = line * heads() * params.width;
+  var values = vec2f(qkv[start + rows.x], qkv[start + rows.y]);
+  if (is_normed(head)) {
+    let dims = rows - head * params.width;
+    values *= scale * vec2f(norm_weight(head, dims.x), norm_weight(head, dims.y));
+  }
+  turn_and_store(line, pair, values);
+}

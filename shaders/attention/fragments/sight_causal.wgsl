@@ -1,0 +1,16 @@
+// Each token sees itself and what came before; this call's tokens begin at start_pos.
+// needs: attention/fragments/io, attention/fragments/tiles
+
+@group(0) @binding(6) var<uniform> start_pos: vec4i;
+
+fn context_length() -> u32 {
+  return u32(start_pos.x) + params.kv_tokens;
+}
+
+fn seen_length(tile: Tile) -> u32 {
+  return u32(start_pos.x) + tile.tokens.w + 1u;  // the tile's last row is its latest token
+}
+
+fn seen(scores: vec4f, position: u32, tile: Tile) -> vec4f {
+  return select(vec4f(UNSEEN), scores, vec4u(position) <= tile.tokens + u32(start_pos.x));
+}

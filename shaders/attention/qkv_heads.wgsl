@@ -1,0 +1,29 @@
+// One invocation a head.
+// needs: attention/fragments/qkv_heads
+
+const WORKGROUP = 32u;
+
+@compute @workgroup_size(WORKGROUP)
+fn main(
+  @builtin(workgroup_id) group: vec3u,
+  @builtin(num_workgroups) groups: vec3u,
+  @builtin(local_invocation_index) lane: u32,
+) {
+  let index = (group.y * groups.x + group.x) * WORKGROUP + lane;
+  let line = index / heads();
+  let head = index % heads();
+  if (line >= params.count) {
+    return;
+  }
+  var squares = 0.0;
+  if (is_normed(head)) {
+    let start = index * params.width;
+    for (var dim = 0u; dim < params.width; dim++) {
+      squares += qkv[start + dim] * qkv[start + dim];
+    }
+  }
+  let scale = norm_scale(head, squares);
+  for (var pair = 0u; pair < params.width / 2u; pair++) {
+    finish_pair(line, head, pair, scale);
+  }
+}

@@ -1,0 +1,37 @@
+// out[i] = row indices[i] of the table, dequantised. An invocation does eight columns.
+// indices: [count]; out: [count, columns].
+// needs: shared/weights/dequantise
+
+struct Params {
+  count: u32,  // live indices
+  rows: u32,  // of the table
+  octets: u32,  // columns / 8
+  octets_per_group: u32,  // this and the next are for q4gsw alone
+  row_groups: u32,
+}
+
+const WORKGROUP = 64u;
+
+@group(0) @binding(0) var<storage, read_write> out: array<vec4f>;
+@group(0) @binding(1) var<uniform> params: Params;
+@group(0) @binding(2) var<storage, read> indices: array<i32>;
+
+fn scale_place(row: u32, group: u32) -> u32 {
+  return row * params.row_groups + group;
+}
+
+@compute @workgroup_size(WORKGROUP)
+fn main(
+  @builtin(workgroup_id) group: vec3u,
+  @builtin(num_workgroups) groups: vec3u,
+  @builtin(local_invocation_index) lane: u32,
+) {
+  let at = (group.y * groups.x + group.x) * WORKGROUP + lane;
+  if (at >= params.count * params.octets) {
+    return;
+  }
+  let row = u32(clamp(indices[at / params.octets], 0, i32(params.rows) - 1));
+  let values = dequantised(row, at % params.octets);
+  out[2u * at] = values[0];
+  out[2u * at + 1u] = values[1];
+}

@@ -1,7 +1,0 @@
-// What a kernel for several element types works on: f32.
-
-alias Element = f32;
-
-fn scaled(value: f32, by: f32) -> f32 {
-  return value * by;
-}

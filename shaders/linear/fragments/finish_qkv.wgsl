@@ -1,0 +1,36 @@
+// q, k and v of each line of x, from a weight that is theirs one after the other; so is the bias
+// (without one any buffer stands in its place, unread). qkv_store.wgsl turns and stores them.
+// needs: attention/fragments/qkv_store
+
+struct Params {
+  part_ends: vec4u,  // see scale_place
+  part_offsets: vec4u,
+  part_strides: vec4u,
+  count: u32,  // live lines of x, one a token
+  pairs: u32,  // of rows
+  quads: u32,  // K / 4
+  octets: u32,  // ceil(K / 8)
+  octets_per_group: u32,  // for q4gsw alone
+  eps: f32,  // of the norm of x, where it has one
+  has_bias: u32,
+  q_heads: u32,
+  kv_heads: u32,
+  width: u32,
+  capacity: u32,
+  rotated: u32,  // dims of a head that turn; the rest passes through
+  pair_step: u32,
+  pair_gap: u32,
+  table_width: u32,
+  column_gap: u32,  // from the table's column of a pair's first dim to that of its second
+}
+
+@group(0) @binding(0) var<storage, read> bias: array<f32>;
+
+fn store_pair(line: u32, pair: u32, sums: vec2f) {
+  var values = sums;
+  if (params.has_bias != 0u) {
+    let rows = pair_rows(pair);
+    values += vec2f(bias[rows.x], bias[rows.y]);
+  }
+  turn_and_store(line, pair, values);
+}

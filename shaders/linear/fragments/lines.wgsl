@@ -1,0 +1,18 @@
+// Eight columns of eight lines of x, as gemm.wgsl takes them.
+// needs: linear/fragments/io
+
+struct Lines {
+  a: mat2x4f,
+  b: mat2x4f,
+  c: mat2x4f,
+  d: mat2x4f,
+  e: mat2x4f,
+  f: mat2x4f,
+  g: mat2x4f,
+  h: mat2x4f,
+}
+
+// Lines past the end are the last one again.
+fn line_octet(line: u32, octet: u32) -> mat2x4f {
+  return x_octet(min(line, params.count - 1u), octet);
+}

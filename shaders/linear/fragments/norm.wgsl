@@ -1,0 +1,39 @@
+// The one line of x as the kernels for it see it. Where x is to be normalised first, it comes times
+// the norm's weight, and the squares that the norm divides by are added up on the way.
+// needs: linear/fragments/io
+
+override NORMED: bool = false;
+
+@group(0) @binding(0) var<storage, read> norm: array<vec4f>;  // [K]; any buffer if not NORMED
+
+struct Octet {
+  values: mat2x4f,
+  sum: f32,
+  squares: f32,  // of x itself
+}
+
+fn sum_of(octet: mat2x4f) -> f32 {
+  return dot(octet[0] + octet[1], vec4f(1.0));
+}
+
+fn normed_octet(octet: u32) -> Octet {
+  let raw = x_octet(0u, octet);
+  if (!NORMED) {
+    return Octet(raw, sum_of(raw), 0.0);
+  }
+  // x is zero past the end
+  let last = select(params.quads - 1u, 2u * octet + 1u, WHOLE_LINES);
+  let values = mat2x4f(
+    raw[0] * norm[min(2u * octet, last)],
+    raw[1] * norm[min(2u * octet + 1u, last)],
+  );
+  return Octet(values, sum_of(values), dot(raw[0], raw[0]) + dot(raw[1], raw[1]));
+}
+
+// What every sum of products is still to be multiplied by.
+fn norm_scale(squares: f32) -> f32 {
+  if (!NORMED) {
+    return 1.0;
+  }
+  return inverseSqrt(squares / f32(4u * params.quads) + params.eps);
+}

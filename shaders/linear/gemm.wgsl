@@ -1,0 +1,83 @@
+// Several lines of x. An invocation computes 8 lines × 4 pairs of rows in registers, eight columns of
+// K at a time: eight rows of weights are dequantised once for eight lines of x. Four neighbours take
+// the same lines, a tile of 8 lines × 16 pairs.
+// needs: shared/weights/dequantise, lines = linear/fragments/lines_*, finish = linear/fragments/finish_*, @pair_rows
+
+const WORKGROUP = 16u;
+const TILE_LINES = 8u;
+const TILE_PAIRS = 16u;
+const PAIRS = 4u;
+const SHARERS = TILE_PAIRS / PAIRS;  // invocations of a tile
+
+// Eight columns of four rows of weights: a column of each matrix belongs to one row.
+struct Rows {
+  low: mat4x4f,
+  high: mat4x4f,
+}
+
+fn four_rows(rows: vec4u, octet: u32) -> Rows {
+  let a = dequantised(rows.x, octet);
+  let b = dequantised(rows.y, octet);
+  let c = dequantised(rows.z, octet);
+  let d = dequantised(rows.w, octet);
+  return Rows(mat4x4f(a[0], b[0], c[0], d[0]), mat4x4f(a[1], b[1], c[1], d[1]));
+}
+
+// Four dot products over eight columns.
+fn dots(values: mat2x4f, rows: Rows) -> vec4f {
+  return values[0] * rows.low + values[1] * rows.high;
+}
+
+@compute @workgroup_size(WORKGROUP)
+fn main(
+  @builtin(workgroup_id) group: vec3u,
+  @builtin(num_workgroups) groups: vec3u,
+  @builtin(local_invocation_index) lane: u32,
+) {
+  let tile = ((group.y * groups.x + group.x) * WORKGROUP + lane) / SHARERS;
+  let tiles_across = (params.pairs + TILE_PAIRS - 1u) / TILE_PAIRS;
+  // Lines and pairs past the end are clamped and not stored: all invocations go the same way.
+  let line = (tile / tiles_across) * TILE_LINES;
+  let pair = (tile % tiles_across) * TILE_PAIRS + lane % SHARERS * PAIRS;
+  let a = pair_rows(pair);
+  let b = pair_rows(pair + 1u);
+  let c = pair_rows(pair + 2u);
+  let d = pair_rows(pair + 3u);
+  let left_rows = vec4u(a.x, b.x, c.x, d.x);
+  let right_rows = vec4u(a.y, b.y, c.y, d.y);
+  // Sums of each line of the tile: the pairs' first rows, and their second ones.
+  var l0 = vec4f(); var l1 = vec4f(); var l2 = vec4f(); var l3 = vec4f();
+  var l4 = vec4f(); var l5 = vec4f(); var l6 = vec4f(); var l7 = vec4f();
+  var r0 = vec4f(); var r1 = vec4f(); var r2 = vec4f(); var r3 = vec4f();
+  var r4 = vec4f(); var r5 = vec4f(); var r6 = vec4f(); var r7 = vec4f();
+  for (var octet = 0u; octet < params.octets; octet++) {
+    let left = four_rows(left_rows, octet);
+    let right = four_rows(right_rows, octet);
+    let lines = eight_lines(line, octet, lane);
+    l0 += dots(lines.a, left);
+    r0 += dots(lines.a, right);
+    l1 += dots(lines.b, left);
+    r1 += dots(lines.b, right);
+    l2 += dots(lines.c, left);
+    r2 += dots(lines.c, right);
+    l3 += dots(lines.d, left);
+    r3 += dots(lines.d, right);
+    l4 += dots(lines.e, left);
+    r4 += dots(lines.e, right);
+    l5 += dots(lines.f, left);
+    r5 += dots(lines.f, right);
+    l6 += dots(lines.g, left);
+    r6 += dots(lines.g, right);
+    l7 += dots(lines.h, left);
+    r7 += dots(lines.h, right);
+  }
+  var firsts = array(l0, l1, l2, l3, l4, l5, l6, l7);
+  var seconds = array(r0, r1, r2, r3, r4, r5, r6, r7);
+  for (var down = 0u; down < TILE_LINES; down++) {
+    for (var across = 0u; across < PAIRS; across++) {
+      if (line + down < params.count && pair + across < params.pairs) {
+        store_pair(line + down, pair + across, vec2f(firsts[down][across], seconds[down][across]));
+      }
+    }
+  }
+}

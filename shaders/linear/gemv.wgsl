@@ -1,0 +1,76 @@
+// One line of x. An invocation computes four pairs of rows over all of K, 32 columns at a time: x is
+// taken once for eight rows of weights, and no sum is shared, so there is no barrier.
+// needs: linear/fragments/norm, linear/fragments/block, block = linear/fragments/block_*, weight = shared/weights/octets_*, finish = linear/fragments/finish_*, @pair_rows
+
+const WORKGROUP = 8u;
+const PAIRS = 4u;
+const OCTETS = 4u;  // of columns that are taken at a time
+
+// Groups that are not a multiple of 32 columns: every eight columns look for their own scale.
+override SCALE_PER_OCTET: bool = false;
+
+fn octet_dot(weights: mat2x4f, values: mat2x4f) -> f32 {
+  return dot(weights[0], values[0]) + dot(weights[1], values[1]);
+}
+
+// Sum of weight * x over a block. Octets past the end are clamped: x is zero there.
+fn block_dot(row: u32, block: u32, values: Block) -> f32 {
+  let octets = min(vec4u(4u * block) + vec4u(0u, 1u, 2u, 3u), vec4u(params.octets - 1u));
+  let left = sixteen(row, octets.x / 2u);
+  let right = sixteen(row, octets.z / 2u);
+  let dots = vec4f(
+    octet_dot(left.low, values.a),
+    octet_dot(left.high, values.b),
+    octet_dot(right.low, values.c),
+    octet_dot(right.high, values.d),
+  );
+  let first = affine(row, octets.x);
+  if (!SCALE_PER_OCTET) {
+    return first.x * dot(dots, vec4f(1.0)) + first.y * dot(values.sums, vec4f(1.0));
+  }
+  let second = affine(row, octets.y);
+  let third = affine(row, octets.z);
+  let fourth = affine(row, octets.w);
+  return dot(vec4f(first.x, second.x, third.x, fourth.x), dots)
+    + dot(vec4f(first.y, second.y, third.y, fourth.y), values.sums);
+}
+
+@compute @workgroup_size(WORKGROUP)
+fn main(
+  @builtin(workgroup_id) group: vec3u,
+  @builtin(num_workgroups) groups: vec3u,
+  @builtin(local_invocation_index) lane: u32,
+) {
+  // Pairs past the end are clamped and not stored: all invocations of a group go the same way.
+  let pair = ((group.y * groups.x + group.x) * WORKGROUP + lane) * PAIRS;
+  let a = pair_rows(pair);
+  let b = pair_rows(pair + 1u);
+  let c = pair_rows(pair + 2u);
+  let d = pair_rows(pair + 3u);
+  var firsts = vec4f();
+  var seconds = vec4f();
+  var squares = 0.0;
+  let blocks = (params.octets + OCTETS - 1u) / OCTETS;
+  for (var block = 0u; block < blocks; block++) {
+    let values = x_block(block, lane);
+    squares += values.squares;
+    firsts += vec4f(
+      block_dot(a.x, block, values),
+      block_dot(b.x, block, values),
+      block_dot(c.x, block, values),
+      block_dot(d.x, block, values),
+    );
+    seconds += vec4f(
+      block_dot(a.y, block, values),
+      block_dot(b.y, block, values),
+      block_dot(c.y, block, values),
+      block_dot(d.y, block, values),
+    );
+  }
+  let scale = norm_scale(all_squares(squares));
+  for (var at = 0u; at < PAIRS; at++) {
+    if (pair + at < params.pairs) {
+      store_pair(0u, pair + at, scale * vec2f(firsts[at], seconds[at]));
+    }
+  }
+}

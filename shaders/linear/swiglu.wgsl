@@ -1,0 +1,28 @@
+// out = silu(gate) * up, of sums [lines, gate | up]; out: [lines, rows]. One invocation an element.
+// needs: nothing
+
+struct Params {
+  count: u32,  // live elements of out
+  rows: u32,  // of gate, and of up
+}
+
+const WORKGROUP = 64u;
+
+@group(0) @binding(0) var<storage, read> sums: array<f32>;
+@group(0) @binding(1) var<storage, read_write> out: array<f32>;
+@group(0) @binding(2) var<uniform> params: Params;
+
+@compute @workgroup_size(WORKGROUP)
+fn main(
+  @builtin(workgroup_id) group: vec3u,
+  @builtin(num_workgroups) groups: vec3u,
+  @builtin(local_invocation_index) lane: u32,
+) {
+  let index = (group.y * groups.x + group.x) * WORKGROUP + lane;
+  if (index >= params.count) {
+    return;
+  }
+  let at = index / params.rows * 2u * params.rows + index % params.rows;
+  let gate = sums[at];
+  out[index] = gate / (1.0 + exp(-gate)) * sums[at + params.rows];
+}

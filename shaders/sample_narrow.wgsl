@@ -1,3 +1,0 @@
-// For software adapters, where barriers cost and workgroup memory compiles slowly.
-const WORKGROUP = 64u;
-const AT_ONCE = 1u;

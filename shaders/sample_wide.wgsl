@@ -1,3 +1,0 @@
-// As many as every device allows.
-const WORKGROUP = 256u;
-const AT_ONCE = 8u;

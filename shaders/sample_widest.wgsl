@@ -1,3 +1,0 @@
-// One workgroup reads all logits, so that the largest is the quickest.
-const WORKGROUP = 1024u;
-const AT_ONCE = 8u;

@@ -1,0 +1,23 @@
+// octets_q4_0.wgsl by whole blocks.
+// needs: shared/weights/packed_values, shared/weights/nibble_blocks, @Columns
+
+@group(0) @binding(0) var<storage, read> weight: array<vec4u>;
+@group(0) @binding(1) var<storage, read> scales: array<u32>;
+
+struct WeightBlock {
+  words: vec4u,
+  scale: f32,
+}
+
+fn load_block(row: u32, block: u32) -> WeightBlock {
+  let at = row * (params.octets / 4u) + block;
+  return WeightBlock(weight[at], half_of(scales[at / 2u], at));
+}
+
+fn block_dot(held: WeightBlock, columns: Columns) -> f32 {
+  return held.scale * nibbles_dot(held.words, columns);
+}
+
+fn word_values(word: u32) -> mat2x4f {
+  return centred_nibbles(word);
+}

@@ -1,0 +1,19 @@
+// Plain f32 weights of a linear, K / 4 vectors a row.
+// needs: shared/weights/sixteen
+
+@group(0) @binding(0) var<storage, read> weight: array<vec4f>;
+
+fn quants(row: u32, octet: u32) -> mat2x4f {
+  let start = row * params.quads;
+  let last = params.quads - 1u;  // x is zero past it
+  return mat2x4f(weight[start + 2u * octet], weight[start + min(2u * octet + 1u, last)]);
+}
+
+fn sixteen(row: u32, pair: u32) -> Sixteen {
+  let last = params.octets - 1u;  // x is zero past it
+  return Sixteen(quants(row, 2u * pair), quants(row, min(2u * pair + 1u, last)));
+}
+
+fn affine(row: u32, octet: u32) -> vec2f {
+  return vec2f(1.0, 0.0);
+}

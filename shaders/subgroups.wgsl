@@ -1,2 +1,0 @@
-// Stands first in kernels whose invocations work together without workgroup memory.
-enable subgroups;
