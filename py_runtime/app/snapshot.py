@@ -22,7 +22,7 @@ import numpy as np
 
 import py_runtime
 from py_runtime.chat.template import ChatTemplate
-from py_runtime.gpu.shader_sources import read_all_shaders
+from py_runtime.gpu.shader_sources import all_shaders
 
 SITE_PACKAGES = Path(np.__file__).parent.parent
 
@@ -38,7 +38,7 @@ def fill() -> None:
                 importlib.import_module(module.name)
         except ModuleNotFoundError:  # it is for use outside the page, and so is what it wants
             continue
-    read_all_shaders()
+    all_shaders()
     gc.collect()
     gc.freeze()  # none of it will ever be garbage: later collections need not look
 

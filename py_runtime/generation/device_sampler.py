@@ -1,4 +1,4 @@
-"""Sampling on the GPU: the kernel of shaders/sample.wgsl, its settings and its buffers."""
+"""Sampling on the GPU: the kernel of shaders/sampling/sample.wgsl, its settings and its buffers."""
 
 from collections.abc import Sequence
 
@@ -16,21 +16,24 @@ from py_runtime.gpu import (
     PipelineSpec,
     Write,
 )
+from py_runtime.gpu.kernel_sources import kernel_source
 from py_runtime.gpu.kernel_target import Target
-from py_runtime.gpu.shader_sources import shader_source
-from py_runtime.live.launch import binding_names
+from py_runtime.gpu.shader_figures import figures_of
 from py_runtime.live.uniforms import params_layout
 from py_runtime.sampling import SamplingSettings
 
 MOST_DRAWS = 256  # tokens of one batch
 MOST_CHANGES = 64  # words of the arena that follow the position
 STATE_HEADER = 2  # words before the tokens: drawn, draws
-IN_PROMPT = 1 << 31
 NO_MIN_P = -1e30  # its logarithm would be minus infinity
-NO_TOKEN = 0xFFFFFFFF  # the logits held no number
 WORD = 4
 NOTHING_DRAWN = np.zeros(1, np.uint32)
-WIDEST = 1024  # invocations of shaders/sample_widest.wgsl
+
+NAME = "sampling/sample"
+IN_PROMPT = figures_of(NAME)["IN_PROMPT"]
+NO_TOKEN = figures_of(NAME)["NO_TOKEN"]  # the logits held no number
+WIDEST = figures_of("sampling/fragments/size_widest")["WORKGROUP"]
+LAYOUT = params_layout(kernel_source(NAME, {"size": "narrow"}))  # of all sizes
 
 
 class DeviceSampler:
@@ -75,9 +78,10 @@ class DeviceSampler:
         return sampler
 
     async def _record(self, target: Target, buffers: dict[str, Buffer]) -> None:
-        source = source_of(_size_for(target, self._device))
-        (pipeline,) = await self._device.create_compute_pipelines([PipelineSpec(NAME, source)])
-        bindings = tuple(Binding(buffers[name]) for name in binding_names(NAME, source))
+        kernel = kernel_source(NAME, {"size": _size_for(target, self._device)})
+        pipelines = [PipelineSpec(NAME, kernel.source)]
+        (pipeline,) = await self._device.create_compute_pipelines(pipelines)
+        bindings = tuple(Binding(buffers[name]) for name in kernel.bindings)
         (self._group,) = await self._device.create_bind_groups(
             [BindGroupSpec(NAME, pipeline, bindings)]
         )
@@ -144,19 +148,9 @@ class DeviceSampler:
         self._device.destroy_buffers(list(self._buffers.values()))
 
 
-NAME = "sampling/sample"
-
-
 def _size_for(target: Target, device: Device) -> str:
+    """How large the workgroup is."""
     if not target.wide:
-        return "sampling/fragments/size_narrow"
+        return "narrow"
     most = device.limits["max_compute_invocations_per_workgroup"]
-    return "sampling/fragments/size_widest" if most >= WIDEST else "sampling/fragments/size_wide"
-
-
-def source_of(size: str) -> str:
-    """`size`: the file that says how large the workgroup is."""
-    return "\n".join(shader_source(name) for name in (size, NAME))
-
-
-LAYOUT = params_layout(NAME, source_of("sampling/fragments/size_narrow"))
+    return "widest" if most >= WIDEST else "wide"

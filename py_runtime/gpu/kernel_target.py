@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 
 from py_runtime.gpu import Device
+from py_runtime.gpu.shader_figures import workgroup_memory
 
 SMALLEST_WIDE_SUBGROUP = 16  # software adapters have 4 or 8 lanes
-WIDE_WORKGROUP_BYTES = 32 << 10  # what shaders/linear_gemm_wide.wgsl takes
+WIDE_WORKGROUP_BYTES = workgroup_memory("linear/gemm_wide")  # no wide kernel takes more
 
 
 @dataclass(frozen=True)

@@ -1,23 +1,123 @@
-"""WGSL sources by name: the path under shaders/, without its suffix."""
+"""The WGSL files by name, and what each says of itself.
 
-from functools import cache
+A name is a file's path under shaders/ without its suffix. A file is a kernel, with an entry point,
+or a fragment that kernels are joined from. Each says in one line what it cannot do without:
+
+    // needs: shared/walk, element = reduce/fragments/element_*, @scale_place
+
+A plain name is a fragment that always comes along. `slot = pattern` is a slot: an op chooses the
+fragment, and says what the star stands for. `@name` is declared by whichever file of the kernel has
+it; `params` is a matter of course. A file that needs none of it says `// needs: nothing`.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache, cached_property
 from pathlib import Path
+
+from py_runtime.base.errors import GraphError
+
+SUBGROUPS = "enable subgroups"  # stands for all that it gives
+STAR = "*"
 
 _INSIDE_WHEEL = Path(__file__).parent.parent / "shaders"
 _IN_CHECKOUT = Path(__file__).parent.parent.parent / "shaders"
 _SUFFIX = ".wgsl"
 
+_NEEDS = re.compile(r"^// needs: *(.*)$", re.MULTILINE)
+_SLOT = re.compile(r"(\w+) = ([\w/]+)\*")
+_COMMENT = re.compile(r"//[^\n]*")
+_BINDING = r"(?:@group\(\d+\)\s*@binding\(\d+\)\s*)?"
+_KEYWORD = r"(?:const|override|var(?:<[^>]*>)?|alias|struct|fn)"
+_DECLARED = re.compile(rf"^{_BINDING}{_KEYWORD}\s+(\w+)|^(enable subgroups);", re.MULTILINE)
+_CONSTANT = re.compile(r"^(?:const|override)\s+(\w+)[^=;]*=\s*([^;]+);", re.MULTILINE)
+_SCOPE = re.compile(r"^(?:fn|struct)\b.*?^\}", re.MULTILINE | re.DOTALL)
+_LOCAL = re.compile(r"\b(?:let|var)\s+(\w+)|(?<!case )\b(\w+)\s*:")
+_WORD = re.compile(r"(?<![\w.@])[A-Za-z_]\w*")
+_OF_SUBGROUPS = re.compile(r"\b(?:subgroup|quad)[A-Z]\w*\(")
+
+
+@dataclass(frozen=True, eq=False)
+class ShaderFile:
+    name: str
+    source: str
+    needs: tuple[str, ...]  # fragments that always come along
+    slots: dict[str, str]  # name → how a fragment's name begins
+    given: tuple[str, ...]  # names that another file of the kernel declares
+    declares: frozenset[str]
+    uses: frozenset[str]  # names of module scope that it does not declare
+    constants: tuple[tuple[str, str], ...]  # name, expression
+
+    @property
+    def is_kernel(self) -> bool:
+        return "\n@compute" in self.source
+
+
+def parse(name: str, source: str) -> ShaderFile:
+    lines = _NEEDS.findall(source)
+    if len(lines) != 1:
+        raise GraphError(f"shader {name} has {len(lines)} lines that begin '// needs:'; it has one")
+    entries = [] if lines[0] == "nothing" else [entry.strip() for entry in lines[0].split(",")]
+    slots = {found[1]: found[2] for entry in entries if (found := _SLOT.fullmatch(entry))}
+    code = _COMMENT.sub("", source)
+    declares = frozenset(_words(_DECLARED.findall(code)))
+    return ShaderFile(
+        name,
+        source,
+        tuple(entry for entry in entries if entry[0] != "@" and not _SLOT.fullmatch(entry)),
+        slots,
+        tuple(entry[1:] for entry in entries if entry[0] == "@"),
+        declares,
+        _used(code) - declares,
+        tuple(_CONSTANT.findall(code)),
+    )
+
+
+def _used(code: str) -> frozenset[str]:
+    """A function's parameters and variables, and a struct's members, hide what is outside."""
+    used = set(_WORD.findall(_SCOPE.sub("", code)))
+    for scope in _SCOPE.findall(code):
+        used |= set(_WORD.findall(scope)) - set(_words(_LOCAL.findall(scope)))
+    return frozenset(used | {SUBGROUPS} if _OF_SUBGROUPS.search(code) else used)
+
+
+def _words(found: Iterable[tuple[str, ...]]) -> Iterable[str]:
+    """Whichever group of a pattern matched."""
+    return ("".join(groups) for groups in found)
+
+
+@dataclass(frozen=True, eq=False)
+class Library:
+    files: dict[str, ShaderFile]
+
+    def file(self, name: str) -> ShaderFile:
+        try:
+            return self.files[name]
+        except KeyError:
+            raise GraphError(f"there is no shader {name}") from None
+
+    def alternatives(self, start: str) -> list[str]:
+        """What the star of a slot's pattern can stand for; `start` is what comes before it."""
+        names = (name.removeprefix(start) for name in self.files if name.startswith(start))
+        return [name for name in names if "/" not in name]
+
+    @cached_property
+    def owners(self) -> dict[str, list[str]]:
+        """Who declares a name."""
+        owners: dict[str, list[str]] = {}
+        for file in self.files.values():
+            for name in file.declares:
+                owners.setdefault(name, []).append(file.name)
+        return owners
+
 
 @cache
-def shader_source(name: str) -> str:
-    return (_folder() / f"{name}{_SUFFIX}").read_text(encoding="utf-8")
-
-
-def read_all_shaders() -> None:
-    """So that none is read from a file later."""
-    for path in _folder().rglob(f"*{_SUFFIX}"):
-        shader_source(path.relative_to(_folder()).with_suffix("").as_posix())
-
-
-def _folder() -> Path:
-    return _INSIDE_WHEEL if _INSIDE_WHEEL.is_dir() else _IN_CHECKOUT
+def all_shaders() -> Library:
+    """Read at once: a page's Python has no files left when it asks (see app/snapshot.py)."""
+    folder = _INSIDE_WHEEL if _INSIDE_WHEEL.is_dir() else _IN_CHECKOUT
+    files = {}
+    for path in sorted(folder.rglob(f"*{_SUFFIX}")):
+        name = path.relative_to(folder).with_suffix("").as_posix()
+        files[name] = parse(name, path.read_text(encoding="utf-8"))
+    return Library(files)

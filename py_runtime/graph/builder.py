@@ -5,19 +5,16 @@ from dataclasses import dataclass, field
 
 from py_runtime.base.errors import GraphError, InputError
 from py_runtime.gpu import PipelineSpec
+from py_runtime.gpu.kernel_sources import PARAMS, kernel_source
 from py_runtime.gpu.kernel_target import PORTABLE, Target
-from py_runtime.gpu.shader_sources import shader_source
 from py_runtime.graph.memory import Interval, MemoryPlan, share
 from py_runtime.live.build_context import Caller
 from py_runtime.live.launch import (
-    PARAMS,
     Bindable,
     BufferCopy,
     Joined,
     Launch,
     Scratch,
-    binding_names,
-    number_bindings,
 )
 from py_runtime.live.uniforms import UniformArena, params_layout
 from py_runtime.live.values import Journal, LiveInt, LiveTensor
@@ -113,17 +110,16 @@ class Builder:
     def launch(
         self,
         op: Caller,
-        shaders: Sequence[str],
+        kernel: str,
+        plugs: Mapping[str, str],
         bind: Mapping[str, Bindable],
         constants: Mapping[str, float],
     ) -> Launch:
-        shader = "+".join(shaders)
-        source = number_bindings("\n".join(shader_source(name) for name in shaders))
-        names = binding_names(shader, source)
-        if set(names) != {*bind, PARAMS}:
+        joined = kernel_source(kernel, plugs)
+        if set(joined.bindings) != {*bind, PARAMS}:
             raise GraphError(
-                f"{op.where}: shader '{shader}' binds {sorted(names)}, the op gives "
-                f"{sorted([*bind, PARAMS])}"
+                f"{op.where}: shader '{joined.label}' binds {sorted(joined.bindings)}, the op "
+                f"gives {sorted([*bind, PARAMS])}"
             )
         for resource in bind.values():
             if isinstance(resource, LiveInt):
@@ -135,15 +131,17 @@ class Builder:
                             "the GPU's int32"
                         )
                     self._bound_fixed_ints.append(resource)
+        overrides = tuple(sorted(constants.items()))
         launch = Launch(
-            f"{op.where} {shader}",
-            params_layout(shader, source),
+            f"{op.where} {joined.label}",
+            params_layout(joined),
             self.arena,
             self.limits["max_compute_workgroups_per_dimension"],
+            joined.workgroup(overrides),
         )
         launch.journal = self.journal
-        pipeline = PipelineSpec(shader, source, tuple(sorted(constants.items())))
-        bindings = tuple((name, bind.get(name)) for name in names)
+        pipeline = PipelineSpec(joined.label, joined.source, overrides)
+        bindings = tuple((name, bind.get(name)) for name in joined.bindings)
         self._add_step(op, LaunchSpec(launch, pipeline, bindings))
         return launch
 

@@ -40,7 +40,8 @@ class BuildContext(Protocol):
     def launch(
         self,
         op: Caller,
-        shaders: Sequence[str],
+        kernel: str,
+        plugs: Mapping[str, str],
         bind: Mapping[str, Bindable],
         constants: Mapping[str, float],
     ) -> Launch: ...

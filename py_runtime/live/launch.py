@@ -1,7 +1,5 @@
 """The steps an op contributes to the plan: kernel launches and buffer copies, with live sizes."""
 
-import itertools
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -12,10 +10,6 @@ from py_runtime.base.shapes import ceil_div
 from py_runtime.gpu import padded_size
 from py_runtime.live.uniforms import ParamsLayout, UniformArena
 from py_runtime.live.values import Journal, LiveInt, LiveTensor
-
-_NUMBER = re.compile(r"(?P<start>@group\(0\)\s*@binding\()(?P<number>\d+)\)")
-_BINDING = re.compile(_NUMBER.pattern + r"\s*var<[^>]*>\s*(?P<name>\w+)")
-PARAMS = "params"  # the WGSL name of a kernel's own parameters
 
 
 @dataclass(eq=False)
@@ -59,20 +53,6 @@ def fold(groups: int, limit: int) -> tuple[int, int]:
     return ceil_div(groups, rows), rows
 
 
-def number_bindings(source: str) -> str:
-    """Joined files with their bindings numbered as they come: each file counts its own from 0."""
-    numbers = itertools.count()
-    return _NUMBER.sub(lambda found: f"{found['start']}{next(numbers)})", source)
-
-
-def binding_names(shader: str, source: str) -> list[str]:
-    """WGSL variable names in binding order."""
-    found = {int(match["number"]): match["name"] for match in _BINDING.finditer(source)}
-    if sorted(found) != list(range(len(found))):
-        raise GraphError(f"shader '{shader}' skips a binding number: {sorted(found)}")
-    return [found[number] for number in range(len(found))]
-
-
 class Launch:
     """One dispatch. Calling it sets its live grid and parameters; the run sends them."""
 
@@ -82,8 +62,10 @@ class Launch:
         layout: ParamsLayout,
         arena: UniformArena,
         group_limit: int,
+        workgroup: int,
     ) -> None:
         self.label = label
+        self.workgroup = workgroup  # invocations of one
         self.layout = layout
         self.offset = arena.reserve(layout.struct.size)
         self._arena = arena
@@ -101,6 +83,10 @@ class Launch:
             )
         grid = (*fold(groups, self._group_limit), 1) if groups else NO_GRID
         self.take((grid, self.layout.pack(fields)))
+
+    def for_each(self, things: int, **fields: object) -> None:
+        """Runs with an invocation for each of so many things."""
+        self(ceil_div(things, self.workgroup), **fields)
 
     def skip(self) -> None:
         """This call takes another route."""

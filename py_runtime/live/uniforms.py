@@ -10,36 +10,52 @@ from functools import cache
 import numpy as np
 
 from py_runtime.base.errors import GraphError
+from py_runtime.gpu.kernel_sources import KernelSource
+from py_runtime.gpu.shader_figures import evaluate
 
 SYMINT_BYTES = 16  # an int32, zero padded: the smallest uniform WebGPU binds
 _SCALARS = {"u32": "I", "i32": "i", "f32": "f", "vec4u": "4I", "vec4i": "4i", "vec4f": "4f"}
 _STRUCT = re.compile(r"struct Params \{(?P<body>.*?)\}", re.DOTALL)
-_FIELD = re.compile(r"(?P<name>\w+)\s*:\s*(?P<type>\w+)\s*,?")
+_FIELD = re.compile(
+    r"(?P<name>\w+)\s*:\s*(?:array<(?P<element>\w+),(?P<length>[^>]+)>|(?P<type>\w+))"
+)
 
 
 class ParamsLayout:
     """The fields of a shader's `struct Params`, read from the shader itself."""
 
-    def __init__(self, shader: str, source: str) -> None:
-        found = _STRUCT.search(source)
+    def __init__(self, kernel: KernelSource) -> None:
+        found = _STRUCT.search(kernel.source)
         if found is None:
-            raise GraphError(f"shader '{shader}' has no `struct Params`")
+            raise GraphError(f"shader '{kernel.label}' has no `struct Params`")
         body = re.sub(r"//[^\n]*", "", found["body"])
         self.names: list[str] = []
         layout, offset = "<", 0
         for match in _FIELD.finditer(body):
-            code = _SCALARS[match["type"]]
+            code = _SCALARS[match["type"] or match["element"]]
             if code.startswith("4") and offset % 16:
                 raise GraphError(
-                    f"shader '{shader}': put '{match['name']}' at the start of Params, where a "
-                    "vec4 is aligned without padding"
+                    f"shader '{kernel.label}': put '{match['name']}' at the start of Params, where "
+                    "a vec4 is aligned without padding"
                 )
+            if match["element"]:
+                code *= self._length(kernel, match["name"], code, match["length"])
             self.names.append(match["name"])
             layout += code
             offset += struct.calcsize(code)
         self.name_set = frozenset(self.names)
         padding = -offset % 16
         self.struct = struct.Struct(f"{layout}{padding}x")
+
+    @staticmethod
+    def _length(kernel: KernelSource, name: str, code: str, expression: str) -> int:
+        length = evaluate(expression.strip(), kernel.figures({}))
+        if length is None or not code.startswith("4"):
+            raise GraphError(
+                f"shader '{kernel.label}': '{name}' of Params must be an array of vec4 with a "
+                "length that can be read"
+            )
+        return length
 
     def pack(self, fields: dict[str, object]) -> bytes:
         values: list[object] = []
@@ -53,8 +69,8 @@ class ParamsLayout:
 
 
 @cache
-def params_layout(shader: str, source: str) -> ParamsLayout:
-    return ParamsLayout(shader, source)
+def params_layout(kernel: KernelSource) -> ParamsLayout:
+    return ParamsLayout(kernel)
 
 
 class UniformArena:

@@ -1,8 +1,8 @@
 """argmax and argmin: where the extreme stands, the first one on ties."""
 
 from py_runtime.base.dtypes import F32, I32, I64
-from py_runtime.base.shapes import ceil_div, normalize_dim
-from py_runtime.ops.kernels.cut_rows import WORKGROUP, Rows, part_count, rows_along
+from py_runtime.base.shapes import normalize_dim
+from py_runtime.ops.kernels.cut_rows import Rows, part_count, rows_along
 from py_runtime.ops.registry import Op, register
 
 
@@ -18,23 +18,24 @@ class ArgReduce(Op):
         most = self.rows(self.x.max_dims)
         self.parts = part_count(most.width)
         constants = {"IS_MIN": int("argmin" in self.name), "SECOND_PASS": 0}
-        shaders = (
-            "reduce/arg_reduce",
-            "reduce/fragments/element_f32"
-            if self.x.dtype is F32
-            else "reduce/fragments/element_i32",
-        )
+        plugs = {"element": "f32" if self.x.dtype is F32 else "i32"}
         if self.parts == 1:
             bind = {"x": self.x, "found": self.x, "out": self.out}
-            self.find = self.launch(*shaders, bind=bind, constants=constants)
+            self.find = self.launch(
+                "reduce/arg_reduce", plugs=plugs, bind=bind, constants=constants
+            )
             self.choose = None
             return
         found = self.scratch("found", 4 * most.count * self.parts)
         self.find = self.launch(
-            *shaders, bind={"x": self.x, "found": self.x, "out": found}, constants=constants
+            "reduce/arg_reduce",
+            plugs=plugs,
+            bind={"x": self.x, "found": self.x, "out": found},
+            constants=constants,
         )
         self.choose = self.launch(
-            *shaders,
+            "reduce/arg_reduce",
+            plugs=plugs,
             bind={"x": self.x, "found": found, "out": self.out},
             constants=constants | {"SECOND_PASS": 1},
         )
@@ -53,8 +54,8 @@ class ArgReduce(Op):
             middle = (1,) if self.keepdim else ()
             self.out.resize((*self.x.dims[: self.dim], *middle, *self.x.dims[self.dim + 1 :]))
         parts = min(self.parts, rows.width)
-        self.find(
-            ceil_div(rows.count * parts, WORKGROUP),
+        self.find.for_each(
+            rows.count * parts,
             count=rows.count * parts,
             width=rows.width,
             inner=rows.inner,
@@ -62,8 +63,8 @@ class ArgReduce(Op):
             given=0,
         )
         if self.choose is not None:
-            self.choose(
-                ceil_div(rows.count, WORKGROUP),
+            self.choose.for_each(
+                rows.count,
                 count=rows.count,
                 width=rows.width,
                 inner=rows.inner,

@@ -36,7 +36,7 @@ class AttendKvCache(Op):
             cache[-3],
             {"q": self.q, "k": self.k_cache, "v": self.v_cache, "start_pos": self.start_pos},
             self.out,
-            "attention/fragments/sight_causal",
+            "causal",
         )
 
     def live(self) -> None:

@@ -2,7 +2,7 @@
 
 from py_runtime.base.dtypes import BOOL, F32
 from py_runtime.base.shapes import Dims, broadcast_strides, ceil_div, numel, strides_of
-from py_runtime.ops.kernels.kv_caches import store_of, take_caches
+from py_runtime.ops.kernels.kv_caches import take_caches
 from py_runtime.ops.kernels.position_checks import check_window
 from py_runtime.ops.kernels.streaming_attention import (
     BOOL_MASK,
@@ -11,8 +11,6 @@ from py_runtime.ops.kernels.streaming_attention import (
     StreamingAttention,
 )
 from py_runtime.ops.registry import Op, register
-
-UPDATE_WORKGROUP = 64  # as in shaders/update_kv_cache.wgsl
 
 
 @register(
@@ -40,7 +38,7 @@ class SdpaWithKvCache(Op):
         self.scale = self.number("scale") if self.has("scale") else width**-0.5
         self.update = self.launch(
             "attention/update_kv_cache",
-            store_of(self.k_cache),
+            plugs={"store": self.k_cache.dtype.name},
             bind={
                 "k": self.k,
                 "v": self.v,
@@ -55,7 +53,7 @@ class SdpaWithKvCache(Op):
             self.k_cache.max_dims[-3],
             {"q": self.q, "k": self.k_cache, "v": self.v_cache, "start_pos": self.start_pos},
             self.out,
-            "attention/fragments/sight_causal",
+            "causal",
         )
 
     def _check_graph(self) -> None:
@@ -98,8 +96,8 @@ class SdpaWithKvCache(Op):
         token_size = k[-2] * k[-1]
         pairs = ceil_div(token_size, 2)
         count = numel(k[:-2]) * pairs
-        self.update(
-            ceil_div(count, UPDATE_WORKGROUP),
+        self.update.for_each(
+            count,
             pairs=pairs,
             count=count,
             tokens=k[-3],
@@ -152,7 +150,7 @@ class Sdpa(Op):
             k[2],
             {"q": self.q, "k": self.k, "v": self.v, "mask": self.mask or self.q},
             self.out,
-            "attention/fragments/sight_masked",
+            "masked",
         )
 
     def live(self) -> None:

@@ -1,7 +1,8 @@
 """Arithmetic, comparison and logic of two operands with broadcasting; b may be a number."""
 
 from py_runtime.base.dtypes import BOOL, F32, I32, I64, DType
-from py_runtime.base.shapes import broadcast_strides, ceil_div, numel
+from py_runtime.base.shapes import broadcast_strides, numel
+from py_runtime.gpu.shader_figures import figures_of
 from py_runtime.ops.kernels.elementwise import (
     ELEMENTS,
     INTEGERS,
@@ -10,30 +11,10 @@ from py_runtime.ops.kernels.elementwise import (
     broadcast_dims,
     element_bits,
 )
-from py_runtime.ops.kernels.strided import WORKGROUP, walk
+from py_runtime.ops.kernels.strided import walk
 from py_runtime.ops.registry import register
 
-# CODE of shaders/binary_f32.wgsl and shaders/binary_i32.wgsl.
-CODES = {
-    "add": 0,
-    "mul": 1,
-    "div": 2,  # f32 only
-    "floor_div": 3,
-    "trunc_div": 4,
-    "minimum": 5,
-    "maximum": 6,
-    "pow": 7,
-    "eq": 8,
-    "ne": 9,
-    "ge": 10,
-    "gt": 11,
-    "le": 12,
-    "lt": 13,
-    "logical_and": 14,
-    "logical_or": 15,
-    "bitwise_and": 16,  # i32 only
-    "bitwise_or": 17,  # i32 only
-}
+CODES = figures_of("elementwise/fragments/codes_of_two")
 
 
 def forms(*ops: str) -> list[str]:
@@ -66,13 +47,13 @@ class Binary(ElementwiseOp):
         )
         self.compute_dtype = F32 if in_floats else I32
         self.b_scalar.check(self.compute_dtype)
-        constants = {"CODE": CODES[function]}
+        constants = {"CODE": CODES[function.upper()]}
         if in_floats:
             constants["A_IS_INTEGER"] = int(self.a.dtype is not F32)
             constants["B_IS_INTEGER"] = int(self.b is not None and self.b.dtype is not F32)
         self.combine = self.launch(
             "elementwise/binary",
-            "elementwise/fragments/binary_f32" if in_floats else "elementwise/fragments/binary_i32",
+            plugs={"operands": "f32" if in_floats else "i32"},
             bind={"a": self.a, "b": b, "out": self.out},
             constants=constants,
         )
@@ -81,12 +62,12 @@ class Binary(ElementwiseOp):
         b_dims = () if self.b is None else self.b.dims
         dims = broadcast_dims(self, self.a.dims, b_dims)
         self.out.resize(dims)
-        self.combine(
-            ceil_div(numel(dims), WORKGROUP),
+        self.combine.for_each(
+            numel(dims),
             **walk(
                 dims,
-                a=broadcast_strides(self.a.dims, dims),
-                b=broadcast_strides(b_dims, dims),
+                broadcast_strides(self.a.dims, dims),
+                broadcast_strides(b_dims, dims),
             ),
             alpha=element_bits(self.alpha, self.compute_dtype),
             b_is_scalar=int(self.b is None),

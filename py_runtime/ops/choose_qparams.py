@@ -4,9 +4,10 @@ import numpy as np
 
 from py_runtime.base.dtypes import F32, I8, I32
 from py_runtime.base.shapes import ceil_div, numel
+from py_runtime.gpu.shader_figures import figures_of
 from py_runtime.ops.registry import Op, register
 
-ROWS_OF_WORKGROUP = 4 * 64  # as in shaders/choose_qparams.wgsl
+ROWS_OF_INVOCATION = figures_of("linear/choose_qparams")["ROWS"]
 INT8_RANGE = (-128, 127)
 
 
@@ -56,8 +57,8 @@ class ChooseQparams(Op):
         self.scales.resize(dims)
         self.zero_points.resize(dims)
         rows = numel(lead)
-        self.choose(
-            ceil_div(rows, ROWS_OF_WORKGROUP),
+        self.choose.for_each(
+            ceil_div(rows, ROWS_OF_INVOCATION),
             rows=rows,
             width=width,
             eps=self.eps,

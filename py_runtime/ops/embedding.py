@@ -1,12 +1,10 @@
 """Embedding tables, f32, 4-bit and 8-bit. Indices outside a table read its first or last row."""
 
 from py_runtime.base.dtypes import F16, F32, I32, I64, U8
-from py_runtime.base.shapes import ceil_div, numel
+from py_runtime.base.shapes import numel
 from py_runtime.live.values import LiveTensor
 from py_runtime.ops.registry import Op, register
 from py_runtime.program.weight_kinds import BLOCK, Q4_0, Q4_1, Q8_0, BlockKind
-
-WORKGROUP = 64  # as in shaders/embedding.wgsl and shaders/embedding_quantised.wgsl
 
 
 class Embedding(Op):
@@ -43,8 +41,7 @@ class EmbeddingF32(Embedding):
         rows, columns = self.weight.dims
         self.require_live(columns == self.columns, f"the table has {columns} live columns")
         count = self.resize_out()
-        groups = ceil_div(count * columns, WORKGROUP)
-        self.gather(groups, count=count, rows=rows, columns=columns)
+        self.gather.for_each(count * columns, count=count, rows=rows, columns=columns)
 
 
 class QuantisedEmbedding(Embedding):
@@ -58,10 +55,8 @@ class QuantisedEmbedding(Embedding):
     ) -> None:
         self.table, self.group_size = (weight, scales), group_size
         self.gather = self.launch(
-            "shared/weights/packed_values",
-            "shared/weights/dequantise",
-            f"shared/weights/octets_{kind}",
             "copies/embedding_quantised",
+            plugs={"weight": kind},
             bind={"weight": weight, "scales": scales, "indices": self.indices, "out": self.out},
             constants=constants,
         )
@@ -70,8 +65,8 @@ class QuantisedEmbedding(Embedding):
         for part in self.table:
             self.require_live(part.dims == part.max_dims, f"{part.label} cannot be resized")
         count, octets = self.resize_out(), self.columns // 8
-        self.gather(
-            ceil_div(count * octets, WORKGROUP),
+        self.gather.for_each(
+            count * octets,
             count=count,
             rows=self.table[0].max_dims[0],
             octets=octets,

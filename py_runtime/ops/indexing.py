@@ -6,18 +6,17 @@ from py_runtime.base.dtypes import I32, I64
 from py_runtime.base.shapes import (
     Dims,
     broadcast_strides,
-    ceil_div,
     normalize_dim,
     numel,
     strides_of,
 )
 from py_runtime.live.values import LiveTensor
 from py_runtime.ops.kernels.elementwise import ELEMENTS, broadcast_dims
-from py_runtime.ops.kernels.strided import WORKGROUP, walk
+from py_runtime.ops.kernels.strided import walk
 from py_runtime.ops.registry import Op, register
 from py_runtime.program import NullValue, ValueListValue
 
-OPERANDS = ("first", "second", "third")  # as in shaders/index.wgsl
+OPERANDS = ("first", "second", "third")
 
 
 class IndexOp(Op):
@@ -39,9 +38,9 @@ class IndexOp(Op):
         unused = len(OPERANDS) - len(indices)
         operands = [*indices, *[[0] * len(dims)] * unused]
         strides = strides_of(self.x.dims)
-        self.pick(
-            ceil_div(numel(dims), WORKGROUP),
-            **walk(dims, x=x, **dict(zip(OPERANDS, operands, strict=True))),
+        self.pick.for_each(
+            numel(dims),
+            **walk(dims, x, *operands),
             indexed_sizes=(*(self.x.dims[axis] for axis in self.axes), *[1] * unused, 1),
             indexed_strides=(*(strides[axis] for axis in self.axes), *[0] * unused, 0),
         )

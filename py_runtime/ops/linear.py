@@ -2,6 +2,7 @@
 
 from py_runtime.base.dtypes import F16, F32, I8, I32, U8, DType
 from py_runtime.base.shapes import ceil_div, numel
+from py_runtime.gpu.shader_figures import figures_of
 from py_runtime.live.launch import Bindable
 from py_runtime.live.values import LiveTensor
 from py_runtime.ops.kernels.linears import LinearKernels, into_rows
@@ -10,8 +11,7 @@ from py_runtime.ops.registry import Op, register
 from py_runtime.program import TensorValue
 from py_runtime.program.weight_kinds import Q4_0, Q4_1, Q8_0, BlockKind
 
-MATMUL_TILES, MATMUL_TILE = 32, 4  # tiles a workgroup of shaders/matmul.wgsl computes, their side
-WORKGROUP = 64  # as in shaders/quantise_rows.wgsl
+MATMUL_TILE = figures_of("linear/matmul")["TILE"]
 
 
 class Linear(Op):
@@ -107,7 +107,7 @@ class LinearDq8caQ4gsw(Linear):
             self.require_live(
                 numel(given.dims) == lines, f"{given.label} is {list(given.dims)} for {lines} rows"
             )
-        self.round_rows(ceil_div(lines * quads, WORKGROUP), rows=lines, quads=quads)
+        self.round_rows.for_each(lines * quads, rows=lines, quads=quads)
 
 
 class ChannelLinear(Linear):
@@ -192,8 +192,8 @@ class LinearF32(Linear):
         self.out.resize((*lead, rows))
         count = numel(lead)
         tiles = ceil_div(count, MATMUL_TILE) * ceil_div(rows, MATMUL_TILE)
-        self.matmul(
-            ceil_div(tiles, MATMUL_TILES),
+        self.matmul.for_each(
+            tiles,
             batches=1,
             lines=count,
             columns=rows,

@@ -2,10 +2,11 @@
 
 from py_runtime.base.dtypes import F32
 from py_runtime.base.shapes import Dims, broadcast_strides, ceil_div
+from py_runtime.gpu.shader_figures import figures_of
 from py_runtime.live.values import LiveTensor
 from py_runtime.ops.registry import Op, register
 
-TILES, TILE = 32, 4  # tiles a workgroup of shaders/matmul.wgsl computes, and their side
+TILE = figures_of("linear/matmul")["TILE"]
 
 
 class Matmul(Op):
@@ -40,8 +41,8 @@ class Matmul(Op):
         batches = batch[0] if batch else 1
         line_stride, column_stride = self.bias_strides((lines, columns))
         tiles = batches * ceil_div(lines, TILE) * ceil_div(columns, TILE)
-        self.multiply(
-            ceil_div(tiles, TILES),
+        self.multiply.for_each(
+            tiles,
             batches=batches,
             lines=lines,
             columns=columns,

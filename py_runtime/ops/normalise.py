@@ -1,11 +1,9 @@
 """aten.native_layer_norm and aten.native_group_norm: the rows' means and deviations taken out."""
 
 from py_runtime.base.dtypes import F32
-from py_runtime.base.shapes import Dims, ceil_div, numel
+from py_runtime.base.shapes import Dims, numel
 from py_runtime.live.values import LiveTensor
 from py_runtime.ops.registry import Op, register
-
-WORKGROUP = 64  # as in shaders/normalise.wgsl
 
 
 class Normalise(Op):
@@ -45,8 +43,8 @@ class Normalise(Op):
         self.means.resize(stats)
         self.rstds.resize(stats)
         rows = numel(stats)
-        self.kernel(
-            ceil_div(rows, WORKGROUP),
+        self.kernel.for_each(
+            rows,
             rows=rows,
             width=numel(self.x.dims) // rows,
             inner=inner,

@@ -6,7 +6,7 @@ kernel, or two where heads are normalised or a kernel can bind few buffers.
 """
 
 from py_runtime.base.dtypes import F32
-from py_runtime.base.shapes import ceil_div, numel
+from py_runtime.base.shapes import numel
 from py_runtime.live.launch import Bindable, Launch
 from py_runtime.ops.kernels.fused_arguments import (
     NORM,
@@ -15,13 +15,12 @@ from py_runtime.ops.kernels.fused_arguments import (
     take_matrix,
     take_norm,
 )
-from py_runtime.ops.kernels.kv_caches import store_of, take_caches
+from py_runtime.ops.kernels.kv_caches import take_caches
 from py_runtime.ops.kernels.linears import Finish, LinearKernels, into_rows
 from py_runtime.ops.kernels.position_checks import check_window
 from py_runtime.ops.registry import Op, register
 
 BUFFERS_AT_ONCE = 10  # storage buffers of the kernel that does everything
-HEADS_OF_WORKGROUP = 32  # as in shaders/qkv_heads_alone.wgsl; qkv_heads_wide.wgsl does one
 
 
 @register(
@@ -61,11 +60,7 @@ class QkvRotaryCache(Op):
         }
         self.pairs = matrix.rows // 2
         at_once = Finish(
-            (
-                "linear/fragments/finish_qkv",
-                "attention/fragments/qkv_store",
-                store_of(self.k_cache),
-            ),
+            {"finish": "qkv", "store": self.k_cache.dtype.name},
             {"bias": bias or self.x, **ends},
             self.pairs,
             {"has_bias": bias is not None, **self._places()},
@@ -90,22 +85,15 @@ class QkvRotaryCache(Op):
         if self.has_norms:
             bind |= {"q_norm": self.tensor("q_norm"), "k_norm": self.tensor("k_norm")}
             self.eps = {name: self.number(name) for name in self.eps}
-        shared = (
-            "attention/fragments/qkv_heads",
-            "attention/fragments/qkv_store",
-            store_of(self.k_cache),
+        wide = self.builder.target.wide
+        self.heads = self.launch(
+            "attention/qkv_heads_wide" if wide else "attention/qkv_heads",
+            plugs={"store": self.k_cache.dtype.name},
+            bind=bind,
         )
-        if self.builder.target.wide:
-            self.heads_of_workgroup = 1
-            self.heads = self.launch(
-                "shared/subgroups", *shared, "attention/qkv_heads_wide", bind=bind
-            )
-        else:
-            self.heads_of_workgroup = HEADS_OF_WORKGROUP
-            self.heads = self.launch(*shared, "attention/qkv_heads", bind=bind)
 
     def _places(self) -> dict[str, object]:
-        """What shaders/qkv_store.wgsl wants to know."""
+        """What shaders/attention/fragments/qkv_store.wgsl wants to know."""
         half = self.rotated // 2
         return {
             "q_heads": self.q_heads,
@@ -173,11 +161,14 @@ class QkvRotaryCache(Op):
             self.heads.skip()
             return
         heads = tokens * (self.q_heads + 2 * self.kv_heads)
-        self.heads(
-            ceil_div(heads, self.heads_of_workgroup),
-            count=tokens,
-            pairs=self.pairs,
-            has_norms=self.has_norms,
+        fields = {
+            "count": tokens,
+            "pairs": self.pairs,
+            "has_norms": self.has_norms,
             **self.eps,
             **self._places(),
-        )
+        }
+        if self.builder.target.wide:
+            self.heads(heads, **fields)  # a workgroup for each
+        else:
+            self.heads.for_each(heads, **fields)

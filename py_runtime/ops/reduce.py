@@ -3,13 +3,14 @@
 from dataclasses import dataclass
 
 from py_runtime.base.dtypes import BOOL, F32, I32, I64, DType
-from py_runtime.base.shapes import Dims, ceil_div, normalize_dim, numel
+from py_runtime.base.shapes import Dims, normalize_dim, numel
+from py_runtime.gpu.shader_figures import figures_of
 from py_runtime.live.launch import Launch, Scratch
 from py_runtime.live.values import LiveTensor
-from py_runtime.ops.kernels.cut_rows import WORKGROUP, part_count, rows_along
+from py_runtime.ops.kernels.cut_rows import part_count, rows_along
 from py_runtime.ops.registry import Op, register
 
-CODES = {"sum": 0, "mean": 0, "amax": 1, "amin": 2}  # as in shaders/reduce.wgsl
+FUNCTIONS = {"sum": "SUM", "mean": "SUM", "amax": "MAXIMUM", "amin": "MINIMUM"}
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class Reduce(Op):
         self.reduced = self.take_dims()
         rank = self.x.rank if self.keepdim else self.x.rank - len(self.reduced)
         self.out = self.tensor("out", *results, rank=rank)
-        self.passes = self.plan_passes(CODES[name])
+        self.passes = self.plan_passes(figures_of("reduce/reduce")[FUNCTIONS[name]])
 
     def take_dims(self) -> list[int]:
         """No dims means all of them, as in torch."""
@@ -49,11 +50,7 @@ class Reduce(Op):
         for first, last in reversed(neighbours(self.reduced)):
             parts = part_count(rows_along(shape, first, last).width)
             steps += [(first, last, parts), (first, last, 1)] if parts > 1 else [(first, last, 1)]
-        element = (
-            "reduce/fragments/element_f32"
-            if self.x.dtype is F32
-            else "reduce/fragments/element_i32"
-        )
+        element = "f32" if self.x.dtype is F32 else "i32"
         source: LiveTensor | Scratch = self.x
         passes = []
         for number, (first, last, parts) in enumerate(steps):
@@ -64,7 +61,7 @@ class Reduce(Op):
                 target = self.scratch(f"pass {number}", 4 * rows.count * parts)
             launch = self.launch(
                 "reduce/reduce",
-                element,
+                plugs={"element": element},
                 bind={"x": source, "out": target},
                 constants={"CODE": code},
             )
@@ -81,8 +78,8 @@ class Reduce(Op):
             shape = collapse(shape, step.first, step.last, parts)
             is_last = step is self.passes[-1]
             reduced = numel(self.x.dims[axis] for axis in self.reduced)
-            step.launch(
-                ceil_div(rows.count * parts, WORKGROUP),
+            step.launch.for_each(
+                rows.count * parts,
                 count=rows.count * parts,
                 width=rows.width,
                 inner=rows.inner,

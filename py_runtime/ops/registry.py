@@ -230,12 +230,17 @@ class Op(ABC):
 
     def launch(
         self,
-        *shaders: str,
+        kernel: str,
+        *,
         bind: Mapping[str, Bindable],
+        plugs: Mapping[str, str] | None = None,
         constants: Mapping[str, float] | None = None,
     ) -> Launch:
-        """A kernel of this op: the WGSL files joined, its bindings by their WGSL names."""
-        return self.builder.launch(self, shaders, bind, constants or {})
+        """A kernel of this op: a WGSL file, its bindings by their WGSL names.
+
+        `plugs` says which fragment goes into each slot that the file, or one it needs, has.
+        """
+        return self.builder.launch(self, kernel, plugs or {}, bind, constants or {})
 
     def copy(self, source: LiveTensor, target: LiveTensor) -> BufferCopy:
         return self.builder.copy(self, source, target)

@@ -1,12 +1,10 @@
 """Rotary position embeddings: pairs of a head's dims turn by an angle that the position gives."""
 
 from py_runtime.base.dtypes import F32
-from py_runtime.base.shapes import ceil_div, numel
+from py_runtime.base.shapes import numel
 from py_runtime.live.values import LiveInt
 from py_runtime.ops.kernels.position_checks import check_window
 from py_runtime.ops.registry import Op, register
-
-WORKGROUP = 64  # as in shaders/rotary.wgsl and rotary_interleaved.wgsl
 
 
 class RotaryOfQAndK(Op):
@@ -57,8 +55,8 @@ class RotaryOfQAndK(Op):
         self.xq_out.resize(q)
         self.xk_out.resize(k)
         q_pairs, k_pairs = numel(q) // 2, numel(k) // 2
-        self.rotate(
-            ceil_div(q_pairs + k_pairs, WORKGROUP),
+        self.rotate.for_each(
+            q_pairs + k_pairs,
             q_pairs=q_pairs,
             k_pairs=k_pairs,
             tokens=q[-3],
@@ -144,4 +142,4 @@ class ApplyRotaryEmbInterleaved(Op):
         self.require_live(tokens <= rows, f"x has {tokens} tokens, but freqs has {rows} rows")
         self.out.resize(x)
         pairs = numel(x) // 2
-        self.rotate(ceil_div(pairs, WORKGROUP), pairs=pairs, batch_pairs=tokens * x[-1] // 2)
+        self.rotate.for_each(pairs, pairs=pairs, batch_pairs=tokens * x[-1] // 2)

@@ -1,8 +1,8 @@
 """_softmax and _log_softmax over any dim; long rows are shared by several invocations."""
 
 from py_runtime.base.dtypes import F32
-from py_runtime.base.shapes import ceil_div, normalize_dim
-from py_runtime.ops.kernels.cut_rows import WORKGROUP, Rows, part_count, rows_along
+from py_runtime.base.shapes import normalize_dim
+from py_runtime.ops.kernels.cut_rows import Rows, part_count, rows_along
 from py_runtime.ops.registry import Op, register
 
 
@@ -43,17 +43,15 @@ class Softmax(Op):
         rows = self.rows(self.x.dims)
         count, width, inner = rows.count, rows.width, rows.inner
         if self.parts == 1:
-            self.whole_rows(ceil_div(count, WORKGROUP), count=count, width=width, inner=inner)
+            self.whole_rows.for_each(count, count=count, width=width, inner=inner)
             return
         parts = min(self.parts, width)
-        self.part_stats(
-            ceil_div(count * parts, WORKGROUP),
+        self.part_stats.for_each(
+            count * parts,
             count=count * parts,
             width=width,
             inner=inner,
             parts=parts,
         )
-        self.row_stats(ceil_div(count, WORKGROUP), count=count, width=parts, inner=inner, parts=1)
-        self.scale(
-            ceil_div(count * width, WORKGROUP), count=count * width, width=width, inner=inner
-        )
+        self.row_stats.for_each(count, count=count, width=parts, inner=inner, parts=1)
+        self.scale.for_each(count * width, count=count * width, width=width, inner=inner)

@@ -1,7 +1,7 @@
 """inpage.swiglu: silu(x gateᵀ) * (x upᵀ), x normalised first where there is a norm; one kernel."""
 
 from py_runtime.base.dtypes import F32
-from py_runtime.base.shapes import ceil_div, numel
+from py_runtime.base.shapes import numel
 from py_runtime.live.launch import Launch
 from py_runtime.ops.kernels.fused_arguments import (
     NORM,
@@ -12,8 +12,6 @@ from py_runtime.ops.kernels.fused_arguments import (
 )
 from py_runtime.ops.kernels.linears import Finish, LinearKernels, into_rows
 from py_runtime.ops.registry import Op, register
-
-WORKGROUP = 64  # as in shaders/swiglu.wgsl
 
 
 @register("inpage.swiglu.default", args=f"x {NORM} {WEIGHTS} out")
@@ -32,9 +30,7 @@ class Swiglu(Op):
         self.columns, self.rows = columns, matrix.part_rows[0]
         bias, norm = take_biases(self, matrix), take_norm(self, columns)
         bind = {"out": self.out, "bias": bias or self.x}
-        finish = Finish(
-            ("linear/fragments/finish_swiglu",), bind, self.rows, {"has_bias": bias is not None}
-        )
+        finish = Finish({"finish": "swiglu"}, bind, self.rows, {"has_bias": bias is not None})
         most_lines = numel(self.x.max_dims[:-1])
         self.combine: Launch | None = None
         if self.builder.target.wide or most_lines == 1:
@@ -54,6 +50,6 @@ class Swiglu(Op):
         self.kernels(lines)
         if self.combine is not None and lines > 1:
             count = lines * self.rows
-            self.combine(ceil_div(count, WORKGROUP), count=count, rows=self.rows)
+            self.combine.for_each(count, count=count, rows=self.rows)
         elif self.combine is not None:
             self.combine.skip()

@@ -1,11 +1,9 @@
 """update_cache: value [batch, tokens, heads, width] into rows [start_pos, start_pos + tokens)."""
 
 from py_runtime.base.dtypes import BOOL, F32, I32, I64
-from py_runtime.base.shapes import ceil_div, numel
+from py_runtime.base.shapes import numel
 from py_runtime.ops.kernels.position_checks import check_window
 from py_runtime.ops.registry import Op, register
-
-WORKGROUP = 64  # as in shaders/update_cache.wgsl
 
 
 @register("update_cache.default", args="value cache start_pos out", mutates="cache")
@@ -41,8 +39,8 @@ class UpdateCache(Op):
         if self.returns_cache:
             self.out.resize(cache)
         count = numel(value)
-        self.update(
-            ceil_div(count, WORKGROUP),
+        self.update.for_each(
+            count,
             count=count,
             tokens=value[-3],
             token_size=value[-2] * value[-1],

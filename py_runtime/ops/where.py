@@ -1,9 +1,9 @@
 """aten.where: elements of a where the condition holds, of b elsewhere, with broadcasting."""
 
 from py_runtime.base.dtypes import BOOL
-from py_runtime.base.shapes import broadcast_strides, ceil_div, numel
+from py_runtime.base.shapes import broadcast_strides, numel
 from py_runtime.ops.kernels.elementwise import ELEMENTS, broadcast_dims
-from py_runtime.ops.kernels.strided import WORKGROUP, walk
+from py_runtime.ops.kernels.strided import walk
 from py_runtime.ops.registry import Op, register
 
 
@@ -29,12 +29,12 @@ class Where(Op):
     def live(self) -> None:
         dims = broadcast_dims(self, self.condition.dims, self.a.dims, self.b.dims)
         self.out.resize(dims)
-        self.choose(
-            ceil_div(numel(dims), WORKGROUP),
+        self.choose.for_each(
+            numel(dims),
             **walk(
                 dims,
-                condition=broadcast_strides(self.condition.dims, dims),
-                a=broadcast_strides(self.a.dims, dims),
-                b=broadcast_strides(self.b.dims, dims),
+                broadcast_strides(self.condition.dims, dims),
+                broadcast_strides(self.a.dims, dims),
+                broadcast_strides(self.b.dims, dims),
             ),
         )

@@ -1,15 +1,16 @@
 // Attention of four query rows at a time over one split of the context, softmax on the fly: a score
-// is never stored. Joined with attention_io, with attention_quads or attention_scalars (how q, k and v are read) and
-// attention_causal or attention_masked (what a row sees); attention_reduce adds up the splits.
+// is never stored. The fragments plugged in say how q, k and v are read, and what a row
+// sees; reduce.wgsl adds up the splits.
 //
 // A tile is four query rows that share a key and value head: rows count token by token, and inside
 // a token through the query heads of that group. The rows of a tile are the columns of a mat4x4f,
 // four dims of the head ("a quad") its rows. Loads dominate on software adapters, so every key and
 // value is used for four rows, and every query for sixteen positions; weighted sums are kept in
 // memory, where they cost one load and store per block: arrays in registers cannot be indexed.
+// needs: attention/fragments/io, attention/fragments/tiles, loads = attention/fragments/loads_*, sight = attention/fragments/sight_*
 
 const WORKGROUP = 32u;
-const BLOCK = 16u;  // positions at a time; as in py_runtime/ops/kernels/streaming_attention.py
+const BLOCK = 16u;  // positions at a time
 
 fn seen_block(scores: mat4x4f, position: u32, tile: Tile) -> mat4x4f {
   return mat4x4f(
@@ -55,7 +56,7 @@ fn main(
   let batch = index / params.tiles % params.heads / params.kv_heads;
   let kv_head = index / params.tiles % params.kv_heads;
   // The last tile's missing rows repeat the last row.
-  let rows = min(vec4u(index % params.tiles * 4u) + vec4u(0, 1, 2, 3), vec4u(params.rows - 1u));
+  let rows = min(vec4u(index % params.tiles * TILE_ROWS) + vec4u(0, 1, 2, 3), vec4u(params.rows - 1u));
   let tile = Tile(batch, kv_head * params.group + rows % params.group, rows / params.group);
   let q_at = batch * params.q_batch + tile.tokens * params.q_token + tile.heads * params.q_head;
   let kv_at = batch * params.kv_batch + kv_head * params.kv_head;

@@ -1,16 +1,15 @@
 // Attention of a few query rows, a token's say: a workgroup for each of them and each split. Four
 // invocations share a position's score; then each takes a quad of the head's width and every so many
 // positions ("a part"). All that a block of positions needs is loaded at once.
-// Without splits the result goes to `out` at once. The head has at most 64 quads.
+// Without splits the result goes to `out` at once.
+// needs: shared/subgroups, attention/fragments/io, attention/fragments/tiles, attention/fragments/teams, attention/fragments/loads_quads, sight = attention/fragments/sight_*
 
 override WORKGROUP: u32 = 256u;
 override QUADS: u32 = 16u;  // of the head's width
-const TEAM = 4u;  // invocations that share a position
 override BLOCK: u32 = WORKGROUP / TEAM;  // positions at a time
 override PARTS: u32 = WORKGROUP / QUADS;
 override LOADS: u32 = (BLOCK + PARTS - 1u) / PARTS;  // values of an invocation in a block
 const MOST_LOADS = 17u;
-const STEP = 64u;  // splits are multiples of it; as in py_runtime/ops/kernels/streaming_attention.py
 const SMALLEST_SUBGROUP = 4u;
 
 @group(0) @binding(0) var<storage, read_write> out: array<vec4f>;  // strides are those of q
@@ -108,12 +107,12 @@ fn main(
     weighted += partials[at * QUADS + lane];
   }
   if (params.splits > 1u) {
-    // As a row of the tile that attention_reduce_wide.wgsl expects.
-    let place = (split * params.heads + head) * params.tiles + row / 4u;
-    sums[place * QUADS + lane][row % 4u] = weighted;
+    // As a row of the tile that reduce_wide.wgsl expects.
+    let place = (split * params.heads + head) * params.tiles + row / TILE_ROWS;
+    sums[place * QUADS + lane][row % TILE_ROWS] = weighted;
     if (lane == 0u) {
-      stats[place].top[row % 4u] = top;
-      stats[place].sum[row % 4u] = sum;
+      stats[place].top[row % TILE_ROWS] = top;
+      stats[place].sum[row % TILE_ROWS] = sum;
     }
     return;
   }

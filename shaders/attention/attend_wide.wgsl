@@ -1,12 +1,11 @@
-// Attention as in attention.wgsl, for adapters with cheap workgroup memory: a workgroup works on one
+// Attention as in attend.wgsl, for adapters with cheap workgroup memory: a workgroup works on one
 // tile and one split together, a block of positions at a time. For scores four invocations share a
 // position; for weighted sums an invocation takes a quad of the head's width and every so many
 // positions ("a part"), in registers to the end. Without splits there is nothing to add up, and the
-// result goes to `out` at once. The head has at most 64 quads.
+// result goes to `out` at once.
+// needs: shared/subgroups, attention/fragments/io, attention/fragments/tiles, attention/fragments/teams, attention/fragments/loads_quads, sight = attention/fragments/sight_*
 
-const WORKGROUP = 256u;
-const TEAM = 4u;  // invocations that share a position
-const STEP = WORKGROUP / TEAM;  // positions at once; as in py_runtime/ops/kernels/streaming_attention.py
+const WORKGROUP = STEP * TEAM;
 const STEPS = 2u;
 const BLOCK = STEP * STEPS;
 const AT_ONCE = 8u;  // values that are under way together
@@ -48,7 +47,7 @@ fn main(
   let split = index / (params.tiles * params.heads);
   let batch = index / params.tiles % params.heads / params.kv_heads;
   let kv_head = index / params.tiles % params.kv_heads;
-  let first_row = index % params.tiles * 4u;
+  let first_row = index % params.tiles * TILE_ROWS;
   // The last tile's missing rows repeat the last row.
   let rows = min(vec4u(first_row) + vec4u(0, 1, 2, 3), vec4u(params.rows - 1u));
   let tile = Tile(batch, kv_head * params.group + rows % params.group, rows / params.group);

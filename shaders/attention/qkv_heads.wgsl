@@ -1,4 +1,5 @@
 // One invocation a head.
+// needs: attention/fragments/qkv_heads
 
 const WORKGROUP = 32u;
 

@@ -1,4 +1,5 @@
 // One workgroup a head.
+// needs: shared/subgroups, attention/fragments/qkv_heads
 
 const WORKGROUP = 32u;
 const SMALLEST_SUBGROUP = 4u;

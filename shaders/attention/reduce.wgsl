@@ -1,4 +1,5 @@
-// Puts the splits of attention.wgsl together: one invocation a tile and quad.
+// Puts the splits of attend.wgsl together: one invocation a tile and quad.
+// needs: attention/fragments/tiles
 
 struct Params {
   q_batch: u32,  // strides of out, in f32
@@ -13,13 +14,7 @@ struct Params {
   width: u32,
 }
 
-struct Stats {
-  top: vec4f,
-  sum: vec4f,
-}
-
 const WORKGROUP = 32u;
-const UNSEEN = -2e30;
 
 @group(0) @binding(0) var<storage, read> sums: array<mat4x4f>;  // [splits, heads, tiles, quads]
 @group(0) @binding(1) var<storage, read> stats: array<Stats>;  // [splits, heads, tiles]
@@ -76,7 +71,7 @@ fn main(
 
   // A row that sees nothing at all is zero, as in torch.
   let share = select(vec4f(), 1.0 / max(sum, vec4f(1e-30)), top > vec4f(UNSEEN));
-  let row = tile % params.tiles * 4u;
+  let row = tile % params.tiles * TILE_ROWS;
   let head = tile / params.tiles;
   let batch = head / params.kv_heads;
   let kv_head = head % params.kv_heads;

@@ -1,5 +1,6 @@
-// Puts the splits of attention_wide.wgsl together: a workgroup for each row of a tile, in which an
+// Puts the splits of attend_wide.wgsl together: a workgroup for each row of a tile, in which an
 // invocation takes a quad of the head's width and every so many splits ("a part").
+// needs: attention/fragments/tiles
 
 struct Params {
   q_batch: u32,  // strides of out, in quads
@@ -14,14 +15,8 @@ struct Params {
   width: u32,
 }
 
-struct Stats {
-  top: vec4f,
-  sum: vec4f,
-}
-
 const WORKGROUP = 256u;
 const MOST_SPLITS = 64u;
-const UNSEEN = -2e30;
 override QUADS: u32 = 16u;  // of the head's width
 
 @group(0) @binding(0) var<storage, read> sums: array<mat4x4f>;  // [splits, heads, tiles, quads]
@@ -41,10 +36,10 @@ fn main(
 ) {
   let tiles = params.heads * params.tiles;
   // A folded grid may have a few workgroups too many: they do the last one's work again.
-  let index = min(workgroup.y * workgroups.x + workgroup.x, 4u * tiles - 1u);
-  let tile = index / 4u;  // of all heads
-  let row_of_tile = index % 4u;
-  let row = tile % params.tiles * 4u + row_of_tile;
+  let index = min(workgroup.y * workgroups.x + workgroup.x, TILE_ROWS * tiles - 1u);
+  let tile = index / TILE_ROWS;  // of all heads
+  let row_of_tile = index % TILE_ROWS;
+  let row = tile % params.tiles * TILE_ROWS + row_of_tile;
   if (row >= params.rows) {
     return;
   }

@@ -2,6 +2,7 @@
 // xq: [batches, tokens, q_heads, width]; xk: [batches, tokens, k_heads, width];
 // tables: [rows, table_width], row = start_pos + token.
 // Pairs lie side by side (pair_step 2, pair_gap 1) or half the rotated dims apart (1, rotated / 2).
+// needs: nothing
 
 struct Params {
   q_pairs: u32,

@@ -1,5 +1,6 @@
 // Turns neighbouring dims of x by the angle of their token. One invocation a pair.
 // x: [batches, tokens, width]; freqs: [rows, width], a cosine and a sine for each pair.
+// needs: nothing
 
 struct Params {
   pairs: u32,

@@ -1,5 +1,6 @@
 // cache[:, start_pos + token] = value[:, token].
 // value: [batches, tokens, token_size]; cache: [batches, capacity, token_size]; 32-bit elements.
+// needs: nothing
 
 struct Params {
   count: u32,

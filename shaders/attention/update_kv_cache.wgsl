@@ -1,6 +1,6 @@
-// k_cache[:, start_pos + token] = k[:, token], and the same for v, two numbers at a time; joined with
-// kv_store_f32 or kv_store_f16.
+// k_cache[:, start_pos + token] = k[:, token], and the same for v, two numbers at a time.
 // k, v: [batches, tokens, token_size]; caches: [batches, capacity, token_size].
+// needs: store = attention/fragments/store_*
 
 struct Params {
   pairs: u32,  // of a token

@@ -1,4 +1,5 @@
 // out[i] = weight[indices[i]]. weight: [rows, columns]; indices: [count]; out: [count, columns].
+// needs: nothing
 
 struct Params {
   count: u32,  // live indices

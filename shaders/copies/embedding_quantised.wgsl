@@ -1,11 +1,12 @@
 // out[i] = row indices[i] of the table, dequantised. An invocation does eight columns.
-// indices: [count]; out: [count, columns]; the table is a weight_*.wgsl file.
+// indices: [count]; out: [count, columns].
+// needs: shared/weights/dequantise
 
 struct Params {
   count: u32,  // live indices
   rows: u32,  // of the table
   octets: u32,  // columns / 8
-  octets_per_group: u32,  // this and the next are for weight_q4gsw alone
+  octets_per_group: u32,  // this and the next are for q4gsw alone
   row_groups: u32,
 }
 

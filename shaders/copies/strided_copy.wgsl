@@ -1,13 +1,10 @@
-// out[target] = x[source] along a walk over up to eight axes (see py_runtime/ops/kernels/strided.py).
-// Pure movement of 32-bit elements. `start` is a live position along one axis of x.
+// out[target] = x[source] along a walk. Pure movement of 32-bit elements. `start` is a live position along
+// one axis of x.
+// needs: shared/walk
 
 struct Params {
-  sizes_low: vec4u,
-  sizes_high: vec4u,
-  source_low: vec4u,
-  source_high: vec4u,
-  target_low: vec4u,
-  target_high: vec4u,
+  steps: array<vec4u, MOST_AXES>,  // for source and target
+  sizes: array<vec4u, MOST_AXES / 4u>,
   rank: u32,
   count: u32,
   source_at: u32,
@@ -32,16 +29,7 @@ fn main(
   if (index >= params.count) {
     return;
   }
-  var rest = index;
-  var source = params.source_at + bitcast<u32>(start.x) * params.start_stride;
-  var target_index = params.target_at + index * params.target_low.x;
-  source += index * params.source_low.x;
-  for (var axis = 1u; axis < params.rank; axis++) {
-    let low = axis < 4u;
-    let at = axis & 3u;
-    rest /= select(params.sizes_high[at], params.sizes_low[at], low);
-    source += rest * select(params.source_high[at], params.source_low[at], low);
-    target_index += rest * select(params.target_high[at], params.target_low[at], low);
-  }
-  out[target_index] = x[source];
+  let at = walk(index);
+  let source = params.source_at + bitcast<u32>(start.x) * params.start_stride + at.x;
+  out[params.target_at + at.y] = x[source];
 }

@@ -1,14 +1,10 @@
-// out = combine(a, b) with broadcasting; joined with binary_f32 or binary_i32, which say how.
-// A walk over the output's axes gives each operand's offset (see py_runtime/ops/kernels/strided.py). Elements
-// travel as 32 bits. A scalar in b's place comes as a parameter.
+// out = combine(a, b) with broadcasting, along a walk over the output's axes; a fragment says how.
+// Elements travel as 32 bits. A scalar in b's place comes as a parameter.
+// needs: shared/walk, operands = elementwise/fragments/binary_*
 
 struct Params {
-  sizes_low: vec4u,
-  sizes_high: vec4u,
-  a_low: vec4u,
-  a_high: vec4u,
-  b_low: vec4u,
-  b_high: vec4u,
+  steps: array<vec4u, MOST_AXES>,  // for a and b
+  sizes: array<vec4u, MOST_AXES / 4u>,
   rank: u32,
   count: u32,
   alpha: u32,  // of add: a + alpha * b
@@ -35,15 +31,6 @@ fn main(
   if (index >= params.count) {
     return;
   }
-  var rest = index;
-  var a_at = index * params.a_low.x;
-  var b_at = index * params.b_low.x;
-  for (var axis = 1u; axis < params.rank; axis++) {
-    let low = axis < 4u;
-    let at = axis & 3u;
-    rest /= select(params.sizes_high[at], params.sizes_low[at], low);
-    a_at += rest * select(params.a_high[at], params.a_low[at], low);
-    b_at += rest * select(params.b_high[at], params.b_low[at], low);
-  }
-  out[index] = combine(a[a_at], select(b[b_at], params.b_scalar, params.b_is_scalar == 1u));
+  let at = walk(index);
+  out[index] = combine(a[at.x], select(b[at.y], params.b_scalar, params.b_is_scalar == 1u));
 }

@@ -1,4 +1,5 @@
 // out = first + index * step, in f32 or i32; with step 0, whatever 32 bits `first` has.
+// needs: nothing
 
 struct Params {
   count: u32,

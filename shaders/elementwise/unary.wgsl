@@ -1,5 +1,6 @@
-// out = apply(x), element by element; joined with unary_f32 or unary_i32, which say how.
+// out = apply(x), element by element; a fragment says how.
 // Elements travel as 32 bits: what goes in and what comes out may differ in type.
+// needs: elements = elementwise/fragments/unary_*
 
 struct Params {
   count: u32,

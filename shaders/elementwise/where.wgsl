@@ -1,15 +1,10 @@
-// out = condition ? a : b with broadcasting, along a walk over the output's axes (see
-// py_runtime/ops/kernels/strided.py). Pure movement of 32-bit elements.
+// out = condition ? a : b with broadcasting, along a walk over the output's axes. Pure
+// movement of 32-bit elements.
+// needs: shared/walk
 
 struct Params {
-  sizes_low: vec4u,
-  sizes_high: vec4u,
-  condition_low: vec4u,
-  condition_high: vec4u,
-  a_low: vec4u,
-  a_high: vec4u,
-  b_low: vec4u,
-  b_high: vec4u,
+  steps: array<vec4u, MOST_AXES>,  // for condition, a and b
+  sizes: array<vec4u, MOST_AXES / 4u>,
   rank: u32,
   count: u32,
 }
@@ -32,17 +27,6 @@ fn main(
   if (index >= params.count) {
     return;
   }
-  var rest = index;
-  var condition_at = index * params.condition_low.x;
-  var a_at = index * params.a_low.x;
-  var b_at = index * params.b_low.x;
-  for (var axis = 1u; axis < params.rank; axis++) {
-    let low = axis < 4u;
-    let at = axis & 3u;
-    rest /= select(params.sizes_high[at], params.sizes_low[at], low);
-    condition_at += rest * select(params.condition_high[at], params.condition_low[at], low);
-    a_at += rest * select(params.a_high[at], params.a_low[at], low);
-    b_at += rest * select(params.b_high[at], params.b_low[at], low);
-  }
-  out[index] = select(b[b_at], a[a_at], condition[condition_at] != 0u);
+  let at = walk(index);
+  out[index] = select(b[at.z], a[at.y], condition[at.x] != 0u);
 }

@@ -2,6 +2,7 @@
 // row and zero, at least eps; zero point = QUANT_MIN - round(smallest / scale), within the two.
 // x: [rows, width]; scales: [rows]; zero_points: [rows] of bytes, four a word, or of words.
 // One invocation takes four rows, so that each word is written by one alone.
+// needs: nothing
 
 struct Params {
   rows: u32,
@@ -14,6 +15,7 @@ struct Params {
 override ZEROS_ARE_BYTES: bool;
 
 const WORKGROUP = 64u;
+const ROWS = 4u;  // of an invocation
 
 @group(0) @binding(0) var<storage, read> x: array<f32>;
 @group(0) @binding(1) var<storage, read_write> scales: array<f32>;
@@ -41,16 +43,16 @@ fn main(
   @builtin(local_invocation_index) lane: u32,
 ) {
   let index = (group.y * groups.x + group.x) * WORKGROUP + lane;
-  if (4u * index >= params.rows) {
+  if (ROWS * index >= params.rows) {
     return;
   }
   var word = 0;
-  for (var at = 0u; at < 4u && 4u * index + at < params.rows; at++) {
-    let zero = choose(4u * index + at);
+  for (var at = 0u; at < ROWS && ROWS * index + at < params.rows; at++) {
+    let zero = choose(ROWS * index + at);
     if (ZEROS_ARE_BYTES) {
       word = insertBits(word, zero, 8u * at, 8u);
     } else {
-      zero_points[4u * index + at] = zero;
+      zero_points[ROWS * index + at] = zero;
     }
   }
   if (ZEROS_ARE_BYTES) {

@@ -1,11 +1,13 @@
 // Several lines of x. An invocation computes 8 lines × 4 pairs of rows in registers, eight columns of
 // K at a time: eight rows of weights are dequantised once for eight lines of x. Four neighbours take
 // the same lines, a tile of 8 lines × 16 pairs.
+// needs: shared/weights/dequantise, lines = linear/fragments/lines_*, finish = linear/fragments/finish_*, @pair_rows
 
 const WORKGROUP = 16u;
 const TILE_LINES = 8u;
 const TILE_PAIRS = 16u;
 const PAIRS = 4u;
+const SHARERS = TILE_PAIRS / PAIRS;  // invocations of a tile
 
 // Eight columns of four rows of weights: a column of each matrix belongs to one row.
 struct Rows {
@@ -32,11 +34,11 @@ fn main(
   @builtin(num_workgroups) groups: vec3u,
   @builtin(local_invocation_index) lane: u32,
 ) {
-  let tile = ((group.y * groups.x + group.x) * WORKGROUP + lane) / 4u;
+  let tile = ((group.y * groups.x + group.x) * WORKGROUP + lane) / SHARERS;
   let tiles_across = (params.pairs + TILE_PAIRS - 1u) / TILE_PAIRS;
   // Lines and pairs past the end are clamped and not stored: all invocations go the same way.
   let line = (tile / tiles_across) * TILE_LINES;
-  let pair = (tile % tiles_across) * TILE_PAIRS + lane % 4u * PAIRS;
+  let pair = (tile % tiles_across) * TILE_PAIRS + lane % SHARERS * PAIRS;
   let a = pair_rows(pair);
   let b = pair_rows(pair + 1u);
   let c = pair_rows(pair + 2u);

@@ -1,8 +1,10 @@
 // One line of x. An invocation computes four pairs of rows over all of K, 32 columns at a time: x is
 // taken once for eight rows of weights, and no sum is shared, so there is no barrier.
+// needs: linear/fragments/norm, linear/fragments/block, block = linear/fragments/block_*, weight = shared/weights/octets_*, finish = linear/fragments/finish_*, @pair_rows
 
 const WORKGROUP = 8u;
 const PAIRS = 4u;
+const OCTETS = 4u;  // of columns that are taken at a time
 
 // Groups that are no multiple of 32 columns: every eight columns look for their own scale.
 override SCALE_PER_OCTET: bool = false;
@@ -48,7 +50,7 @@ fn main(
   var firsts = vec4f();
   var seconds = vec4f();
   var squares = 0.0;
-  let blocks = (params.octets + 3u) / 4u;
+  let blocks = (params.octets + OCTETS - 1u) / OCTETS;
   for (var block = 0u; block < blocks; block++) {
     let values = x_block(block, lane);
     squares += values.squares;

@@ -1,8 +1,9 @@
-// One line of x and weights with long rows, in blocks of 32 columns (a blocks_*.wgsl file). A
+// One line of x and weights with long rows, in blocks of 32 columns. A
 // workgroup lays x out in its memory, as many blocks at a time as fit; a team of its invocations
 // takes one or two pairs of rows, a block of each at a time, and adds up in the end. Loads of weights
 // are a step ahead. More of them at once, unrolled, are no gain: a device that goes from kernel to
 // kernel finds the code of each in no cache, and long code costs more than it saves.
+// needs: shared/subgroups, linear/fragments/io, linear/fragments/norm, blocks = shared/weights/blocks_*, finish = linear/fragments/finish_*, @pair_rows
 
 override WORKGROUP: u32 = 256u;
 override TEAM: u32 = 32u;

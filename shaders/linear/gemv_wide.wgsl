@@ -1,10 +1,12 @@
 // One line of x. A workgroup computes one or two pairs of rows: its invocations share out the
 // columns, sixteen at a time, so that neighbours load neighbouring words, and add up in the end.
+// needs: shared/subgroups, linear/fragments/norm, weight = shared/weights/octets_*, finish = linear/fragments/finish_*, @pair_rows
 
 override WORKGROUP: u32 = 128u;
 override TWO_PAIRS: bool = true;
 // Groups that are no multiple of 32 columns: every eight columns look for their own scale.
 override SCALE_PER_OCTET: bool = false;
+const OCTETS = 2u;  // of columns that an invocation takes at a time
 const SMALLEST_SUBGROUP = 4u;
 
 // Of each subgroup: the rows' sums, and the squares.
@@ -40,9 +42,9 @@ fn main(
   let rows = vec4u(pair_rows(pair), pair_rows(pair + 1u));
   var sums = vec4f();
   var squares = 0.0;
-  for (var at = lane; 2u * at < params.octets; at += WORKGROUP) {
-    let low = normed_octet(2u * at);
-    let high = normed_octet(2u * at + 1u);
+  for (var at = lane; OCTETS * at < params.octets; at += WORKGROUP) {
+    let low = normed_octet(OCTETS * at);
+    let high = normed_octet(OCTETS * at + 1u);
     squares += low.squares + high.squares;
     sums.x += pair_dot(rows.x, at, low, high);
     sums.y += pair_dot(rows.y, at, low, high);

@@ -1,6 +1,7 @@
 // out = alpha * a b + beta * bias, for each batch, in tiles of 4 × 4 outputs.
 // a: [batches, lines, depth]; b: [batches, depth, columns], or any strides over a matrix;
 // out: [batches, lines, columns]; bias: any strides over [lines, columns].
+// needs: nothing
 
 struct Params {
   batches: u32,

@@ -1,6 +1,7 @@
 // x as its 8-bit quantisation has it: (clamp(round(x / scale) + zero, -128, 127) - zero) * scale, with
 // a scale and a zero point for each row. x, out: [rows, 4 quads]; scales: [rows]; zero_points: [rows]
 // of bytes, four a word, or of words. One invocation four columns.
+// needs: nothing
 
 struct Params {
   rows: u32,

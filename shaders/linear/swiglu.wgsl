@@ -1,4 +1,5 @@
 // out = silu(gate) * up, of sums [lines, gate | up]; out: [lines, rows]. One invocation an element.
+// needs: nothing
 
 struct Params {
   count: u32,  // live elements of out

@@ -1,7 +1,7 @@
 // Where the largest (or smallest) element along the middle of x: [outer, width, inner] stands, the
 // first one on ties, into out: [outer, parts, inner]. One invocation a part, which takes every
 // parts-th element. A second pass chooses among the places that the parts found.
-// Joined with element_f32 or element_i32.
+// needs: element = reduce/fragments/element_*
 
 struct Params {
   count: u32,  // outer * parts * inner

@@ -2,6 +2,7 @@
 // x, out: [rows, width]; means, rstds: [rows]. Weight and bias are [channels], or any buffer, unread:
 // a row has width / inner channels of `inner` neighbours each, and every `group_count` rows have all.
 // One invocation a row: no barrier, which software adapters pay dearly for.
+// needs: nothing
 
 struct Params {
   rows: u32,

@@ -1,6 +1,6 @@
 // Sum, maximum or minimum along the middle of x: [outer, width, inner] into out: [outer, parts,
 // inner]. One invocation a part, which takes every parts-th element: neighbours read neighbours.
-// Joined with element_f32 or element_i32.
+// needs: element = reduce/fragments/element_*
 
 struct Params {
   count: u32,  // outer * parts * inner
@@ -10,7 +10,10 @@ struct Params {
   scale: f32,
 }
 
-override CODE: u32;  // 0 sum, 1 maximum, 2 minimum
+override CODE: u32;
+const SUM = 0u;
+const MAXIMUM = 1u;
+const MINIMUM = 2u;
 
 const WORKGROUP = 64u;
 
@@ -20,9 +23,9 @@ const WORKGROUP = 64u;
 
 fn join(a: Element, b: Element) -> Element {
   switch CODE {
-    case 0u: { return a + b; }
-    case 1u: { return max(a, b); }
-    default: { return min(a, b); }
+    case SUM: { return a + b; }
+    case MAXIMUM: { return max(a, b); }
+    case MINIMUM, default: { return min(a, b); }
   }
 }
 

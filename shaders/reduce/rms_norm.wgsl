@@ -1,6 +1,7 @@
 // out = x * rsqrt(mean(x²) + eps) * weight, row by row.
 // x, out: [rows, width]; weight: [width]. One invocation a row: no barrier, which software adapters
 // pay dearly for.
+// needs: nothing
 
 struct Params {
   rows: u32,

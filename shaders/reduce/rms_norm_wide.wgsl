@@ -1,5 +1,6 @@
 // rms_norm for adapters with cheap workgroup memory: a workgroup for each row, four columns at a time.
 // x, out: [rows, width]; weight: [width], width a multiple of four.
+// needs: nothing
 
 struct Params {
   rows: u32,

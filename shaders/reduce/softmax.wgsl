@@ -1,4 +1,5 @@
 // Softmax, or its logarithm, along the middle of x: [outer, width, inner]; one invocation a row.
+// needs: nothing
 
 struct Params {
   count: u32,  // outer * inner

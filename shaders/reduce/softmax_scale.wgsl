@@ -1,5 +1,6 @@
 // For long rows: softmax, or its logarithm, of x: [outer, width, inner] from stats: [outer, inner],
 // each row's largest element and sum. One invocation an element.
+// needs: nothing
 
 struct Params {
   count: u32,  // outer * width * inner

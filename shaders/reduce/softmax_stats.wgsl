@@ -1,6 +1,7 @@
 // For long rows: the largest element, and the sum of exp(element - largest), of each part of a row.
 // x: [outer, width, inner]; stats: [outer, parts, inner]. One invocation a part, which takes every
 // parts-th element. A second pass makes one pair of the pairs that the parts gave.
+// needs: nothing
 
 struct Params {
   count: u32,  // outer * parts * inner

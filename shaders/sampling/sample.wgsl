@@ -1,12 +1,13 @@
 // Draws the next token from the logits, hands it to the next step, and moves that step's live
-// scalars on: a decoder then runs step after step without the host. One workgroup, joined with a
-// sample_*.wgsl file that says how many invocations it has, and how many logits each loads at once.
+// scalars on: a decoder then runs step after step without the host. One workgroup, with a
+// fragment that says how many invocations it has, and how many logits each loads at once.
 //
 // Order and meaning of the settings are those of py_runtime/sampling: bias, penalties, temperature,
 // top_k, top_p, min_p. Nothing is sorted. The k-th largest logit is found by its bits, eight at a
 // time; top_p by drawing: a token with too much probability above it is refused, and with it
 // everything below it, until one is accepted. What is accepted has the distribution of the sorted
 // way, exactly.
+// needs: size = sampling/fragments/size_*
 
 struct Params {
   vocabulary: u32,

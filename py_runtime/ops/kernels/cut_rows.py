@@ -6,7 +6,6 @@ from math import isqrt
 
 from py_runtime.base.shapes import numel
 
-WORKGROUP = 64  # as in the shaders that work on rows
 LONGEST_UNCUT = 256  # elements that one invocation takes alone
 
 

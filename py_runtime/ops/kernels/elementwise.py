@@ -1,18 +1,19 @@
 """What elementwise ops share: scalars as bits, functions of one element, and filling."""
 
-from enum import IntEnum
+from enum import Enum, auto
 from functools import reduce
 
 import numpy as np
 
 from py_runtime.base.dtypes import BOOL, F32, I32, I64, DType
 from py_runtime.base.errors import InputError
-from py_runtime.base.shapes import Dims, broadcast, ceil_div
+from py_runtime.base.shapes import Dims, broadcast
+from py_runtime.gpu.shader_figures import figures_of
 from py_runtime.live.values import LiveInt, LiveTensor
 from py_runtime.ops.registry import Op
 from py_runtime.program import INT32_MAX, INT32_MIN, SymIntValue, TensorValue
 
-WORKGROUP = 64  # as in the shaders
+CODES = figures_of("elementwise/fragments/codes_of_one")
 INTEGERS = (I32, I64, BOOL)  # int32 on the GPU, bool as 0 and 1
 ELEMENTS = (F32, *INTEGERS)
 
@@ -69,33 +70,33 @@ class ElementwiseOp(Op):
         return Scalar(self.number(arg))
 
 
-class Function(IntEnum):
-    """CODE of shaders/unary_f32.wgsl and, below SIGMOID, of shaders/unary_i32.wgsl."""
+class Function(Enum):
+    """By their names in shaders/elementwise/fragments/codes_of_one.wgsl."""
 
-    IS_ZERO = 0
-    IS_NONZERO = 1
-    CONVERT = 2  # f32 to i32 towards zero, i32 to f32
-    NEG = 3
-    ABS = 4
-    RELU = 5
-    CLAMP = 6
-    CLAMP_MIN = 7
-    CLAMP_MAX = 8
-    BITWISE_NOT = 9  # i32 only
-    SIGMOID = 10
-    SILU = 11
-    GELU = 12
-    GELU_TANH = 13
-    TANH = 14
-    EXP = 15
-    LOG = 16
-    SQRT = 17
-    RSQRT = 18
-    SIN = 19
-    COS = 20
-    ROUND = 21
-    HARDSWISH = 22
-    LEAKY_RELU = 23
+    IS_ZERO = auto()
+    IS_NONZERO = auto()
+    CONVERT = auto()
+    NEG = auto()
+    ABS = auto()
+    RELU = auto()
+    CLAMP = auto()
+    CLAMP_MIN = auto()
+    CLAMP_MAX = auto()
+    BITWISE_NOT = auto()
+    SIGMOID = auto()
+    SILU = auto()
+    GELU = auto()
+    GELU_TANH = auto()
+    TANH = auto()
+    EXP = auto()
+    LOG = auto()
+    SQRT = auto()
+    RSQRT = auto()
+    SIN = auto()
+    COS = auto()
+    ROUND = auto()
+    HARDSWISH = auto()
+    LEAKY_RELU = auto()
 
 
 class Unary:
@@ -110,18 +111,17 @@ class Unary:
         first: int = 0,
         second: int = 0,
     ) -> None:
-        kind = (
-            "elementwise/fragments/unary_f32"
-            if x.dtype is F32
-            else "elementwise/fragments/unary_i32"
-        )
+        plugs = {"elements": "f32" if x.dtype is F32 else "i32"}
         self._arguments = {"first": first, "second": second}
         self._launch = op.launch(
-            "elementwise/unary", kind, bind={"x": x, "out": out}, constants={"CODE": function}
+            "elementwise/unary",
+            plugs=plugs,
+            bind={"x": x, "out": out},
+            constants={"CODE": CODES[function.name]},
         )
 
     def __call__(self, count: int) -> None:
-        self._launch(ceil_div(count, WORKGROUP), count=count, **self._arguments)
+        self._launch.for_each(count, count=count, **self._arguments)
 
 
 class Fill:
@@ -132,8 +132,8 @@ class Fill:
         self._launch = op.launch("elementwise/fill", bind={"out": out})
 
     def __call__(self, count: int, first: float, step: float = 0.0) -> None:
-        self._launch(
-            ceil_div(count, WORKGROUP),
+        self._launch.for_each(
+            count,
             count=count,
             first=element_bits(first, self._dtype),
             step=element_bits(step, self._dtype),

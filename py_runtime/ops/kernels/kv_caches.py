@@ -23,13 +23,3 @@ def take_caches(op: "Op", rank: int | None = None) -> tuple[LiveTensor, LiveTens
         f"caches of halves have heads of {k_cache.max_dims[-1]}; it must be a multiple of 4",
     )
     return k_cache, v_cache
-
-
-def store_of(cache: LiveTensor) -> str:
-    """The shader file that writes k and v."""
-    return f"attention/fragments/store_{cache.dtype.name}"
-
-
-def loads_of(cache: LiveTensor) -> str:
-    """The shader file that reads them."""
-    return f"attention/fragments/kv_{cache.dtype.name}"

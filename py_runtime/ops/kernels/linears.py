@@ -1,8 +1,7 @@
 """The kernels of linears, and of what is fused with them.
 
-A kernel is joined from files that know one thing each: how the weight is stored (weight_*.wgsl),
-how x is shared out among invocations (linear_gemv*.wgsl, linear_gemm*.wgsl), and what becomes of
-the sums (linear_rows.wgsl, linear_swiglu.wgsl, linear_qkv.wgsl: a "finish").
+A kernel says how x is shared out among invocations. It has slots for fragments that know one thing
+each: how the weight is stored (shaders/shared/weights), and what becomes of the sums (a "finish").
 """
 
 from collections.abc import Mapping
@@ -10,6 +9,7 @@ from dataclasses import dataclass
 
 from py_runtime.base.shapes import ceil_div, numel
 from py_runtime.gpu.kernel_target import Target
+from py_runtime.gpu.shader_figures import figures_of
 from py_runtime.live.launch import Bindable
 from py_runtime.live.values import LiveTensor
 from py_runtime.ops.kernels.matrices import Matrix
@@ -17,46 +17,47 @@ from py_runtime.ops.kernels.norms import RmsNormKernel
 from py_runtime.ops.registry import Op
 from py_runtime.program.weight_kinds import BLOCK
 
-GEMV_PAIRS = 32  # pairs of rows a workgroup of shaders/linear_gemv.wgsl computes
-SHARING_LANES = 4  # shaders/linear_quads.wgsl needs as many
+GEMV, GEMV_WIDE, GEMV_LONG = "linear/gemv", "linear/gemv_wide", "linear/gemv_long"
+GEMM, GEMM_WIDE = "linear/gemm", "linear/gemm_wide"
+SHARING_LANES = figures_of("linear/fragments/quads")["QUAD_LANES"]
 
 
 @dataclass(frozen=True)
 class Tiling:
-    """How a matrix product is shared out; the figures are those of the shaders."""
+    """How a matrix product is shared out."""
 
-    shaders: tuple[str, ...]
+    kernel: str
     tiles: int  # that a workgroup computes
     lines: int  # of a tile
     pairs: int
-    before: tuple[str, ...] = ()
-    side: int = 0  # of a square that shaders/linear_gemm_wide.wgsl computes
+    lines_from: str | None = None  # how linear/gemm comes by lines of x
+    side: int | None = None  # of the squares of linear/gemm_wide
+
+    @property
+    def plugs(self) -> dict[str, str]:
+        return {} if self.lines_from is None else {"lines": self.lines_from}
+
+    @property
+    def constants(self) -> dict[str, float]:
+        return {} if self.side is None else {"SIDE": self.side}
 
     def count(self, lines: int, pairs: int) -> int:
         """The tiles of a product."""
         return ceil_div(pairs, self.pairs) * ceil_div(lines, self.lines)
 
 
-ALONE = Tiling(
-    ("linear/fragments/lines", "linear/fragments/lines_alone", "linear/gemm"),
-    tiles=4,
-    lines=8,
-    pairs=16,
-)
-SHARED = Tiling(
-    (
-        "linear/fragments/lines",
-        "linear/fragments/quads",
-        "linear/fragments/lines_shared",
-        "linear/gemm",
-    ),
-    tiles=4,
-    lines=8,
-    pairs=16,
-    before=("shared/subgroups",),
-)
-WIDE = Tiling(("linear/gemm_wide",), tiles=1, lines=64, pairs=32, side=64)
-SMALL = Tiling(("linear/gemm_wide",), tiles=1, lines=32, pairs=16, side=32)
+def in_registers(lines_from: str) -> Tiling:
+    known = figures_of(GEMM)
+    tiles = known["WORKGROUP"] // known["SHARERS"]
+    return Tiling(GEMM, tiles, known["TILE_LINES"], known["TILE_PAIRS"], lines_from)
+
+
+def in_squares(side: int) -> Tiling:
+    return Tiling(GEMM_WIDE, tiles=1, lines=side, pairs=side // 2, side=side)
+
+
+ALONE, SHARED = in_registers("alone"), in_registers("shared")
+WIDE, SMALL = in_squares(64), in_squares(32)
 ENOUGH_SQUARES = 72  # of 64: fewer leave a large device idle
 
 
@@ -69,9 +70,9 @@ def tilings_for(target: Target) -> tuple[Tiling, ...]:
 
 @dataclass(frozen=True)
 class Finish:
-    """What becomes of the sums: shader files, and what they bind beside x and the weight."""
+    """What becomes of the sums: fragments, and what they bind beside x and the weight."""
 
-    shaders: tuple[str, ...]
+    plugs: Mapping[str, str]
     bind: Mapping[str, Bindable]
     pairs: int  # of rows, as the shader pairs them
     fields: Mapping[str, object]  # its own parameters
@@ -87,7 +88,7 @@ def into_rows(
     """out: [lines, rows]; x stands in for what there is not."""
     bind = {"out": out, "bias": bias or x, "residual": residual or x}
     has = {"has_bias": bias is not None, "has_residual": residual is not None}
-    return Finish(("linear/fragments/finish_rows",), bind, ceil_div(rows, 2), {"rows": rows, **has})
+    return Finish({"finish": "rows"}, bind, ceil_div(rows, 2), {"rows": rows, **has})
 
 
 @dataclass(frozen=True)
@@ -148,12 +149,8 @@ class OneLine:
         variant = one_line_variant(matrix, target)
         self.group_pairs = variant.pairs
         self.gemv = op.launch(
-            *variant.before,
-            *finish.shaders,
-            "linear/fragments/io",
-            *(matrix.block_shaders if variant.by_blocks else matrix.shaders),
-            "linear/fragments/norm",
-            *variant.shaders,
+            variant.kernel,
+            plugs={**finish.plugs, **variant.plugs},
             bind=bind,
             constants={**variant.constants, "NORMED": float(norm is not None)},
         )
@@ -169,21 +166,23 @@ class OneLine:
 
 @dataclass(frozen=True)
 class OneLineVariant:
-    """A kernel for one line of x; the figures are those of its shader."""
+    """A kernel for one line of x."""
 
-    shaders: tuple[str, ...]
+    kernel: str
+    plugs: Mapping[str, str]
     pairs: int  # of rows that a workgroup computes
     constants: Mapping[str, float]
-    before: tuple[str, ...] = ("shared/subgroups",)
-    by_blocks: bool = False
 
 
 def one_line_variant(matrix: Matrix, target: Target) -> OneLineVariant:
     if target.wide and matrix.whole_blocks and matrix.columns >= LONG_ROWS:
         return long_rows(matrix)
+    kernel = GEMV_WIDE if target.wide else GEMV
+    known = figures_of(kernel)
+    weight = {"weight": matrix.kind}
     constants = {
         "SCALE_PER_OCTET": float(matrix.scale_per_octet),
-        "WHOLE_LINES": float(matrix.columns % (16 if target.wide else 32) == 0),
+        "WHOLE_LINES": float(matrix.columns % (8 * known["OCTETS"]) == 0),
     }
     if target.wide:
         many_rows = matrix.rows >= MANY_ROWS * matrix.columns
@@ -191,24 +190,18 @@ def one_line_variant(matrix: Matrix, target: Target) -> OneLineVariant:
         constants |= {
             "WORKGROUP": max(32, target.lanes) if many_rows else 128,
             "TWO_PAIRS": float(pairs == 2),
-            "BY_BYTES": float(many_rows),
         }
-        return OneLineVariant(("linear/gemv_wide",), pairs, constants)
-    if target.lanes >= SHARING_LANES:
-        shared = (
-            "linear/fragments/block",
-            "linear/fragments/quads",
-            "linear/fragments/block_shared",
-            "linear/gemv",
-        )
-        return OneLineVariant(shared, GEMV_PAIRS, constants)
-    alone = ("linear/fragments/block", "linear/fragments/block_alone", "linear/gemv")
-    return OneLineVariant(alone, GEMV_PAIRS, constants, before=())
+        if matrix.kind != "f32":  # there is nothing to unpack
+            constants["BY_BYTES"] = float(many_rows)
+        return OneLineVariant(kernel, weight, pairs, constants)
+    block = "shared" if target.lanes >= SHARING_LANES else "alone"
+    pairs = known["WORKGROUP"] * known["PAIRS"]
+    return OneLineVariant(kernel, {**weight, "block": block}, pairs, constants)
 
 
 # Measured on an H200, µs each, in a decoder's own chain of kernels over 4-bit weights that no cache
-# holds. linear_gemv_wide.wgsl, the norm on the way: 28672 rows of 4096 columns 47, 6144 of them 21,
-# 4096 rows of 4096 or 14336 columns 20 in the mean; linear_gemv_long.wgsl 34, 13 and 16. The first
+# holds. gemv_wide, the norm on the way: 28672 rows of 4096 columns 47, 6144 of them 21,
+# 4096 rows of 4096 or 14336 columns 20 in the mean; gemv_long 34, 13 and 16. The first
 # way suits short rows and 8-bit weights. A kernel that follows another of its own kind is no
 # measure: unrolled four times, the second way was as quick there and slower in the chain.
 LONG_ROWS = 2048  # columns
@@ -216,8 +209,8 @@ MANY_ROWS = 4  # for each column
 BUSY_PAIRS = 4096  # of rows: a team of 32 for each keeps a large device busy
 MANY_PAIRS = 3072
 SMALLEST_TEAM, LARGEST_TEAM = 32, 128
-LONG_WORKGROUP = 256
-TILE = 128  # blocks of x in workgroup memory
+LONG_WORKGROUP = figures_of(GEMV_LONG)["WORKGROUP"]
+TILE = figures_of(GEMV_LONG)["TILE"]  # blocks of x in workgroup memory, at most
 
 
 def long_rows(matrix: Matrix) -> OneLineVariant:
@@ -232,14 +225,13 @@ def long_rows(matrix: Matrix) -> OneLineVariant:
     ):
         team *= 2
     constants = {
-        "WORKGROUP": LONG_WORKGROUP,
         "TEAM": team,
         "TWO_PAIRS": float(two_pairs),
         "TILE": min(TILE, team * ceil_div(blocks, team)),
         "BY_BYTES": 1.0,
     }
     group_pairs = (1 + two_pairs) * LONG_WORKGROUP // team
-    return OneLineVariant(("linear/gemv_long",), group_pairs, constants, by_blocks=True)
+    return OneLineVariant(GEMV_LONG, {"blocks": matrix.kind}, group_pairs, constants)
 
 
 class ManyLines:
@@ -261,13 +253,10 @@ class ManyLines:
             self.normalise = RmsNormKernel(op, x, norm.weight, normed)
         self.gemms = {
             tiling: op.launch(
-                *tiling.before,
-                *finish.shaders,
-                "linear/fragments/io",
-                *matrix.shaders,
-                *tiling.shaders,
+                tiling.kernel,
+                plugs={**finish.plugs, **tiling.plugs, "weight": matrix.kind},
                 bind={**finish.bind, **matrix.bind, "x": normed},
-                constants={"SIDE": tiling.side} if tiling.side else {},
+                constants=tiling.constants,
             )
             for tiling in tilings_for(op.builder.target)
         }

@@ -9,21 +9,23 @@ from dataclasses import dataclass
 
 from py_runtime.base.dtypes import F16, F32, U8
 from py_runtime.base.shapes import ceil_div
+from py_runtime.gpu.shader_figures import figures_of
+from py_runtime.gpu.shader_sources import all_shaders
 from py_runtime.live.launch import Bindable
 from py_runtime.live.values import LiveTensor
 from py_runtime.ops.registry import Op
 from py_runtime.program.weight_kinds import BLOCK, Q4_0, Q4_1, Q8_0, q4gsw_row_bytes
 
-MOST_PARTS = 3  # as scale_place in shaders/linear_io.wgsl tells apart
+MOST_PARTS = figures_of("linear/fragments/io")["MOST_PARTS"]
 NO_END = 2**32 - 1
-BY_BLOCKS = ("q4gsw", "q4_0", "q4_1")  # kinds with a blocks_*.wgsl file
+BY_BLOCKS = all_shaders().alternatives("shared/weights/blocks_")  # kinds of weights
 
 
 @dataclass(frozen=True)
 class Weight:
     """One weight as an op's arguments give it."""
 
-    kind: str  # a weight_*.wgsl file
+    kind: str  # a file shared/weights/octets_*.wgsl
     weight: LiveTensor
     scales: LiveTensor | None = None
     group_size: int = BLOCK  # columns that share a scale; fixed but for q4gsw
@@ -45,22 +47,6 @@ class Matrix:
     @property
     def rows(self) -> int:
         return sum(self.part_rows)
-
-    @property
-    def shaders(self) -> tuple[str, ...]:
-        return (
-            "shared/weights/packed_values",
-            "shared/weights/dequantise",
-            f"shared/weights/octets_{self.kind}",
-        )
-
-    @property
-    def block_shaders(self) -> tuple[str, ...]:
-        return (
-            "shared/weights/packed_values",
-            f"shared/weights/blocks_{self.kind}",
-            "shared/weights/nibble_blocks",
-        )
 
 
 def matrix_of(op: Op, weights: Sequence[Weight], columns: int) -> Matrix:
@@ -98,7 +84,7 @@ def matrix_of(op: Op, weights: Sequence[Weight], columns: int) -> Matrix:
 
 
 def _scale_places(part_rows: tuple[int, ...], scales: Sequence[LiveTensor]) -> dict[str, object]:
-    """What scale_place in shaders/linear_io.wgsl needs of q4gsw's scales, [groups, padded rows]."""
+    """What scale_place of shaders/linear needs of q4gsw's scales, [groups, padded rows]."""
     ends, offsets, strides = [], [], []
     row = place = 0
     for rows, scale in zip(part_rows, scales, strict=False):

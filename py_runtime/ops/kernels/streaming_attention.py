@@ -8,46 +8,49 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from py_runtime.base.shapes import Dims, ceil_div
+from py_runtime.gpu.shader_figures import figures_of
 from py_runtime.live.launch import Bindable, Launch
 from py_runtime.live.values import LiveTensor
-from py_runtime.ops.kernels.kv_caches import loads_of
 
 if TYPE_CHECKING:
     from py_runtime.ops.registry import Op
 
-TILE_ROWS = 4
-TILE_STATS_BYTES = 32
-NO_MASK, FLOAT_MASK, BOOL_MASK = 0, 1, 2  # as in shaders/attention_masked.wgsl
-REDUCE_WORKGROUP = 32  # as in shaders/attention_reduce.wgsl
+TILE_ROWS = figures_of("attention/fragments/tiles")["TILE_ROWS"]
+TILE_STATS_BYTES = 2 * 4 * TILE_ROWS  # the largest score and the sum of each row
+MASKS = figures_of("attention/fragments/sight_masked")
+NO_MASK, FLOAT_MASK, BOOL_MASK = (MASKS[f"{kind}_MASK"] for kind in ("NO", "FLOAT", "BOOL"))
 
 
 @dataclass(frozen=True)
 class Variant:
-    """One of the two ways; the figures are those of its shaders."""
+    """One of the two ways: invocations alone, a tile each, or a workgroup together on one."""
 
-    before: tuple[str, ...]
     attend: str
     reduce: str
-    tiles_of_workgroup: int
     block: int  # positions of the shortest split
     enough_tiles: int  # a device is busy with so many; fewer are cut into splits
     most_splits: int
     alone: int  # so many positions are no work to share: no splits, and no kernel to add up
 
 
-ALONE = Variant((), "attention/attend", "attention/reduce", 32, 16, 4096, 64, alone=0)
+ALONE = Variant(
+    "attention/attend",
+    "attention/reduce",
+    block=figures_of("attention/attend")["BLOCK"],
+    enough_tiles=4096,
+    most_splits=64,
+    alone=0,
+)
 TOGETHER = Variant(
-    ("shared/subgroups",),
     "attention/attend_wide",
     "attention/reduce_wide",
-    1,
-    64,
-    512,
-    16,
+    block=figures_of("attention/attend_wide")["STEP"],
+    enough_tiles=512,
+    most_splits=16,
     alone=256,
 )
-MOST_QUADS_TOGETHER = 64
-ROW_PARTS = 32  # of shaders/attention_row_wide.wgsl, where a workgroup may be so large
+MOST_QUADS_TOGETHER = figures_of("attention/attend_wide")["MOST_QUADS"]
+ROW_PARTS = 32  # of attention/attend_row_wide, where a workgroup may be so large
 
 
 @dataclass(frozen=True)
@@ -90,9 +93,9 @@ class StreamingAttention:
         op: "Op",
         most: Problem,
         most_context: int,
-        bind: dict[str, Bindable],  # q, k, v and what the visibility shader binds
+        bind: dict[str, Bindable],  # q, k, v and what the fragment of sight binds
         out: LiveTensor,
-        visibility: str,
+        sight: str,  # what a row sees: attention/fragments/sight_*
     ) -> None:
         self.unit = 4 if most.width % 4 == 0 else 1
         together = self.unit == 4 and most.width <= 4 * MOST_QUADS_TOGETHER
@@ -105,19 +108,19 @@ class StreamingAttention:
         stats = op.scratch("softmax statistics", tiles * TILE_STATS_BYTES)
         kv = bind["k"]
         assert isinstance(kv, LiveTensor)
-        quads = ("attention/fragments/loads_quads", loads_of(kv))
-        loads = quads if self.unit == 4 else ("attention/fragments/loads_scalars",)
+        plugs = {"sight": sight}
+        if self.unit == 4:
+            plugs["kv"] = kv.dtype.name
+        if self.variant is ALONE:
+            plugs["loads"] = "quads" if self.unit == 4 else "scalars"
         written: dict[str, Bindable] = {"sums": sums, "stats": stats}
         constants: dict[str, float] = {}
         if self.variant is TOGETHER:
             written["out"] = out
             constants["QUADS"] = most.width // 4
         self.attend = op.launch(
-            *self.variant.before,
-            "attention/fragments/io",
             self.variant.attend,
-            *loads,
-            visibility,
+            plugs=plugs,
             bind={**written, **bind},
             constants=constants,
         )
@@ -126,11 +129,8 @@ class StreamingAttention:
             most_invocations = op.builder.limits["max_compute_invocations_per_workgroup"]
             workgroup = min(max(ROW_PARTS * most.width // 4, 256), 1024, most_invocations)
             self.attend_row = op.launch(
-                *self.variant.before,
-                "attention/fragments/io",
                 "attention/attend_row_wide",
-                *loads,
-                visibility,
+                plugs=plugs,
                 bind={**written, **bind},
                 constants={**constants, "WORKGROUP": workgroup},
             )
@@ -180,7 +180,11 @@ class StreamingAttention:
             self.attend.skip()
             self.attend_row(splits * problem.batches * problem.heads, **fields)
         else:
-            self.attend(ceil_div(splits * problem.tiles, self.variant.tiles_of_workgroup), **fields)
+            tiles = splits * problem.tiles
+            if self.variant is TOGETHER:
+                self.attend(tiles, **fields)
+            else:
+                self.attend.for_each(tiles, **fields)
             if self.attend_row is not None:
                 self.attend_row.skip()
         if self.variant is TOGETHER and splits == 1:
@@ -189,8 +193,8 @@ class StreamingAttention:
             groups = TILE_ROWS * problem.tiles
             self.reduce(groups, **shared, **self._named("q", problem.q_strides, self.unit))
         else:
-            groups = ceil_div(problem.tiles * ceil_div(problem.width, 4), REDUCE_WORKGROUP)
-            self.reduce(groups, **shared, **self._named("q", problem.q_strides, 1))
+            quads = problem.tiles * ceil_div(problem.width, 4)
+            self.reduce.for_each(quads, **shared, **self._named("q", problem.q_strides, 1))
 
     @staticmethod
     def _named(prefix: str, strides: Dims, unit: int) -> dict[str, int]:

@@ -14,31 +14,38 @@ negative strides.
 from collections.abc import Sequence
 
 from py_runtime.base.errors import InputError
-from py_runtime.base.shapes import Dims, ceil_div, numel, strides_of
+from py_runtime.base.shapes import Dims, numel, strides_of
+from py_runtime.gpu.shader_figures import figures_of
 from py_runtime.live.values import LiveInt, LiveTensor
 from py_runtime.ops.registry import Op
 
-WORKGROUP = 64  # as in the shaders that walk
-MAX_AXES = 8
+MOST_AXES = figures_of("shared/walk")["MOST_AXES"]
+OPERANDS = 4  # of a walk
 
 
-def walk(dims: Sequence[int], **strides: Sequence[int]) -> dict[str, object]:
-    """The parameters of a walk over `dims`: count, rank, sizes, and a step per axis and operand."""
-    sizes, merged = _merge(dims, list(strides.values()))
-    if len(sizes) > MAX_AXES:
-        raise InputError(
-            f"{list(dims)} cannot be walked along {len(sizes)} axes; at most {MAX_AXES}"
-        )
+def walk(dims: Sequence[int], *strides: Sequence[int]) -> dict[str, object]:
+    """The parameters of a walk over `dims`: count, and what shaders/shared/walk.wgsl reads.
+
+    The strides are those of each operand, in the order in which the kernel has them.
+    """
+    sizes, merged = _merge(dims, strides)
+    rank = len(sizes)
+    if rank > MOST_AXES:
+        raise InputError(f"{list(dims)} cannot be walked along {rank} axes; at most {MOST_AXES}")
+    steps = [0] * (OPERANDS * MOST_AXES)  # [axis, operand]
+    for operand, own in enumerate(merged):
+        steps[operand] = own[0] % 2**32
+        for axis in range(1, rank):
+            jump = own[axis] - sizes[axis - 1] * own[axis - 1]
+            steps[OPERANDS * axis + operand] = jump % 2**32
     # Axis k divides by the size of the axis inside it.
-    fields: dict[str, object] = {"count": numel(dims), "rank": len(sizes)}
-    fields |= _halves("sizes", [1, *sizes[:-1]], fill=1)
-    for name, own in zip(strides, merged, strict=True):
-        jumps = [own[k] - sizes[k - 1] * own[k - 1] for k in range(1, len(own))]
-        fields |= _halves(name, [own[0], *jumps], fill=0)
-    return fields
+    inside = (1, *sizes[:-1], *[1] * (MOST_AXES - rank))
+    return {"count": numel(dims), "rank": rank, "steps": tuple(steps), "sizes": inside}
 
 
-def _merge(dims: Sequence[int], strides: list[Sequence[int]]) -> tuple[list[int], list[list[int]]]:
+def _merge(
+    dims: Sequence[int], strides: Sequence[Sequence[int]]
+) -> tuple[list[int], list[list[int]]]:
     """Innermost first, without axes of size 1, neighbours joined where every operand allows it."""
     sizes: list[int] = []
     merged: list[list[int]] = [[] for _ in strides]
@@ -57,12 +64,6 @@ def _merge(dims: Sequence[int], strides: list[Sequence[int]]) -> tuple[list[int]
     if not sizes:
         return [1], [[0] for _ in strides]
     return sizes, merged
-
-
-def _halves(name: str, values: Sequence[int], fill: int) -> dict[str, object]:
-    """Eight numbers as the two vec4u that a uniform holds."""
-    padded = [value % 2**32 for value in values] + [fill] * (MAX_AXES - len(values))
-    return {f"{name}_low": tuple(padded[:4]), f"{name}_high": tuple(padded[4:])}
 
 
 class StridedCopy:
@@ -95,9 +96,9 @@ class StridedCopy:
         `start` is the position that the live start comes to, after wrapping and clamping.
         """
         given = self._start.value if self._start is not None else 0
-        self._launch(
-            ceil_div(numel(dims), WORKGROUP),
-            **walk(dims, source=source, target=strides_of(dims) if target is None else target),
+        self._launch.for_each(
+            numel(dims),
+            **walk(dims, source, strides_of(dims) if target is None else target),
             source_at=(source_at + (start - given) * start_stride) % 2**32,
             target_at=target_at,
             start_stride=start_stride,

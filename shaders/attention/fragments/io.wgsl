@@ -1,7 +1,8 @@
-// What the attention kernels read and write; see attention.wgsl for the tiles.
+// What the attention kernels read and write; see attend.wgsl for the tiles.
+// needs: attention/fragments/tiles
 
 struct Params {
-  mask_strides: vec4u,  // batch, head, query, key; see attention_masked
+  mask_strides: vec4u,  // batch, head, query, key; see sight_masked
   q_batch: u32,  // strides of q and of k and v, in elements of their bindings
   q_token: u32,
   q_head: u32,
@@ -25,13 +26,6 @@ struct Tile {
   heads: vec4u,  // of the query rows
   tokens: vec4u,
 }
-
-struct Stats {
-  top: vec4f,  // the largest score of each row
-  sum: vec4f,  // of exp(score - top)
-}
-
-const UNSEEN = -2e30;  // below any score that is seen; compilers may assume nothing is infinite
 
 // sums: [splits, heads, tiles, quads]; stats: [splits, heads, tiles].
 @group(0) @binding(0) var<storage, read_write> sums: array<mat4x4f>;

@@ -1,4 +1,5 @@
 // k and v as halves, four at a time.
+// needs: nothing
 
 @group(0) @binding(0) var<storage, read> k: array<vec2u>;
 @group(0) @binding(1) var<storage, read> v: array<vec2u>;

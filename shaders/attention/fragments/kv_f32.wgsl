@@ -1,4 +1,5 @@
 // k and v as they are, four numbers at a time.
+// needs: nothing
 
 @group(0) @binding(0) var<storage, read> k: array<vec4f>;
 @group(0) @binding(1) var<storage, read> v: array<vec4f>;

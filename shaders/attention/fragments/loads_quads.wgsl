@@ -1,5 +1,5 @@
-// q, k and v four elements at a time: the head's width is a multiple of four. Joined with kv_f32 or
-// kv_f16.
+// q, k and v four elements at a time: the head's width is a multiple of four.
+// needs: kv = attention/fragments/kv_*
 
 @group(0) @binding(3) var<storage, read> q: array<vec4f>;
 

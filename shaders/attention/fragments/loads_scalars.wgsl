@@ -1,4 +1,5 @@
 // q, k and v one element at a time, for other widths than multiples of four; zeros fill up quads.
+// needs: nothing
 
 @group(0) @binding(3) var<storage, read> q: array<f32>;
 @group(0) @binding(4) var<storage, read> k: array<f32>;

@@ -1,6 +1,7 @@
 // q, k and v that a linear has left in one line each: heads of q and k are normalised, if they are
 // to be, and turned; then all go where they belong (see qkv_store.wgsl).
 // qkv: [count, q_heads + 2 * kv_heads, width]; q_norm, k_norm: [width], or any buffer without norms.
+// needs: attention/fragments/qkv_store
 
 struct Params {
   count: u32,  // live lines, one a token

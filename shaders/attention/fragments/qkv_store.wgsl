@@ -1,8 +1,8 @@
 // Where q, k and v of a token go: pairs of dims of q and k turn by the angle of their position; q
-// goes to q_out [count, q_heads, width], k and v into caches [capacity, kv_heads, width] at start_pos,
-// by kv_store_f32 or kv_store_f16.
+// goes to q_out [count, q_heads, width], k and v into caches [capacity, kv_heads, width] at start_pos.
 // The rows of q, k and v are numbered one after the other. Pairs lie side by side (pair_step 2,
 // pair_gap 1) or half the rotated dims apart (1, rotated / 2).
+// needs: store = attention/fragments/store_*
 
 @group(0) @binding(0) var<storage, read_write> q_out: array<f32>;
 @group(0) @binding(1) var<storage, read> cos_table: array<f32>;  // [rows, table_width]

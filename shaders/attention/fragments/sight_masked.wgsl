@@ -1,7 +1,9 @@
 // Every token sees every other, but for what a mask takes away.
+// needs: attention/fragments/io, attention/fragments/tiles
 
 const NO_MASK = 0u;
-const BOOL_MASK = 2u;  // 1 sees, 0 does not; any other kind is f32, added to the scores
+const FLOAT_MASK = 1u;  // added to the scores
+const BOOL_MASK = 2u;  // 1 sees, 0 does not
 const MINUS_INFINITY = 0xff800000u;
 
 @group(0) @binding(6) var<storage, read> mask: array<u32>;

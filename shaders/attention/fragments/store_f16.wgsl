@@ -1,6 +1,7 @@
 // k and v as halves, two in a word. Values are neighbours, the first at an even place. Keys may lie
 // apart, and then another invocation has the other half of a word: halves are set by atomics, each
 // of which leaves the other's bits alone.
+// needs: nothing
 
 const LARGEST_HALF = 65504.0;
 

@@ -1,4 +1,5 @@
 // Where k and v go, as they are. Places count numbers.
+// needs: nothing
 
 @group(0) @binding(0) var<storage, read_write> k_cache: array<f32>;
 @group(0) @binding(1) var<storage, read_write> v_cache: array<f32>;

@@ -1,4 +1,5 @@
-// How two elements combine in f32; an integer operand is converted first. CODE as in ops/binary.py.
+// How two elements combine in f32; an integer operand is converted first.
+// needs: elementwise/fragments/codes_of_two, @CODE
 
 override A_IS_INTEGER: u32;
 override B_IS_INTEGER: u32;
@@ -65,21 +66,21 @@ fn combine(a_bits: u32, b_bits: u32) -> u32 {
   let a = as_f32(a_bits, A_IS_INTEGER == 1u);
   let b = as_f32(b_bits, B_IS_INTEGER == 1u);
   switch CODE {
-    case 0u: { return bitcast<u32>(a + bitcast<f32>(params.alpha) * b); }
-    case 1u: { return bitcast<u32>(a * b); }
-    case 2u: { return bitcast<u32>(a / b); }
-    case 3u: { return bitcast<u32>(floor_divide(a, b)); }
-    case 4u: { return bitcast<u32>(trunc_divide(a, b)); }
-    case 5u: { return bitcast<u32>(min(a, b)); }
-    case 6u: { return bitcast<u32>(max(a, b)); }
-    case 7u: { return power(a, b); }
-    case 8u: { return u32(a == b); }
-    case 9u: { return u32(a != b); }
-    case 10u: { return u32(a >= b); }
-    case 11u: { return u32(a > b); }
-    case 12u: { return u32(a <= b); }
-    case 13u: { return u32(a < b); }
-    case 14u: { return u32(a != 0.0 && b != 0.0); }
-    default: { return u32(a != 0.0 || b != 0.0); }
+    case ADD: { return bitcast<u32>(a + bitcast<f32>(params.alpha) * b); }
+    case MUL: { return bitcast<u32>(a * b); }
+    case DIV: { return bitcast<u32>(a / b); }
+    case FLOOR_DIV: { return bitcast<u32>(floor_divide(a, b)); }
+    case TRUNC_DIV: { return bitcast<u32>(trunc_divide(a, b)); }
+    case MINIMUM: { return bitcast<u32>(min(a, b)); }
+    case MAXIMUM: { return bitcast<u32>(max(a, b)); }
+    case POW: { return power(a, b); }
+    case EQ: { return u32(a == b); }
+    case NE: { return u32(a != b); }
+    case GE: { return u32(a >= b); }
+    case GT: { return u32(a > b); }
+    case LE: { return u32(a <= b); }
+    case LT: { return u32(a < b); }
+    case LOGICAL_AND: { return u32(a != 0.0 && b != 0.0); }
+    case LOGICAL_OR, default: { return u32(a != 0.0 || b != 0.0); }
   }
 }

@@ -1,4 +1,5 @@
-// How two elements combine in i32. CODE as in ops/binary.py.
+// How two elements combine in i32.
+// needs: elementwise/fragments/codes_of_two, @CODE
 
 // a / b rounded towards minus infinity.
 fn floor_divide(a: i32, b: i32) -> i32 {
@@ -27,22 +28,22 @@ fn combine(a_bits: u32, b_bits: u32) -> u32 {
   let a = bitcast<i32>(a_bits);
   let b = bitcast<i32>(b_bits);
   switch CODE {
-    case 0u: { return bitcast<u32>(a + bitcast<i32>(params.alpha) * b); }
-    case 1u: { return bitcast<u32>(a * b); }
-    case 3u: { return bitcast<u32>(floor_divide(a, b)); }
-    case 4u: { return bitcast<u32>(a / b); }
-    case 5u: { return bitcast<u32>(min(a, b)); }
-    case 6u: { return bitcast<u32>(max(a, b)); }
-    case 7u: { return bitcast<u32>(power(a, b)); }
-    case 8u: { return u32(a == b); }
-    case 9u: { return u32(a != b); }
-    case 10u: { return u32(a >= b); }
-    case 11u: { return u32(a > b); }
-    case 12u: { return u32(a <= b); }
-    case 13u: { return u32(a < b); }
-    case 14u: { return u32(a != 0 && b != 0); }
-    case 15u: { return u32(a != 0 || b != 0); }
-    case 16u: { return a_bits & b_bits; }
-    default: { return a_bits | b_bits; }
+    case ADD: { return bitcast<u32>(a + bitcast<i32>(params.alpha) * b); }
+    case MUL: { return bitcast<u32>(a * b); }
+    case FLOOR_DIV: { return bitcast<u32>(floor_divide(a, b)); }
+    case TRUNC_DIV: { return bitcast<u32>(a / b); }
+    case MINIMUM: { return bitcast<u32>(min(a, b)); }
+    case MAXIMUM: { return bitcast<u32>(max(a, b)); }
+    case POW: { return bitcast<u32>(power(a, b)); }
+    case EQ: { return u32(a == b); }
+    case NE: { return u32(a != b); }
+    case GE: { return u32(a >= b); }
+    case GT: { return u32(a > b); }
+    case LE: { return u32(a <= b); }
+    case LT: { return u32(a < b); }
+    case LOGICAL_AND: { return u32(a != 0 && b != 0); }
+    case LOGICAL_OR: { return u32(a != 0 || b != 0); }
+    case BITWISE_AND: { return a_bits & b_bits; }
+    case BITWISE_OR, default: { return a_bits | b_bits; }
   }
 }

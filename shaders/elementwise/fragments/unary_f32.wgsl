@@ -1,4 +1,5 @@
-// Functions of one f32. CODE as in py_runtime/ops/kernels/elementwise.py.
+// Functions of one f32.
+// needs: elementwise/fragments/codes_of_one, @CODE
 
 // exp never sees a large positive number, so nothing overflows on the way.
 fn sigmoid(x: f32) -> f32 {
@@ -62,28 +63,28 @@ fn apply(bits: u32) -> u32 {
   let first = bitcast<f32>(params.first);
   let second = bitcast<f32>(params.second);
   switch CODE {
-    case 0u: { return u32(x == 0.0); }
-    case 1u: { return u32(x != 0.0); }
-    case 2u: { return bitcast<u32>(i32(x)); }
-    case 3u: { return bitcast<u32>(-x); }
-    case 4u: { return bitcast<u32>(abs(x)); }
-    case 5u: { return bitcast<u32>(max(x, 0.0)); }
-    case 6u: { return bitcast<u32>(min(max(x, first), second)); }
-    case 7u: { return bitcast<u32>(max(x, first)); }
-    case 8u: { return bitcast<u32>(min(x, second)); }
-    case 10u: { return bitcast<u32>(sigmoid(x)); }
-    case 11u: { return bitcast<u32>(x * sigmoid(x)); }
-    case 12u: { return bitcast<u32>(gelu(x)); }
-    case 13u: { return bitcast<u32>(gelu_tanh(x)); }
-    case 14u: { return bitcast<u32>(tangent(x)); }
-    case 15u: { return bitcast<u32>(exp(x)); }
-    case 16u: { return bitcast<u32>(log(x)); }
-    case 17u: { return bitcast<u32>(sqrt(x)); }
-    case 18u: { return bitcast<u32>(inverseSqrt(x)); }
-    case 19u: { return bitcast<u32>(sine(x, 0)); }
-    case 20u: { return bitcast<u32>(sine(x, 1)); }
-    case 21u: { return bitcast<u32>(round(x)); }
-    case 22u: { return bitcast<u32>(x * min(max(x + 3.0, 0.0), 6.0) / 6.0); }
-    default: { return bitcast<u32>(select(x * first, x, x >= 0.0)); }
+    case IS_ZERO: { return u32(x == 0.0); }
+    case IS_NONZERO: { return u32(x != 0.0); }
+    case CONVERT: { return bitcast<u32>(i32(x)); }
+    case NEG: { return bitcast<u32>(-x); }
+    case ABS: { return bitcast<u32>(abs(x)); }
+    case RELU: { return bitcast<u32>(max(x, 0.0)); }
+    case CLAMP: { return bitcast<u32>(min(max(x, first), second)); }
+    case CLAMP_MIN: { return bitcast<u32>(max(x, first)); }
+    case CLAMP_MAX: { return bitcast<u32>(min(x, second)); }
+    case SIGMOID: { return bitcast<u32>(sigmoid(x)); }
+    case SILU: { return bitcast<u32>(x * sigmoid(x)); }
+    case GELU: { return bitcast<u32>(gelu(x)); }
+    case GELU_TANH: { return bitcast<u32>(gelu_tanh(x)); }
+    case TANH: { return bitcast<u32>(tangent(x)); }
+    case EXP: { return bitcast<u32>(exp(x)); }
+    case LOG: { return bitcast<u32>(log(x)); }
+    case SQRT: { return bitcast<u32>(sqrt(x)); }
+    case RSQRT: { return bitcast<u32>(inverseSqrt(x)); }
+    case SIN: { return bitcast<u32>(sine(x, 0)); }
+    case COS: { return bitcast<u32>(sine(x, 1)); }
+    case ROUND: { return bitcast<u32>(round(x)); }
+    case HARDSWISH: { return bitcast<u32>(x * min(max(x + 3.0, 0.0), 6.0) / 6.0); }
+    case LEAKY_RELU, default: { return bitcast<u32>(select(x * first, x, x >= 0.0)); }
   }
 }

@@ -1,4 +1,5 @@
-// 32 columns of x, as linear_gemv.wgsl takes them.
+// 32 columns of x, as gemv.wgsl takes them.
+// needs: nothing
 
 struct Block {
   a: mat2x4f,

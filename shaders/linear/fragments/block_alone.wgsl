@@ -1,4 +1,5 @@
 // Where invocations cannot share, each loads the whole block.
+// needs: linear/fragments/block, linear/fragments/norm
 
 fn x_block(block: u32, lane: u32) -> Block {
   let a = normed_octet(4u * block);

@@ -1,5 +1,6 @@
 // Four invocations load a quarter of the block each: loads of x are what a software adapter does
-// most of the time otherwise. Joined with linear_quads.wgsl.
+// most of the time otherwise.
+// needs: shared/subgroups, linear/fragments/quads, linear/fragments/block, linear/fragments/norm
 
 fn from_all_lanes(value: f32) -> vec4f {
   return vec4f(
@@ -11,7 +12,7 @@ fn from_all_lanes(value: f32) -> vec4f {
 }
 
 fn x_block(block: u32, lane: u32) -> Block {
-  let own = normed_octet(4u * block + lane % 4u);
+  let own = normed_octet(4u * block + lane % QUAD_LANES);
   return Block(
     from_lane_0(own.values),
     from_lane_1(own.values),

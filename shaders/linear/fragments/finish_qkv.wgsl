@@ -1,5 +1,6 @@
 // q, k and v of each line of x, from a weight that is theirs one after the other; so is the bias
 // (without one any buffer stands in its place, unread). qkv_store.wgsl turns and stores them.
+// needs: attention/fragments/qkv_store
 
 struct Params {
   part_ends: vec4u,  // see scale_place
@@ -9,7 +10,7 @@ struct Params {
   pairs: u32,  // of rows
   quads: u32,  // K / 4
   octets: u32,  // ceil(K / 8)
-  octets_per_group: u32,  // for weight_q4gsw alone
+  octets_per_group: u32,  // for q4gsw alone
   eps: f32,  // of the norm of x, where it has one
   has_bias: u32,
   q_heads: u32,

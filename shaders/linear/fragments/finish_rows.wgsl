@@ -1,5 +1,6 @@
 // out = x weightᵀ + bias + residual, each of the two where there is one; else any buffer stands in
 // its place, unread. out, residual: [count, rows]. Pairs are neighbouring rows.
+// needs: nothing
 
 struct Params {
   part_ends: vec4u,  // see scale_place
@@ -10,7 +11,7 @@ struct Params {
   rows: u32,  // of the weight
   quads: u32,  // K / 4
   octets: u32,  // ceil(K / 8)
-  octets_per_group: u32,  // for weight_q4gsw alone
+  octets_per_group: u32,  // for q4gsw alone
   eps: f32,  // of the norm of x, where it has one
   has_bias: u32,
   has_residual: u32,

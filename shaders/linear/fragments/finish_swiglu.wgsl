@@ -1,6 +1,7 @@
 // out = silu(x gateᵀ + bias) * (x upᵀ + bias). The weight is gate and up, one after the other; so is
 // the bias (without one any buffer stands in its place, unread). out: [count, pairs].
 // A pair is a row of gate and the same row of up.
+// needs: nothing
 
 struct Params {
   part_ends: vec4u,  // see scale_place
@@ -10,7 +11,7 @@ struct Params {
   pairs: u32,  // rows of gate, and of up
   quads: u32,  // K / 4
   octets: u32,  // ceil(K / 8)
-  octets_per_group: u32,  // for weight_q4gsw alone
+  octets_per_group: u32,  // for q4gsw alone
   eps: f32,  // of the norm of x, where it has one
   has_bias: u32,
 }

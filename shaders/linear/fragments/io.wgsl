@@ -1,5 +1,6 @@
 // What every linear kernel reads: x weightᵀ. x: [count, K], K a multiple of 4; weight: [rows, K], in
-// a weight_*.wgsl file. A linear_*.wgsl file that knows what becomes of the sums has the Params.
+// a fragment of shared/weights. The fragment that knows what becomes of the sums has the Params.
+// needs: nothing
 
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> x: array<vec4f>;
@@ -21,7 +22,9 @@ fn x_octet(line: u32, octet: u32) -> mat2x4f {
   );
 }
 
-// For weight_q4gsw: where the scale of a group lies. Each matrix that was joined has its scales
+const MOST_PARTS = 3u;  // matrices that scale_place tells apart
+
+// For q4gsw: where the scale of a group lies. Each matrix that was joined has its scales
 // [groups, padded rows] behind those of the one before.
 fn scale_place(row: u32, group: u32) -> u32 {
   let part = u32(row >= params.part_ends.x) + u32(row >= params.part_ends.y);

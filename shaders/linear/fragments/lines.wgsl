@@ -1,4 +1,5 @@
-// Eight columns of eight lines of x, as linear_gemm.wgsl takes them.
+// Eight columns of eight lines of x, as gemm.wgsl takes them.
+// needs: linear/fragments/io
 
 struct Lines {
   a: mat2x4f,

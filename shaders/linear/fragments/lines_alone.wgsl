@@ -1,4 +1,5 @@
 // Where invocations cannot share, each loads all of them.
+// needs: linear/fragments/lines
 
 fn eight_lines(line: u32, octet: u32, lane: u32) -> Lines {
   return Lines(

@@ -1,7 +1,8 @@
-// Four invocations load two lines each. Joined with linear_quads.wgsl.
+// Four invocations load two lines each.
+// needs: linear/fragments/quads, linear/fragments/lines
 
 fn eight_lines(line: u32, octet: u32, lane: u32) -> Lines {
-  let own = line + lane % 4u * 2u;
+  let own = line + lane % QUAD_LANES * 2u;
   let even = line_octet(own, octet);
   let odd = line_octet(own + 1u, octet);
   return Lines(

@@ -1,4 +1,7 @@
 // What one of four neighbouring invocations has, for all of them.
+// needs: shared/subgroups
+
+const QUAD_LANES = 4u;
 
 fn from_lane_0(octet: mat2x4f) -> mat2x4f {
   return mat2x4f(quadBroadcast(octet[0], 0u), quadBroadcast(octet[1], 0u));

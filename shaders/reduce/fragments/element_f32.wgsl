@@ -1,4 +1,5 @@
 // What a kernel for several element types works on: f32.
+// needs: nothing
 
 alias Element = f32;
 

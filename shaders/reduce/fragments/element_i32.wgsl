@@ -1,4 +1,5 @@
 // What a kernel for several element types works on: i32. Only floats have means.
+// needs: nothing
 
 alias Element = i32;
 

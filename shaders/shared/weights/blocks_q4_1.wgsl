@@ -1,4 +1,5 @@
-// weight_q4_1.wgsl by whole blocks.
+// octets_q4_1.wgsl by whole blocks.
+// needs: shared/weights/packed_values, shared/weights/nibble_blocks, @Columns
 
 @group(0) @binding(0) var<storage, read> weight: array<vec4u>;
 @group(0) @binding(1) var<storage, read> scales: array<u32>;

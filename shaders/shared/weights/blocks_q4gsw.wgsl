@@ -1,4 +1,5 @@
-// weight_q4gsw.wgsl by whole blocks: rows and groups are multiples of 32 columns.
+// octets_q4gsw.wgsl by whole blocks: rows and groups are multiples of 32 columns.
+// needs: shared/weights/packed_values, shared/weights/nibble_blocks, @Columns, @scale_place
 
 @group(0) @binding(0) var<storage, read> weight: array<vec4u>;
 @group(0) @binding(1) var<storage, read> scales: array<f32>;

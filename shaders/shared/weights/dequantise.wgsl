@@ -1,11 +1,7 @@
-// What weight kinds share. A weight_*.wgsl file says how a row is stored: `quants(row, octet)`
-// gives eight columns as they are, `sixteen(row, pair)` those of two octets that lie side by side,
+// A weight as it is meant. A file octets_* says how a row is stored: `quants(row, octet)` gives eight
+// columns as they are, `sixteen(row, pair)` those of two octets that lie side by side, and
 // `affine(row, octet)` their (scale, minimum).
-
-struct Sixteen {
-  low: mat2x4f,
-  high: mat2x4f,
-}
+// needs: weight = shared/weights/octets_*
 
 fn dequantised(row: u32, octet: u32) -> mat2x4f {
   let values = quants(row, octet);

@@ -1,4 +1,5 @@
 // Blocks of 4-bit values.
+// needs: @word_values, @Columns
 
 fn nibbles_dot(words: vec4u, columns: Columns) -> f32 {
   let a = word_values(words.x);

@@ -1,4 +1,5 @@
 // Plain f32 weights of a linear, K / 4 vectors a row.
+// needs: shared/weights/sixteen
 
 @group(0) @binding(0) var<storage, read> weight: array<vec4f>;
 

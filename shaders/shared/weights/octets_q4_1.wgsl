@@ -1,5 +1,6 @@
 // 4-bit weights in groups of 32 with an f16 scale and minimum each: nibble * scale + minimum.
 // weight: [rows, K / 8] words; scales: [rows, K / 32] words of (scale, minimum).
+// needs: shared/weights/sixteen, shared/weights/packed_values
 
 @group(0) @binding(0) var<storage, read> weight: array<vec2u>;
 @group(0) @binding(1) var<storage, read> scales: array<u32>;

@@ -1,4 +1,5 @@
 // 4-bit weights, one f32 scale a group: (nibble - 8) * scale. Rows are whole words of eight values.
+// needs: shared/weights/sixteen, shared/weights/packed_values, @scale_place
 
 // Whether the even column of each byte is in its high nibble.
 override HIGH_FIRST: bool = false;

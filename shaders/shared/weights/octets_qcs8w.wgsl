@@ -1,4 +1,5 @@
 // 8-bit weights, one f32 scale a row: value * scale. weight: [rows, K / 4] words.
+// needs: shared/weights/sixteen, shared/weights/packed_values
 
 @group(0) @binding(0) var<storage, read> weight: array<u32>;
 @group(0) @binding(1) var<storage, read> scales: array<f32>;

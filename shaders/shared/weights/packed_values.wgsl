@@ -1,4 +1,5 @@
 // Quantised values out of the words they are packed in.
+// needs: nothing
 
 // 4-bit values become floats without a conversion: each is put, where it lies, under the exponent of
 // a power of two so large that its lowest bit counts 1, and the power is taken away again.

@@ -1,0 +1,214 @@
+"""What WGSL files say they need is what they use; and the figures that are read from them."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from py_runtime.base.errors import GraphError
+from py_runtime.gpu.kernel_sources import Plugs, join, kernel_source
+from py_runtime.gpu.shader_figures import evaluate, figures_of, workgroup_memory
+from py_runtime.gpu.shader_sources import Library, all_shaders, parse
+from py_runtime.ops.binary import CODES
+from py_runtime.ops.kernels import elementwise
+from tools.files import ROOT
+
+EMPTY_SLOT = re.compile(r"into its slot '(\w+)' \(([\w/]+)\*\), and nothing does")
+NEEDS = re.compile(r"// needs: .*")
+FILES = all_shaders().files
+
+
+def every_way(library: Library, name: str, plugs: Plugs) -> Iterator[Plugs]:
+    """All that can plug into a kernel's slots."""
+    try:
+        join(library, name, plugs)
+    except GraphError as error:
+        empty = EMPTY_SLOT.search(str(error))
+        if empty is None:
+            raise
+        for choice in library.alternatives(empty[2]):
+            yield from every_way(library, name, {**plugs, empty[1]: choice})
+        return
+    yield plugs
+
+
+def files_of(library: Library, kernel: str) -> set[str]:
+    """That take part in some way."""
+    return {
+        file.name
+        for plugs in every_way(library, kernel, {})
+        for file in join(library, kernel, plugs).files
+    }
+
+
+KERNELS = [name for name, file in FILES.items() if file.is_kernel]
+PARTS = {kernel: files_of(all_shaders(), kernel) for kernel in KERNELS}
+
+
+def kernel_with(name: str) -> str:
+    return next(kernel for kernel in KERNELS if name in PARTS[kernel])
+
+
+def with_line(name: str, *needs: str) -> Library:
+    """The project's files, one of them with another line of needs."""
+    line = f"// needs: {', '.join(needs) or 'nothing'}"
+    changed = parse(name, NEEDS.sub(line, FILES[name].source))
+    return Library({**FILES, name: changed})
+
+
+def line_of(name: str) -> list[str]:
+    text = NEEDS.search(FILES[name].source)
+    assert text is not None
+    entries = text[0].removeprefix("// needs: ").split(", ")
+    return [] if entries == ["nothing"] else entries
+
+
+def test_every_line_is_right_and_every_file_is_part_of_some_kernel() -> None:
+    assert set().union(*PARTS.values()) == set(FILES)
+
+
+def test_fragments_lie_apart_from_kernels() -> None:
+    for name, file in FILES.items():
+        is_apart = name.startswith("shared/") or "/fragments/" in name
+        assert file.is_kernel != is_apart, name
+
+
+def test_the_runtime_launches_every_kernel() -> None:
+    texts = [path.read_text() for path in (ROOT / "py_runtime").rglob("*.py")]
+    for name in KERNELS:
+        assert any(f'"{name}"' in text for text in texts), name
+
+
+@pytest.mark.parametrize("name", [name for name in FILES if line_of(name)])
+def test_nothing_can_be_left_out_of_a_line(name: str) -> None:
+    line = line_of(name)
+    for left_out in line:
+        library = with_line(name, *(entry for entry in line if entry != left_out))
+        with pytest.raises(GraphError) as error:
+            files_of(library, kernel_with(name))
+        assert f"shader {name} uses " in str(error.value)
+        named = left_out.removeprefix("@").rpartition(" = ")[2].rstrip("*")
+        assert named in str(error.value)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_superfluous_need_is_refused(name: str) -> None:
+    others = ("shared/walk", "linear/fragments/block", "linear/fragments/lines")
+    more = next(other for other in others if other not in (name, *line_of(name)))
+    text = re.escape(f"shader {name} needs {more} by its line, but uses nothing of it")
+    with pytest.raises(GraphError, match=text):
+        files_of(with_line(name, *line_of(name), more), kernel_with(name))
+    with pytest.raises(GraphError, match=re.escape(f"shader {name} needs @made_up by its line")):
+        files_of(with_line(name, *line_of(name), "@made_up"), kernel_with(name))
+
+
+@pytest.mark.parametrize(
+    ("name", "plugs", "text"),
+    [
+        ("reduce/reduce", {}, "reduce/reduce: one of .* plugs into its slot 'element' .*nothing"),
+        ("reduce/reduce", {"element": "f64"}, r"one of \['f32', 'i32'\] .*, not 'f64'"),
+        ("reduce/softmax", {"element": "f32"}, "reduce/softmax: 'f32' is to plug into 'element'"),
+        ("shared/walk", {}, "shared/walk is a fragment"),
+        ("reduce/median", {}, "there is no shader reduce/median"),
+    ],
+)
+def test_what_cannot_be_joined_is_told(name: str, plugs: Plugs, text: str) -> None:
+    with pytest.raises(GraphError, match=text):
+        kernel_source(name, plugs)
+
+
+def test_a_need_that_does_not_exist_is_told() -> None:
+    text = "shader reduce/softmax needs shared/none, which does not exist"
+    with pytest.raises(GraphError, match=text):
+        join(with_line("reduce/softmax", "shared/none"), "reduce/softmax", {})
+
+
+@pytest.mark.parametrize("source", ["fn f() {}", "// needs: nothing\n// needs: nothing\nfn f() {}"])
+def test_a_file_has_one_line_of_needs(source: str) -> None:
+    with pytest.raises(GraphError, match=r"shader new has [02] lines that begin '// needs:'"):
+        parse("new", source)
+
+
+def test_files_are_joined_once_each_after_what_they_need() -> None:
+    plugs = {"lines": "shared", "weight": "q4_0", "finish": "rows"}
+    joined = kernel_source("linear/gemm", plugs)
+    names = [file.name for file in joined.files]
+    assert len(set(names)) == len(names)
+    for at, file in enumerate(joined.files):
+        assert set(file.needs) <= set(names[:at])
+    code = [line for line in joined.source.splitlines() if line and not line.startswith("//")]
+    assert code[0] == "enable subgroups;"
+    numbers = [int(number) for number in re.findall(r"@binding\((\d+)\)", joined.source)]
+    assert numbers == list(range(len(joined.bindings)))
+
+
+def test_names_inside_a_function_are_its_own() -> None:
+    file = parse(
+        "new",
+        """// needs: nothing
+struct Pair { first: u32, }
+fn own(sums: u32) -> u32 {
+  let walk = sums;
+  return walk;
+}
+fn others() -> u32 {
+  switch CODE {
+    case ADD: { return sums[0].walk; }
+    default: { return 0u; }
+  }
+}
+""",
+    )
+    assert file.declares == {"Pair", "own", "others"}
+    assert file.uses >= {"sums", "CODE", "ADD"}
+    assert not file.uses & {"walk", "first"}
+
+
+# Figures ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("64u", 64),
+        ("0xffu", 255),
+        ("4", 4),
+        ("WIDTH / 4u", 8),
+        ("2u * (WIDTH + 3u) % 8u - 1i", 5),
+        ("UNKNOWN * 2u", None),
+        ("-2e30", None),
+        ("vec4u(1u)", None),
+    ],
+)
+def test_figures_are_whole_numbers_by_simple_arithmetic(expression: str, value: int | None) -> None:
+    assert evaluate(expression, {"WIDTH": 32}) == value
+
+
+def test_figures_come_from_the_file_and_what_it_always_brings() -> None:
+    known = figures_of("attention/attend_wide")
+    brought = figures_of("attention/fragments/teams")
+    assert "TEAM" not in dict(FILES["attention/attend_wide"].constants)
+    assert known["WORKGROUP"] == brought["TEAM"] * brought["STEP"]
+
+
+def test_the_workgroup_goes_by_the_overrides() -> None:
+    kernel = kernel_source("linear/gemv_wide", {"weight": "f32", "finish": "rows"})
+    assert kernel.workgroup(()) == 128
+    assert kernel.workgroup((("TWO_PAIRS", 1.0), ("WORKGROUP", 32))) == 32
+
+
+def test_every_kernels_workgroup_can_be_read() -> None:
+    for name in KERNELS:
+        for plugs in every_way(all_shaders(), name, {}):
+            assert kernel_source(name, plugs).workgroup(()) >= 1
+
+
+def test_workgroup_memory_is_that_of_the_arrays() -> None:
+    tile = 4 * figures_of("linear/gemm_wide")["WORKGROUP"] * 16
+    assert workgroup_memory("linear/gemm_wide") == 2 * tile
+
+
+def test_functions_of_one_element_are_those_of_the_shaders() -> None:
+    assert {function.name for function in elementwise.Function} == set(elementwise.CODES)
+    assert len(set(elementwise.CODES.values())) == len(elementwise.CODES)
+    assert len(set(CODES.values())) == len(CODES)
