@@ -27,8 +27,11 @@ FIXTURES = {
 }
 MARKS = ("browser", "built", "long", "model")
 
-for package in PACKAGES:  # installed or not: whoever imports it all the same, fails
-    sys.modules[package] = None  # type: ignore[assignment]
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests() -> None:
+    for package in PACKAGES:  # installed or not: whoever imports it all the same, fails
+        sys.modules[package] = None  # type: ignore[assignment]
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
