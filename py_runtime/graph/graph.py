@@ -212,10 +212,9 @@ class Graph:
 
     def _constant_places(self) -> dict[str, list[Place]]:
         places: dict[str, dict[Place, None]] = {}  # each place once, in order
-        for value_id, value in enumerate(self.program.values):
-            if isinstance(value, TensorValue) and value.constant is not None:
-                own = Place(self._buffers[value_id], self._offsets.get(value_id, 0))
-                places.setdefault(value.constant, {})[own] = None
+        for value_id, _, name in self.program.constants():
+            own = Place(self._buffers[value_id], self._offsets.get(value_id, 0))
+            places.setdefault(name, {})[own] = None
         for joined, buffer in self._joined_buffers.items():
             for part, offset in joined.offsets():
                 value = self.program.values[part.id]
