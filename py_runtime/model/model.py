@@ -35,7 +35,7 @@ from py_runtime.grammar import Grammar, TokenTexts, grammar_for
 from py_runtime.graph import Graph
 from py_runtime.graph.profile import Profile
 from py_runtime.model.stores import Store, open_store
-from py_runtime.program.decoder import decoder_sizes
+from py_runtime.program.decoder import check_context, decoder_sizes
 from py_runtime.tokens import Tokenizer
 
 NOT_HERE = "use a browser or a graphics processor with more, or a smaller --max-seq-len"
@@ -102,6 +102,7 @@ class Model:
         check_requirements(await store.manifest(), device)
         folder = await store.open(meter)
         decoder_sizes(folder.program)
+        check_context(folder.manifest.name, folder.manifest.context, folder.program)
         tokenizer = Tokenizer.from_json(await store.read(folder, TOKENIZER))
         config = Config(
             _read_json(TOKENIZER_CONFIG, await store.read(folder, TOKENIZER_CONFIG)),
