@@ -6,7 +6,7 @@ and items. What one step could blow up at once is estimated before it is done.
 
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from py_runtime.tokens.errors import ChatTemplateError
@@ -19,7 +19,14 @@ ITEM = 64  # of a list or object, as so many characters
 MAX_SECONDS = 20.0
 BITS_PER_CHARACTER = 8  # of a large integer
 
-HOLDERS: tuple[type, ...] = (list, tuple, set, frozenset, type({}.values()), type({}.items()))
+HOLDERS: tuple[type[Iterable[Any]], ...] = (
+    list,
+    tuple,
+    set,
+    frozenset,
+    type({}.values()),
+    type({}.items()),
+)
 _NUMBER = re.compile(r"[0-9]+")
 _PADDED = ("center", "ljust", "rjust", "zfill", "batch", "slice", "round")
 _REFUSED = ("translate", "maketrans", "to_bytes")  # they grow in ways of their own
