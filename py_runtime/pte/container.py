@@ -12,6 +12,7 @@ from py_runtime.pte.flatbuffer import Budget, FlatBuffer, Table
 
 HEAD_BYTES = 40  # root offset, identifier, extended header
 MOST_PROGRAM_BYTES = 64 << 20
+MAX_METHODS = 64
 EXTENDED_HEADER = struct.Struct("<4sIQQ")  # magic, its length, program size, segments' beginning
 HOST_DTYPES = {
     0: np.uint8,
@@ -156,7 +157,13 @@ class _Reader:
         self._inline = [Segment(*table.span(0)) for table in self._program.tables(3)]
 
     def container(self) -> Container:
-        plans = tuple(self._plan(table) for table in self._program.tables(1))
+        methods = self._program.tables(1)
+        if len(methods) > MAX_METHODS:
+            raise PteError(
+                f"{self._file} has {len(methods)} methods; at most {MAX_METHODS} are read",
+                "export the model with those that are needed",
+            )
+        plans = tuple(map(self._plan, methods))
         if len({plan.name for plan in plans}) < len(plans):
             raise self._buffer.fault("two of its methods have the same name")
         named = read_named(self._buffer, self._program.tables(7), self._segments)
