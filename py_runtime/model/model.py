@@ -1,7 +1,8 @@
 """A decoder ready to run: its graph on the GPU, its tokenizer, its chat template."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,9 @@ from py_runtime.base.errors import (
     AbortedError,
     ContextLengthError,
     GpuOutOfMemoryError,
+    InpageError,
     InputError,
+    NoModelError,
     RequestError,
 )
 from py_runtime.base.model_errors import ModelError
@@ -76,6 +79,7 @@ class Model:
         self.session = Session(self)
         self._turn = asyncio.Lock()
         self._asking = 0  # answers that wait for their turn
+        self._gone = False  # it was unloaded for good
         self._token_texts: TokenTexts | None = None
 
     @classmethod
@@ -121,7 +125,7 @@ class Model:
         cancel: CancelToken | None = None,
     ) -> None:
         """The graph anew, on another device if need be: its state is empty again."""
-        self.unload()
+        self._release()
         constants = self.store.constants(self.folder)
         load = Graph.load(device, self.folder.program, constants, Meter(progress))
         self.graph = await until_cancelled(load, cancel)
@@ -189,8 +193,9 @@ class Model:
         if len(prompt) > self.context:
             raise ContextLengthError(len(prompt), self.context)
         async with self._turn:
-            self.session.forget()
-            return await self.session.logits_after(prompt, CancelToken())
+            with self._while_loaded():
+                self.session.forget()
+                return await self.session.logits_after(prompt, CancelToken())
 
     async def profile(self, context: int) -> Profile:
         """Where the GPU's time goes while a token is decoded that follows so many others.
@@ -200,8 +205,9 @@ class Model:
         if not 0 <= context < self.context:
             raise ContextLengthError(context, self.context)
         async with self._turn:
-            self.session.forget()
-            return await self.graph.profile([np.zeros((1, 1), np.int64), np.array([context])])
+            with self._while_loaded():
+                self.session.forget()
+                return await self.graph.profile([np.zeros((1, 1), np.int64), np.array([context])])
 
     async def _generate(
         self,
@@ -228,8 +234,10 @@ class Model:
         finally:
             self._asking -= 1
         try:
-            async for piece in generate(self.session, self.tokenizer, wanted, cancel, on_prefill):
-                yield piece
+            with self._while_loaded():
+                pieces = generate(self.session, self.tokenizer, wanted, cancel, on_prefill)
+                async for piece in pieces:
+                    yield piece
         finally:
             self._turn.release()
 
@@ -304,6 +312,22 @@ class Model:
         await self.rebuild(await request_device())
 
     def unload(self) -> None:
+        self._gone = True
+        self._release()
+
+    @contextmanager
+    def _while_loaded(self) -> Iterator[None]:
+        """Whoever waited, or was at work, when the model was unloaded is told just that."""
+        if self._gone:
+            raise NoModelError
+        try:
+            yield
+        except InpageError:
+            if self._gone:
+                raise NoModelError from None
+            raise
+
+    def _release(self) -> None:
         self.session.drop_loop()
         self.graph.unload()
 
