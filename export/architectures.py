@@ -1,5 +1,6 @@
 """What a Hugging Face config says, as the one decoder's config, and its rotary tables."""
 
+import math
 from typing import Any
 
 import torch
@@ -17,6 +18,20 @@ DEFAULT_CONTEXT = 2048  # the KV cache of a full context would not fit most user
 MAX_CHUNK = 512  # tokens in one call: longer prompts go in chunks, which keeps buffers small
 
 
+LEAST_CONTEXT = 2  # a token, and one that follows it
+# The largest that a config may claim: beyond them nothing fits a page, or a table of it a computer.
+COUNTS = {
+    "vocab_size": 1 << 22,
+    "hidden_size": 1 << 16,
+    "intermediate_size": 1 << 18,
+    "num_hidden_layers": 1 << 10,
+    "num_attention_heads": 1 << 12,
+    "num_key_value_heads": 1 << 12,
+    "head_dim": 1 << 12,
+    "max_position_embeddings": 1 << 30,
+}
+
+
 def read_config(values: dict[str, Any]) -> PretrainedConfig:
     """A config.json as transformers reads it; refuses what the decoder cannot be."""
     architecture = values.get("model_type")
@@ -27,6 +42,7 @@ def read_config(values: dict[str, Any]) -> PretrainedConfig:
         )
     if values.get("quantization_config"):
         raise ExportError("this checkpoint is quantised already; give the float one, or a GGUF")
+    _check_values(values)
     try:
         config = AutoConfig.for_model(**values)
     except Exception as error:  # transformers validates with many kinds of its own
@@ -42,15 +58,39 @@ def read_config(values: dict[str, Any]) -> PretrainedConfig:
     return config
 
 
+def _check_values(values: dict[str, Any]) -> None:
+    for name, most in COUNTS.items():
+        value = values.get(name)
+        if value is None:  # transformers has a default for it
+            continue
+        if type(value) is not int or not 1 <= value <= most:
+            raise ExportError(f"{name} must be an integer from 1 to {most}, got {value!r}")
+    rope = values.get("rope_parameters") or values.get("rope_scaling")
+    theta = rope.get("rope_theta") if isinstance(rope, dict) else None
+    numbers = {
+        "rms_norm_eps": values.get("rms_norm_eps"),
+        "rope_theta": values.get("rope_theta") if theta is None else theta,
+    }
+    for name, value in numbers.items():
+        if value is None:
+            continue
+        if not isinstance(value, int | float) or not 0 < value < math.inf:
+            raise ExportError(f"{name} must be a number above 0, got {value!r}")
+
+
 def decoder_config(config: PretrainedConfig, context: int | None) -> DecoderConfig:
     """`context` positions, at most what the model was made for; when None, what most pages hold."""
     longest = _longest_context(config)
     chosen = min(longest, DEFAULT_CONTEXT) if context is None else context
-    if not 1 <= chosen <= longest:
-        raise ExportError(f"--max-seq-len {chosen} is outside 1 to {longest} of this model")
+    if not LEAST_CONTEXT <= chosen <= longest:
+        raise ExportError(
+            f"--max-seq-len {chosen} is outside {LEAST_CONTEXT} to {longest} of this model"
+        )
     is_qwen2 = config.model_type == "qwen2"
     attention_bias = bool(getattr(config, "attention_bias", False))
     head_dim = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+    if head_dim < 2 or head_dim % 2:
+        raise ExportError(f"heads are {head_dim} wide; rotary positions need an even width")
     return DecoderConfig(
         vocabulary=config.vocab_size,
         width=config.hidden_size,

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from export.decoder import WeightKind
 from export.errors import ExportError
+from export.gguf_check import check_gguf
 from export.gguf_tokenizer import read_tokenizer
 from export.quantisers import Parts
 from export.sources import Quantisation, Source
@@ -53,11 +54,12 @@ class GgufSource(Source):
     @classmethod
     def open(cls, path: Path, quantisation: Quantisation) -> "GgufSource":
         try:
+            check_gguf(path)
             reader = GGUFReader(path)
             metadata = {name: field.contents() for name, field in reader.fields.items()}
         except FileNotFoundError:
             raise ExportError(f"there is no file {path}") from None
-        except (ValueError, IndexError, KeyError, OSError, OverflowError) as error:
+        except (ValueError, IndexError, KeyError, TypeError, OSError, OverflowError) as error:
             raise ExportError(f"{path} is not a whole GGUF file: {error}") from None
         architecture = metadata.get("general.architecture")
         if architecture not in ARCHITECTURES:
@@ -162,8 +164,9 @@ def _hf_config(
         return value
 
     heads, width = get("attention.head_count"), get("embedding_length")
-    if not isinstance(heads, int) or heads < 1:
-        raise ExportError(f"{path}: {heads} attention heads are not one number for all layers")
+    for value, what in ((heads, "attention heads"), (width, "as its width")):
+        if not isinstance(value, int) or value < 1:
+            raise ExportError(f"{path} has {value} {what}, which is not one number for all layers")
     rope: dict[str, Any] = {"rope_type": "default", "rope_theta": get("rope.freq_base", 10000.0)}
     scaling = metadata.get(f"{architecture}.rope.scaling.type", "none")
     if scaling != "none":
@@ -171,7 +174,10 @@ def _hf_config(
         original = metadata.get(f"{architecture}.rope.scaling.original_context_length")
         if original is not None:
             rope["original_max_position_embeddings"] = original
-    vocabulary = len(metadata.get("tokenizer.ggml.tokens", ())) or get("vocab_size")
+    tokens = metadata.get("tokenizer.ggml.tokens", [])
+    if not isinstance(tokens, list) or not all(isinstance(token, str) for token in tokens):
+        raise ExportError(f"{path}: tokenizer.ggml.tokens is no list of texts")
+    vocabulary = len(tokens) or get("vocab_size")
     return {
         "model_type": ARCHITECTURES[architecture],
         "vocab_size": vocabulary,

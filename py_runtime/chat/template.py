@@ -12,7 +12,7 @@ from py_runtime.chat import plain_markup
 from py_runtime.tokens.errors import ChatTemplateError
 
 if TYPE_CHECKING:
-    from jinja2 import Template
+    from py_runtime.chat.environment import Render
 
 SPECIAL_TOKENS = (
     "bos_token",
@@ -62,14 +62,14 @@ class ChatTemplate:
             "add_generation_prompt": add_generation_prompt,
         }
         try:
-            return self._template.render(**(self.special_tokens | variables | known))
+            return self._render(self.special_tokens | variables | known)
         except ChatTemplateError:
             raise
         except Exception as error:  # it is a program: it may fail in any way
             raise ChatTemplateError(f"the chat template refuses these messages: {error}") from error
 
     @cached_property
-    def _template(self) -> "Template":
+    def _render(self) -> "Render":
         # Not before a template is rendered: importing jinja2 takes longer than all the rest.
         plain_markup.stand_in_where_missing()
         from py_runtime.chat.environment import compile_template

@@ -12,12 +12,14 @@ from py_runtime.base.model_errors import (
     ModelHashError,
     ModelVersionError,
 )
+from py_runtime.base.sizes import in_words
 from py_runtime.folder.strict_json import is_count, parse_strict_json, short
 
 MANIFEST = "manifest.json"
 FORMAT = "inpage-model"
 VERSION = 1
 MAX_MANIFEST_BYTES = 1 << 20
+MAX_WHOLE_BYTES = 64 << 20  # of all files but the weights: those are read whole
 # One step down a folder on every system, and one part of a URL without escapes. Of two endings a
 # host may heed the first, so there is one, which no browser runs.
 PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,127}\.(json|safetensors)")
@@ -146,6 +148,12 @@ def _check_files(manifest: Manifest) -> None:
     for file in (manifest.graph, *manifest.weights, *goldens):
         if file not in manifest.files:
             raise ManifestError(f"{MANIFEST}.files has no '{file}'")
+    whole = sum(f.size for name, f in manifest.files.items() if name not in manifest.weights)
+    if whole > MAX_WHOLE_BYTES:
+        raise ManifestError(
+            f"{MANIFEST}.files has {in_words(whole)} beside the weights; at most "
+            f"{in_words(MAX_WHOLE_BYTES)} are read"
+        )
     total = sum(facts.size for facts in manifest.files.values())
     if total != manifest.size:
         raise ManifestError(

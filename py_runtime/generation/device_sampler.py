@@ -26,6 +26,8 @@ MAX_DRAWS = 256  # tokens of one batch
 MAX_CHANGES = 64  # words of the arena that follow the position
 STATE_HEADER = 2  # words before the tokens: drawn, draws
 NO_MIN_P = -1e30  # its logarithm would be minus infinity
+# Nothing but exact ties is left to chance from here on, and a float32 still holds its inverse.
+MIN_TEMPERATURE = 1e-20
 WORD = 4
 NOTHING_DRAWN = np.zeros(1, np.uint32)
 
@@ -109,10 +111,10 @@ class DeviceSampler:
         self._fields = {
             "vocabulary": self.vocabulary,
             "greedy": int(settings.temperature == 0),
-            "top_k": settings.top_k,
+            "top_k": min(settings.top_k, self.vocabulary),  # all of them: off
             "top_p": settings.top_p,
             "log_min_p": float(np.log(settings.min_p)) if settings.min_p > 0 else NO_MIN_P,
-            "inverse_temperature": 1 / settings.temperature if settings.temperature else 1.0,
+            "inverse_temperature": _inverse(settings.temperature),
             "repetition_penalty": settings.repetition_penalty,
             "frequency_penalty": settings.frequency_penalty,
             "presence_penalty": settings.presence_penalty,
@@ -146,6 +148,10 @@ class DeviceSampler:
     def unload(self) -> None:
         self._device.release([self._group])
         self._device.destroy_buffers(list(self._buffers.values()))
+
+
+def _inverse(temperature: float) -> float:
+    return 1 / max(temperature, MIN_TEMPERATURE) if temperature else 1.0  # 0: greedy
 
 
 def _size_for(target: KernelTarget, device: Device) -> str:

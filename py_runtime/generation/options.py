@@ -118,7 +118,7 @@ def _logit_bias(value: Any) -> dict[int, Any]:
     """JSON has no integer keys: "17" is the token 17."""
     try:
         return {int(token): bias for token, bias in value.items()}
-    except (AttributeError, TypeError, ValueError):
+    except (AttributeError, TypeError, ValueError, OverflowError):
         raise RequestError(
             "logit_bias must be an object of token ids and numbers", "logit_bias"
         ) from None

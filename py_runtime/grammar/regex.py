@@ -10,6 +10,7 @@ import re
 from functools import lru_cache
 
 from py_runtime.grammar.automata import Dfa, Nfa, TooComplexError, determinise
+from py_runtime.grammar.limits import MAX_NFA_STATES
 from py_runtime.tokens import characters
 from py_runtime.tokens.character_sets import Dialect, SetParser
 from py_runtime.tokens.characters import LAST_CODE, Ranges
@@ -167,8 +168,8 @@ class _Compiler(SetParser):
             interval: tuple[int, int | None] = {"*": (0, None), "+": (1, None), "?": (0, 1)}[char]
         elif found := _INTERVAL.match(self.source, self.at):
             self.at = found.end()
-            least = int(found[1])
-            most = int(found[3]) if found[3] else None if found[2] else least
+            least = _repeats(found[1])
+            most = _repeats(found[3]) if found[3] else None if found[2] else least
             if most is not None and most < least:
                 raise ValueError(f"{found[0]!r} runs backwards")
             interval = least, most
@@ -198,3 +199,10 @@ class _Compiler(SetParser):
             self.at += 2
             return [(8, 8)]
         return super().one()
+
+
+def _repeats(digits: str) -> int:
+    """Each repeat is a state at the least: more of them need not be counted, nor their digits."""
+    if len(digits) > len(str(MAX_NFA_STATES)) or int(digits) > MAX_NFA_STATES:
+        raise TooComplexError
+    return int(digits)

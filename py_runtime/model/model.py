@@ -1,7 +1,8 @@
 """A decoder ready to run: its graph on the GPU, its tokenizer, its chat template."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -13,7 +14,9 @@ from py_runtime.base.errors import (
     AbortedError,
     ContextLengthError,
     GpuOutOfMemoryError,
+    InpageError,
     InputError,
+    NoModelError,
     RequestError,
 )
 from py_runtime.base.model_errors import ModelError
@@ -39,7 +42,7 @@ from py_runtime.graph import Graph
 from py_runtime.graph.profile import Profile
 from py_runtime.graph.tuning import KernelChoice, choose_kernels
 from py_runtime.model.stores import Store, open_store
-from py_runtime.program.decoder import decoder_sizes
+from py_runtime.program.decoder import check_context, decoder_sizes
 from py_runtime.tokens import Tokenizer
 
 NOT_HERE = "use a browser or a graphics processor with more, or a smaller --max-seq-len"
@@ -88,6 +91,7 @@ class Model:
         self.session = Session(self)
         self._turn = asyncio.Lock()
         self._asking = 0  # answers that wait for their turn
+        self._gone = False  # it was unloaded for good
         self._token_texts: TokenTexts | None = None
 
     @classmethod
@@ -114,6 +118,7 @@ class Model:
         check_requirements(await store.manifest(), device)
         folder = await store.open(meter)
         decoder_sizes(folder.program)
+        check_context(folder.manifest.name, folder.manifest.context, folder.program)
         tokenizer = Tokenizer.from_json(await store.read(folder, TOKENIZER))
         config = Config(
             _read_json(TOKENIZER_CONFIG, await store.read(folder, TOKENIZER_CONFIG)),
@@ -133,7 +138,7 @@ class Model:
         cancel: CancelToken | None = None,
     ) -> None:
         """The graph anew, on another device if need be: its state is empty again."""
-        self.unload()
+        self._release()
         self.graph = await until_cancelled(self._load_graph(device, Meter(progress)), cancel)
 
     async def _load_graph(self, device: Device, meter: Meter) -> Graph:
@@ -210,8 +215,9 @@ class Model:
         if len(prompt) > self.context:
             raise ContextLengthError(len(prompt), self.context)
         async with self._turn:
-            self.session.forget()
-            return await self.session.logits_after(prompt, CancelToken())
+            with self._while_loaded():
+                self.session.forget()
+                return await self.session.logits_after(prompt, CancelToken())
 
     async def profile(self, context: int) -> Profile:
         """Where the GPU's time goes while a token is decoded that follows so many others.
@@ -221,8 +227,9 @@ class Model:
         if not 0 <= context < self.context:
             raise ContextLengthError(context, self.context)
         async with self._turn:
-            self.session.forget()
-            return await self.graph.profile([np.zeros((1, 1), np.int64), np.array([context])])
+            with self._while_loaded():
+                self.session.forget()
+                return await self.graph.profile([np.zeros((1, 1), np.int64), np.array([context])])
 
     async def _generate(
         self,
@@ -249,8 +256,10 @@ class Model:
         finally:
             self._asking -= 1
         try:
-            async for piece in generate(self.session, self.tokenizer, wanted, cancel, on_prefill):
-                yield piece
+            with self._while_loaded():
+                pieces = generate(self.session, self.tokenizer, wanted, cancel, on_prefill)
+                async for piece in pieces:
+                    yield piece
         finally:
             self._turn.release()
 
@@ -324,6 +333,22 @@ class Model:
         await self.rebuild(await request_device())
 
     def unload(self) -> None:
+        self._gone = True
+        self._release()
+
+    @contextmanager
+    def _while_loaded(self) -> Iterator[None]:
+        """Whoever waited, or was at work, when the model was unloaded is told just that."""
+        if self._gone:
+            raise NoModelError
+        try:
+            yield
+        except InpageError:
+            if self._gone:
+                raise NoModelError from None
+            raise
+
+    def _release(self) -> None:
         self.session.drop_loop()
         self.graph.unload()
 

@@ -6,9 +6,16 @@ from pathlib import PurePosixPath
 
 from py_runtime.base.model_errors import ModelFileError
 from py_runtime.base.progress import Meter
+from py_runtime.base.sizes import in_words
 from py_runtime.folder.file_names import TOKENIZER
 from py_runtime.folder.layout import ModelFolder
-from py_runtime.folder.manifest import FileFacts, Manifest, Requirements, Source
+from py_runtime.folder.manifest import (
+    MAX_WHOLE_BYTES,
+    FileFacts,
+    Manifest,
+    Requirements,
+    Source,
+)
 from py_runtime.program import Program
 from py_runtime.program.decoder import as_decoder, decoder_sizes
 from py_runtime.pte import PteError, PteProgram, open_pte
@@ -33,7 +40,12 @@ class PteFiles:
     async def read(self, name: str) -> bytes | None:
         source = self.beside(name)
         try:
-            return None if source is None else await source.read(0, await source.size())
+            size = 0 if source is None else await source.size()
+            if size > MAX_WHOLE_BYTES:
+                raise ModelFileError(
+                    f"{name} has {in_words(size)}; at most {in_words(MAX_WHOLE_BYTES)} are read"
+                )
+            return None if source is None else await source.read(0, size)
         except ABSENT:
             return None
 

@@ -2,16 +2,25 @@
 token's logits [1, V] come out."""
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 
 from py_runtime.base.dtypes import I32, I64
 from py_runtime.base.model_errors import ModelError
-from py_runtime.program import IntValue, OpCall, Program, TensorValue, Value
+from py_runtime.program import INT32_MAX, IntValue, OpCall, Program, TensorValue, Value
 
 SELECT = "aten.select_copy.int"
 VIEW = "aten.view_copy.default"
 # Each row of their output comes from the same row of their first argument alone.
 ROW_BY_ROW = ("aten.linear.", "et_vk.linear_", "et_vk.rms_norm.")
+# Ops with tables that have a row for each position: which arguments, and which of their dims.
+CACHE_ROWS, TABLE_ROWS = slice(-3, -2), slice(0, 1)
+ROWS_OF_POSITIONS = {
+    "sdpa_with_kv_cache.default": (slice(3, 5), CACHE_ROWS),
+    "update_cache.default": (slice(1, 2), CACHE_ROWS),
+    "inpage.attend_kv_cache.default": (slice(1, 3), CACHE_ROWS),
+    "et_vk.apply_rotary_emb_hf.default": (slice(2, 4), TABLE_ROWS),
+}
 
 
 def decoder_sizes(program: Program) -> tuple[int, int]:
@@ -32,6 +41,24 @@ def decoder_sizes(program: Program) -> tuple[int, int]:
             "export it with dynamic shapes",
         )
     return tokens[1], logits[1]
+
+
+def check_context(name: str, context: int, program: Program) -> None:
+    """That every position of the context has its row in the caches and rotary tables."""
+    rows = min(_rows_of_positions(program), default=INT32_MAX)
+    if not 1 <= context <= rows:
+        raise ModelError(
+            f"{name} has a context of {context} positions by its description, but its graph has "
+            f"room for 1 to {rows}"
+        )
+
+
+def _rows_of_positions(program: Program) -> Iterator[int]:
+    for call in program.ops:
+        if call.name in ROWS_OF_POSITIONS:
+            arguments, rows = ROWS_OF_POSITIONS[call.name]
+            for value_id in call.args[arguments]:
+                yield from _dims(program, value_id)[rows]
 
 
 def as_decoder(program: Program) -> Program:

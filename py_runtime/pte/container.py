@@ -33,6 +33,7 @@ from py_runtime.pte.schema import (
 
 HEAD_BYTES = 40  # root offset, identifier, extended header
 MAX_PROGRAM_BYTES = 64 << 20
+MAX_METHODS = 64
 EXTENDED_HEADER = struct.Struct("<4sIQQ")  # magic, its length, program size, segments' beginning
 HOST_DTYPES = {
     0: np.uint8,
@@ -187,7 +188,13 @@ class _Reader:
         self._inline = self._inline_data(ProgramSlot.INLINE_DELEGATES)
 
     def container(self) -> Container:
-        plans = tuple(self._plan(table) for table in self._program.tables(ProgramSlot.PLANS))
+        methods = self._program.tables(ProgramSlot.PLANS)
+        if len(methods) > MAX_METHODS:
+            raise PteError(
+                f"{self._file} has {len(methods)} methods; at most {MAX_METHODS} are read",
+                "export the model with those that are needed",
+            )
+        plans = tuple(map(self._plan, methods))
         if len({plan.name for plan in plans}) < len(plans):
             raise self._buffer.fault("two of its methods have the same name")
         tables = self._program.tables(ProgramSlot.NAMED_DATA)

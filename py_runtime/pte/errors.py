@@ -1,10 +1,23 @@
 """What can be wrong with a .pte or .ptd file."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from py_runtime.base.errors import GraphError
 
 DAMAGED = "copy or download the file again, or export it again"
+
+
+MAX_NAMES = 50  # that are listed
+MAX_NAME = 200  # characters of one
+
+
+def first_of(names: Sequence[str]) -> list[str]:
+    """As many as a person reads, and how many more there are."""
+    more = len(names) - MAX_NAMES
+    return [
+        *(name[:MAX_NAME] for name in names[:MAX_NAMES]),
+        *([f"and {more} more"] if more > 0 else []),
+    ]
 
 
 class PteError(GraphError):
@@ -22,7 +35,7 @@ class UnsupportedPteError(PteError):
     code = "pte_unsupported"
 
     def __init__(self, file: str, names: Iterable[str], advice: str) -> None:
-        self.names = sorted(set(names))
+        self.names = first_of(sorted(set(names)))
         super().__init__(
             f"{file} needs what this engine does not have: {', '.join(self.names)}", advice
         )

@@ -12,7 +12,7 @@ from py_runtime.pte.errors import PteError
 
 MAX_FIELDS = 16  # no table here has more; newer files may, and those are not looked at
 FIXED_ITEMS = 4096  # a very small file may read this much whatever its length
-MAX_ITEMS = 8_000_000  # a decoder of 32 layers has about 20,000
+MAX_ITEMS = 400_000  # a decoder of 32 layers has about 20,000; a page takes seconds for these
 
 _U16_PAIR, _I32, _U32 = Struct("<HH"), Struct("<i"), Struct("<I")
 _I8, _U8, _I64, _U64, _F64 = Struct("<b"), Struct("<B"), Struct("<q"), Struct("<Q"), Struct("<d")
@@ -26,24 +26,28 @@ class Budget:
         self._file = file
         self._bytes_left = 2 * file_size  # what is inline is read a second time, on its own
         self._items_left = FIXED_ITEMS
-        self._items_granted = 0
+        self._items_spent = 0
 
     def read(self, nbytes: int) -> None:
         """Before so many bytes are read; each gives an item to look at."""
         self._bytes_left -= nbytes
-        more = min(nbytes, MAX_ITEMS - self._items_granted)
-        self._items_granted += more
-        self._items_left += more
+        self._items_left += nbytes
         self._check()
 
     def spend(self, items: int) -> None:
         self._items_left -= items
+        self._items_spent += items
         self._check()
 
     def _check(self) -> None:
         if self._bytes_left < 0 or self._items_left < 0:
             raise PteError(
                 f"{self._file} is damaged: it refers to more than fits into it, parts overlap"
+            )
+        if self._items_spent > MAX_ITEMS:
+            raise PteError(
+                f"{self._file} has more than {MAX_ITEMS:,} parts, which is more than is read",
+                "export a smaller model",
             )
 
 

@@ -25,7 +25,7 @@ from py_runtime.pte.container import (
     read_header,
 )
 from py_runtime.pte.delegate import HEADER, DelegateGraph, read_delegate_header, read_graph
-from py_runtime.pte.errors import PteError, UnsupportedPteError
+from py_runtime.pte.errors import PteError, UnsupportedPteError, first_of
 from py_runtime.pte.flatbuffer import Budget
 from py_runtime.pte.inspection import COPY, describe_method
 from py_runtime.pte.kernels import HOST_KERNELS
@@ -109,7 +109,7 @@ class _Opener:
                 name: value.tolist() if isinstance(value, np.ndarray) else value
                 for name, value in self._constants.items()
             },
-            "unsupported": self._unsupported(),
+            "unsupported": first_of(self._unsupported()),
         }
 
     async def _read_graphs(self, plan: ExecutionPlan) -> None:
@@ -155,6 +155,7 @@ class _Opener:
 
     def _method(self, plan: ExecutionPlan, stored: StoredData) -> Method:
         steps: list[Step] = []
+        inputs = frozenset(plan.inputs)
         called: set[int] = set()
         for call in plan.instructions:
             if isinstance(call, DelegateCall):
@@ -167,7 +168,7 @@ class _Opener:
             elif call.name == COPY:
                 steps.append(self._copy_step(plan, call))
             else:
-                steps.append(self._kernel_step(plan, call))
+                steps.append(self._kernel_step(plan, inputs, call))
         method = Method(plan.name, plan.values, plan.inputs, plan.outputs, tuple(steps))
         self._check_order(method)
         return method
@@ -181,14 +182,16 @@ class _Opener:
             raise self._unknown_form(plan, call)
         return CopyStep(source=call.args[1], target=call.args[0])
 
-    def _kernel_step(self, plan: ExecutionPlan, call: KernelCall) -> KernelStep:
+    def _kernel_step(
+        self, plan: ExecutionPlan, inputs: frozenset[int], call: KernelCall
+    ) -> KernelStep:
         """[arguments…, target, target]"""
         kernel, args, target = HOST_KERNELS[call.name], call.args[:-2], call.args[-2:]
         values = [plan.values[value_id] for value_id in args]
         if (
             len(set(target)) != 1
             or not kernel.takes(values, plan.values[target[0]])
-            or any(plan.values[at] is None and at not in plan.inputs for at in args)
+            or any(plan.values[at] is None and at not in inputs for at in args)
         ):
             raise self._unknown_form(plan, call)
         count = len(kernel.live)

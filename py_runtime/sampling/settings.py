@@ -63,7 +63,9 @@ class SamplingSettings:
 
 
 def _is_number(value: Any) -> bool:
-    return not isinstance(value, bool) and isinstance(value, Real) and not math.isnan(value)
+    """Python knows integers that no float holds: isnan cannot be asked of them."""
+    is_real = not isinstance(value, bool) and isinstance(value, Real)
+    return is_real and (isinstance(value, Integral) or not math.isnan(value))
 
 
 def _is_integer(value: Any) -> bool:

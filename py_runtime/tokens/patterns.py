@@ -10,12 +10,15 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from py_runtime.tokens import characters
+from py_runtime.tokens.backtracking import bounded_runs
 from py_runtime.tokens.character_sets import Dialect, SetParser
 from py_runtime.tokens.characters import Ranges
-from py_runtime.tokens.errors import TokenizerError
+from py_runtime.tokens.errors import TextError, TokenizerError
 from py_runtime.tokens.section import Section
 
 ASCII, ALL = 0x7F, characters.LAST_CODE
+MAX_SOURCE = 200_000  # characters of a pattern; those of files have hundreds
+MAX_RUN = 1 << 14  # characters, where a pattern tries again at each of them
 
 _INTERVAL = re.compile(r"\{(\d*)(,?)(\d*)\}(\??)(\+?)")
 _GROUP = re.compile(r"\((?:\?(?:[:=!>]|<[=!]|i:)|(?!\?))")
@@ -40,8 +43,20 @@ _ONIGURUMA = Dialect(
 )
 
 
+class Compiled:
+    """For texts up to some character."""
+
+    def __init__(self, source: str, limit: int, repeats: bool) -> None:
+        translated = Translator(source, limit).translate()
+        self.pattern = re.compile(translated)
+        runs = bounded_runs(translated) if repeats else []
+        self.long_runs = [re.compile(f"{written_set(run)}{{{MAX_RUN}}}") for run in runs]
+
+
 class Pattern:
     """A pattern that finds what Oniguruma would find, in the order it would."""
+
+    repeats = True  # whether parts of it may be repeated
 
     def __init__(self, source: str, where: str = "the pattern") -> None:
         self.source = source
@@ -81,26 +96,39 @@ class Pattern:
         return "".join([*parts, text[at:]])
 
     def _compiled_for(self, text: str) -> re.Pattern[str]:
-        return self._for_ascii if text.isascii() else self._for_all
+        compiled = self._for_ascii if text.isascii() else self._for_all
+        for run in compiled.long_runs:
+            if found := run.search(text):
+                raise TextError(
+                    f"the text has a run of {MAX_RUN} characters such as {found[0][:3]!r}, over "
+                    f"which this tokenizer would take too long ({self.where}: {short(self.source)})"
+                )
+        return compiled.pattern
 
     @cached_property
-    def _for_ascii(self) -> re.Pattern[str]:
+    def _for_ascii(self) -> Compiled:
         return self._compile(ASCII)
 
     @cached_property
-    def _for_all(self) -> re.Pattern[str]:
+    def _for_all(self) -> Compiled:
         return self._compile(ALL)
 
-    def _compile(self, limit: int) -> re.Pattern[str]:
+    def _compile(self, limit: int) -> Compiled:
         try:
-            return re.compile(Translator(self.source, limit).translate())
-        except (ValueError, re.error) as error:
-            fault = f"{error} in {self.source!r}"
-            raise TokenizerError(f"tokenizer.json: {self.where}: {fault}") from error
+            if len(self.source) > MAX_SOURCE:
+                raise ValueError(f"there are more than {MAX_SOURCE} characters")
+            return Compiled(self.source, limit, self.repeats)
+        except (ValueError, OverflowError, re.error) as error:
+            fault = str(error)
+        except RecursionError:
+            fault = "it is nested too deeply"
+        raise TokenizerError(f"tokenizer.json: {self.where}: {fault} in {short(self.source)}")
 
 
 class Literal(Pattern):
     """A text that stands for itself."""
+
+    repeats = False
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -195,11 +223,16 @@ class Translator(SetParser):
         near = characters.within(ranges, self.limit)
         if not near:  # [] is not a set to `re`; nor does a text hold any other character
             near, inverted = [(0, ALL)], not inverted
-        body = "".join(
-            written(first) if first == last else f"{written(first)}-{written(last)}"
-            for first, last in near
-        )
-        return f"[{'^' * inverted}{body}]"
+        return written_set(near, inverted)
+
+
+def written_set(ranges: Ranges, inverted: bool = False) -> str:
+    """A set in the form of `re`."""
+    body = "".join(
+        written(first) if first == last else f"{written(first)}-{written(last)}"
+        for first, last in ranges
+    )
+    return f"[{'^' * inverted}{body}]"
 
 
 def written(code: int) -> str:
@@ -214,3 +247,8 @@ def quantified(atom: str, interval: re.Match[str]) -> str:
         raise ValueError(f"{interval[0]!r} is not supported")
     counted = f"{atom}{{{low}{comma}{high}}}{lazy}"
     return f"(?:{counted})+" if repeated else counted
+
+
+def short(source: str) -> str:
+    """A stranger's pattern in a message."""
+    return repr(source if len(source) <= 200 else f"{source[:200]}…")

@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+import struct
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,8 +14,12 @@ import numpy as np
 import pytest
 from gguf import GGMLQuantizationType as Kind
 
+from export.architectures import decoder_config, read_config
 from export.command import main
 from export.decoder import Decoder
+from export.errors import ExportError
+from export.gguf_source import GgufSource
+from export.sources import Quantisation
 from py_runtime.folder.on_disk import open_model_folder, verify_files
 from py_runtime.model import Model
 from tests.export.checkpoints import save_checkpoint
@@ -239,6 +244,61 @@ def test_bad_gguf_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert not out.exists()
 
 
+def gguf_header(entry: bytes) -> bytes:
+    return struct.pack("<4sIQQ", b"GGUF", 3, 0, 1) + struct.pack("<Q", 1) + b"k" + entry
+
+
+def array(kind: int, count: int, items: bytes = b"") -> bytes:
+    return struct.pack("<IIQ", 9, kind, count) + items
+
+
+HOSTILE_GGUF = {
+    "2^40 numbers": (array(4, 1 << 40), "'k' has 1099511627776 items; at most"),
+    "2^22 numbers": (array(4, 1 << 22), "its metadata ends behind the file"),
+    "2^20 texts": (array(8, 1 << 20), "its metadata ends behind the file"),
+    "an array of arrays": (
+        array(9, 1, struct.pack("<IQ", 9, 1) * 5000),
+        "'k' holds arrays inside an array",
+    ),
+    "an unknown type": (struct.pack("<I", 77), "'k' is of the unknown type 77"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE_GGUF)
+def test_gguf_files_that_lie_about_their_metadata(name: str, tmp_path: Path) -> None:
+    entry, words = HOSTILE_GGUF[name]
+    path = tmp_path / "lying.gguf"
+    path.write_bytes(gguf_header(entry))
+    with pytest.raises(ExportError, match="is no whole GGUF file") as caught:
+        GgufSource.open(path, Quantisation())
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"num_hidden_layers": 10**8}, "num_hidden_layers must be an integer from 1 to 1024"),
+        ({"head_dim": 0}, "head_dim must be an integer from 1 to"),
+        ({"hidden_size": -4}, "hidden_size must be an integer from 1 to"),
+        ({"vocab_size": 2.5}, "vocab_size must be an integer from 1 to"),
+        ({"rms_norm_eps": float("nan")}, "rms_norm_eps must be a number above 0, got nan"),
+        ({"rms_norm_eps": 0}, "rms_norm_eps must be a number above 0, got 0"),
+        ({"rope_theta": 0.0}, "rope_theta must be a number above 0, got 0.0"),
+        ({"rope_parameters": {"rope_theta": float("inf")}}, "rope_theta must be a number above 0"),
+    ],
+)
+def test_sizes_that_no_model_has(values: dict[str, Any], words: str) -> None:
+    with pytest.raises(ExportError) as caught:
+        read_config({"model_type": "llama", **values})
+    assert words in str(caught.value)
+
+
+def test_heads_have_an_even_width() -> None:
+    config = read_config({"model_type": "llama", "head_dim": 3})
+    with pytest.raises(ExportError, match="heads are 3 wide"):
+        decoder_config(config, None)
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -249,7 +309,8 @@ def test_bad_gguf_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
             ["{checkpoint}", "-o", "out", "--group-size", "128"],
             "not a multiple of the group size 128",
         ),
-        (["{checkpoint}", "-o", "out", "--max-seq-len", "0"], "--max-seq-len 0 is outside 1 to"),
+        (["{checkpoint}", "-o", "out", "--max-seq-len", "0"], "--max-seq-len 0 is outside 2 to"),
+        (["{checkpoint}", "-o", "out", "--max-seq-len", "1"], "--max-seq-len 1 is outside 2 to"),
         (["inspect", "nowhere"], "there is no model in nowhere"),
     ],
 )

@@ -137,6 +137,10 @@ LIES = {
         put("files", "manifest.json", {"size": 0, "sha256": ZEROS}),
         "manifest.json.files lists the manifest itself",
     ),
+    "gigabytes beside the weights": (
+        put("files", "graph.json", "size", 1_600_000_000),
+        "manifest.json.files has 1.6 GB beside the weights; at most 67.1 MB are read",
+    ),
     "size": (
         put("size", 31),
         "manifest.json.size is 31, but the files take 30 bytes together",

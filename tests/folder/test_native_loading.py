@@ -1,6 +1,8 @@
 """Loading natively tells the same phases and is cancelled the same way."""
 
+import json
 import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -49,6 +51,22 @@ def test_what_the_device_lacks_is_said_first(native: NativeRunner, toy_model: Pa
         check_requirements(needing(features=("telepathy",)), native.device)
     with pytest.raises(ModelError, match=r"needs max_bind_groups 99; this device has \d+"):
         check_requirements(needing(limits={"max_bind_groups": 99}), native.device)
+
+
+@pytest.mark.parametrize("context", [0, 513, 2**40])
+def test_a_context_that_the_graph_has_no_room_for(
+    context: int, native: NativeRunner, toy_model: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(toy_model, tmp_path / "Toy")
+    path = tmp_path / "Toy" / "manifest.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"context": context}))
+    result = native.run(CASES, "load", where=str(path.parent))
+    assert result["error"] == [
+        "model_error",
+        f"Toy has a context of {context} positions by its description, but its graph has room for "
+        "1 to 512; download the model again, or export it again",
+    ]
+    assert result["buffers left"] == 0
 
 
 def test_a_model_is_rebuilt(native: NativeRunner, toy_model: Path) -> None:

@@ -29,6 +29,21 @@ def test_the_same_seed_gives_the_same_text(toy: Toy) -> None:
     assert len({tuple(a["tokens"]) for a in (first, other, unseeded)}) == 3
 
 
+@pytest.mark.parametrize("fields", [{"top_k": 2**32}, {"top_k": 10**30, "top_p": 0.9}])
+def test_more_than_the_vocabulary_is_all_of_it(native_toy: Toy, fields: dict[str, Any]) -> None:
+    """A number that no word of the GPU holds, too."""
+    common = {"max_tokens": 4, "ignore_eos": True, "seed": 7}
+    without = {name: value for name, value in fields.items() if name != "top_k"}
+    every, all_of_it = native_toy.ask(step({**common, **without}), step({**common, **fields}))
+    assert every["tokens"] == all_of_it["tokens"]
+
+
+@pytest.mark.parametrize("temperature", [1e-20, 1e-40, 5e-324])
+def test_hardly_any_temperature_is_greedy(native_toy: Toy, temperature: float) -> None:
+    greedy, cold = native_toy.ask(step(GREEDY), step({**GREEDY, "temperature": temperature}))
+    assert greedy["tokens"] == cold["tokens"]
+
+
 def test_max_tokens_and_its_newer_name(native_toy: Toy) -> None:
     old, new, whole = native_toy.ask(
         step({"temperature": 0, "max_tokens": 5, "ignore_eos": True}),

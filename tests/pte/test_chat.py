@@ -109,6 +109,14 @@ def test_a_tokenizer_must_be_there(native: NativeRunner, tmp_path: Path) -> None
         wait(Model.load(native.device, str(tmp_path)))
 
 
+def test_a_tokenizer_of_gigabytes_is_not_read(native: NativeRunner, tmp_path: Path) -> None:
+    (tmp_path / "model.pte").write_bytes(counting_decoder())
+    with (tmp_path / "tokenizer.json").open("wb") as file:
+        file.truncate(1_600_000_000)  # takes no room on the disk
+    with pytest.raises(ModelFileError, match=r"tokenizer.json has 1.6 GB; at most 67.1 MB"):
+        wait(Model.load(native.device, str(tmp_path)))
+
+
 def test_a_folder_without_a_model_says_so(native: NativeRunner, tmp_path: Path) -> None:
     with pytest.raises(ModelFileError, match="there is no model in"):
         wait(Model.load(native.device, str(tmp_path)))

@@ -22,6 +22,7 @@ TOP_K = "top_k must be an integer from 0 on, where 0 is off"
         ("temperature", "hot", "temperature must be a number from 0 to 2, got 'hot'"),
         ("temperature", True, "temperature must be a number from 0 to 2, got True"),
         ("temperature", None, "temperature must be a number from 0 to 2, got None"),
+        pytest.param("temperature", 10**400, "temperature must be a number", id="no float"),
         ("top_p", 1.01, "top_p must be a number from 0 to 1, got 1.01"),
         ("top_p", [0.9], "top_p must be a number from 0 to 1, got [0.9]"),
         ("min_p", -1, "min_p must be a number from 0 to 1, got -1"),
@@ -67,7 +68,7 @@ def test_refused(name: str, value: Any, text: str) -> None:
     settings = SamplingSettings(**{name: value})
     with pytest.raises(RequestError) as caught:
         settings.check(VOCABULARY)
-    assert str(caught.value) == text
+    assert str(caught.value).startswith(text)
     assert caught.value.param == name
     with pytest.raises(RequestError):
         Sampler(settings, VOCABULARY)
