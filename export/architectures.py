@@ -18,7 +18,7 @@ DEFAULT_CONTEXT = 2048  # the KV cache of a full context would not fit most user
 MAX_CHUNK = 512  # tokens in one call: longer prompts go in chunks, which keeps buffers small
 
 
-LEAST_CONTEXT = 2  # a token, and one that follows it
+MIN_CONTEXT = 2  # a token, and one that follows it
 # The largest that a config may claim: beyond them nothing fits a page, or a table of it a computer.
 COUNTS = {
     "vocab_size": 1 << 22,
@@ -82,9 +82,9 @@ def decoder_config(config: PretrainedConfig, context: int | None) -> DecoderConf
     """`context` positions, at most what the model was made for; when None, what most pages hold."""
     longest = _longest_context(config)
     chosen = min(longest, DEFAULT_CONTEXT) if context is None else context
-    if not LEAST_CONTEXT <= chosen <= longest:
+    if not MIN_CONTEXT <= chosen <= longest:
         raise ExportError(
-            f"--max-seq-len {chosen} is outside {LEAST_CONTEXT} to {longest} of this model"
+            f"--max-seq-len {chosen} is outside {MIN_CONTEXT} to {longest} of this model"
         )
     is_qwen2 = config.model_type == "qwen2"
     attention_bias = bool(getattr(config, "attention_bias", False))

@@ -185,8 +185,15 @@ FAULTS: dict[str, tuple[Callable[[Path], None], str]] = {
         configure(quantization_config={"quant_method": "fp8"}),
         "this checkpoint is quantised already; give the float one, or a GGUF",
     ),
-    "config of other kinds": (configure(hidden_size="abc"), "config.json cannot be read"),
-    "no heads": (configure(num_attention_heads=0), "has the shape [64, 64], not [0, 64]"),
+    "config of other kinds": (configure(tie_word_embeddings="abc"), "config.json cannot be read"),
+    "a width in words": (
+        configure(hidden_size="abc"),
+        "hidden_size must be an integer from 1 to 65536, got 'abc'",
+    ),
+    "no heads": (
+        configure(num_attention_heads=0),
+        "num_attention_heads must be an integer from 1 to 4096, got 0",
+    ),
     "unknown activation": (configure(hidden_act="gelu"), "the activation 'gelu' is not supported"),
     "no weights": (remove(WEIGHTS), "has no .safetensors file (pickled checkpoints are never"),
     "truncated weights": (truncate(WEIGHTS, 5000), "is not a safetensors file"),
