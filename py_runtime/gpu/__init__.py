@@ -5,8 +5,8 @@ what is exported here.
 """
 
 from py_runtime.base.platform import IN_PAGE
-from py_runtime.gpu.interface import (
-    OPTIONAL_FEATURES,
+from py_runtime.gpu.interface import OPTIONAL_FEATURES, Device
+from py_runtime.gpu.objects import (
     PLAN_COLUMNS,
     TENSOR_USAGE,
     UNIFORM_USAGE,
@@ -19,7 +19,6 @@ from py_runtime.gpu.interface import (
     BufferUsage,
     Copy,
     Counters,
-    Device,
     Dispatch,
     Pipeline,
     PipelineSpec,

@@ -19,8 +19,8 @@ from py_runtime.base.errors import (
     ShaderError,
     ShaderMessage,
 )
-from py_runtime.gpu.interface import (
-    OPTIONAL_FEATURES,
+from py_runtime.gpu.interface import OPTIONAL_FEATURES, Device
+from py_runtime.gpu.objects import (
     AdapterInfo,
     BindGroup,
     BindGroupSpec,
@@ -28,7 +28,6 @@ from py_runtime.gpu.interface import (
     BufferSpec,
     BufferUsage,
     Copy,
-    Device,
     Dispatch,
     Pipeline,
     PipelineSpec,

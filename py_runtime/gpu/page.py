@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from py_runtime.bridge.calls import JsException, address_of, answer_of, bridge, fault
-from py_runtime.gpu.interface import (
-    OPTIONAL_FEATURES,
+from py_runtime.gpu.interface import OPTIONAL_FEATURES, Device
+from py_runtime.gpu.objects import (
     PLAN_COLUMNS,
     AdapterInfo,
     BindGroup,
@@ -23,7 +23,6 @@ from py_runtime.gpu.interface import (
     Buffer,
     BufferSpec,
     Copy,
-    Device,
     Pipeline,
     PipelineSpec,
     Plan,
