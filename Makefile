@@ -27,7 +27,7 @@ SOURCES := $(shell find web py_runtime shaders -type f ! -name '*.pyc')
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup serve build check check-style check-types check-tests test test-fast test-pte pte-files lint bench bench-gpu \
+.PHONY: help setup serve build check check-style check-types check-tests test test-fast soak test-pte pte-files lint bench bench-gpu \
   clean clean-cache prerequisites
 
 help: ## this list
@@ -61,6 +61,9 @@ test: setup $(TESTER) $(NPM_DEV) ## every test, in a real browser too
 
 test-fast: $(TESTER) $(MODEL)/manifest.json ## the tests that need no browser; of it only the software GPU
 	$(PY) -m pytest $(AT_ONCE) -m "not browser and not built"
+
+soak: $(TESTER) ## 10,000 answers and 200 loads, natively: nothing may grow; a quarter of an hour
+	$(PY) -m tests.model.soak
 
 test-pte: setup $(EXECUTORCH) ## stock ExecuTorch exports, made on the spot; half an hour or more
 	@$(PY) -m tools.browser
