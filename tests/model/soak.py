@@ -11,6 +11,7 @@ import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from py_runtime.gpu import Device, request_device
 from py_runtime.model import Model
@@ -18,7 +19,7 @@ from tests.toy_model import write_toy_model
 from tools.software_gpu import use_browsers_vulkan
 
 ANSWERS, LOADS = 10_000, 200
-FIELDS = {"temperature": 0, "max_tokens": 3, "ignore_eos": True}
+FIELDS: dict[str, Any] = {"temperature": 0, "max_tokens": 3, "ignore_eos": True}
 NOISE = 200  # Python objects that come and go by themselves
 
 
