@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser
 
-from tests.web.user import User
+from tests.web.user import Desk, User
 
 
 @pytest.fixture(scope="module")
@@ -25,3 +25,10 @@ def user(fresh: User) -> User:
     fresh.talk_on()
     fresh.choose(max_tokens="16", temperature="0")
     return fresh
+
+
+@pytest.fixture
+def desk(browser: Browser, toy_site_url: str) -> Iterator[Desk]:
+    desk = Desk(browser, toy_site_url)
+    yield desk
+    desk.context.close()

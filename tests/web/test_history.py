@@ -169,7 +169,9 @@ def test_without_indexeddb_chats_last_as_long_as_the_page(
     context.add_init_script("IDBFactory.prototype.open = () => { throw new Error('refused'); }")
     user = User(context.new_page(), toy_site_url)
     user.page.goto(toy_site_url)
-    expect(user.notices).to_contain_text("they last until you close the page (refused)")
+    expect(user.page.locator("#unkept")).to_contain_text(
+        "they last until you close the page (refused)"
+    )
     user.import_chats(chat_of("Kept for now"))
     expect(titles(user)).to_have_text(["Kept for now"])
     context.close()

@@ -154,3 +154,52 @@ def test_growing_text_shows_what_the_whole_text_shows(page: Page) -> None:
     )
     assert grown[0].replace("\n", "") == grown[1].replace("\n", "")
     assert grown[2], "a block that has ended is rendered once"
+
+
+def table(columns: int, rows: int) -> str:
+    return "\n".join(["|a" * columns, "|-" * columns, *["|"] * rows])
+
+
+BEYOND = {
+    "quotes": ">" * 1500,
+    "spaced quotes": "> " * 400,
+    "lists": "- " * 1500,
+    "numbered lists": "1. " * 800,
+    "indented lists": "\n".join(" " * (2 * depth) + "- a" for depth in range(200)),
+    "emphasis": "a*_" * 10_000,
+    "underlined headings": "a\n=\n" * 25_000,
+    "table": table(2000, 2000),
+    "length": "word " * 30_000,
+}
+
+
+@pytest.mark.parametrize("text", BEYOND.values(), ids=BEYOND)
+def test_what_markdown_cannot_take_is_shown_as_it_was_written(page: Page, text: str) -> None:
+    shown = rendered(page, text, step=len(text) // 3)
+    assert shown["text"] == text
+    assert [name for name, _ in shown["elements"][-1:]] == ["p"]
+    assert rendered(page, "**and** then")["html"].startswith("<p><strong>and</strong>")
+
+
+def test_bounds_leave_usual_answers_alone(page: Page) -> None:
+    nested = "\n".join(" " * (2 * depth) + f"- {depth}" for depth in range(8))
+    text = "\n\n".join([nested, ">>> quoted", "-" * 80, table(6, 40), "*a* `b` [c](d) " * 60])
+    names = {name for name, _ in rendered(page, text, step=400)["elements"]}
+    assert {"ul", "blockquote", "hr", "table", "em", "code"} <= names
+
+
+def test_many_answers_beyond_the_bounds_do_not_add_up(page: Page) -> None:
+    """Each may take its time, all together not many times that: later ones are not even tried."""
+    em = page.evaluate(
+        """async text => {
+            const {markdownIn} = await import("/ui/markdown.js");
+            const boxes = Array.from({length: 40}, () => document.createElement("div"));
+            for (const box of boxes) markdownIn(box).finish(text);
+            const last = document.createElement("div");
+            markdownIn(last).finish("*a*");
+            return last.innerHTML;
+        }""",
+        BEYOND["emphasis"],
+    )
+    assert em == '<p class="plain">*a*</p>'
+    assert rendered(page, "*a*")["html"].strip() == "<p><em>a</em></p>"

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from tools.files import ROOT
 
@@ -135,3 +135,60 @@ class User:
     def import_chats(self, *chats: Any, **fields: Any) -> None:
         export = {"format": "inpage-chats", "version": 1, "chats": chats, **fields}
         self.import_text(json.dumps(export))
+
+
+class Desk:
+    """Tabs of one browser, which share what it keeps; a stand-in for the model answers."""
+
+    def __init__(self, browser: Browser, url: str) -> None:
+        self.context = browser.new_context(permissions=["clipboard-read", "clipboard-write"])
+        self.url = url
+
+    def tab(self, *, script: str = "") -> User:
+        user = User(self.context.new_page(), self.url)
+        if script:
+            user.page.add_init_script(script)
+        user.page.route("**/worker.js", lambda route: route.fulfill(**IDLE_WORKER))
+        user.page.goto(self.url)
+        self.ready(user)
+        return user
+
+    def ready(self, user: User) -> None:
+        """Also after a reload."""
+        user.has_opened()
+        user.page.evaluate(STAND_IN)
+
+    def records(self, user: User) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = user.page.evaluate(STORED)
+        return found
+
+
+IDLE_WORKER: Any = {
+    "content_type": "text/javascript",
+    "headers": {"Cross-Origin-Embedder-Policy": "require-corp"},
+    "body": "",
+}
+STAND_IN = """() => {
+    inpage.loaded = {name: "Stand-in", context: 1000};
+    document.body.dataset.model = "ready";
+    inpage.countTokens = async () => ({prompt_tokens: 1});
+    inpage.answer = "An answer";
+    inpage.held = false;  // true: an answer pauses half-written
+    inpage.chat.completions.create = async function* ({messages, signal}) {
+        const chunk = content => ({choices: [{delta: {content}, token_ids: [1]}]});
+        yield chunk(inpage.answer + " ");
+        while (inpage.held && !signal.aborted) {
+            await new Promise(resolve => setTimeout(resolve, 20));
+        }
+        yield chunk(`to ${messages.at(-1).content}`);
+        yield {choices: [], usage: {summary: signal.aborted ? "Stopped" : "2 tokens"}};
+    };
+}"""
+STORED = """() => new Promise((resolve, reject) => {
+    const opening = indexedDB.open("inpage", 1);
+    opening.onerror = () => reject(opening.error);
+    opening.onsuccess = () => {
+        const all = opening.result.transaction("chats").objectStore("chats").getAll();
+        all.onsuccess = () => { opening.result.close(); resolve(all.result); };
+    };
+})"""

@@ -1,62 +1,126 @@
-// The user's chats: kept in IndexedDB, or else in memory.
+// The user's chats: in memory, and in IndexedDB as long as the browser keeps them there.
 
-import { library, notify } from "./page.js";
+/** @import { Chat, Database, Message, TabMessage } from "./records.js" */
 
-/**
- * @typedef {object} Message
- * @property {"user" | "assistant"} role
- * @property {string} content
- * @property {string} [note] how an answer went
- * @property {string} [error] why it ended early, in words
- * @property {string} [code] the same for programs
- *
- * @typedef {{ id: string, title: string, system: string, updated: number, messages: Message[] }} Chat
- * @typedef {{ chats: { key: string, value: Chat } }} Schema
- */
+import { library, page, partOf } from "./page.js";
+
+const MILLISECONDS = 5000; // at most until the page opens, and between attempts to save
 
 /** @type {Map<string, Chat>} */
-const chats = new Map();
+export const chats = new Map();
+/** @type {Set<Chat>} */
+export const unsaved = new Set();
+/** @type {Promise<Database | undefined> | undefined} */
+let connection;
+let retry = 0;
 
-/** @returns {Promise<import("idb").IDBPDatabase<Schema> | undefined>} */
-async function openDatabase() {
+const tab = crypto.randomUUID();
+const channel = new BroadcastChannel("inpage");
+/** @param {TabMessage} message */
+export const tell = (message) => channel.postMessage({ tab, ...message });
+channel.onmessage = (/** @type {MessageEvent} */ { data }) => import("./tabs.js").then((tabs) => tabs.hear(data), () => {});
+
+export const connect = () => connection ??= open();
+
+async function open() {
   try {
     const { openDB } = await library("idb.js");
-    /** @type {import("idb").OpenDBCallbacks<Schema>} */
-    const callbacks = { upgrade: (fresh) => { fresh.createObjectStore("chats", { keyPath: "id" }); } };
-    const database = await openDB("inpage", 1, callbacks);
-    for (const chat of await database.getAll("chats")) chats.set(chat.id, chat);
+    /** @type {Database} */
+    const database = await openDB("inpage", 1, {
+      upgrade: (fresh) => { fresh.createObjectStore("chats", { keyPath: "id" }); },
+      blocking: () => lose("it was cleared"),
+      terminated: () => lose("the browser closed it"),
+    });
+    const keys = await database.getAllKeys("chats");
+    if (keys.length || chats.size) await (await import("./chat_records.js")).readAll(database, keys);
     return database;
   } catch (error) {
-    const { message } = /** @type {Error} */ (error);
-    notify(`This browser keeps no chats: they last until you close the page (${message}).`);
+    showUnkept(error);
   }
 }
 
-export const opened = openDatabase(); // undefined: in memory alone
+/** @param {string} message */
+function lose(message) {
+  showUnkept({ message });
+  save();
+}
 
-export const allChats = () => [...chats.values()].sort((a, b) => b.updated - a.updated);
+/**
+ * The chats are in this page alone, until an attempt succeeds.
+ * @param {any} why
+ */
+function showUnkept({ message, name }) {
+  connection?.then((database) => database?.close());
+  connection = undefined;
+  clearTimeout(retry);
+  retry = setTimeout(save, MILLISECONDS);
+  partOf(page.unkept, "why").textContent = `(${message || name})`;
+  page.unkept.dataset.state = "away";
+}
+
+export async function save() {
+  const database = await connect();
+  if (!database) return;
+  let fault; // of one, which keeps no other from being saved
+  for (const chat of unsaved) {
+    await write(database, chat).catch((error) => {
+      unsaved.add(chat);
+      fault = error;
+    });
+  }
+  if (fault) showUnkept(fault);
+  else if (page.unkept.dataset.state === "away") page.unkept.dataset.state = "";
+}
+
+/**
+ * In one transaction: what another tab has written meanwhile is merged, not lost.
+ * @type {(database: Database, chat: Chat, records?: typeof import("./chat_records.js")) => Promise<void>}
+ */
+async function write(database, chat, records) {
+  const transaction = database.transaction("chats", "readwrite");
+  transaction.done.catch(() => {}); // the request that failed tells
+  const record = await transaction.store.get(chat.id);
+  if (record && record.stamp !== chat.stamp) {
+    if (!records) return write(database, chat, await import("./chat_records.js"));
+    records.takeIn(chat, record);
+  }
+  chat.stamp = crypto.randomUUID();
+  const emptied = isDeleted(chat) && { title: "", system: "", gone: [], messages: [] };
+  const put = transaction.store.put({ ...chat, ...emptied, version: 2 });
+  transaction.commit(); // at once: the page may be closing
+  await Promise.all([put, transaction.done]);
+  unsaved.delete(chat);
+}
+
+export const opened = Promise.race([connect(), new Promise((resolve) => { setTimeout(resolve, MILLISECONDS); })]);
+
+export const allChats = () => [...chats.values()].filter((chat) => !isDeleted(chat)).sort((a, b) => b.updated - a.updated);
 
 /** @returns {Chat} */
-export const newChat = () => ({ id: crypto.randomUUID(), title: "", system: "", updated: Date.now(), messages: [] });
+export const newChat = () => ({
+  id: crypto.randomUUID(), title: "", system: "", set: { title: 0, system: 0 }, updated: Date.now(), deleted: 0, gone: [], messages: [],
+});
+
+/** @type {(chat: Chat, role: Message["role"], content: string) => Message} */
+export const newMessage = ({ messages }, role, content) => ({
+  id: crypto.randomUUID(), born: Math.max(Date.now(), (messages.at(-1)?.born ?? 0) + 1), version: 0, role, content,
+});
 
 /** @param {Chat} chat */
 export const titleOf = ({ title, messages }) => title || messages[0]?.content.slice(0, 60).replace(/\s+/g, " ") || "New chat";
 
 /** @param {Chat} chat */
-export async function saveChat(chat) {
+export const isDeleted = ({ updated, deleted }) => deleted > updated;
+
+/**
+ * @param {Chat} chat
+ * @param {string} [writing] the answer that is being written
+ */
+export async function saveChat(chat, writing) {
   chats.set(chat.id, chat);
-  const database = await opened; // a file may be imported before that
-  if (!database) return;
-  const write = database.transaction("chats", "readwrite");
-  const put = write.store.put(chat);
-  write.commit(); // at once: the page may be closing
-  await Promise.all([put, write.done]).catch(({ message }) => {
-    notify(`A chat could not be saved: export it if you want to keep it (${message}).`);
-  });
+  unsaved.add(chat);
+  await save();
+  tell({ saved: chat.id, writing });
 }
 
-/** @param {Chat} chat */
-export function deleteChat({ id }) {
-  chats.delete(id);
-  opened.then((database) => database?.delete("chats", id));
-}
+addEventListener("beforeunload", (event) => { if (page.unkept.dataset.state && chats.size) event.preventDefault(); });

@@ -1,8 +1,11 @@
 // The conversation: shows a chat, sends what is typed, streams the answer.
 
-import { newChat, saveChat } from "./chats.js";
+/** @import { ChatCompletionChunk, ChatRequest, InpageError } from "../inpage.js" */
+/** @import { Answer, Chat, Message } from "./records.js" */
+
+import { newChat, newMessage, saveChat } from "./chats.js";
 import { markdownIn } from "./markdown.js";
-import { copyOf, copyText, kept, line, notify, page, partOf } from "./page.js";
+import { copyOf, copyText, fetched, keep, line, notify, page, partOf, recall } from "./page.js";
 import { requestOptions } from "./settings.js";
 
 const SAVE_MILLISECONDS = 1000;
@@ -11,32 +14,15 @@ const NEAR_THE_END = 48; // pixels
 const { composer, draft, messages: list, scroller, system } = page;
 const { body } = document;
 
-/**
- * @typedef {import("./chats.js").Chat} Chat
- * @typedef {import("./chats.js").Message} Message
- * @typedef {import("../inpage.d.ts").ChatRequest} ChatRequest
- *
- * @typedef {object} Answer
- * @property {Chat} chat
- * @property {Message} message
- * @property {AbortController} abort
- * @property {number} tokens
- * @property {string} status
- * @property {number} [first] when its first token came
- * @property {number} [frame] that will paint it
- * @property {number} [saving] the timer that will save it
- * @property {{ article: HTMLElement, view: ReturnType<typeof markdownIn> }} [painted] where it is shown
- */
-
 export let shown = newChat();
 /** @type {Answer | undefined} */
-let answer; // the one being written
-/** @type {number | undefined} */
-let editing; // the index of the question in the composer
+export let answer; // the one being written
+/** @type {string | undefined} */
+let editing; // the id of the question in the composer
 let atEnd = true; // the user reads along
 
 export function showChat(next = shown) {
-  if (editing !== undefined) edit();
+  if (editing) edit(undefined, shown.messages[indexOf(editing)]?.content === draft.value ? "" : draft.value);
   shown = next;
   atEnd = true;
   list.replaceChildren(...shown.messages.map(articleOf));
@@ -46,14 +32,11 @@ export function showChat(next = shown) {
   showContext();
 }
 
-/**
- * @param {Message} message
- * @param {number} index
- */
-function articleOf(message, index) {
+/** @param {Message} message */
+export function articleOf(message) {
   const article = copyOf(page[message.role]);
   const text = partOf(article, "text");
-  article.dataset.index = String(index);
+  Object.assign(article.dataset, { id: message.id, version: message.version });
   if (message.role === "user") text.textContent = message.content;
   else if (answer && message === answer.message) {
     answer.painted = { article, view: markdownIn(text) };
@@ -75,14 +58,17 @@ function showOutcome(article, { note = "", error = "", code }) {
   if (code) article.dataset.code = code;
 }
 
-function follow() {
+export function follow() {
   if (atEnd) scroller.scrollTop = scroller.scrollHeight;
 }
 
-/** @param {Chat} which */
-function store(which) {
+/**
+ * @param {Chat} which
+ * @param {string} [writing]
+ */
+export function store(which, writing) {
   which.updated = Date.now();
-  saveChat(which);
+  saveChat(which, writing);
   dispatchEvent(new Event("chatschange"));
 }
 
@@ -93,7 +79,7 @@ function store(which) {
 const promptOf = ({ system: rules, messages }) => [{ role: /** @type {const} */ ("system"), content: rules }, ...messages]
   .flatMap(({ role, content }) => (content ? { role, content } : []));
 
-async function showContext() {
+export async function showContext() {
   if (!inpage.loaded) return;
   const { context } = inpage.loaded;
   const { prompt_tokens: used } = await inpage.countTokens(promptOf(shown)).catch(() => ({ prompt_tokens: 0 }));
@@ -103,16 +89,16 @@ async function showContext() {
 
 /** @param {Partial<ChatRequest>} options */
 async function begin(options) {
-  /** @type {Message} */
-  const message = { role: "assistant", content: "", note: "Interrupted by a reload", error: "" };
+  const message = newMessage(shown, "assistant", "");
+  message.note = "Interrupted by a reload";
   /** @type {Answer} */
   const mine = answer = { chat: shown, message, abort: new AbortController(), tokens: 0, status: "Reading…" };
   shown.messages.push(message);
   body.dataset.running = "";
-  showChat();
-  store(shown);
-  draft.focus();
   try {
+    showChat();
+    store(shown, message.id);
+    draft.focus();
     const chunks = inpage.chat.completions.create({
       messages: promptOf(shown),
       signal: mine.abort.signal,
@@ -123,11 +109,12 @@ async function begin(options) {
     });
     for await (const chunk of chunks) take(mine, chunk);
   } catch (error) {
-    const { message: fault, code } = /** @type {import("../inpage.d.ts").InpageError} */ (error);
+    const { message: fault, code } = /** @type {InpageError} */ (error);
     Object.assign(message, { note: "", error: fault, code });
   }
   if (mine.frame) cancelAnimationFrame(mine.frame);
   clearTimeout(mine.saving);
+  message.version++;
   answer = undefined;
   delete body.dataset.running;
   if (mine.painted) showWhole(mine.painted, message);
@@ -148,7 +135,7 @@ function showWhole({ article, view }, message) {
 
 /**
  * @param {Answer} growing
- * @param {import("../inpage.d.ts").ChatCompletionChunk} chunk
+ * @param {ChatCompletionChunk} chunk
  */
 function take(growing, { choices: [choice], progress, usage }) {
   const now = performance.now();
@@ -168,7 +155,8 @@ function take(growing, { choices: [choice], progress, usage }) {
 /** @param {Answer} growing */
 function save(growing) {
   delete growing.saving;
-  saveChat(growing.chat);
+  growing.message.version++;
+  saveChat(growing.chat, growing.message.id);
 }
 
 /** @param {Answer} growing */
@@ -182,7 +170,7 @@ function paint(growing) {
 }
 
 function keepDraft() {
-  kept.inpageDraft = draft.value;
+  keep("inpageDraft", draft.value);
 }
 
 /** @param {string} text */
@@ -193,44 +181,37 @@ function write(text) {
 }
 
 /**
- * Takes the question at `index` into the composer, or none.
- * @param {number} [index]
+ * Takes the question into the composer, or none.
+ * @param {Message} [question]
  */
-function edit(index) {
-  editing = index;
-  page.editing.hidden = index === undefined;
-  write(index === undefined ? "" : shown.messages[index].content);
+function edit(question, text = question?.content ?? "") {
+  editing = question?.id;
+  page.editing.hidden = !question;
+  write(text);
 }
 
 /**
- * Answers the first `count` messages and `question`.
+ * Answers the first `count` messages and the question.
  * @param {number} count
  * @param {Partial<ChatRequest>} [options]
- * @param {Message[]} question
+ * @param {string} [question]
  */
-function goOn(count, options = {}, ...question) {
+function goOn(count, options = {}, question = "") {
   if (!inpage.loaded) return notify("Load a model first: your text stays.");
   page.notices.replaceChildren(); // and their Undo
-  shown.messages.splice(count, Infinity, ...question);
-  if (question.length) edit();
+  dropMessages(count);
+  if (question) {
+    shown.messages.push(newMessage(shown, "user", question));
+    edit();
+  }
   begin(options);
 }
 
-/**
- * A question goes with its answer.
- * @param {number} index
- */
-function deleteMessage(index) {
-  const from = shown;
-  const before = shown.messages;
-  const put = (/** @type {Message[]} */ messages) => {
-    showChat(Object.assign(from, { messages }));
-    store(from);
-  };
-  const isAnswered = before[index].role === "user" && before[index + 1]?.role === "assistant";
-  put(before.toSpliced(index, isAnswered ? 2 : 1));
-  draft.focus();
-  notify("Deleted.", () => put(before));
+/** @param {number} from */
+export function dropMessages(from, count = Infinity) {
+  const dropped = shown.messages.splice(from, count);
+  shown.gone.push(...dropped.map(({ id }) => id));
+  return dropped;
 }
 
 /** @type {Record<string, (index: number, button: Element) => void>} */
@@ -239,22 +220,26 @@ const actions = {
   copyCode: (index, button) => copyText(button.closest("pre")?.querySelector("code")?.textContent ?? ""),
   again: (index) => goOn(shown.messages[index].role === "user" ? index + 1 : index),
   drop: (index) => goOn(index, { context_overflow: "drop_oldest" }),
-  edit: (index) => edit(index),
-  delete: deleteMessage,
+  edit: (index) => edit(shown.messages[index]),
+  delete: async (index) => (await fetched(import("./deleting.js")))?.deleteMessage(index),
 };
+
+/** @param {string} [id] */
+const indexOf = (id) => shown.messages.findIndex((message) => message.id === id);
 
 list.onclick = (/** @type {MouseEvent} */ { target }) => {
   /** @type {HTMLElement | null} */
   const button = /** @type {Element} */ (target).closest("[data-act]");
-  const index = button?.closest("article")?.dataset.index;
-  if (button) actions[button.dataset.act ?? ""](Number(index), button);
+  const id = button?.closest("article")?.dataset.id;
+  if (button && id) actions[button.dataset.act ?? ""](indexOf(id), button);
 };
 page.stopEditing.onclick = () => edit();
 page.stop.onclick = () => { answer?.abort.abort(); draft.focus(); };
 composer.onsubmit = (/** @type {SubmitEvent} */ event) => {
   event.preventDefault();
   const content = draft.value.trim();
-  if (content && !answer) goOn(editing ?? Infinity, {}, { role: "user", content });
+  const index = indexOf(editing);
+  if (content && !answer) goOn(index < 0 ? Infinity : index, {}, content);
 };
 draft.onkeydown = (/** @type {KeyboardEvent} */ event) => {
   // Not the Enter that ends a word of an input method.
@@ -270,11 +255,12 @@ page.examples.onclick = ({ target }) => {
 };
 system.onchange = () => {
   shown.system = system.value.trim();
+  shown.set.system = Date.now();
   if (shown.messages.length) store(shown);
 };
 scroller.onscroll = () => {
   atEnd = scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < NEAR_THE_END;
 };
-addEventListener("pagehide", () => { if (answer) saveChat(answer.chat); }); // a busy browser may let it fall
+addEventListener("pagehide", () => { if (answer) save(answer); }); // a busy browser may let it fall
 addEventListener("modelchange", showContext);
-draft.value = kept.inpageDraft ?? "";
+draft.value = recall("inpageDraft") ?? "";

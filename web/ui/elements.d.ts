@@ -5,7 +5,7 @@ type Templates = Record<
   HTMLTemplateElement
 >;
 type Buttons = Record<
-  | "cancelLoad" | "deleteChat" | "exportAll" | "exportChat" | "load" | "newChat" | "renameChat" | "resetSettings"
+  | "cancelLoad" | "deleteChat" | "exportAll" | "exportChat" | "exportUnkept" | "keepChats" | "load" | "newChat" | "renameChat" | "resetSettings"
   | "stop" | "stopEditing" | "toggleSidebar" | "unload" | "verify",
   HTMLButtonElement
 >;
@@ -17,7 +17,7 @@ type Dialogs = Record<"console" | "machine" | "opened" | "settings", HTMLDialogE
 type Others = Record<
   | "about" | "announcer" | "chats" | "chatTools" | "contextText" | "editing" | "examples" | "facts" | "failure"
   | "layers" | "loadError" | "loadedFacts" | "messages" | "modelFacts" | "modelName" | "notices" | "output"
-  | "progressText" | "scrim" | "scroller" | "sidebar" | "status" | "stored" | "verdict"
+  | "progressText" | "scrim" | "scroller" | "sidebar" | "status" | "stored" | "twice" | "unkept" | "verdict"
   | `phase-${string}` | `step-${string}`,
   HTMLElement
 >;
@@ -26,3 +26,10 @@ export type Elements = Templates & Buttons & Forms & Inputs & TextAreas & Select
   contextMeter: HTMLMeterElement;
   progress: HTMLProgressElement;
 };
+
+/** What the page takes from npm, by its files. */
+export interface Libraries {
+  "dompurify.js": typeof import("dompurify");
+  "idb.js": typeof import("idb");
+  "marked.js": typeof import("marked");
+}

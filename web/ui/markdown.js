@@ -1,7 +1,9 @@
 // Markdown of a model, which is not to be trusted. Three nets: marked reads no HTML, our renderer
-// makes links of http(s) addresses alone, DOMPurify lets nothing else pass.
+// makes links of http(s) addresses alone, DOMPurify lets nothing else pass. Beyond its bounds, text is shown as it is.
 
-import { copyOf, library, page } from "./page.js";
+/** @import { Marked, RendererObject, Token, TokenizerObject } from "marked" */
+
+import { copyOf, library, page, partOf } from "./page.js";
 
 const TAGS = "p br hr strong em del code pre blockquote ul ol li h3 h4 h5 h6 table thead tbody tr th td a #text";
 const PLAIN_ATTRIBUTES = ["start", "align", "data-language"];
@@ -15,6 +17,11 @@ const ALLOWED = /** @type {const} @satisfies {import("dompurify").Config} */ ({
   RETURN_DOM_FRAGMENT: true,
 });
 
+const LONGEST = 100_000; // characters
+const MOST_CELLS = 5000; // a short row of a table has all its columns
+const DEEP = /^([ \t]*(>|([-*+]|\d+[.)])[ \t])){30}|^[ \t]{60,}(>|[-*+]|\d+[.)])/m; // quotes and lists in each other
+const MILLISECONDS = { growing: 250, whole: 1000, atOnce: 3000 };
+
 /** @param {string} text */
 const escape = (text) => text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 
@@ -27,7 +34,7 @@ function link(href, html) {
   return url && /^https?:$/.test(url.protocol) ? `<a href="${escape(url.href)}">${html}</a>` : html;
 }
 
-/** @type {import("marked").RendererObject} */
+/** @type {RendererObject} */
 const renderer = {
   heading({ tokens, depth }) {
     const tag = `h${Math.min(depth + 2, 6)}`; // below the page's own headings
@@ -39,20 +46,69 @@ const renderer = {
   code: ({ text, lang }) => `<pre data-language="${escape(lang || "text")}"><code>${escape(text)}</code></pre>`,
 };
 
-/** @type {import("marked").Marked | undefined} */
-let marked; // where it or the other did not arrive, text is shown as it is
+let deadline = 0;
+let lastDeadline = 0; // of all that is rendered at once
+
+/**
+ * @param {boolean} beyond
+ * @returns {false}
+ */
+function bound(beyond) {
+  if (beyond) throw new RangeError();
+  return false; // marked goes on by itself
+}
+
+const inTime = () => bound(performance.now() > deadline);
+
+/** @type {TokenizerObject} */
+const tokenizer = {
+  html: () => undefined,
+  tag: () => undefined,
+  space: inTime, // what marked tries first at each of its steps: nothing else can interrupt it
+  escape: inTime,
+  table(src) {
+    const lines = src.split("\n\n", 1)[0].split("\n");
+    return bound(lines[0].split("|").length * lines.length > MOST_CELLS);
+  },
+};
+
+/** @type {Marked | undefined} */
+let marked; // perhaps it or the other did not arrive
 /** @type {import("dompurify").DOMPurify} */
 let purify;
 
 export async function loadMarkdown() {
   ({ default: purify } = await library("dompurify.js"));
   const { Marked } = await library("marked.js");
-  marked = new Marked({ renderer, tokenizer: { html: () => undefined, tag: () => undefined } });
+  marked = new Marked({ renderer, tokenizer });
 }
 
 /**
- * @param {import("marked").Marked} reading
- * @param {import("marked").Token[]} tokens
+ * The text's nodes, or the text as it was written.
+ * @param {string} text
+ * @param {number} milliseconds
+ * @param {(reading: Marked, tokens: Token[]) => (Node | string)[]} render
+ */
+function within(text, milliseconds, render) {
+  const now = performance.now();
+  if (!lastDeadline) {
+    lastDeadline = now + MILLISECONDS.atOnce;
+    setTimeout(() => { lastDeadline = 0; });
+  }
+  deadline = Math.min(now + milliseconds, lastDeadline);
+  try {
+    bound(text.length > LONGEST || DEEP.test(text));
+    if (marked) return render(marked, marked.lexer(text));
+  } catch { /* too long, deep or slow, or a fault of marked's */ }
+  const plain = document.createElement("p");
+  plain.className = "plain";
+  plain.textContent = text;
+  return [plain];
+}
+
+/**
+ * @param {Marked} reading
+ * @param {Token[]} tokens
  */
 function nodesOf(reading, tokens) {
   const fragment = purify.sanitize(reading.parser(tokens), ALLOWED);
@@ -70,27 +126,30 @@ function nodesOf(reading, tokens) {
  */
 export function markdownIn(element) {
   let settledText = 0;
-  /** @type {ChildNode[]} */
+  /** @type {(Node | string)[]} */
   let unsettled = []; // nodes that show the rest
+  let milliseconds = MILLISECONDS.growing;
   return {
     /** @param {string} text */
     grow(text) {
-      if (!marked) return this.finish(text);
-      const tail = marked.lexer(text.slice(settledText));
-      // A block may take in the next one (a list its next item), hardly the one after that.
-      const ended = tail.splice(0, tail.length - 3);
-      for (const { raw } of ended) settledText += raw.length;
-      for (const node of unsettled) node.remove();
-      const growing = nodesOf(marked, tail);
-      unsettled = [...growing.childNodes];
-      element.append(nodesOf(marked, ended), growing);
+      const growing = within(text.slice(settledText), milliseconds, (reading, tail) => {
+        // A block may take in the next one (a list its next item), hardly the one after that.
+        const ended = tail.splice(0, tail.length - 3);
+        const [settled, rest] = [nodesOf(reading, ended), nodesOf(reading, tail)];
+        for (const { raw } of ended) settledText += raw.length;
+        return [settled, ...rest.childNodes];
+      });
+      for (const node of unsettled) /** @type {ChildNode} */ (node).remove();
+      element.append(...growing);
+      unsettled = growing.filter((node) => !(node instanceof DocumentFragment));
+      if (partOf(element, "plain")) milliseconds = -1; // more text takes no less
     },
     /**
      * The whole text at once, which alone knows all its link definitions.
      * @param {string} text
      */
     finish(text) {
-      element.replaceChildren(marked ? nodesOf(marked, marked.lexer(text)) : text);
+      element.replaceChildren(...within(text, MILLISECONDS.whole, (reading, tokens) => [nodesOf(reading, tokens)]));
       unsettled = [...element.childNodes];
     },
   };

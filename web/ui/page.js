@@ -1,6 +1,6 @@
 // What every part of the page uses.
 
-/** @typedef {import("./elements.d.ts").Elements} Elements */
+/** @import { Elements, Libraries } from "./elements.js" */
 
 /** The page's elements by their id. */
 export const page = /** @type {Elements} */ (new Proxy({}, {
@@ -60,11 +60,6 @@ export const fetched = (arriving) => arriving.catch(({ message }) => {
 });
 
 /**
- * @typedef {typeof import("dompurify")} DomPurify
- * @typedef {{ "dompurify.js": DomPurify, "idb.js": typeof import("idb"), "marked.js": typeof import("marked") }} Libraries
- */
-
-/**
  * A library from npm. Its URL carries a hash, and site.json knows it.
  * @template {keyof Libraries} Name
  * @param {Name} name
@@ -76,10 +71,24 @@ export async function library(name) {
 }
 
 /**
- * What survives a reload.
- * @type {Record<string, any>}
+ * What survives a reload: of this tab, or else of the last one; nothing where it is switched off.
+ * @param {string} name
  */
-export let kept = {};
-try {
-  kept = localStorage;
-} catch { /* switched off: nothing survives */ }
+export function recall(name) {
+  try {
+    return sessionStorage.getItem(name) ?? localStorage.getItem(name);
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * @param {string} name
+ * @param {string} text
+ */
+export function keep(name, text) {
+  try {
+    sessionStorage.setItem(name, text);
+    localStorage.setItem(name, text);
+  } catch { /* switched off, or full: it lasts as long as the page */ }
+}

@@ -1,29 +1,28 @@
 // The list of chats: open, new, rename, delete, export and import.
 
-import { allChats, deleteChat, newChat, saveChat, titleOf } from "./chats.js";
-import { showChat, shown } from "./conversation.js";
-import { copyOf, fetched, kept, notify, page, partOf } from "./page.js";
+/** @import { Chat } from "./records.js" */
 
-/** @typedef {import("./chats.js").Chat} Chat */
+import { allChats, newChat, saveChat, tell, titleOf } from "./chats.js";
+import { showChat, shown } from "./conversation.js";
+import { copyOf, fetched, keep, page, partOf, recall } from "./page.js";
 
 const { chatTitle, chatTools, importFile, scrim, sidebar, toggleSidebar } = page;
 
 function listChats() {
+  if (!chatTitle.matches(":focus")) chatTitle.value = titleOf(shown);
   page.chats.replaceChildren(...allChats().map((chat) => {
     const row = copyOf(page.chatRow);
     const button = partOf(row, "open");
     button.textContent = titleOf(chat);
-    button.onclick = () => open(chat);
+    button.onclick = () => openChat(chat);
     button.ariaCurrent = String(chat === shown);
     if (chat === shown) row.append(chatTools);
     return row;
   }));
-  chatTitle.value = titleOf(shown);
-  kept.inpageChat = shown.id;
 }
 
 /** @param {Chat} chat */
-function open(chat) {
+export function openChat(chat) {
   toggle(false);
   show(chat);
   page.draft.focus();
@@ -33,6 +32,9 @@ function open(chat) {
 function show(chat) {
   showChat(chat);
   listChats();
+  keep("inpageChat", shown.id);
+  tell({ shows: shown.id, asks: true });
+  dispatchEvent(new Event("chatshown"));
 }
 
 /**
@@ -55,44 +57,33 @@ toggleSidebar.onclick = () => {
 scrim.onclick = () => { toggle(false); toggleSidebar.focus(); };
 sidebar.onkeydown = (/** @type {KeyboardEvent} */ { key }) => { if (key === "Escape" && scrim.checkVisibility()) scrim.click(); };
 
-page.newChat.onclick = () => open(newChat());
+page.newChat.onclick = () => openChat(newChat());
 page.renameChat.onclick = () => { toggle(false); chatTitle.select(); };
 chatTitle.onchange = () => {
   shown.title = chatTitle.value.trim();
+  shown.set.title = Date.now();
   saveChat(shown);
   listChats();
+  chatTitle.value = titleOf(shown);
 };
-/** @param {Chat[]} chosen */
-const write = async (chosen) => (await fetched(import("./chat_files.js")))?.exportChats(chosen);
-page.exportChat.onclick = () => write([shown]);
-page.exportAll.onclick = () => write(allChats());
-page.deleteChat.onclick = () => {
-  const chat = shown;
-  deleteChat(chat);
-  open(newChat());
-  notify(`“${titleOf(chat)}” is deleted.`, () => { saveChat(chat); open(chat); });
+const files = () => fetched(import("./chat_files.js"));
+page.exportChat.onclick = async () => (await files())?.exportChats([shown]);
+page.exportAll.onclick = page.exportUnkept.onclick = async () => (await files())?.exportChats(allChats());
+page.deleteChat.onclick = async () => {
+  toggle(false);
+  (await fetched(import("./deleting.js")))?.deleteShown();
 };
 importFile.onchange = async () => {
-  for (const file of importFile.files ?? []) await read(file);
+  for (const file of importFile.files ?? []) await (await files())?.importFile(file);
   importFile.value = "";
 };
 
-/** @param {File} file */
-async function read(file) {
-  const part = await fetched(import("./chat_files.js"));
-  if (!part) return;
-  try {
-    const imported = await part.importChats(file);
-    notify(`${imported.length} chats imported from ${file.name}.`);
-    open(imported[0] ?? shown);
-  } catch (error) {
-    notify(`${file.name} was not imported: ${/** @type {Error} */ (error).message}.`);
-  }
-}
+export const showNew = () => show(newChat());
 
 /** The chat of the last visit, or the one that the user has opened by now. */
 export function reopen() {
   showToggle();
-  show(allChats().find(({ id }) => id === kept.inpageChat) ?? newChat());
+  show(allChats().find(({ id }) => id === recall("inpageChat")) ?? newChat());
 }
 addEventListener("chatschange", listChats);
+addEventListener("pagehide", () => tell({ shows: "" }));

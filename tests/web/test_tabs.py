@@ -1,0 +1,167 @@
+"""Two tabs with the same chats: nothing that was typed in either is lost."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.web.user import Desk, User
+
+pytestmark = pytest.mark.browser
+
+# A tab that hears nothing of others: frozen in the background, say.
+DEAF = "globalThis.BroadcastChannel = class { postMessage() {} addEventListener() {} }"
+ALSO_OPEN = "This chat is open in another tab"
+
+
+def questions(user: User) -> list[str]:
+    return [text.strip() for text in user.questions.locator(".text").all_inner_texts()]
+
+
+def stored(desk: Desk, user: User) -> list[list[str]]:
+    """Questions of each chat that storage has and that is not deleted."""
+    return [
+        [each["content"] for each in chat["messages"] if each["role"] == "user"]
+        for chat in desk.records(user)
+        if chat["messages"]
+    ]
+
+
+@pytest.mark.parametrize("script", ["", DEAF], ids=["hearing", "deaf"])
+def test_turns_of_both_tabs_are_kept(desk: Desk, script: str) -> None:
+    first = desk.tab(script=script)
+    first.ask("One")
+    second = desk.tab(script=script)
+    expect(second.questions).to_have_count(1)
+    first.ask("In the first tab")
+    second.ask("In the second tab")
+    expect(second.questions).to_have_count(3)
+    second.page.reload()
+    desk.ready(second)
+    assert questions(second) == ["One", "In the first tab", "In the second tab"]
+    expect(second.answers).to_have_text([re.compile(f"to {text}") for text in questions(second)])
+    if not script:
+        expect(first.questions).to_have_count(3)
+        assert questions(first) == questions(second)
+
+
+def test_what_was_deleted_in_one_tab_does_not_come_back_from_the_other(desk: Desk) -> None:
+    first = desk.tab(script=DEAF)
+    first.ask("Stays")
+    first.ask("Goes")
+    second = desk.tab(script=DEAF)
+    first.questions.last.get_by_role("button", name="Delete").click()
+    expect(first.questions).to_have_count(1)
+    second.ask("Comes")
+    assert stored(desk, second) == [["Stays", "Comes"]]
+    first.notices.get_by_role("button", name="Undo").click()
+    expect(first.questions).to_have_count(3)
+    assert questions(first) == ["Stays", "Goes", "Comes"]
+
+
+def test_a_chat_that_was_deleted_in_another_tab_stays_deleted(desk: Desk) -> None:
+    first = desk.tab()
+    first.ask("Away with it")
+    second = desk.tab()
+    second.page.evaluate("inpage.held = true")
+    second.composer.fill("And this")
+    second.composer.press("Enter")
+    expect(first.questions).to_have_count(2)
+    expect(first.answers.last).to_contain_text("Being written in another tab")
+    second.page.evaluate("() => { document.querySelector('#draft').value = 'half a word'; }")
+    first.page.get_by_role("button", name="Delete this chat").click()
+    expect(second.notices).to_contain_text("“Away with it” was deleted in another tab.")
+    expect(second.questions).to_have_count(0)
+    expect(second.stop).to_be_hidden()
+    expect(second.composer).to_have_value("half a word")
+    expect(second.page.locator("#chats .open")).to_have_count(0)
+    assert stored(desk, second) == []
+    assert "Away" not in str(desk.records(second)), "a deleted chat leaves no text behind"
+    for user in (first, second):
+        user.page.reload()
+        desk.ready(user)
+        expect(user.page.locator("#chats .open")).to_have_count(0)
+
+
+def test_a_deletion_in_another_tab_can_be_taken_back_here(desk: Desk) -> None:
+    first, second = desk.tab(), desk.tab()
+    first.ask("Away with it")
+    second.page.get_by_role("button", name="Away with it").click()
+    first.page.get_by_role("button", name="Delete this chat").click()
+    second.notices.get_by_role("button", name="Undo").click()
+    assert questions(second) == ["Away with it"]
+    expect(first.page.locator("#chats .open")).to_have_text(["Away with it"])
+
+
+def test_going_on_with_a_chat_that_was_deleted_elsewhere_brings_it_back(desk: Desk) -> None:
+    """Who goes on with what is on screen wants that, and not the last question alone."""
+    first = desk.tab(script=DEAF)
+    first.ask("Before")
+    second = desk.tab(script=DEAF)
+    first.page.get_by_role("button", name="Delete this chat").click()
+    expect(first.page.locator("#chats .open")).to_have_count(0)
+    second.ask("After")
+    assert stored(desk, second) == [["Before", "After"]]
+    second.page.reload()
+    desk.ready(second)
+    assert questions(second) == ["Before", "After"]
+
+
+def test_names_and_system_prompts_of_both_tabs_are_kept(desk: Desk) -> None:
+    first = desk.tab(script=DEAF)
+    first.ask("Hello")
+    second = desk.tab(script=DEAF)
+    first.choose(system="Be brief.")
+    second.page.get_by_label("Name of this chat").fill("A name")
+    second.page.keyboard.press("Enter")
+    second.page.reload()
+    desk.ready(second)
+    expect(second.page.locator("#chats .open")).to_have_text(["A name"])
+    expect(second.page.locator("#system")).to_have_value("Be brief.")
+
+
+def test_a_chat_that_is_open_twice_says_so(desk: Desk) -> None:
+    first = desk.tab()
+    expect(first.page.get_by_text(ALSO_OPEN)).to_be_hidden()
+    first.ask("Hello")
+    second = desk.tab()
+    for user in (first, second):
+        expect(user.page.get_by_text(ALSO_OPEN)).to_be_visible()
+        assert user.faults_of_access() == []
+    second.new_chat()
+    for user in (first, second):
+        expect(user.page.get_by_text(ALSO_OPEN)).to_be_hidden()
+    second.page.get_by_role("button", name="Hello").click()
+    expect(first.page.get_by_text(ALSO_OPEN)).to_be_visible()
+    second.page.close(run_before_unload=True)
+    expect(first.page.get_by_text(ALSO_OPEN)).to_be_hidden()
+    assert first.complaints == []
+
+
+def test_each_tab_keeps_its_own_draft_and_its_own_chat(desk: Desk) -> None:
+    first = desk.tab()
+    first.ask("One")
+    first.composer.fill("first draft")
+    second = desk.tab()
+    second.new_chat()
+    second.ask("Two")
+    second.composer.fill("second draft")
+    first.page.reload()
+    desk.ready(first)
+    expect(first.composer).to_have_value("first draft")
+    assert questions(first) == ["One"]
+
+
+def test_chats_from_before_messages_had_ids_are_merged_too(desk: Desk) -> None:
+    old = [{"role": "user", "content": "Old"}, {"role": "assistant", "content": "times"}]
+    desk.tab().page.evaluate(
+        """async messages => (await (await import("/ui/chats.js")).opened)
+            .put("chats", {id: "o", title: "", system: "", updated: 1, messages})""",
+        old,
+    )
+    first, second = desk.tab(script=DEAF), desk.tab(script=DEAF)
+    for user in (first, second):
+        user.page.get_by_role("button", name="Old", exact=True).click()
+    first.ask("A")
+    second.ask("B")
+    assert stored(desk, second) == [["Old", "A", "B"]]

@@ -1,0 +1,137 @@
+// Chats as they are kept: read with care, and merged message by message. Fetched when there are some.
+
+/** @import { Chat, Database, Message } from "./records.js" */
+
+import { chats, isDeleted, save, unsaved } from "./chats.js";
+import { notify, page } from "./page.js";
+
+const VERSION = 2; // in the first, messages had no ids
+const LONGEST_TITLE = 200;
+const MONTH = 30 * 24 * 3600 * 1000; // that a deleted chat is remembered as such
+
+/**
+ * One by one: what cannot be read stays where it is, and keeps no other from being listed.
+ * @param {Database} database
+ * @param {any[]} keys
+ */
+export async function readAll(database, keys) {
+  const read = await Promise.allSettled(keys.map((key) => readOne(database, key)));
+  const faults = read.flatMap((result) => (result.status === "rejected" ? [result.reason.message] : []));
+  if (faults.length) notify(`${faults.length} of your chats cannot be read and are left as they are: ${faults[0]}.`);
+  const cleared = [...chats.values()].filter((chat) => !keys.includes(chat.id) && !unsaved.has(chat) && !isDeleted(chat));
+  if (cleared.length) offer(cleared);
+  dispatchEvent(new Event("chatschange"));
+}
+
+/**
+ * @param {Database} database
+ * @param {string} id
+ */
+export async function readOne(database, id) {
+  const chat = readChat(await database.get("chats", id), "one");
+  const own = chats.get(id);
+  if (own) mergeInto(own, chat);
+  else chats.set(id, chat);
+  if (isDeleted(chat) && chat.deleted < Date.now() - MONTH) await database.delete("chats", id);
+}
+
+/**
+ * What another tab wrote: it appears here, too.
+ * @param {Chat} chat
+ * @param {unknown} record
+ */
+export function takeIn(chat, record) {
+  mergeInto(chat, readChat(record, "It"));
+  import("./tabs.js").then(({ refresh }) => refresh());
+}
+
+/**
+ * Perhaps the user wanted them gone: only the user brings them back.
+ * @param {Chat[]} cleared
+ */
+function offer(cleared) {
+  page.unkept.dataset.state = "cleared";
+  page.keepChats.onclick = () => {
+    page.unkept.dataset.state = "";
+    for (const chat of cleared) if (!isDeleted(chat)) unsaved.add(chat);
+    save();
+  };
+}
+
+/**
+ * @param {boolean} sound
+ * @param {string} fault
+ */
+export function check(sound, fault) {
+  if (!sound) throw new Error(fault);
+}
+
+/** @param {unknown[]} values */
+const areTexts = (...values) => values.every((value) => typeof value === "string");
+
+/** @param {any} value */
+const whole = (value, otherwise = 0) => (Number.isSafeInteger(value) ? value : otherwise);
+
+/**
+ * Those fields that we know, whoever wrote them; throws in words. Tabs that read the same get the same.
+ * @param {any} record
+ * @param {string} name
+ * @returns {Chat}
+ */
+export function readChat(record, name) {
+  const { id, title = "", system = "", set, updated, deleted, gone, messages, version, stamp } = record ?? {};
+  check(!(version > VERSION), `${name} is of a newer version of this page: reload it`);
+  check(areTexts(title, system), `title or system prompt of ${name} is not a text`);
+  check(Array.isArray(messages), `${name} has no list of messages`);
+  /** @type {Message[]} */
+  const read = messages.map((/** @type {any} */ message, /** @type {number} */ at) => readMessage(message ?? {}, name, at));
+  return {
+    id,
+    title: title.slice(0, LONGEST_TITLE),
+    system,
+    set: { title: whole(set?.title), system: whole(set?.system) },
+    updated: whole(updated),
+    deleted: whole(deleted),
+    gone: Array.isArray(gone) ? gone.filter((each) => areTexts(each)) : [],
+    messages: [...new Map(read.map((message) => [message.id, message])).values()],
+    stamp,
+  };
+}
+
+/**
+ * @param {any} message
+ * @param {string} name
+ * @param {number} at
+ * @returns {Message}
+ */
+function readMessage(message, name, at) {
+  const { id = `old-${at}`, born, version, role, content, note = "", error = "", code = "" } = message;
+  const sound = ["user", "assistant"].includes(role) && areTexts(id, content, note, error, code);
+  check(sound, `message ${at + 1} of ${name} is not a text of the user or the assistant`);
+  return { id, born: whole(born, at), version: whole(version), role, content, note, error, code };
+}
+
+/**
+ * Takes in what another tab wrote: a deleted message stays so, of others the newest version counts.
+ * @param {Chat} chat
+ * @param {Chat} other
+ */
+export function mergeInto(chat, other) {
+  const gone = new Set([...chat.gone, ...other.gone]);
+  const merged = new Map(chat.messages.map((message) => [message.id, message]));
+  for (const message of other.messages) {
+    const own = merged.get(message.id);
+    if (!own) merged.set(message.id, message);
+    else if (message.version > own.version) Object.assign(own, message);
+  }
+  for (const field of /** @type {const} */ (["title", "system"])) {
+    if (other.set[field] <= chat.set[field]) continue;
+    chat[field] = other[field];
+    chat.set[field] = other.set[field];
+  }
+  chat.gone = [...gone];
+  chat.messages = [...merged.values()].filter(({ id }) => !gone.has(id)).sort((a, b) => a.born - b.born || (a.id < b.id ? -1 : 1));
+  chat.updated = Math.max(chat.updated, other.updated);
+  chat.deleted = Math.max(chat.deleted, other.deleted);
+  chat.stamp = other.stamp;
+}
