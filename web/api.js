@@ -4,20 +4,29 @@
 import { EngineClient } from "./client.js";
 
 /**
+ * @typedef {object} More
+ * @property {() => void} onModel
+ * @property {(report: import("./inpage.d.ts").ReadyReport) => void} onRestart
+ */
+
+/**
  * The page starts the client.
- * @param {Omit<import("./client.js").Listeners, "onNotice"> & { onModel: () => void }} listeners
+ * @param {Omit<import("./client.js").Listeners, "onNotice"> & More} listeners
  */
 export function createInpage(listeners) {
   /** @type {Set<(notice: import("./inpage.d.ts").Notice) => void>} */
   const noticeListeners = new Set();
+  /** @type {string | File[] | undefined} */
+  let source; // of the loaded model
   /** @type {import("./client.js").Listeners["onNotice"]} */
   const onNotice = (notice) => {
     if (notice.kind === "model") {
       inpage.loaded = notice.loaded;
+      source = notice.loaded?.name;
       listeners.onModel();
     } else for (const listener of noticeListeners) listener(notice);
   };
-  const client = new EngineClient({ ...listeners, onNotice });
+  let client = new EngineClient({ ...listeners, onNotice });
 
   /**
    * A completion, or with `stream: true` an async iterator of its chunks.
@@ -33,11 +42,14 @@ export function createInpage(listeners) {
 
   /** @type {import("./inpage.d.ts").Inpage} */
   const inpage = {
-    ready: client.ready,
+    get ready() { return client.ready; },
     loaded: null,
     models: () => client.call("models"),
-    load: (/** @type {string | File[]} */ where, { onProgress, signal } = {}) =>
-      client.call("load", [where], { onEvent: onProgress, signal }),
+    async load(/** @type {string | File[]} */ where, { onProgress, signal } = {}) {
+      const result = await client.call("load", [where], { onEvent: onProgress, signal });
+      if (result.context) source = where; // else it is no model to talk to
+      return result;
+    },
     unload: () => client.call("unload"),
     stored: () => client.call("stored"),
     deleteStored: (nameOrUrl) => client.call("deleteStored", [nameOrUrl]),
@@ -46,6 +58,17 @@ export function createInpage(listeners) {
     countTokens: (messages) => client.call("countTokens", [messages]),
     verify: ({ onProgress, signal, thorough = false } = {}) =>
       client.call("verify", [thorough], { onEvent: onProgress, signal }),
+    interrupt: () => client.interrupt(),
+    async restart(options) {
+      const where = source;
+      client.end({ code: "restarted", message: "the engine was restarted before it answered" });
+      client = new EngineClient({ ...listeners, onNotice });
+      client.start();
+      inpage.loaded = null;
+      listeners.onModel();
+      listeners.onRestart(await client.ready);
+      return where ? inpage.load(where, options) : null;
+    },
     python: (code) => client.call("python", [String(code)]),
     onNotice(listener) {
       noticeListeners.add(listener);

@@ -12,6 +12,7 @@ import { reopen } from "./ui/sidebar.js";
 function onPhase({ name, seconds }) {
   const phase = page[`phase-${name}`];
   const text = partOf(phase, "words").textContent;
+  page.failure.hidden = true; // of the engine before this one
   page.status.textContent = text;
   showStep("Python", text, "running");
   if (seconds !== undefined) partOf(phase, "time").textContent = `${seconds.toFixed(2)} s`;
@@ -27,9 +28,14 @@ function onFailure({ kind, phase, message }) {
   failure.replaceChildren(words.content.cloneNode(true), page.failureDetail.content.cloneNode(true));
   partOf(failure, "detail").textContent = phase ? `While starting “${phase}”: ${message}` : message;
   partOf(failure, "reload").onclick = () => location.reload();
+  partOf(failure, "restart").onclick = async () => (await recovery())?.restart();
   failure.hidden = false;
+  failure.scrollIntoView();
   page.status.textContent = "Stopped.";
 }
+
+const recovery = () => fetched(import("./ui/recovery.js")); // few need it
+const onBusy = async (/** @type {boolean} */ busy) => (await recovery())?.showBusy(busy);
 
 /** @param {import("./inpage.d.ts").ReadyReport} report */
 function showMachine({ facts, phases }) {
@@ -74,7 +80,7 @@ document.ondragover = document.ondrop = (event) => {
   if (files.length) openFiles(files);
 };
 
-const { inpage, client } = createInpage({ onPhase, onFailure, onModel: showModel });
+const { inpage, client } = createInpage({ onBusy, onPhase, onFailure, onModel: showModel, onRestart: showMachine });
 globalThis.inpage = inpage;
 inpage.onNotice(({ text }) => notify(text));
 inpage.ready.then(showMachine, () => {});

@@ -12,6 +12,7 @@
  * @property {(phase: Phase) => void} onPhase a phase begins, or has taken so many seconds
  * @property {(failure: InpageError) => void} onFailure
  * @property {(notice: AnyNotice) => void} onNotice
+ * @property {(busy: boolean) => void} onBusy Python keeps the worker from answering
  *
  * @typedef {object} Pending
  * @property {(value: any) => void} resolve
@@ -19,6 +20,10 @@
  * @property {((event: any) => void) | undefined} onEvent
  * @property {() => void} settled
  */
+
+/** In milliseconds; a worker may stay silent for so many beats. Tests have less. */
+export const patience = { beat: 1000, beats: 10, cancel: 2000, interrupt: 250 };
+const LOCK = `inpage ${Math.random()}`; // a worker holds it while it lives
 
 /**
  * What a call answered with: a `code` for programs, a readable message, facts, perhaps a Python traceback.
@@ -61,6 +66,11 @@ export class EngineClient {
   /** @type {PromiseWithResolvers<import("./inpage.d.ts").ReadyReport>} */
   #settleReady = Promise.withResolvers();
   #listeners;
+  #shared = globalThis.crossOriginIsolated ? new Int32Array(new SharedArrayBuffer(16)) : undefined; // see worker.js
+  #asked = 0; // the last question to the event loop
+  #answered = 0;
+  #silent = 0; // beats since then
+  #watching = 0;
 
   /** @param {Listeners} listeners */
   constructor(listeners) {
@@ -77,8 +87,10 @@ export class EngineClient {
       this.#fail({ kind: "no-webgpu", message: "navigator.gpu is missing in this page" });
       return;
     }
-    this.#worker = new Worker(new URL("./worker.js", import.meta.url), { type: "module", name: "inpage" });
+    this.#worker = new Worker(new URL("./worker.js", import.meta.url), { type: "module", name: LOCK });
+    this.#worker.postMessage({ shared: this.#shared });
     this.#worker.addEventListener("message", ({ data }) => this.#receive(data));
+    this.#worker.addEventListener("messageerror", () => this.#crash("a message could not be read"));
     this.#worker.addEventListener("error", (event) => {
       event.preventDefault();
       this.#workerError(event.message ?? "the worker's script could not be loaded or run");
@@ -109,7 +121,7 @@ export class EngineClient {
     if (this.#dead) return Promise.reject(this.#dead);
     return new Promise((resolve, reject) => {
       const id = this.#nextId++;
-      const cancel = () => this.#worker?.postMessage({ id });
+      const cancel = () => this.#cancel(id);
       const settled = () => signal?.removeEventListener("abort", cancel);
       /** @type {[number, File][]} */
       const files = []; // [number, File]: they go as they are, the JSON has their numbers
@@ -121,11 +133,54 @@ export class EngineClient {
       this.#worker?.postMessage({ id, call, args: json, files, aborted: signal?.aborted });
       this.#pending.set(id, { resolve, reject, onEvent, settled });
       signal?.addEventListener("abort", cancel);
+      this.#watching ||= setInterval(() => this.#watch(), patience.beat);
     });
+  }
+
+  #cancel(/** @type {number} */ id) {
+    this.#worker?.postMessage({ id });
+    const question = this.#ask();
+    setTimeout(() => {
+      if (this.#answered < question && this.#pending.has(id) && !this.interrupt(id)) this.#silent = patience.beats;
+    }, patience.cancel);
+  }
+
+  /** Breaks off Python code, of one call or any, that keeps the worker from answering. False: it cannot. */
+  interrupt(call = 0) {
+    const shared = this.#shared;
+    const turn = shared?.[3];
+    const insist = () => {
+      if (!shared || shared[3] !== turn || this.#dead) return;
+      shared.set([0, turn, call]);
+      shared[0] = 2; // SIGINT
+      setTimeout(insist, patience.interrupt);
+    };
+    this.#ask(); // who answers by then is left alone
+    setTimeout(insist, patience.interrupt);
+    return !!shared;
+  }
+
+  /** The event loop answers as soon as Python lets it. */
+  #ask() {
+    this.#worker?.postMessage({ question: ++this.#asked });
+    return this.#asked;
+  }
+
+  /** Counts beats, not seconds: a computer that slept is no worker that hangs. */
+  #watch() {
+    if (!this.#pending.size) this.#watching = clearInterval(this.#watching) ?? 0;
+    else if (this.#answered === this.#asked) this.#ask();
+    else if (++this.#silent >= patience.beats) this.#listeners.onBusy(true);
+  }
+
+  #awake() {
+    if (this.#silent >= patience.beats) this.#listeners.onBusy(false);
+    this.#silent = 0;
   }
 
   /** @param {any} message as worker.js has them */
   #receive(message) {
+    if (this.#dead) return;
     if (message.event === "phase") {
       if (message.seconds !== undefined) this.phases.push({ name: message.name, seconds: message.seconds });
       this.#listeners.onPhase(message);
@@ -134,6 +189,11 @@ export class EngineClient {
       this.#settleReady.resolve({ ...message.report, phases: this.phases });
     } else if (message.event === "failed") {
       this.#fail(message.failure);
+    } else if (message.event === "alive") {
+      navigator.locks.request(LOCK, () => this.#crash("the worker has ended"));
+    } else if (message.event === "answer") {
+      this.#answered = message.question;
+      this.#awake();
     } else if (message.id === 0) {
       this.#listeners.onNotice(JSON.parse(message.json));
     } else {
@@ -157,21 +217,25 @@ export class EngineClient {
     else resolve(value.result);
   }
 
-  /** Before the engine is ready an error ends it; later on, only if Python no longer answers. */
-  async #workerError(/** @type {string} */ message) {
-    if (!this.isReady) return this.#fail({ kind: "crashed", message });
+  /** Before the engine is ready an error ends it; later on, only if Python is dead. */
+  #workerError(/** @type {string} */ message) {
+    if (!this.isReady) return this.#crash(message);
     console.error(`inpage worker: ${message}`);
-    const answered = await Promise.race([
-      this.#send("python", ["None"]).then(() => true, () => false),
-      new Promise((resolve) => { setTimeout(resolve, 5000, false); }),
-    ]);
-    if (!answered) this.#fail({ kind: "crashed", message });
+    this.#send("python", ["None"]).catch(() => {}); // a dead one fails at it
+  }
+
+  #crash(/** @type {string} */ message) {
+    this.#fail({ kind: "crashed", message });
   }
 
   /** @param {Failure} failure */
   #fail(failure) {
-    if (this.#dead) return;
-    const dead = this.#dead = new CallError({ ...failure, code: failure.kind });
+    if (!this.#dead) this.#listeners.onFailure(this.end({ ...failure, code: failure.kind }));
+  }
+
+  /** Nothing stays pending. */
+  end(/** @type {Fault} */ reason) {
+    const dead = this.#dead = new CallError(reason);
     for (const { reject, settled } of this.#pending.values()) {
       settled();
       reject(dead);
@@ -179,6 +243,7 @@ export class EngineClient {
     this.#pending.clear();
     this.#settleReady.reject(dead);
     this.#worker?.terminate();
-    this.#listeners.onFailure(dead);
+    this.#awake();
+    return dead;
   }
 }

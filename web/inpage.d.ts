@@ -10,7 +10,10 @@ declare global {
 }
 
 export interface Inpage {
-  /** Resolves once Python and the GPU are up; rejects with an InpageError where they cannot be. */
+  /**
+   * Resolves once Python and the GPU are up; rejects with an InpageError where they cannot be. `restart` puts a new
+   * promise in its place: read it anew rather than keep it.
+   */
   readonly ready: Promise<ReadyReport>;
   /** What `load` gave; null while no model is loaded. */
   loaded: LoadedModel | null;
@@ -40,6 +43,18 @@ export interface Inpage {
    * stays for the next call.
    */
   python<Value = any>(code: string): Promise<Value>;
+  /**
+   * Breaks off Python code that does not return and keeps every call waiting, as a KeyboardInterrupt: in `python` it
+   * shows in the traceback, other calls reject with `aborted`. An engine that answers is left alone. False where the
+   * page is not isolated and cannot do that: `restart` always can.
+   */
+  interrupt(): boolean;
+  /**
+   * Ends the engine, whatever it does, and starts another; also after a failure. Calls without an answer reject with
+   * `restarted`, what `python` defined is gone. Resolves once the model that was loaded is back, from the browser's
+   * storage, to what `load` gave; to null if there was none.
+   */
+  restart(options?: LoadOptions): Promise<LoadedModel | OpenedFiles | null>;
   /** Hears what a user should be told although nothing failed; gives the function that ends it. */
   onNotice(listener: (notice: Notice) => void): () => void;
 }
@@ -69,8 +84,8 @@ export type ErrorCode =
   | "gpu_out_of_memory" | "gpu_unavailable" | "gpu_validation" | "graph_error" | "input_error" | "inpage_error"
   | "invalid_request" | "model_error" | "model_file" | "model_hash" | "model_header" | "model_layout"
   | "model_manifest" | "model_tensors" | "model_version" | "network_error" | "no-adapter" | "no-device" | "no-webgpu"
-  | "no_finite_logits" | "no_goldens" | "no_model" | "pte_error" | "pte_unsupported" | "python_error" | "shader_error"
-  | "start-failed" | "storage_error" | "text_error" | "tokenizer_error";
+  | "no_finite_logits" | "no_goldens" | "no_model" | "pte_error" | "pte_unsupported" | "python_error" | "restarted"
+  | "shader_error" | "start-failed" | "storage_error" | "text_error" | "tokenizer_error";
 
 export interface ReadyReport {
   adapter: {

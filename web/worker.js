@@ -1,6 +1,6 @@
 // The worker that owns Python and the GPU. It reports start-up phases, then passes calls to Python.
-// Messages out: {event: "phase" | "ready" | "failed", …} and {id, json, done}; in: {id, call, args, files, aborted}
-// or {id} alone, which cancels. A call's JSON is its events, then {result} or {error}; id 0 tells notices.
+// Messages out: {event: "alive" | "phase" | "ready" | "failed" | "answer", …} and {id, json, done}; in: {shared} first,
+// then {question}, {id, call, args, files, aborted} or {id} alone, which cancels. A call's JSON is its events, then {result} or {error}; id 0 tells notices.
 
 import { createBridge, BridgeFault } from "./bridge.js";
 import { loadPython } from "./interpreter.js";
@@ -11,6 +11,9 @@ const bridge = createBridge();
 const tell = (id, json, done) => postMessage({ id, json, done });
 /** @type {{ start: (id: number, call: string, args: string) => void, cancel: (id: number) => void }} */
 let runtime; // the Python module py_runtime.app.in_page
+/** @type {Int32Array | undefined} */
+let shared; // a signal for Python, the turn and the call it is for, the turns of the event loop so far
+const wanted = () => (shared?.[1] === shared?.[3] ? shared?.[2] : -1); // -1: it comes too late
 
 /**
  * site.json, as tools/site.py describes it.
@@ -83,6 +86,7 @@ async function startPython({ pyodide, packages, snapshot }) {
   python._api.on_fatal = (/** @type {unknown} */ error) => { // a wasm trap leaves every promise of Python pending
     postMessage({ event: "failed", failure: { kind: "crashed", message: String(error) } });
   };
+  if (shared) python.setInterruptBuffer(shared);
   bridge.attachHeap(() => python._module.HEAPU8.buffer);
   return { python, isRestored: python === restored };
 }
@@ -101,12 +105,19 @@ async function importRuntime({ python, isRestored }, wheel) {
 
 /** @param {any} module */
 async function openGpu(module) {
-  const { result, error } = JSON.parse(await module.open_gpu(base.href, tell));
+  const { result, error } = JSON.parse(await module.open_gpu(base.href, tell, wanted));
   if (error) throw Object.assign(new Error(error.message), error);
   return result;
 }
 
+/** Takes a lock for good: so the page hears of this worker's end, and the next one waits for it. */
+const alive = () => new Promise((resolve) => {
+  navigator.locks.request(self.name, () => new Promise(() => resolve(null)));
+});
+
 async function start() {
+  await alive();
+  postMessage({ event: "alive" });
   await phase("adapter", bridge.requestAdapter); // before anything large is fetched
   const site = await (await fetchOk("site.json", { cache: "no-cache" })).json();
   const started = await phase("Python", () => startPython(site));
@@ -116,13 +127,25 @@ async function start() {
   postMessage({ event: "ready", report: { ...report, isRestored: started.isRestored } });
 }
 
-addEventListener("message", ({ data: { id, call, args, files = [], aborted } }) => {
-  for (const [number, file] of files) bridge.given.set(number, file);
-  if (call) runtime.start(id, call, args);
-  if (!call || aborted) runtime.cancel(id);
-});
-
-start().catch((error) => {
-  const kind = error instanceof BridgeFault ? error.name : error.code ?? "start-failed";
+/** @param {any} error */
+function fail(error, kind = error instanceof BridgeFault ? error.name : error.code ?? "start-failed") {
   postMessage({ event: "failed", failure: { kind, phase: error.phase, message: error.message } });
+}
+
+addEventListener("message", ({ data }) => {
+  const { id, call, args, files = [], aborted, question } = data;
+  if (shared) shared[3]++;
+  if (question) return postMessage({ event: "answer", question });
+  if (!id) {
+    shared = data.shared;
+    return start().catch(fail);
+  }
+  for (const [number, file] of files) bridge.given.set(number, file);
+  try {
+    if (call) runtime.start(id, call, args);
+    if (!call || aborted) runtime.cancel(id);
+  } catch (error) { // Python is no more
+    fail(error, "crashed");
+  }
 });
+addEventListener("messageerror", () => fail(new Error("a message could not be read"), "crashed"));

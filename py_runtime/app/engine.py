@@ -191,7 +191,8 @@ class Engine:
         self._running.add(cancel)
 
         async def warm_up() -> None:
-            with suppress(InpageError):  # an answer that is asked for meets the fault again
+            # An answer that is asked for meets the fault, or what was interrupted, again.
+            with suppress(InpageError, KeyboardInterrupt):
                 await model.warm_up(cancel)
             self._running.discard(cancel)
 

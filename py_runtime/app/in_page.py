@@ -18,6 +18,7 @@ from pyodide.code import eval_code_async
 
 import py_runtime
 from py_runtime import gpu
+from py_runtime.app import interrupts
 from py_runtime.app.engine import Engine
 from py_runtime.app.jsonable import dumps
 from py_runtime.base import notices
@@ -41,7 +42,7 @@ async def load(where: str, data: Sequence[str] = (), methods: Sequence[str] | No
 
 # The names a user finds in `await inpage.python(code)`; what they define stays for the next call.
 OFFERED: dict[str, Any] = {
-    "__name__": "__inpage__",
+    "__name__": interrupts.USERS_MODULE,
     "np": np,
     "gpu": gpu,
     "Model": Model,
@@ -58,10 +59,14 @@ _running: dict[int, tuple[CancelToken, asyncio.Future[None]]] = {}
 _shown: dict[str, Any] = {}  # what the namespace had from the engine
 
 
-async def open_gpu(site: str, emit: Emit) -> str:
-    """Opens the device and makes the engine. A failure says its code."""
+async def open_gpu(site: str, emit: Emit, wanted: Callable[[], int]) -> str:
+    """Opens the device and makes the engine. A failure says its code.
+
+    `wanted` says which call an interrupt is for.
+    """
     global _emit, _own_engine
     _emit = emit
+    interrupts.listen(wanted, _running)
     try:
         device = await gpu.request_device()
     except InpageError as error:
@@ -111,6 +116,7 @@ async def _answer(number: int, name: str, arguments_json: str, cancel: CancelTok
     def emit(value: Any) -> None:
         _emit(number, dumps(value), False)
 
+    interrupts.in_call.set(number)
     try:
         if name not in CALLS:
             raise InpageError(f"the engine has no call '{name}'")
@@ -118,6 +124,7 @@ async def _answer(number: int, name: str, arguments_json: str, cancel: CancelTok
     except BaseException as error:  # a user's code may raise anything
         answer = _error_json(error, is_users_code=name == "python")
     finally:
+        interrupts.in_call.set(interrupts.NO_CALL)
         _running.pop(number, None)
     _refresh_namespace()
     _emit(number, answer, True)

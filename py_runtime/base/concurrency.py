@@ -5,6 +5,7 @@ from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 from py_runtime.base.cancel import CancelToken
+from py_runtime.base.errors import AbortedError
 
 T = TypeVar("T")
 
@@ -28,7 +29,7 @@ async def together(*work: Coroutine[Any, Any, T]) -> list[T]:
 
 async def until_cancelled(work: Coroutine[Any, Any, T], cancel: CancelToken | None) -> T:
     """The result; AbortedError, once the work has cleaned up, when the token is cancelled first."""
-    task = asyncio.ensure_future(work)
+    task = asyncio.ensure_future(_abortable(work))
 
     def stop() -> None:
         task.cancel()
@@ -41,3 +42,11 @@ async def until_cancelled(work: Coroutine[Any, Any, T], cancel: CancelToken | No
         if cancel is not None:
             cancel.check()
         raise
+
+
+async def _abortable(work: Coroutine[Any, Any, T]) -> T:
+    """A task that ends with a KeyboardInterrupt would raise it from the event loop as well."""
+    try:
+        return await work
+    except KeyboardInterrupt:
+        raise AbortedError() from None

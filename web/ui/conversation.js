@@ -29,7 +29,7 @@ export function showChat(next = shown) {
   body.toggleAttribute("data-empty", !shown.messages.length);
   system.value = shown.system;
   follow();
-  showContext();
+  if (shown !== answer?.chat) showContext(); // the answer's end shows it
 }
 
 /** @param {Message} message */
@@ -110,7 +110,7 @@ async function begin(options) {
     for await (const chunk of chunks) take(mine, chunk);
   } catch (error) {
     const { message: fault, code } = /** @type {InpageError} */ (error);
-    Object.assign(message, { note: "", error: fault, code });
+    Object.assign(message, code === "aborted" ? { note: "Stopped" } : { note: "", error: fault, code });
   }
   if (mine.frame) cancelAnimationFrame(mine.frame);
   clearTimeout(mine.saving);

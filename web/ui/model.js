@@ -61,9 +61,10 @@ function onProgress({ phase, done, total, text, seconds, fraction }) {
  * A model of this site by its name, or a list of the user's files; gives what is known of these.
  * @param {string | File[]} where
  * @param {string} name
+ * @param {(options: import("../inpage.d.ts").LoadOptions) => Promise<any>} begin
  * @returns {Promise<string | undefined>}
  */
-export async function loadFrom(where, name) {
+export async function loadFrom(where, name, begin = (options) => inpage.load(where, options)) {
   const { signal } = loading = new AbortController();
   for (const phase of /** @type {const} */ (["download", "upload", "shaders"])) showStep(phase, "", "");
   progress.removeAttribute("value");
@@ -71,7 +72,7 @@ export async function loadFrom(where, name) {
   showModel();
   page.cancelLoad.focus();
   /** @type {{ about?: string, message?: string }} */
-  const { about, message } = await inpage.load(where, { onProgress, signal }).catch((error) => error);
+  const { about, message } = await begin({ onProgress, signal }).catch((error) => error);
   if (loading?.signal !== signal) return about; // another load took its place
   if (signal.aborted) loadError.textContent = "Cancelled. Load goes on from what has arrived.";
   else if (!message) page.announcer.textContent = `${name} is ready.`;

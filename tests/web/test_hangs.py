@@ -1,0 +1,259 @@
+"""Python that does not return, and a worker that ends: nothing stays pending, nothing is lost."""
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, Route, expect
+
+from tests.toy_model import NAME
+from tests.web.user import User
+
+pytestmark = pytest.mark.browser
+
+LOOP = "while True: pass"
+LONG = """
+from time import time
+until = time() + 3
+while time() < until: pass
+"""
+QUESTION = "Tell me of the fox"
+# Once: whoever interrupts it has it as it was.
+HANGING_TEMPLATE = """
+template, render = model.chat_template, model.chat_template.render
+def hang(*arguments, **others):
+    del template.render
+    while True: pass
+template.render = hang
+"""
+HANGING_TOKENIZER = """
+from py_runtime.tokens import Tokenizer
+own = Tokenizer.__dict__["from_json"]
+def hang(*arguments):
+    Tokenizer.from_json = own
+    while True: pass
+Tokenizer.from_json = hang
+"""
+HANGING_ANSWER = """
+write = type(model)._generate
+async def write_and_hang(*arguments):
+    tokens = 0
+    async for piece in write(model, *arguments):
+        yield piece
+        tokens += len(piece.token_ids)
+        while tokens > 8: pass
+model._generate = write_and_hang
+"""
+SLOW_PREFILL = """
+import asyncio
+session = model.session
+session.forget()
+class Fixed(type(session._pace)):
+    def took(self, tokens, seconds): pass
+    def next_chunk(self): return 16
+session._pace, run = Fixed(16), session._run_chunk
+async def slowly(inputs):
+    await asyncio.sleep(1)
+    return await run(inputs)
+session._run_chunk = slowly
+"""
+
+
+def be_patient(page: Page, **milliseconds: int) -> None:
+    script = (
+        "given => import('./client.js').then(({patience}) => void Object.assign(patience, given))"
+    )
+    page.evaluate(script, milliseconds)
+
+
+def line_of(user: User) -> Locator:
+    return user.page.locator(".busy")
+
+
+def outcome(user: User, script: str) -> str:
+    """How a call ended: its error's code, or its value."""
+    value: str = user.page.evaluate(f"{script}.then(value => value, error => error.code)")
+    return value
+
+
+def begin(user: User, *calls: str) -> None:
+    """Of calls whose outcomes are looked at later."""
+    user.page.evaluate(
+        f"""() => {{ globalThis.outcomes = Promise.all([{", ".join(calls)}].map(
+            call => call.then(() => "answered", error => error.code))); }}"""
+    )
+
+
+def outcomes(user: User) -> list[str]:
+    codes: list[str] = user.page.evaluate("outcomes")
+    return codes
+
+
+def python(user: User, code: str) -> object:
+    return user.page.evaluate("code => inpage.python(code)", code)
+
+
+@pytest.fixture
+def impatient(user: User) -> Iterator[User]:
+    """A user who is told soon of Python that does not answer."""
+    be_patient(user.page, beat=100, beats=10, cancel=500, interrupt=100)
+    yield user
+    if not user.page.evaluate("inpage.loaded"):
+        user.page.evaluate(f"inpage.load('{NAME}').then(() => null)")
+    be_patient(user.page, beat=1000, beats=10, cancel=2000)
+    assert user.complaints == []
+
+
+@pytest.fixture(scope="module")
+def expected(user: User) -> str:
+    """What the toy answers, always taking the likeliest token."""
+    text = user.text_of(user.ask(QUESTION))
+    assert text
+    return text
+
+
+def test_a_long_prefill_that_answers_is_no_hang(user: User, expected: str) -> None:
+    """Prefilling takes longer than anybody's patience; the event loop answers meanwhile."""
+    python(user, SLOW_PREFILL)
+    be_patient(user.page, beat=100, beats=50)
+    user.new_chat()
+    expect(user.ask("fox and hound " * 20).locator(".note")).to_contain_text("tokens")
+    assert not [url for url in user.requests if "recovery" in url], "the line was shown"
+    python(user, "del session._run_chunk")
+
+
+def test_a_loop_in_the_console_is_interrupted(impatient: User, expected: str) -> None:
+    page = impatient.page
+    page.get_by_role("button", name="Python").click()
+    page.get_by_label("Code").fill(LOOP)
+    page.get_by_role("button", name="Run").click()
+    expect(page.locator("#console .busy")).to_contain_text("does not answer")
+    page.get_by_role("button", name="Interrupt").click()
+    expect(page.locator("#output")).to_contain_text("KeyboardInterrupt")
+    expect(line_of(impatient)).to_be_hidden()
+    assert python(impatient, "1 + 1") == 2
+    page.keyboard.press("Escape")
+    impatient.new_chat()
+    assert impatient.text_of(impatient.ask(QUESTION)) == expected
+
+
+def test_calls_that_wait_behind_it_are_answered(impatient: User) -> None:
+    begin(impatient, f"inpage.python('{LOOP}')", "inpage.models()", "inpage.unload()")
+    impatient.page.get_by_role("button", name="Interrupt").click()
+    assert outcomes(impatient) == ["python_error", "answered", "answered"]
+    expect(line_of(impatient)).to_be_hidden()
+
+
+def test_stop_interrupts_a_template_without_an_end(impatient: User, expected: str) -> None:
+    be_patient(impatient.page, beats=1_000_000)  # Stop alone does it
+    python(impatient, HANGING_TEMPLATE)
+    impatient.new_chat()
+    impatient.composer.fill(QUESTION)
+    impatient.composer.press("Enter")
+    impatient.stop.click()
+    expect(impatient.answered().locator(".note")).to_have_text("Stopped")
+    expect(impatient.answers.last.locator(".error")).to_be_empty()
+    impatient.new_chat()
+    assert impatient.text_of(impatient.ask(QUESTION)) == expected
+
+
+def test_stop_spares_the_code_of_another_call(impatient: User) -> None:
+    """It waits: what it would break off is not its own."""
+    be_patient(impatient.page, cancel=100)
+    begin(
+        impatient,
+        f"inpage.python(`{LONG}`)",
+        "inpage.completions.create({ prompt: 'fox', signal: AbortSignal.timeout(1) })",
+    )
+    assert outcomes(impatient) == ["answered", "answered"]
+
+
+def test_a_load_is_interrupted_and_the_next_one_loads(impatient: User, expected: str) -> None:
+    python(impatient, HANGING_TOKENIZER)
+    begin(impatient, f"inpage.load('{NAME}')")
+    impatient.page.get_by_role("button", name="Interrupt").click()
+    assert outcomes(impatient) == ["aborted"]
+    assert impatient.page.evaluate("inpage.loaded") is None
+    impatient.load()
+    impatient.new_chat()
+    assert impatient.text_of(impatient.ask(QUESTION)) == expected
+
+
+def test_an_interrupt_leaves_an_engine_that_answers_alone(impatient: User) -> None:
+    assert impatient.page.evaluate("inpage.interrupt()") is True
+    assert python(impatient, "sum(number % 7 for number in range(10**6))") == 2999997
+    late = "import signal; signal.raise_signal(signal.SIGINT); 'went on'"
+    assert python(impatient, late) == "went on"
+
+
+def test_a_restart_keeps_what_was_written_and_brings_the_model_back(
+    impatient: User, expected: str
+) -> None:
+    python(impatient, HANGING_ANSWER)
+    impatient.new_chat()
+    impatient.composer.fill(QUESTION)
+    impatient.composer.press("Enter")
+    page = impatient.page
+    page.evaluate("() => { globalThis.before = [inpage, inpage.ready]; }")
+    page.get_by_role("button", name="Restart the engine").click()
+    expect(page.locator("body")).to_have_attribute("data-model", "ready")
+    message = impatient.answered()
+    expect(message.locator(".error")).to_contain_text("was restarted")
+    written = impatient.text_of(message)
+    assert written
+    assert expected.startswith(written)
+    assert page.evaluate("before[0] === inpage && before[1] !== inpage.ready")
+    assert page.evaluate("inpage.loaded.name") == NAME
+    message.get_by_role("button", name="Regenerate").click()
+    assert impatient.text_of(impatient.answered()) == expected
+
+
+def test_a_worker_that_closes_itself_rejects_every_call(impatient: User, expected: str) -> None:
+    page = impatient.page
+    begin(
+        impatient,
+        "inpage.python('import asyncio; await asyncio.sleep(10**6)')",
+        "inpage.python('import js; js.close(); await asyncio.sleep(10**6)')",
+    )
+    assert outcomes(impatient) == ["crashed", "crashed"]
+    assert outcome(impatient, "inpage.models()") == "crashed"
+    card = page.get_by_role("alert").filter(has_text="The engine stopped")
+    expect(card).to_contain_text("the worker has ended")
+    card.get_by_role("button", name="Restart the engine").click()
+    expect(card).to_be_hidden()
+    expect(page.locator("body")).to_have_attribute("data-model", "ready")
+    impatient.new_chat()
+    assert impatient.text_of(impatient.ask(QUESTION)) == expected
+
+
+def test_without_isolation_a_restart_is_all_there_is(browser: Browser, toy_site_url: str) -> None:
+    def without_isolation(route: Route) -> None:
+        answer = route.fetch()
+        headers = {
+            name: value
+            for name, value in answer.headers.items()
+            if not name.startswith("cross-origin-")
+        }
+        route.fulfill(response=answer, headers=headers)
+
+    context = browser.new_context()
+    user = User(context.new_page(), toy_site_url)
+    # As where the service worker could not help either.
+    user.page.add_init_script("sessionStorage.setItem('inpage-isolation-reloaded', 'yes')")
+    user.page.route(toy_site_url, without_isolation)
+    user.open()
+    assert user.page.evaluate("crossOriginIsolated") is False
+    user.load()
+    user.talk_on()
+    user.choose(max_tokens="16", temperature="0")
+    text = user.text_of(user.ask(QUESTION))
+    be_patient(user.page, beat=100, beats=10)
+    assert user.page.evaluate("inpage.interrupt()") is False
+    begin(user, f"inpage.python('{LOOP}')", "inpage.models()")
+    expect(line_of(user)).to_be_visible()
+    expect(user.page.get_by_role("button", name="Interrupt")).to_be_hidden()
+    user.page.get_by_role("button", name="Restart the engine").click()
+    assert outcomes(user) == ["restarted", "restarted"]
+    expect(user.page.locator("body")).to_have_attribute("data-model", "ready")
+    user.answers.last.get_by_role("button", name="Regenerate").click()
+    assert user.text_of(user.answered()) == text
+    context.close()
