@@ -234,7 +234,7 @@ def test_a_full_disk_is_told_until_there_is_room(desk: Desk) -> None:
     expect(unkept(user).get_by_role("button", name="Dismiss")).to_have_count(0)
     assert exported_questions(user) == ["Another", "Before"]
     for theme in ("light", "dark"):
-        user.page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
+        user.page.emulate_media(color_scheme=theme)
         assert user.faults_of_access() == []
     user.page.evaluate("room()")
     expect(unkept(user)).to_be_hidden()
