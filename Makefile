@@ -27,7 +27,7 @@ SOURCES := $(shell find web py_runtime shaders -type f ! -name '*.pyc')
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup serve build check check-style check-types check-tests test test-fast soak test-pte pte-files lint bench bench-gpu \
+.PHONY: help setup serve build check check-style check-types check-tests test test-fast soak chaos test-pte pte-files lint bench bench-gpu \
   clean clean-cache prerequisites
 
 help: ## this list
@@ -64,6 +64,10 @@ test-fast: $(TESTER) $(MODEL)/manifest.json ## the tests that need no browser; o
 
 soak: $(TESTER) ## 10,000 answers and 200 loads, natively: nothing may grow; a quarter of an hour
 	$(PY) -m tests.model.soak
+
+chaos: setup $(TESTER) ## random users, lost devices and networks in the browser (STEPS=200 SEED=)
+	@$(PY) -m tools.browser
+	$(PY) -m tests.web.chaos --steps $(or $(STEPS),200) $(if $(SEED),--seed $(SEED))
 
 test-pte: setup $(EXECUTORCH) ## stock ExecuTorch exports, made on the spot; half an hour or more
 	@$(PY) -m tools.browser

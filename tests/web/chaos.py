@@ -104,6 +104,7 @@ class Chaos:
         tab.page.evaluate("inpage.python('device.destroy()').catch(() => {})")
 
     def end_the_worker(self, tab: Tab) -> None:
+        self.go_online()  # a worker that begins anew fetches its script
         tab.page.evaluate("inpage.python('import js; js.close()').catch(() => {}); null")
         tab.page.evaluate("inpage.restart().then(() => null)")
 
