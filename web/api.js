@@ -4,14 +4,8 @@
 import { EngineClient } from "./client.js";
 
 /**
- * @typedef {object} More
- * @property {() => void} onModel
- * @property {(report: import("./inpage.d.ts").ReadyReport) => void} onRestart
- */
-
-/**
  * The page starts the client.
- * @param {Omit<import("./client.js").Listeners, "onNotice"> & More} listeners
+ * @param {Omit<import("./client.js").Listeners, "onNotice"> & Record<"onModel" | "onRestart", (report?: any) => void>} listeners
  */
 export function createInpage(listeners) {
   /** @type {Set<(notice: import("./inpage.d.ts").Notice) => void>} */

@@ -1,7 +1,6 @@
 // The page: starts the engine, shows how it starts, and offers it as globalThis.inpage.
 
 import { createInpage } from "./api.js";
-import { reloadsIsolated } from "./isolation.js";
 import { opened } from "./ui/chats.js";
 import { loadMarkdown } from "./ui/markdown.js";
 import { listModels, showModel, showStep } from "./ui/model.js";
@@ -84,6 +83,7 @@ const { inpage, client } = createInpage({ onBusy, onPhase, onFailure, onModel: s
 globalThis.inpage = inpage;
 inpage.onNotice(({ text }) => notify(text));
 inpage.ready.then(showMachine, () => {});
-if (!await reloadsIsolated()) client.start();
+const isolation = crossOriginIsolated ? undefined : await fetched(import("./isolation.js"));
+if (!await isolation?.reloadsIsolated()) client.start();
 await Promise.allSettled([opened, loadMarkdown()]);
 reopen();

@@ -1,16 +1,17 @@
-// Cross-origin isolation on hosts that cannot send headers: a service worker supplies them.
+// Cross-origin isolation on hosts that cannot send headers: a service worker supplies them. Fetched where it lacks.
 
 const RELOADED = "inpage-isolation-reloaded";
+const AGAIN_MILLISECONDS = 60_000;
 
-/** Whether the page now loads anew, through the service worker; else it stays as it is, isolated or not. */
+/** Whether the page now loads anew, through the service worker; else it stays as it is. */
 export async function reloadsIsolated() {
   try {
-    if (crossOriginIsolated) sessionStorage.removeItem(RELOADED);
+    const isTried = Date.now() - Number(sessionStorage.getItem(RELOADED)) < AGAIN_MILLISECONDS;
     // One reload only: where it did not help, another would not either.
-    else if ("serviceWorker" in navigator && !sessionStorage.getItem(RELOADED)) {
+    if ("serviceWorker" in navigator && !isTried) {
       await navigator.serviceWorker.register(new URL("isolation-sw.js", import.meta.url));
       await navigator.serviceWorker.ready;
-      sessionStorage.setItem(RELOADED, "yes");
+      sessionStorage.setItem(RELOADED, String(Date.now()));
       location.reload();
       return true;
     }

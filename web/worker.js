@@ -1,6 +1,7 @@
 // The worker that owns Python and the GPU. It reports start-up phases, then passes calls to Python.
-// Messages out: {event: "alive" | "phase" | "ready" | "failed" | "answer", …} and {id, json, done}; in: {shared} first,
-// then {question}, {id, call, args, files, aborted} or {id} alone, which cancels. A call's JSON is its events, then {result} or {error}; id 0 tells notices.
+// Messages out: {event: "alive" | "phase" | "ready" | "failed" | "answer", …} and {id, json, done}; in: {shared}, then
+// {question}, {id, call, args, files, aborted} or {id} alone, which cancels. A call's JSON is its events, then {result}
+// or {error}; id 0 tells notices.
 
 import { createBridge, BridgeFault } from "./bridge.js";
 import { loadPython } from "./interpreter.js";
@@ -110,13 +111,9 @@ async function openGpu(module) {
   return result;
 }
 
-/** Takes a lock for good: so the page hears of this worker's end, and the next one waits for it. */
-const alive = () => new Promise((resolve) => {
-  navigator.locks.request(self.name, () => new Promise(() => resolve(null)));
-});
-
 async function start() {
-  await alive();
+  // For good: so the page hears of this worker's end, and the next one waits for it.
+  await new Promise((held) => { navigator.locks.request(self.name, () => new Promise(() => held(null))); });
   postMessage({ event: "alive" });
   await phase("adapter", bridge.requestAdapter); // before anything large is fetched
   const site = await (await fetchOk("site.json", { cache: "no-cache" })).json();

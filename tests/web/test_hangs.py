@@ -59,9 +59,9 @@ session._run_chunk = slowly
 
 
 def be_patient(page: Page, **milliseconds: int) -> None:
-    script = (
-        "given => import('./client.js').then(({patience}) => void Object.assign(patience, given))"
-    )
+    script = """async (given) => {
+        Object.assign((await import("./client.js")).patience, given);
+    }"""
     page.evaluate(script, milliseconds)
 
 
@@ -238,7 +238,7 @@ def test_without_isolation_a_restart_is_all_there_is(browser: Browser, toy_site_
     context = browser.new_context()
     user = User(context.new_page(), toy_site_url)
     # As where the service worker could not help either.
-    user.page.add_init_script("sessionStorage.setItem('inpage-isolation-reloaded', 'yes')")
+    user.page.add_init_script("sessionStorage.setItem('inpage-isolation-reloaded', Date.now())")
     user.page.route(toy_site_url, without_isolation)
     user.open()
     assert user.page.evaluate("crossOriginIsolated") is False

@@ -12,12 +12,12 @@ from tools.files import ROOT
 pytestmark = pytest.mark.browser
 
 MAX_SCRIPT_BYTES = 80_000  # to start, load a model and chat
-# What few open comes when they do; the service worker comes where a host sends no
-# headers, recovery where the engine does not answer.
+# What few open comes when they do; isolation where a host sends no headers, recovery where the
+# engine does not answer.
 FETCHED_WHEN_OPENED = {"ui/chat_files.js", "ui/console.js", "ui/machine.js", "ui/opening.js"}
 # Chats of an earlier visit, another tab with the page, something that is deleted.
 FETCHED_WHEN_THERE_ARE_SOME = {"ui/chat_records.js", "ui/deleting.js", "ui/tabs.js"}
-FETCHED_ELSEWHERE = {"isolation-sw.js", "ui/recovery.js"}
+FETCHED_ELSEWHERE = {"isolation.js", "isolation-sw.js", "ui/recovery.js"}
 SAMPLE = """# Heading
 
 Text with **weight**, `code` and a [link](https://example.org/).
