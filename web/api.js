@@ -5,14 +5,14 @@ import { EngineClient } from "./client.js";
 
 /**
  * The page starts the client.
- * @param {Omit<import("./client.js").Listeners, "onNotice"> & Record<"onModel" | "onRestart", (report?: any) => void>} listeners
+ * @param {Omit<import("./calls.d.ts").Listeners, "onNotice"> & Record<"onModel" | "onRestart", (report?: any) => void>} listeners
  */
 export function createInpage(listeners) {
   /** @type {Set<(notice: import("./inpage.d.ts").Notice) => void>} */
   const noticeListeners = new Set();
   /** @type {string | File[] | undefined} */
   let source; // of the loaded model
-  /** @type {import("./client.js").Listeners["onNotice"]} */
+  /** @type {import("./calls.d.ts").Listeners["onNotice"]} */
   const onNotice = (notice) => {
     if (notice.kind === "model") {
       inpage.loaded = notice.loaded;

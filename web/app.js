@@ -7,7 +7,7 @@ import { listModels, showModel, showStep } from "./ui/model.js";
 import { fetched, notify, page, partOf } from "./ui/page.js";
 import { reopen } from "./ui/sidebar.js";
 
-/** @param {import("./client.js").Phase} phase */
+/** @param {import("./calls.d.ts").Phase} phase */
 function onPhase({ name, seconds }) {
   const phase = page[`phase-${name}`];
   const text = partOf(phase, "words").textContent;

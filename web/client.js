@@ -1,25 +1,6 @@
 // The page's side of the worker: starts it, follows its start-up, and turns messages into promises.
 
-/**
- * @typedef {import("./inpage.d.ts").ErrorCode} ErrorCode
- * @typedef {import("./inpage.d.ts").InpageError} InpageError
- * @typedef {Partial<InpageError> & { code: ErrorCode, message: string }} Fault
- * @typedef {{ kind: ErrorCode, message: string, phase?: string }} Failure
- * @typedef {import("./inpage.d.ts").Notice | { kind: "model", text: string, loaded: any }} AnyNotice
- * @typedef {{ name: import("./inpage.d.ts").StartPhase["name"], seconds?: number }} Phase
- *
- * @typedef {object} Listeners
- * @property {(phase: Phase) => void} onPhase a phase begins, or has taken so many seconds
- * @property {(failure: InpageError) => void} onFailure
- * @property {(notice: AnyNotice) => void} onNotice
- * @property {(busy: boolean) => void} onBusy Python keeps the worker from answering
- *
- * @typedef {object} Pending
- * @property {(value: any) => void} resolve
- * @property {(error: CallError) => void} reject
- * @property {((event: any) => void) | undefined} onEvent
- * @property {() => void} settled
- */
+/** @import { AnyNotice, Failure, Fault, InpageError, Listeners, Pending } from "./calls.d.ts" */
 
 /** In milliseconds; a worker may stay silent for so many beats. Tests have less. */
 export const patience = { beat: 1000, beats: 10, cancel: 2000, interrupt: 250 };

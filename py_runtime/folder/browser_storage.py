@@ -142,6 +142,9 @@ class Storage:
             if at:
                 raise
             return self.create()
+        except BaseException:  # cancelled: the file must not stay open
+            await partial.leave()
+            raise
         return partial
 
     # Deleting ----------------------------------------------------------------------------------
