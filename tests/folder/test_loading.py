@@ -183,24 +183,28 @@ def test_an_interrupted_load_goes_on_by_shard(
     assert set(downloads) == {sum(sizes)}
 
 
-def begin_a_download(page: LoadingPage, file: str) -> int:
-    """A load that breaks off in the middle of a file; gives the bytes that are there of it."""
+def begun_entry(manifest: dict[str, Any], file: str) -> str:
+    return f"begun-{manifest['files'][file]['sha256']}"
+
+
+def begin_a_download(page: LoadingPage, manifest: dict[str, Any], file: str) -> int:
+    """A load that ends while a file stands half-way; gives the bytes that are there of it."""
     # A shard of the toy is smaller than a block: so that some of it arrives.
     page.runner.python("import py_runtime.bridge.stream as stream\nstream.BLOCK_BYTES = 1024")
-    page.site.faults[f"Toy/{file}"] = CUT
-    check_refused(page, page.load(), "network_error", file)
+    page.site.faults[f"Toy/{file}"] = HANG
+    missing = manifest["files"][file]["size"] / 2 + 3 * 1024
+    result = page.load(cancel_at=("download", 1 - missing / manifest["size"]))
+    check_refused(page, result, "aborted", "cancelled")
     page.site.faults.clear()
     page.site.ranges.clear()
-    begun = [size for name, size in page.run("entries").items() if name.startswith("begun-")]
-    assert len(begun) == 1
-    return int(begun[0])
+    return int(page.run("entries")[begun_entry(manifest, file)])
 
 
 def test_a_download_goes_on_within_a_shard(
     page: LoadingPage, manifest: dict[str, Any], check_loaded: Any
 ) -> None:
     size = manifest["files"][shard(5)]["size"]
-    begun = begin_a_download(page, shard(5))
+    begun = begin_a_download(page, manifest, shard(5))
     assert 0 < begun < size
     (entry,) = page.run("stored")
     assert not entry["complete"]
@@ -215,7 +219,7 @@ def test_a_download_goes_on_within_a_shard(
 def test_a_host_without_ranges_sends_it_whole(
     page: LoadingPage, manifest: dict[str, Any], check_loaded: Any
 ) -> None:
-    begin_a_download(page, shard(5))
+    begin_a_download(page, manifest, shard(5))
     page.site.has_ranges = False
     check_loaded(page.load())
     page.site.has_ranges = True
@@ -226,17 +230,16 @@ def test_a_wrong_beginning_is_found_out(
     page: LoadingPage, manifest: dict[str, Any], check_loaded: Any
 ) -> None:
     """By its hash, once the rest has come: then the whole file comes, unasked."""
-    begin_a_download(page, shard(5))
-    (entry,) = [name for name in page.run("entries") if name.startswith("begun-")]
-    page.run("overwrite", entry=entry, at=900, data=[1, 2, 3])
+    begin_a_download(page, manifest, shard(5))
+    page.run("overwrite", entry=begun_entry(manifest, shard(5)), at=900, data=[1, 2, 3])
     check_loaded(page.load())
     assert kept_files(page, manifest) == all_files(manifest)
     page.reload()
     check_loaded(page.load())
 
 
-def test_a_deleted_model_leaves_no_beginnings(page: LoadingPage) -> None:
-    begin_a_download(page, shard(5))
+def test_a_deleted_model_leaves_no_beginnings(page: LoadingPage, manifest: dict[str, Any]) -> None:
+    begin_a_download(page, manifest, shard(5))
     assert page.run("delete", name="Toy") is None
     assert page.run("entries") == {}
 
