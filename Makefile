@@ -3,6 +3,8 @@
 PYTHON ?= python3
 PORT ?= 8000
 OUT ?= dist
+SEED ?= 1
+COUNT ?= 100
 
 PY := .venv/bin/python
 # Each step leaves a stamp, so that nothing is done twice.
@@ -27,8 +29,8 @@ SOURCES := $(shell find web py_runtime shaders -type f ! -name '*.pyc')
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup serve build check check-style check-types check-tests test test-fast soak chaos test-pte pte-files lint bench bench-gpu \
-  clean clean-cache prerequisites
+.PHONY: help setup serve build check check-style check-types check-tests test test-fast soak chaos test-pte pte-files \
+  mutants lint bench bench-gpu clean clean-cache prerequisites
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -76,6 +78,10 @@ test-pte: setup $(EXECUTORCH) ## stock ExecuTorch exports, made on the spot; hal
 pte-files: $(EXECUTORCH) ## the small .pte files of the tests, anew
 	@$(PY) -m tests.pte.make_files
 	@$(PY) -m tests.pte_exports.op_catalogue
+
+mutants: $(TESTER) ## do the tests notice a wrong token in py_runtime? hours (SEED=1 COUNT=100)
+	@$(PY) -m tools.browser
+	@$(PY) -m tools.mutants --seed $(SEED) --count $(COUNT)
 
 lint: check-style check-types $(NPM_DEV) ## style, imports and types, of Python and JavaScript; installs no PyTorch
 	node_modules/.bin/tsc -p .
