@@ -3,6 +3,7 @@
 PYTHON ?= python3
 PORT ?= 8000
 OUT ?= dist
+MINUTES ?= 10
 
 PY := .venv/bin/python
 # Each step leaves a stamp, so that nothing is done twice.
@@ -27,7 +28,7 @@ SOURCES := $(shell find web py_runtime shaders -type f ! -name '*.pyc')
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup serve build check check-style check-types check-tests test test-fast test-pte pte-files lint bench bench-gpu \
+.PHONY: help setup serve build check check-style check-types check-tests test test-fast test-pte fuzz pte-files lint bench bench-gpu \
   clean clean-cache prerequisites
 
 help: ## this list
@@ -65,6 +66,9 @@ test-fast: $(TESTER) $(MODEL)/manifest.json ## the tests that need no browser; o
 test-pte: setup $(EXECUTORCH) ## stock ExecuTorch exports, made on the spot; half an hour or more
 	@$(PY) -m tools.browser
 	$(PY) -m pytest $(AT_ONCE) tests/pte_exports
+
+fuzz: $(TESTER) ## damaged inputs for every parser, new ones each time (MINUTES=10)
+	$(PY) -m tests.fuzz --minutes $(MINUTES)
 
 pte-files: $(EXECUTORCH) ## the small .pte files of the tests, anew
 	@$(PY) -m tests.pte.make_files
