@@ -7,7 +7,7 @@ import argparse
 import sys
 import time
 import warnings
-from itertools import count
+from itertools import count, cycle
 from pathlib import Path
 from random import SystemRandom
 
@@ -26,19 +26,23 @@ def main() -> int:
         return _again(given.target, seed, given.number, given.save)
     print(f"seed {seed}, {given.minutes:g} minutes, {len(chosen)} targets", flush=True)
     ends = time.monotonic() + 60 * given.minutes
+    turn = min(TURN_SECONDS, 60 * given.minutes / len(chosen))
     numbers = {target.name: count() for target in chosen}
+    tallies = {target.name: Tally() for target in chosen}
     found = 0
-    while time.monotonic() < ends:
-        for target in chosen:
-            until = min(time.monotonic() + TURN_SECONDS, ends)
-            tally = Tally()
+    for target in cycle(chosen):
+        until = time.monotonic() + turn
+        while time.monotonic() < min(until, ends):
             try:
-                while time.monotonic() < until:
-                    run(target, seed, [next(numbers[target.name])], tally)
+                run(target, seed, [next(numbers[target.name])], tallies[target.name])
             except Failed as failure:
                 found += 1
                 print(f"{target.name}: {failure}", flush=True)
-            print(f"{target.name}: {_in_words(tally)}", flush=True)
+        if time.monotonic() >= ends:
+            break
+    for name, tally in tallies.items():
+        print(f"{name}: {_in_words(tally)}")
+    print(f"{found} failures")
     return 1 if found else 0
 
 

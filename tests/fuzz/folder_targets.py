@@ -12,7 +12,9 @@ from py_runtime.app.listing import parse_listing
 from py_runtime.base.model_errors import ModelFileError
 from py_runtime.folder.manifest import parse_manifest
 from py_runtime.folder.safetensors_header import header_end, parse_safetensors_header
+from py_runtime.gpu.kernel_target import PORTABLE
 from py_runtime.graph.buffers import measure
+from py_runtime.passes import DEFAULT_PASSES, run_passes
 from py_runtime.program.json_format import dump_program, load_program
 from py_runtime.pte import open_pte
 from tests.folder.small_model import (
@@ -66,7 +68,8 @@ def graphs() -> list[bytes]:
     for name in EXPORTED:
         opened = result_of(open_pte(MemorySource((PTE_FILES / f"{name}.pte").read_bytes())))
         programs += [step.program for m in opened.methods.values() for step in m.delegates]
-    return [dump_program(program).encode() for program in programs]
+    fused = [run_passes(program, PORTABLE, DEFAULT_PASSES) for program in programs]
+    return [dump_program(program).encode() for program in (*programs, *fused)]
 
 
 def read_graph(data: bytes) -> None:

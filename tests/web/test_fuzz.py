@@ -1,4 +1,4 @@
-"""Damaged files of chats and damaged settings: the page takes or refuses them, and loses nothing."""
+"""Damaged files of chats and damaged settings: the page takes or refuses them; nothing is lost."""
 
 import json
 import re
@@ -69,7 +69,7 @@ def test_damaged_settings(fresh: User) -> None:
         fresh.page.reload()
         fresh.has_opened()
         assert fresh.complaints == [], f"number {number}: {text[:200]}"
-        assert fresh.page.evaluate("document.querySelector('#settings form').checkValidity()")
+        assert fresh.page.evaluate("document.querySelector('#settingsForm').checkValidity()")
     fresh.choose(temperature="0.25")
     fresh.page.reload()
     fresh.has_opened()
