@@ -5,6 +5,8 @@ PORT ?= 8000
 OUT ?= dist
 SEED ?= 1
 COUNT ?= 100
+STEPS ?= 200
+MINUTES ?= 10
 
 PY := .venv/bin/python
 # Each step leaves a stamp, so that nothing is done twice.
@@ -29,8 +31,8 @@ SOURCES := $(shell find web py_runtime shaders -type f ! -name '*.pyc')
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup serve build check check-style check-types check-tests test test-fast soak chaos test-pte pte-files \
-  mutants lint bench bench-gpu clean clean-cache prerequisites
+.PHONY: help setup serve build check check-style check-types check-tests test test-fast soak chaos test-pte fuzz \
+  pte-files mutants lint bench bench-gpu clean clean-cache prerequisites
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -67,13 +69,16 @@ test-fast: $(TESTER) $(MODEL)/manifest.json ## the tests that need no browser; o
 soak: $(TESTER) ## 10,000 answers and 200 loads, natively: nothing may grow; a quarter of an hour
 	$(PY) -m tests.model.soak
 
-chaos: setup $(TESTER) ## random users, lost devices and networks in the browser (STEPS=200 SEED=)
+chaos: setup $(TESTER) ## random users, lost devices and networks in the browser (STEPS=200 SEED=1)
 	@$(PY) -m tools.browser
-	$(PY) -m tests.web.chaos --steps $(or $(STEPS),200) $(if $(SEED),--seed $(SEED))
+	$(PY) -m tests.web.chaos --steps $(STEPS) --seed $(SEED)
 
 test-pte: setup $(EXECUTORCH) ## stock ExecuTorch exports, made on the spot; half an hour or more
 	@$(PY) -m tools.browser
 	$(PY) -m pytest $(AT_ONCE) tests/pte_exports
+
+fuzz: $(TESTER) ## damaged inputs for every parser, new ones each time (MINUTES=10)
+	$(PY) -m tests.fuzz --minutes $(MINUTES)
 
 pte-files: $(EXECUTORCH) ## the small .pte files of the tests, anew
 	@$(PY) -m tests.pte.make_files

@@ -37,7 +37,9 @@ class ChatTemplate:
         """Of a tokenizer_config.json. Of several templates, it is the one named default."""
         source = config.get("chat_template")
         if isinstance(source, list):
-            source = {entry.get("name"): entry.get("template") for entry in source}.get("default")
+            named = [entry for entry in source if isinstance(entry, dict)]
+            defaults = [entry for entry in named if entry.get("name") == "default"]
+            source = defaults[-1].get("template") if defaults else None
         if not isinstance(source, str):
             raise ChatTemplateError("tokenizer_config.json has no chat_template")
         tokens = {name: text_of(config.get(name)) for name in SPECIAL_TOKENS}

@@ -13,7 +13,12 @@ def parse_strict_json(data: bytes) -> Any:
     except UnicodeDecodeError as error:
         raise ValueError(f"byte {error.start} is not UTF-8") from None
     try:
-        return json.loads(text, object_pairs_hook=_without_doubles, parse_constant=_refuse)
+        return json.loads(
+            text,
+            object_pairs_hook=_without_doubles,
+            parse_constant=_refuse,
+            parse_int=_integer,
+        )
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
 
@@ -26,6 +31,11 @@ def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
             raise ValueError(f"the key {short(key)} appears twice in one object")
         members[key] = value
     return members
+
+
+def _integer(digits: str) -> int | float:
+    """-0 is no count: other parsers read a float there."""
+    return -0.0 if digits == "-0" else int(digits)
 
 
 def _refuse(name: str) -> Any:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from py_runtime.gpu import UNIFORM_USAGE, BufferSpec, BufferUsage
 from py_runtime.gpu.kernel_target import PORTABLE
 from py_runtime.graph.builder import Builder
+from py_runtime.graph.load_checks import check_ops
 from py_runtime.graph.memory import MemoryReport
 from py_runtime.passes import DEFAULT_PASSES, run_passes
 from py_runtime.program import Program, TensorValue
@@ -67,6 +68,7 @@ def plan_buffers(builder: Builder) -> BufferPlan:
 
 def measure(program: Program) -> BufferPlan:
     """What a program would take on the GPU, without one; with the kernels that run everywhere."""
+    check_ops(program)
     builder = Builder(run_passes(program, PORTABLE, DEFAULT_PASSES), GUARANTEED_LIMITS)
     builder.build_ops()
     return plan_buffers(builder)

@@ -52,7 +52,7 @@ def linear_call(chain: Chain, made: tuple[int, OpCall] | None) -> LinearCall | N
     group_size: float | None = float(BLOCK)
     if kind == "q4gsw":
         group_size = chain.number(chain.arg(call, "group_size"))
-    if group_size is None:
+    if group_size is None or not group_size.is_integer():
         return None
     return LinearCall(
         place,
@@ -87,7 +87,7 @@ def can_join(chain: Chain, linears: Sequence[LinearCall], target: KernelTarget) 
         if not all(chain.is_read_once(part.constant or "") for part in parts):
             return False  # it would be on the GPU twice
     biases = [each for each in linears[:-1] if each.bias is not None]
-    return all(chain.dims(each.bias or 0)[0] == chain.dims(each.weight)[0] for each in biases)
+    return all(chain.dims(each.bias or 0) == chain.dims(each.weight)[:1] for each in biases)
 
 
 def weight_args(chain: Chain, linears: Sequence[LinearCall]) -> list[int]:

@@ -171,4 +171,5 @@ def read_vocabulary(section: Section) -> dict[str, int]:
     vocabulary = section.get("vocab", dict)
     if not all(type(token_id) is int and token_id >= 0 for token_id in vocabulary.values()):
         raise section.error("vocab has an id that is not a whole number from 0 on")
+    section.refuse_surrogates("vocab", " ".join(vocabulary))
     return vocabulary

@@ -36,7 +36,16 @@ class Section:
         if not isinstance(value, kind):
             found = "missing" if value is None else f"{type(value).__name__}, not {kind.__name__}"
             raise self.error(f"{name} is {found}")
+        if isinstance(value, str):
+            self.refuse_surrogates(name, value)
         return value
+
+    def refuse_surrogates(self, name: str, text: str) -> None:
+        """JSON can spell half of a pair, which no text that is encoded or decoded may hold."""
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise self.error(f"{name} has half of a surrogate pair") from None
 
     def section(self, name: str) -> "Section | None":
         value = self.fields.get(name)

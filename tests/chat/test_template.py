@@ -75,8 +75,15 @@ def test_a_config_names_its_template_and_tokens() -> None:
     assert (
         ChatTemplate.from_config({**config, "chat_template": named}).render([USER]) == "<s>|</s>|"
     )
+
+
+@pytest.mark.parametrize(
+    "found",
+    [None, 1, {}, [], [1, "default"], [{"name": "default"}], [{"name": ["x"], "template": "x"}]],
+)
+def test_a_config_without_a_template(found: object) -> None:
     with pytest.raises(ChatTemplateError, match=r"tokenizer_config.json has no chat_template"):
-        ChatTemplate.from_config(config)
+        ChatTemplate.from_config({"eos_token": "</s>", "chat_template": found})
 
 
 def test_html_is_refused_where_markupsafe_is_missing() -> None:

@@ -69,6 +69,12 @@ HEADER_FAULTS = {
         safetensors_bytes(b'{"a":-Infinity}'),
         "w: the header is not JSON: -Infinity is not a JSON number",
     ),
+    "-0": (
+        safetensors_bytes(
+            b'{"a":{"dtype":"F32","shape":[4],"data_offsets":[-0,16]}}', data=bytes(16)
+        ),
+        "w: tensor 'a' has the data_offsets [-0.0, 16]; they must be a begin and an end",
+    ),
     "metadata": (
         file_of(__metadata__={"format": 1}),
         "w: __metadata__ must be an object of strings",

@@ -11,6 +11,7 @@ import pytest
 from py_runtime.base.dtypes import F32, I64
 from py_runtime.base.errors import GraphError, InpageError
 from py_runtime.graph import Graph
+from py_runtime.graph.buffers import measure
 from py_runtime.program.json_format import dump_program, load_program
 from py_runtime.program.writer import ProgramWriter
 from tests.json_lies import Document, drop, put
@@ -258,6 +259,13 @@ def test_a_tensor_past_the_devices_limits(native: NativeRunner) -> None:
     with pytest.raises(InpageError, match=f"wants {rows * 32} bytes; this device allows"):
         load_and_drop(native, json.dumps(document))
     load_and_drop(native, json.dumps(honest()))
+
+
+def test_an_unknown_op_is_named_without_a_gpu_too() -> None:
+    document = honest()
+    document["ops"][0]["op"] = "aten.unheard_of.default"
+    with pytest.raises(GraphError, match=r"ops that this engine does not have: aten.unheard_of"):
+        measure(load_program(json.dumps(document)))
 
 
 def test_every_kind_survives_json() -> None:

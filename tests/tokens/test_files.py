@@ -43,6 +43,7 @@ FAULTS: list[tuple[str, Any, str]] = [
     ("model.vocab", None, "model: vocab is missing"),
     ("model.vocab", {"a": -1}, "model: vocab has an id that is not a whole number from 0 on"),
     ("model.vocab", {"a": True}, "model: vocab has an id that is not a whole number from 0 on"),
+    ("model.vocab", {"a\ud800": 0}, "model: vocab has half of a surrogate pair"),
     ("model.merges", "a b", "model: merges is str, not list"),
     ("model.merges", ["a b", "a b c"], "model: merges are not all pairs of tokens"),
     ("model.merges", [["a"]], "model: merges are not all pairs of tokens"),
@@ -60,6 +61,11 @@ FAULTS: list[tuple[str, Any, str]] = [
     ("added_tokens", [{"content": "<y>"}], "added_tokens[0]: single_word is missing"),
     ("normalizer", {"type": "Nmt"}, "normalizer: 'Nmt' is not supported"),
     ("normalizer", {}, "normalizer: type is missing"),
+    (
+        "normalizer",
+        {"type": "Prepend", "prepend": "\udc00"},
+        "normalizer: prepend has half of a surrogate pair",
+    ),
     (
         "normalizer",
         {"type": "Sequence", "normalizers": [{"type": "NFC"}, {"type": "Precompiled"}]},

@@ -13,6 +13,7 @@ NORM = "norm eps"  # null where x is taken as it is
 def take_matrix(op: Op, columns: int) -> Matrix:
     """All weights as one matrix, one after the other."""
     weights = op.tensors("weights")
+    op.require(bool(weights), "no weights")
     scales = op.tensors("scales") if op.has("scales") else [None] * len(weights)
     op.require(len(scales) == len(weights), f"{len(scales)} scales for {len(weights)} weights")
     kind, group_size = op.string("kind"), op.integer("group_size")
@@ -26,6 +27,8 @@ def take_biases(op: Op, matrix: Matrix) -> Bindable | None:
         return None
     biases = op.tensors("biases", F32)
     rows = list(matrix.part_rows)
+    for bias in biases:
+        op.require(bias.rank == 1, f"a bias of {list(bias.max_dims)}; it must have one dim")
     lengths = [bias.max_dims[0] for bias in biases]
     op.require(
         len(lengths) == len(rows) and lengths[:-1] == rows[:-1] and lengths[-1] >= rows[-1],

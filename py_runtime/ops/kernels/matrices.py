@@ -57,7 +57,10 @@ def matrix_of(op: Op, weights: Sequence[Weight], columns: int) -> Matrix:
         and all((w.kind, w.group_size) == (first.kind, first.group_size) for w in weights),
         f"{len(weights)} weights; up to {MAX_PARTS} of one kind make a matrix",
     )
+    op.require(first.kind in CHECKS, f"weights of the unknown kind '{first.kind}'")
+    op.require(first.group_size > 0, f"groups of {first.group_size} columns")
     for weight in weights:
+        _check_ranks(op, weight)
         CHECKS[weight.kind](op, weight, columns)
     bind: dict[str, Bindable] = {"weight": op.join([weight.weight for weight in weights])}
     scales = [weight.scales for weight in weights if weight.scales is not None]
@@ -104,6 +107,24 @@ def _scale_places(part_rows: tuple[int, ...], scales: Sequence[LiveTensor]) -> d
 
 def _padded(entries: list[int], fill: int) -> tuple[int, ...]:
     return tuple(entries + [fill] * (4 - len(entries)))
+
+
+def _check_ranks(op: Op, weight: Weight) -> None:
+    """Scales have the dtype and rank that their kind stores them in; f32 has none."""
+    dims = list(weight.weight.max_dims)
+    op.require(len(dims) == 2, f"a weight of {dims}; it must be [rows, columns]")
+    if weight.kind == "f32":
+        return
+    scales = weight.scales
+    op.require(scales is not None, f"weights of the kind {weight.kind} without scales")
+    assert scales is not None
+    if weight.kind not in BLOCK_KINDS:
+        rank = 2 if weight.kind == "q4gsw" else 1
+        op.require(
+            scales.dtype is F32 and scales.rank == rank,
+            f"scales are {scales.dtype.name} {list(scales.max_dims)}; the kind {weight.kind} has "
+            f"f32 of rank {rank}",
+        )
 
 
 def check_f32(op: Op, weight: Weight, columns: int) -> None:

@@ -1,0 +1,77 @@
+"""Fused linears in a graph that lies: whoever writes one by hand is told what is wrong with it."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from py_runtime.base.errors import GraphError
+from py_runtime.gpu.kernel_target import PORTABLE
+from py_runtime.graph.buffers import measure
+from py_runtime.passes import DEFAULT_PASSES, run_passes
+from py_runtime.program.json_format import dump_program, load_program
+from py_runtime.pte import open_pte
+from tests.pte.memory_source import MemorySource
+from tests.runners import wait
+
+DECODER = Path(__file__).parents[1] / "pte" / "files" / "decoder_4w.pte"
+FUSED = "inpage.qkv_rotary_cache.default"
+KIND, WEIGHTS, SCALES, GROUP_SIZE = range(3, 7)  # places of its arguments
+Lie = Callable[[list[Any], int], None]  # of all values, and the one at that place
+
+
+def become(value: dict[str, Any]) -> Lie:
+    def change(values: list[Any], at: int) -> None:
+        values[at] = value
+
+    return change
+
+
+def flatten_first(values: list[Any], at: int) -> None:
+    """The first tensor of a list has one dim."""
+    first = values[values[at]["value"][0]]
+    first["dims"] = [first["dims"][0] * first["dims"][1]]
+
+
+LIES: dict[str, tuple[int, Lie, str]] = {
+    "kind": (KIND, become({"kind": "string", "value": "q5"}), "weights of the unknown kind 'q5'"),
+    "no weights": (WEIGHTS, become({"kind": "value_list", "value": []}), "no weights"),
+    "no scales": (SCALES, become({"kind": "null"}), "of the kind q4gsw without scales"),
+    "groups": (GROUP_SIZE, become({"kind": "int", "value": 0}), "groups of 0 columns"),
+    "flat weight": (WEIGHTS, flatten_first, r"a weight of \[\d+\]; it must be \[rows, columns\]"),
+    "flat scales": (SCALES, flatten_first, r"scales are f32 \[\d+\]; the kind q4gsw has f32 of"),
+}
+
+
+def fused_decoder() -> dict[str, Any]:
+    method = wait(open_pte(MemorySource(DECODER.read_bytes()))).method("forward")
+    program = run_passes(method.delegate.program, PORTABLE, DEFAULT_PASSES)
+    document: dict[str, Any] = json.loads(dump_program(program))
+    return document
+
+
+def test_the_honest_one_is_read() -> None:
+    assert measure(load_program(json.dumps(fused_decoder()))).report.constants > 0
+
+
+@pytest.mark.parametrize("name", LIES)
+def test_each_lie_is_named(name: str) -> None:
+    place, lie, fault = LIES[name]
+    document = fused_decoder()
+    call = next(op for op in document["ops"] if op["op"] == FUSED)
+    lie(document["values"], call["args"][place])
+    with pytest.raises(GraphError, match=fault):
+        measure(load_program(json.dumps(document)))
+
+
+def test_scales_of_another_rank_are_named_before_anything_is_fused() -> None:
+    """What a pass makes of them is checked like any other op."""
+    method = wait(open_pte(MemorySource(DECODER.read_bytes()))).method("forward")
+    document = json.loads(dump_program(method.delegate.program))
+    linears = [op for op in document["ops"] if op["op"] == "et_vk.linear_q4gsw.default"]
+    for op in linears:
+        document["values"][op["args"][2]]["dims"] = [64]
+    with pytest.raises(GraphError, match=r"scales are f32 \[64\]|has rank 1; it must be 2"):
+        measure(load_program(json.dumps(document)))
