@@ -119,7 +119,6 @@ export interface OfferedModel {
   name: string;
   /** Below the site's address. */
   path: string;
-  version?: number;
   /** In bytes. */
   size?: number;
   parameters?: number;
@@ -128,6 +127,8 @@ export interface OfferedModel {
   gpu_bytes?: number;
   /** Whether this browser keeps all of it. */
   stored: boolean;
+  /** Why it cannot be loaded. */
+  error?: string;
   /** The model in a line, and words for a button that loads it. */
   facts: string;
   action: string;

@@ -104,6 +104,22 @@ def test_a_broken_list_says_so(answered_by: Any, answer: dict[str, Any], words: 
 
 
 @pytest.mark.browser
+@pytest.mark.parametrize(("answer", "words"), BROKEN)
+def test_a_page_without_its_list_says_why(
+    browser: Browser, toy_site_url: str, answer: dict[str, Any], words: str
+) -> None:
+    context = browser.new_context()
+    page = context.new_page()
+    page.route("**/models.json", lambda route: route.fulfill(**answer))
+    page.goto(toy_site_url)
+    facts = page.locator("#modelFacts")
+    expect(facts).to_contain_text("The models of this site could not be listed")
+    expect(facts).to_contain_text(words)
+    expect(page.locator("#load")).to_be_disabled()
+    context.close()
+
+
+@pytest.mark.browser
 def test_a_torn_model_is_named_with_its_fault(faulty: ApiPage) -> None:
     odd, torn = faulty.run("return inpage.models()")
     assert (odd["name"], odd["stored"], "error" in odd) == (ODD, False, False)
@@ -113,6 +129,7 @@ def test_a_torn_model_is_named_with_its_fault(faulty: ApiPage) -> None:
     assert error["message"].startswith("Torn cannot be loaded: manifest.json is not JSON")
     choose = "const [picker] = document.getElementsByTagName('select'); picker.value = 'Torn';"
     faulty.run(choose + "picker.onchange()")
+    expect(faulty.page.locator("#load")).to_be_disabled()
     expect(faulty.page.locator("#modelFacts")).to_contain_text("Cannot be loaded: manifest.json is")
 
 

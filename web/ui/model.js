@@ -8,6 +8,7 @@ const { load, loadError, model: picker, progress } = page;
 
 /** @type {import("../inpage.d.ts").OfferedModel[]} */
 let models = [];
+let listFault = ""; // why there is no list of them
 /** @type {import("../inpage.d.ts").StoredModel[]} */
 export let stored = []; // what this browser keeps
 /** @type {AbortController | undefined} */
@@ -16,7 +17,11 @@ let loading; // a load under way
 export async function listModels() {
   const chosen = picker.value;
   stored = await inpage.stored();
-  models = await inpage.models();
+  listFault = "";
+  models = await inpage.models().catch(({ message }) => {
+    listFault = `The models of this site could not be listed: ${message}. Reload to try again.`;
+    return [];
+  });
   picker.replaceChildren(...models.map(({ name }) => new Option(name, name, false, name === chosen)));
   showChosen();
   dispatchEvent(new Event("modelslisted"));
@@ -24,8 +29,8 @@ export async function listModels() {
 
 function showChosen() {
   const model = models[picker.selectedIndex];
-  load.disabled = !model;
-  page.modelFacts.textContent = model ? model.facts : "This site has no model yet: export one, then reload.";
+  load.disabled = !model || (!!model.error && !model.stored);
+  page.modelFacts.textContent = model?.facts || listFault || "This site has no model yet: export one, then reload.";
   load.textContent = model?.action ?? "Load";
 }
 
