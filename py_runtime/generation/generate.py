@@ -174,10 +174,8 @@ class AnswerText:
 
     def take_last(self, finish_reason: str, usage: Usage) -> Piece:
         """What was held back as well, now that no token follows."""
-        if not self.stopped:
-            self._add(self._decoder.finish())
-        if not self.stopped:
-            self._show(self._stops.finish())
+        self._add(self._decoder.finish())
+        self._show(self._stops.finish())  # as above, nothing where a stop was found
         return replace(self.take() or Piece(), finish_reason=finish_reason, usage=usage)
 
     def _add(self, text: str) -> None:

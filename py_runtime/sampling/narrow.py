@@ -39,7 +39,7 @@ def _fewest(weights: np.ndarray, needed: float) -> np.ndarray:
     upper_bits = weights.view(np.int64) >> BIN_SHIFT
     bins = (upper_bits.max() - upper_bits).astype(np.intp)
     together = np.cumsum(np.bincount(bins, weights))
-    edge = min(int(np.searchsorted(together, needed)), len(together) - 1)
+    edge = int(np.searchsorted(together, needed))  # beyond the last bin, all weights stay
     within = np.flatnonzero(bins == edge)
     falling = within[np.argsort(-weights[within], kind="stable")]  # of equal ones the first stay
     before = together[edge - 1] if edge else 0.0

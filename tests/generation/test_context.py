@@ -1,10 +1,14 @@
 """A context that is full: an error with both numbers, or the oldest turns go. Never junk."""
 
 import itertools
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
+from py_runtime.generation.messages import Message
+from py_runtime.generation.options import GenerationOptions
+from py_runtime.generation.overflow import fit_messages
 from tests.generation.conftest import Toy
 from tests.toy_model import CONTEXT
 
@@ -91,6 +95,42 @@ def test_what_fits_is_left_alone(native_toy: Toy) -> None:
     )
     assert dropping["usage"]["dropped_messages"] == 0
     assert dropping["tokens"] == plain["tokens"]
+
+
+@pytest.mark.parametrize(
+    ("context", "max_tokens", "reserved"),
+    [
+        (1000, None, 250),  # a quarter of the context
+        (1000, 300, 250),
+        (1000, 249, 249),
+        (8000, None, 512),
+        (8000, 600, 512),
+    ],
+)
+def test_room_for_the_answer(context: int, max_tokens: int | None, reserved: int) -> None:
+    options = GenerationOptions(max_tokens=max_tokens, context_overflow="drop_oldest")
+
+    def dropped(length: int) -> int:
+        """Of a chat with so many tokens: one for each character."""
+        texts = ["hi", "ho", "b" * (length - 4)]
+        messages = [message(role, text) for role, text in zip(ROLES, texts, strict=True)]
+        prompt, count = fit_messages(messages, encode_chat, list_of_bytes, context, options)
+        assert len(prompt) == length - 4 * (count > 0)
+        return count
+
+    assert dropped(context - reserved) == 0
+    assert dropped(context - reserved + 1) == 2
+
+
+ROLES = ("user", "assistant", "user")
+
+
+def encode_chat(messages: Sequence[Message]) -> list[int]:
+    return [byte for each in messages for byte in list_of_bytes(each["content"])]
+
+
+def list_of_bytes(text: str) -> list[int]:
+    return list(text.encode())
 
 
 TOO_LONG: dict[str, list[Any]] = {

@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from py_runtime.generation import decode_loop
+from py_runtime.generation.device_sampler import MAX_CHANGES
 from py_runtime.sampling import Sampler, SamplingSettings, TokenHistory, distribution
 from tests.runners import NativeRunner, Runner
 
@@ -136,3 +138,22 @@ def test_a_loop_gives_the_tokens_of_single_steps(native: NativeRunner, toy_model
     assert result["looped"] == result["stepped"]
     assert result["submits"] == 6
     assert result["difference"] < 1e-3
+
+
+def test_words_that_move_beyond_the_kernels_table(
+    native: NativeRunner, toy_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of as many words as it holds, steps go together; with one more, one by one."""
+
+    def looped() -> Any:
+        return native.run(
+            CASES, "loop_and_steps", where=str(toy_model), prompt=[3, 70, 71], sizes=[4]
+        )
+
+    found = looped()
+    assert 1 <= found["moving"] <= MAX_CHANGES
+    for table, steps in ((found["moving"], 4), (found["moving"] - 1, 1)):
+        monkeypatch.setattr(decode_loop, "MAX_CHANGES", table)
+        result = looped()
+        assert len(result["looped"]) == 1 + steps
+        assert result["looped"] == result["stepped"] == found["looped"][: 1 + steps]

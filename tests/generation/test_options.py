@@ -44,6 +44,18 @@ def test_hardly_any_temperature_is_greedy(native_toy: Toy, temperature: float) -
     assert greedy["tokens"] == cold["tokens"]
 
 
+def test_the_work_of_a_token(native_toy: Toy) -> None:
+    """On the host: its number goes in with a submit, its logits come out; the first is left out."""
+    first, again = native_toy.ask(*[step({**GREEDY, "logprobs": True})] * 2)
+    work, vocabulary = first["usage"]["work"], 320
+    assert work["submits"] == 1
+    assert work["bytes_read"] == 4 * vocabulary
+    assert work["python_ms"] is None
+    repeated = again["usage"]["work"]
+    assert repeated["dispatches"] == work["dispatches"] >= 1
+    assert 4 <= repeated["bytes_written"] <= work["bytes_written"]  # whose shape was new
+
+
 def test_max_tokens_and_its_newer_name(native_toy: Toy) -> None:
     old, new, whole = native_toy.ask(
         step({"temperature": 0, "max_tokens": 5, "ignore_eos": True}),

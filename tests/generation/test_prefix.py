@@ -75,6 +75,19 @@ def test_the_same_prompt_computes_its_last_token_alone(toy: Toy) -> None:
     assert second["tokens"] == first["tokens"]
 
 
+def test_progress_is_told_of_more_than_one_token(native_toy: Toy) -> None:
+    """One token is a step of decoding, of which there are many: nobody waits for it."""
+    logprobs = {**GREEDY, "logprobs": True}  # on the host, which computes token by token
+    two, one, stepped = native_toy.ask(
+        {"prompt": [5, 6], "fields": GREEDY},
+        {"prompt": [5, 6], "fields": GREEDY},
+        {"prompt": [5, 7, 8], "fields": logprobs},
+    )
+    assert two["progress"] == [[2, 2]]
+    assert one["progress"] == []
+    assert stepped["progress"] == [[3, 3]]
+
+
 def test_prefill_does_not_grow_with_history(toy: Toy) -> None:
     """Ten turns with real answers: each computes its own question and answer, no more."""
     messages: list[dict[str, str]] = []

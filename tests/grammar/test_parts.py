@@ -87,6 +87,7 @@ def test_no_number_is_rounded_to_an_open_bound() -> None:
     assert automaton.matches("0.10000000000001")
     assert float("0.1000000000000000001") == 0.1
     assert not automaton.matches("0.1000000000000000001")
+    assert not automaton.matches("0.100000000000001"), "a digit more than are surely told apart"
 
 
 @pytest.mark.parametrize("text", ["01", "-", "1.", ".5", "1e", "--1", "+1", "1e5.0", "-01", ""])

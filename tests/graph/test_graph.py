@@ -7,6 +7,7 @@ from py_runtime.base.dtypes import BOOL, F32, I32, I64
 from py_runtime.base.errors import GraphError, InpageError, InputError
 from py_runtime.base.shapes import normalise_dim
 from py_runtime.gpu import Device
+from py_runtime.graph.resize import MAX_KEPT
 from py_runtime.live import launch
 from py_runtime.live.values import LiveTensor
 from py_runtime.ops.registry import REGISTRY, register
@@ -105,6 +106,18 @@ def test_every_op_of_a_chain_is_resized_once(device: Device) -> None:
     assert graph.resize_stats.ops_resized == 5
     run(graph, rows(3, seed=1))
     assert graph.resize_stats.ops_resized == 0
+    graph.unload()
+
+
+def test_shapes_that_come_again_cost_no_op_anything(device: Device) -> None:
+    graph = load(device, norm_graph(chain=3))
+    wanted = {}
+    for count in range(1, MAX_KEPT + 2):
+        (wanted[count],) = run(graph, rows(count))
+        assert graph.resize_stats.ops_resized == 3, "shapes that were never there"
+    for count, resized in ((2, 0), (MAX_KEPT + 1, 0), (2, 0), (1, 3)):  # the oldest is forgotten
+        np.testing.assert_array_equal(run(graph, rows(count))[0], wanted[count])
+        assert graph.resize_stats.ops_resized == resized, count
     graph.unload()
 
 

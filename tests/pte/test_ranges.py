@@ -1,5 +1,6 @@
 """Constants that stream out of files: in pieces, past gaps, widened; files that end early."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,8 @@ from py_runtime.base.model_errors import ModelFileError
 from py_runtime.base.progress import Meter
 from py_runtime.graph import Graph
 from py_runtime.program.writer import ProgramWriter
-from py_runtime.weights.byte_source import PIECE_BYTES, FileSource
-from py_runtime.weights.ranges import RangeConstants, StoredRange
+from py_runtime.weights.byte_source import PIECE_BYTES, FileSource, Pieces
+from py_runtime.weights.ranges import JOINED_GAP, RangeConstants, StoredRange
 from tests.runners import NativeRunner, wait
 
 COUNT = PIECE_BYTES // 4 + 100  # more than one piece
@@ -73,6 +74,28 @@ def test_constants_arrive_whole(
     done = [done for phase, done, _ in told if phase == "upload"]
     assert done == sorted(done)
     assert ("upload", done[-1], done[-1]) in told
+
+
+@pytest.mark.parametrize(("beyond", "passes"), [(0, 1), (1, 3)])
+def test_a_small_gap_is_read_rather_than_asked_for_anew(
+    beyond: int,
+    passes: int,
+    native: NativeRunner,
+    arrays: dict[str, np.ndarray],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    started = []
+    pieces = FileSource.pieces
+
+    def counted(source: FileSource, cuts: Sequence[int]) -> Pieces:
+        started.append(cuts)
+        return pieces(source, cuts)
+
+    monkeypatch.setattr(FileSource, "pieces", counted)
+    gap = JOINED_GAP + beyond
+    load(native, write(tmp_path / "data", arrays, {"a": gap, "b": gap})).unload()
+    assert len(started) == passes
 
 
 def test_a_file_that_ends_early_is_named(
