@@ -3,6 +3,8 @@
 PYTHON ?= python3
 PORT ?= 8000
 OUT ?= dist
+SEED ?= 1
+COUNT ?= 100
 
 PY := .venv/bin/python
 # Each step leaves a stamp, so that nothing is done twice.
@@ -27,7 +29,7 @@ SOURCES := $(shell find web py_runtime shaders -type f ! -name '*.pyc')
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup serve build check check-style check-types check-tests test test-fast test-pte pte-files lint bench bench-gpu \
+.PHONY: help setup serve build check check-style check-types check-tests test test-fast test-pte pte-files mutants lint bench bench-gpu \
   clean clean-cache prerequisites
 
 help: ## this list
@@ -69,6 +71,10 @@ test-pte: setup $(EXECUTORCH) ## stock ExecuTorch exports, made on the spot; hal
 pte-files: $(EXECUTORCH) ## the small .pte files of the tests, anew
 	@$(PY) -m tests.pte.make_files
 	@$(PY) -m tests.pte_exports.op_catalogue
+
+mutants: $(TESTER) ## do the tests notice a wrong token in py_runtime? hours (SEED=1 COUNT=100)
+	@$(PY) -m tools.browser
+	@$(PY) -m tools.mutants --seed $(SEED) --count $(COUNT)
 
 lint: check-style check-types $(NPM_DEV) ## style, imports and types, of Python and JavaScript; installs no PyTorch
 	node_modules/.bin/tsc -p .

@@ -55,6 +55,7 @@ def test_help_is_what_make_alone_says() -> None:
         "test",
         "test-fast",
         "lint",
+        "mutants",
         "build",
         "clean",
         "clean-cache",

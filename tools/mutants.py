@@ -1,0 +1,250 @@
+"""Do the tests see a wrong line? Changes of one token in py_runtime, each of which they should.
+
+A sample is drawn by a seed: `python -m tools.mutants --seed 1 --count 100`. Each change is made in
+a copy of the checkout, and the native tests of its room run there until one fails.
+"""
+
+import argparse
+import ast
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tools.files import ROOT
+
+PACKAGE = "py_runtime"
+LEAST_SHARE = 0.9
+NATIVE = "not browser and not built and not model"
+ROOM_TESTS = {  # where the folder of a room's name does not have all its tests
+    "__main__.py": ["app"],
+    "app": ["app", "generation", "model"],
+    "base": ["base", "folder", "graph", "generation"],
+    "folder": ["folder", "model", "export/test_model_writer.py"],
+    "gpu": ["gpu", "graph", "generation"],
+    "graph": ["graph", "dynamic_shape", "generation"],
+    "live": ["graph", "dynamic_shape", "ops"],
+    "model": ["model", "folder", "generation", "pte/test_chat.py"],
+    "ops": ["ops", "dynamic_shape", "pte_ops"],
+    "passes": ["passes", "export/test_passes.py"],
+    "program": ["program", "passes", "graph", "export/test_model_writer.py"],
+    "pte": ["pte", "pte_ops"],
+    "weights": ["folder", "pte/test_ranges.py", "pte/test_files.py"],
+}
+# What a change may slow the tests down by, or a busy machine; then it hangs, which is noticed.
+PATIENCE, PATIENCE_SECONDS = 4, 60
+IN_THE_PAGE = ("inpage_bridge", "js", "pyodide", f"{PACKAGE}.bridge")  # modules
+
+TURNED: dict[type[ast.AST], Any] = {
+    **{ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt},
+    **{ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.Is: ast.IsNot, ast.IsNot: ast.Is},
+    **{ast.In: ast.NotIn, ast.NotIn: ast.In, ast.And: ast.Or, ast.Or: ast.And},
+    **{ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.FloorDiv, ast.FloorDiv: ast.Mult},
+}
+
+
+Change = tuple[Any, str, Any]  # (node, field, what stands there instead)
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A file with one change, and the change for people."""
+
+    file: str
+    line: int
+    shown: str
+    source: str
+
+
+def sample(sources: dict[str, str], seed: int, count: int) -> list[Mutant]:
+    """So many of all changes of these files; the same ones for the same seed."""
+    every = [
+        (file, place)
+        for file, source in sorted(sources.items())
+        for place in range(len(changes(ast.parse(source))))
+    ]
+    chosen = random.Random(seed).sample(every, min(count, len(every)))
+    return [mutant_of(file, sources[file], place) for file, place in chosen]
+
+
+def mutant_of(file: str, source: str, place: int) -> Mutant:
+    """The file with the change at this place among all of its changes."""
+    tree = ast.parse(source)
+    node, field, value = changes(tree)[place]
+    before = ast.unparse(node)
+    setattr(node, field, value)
+    line = source.splitlines()[node.lineno - 1].strip()
+    return Mutant(file, node.lineno, f"{line}  [{before} → {ast.unparse(node)}]", ast.unparse(tree))
+
+
+def changes(tree: ast.AST) -> list[Change]:
+    """All that one file allows for, but what no test can notice by nature."""
+    return [change for node in noticeable(tree) for change in changes_of(node)]
+
+
+def noticeable(node: ast.AST) -> Iterator[ast.AST]:
+    """Without texts for people, annotations, decorators, and guards that nothing ever meets."""
+    if isinstance(node, ast.Raise | ast.Assert | ast.JoinedStr) or is_named_limit(node):
+        return
+    yield node
+    for field, value in ast.iter_fields(node):
+        if field not in ("annotation", "returns", "decorator_list"):
+            for child in value if isinstance(value, list) else [value]:
+                is_guard = isinstance(child, ast.keyword) and child.arg == "strict"
+                if isinstance(child, ast.AST) and not is_guard:
+                    yield from noticeable(child)
+
+
+def is_named_limit(node: ast.AST) -> bool:
+    """`JOINED_GAP = 1 << 16`: tests, too, know it by its name, and its neighbour would do."""
+    match node:
+        case ast.Assign(targets=[ast.Name(id=name)], value=ast.Constant() | ast.BinOp() as value):
+            return name.isupper() and not any(isinstance(n, ast.Name) for n in ast.walk(value))
+    return False
+
+
+def changes_of(node: ast.AST) -> Iterator[Change]:
+    """Of this node alone, without those below it."""
+    match node:
+        case ast.Compare(ops=operators):
+            for place, operator in enumerate(operators):
+                turned = [*operators[:place], TURNED[type(operator)](), *operators[place + 1 :]]
+                yield node, "ops", turned
+        case ast.BoolOp(op=operator):
+            yield node, "op", TURNED[type(operator)]()
+        case ast.BinOp(op=operator) | ast.AugAssign(op=operator):
+            if type(operator) in TURNED and not joins_texts(node):
+                yield node, "op", TURNED[type(operator)]()
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            yield node, "operand", ast.UnaryOp(ast.Not(), operand)  # twice: as good as never
+        case ast.Constant(value=bool(value)):
+            yield node, "value", not value
+        case ast.Constant(value=int(value)):
+            yield node, "value", value + 1
+        case ast.Return(value=ast.expr() as value) if not isinstance(value, ast.Constant):
+            yield node, "value", ast.Constant(None)
+
+
+def joins_texts(node: ast.AST) -> bool:
+    """Or lists: to subtract them is no wrong line but a type error."""
+    return any(
+        isinstance(part, ast.JoinedStr | ast.List | ast.Tuple)
+        or (isinstance(part, ast.Constant) and isinstance(part.value, str | bytes))
+        for part in ast.iter_child_nodes(node)
+    )
+
+
+def native_sources(root: Path) -> dict[str, str]:
+    """The files of py_runtime that can be imported outside the page."""
+    paths = {path.relative_to(root).as_posix(): path for path in (root / PACKAGE).rglob("*.py")}
+    sources = {file: path.read_text() for file, path in paths.items()}
+    page = list(IN_THE_PAGE)
+    while found := [file for file, source in sources.items() if imports_any(source, page)]:
+        for file in found:  # and who imports it is in the page, too
+            page.append(file.removesuffix(".py").replace("/", "."))
+            del sources[file]
+    return {file: source for file, source in sources.items() if "/bridge/" not in file}
+
+
+def imports_any(source: str, modules: list[str]) -> bool:
+    """At its top level: an import inside a function or an `if` may never happen."""
+    for statement in ast.parse(source).body:
+        names = []
+        if isinstance(statement, ast.Import):
+            names = [alias.name for alias in statement.names]
+        elif isinstance(statement, ast.ImportFrom) and statement.module:
+            names = [f"{statement.module}.{alias.name}" for alias in statement.names]
+        if any(f"{name}.".startswith(f"{module}.") for name in names for module in modules):
+            return True
+    return False
+
+
+def room_tests(file: str) -> list[str]:
+    """The files and folders of tests that know what the file does."""
+    room = Path(file).parts[1]
+    return [f"tests/{name}" for name in ROOM_TESTS.get(room, [room])]
+
+
+class Copy:
+    """A copy of the checkout, in which changes are made one at a time."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._seconds: dict[tuple[str, ...], float] = {}  # that tests take with nothing changed
+
+    def fill(self) -> None:
+        """With what git knows or would take up: changes that are not committed count."""
+        command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+        listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
+        for name in filter(None, listed.stdout.split("\0")):
+            if (ROOT / name).is_file():
+                (self.root / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(ROOT / name, self.root / name)
+
+    def notices(self, mutant: Mutant, *tests: str) -> bool:
+        if tests not in self._seconds:
+            started = time.monotonic()
+            if self._run(tests, None) != 0:
+                sys.exit(f"{' '.join(tests)}: fails with nothing changed; mend that first")
+            self._seconds[tests] = time.monotonic() - started
+        path = self.root / mutant.file
+        unchanged = path.read_bytes()
+        path.write_text(mutant.source)
+        try:
+            return self._run(tests, PATIENCE * self._seconds[tests] + PATIENCE_SECONDS) != 0
+        finally:
+            path.write_bytes(unchanged)
+
+    def _run(self, tests: tuple[str, ...], limit: float | None) -> int | None:
+        """pytest's exit status, or None where it hung."""
+        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
+        # Nothing compiled is kept: of two changes within a second it might be the other's.
+        own = {"PYTHONPATH": str(self.root), "PYTHONDONTWRITEBYTECODE": "1"}
+        process = subprocess.Popen(
+            [*command, "-m", NATIVE, *tests],
+            cwd=self.root,
+            env={**os.environ, **own},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        try:
+            return process.wait(limit)
+        except subprocess.TimeoutExpired:
+            return None
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+
+
+def main() -> int:
+    """Prints each change and what came of it; 1 where too few of them were noticed."""
+    parser = argparse.ArgumentParser(prog="mutants", description=__doc__)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--count", type=int, default=100)
+    wanted = parser.parse_args()
+    mutants = sample(native_sources(ROOT), wanted.seed, wanted.count)
+    noticed = 0
+    with tempfile.TemporaryDirectory(prefix="inpage-mutants-") as folder:
+        copy = Copy(Path(folder))
+        copy.fill()
+        for number, mutant in enumerate(mutants, 1):
+            was_noticed = copy.notices(mutant, *room_tests(mutant.file))
+            noticed += was_noticed
+            said = "noticed    " if was_noticed else "NOT NOTICED"
+            print(f"{number:4} {said} {mutant.file}:{mutant.line}  {mutant.shown}", flush=True)
+    print(f"{noticed} of {len(mutants)} noticed")
+    return int(noticed < LEAST_SHARE * len(mutants))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
