@@ -42,6 +42,7 @@ ROOM_TESTS = {  # where the folder of a room's name does not have all its tests
 # What a change may slow the tests down by, or a busy machine; then it hangs, which is noticed.
 PATIENCE, PATIENCE_SECONDS = 4, 60
 IN_THE_PAGE = ("inpage_bridge", "js", "pyodide", f"{PACKAGE}.bridge")  # modules
+GUARDS = ("strict", "maxsize", "copy")  # keywords that change no result
 
 TURNED: dict[type[ast.AST], Any] = {
     **{ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt},
@@ -98,7 +99,7 @@ def noticeable(node: ast.AST) -> Iterator[ast.AST]:
     for field, value in ast.iter_fields(node):
         if field not in ("annotation", "returns", "decorator_list"):
             for child in value if isinstance(value, list) else [value]:
-                is_guard = isinstance(child, ast.keyword) and child.arg == "strict"
+                is_guard = isinstance(child, ast.keyword) and child.arg in GUARDS
                 if isinstance(child, ast.AST) and not is_guard:
                     yield from noticeable(child)
 

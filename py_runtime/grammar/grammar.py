@@ -150,8 +150,7 @@ class Grammar:
             raise ValueError(f"token {token} is not allowed here")
         self._state = state
         self._text += text
-        follows_plan = self._plan and self._plan[0] == token
-        self._plan = self._plan[1:] if self._plan and follows_plan else None
+        self._plan = self._plan[1:] if self._plan and self._plan[0] == token else None
 
     def _require(self, needed: int, max_tokens: int) -> None:
         if needed > max_tokens:

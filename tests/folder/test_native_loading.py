@@ -42,6 +42,7 @@ def test_what_the_device_lacks_is_said_first(native: NativeRunner, toy_model: Pa
     def needing(**wanted: Any) -> Any:
         return replace(manifest, requires=replace(manifest.requires, **wanted))
 
+    check_requirements(needing(limits={"max_buffer_size": has}), native.device)
     with pytest.raises(GpuOutOfMemoryError) as caught:
         check_requirements(needing(limits={"max_buffer_size": has * 8}), native.device)
     assert str(caught.value).startswith("Toy needs a GPU buffer of ")

@@ -46,6 +46,14 @@ def test_patterns_match_what_re_matches(pattern: str, texts: list[str]) -> None:
         assert oracle.search(automaton.ending(automaton.start))
 
 
+@pytest.mark.parametrize("first", [0xD7FF, 0xD800, 0xDBFF, 0xDFFF, 0xE000])
+def test_half_of_a_pair_is_not_a_character(first: int) -> None:
+    automaton = compile_pattern(rf"^[^\u0000-\u{first - 1:04x}]$")
+    assert automaton
+    wanted = chr(0xE000) if 0xD800 <= first <= 0xDFFF else chr(first)
+    assert automaton.ending(automaton.start) == wanted
+
+
 def numbers_between(random: Random, whole: bool) -> tuple[Bound | None, Bound | None]:
     def bound() -> Bound | None:
         scale = 1 if whole else random.choice((1, 10, 100))

@@ -10,9 +10,10 @@ from jsonschema import Draft202012Validator, FormatChecker
 
 from py_runtime.base.errors import RequestError
 from py_runtime.grammar import grammar_for
+from py_runtime.grammar.limits import MAX_DEPTH
 from tests.grammar.schemas import SCHEMAS
 from tests.grammar.vocabularies import TOY, grammar, texts_of
-from tests.grammar.walks import CHOOSERS, Chooser, adversarial, uniform, walk
+from tests.grammar.walks import CHOOSERS, Chooser, accepts, adversarial, uniform, walk
 from tests.tokens.reference import REAL
 
 FORMATS = FormatChecker(["date", "email", "ipv4", "uuid"])
@@ -54,6 +55,14 @@ def test_json_mode(chooser: Any, budget: int, name: str) -> None:
     assert started is not None
     text = walk(name, started, chooser(name), max(budget, len(started.closing_tokens())), budget)
     assert isinstance(json.loads(text), dict)
+
+
+@pytest.mark.parametrize(("levels", "fits"), [(MAX_DEPTH, True), (MAX_DEPTH + 1, False)])
+def test_levels_of_containers(levels: int, fits: bool) -> None:
+    started = grammar_for({"type": "json_object"}, texts_of(TOY))
+    assert started is not None
+    lists = levels - 1
+    assert accepts(TOY, started, '{"a":' + "[" * lists + "]" * lists + "}") is fits
 
 
 @pytest.mark.parametrize("schema", SCHEMAS)

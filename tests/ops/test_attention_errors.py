@@ -207,16 +207,15 @@ def test_an_update_beyond_the_cache(native: NativeRunner) -> None:
     assert text == where + "start_pos 9 + 8 tokens is 17, but the cache has 16 rows"
 
 
-def test_an_update_of_another_shape(native: NativeRunner) -> None:
+@pytest.mark.parametrize("dims", [(1, 8, 3, 8), (1, 8, 2, 9), (2, 8, 2, 8)])
+def test_an_update_of_another_shape(native: NativeRunner, dims: tuple[int, ...]) -> None:
     def make(writer: ProgramWriter) -> None:
-        value, cache = (
-            writer.input("value", (1, 8, 3, 8), F32),
-            writer.state("c", (1, 9, 2, 8), F32),
-        )
-        writer.op("update_cache.default", value, cache, 0, writer.tensor((1,), F32))
+        value, cache = writer.input("value", dims, F32), writer.state("c", (1, 9, 2, 8), F32)
+        start_pos = writer.symint_input("start_pos")
+        writer.op("update_cache.default", value, cache, start_pos, writer.tensor((1,), F32))
 
     assert refused_at_load(native, make) == (
-        "op 0 (update_cache.default): value [1, 8, 3, 8] does not fit into the cache [1, 9, 2, 8]"
+        f"op 0 (update_cache.default): value {list(dims)} does not fit into the cache [1, 9, 2, 8]"
     )
 
 
@@ -232,6 +231,17 @@ def test_a_mask_that_does_not_stretch(native: NativeRunner) -> None:
     good, bad = [ones(1, 2, 3, 8), ones(3, 3)], [ones(1, 2, 3, 8), ones(3, 4)]
     assert refused_in_call(native, masked_sdpa, good, bad) == (
         "op 0 (et_vk.sdpa.default): mask [3, 4] does not stretch to scores [1, 2, 3, 3]"
+    )
+
+
+def test_a_mask_with_more_dims_than_the_scores(native: NativeRunner) -> None:
+    def make(writer: ProgramWriter) -> None:
+        q = writer.input("q", (1, 2, 4, 8), F32)
+        mask = writer.input("mask", (1, 1, 1, 4, 4), F32)
+        writer.op("et_vk.sdpa.default", q, q, q, mask, None, writer.tensor((1, 2, 4, 8), F32))
+
+    assert refused_at_load(native, make) == (
+        "op 0 (et_vk.sdpa.default): mask [1, 1, 1, 4, 4] does not stretch to scores [1, 2, 4, 4]"
     )
 
 

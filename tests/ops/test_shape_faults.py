@@ -7,6 +7,7 @@ import pytest
 
 from py_runtime.base.dtypes import BOOL, F32, I64
 from py_runtime.base.errors import GraphError, InputError
+from py_runtime.ops.kernels.elementwise import element_bits
 from py_runtime.program.json_format import dump_program
 from py_runtime.program.writer import ProgramWriter, Ref
 from tests.runners import NativeRunner
@@ -174,3 +175,12 @@ def test_refused_at_the_call(fault: str, native: NativeRunner) -> None:
     with pytest.raises(InputError) as raised:
         run(native, op, write, rows=3)
     assert str(raised.value) == f"op 0 ({op}): {text}"
+
+
+def test_numbers_at_the_edge_of_a_word() -> None:
+    assert element_bits(2**31 - 1, I64) == 2**31 - 1
+    assert element_bits(-(2**31), I64) == 2**31
+    for outside in (2**31, -(2**31) - 1):
+        with pytest.raises(InputError, match="does not fit the GPU's int32"):
+            element_bits(outside, I64)
+    assert [element_bits(value, BOOL) for value in (0, 1, 0.5, -1)] == [0, 1, 1, 1]

@@ -274,6 +274,13 @@ LIES: dict[str, tuple[Callable[[], bytes], str]] = {
         lambda: file(methods=[plan(), method("get", [tensor("f32", 4, buffer=3)], [], [0])]),
         "neither a number, a text nor a small tensor",
     ),
+    "a constant method with the tensor after the last": (
+        lambda: file(
+            methods=[plan(), method("get", [tensor("f32", 4, buffer=2)], [], [0])],
+            constants=(1, [0, 0]),
+        ),
+        "neither a number, a text nor a small tensor",
+    ),
     "a constant method with a large tensor": (
         lambda: pte(
             [method("get", [tensor("f32", 300_000, buffer=1)], [], [0])],

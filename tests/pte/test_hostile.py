@@ -238,7 +238,7 @@ def test_the_sound_data_is_found() -> None:
         (patched(SOUND_PTD, 24, "<Q", 2**64 - 1), "table ends at"),
         (patched(SOUND_PTD, 32, "<Q", 0), "begins inside"),
         (ptd([f32(1)], {"key": 0}), "has 4 bytes, not 16"),
-        (ptd([f32(1)], {"key": 3}), "piece of data 3"),
+        (ptd([f32(1)], {"key": 1}), "piece of data 1, and has 1"),
         (ptd([f32(1)], {"another": 0}), "1 constants, one of which is key"),
     ],
 )
