@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from tokenizers import Regex, normalizers, pre_tokenizers
 
+from py_runtime.tokens.added_tokens import AddedToken, AddedTokens, stands_alone
 from py_runtime.tokens.errors import TokenizerError
 from py_runtime.tokens.normalizers import build_normalizer
 from py_runtime.tokens.patterns import ALL, Pattern, Translator
@@ -160,3 +161,26 @@ def test_a_pattern_that_is_not_supported_is_named(pattern: str) -> None:
 def test_patterns_for_all_of_unicode_stay_small() -> None:
     """A few thousand characters: what is compiled must not weigh on a start."""
     assert len(Translator(r"[^\s\p{L}\p{N}]+", ALL).translate()) < 20_000
+
+
+@pytest.mark.parametrize("normalized", [False, True])
+def test_added_tokens_leave_no_empty_text(normalized: bool) -> None:
+    """A pre-tokenizer might put its sign for a space there."""
+    token = AddedToken(
+        7, "<x>", single_word=False, lstrip=False, rstrip=False, normalized=normalized, special=True
+    )
+    added = AddedTokens([token], lambda text: text)
+    for text in ("", "<x>", "a<x>", "<x>a", "<x><x>", "a<x><x>b"):
+        spans = list(added.split(text))
+        assert [span.token_id for span in spans if span.text == "<x>"] == [7] * text.count("<x>")
+        assert all(span.text for span in spans), text
+        assert "".join(span.text for span in spans) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "alone"),
+    [("word", True), ("aword", False), ("worda", False), (" word ", True), ("a-word-a", True)],
+)
+def test_a_single_word_stands_alone(text: str, alone: bool) -> None:
+    start = text.index("word")
+    assert stands_alone(text, start, start + len("word")) is alone
