@@ -54,7 +54,8 @@ class Unloaded(Model):
         grammar = self._grammar(options.response_format)
         if grammar is not None:
             grammar.require(options.max_tokens or 100)
-        for piece in ():
+        nothing: list[Piece] = []
+        for piece in nothing:
             yield piece
 
 
