@@ -46,7 +46,7 @@ def swallow(data: bytes) -> None:
 
 
 FAULTS: dict[str, tuple[Callable[[bytes], object], str]] = {
-    "an error that is not ours": (lambda data: dict[str, int]()["x"], "raised KeyError: 'x'"),
+    "an error that is not ours": (lambda data: {"y": 1}["x"], "raised KeyError: 'x'"),
     "an assertion": (contradict, "raised AssertionError: so"),
     "a hang": (hang, "took more than 1 seconds of the processor"),
     "much memory": (lambda data: bytearray(100 * MIB), "bytes of memory, not 16,"),

@@ -39,7 +39,7 @@ LIES: dict[str, tuple[int, Lie, str]] = {
     "kind": (KIND, become({"kind": "string", "value": "q5"}), "weights of the unknown kind 'q5'"),
     "no weights": (WEIGHTS, become({"kind": "value_list", "value": []}), "no weights"),
     "no scales": (SCALES, become({"kind": "null"}), "of the kind q4gsw without scales"),
-    "groups": (GROUP_SIZE, become({"kind": "int", "value": 0}), "groups of 0 columns"),
+    "groups": (GROUP_SIZE, become({"kind": "int", "value": 0}), "groups of 0; they must be"),
     "flat weight": (WEIGHTS, flatten_first, r"a weight of \[\d+\]; it must be \[rows, columns\]"),
     "flat scales": (SCALES, flatten_first, r"scales are f32 \[\d+\]; the kind q4gsw has f32 of"),
 }

@@ -58,10 +58,10 @@ def matrix_of(op: Op, weights: Sequence[Weight], columns: int) -> Matrix:
         f"{len(weights)} weights; up to {MAX_PARTS} of one kind make a matrix",
     )
     op.require(first.kind in CHECKS, f"weights of the unknown kind '{first.kind}'")
-    op.require(first.group_size > 0, f"groups of {first.group_size} columns")
     for weight in weights:
         _check_ranks(op, weight)
         CHECKS[weight.kind](op, weight, columns)
+    op.require(first.group_size > 0, f"groups of {first.group_size} columns")
     bind: dict[str, Bindable] = {"weight": op.join([weight.weight for weight in weights])}
     scales = [weight.scales for weight in weights if weight.scales is not None]
     if scales:
