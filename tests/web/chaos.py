@@ -15,12 +15,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import Error as PlaywrightError
 
 from tests.conftest import serving
 from tests.toy_model import NAME, write_toy_model
@@ -88,8 +90,8 @@ class Chaos:
         self.asked += 1
         tab.user.composer.fill(f"dog {self.asked}")
         tab.user.composer.press("Enter")
-        if tab.user.stop.is_visible():
-            tab.user.stop.click(timeout=1000, no_wait_after=True)
+        with suppress(PlaywrightError):  # the answer may have ended by then
+            tab.user.stop.click(timeout=1000)
         tab.user.answered()
 
     def new_chat(self, tab: Tab) -> None:

@@ -9,7 +9,8 @@ pytestmark = pytest.mark.browser
 
 
 def expect_explanation(page: Page, title: str, *words: str) -> None:
-    panel = page.get_by_role("alert")
+    panel = page.locator("#failure")
+    expect(panel).to_have_attribute("role", "alert")
     expect(panel.get_by_role("heading", name=title)).to_be_visible()
     for word in words:
         expect(panel).to_contain_text(word)
@@ -136,5 +137,5 @@ def test_a_stray_error_in_the_worker_is_no_crash(browser: Browser, site_url: str
     )
     page.evaluate("code => inpage.python(code)", stray)
     assert page.evaluate("inpage.python('1 + 1')") == 2
-    expect(page.get_by_role("alert")).to_be_hidden()
+    expect(page.locator("#failure")).to_be_hidden()
     page.close()
