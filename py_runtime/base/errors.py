@@ -147,3 +147,7 @@ class StorageError(InpageError):
 
 class QuotaError(StorageError):
     """The browser's storage is full."""
+
+
+class StorageBusyError(StorageError):
+    """Another tab has the file open, or is moving it."""

@@ -9,11 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from py_runtime.base.errors import QuotaError, StorageError
+from py_runtime.base.errors import QuotaError, StorageBusyError, StorageError
 from py_runtime.bridge.calls import JsException, address_of, answer_of, bridge
 from py_runtime.bridge.stream import Stream
 
 FOLDER = "inpage-models"
+FAULTS: dict[str, type[StorageError]] = {
+    "QuotaExceededError": QuotaError,
+    "NoModificationAllowedError": StorageBusyError,
+}
 
 
 async def list_stored() -> list[tuple[str, int, float]]:
@@ -65,6 +69,8 @@ class StoredWriter:
             written = bridge.writeFile(handle, at, address_of(block), block.nbytes)
         except JsException as error:
             raise _fault(error) from None
+        if written > block.nbytes:  # Chromium's number for a file that is no longer there
+            raise StorageBusyError("another tab has taken the file away")
         if written != block.nbytes:
             raise QuotaError(f"{written} of {block.nbytes} bytes could be written")
 
@@ -101,5 +107,4 @@ async def _answer(promise: Any) -> Any:
 
 
 def _fault(error: Any) -> StorageError:
-    kind = QuotaError if error.name == "QuotaExceededError" else StorageError
-    return kind(f"{error.name}: {error.message}")
+    return FAULTS.get(error.name, StorageError)(f"{error.name}: {error.message}")

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from py_runtime.base.errors import QuotaError, StorageError
+from py_runtime.base.errors import StorageBusyError, StorageError
 from py_runtime.base.model_errors import ModelError
 from py_runtime.bridge.opfs import (
     StoredWriter,
@@ -136,12 +136,12 @@ class Storage:
         partial = PartialFile(self, BEGUN + facts.sha256, at)
         try:
             await partial.opened()
-        except QuotaError:
-            raise
-        except StorageError:
+        except StorageBusyError:
             if at:
                 raise
             return self.create()
+        except StorageError:  # it is not open
+            raise
         except BaseException:  # cancelled: the file must not stay open
             await partial.leave()
             raise
@@ -198,8 +198,11 @@ class PartialFile:
     async def keep(self, facts: FileFacts) -> None:
         if self._storage.has(facts):  # another file of the same bytes was quicker
             await self.drop()
-        else:
+            return
+        try:
             await self.keep_as(FILE + facts.sha256)
+        except StorageBusyError:  # another tab is keeping the same bytes just now
+            await self.drop()
 
     async def keep_as(self, name: str) -> None:
         await self._close()

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from py_runtime.base import notices
-from py_runtime.base.errors import StorageError
+from py_runtime.base.errors import StorageBusyError, StorageError
 from py_runtime.base.model_errors import ModelFileError, ModelHashError
 from py_runtime.base.progress import DOWNLOAD, Meter
 from py_runtime.bridge.stream import Stream, memory_for, open_url, read_first
@@ -112,9 +112,12 @@ class Delivery:
         meter.expect(DOWNLOAD, file, facts.size)
         begun = self.storage.begun_bytes(facts) if self.storage and self.keeping else 0
         if self.storage is not None and begun:
-            with suppress(StorageError, ModelFileError, ModelHashError, _NoRangesError):
+            try:
                 return await self._fetch(file, sink, meter, self._open_rest, begun)
-            await self.storage.drop_begun(facts)
+            except StorageBusyError:
+                pass  # another tab is at it, and it is not ours to drop
+            except (StorageError, ModelFileError, ModelHashError, _NoRangesError):
+                await self.storage.drop_begun(facts)
         await self._fetch(file, sink, meter, self._open_whole, 0)
 
     async def _open_whole(self, file: str) -> Blocks:
@@ -238,6 +241,8 @@ class _Keeper:
     async def _attempt(self, step: Coroutine[Any, Any, None]) -> None:
         try:
             await step
+        except StorageBusyError:  # another tab keeps the same file
+            await self.drop()
         except StorageError as error:
             await self.drop()
             self._delivery.stop_keeping(error)

@@ -110,6 +110,18 @@ async def overwrite(device: Device, entry: str, at: int, data: list[int]) -> Non
     await writer.close()
 
 
+async def load_while_locked(device: Device, where: str, entry: str) -> dict[str, Any]:
+    """As if another tab were just moving that file to its place."""
+    from py_runtime.bridge.opfs import StoredWriter
+
+    writer = StoredWriter(entry)
+    await writer.opened()
+    try:
+        return await load(device, where)
+    finally:
+        await writer.close()
+
+
 async def load_with_little_room(device: Device, where: str, free: int) -> dict[str, Any]:
     import js
     from pyodide.ffi import create_proxy, to_js

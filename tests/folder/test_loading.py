@@ -155,6 +155,19 @@ def test_two_tabs_at_once(page: LoadingPage, manifest: dict[str, Any], check_loa
     assert kept_files(page, manifest) == all_files(manifest)
 
 
+def test_a_file_that_another_tab_is_keeping_is_left_to_it(
+    page: LoadingPage, manifest: dict[str, Any], check_loaded: Any
+) -> None:
+    locked = entry_of(manifest, shard(5))
+    result = page.run("load_while_locked", where=page.address(), entry=locked)
+    check_loaded(result)
+    assert result["notices"] == []
+    left = [name for name in page.run("entries") if name.startswith(("begun-", "partial-"))]
+    assert left == []
+    check_loaded(page.load())
+    assert kept_files(page, manifest) == all_files(manifest)
+
+
 # Interruptions ------------------------------------------------------------------------------------
 
 
