@@ -77,6 +77,7 @@ def imported(file: Path) -> list[str]:
     return names
 
 
+@cache
 def files_of(name: str) -> list[Path]:
     """The files of this project that run when this is imported: packages, then the module."""
     parts = name.split(".")

@@ -35,6 +35,7 @@ def test_what_cannot_be_answered(toy_model: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("folder", ["nowhere", "docs"])
 def test_a_bad_folder_is_one_line(folder: str) -> None:
     done = chat(folder)

@@ -10,6 +10,8 @@ from py_runtime.chat.template import ChatTemplate
 from py_runtime.tokens.errors import ChatTemplateError
 from tests.chat.chats import USER
 
+pytestmark = pytest.mark.long
+
 STEPS = "takes more than 524,288 steps"
 MADE = "makes more than 67,108,864 characters"
 OUTPUT = "writes more than 4,194,304 characters"

@@ -128,6 +128,7 @@ def test_what_is_no_decoder_is_refused(native: NativeRunner, tmp_path: Path) -> 
         wait(Model.load(native.device, str(tmp_path)))
 
 
+@pytest.mark.long
 def test_the_terminal_tells_what_a_file_holds(folder: Path, tmp_path: Path) -> None:
     def inspect(path: Path) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "py_runtime", "inspect", str(path)]

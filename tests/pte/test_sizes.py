@@ -9,6 +9,7 @@ from tests.pte.written import call_kernel, integer, method, pte, tensor, union
 from tests.runners import wait
 
 
+@pytest.mark.long
 def test_many_unknown_ops_are_counted_not_listed() -> None:
     operators = [f"aten::made_up_{at}" for at in range(20_000)]
     calls = [call_kernel(at, 0) for at in range(len(operators))]
@@ -32,6 +33,7 @@ def test_an_unknown_op_with_a_long_name_is_cut() -> None:
     assert len(str(caught.value)) < 500
 
 
+@pytest.mark.long
 def test_a_file_has_only_so_many_parts() -> None:
     nulls = [union(1, {})] * 200_000
     file = pte([method("forward", [tensor("f32", 1), *nulls], [0], [0])])

@@ -18,6 +18,8 @@ from tools import http_server
 from tools.compress import VariantStore
 from tools.files import ROOT
 
+pytestmark = pytest.mark.long  # it waits for what times out
+
 # ---- names
 
 

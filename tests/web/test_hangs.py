@@ -17,21 +17,27 @@ until = time() + 3
 while time() < until: pass
 """
 QUESTION = "Tell me of the fox"
+HANG = """
+from js import BroadcastChannel
+def hang():
+    BroadcastChannel.new("hangs").postMessage("")
+    while True: pass
+"""
 # Once: whoever interrupts it has it as it was.
 HANGING_TEMPLATE = """
 template, render = model.chat_template, model.chat_template.render
-def hang(*arguments, **others):
+def render_and_hang(*arguments, **others):
     del template.render
-    while True: pass
-template.render = hang
+    hang()
+template.render = render_and_hang
 """
 HANGING_TOKENIZER = """
 from py_runtime.tokens import Tokenizer
 own = Tokenizer.__dict__["from_json"]
-def hang(*arguments):
+def read_and_hang(*arguments):
     Tokenizer.from_json = own
-    while True: pass
-Tokenizer.from_json = hang
+    hang()
+Tokenizer.from_json = read_and_hang
 """
 HANGING_ANSWER = """
 write = type(model)._generate
@@ -40,7 +46,7 @@ async def write_and_hang(*arguments):
     async for piece in write(model, *arguments):
         yield piece
         tokens += len(piece.token_ids)
-        while tokens > 8: pass
+        if tokens > 8: hang()
 model._generate = write_and_hang
 """
 SLOW_PREFILL = """
@@ -90,6 +96,19 @@ def outcomes(user: User) -> list[str]:
 
 def python(user: User, code: str) -> object:
     return user.page.evaluate("code => inpage.python(code)", code)
+
+
+def hang_in(user: User, code: str) -> None:
+    """From when this is reached; `await_hang` waits for it."""
+    user.page.evaluate(
+        """() => { globalThis.hanging = new Promise(
+            resolve => { new BroadcastChannel("hangs").onmessage = () => resolve(null); }); }"""
+    )
+    python(user, HANG + code)
+
+
+def await_hang(user: User) -> None:
+    user.page.evaluate("hanging")
 
 
 @pytest.fixture
@@ -145,10 +164,11 @@ def test_calls_that_wait_behind_it_are_answered(impatient: User) -> None:
 
 def test_stop_interrupts_a_template_without_an_end(impatient: User, expected: str) -> None:
     be_patient(impatient.page, beats=1_000_000)  # Stop alone does it
-    python(impatient, HANGING_TEMPLATE)
+    hang_in(impatient, HANGING_TEMPLATE)
     impatient.new_chat()
     impatient.composer.fill(QUESTION)
     impatient.composer.press("Enter")
+    await_hang(impatient)
     impatient.stop.click()
     expect(impatient.answered().locator(".note")).to_have_text("Stopped")
     expect(impatient.answers.last.locator(".error")).to_be_empty()
@@ -168,8 +188,9 @@ def test_stop_spares_the_code_of_another_call(impatient: User) -> None:
 
 
 def test_a_load_is_interrupted_and_the_next_one_loads(impatient: User, expected: str) -> None:
-    python(impatient, HANGING_TOKENIZER)
+    hang_in(impatient, HANGING_TOKENIZER)
     begin(impatient, f"inpage.load('{NAME}')")
+    await_hang(impatient)
     impatient.page.get_by_role("button", name="Interrupt").click()
     assert outcomes(impatient) == ["aborted"]
     assert impatient.page.evaluate("inpage.loaded") is None
@@ -188,12 +209,13 @@ def test_an_interrupt_leaves_an_engine_that_answers_alone(impatient: User) -> No
 def test_a_restart_keeps_what_was_written_and_brings_the_model_back(
     impatient: User, expected: str
 ) -> None:
-    python(impatient, HANGING_ANSWER)
+    hang_in(impatient, HANGING_ANSWER)
     impatient.new_chat()
     impatient.composer.fill(QUESTION)
     impatient.composer.press("Enter")
     page = impatient.page
     page.evaluate("() => { globalThis.before = [inpage, inpage.ready]; }")
+    await_hang(impatient)
     page.get_by_role("button", name="Restart the engine").click()
     expect(page.locator("body")).to_have_attribute("data-model", "ready")
     message = impatient.answered()
