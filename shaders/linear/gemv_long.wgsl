@@ -3,7 +3,7 @@
 // takes one or two pairs of rows, a block of each at a time, and adds up in the end. Loads of weights
 // are a step ahead. More of them at once, unrolled, are no gain: a device that goes from kernel to
 // kernel finds the code of each in no cache, and long code costs more than it saves.
-// needs: shared/subgroups, linear/fragments/io, linear/fragments/norm, blocks = shared/weights/blocks_*, finish = linear/fragments/finish_*, @pair_rows
+// needs: lanes = shared/lanes_*, linear/fragments/io, linear/fragments/norm, blocks = shared/weights/blocks_*, finish = linear/fragments/finish_*, @pair_rows
 
 override WORKGROUP: u32 = 256u;
 override TEAM: u32 = 32u;
@@ -12,12 +12,10 @@ override TILE: u32 = 128u;  // blocks that are laid out at a time, a multiple of
 override LOADS: u32 = 8u * TILE / WORKGROUP;  // of x, by each invocation
 override TEAMS: u32 = WORKGROUP / TEAM;
 const MAX_LOADS = 16u;
-const SMALLEST_SUBGROUP = 4u;
 
 // A block's quads lie TILE + 1 apart: neighbours write, and later read, different banks.
 var<workgroup> x_tile: array<vec4f, 8u * (TILE + 1u)>;
 var<workgroup> quad_sums: array<vec4f, WORKGROUP / 4u>;  // of four invocations each
-var<workgroup> subgroup_squares: array<f32, WORKGROUP / SMALLEST_SUBGROUP>;
 
 // 32 columns of x.
 struct Columns {
@@ -82,15 +80,10 @@ fn columns_of(place: u32) -> Columns {
 }
 
 @compute @workgroup_size(WORKGROUP)
-fn main(
-  @builtin(workgroup_id) group: vec3u,
-  @builtin(num_workgroups) groups: vec3u,
-  @builtin(local_invocation_index) lane: u32,
-  @builtin(subgroup_invocation_id) subgroup_lane: u32,
-  @builtin(subgroup_size) subgroup_size: u32,
-) {
+fn main(own: Invocation) {
+  let lane = own.lane;
   let pairs = select(1u, 2u, TWO_PAIRS);
-  let first_pair = (group.y * groups.x + group.x) * (pairs * TEAMS);
+  let first_pair = (own.group.y * own.groups.x + own.group.x) * (pairs * TEAMS);
   let pair = first_pair + pairs * (lane / TEAM);
   let rows = vec4u(pair_rows(pair), pair_rows(pair + 1u));
   let blocks = params.octets / 4u;
@@ -114,12 +107,9 @@ fn main(
       }
     }
   }
-  sums += subgroupShuffleXor(sums, 1u);
-  sums += subgroupShuffleXor(sums, 2u);
-  quad_sums[lane / 4u] = sums;
-  squares = subgroupAdd(squares);
-  if (subgroup_lane == 0u) {
-    subgroup_squares[lane / subgroup_size] = squares;
+  quad_sums[lane / 4u] = sums_of_four(own, sums);
+  if (NORMED) {
+    squares = sum_of_all(own, squares);
   }
   workgroupBarrier();
   if (lane >= pairs * TEAMS || first_pair + lane >= params.pairs) {
@@ -129,10 +119,6 @@ fn main(
   for (var at = 0u; at < TEAM / 4u; at++) {
     sums += quad_sums[lane / pairs * (TEAM / 4u) + at];
   }
-  squares = 0.0;
-  for (var at = 0u; at * subgroup_size < WORKGROUP; at++) {
-    squares += subgroup_squares[at];
-  }
-  let own = select(sums.xy, sums.zw, lane % pairs == 1u);
-  store_pair(0u, first_pair + lane, norm_scale(squares) * own);
+  let of_pair = select(sums.xy, sums.zw, lane % pairs == 1u);
+  store_pair(0u, first_pair + lane, norm_scale(squares) * of_pair);
 }

@@ -48,4 +48,4 @@ def test_the_benchs_own_question(api: ApiPage) -> None:
 def test_the_model_says_which_kernels_it_runs(api: ApiPage) -> None:
     kernels = api.run("return inpage.loaded")["kernels"]
     assert kernels["chosen"] == "features", "a software adapter is not measured"
-    assert (kernels["wide"], kernels["lanes"], kernels["f16_kv"]) == (False, 4, False)
+    assert (kernels["name"], kernels["lanes"], kernels["f16_kv"]) == ("portable", 4, False)

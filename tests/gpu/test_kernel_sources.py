@@ -192,7 +192,9 @@ def test_figures_come_from_the_file_and_what_it_always_brings() -> None:
 
 
 def test_the_workgroup_goes_by_the_overrides() -> None:
-    kernel = kernel_source("linear/gemv_wide", {"weight": "f32", "finish": "rows"})
+    kernel = kernel_source(
+        "linear/gemv_wide", {"weight": "f32", "finish": "rows", "lanes": "memory"}
+    )
     assert kernel.workgroup(()) == 128
     assert kernel.workgroup((("TWO_PAIRS", 1.0), ("WORKGROUP", 32))) == 32
 

@@ -179,7 +179,7 @@ class OneLineVariant:
 def one_line_variant(matrix: Matrix, target: KernelTarget) -> OneLineVariant:
     """The kernel for one line of x (a token), by the matrix's shape and what the GPU has."""
     if target.wide and matrix.whole_blocks and matrix.columns >= LONG_ROWS:
-        return long_rows(matrix)
+        return long_rows(matrix, target)
     kernel = GEMV_WIDE if target.wide else GEMV
     known = figures_of(kernel)
     weight = {"weight": matrix.kind}
@@ -196,7 +196,7 @@ def one_line_variant(matrix: Matrix, target: KernelTarget) -> OneLineVariant:
         }
         if matrix.kind != "f32":  # there is nothing to unpack
             constants["BY_BYTES"] = float(many_rows)
-        return OneLineVariant(kernel, weight, pairs, constants)
+        return OneLineVariant(kernel, {**weight, "lanes": target.lanes_by}, pairs, constants)
     block = "shared" if target.lanes >= SHARING_LANES else "alone"
     pairs = known["WORKGROUP"] * known["PAIRS"]
     return OneLineVariant(kernel, {**weight, "block": block}, pairs, constants)
@@ -216,7 +216,7 @@ LONG_WORKGROUP = figures_of(GEMV_LONG)["WORKGROUP"]
 TILE = figures_of(GEMV_LONG)["TILE"]  # blocks of x in workgroup memory, at most
 
 
-def long_rows(matrix: Matrix) -> OneLineVariant:
+def long_rows(matrix: Matrix, target: KernelTarget) -> OneLineVariant:
     """Few rows are computed by large teams; many long rows in twos, which saves loads of x."""
     blocks, pairs = matrix.columns // BLOCK, ceil_div(matrix.rows, 2)
     two_pairs = matrix.columns >= TILE * BLOCK and pairs >= MANY_PAIRS
@@ -234,7 +234,8 @@ def long_rows(matrix: Matrix) -> OneLineVariant:
         "BY_BYTES": 1.0,
     }
     group_pairs = (1 + two_pairs) * LONG_WORKGROUP // team
-    return OneLineVariant(GEMV_LONG, {"blocks": matrix.kind}, group_pairs, constants)
+    plugs = {"blocks": matrix.kind, "lanes": target.lanes_by}
+    return OneLineVariant(GEMV_LONG, plugs, group_pairs, constants)
 
 
 class ManyLines:

@@ -129,6 +129,8 @@ class StreamingAttention:
             plugs["kv"] = kv.dtype.name
         if self.variant is ALONE:
             plugs["loads"] = "quads" if self.unit == 4 else "scalars"
+        else:
+            plugs["lanes"] = op.builder.target.lanes_by
         written: dict[str, Bindable] = {"sums": sums, "stats": stats}
         constants: dict[str, float] = {}
         if self.variant is TOGETHER:
