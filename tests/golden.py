@@ -52,7 +52,11 @@ class Case:
 
 
 def check(
-    case: Case, runner: Runner, kernels: str = PORTABLE_KERNELS, f16_kv: bool = False
+    case: Case,
+    runner: Runner,
+    kernels: str = PORTABLE_KERNELS,
+    f16_kv: bool = False,
+    limits: dict[str, int] | None = None,
 ) -> None:
     """Runs every call on one graph and compares each output with torch."""
     assert case.calls, f"case {case.name} makes no calls"
@@ -64,6 +68,7 @@ def check(
         calls=[call.inputs for call in case.calls],
         kernels=kernels,
         f16_kv=f16_kv,
+        limits=limits,
     )
     for number, (call, outputs) in enumerate(zip(case.calls, results, strict=True)):
         assert len(outputs) == len(call.expected), f"call {number}: {len(outputs)} outputs"

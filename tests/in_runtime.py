@@ -1,5 +1,7 @@
 """What runs beside the engine, natively or in the page, on behalf of the tests."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +13,17 @@ from py_runtime.graph import Graph
 from py_runtime.program.json_format import load_program
 
 
+@contextmanager
+def having(device: Device, limits: dict[str, int]) -> Iterator[None]:
+    """The device, as if it allowed less."""
+    own = device.limits
+    device.limits = {**own, **limits}
+    try:
+        yield
+    finally:
+        device.limits = own
+
+
 async def run_graph(
     device: Device,
     program: str,
@@ -19,15 +32,18 @@ async def run_graph(
     outputs: list[int] | None = None,
     kernels: str = PORTABLE_KERNELS,
     f16_kv: bool = False,
+    limits: dict[str, int] | None = None,
 ) -> list[list[np.ndarray]]:
     """One loaded graph, called again and again; gives each call's outputs.
 
-    `kernels` may be those of real GPUs, and `f16_kv` takes halves, on whatever device this is.
+    `kernels` may be those of real GPUs, and `f16_kv` takes halves, on whatever device this is;
+    `limits` are lower than its own.
     """
     target = None
     if kernels != PORTABLE_KERNELS or f16_kv:
         target = replace(candidates(device)[kernels], storage_buffers=10, f16_kv=f16_kv)
-    graph = await Graph.load(device, load_program(program), constants, target=target)
+    with having(device, limits or {}):
+        graph = await Graph.load(device, load_program(program), constants, target=target)
     try:
         return [await graph.run(inputs, outputs) for inputs in calls]
     finally:

@@ -3,10 +3,8 @@
 from dataclasses import dataclass, replace
 
 from py_runtime.gpu import Device
-from py_runtime.gpu.shader_figures import workgroup_memory
 
 SMALLEST_WIDE_SUBGROUP = 16  # software adapters have 4 or 8 lanes
-WIDE_WORKGROUP_BYTES = workgroup_memory("linear/gemm_wide")  # no wide kernel takes more
 
 # Kernels by name, as users choose them.
 PORTABLE_KERNELS, SUBGROUP_KERNELS, MEMORY_KERNELS = "portable", "subgroups", "memory"
@@ -34,8 +32,8 @@ class KernelTarget:
         lanes = max(device.adapter.subgroup_min_size, 1) if "subgroups" in device.features else 1
         buffers = device.limits["max_storage_buffers_per_shader_stage"]
         binding_bytes = device.limits["max_storage_buffer_binding_size"]
-        wide = can_be_wide(device) and not seems_software(device)
-        return cls(wide, lanes, buffers, binding_bytes, "shader-f16" in device.features)
+        f16 = "shader-f16" in device.features
+        return cls(not seems_software(device), lanes, buffers, binding_bytes, f16)
 
     @property
     def lanes_by(self) -> str:
@@ -50,11 +48,6 @@ class KernelTarget:
         return SUBGROUP_KERNELS if self.lanes > 1 else MEMORY_KERNELS
 
 
-def can_be_wide(device: Device) -> bool:
-    """Whether the wide kernels run there at all."""
-    return device.limits["max_compute_workgroup_storage_size"] >= WIDE_WORKGROUP_BYTES
-
-
 def seems_software(device: Device) -> bool:
     """An adapter that says so, or whose subgroups are as small as software's."""
     has_subgroups = "subgroups" in device.features
@@ -65,11 +58,11 @@ def seems_software(device: Device) -> bool:
 def candidates(device: Device) -> dict[str, KernelTarget]:
     """All that run on this device, by name; what its features speak for comes first."""
     expected = KernelTarget.of(device)
-    others = [replace(expected, wide=False)]
-    if can_be_wide(device):
-        others.append(replace(expected, wide=True, lanes=1))
-    if can_be_wide(device) and expected.lanes > 1:
-        others.append(replace(expected, wide=True))
+    others = [
+        replace(expected, wide=False),
+        replace(expected, wide=True),
+        replace(expected, wide=True, lanes=1),
+    ]
     return {target.kernels: target for target in (expected, *others)}
 
 

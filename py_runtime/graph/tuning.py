@@ -72,7 +72,7 @@ async def choose_kernels(device: Device, notes: Notes, wanted: str | None = None
     if wanted is not None:
         return KernelChoice(_asked_for(wanted, running), ASKED_FOR)
     expected = next(iter(running.values()))
-    if len(running) == 1 or is_plain_software(device, expected):
+    if is_plain_software(device, expected):
         return KernelChoice(expected, FEATURES)
     adapter = [*asdict(device.adapter).values(), *sorted(device.features)]
     key = [*adapter, notes.browser_name(), py_runtime.__version__]

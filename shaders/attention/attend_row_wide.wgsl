@@ -18,11 +18,15 @@ var<workgroup> partials: array<vec4f, WORKGROUP>;
 var<workgroup> part_sums: array<f32, WORKGROUP>;
 
 @compute @workgroup_size(WORKGROUP)
-fn main(own: Invocation) {
+fn main(
+  @builtin(workgroup_id) group: vec3u,
+  @builtin(num_workgroups) groups: vec3u,
+  own: Invocation,
+) {
   let lane = own.lane;
   // A folded grid may have a few workgroups too many: they do the last one's work again.
   let most = params.splits * params.rows * params.heads - 1u;
-  let index = min(own.group.y * own.groups.x + own.group.x, most);
+  let index = min(group.y * groups.x + group.x, most);
   let split = index / (params.rows * params.heads);
   let head = index / params.rows % params.heads;  // of all batches
   let batch = head / params.kv_heads;

@@ -5,9 +5,10 @@
 // result goes to `out` at once.
 // needs: lanes = shared/lanes_*, attention/fragments/io, attention/fragments/tiles, attention/fragments/teams, attention/fragments/loads_quads, sight = attention/fragments/sight_*
 
-const WORKGROUP = STEP * TEAM;
+override WORKGROUP: u32 = 256u;
+override AT_A_TIME: u32 = WORKGROUP / TEAM;  // positions
 const STEPS = 2u;
-const BLOCK = STEP * STEPS;
+override BLOCK: u32 = STEPS * AT_A_TIME;
 const AT_ONCE = 8u;  // values that are under way together
 override QUADS: u32 = 16u;  // of the head's width
 
@@ -16,7 +17,7 @@ override QUADS: u32 = 16u;  // of the head's width
 var<workgroup> queries: array<mat4x4f, QUADS>;  // columns are the tile's rows
 var<workgroup> block_weights: array<vec4f, BLOCK>;
 var<workgroup> partials: array<vec4f, 4u * WORKGROUP>;
-var<workgroup> part_sums: array<vec4f, WORKGROUP>;
+var<workgroup> part_sums: array<vec4f, WORKGROUP / QUADS + 1u>;  // lanes past the last part write, too
 
 fn scale_columns(m: mat4x4f, by: vec4f) -> mat4x4f {
   return mat4x4f(m[0] * by.x, m[1] * by.y, m[2] * by.z, m[3] * by.w);
@@ -32,11 +33,15 @@ fn share_of_scores(at: u32, lane: u32) -> vec4f {
 }
 
 @compute @workgroup_size(WORKGROUP)
-fn main(own: Invocation) {
+fn main(
+  @builtin(workgroup_id) group: vec3u,
+  @builtin(num_workgroups) groups: vec3u,
+  own: Invocation,
+) {
   let lane = own.lane;
   // A folded grid may have a few workgroups too many: they do the last one's work again.
   let most = params.splits * params.tiles * params.heads - 1u;
-  let index = min(own.group.y * own.groups.x + own.group.x, most);
+  let index = min(group.y * groups.x + group.x, most);
   let split = index / (params.tiles * params.heads);
   let batch = index / params.tiles % params.heads / params.kv_heads;
   let kv_head = index / params.tiles % params.kv_heads;
@@ -64,12 +69,12 @@ fn main(own: Invocation) {
   for (var c = begin; c < end; c += BLOCK) {
     var scores = array<vec4f, STEPS>();
     for (var step = 0u; step < STEPS; step++) {
-      let position = min(c + step * STEP + lane / TEAM, end - 1u);
+      let position = min(c + step * AT_A_TIME + lane / TEAM, end - 1u);
       scores[step] = share_of_scores(kv_at + position * params.kv_token, lane);
     }
     var block_top = vec4f(UNSEEN);
     for (var step = 0u; step < STEPS; step++) {
-      let position = c + step * STEP + lane / TEAM;
+      let position = c + step * AT_A_TIME + lane / TEAM;
       let dots = sums_of_four(own, scores[step]);
       scores[step] = vec4f(UNSEEN);
       if (position < end) {
@@ -82,7 +87,7 @@ fn main(own: Invocation) {
     top = new_top;
     for (var step = 0u; step < STEPS; step++) {
       let weight = select(vec4f(), exp(scores[step] - top), scores[step] > vec4f(UNSEEN));
-      block_weights[step * STEP + lane / TEAM] = weight;
+      block_weights[step * AT_A_TIME + lane / TEAM] = weight;
     }
     workgroupBarrier();
     sum *= shrink;

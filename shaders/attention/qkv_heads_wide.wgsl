@@ -4,8 +4,12 @@
 const WORKGROUP = 32u;
 
 @compute @workgroup_size(WORKGROUP)
-fn main(own: Invocation) {
-  let index = own.group.y * own.groups.x + own.group.x;
+fn main(
+  @builtin(workgroup_id) group: vec3u,
+  @builtin(num_workgroups) groups: vec3u,
+  own: Invocation,
+) {
+  let index = group.y * groups.x + group.x;
   let line = index / heads();
   let head = index % heads();
   var squares = 0.0;

@@ -80,10 +80,14 @@ fn columns_of(place: u32) -> Columns {
 }
 
 @compute @workgroup_size(WORKGROUP)
-fn main(own: Invocation) {
+fn main(
+  @builtin(workgroup_id) group: vec3u,
+  @builtin(num_workgroups) groups: vec3u,
+  own: Invocation,
+) {
   let lane = own.lane;
   let pairs = select(1u, 2u, TWO_PAIRS);
-  let first_pair = (own.group.y * own.groups.x + own.group.x) * (pairs * TEAMS);
+  let first_pair = (group.y * groups.x + group.x) * (pairs * TEAMS);
   let pair = first_pair + pairs * (lane / TEAM);
   let rows = vec4u(pair_rows(pair), pair_rows(pair + 1u));
   let blocks = params.octets / 4u;

@@ -25,9 +25,13 @@ fn pair_dot(row: u32, pair: u32, low: Octet, high: Octet) -> f32 {
 }
 
 @compute @workgroup_size(WORKGROUP)
-fn main(own: Invocation) {
+fn main(
+  @builtin(workgroup_id) group: vec3u,
+  @builtin(num_workgroups) groups: vec3u,
+  own: Invocation,
+) {
   let pairs = select(1u, 2u, TWO_PAIRS);
-  let pair = (own.group.y * own.groups.x + own.group.x) * pairs;
+  let pair = (group.y * groups.x + group.x) * pairs;
   let rows = vec4u(pair_rows(pair), pair_rows(pair + 1u));
   var sums = vec4f();
   var squares = 0.0;

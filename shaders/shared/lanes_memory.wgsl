@@ -5,8 +5,6 @@
 const TAKERS = 16u;  // no workgroup is smaller
 
 struct Invocation {
-  @builtin(workgroup_id) group: vec3u,
-  @builtin(num_workgroups) groups: vec3u,
   @builtin(local_invocation_index) lane: u32,
 }
 

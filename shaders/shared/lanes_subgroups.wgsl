@@ -5,8 +5,6 @@
 // needs: shared/subgroups, @WORKGROUP
 
 struct Invocation {
-  @builtin(workgroup_id) group: vec3u,
-  @builtin(num_workgroups) groups: vec3u,
   @builtin(local_invocation_index) lane: u32,
   @builtin(subgroup_invocation_id) subgroup_lane: u32,
   @builtin(subgroup_size) subgroup_size: u32,

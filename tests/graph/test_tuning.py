@@ -157,15 +157,6 @@ def test_a_software_adapter_without_subgroups_is_not_measured(
     assert (choice.why, choice.target.kernels) == (FEATURES, PORTABLE_KERNELS)
 
 
-def test_little_workgroup_memory_leaves_the_portable_kernels(
-    native: NativeRunner, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    limits = {**native.device.limits, "max_compute_workgroup_storage_size": 1 << 10}
-    monkeypatch.setattr(native.device, "limits", limits)
-    choice = chosen(native, LARGE)
-    assert (choice.why, choice.target.kernels) == (FEATURES, PORTABLE_KERNELS)
-
-
 @pytest.mark.parametrize("wanted", KERNELS)
 def test_what_is_asked_for_is_taken(wanted: str, native: NativeRunner) -> None:
     choice = wait(choose_kernels(native.device, process_notes, wanted))

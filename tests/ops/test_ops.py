@@ -37,6 +37,18 @@ def test_op_equals_torch_with_the_kernels_of_real_gpus(
     check(case, runner, kernels)
 
 
+# What every device allows, at WebGPU's compatibility level, too.
+LEAST = {
+    "max_compute_invocations_per_workgroup": 128,
+    "max_compute_workgroup_storage_size": 16 << 10,
+}
+
+
+@pytest.mark.parametrize("case", WIDE, ids=lambda case: case.name)
+def test_op_equals_torch_in_the_smallest_workgroups(case: Case, native: NativeRunner) -> None:
+    check(case, native, MEMORY_KERNELS, limits=LEAST)
+
+
 def fold_always(groups: int, limit: int) -> tuple[int, int]:
     """As if the device's limit lay just below: near-squares with a ragged end."""
     rows = max(1, isqrt(groups))

@@ -14,6 +14,7 @@ from py_runtime.live.launch import Bindable
 from py_runtime.live.values import LiveTensor
 from py_runtime.ops.kernels.matrices import Matrix
 from py_runtime.ops.kernels.norms import RmsNormKernel
+from py_runtime.ops.kernels.workgroups import is_roomy
 from py_runtime.ops.registry import Op
 from py_runtime.program.weight_kinds import BLOCK
 
@@ -32,6 +33,7 @@ class Tiling:
     pairs: int
     lines_from: str | None = None  # how linear/gemm comes by lines of x
     side: int | None = None  # of the squares of linear/gemm_wide
+    workgroup: int | None = None
 
     @property
     def plugs(self) -> dict[str, str]:
@@ -39,7 +41,9 @@ class Tiling:
 
     @property
     def constants(self) -> dict[str, float]:
-        return {} if self.side is None else {"SIDE": self.side}
+        if self.side is None or self.workgroup is None:
+            return {}
+        return {"SIDE": self.side, "WORKGROUP": self.workgroup}
 
     def count(self, lines: int, pairs: int) -> int:
         """The tiles of a product."""
@@ -53,20 +57,23 @@ def in_registers(lines_from: str) -> Tiling:
     return Tiling(GEMM, tiles, known["TILE_LINES"], known["TILE_PAIRS"], lines_from)
 
 
-def in_squares(side: int) -> Tiling:
+def in_squares(side: int, workgroup: int) -> Tiling:
     """A workgroup has a square of the product, with what it needs in workgroup memory."""
-    return Tiling(GEMM_WIDE, tiles=1, lines=side, pairs=side // 2, side=side)
+    return Tiling(GEMM_WIDE, 1, lines=side, pairs=side // 2, side=side, workgroup=workgroup)
 
 
 ALONE, SHARED = in_registers("alone"), in_registers("shared")
-WIDE, SMALL = in_squares(64), in_squares(32)
+WIDE, SMALL = in_squares(64, 256), in_squares(32, 256)
+SMALLEST = in_squares(32, 128)  # which every device can have
 ENOUGH_SQUARES = 72  # of 64: fewer leave a large device idle
 
 
-def tilings_for(target: KernelTarget) -> tuple[Tiling, ...]:
+def tilings_for(target: KernelTarget, limits: Mapping[str, int]) -> tuple[Tiling, ...]:
     """Where there are several, the first that has enough tiles is taken."""
-    if target.wide:
+    if target.wide and is_roomy(limits):
         return WIDE, SMALL
+    if target.wide:
+        return (SMALLEST,)
     return (SHARED,) if target.lanes >= SHARING_LANES else (ALONE,)
 
 
@@ -148,7 +155,7 @@ class OneLine:
         self.op, self.finish = op, finish
         target = op.builder.target
         bind = {**finish.bind, **matrix.bind, "x": x, "norm": norm.weight if norm else x}
-        variant = one_line_variant(matrix, target)
+        variant = one_line_variant(matrix, target, is_roomy(op.builder.limits))
         self.group_pairs = variant.pairs
         self.gemv = op.launch(
             variant.kernel,
@@ -176,10 +183,10 @@ class OneLineVariant:
     constants: Mapping[str, float]
 
 
-def one_line_variant(matrix: Matrix, target: KernelTarget) -> OneLineVariant:
+def one_line_variant(matrix: Matrix, target: KernelTarget, roomy: bool) -> OneLineVariant:
     """The kernel for one line of x (a token), by the matrix's shape and what the GPU has."""
     if target.wide and matrix.whole_blocks and matrix.columns >= LONG_ROWS:
-        return long_rows(matrix, target)
+        return long_rows(matrix, target, roomy)
     kernel = GEMV_WIDE if target.wide else GEMV
     known = figures_of(kernel)
     weight = {"weight": matrix.kind}
@@ -214,26 +221,29 @@ MANY_PAIRS = 3072
 SMALLEST_TEAM, LARGEST_TEAM = 32, 128
 LONG_WORKGROUP = figures_of(GEMV_LONG)["WORKGROUP"]
 TILE = figures_of(GEMV_LONG)["TILE"]  # blocks of x in workgroup memory, at most
+SMALL_WORKGROUP, SMALL_TILE = 128, 64  # where workgroups are not roomy
 
 
-def long_rows(matrix: Matrix, target: KernelTarget) -> OneLineVariant:
+def long_rows(matrix: Matrix, target: KernelTarget, roomy: bool) -> OneLineVariant:
     """Few rows are computed by large teams; many long rows in twos, which saves loads of x."""
+    workgroup, tile = (LONG_WORKGROUP, TILE) if roomy else (SMALL_WORKGROUP, SMALL_TILE)
     blocks, pairs = matrix.columns // BLOCK, ceil_div(matrix.rows, 2)
     two_pairs = matrix.columns >= TILE * BLOCK and pairs >= MANY_PAIRS
     team = SMALLEST_TEAM
     while (
         not two_pairs
-        and 2 * team <= min(blocks, LARGEST_TEAM)
+        and 2 * team <= min(blocks, LARGEST_TEAM, tile)
         and 2 * team * pairs <= SMALLEST_TEAM * BUSY_PAIRS
     ):
         team *= 2
     constants = {
         "TEAM": team,
         "TWO_PAIRS": float(two_pairs),
-        "TILE": min(TILE, team * ceil_div(blocks, team)),
+        "WORKGROUP": workgroup,
+        "TILE": min(tile, team * ceil_div(blocks, team)),
         "BY_BYTES": 1.0,
     }
-    group_pairs = (1 + two_pairs) * LONG_WORKGROUP // team
+    group_pairs = (1 + two_pairs) * workgroup // team
     plugs = {"blocks": matrix.kind, "lanes": target.lanes_by}
     return OneLineVariant(GEMV_LONG, plugs, group_pairs, constants)
 
@@ -262,7 +272,7 @@ class ManyLines:
                 bind={**finish.bind, **matrix.bind, "x": normed},
                 constants=tiling.constants,
             )
-            for tiling in tilings_for(op.builder.target)
+            for tiling in tilings_for(op.builder.target, op.builder.limits)
         }
 
     def __call__(self, lines: int, shared: Mapping[str, object]) -> None:
