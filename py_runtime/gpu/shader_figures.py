@@ -16,7 +16,17 @@ _WORKGROUP_VARIABLE = re.compile(
 )
 _FUNCTION = re.compile(r"^fn (\w+)\(.*?^\}", re.MULTILINE | re.DOTALL)
 _NAME = re.compile(r"\w+")
-_BYTES = {"f32": 4, "u32": 4, "i32": 4, "atomic<u32>": 4, "vec4f": 16, "vec4u": 16, "mat4x4f": 64}
+_BYTES = {
+    "Columns": 112,
+    "vec2f": 8,
+    "f32": 4,
+    "u32": 4,
+    "i32": 4,
+    "atomic<u32>": 4,
+    "vec4f": 16,
+    "vec4u": 16,
+    "mat4x4f": 64,
+}
 _OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,

@@ -1,9 +1,10 @@
-// One line of x. A workgroup computes one or two pairs of rows: its invocations share out the
-// columns, sixteen at a time, so that neighbours load neighbouring words, and add up in the end.
+// One line of x, for weights that are not in blocks of 32 columns. A workgroup computes two pairs of
+// rows: its invocations share out the columns, sixteen at a time, so that neighbours load neighbouring
+// words, and add up in the end.
 // needs: lanes = shared/lanes_*, linear/fragments/norm, weight = shared/weights/octets_*, finish = linear/fragments/finish_*, @pair_rows
 
-override WORKGROUP: u32 = 128u;
-override TWO_PAIRS: bool = true;
+const WORKGROUP = 128u;
+const PAIRS = 2u;
 // Groups that are not a multiple of 32 columns: every eight columns look for their own scale.
 override SCALE_PER_OCTET: bool = false;
 const OCTETS = 2u;  // of columns that an invocation takes at a time
@@ -30,8 +31,7 @@ fn main(
   @builtin(num_workgroups) groups: vec3u,
   own: Invocation,
 ) {
-  let pairs = select(1u, 2u, TWO_PAIRS);
-  let pair = (group.y * groups.x + group.x) * pairs;
+  let pair = (group.y * groups.x + group.x) * PAIRS;
   let rows = vec4u(pair_rows(pair), pair_rows(pair + 1u));
   var sums = vec4f();
   var squares = 0.0;
@@ -41,16 +41,14 @@ fn main(
     squares += low.squares + high.squares;
     sums.x += pair_dot(rows.x, at, low, high);
     sums.y += pair_dot(rows.y, at, low, high);
-    if (TWO_PAIRS) {
-      sums.z += pair_dot(rows.z, at, low, high);
-      sums.w += pair_dot(rows.w, at, low, high);
-    }
+    sums.z += pair_dot(rows.z, at, low, high);
+    sums.w += pair_dot(rows.w, at, low, high);
   }
   sums = sums_of_all(own, sums);
   if (NORMED) {
     squares = sum_of_all(own, squares);
   }
-  if (own.lane >= pairs || pair + own.lane >= params.pairs) {
+  if (own.lane >= PAIRS || pair + own.lane >= params.pairs) {
     return;
   }
   let of_pair = select(sums.zw, sums.xy, own.lane == 0u);

@@ -193,11 +193,9 @@ def test_figures_come_from_the_file_and_what_it_always_brings() -> None:
 
 
 def test_the_workgroup_goes_by_the_overrides() -> None:
-    kernel = kernel_source(
-        "linear/gemv_wide", {"weight": "f32", "finish": "rows", "lanes": "memory"}
-    )
-    assert kernel.workgroup(()) == 128
-    assert kernel.workgroup((("TWO_PAIRS", 1.0), ("WORKGROUP", 32))) == 32
+    kernel = kernel_source("reduce/rms_norm_wide", {})
+    assert kernel.workgroup(()) == 256
+    assert kernel.workgroup((("OTHER", 1.0), ("WORKGROUP", 32))) == 32
 
 
 def test_every_kernels_workgroup_can_be_read() -> None:
@@ -220,7 +218,7 @@ def test_portable_kernels_fit_every_device() -> None:
     """At WebGPU's compatibility level a workgroup may have 128 invocations and 16 KiB."""
     for name in KERNELS:
         ways = [plugs for plugs in every_way(all_shaders(), name, {}) if "size" not in plugs]
-        if name.endswith(("_wide", "_long")):  # graph/builder.py checks these, by the device
+        if name.endswith(("_wide", "_limbs")):  # graph/builder.py checks these, by the device
             continue
         for plugs in ways:
             kernel = kernel_source(name, plugs)

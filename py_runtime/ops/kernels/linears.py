@@ -5,7 +5,7 @@ each: how the weight is stored (shaders/shared/weights), and what becomes of the
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from py_runtime.base.shapes import ceil_div, numel
 from py_runtime.gpu.kernel_target import KernelTarget
@@ -18,7 +18,7 @@ from py_runtime.ops.kernels.workgroups import is_roomy
 from py_runtime.ops.registry import Op
 from py_runtime.program.weight_kinds import BLOCK
 
-GEMV, GEMV_WIDE, GEMV_LONG = "linear/gemv", "linear/gemv_wide", "linear/gemv_long"
+GEMV, GEMV_WIDE, GEMV_LIMBS = "linear/gemv", "linear/gemv_wide", "linear/gemv_limbs"
 GEMM, GEMM_WIDE = "linear/gemm", "linear/gemm_wide"
 SHARING_LANES = figures_of("linear/fragments/quads")["QUAD_LANES"]
 
@@ -155,7 +155,7 @@ class OneLine:
         self.op, self.finish = op, finish
         target = op.builder.target
         bind = {**finish.bind, **matrix.bind, "x": x, "norm": norm.weight if norm else x}
-        variant = one_line_variant(matrix, target, is_roomy(op.builder.limits))
+        variant = one_line_variant(matrix, target, op.builder.limits)
         self.group_pairs = variant.pairs
         self.gemv = op.launch(
             variant.kernel,
@@ -183,10 +183,12 @@ class OneLineVariant:
     constants: Mapping[str, float]
 
 
-def one_line_variant(matrix: Matrix, target: KernelTarget, roomy: bool) -> OneLineVariant:
+def one_line_variant(
+    matrix: Matrix, target: KernelTarget, limits: Mapping[str, int]
+) -> OneLineVariant:
     """The kernel for one line of x (a token), by the matrix's shape and what the GPU has."""
-    if target.wide and matrix.whole_blocks and matrix.columns >= LONG_ROWS:
-        return long_rows(matrix, target, roomy)
+    if target.wide and matrix.whole_blocks:
+        return by_limbs(matrix, limits)
     kernel = GEMV_WIDE if target.wide else GEMV
     known = figures_of(kernel)
     weight = {"weight": matrix.kind}
@@ -195,57 +197,73 @@ def one_line_variant(matrix: Matrix, target: KernelTarget, roomy: bool) -> OneLi
         "WHOLE_LINES": float(matrix.columns % (8 * known["OCTETS"]) == 0),
     }
     if target.wide:
-        many_rows = matrix.rows >= MANY_ROWS * matrix.columns
-        pairs = 2 if many_rows or matrix.columns >= LONG_ROWS else 1
-        constants |= {
-            "WORKGROUP": max(32, target.lanes) if many_rows else 128,
-            "TWO_PAIRS": float(pairs == 2),
-        }
-        if matrix.kind != "f32":  # there is nothing to unpack
-            constants["BY_BYTES"] = float(many_rows)
-        return OneLineVariant(kernel, {**weight, "lanes": target.lanes_by}, pairs, constants)
+        return OneLineVariant(
+            kernel, {**weight, "lanes": target.lanes_by}, known["PAIRS"], constants
+        )
     block = "shared" if target.lanes >= SHARING_LANES else "alone"
     pairs = known["WORKGROUP"] * known["PAIRS"]
     return OneLineVariant(kernel, {**weight, "block": block}, pairs, constants)
 
 
-# Measured on an H200, µs each, in a decoder's own chain of kernels over 4-bit weights that no cache
-# holds. gemv_wide, the norm on the way: 28672 rows of 4096 columns 47, 6144 of them 21,
-# 4096 rows of 4096 or 14336 columns 20 in the mean; gemv_long 34, 13 and 16. The first
-# way suits short rows and 8-bit weights. A kernel that follows another of its own kind tells
-# little: unrolled four times, the second way was as quick there and slower in the chain.
-LONG_ROWS = 2048  # columns
-MANY_ROWS = 4  # for each column
-BUSY_PAIRS = 4096  # of rows: a team of 32 for each keeps a large device busy
-MANY_PAIRS = 3072
-SMALLEST_TEAM, LARGEST_TEAM = 32, 128
-LONG_WORKGROUP = figures_of(GEMV_LONG)["WORKGROUP"]
-TILE = figures_of(GEMV_LONG)["TILE"]  # blocks of x in workgroup memory, at most
-SMALL_WORKGROUP, SMALL_TILE = 128, 64  # where workgroups are not roomy
+@dataclass(frozen=True)
+class LimbGeometry:
+    """How linear/gemv_limbs shares out a matrix: see its overrides."""
+
+    workgroup: int
+    beside: int
+    group_pairs: int
+    steps: int = 1
+
+    @property
+    def team(self) -> int:
+        return self.workgroup // self.group_pairs
+
+    def tile(self, blocks: int) -> int:
+        """Blocks of x at a time: as many as fit, and no more than there are."""
+        unit = self.steps * self.team
+        least = max(unit, self.workgroup // 4)
+        return max(least, min(MAX_TILE // unit * unit, unit * ceil_div(blocks, unit)))
 
 
-def long_rows(matrix: Matrix, target: KernelTarget, roomy: bool) -> OneLineVariant:
-    """Few rows are computed by large teams; many long rows in twos, which saves loads of x."""
-    workgroup, tile = (LONG_WORKGROUP, TILE) if roomy else (SMALL_WORKGROUP, SMALL_TILE)
-    blocks, pairs = matrix.columns // BLOCK, ceil_div(matrix.rows, 2)
-    two_pairs = matrix.columns >= TILE * BLOCK and pairs >= MANY_PAIRS
-    team = SMALLEST_TEAM
-    while (
-        not two_pairs
-        and 2 * team <= min(blocks, LARGEST_TEAM, tile)
-        and 2 * team * pairs <= SMALLEST_TEAM * BUSY_PAIRS
-    ):
-        team *= 2
+MAX_TILE = figures_of(GEMV_LIMBS)["TILE"]
+# Measured on an H200 in a decoder's own chain of kernels. Where rows abound, a workgroup takes
+# many, and lays x out the more seldom; where they are few, many invocations share a long row.
+MANY_ROWS, FEW_COLUMNS, LONG_ROWS, LONGEST_ROWS = 16384, 1024, 3072, 8192
+ABOUNDING = LimbGeometry(256, beside=4, group_pairs=64, steps=2)
+ABOUNDING_BYTES = LimbGeometry(256, beside=8, group_pairs=16)
+ABOUNDING_SHORT = LimbGeometry(128, beside=4, group_pairs=32)
+LONG = LimbGeometry(256, beside=8, group_pairs=8)
+LONGEST = LimbGeometry(256, beside=8, group_pairs=8, steps=2)
+SHORT = LimbGeometry(128, beside=4, group_pairs=4)
+
+
+def limb_geometry(matrix: Matrix, limits: Mapping[str, int]) -> LimbGeometry:
+    """By the matrix's shape; a device with small workgroups halves them."""
+    if matrix.rows >= MANY_ROWS and matrix.columns < FEW_COLUMNS:
+        chosen = ABOUNDING_SHORT
+    elif matrix.rows >= MANY_ROWS:
+        chosen = ABOUNDING_BYTES if matrix.kind == "q8_0" else ABOUNDING
+    elif matrix.columns >= LONGEST_ROWS:
+        chosen = LONGEST
+    else:
+        chosen = LONG if matrix.columns >= LONG_ROWS else SHORT
+    if chosen.workgroup > limits["max_compute_invocations_per_workgroup"]:
+        chosen = replace(chosen, workgroup=128, group_pairs=chosen.group_pairs // 2)
+    return chosen
+
+
+def by_limbs(matrix: Matrix, limits: Mapping[str, int]) -> OneLineVariant:
+    """Weights in blocks, multiplied as whole numbers."""
+    geometry = limb_geometry(matrix, limits)
     constants = {
-        "TEAM": team,
-        "TWO_PAIRS": float(two_pairs),
-        "WORKGROUP": workgroup,
-        "TILE": min(tile, team * ceil_div(blocks, team)),
-        "BY_BYTES": 1.0,
+        "WHOLE_LINES": 1.0,
+        "WORKGROUP": geometry.workgroup,
+        "BESIDE": geometry.beside,
+        "GROUP_PAIRS": geometry.group_pairs,
+        "STEPS": geometry.steps,
+        "TILE": geometry.tile(matrix.columns // BLOCK),
     }
-    group_pairs = (1 + two_pairs) * workgroup // team
-    plugs = {"blocks": matrix.kind, "lanes": target.lanes_by}
-    return OneLineVariant(GEMV_LONG, plugs, group_pairs, constants)
+    return OneLineVariant(GEMV_LIMBS, {"blocks": matrix.kind}, geometry.group_pairs, constants)
 
 
 class ManyLines:
