@@ -8,6 +8,7 @@ it is remembered, so that it costs one load in a browser's life.
 """
 
 import asyncio
+import math
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -18,7 +19,7 @@ import numpy as np
 
 import py_runtime
 from py_runtime.base.dtypes import F32
-from py_runtime.base.errors import GpuDeviceLostError, RequestError
+from py_runtime.base.errors import GpuDeviceLostError, InpageError, RequestError
 from py_runtime.gpu import Device, Plan, Read
 from py_runtime.gpu.kernel_target import (
     KERNELS,
@@ -121,14 +122,25 @@ async def quickest(device: Device, targets: Sequence[KernelTarget]) -> KernelTar
 
 
 async def measure(device: Device, targets: Sequence[KernelTarget]) -> list[float]:
-    """Seconds of a matrix-vector product with each target's kernels, the least of a few samples.
+    """Seconds of a matrix-vector product with each target's kernels, the least of a few samples;
+    infinite where they do not run.
 
     They take turns, since a graphics processor that was idle is slow at first. The wall clock times
     many at once: browsers round timestamps to more than one takes.
     """
     async with AsyncExitStack() as stack:
-        products = [await stack.enter_async_context(loaded(device, t)) for t in targets]
-        samples = [[await product.seconds() for product in products] for _ in range(SAMPLES)]
+        products: list[Product | None] = []
+        for target in targets:
+            try:
+                products.append(await stack.enter_async_context(loaded(device, target)))
+            except GpuDeviceLostError:
+                raise
+            except InpageError:
+                products.append(None)
+        samples = [
+            [await product.seconds() if product else math.inf for product in products]
+            for _ in range(SAMPLES)
+        ]
         return [min(each) for each in zip(*samples, strict=True)]
 
 

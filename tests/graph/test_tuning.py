@@ -1,13 +1,15 @@
 """Kernels by a measurement: where features leave doubt, once, and never in the way of a load."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 
 from py_runtime.base.errors import GpuDeviceLostError, GpuValidationError, RequestError
 from py_runtime.folder import process_notes
+from py_runtime.gpu import Device
 from py_runtime.gpu.kernel_target import (
     KERNELS,
     MEMORY_KERNELS,
@@ -185,3 +187,25 @@ def test_a_note_that_makes_no_sense_is_ignored(
     monkeypatch.setattr(tuning, "measure", Straw(1.0, 2.0).measure)
     process_notes._here[tuning.NOTE] = note
     assert chosen(native, LARGE).why == MEASURED
+
+
+@pytest.mark.parametrize("lanes", [SMALL, LARGE])
+def test_kernels_that_do_not_compile_lose(
+    lanes: int, native: NativeRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @asynccontextmanager
+    async def only_portable(device: Device, target: KernelTarget) -> AsyncIterator[Timed]:
+        if target.wide:
+            raise GpuValidationError("no such function")
+        yield Timed()
+
+    monkeypatch.setattr(tuning, "loaded", only_portable)
+    choice = chosen(native, lanes)
+    assert (choice.why, choice.target.kernels) == (MEASURED, PORTABLE_KERNELS)
+
+
+class Timed:
+    """A product that takes a second."""
+
+    async def seconds(self) -> float:
+        return 1.0

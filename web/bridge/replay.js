@@ -7,6 +7,7 @@ const WRITE_COLUMNS = 4; // buffer handle, buffer offset, heap address, bytes
 const READ_COLUMNS = 4; // the same, the other way round
 const NO_PLAN = 0;
 const LEAST_STAGING = 256; // bytes
+const NUDGE_MILLISECONDS = 4; // some browsers look for what the GPU has done only now and then, or when something is submitted
 
 /** @param {number} bytes */
 const wholeWords = (bytes) => Math.max(4, (bytes + 3) & ~3);
@@ -134,12 +135,15 @@ export function createReplay(gpu, find, heap) {
       offset += bytes;
     }
     device.queue.submit([encoder.finish()]);
+    const nudge = setInterval(() => device.queue.submit([]), NUDGE_MILLISECONDS);
     try {
       await staging.mapAsync(GPUMapMode.READ, 0, total);
     } catch (error) {
       staging.destroy();
       const { message } = /** @type {Error} */ (error);
       throw await gpu.lossOrFault(() => gpu.uncaptured.splice(0).join("\n") + message);
+    } finally {
+      clearInterval(nudge);
     }
     handOver(staging, total, reads);
     if (gpu.uncaptured.length) throw new BridgeFault("validation", gpu.uncaptured.splice(0).join("\n"));
