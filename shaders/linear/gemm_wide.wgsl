@@ -1,18 +1,18 @@
-// Several lines of x and a matrix of few tiles. A workgroup computes a square of SIDE × SIDE outputs,
-// SIDE columns of K at a time: both factors are laid out in workgroup memory column by column, four
-// rows in a vector, and an invocation keeps 4 × 4 sums in registers. Several teams share out the
-// columns and add up in the end.
+// Several rows of x, for adapters with cheap workgroup memory. A workgroup computes a square of
+// SIDE × SIDE outputs, SIDE columns of K at a time: both factors are laid out in workgroup memory
+// column by column, four rows in a vector, and an invocation keeps 4 × 4 sums in registers. Small
+// squares leave invocations for several teams, which share out the columns and add up in the end.
 // needs: linear/fragments/io, shared/weights/dequantise, finish = linear/fragments/finish_*, @pair_rows
 
 override WORKGROUP: u32 = 256u;
-const SIDE = 32u;
-const QUADS = SIDE / 4u;  // vectors of four rows in a column of the square
-const MEMBERS = QUADS * QUADS;  // invocations of a team
+override SIDE: u32 = 64u;
+override QUADS: u32 = SIDE / 4u;  // vectors of four rows in a column of the square
+override MEMBERS: u32 = QUADS * QUADS;  // invocations of a team
 override TEAMS: u32 = WORKGROUP / MEMBERS;  // at most four
 
 // An invocation carries one block of x from memory to its team's tile, 4 rows × 4 columns, and half
 // of them one of the weight as well, 4 rows × 8 columns.
-const WEIGHT_BLOCKS = MEMBERS / 2u;
+override WEIGHT_BLOCKS: u32 = MEMBERS / 2u;
 
 var<workgroup> x_tiles: array<vec4f, 4u * WORKGROUP>;  // [team][column][quad of rows]
 var<workgroup> weight_tiles: array<vec4f, 4u * WORKGROUP>;

@@ -218,9 +218,7 @@ def test_portable_kernels_fit_every_device() -> None:
     """At WebGPU's compatibility level a workgroup may have 128 invocations and 16 KiB."""
     for name in KERNELS:
         ways = [plugs for plugs in every_way(all_shaders(), name, {}) if "size" not in plugs]
-        if name.endswith(
-            ("_wide", "_limbs", "_tiles")
-        ):  # graph/builder.py checks these, by the device
+        if name.endswith(("_wide", "_limbs")):  # graph/builder.py checks these, by the device
             continue
         for plugs in ways:
             kernel = kernel_source(name, plugs)

@@ -13,7 +13,7 @@ from tests.runners import NativeRunner
 def test_large_and_small_tiles_equal_torch(
     enough: int, native: NativeRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("py_runtime.ops.kernels.linears.ENOUGH_TILES", enough)
+    monkeypatch.setattr("py_runtime.ops.kernels.linears.ENOUGH_SQUARES", enough)
     check(residual_case("q4gsw", 37, 100, biased=True), native, kernels=SUBGROUP_KERNELS)
     check(swiglu_case("q4_1", 35, 96, biased=False, normed=True), native, kernels=SUBGROUP_KERNELS)
     check(decoder_case("q8_0", 6, 2, 16, 8), native, kernels=SUBGROUP_KERNELS)

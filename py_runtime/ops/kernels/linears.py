@@ -19,7 +19,7 @@ from py_runtime.ops.registry import Op
 from py_runtime.program.weight_kinds import BLOCK
 
 GEMV, GEMV_WIDE, GEMV_LIMBS = "linear/gemv", "linear/gemv_wide", "linear/gemv_limbs"
-GEMM, GEMM_WIDE, GEMM_TILES = "linear/gemm", "linear/gemm_wide", "linear/gemm_tiles"
+GEMM, GEMM_WIDE = "linear/gemm", "linear/gemm_wide"
 SHARING_LANES = figures_of("linear/fragments/quads")["QUAD_LANES"]
 
 
@@ -32,7 +32,8 @@ class Tiling:
     lines: int  # of a tile
     pairs: int
     lines_from: str | None = None  # how linear/gemm comes by lines of x
-    workgroup: int | None = None  # where the kernel leaves it open
+    side: int | None = None  # of the squares of linear/gemm_wide
+    workgroup: int | None = None
 
     @property
     def plugs(self) -> dict[str, str]:
@@ -40,7 +41,9 @@ class Tiling:
 
     @property
     def constants(self) -> dict[str, float]:
-        return {} if self.workgroup is None else {"WORKGROUP": self.workgroup}
+        if self.side is None or self.workgroup is None:
+            return {}
+        return {"SIDE": self.side, "WORKGROUP": self.workgroup}
 
     def count(self, lines: int, pairs: int) -> int:
         """The tiles of a product."""
@@ -54,22 +57,23 @@ def in_registers(lines_from: str) -> Tiling:
     return Tiling(GEMM, tiles, known["TILE_LINES"], known["TILE_PAIRS"], lines_from)
 
 
-def together(kernel: str, workgroup: int | None = None) -> Tiling:
+def in_squares(side: int, workgroup: int) -> Tiling:
     """A workgroup has a square of the product, with what it needs in workgroup memory."""
-    side = figures_of(kernel)["SIDE"]
-    return Tiling(kernel, 1, lines=side, pairs=side // 2, workgroup=workgroup)
+    return Tiling(GEMM_WIDE, 1, lines=side, pairs=side // 2, side=side, workgroup=workgroup)
 
 
 ALONE, SHARED = in_registers("alone"), in_registers("shared")
-LARGE = together(GEMM_TILES)
-SMALL, SMALLEST = together(GEMM_WIDE, 256), together(GEMM_WIDE, 128)
-ENOUGH_TILES = 128  # large ones: fewer leave a large device idle
+WIDE, SMALL = in_squares(64, 256), in_squares(32, 256)
+SMALLEST = in_squares(32, 128)  # which every device can have
+ENOUGH_SQUARES = 72  # of 64: fewer leave a large device idle
 
 
 def tilings_for(target: KernelTarget, limits: Mapping[str, int]) -> tuple[Tiling, ...]:
     """Where there are several, the first that has enough tiles is taken."""
+    if target.wide and is_roomy(limits):
+        return WIDE, SMALL
     if target.wide:
-        return LARGE, SMALL if is_roomy(limits) else SMALLEST
+        return (SMALLEST,)
     return (SHARED,) if target.lanes >= SHARING_LANES else (ALONE,)
 
 
@@ -295,7 +299,7 @@ class ManyLines:
         pairs = self.finish.pairs
         *larger, chosen = self.gemms
         for tiling in reversed(larger):
-            if tiling.count(lines, pairs) >= ENOUGH_TILES:
+            if tiling.count(lines, pairs) >= ENOUGH_SQUARES:
                 chosen = tiling
         for tiling, gemm in self.gemms.items():
             if tiling is not chosen:
