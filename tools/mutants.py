@@ -1,11 +1,13 @@
 """Do the tests see a wrong line? Changes of one token in py_runtime, each of which they should.
 
 A sample is drawn by a seed: `python -m tools.mutants --seed 1 --count 100`. Each change is made in
-a copy of the checkout, and the native tests of its room run there until one fails.
+a copy of the checkout, and the native tests of its room run there until one fails, those that call
+the changed function first. `--only 3,17` goes on with these changes of the sample.
 """
 
 import argparse
 import ast
+import json
 import os
 import random
 import shutil
@@ -20,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from tools.files import ROOT
+from tools.nearest_first import CALLS, CHANGED
 
 PACKAGE = "py_runtime"
 LEAST_SHARE = 0.9
@@ -63,6 +66,22 @@ class Mutant:
     line: int
     shown: str
     source: str
+    changed: str  # the function, as FILE:LINE, or FILE where the change is in none
+
+
+def function_around(tree: ast.AST, line: int) -> int | None:
+    """The first line, as Python counts it, of the innermost function that has this line."""
+    found = None
+    for node in ast.walk(tree):  # from the outside in
+        match node:
+            case ast.FunctionDef() | ast.AsyncFunctionDef() if is_within(node, line):
+                found = min([node.lineno, *(each.lineno for each in node.decorator_list)])
+    return found
+
+
+def is_within(node: ast.stmt, line: int) -> bool:
+    """Whether the statement has this line."""
+    return node.lineno <= line <= (node.end_lineno or node.lineno)
 
 
 def sample(sources: dict[str, str], seed: int, count: int) -> list[Mutant]:
@@ -81,9 +100,11 @@ def mutant_of(file: str, source: str, place: int) -> Mutant:
     tree = ast.parse(source)
     node, field, value = changes(tree)[place]
     before = ast.unparse(node)
+    around = function_around(tree, node.lineno)
     setattr(node, field, value)
-    line = source.splitlines()[node.lineno - 1].strip()
-    return Mutant(file, node.lineno, f"{line}  [{before} → {ast.unparse(node)}]", ast.unparse(tree))
+    shown = f"{source.splitlines()[node.lineno - 1].strip()}  [{before} → {ast.unparse(node)}]"
+    changed = file if around is None else f"{file}:{around}"
+    return Mutant(file, node.lineno, shown, ast.unparse(tree), changed)
 
 
 def changes(tree: ast.AST) -> list[Change]:
@@ -179,7 +200,7 @@ class Copy:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self._seconds: dict[tuple[str, ...], float] = {}  # that tests take with nothing changed
+        self._known: dict[tuple[str, ...], KnownTests] = {}
 
     def fill(self) -> None:
         """With what git knows or would take up: changes that are not committed count."""
@@ -191,28 +212,45 @@ class Copy:
                 shutil.copyfile(ROOT / name, self.root / name)
 
     def notices(self, mutant: Mutant, *tests: str) -> bool:
-        if tests not in self._seconds:
-            started = time.monotonic()
-            if self._run(tests, None) != 0:
-                sys.exit(f"{' '.join(tests)}: fails with nothing changed; mend that first")
-            self._seconds[tests] = time.monotonic() - started
+        if tests not in self._known:
+            self._known[tests] = self._get_to_know(tests)
+        known = self._known[tests]
         path = self.root / mutant.file
         unchanged = path.read_bytes()
         path.write_text(mutant.source)
         try:
-            return self._run(tests, PATIENCE * self._seconds[tests] + PATIENCE_SECONDS) != 0
+            order = {CALLS: str(known.calls), CHANGED: mutant.changed}
+            # A test that hangs has failed; what hangs beyond that, is ended with all of its tests.
+            return self._run(tests, order, patience(known.longest), patience(known.all)) != 0
         finally:
             path.write_bytes(unchanged)
 
-    def _run(self, tests: tuple[str, ...], limit: float | None) -> int | None:
+    def _get_to_know(self, tests: tuple[str, ...]) -> "KnownTests":
+        """Runs them with nothing changed."""
+        calls = self.root / f"calls-{len(self._known)}.json"
+        started = time.monotonic()
+        if self._run(tests, {CALLS: str(calls)}) != 0:
+            sys.exit(f"{' '.join(tests)}: fails with nothing changed; mend that first")
+        seconds = time.monotonic() - started
+        longest = max(test["seconds"] for test in json.loads(calls.read_text()).values())
+        return KnownTests(calls, longest, seconds)
+
+    def _run(
+        self,
+        tests: tuple[str, ...],
+        order: dict[str, str],
+        test_limit: float = 0,
+        limit: float | None = None,
+    ) -> int | None:
         """pytest's exit status, or None where it hung."""
         command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
+        command += ["-p", "tools.nearest_first", "--timeout", str(test_limit), "-m", NATIVE]
         # Nothing compiled is kept: of two changes within a second it might be the other's.
-        own = {"PYTHONPATH": str(self.root), "PYTHONDONTWRITEBYTECODE": "1"}
+        own = {"PYTHONPATH": f"{self.root}{os.pathsep}{ROOT}", "PYTHONDONTWRITEBYTECODE": "1"}
         process = subprocess.Popen(
-            [*command, "-m", NATIVE, *tests],
+            [*command, *tests],
             cwd=self.root,
-            env={**os.environ, **own},
+            env={**os.environ, **own, **order},
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
@@ -227,18 +265,35 @@ class Copy:
                 process.wait()
 
 
+@dataclass(frozen=True)
+class KnownTests:
+    """What tests call with nothing changed, and the seconds of the longest one and of all."""
+
+    calls: Path
+    longest: float
+    all: float
+
+
+def patience(seconds: float) -> float:
+    """Seconds to wait for what usually takes so many."""
+    return PATIENCE * seconds + PATIENCE_SECONDS
+
+
 def main() -> int:
     """Prints each change and what came of it; 1 where too few of them were noticed."""
     parser = argparse.ArgumentParser(prog="mutants", description=__doc__)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=100)
+    parser.add_argument("--only", type=lambda text: [int(each) for each in text.split(",")])
     wanted = parser.parse_args()
-    mutants = sample(native_sources(ROOT), wanted.seed, wanted.count)
+    mutants = dict(enumerate(sample(native_sources(ROOT), wanted.seed, wanted.count), 1))
+    if wanted.only:
+        mutants = {number: mutants[number] for number in wanted.only}
     noticed = 0
     with tempfile.TemporaryDirectory(prefix="inpage-mutants-") as folder:
         copy = Copy(Path(folder))
         copy.fill()
-        for number, mutant in enumerate(mutants, 1):
+        for number, mutant in mutants.items():
             was_noticed = copy.notices(mutant, *room_tests(mutant.file))
             noticed += was_noticed
             said = "noticed    " if was_noticed else "NOT NOTICED"

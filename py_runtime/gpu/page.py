@@ -70,7 +70,10 @@ class PagePlan(Plan):
             for step in steps
         ]
         handles = [[pair[side].handle for pair in pairs] for side in (0, 1)]
-        self.handle = int(bridge.createPlan(label, json.dumps(handles)))
+        try:
+            self.handle = int(bridge.createPlan(label, json.dumps(handles)))
+        except JsException as error:
+            raise fault(error) from None
 
 
 class PageDevice(Device):

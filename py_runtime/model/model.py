@@ -223,7 +223,7 @@ class Model:
         if len(prompt) > self.context:
             raise ContextLengthError(len(prompt), self.context)
         async with self._turn:
-            with self._while_loaded():
+            with self.while_loaded():
                 self.session.forget()
                 return await self.session.logits_after(prompt, CancelToken())
 
@@ -235,7 +235,7 @@ class Model:
         if not 0 <= context < self.context:
             raise ContextLengthError(context, self.context)
         async with self._turn:
-            with self._while_loaded():
+            with self.while_loaded():
                 self.session.forget()
                 return await self.graph.profile([np.zeros((1, 1), np.int64), np.array([context])])
 
@@ -264,7 +264,7 @@ class Model:
         finally:
             self._asking -= 1
         try:
-            with self._while_loaded():
+            with self.while_loaded():
                 pieces = generate(self.session, self.tokenizer, wanted, cancel, on_prefill)
                 async for piece in pieces:
                     yield piece
@@ -337,15 +337,16 @@ class Model:
         return self._turn
 
     async def recover(self) -> None:
-        """A new device in place of one that was lost."""
-        await self.rebuild(await request_device())
+        """A new device in place of one that was lost; none for a model that was unloaded since."""
+        with self.while_loaded():
+            await self.rebuild(await request_device())
 
     def unload(self) -> None:
         self._gone = True
         self._release()
 
     @contextmanager
-    def _while_loaded(self) -> Iterator[None]:
+    def while_loaded(self) -> Iterator[None]:
         """Whoever waited, or was at work, when the model was unloaded is told just that."""
         if self._gone:
             raise NoModelError

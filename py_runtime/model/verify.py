@@ -136,11 +136,8 @@ async def verify(
     checks = _Checks(model, goldens, progress, cancel or CancelToken())
     report = VerifyReport()
     async with model.idle():  # an answer in the making would see its cache written over
-        await checks.layers(report)
-        for golden in goldens.logits:
-            report.lengths.append(await checks.logits(golden))
-        for text in goldens.texts:
-            report.texts.append(await checks.text(text))
+        with model.while_loaded():
+            await checks.all(report)
     _conclude(report)
     report.table = _table(report)
     report.adapter = adapter_name(model.graph.device)
@@ -188,6 +185,13 @@ class _Checks:
         self._done += checks
         if self._progress is not None:
             self._progress(what, self._done, self._total)
+
+    async def all(self, report: VerifyReport) -> None:
+        await self.layers(report)
+        for golden in self.goldens.logits:
+            report.lengths.append(await self.logits(golden))
+        for text in self.goldens.texts:
+            report.texts.append(await self.text(text))
 
     async def layers(self, report: VerifyReport) -> None:
         hidden, tokens = self.goldens.hidden, self.goldens.hidden_tokens

@@ -102,3 +102,11 @@ def test_a_loss_without_a_model_and_one_during_the_load(api: ApiPage) -> None:
     )
     assert name == NAME
     assert len(api.run(ANSWER, REQUEST)) == REQUEST["max_tokens"]
+
+
+def test_a_loss_whose_replacement_did_not_come_to_an_end(api: ApiPage) -> None:
+    """The engine then still has the old device, whose kernels are gone while another one lives."""
+    undisturbed = api.run(ANSWER, REQUEST)
+    api.python("await gpu.request_device()\nNone")
+    api.run("await inpage.unload(); await inpage.load(given)", NAME)
+    assert api.run(ANSWER, REQUEST) == undisturbed

@@ -165,6 +165,32 @@ def test_a_device_lost_while_warming_up(started: ApiPage) -> None:
     assert started.python(WARM + "model.graph.device is engine.device") is True
 
 
+RACING = f"""
+  const messages = [{{ role: "user", content: "Hello" }}];
+  const ask = () => [
+    inpage.verify(),
+    inpage.countTokens(messages),
+    inpage.completions.create({{ prompt: "Hello", max_tokens: 300, ignore_eos: true }}),
+  ];
+  const before = ask();
+  if (given.lose) await inpage.python("engine.device.destroy()");
+  const change = given.how === "load" ? inpage.load("{NAME}") : inpage.unload();
+  const ends = await Promise.allSettled([...before, ...ask()]);
+  await change;
+  return ends.map(({{ reason }}) => reason?.code ?? null);
+"""
+
+
+@pytest.mark.parametrize("lose", [False, True], ids=["", "while the device is lost"])
+@pytest.mark.parametrize("how", ["load", "unload"])
+def test_calls_that_race_a_load_or_unload(api: ApiPage, how: str, lose: bool) -> None:
+    codes = api.run(RACING, {"how": how, "lose": lose})
+    assert set(codes) <= {None, "aborted", "no_model"}
+    if how == "unload":
+        assert api.python(WARM + BUFFERS) == [0, 0]
+    assert len(api.run(f"if (!inpage.loaded) await inpage.load('{NAME}'); return {ANSWER}")) == 5
+
+
 WRONG: list[tuple[Any, str, str]] = [
     ("Nobody", "invalid_request", NAME),  # says which there are
     ("", "invalid_request", "name"),

@@ -60,14 +60,15 @@ export function createObjects(gpu) {
     });
   });
 
-  const createBindGroups = creating((/** @type {BindGroupSpec} */ { label, pipeline, bindings }) =>
-    gpu.scoped(`bind group '${label}'`, (device) => device.createBindGroup({
-      label,
-      layout: objects.get(pipeline).getBindGroupLayout(0),
-      entries: bindings.map(([buffer, offset, size], binding) => (
-        { binding, resource: { buffer: objects.get(buffer), offset, size } }
-      )),
-    })));
+  const createBindGroups = creating(async (/** @type {BindGroupSpec} */ { label, pipeline, bindings }) => {
+    const made = find(pipeline);
+    const entries = bindings.map(([buffer, offset, size], binding) => (
+      { binding, resource: { buffer: find(buffer), offset, size } }
+    ));
+    return gpu.scoped(`bind group '${label}'`, (device) => (
+      device.createBindGroup({ label, layout: made.getBindGroupLayout(0), entries })
+    ));
+  });
 
   /**
    * @param {string} label
@@ -76,7 +77,7 @@ export function createObjects(gpu) {
   function createPlan(label, json) {
     /** @type {[number[], number[]]} */
     const handles = JSON.parse(json);
-    const [first, second] = handles.map((column) => column.map((handle) => objects.get(handle)));
+    const [first, second] = handles.map((column) => column.map(find));
     return keep({ label, first, second, isCopy: first.map((object) => object instanceof GPUBuffer) });
   }
 
