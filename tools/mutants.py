@@ -274,7 +274,7 @@ class KnownTests:
 
     @property
     def longest(self) -> float:
-        return max(test["seconds"] for test in self.tests.values())
+        return float(max(test["seconds"] for test in self.tests.values()))
 
 
 def patience(seconds: float) -> float:
