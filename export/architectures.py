@@ -1,6 +1,5 @@
 """What a Hugging Face config says, as the one decoder's config, and its rotary tables."""
 
-import math
 from typing import Any
 
 import torch
@@ -10,6 +9,7 @@ from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 
 from export.decoder import DecoderConfig
 from export.errors import ExportError
+from py_runtime.folder.strict_json import short
 
 ARCHITECTURES = ("llama", "mistral", "qwen2", "qwen3")
 # The other types change the table with the length of the text, which one fixed table cannot.
@@ -30,6 +30,8 @@ COUNTS = {
     "head_dim": 1 << 12,
     "max_position_embeddings": 1 << 30,
 }
+NUMBERS = ("rms_norm_eps", "rope_theta")
+MAX_NUMBER = 1e30  # of these
 
 
 def read_config(values: dict[str, Any]) -> PretrainedConfig:
@@ -64,18 +66,15 @@ def _check_values(values: dict[str, Any]) -> None:
         if value is None:  # transformers has a default for it
             continue
         if type(value) is not int or not 1 <= value <= most:
-            raise ExportError(f"{name} must be an integer from 1 to {most}, got {value!r}")
+            raise ExportError(f"{name} must be an integer from 1 to {most}, got {short(value)}")
     rope = values.get("rope_parameters") or values.get("rope_scaling")
-    theta = rope.get("rope_theta") if isinstance(rope, dict) else None
-    numbers = {
-        "rms_norm_eps": values.get("rms_norm_eps"),
-        "rope_theta": values.get("rope_theta") if theta is None else theta,
-    }
-    for name, value in numbers.items():
-        if value is None:
-            continue
-        if not isinstance(value, int | float) or not 0 < value < math.inf:
-            raise ExportError(f"{name} must be a number above 0, got {value!r}")
+    for given in (values, rope if isinstance(rope, dict) else {}):
+        for name in NUMBERS:
+            value = given.get(name)
+            if value is None:
+                continue
+            if not isinstance(value, int | float) or not 0 < value <= MAX_NUMBER:
+                raise ExportError(f"{name} must be a number above 0, got {short(value)}")
 
 
 def decoder_config(config: PretrainedConfig, context: int | None) -> DecoderConfig:
@@ -121,7 +120,12 @@ def _longest_context(config: PretrainedConfig) -> int:
 
 def rotary_tables(config: PretrainedConfig, context: int) -> tuple[Tensor, Tensor]:
     """cos and sin, [context, head_dim], scaled as the config says."""
-    with torch.no_grad():
-        rotary = LlamaRotaryEmbedding(config)  # serves them all
-        cos, sin = rotary(torch.zeros(1), torch.arange(context)[None])
+    try:
+        with torch.no_grad():
+            rotary = LlamaRotaryEmbedding(config)  # serves them all
+            cos, sin = rotary(torch.zeros(1), torch.arange(context)[None])
+    except Exception as error:  # as above: what a rope type needs, transformers alone knows
+        raise ExportError(f"rotary positions cannot be computed: {error}") from None
+    if not (cos.isfinite() & sin.isfinite()).all():
+        raise ExportError("rotary positions are not finite: the config's rope parameters are wrong")
     return cos[0].contiguous(), sin[0].contiguous()

@@ -131,6 +131,8 @@ def read_json(path: Path) -> dict[str, Any]:
         raise ExportError(f"{path.parent} has no {path.name}") from None
     except (ValueError, OSError) as error:
         raise ExportError(f"{path} cannot be read: {error}") from None
+    except RecursionError:
+        raise ExportError(f"{path} cannot be read: it is nested too deeply") from None
     if not isinstance(loaded, dict):
         raise ExportError(f"{path} is not a JSON object")
     return loaded

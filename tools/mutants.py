@@ -2,7 +2,7 @@
 
 A sample is drawn by a seed: `python -m tools.mutants --seed 1 --count 100`. Each change is made in
 a copy of the checkout, and the native tests of its room run there until one fails, those that call
-the changed function first. `--only 3,17` goes on with these changes of the sample.
+the changed function first.
 """
 
 import argparse
@@ -213,7 +213,7 @@ class Copy:
 
     def notices(self, mutant: Mutant, *tests: str) -> bool:
         if tests not in self._known:
-            self._known[tests] = self._get_to_know(tests)
+            self._known[tests] = self.get_to_know(tests)
         known = self._known[tests]
         path = self.root / mutant.file
         unchanged = path.read_bytes()
@@ -225,15 +225,14 @@ class Copy:
         finally:
             path.write_bytes(unchanged)
 
-    def _get_to_know(self, tests: tuple[str, ...]) -> "KnownTests":
+    def get_to_know(self, tests: tuple[str, ...]) -> "KnownTests":
         """Runs them with nothing changed."""
         calls = self.root / f"calls-{len(self._known)}.json"
         started = time.monotonic()
         if self._run(tests, {CALLS: str(calls)}) != 0:
             sys.exit(f"{' '.join(tests)}: fails with nothing changed; mend that first")
         seconds = time.monotonic() - started
-        longest = max(test["seconds"] for test in json.loads(calls.read_text()).values())
-        return KnownTests(calls, longest, seconds)
+        return KnownTests(calls, json.loads(calls.read_text()), seconds)
 
     def _run(
         self,
@@ -267,11 +266,15 @@ class Copy:
 
 @dataclass(frozen=True)
 class KnownTests:
-    """What tests call with nothing changed, and the seconds of the longest one and of all."""
+    """What each calls with nothing changed, and its seconds; and those of all of them."""
 
     calls: Path
-    longest: float
+    tests: dict[str, dict[str, Any]]
     all: float
+
+    @property
+    def longest(self) -> float:
+        return float(max(test["seconds"] for test in self.tests.values()))
 
 
 def patience(seconds: float) -> float:
@@ -284,16 +287,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="mutants", description=__doc__)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=100)
-    parser.add_argument("--only", type=lambda text: [int(each) for each in text.split(",")])
     wanted = parser.parse_args()
-    mutants = dict(enumerate(sample(native_sources(ROOT), wanted.seed, wanted.count), 1))
-    if wanted.only:
-        mutants = {number: mutants[number] for number in wanted.only}
+    mutants = sample(native_sources(ROOT), wanted.seed, wanted.count)
     noticed = 0
     with tempfile.TemporaryDirectory(prefix="inpage-mutants-") as folder:
         copy = Copy(Path(folder))
         copy.fill()
-        for number, mutant in mutants.items():
+        for number, mutant in enumerate(mutants, 1):
             was_noticed = copy.notices(mutant, *room_tests(mutant.file))
             noticed += was_noticed
             said = "noticed    " if was_noticed else "NOT NOTICED"

@@ -37,7 +37,7 @@ class NearestFirst:
         near = {test: seen for test, seen in tests.items() if changed in seen["calls"]}
         self._near = sorted(near, key=lambda test: near[test]["seconds"])
 
-    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+    def pytest_collection_modifyitems(self, items: list[Any]) -> None:
         place = {test: place for place, test in enumerate(self._near)}
         items.sort(key=lambda item: place.get(item.nodeid, len(place)))
 

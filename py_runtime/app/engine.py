@@ -194,7 +194,7 @@ class Engine:
 
         # It may have been lost long ago, while nobody used it: nothing to tell of.
         return await Recovery(take_another, quiet=True).survive(
-            lambda: Model.load(self._device, where, meter, cancel, True, kernels)
+            lambda: Model.load(self._device, where, meter, cancel, True, kernels), cancel
         )
 
     def _begin_warm_up(self, model: Model) -> None:
@@ -275,7 +275,7 @@ class Engine:
                 emit({"phase": phase, "done": done, "total": total})
 
             return await model.session.device.survive(
-                lambda: verify(model, progress, cancel, thorough), alone=model.idle()
+                lambda: verify(model, progress, cancel, thorough), cancel, model.idle()
             )
 
     @asynccontextmanager

@@ -127,7 +127,7 @@ def check_named(meter: Meter, name: str, subject: Any, given: Sequence[Any]) -> 
         items, between = (given[0], [subject]) if is_method else (subject, given[:1])
         meter.expect(sum(map(text_size, items)) + _longest(between) * len(items))
     elif name == "sum":
-        meter.expect(weight(subject) * (1 if _is_number(given[1:2]) else len(subject)))
+        meter.expect(weight(subject) * (1 if _is_number(given[1:]) else len(subject)))
     elif name in ("format", "format_map"):
         check_format(meter, str(subject), given)
     elif name in ("string", "tojson"):

@@ -1,9 +1,9 @@
 """A model's KV cache and the tokens in it: what is there is reused, a lost device is replaced."""
 
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -26,7 +26,7 @@ class Decoder(Protocol):
     graph: Graph
     max_chunk: int
 
-    def recover(self) -> Awaitable[None]:
+    def recover(self) -> Coroutine[Any, Any, None]:
         """Builds the graph anew on a new device."""
 
 
@@ -98,7 +98,7 @@ class Session:
         progress: PrefillProgress,
         end: RunGraph,
     ) -> list[np.ndarray]:
-        return await self.device.survive(lambda: self._fill(tokens, cancel, progress, end))
+        return await self.device.survive(lambda: self._fill(tokens, cancel, progress, end), cancel)
 
     async def _fill(
         self,

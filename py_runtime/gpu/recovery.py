@@ -5,11 +5,13 @@ built again; this module says when.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import nullcontext
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from py_runtime.base import notices
+from py_runtime.base.cancel import CancelToken
+from py_runtime.base.concurrency import until_cancelled
 from py_runtime.base.errors import GpuDeviceLostError
 
 MAX_LOSSES = 5  # in a row, before the device is given up
@@ -23,7 +25,7 @@ class Recovery:
 
     def __init__(
         self,
-        replace: Callable[[], Awaitable[None]],
+        replace: Callable[[], Coroutine[Any, Any, None]],
         forget: Callable[[], None] = lambda: None,
         quiet: bool = False,
     ) -> None:
@@ -33,15 +35,19 @@ class Recovery:
         self._is_lost = False  # the device, until it is replaced
 
     async def survive(
-        self, work: Callable[[], Awaitable[T]], alone: asyncio.Lock | None = None
+        self,
+        work: Callable[[], Awaitable[T]],
+        cancel: CancelToken | None = None,
+        alone: asyncio.Lock | None = None,
     ) -> T:
         """What the work gives. It begins anew whenever the device is lost: the caller sees nothing
-        but the time that takes. Who does not hold the lock `alone` yet gives it."""
+        but the time that takes, and can cancel the replacing, which may wait for a network. Who
+        does not hold the lock `alone` yet gives it."""
         lost = GpuDeviceLostError("the GPU device was lost")
         for _ in range(MAX_LOSSES):
             try:
                 async with alone or nullcontext():
-                    await self.recover()
+                    await self._recover(cancel)
                 return await work()
             except GpuDeviceLostError as error:
                 async with alone or nullcontext():
@@ -56,11 +62,13 @@ class Recovery:
         self._is_lost = True
         self._forget()
 
-    async def recover(self) -> None:
+    async def _recover(self, cancel: CancelToken | None) -> None:
         """Replaces the device if it is gone. When that fails, without the network say, the next
         call tries again."""
         if self._is_lost:
-            await self._replace()
+            if cancel is not None:
+                cancel.check()
+            await until_cancelled(self._replace(), cancel)
             self._is_lost = False
             self._tell("recovered", "The GPU is back; nothing was lost.")
 

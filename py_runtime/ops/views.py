@@ -65,8 +65,7 @@ class View(ViewOp):
         count = numel(self.x.dims)
         open_at = [at for at, e in enumerate(self.size) if e.value == -1 and not e.is_symint]
         if open_at:
-            known = -numel(dims)
-            dims[open_at[0]] = count // known if known > 0 else 0
+            dims[open_at[0]] = count // max(-numel(dims), 1)  # a dim below 1 is refused below
         self.require_live(
             min(dims, default=1) > 0 and numel(dims) == count,
             f"{list(self.x.dims)} has {count} elements and cannot be viewed as "

@@ -106,11 +106,11 @@ def segments_of(pattern: Pattern, piece: str, inverted: bool) -> Iterator[Segmen
         yield at, len(piece), inverted
 
 
-def removed(segments: list[Segment]) -> Iterator[tuple[int, int]]:
+def removed(segments: list[Segment]) -> list[tuple[int, int]]:
     """Matches are left out."""
-    if segments and segments[0][2]:
-        yield 0, 0  # the beginning is gone
-    yield from ((start, end) for start, end, is_match in segments if not is_match and start < end)
+    kept = [(start, end) for start, end, is_match in segments if not is_match and start < end]
+    is_beginning_gone = kept and kept[0][0] > 0
+    return [(0, 0), *kept] if is_beginning_gone else kept
 
 
 def isolated(segments: list[Segment]) -> Iterator[tuple[int, int]]:
@@ -149,7 +149,7 @@ def merged_with_next(segments: list[Segment]) -> Iterator[tuple[int, int]]:
     return iter(backwards[::-1])
 
 
-SPLITTERS: dict[str, Callable[[list[Segment]], Iterator[tuple[int, int]]]] = {
+SPLITTERS: dict[str, Callable[[list[Segment]], Iterable[tuple[int, int]]]] = {
     "Removed": removed,
     "Isolated": isolated,
     "Contiguous": contiguous,

@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 from gguf import GGMLQuantizationType as Kind
 
-from export.architectures import decoder_config, read_config
+from export.architectures import decoder_config, read_config, rotary_tables
 from export.command import main
 from export.decoder import Decoder
 from export.errors import ExportError
 from export.gguf_source import GgufSource
-from export.sources import Quantisation
+from export.sources import Quantisation, read_json
 from py_runtime.folder.on_disk import open_model_folder, verify_files
 from py_runtime.model import Model
 from tests.export.checkpoints import save_checkpoint
@@ -290,6 +290,7 @@ def test_gguf_files_that_lie_about_their_metadata(name: str, tmp_path: Path) -> 
         ({"vocab_size": 2.5}, "vocab_size must be an integer from 1 to"),
         ({"rms_norm_eps": float("nan")}, "rms_norm_eps must be a number above 0, got nan"),
         ({"rms_norm_eps": 0}, "rms_norm_eps must be a number above 0, got 0"),
+        ({"rope_theta": 10**300}, "rope_theta must be a number above 0, got 1000"),
         ({"rope_theta": 0.0}, "rope_theta must be a number above 0, got 0.0"),
         ({"rope_parameters": {"rope_theta": float("inf")}}, "rope_theta must be a number above 0"),
     ],
@@ -298,6 +299,25 @@ def test_sizes_that_no_model_has(values: dict[str, Any], words: str) -> None:
     with pytest.raises(ExportError) as caught:
         read_config({"model_type": "llama", **values})
     assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("rope", "words"),
+    [
+        ({"rope_type": "linear", "factor": ["2"]}, "rotary positions cannot be computed: "),
+        ({"rope_type": "linear", "factor": 1e-320}, "rotary positions are not finite"),
+    ],
+)
+def test_rotary_positions_that_no_model_has(rope: dict[str, Any], words: str) -> None:
+    config = read_config({"model_type": "llama", "rope_scaling": {"rope_theta": 1e4, **rope}})
+    with pytest.raises(ExportError, match=words):
+        rotary_tables(config, 4)
+
+
+def test_a_config_that_is_nested_too_deeply(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("[" * 100_000)
+    with pytest.raises(ExportError, match=r"config.json cannot be read: it is nested too deeply"):
+        read_json(tmp_path / "config.json")
 
 
 def test_heads_have_an_even_width() -> None:

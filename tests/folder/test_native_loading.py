@@ -52,6 +52,8 @@ def test_what_the_device_lacks_is_said_first(native: NativeRunner, toy_model: Pa
         check_requirements(needing(features=("telepathy",)), native.device)
     with pytest.raises(ModelError, match=r"needs max_bind_groups 99; this device has \d+"):
         check_requirements(needing(limits={"max_bind_groups": 99}), native.device)
+    with pytest.raises(ModelError, match=r"needs max_telepathy 1; this device has 0"):
+        check_requirements(needing(limits={"max_telepathy": 1}), native.device)
 
 
 @pytest.mark.parametrize("context", [0, 513, 2**40])

@@ -1,5 +1,6 @@
 """A lost device: another one is taken, the tokens are computed again, the text stays the same."""
 
+import asyncio
 from collections.abc import Iterator, Set
 from typing import Any
 
@@ -128,4 +129,21 @@ def test_stopped_while_it_is_replaced() -> None:
     with pytest.raises(AbortedError):
         model.logits(TOKENS, cancel)
     stop()
+    assert model.logits(TOKENS) == FakeModel().logits(TOKENS)
+
+
+def test_stopped_while_a_replacement_does_not_come() -> None:
+    """Its weights may come from a network that has stalled."""
+    cancel = CancelToken()
+    model = FakeModel({3})
+    come = model.recover
+
+    async def wait_for_ever() -> None:
+        cancel.cancel()
+        await asyncio.Event().wait()
+
+    model.session.device._replace = wait_for_ever
+    with pytest.raises(AbortedError):
+        model.logits(TOKENS, cancel)
+    model.session.device._replace = come
     assert model.logits(TOKENS) == FakeModel().logits(TOKENS)

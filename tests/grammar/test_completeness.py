@@ -30,6 +30,12 @@ def test_values(schema: str, name: str) -> None:
             assert accepts(name, grammar(name, SCHEMAS[schema][0]), text), text
 
 
+@pytest.mark.parametrize("schema", [{"type": "string"}, {"type": "string", "pattern": "^.{2}$"}])
+def test_the_characters_around_pairs_can_be_escaped(schema: Any) -> None:
+    assert accepts(TOY, grammar(TOY, schema), r'"\ud7ff\ue000"')
+    assert accepts(TOY, grammar(TOY, schema), r'"\ud800\udfffx"')
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_escapes_stand_for_their_characters(name: str) -> None:
     schema = {"type": "string", "pattern": "^[é😀\\n/]{3,4}$"}

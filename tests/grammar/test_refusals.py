@@ -192,6 +192,12 @@ def test_tables_that_start_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     assert other.allowed()[tokenizer_of(TOY).encode('"')[0]]
 
 
+def test_of_many_masks_the_last_ones_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("py_runtime.grammar.masks._MAX_REMEMBERED", 2)
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
+    assert accepts(TOY, grammar(TOY, schema), '{"a": 12}')
+
+
 @pytest.mark.parametrize("style", ["unfused_unknown", "words_with_affixes"])
 def test_tokenizers_that_put_spaces_between_tokens(style: str) -> None:
     tokenizer = tokenizer_of(style)

@@ -9,6 +9,7 @@ import pytest
 from py_runtime.base.errors import GraphError
 from py_runtime.graph.buffers import measure
 from py_runtime.pte import PteError, PteProgram, UnsupportedPteError, open_pte
+from py_runtime.pte.flatbuffer import FIXED_ITEMS, Budget
 from py_runtime.pte.methods import DelegateStep
 from tests.pte.lies import (
     ADD,
@@ -156,6 +157,16 @@ def test_strings_and_vectors_that_overlap_are_not_read_again_and_again() -> None
     shared = union(6, {0: Vector("q", range(40_000))})
     with pytest.raises(PteError, match=r"more than fits into it|more than 400,000 parts"):
         opened(with_graph(Table({2: [shared] * 40_000})))
+
+
+def test_a_budget_can_be_spent_to_the_last_item() -> None:
+    budget = Budget("model.pte", 10)
+    budget.read(20)
+    budget.spend(FIXED_ITEMS + 20)
+    with pytest.raises(PteError, match="more than fits into it"):
+        budget.spend(1)
+    with pytest.raises(PteError, match="more than fits into it"):
+        Budget("model.pte", 10).read(21)
 
 
 def test_a_list_that_every_argument_is() -> None:

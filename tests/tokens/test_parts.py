@@ -66,6 +66,21 @@ def test_splitting(behavior: str, inverted: bool) -> None:
             assert [part for part in ours(text, True) if part] == expected, (pattern, text)
 
 
+@pytest.mark.parametrize(
+    ("pattern", "text", "pieces"),
+    [
+        ("a*", "xay", ["", "a"]),
+        ("a*", "ay", ["a"]),
+        ("(?=x)|x", "xy", ["x"]),  # of matches that are empty, the first is at the beginning, too
+    ],
+)
+def test_an_empty_piece_says_that_the_beginning_is_gone(
+    pattern: str, text: str, pieces: list[str]
+) -> None:
+    fields = {"type": "Split", "pattern": {"Regex": pattern}, "invert": True, "behavior": "Removed"}
+    assert build_pre_tokenizer(Section("pre_tokenizer", fields))(text, True) == pieces
+
+
 def check_pre_tokenizer(theirs: Any, fields: dict[str, Any]) -> None:
     ours = build_pre_tokenizer(Section("pre_tokenizer", fields))
     for text in [*SENTENCES, *lines()[::20], "".join(CHARACTERS[:0x3000])]:

@@ -2,11 +2,13 @@
 
 import ast
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from tools.files import ROOT
 from tools.mutants import Copy, changes, mutant_of, native_sources, room_tests, sample
+from tools.nearest_first import NearestFirst
 
 TOY = '''"""A toy: 1 < 2."""
 
@@ -79,6 +81,37 @@ def test_noticed_and_not_noticed(copy: Copy) -> None:
     assert copy.notices(shown["5 → 6]"], *room_tests(file))
     assert not copy.notices(shown["size - 7 → size + 7]"], *room_tests(file))
     assert (copy.root / file).read_text() == TOY
+
+
+@pytest.mark.long
+def test_those_that_call_the_changed_function_come_first(copy: Copy) -> None:
+    """Here the file's last test, and of its fixtures all that use one that calls it."""
+    (copy.root / "tests/room/test_toy.py").write_text(
+        """
+import time
+import pytest
+from py_runtime.room.toy import is_large
+
+@pytest.fixture(scope="module")
+def large():
+    return is_large(7)
+
+def test_other(): pass
+def test_slow(large):
+    assert large
+    time.sleep(0.5)
+def test_shares(large): assert large
+def test_near(): assert is_large(7)
+"""
+    )
+    mutant = mutant_of("py_runtime/room/toy.py", TOY, len(CHANGES) - 1)
+    assert mutant.changed == "py_runtime/room/toy.py:6"
+    tests = copy.get_to_know(("tests/room",)).tests
+    items = [SimpleNamespace(nodeid=name) for name in tests]
+    NearestFirst(mutant.changed, tests).pytest_collection_modifyitems(items)
+    *near, slow, other = [item.nodeid.partition("::")[2] for item in items]
+    assert set(near) == {"test_shares", "test_near"}
+    assert [slow, other] == ["test_slow", "test_other"]
 
 
 @pytest.mark.long

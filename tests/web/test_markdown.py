@@ -181,6 +181,17 @@ def test_what_markdown_cannot_take_is_shown_as_it_was_written(page: Page, text: 
     assert rendered(page, "**and** then")["html"].startswith("<p><strong>and</strong>")
 
 
+@pytest.mark.parametrize("name", sorted(BEYOND.keys() - {"emphasis", "underlined headings"}))
+def test_what_is_too_deep_or_large_is_not_even_tried(page: Page, name: str) -> None:
+    """A clock that stands still ends nothing."""
+    text = table(300, 300) if name == "table" else BEYOND[name]
+    page.evaluate("performance.now = () => 0")
+    shown = rendered(page, text)
+    page.evaluate("delete performance.now")
+    assert shown["html"].startswith('<p class="plain">')
+    assert shown["text"] == text
+
+
 def test_bounds_leave_usual_answers_alone(page: Page) -> None:
     nested = "\n".join(" " * (2 * depth) + f"- {depth}" for depth in range(8))
     text = "\n\n".join([nested, ">>> quoted", "-" * 80, table(6, 40), "*a* `b` [c](d) " * 60])
