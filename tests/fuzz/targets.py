@@ -1,10 +1,11 @@
 """Every reader of what users bring. Those of the page (chats, settings) are in tests/web."""
 
-from tests.fuzz import folder_targets, pte_targets, request_targets, text_targets
+from tests.fuzz import folder_targets, gguf_targets, pte_targets, request_targets, text_targets
 
 ROWS = [
     *folder_targets.TARGETS,
     *pte_targets.TARGETS,
+    *gguf_targets.TARGETS,
     *text_targets.TARGETS,
     *request_targets.TARGETS,
 ]
