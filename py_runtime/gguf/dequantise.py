@@ -7,10 +7,12 @@ are scale and minimum, q the small integers; j counts the groups of a block that
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from py_runtime.gguf.tensor_types import BY_NAME, TensorType
 
 Blocks = np.ndarray
+Floats = NDArray[np.float32]
 
 # What the sixteen nibbles of the non-linear types stand for.
 NON_LINEAR = np.array(
@@ -20,16 +22,20 @@ _HALVES_OF_FP4 = [0, 1, 2, 3, 4, 6, 8, 12]
 TWICE_FP4 = np.array([*_HALVES_OF_FP4, *(-value for value in _HALVES_OF_FP4)], np.float32)
 
 
-def dequantise(kind: TensorType, data: bytes | np.ndarray) -> np.ndarray:
+def dequantise(kind: TensorType, data: bytes | np.ndarray) -> Floats:
     """All values in a row; `data` has whole blocks."""
     blocks = np.frombuffer(data, np.uint8).reshape(-1, kind.nbytes)
-    values: np.ndarray = DEQUANTISERS[kind.name](blocks).reshape(-1)
-    return values
+    return DEQUANTISERS[kind.name](blocks).reshape(-1)
 
 
-def halves(blocks: Blocks, at: int) -> np.ndarray:
+def floats(values: np.ndarray) -> Floats:
+    """As float32."""
+    return values.astype(np.float32)
+
+
+def halves(blocks: Blocks, at: int) -> Floats:
     """The float16 at a byte of each block, as f32 [B, 1]."""
-    return np.ascontiguousarray(blocks[:, at : at + 2]).view("<f2").astype(np.float32)
+    return floats(np.ascontiguousarray(blocks[:, at : at + 2]).view("<f2"))
 
 
 def nibbles(packed: Blocks) -> np.ndarray:
@@ -43,40 +49,40 @@ def _fifth_bits(blocks: Blocks, at: int) -> np.ndarray:
     return bits << 4
 
 
-def _f32(blocks: Blocks) -> np.ndarray:
+def _f32(blocks: Blocks) -> Floats:
     return blocks.view("<f4")
 
 
-def _f16(blocks: Blocks) -> np.ndarray:
-    return blocks.view("<f2").astype(np.float32)
+def _f16(blocks: Blocks) -> Floats:
+    return floats(blocks.view("<f2"))
 
 
-def _bf16(blocks: Blocks) -> np.ndarray:
+def _bf16(blocks: Blocks) -> Floats:
     return (blocks.view("<u2").astype(np.uint32) << 16).view(np.float32)
 
 
-def _q4_0(blocks: Blocks) -> np.ndarray:
+def _q4_0(blocks: Blocks) -> Floats:
     q = nibbles(blocks[:, 2:]).astype(np.int8) - np.int8(8)
-    return halves(blocks, 0) * q.astype(np.float32)
+    return halves(blocks, 0) * floats(q)
 
 
-def _q4_1(blocks: Blocks) -> np.ndarray:
-    q = nibbles(blocks[:, 4:]).astype(np.float32)
+def _q4_1(blocks: Blocks) -> Floats:
+    q = floats(nibbles(blocks[:, 4:]))
     return halves(blocks, 0) * q + halves(blocks, 2)
 
 
-def _q5_0(blocks: Blocks) -> np.ndarray:
+def _q5_0(blocks: Blocks) -> Floats:
     q = (nibbles(blocks[:, 6:]) | _fifth_bits(blocks, 2)).astype(np.int8) - np.int8(16)
-    return halves(blocks, 0) * q.astype(np.float32)
+    return halves(blocks, 0) * floats(q)
 
 
-def _q5_1(blocks: Blocks) -> np.ndarray:
+def _q5_1(blocks: Blocks) -> Floats:
     q = nibbles(blocks[:, 8:]) | _fifth_bits(blocks, 4)
-    return halves(blocks, 0) * q.astype(np.float32) + halves(blocks, 2)
+    return halves(blocks, 0) * floats(q) + halves(blocks, 2)
 
 
-def _q8_0(blocks: Blocks) -> np.ndarray:
-    return halves(blocks, 0) * blocks[:, 2:].view(np.int8).astype(np.float32)
+def _q8_0(blocks: Blocks) -> Floats:
+    return halves(blocks, 0) * floats(blocks[:, 2:].view(np.int8))
 
 
 def _crumbs(packed: Blocks) -> np.ndarray:
@@ -85,25 +91,25 @@ def _crumbs(packed: Blocks) -> np.ndarray:
     return (packed.reshape(-1, 2, 1, 32) >> shifts) & 3
 
 
-def _q2_k(blocks: Blocks) -> np.ndarray:
+def _q2_k(blocks: Blocks) -> Floats:
     scales, d, m = blocks[:, :16], halves(blocks, 80), halves(blocks, 82)
-    q = _crumbs(blocks[:, 16:80]).reshape(-1, 16, 16).astype(np.float32)
-    d = np.expand_dims(d * (scales & 15).astype(np.float32), -1)  # [B, 16, 1]
-    m = np.expand_dims(m * (scales >> 4).astype(np.float32), -1)
+    q = floats(_crumbs(blocks[:, 16:80]).reshape(-1, 16, 16))
+    d = np.expand_dims(d * floats(scales & 15), -1)  # [B, 16, 1]
+    m = np.expand_dims(m * floats(scales >> 4), -1)
     return d * q - m
 
 
-def _q3_k(blocks: Blocks) -> np.ndarray:
+def _q3_k(blocks: Blocks) -> Floats:
     mask, packed, stored = blocks[:, :32], blocks[:, 32:96], blocks[:, 96:108]
     low = nibbles(stored[:, :8])  # [B, 16]
     shifts = np.array([0, 2, 4, 6], np.uint8).reshape(1, 4, 1)
     high = ((stored[:, None, 8:] >> shifts) & 3).reshape(-1, 16)
     scales = (low | high << 4).astype(np.int8) - np.int8(32)
-    d = np.expand_dims(halves(blocks, 108) * scales.astype(np.float32), -1)  # [B, 16, 1]
+    d = np.expand_dims(halves(blocks, 108) * floats(scales), -1)  # [B, 16, 1]
     bits = (mask[:, None, :] >> np.arange(8, dtype=np.uint8).reshape(1, 8, 1)) & 1  # [B, 8, 32]
     crumbs = _crumbs(packed).reshape(-1, 8, 32).astype(np.int8)
     q = crumbs - (bits ^ 1).astype(np.int8) * np.int8(4)  # a bit that is not set takes four away
-    return d * q.reshape(-1, 16, 16).astype(np.float32)
+    return d * floats(q.reshape(-1, 16, 16))
 
 
 def _six_bit_scales(stored: Blocks) -> tuple[np.ndarray, np.ndarray]:
@@ -120,52 +126,52 @@ def _runs_of_nibbles(packed: Blocks) -> np.ndarray:
     return ((packed.reshape(-1, 4, 1, 32) >> shifts) & 15).reshape(-1, 8, 32)
 
 
-def _scaled_runs(blocks: Blocks, q: np.ndarray) -> np.ndarray:
+def _scaled_runs(blocks: Blocks, q: np.ndarray) -> Floats:
     """Q4_K and Q5_K: [B, 8, 32] integers with the scale and minimum of each run."""
     scales, minima = _six_bit_scales(blocks[:, 4:16])
-    d = np.expand_dims(halves(blocks, 0) * scales.astype(np.float32), -1)  # [B, 8, 1]
-    m = np.expand_dims(halves(blocks, 2) * minima.astype(np.float32), -1)
-    return d * q.astype(np.float32) - m
+    d = np.expand_dims(halves(blocks, 0) * floats(scales), -1)  # [B, 8, 1]
+    m = np.expand_dims(halves(blocks, 2) * floats(minima), -1)
+    return d * floats(q) - m
 
 
-def _q4_k(blocks: Blocks) -> np.ndarray:
+def _q4_k(blocks: Blocks) -> Floats:
     return _scaled_runs(blocks, _runs_of_nibbles(blocks[:, 16:]))
 
 
-def _q5_k(blocks: Blocks) -> np.ndarray:
+def _q5_k(blocks: Blocks) -> Floats:
     shifts = np.arange(8, dtype=np.uint8).reshape(1, 8, 1)
     fifth = (blocks[:, None, 16:48] >> shifts) & 1  # [B, 8, 32]
     return _scaled_runs(blocks, _runs_of_nibbles(blocks[:, 48:]) | fifth << 4)
 
 
-def _q6_k(blocks: Blocks) -> np.ndarray:
+def _q6_k(blocks: Blocks) -> Floats:
     low = nibbles(blocks[:, :128].reshape(-1, 2, 64)).reshape(-1, 16, 16)
     high = _crumbs(blocks[:, 128:192]).reshape(-1, 16, 16)
     q = (low | high << 4).astype(np.int8) - np.int8(32)
-    scales = blocks[:, 192:208].view(np.int8).astype(np.float32)
+    scales = floats(blocks[:, 192:208].view(np.int8))
     d = np.expand_dims(halves(blocks, 208) * scales, -1)  # [B, 16, 1]
-    return d * q.astype(np.float32)
+    return d * floats(q)
 
 
-def _iq4_nl(blocks: Blocks) -> np.ndarray:
+def _iq4_nl(blocks: Blocks) -> Floats:
     return halves(blocks, 0) * np.take(NON_LINEAR, nibbles(blocks[:, 2:]))
 
 
-def _iq4_xs(blocks: Blocks) -> np.ndarray:
+def _iq4_xs(blocks: Blocks) -> Floats:
     high = np.ascontiguousarray(blocks[:, 2:4]).view("<u2")  # [B, 1]
     high = (high >> np.arange(0, 16, 2, dtype=np.uint16)).astype(np.uint8) & 3  # [B, 8]
     low = np.stack((blocks[:, 4:8] & 15, blocks[:, 4:8] >> 4), -1).reshape(-1, 8)
     scales = (low | high << 4).astype(np.int8) - np.int8(32)
-    d = np.expand_dims(halves(blocks, 0) * scales.astype(np.float32), -1)  # [B, 8, 1]
+    d = np.expand_dims(halves(blocks, 0) * floats(scales), -1)  # [B, 8, 1]
     return d * np.take(NON_LINEAR, nibbles(blocks[:, 8:].reshape(-1, 8, 16)))
 
 
-def _mxfp4(blocks: Blocks) -> np.ndarray:
+def _mxfp4(blocks: Blocks) -> Floats:
     half_scale = np.ldexp(np.float32(1), blocks[:, :1].astype(np.int32) - 128)
     return half_scale * np.take(TWICE_FP4, nibbles(blocks[:, 1:]))
 
 
-DEQUANTISERS: dict[str, Callable[[Blocks], np.ndarray]] = {
+DEQUANTISERS: dict[str, Callable[[Blocks], Floats]] = {
     "F32": _f32,
     "F16": _f16,
     "BF16": _bf16,
