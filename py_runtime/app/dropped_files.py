@@ -5,10 +5,11 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from py_runtime.base.errors import InpageError, RequestError
+from py_runtime.base.markdown import plain
 from py_runtime.folder.file_names import PTD, PTE, TOKENIZER
 from py_runtime.model.pte_store import PteFiles, PteStore, decoder_of
 from py_runtime.pte import PteProgram, inspect_pte
-from py_runtime.pte.about import about_pte, cannot_be_loaded, plain
+from py_runtime.pte.about import about_pte, cannot_be_loaded
 from py_runtime.weights.page_source import DroppedSource
 
 Json = dict[str, Any]

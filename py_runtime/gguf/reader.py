@@ -81,6 +81,12 @@ def parts_of(name: str) -> list[str]:
     return [f"{match['model']}-{n:05}-of-{match['count']}.gguf" for n in range(1, count + 1)]
 
 
+def model_name(name: str) -> str:
+    """A file's name without its ending, and without the number of a part."""
+    match = PART_NAME.fullmatch(name)
+    return match["model"] if match else re.sub(r"\.gguf$", "", name, flags=re.IGNORECASE)
+
+
 Parts = list[tuple[ByteSource, Header]]
 
 

@@ -53,23 +53,43 @@ def tokenizer() -> dict[str, Any]:
     }
 
 
-def tensors(kind: str = "Q8_0") -> list[Tensor]:
+def sentence_pieces() -> dict[str, Any]:
+    """A tokenizer of the other kind, with as many tokens."""
+    in_bytes = [f"<0x{byte:02X}>" for byte in range(256)]
+    tokens = ["<unk>", "<s>", "</s>", *in_bytes, "▁", "a"]
+    return {
+        "tokenizer.ggml.model": "llama",
+        "tokenizer.ggml.tokens": tokens,
+        "tokenizer.ggml.token_type": [2, CONTROL, CONTROL, *[6] * 256, NORMAL, NORMAL],
+        "tokenizer.ggml.scores": [-float(number) for number in range(len(tokens))],
+        "tokenizer.ggml.unknown_token_id": 0,
+    }
+
+
+def qwen3_tensors() -> list[Tensor]:
+    norms = [
+        Tensor.floats(f"blk.0.attn_{part}_norm.weight", np.ones(HEAD_DIM)) for part in ("q", "k")
+    ]
+    return [*tensors("Q4_0"), *norms]
+
+
+def tensors(kind: str = "Q8_0", width: int = WIDTH) -> list[Tensor]:
     rng = np.random.default_rng(1)
-    made = [matrix(rng, "token_embd.weight", VOCABULARY, WIDTH, kind)]
+    made = [matrix(rng, "token_embd.weight", VOCABULARY, width, kind)]
     for layer in range(LAYERS):
         block = f"blk.{layer}"
         made += [
-            Tensor.floats(f"{block}.attn_norm.weight", rng.uniform(0.5, 1.5, WIDTH)),
-            matrix(rng, f"{block}.attn_q.weight", HEADS * HEAD_DIM, WIDTH, kind),
-            matrix(rng, f"{block}.attn_k.weight", KV_HEADS * HEAD_DIM, WIDTH, kind),
-            matrix(rng, f"{block}.attn_v.weight", KV_HEADS * HEAD_DIM, WIDTH, kind),
-            matrix(rng, f"{block}.attn_output.weight", WIDTH, HEADS * HEAD_DIM, kind),
-            Tensor.floats(f"{block}.ffn_norm.weight", rng.uniform(0.5, 1.5, WIDTH)),
-            matrix(rng, f"{block}.ffn_gate.weight", HIDDEN, WIDTH, kind),
-            matrix(rng, f"{block}.ffn_up.weight", HIDDEN, WIDTH, kind),
-            matrix(rng, f"{block}.ffn_down.weight", WIDTH, HIDDEN, kind),
+            Tensor.floats(f"{block}.attn_norm.weight", rng.uniform(0.5, 1.5, width)),
+            matrix(rng, f"{block}.attn_q.weight", HEADS * HEAD_DIM, width, kind),
+            matrix(rng, f"{block}.attn_k.weight", KV_HEADS * HEAD_DIM, width, kind),
+            matrix(rng, f"{block}.attn_v.weight", KV_HEADS * HEAD_DIM, width, kind),
+            matrix(rng, f"{block}.attn_output.weight", width, HEADS * HEAD_DIM, kind),
+            Tensor.floats(f"{block}.ffn_norm.weight", rng.uniform(0.5, 1.5, width)),
+            matrix(rng, f"{block}.ffn_gate.weight", HIDDEN, width, kind),
+            matrix(rng, f"{block}.ffn_up.weight", HIDDEN, width, kind),
+            matrix(rng, f"{block}.ffn_down.weight", width, HIDDEN, kind),
         ]
-    return [*made, Tensor.floats("output_norm.weight", rng.uniform(0.5, 1.5, WIDTH))]
+    return [*made, Tensor.floats("output_norm.weight", rng.uniform(0.5, 1.5, width))]
 
 
 def matrix(rng: np.random.Generator, name: str, rows: int, columns: int, kind: str) -> Tensor:
