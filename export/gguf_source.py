@@ -16,7 +16,8 @@ from py_runtime.decoder.families import Family
 from py_runtime.decoder.rotary import Floats
 from py_runtime.gguf.config import check_tensors, read_config, read_family
 from py_runtime.gguf.names import ROPE_FACTORS, gguf_name, is_rotated
-from py_runtime.gguf.reader import GgufFile, StoredTensor, open_gguf, parts_of
+from py_runtime.gguf.part_names import parts_of
+from py_runtime.gguf.reader import GgufFile, StoredTensor, open_gguf
 from py_runtime.gguf.stored_weights import KIND_OF, in_halves, planes
 from py_runtime.gguf.tokenizer import read_tokenizer
 from py_runtime.weights.byte_source import ByteSource, FileSource

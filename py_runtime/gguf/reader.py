@@ -1,18 +1,16 @@
 """A model in one GGUF file, or in the parts of one: opened by ranges, its data left where it is."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from py_runtime.gguf.container import Header, HeaderWalk, TensorInfo, TooFewBytes
 from py_runtime.gguf.errors import GgufError, UnsupportedGgufError, listed, shown
 from py_runtime.gguf.metadata import Metadata
+from py_runtime.gguf.part_names import MAX_PARTS
 from py_runtime.weights.byte_source import ByteSource
 
 FIRST_BYTES = 1 << 20  # twice as many each time these are too few
-PART_NAME = re.compile(r"(?P<model>.+)-(?P<number>\d{5})-of-(?P<count>\d{5})\.gguf", re.IGNORECASE)
 COUNT_KEY, NUMBER_KEY, TENSORS_KEY = "split.count", "split.no", "split.tensors.count"
-MAX_PARTS = 65_535  # the key has 16 bits
 
 
 @dataclass(frozen=True)
@@ -70,21 +68,6 @@ async def read_header(source: ByteSource) -> Header:
             return walk.read(data)
         except TooFewBytes as short:
             wanted = max(short.wanted, 2 * len(data))
-
-
-def parts_of(name: str) -> list[str]:
-    """The names of all parts, where this is the name of one; else it alone."""
-    match = PART_NAME.fullmatch(name)
-    count = int(match["count"]) if match else 1
-    if match is None or not 1 <= count <= MAX_PARTS:
-        return [name]
-    return [f"{match['model']}-{n:05}-of-{match['count']}.gguf" for n in range(1, count + 1)]
-
-
-def model_name(name: str) -> str:
-    """A file's name without its ending, and without the number of a part."""
-    match = PART_NAME.fullmatch(name)
-    return match["model"] if match else re.sub(r"\.gguf$", "", name, flags=re.IGNORECASE)
 
 
 Parts = list[tuple[ByteSource, Header]]

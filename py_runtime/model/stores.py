@@ -72,7 +72,7 @@ def pte_store(where: str) -> "PteStore":
 
 def gguf_store(where: str) -> "GgufStore":
     """Of a .gguf at an address or path; where it is one of several parts, the others lie beside."""
-    from py_runtime.gguf.reader import model_name, parts_of  # few models need its reader
+    from py_runtime.gguf.part_names import model_name, parts_of  # few models need its reader
     from py_runtime.model.gguf_store import GgufStore
 
     file = unquote(where.replace("\\", "/").rpartition("/")[2])

@@ -11,7 +11,8 @@ from gguf.constants import GGML_QUANT_SIZES, GGMLQuantizationType
 
 from py_runtime.gguf import container, reader
 from py_runtime.gguf.errors import GgufError, UnsupportedGgufError
-from py_runtime.gguf.reader import GgufFile, open_gguf, parts_of
+from py_runtime.gguf.part_names import parts_of
+from py_runtime.gguf.reader import GgufFile, open_gguf
 from py_runtime.gguf.tensor_types import TENSOR_TYPES
 from tests.gguf import small
 from tests.gguf.written import (
