@@ -1,8 +1,9 @@
 """GGUF files: metadata gives config, tokenizer and template; known types are taken bit for bit."""
 
-import asyncio
 import mmap
+from collections.abc import Coroutine
 from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 from gguf import GGMLQuantizationType, dequantize
@@ -22,6 +23,8 @@ from py_runtime.gguf.stored_weights import KIND_OF, in_halves, planes
 from py_runtime.gguf.tokenizer import read_tokenizer
 from py_runtime.weights.byte_source import ByteSource, FileSource
 
+T = TypeVar("T")
+
 
 class GgufSource(Source):
     """A GGUF file, or all parts of one: tensors are read when they are asked for."""
@@ -37,7 +40,7 @@ class GgufSource(Source):
             if not part.is_file():
                 raise ExportError(f"there is no file {part}")
         sources = [FileSource(part) for part in paths]
-        file = asyncio.run(open_gguf(sources))
+        file = _at_once(open_gguf(sources))
         metadata = file.metadata
         named = {
             key: metadata.text(f"general.{key}")
@@ -128,3 +131,13 @@ class GgufSource(Source):
         if hasattr(mmap, "MADV_DONTNEED"):
             for mapped in self._maps.values():
                 mapped._mmap.madvise(mmap.MADV_DONTNEED)  # type: ignore[attr-defined]
+
+
+def _at_once(coroutine: Coroutine[Any, Any, T]) -> T:
+    """The result of one that never waits, as files on a disk never do; any loop may be running."""
+    try:
+        coroutine.send(None)
+    except StopIteration as ended:
+        result: T = ended.value
+        return result
+    raise AssertionError("a file on a disk is read at once")

@@ -25,6 +25,7 @@ class DroppedGguf:
         ]
         self._file = await open_gguf(sources)
         self.store = GgufStore(model_name(self._file.name), sources)
+        await self.store.model()  # what is loaded stays where this cannot be
 
     def about(self) -> str:
         """What it holds, as Markdown."""

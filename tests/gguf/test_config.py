@@ -1,6 +1,5 @@
 """What a GGUF file says of its model: taken where it can be computed, refused by name where not."""
 
-import asyncio
 from typing import Any
 
 import numpy as np
@@ -11,19 +10,20 @@ from py_runtime.gguf.config import read_config
 from py_runtime.gguf.errors import GgufError, UnsupportedGgufError
 from py_runtime.gguf.model import GgufModel, open_model
 from py_runtime.gguf.reader import open_gguf
+from tests.fuzz.in_line import result_of
 from tests.gguf import small
 from tests.gguf.written import Tensor, file
 from tests.pte.memory_source import MemorySource
 
 
 def opened(data: bytes) -> GgufModel:
-    return asyncio.run(open_model([MemorySource(data, "x.gguf")]))
+    return result_of(open_model([MemorySource(data, "x.gguf")]))
 
 
 def config_of(**changes: Any) -> dict[str, Any]:
     values = small.metadata() | {key.replace("__", "."): value for key, value in changes.items()}
     data = file(values, small.tensors())
-    return read_config(asyncio.run(open_gguf([MemorySource(data, "x.gguf")])))
+    return read_config(result_of(open_gguf([MemorySource(data, "x.gguf")])))
 
 
 def refused(
@@ -159,7 +159,7 @@ def test_6_no_data_is_read_before_the_shapes_are_right() -> None:
     data = small.small_file(**{"llama.block_count": 2})
     source = MemorySource(data + bytes(-len(data) % 32), "x.gguf")
     with pytest.raises(GgufError):
-        asyncio.run(open_model([source]))
+        result_of(open_model([source]))
     assert source.bytes_read <= len(data)
 
 

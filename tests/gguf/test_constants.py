@@ -1,6 +1,5 @@
 """Tensors on their way to the GPU: the bytes that the exporter writes, whatever the pieces."""
 
-import asyncio
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -22,6 +21,7 @@ from py_runtime.program.writer import ProgramWriter
 from py_runtime.weights.byte_source import ByteSource, Pieces
 from py_runtime.weights.constants import Place
 from tests.export.gguf_files import write_gguf
+from tests.fuzz.in_line import result_of
 from tests.gguf import small
 from tests.gguf.written import Tensor, file
 from tests.pte.memory_source import MemorySource
@@ -73,7 +73,7 @@ def uploaded(model: GgufModel, progress: Any = None) -> dict[str, bytes]:
     model.constants.check(model.program)
     recorder = Recorder()
     upload = model.constants.upload(cast(Device, recorder), places, Meter(progress))
-    asyncio.run(upload)
+    result_of(upload)
     for name in names:
         assert recorder.written[f"{name} again"][ROOM:] == recorder.written[name]
     return {name: bytes(recorder.written[name]) for name in names}
@@ -84,7 +84,7 @@ def _place(buffer: str, offset: int) -> Place:
 
 
 def opened(*sources: ByteSource) -> GgufModel:
-    return asyncio.run(open_model(sources))
+    return result_of(open_model(sources))
 
 
 @pytest.fixture(autouse=True)

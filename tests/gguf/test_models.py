@@ -1,6 +1,8 @@
 """GGUF files as models: torch's logits and greedy tokens, natively and in the page."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +110,26 @@ def test_10_a_template_that_never_ends_is_stopped(tmp_path: Path, native: Native
     with pytest.raises(InpageError, match="template"):
         model.chat_tokens([{"role": "user", "content": "the"}])
     model.unload()
+
+
+@pytest.mark.long
+def test_the_terminal_tells_what_a_file_holds(tmp_path: Path) -> None:
+    def inspect(data: bytes) -> subprocess.CompletedProcess[str]:
+        (tmp_path / "x.gguf").write_bytes(data)
+        command = [sys.executable, "-m", "py_runtime", "inspect", str(tmp_path / "x.gguf")]
+        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+
+    told = inspect(small.small_file())
+    assert told.returncode == 0
+    for words in ("It can be loaded", "| Q8_0 | 8 |", "`llama.block_count` | `1` |", "261 × text"):
+        assert words in told.stdout
+    told = inspect(small.small_file(**{"llama.expert_count": 8}))
+    assert told.returncode == 1
+    assert "**It cannot be loaded**: x.gguf: its metadata 'llama.expert\\_count'" in told.stdout
+    told = inspect(b"not a model")
+    assert told.returncode == 1
+    assert told.stderr.endswith("it does not begin with 'GGUF'; copy or download the file again\n")
+    assert told.stderr.count("\n") == 1
 
 
 # The default model -------------------------------------------------------------------------------

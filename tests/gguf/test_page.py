@@ -17,7 +17,7 @@ from tests.web.user import User
 pytestmark = pytest.mark.browser
 
 ASK = """inpage.chat.completions.create({
-    messages: [{ role: "user", content: "the" }], temperature: 0, max_tokens: 6, ignore_eos: true,
+    messages: [{ role: "user", content: "the" }], seed: 7, max_tokens: 12, ignore_eos: true,
 }).then(({ choices }) => choices[0].message.content)"""
 
 

@@ -1,6 +1,5 @@
 """The container: what the package `gguf` reads is read the same, and ten kinds of lies are told."""
 
-import asyncio
 import struct
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from py_runtime.gguf.errors import GgufError, UnsupportedGgufError
 from py_runtime.gguf.part_names import parts_of
 from py_runtime.gguf.reader import GgufFile, open_gguf
 from py_runtime.gguf.tensor_types import TENSOR_TYPES
+from tests.fuzz.in_line import result_of
 from tests.gguf import small
 from tests.gguf.written import (
     ARRAY,
@@ -39,7 +39,7 @@ TWO = Tensor.floats("two.weight", np.arange(5))
 
 def opened(*files: bytes) -> GgufFile:
     sources = [MemorySource(data, f"part{n}.gguf") for n, data in enumerate(files)]
-    return asyncio.run(open_gguf(sources))
+    return result_of(open_gguf(sources))
 
 
 def refused(*files: bytes) -> str:
@@ -83,7 +83,7 @@ def test_a_header_longer_than_the_first_read(monkeypatch: pytest.MonkeyPatch) ->
     data = small.small_file()
     monkeypatch.setattr(reader, "FIRST_BYTES", 5)
     source = MemorySource(data)
-    found = asyncio.run(open_gguf([source]))
+    found = result_of(open_gguf([source]))
     first = min(tensor.info.offset for tensor in found.tensors.values())
     assert source.bytes_read <= 2 * first
     assert found.metadata.texts("tokenizer.ggml.tokens") == small.TOKENS
