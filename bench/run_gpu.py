@@ -25,6 +25,7 @@ from bench.rounds import run_bench
 
 HERE = Path(__file__).resolve().parent
 SITE, TEMPLATES = HERE / "site", HERE / "templates"
+WITHOUT = "-without-subgroups"  # ends the key of an engine
 
 
 def parse() -> argparse.Namespace:
@@ -35,6 +36,9 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--flag", action="append", default=[], help="Chromium's, instead of ours")
     shapes = sorted(folder.name for folder in TEMPLATES.glob("*"))
     parser.add_argument("--shapes", nargs="*", choices=shapes, default=[], metavar="SHAPE")
+    parser.add_argument(
+        "--without-subgroups", action="store_true", help="inpage's models without them, too"
+    )
     parser.add_argument("--only", nargs="+", metavar="KEY", help="these engines alone")
     parser.add_argument("--repeats", type=int, default=5, help="of every run (%(default)s)")
     parser.add_argument("--start-ups", type=int, default=3, help="cold and warm (%(default)s)")
@@ -47,10 +51,13 @@ def parse() -> argparse.Namespace:
 
 def engines(options: argparse.Namespace) -> list[Engine]:
     """inpage, its peer where the folder has it, and the synthetic models that were asked for."""
-    chosen = [replace(INPAGE, start_ups=options.start_ups)]
+    ours = [replace(INPAGE, start_ups=options.start_ups)]
+    ours += [synthetic(shape) for shape in options.shapes]
+    if options.without_subgroups:
+        ours += [without_subgroups(engine) for engine in ours]
+    chosen = list(ours)
     if (SITE / "peers" / "models").is_dir():
         chosen.append(replace(TRANSFORMERS_WEBGPU, start_ups=options.start_ups))
-    chosen += [synthetic(shape) for shape in options.shapes]
     chosen = [
         replace(e, runs=tuple(replace(run, repeats=options.repeats) for run in e.runs))
         for e in chosen
@@ -70,6 +77,17 @@ def synthetic(shape: str) -> Engine:
         checked=0,
         start_ups=0,
         limit_s=400,
+    )
+
+
+def without_subgroups(engine: Engine) -> Engine:
+    """The kernels of an adapter that does not have them."""
+    return replace(
+        engine,
+        key=f"{engine.key}{WITHOUT}",
+        title=f"{engine.title}, without subgroups",
+        options={**engine.options, "kernels": "memory"},
+        start_ups=0,
     )
 
 
@@ -108,7 +126,8 @@ def main() -> None:
         "seconds": round(time.monotonic() - started),
     }
     for engine in results["engines"]:
-        engine["bytes_read_per_token"] = about["bytes_read_per_token"].get(engine["key"])
+        key = engine["key"].removesuffix(WITHOUT)
+        engine["bytes_read_per_token"] = about["bytes_read_per_token"].get(key)
     write_results(options.results, results)
     print(as_text(results))
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from py_runtime.gpu.kernel_target import PORTABLE_KERNELS
 from py_runtime.program.json_format import dump_program
 from py_runtime.program.writer import ProgramWriter
 from tests.runners import Runner
@@ -50,7 +51,13 @@ class Case:
         self.calls.append(Call(arrays, [tensor.numpy() for tensor in expected]))
 
 
-def check(case: Case, runner: Runner, wide: bool = False, f16_kv: bool = False) -> None:
+def check(
+    case: Case,
+    runner: Runner,
+    kernels: str = PORTABLE_KERNELS,
+    f16_kv: bool = False,
+    limits: dict[str, int] | None = None,
+) -> None:
     """Runs every call on one graph and compares each output with torch."""
     assert case.calls, f"case {case.name} makes no calls"
     results = runner.run(
@@ -59,8 +66,9 @@ def check(case: Case, runner: Runner, wide: bool = False, f16_kv: bool = False) 
         program=dump_program(case.writer.program()),
         constants=case.writer.constants,
         calls=[call.inputs for call in case.calls],
-        wide=wide,
+        kernels=kernels,
         f16_kv=f16_kv,
+        limits=limits,
     )
     for number, (call, outputs) in enumerate(zip(case.calls, results, strict=True)):
         assert len(outputs) == len(call.expected), f"call {number}: {len(outputs)} outputs"

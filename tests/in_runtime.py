@@ -1,13 +1,27 @@
 """What runs beside the engine, natively or in the page, on behalf of the tests."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from py_runtime.gpu import Device
-from py_runtime.gpu.kernel_target import KernelTarget
+from py_runtime.gpu.kernel_target import PORTABLE_KERNELS, candidates
 from py_runtime.graph import Graph
 from py_runtime.program.json_format import load_program
+
+
+@contextmanager
+def having(device: Device, limits: dict[str, int]) -> Iterator[None]:
+    """The device, as if it allowed less."""
+    own = device.limits
+    device.limits = {**own, **limits}
+    try:
+        yield
+    finally:
+        device.limits = own
 
 
 async def run_graph(
@@ -16,18 +30,20 @@ async def run_graph(
     constants: dict[str, np.ndarray],
     calls: list[list[Any]],
     outputs: list[int] | None = None,
-    wide: bool = False,
+    kernels: str = PORTABLE_KERNELS,
     f16_kv: bool = False,
+    limits: dict[str, int] | None = None,
 ) -> list[list[np.ndarray]]:
     """One loaded graph, called again and again; gives each call's outputs.
 
-    `wide` takes the kernels of real GPUs, and `f16_kv` halves, on whatever device this is.
+    `kernels` may be those of real GPUs, and `f16_kv` takes halves, on whatever device this is;
+    `limits` are lower than its own.
     """
     target = None
-    if wide or f16_kv:
-        lanes = max(device.adapter.subgroup_min_size, 1)
-        target = KernelTarget(wide=wide, lanes=lanes, storage_buffers=10, f16_kv=f16_kv)
-    graph = await Graph.load(device, load_program(program), constants, target=target)
+    if kernels != PORTABLE_KERNELS or f16_kv:
+        target = replace(candidates(device)[kernels], storage_buffers=10, f16_kv=f16_kv)
+    with having(device, limits or {}):
+        graph = await Graph.load(device, load_program(program), constants, target=target)
     try:
         return [await graph.run(inputs, outputs) for inputs in calls]
     finally:

@@ -12,6 +12,7 @@ export function createInpage(listeners) {
   const noticeListeners = new Set();
   /** @type {string | File[] | undefined} */
   let source; // of the loaded model
+  const asked = /** @type {import("./inpage.d.ts").Kernels | null} */ (new URLSearchParams(location.search).get("kernels"));
   /** @type {import("./calls.d.ts").Listeners["onNotice"]} */
   const onNotice = (notice) => {
     if (notice.kind === "model") {
@@ -39,8 +40,8 @@ export function createInpage(listeners) {
     get ready() { return client.ready; },
     loaded: null,
     models: () => client.call("models"),
-    async load(/** @type {string | File[]} */ where, { onProgress, signal } = {}) {
-      const result = await client.call("load", [where], { onEvent: onProgress, signal });
+    async load(/** @type {string | File[]} */ where, { onProgress, signal, kernels = asked } = {}) {
+      const result = await client.call("load", [where, kernels], { onEvent: onProgress, signal });
       if (result.context) source = where; // else it is no model to talk to
       return result;
     },

@@ -146,7 +146,15 @@ export interface StoredModel {
 export interface LoadOptions {
   onProgress?: (progress: LoadProgress) => void;
   signal?: AbortSignal;
+  /** To force kernels that do not suit the device best; `?kernels=` in the page's address does the same. */
+  kernels?: Kernels | null;
 }
+
+/**
+ * How the invocations of a kernel work together: hardly ("portable": software adapters), by subgroup operations, or through
+ * workgroup memory (graphics processors without subgroups).
+ */
+export type Kernels = "portable" | "subgroups" | "memory";
 
 export interface LoadProgress {
   phase: "download" | "upload" | "shaders";
@@ -170,8 +178,9 @@ export interface LoadedModel {
   source: { name: string; url: string | null; licence: string };
   has_chat_template: boolean;
   has_goldens: boolean;
-  /** Which kernels run, and why those. */
+  /** Which kernels run, and why those (`chosen`: by features, a measurement, one that is remembered, or asked for). */
   kernels: {
+    name: Kernels;
     wide: boolean;
     lanes: number;
     storage_buffers: number;

@@ -3,7 +3,8 @@
 /**
  * @typedef {{ ids: number[], text: string, wantsIds: boolean }} Prompt
  * @typedef {(tokens: (number | null)[]) => void} OnTokens
- * @typedef {{ model: string, device: string, threads: number, context: number }} LoadOptions
+ * @typedef {{ model: string, device: string, threads: number, context: number, kernels?: import("../../web/inpage.d.ts").Kernels }}
+ *   LoadOptions
  *
  * @typedef {object} Engine
  * @property {Promise<unknown>} ready resolves once the engine could load a model

@@ -83,7 +83,7 @@ found
 
 offer({
   ready: api().then((inpage) => inpage.ready),
-  load: ({ model }) => globalThis.inpage.load(model),
+  load: ({ model, kernels }) => globalThis.inpage.load(model, { kernels }),
   run,
   gpuBytes: () => globalThis.inpage.python("graph.memory.peak"),
   gpuOps: () => globalThis.inpage.python(OPS),

@@ -36,7 +36,7 @@ from py_runtime.folder.on_site import fetch_bytes
 from py_runtime.generation.messages import parse_messages
 from py_runtime.gpu import Device, request_device
 from py_runtime.gpu.recovery import Recovery
-from py_runtime.graph.tuning import choose_kernels
+from py_runtime.graph.tuning import check_kernels, choose_kernels
 from py_runtime.model import Model
 from py_runtime.model.stores import Store
 from py_runtime.model.verify import verify
@@ -69,33 +69,39 @@ class Engine:
         """What the site offers, and whether this browser has it whole."""
         return [{**entry, **describe_offer(entry)} for entry in await self._listed()]
 
-    async def load(self, where: Any, emit: Emit, cancel: CancelToken) -> Json:
+    async def load(self, where: Any, kernels: Any, emit: Emit, cancel: CancelToken) -> Json:
         """Puts a model in the place of the one that is loaded, or is being loaded.
 
-        `where`: its name, its address, or a list of files that the user gave.
+        `where`: its name, its address, or a list of files that the user gave; `kernels`: those of
+        Model.load, or None.
         """
         meter = LoadMeter(emit)
+        check_kernels(kernels)
         if isinstance(where, list):
-            return await self._load_files(where, meter, cancel)
+            return await self._load_files(where, kernels, meter, cancel)
         listed = await self._listed()
         url = self._find(where, listed)
         try:
-            return await self._load_model(url, meter, cancel)
+            return await self._load_model(url, kernels, meter, cancel)
         except GpuOutOfMemoryError as error:
             raise GpuOutOfMemoryError(f"{error}{what_fits(listed, url, self._url)}") from None
 
-    async def _load_model(self, where: str | Store, meter: LoadMeter, cancel: CancelToken) -> Json:
+    async def _load_model(
+        self, where: str | Store, kernels: str | None, meter: LoadMeter, cancel: CancelToken
+    ) -> Json:
         self._stop_all()
         async with self._changing_alone(cancel):
             await self._remove()
             self._replace_module(None)
-            model = self.model = await self._load(where, meter, cancel)
+            model = self.model = await self._load(where, kernels, meter, cancel)
             described = {**describe_model(model), "from_cache": not meter.downloaded}
             notices.post("model", f"{model.manifest.name} is loaded.", loaded=described)
             self._begin_warm_up(model)
             return described
 
-    async def _load_files(self, listed: list[Any], meter: LoadMeter, cancel: CancelToken) -> Json:
+    async def _load_files(
+        self, listed: list[Any], kernels: str | None, meter: LoadMeter, cancel: CancelToken
+    ) -> Json:
         """What load() gives, and `about`: the files in words."""
         from py_runtime.app.dropped_files import DroppedFiles  # few need them
         from py_runtime.app.dropped_gguf import DroppedGguf, is_gguf
@@ -104,9 +110,9 @@ class Engine:
         try:
             await dropped.open(listed)
             if isinstance(dropped, DroppedGguf) or dropped.can_chat:
-                result = await self._load_model(dropped.store, meter, cancel)
+                result = await self._load_model(dropped.store, kernels, meter, cancel)
             else:
-                result = await self._load_program(dropped, meter, cancel)
+                result = await self._load_program(dropped, kernels, meter, cancel)
         except AbortedError:
             raise
         except InpageError as error:
@@ -114,14 +120,18 @@ class Engine:
         return {**result, "about": dropped.about()}
 
     async def _load_program(
-        self, dropped: "DroppedFiles", meter: LoadMeter, cancel: CancelToken
+        self,
+        dropped: "DroppedFiles",
+        wanted_kernels: str | None,
+        meter: LoadMeter,
+        cancel: CancelToken,
     ) -> Json:
         """It can be run from Python; the model to chat with stays where it is."""
         from py_runtime.pte import load
 
         files = dropped.store.files
         async with self._changing_alone(cancel):
-            kernels = await choose_kernels(self.device, notes)
+            kernels = await choose_kernels(self.device, notes, wanted_kernels)
             work = load(
                 files.program, self.device, files.data, meter=Meter(meter), target=kernels.target
             )
@@ -177,13 +187,15 @@ class Engine:
     async def delete_stored(self, name_or_url: str) -> None:
         await delete_stored(name_or_url)
 
-    async def _load(self, where: str | Store, meter: LoadMeter, cancel: CancelToken) -> Model:
+    async def _load(
+        self, where: str | Store, kernels: str | None, meter: LoadMeter, cancel: CancelToken
+    ) -> Model:
         async def take_another() -> None:
             self._device = await request_device()
 
         # It may have been lost long ago, while nobody used it: nothing to tell of.
         return await Recovery(take_another, quiet=True).survive(
-            lambda: Model.load(self._device, where, meter, cancel, compile_later=True)
+            lambda: Model.load(self._device, where, meter, cancel, True, kernels)
         )
 
     def _begin_warm_up(self, model: Model) -> None:

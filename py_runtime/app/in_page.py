@@ -146,7 +146,9 @@ async def _python(arguments: list[Any], emit: Any, cancel: CancelToken) -> Any:
 CALLS: dict[str, Call] = {
     "python": _python,
     "models": lambda arguments, emit, cancel: _engine().models(),
-    "load": lambda arguments, emit, cancel: _engine().load(arguments[0], emit, cancel),
+    "load": lambda arguments, emit, cancel: _engine().load(
+        arguments[0], arguments[1], emit, cancel
+    ),
     "unload": lambda arguments, emit, cancel: _engine().unload(),
     "stored": lambda arguments, emit, cancel: _engine().stored(),
     "deleteStored": lambda arguments, emit, cancel: _engine().delete_stored(arguments[0]),

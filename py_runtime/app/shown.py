@@ -8,6 +8,7 @@ from typing import Any
 
 from py_runtime.base.progress import DOWNLOAD, UPLOAD
 from py_runtime.base.sizes import in_words
+from py_runtime.graph.tuning import KernelChoice
 from py_runtime.model import Model
 
 Json = dict[str, Any]
@@ -53,9 +54,15 @@ def describe_model(model: Model) -> Json:
         "source": manifest.source,
         "has_chat_template": model.chat_template is not None,
         "has_goldens": manifest.goldens is not None,
-        "kernels": {**asdict(model.kernels.target), "chosen": model.kernels.why},
+        "kernels": describe_kernels(model.kernels),
     }
     return {**described, "facts": facts(described)}
+
+
+def describe_kernels(choice: KernelChoice) -> Json:
+    """Which kernels run, and why those."""
+    target = choice.target
+    return {"name": target.kernels, **asdict(target), "chosen": choice.why}
 
 
 def describe_offer(entry: Json) -> Json:

@@ -34,7 +34,7 @@ NOTHING_DRAWN = np.zeros(1, np.uint32)
 NAME = "sampling/sample"
 IN_PROMPT = figures_of(NAME)["IN_PROMPT"]
 NO_TOKEN = figures_of(NAME)["NO_TOKEN"]  # the logits held no number
-WIDEST = figures_of("sampling/fragments/size_widest")["WORKGROUP"]
+WIDE, WIDEST = (figures_of(f"sampling/fragments/size_{s}")["WORKGROUP"] for s in ("wide", "widest"))
 LAYOUT = params_layout(kernel_source(NAME, {"size": "narrow"}))  # of all sizes
 
 
@@ -156,7 +156,7 @@ def _inverse(temperature: float) -> float:
 
 def _size_for(target: KernelTarget, device: Device) -> str:
     """How large the workgroup is."""
-    if not target.wide:
-        return "narrow"
     most = device.limits["max_compute_invocations_per_workgroup"]
+    if not target.wide or most < WIDE:
+        return "narrow"
     return "widest" if most >= WIDEST else "wide"

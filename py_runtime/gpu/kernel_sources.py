@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from py_runtime.base.errors import GraphError
-from py_runtime.gpu.shader_figures import figures_in, workgroup_size
+from py_runtime.gpu.shader_figures import figures_in, workgroup_bytes, workgroup_size
 from py_runtime.gpu.shader_sources import STAR, SUBGROUPS, Library, ShaderFile, all_shaders
 
 PARAMS = "params"  # the WGSL name of a kernel's own parameters
@@ -37,12 +37,17 @@ class KernelSource:
 
     def workgroup(self, overrides: tuple[tuple[str, float], ...]) -> int:
         """Invocations of one."""
-        return _workgroup(self, overrides)
+        return _workgroup(self, overrides)[0]
+
+    def workgroup_bytes(self, overrides: tuple[tuple[str, float], ...]) -> int:
+        """Of its memory."""
+        return _workgroup(self, overrides)[1]
 
 
 @cache
-def _workgroup(kernel: KernelSource, overrides: tuple[tuple[str, float], ...]) -> int:
-    return workgroup_size(kernel.kernel, kernel.figures(dict(overrides)))
+def _workgroup(kernel: KernelSource, overrides: tuple[tuple[str, float], ...]) -> tuple[int, int]:
+    figures = kernel.figures(dict(overrides))
+    return workgroup_size(kernel.kernel, figures), workgroup_bytes(kernel.files, figures)
 
 
 def kernel_source(name: str, plugs: Plugs) -> KernelSource:

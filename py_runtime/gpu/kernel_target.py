@@ -1,24 +1,27 @@
 """What decides between the variants of a kernel: the kind of adapter it will run on."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from py_runtime.gpu import Device
-from py_runtime.gpu.shader_figures import workgroup_memory
 
 SMALLEST_WIDE_SUBGROUP = 16  # software adapters have 4 or 8 lanes
-WIDE_WORKGROUP_BYTES = workgroup_memory("linear/gemm_wide")  # no wide kernel takes more
+
+# Kernels by name, as users choose them.
+PORTABLE_KERNELS, SUBGROUP_KERNELS, MEMORY_KERNELS = "portable", "subgroups", "memory"
+KERNELS = (PORTABLE_KERNELS, SUBGROUP_KERNELS, MEMORY_KERNELS)
 
 
 @dataclass(frozen=True)
 class KernelTarget:
-    """`wide`: barriers and workgroup memory are cheap, and a subgroup of `lanes` works as one.
+    """`wide`: barriers and workgroup memory are cheap, and the invocations of a workgroup work
+    together: those of a subgroup of `lanes` by its operations, or all through that memory.
 
-    Without it kernels keep everything in registers and share nothing, which suits software
-    adapters and runs on every device.
+    Without it kernels keep everything in registers and share nothing beyond four lanes, which suits
+    software adapters and runs on every device.
     """
 
     wide: bool = False
-    lanes: int = 1  # the smallest subgroup the device may use
+    lanes: int = 1  # the smallest subgroup the device may use; 1: there are none
     storage_buffers: int = 8  # a kernel may bind; every device allows this many
     binding_bytes: int = 128 << 20  # of one of them; every device allows as much
     f16_kv: bool = False  # caches of keys and values hold halves
@@ -26,18 +29,41 @@ class KernelTarget:
     @classmethod
     def of(cls, device: Device) -> "KernelTarget":
         """By features alone; graph/tuning.py looks closer where they mislead."""
-        lanes = device.adapter.subgroup_min_size if "subgroups" in device.features else 1
-        is_software = device.adapter.is_fallback or lanes < SMALLEST_WIDE_SUBGROUP
-        wide = can_be_wide(device) and not is_software
+        lanes = max(device.adapter.subgroup_min_size, 1) if "subgroups" in device.features else 1
         buffers = device.limits["max_storage_buffers_per_shader_stage"]
         binding_bytes = device.limits["max_storage_buffer_binding_size"]
-        return cls(wide, max(lanes, 1), buffers, binding_bytes, "shader-f16" in device.features)
+        f16 = "shader-f16" in device.features
+        return cls(not seems_software(device), lanes, buffers, binding_bytes, f16)
+
+    @property
+    def lanes_by(self) -> str:
+        """Which of shaders/shared/lanes_* its wide kernels have."""
+        return "subgroups" if self.lanes > 1 else "memory"
+
+    @property
+    def kernels(self) -> str:
+        """One of KERNELS."""
+        if not self.wide:
+            return PORTABLE_KERNELS
+        return SUBGROUP_KERNELS if self.lanes > 1 else MEMORY_KERNELS
 
 
-def can_be_wide(device: Device) -> bool:
-    """Whether the wide kernels run there at all."""
-    workgroup_bytes = device.limits["max_compute_workgroup_storage_size"]
-    return "subgroups" in device.features and workgroup_bytes >= WIDE_WORKGROUP_BYTES
+def seems_software(device: Device) -> bool:
+    """An adapter that says so, or whose subgroups are as small as software's."""
+    has_subgroups = "subgroups" in device.features
+    small = has_subgroups and device.adapter.subgroup_min_size < SMALLEST_WIDE_SUBGROUP
+    return device.adapter.is_fallback or small
+
+
+def candidates(device: Device) -> dict[str, KernelTarget]:
+    """All that run on this device, by name; what its features speak for comes first."""
+    expected = KernelTarget.of(device)
+    others = [
+        replace(expected, wide=False),
+        replace(expected, wide=True),
+        replace(expected, wide=True, lanes=1),
+    ]
+    return {target.kernels: target for target in (expected, *others)}
 
 
 PORTABLE = KernelTarget()

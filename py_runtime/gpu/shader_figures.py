@@ -11,8 +11,22 @@ from py_runtime.gpu.shader_sources import ShaderFile, all_shaders
 
 _LITERAL = re.compile(r"\b(0x[0-9a-f]+|\d+)[iu]?\b")
 _WORKGROUP = re.compile(r"@workgroup_size\(([^),]+)\)")
-_WORKGROUP_ARRAY = re.compile(r"^var<workgroup> \w+: array<(\w+), ([^>]+)>;", re.MULTILINE)
-_BYTES = {"f32": 4, "u32": 4, "vec4f": 16, "mat4x4f": 64}
+_WORKGROUP_VARIABLE = re.compile(
+    r"^var<workgroup> (\w+): (?:array<(\w+|atomic<u32>), ([^>]+)>|(\w+));", re.MULTILINE
+)
+_FUNCTION = re.compile(r"^fn (\w+)\(.*?^\}", re.MULTILINE | re.DOTALL)
+_NAME = re.compile(r"\w+")
+_BYTES = {
+    "Columns": 112,
+    "vec2f": 8,
+    "f32": 4,
+    "u32": 4,
+    "i32": 4,
+    "atomic<u32>": 4,
+    "vec4f": 16,
+    "vec4u": 16,
+    "mat4x4f": 64,
+}
 _OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -72,12 +86,21 @@ def workgroup_size(file: ShaderFile, figures: Mapping[str, int]) -> int:
     return size
 
 
-def workgroup_memory(name: str) -> int:
-    """The bytes of it that a kernel takes."""
-    figures, total = figures_of(name), 0
-    for element, length in _WORKGROUP_ARRAY.findall(all_shaders().file(name).source):
-        count = evaluate(length, figures)
+def workgroup_bytes(files: Iterable[ShaderFile], figures: Mapping[str, int]) -> int:
+    """The workgroup memory of joined files, as far as their entry point comes to use it."""
+    source = "\n".join(file.source for file in files)
+    functions = {found[1]: set(_NAME.findall(found[0])) for found in _FUNCTION.finditer(source)}
+    reached, waiting = set(functions["main"]), {"main"}
+    seen: set[str] = set()
+    while waiting:
+        name = waiting.pop()
+        seen.add(name)
+        reached |= functions[name]
+        waiting |= functions[name] & functions.keys() - seen
+    total = 0
+    for name, element, length, single in _WORKGROUP_VARIABLE.findall(source):
+        count = evaluate(length, figures) if length else 1
         if count is None:
-            raise GraphError(f"shader {name}: an array of {length} cannot be sized")
-        total += _BYTES[element] * count
+            raise GraphError(f"workgroup variable {name}: an array of {length} cannot be sized")
+        total += _BYTES[element or single] * count * (name in reached)
     return total

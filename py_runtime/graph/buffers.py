@@ -15,6 +15,8 @@ from py_runtime.program import Program, TensorValue
 GUARANTEED_LIMITS = {
     "min_uniform_buffer_offset_alignment": 256,
     "max_compute_workgroups_per_dimension": 65535,
+    "max_compute_invocations_per_workgroup": 128,
+    "max_compute_workgroup_storage_size": 16 << 10,
 }
 UNIFORMS = ("uniforms",)
 # Kernels read their parameters from it; the sampling kernel moves live scalars on in it.

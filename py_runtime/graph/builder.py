@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from py_runtime.base.errors import GraphError, InputError
 from py_runtime.gpu import PipelineSpec
-from py_runtime.gpu.kernel_sources import PARAMS, kernel_source
+from py_runtime.gpu.kernel_sources import PARAMS, KernelSource, kernel_source
 from py_runtime.gpu.kernel_target import PORTABLE, KernelTarget
 from py_runtime.graph.memory import Interval, MemoryPlan, share
 from py_runtime.live.build_context import Caller
@@ -134,6 +134,7 @@ class Builder:
                         )
                     self._bound_fixed_ints.append(resource)
         overrides = tuple(sorted(constants.items()))
+        self._check_workgroup(op, joined, overrides)
         launch = Launch(
             f"{op.where} {joined.label}",
             params_layout(joined),
@@ -146,6 +147,20 @@ class Builder:
         bindings = tuple((name, bind.get(name)) for name in joined.bindings)
         self._add_step(op, LaunchSpec(launch, pipeline, bindings))
         return launch
+
+    def _check_workgroup(
+        self, op: Caller, kernel: KernelSource, overrides: tuple[tuple[str, float], ...]
+    ) -> None:
+        takes = {
+            "max_compute_invocations_per_workgroup": kernel.workgroup(overrides),
+            "max_compute_workgroup_storage_size": kernel.workgroup_bytes(overrides),
+        }
+        for limit, taken in takes.items():
+            if taken > self.limits[limit]:
+                raise GraphError(
+                    f"{op.where}: shader '{kernel.label}' takes {taken} of {limit}; this device "
+                    f"allows {self.limits[limit]}"
+                )
 
     def copy(self, op: Caller, source: LiveTensor, target: LiveTensor) -> BufferCopy:
         step = BufferCopy(f"{op.where} copy", source, target)

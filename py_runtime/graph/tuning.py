@@ -1,37 +1,44 @@
-"""Which kernels suit this adapter: what its features say, checked by a measurement where they lie.
+"""Which kernels suit this adapter: what the user says, or its features, or a measurement.
 
-Features decide most: without subgroups only the portable kernels run, and a software adapter with
-its four lanes is slow at barriers. In between they mislead: a graphics processor may report
-subgroups of 4 or 8 and still want the wide kernels, or a software adapter subgroups of 16. There
-the one kernel that decoding is made of, a matrix-vector product, runs both ways for a moment. What
-came of it is remembered, so that it costs one load in a browser's life.
+A software adapter that says it is one, with its four lanes, is slow at barriers: it gets the
+portable kernels. Elsewhere features mislead: a graphics processor may report subgroups of 4 or 8,
+or none, and still want the wide kernels, or a software adapter subgroups of 16. There the one
+kernel that decoding is made of, a matrix-vector product, runs every way for a moment. What came of
+it is remembered, so that it costs one load in a browser's life.
 """
 
 import asyncio
+import math
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
 import py_runtime
 from py_runtime.base.dtypes import F32
-from py_runtime.base.errors import GpuDeviceLostError
+from py_runtime.base.errors import GpuDeviceLostError, InpageError, RequestError
 from py_runtime.gpu import Device, Plan, Read
-from py_runtime.gpu.kernel_target import SMALLEST_WIDE_SUBGROUP, KernelTarget, can_be_wide
+from py_runtime.gpu.kernel_target import (
+    KERNELS,
+    SMALLEST_WIDE_SUBGROUP,
+    KernelTarget,
+    candidates,
+)
 from py_runtime.graph.graph import Graph
 from py_runtime.program.weight_kinds import BLOCK
 from py_runtime.program.writer import ProgramWriter
 
 NOTE = "kernels"
-FEATURES, MEASURED, REMEMBERED = "features", "measured", "remembered"
+FEATURES, MEASURED, REMEMBERED, ASKED_FOR = "features", "measured", "remembered", "asked for"
 ROWS, COLUMNS = 2048, 1024  # a megabyte of 4-bit weights
 LIMIT_SECONDS = 2.0  # a compiler that takes longer has lost
 SAMPLES = 3
 SAMPLE_SECONDS = 0.002
-MAX_REPEATS = 256
+ROUNDS = 32  # of one command buffer: each takes as long to submit as a few products
+MAX_REPEATS = 8
 CLEARLY = 1.2  # times faster than what the features say, or they keep the last word
 
 
@@ -50,54 +57,90 @@ class KernelChoice:
     """The kernels that a graph is built with, and who chose them."""
 
     target: KernelTarget
-    why: str  # FEATURES, MEASURED or REMEMBERED
+    why: str  # FEATURES, MEASURED, REMEMBERED or ASKED_FOR
+
+    @property
+    def wanted(self) -> str | None:
+        """What to ask for, to have the same again on another device."""
+        return self.target.kernels if self.why == ASKED_FOR else None
 
 
-async def choose_kernels(device: Device, notes: Notes) -> KernelChoice:
-    """Before a graph is loaded. Whatever fails on the way, the features' choice stands."""
-    expected = KernelTarget.of(device)
-    rival = rival_of(device, expected)
-    if rival is None:
+async def choose_kernels(device: Device, notes: Notes, wanted: str | None = None) -> KernelChoice:
+    """Before a graph is loaded: those of KERNELS that are `wanted`, or that suit the device best.
+
+    Whatever fails while they are measured, the features' choice stands.
+    """
+    running = candidates(device)
+    if wanted is not None:
+        return KernelChoice(_asked_for(wanted, running), ASKED_FOR)
+    expected = next(iter(running.values()))
+    if is_plain_software(device, expected):
         return KernelChoice(expected, FEATURES)
     adapter = [*asdict(device.adapter).values(), *sorted(device.features)]
     key = [*adapter, notes.browser_name(), py_runtime.__version__]
     note = await notes.read_note(NOTE)
-    if isinstance(note, dict) and note.get("of") == key:
-        return KernelChoice(replace(expected, wide=note.get("wide") is True), REMEMBERED)
+    if isinstance(note, dict) and note.get("of") == key and note.get("kernels") in running:
+        return KernelChoice(running[note["kernels"]], REMEMBERED)
     try:
         async with asyncio.timeout(LIMIT_SECONDS):
-            choice = KernelChoice(await quicker(device, expected, rival), MEASURED)
+            choice = KernelChoice(await quickest(device, list(running.values())), MEASURED)
     except GpuDeviceLostError:
         return KernelChoice(expected, FEATURES)
     except Exception:  # a driver that fails here must not stop a load that may well succeed
         choice = KernelChoice(expected, FEATURES)
-    await notes.write_note(NOTE, {"of": key, "wide": choice.target.wide})
+    await notes.write_note(NOTE, {"of": key, "kernels": choice.target.kernels})
     return choice
 
 
-def rival_of(device: Device, expected: KernelTarget) -> KernelTarget | None:
-    """What else might be the better one; None where there is no doubt."""
-    is_plain_software = device.adapter.is_fallback and expected.lanes < SMALLEST_WIDE_SUBGROUP
-    if is_plain_software or not can_be_wide(device):
-        return None
-    return replace(expected, wide=not expected.wide)
+def check_kernels(wanted: object) -> None:
+    """RequestError for what is neither None nor a name of kernels."""
+    if wanted is not None and wanted not in KERNELS:
+        names = ", ".join(KERNELS)
+        raise RequestError(f"kernels must be one of {names}, got {wanted!r}", "kernels")
 
 
-async def quicker(device: Device, expected: KernelTarget, rival: KernelTarget) -> KernelTarget:
-    """The expected one, unless the rival is clearly quicker."""
-    expected_seconds, rival_seconds = await measure(device, [expected, rival])
-    return rival if rival_seconds * CLEARLY < expected_seconds else expected
+def _asked_for(wanted: str, running: dict[str, KernelTarget]) -> KernelTarget:
+    check_kernels(wanted)
+    if wanted not in running:
+        names = " or ".join(running)
+        raise RequestError(
+            f"this device does not run the kernels '{wanted}'; it runs {names}", "kernels"
+        )
+    return running[wanted]
+
+
+def is_plain_software(device: Device, expected: KernelTarget) -> bool:
+    """There is no doubt, and measuring would take seconds."""
+    return device.adapter.is_fallback and expected.lanes < SMALLEST_WIDE_SUBGROUP
+
+
+async def quickest(device: Device, targets: Sequence[KernelTarget]) -> KernelTarget:
+    """The first, which the features speak for, unless another is clearly quicker."""
+    expected, *others = zip(await measure(device, targets), targets, strict=True)
+    best = min(others, key=lambda timed: timed[0])
+    return best[1] if best[0] * CLEARLY < expected[0] else expected[1]
 
 
 async def measure(device: Device, targets: Sequence[KernelTarget]) -> list[float]:
-    """Seconds of a matrix-vector product with each target's kernels, the least of a few samples.
+    """Seconds of a matrix-vector product with each target's kernels, the least of a few samples;
+    infinite where they do not run.
 
     They take turns, since a graphics processor that was idle is slow at first. The wall clock times
     many at once: browsers round timestamps to more than one takes.
     """
     async with AsyncExitStack() as stack:
-        products = [await stack.enter_async_context(loaded(device, t)) for t in targets]
-        samples = [[await product.seconds() for product in products] for _ in range(SAMPLES)]
+        products: list[Product | None] = []
+        for target in targets:
+            try:
+                products.append(await stack.enter_async_context(loaded(device, target)))
+            except GpuDeviceLostError:
+                raise
+            except InpageError:
+                products.append(None)
+        samples = [
+            [await product.seconds() if product else math.inf for product in products]
+            for _ in range(SAMPLES)
+        ]
         return [min(each) for each in zip(*samples, strict=True)]
 
 
@@ -108,7 +151,7 @@ async def loaded(device: Device, target: KernelTarget) -> AsyncIterator["Product
     graph = await Graph.load(device, program, constants, target=target, passes=())
     try:
         await graph.run([np.zeros((1, COLUMNS), np.float32)])
-        plan = device.create_plan("measurement", graph.plan_steps)
+        plan = device.create_plan("measurement", [*graph.plan_steps] * ROUNDS)
         try:
             yield Product(device, graph, plan)
         finally:
@@ -130,12 +173,12 @@ class Product:
         while True:
             taken = await self._submit()
             if taken >= SAMPLE_SECONDS or self._repeats >= MAX_REPEATS:
-                return taken / self._repeats
-            self._repeats *= 4
+                return taken / (self._repeats * ROUNDS)
+            self._repeats *= 2
 
     async def _submit(self) -> float:
         started = time.perf_counter()
-        counts = self._graph.live_counts((0,))
+        counts = np.tile(self._graph.live_counts((0,)), (ROUNDS, 1))
         await self._device.submit_and_read(self._plan, counts, [], [self._read], self._repeats)
         return time.perf_counter() - started
 

@@ -102,17 +102,25 @@ class Model:
         progress: LoadProgress | None = None,
         cancel: CancelToken | None = None,
         compile_later: bool = False,
+        kernels: str | None = None,
     ) -> "Model":
         """All of it, or AbortedError or another error and nothing of it left on the GPU.
 
         With `compile_later` it comes while its pipelines compile: its first answer waits for them.
+        `kernels` are those that it is to run with, where not those that suit the device best:
+        "portable", "subgroups" or "memory".
         """
-        work = cls._load(device, where, Meter(progress), compile_later)
+        work = cls._load(device, where, Meter(progress), compile_later, kernels)
         return await until_cancelled(work, cancel)
 
     @classmethod
     async def _load(
-        cls, device: Device, where: str | Store, meter: Meter, compile_later: bool
+        cls,
+        device: Device,
+        where: str | Store,
+        meter: Meter,
+        compile_later: bool,
+        wanted_kernels: str | None,
     ) -> "Model":
         store = await open_store(where) if isinstance(where, str) else where
         check_requirements(await store.manifest(), device)
@@ -125,7 +133,7 @@ class Model:
             _read_json(CONFIG, await store.read(folder, CONFIG)),
         )
         constants = store.constants(folder)
-        kernels = await choose_kernels(device, notes)
+        kernels = await choose_kernels(device, notes, wanted_kernels)
         graph = await Graph.load(
             device, folder.program, constants, meter, kernels.target, compile_later=compile_later
         )
@@ -142,7 +150,7 @@ class Model:
         self.graph = await until_cancelled(self._load_graph(device, Meter(progress)), cancel)
 
     async def _load_graph(self, device: Device, meter: Meter) -> Graph:
-        self.kernels = await choose_kernels(device, notes)
+        self.kernels = await choose_kernels(device, notes, self.kernels.wanted)
         constants = self.store.constants(self.folder)
         return await Graph.load(device, self.folder.program, constants, meter, self.kernels.target)
 

@@ -85,12 +85,11 @@ class QkvRotaryCache(Op):
         if self.has_norms:
             bind |= {"q_norm": self.tensor("q_norm"), "k_norm": self.tensor("k_norm")}
             self.eps = {name: self.number(name) for name in self.eps}
-        wide = self.builder.target.wide
-        self.heads = self.launch(
-            "attention/qkv_heads_wide" if wide else "attention/qkv_heads",
-            plugs={"store": self.k_cache.dtype.name},
-            bind=bind,
-        )
+        target, plugs = self.builder.target, {"store": self.k_cache.dtype.name}
+        if target.wide:
+            plugs["lanes"] = target.lanes_by
+        kernel = "attention/qkv_heads_wide" if target.wide else "attention/qkv_heads"
+        self.heads = self.launch(kernel, plugs=plugs, bind=bind)
 
     def _places(self) -> dict[str, object]:
         """What shaders/attention/fragments/qkv_store.wgsl wants to know."""

@@ -2,7 +2,7 @@
 // invocations share a position's score; then each takes a quad of the head's width and every so many
 // positions ("a part"). All that a block of positions needs is loaded at once.
 // Without splits the result goes to `out` at once.
-// needs: shared/subgroups, attention/fragments/io, attention/fragments/tiles, attention/fragments/teams, attention/fragments/loads_quads, sight = attention/fragments/sight_*
+// needs: lanes = shared/lanes_*, attention/fragments/io, attention/fragments/tiles, attention/fragments/teams, attention/fragments/loads_quads, sight = attention/fragments/sight_*
 
 override WORKGROUP: u32 = 256u;
 override QUADS: u32 = 16u;  // of the head's width
@@ -10,26 +10,23 @@ override BLOCK: u32 = WORKGROUP / TEAM;  // positions at a time
 override PARTS: u32 = WORKGROUP / QUADS;
 override LOADS: u32 = (BLOCK + PARTS - 1u) / PARTS;  // values of an invocation in a block
 const MAX_LOADS = 17u;
-const SMALLEST_SUBGROUP = 4u;
 
 @group(0) @binding(0) var<storage, read_write> out: array<vec4f>;  // strides are those of q
 
 var<workgroup> block_weights: array<f32, BLOCK>;
-var<workgroup> subgroup_tops: array<f32, WORKGROUP / SMALLEST_SUBGROUP>;
 var<workgroup> partials: array<vec4f, WORKGROUP>;
 var<workgroup> part_sums: array<f32, WORKGROUP>;
 
 @compute @workgroup_size(WORKGROUP)
 fn main(
-  @builtin(workgroup_id) workgroup: vec3u,
-  @builtin(num_workgroups) workgroups: vec3u,
-  @builtin(local_invocation_index) lane: u32,
-  @builtin(subgroup_invocation_id) subgroup_lane: u32,
-  @builtin(subgroup_size) subgroup_size: u32,
+  @builtin(workgroup_id) group: vec3u,
+  @builtin(num_workgroups) groups: vec3u,
+  own: Invocation,
 ) {
+  let lane = own.lane;
   // A folded grid may have a few workgroups too many: they do the last one's work again.
   let most = params.splits * params.rows * params.heads - 1u;
-  let index = min(workgroup.y * workgroups.x + workgroup.x, most);
+  let index = min(group.y * groups.x + group.x, most);
   let split = index / (params.rows * params.heads);
   let head = index / params.rows % params.heads;  // of all batches
   let batch = head / params.kv_heads;
@@ -63,21 +60,12 @@ fn main(
       let known = c + min(part + at * PARTS, count - 1u);
       values[at] = load_value(kv_at + known * params.kv_token, quad);
     }
-    score += subgroupShuffleXor(score, 1u);
-    score += subgroupShuffleXor(score, 2u);
+    score = sum_of_four(own, score);
     var scores = vec4f(UNSEEN);
     if (position < end) {
       scores = seen(vec4f(score * params.scale), position, tile);
     }
-    let subgroup_top = subgroupMax(scores.x);
-    if (subgroup_lane == 0u) {
-      subgroup_tops[lane / subgroup_size] = subgroup_top;
-    }
-    workgroupBarrier();
-    var new_top = top;
-    for (var at = 0u; at * subgroup_size < WORKGROUP; at++) {
-      new_top = max(new_top, subgroup_tops[at]);
-    }
+    let new_top = max(top, largest_of_all(own, scores.x));
     block_weights[lane / TEAM] = select(0.0, exp(scores.x - new_top), scores.x > UNSEEN);
     workgroupBarrier();
     let shrink = exp(top - new_top);

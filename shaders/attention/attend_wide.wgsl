@@ -3,22 +3,21 @@
 // position; for weighted sums an invocation takes a quad of the head's width and every so many
 // positions ("a part"), in registers to the end. Without splits there is nothing to add up, and the
 // result goes to `out` at once.
-// needs: shared/subgroups, attention/fragments/io, attention/fragments/tiles, attention/fragments/teams, attention/fragments/loads_quads, sight = attention/fragments/sight_*
+// needs: lanes = shared/lanes_*, attention/fragments/io, attention/fragments/tiles, attention/fragments/teams, attention/fragments/loads_quads, sight = attention/fragments/sight_*
 
-const WORKGROUP = STEP * TEAM;
+override WORKGROUP: u32 = 256u;
+override AT_A_TIME: u32 = WORKGROUP / TEAM;  // positions
 const STEPS = 2u;
-const BLOCK = STEP * STEPS;
+override BLOCK: u32 = STEPS * AT_A_TIME;
 const AT_ONCE = 8u;  // values that are under way together
-const SMALLEST_SUBGROUP = 4u;
 override QUADS: u32 = 16u;  // of the head's width
 
 @group(0) @binding(0) var<storage, read_write> out: array<vec4f>;  // strides are those of q
 
 var<workgroup> queries: array<mat4x4f, QUADS>;  // columns are the tile's rows
 var<workgroup> block_weights: array<vec4f, BLOCK>;
-var<workgroup> subgroup_tops: array<vec4f, WORKGROUP / SMALLEST_SUBGROUP>;
 var<workgroup> partials: array<vec4f, 4u * WORKGROUP>;
-var<workgroup> part_sums: array<vec4f, WORKGROUP>;
+var<workgroup> part_sums: array<vec4f, WORKGROUP / QUADS + 1u>;  // lanes past the last part write, too
 
 fn scale_columns(m: mat4x4f, by: vec4f) -> mat4x4f {
   return mat4x4f(m[0] * by.x, m[1] * by.y, m[2] * by.z, m[3] * by.w);
@@ -35,15 +34,14 @@ fn share_of_scores(at: u32, lane: u32) -> vec4f {
 
 @compute @workgroup_size(WORKGROUP)
 fn main(
-  @builtin(workgroup_id) workgroup: vec3u,
-  @builtin(num_workgroups) workgroups: vec3u,
-  @builtin(local_invocation_index) lane: u32,
-  @builtin(subgroup_invocation_id) subgroup_lane: u32,
-  @builtin(subgroup_size) subgroup_size: u32,
+  @builtin(workgroup_id) group: vec3u,
+  @builtin(num_workgroups) groups: vec3u,
+  own: Invocation,
 ) {
+  let lane = own.lane;
   // A folded grid may have a few workgroups too many: they do the last one's work again.
   let most = params.splits * params.tiles * params.heads - 1u;
-  let index = min(workgroup.y * workgroups.x + workgroup.x, most);
+  let index = min(group.y * groups.x + group.x, most);
   let split = index / (params.tiles * params.heads);
   let batch = index / params.tiles % params.heads / params.kv_heads;
   let kv_head = index / params.tiles % params.kv_heads;
@@ -71,35 +69,25 @@ fn main(
   for (var c = begin; c < end; c += BLOCK) {
     var scores = array<vec4f, STEPS>();
     for (var step = 0u; step < STEPS; step++) {
-      let position = min(c + step * STEP + lane / TEAM, end - 1u);
+      let position = min(c + step * AT_A_TIME + lane / TEAM, end - 1u);
       scores[step] = share_of_scores(kv_at + position * params.kv_token, lane);
     }
     var block_top = vec4f(UNSEEN);
     for (var step = 0u; step < STEPS; step++) {
-      let position = c + step * STEP + lane / TEAM;
-      var dots = scores[step];
-      dots += subgroupShuffleXor(dots, 1u);
-      dots += subgroupShuffleXor(dots, 2u);
+      let position = c + step * AT_A_TIME + lane / TEAM;
+      let dots = sums_of_four(own, scores[step]);
       scores[step] = vec4f(UNSEEN);
       if (position < end) {
         scores[step] = seen(dots * params.scale, position, tile);
       }
       block_top = max(block_top, scores[step]);
     }
-    block_top = subgroupMax(block_top);
-    if (subgroup_lane == 0u) {
-      subgroup_tops[lane / subgroup_size] = block_top;
-    }
-    workgroupBarrier();
-    var new_top = top;
-    for (var at = 0u; at * subgroup_size < WORKGROUP; at++) {
-      new_top = max(new_top, subgroup_tops[at]);
-    }
+    let new_top = max(top, each_largest_of_all(own, block_top));
     let shrink = exp(top - new_top);
     top = new_top;
     for (var step = 0u; step < STEPS; step++) {
       let weight = select(vec4f(), exp(scores[step] - top), scores[step] > vec4f(UNSEEN));
-      block_weights[step * STEP + lane / TEAM] = weight;
+      block_weights[step * AT_A_TIME + lane / TEAM] = weight;
     }
     workgroupBarrier();
     sum *= shrink;

@@ -15,7 +15,7 @@ struct Params {
   width: u32,
 }
 
-const WORKGROUP = 256u;
+override WORKGROUP: u32 = 256u;
 const MAX_SPLITS = 64u;
 override QUADS: u32 = 16u;  // of the head's width
 

@@ -4,7 +4,7 @@
 // squares leave invocations for several teams, which share out the columns and add up in the end.
 // needs: linear/fragments/io, shared/weights/dequantise, finish = linear/fragments/finish_*, @pair_rows
 
-const WORKGROUP = 256u;
+override WORKGROUP: u32 = 256u;
 override SIDE: u32 = 64u;
 override QUADS: u32 = SIDE / 4u;  // vectors of four rows in a column of the square
 override MEMBERS: u32 = QUADS * QUADS;  // invocations of a team

@@ -8,7 +8,7 @@ struct Params {
   eps: f32,
 }
 
-const WORKGROUP = 256u;
+override WORKGROUP: u32 = 256u;
 
 @group(0) @binding(0) var<storage, read> x: array<vec4f>;
 @group(0) @binding(1) var<storage, read> weight: array<vec4f>;

@@ -3,9 +3,11 @@
 import re
 
 import pytest
+from playwright.sync_api import Browser
 
+from py_runtime.gpu.kernel_target import KERNELS
 from tests.app.conftest import ApiPage
-from tests.toy_model import CONTEXT
+from tests.toy_model import CONTEXT, NAME
 from tools.files import ROOT
 
 pytestmark = pytest.mark.browser
@@ -48,4 +50,37 @@ def test_the_benchs_own_question(api: ApiPage) -> None:
 def test_the_model_says_which_kernels_it_runs(api: ApiPage) -> None:
     kernels = api.run("return inpage.loaded")["kernels"]
     assert kernels["chosen"] == "features", "a software adapter is not measured"
-    assert (kernels["wide"], kernels["lanes"], kernels["f16_kv"]) == (False, 4, False)
+    assert (kernels["name"], kernels["lanes"], kernels["f16_kv"]) == ("portable", 4, False)
+
+
+ANSWER = "inpage.completions.create({ prompt: 'fox', max_tokens: 3, temperature: 0 })"
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_kernels_can_be_forced(name: str, api: ApiPage) -> None:
+    """The tokens are the same, and a device that is replaced has the same kernels."""
+    expected = api.run(f"return (await {ANSWER}).choices[0].text")
+    try:
+        loaded = api.run(f"return inpage.load('{NAME}', {{ kernels: given }})", name)
+        assert (loaded["kernels"]["name"], loaded["kernels"]["chosen"]) == (name, "asked for")
+        assert api.run(f"return (await {ANSWER}).choices[0].text") == expected
+        api.python("device.destroy()")
+        assert api.run(f"return (await {ANSWER}).choices[0].text") == expected
+        assert api.python("model.kernels.target.kernels") == name
+    finally:
+        api.run(f"await inpage.load('{NAME}')")
+
+
+def test_kernels_that_do_not_exist_are_refused(api: ApiPage) -> None:
+    for wrong in ("quick", 7, ["memory"]):
+        error = api.fails(f"return inpage.load('{NAME}', {{ kernels: given }})", wrong)
+        assert (error["code"], error["param"]) == ("invalid_request", "kernels")
+    assert api.run("return inpage.loaded.name") == NAME, "what was there stays"
+
+
+def test_the_pages_address_can_force_them(browser: Browser, toy_site_url: str) -> None:
+    page = browser.new_page()
+    page.goto(f"{toy_site_url}?kernels=memory")
+    api = ApiPage(page)
+    assert api.run(f"return inpage.load('{NAME}')")["kernels"]["name"] == "memory"
+    page.close()

@@ -7,7 +7,7 @@ import pytest
 
 from py_runtime.base.errors import GraphError
 from py_runtime.gpu.kernel_sources import Plugs, join, kernel_source
-from py_runtime.gpu.shader_figures import evaluate, figures_of, workgroup_memory
+from py_runtime.gpu.shader_figures import evaluate, figures_of
 from py_runtime.gpu.shader_sources import Library, all_shaders, parse
 from py_runtime.ops.binary import CODES
 from py_runtime.ops.kernels import elementwise
@@ -188,13 +188,14 @@ def test_figures_come_from_the_file_and_what_it_always_brings() -> None:
     known = figures_of("attention/attend_wide")
     brought = figures_of("attention/fragments/teams")
     assert "TEAM" not in dict(FILES["attention/attend_wide"].constants)
-    assert known["WORKGROUP"] == brought["TEAM"] * brought["STEP"]
+    assert known["TEAM"] == brought["TEAM"]
+    assert known["AT_A_TIME"] == known["WORKGROUP"] // brought["TEAM"]
 
 
 def test_the_workgroup_goes_by_the_overrides() -> None:
-    kernel = kernel_source("linear/gemv_wide", {"weight": "f32", "finish": "rows"})
-    assert kernel.workgroup(()) == 128
-    assert kernel.workgroup((("TWO_PAIRS", 1.0), ("WORKGROUP", 32))) == 32
+    kernel = kernel_source("reduce/rms_norm_wide", {})
+    assert kernel.workgroup(()) == 256
+    assert kernel.workgroup((("OTHER", 1.0), ("WORKGROUP", 32))) == 32
 
 
 def test_every_kernels_workgroup_can_be_read() -> None:
@@ -203,9 +204,32 @@ def test_every_kernels_workgroup_can_be_read() -> None:
             assert kernel_source(name, plugs).workgroup(()) >= 1
 
 
-def test_workgroup_memory_is_that_of_the_arrays() -> None:
-    tile = 4 * figures_of("linear/gemm_wide")["WORKGROUP"] * 16
-    assert workgroup_memory("linear/gemm_wide") == 2 * tile
+def test_workgroup_memory_is_what_the_entry_point_comes_to_use() -> None:
+    plugs = {"weight": "f32", "finish": "rows"}
+    product = kernel_source("linear/gemm_wide", plugs)
+    assert product.workgroup_bytes(()) == 2 * 4 * 256 * 16
+    assert product.workgroup_bytes((("WORKGROUP", 128),)) == 2 * 4 * 128 * 16
+    heads = kernel_source("attention/qkv_heads_wide", {"store": "f32", "lanes": "memory"})
+    assert heads.workgroup_bytes(()) == 32 * 4, "it adds up single values, not vectors"
+    assert kernel_source("linear/gemv", {**plugs, "block": "alone"}).workgroup_bytes(()) == 0
+
+
+def test_portable_kernels_fit_every_device() -> None:
+    """At WebGPU's compatibility level a workgroup may have 128 invocations and 16 KiB."""
+    for name in KERNELS:
+        ways = [plugs for plugs in every_way(all_shaders(), name, {}) if "size" not in plugs]
+        if name.endswith(("_wide", "_limbs")):  # graph/builder.py checks these, by the device
+            continue
+        for plugs in ways:
+            kernel = kernel_source(name, plugs)
+            assert kernel.workgroup(()) <= 128
+            assert kernel.workgroup_bytes(()) <= 16 << 10
+
+
+def test_every_kernels_workgroup_memory_can_be_read() -> None:
+    for name in KERNELS:
+        for plugs in every_way(all_shaders(), name, {}):
+            assert kernel_source(name, plugs).workgroup_bytes(()) <= 32 << 10
 
 
 def test_functions_of_one_element_are_those_of_the_shaders() -> None:

@@ -1,16 +1,31 @@
 """Kernels by a measurement: where features leave doubt, once, and never in the way of a load."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 
-from py_runtime.base.errors import GpuDeviceLostError, GpuValidationError
+from py_runtime.base.errors import GpuDeviceLostError, GpuValidationError, RequestError
 from py_runtime.folder import process_notes
-from py_runtime.gpu.kernel_target import SMALLEST_WIDE_SUBGROUP, KernelTarget
+from py_runtime.gpu import Device
+from py_runtime.gpu.kernel_target import (
+    KERNELS,
+    MEMORY_KERNELS,
+    PORTABLE_KERNELS,
+    SMALLEST_WIDE_SUBGROUP,
+    KernelTarget,
+)
 from py_runtime.graph import tuning
-from py_runtime.graph.tuning import FEATURES, MEASURED, REMEMBERED, KernelChoice, choose_kernels
+from py_runtime.graph.tuning import (
+    ASKED_FOR,
+    FEATURES,
+    MEASURED,
+    REMEMBERED,
+    KernelChoice,
+    choose_kernels,
+)
 from tests.graph.tuning_cases import posing
 from tests.runners import NativeRunner, Runner, wait
 
@@ -26,7 +41,7 @@ def forgetful() -> Iterator[None]:
 
 
 def test_a_doubtful_adapter_is_measured_once(runner: Runner) -> None:
-    """With the real kernels of both kinds: a graphics processor with small subgroups, it says."""
+    """With the real kernels of all kinds: a graphics processor with small subgroups, it says."""
     *seen, left = runner.run(CASES, "choices", name="a GPU", lanes=SMALL, is_fallback=False)
     third = REMEMBERED if runner.name == "page" else MEASURED
     assert seen == [MEASURED, REMEMBERED, third]
@@ -125,14 +140,44 @@ def test_a_compiler_without_end_is_not_waited_for(
     assert (choice.why, choice.target.wide) == (FEATURES, True)
 
 
-def test_without_subgroups_there_is_nothing_to_choose(native: NativeRunner) -> None:
-    device = native.device
-    features, device.features = device.features, frozenset()
-    try:
-        choice = chosen(native, LARGE)
-    finally:
-        device.features = features
-    assert (choice.why, choice.target.wide, choice.target.lanes) == (FEATURES, False, 1)
+@pytest.mark.parametrize(("wide", "portable"), [(1.0, 2.0), (2.0, 1.0)])
+def test_without_subgroups_memory_and_portable_kernels_compete(
+    wide: float, portable: float, native: NativeRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(native.device, "features", frozenset())
+    monkeypatch.setattr(tuning, "measure", Straw(wide, portable).measure)
+    choice = chosen(native, lanes=0)
+    assert (choice.why, choice.target.lanes) == (MEASURED, 1)
+    assert choice.target.kernels == (MEMORY_KERNELS if wide < portable else PORTABLE_KERNELS)
+
+
+def test_a_software_adapter_without_subgroups_is_not_measured(
+    native: NativeRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(native.device, "features", frozenset())
+    choice = chosen(native, lanes=0, is_fallback=True)
+    assert (choice.why, choice.target.kernels) == (FEATURES, PORTABLE_KERNELS)
+
+
+@pytest.mark.parametrize("wanted", KERNELS)
+def test_what_is_asked_for_is_taken(wanted: str, native: NativeRunner) -> None:
+    choice = wait(choose_kernels(native.device, process_notes, wanted))
+    assert (choice.why, choice.target.kernels, choice.wanted) == (ASKED_FOR, wanted, wanted)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "text"),
+    [
+        ("quick", "kernels must be one of portable, subgroups, memory, got 'quick'"),
+        ("subgroups", "this device does not run the kernels 'subgroups'; it runs portable or"),
+    ],
+)
+def test_what_cannot_be_had_is_told(
+    wanted: str, text: str, native: NativeRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(native.device, "features", frozenset())
+    with pytest.raises(RequestError, match=text):
+        wait(choose_kernels(native.device, process_notes, wanted))
 
 
 @pytest.mark.parametrize("note", [None, 7, {"of": "something else"}, {"wide": True}])
@@ -142,3 +187,25 @@ def test_a_note_that_makes_no_sense_is_ignored(
     monkeypatch.setattr(tuning, "measure", Straw(1.0, 2.0).measure)
     process_notes._here[tuning.NOTE] = note
     assert chosen(native, LARGE).why == MEASURED
+
+
+@pytest.mark.parametrize("lanes", [SMALL, LARGE])
+def test_kernels_that_do_not_compile_lose(
+    lanes: int, native: NativeRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @asynccontextmanager
+    async def only_portable(device: Device, target: KernelTarget) -> AsyncIterator[Timed]:
+        if target.wide:
+            raise GpuValidationError("no such function")
+        yield Timed()
+
+    monkeypatch.setattr(tuning, "loaded", only_portable)
+    choice = chosen(native, lanes)
+    assert (choice.why, choice.target.kernels) == (MEASURED, PORTABLE_KERNELS)
+
+
+class Timed:
+    """A product that takes a second."""
+
+    async def seconds(self) -> float:
+        return 1.0

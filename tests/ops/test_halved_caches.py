@@ -10,7 +10,7 @@ import pytest
 
 from py_runtime.base.dtypes import F16, F32
 from py_runtime.gpu import Device
-from py_runtime.gpu.kernel_target import KernelTarget
+from py_runtime.gpu.kernel_target import KERNELS, KernelTarget
 from py_runtime.graph.buffers import plan_buffers
 from py_runtime.graph.builder import Builder
 from py_runtime.model import Model
@@ -56,13 +56,13 @@ DECODERS = [
     for case in cases_fused.cases()
     if case.name.startswith("qkv") and any(kind in case.name for kind in ("q4gsw", "q4_0"))
 ]
-VARIANTS = pytest.mark.parametrize("wide", [False, True], ids=["portable", "wide"])
+VARIANTS = pytest.mark.parametrize("kernels", KERNELS)
 
 
 @VARIANTS
 @pytest.mark.parametrize("case", [*ATTENTIONS, *DECODERS], ids=lambda case: case.name)
-def test_attention_over_halves_is_torchs(case: Case, wide: bool, native: NativeRunner) -> None:
-    check(case, native, wide=wide, f16_kv=True)
+def test_attention_over_halves_is_torchs(case: Case, kernels: str, native: NativeRunner) -> None:
+    check(case, native, kernels=kernels, f16_kv=True)
 
 
 @pytest.mark.browser

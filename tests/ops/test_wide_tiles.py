@@ -3,6 +3,7 @@
 import pytest
 
 from py_runtime import ops  # noqa: F401  (before linear_kernels, which ops import)
+from py_runtime.gpu.kernel_target import SUBGROUP_KERNELS
 from tests.golden import check
 from tests.ops.cases_fused import decoder_case, residual_case, swiglu_case
 from tests.runners import NativeRunner
@@ -13,6 +14,6 @@ def test_large_and_small_tiles_equal_torch(
     enough: int, native: NativeRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("py_runtime.ops.kernels.linears.ENOUGH_SQUARES", enough)
-    check(residual_case("q4gsw", 37, 100, biased=True), native, wide=True)
-    check(swiglu_case("q4_1", 35, 96, biased=False, normed=True), native, wide=True)
-    check(decoder_case("q8_0", 6, 2, 16, 8), native, wide=True)
+    check(residual_case("q4gsw", 37, 100, biased=True), native, kernels=SUBGROUP_KERNELS)
+    check(swiglu_case("q4_1", 35, 96, biased=False, normed=True), native, kernels=SUBGROUP_KERNELS)
+    check(decoder_case("q8_0", 6, 2, 16, 8), native, kernels=SUBGROUP_KERNELS)

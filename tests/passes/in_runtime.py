@@ -13,7 +13,8 @@ from py_runtime.program.json_format import load_program
 TARGETS = {
     "alone": KernelTarget(),  # what every device can do
     "shared": KernelTarget(lanes=4, storage_buffers=10),
-    "wide": KernelTarget(wide=True, lanes=4, storage_buffers=10),
+    "subgroups": KernelTarget(wide=True, lanes=4, storage_buffers=10),
+    "memory": KernelTarget(wide=True, lanes=1, storage_buffers=10),
 }
 
 

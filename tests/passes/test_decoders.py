@@ -62,7 +62,7 @@ def make(family: str, folder: Path) -> Decoder:
     return Decoder(dump_program(graph.program), constants, calls)
 
 
-@pytest.mark.parametrize("target", ["alone", "shared", "wide"])
+@pytest.mark.parametrize("target", ["alone", "shared", "subgroups", "memory"])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_fused_equals_unfused(
     decoders: dict[str, Decoder], native: NativeRunner, family: str, target: str

@@ -7,6 +7,7 @@ const WRITE_COLUMNS = 4; // buffer handle, buffer offset, heap address, bytes
 const READ_COLUMNS = 4; // the same, the other way round
 const NO_PLAN = 0;
 const LEAST_STAGING = 256; // bytes
+const NUDGE_MILLISECONDS = 4; // some browsers look for what the GPU has done only now and then, or when something is submitted
 
 /** @param {number} bytes */
 const wholeWords = (bytes) => Math.max(4, (bytes + 3) & ~3);
@@ -38,34 +39,31 @@ export function createReplay(gpu, find, heap) {
    * @param {GPUCommandEncoder} encoder
    * @param {import("./objects.js").Plan} plan
    * @param {number} countsAt
-   * @param {number} repeat
    * @param {GPUQuerySet} [querySet]
    */
-  function encodePlan(encoder, { label, isCopy, first, second }, countsAt, repeat, querySet) {
+  function encodePlan(encoder, { label, isCopy, first, second }, countsAt, querySet) {
     const counts = new Uint32Array(heap.buffer(), countsAt, isCopy.length * PLAN_COLUMNS);
     /** @type {GPUComputePassEncoder | null} */
     let pass = null;
     let timed = 0;
-    for (let round = 0; round < repeat; round++) {
-      for (let step = 0, at = 0; step < isCopy.length; step++, at += PLAN_COLUMNS) {
-        if (isCopy[step]) {
-          if (!counts[at + 2]) continue;
-          pass?.end();
+    for (let step = 0, at = 0; step < isCopy.length; step++, at += PLAN_COLUMNS) {
+      if (isCopy[step]) {
+        if (!counts[at + 2]) continue;
+        pass?.end();
+        pass = null;
+        encoder.copyBufferToBuffer(first[step], counts[at], second[step], counts[at + 1], counts[at + 2]);
+      } else if (counts[at]) {
+        pass ??= encoder.beginComputePass({
+          label,
+          timestampWrites: querySet
+            && { querySet, beginningOfPassWriteIndex: timed++, endOfPassWriteIndex: timed++ },
+        });
+        pass.setPipeline(first[step]);
+        pass.setBindGroup(0, second[step]);
+        pass.dispatchWorkgroups(counts[at], counts[at + 1], counts[at + 2]);
+        if (querySet) {
+          pass.end();
           pass = null;
-          encoder.copyBufferToBuffer(first[step], counts[at], second[step], counts[at + 1], counts[at + 2]);
-        } else if (counts[at]) {
-          pass ??= encoder.beginComputePass({
-            label,
-            timestampWrites: querySet
-              && { querySet, beginningOfPassWriteIndex: timed++, endOfPassWriteIndex: timed++ },
-          });
-          pass.setPipeline(first[step]);
-          pass.setBindGroup(0, second[step]);
-          pass.dispatchWorkgroups(counts[at], counts[at + 1], counts[at + 2]);
-          if (querySet) {
-            pass.end();
-            pass = null;
-          }
         }
       }
     }
@@ -84,7 +82,7 @@ export function createReplay(gpu, find, heap) {
     if (plan === NO_PLAN) return;
     const found = find(plan);
     const encoder = device.createCommandEncoder({ label: found.label });
-    encodePlan(encoder, found, countsAt, 1);
+    encodePlan(encoder, found, countsAt);
     device.queue.submit([encoder.finish()]);
   }
 
@@ -99,14 +97,15 @@ export function createReplay(gpu, find, heap) {
     const device = gpu.live();
     const encoder = device.createCommandEncoder();
     const querySet = device.createQuerySet({ type: "timestamp", count: 2 * dispatches });
-    encodePlan(encoder, find(plan), countsAt, 1, querySet);
+    encodePlan(encoder, find(plan), countsAt, querySet);
     encoder.resolveQuerySet(querySet, 0, 2 * dispatches, find(ticks), 0);
     device.queue.submit([encoder.finish()]);
     querySet.destroy();
   }
 
   /**
-   * Everything a read-back needs is copied into one staging buffer: one map, one await.
+   * Everything a read-back needs is copied into one staging buffer: one map, one await. Each of the rounds before it is
+   * submitted by itself, so that the GPU is at work on one while the browser records the next.
    * @param {number} plan
    * @param {number} countsAt
    * @param {number} writesAt
@@ -122,20 +121,29 @@ export function createReplay(gpu, find, heap) {
     let total = 0;
     for (let at = 0; at < reads.length; at += READ_COLUMNS) total += wholeWords(reads[at + 3]);
     const staging = takeStaging(device, total);
-    const encoder = device.createCommandEncoder({ label: "submit and read" });
-    if (plan !== NO_PLAN) encodePlan(encoder, find(plan), countsAt, repeat);
+    let encoder = device.createCommandEncoder({ label: "submit and read" });
+    for (let round = 0; plan !== NO_PLAN && round < repeat; round++) {
+      if (round) {
+        device.queue.submit([encoder.finish()]);
+        encoder = device.createCommandEncoder({ label: "submit and read" });
+      }
+      encodePlan(encoder, find(plan), countsAt);
+    }
     for (let at = 0, offset = 0; at < reads.length; at += READ_COLUMNS) {
       const bytes = wholeWords(reads[at + 3]);
       encoder.copyBufferToBuffer(find(reads[at]), reads[at + 1], staging, offset, bytes);
       offset += bytes;
     }
     device.queue.submit([encoder.finish()]);
+    const nudge = setInterval(() => device.queue.submit([]), NUDGE_MILLISECONDS);
     try {
       await staging.mapAsync(GPUMapMode.READ, 0, total);
     } catch (error) {
       staging.destroy();
       const { message } = /** @type {Error} */ (error);
       throw await gpu.lossOrFault(() => gpu.uncaptured.splice(0).join("\n") + message);
+    } finally {
+      clearInterval(nudge);
     }
     handOver(staging, total, reads);
     if (gpu.uncaptured.length) throw new BridgeFault("validation", gpu.uncaptured.splice(0).join("\n"));

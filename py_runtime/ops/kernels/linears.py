@@ -5,7 +5,7 @@ each: how the weight is stored (shaders/shared/weights), and what becomes of the
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from py_runtime.base.shapes import ceil_div, numel
 from py_runtime.gpu.kernel_target import KernelTarget
@@ -14,10 +14,11 @@ from py_runtime.live.launch import Bindable
 from py_runtime.live.values import LiveTensor
 from py_runtime.ops.kernels.matrices import Matrix
 from py_runtime.ops.kernels.norms import RmsNormKernel
+from py_runtime.ops.kernels.workgroups import is_roomy
 from py_runtime.ops.registry import Op
 from py_runtime.program.weight_kinds import BLOCK
 
-GEMV, GEMV_WIDE, GEMV_LONG = "linear/gemv", "linear/gemv_wide", "linear/gemv_long"
+GEMV, GEMV_WIDE, GEMV_LIMBS = "linear/gemv", "linear/gemv_wide", "linear/gemv_limbs"
 GEMM, GEMM_WIDE = "linear/gemm", "linear/gemm_wide"
 SHARING_LANES = figures_of("linear/fragments/quads")["QUAD_LANES"]
 
@@ -32,6 +33,7 @@ class Tiling:
     pairs: int
     lines_from: str | None = None  # how linear/gemm comes by lines of x
     side: int | None = None  # of the squares of linear/gemm_wide
+    workgroup: int | None = None
 
     @property
     def plugs(self) -> dict[str, str]:
@@ -39,7 +41,9 @@ class Tiling:
 
     @property
     def constants(self) -> dict[str, float]:
-        return {} if self.side is None else {"SIDE": self.side}
+        if self.side is None or self.workgroup is None:
+            return {}
+        return {"SIDE": self.side, "WORKGROUP": self.workgroup}
 
     def count(self, lines: int, pairs: int) -> int:
         """The tiles of a product."""
@@ -53,20 +57,23 @@ def in_registers(lines_from: str) -> Tiling:
     return Tiling(GEMM, tiles, known["TILE_LINES"], known["TILE_PAIRS"], lines_from)
 
 
-def in_squares(side: int) -> Tiling:
+def in_squares(side: int, workgroup: int) -> Tiling:
     """A workgroup has a square of the product, with what it needs in workgroup memory."""
-    return Tiling(GEMM_WIDE, tiles=1, lines=side, pairs=side // 2, side=side)
+    return Tiling(GEMM_WIDE, 1, lines=side, pairs=side // 2, side=side, workgroup=workgroup)
 
 
 ALONE, SHARED = in_registers("alone"), in_registers("shared")
-WIDE, SMALL = in_squares(64), in_squares(32)
+WIDE, SMALL = in_squares(64, 256), in_squares(32, 256)
+SMALLEST = in_squares(32, 128)  # which every device can have
 ENOUGH_SQUARES = 72  # of 64: fewer leave a large device idle
 
 
-def tilings_for(target: KernelTarget) -> tuple[Tiling, ...]:
+def tilings_for(target: KernelTarget, limits: Mapping[str, int]) -> tuple[Tiling, ...]:
     """Where there are several, the first that has enough tiles is taken."""
-    if target.wide:
+    if target.wide and is_roomy(limits):
         return WIDE, SMALL
+    if target.wide:
+        return (SMALLEST,)
     return (SHARED,) if target.lanes >= SHARING_LANES else (ALONE,)
 
 
@@ -148,7 +155,7 @@ class OneLine:
         self.op, self.finish = op, finish
         target = op.builder.target
         bind = {**finish.bind, **matrix.bind, "x": x, "norm": norm.weight if norm else x}
-        variant = one_line_variant(matrix, target)
+        variant = one_line_variant(matrix, target, op.builder.limits)
         self.group_pairs = variant.pairs
         self.gemv = op.launch(
             variant.kernel,
@@ -176,10 +183,12 @@ class OneLineVariant:
     constants: Mapping[str, float]
 
 
-def one_line_variant(matrix: Matrix, target: KernelTarget) -> OneLineVariant:
+def one_line_variant(
+    matrix: Matrix, target: KernelTarget, limits: Mapping[str, int]
+) -> OneLineVariant:
     """The kernel for one line of x (a token), by the matrix's shape and what the GPU has."""
-    if target.wide and matrix.whole_blocks and matrix.columns >= LONG_ROWS:
-        return long_rows(matrix)
+    if target.wide and matrix.whole_blocks:
+        return by_limbs(matrix, limits)
     kernel = GEMV_WIDE if target.wide else GEMV
     known = figures_of(kernel)
     weight = {"weight": matrix.kind}
@@ -188,53 +197,73 @@ def one_line_variant(matrix: Matrix, target: KernelTarget) -> OneLineVariant:
         "WHOLE_LINES": float(matrix.columns % (8 * known["OCTETS"]) == 0),
     }
     if target.wide:
-        many_rows = matrix.rows >= MANY_ROWS * matrix.columns
-        pairs = 2 if many_rows or matrix.columns >= LONG_ROWS else 1
-        constants |= {
-            "WORKGROUP": max(32, target.lanes) if many_rows else 128,
-            "TWO_PAIRS": float(pairs == 2),
-        }
-        if matrix.kind != "f32":  # there is nothing to unpack
-            constants["BY_BYTES"] = float(many_rows)
-        return OneLineVariant(kernel, weight, pairs, constants)
+        return OneLineVariant(
+            kernel, {**weight, "lanes": target.lanes_by}, known["PAIRS"], constants
+        )
     block = "shared" if target.lanes >= SHARING_LANES else "alone"
     pairs = known["WORKGROUP"] * known["PAIRS"]
     return OneLineVariant(kernel, {**weight, "block": block}, pairs, constants)
 
 
-# Measured on an H200, µs each, in a decoder's own chain of kernels over 4-bit weights that no cache
-# holds. gemv_wide, the norm on the way: 28672 rows of 4096 columns 47, 6144 of them 21,
-# 4096 rows of 4096 or 14336 columns 20 in the mean; gemv_long 34, 13 and 16. The first
-# way suits short rows and 8-bit weights. A kernel that follows another of its own kind tells
-# little: unrolled four times, the second way was as quick there and slower in the chain.
-LONG_ROWS = 2048  # columns
-MANY_ROWS = 4  # for each column
-BUSY_PAIRS = 4096  # of rows: a team of 32 for each keeps a large device busy
-MANY_PAIRS = 3072
-SMALLEST_TEAM, LARGEST_TEAM = 32, 128
-LONG_WORKGROUP = figures_of(GEMV_LONG)["WORKGROUP"]
-TILE = figures_of(GEMV_LONG)["TILE"]  # blocks of x in workgroup memory, at most
+@dataclass(frozen=True)
+class LimbGeometry:
+    """How linear/gemv_limbs shares out a matrix: see its overrides."""
+
+    workgroup: int
+    beside: int
+    group_pairs: int
+    steps: int = 1
+
+    @property
+    def team(self) -> int:
+        return self.workgroup // self.group_pairs
+
+    def tile(self, blocks: int) -> int:
+        """Blocks of x at a time: as many as fit, and no more than there are."""
+        unit = self.steps * self.team
+        least = max(unit, self.workgroup // 4)
+        return max(least, min(MAX_TILE // unit * unit, unit * ceil_div(blocks, unit)))
 
 
-def long_rows(matrix: Matrix) -> OneLineVariant:
-    """Few rows are computed by large teams; many long rows in twos, which saves loads of x."""
-    blocks, pairs = matrix.columns // BLOCK, ceil_div(matrix.rows, 2)
-    two_pairs = matrix.columns >= TILE * BLOCK and pairs >= MANY_PAIRS
-    team = SMALLEST_TEAM
-    while (
-        not two_pairs
-        and 2 * team <= min(blocks, LARGEST_TEAM)
-        and 2 * team * pairs <= SMALLEST_TEAM * BUSY_PAIRS
-    ):
-        team *= 2
+MAX_TILE = figures_of(GEMV_LIMBS)["TILE"]
+# Measured on an H200 in a decoder's own chain of kernels. Where rows abound, a workgroup takes
+# many, and lays x out the more seldom; where they are few, many invocations share a long row.
+MANY_ROWS, FEW_COLUMNS, LONG_ROWS, LONGEST_ROWS = 16384, 1024, 3072, 8192
+ABOUNDING = LimbGeometry(256, beside=4, group_pairs=64, steps=2)
+ABOUNDING_BYTES = LimbGeometry(256, beside=8, group_pairs=16)
+ABOUNDING_SHORT = LimbGeometry(128, beside=4, group_pairs=32)
+LONG = LimbGeometry(256, beside=8, group_pairs=8)
+LONGEST = LimbGeometry(256, beside=8, group_pairs=8, steps=2)
+SHORT = LimbGeometry(128, beside=4, group_pairs=4)
+
+
+def limb_geometry(matrix: Matrix, limits: Mapping[str, int]) -> LimbGeometry:
+    """By the matrix's shape; a device with small workgroups halves them."""
+    if matrix.rows >= MANY_ROWS and matrix.columns < FEW_COLUMNS:
+        chosen = ABOUNDING_SHORT
+    elif matrix.rows >= MANY_ROWS:
+        chosen = ABOUNDING_BYTES if matrix.kind == "q8_0" else ABOUNDING
+    elif matrix.columns >= LONGEST_ROWS:
+        chosen = LONGEST
+    else:
+        chosen = LONG if matrix.columns >= LONG_ROWS else SHORT
+    if chosen.workgroup > limits["max_compute_invocations_per_workgroup"]:
+        chosen = replace(chosen, workgroup=128, group_pairs=chosen.group_pairs // 2)
+    return chosen
+
+
+def by_limbs(matrix: Matrix, limits: Mapping[str, int]) -> OneLineVariant:
+    """Weights in blocks, multiplied as whole numbers."""
+    geometry = limb_geometry(matrix, limits)
     constants = {
-        "TEAM": team,
-        "TWO_PAIRS": float(two_pairs),
-        "TILE": min(TILE, team * ceil_div(blocks, team)),
-        "BY_BYTES": 1.0,
+        "WHOLE_LINES": 1.0,
+        "WORKGROUP": geometry.workgroup,
+        "BESIDE": geometry.beside,
+        "GROUP_PAIRS": geometry.group_pairs,
+        "STEPS": geometry.steps,
+        "TILE": geometry.tile(matrix.columns // BLOCK),
     }
-    group_pairs = (1 + two_pairs) * LONG_WORKGROUP // team
-    return OneLineVariant(GEMV_LONG, {"blocks": matrix.kind}, group_pairs, constants)
+    return OneLineVariant(GEMV_LIMBS, {"blocks": matrix.kind}, geometry.group_pairs, constants)
 
 
 class ManyLines:
@@ -261,7 +290,7 @@ class ManyLines:
                 bind={**finish.bind, **matrix.bind, "x": normed},
                 constants=tiling.constants,
             )
-            for tiling in tilings_for(op.builder.target)
+            for tiling in tilings_for(op.builder.target, op.builder.limits)
         }
 
     def __call__(self, lines: int, shared: Mapping[str, object]) -> None:

@@ -2,6 +2,7 @@
 
 from py_runtime.live.launch import Bindable
 from py_runtime.live.values import LiveTensor
+from py_runtime.ops.kernels.workgroups import usual_workgroup
 from py_runtime.ops.registry import Op
 
 
@@ -11,7 +12,9 @@ class RmsNormKernel:
     def __init__(self, op: Op, x: Bindable, weight: LiveTensor, out: Bindable) -> None:
         self.wide = op.builder.target.wide and weight.max_dims[0] % 4 == 0
         shader = "reduce/rms_norm_wide" if self.wide else "reduce/rms_norm"
-        self.normalise = op.launch(shader, bind={"x": x, "weight": weight, "out": out})
+        constants = {"WORKGROUP": usual_workgroup(op.builder.limits)} if self.wide else {}
+        bind = {"x": x, "weight": weight, "out": out}
+        self.normalise = op.launch(shader, bind=bind, constants=constants)
 
     def __call__(self, rows: int, width: int, eps: float) -> None:
         fields = {"rows": rows, "width": width, "eps": eps}

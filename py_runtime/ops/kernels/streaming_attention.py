@@ -11,6 +11,7 @@ from py_runtime.base.shapes import Dims, ceil_div, numel
 from py_runtime.gpu.shader_figures import figures_of
 from py_runtime.live.launch import Bindable, Launch
 from py_runtime.live.values import LiveTensor
+from py_runtime.ops.kernels.workgroups import usual_workgroup
 
 if TYPE_CHECKING:
     from py_runtime.ops.registry import Op
@@ -129,16 +130,18 @@ class StreamingAttention:
             plugs["kv"] = kv.dtype.name
         if self.variant is ALONE:
             plugs["loads"] = "quads" if self.unit == 4 else "scalars"
+        else:
+            plugs["lanes"] = op.builder.target.lanes_by
         written: dict[str, Bindable] = {"sums": sums, "stats": stats}
         constants: dict[str, float] = {}
         if self.variant is TOGETHER:
             written["out"] = out
             constants["QUADS"] = most.width // 4
+        sized = constants
+        if self.variant is TOGETHER:
+            sized = {**constants, "WORKGROUP": usual_workgroup(op.builder.limits)}
         self.attend = op.launch(
-            self.variant.attend,
-            plugs=plugs,
-            bind={**written, **bind},
-            constants=constants,
+            self.variant.attend, plugs=plugs, bind={**written, **bind}, constants=sized
         )
         self.attend_row: Launch | None = None
         if self.variant is TOGETHER:
@@ -153,7 +156,7 @@ class StreamingAttention:
         self.reduce = op.launch(
             self.variant.reduce,
             bind={"sums": sums, "stats": stats, "out": out},
-            constants=constants,
+            constants=sized,
         )
 
     def splits(self, tiles: int, context: int) -> int:

@@ -1,5 +1,5 @@
 // octets_q4_0.wgsl by whole blocks.
-// needs: shared/weights/packed_values, shared/weights/nibble_blocks, @Columns
+// needs: shared/weights/packed_values, shared/weights/nibble_blocks
 
 @group(0) @binding(0) var<storage, read> weight: array<vec4u>;
 @group(0) @binding(1) var<storage, read> scales: array<u32>;
@@ -14,10 +14,10 @@ fn load_block(row: u32, block: u32) -> WeightBlock {
   return WeightBlock(weight[at], half_of(scales[at / 2u], at));
 }
 
-fn block_dot(held: WeightBlock, columns: Columns) -> f32 {
-  return held.scale * nibbles_dot(held.words, columns);
+fn weight_bytes(held: WeightBlock, octet: u32) -> vec2u {
+  return nibble_bytes(held.words[octet]);
 }
 
-fn word_values(word: u32) -> mat2x4f {
-  return centred_nibbles(word);
+fn block_affine(held: WeightBlock) -> vec2f {
+  return vec2f(held.scale, 0.0);
 }

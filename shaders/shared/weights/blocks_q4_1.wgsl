@@ -1,5 +1,5 @@
 // octets_q4_1.wgsl by whole blocks.
-// needs: shared/weights/packed_values, shared/weights/nibble_blocks, @Columns
+// needs: shared/weights/nibble_blocks
 
 @group(0) @binding(0) var<storage, read> weight: array<vec4u>;
 @group(0) @binding(1) var<storage, read> scales: array<u32>;
@@ -14,16 +14,12 @@ fn load_block(row: u32, block: u32) -> WeightBlock {
   return WeightBlock(weight[at], scales[at]);
 }
 
-fn sum_of_columns(columns: Columns) -> f32 {
-  let quads = columns.low * vec4f(1.0) + columns.high * vec4f(1.0);
-  return dot(quads, vec4f(1.0));
+fn weight_bytes(held: WeightBlock, octet: u32) -> vec2u {
+  return nibble_bytes(held.words[octet]);
 }
 
-fn block_dot(held: WeightBlock, columns: Columns) -> f32 {
+// nibble * scale + minimum, for what was taken from the nibbles.
+fn block_affine(held: WeightBlock) -> vec2f {
   let affine = unpack2x16float(held.affine);
-  return affine.x * nibbles_dot(held.words, columns) + affine.y * sum_of_columns(columns);
-}
-
-fn word_values(word: u32) -> mat2x4f {
-  return unsigned_nibbles(word);
+  return vec2f(affine.x, affine.y + 8.0 * affine.x);
 }

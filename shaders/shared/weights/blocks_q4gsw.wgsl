@@ -1,5 +1,5 @@
 // octets_q4gsw.wgsl by whole blocks: rows and groups are multiples of 32 columns.
-// needs: shared/weights/packed_values, shared/weights/nibble_blocks, @Columns, @scale_place
+// needs: shared/weights/nibble_blocks, @scale_place
 
 @group(0) @binding(0) var<storage, read> weight: array<vec4u>;
 @group(0) @binding(1) var<storage, read> scales: array<f32>;
@@ -17,10 +17,10 @@ fn load_block(row: u32, block: u32) -> WeightBlock {
   );
 }
 
-fn block_dot(held: WeightBlock, columns: Columns) -> f32 {
-  return held.scale * nibbles_dot(held.words, columns);
+fn weight_bytes(held: WeightBlock, octet: u32) -> vec2u {
+  return nibble_bytes(held.words[octet]);
 }
 
-fn word_values(word: u32) -> mat2x4f {
-  return centred_nibbles(word);
+fn block_affine(held: WeightBlock) -> vec2f {
+  return vec2f(held.scale, 0.0);
 }

@@ -1,13 +1,14 @@
-// Blocks of 4-bit values.
-// needs: @word_values, @Columns
+// Blocks of 4-bit values, as signed bytes: 16 * (nibble - 8), the even ones of eight columns in one
+// word and the odd ones in another, where two masks put them.
+// needs: nothing
 
-fn nibbles_dot(words: vec4u, columns: Columns) -> f32 {
-  let a = word_values(words.x);
-  let b = word_values(words.y);
-  let c = word_values(words.z);
-  let d = word_values(words.w);
-  return dot(a[0], columns.low[0]) + dot(a[1], columns.low[1])
-    + dot(b[0], columns.low[2]) + dot(b[1], columns.low[3])
-    + dot(c[0], columns.high[0]) + dot(c[1], columns.high[1])
-    + dot(d[0], columns.high[2]) + dot(d[1], columns.high[3]);
+const BYTE_UNIT = 1.0 / 16.0;
+
+fn nibble_bytes(word: u32) -> vec2u {
+  return (vec2u(word << 4u, word) & vec2u(0xf0f0f0f0u)) ^ vec2u(0x80808080u);
+}
+
+// Columns of x in the order of these words.
+fn grouped(octet: mat2x4f) -> mat2x4f {
+  return mat2x4f(vec4f(octet[0].xz, octet[1].xz), vec4f(octet[0].yw, octet[1].yw));
 }

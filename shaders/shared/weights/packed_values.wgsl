@@ -7,14 +7,8 @@ const NIBBLES = vec4u(0xfu, 0xf0u, 0xf00u, 0xf000u);
 const POWER_BITS = vec4u(0x4b000000u, 0x49000000u, 0x47000000u, 0x45000000u);
 const POWERS = vec4f(8388608.0, 524288.0, 32768.0, 2048.0);
 
-// Or by conversions of bytes: which is quicker depends on the device and on the kernel around it.
-override BY_BYTES: bool = false;
-
 // The eight 4-bit values of a word, lowest nibble first.
 fn unsigned_nibbles(word: u32) -> mat2x4f {
-  if (BY_BYTES) {
-    return converted_nibbles(word);
-  }
   let low = (vec4u(word) & NIBBLES) | POWER_BITS;
   let high = (vec4u(word >> 16u) & NIBBLES) | POWER_BITS;
   return mat2x4f(bitcast<vec4f>(low) - POWERS, bitcast<vec4f>(high) - POWERS);
@@ -22,22 +16,9 @@ fn unsigned_nibbles(word: u32) -> mat2x4f {
 
 // Each nibble minus 8.
 fn centred_nibbles(word: u32) -> mat2x4f {
-  if (BY_BYTES) {
-    let values = converted_nibbles(word);
-    return mat2x4f(values[0] - 8.0, values[1] - 8.0);
-  }
   let low = (vec4u(word) & NIBBLES) | POWER_BITS;
   let high = (vec4u(word >> 16u) & NIBBLES) | POWER_BITS;
   return mat2x4f(bitcast<vec4f>(low) - (POWERS + 8.0), bitcast<vec4f>(high) - (POWERS + 8.0));
-}
-
-fn converted_nibbles(word: u32) -> mat2x4f {
-  let even = vec4f(unpack4xU8(word & 0x0f0f0f0fu));
-  let odd = vec4f(unpack4xU8((word >> 4u) & 0x0f0f0f0fu));
-  return mat2x4f(
-    vec4f(even.x, odd.x, even.y, odd.y),
-    vec4f(even.z, odd.z, even.w, odd.w),
-  );
 }
 
 // The four 8-bit values of a word, lowest byte first.

@@ -1,0 +1,195 @@
+// One line of x, and weights in blocks of 32 columns. Columns of x become whole numbers, a block with
+// one scale, cut into three signed bytes ("limbs"): as exact as floats, and dot4I8Packed multiplies
+// four columns at once, where floats cost several instructions for each. A workgroup lays x out so,
+// as many blocks at a time as fit. Its invocations take a block of a pair of rows each: BESIDE
+// neighbours share a line of memory, GROUP_PAIRS such teams lie one pair below the other (their
+// scales may be stored by rows), and the rest takes the columns further on. Weights are loaded a step
+// ahead.
+// needs: linear/fragments/norm, blocks = shared/weights/blocks_*, finish = linear/fragments/finish_*, @pair_rows, @grouped, @BYTE_UNIT
+
+override WORKGROUP: u32 = 256u;
+override BESIDE: u32 = 4u;
+override GROUP_PAIRS: u32 = 16u;
+override STEPS: u32 = 1u;  // blocks that an invocation loads at a time
+override TILE: u32 = 96u;  // blocks of x laid out at a time: a multiple of STEPS * TEAM, WORKGROUP / 4 or more
+override TEAM: u32 = WORKGROUP / GROUP_PAIRS;  // invocations that share a pair
+override OCTETS: u32 = (4u * TILE + WORKGROUP - 1u) / WORKGROUP;  // of a tile, an invocation's share
+const MAX_OCTETS = 8u;
+const MAX_STEPS = 2u;
+const ADDERS = 16u;  // invocations that add up the squares
+
+const TOP = 32512.0;  // 127 * 256: the largest column of a block becomes this
+const FINE = 254.0;  // what the third limb counts is so many times smaller
+// Adding this rounds to a whole number and leaves it in the lowest bits.
+const ROUNDER = 12582912.0;
+
+// 32 columns of x, eight in a vector of words: the first four's high limbs, the others', the low ones.
+struct Columns {
+  limbs: array<vec4u, 4>,
+  fine: array<vec2u, 4>,
+  scale: f32,
+  sum: f32,  // of the columns; the padding behind it keeps neighbours in different banks
+}
+
+struct Held {
+  upper: array<WeightBlock, MAX_STEPS>,
+  lower: array<WeightBlock, MAX_STEPS>,
+}
+
+var<workgroup> x_tile: array<Columns, TILE>;
+var<workgroup> octet_facts: array<vec2f, 4u * TILE>;  // the largest and the sum; later the squares
+var<workgroup> partials: array<vec2f, WORKGROUP>;
+
+fn fetch(rows: vec2u, first: u32) -> Held {
+  var held: Held;
+  for (var step = 0u; step < STEPS; step++) {
+    let block = min(first + step * TEAM, params.octets / 4u - 1u);  // x is zero past the end
+    held.upper[step] = load_block(rows.x, block);
+    held.lower[step] = load_block(rows.y, block);
+  }
+  return held;
+}
+
+// The lowest 16 bits of four whole numbers in two words, in turns.
+fn halves(values: vec4f) -> vec2u {
+  let bits = bitcast<vec4u>(values);
+  return (bits.xy & vec2u(0xffffu)) | (bits.zw << vec2u(16u));
+}
+
+fn low_bytes(words: vec2u) -> u32 {
+  return (words.x & 0x00ff00ffu) | ((words.y & 0x00ff00ffu) << 8u);
+}
+
+fn high_bytes(words: vec2u) -> u32 {
+  return ((words.x >> 8u) & 0x00ff00ffu) | (words.y & 0xff00ff00u);
+}
+
+fn top_of(octet: mat2x4f) -> f32 {
+  let tops = max(abs(octet[0]), abs(octet[1]));
+  return max(max(tops.x, tops.y), max(tops.z, tops.w));
+}
+
+fn cut(block: u32, octet_of_block: u32, octet: mat2x4f, by: f32) {
+  let columns = grouped(octet);
+  let first = columns[0] * by;
+  let second = columns[1] * by;
+  // With 128 more the low limb lies from 0 to 255, and carries into the high one.
+  let wholes = mat2x4f(first + (ROUNDER + 128.0), second + (ROUNDER + 128.0));
+  x_tile[block].limbs[octet_of_block] = vec4u(
+    high_bytes(halves(wholes[0])),
+    high_bytes(halves(wholes[1])),
+    low_bytes(halves(wholes[0])) ^ 0x80808080u,
+    low_bytes(halves(wholes[1])) ^ 0x80808080u,
+  );
+  x_tile[block].fine[octet_of_block] = vec2u(
+    low_bytes(halves((first - round(first)) * FINE + ROUNDER)),
+    low_bytes(halves((second - round(second)) * FINE + ROUNDER)),
+  );
+}
+
+// Gives this invocation's share of the squares that the norm divides by.
+fn lay_out(first_block: u32, lane: u32) -> f32 {
+  var octets = array<mat2x4f, MAX_OCTETS>();
+  var squares = 0.0;
+  for (var at = 0u; at < OCTETS; at++) {
+    let place = at * WORKGROUP + lane;
+    let octet = 4u * first_block + place;
+    if (place < 4u * TILE && octet < params.octets) {
+      let own = normed_octet(octet);
+      squares += own.squares;
+      octets[at] = own.values;
+      octet_facts[place] = vec2f(top_of(own.values), own.sum);
+    } else if (place < 4u * TILE) {
+      octet_facts[place] = vec2f();
+    }
+  }
+  workgroupBarrier();
+  for (var at = 0u; at < OCTETS; at++) {
+    let place = at * WORKGROUP + lane;
+    if (place < 4u * TILE) {
+      let block = place / 4u;
+      let upper = max(octet_facts[4u * block].x, octet_facts[4u * block + 1u].x);
+      let top = max(upper, max(octet_facts[4u * block + 2u].x, octet_facts[4u * block + 3u].x));
+      cut(block, place % 4u, octets[at], TOP / max(top, 1e-30));
+      if (place % 4u == 0u) {
+        let sum = (octet_facts[place].y + octet_facts[place + 1u].y)
+          + (octet_facts[place + 2u].y + octet_facts[place + 3u].y);
+        // What is not a number, or infinite, has no limbs: it is passed on by the scale.
+        let is_finite = (bitcast<u32>(sum) & 0x7fffffffu) < 0x7f800000u;
+        x_tile[block].scale = select(sum, top * (BYTE_UNIT / TOP), is_finite);
+        x_tile[block].sum = sum;
+      }
+    }
+  }
+  workgroupBarrier();
+  return squares;
+}
+
+fn block_dot(held: WeightBlock, columns: Columns) -> f32 {
+  var high = 0;
+  var low = 0;
+  var fine = 0;
+  for (var at = 0u; at < 4u; at++) {
+    let bytes = weight_bytes(held, at);
+    let limbs = columns.limbs[at];
+    high += dot4I8Packed(bytes.x, limbs.x) + dot4I8Packed(bytes.y, limbs.y);
+    low += dot4I8Packed(bytes.x, limbs.z) + dot4I8Packed(bytes.y, limbs.w);
+    fine += dot4I8Packed(bytes.x, columns.fine[at].x) + dot4I8Packed(bytes.y, columns.fine[at].y);
+  }
+  let affine = block_affine(held);
+  let whole = f32(256 * high + low) + f32(fine) * (1.0 / FINE);
+  return affine.x * columns.scale * whole + affine.y * columns.sum;
+}
+
+@compute @workgroup_size(WORKGROUP)
+fn main(
+  @builtin(workgroup_id) group: vec3u,
+  @builtin(num_workgroups) groups: vec3u,
+  @builtin(local_invocation_index) lane: u32,
+) {
+  let first_pair = (group.y * groups.x + group.x) * GROUP_PAIRS;
+  let rows = pair_rows(first_pair + lane / BESIDE % GROUP_PAIRS);
+  let member = lane % BESIDE + lane / (BESIDE * GROUP_PAIRS) * BESIDE;  // of a team
+  let blocks = params.octets / 4u;
+  var sums = vec2f();
+  var squares = 0.0;
+  var next = fetch(rows, member);
+  for (var tile = 0u; tile < blocks; tile += TILE) {
+    squares += lay_out(tile, lane);
+    let count = min(TILE, blocks - tile);
+    for (var place = member; place < count; place += STEPS * TEAM) {
+      let now = next;
+      next = fetch(rows, tile + place + STEPS * TEAM);
+      for (var step = 0u; step < STEPS; step++) {
+        let columns = x_tile[place + step * TEAM];
+        sums.x += block_dot(now.upper[step], columns);
+        sums.y += block_dot(now.lower[step], columns);
+      }
+    }
+    workgroupBarrier();
+  }
+  partials[lane] = sums;
+  octet_facts[lane].x = squares;
+  workgroupBarrier();
+  if (NORMED && lane < ADDERS) {
+    for (var at = lane + ADDERS; at < WORKGROUP; at += ADDERS) {
+      squares += octet_facts[at].x;
+    }
+    octet_facts[lane].x = squares;
+  }
+  workgroupBarrier();
+  if (lane >= GROUP_PAIRS || first_pair + lane >= params.pairs) {
+    return;
+  }
+  sums = vec2f();
+  for (var slice = 0u; slice < TEAM / BESIDE; slice++) {
+    for (var at = 0u; at < BESIDE; at++) {
+      sums += partials[(slice * GROUP_PAIRS + lane) * BESIDE + at];
+    }
+  }
+  squares = 0.0;
+  for (var at = 0u; at < ADDERS; at++) {
+    squares += octet_facts[at].x;
+  }
+  store_pair(0u, first_pair + lane, norm_scale(squares) * sums);
+}
