@@ -1,4 +1,4 @@
-"""The tensors of GGUF files on their way into GPU buffers: a few megabytes are held at a time."""
+"""The tensors of GGUF files on their way into GPU buffers: half a megabyte is held at a time."""
 
 from collections import defaultdict
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -15,11 +15,12 @@ from py_runtime.gguf.reader import StoredTensor
 from py_runtime.gguf.stored_weights import are_finite, in_halves, planes
 from py_runtime.gpu import Device
 from py_runtime.program import Program
-from py_runtime.weights.byte_source import PIECE_BYTES, ByteSource
+from py_runtime.weights.byte_source import ByteSource
 from py_runtime.weights.constants import Place, PlacesByName
 from py_runtime.weights.ranges import JOINED_GAP
 from py_runtime.weights.uploads import UploadQueue, UploadRange
 
+HELD_BYTES = 1 << 19  # of a tensor, while they are converted
 UNIT_BLOCKS = 16  # so many make a multiple of 16 bytes, whatever the type
 
 
@@ -175,10 +176,10 @@ class _FileUpload:
 
 
 class _Held:
-    """As many units of a tensor as fit into a piece: filled, given away, and filled again."""
+    """As many units of a tensor as are held together: filled, given away, and filled again."""
 
     def __init__(self, tensor: WantedTensor) -> None:
-        units = max(PIECE_BYTES // tensor.unit, 1)
+        units = max(HELD_BYTES // tensor.unit, 1)
         self._left = tensor.stored.info.nbytes  # that has not been given away
         self._memory = np.empty(min(units * tensor.unit, self._left), np.uint8)
         self._filled = 0

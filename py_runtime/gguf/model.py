@@ -40,7 +40,7 @@ class GgufModel:
     values: dict[str, Any]  # as in config.json
     config: DecoderConfig
     program: Program
-    tokenizer: dict[str, Any]  # tokenizer.json and tokenizer_config.json
+    tokenizer: dict[str, dict[str, Any]]  # tokenizer.json and tokenizer_config.json
     end_tokens: frozenset[int]
     constants: GgufConstants
 

@@ -225,18 +225,16 @@ def convert_byte_level(fields: Fields) -> tuple[Json, Json]:
     ), config
 
 
-def read_merges(fields: Fields) -> list[list[str]]:
-    """Both sides of each, which are tokens, as is what they make."""
+def read_merges(fields: Fields) -> list[str]:
+    """As they are stored, "left right": both are tokens, as is what they make."""
     key, known = f"{PREFIX}merges", fields.vocabulary
-    merges = []
-    for number, merge in enumerate(fields.metadata.texts(key)):
-        cut = merge.find(" ", 1)
-        left, right = merge[:cut], merge[cut + 1 :]
-        if cut < 0 or left not in known or right not in known or left + right not in known:
+    merges = fields.metadata.texts(key)
+    for number, merge in enumerate(merges):
+        left, _, right = merge.partition(" ")
+        if left not in known or right not in known or left + right not in known:
             raise fields.metadata.fault(
                 key, f"has {shown(merge)} at {number}, which joins no two tokens into one"
             )
-        merges.append([left, right])
     return merges
 
 

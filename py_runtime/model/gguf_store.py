@@ -1,7 +1,7 @@
 """A GGUF file opened as a model to chat with: all that a folder would say is in its metadata."""
 
-import json
 from collections.abc import Sequence
+from typing import Any
 
 from py_runtime.base.model_errors import ModelFileError
 from py_runtime.base.progress import Meter
@@ -66,13 +66,13 @@ class GgufStore:
         model = await self.model()
         return ModelFolder(await self.manifest(), model.program, tensors={}, goldens={})
 
-    async def read(self, model: ModelFolder, file: str) -> bytes:
-        """The files of a folder, written from metadata."""
+    async def read(self, model: ModelFolder, file: str) -> dict[str, Any]:
+        """The files of a folder, from metadata: as text a vocabulary would take as much again."""
         opened = await self.model()
-        files = {CONFIG: opened.values, **opened.tokenizer}
+        files: dict[str, dict[str, Any]] = {CONFIG: opened.values, **opened.tokenizer}
         if file not in files:
             raise ModelFileError(f"{opened.file.name} has nothing like {file}")
-        return json.dumps(files[file], ensure_ascii=False).encode()
+        return files[file]
 
     def constants(self, model: ModelFolder) -> GgufConstants:
         assert self._model is not None, "it was opened"

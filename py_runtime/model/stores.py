@@ -36,7 +36,8 @@ class Store(Protocol):
 
     async def open(self, meter: Meter | None = None) -> ModelFolder: ...
 
-    async def read(self, model: ModelFolder, file: str) -> bytes: ...
+    async def read(self, model: ModelFolder, file: str) -> bytes | dict[str, Any]:
+        """A file's bytes; of one that is written nowhere, what its JSON would say."""
 
     def constants(self, model: ModelFolder) -> ConstantSource | Mapping[str, Any]: ...
 

@@ -90,7 +90,7 @@ def opened(*sources: ByteSource) -> GgufModel:
 @pytest.fixture(autouse=True)
 def _small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that every tensor comes in several."""
-    monkeypatch.setattr(constants, "PIECE_BYTES", 3000)
+    monkeypatch.setattr(constants, "HELD_BYTES", 3000)
 
 
 def cases() -> Iterator[tuple[str, Kind]]:

@@ -1,5 +1,6 @@
 """GGUF files in the page: dropped, chosen, in parts, of the site; told about, and chatted with."""
 
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -7,10 +8,11 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Locator, expect
 
+from export.default_model import default_gguf
 from tests.conftest import serving
 from tests.gguf import small
 from tests.gguf.written import file
-from tests.pte.test_page import drop
+from tests.pte.test_page import HEAP, MAX_GROWTH, drop
 from tests.runners import PageRunner
 from tests.web.user import User
 
@@ -109,3 +111,20 @@ def test_a_file_that_cannot_be_loaded_is_told_about(user: User, dialog: Locator)
     expect(dialog).to_contain_text("llama.expert_count")
     user.page.keyboard.press("Escape")
     expect(user.page.locator("#modelName")).to_have_text("big")  # it stays
+
+
+@pytest.mark.model
+def test_the_default_model_needs_little_of_the_heap(browser: Browser, tmp_path: Path) -> None:
+    """The heap never shrinks: what it has grown by is what the load has needed at once."""
+    shutil.copy(default_gguf(), tmp_path / "SmolLM2.gguf")
+    with serving("--models", str(tmp_path)) as address:
+        context = browser.new_context()
+        user = User(context.new_page(), address)
+        user.page.goto(address)
+        user.page.evaluate("inpage.ready.then(() => null)")
+        python = PageRunner(user.page).python
+        before = python(HEAP)
+        described = user.page.evaluate("inpage.load('SmolLM2')")
+        assert described["facts"].startswith("134.5 million parameters · 98.4 MB · context of 2048")
+        assert python(HEAP) - before < MAX_GROWTH
+        context.close()
