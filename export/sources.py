@@ -136,12 +136,24 @@ def read_json(path: Path) -> dict[str, Any]:
     return loaded
 
 
+def all_ends(*configs: Mapping[str, Any]) -> list[int]:
+    """Every token that one of them ends an answer with; generation_config.json often has more."""
+    found: list[Any] = []
+    for config in configs:
+        ends = config.get("eos_token_id")
+        found += ends if isinstance(ends, list) else [ends]
+    return sorted({token for token in found if type(token) is int})
+
+
 class HuggingFaceSource(Source):
     """A folder with config.json, safetensors files and a tokenizer."""
 
     @classmethod
     def open(cls, folder: Path, quantisation: Quantisation) -> "HuggingFaceSource":
         hf_config = read_json(folder / "config.json")
+        generation = folder / "generation_config.json"
+        if generation.is_file():
+            hf_config["eos_token_id"] = all_ends(hf_config, read_json(generation))
         tokenizer = {name: read_json(folder / name) for name in TOKENIZER_FILES}
         template = folder / "chat_template.jinja"
         if template.is_file() and "chat_template" not in tokenizer["tokenizer_config.json"]:

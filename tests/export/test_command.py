@@ -17,6 +17,7 @@ from export.architectures import decoder_config, read_config
 from export.command import main
 from export.decoder import Decoder
 from export.errors import ExportError
+from export.sources import HuggingFaceSource, Quantisation
 from py_runtime.folder.on_disk import open_model_folder, verify_files
 from py_runtime.model import Model
 from tests.export.checkpoints import save_checkpoint
@@ -263,6 +264,17 @@ def test_sizes_that_no_model_has(values: dict[str, Any], words: str) -> None:
     with pytest.raises(ExportError) as caught:
         read_config({"model_type": "llama", **values})
     assert words in str(caught.value)
+
+
+def test_every_end_that_a_checkpoint_names(checkpoint: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "copy"
+    shutil.copytree(checkpoint, folder)
+    configure(eos_token_id=2)(folder)
+    (folder / "generation_config.json").write_text('{"eos_token_id": [7, 2, 5]}')
+    source = HuggingFaceSource.open(folder, Quantisation())
+    assert source.hf_config["eos_token_id"] == [2, 5, 7]
+    (folder / "generation_config.json").write_text("{}")
+    assert HuggingFaceSource.open(folder, Quantisation()).hf_config["eos_token_id"] == [2]
 
 
 def test_heads_have_an_even_width() -> None:
