@@ -23,11 +23,12 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from bench.engines import CONTEXT
 from bench.fill import TEMPLATE, fill
 from bench.roofline import bytes_read_per_token
-from export.decoder_graph import expected_shapes, export_decoder
+from export.decoder_graph import export_decoder
 from export.model_writer import DEFAULT_SHARD_SIZE, GRAPH, WEIGHTS_PREFIX
 from export.pipeline import parameter_count, quantisation_name
 from export.shard_plan import FilePlan, StoredTensor, plan_shards
 from export.sources import Quantisation, Source
+from py_runtime.decoder.config import expected_shapes
 from py_runtime.folder.layout import Constant, constants_of
 from py_runtime.folder.manifest import FORMAT, VERSION
 from py_runtime.graph.buffers import measure
@@ -135,7 +136,7 @@ def write_template(name: str, folder: Path) -> None:
     for file, text in files.items():
         (folder / file).write_text(text)
     for table, values in zip(("cos", "sin"), source.rotary_tables(CONTEXT), strict=True):
-        (folder / f"{table}.bin").write_bytes(values.numpy().astype("<f4").tobytes())
+        (folder / f"{table}.bin").write_bytes(values.astype("<f4").tobytes())
     tensors = [StoredTensor(name, item.stored, item.dims) for name, item in constants.items()]
     plans = plan_shards(tensors, DEFAULT_SHARD_SIZE)
     fills = {name: fill_of(name, item, source) for name, item in constants.items()}

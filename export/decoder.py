@@ -1,54 +1,28 @@
 """One decoder for Llama 2 and 3.x, SmolLM2, TinyLlama, Mistral, Qwen2.5 and Qwen3, in one sitting.
 
-Plain PyTorch over the engine's ops (export/torch_ops.py). Weights have names as in Hugging Face
-checkpoints without the leading `model.`; a quantised one has its parts beside it
-(`layers.0.self_attn.q_proj.weight` and `.scales`). Built on the meta device it weighs nothing, and
-that is how it is exported: the data goes from the checkpoint to the model folder tensor by tensor.
+Plain PyTorch over the engine's ops (export/torch_ops.py); py_runtime/decoder/program.py writes the
+same graph without PyTorch. Built on the meta device it weighs nothing, and that is how it is
+exported: the data goes from the checkpoint to the model folder tensor by tensor.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from export import torch_ops
-from py_runtime.base.shapes import ceil_div
-from py_runtime.program.weight_kinds import q4gsw_row_bytes
+from export.support import DTYPE_OF
+from py_runtime.decoder.config import (
+    FLOAT,
+    Q4GSW,
+    DecoderConfig,
+    WeightKind,
+    bias_rows,
+    weight_parts,
+)
 
-FLOAT = "f32"
-Q4GSW = "q4gsw"
-
-
-@dataclass(frozen=True)
-class DecoderConfig:
-    """The sizes and choices in which the families differ."""
-
-    vocabulary: int
-    width: int
-    hidden: int
-    layers: int
-    heads: int
-    kv_heads: int
-    head_dim: int
-    context: int  # positions the caches hold
-    max_chunk: int  # most tokens in one call
-    eps: float
-    rotary: int  # how many of head_dim's elements are rotated
-    qkv_bias: bool = False
-    o_bias: bool = False
-    mlp_bias: bool = False
-    qk_norm: bool = False
-    tied: bool = False  # the head is the embedding
-
-
-@dataclass(frozen=True)
-class WeightKind:
-    """How one weight matrix is stored."""
-
-    name: str  # f32, q4gsw, or one of torch_ops.BLOCK_KINDS
-    group_size: int = 32
+TORCH_DTYPES = {dtype: torch_dtype for torch_dtype, dtype in DTYPE_OF.items()}
 
 
 class Weight(nn.Module):
@@ -62,9 +36,8 @@ class Weight(nn.Module):
         super().__init__()
         self.kind, self.rows, self.columns = kind, rows, columns
         for name, (dims, dtype) in weight_parts(kind, rows, columns).items():
-            self.register_buffer(name, torch.empty(dims, dtype=dtype))
-        bias_rows = ceil_div(rows, 4) * 4 if kind.name == Q4GSW else rows
-        self.register_buffer("bias", torch.empty(bias_rows) if bias else None)
+            self.register_buffer(name, torch.empty(dims, dtype=TORCH_DTYPES[dtype]))
+        self.register_buffer("bias", torch.empty(bias_rows(kind, rows)) if bias else None)
 
     def forward(self, x: Tensor) -> Tensor:  # [..., columns] → [..., rows]
         if self.kind.name == FLOAT:
@@ -80,30 +53,6 @@ class Weight(nn.Module):
             return nn.functional.embedding(tokens, self.weight)
         embedding = getattr(torch.ops.inpage, f"embedding_{self.kind.name}")
         return embedding(self.weight, self.scales, tokens)
-
-
-def weight_parts(
-    kind: WeightKind, rows: int, columns: int
-) -> dict[str, tuple[tuple[int, ...], torch.dtype]]:
-    """Dims and dtype of what a weight of this kind consists of."""
-    groups = columns // 32
-    match kind.name:
-        case "f32":
-            return {"weight": ((rows, columns), torch.float32)}
-        case "q4gsw":
-            scales = (ceil_div(columns, kind.group_size), ceil_div(rows, 4) * 4)
-            packed = (rows, q4gsw_row_bytes(columns))
-            return {"weight": (packed, torch.uint8), "scales": (scales, torch.float32)}
-        case "q4_0":
-            packed, scales = (rows, columns // 2), (rows, groups)
-            return {"weight": (packed, torch.uint8), "scales": (scales, torch.float16)}
-        case "q4_1":
-            pairs = (rows, groups, 2)
-            return {"weight": ((rows, columns // 2), torch.uint8), "scales": (pairs, torch.float16)}
-        case "q8_0":
-            whole, scales = (rows, columns), (rows, groups)
-            return {"weight": (whole, torch.int8), "scales": (scales, torch.float16)}
-    raise ValueError(f"no weight kind '{kind.name}'")
 
 
 class Norm(nn.Module):
@@ -214,13 +163,3 @@ class Decoder(nn.Module):
     def logits(self, x: Tensor) -> Tensor:  # [..., width] → [..., vocabulary]
         head = self.embed_tokens if self.config.tied else self.lm_head
         return head(self.norm(x))
-
-
-def weight_names(config: DecoderConfig) -> list[str]:
-    """Every matrix that has a kind."""
-    names = ["embed_tokens.weight"] + ([] if config.tied else ["lm_head.weight"])
-    for number in range(config.layers):
-        attention = [f"self_attn.{part}_proj.weight" for part in "qkvo"]
-        mlp = [f"mlp.{part}_proj.weight" for part in ("gate", "up", "down")]
-        names += [f"layers.{number}.{name}" for name in (*attention, *mlp)]
-    return names

@@ -1,227 +1,143 @@
 """GGUF files: metadata gives config, tokenizer and template; known types are taken bit for bit."""
 
 import mmap
+from collections.abc import Coroutine
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
-import torch
-from gguf import GGMLQuantizationType, GGUFReader, ReaderTensor, dequantize
-from torch import Tensor
+from gguf import GGMLQuantizationType, dequantize
 
-from export.decoder import WeightKind
+from export import architectures
 from export.errors import ExportError
-from export.gguf_check import check_gguf
-from export.gguf_tokenizer import read_tokenizer
 from export.quantisers import Parts
 from export.sources import Quantisation, Source
-from py_runtime.program.weight_kinds import pack_nibbles
+from py_runtime.decoder.config import FLOAT, WeightKind, weight_parts
+from py_runtime.decoder.families import Family
+from py_runtime.decoder.rotary import Floats
+from py_runtime.gguf.config import check_tensors, read_config, read_family
+from py_runtime.gguf.names import ROPE_FACTORS, gguf_name, is_rotated
+from py_runtime.gguf.part_names import parts_of
+from py_runtime.gguf.reader import GgufFile, StoredTensor, open_gguf
+from py_runtime.gguf.stored_weights import KIND_OF, in_halves, planes
+from py_runtime.gguf.tokenizer import read_tokenizer
+from py_runtime.weights.byte_source import ByteSource, FileSource
 
-ARCHITECTURES = {"llama": "llama", "qwen2": "qwen2", "qwen3": "qwen3"}
-# Only this one stores the rows of q and k so that rotary pairs lie side by side.
-INTERLEAVED_ROTARY = ("llama",)
-KIND_OF = {
-    GGMLQuantizationType.Q4_0: "q4_0",
-    GGMLQuantizationType.Q4_1: "q4_1",
-    GGMLQuantizationType.Q8_0: "q8_0",
-    GGMLQuantizationType.F32: "f32",
-    GGMLQuantizationType.F16: "f32",
-    GGMLQuantizationType.BF16: "f32",
-}
-LAYER_NAMES = {
-    "input_layernorm": "attn_norm",
-    "post_attention_layernorm": "ffn_norm",
-    "self_attn.q_proj": "attn_q",
-    "self_attn.k_proj": "attn_k",
-    "self_attn.v_proj": "attn_v",
-    "self_attn.o_proj": "attn_output",
-    "self_attn.q_norm": "attn_q_norm",
-    "self_attn.k_norm": "attn_k_norm",
-    "mlp.gate_proj": "ffn_gate",
-    "mlp.up_proj": "ffn_up",
-    "mlp.down_proj": "ffn_down",
-}
-TOP_NAMES = {"embed_tokens": "token_embd", "norm": "output_norm", "lm_head": "output"}
+T = TypeVar("T")
 
 
 class GgufSource(Source):
-    """A GGUF file, mapped into memory: tensors are read when they are asked for."""
+    """A GGUF file, or all parts of one: tensors are read when they are asked for."""
 
-    _tensors: dict[str, ReaderTensor]
-    _file: mmap.mmap
-    _interleaved: bool
+    _file: GgufFile
+    _family: Family
+    _maps: dict[ByteSource, np.memmap]
 
     @classmethod
     def open(cls, path: Path, quantisation: Quantisation) -> "GgufSource":
-        try:
-            check_gguf(path)
-            reader = GGUFReader(path)
-            metadata = {name: field.contents() for name, field in reader.fields.items()}
-        except FileNotFoundError:
-            raise ExportError(f"there is no file {path}") from None
-        except (ValueError, IndexError, KeyError, TypeError, OSError, OverflowError) as error:
-            raise ExportError(f"{path} is not a whole GGUF file: {error}") from None
-        architecture = metadata.get("general.architecture")
-        if architecture not in ARCHITECTURES:
-            raise ExportError(
-                f"{path}: the architecture '{architecture}' is not supported; these are: "
-                f"{', '.join(ARCHITECTURES)}"
-            )
-        tensors = {tensor.name: tensor for tensor in reader.tensors}
+        paths = [path.with_name(name) for name in parts_of(path.name)]
+        for part in paths:
+            if not part.is_file():
+                raise ExportError(f"there is no file {part}")
+        sources = [FileSource(part) for part in paths]
+        file = _at_once(open_gguf(sources))
+        metadata = file.metadata
+        named = {
+            key: metadata.text(f"general.{key}")
+            for key in ("name", "license")
+            if f"general.{key}" in metadata
+        }
+        token_ids = {
+            key: metadata.integer(f"tokenizer.ggml.{key}")
+            for key in ("bos_token_id", "eos_token_id")
+            if f"tokenizer.ggml.{key}" in metadata
+        }
         source = cls(
-            str(metadata.get("general.name") or path.stem),
-            str(metadata.get("general.license") or "unknown"),
-            _hf_config(path, metadata, architecture, tensors),
+            named.get("name") or path.stem,
+            named.get("license") or "unknown",
+            read_config(file) | token_ids,
             read_tokenizer(metadata),
             quantisation,
         )
-        source._tensors = tensors
-        source._file = reader.data._mmap
-        source._interleaved = architecture in INTERLEAVED_ROTARY
+        source._file = file
+        source._family = read_family(file)
+        source._maps = {found: np.memmap(found.path, np.uint8, "r") for found in sources}
+        check_tensors(file, source.decoder_config(None))
         return source
 
     def kind(self, weight: str) -> WeightKind:
-        tensor = self._tensors.get(_gguf_name(weight))
-        if tensor is None:
-            return self.quantisation.kind_of(weight)  # check() will name it
-        known = KIND_OF.get(tensor.tensor_type)
-        if known is not None:
-            return WeightKind(known)
+        type_name = self._tensor(weight).info.kind.name
+        if type_name in KIND_OF:
+            return KIND_OF[type_name]
         text = (
-            f"{tensor.tensor_type.name} tensors are dequantised and quantised again as "
-            f"{self.quantisation.name}"
+            f"{type_name} tensors are dequantised and quantised again as {self.quantisation.name}"
         )
         if text not in self.warnings:
             self.warnings.append(text)
         return self.quantisation.kind_of(weight)
 
     def shape(self, name: str) -> tuple[int, ...] | None:
-        tensor = self._tensors.get(_gguf_name(name))
-        return None if tensor is None else tuple(int(size) for size in reversed(tensor.shape))
+        return self._tensor(name).info.dims
 
     def dense(self, name: str) -> np.ndarray:
-        tensor = self._tensors[_gguf_name(name)]
+        tensor = self._tensor(name)
+        kind = GGMLQuantizationType(tensor.info.kind.number)
         try:
-            values = dequantize(tensor.data, tensor.tensor_type).astype(np.float32)
+            values = dequantize(self._rows(name, tensor), kind).astype(np.float32)
         except NotImplementedError:
-            kind = tensor.tensor_type.name
-            raise ExportError(f"'{tensor.name}' is {kind}, which cannot be dequantised") from None
+            raise ExportError(
+                f"'{tensor.info.name}' is {kind.name}, which cannot be dequantised"
+            ) from None
         self._forget_pages()
-        return self._in_halves(name, values)
+        return values.reshape(tensor.info.dims)
 
     def parts(self, weight: str) -> Parts:
-        tensor = self._tensors[_gguf_name(weight)]
-        kind = KIND_OF.get(tensor.tensor_type)
-        if kind is None or kind == "f32":
+        tensor = self._tensor(weight)
+        if KIND_OF.get(tensor.info.kind.name, WeightKind(FLOAT)).name == FLOAT:
             return super().parts(weight)
-        raw = self._in_halves(weight, tensor.data)  # [N, bytes of a row]
-        parts = {"q4_0": _q4_0_parts, "q4_1": _q4_1_parts, "q8_0": _q8_0_parts}[kind](raw)
+        rows, columns = tensor.info.dims
+        declared = weight_parts(self.kind(weight), rows, columns)
+        data = planes(tensor.info.kind, self._rows(weight, tensor).reshape(-1))
         self._forget_pages()
-        return parts
+        return {
+            part: data[part].view(dtype.host).reshape(dims)
+            for part, (dims, dtype) in declared.items()
+        }
 
-    def rotary_tables(self, context: int) -> tuple[Tensor, Tensor]:
+    def rotary_tables(self, context: int) -> tuple[Floats, Floats]:
         """Llama 3.1 and later carry their frequency factors as a tensor."""
-        factors = self._tensors.get("rope_freqs.weight")
-        if factors is None:
-            return super().rotary_tables(context)
-        head_dim = self.config.head_dim
-        base = self.config.rope_parameters["rope_theta"]
-        frequencies = 1.0 / (base ** (torch.arange(0, head_dim, 2).float() / head_dim))
-        frequencies = frequencies / torch.from_numpy(np.array(factors.data, np.float32))
-        angles = torch.outer(torch.arange(context).float(), frequencies).repeat(1, 2)
-        return angles.cos(), angles.sin()
+        found = self._file.tensors.get(ROPE_FACTORS)
+        factors = None if found is None else self._bytes(found).view(np.float32)
+        return architectures.rotary_tables(self.config, context, factors)
+
+    def _tensor(self, name: str) -> StoredTensor:
+        return self._file.tensors[gguf_name(name)]  # check_tensors has seen it
+
+    def _rows(self, name: str, tensor: StoredTensor) -> np.ndarray:
+        """u8 [rows, bytes of a row], those of q and k as torch has them."""
+        rows = self._bytes(tensor).reshape(tensor.info.dims[0] if tensor.info.dims[1:] else 1, -1)
+        if not self._family.pairs_side_by_side or not is_rotated(name):
+            return rows
+        if rows.shape[0] == 1:  # a bias: a row a value
+            rows = rows.reshape(tensor.info.dims[0], -1)
+        return in_halves(rows, self.config.head_dim)
+
+    def _bytes(self, tensor: StoredTensor) -> np.ndarray:
+        info = tensor.info
+        return self._maps[tensor.source][info.offset : info.offset + info.nbytes]
 
     def _forget_pages(self) -> None:
-        """What was read of the mapped file need not stay in memory beside what was made of it."""
+        """What was read of the mapped files need not stay in memory beside what was made of it."""
         if hasattr(mmap, "MADV_DONTNEED"):
-            self._file.madvise(mmap.MADV_DONTNEED)
-
-    def _in_halves(self, name: str, rows: np.ndarray) -> np.ndarray:
-        """Undoes the interleaving of rotary pairs: rows (2i, 2i + 1) go back to (i, i + half)."""
-        if not self._interleaved or (".q_proj." not in name and ".k_proj." not in name):
-            return rows
-        is_query = ".q_proj." in name
-        heads = self.config.num_attention_heads if is_query else self.config.num_key_value_heads
-        pairs = rows.reshape(heads, len(rows) // heads // 2, 2, *rows.shape[1:])
-        return pairs.swapaxes(1, 2).reshape(rows.shape)
+            for mapped in self._maps.values():
+                mapped._mmap.madvise(mmap.MADV_DONTNEED)  # type: ignore[attr-defined]
 
 
-def _gguf_name(name: str) -> str:
-    owner, _, part = name.rpartition(".")
-    if owner.startswith("layers."):
-        _, number, inner = owner.split(".", 2)
-        return f"blk.{number}.{LAYER_NAMES[inner]}.{part}"
-    return f"{TOP_NAMES[owner]}.{part}"
-
-
-def _hf_config(
-    path: Path, metadata: dict[str, Any], architecture: str, tensors: dict[str, Any]
-) -> dict[str, Any]:
-    def get(key: str, default: Any = None) -> Any:
-        value = metadata.get(f"{architecture}.{key}", default)
-        if value is None:
-            raise ExportError(f"{path} has no metadata '{architecture}.{key}'")
-        return value
-
-    heads, width = get("attention.head_count"), get("embedding_length")
-    for value, what in ((heads, "attention heads"), (width, "as its width")):
-        if not isinstance(value, int) or value < 1:
-            raise ExportError(f"{path} has {value} {what}, which is not one number for all layers")
-    rope: dict[str, Any] = {"rope_type": "default", "rope_theta": get("rope.freq_base", 10000.0)}
-    scaling = metadata.get(f"{architecture}.rope.scaling.type", "none")
-    if scaling != "none":
-        rope |= {"rope_type": scaling, "factor": get("rope.scaling.factor")}
-        original = metadata.get(f"{architecture}.rope.scaling.original_context_length")
-        if original is not None:
-            rope["original_max_position_embeddings"] = original
-    tokens = metadata.get("tokenizer.ggml.tokens", [])
-    if not isinstance(tokens, list) or not all(isinstance(token, str) for token in tokens):
-        raise ExportError(f"{path}: tokenizer.ggml.tokens is no list of texts")
-    vocabulary = len(tokens) or get("vocab_size")
-    return {
-        "model_type": ARCHITECTURES[architecture],
-        "vocab_size": vocabulary,
-        "hidden_size": width,
-        "intermediate_size": get("feed_forward_length"),
-        "num_hidden_layers": get("block_count"),
-        "num_attention_heads": heads,
-        "num_key_value_heads": get("attention.head_count_kv", heads),
-        "head_dim": get("attention.key_length", width // heads),
-        "max_position_embeddings": get("context_length"),
-        "rms_norm_eps": get("attention.layer_norm_rms_epsilon"),
-        "rope_parameters": rope,
-        "attention_bias": architecture == "llama" and "blk.0.attn_q.bias" in tensors,
-        "hidden_act": "silu",
-        "tie_word_embeddings": "output.weight" not in tensors,
-        "bos_token_id": metadata.get("tokenizer.ggml.bos_token_id"),
-        "eos_token_id": metadata.get("tokenizer.ggml.eos_token_id"),
-    }
-
-
-def _blocks(raw: np.ndarray, nbytes: int) -> np.ndarray:
-    return np.ascontiguousarray(raw).reshape(len(raw), -1, nbytes)  # [N, K/32, nbytes]
-
-
-def _nibbles(packed: np.ndarray) -> np.ndarray:
-    """GGUF has elements 0..15 of a block in low nibbles, 16..31 in high ones; we keep pairs."""
-    values = np.concatenate((packed & 15, packed >> 4), -1)  # [N, K/32, 32]
-    return pack_nibbles(values.reshape(len(packed), -1))
-
-
-def _q4_0_parts(raw: np.ndarray) -> Parts:
-    blocks = _blocks(raw, 18)
-    scales = np.ascontiguousarray(blocks[..., :2]).view(np.float16)[..., 0]
-    return {"weight": _nibbles(blocks[..., 2:]), "scales": np.ascontiguousarray(scales)}
-
-
-def _q4_1_parts(raw: np.ndarray) -> Parts:
-    blocks = _blocks(raw, 20)
-    scales = np.ascontiguousarray(blocks[..., :4]).view(np.float16)
-    return {"weight": _nibbles(blocks[..., 4:]), "scales": scales}
-
-
-def _q8_0_parts(raw: np.ndarray) -> Parts:
-    blocks = _blocks(raw, 34)
-    scales = np.ascontiguousarray(blocks[..., :2]).view(np.float16)[..., 0]
-    weight = np.ascontiguousarray(blocks[..., 2:]).view(np.int8).reshape(len(raw), -1)
-    return {"weight": weight, "scales": np.ascontiguousarray(scales)}
+def _at_once(coroutine: Coroutine[Any, Any, T]) -> T:
+    """The result of one that never waits, as files on a disk never do; any loop may be running."""
+    try:
+        coroutine.send(None)
+    except StopIteration as ended:
+        result: T = ended.value
+        return result
+    raise AssertionError("a file on a disk is read at once")

@@ -7,8 +7,7 @@ from pathlib import Path
 
 from rich.progress import Progress
 
-from export.decoder import DecoderConfig
-from export.decoder_graph import DecoderGraph, expected_shapes, export_decoder
+from export.decoder_graph import DecoderGraph, export_decoder
 from export.default_model import NAME, default_gguf
 from export.errors import ExportError
 from export.gguf_source import GgufSource
@@ -17,6 +16,7 @@ from export.prompts import golden_prompts
 from export.reference import Goldens, make_goldens, reference_decoder
 from export.sources import HuggingFaceSource, Quantisation, Source
 from py_runtime.base.shapes import numel
+from py_runtime.decoder.config import DecoderConfig, expected_shapes
 from py_runtime.folder import manifest
 from py_runtime.graph.buffers import BufferPlan, measure
 

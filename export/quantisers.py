@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from export.decoder import WeightKind
 from export.errors import ExportError
+from py_runtime.decoder.config import WeightKind
 from py_runtime.program.weight_kinds import pack_linear_scales, pack_nibbles
 
 BLOCK = 32

@@ -9,11 +9,18 @@ import torch
 from torch import Tensor, nn
 
 from export import torch_ops
-from export.decoder import FLOAT, Q4GSW, Decoder, DecoderConfig, WeightKind, weight_names
-from export.decoder_graph import expected_shapes
+from export.decoder import Decoder
 from export.quantisers import Parts
 from export.sources import Source
 from py_runtime.base.shapes import ceil_div
+from py_runtime.decoder.config import (
+    FLOAT,
+    Q4GSW,
+    DecoderConfig,
+    WeightKind,
+    expected_shapes,
+    weight_names,
+)
 from py_runtime.model.goldens import HIDDEN, HIDDEN_TOKENS
 
 GOLDEN_STEPS = 64
@@ -33,7 +40,8 @@ def reference_decoder(source: Source, config: DecoderConfig, as_stored: bool = T
         dense = as_stored and name in quantised
         values = stored_values(source, name) if dense else source.dense(name)
         state[name] = torch.from_numpy(np.ascontiguousarray(values, np.float32))
-    state["cos"], state["sin"] = source.rotary_tables(config.context)
+    cos, sin = source.rotary_tables(config.context)
+    state |= {"cos": torch.from_numpy(cos), "sin": torch.from_numpy(sin)}
     for name, buffer in decoder.named_buffers():
         if name.endswith("_cache"):
             state[name] = torch.zeros(buffer.shape)

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
-from torch import Tensor
 from transformers import PretrainedConfig
 
 from export import architectures
-from export.decoder import DecoderConfig, WeightKind, weight_names
 from export.errors import ExportError
 from export.quantisers import Parts, quantise
+from py_runtime.decoder.config import DecoderConfig, WeightKind, bias_rows, weight_names
+from py_runtime.decoder.rotary import Floats
 
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json")
 
@@ -69,7 +69,8 @@ class Source(ABC):
         """A weight as it will be stored."""
         return quantise(self.kind(weight), self.dense(weight), weight)
 
-    def rotary_tables(self, context: int) -> tuple[Tensor, Tensor]:
+    def rotary_tables(self, context: int) -> tuple[Floats, Floats]:
+        """cos and sin, [context, head_dim]."""
         return architectures.rotary_tables(self.config, context)
 
     # What the exporter asks for ----------------------------------------------------------------
@@ -96,7 +97,7 @@ class Source(ABC):
     def constants(self, config: DecoderConfig, names: list[str]) -> dict[str, Callable[[], Any]]:
         """For each constant of the graph, a function that gives its data."""
         weights = set(weight_names(config))
-        cos, sin = (table.numpy() for table in self.rotary_tables(config.context))
+        cos, sin = self.rotary_tables(config.context)
         tables = {"cos": cos, "sin": sin}
 
         def give(name: str) -> np.ndarray:
@@ -119,8 +120,7 @@ class Source(ABC):
 
 
 def _padded_bias(bias: np.ndarray, kind: WeightKind) -> np.ndarray:
-    padding = -len(bias) % 4 if kind.name == "q4gsw" else 0
-    return np.pad(bias, (0, padding))
+    return np.pad(bias, (0, bias_rows(kind, len(bias)) - len(bias)))
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -138,12 +138,24 @@ def read_json(path: Path) -> dict[str, Any]:
     return loaded
 
 
+def all_ends(*configs: Mapping[str, Any]) -> list[int]:
+    """Every token that one of them ends an answer with; generation_config.json often has more."""
+    found: list[Any] = []
+    for config in configs:
+        ends = config.get("eos_token_id")
+        found += ends if isinstance(ends, list) else [ends]
+    return sorted({token for token in found if type(token) is int})
+
+
 class HuggingFaceSource(Source):
     """A folder with config.json, safetensors files and a tokenizer."""
 
     @classmethod
     def open(cls, folder: Path, quantisation: Quantisation) -> "HuggingFaceSource":
         hf_config = read_json(folder / "config.json")
+        generation = folder / "generation_config.json"
+        if generation.is_file():
+            hf_config["eos_token_id"] = all_ends(hf_config, read_json(generation))
         tokenizer = {name: read_json(folder / name) for name in TOKENIZER_FILES}
         template = folder / "chat_template.jinja"
         if template.is_file() and "chat_template" not in tokenizer["tokenizer_config.json"]:

@@ -1,6 +1,6 @@
 """`python -m py_runtime chat MODEL`: the engine in a terminal, over wgpu-py.
 
-`python -m py_runtime inspect FILE.pte` tells what an ExecuTorch file holds.
+`python -m py_runtime inspect FILE` tells what a GGUF or ExecuTorch file holds.
 """
 
 import argparse
@@ -21,20 +21,37 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     commands = parser.add_subparsers(dest="command", required=True, metavar="chat | inspect")
     chat = commands.add_parser("chat", help="talk to a model in this terminal")
     chat.add_argument(
-        "model", metavar="MODEL", help="a model folder, such as models/NAME; or a .pte"
+        "model", metavar="MODEL", help="a model folder, such as models/NAME; or a .gguf or .pte"
     )
     chat.add_argument("--system", metavar="TEXT", help="system prompt")
     chat.add_argument("--temperature", type=float, default=0.7, help="%(default)s; 0 is greedy")
     chat.add_argument("--top-p", type=float, default=0.95, help="%(default)s")
     chat.add_argument("--max-tokens", type=int, metavar="N", help="of an answer")
     chat.add_argument("--seed", type=int, metavar="N", help="the same seed gives the same text")
-    inspect = commands.add_parser("inspect", help="tell what a .pte file holds, as Markdown")
-    inspect.add_argument("model", metavar="FILE.pte")
+    inspect = commands.add_parser("inspect", help="tell what a .gguf or .pte holds, as Markdown")
+    inspect.add_argument("model", metavar="FILE")
     inspect.add_argument("--data", metavar="FILE.ptd", nargs="+", default=[], help="its data files")
     return parser.parse_args(arguments)
 
 
-async def inspect_file(where: str, data: list[str]) -> int:
+async def inspect_gguf(where: str) -> int:
+    """0 where it could be loaded."""
+    from py_runtime.gguf.about import about_gguf, cannot_be_loaded
+    from py_runtime.gguf.reader import open_gguf
+    from py_runtime.model.stores import gguf_store
+
+    store = gguf_store(where)
+    file = await open_gguf(store.sources)
+    try:
+        await store.model()
+    except InpageError as error:
+        print(about_gguf(file, cannot_be_loaded(error)))
+        return 1
+    print(about_gguf(file, "**It can be loaded.**"))
+    return 0
+
+
+async def inspect_pte_file(where: str, data: list[str]) -> int:
     """0 where it could be loaded."""
     from py_runtime.pte import UnsupportedPteError, inspect_pte, open_pte
     from py_runtime.pte.about import about_pte, cannot_be_loaded
@@ -49,6 +66,13 @@ async def inspect_file(where: str, data: list[str]) -> int:
         return 1
     print(about_pte(described, "**It can be loaded.**"))
     return 0
+
+
+async def inspect(options: argparse.Namespace) -> int:
+    """Gives the exit status."""
+    if options.model.lower().endswith(".gguf"):
+        return await inspect_gguf(options.model)
+    return await inspect_pte_file(options.model, options.data)
 
 
 async def chat(options: argparse.Namespace) -> int:
@@ -69,10 +93,8 @@ def main(arguments: list[str]) -> int:
         from tools.software_gpu import use_software_if_alone
 
         use_software_if_alone()
-    is_chat = options.command == "chat"
-    work = chat(options) if is_chat else inspect_file(options.model, options.data)
     try:
-        return asyncio.run(work)
+        return asyncio.run(chat(options) if options.command == "chat" else inspect(options))
     except InpageError as error:
         print(f"{options.model}: {error}", file=sys.stderr)
         return 1

@@ -13,8 +13,9 @@ from typing import Any
 from urllib.parse import quote
 
 from py_runtime.base.model_errors import ModelError, ModelFileError
-from py_runtime.folder.file_names import CONFIG, MODEL_PTE, PTD, TOKENIZER, TOKENIZER_CONFIG
+from py_runtime.folder.file_names import CONFIG, GGUF, MODEL_PTE, PTD, TOKENIZER, TOKENIZER_CONFIG
 from py_runtime.folder.manifest import MANIFEST, MAX_MANIFEST_BYTES, Manifest, parse_manifest
+from py_runtime.gguf.part_names import model_name, parts_of
 from tools.errors import UserError
 from tools.files import is_plain_name, plain_file
 
@@ -24,6 +25,9 @@ MEDIA_TYPE = "application/octet-stream"
 HEADERS = {"Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'; sandbox"}
 # What models.json repeats of a manifest, so that the page can list a model before loading it.
 MANIFEST_FIELDS = ("size", "parameters", "context", "quantisation", "gpu_bytes")
+# Endings before the last one name a size or a quantisation: no host takes those for anything.
+_MIDDLE = r"\.(?:[A-Za-z0-9]*[-_][A-Za-z0-9_-]*|[0-9]+|B?F(?:16|32))"
+GGUF_NAME = re.compile(rf"[A-Za-z0-9_][A-Za-z0-9_-]{{0,127}}(?:{_MIDDLE}){{0,4}}\.gguf")
 PTE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,127}\.pte")  # see manifest.PLAIN_NAME
 BESIDE_A_PTE = (TOKENIZER, TOKENIZER_CONFIG, CONFIG)
 
@@ -51,24 +55,58 @@ class Models:
             if is_plain_name(folder.name):
                 yield from ((folder.name, file) for file in served_files(folder))
 
+    def find_lone(self, file: str) -> Path | None:
+        """A GGUF file that lies beside the folders; None where nothing is served."""
+        if self.root is None or not GGUF_NAME.fullmatch(file):
+            return None
+        return plain_file(self.root, [file])
+
+    def lone_files(self) -> list[str]:
+        """Every file that find_lone() has."""
+        return [name for name in self._names() if self.find_lone(name)]
+
     def listing(self) -> list[dict[str, Any]]:
         """models.json: each model, or its name with its fault."""
-        return [entry_of(folder) for folder in self._folders()]
+        ggufs = [name for name in self._names() if name.lower().endswith(GGUF)]
+        first_parts = [name for name in ggufs if parts_of(name)[0] == name]
+        return [
+            *(entry_of(folder) for folder in self._folders()),
+            *(self._lone_entry(name) for name in first_parts),
+        ]
+
+    def _lone_entry(self, name: str) -> dict[str, Any]:
+        """A GGUF in models.json; what is in it, the engine finds out."""
+        entry = {"name": shown(model_name(name)), "path": f"{FOLDER}/{quote(os.fsencode(name))}"}
+        size = 0
+        for part in parts_of(name):
+            path = self.find_lone(part)
+            try:
+                size += path.stat().st_size if path else 0
+            except OSError:
+                path = None  # it went away
+            if path is None:
+                fault = f"{shown(part)} is missing, unreadable, a link, or named in a way that no "
+                return {**entry, "error": f"{fault}GGUF file is; put it here, or rename it"}
+        return {**entry, "size": size}
 
     def _folders(self) -> list[Path]:
         """Of what looks like a model to a person; that may be one that cannot be served."""
+        return [
+            self.root / name
+            for name in self._names()
+            if self.root is not None
+            and any(os.path.lexists(self.root / name / file) for file in (MANIFEST, MODEL_PTE))
+        ]
+
+    def _names(self) -> list[str]:
+        """Of all that lies in the root, but for what is hidden."""
         try:
-            folders = sorted(self.root.iterdir()) if self.root else []
+            names = sorted(path.name for path in self.root.iterdir()) if self.root else []
         except OSError as error:
             raise ModelsError(
                 f"the folder of models cannot be read: {self.root}: {error.strerror}"
             ) from None
-        return [
-            folder
-            for folder in folders
-            if not folder.name.startswith(".")
-            and any(os.path.lexists(folder / file) for file in (MANIFEST, MODEL_PTE))
-        ]
+        return [name for name in names if not name.startswith(".")]
 
 
 def is_model(folder: Path) -> bool:

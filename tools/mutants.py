@@ -32,6 +32,7 @@ ROOM_TESTS = {  # where the folder of a room's name does not have all its tests
     "app": ["app", "generation", "model"],
     "base": ["base", "folder", "graph", "generation"],
     "folder": ["folder", "model", "export/test_model_writer.py"],
+    "gguf": ["gguf", "tokens/test_gguf_tokenizer.py"],
     "gpu": ["gpu", "graph", "generation"],
     "graph": ["graph", "dynamic_shape", "generation"],
     "live": ["graph", "dynamic_shape", "ops"],

@@ -141,6 +141,9 @@ class Site:
             case [models.FOLDER, name, file]:
                 path = self.models.find(name, file)
                 return from_file(url, path.parent, [path.name]) if path else None
+            case [models.FOLDER, file]:
+                path = self.models.find_lone(file)
+                return from_file(url, path.parent, [path.name]) if path else None
             case [models.FOLDER, *_]:
                 return None
             case parts:
@@ -157,6 +160,7 @@ class Site:
         yield from (f"vendor/{self.vendor_folder}/{name}" for name in files_in(self.vendor))
         yield from files_in(self.web)
         yield from (f"{models.FOLDER}/{name}/{file}" for name, file in self.models.files())
+        yield from (f"{models.FOLDER}/{file}" for file in self.models.lone_files())
 
     def describe(self) -> dict[str, Any]:
         """site.json: where the page finds the files whose URLs carry a hash, and our headers."""

@@ -5,10 +5,11 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from py_runtime.base.errors import InpageError, RequestError
+from py_runtime.base.markdown import plain
 from py_runtime.folder.file_names import PTD, PTE, TOKENIZER
 from py_runtime.model.pte_store import PteFiles, PteStore, decoder_of
 from py_runtime.pte import PteProgram, inspect_pte
-from py_runtime.pte.about import about_pte, cannot_be_loaded, plain
+from py_runtime.pte.about import about_pte, cannot_be_loaded
 from py_runtime.weights.page_source import DroppedSource
 
 Json = dict[str, Any]
@@ -79,18 +80,24 @@ class DroppedFiles:
         )
 
 
-def find_program(listed: list[Any]) -> PteFiles:
-    """The one program among the files, with what lies beside it."""
+def sources_of(listed: list[Any]) -> dict[str, DroppedSource]:
+    """By name, from what web/client.js makes of a list of Files."""
     sources = {}
     for entry in listed:
         if not isinstance(entry, dict) or entry.keys() != {"number", "name", "size"}:
             raise RequestError("a list that is loaded holds files", "where")
         sources[entry["name"]] = DroppedSource(entry["number"], entry["name"], entry["size"])
+    return sources
+
+
+def find_program(listed: list[Any]) -> PteFiles:
+    """The one program among the files, with what lies beside it."""
+    sources = sources_of(listed)
     programs = [source for name, source in sources.items() if name.endswith(PTE)]
     if len(programs) != 1:
         raise RequestError(
-            f"give one {PTE} file, with its {PTD} files and the tokenizer's files beside it if "
-            f"there are some; got {', '.join(sources) or 'nothing'}",
+            f"give a .gguf file, or one {PTE} file with its {PTD} files and the tokenizer's files "
+            f"beside it if there are some; got {', '.join(sources) or 'nothing'}",
             "where",
         )
     data = tuple(source for name, source in sources.items() if name.endswith(PTD))

@@ -30,7 +30,7 @@ from py_runtime.base.errors import (
 from py_runtime.base.progress import Meter
 from py_runtime.base.sizes import in_words
 from py_runtime.folder import notes
-from py_runtime.folder.file_names import PTE
+from py_runtime.folder.file_names import GGUF, PTE
 from py_runtime.folder.kept_models import delete_stored, stored_models
 from py_runtime.folder.on_site import fetch_bytes
 from py_runtime.generation.messages import parse_messages
@@ -103,12 +103,13 @@ class Engine:
         self, listed: list[Any], kernels: str | None, meter: LoadMeter, cancel: CancelToken
     ) -> Json:
         """What load() gives, and `about`: the files in words."""
-        from py_runtime.app.dropped_files import DroppedFiles  # few need it
+        from py_runtime.app.dropped_files import DroppedFiles  # few need them
+        from py_runtime.app.dropped_gguf import DroppedGguf, is_gguf
 
-        dropped = DroppedFiles()
+        dropped = DroppedGguf() if is_gguf(listed) else DroppedFiles()
         try:
             await dropped.open(listed)
-            if dropped.can_chat:
+            if isinstance(dropped, DroppedGguf) or dropped.can_chat:
                 result = await self._load_model(dropped.store, kernels, meter, cancel)
             else:
                 result = await self._load_program(dropped, kernels, meter, cancel)
@@ -247,7 +248,7 @@ class Engine:
         url = urljoin(self.site, name_or_url)
         if urlsplit(url)[:2] != urlsplit(self.site)[:2]:
             raise RequestError(f"{url} is of another origin; models come from this one only", where)
-        return url if url.endswith(("/", PTE)) else f"{url}/"
+        return url if url.lower().endswith(("/", PTE, GGUF)) else f"{url}/"
 
     # Answers -----------------------------------------------------------------------------------
 

@@ -3,3 +3,4 @@
 TOKENIZER, TOKENIZER_CONFIG, CONFIG = "tokenizer.json", "tokenizer_config.json", "config.json"
 MODEL_PTE = "model.pte"
 PTE, PTD = ".pte", ".ptd"  # how the names of ExecuTorch's files end
+GGUF = ".gguf"

@@ -62,7 +62,9 @@ async def read_goldens(folder: ModelFolder, store: Store) -> Goldens:
     file = folder.manifest.goldens
     if file is None or not folder.goldens:
         raise NoGoldensError(folder.manifest.name)
-    tensors = _Tensors(file, folder.goldens, await store.read(folder, file))
+    data = await store.read(folder, file)
+    assert isinstance(data, bytes), "goldens are no JSON"
+    tensors = _Tensors(file, folder.goldens, data)
     hidden = {name: tensors.take(HIDDEN + name, F32) for name in tensors.suffixes(HIDDEN)}
     lengths = sorted(tensors.suffixes(LOGITS), key=lambda length: (len(length), length))
     return Goldens(

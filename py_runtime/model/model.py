@@ -380,7 +380,9 @@ def check_requirements(manifest: Manifest, device: Device) -> None:
         raise ModelError(fault, NOT_HERE)
 
 
-def _read_json(file: str, data: bytes) -> dict[str, Any]:
+def _read_json(file: str, data: bytes | dict[str, Any]) -> dict[str, Any]:
+    if isinstance(data, dict):
+        return data
     try:
         config = parse_strict_json(data)
     except ValueError as error:

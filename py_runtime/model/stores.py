@@ -8,7 +8,7 @@ from urllib.parse import unquote, urljoin
 from py_runtime.base.model_errors import ModelFileError
 from py_runtime.base.platform import IN_PAGE
 from py_runtime.base.progress import Meter
-from py_runtime.folder.file_names import MODEL_PTE, PTE
+from py_runtime.folder.file_names import GGUF, MODEL_PTE, PTE
 from py_runtime.folder.layout import ModelFolder
 from py_runtime.folder.manifest import Manifest
 from py_runtime.weights.byte_source import ABSENT, ByteSource, is_there
@@ -16,6 +16,7 @@ from py_runtime.weights.constants import ConstantSource
 from py_runtime.weights.open_source import open_source
 
 if TYPE_CHECKING:
+    from py_runtime.model.gguf_store import GgufStore
     from py_runtime.model.pte_store import PteStore
 
 if IN_PAGE:
@@ -35,13 +36,16 @@ class Store(Protocol):
 
     async def open(self, meter: Meter | None = None) -> ModelFolder: ...
 
-    async def read(self, model: ModelFolder, file: str) -> bytes: ...
+    async def read(self, model: ModelFolder, file: str) -> bytes | dict[str, Any]:
+        """A file's bytes; of one that is written nowhere, what its JSON would say."""
 
     def constants(self, model: ModelFolder) -> ConstantSource | Mapping[str, Any]: ...
 
 
 async def open_store(where: str) -> Store:
-    """A folder that `python -m export` wrote, a .pte file, or a folder with model.pte."""
+    """A folder that `python -m export` wrote, a .gguf or .pte file, or a folder with model.pte."""
+    if where.lower().endswith(GGUF):
+        return gguf_store(where)
     if where.endswith(PTE):
         return pte_store(where)
     store = FolderStore(where)
@@ -65,6 +69,17 @@ def pte_store(where: str) -> "PteStore":
     folder, _, file = where.replace("\\", "/").rpartition("/")
     name = folder.rpartition("/")[2] if file == MODEL_PTE else file.removesuffix(PTE)
     return PteStore(PteFiles(unquote(name) or file, open_source(where), find))
+
+
+def gguf_store(where: str) -> "GgufStore":
+    """Of a .gguf at an address or path; where it is one of several parts, the others lie beside."""
+    from py_runtime.gguf.part_names import model_name, parts_of  # few models need its reader
+    from py_runtime.model.gguf_store import GgufStore
+
+    file = unquote(where.replace("\\", "/").rpartition("/")[2])
+    parts = parts_of(file)
+    sources = [open_source(where if part == file else beside(where, part)) for part in parts]
+    return GgufStore(model_name(file), sources)
 
 
 def beside(where: str, name: str) -> str:

@@ -1,14 +1,12 @@
 """A .pte file in words, as Markdown: the page shows it, a terminal prints it."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from py_runtime.base.errors import InpageError
+from py_runtime.base.markdown import code, plain, table
 from py_runtime.base.sizes import in_words
 from py_runtime.pte.errors import UnsupportedPteError
-
-MAX_ROWS = 300  # of a table: a file may claim anything
-MAX_CHARACTERS = 80  # of a name
 
 Json = Mapping[str, Any]
 
@@ -60,35 +58,3 @@ def _constants(method: Json) -> str:
 def _ops(method: Json) -> str:
     counted = sorted(method["ops"].items(), key=lambda op: (-op[1], op[0]))
     return table(["op", "calls:"], [[code(name), str(count)] for name, count in counted])
-
-
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A heading that ends in a colon is of a column of numbers."""
-    if not rows:
-        return ""
-    rules = ["--:" if name.endswith(":") else "---" for name in head]
-    lines = [[name.removesuffix(":") for name in head], rules, *rows[:MAX_ROWS]]
-    text = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-    left_out = len(rows) - MAX_ROWS
-    return f"{text}\n\nand {left_out} more." if left_out > 0 else text
-
-
-def code(value: object) -> str:
-    """In a table too: what would end a span or a cell is replaced."""
-    return f"`{_printable(str(value), MAX_CHARACTERS, '`|')}`"
-
-
-def plain(text: str, max_characters: int = MAX_CHARACTERS) -> str:
-    """A stranger's text with nothing in it that acts as Markdown."""
-    return "".join(
-        f"\\{character}" if character in "\\`*_[]<>#|~!" else character
-        for character in _printable(text, max_characters, "")
-    )
-
-
-def _printable(text: str, max_characters: int, forbidden: Iterable[str]) -> str:
-    shown = "".join(
-        character if character.isprintable() and character not in forbidden else "·"
-        for character in text[:max_characters]
-    )
-    return f"{shown}…" if len(text) > max_characters else shown or "·"

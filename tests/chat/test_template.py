@@ -28,7 +28,7 @@ def rendered_by_transformers(source: str, call: dict[str, Any]) -> str:
 
 @pytest.mark.parametrize("name", [*TEMPLATES, "SmolLM2"])
 def test_renders_as_transformers_does(runner: Runner, name: str) -> None:
-    real = smollm2_metadata()["tokenizer.chat_template"]
+    real = smollm2_metadata().text("tokenizer.chat_template")
     source = TEMPLATES.get(name, real)
     config = {"chat_template": source, **SPECIAL_TOKENS}
     *ours, escaper = runner.run(IN_RUNTIME, "render_all", config=config, calls=CALLS)

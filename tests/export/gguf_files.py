@@ -60,7 +60,8 @@ def write_gguf(
 
 def _add_tokenizer(writer: GGUFWriter, size: int) -> None:
     special = ["<|user|>", "<|assistant|>", "<|end|>"]
-    letters = [chr(code) for code in range(0x100, 0x100 + size - len(special))]
+    letters = [chr(code) for code in range(0x100, 0x100 + size - len(special) - 1)]
+    letters.append(letters[0] + letters[1])
     types = [TokenType.CONTROL] * len(special) + [TokenType.NORMAL] * len(letters)
     writer.add_tokenizer_model("gpt2")
     writer.add_tokenizer_pre("smollm")

@@ -7,12 +7,17 @@ import pytest
 import torch
 from gguf import GGMLQuantizationType as Kind
 from gguf import GGUFReader, dequantize
+from transformers import AutoConfig
+from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 
 from export.decoder_graph import export_decoder
+from export.errors import ExportError
 from export.gguf_source import GgufSource
 from export.reference import dequantise, last_logits, reference_decoder
 from export.sources import Quantisation
 from tests.export.gguf_files import gguf_name, write_gguf
+from tests.gguf import small
+from tests.gguf.written import file
 from tests.golden import Tolerance, compare
 
 BIT_FOR_BIT = {
@@ -84,3 +89,51 @@ def test_metadata_gives_config_tokenizer_and_template(tmp_path: Path) -> None:
     assert (config.layers, config.heads, config.kv_heads, config.tied) == (2, 4, 2, True)
     assert "chat_template" in source.tokenizer["tokenizer_config.json"]
     assert source.tokenizer["tokenizer.json"]["model"]["type"] == "BPE"
+
+
+def test_parts_of_a_gguf_are_found_beside_each_other(tmp_path: Path) -> None:
+    tensors = small.tensors("Q4_1")
+    split = {"split.count": 2, "split.tensors.count": len(tensors)}
+    for number, (values, given) in enumerate([(small.metadata(), tensors[:5]), ({}, tensors[5:])]):
+        data = file(values | split | {"split.no": number}, given)
+        (tmp_path / f"x-0000{number + 1}-of-00002.gguf").write_bytes(data)
+    (tmp_path / "whole.gguf").write_bytes(file(small.metadata(), tensors))
+    whole, parts = (
+        GgufSource.open(tmp_path / name, Quantisation())
+        for name in ("whole.gguf", "x-00001-of-00002.gguf")
+    )
+    for name in ("embed_tokens.weight", "layers.0.mlp.down_proj.weight"):
+        np.testing.assert_array_equal(whole.dense(name), parts.dense(name))
+    (tmp_path / "x-00002-of-00002.gguf").unlink()
+    with pytest.raises(ExportError, match=r"there is no file .*x-00002-of-00002.gguf"):
+        GgufSource.open(tmp_path / "x-00001-of-00002.gguf", Quantisation())
+
+
+YARN_KEYS = {
+    "rope.scaling.type": "yarn",
+    "rope.scaling.factor": 4.0,
+    "rope.scaling.original_context_length": 2048,
+    "rope.scaling.yarn_attn_factor": 1.25,
+    "rope.scaling.yarn_beta_fast": 8.0,
+    "rope.scaling.yarn_beta_slow": 2.0,
+}
+
+
+@pytest.mark.parametrize("lost", [None, *YARN_KEYS])
+def test_no_key_of_yarn_is_lost(lost: str | None, tmp_path: Path) -> None:
+    """The tables are transformers', and each key changes them."""
+    path = tmp_path / "x.gguf"
+    keys = {f"llama.{key}": value for key, value in YARN_KEYS.items()}
+    path.write_bytes(file(small.metadata() | keys, small.tensors()))
+    cos, _ = GgufSource.open(path, Quantisation()).rotary_tables(64)
+    rope = {"rope_type": "yarn", "rope_theta": 10000.0, "factor": 4.0, "attention_factor": 1.25}
+    rope |= {"original_max_position_embeddings": 2048, "beta_fast": 8.0, "beta_slow": 2.0}
+    sizes = {"hidden_size": 32, "num_attention_heads": 2, "max_position_embeddings": 64}
+    config = AutoConfig.for_model("llama", rope_parameters=rope, **sizes)
+    theirs, _ = LlamaRotaryEmbedding(config)(torch.zeros(1), torch.arange(64)[None])
+    np.testing.assert_allclose(cos, theirs[0].numpy(), atol=2e-5)
+    if lost is not None and lost != "rope.scaling.factor":
+        del keys[f"llama.{lost}"]
+        path.write_bytes(file(small.metadata() | keys, small.tensors()))
+        without, _ = GgufSource.open(path, Quantisation()).rotary_tables(64)
+        assert np.abs(without - cos).max() > 1e-3

@@ -1,10 +1,18 @@
 """Every reader of what users bring. Those of the page (chats, settings) are in tests/web."""
 
-from tests.fuzz import export_targets, folder_targets, pte_targets, request_targets, text_targets
+from tests.fuzz import (
+    export_targets,
+    folder_targets,
+    gguf_targets,
+    pte_targets,
+    request_targets,
+    text_targets,
+)
 
 ROWS = [
     *folder_targets.TARGETS,
     *pte_targets.TARGETS,
+    *gguf_targets.TARGETS,
     *text_targets.TARGETS,
     *request_targets.TARGETS,
     *export_targets.TARGETS,

@@ -167,7 +167,7 @@ def test_what_is_broken_says_so(user: User, dialog: Locator) -> None:
     drop(user, letter__pte=b"Dear user, this is not a program, as you can see.")
     expect(dialog).to_contain_text("letter.pte is not a .pte file")
     drop(user, notes__txt=b"x")
-    expect(dialog).to_contain_text("give one .pte file")
+    expect(dialog).to_contain_text("or one .pte file with its .ptd files")
 
 
 def test_a_hostile_name_is_shown_as_text(user: User, dialog: Locator) -> None:

@@ -2,14 +2,16 @@
 
 import json
 from functools import cache
-from typing import Any
 
 import pytest
-from gguf import GGUFReader
 from tokenizers import Tokenizer
 
 from export.default_model import default_gguf
-from export.gguf_tokenizer import read_tokenizer
+from py_runtime.gguf.metadata import Metadata
+from py_runtime.gguf.reader import read_header
+from py_runtime.gguf.tokenizer import read_tokenizer
+from py_runtime.weights.byte_source import FileSource
+from tests.fuzz.in_line import result_of
 from tests.tokens.styles import STYLES, cached
 
 SMOLLM2 = "smollm2"
@@ -18,9 +20,8 @@ NAMES = (REAL, *STYLES)
 
 
 @cache
-def smollm2_metadata() -> dict[str, Any]:
-    fields = GGUFReader(default_gguf()).fields
-    return {name: field.contents() for name, field in fields.items() if "tokenizer" in name}
+def smollm2_metadata() -> Metadata:
+    return result_of(read_header(FileSource(default_gguf()))).metadata
 
 
 @cache

@@ -55,6 +55,58 @@ def test_further_programs_have_their_data_beside_them(site: Site) -> None:
     assert served(site, "stock") == PROGRAM.keys() | further.keys()
 
 
+# ---- GGUF files
+
+
+def lone(site: Site, name: str, data: bytes = b"GGUF") -> None:
+    (models_of(site) / name).write_bytes(data)
+
+
+@pytest.mark.parametrize(
+    "name", ["plain.gguf", "Llama-3.2-1B-Instruct-Q4_K_M.gguf", "x.Q4_1.gguf", "tiny.F16.gguf"]
+)
+def test_a_gguf_beside_the_folders_is_a_model(site: Site, name: str) -> None:
+    lone(site, name)
+    model = name.removesuffix(".gguf")
+    assert entry(site, model) == {"name": model, "path": f"models/{name}", "size": 4}
+    assert f"models/{name}" in set(site.urls())
+    found = site.find(f"models/{name}")
+    assert found is not None
+    assert (found.media_type, found.read()) == ("application/octet-stream", b"GGUF")
+
+
+def test_parts_of_a_gguf_are_one_model(site: Site) -> None:
+    lone(site, "big-00001-of-00002.gguf", b"12")
+    assert "big-00002-of-00002.gguf is missing" in entry(site, "big")["error"]
+    lone(site, "big-00002-of-00002.gguf", b"345")
+    wanted = {"name": "big", "path": "models/big-00001-of-00002.gguf", "size": 5}
+    assert entry(site, "big") == wanted
+    assert site.find("models/big-00002-of-00002.gguf")
+
+
+@pytest.mark.parametrize("name", ["x.html.gguf", "x.php.gguf", "a b.gguf", "x.svg.gguf", "ü.gguf"])
+def test_a_gguf_whose_name_some_host_would_heed(site: Site, name: str) -> None:
+    lone(site, name)
+    assert "named in a way that no GGUF file is" in entry(site, name.removesuffix(".gguf"))["error"]
+    assert site.find(f"models/{name}") is None
+    assert f"models/{name}" not in set(site.urls())
+
+
+def test_a_link_to_a_gguf_is_not_followed(site: Site, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_bytes(b"not for the web")
+    (models_of(site) / "x.gguf").symlink_to(tmp_path / "secret")
+    assert "x.gguf is missing, unreadable, a link" in entry(site, "x")["error"]
+    assert site.find("models/x.gguf") is None
+
+
+def test_other_files_beside_the_folders_are_none(site: Site) -> None:
+    before = site.models.listing()
+    for name in ("x.pte", "x.safetensors", "x.json", ".x.gguf", "gguf"):
+        lone(site, name)
+        assert site.find(f"models/{name}") is None
+    assert site.models.listing() == before
+
+
 @pytest.mark.parametrize(
     "name",
     [

@@ -1,0 +1,157 @@
+"""The decoder's program, written without torch: op for op what export/decoder.py becomes.
+
+tokens: i64 [1, S], pos: i64 [1] → logits of the last token: [1, vocabulary]. Passes of the runtime
+fuse it as they fuse an exported one.
+"""
+
+from collections.abc import Mapping
+
+from py_runtime.base.dtypes import F32, I64, DType
+from py_runtime.base.shapes import Dims
+from py_runtime.decoder.config import (
+    FLOAT,
+    DecoderConfig,
+    WeightKind,
+    bias_rows,
+    expected_shapes,
+    weight_parts,
+)
+from py_runtime.program import Program
+from py_runtime.program.writer import ProgramWriter, Ref
+
+
+def write_decoder(config: DecoderConfig, kinds: Mapping[str, WeightKind], name: str) -> Program:
+    """`kinds` has every one of weight_names(config): f32, or a kind of 32-column blocks."""
+    return _Decoder(config, kinds, name).write()
+
+
+class _Decoder:
+    def __init__(self, config: DecoderConfig, kinds: Mapping[str, WeightKind], name: str) -> None:
+        self.config = config
+        self.kinds = kinds
+        self.shapes = expected_shapes(config)
+        self.writer = ProgramWriter(name)
+        self.constants: dict[str, Ref] = {}
+
+    def write(self) -> Program:
+        c, writer = self.config, self.writer
+        self.tokens = writer.input("tokens", (1, c.max_chunk), I64, dynamic=(1,))
+        pos = writer.input("pos", (1,), I64)
+        self.length, self.start = writer.symint("length"), writer.symint("start")
+        writer.op("sym_size.int", self.tokens, 1, self.length)
+        writer.op("et_vk.select_as_symint.default", pos, 0, -1, self.start)
+        x = self._embedding()  # [1, S, W]
+        for number in range(c.layers):
+            x = self._layer(f"layers.{number}", x)
+        last = self._tensor((1, c.width))
+        writer.op("aten.select_copy.int", x, 1, -1, last)
+        head = "embed_tokens" if c.tied else "lm_head"
+        logits = self._linear(head, self._norm("norm", last, (1, c.width), name="norm"), (1,))
+        writer.output(logits)
+        return writer.program()
+
+    def _layer(self, path: str, x: Ref) -> Ref:
+        c = self.config
+        rows = (1, c.max_chunk)
+        normed = self._norm(f"{path}.input_layernorm", x, (*rows, c.width))
+        x = self._add(x, self._attention(f"{path}.self_attn", normed))
+        normed = self._norm(f"{path}.post_attention_layernorm", x, (*rows, c.width))
+        return self._add(x, self._mlp(f"{path}.mlp", normed), name=path)
+
+    def _attention(self, path: str, x: Ref) -> Ref:
+        """Causal, with grouped heads, rotary embeddings and a KV cache of its own."""
+        c, writer = self.config, self.writer
+        rows = (1, c.max_chunk)
+        q_dims, kv_dims = (*rows, c.heads, c.head_dim), (*rows, c.kv_heads, c.head_dim)
+        q = self._heads(self._linear(f"{path}.q_proj", x, rows), q_dims)
+        k = self._heads(self._linear(f"{path}.k_proj", x, rows), kv_dims)
+        v = self._heads(self._linear(f"{path}.v_proj", x, rows), kv_dims)
+        if c.qk_norm:
+            q = self._norm(f"{path}.q_norm", q, q_dims)
+            k = self._norm(f"{path}.k_norm", k, kv_dims)
+        table = (c.context, c.rotary)
+        cos, sin = (self._constant(name, table) for name in ("cos", "sin"))
+        turned = [self._tensor(q_dims), self._tensor(kv_dims)]
+        writer.op("et_vk.apply_rotary_emb_hf.default", q, k, cos, sin, self.start, turned)
+        cache_dims = (1, c.context, c.kv_heads, c.head_dim)
+        caches = [
+            writer.state(f"{path}.{cache}", cache_dims, F32) for cache in ("k_cache", "v_cache")
+        ]
+        attended = self._tensor(q_dims)
+        now = (self.start, self.length)
+        masked = (None, 0.0, True, None)  # no mask of one's own, no dropout, causal, usual scale
+        writer.op("sdpa_with_kv_cache.default", *turned, v, *caches, *now, *masked, attended)
+        flat = self._heads(attended, (*rows, c.heads * c.head_dim))
+        return self._linear(f"{path}.o_proj", flat, rows)
+
+    def _mlp(self, path: str, x: Ref) -> Ref:
+        """down(silu(gate(x)) * up(x))."""
+        c, rows = self.config, (1, self.config.max_chunk)
+        gate = self._linear(f"{path}.gate_proj", x, rows)
+        activated, product = self._tensor((*rows, c.hidden)), self._tensor((*rows, c.hidden))
+        self.writer.op("aten.silu.default", gate, activated)
+        up = self._linear(f"{path}.up_proj", x, rows)
+        self.writer.op("aten.mul.Tensor", activated, up, product)
+        return self._linear(f"{path}.down_proj", product, rows)
+
+    # Ops ---------------------------------------------------------------------------------------
+
+    def _embedding(self) -> Ref:
+        kind, path = self.kinds["embed_tokens.weight"], "embed_tokens"
+        out = self._tensor((1, self.config.max_chunk, self.config.width), "embedding")
+        parts = self._parts(path)
+        if kind.name == FLOAT:
+            nothing = (-1, False, False)  # no padding token; the rest is of training
+            self.writer.op("aten.embedding.default", *parts, self.tokens, *nothing, out)
+        else:
+            self.writer.op(f"inpage.embedding_{kind.name}.default", *parts, self.tokens, out)
+        return out
+
+    def _linear(self, path: str, x: Ref, rows: Dims) -> Ref:  # [*rows, columns] → [*rows, N]
+        kind = self.kinds[f"{path}.weight"]
+        count, _, has_bias = self._shape(path)
+        out = self._tensor((*rows, count))
+        bias = self._constant(f"{path}.bias", (bias_rows(kind, count),)) if has_bias else None
+        name = "aten.linear" if kind.name == FLOAT else f"inpage.linear_{kind.name}"
+        self.writer.op(f"{name}.default", x, *self._parts(path), bias, out)
+        return out
+
+    def _norm(self, path: str, x: Ref, dims: Dims, name: str = "") -> Ref:
+        out = self._tensor(dims, name)
+        weight = self._constant(f"{path}.weight", dims[-1:])
+        self.writer.op("et_vk.rms_norm.default", x, weight, self.config.eps, out)
+        return out
+
+    def _heads(self, x: Ref, dims: Dims) -> Ref:
+        """The same elements in other dims, at the call's length."""
+        out = self._tensor(dims)
+        self.writer.op("aten.view.default", x, [1, self.length, *dims[2:]], out)
+        return out
+
+    def _add(self, x: Ref, y: Ref, name: str = "") -> Ref:
+        out = self._tensor((1, self.config.max_chunk, self.config.width), name)
+        self.writer.op("aten.add.Tensor", x, y, 1, out)
+        return out
+
+    # Values ------------------------------------------------------------------------------------
+
+    def _shape(self, path: str) -> tuple[int, int, bool]:
+        """Rows, columns, whether it has a bias."""
+        rows, columns = self.shapes[f"{path}.weight"]
+        return rows, columns, f"{path}.bias" in self.shapes
+
+    def _parts(self, path: str) -> list[Ref]:
+        rows, columns, _ = self._shape(path)
+        kind = self.kinds[f"{path}.weight"]
+        return [
+            self._constant(f"{path}.{part}", dims, dtype)
+            for part, (dims, dtype) in weight_parts(kind, rows, columns).items()
+        ]
+
+    def _constant(self, name: str, dims: Dims, dtype: DType = F32) -> Ref:
+        if name not in self.constants:
+            self.constants[name] = self.writer.declare_constant(name, dims, dtype)
+        return self.constants[name]
+
+    def _tensor(self, dims: Dims, name: str = "") -> Ref:
+        return self.writer.tensor(dims, F32, name)

@@ -1,0 +1,87 @@
+"""Rotary tables as transformers makes them, in float32: frequencies by type, then cos and sin."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float32]
+Rope = Mapping[str, Any]  # rope_parameters of a config.json
+
+BETA_FAST, BETA_SLOW = 32.0, 1.0  # turns over the original context, where yarn's ramp begins, ends
+
+
+def rotary_tables(
+    rope: Rope, dims: int, positions: int, factors: np.ndarray | None = None
+) -> tuple[Floats, Floats]:
+    """cos and sin, [positions, dims], halves alike; `factors` [dims / 2] divide the frequencies."""
+    frequencies, scale = _frequencies(rope, dims)
+    scale *= rope.get("attn_factor", 1.0)  # of GGUF files alone
+    if factors is not None:
+        frequencies = np.divide(frequencies, factors, dtype=np.float32)
+    angles = np.outer(np.arange(positions, dtype=np.float32), frequencies)  # [P, dims / 2]
+    both = np.concatenate((angles, angles), 1).astype(np.float64)
+    return (
+        np.cos(both).astype(np.float32) * np.float32(scale),
+        np.sin(both).astype(np.float32) * np.float32(scale),
+    )
+
+
+def _frequencies(rope: Rope, dims: int) -> tuple[Floats, float]:
+    """[dims / 2], and what cos and sin are multiplied with."""
+    exponents = np.arange(0, dims, 2, dtype=np.float32) / np.float32(dims)
+    periods = np.float32(rope["rope_theta"]) ** exponents
+    plain: Floats = (np.float32(1) / periods).astype(np.float32)
+    match rope["rope_type"]:
+        case "linear":
+            return plain / np.float32(rope["factor"]), 1.0
+        case "llama3":
+            return _llama3(rope, plain), 1.0
+        case "yarn":
+            return _yarn(rope, plain), _yarn_scale(rope)
+    return plain, 1.0
+
+
+def _llama3(rope: Rope, plain: Floats) -> Floats:
+    """Fast turns stay, slow ones are stretched, and what lies between is blended."""
+    factor, original = rope["factor"], rope["original_max_position_embeddings"]
+    low, high = rope["low_freq_factor"], rope["high_freq_factor"]
+    wavelengths = 2 * math.pi / plain
+    smooth = (original / wavelengths - low) / (high - low)
+    blended = (1 - smooth) * plain / factor + smooth * plain
+    slow = np.where(wavelengths > original / low, plain / factor, blended)
+    return np.where(wavelengths < original / high, plain, slow).astype(np.float32)
+
+
+def _yarn(rope: Rope, plain: Floats) -> Floats:
+    pairs = len(plain)
+    original = rope["original_max_position_embeddings"]
+
+    def pair_of(turns: float) -> float:  # that makes so many turns over the original context
+        return pairs * math.log(original / (turns * 2 * math.pi)) / math.log(rope["rope_theta"])
+
+    first = pair_of(rope.get("beta_fast") or BETA_FAST)
+    last = pair_of(rope.get("beta_slow") or BETA_SLOW)
+    if rope.get("truncate", True):
+        first, last = math.floor(first), math.ceil(last)
+    first, last = max(first, 0), min(last, 2 * pairs - 1)
+    width = last - first if last != first else 0.001
+    ramp = np.clip((np.arange(pairs, dtype=np.float32) - np.float32(first)) / width, 0, 1)
+    kept = (1 - ramp) * rope.get("extrapolation_factor", 1.0)
+    blended: Floats = (plain / rope["factor"] * (1 - kept) + plain * kept).astype(np.float32)
+    return blended
+
+
+def _yarn_scale(rope: Rope) -> float:
+    """Longer texts spread attention: keys and queries grow a little to gather it."""
+    given = rope.get("attention_factor")
+    if given is not None:
+        return float(given)
+
+    def scale(multiplier: float) -> float:
+        return 1.0 if rope["factor"] <= 1 else 0.1 * multiplier * math.log(rope["factor"]) + 1.0
+
+    over, under = rope.get("mscale"), rope.get("mscale_all_dim")
+    return scale(over) / scale(under) if over and under else scale(1.0)

@@ -1,0 +1,1 @@
+"""GGUF files: the container, its tensor types, and the tokenizer and configuration inside."""

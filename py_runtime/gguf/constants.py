@@ -1,0 +1,213 @@
+"""The tensors of GGUF files on their way into GPU buffers: half a megabyte is held at a time."""
+
+from collections import defaultdict
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass
+
+import numpy as np
+
+from py_runtime.base.errors import GraphError
+from py_runtime.base.progress import DOWNLOAD, UPLOAD, Meter
+from py_runtime.base.shapes import numel
+from py_runtime.gguf.errors import GgufError, shown
+from py_runtime.gguf.reader import StoredTensor
+from py_runtime.gguf.stored_weights import are_finite, in_halves, planes
+from py_runtime.gpu import Device
+from py_runtime.program import Program
+from py_runtime.weights.byte_source import ByteSource
+from py_runtime.weights.constants import Place, PlacesByName
+from py_runtime.weights.ranges import JOINED_GAP
+from py_runtime.weights.uploads import UploadQueue, UploadRange
+
+HELD_BYTES = 1 << 19  # of a tensor, while they are converted
+UNIT_BLOCKS = 16  # so many make a multiple of 16 bytes, whatever the type
+
+
+@dataclass(frozen=True)
+class WantedTensor:
+    """A tensor, and which constants its parts are."""
+
+    stored: StoredTensor
+    constants: Mapping[str, str]  # part → the constant's name
+    head_dim: int | None = None  # where rotary pairs lie side by side: rows of a head are reordered
+
+    @property
+    def unit(self) -> int:
+        """Bytes that are converted together."""
+        info = self.stored.info
+        if self.head_dim is not None:
+            return self.head_dim * (info.nbytes // info.dims[0])
+        return UNIT_BLOCKS * info.kind.nbytes
+
+    def convert(self, data: np.ndarray) -> dict[str, np.ndarray]:
+        """Whole units, or the tensor's end: bytes by the names of the constants."""
+        info = self.stored.info
+        if self.head_dim is not None:
+            data = in_halves(data.reshape(-1, info.nbytes // info.dims[0]), self.head_dim)
+        parts = planes(info.kind, data.reshape(-1))
+        if not are_finite(parts):
+            raise GgufError(
+                f"{self.stored.source.name}: the tensor {shown(info.name)} has numbers that are "
+                "infinite or none"
+            )
+        return {name: parts[part].view(np.uint8) for part, name in self.constants.items()}
+
+
+class GgufConstants:
+    """What Graph.load takes: tensors that stream, and the tables that no file has."""
+
+    def __init__(
+        self, tensors: Mapping[str, WantedTensor], tables: Mapping[str, np.ndarray]
+    ) -> None:
+        self._tensors = tensors  # by each constant they give
+        self._tables = tables
+
+    def check(self, program: Program) -> None:
+        for value_id, value, name in program.constants():
+            label = program.label(value_id)
+            if name in self._tables:
+                if self._tables[name].shape != value.dims:
+                    raise GraphError(f"{label} is {list(value.dims)}, but its table is not")
+            elif name not in self._tensors:
+                raise GraphError(f"{label} needs the constant '{name}', which is missing")
+            elif (found := _nbytes(self._tensors[name], name)) != (
+                wanted := numel(value.dims) * value.dtype.gpu_bytes
+            ):
+                raise GraphError(f"{label} takes {wanted} bytes, but its tensor gives {found}")
+
+    async def upload(self, device: Device, places: PlacesByName, meter: Meter) -> None:
+        by_source: dict[ByteSource, dict[str, WantedTensor]] = defaultdict(dict)
+        for name, targets in places.items():
+            if name in self._tables:
+                for place in targets:
+                    device.write_buffer(place.buffer, self._tables[name], place.offset)
+            else:
+                tensor = self._tensors[name]
+                by_source[tensor.stored.source][tensor.stored.info.name] = tensor
+        uploads = [
+            _FileUpload(source, list(tensors.values()), places, meter)
+            for source, tensors in by_source.items()
+        ]
+        queue = UploadQueue(device)
+        for upload in uploads:
+            await upload.run(queue)
+        await queue.finish()
+
+
+def _nbytes(tensor: WantedTensor, name: str) -> int:
+    """Of a constant: in proportion to what one block gives."""
+    info = tensor.stored.info
+    one = tensor_parts(info.kind.nbytes, tensor)
+    return one[name] * (info.nbytes // info.kind.nbytes)
+
+
+def tensor_parts(nbytes: int, tensor: WantedTensor) -> dict[str, int]:
+    """How many bytes each constant gets of so many of the tensor's (whole blocks)."""
+    blank = planes(tensor.stored.info.kind, np.zeros(nbytes, np.uint8))
+    return {name: blank[part].nbytes for part, name in tensor.constants.items()}
+
+
+class _FileUpload:
+    """What one file gives, in as few passes as its tensors allow."""
+
+    def __init__(
+        self, source: ByteSource, tensors: list[WantedTensor], places: PlacesByName, meter: Meter
+    ) -> None:
+        self._source = source
+        self._tensors = sorted(tensors, key=lambda tensor: tensor.stored.info.offset)
+        self._places = places
+        self._meter = meter
+        self._phases = (DOWNLOAD, UPLOAD) if source.is_remote else (UPLOAD,)
+        self._done = 0
+        total = sum(tensor.stored.info.nbytes for tensor in tensors)
+        for phase in self._phases:
+            meter.expect(phase, source.name, total)
+
+    async def run(self, queue: UploadQueue) -> None:
+        for tensors in self._runs():
+            async for tensor, at, data in self._converted(tensors):
+                await self._write(queue, tensor, at, data)
+
+    def _runs(self) -> Iterator[list[WantedTensor]]:
+        """Tensors that are read in one go: they lie next to each other, or nearly so."""
+        run: list[WantedTensor] = []
+        for tensor in self._tensors:
+            if run and tensor.stored.info.offset > _end(run[-1]) + JOINED_GAP:
+                yield run
+                run = []
+            run.append(tensor)
+        yield run
+
+    async def _converted(
+        self, run: list[WantedTensor]
+    ) -> AsyncIterator[tuple[WantedTensor, int, np.ndarray]]:
+        """(tensor, place in it, whole units of it), in order; good until the next is asked for."""
+        cuts = sorted({cut for t in run for cut in (t.stored.info.offset, _end(t))})
+        ahead = iter(run)
+        tensor = next(ahead)
+        held = _Held(tensor)
+        async with aclosing(self._source.pieces(cuts)) as pieces:
+            async for position, piece in pieces:
+                if position >= _end(tensor):
+                    tensor = next(ahead)
+                    held = _Held(tensor)
+                if position < tensor.stored.info.offset:
+                    continue  # what pads the tensor before
+                rest = piece
+                while len(rest):
+                    rest = held.fill(rest)
+                    if held.is_full:
+                        at, data = held.give()
+                        yield tensor, at, data
+
+    async def _write(
+        self, queue: UploadQueue, tensor: WantedTensor, at: int, data: np.ndarray
+    ) -> None:
+        before = tensor_parts(tensor.stored.info.kind.nbytes, tensor)
+        blocks = at // tensor.stored.info.kind.nbytes
+        for name, part in tensor.convert(data).items():
+            start = before[name] * blocks
+            targets = [_target(place, start, part) for place in self._places.get(name, ())]
+            await queue.add(start, part, targets)
+        self._done += len(data)
+        for phase in self._phases:
+            self._meter.reach(phase, self._source.name, self._done)
+
+
+class _Held:
+    """As many units of a tensor as are held together: filled, given away, and filled again."""
+
+    def __init__(self, tensor: WantedTensor) -> None:
+        units = max(HELD_BYTES // tensor.unit, 1)
+        self._left = tensor.stored.info.nbytes  # that has not been given away
+        self._memory = np.empty(min(units * tensor.unit, self._left), np.uint8)
+        self._filled = 0
+        self._given = 0
+
+    @property
+    def is_full(self) -> bool:
+        return self._filled == min(len(self._memory), self._left)
+
+    def fill(self, piece: np.ndarray) -> np.ndarray:
+        """Gives back what it has no room for."""
+        room = min(len(self._memory), self._left) - self._filled
+        taken = piece[:room]
+        self._memory[self._filled : self._filled + len(taken)] = taken
+        self._filled += len(taken)
+        return piece[len(taken) :]
+
+    def give(self) -> tuple[int, np.ndarray]:
+        at, data = self._given, self._memory[: self._filled]
+        self._given += self._filled
+        self._left -= self._filled
+        self._filled = 0
+        return at, data
+
+
+def _end(tensor: WantedTensor) -> int:
+    return tensor.stored.info.offset + tensor.stored.info.nbytes
+
+
+def _target(place: Place, start: int, part: np.ndarray) -> UploadRange:
+    return UploadRange(start, part.nbytes, place.buffer, place.offset + start)

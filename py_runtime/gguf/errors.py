@@ -1,0 +1,37 @@
+"""What can be wrong with a GGUF file."""
+
+from collections.abc import Iterable
+
+from py_runtime.base.model_errors import ModelError
+
+DAMAGED = "copy or download the file again"
+MAX_SHOWN = 80  # characters of a name that a file gave
+MAX_NAMES = 8  # that are listed
+
+
+class GgufError(ModelError):
+    """The file is damaged or says what cannot be; the text names the file and the place."""
+
+    code = "model_gguf"
+
+    def __init__(self, fault: str, advice: str = DAMAGED) -> None:
+        super().__init__(fault, advice)
+
+
+class UnsupportedGgufError(GgufError):
+    """The file is sound, but needs what this engine does not have."""
+
+    code = "model_gguf_unsupported"
+
+
+def shown(name: str) -> str:
+    """A name out of a file, for messages: quoted, on one line, and not without end."""
+    short = name if len(name) <= MAX_SHOWN else name[:MAX_SHOWN] + "…"
+    return ascii(short) if any(not c.isprintable() for c in short) else f"'{short}'"
+
+
+def listed(names: Iterable[str]) -> str:
+    """As many as a person reads, and how many more there are."""
+    found = list(names)
+    more = len(found) - MAX_NAMES
+    return ", ".join([*found[:MAX_NAMES], *([f"and {more} more"] if more > 0 else [])])

@@ -1,0 +1,130 @@
+"""A GGUF file as a model: checked from end to end before a byte of its data goes anywhere."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from py_runtime.base.shapes import numel
+from py_runtime.decoder.config import (
+    DecoderConfig,
+    WeightKind,
+    expected_shapes,
+    weight_names,
+    weight_parts,
+)
+from py_runtime.decoder.families import Family, decoder_config
+from py_runtime.decoder.program import write_decoder
+from py_runtime.decoder.rotary import rotary_tables
+from py_runtime.gguf.config import check_tensors, read_config, read_family
+from py_runtime.gguf.constants import GgufConstants, WantedTensor
+from py_runtime.gguf.dequantise import dequantise
+from py_runtime.gguf.errors import GgufError, UnsupportedGgufError, listed, shown
+from py_runtime.gguf.names import ROPE_FACTORS, gguf_name, is_rotated
+from py_runtime.gguf.reader import GgufFile, open_gguf
+from py_runtime.gguf.stored_weights import FLOATS, KIND_OF
+from py_runtime.gguf.tokenizer import end_tokens, read_tokenizer
+from py_runtime.program import Program
+from py_runtime.weights.byte_source import ByteSource
+
+ROPE_FACTOR_BOUNDS = (1e-3, 1e30)  # Gemma stops the turning of some pairs with the largest
+
+
+@dataclass(frozen=True)
+class GgufModel:
+    """All of it but the weights."""
+
+    file: GgufFile
+    values: dict[str, Any]  # as in config.json
+    config: DecoderConfig
+    program: Program
+    tokenizer: dict[str, dict[str, Any]]  # tokenizer.json and tokenizer_config.json
+    end_tokens: frozenset[int]
+    constants: GgufConstants
+
+    @property
+    def parameters(self) -> int:
+        return sum(numel(dims) for dims in expected_shapes(self.config).values())
+
+    @property
+    def quantisation(self) -> str:
+        """The types of its tensors, the most frequent first."""
+        kinds = Counter(
+            tensor.info.kind.name
+            for tensor in self.file.tensors.values()
+            if len(tensor.info.dims) > 1
+        )
+        return " + ".join(name for name, _ in kinds.most_common())
+
+
+async def open_model(sources: Sequence[ByteSource]) -> GgufModel:
+    """One file, or all parts of one; GgufError says what is wrong, and where."""
+    file = await open_gguf(sources)
+    family, values = read_family(file), read_config(file)
+    config = decoder_config(values)
+    check_tensors(file, config)
+    kinds = _kinds(file, config)
+    tables = dict(zip(("cos", "sin"), await _tables(file, values, config), strict=True))
+    return GgufModel(
+        file,
+        values,
+        config,
+        write_decoder(config, kinds, file.name),
+        read_tokenizer(file.metadata),
+        end_tokens(file.metadata),
+        GgufConstants(_wanted(file, config, family, kinds), tables),
+    )
+
+
+def _kinds(file: GgufFile, config: DecoderConfig) -> dict[str, WeightKind]:
+    """How each matrix is stored; types that no kernel reads yet are refused together."""
+    types = {name: file.tensors[gguf_name(name)].info.kind.name for name in weight_names(config)}
+    unknown = sorted({kind for kind in types.values() if kind not in KIND_OF})
+    if unknown:
+        raise UnsupportedGgufError(
+            f"{file.name} has tensors of {listed(unknown)}, which this engine cannot compute with "
+            "yet",
+            f"get the model as {', '.join(kind for kind in KIND_OF if kind != 'F32')}",
+        )
+    return {name: KIND_OF[kind] for name, kind in types.items()}
+
+
+def _wanted(
+    file: GgufFile, config: DecoderConfig, family: Family, kinds: dict[str, WeightKind]
+) -> dict[str, WantedTensor]:
+    """Every tensor by the constants of the program that it gives."""
+    wanted: dict[str, WantedTensor] = {}
+    for name, dims in expected_shapes(config).items():
+        stored = file.tensors[gguf_name(name)]
+        owner = name.removesuffix(".weight")
+        parts = weight_parts(kinds[name], *dims) if name in kinds else ()
+        constants = {part: f"{owner}.{part}" for part in parts} or {"weight": name}
+        if name not in kinds and stored.info.kind.name not in FLOATS:
+            raise UnsupportedGgufError(
+                f"{file.name}: {shown(stored.info.name)} is {stored.info.kind.name}, but norms and "
+                f"biases are {', '.join(FLOATS)}",
+                "get another file of this model",
+            )
+        reordered = family.pairs_side_by_side and is_rotated(name)
+        tensor = WantedTensor(stored, constants, config.head_dim if reordered else None)
+        wanted |= dict.fromkeys(constants.values(), tensor)
+    return wanted
+
+
+async def _tables(
+    file: GgufFile, values: dict[str, Any], config: DecoderConfig
+) -> tuple[np.ndarray, np.ndarray]:
+    """Llama 3.1 and later carry factors for their frequencies as a tensor."""
+    factors = None
+    stored = file.tensors.get(ROPE_FACTORS)
+    if stored is not None:
+        if stored.info.kind.name not in FLOATS:
+            raise GgufError(f"{file.name}: {shown(ROPE_FACTORS)} is {stored.info.kind.name}")
+        data = await stored.source.read(stored.info.offset, stored.info.nbytes)
+        factors = dequantise(stored.info.kind, data)
+        least, most = ROPE_FACTOR_BOUNDS
+        if not ((factors >= least) & (factors <= most)).all():
+            raise GgufError(f"{file.name}: {shown(ROPE_FACTORS)} has values that no factor has")
+    return rotary_tables(values["rope_parameters"], config.rotary, config.context, factors)

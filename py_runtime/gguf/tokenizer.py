@@ -1,0 +1,319 @@
+"""The tokenizer inside a GGUF file, as the tokenizer.json and tokenizer_config.json people know."""
+
+import re
+from enum import IntEnum
+from typing import Any
+
+from py_runtime.gguf.errors import UnsupportedGgufError, listed, shown
+from py_runtime.gguf.metadata import Metadata
+from py_runtime.gguf.pre_tokenizers import STYLES, byte_level, known_names
+
+Json = dict[str, Any]
+
+PREFIX = "tokenizer.ggml."
+TEMPLATE = "tokenizer.chat_template"
+_SPACE_SIGN = "▁"
+_BYTE_TOKEN = re.compile("<0x[0-9A-F]{2}>")
+_NAMED_TOKENS = {
+    "bos_token": "bos_token_id",
+    "eos_token": "eos_token_id",
+    "unk_token": "unknown_token_id",
+    "pad_token": "padding_token_id",
+}
+# A file names one end; models write others, too, which llama.cpp knows by how they are spelled.
+END_KEYS = ("eos_token_id", "eot_token_id", "eom_token_id")
+END_SPELLINGS = frozenset(
+    {
+        "<|eot_id|>",
+        "<|im_end|>",
+        "<|end|>",
+        "<|return|>",
+        "<|call|>",
+        "<|flush|>",
+        "<|calls|>",
+        "<end_of_turn>",
+        "<|endoftext|>",
+        "</s>",
+        "<|eom_id|>",
+        "<EOT>",
+        "_<EOT>",
+        "[EOT]",
+        "[EOS]",
+        "<|end_of_text|>",
+        "<end_of_utterance>",
+        "<eos>",
+        "<turn|>",
+        "<|tool_response>",
+        "[e~[",
+        "<\N{FULLWIDTH VERTICAL LINE}end▁of▁sentence\N{FULLWIDTH VERTICAL LINE}>",
+        # Of code models, where a gap, a file or a repository ends.
+        "<|fim_pad|>",
+        "<fim-pad>",
+        "<fim_pad>",
+        "<PAD>",
+        "[PAD]",
+        "<|fim_repo|>",
+        "<|repo_name|>",
+        "<fim-repo>",
+        "<REPO>",
+        "<reponame>",
+        "<|file_sep|>",
+    }
+)
+
+
+class TokenType(IntEnum):
+    """As GGUF numbers them."""
+
+    NORMAL = 1
+    UNKNOWN = 2
+    CONTROL = 3
+    USER_DEFINED = 4
+    UNUSED = 5
+    BYTE = 6
+
+
+ADDED = (TokenType.UNKNOWN, TokenType.CONTROL, TokenType.USER_DEFINED)
+
+
+def read_tokenizer(metadata: Metadata) -> Json:
+    """Both files, by name; GgufError says what is wrong with the metadata."""
+    fields = Fields(metadata)
+    model = metadata.text(f"{PREFIX}model")
+    if model == "gpt2":
+        file, config = convert_byte_level(fields)
+    elif model == "llama":
+        file, config = convert_sentence_piece(fields)
+    else:
+        raise UnsupportedGgufError(
+            f"{metadata.file} has a tokenizer of the model {shown(model)}; only 'gpt2' (byte-level "
+            "BPE) and 'llama' (SentencePiece BPE) are supported",
+            "get another model",
+        )
+    return {"tokenizer.json": file, "tokenizer_config.json": config}
+
+
+def end_tokens(metadata: Metadata) -> frozenset[int]:
+    """Every token that ends an answer, by its key or its spelling."""
+    tokens = metadata.texts(f"{PREFIX}tokens")
+    named = {
+        metadata.integer(f"{PREFIX}{key}", 0, len(tokens) - 1)
+        for key in END_KEYS
+        if f"{PREFIX}{key}" in metadata
+    }
+    spelled = {text: number for number, text in enumerate(tokens) if text in END_SPELLINGS}
+    if {"<|return|>", "<|call|>"} <= spelled.keys() or {"<|calls|>", "<|flush|>"} <= spelled.keys():
+        spelled.pop("<|end|>", None)  # ends one of an answer's channels there
+    if "<|tool_response>" in spelled:
+        spelled.pop("</s>", None)
+    return frozenset(named | set(spelled.values()))
+
+
+class Fields:
+    """The metadata tokenizer.ggml.*, with the tokens at hand."""
+
+    def __init__(self, metadata: Metadata) -> None:
+        self.metadata = metadata
+        self.tokens = metadata.texts(f"{PREFIX}tokens")
+        self.types = self._types()
+        self.vocabulary = self._vocabulary()
+
+    def has(self, name: str) -> bool:
+        return PREFIX + name in self.metadata
+
+    def flag(self, name: str, default: bool) -> bool:
+        return self.metadata.flag(PREFIX + name) if self.has(name) else default
+
+    def check_length(self, name: str, length: int) -> None:
+        if length != len(self.tokens):
+            raise self.metadata.fault(
+                PREFIX + name, f"has {length} items, but there are {len(self.tokens)} tokens"
+            )
+
+    def _types(self) -> list[int]:
+        name = "token_type"
+        if not self.has(name):
+            return [TokenType.NORMAL] * len(self.tokens)
+        types: list[int] = self.metadata.integers(PREFIX + name).tolist()
+        self.check_length(name, len(types))
+        return types
+
+    def _vocabulary(self) -> dict[str, int]:
+        """Ids by spelling: no two tokens share one, but for those that are never used."""
+        vocabulary: dict[str, int] = {}
+        for number, token in enumerate(self.tokens):
+            if self.types[number] == TokenType.UNUSED or not token:
+                continue
+            if vocabulary.setdefault(token, number) != number:
+                raise self.metadata.fault(
+                    f"{PREFIX}tokens",
+                    f"has {shown(token)} twice, at {vocabulary[token]} and at {number}",
+                )
+        return vocabulary
+
+    def added_tokens(self) -> list[Json]:
+        flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
+        return [
+            {"id": number, "content": self.tokens[number], **flags}
+            | {"special": kind != TokenType.USER_DEFINED}
+            for number, kind in enumerate(self.types)
+            if kind in ADDED and self.tokens[number]
+        ]
+
+    def named_token(self, name: str) -> str | None:
+        """The token of a role such as bos_token, if the file names one."""
+        key = _NAMED_TOKENS[name]
+        if not self.has(key):
+            return None
+        return self.tokens[self.metadata.integer(PREFIX + key, 0, len(self.tokens) - 1)]
+
+    def config(self, *, adds_bos: bool) -> Json:
+        """tokenizer_config.json."""
+        config: Json = {"tokenizer_class": "PreTrainedTokenizerFast"}
+        config |= {name: token for name in _NAMED_TOKENS if (token := self.named_token(name))}
+        config["add_bos_token"] = self.flag("add_bos_token", adds_bos)
+        config["add_eos_token"] = self.flag("add_eos_token", False)
+        config["clean_up_tokenization_spaces"] = False
+        template = self.metadata.text(TEMPLATE) if TEMPLATE in self.metadata else ""
+        return config | ({"chat_template": template} if template else {})
+
+    def template(self, config: Json) -> Json | None:
+        """The post-processor that puts bos and eos around a text, where the config asks for it."""
+        ends = [
+            config.get(name) if config[f"add_{name}"] else None
+            for name in ("bos_token", "eos_token")
+        ]
+        if not any(ends):
+            return None
+        around: list[list[Json]] = [
+            [{"SpecialToken": {"id": token, "type_id": 0}}] if token else [] for token in ends
+        ]
+        single = [*around[0], {"Sequence": {"id": "A", "type_id": 0}}, *around[1]]
+        pair = [*single, *around[0], {"Sequence": {"id": "B", "type_id": 1}}, *around[1]]
+        special = {
+            token: {"id": token, "ids": [self.tokens.index(token)], "tokens": [token]}
+            for token in ends
+            if token
+        }
+        return {
+            "type": "TemplateProcessing",
+            "single": single,
+            "pair": pair,
+            "special_tokens": special,
+        }
+
+
+def convert_byte_level(fields: Fields) -> tuple[Json, Json]:
+    """(tokenizer.json, tokenizer_config.json) of GPT-2's kind."""
+    metadata = fields.metadata
+    pre = metadata.text(f"{PREFIX}pre") if fields.has("pre") else "default"
+    if pre not in STYLES:
+        raise UnsupportedGgufError(
+            f"{metadata.file}: its pre-tokenizer is {shown(pre)}, which is not supported",
+            f"these are: {', '.join(known_names())}",
+        )
+    style = STYLES[pre]
+    config = fields.config(adds_bos=style.adds_bos)
+    model = {"ignore_merges": style.ignore_merges, "merges": read_merges(fields)}
+    return whole_file(
+        fields,
+        model,
+        normalizer=style.normalizer,
+        pre_tokenizer=style.pre_tokenizer,
+        post_processor=fields.template(config),
+        decoder=byte_level(use_regex=True),
+    ), config
+
+
+def read_merges(fields: Fields) -> list[str]:
+    """As they are stored, "left right": both are tokens, as is what they make."""
+    key, known = f"{PREFIX}merges", fields.vocabulary
+    merges = fields.metadata.texts(key)
+    for number, merge in enumerate(merges):
+        left, _, right = merge.partition(" ")
+        if left not in known or right not in known or left + right not in known:
+            raise fields.metadata.fault(
+                key, f"has {shown(merge)} at {number}, which joins no two tokens into one"
+            )
+    return merges
+
+
+def convert_sentence_piece(fields: Fields) -> tuple[Json, Json]:
+    """(tokenizer.json, tokenizer_config.json) of Llama 2's kind, with its scores as merges."""
+    check_bytes(fields)
+    config = fields.config(adds_bos=True)
+    replaced = {"type": "Replace", "pattern": {"String": " "}, "content": _SPACE_SIGN}
+    prepended = {"type": "Prepend", "prepend": _SPACE_SIGN}
+    adds_space = fields.flag("add_space_prefix", True)
+    normalizers = [prepended, replaced] if adds_space else [replaced]
+    decoders: list[Json] = [
+        {"type": "Replace", "pattern": {"String": _SPACE_SIGN}, "content": " "},
+        {"type": "ByteFallback"},
+        {"type": "Fuse"},
+    ]
+    if adds_space:
+        decoders.append({"type": "Strip", "content": " ", "start": 1, "stop": 0})
+    model = {
+        "unk_token": fields.named_token("unk_token"),
+        "fuse_unk": True,
+        "byte_fallback": True,
+        "merges": merges_by_score(fields),
+    }
+    return whole_file(
+        fields,
+        model,
+        normalizer={"type": "Sequence", "normalizers": normalizers},
+        post_processor=fields.template(config),
+        decoder={"type": "Sequence", "decoders": decoders},
+    ), config
+
+
+def check_bytes(fields: Fields) -> None:
+    """Tokens for bytes are spelled as the decoder reads them, all 256 of them or none."""
+    found = {
+        token
+        for token, number in fields.vocabulary.items()
+        if fields.types[number] == TokenType.BYTE
+    }
+    wrong = [shown(token) for token in found if not _BYTE_TOKEN.fullmatch(token)]
+    if wrong:
+        raise fields.metadata.fault(
+            f"{PREFIX}tokens", f"has tokens for bytes that are none: {listed(sorted(wrong))}"
+        )
+    if found and len(found) < 256:
+        raise fields.metadata.fault(
+            f"{PREFIX}tokens", f"has tokens for {len(found)} bytes, not for all 256"
+        )
+
+
+def merges_by_score(fields: Fields) -> list[list[str]]:
+    """SentencePiece merges whichever two tokens make the token of the best score."""
+    scores = fields.metadata.numbers(f"{PREFIX}scores").tolist()
+    fields.check_length("scores", len(scores))
+    known = fields.vocabulary
+    merges = [
+        (-scores[number], known[token[:cut]], known[token[cut:]])
+        for token, number in known.items()
+        for cut in range(1, len(token))
+        if token[:cut] in known and token[cut:] in known
+    ]
+    return [[fields.tokens[left], fields.tokens[right]] for _, left, right in sorted(merges)]
+
+
+def whole_file(fields: Fields, model: Json, **parts: Json | None) -> Json:
+    """A tokenizer.json with every section it must have; `parts` replace the empty ones."""
+    base: Json = {"version": "1.0", "truncation": None, "padding": None}
+    base |= {"normalizer": None, "pre_tokenizer": None} | parts
+    defaults: Json = {
+        "type": "BPE",
+        "dropout": None,
+        "unk_token": None,
+        "continuing_subword_prefix": None,
+        "end_of_word_suffix": None,
+        "fuse_unk": False,
+        "byte_fallback": False,
+        "ignore_merges": False,
+    }
+    base["added_tokens"] = fields.added_tokens()
+    base["model"] = defaults | {"vocab": fields.vocabulary} | model
+    return base

@@ -1,0 +1,99 @@
+"""A GGUF file opened as a model to chat with: all that a folder would say is in its metadata."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from py_runtime.base.model_errors import ModelFileError
+from py_runtime.base.progress import Meter
+from py_runtime.base.shapes import numel
+from py_runtime.folder.file_names import CONFIG
+from py_runtime.folder.layout import ModelFolder
+from py_runtime.folder.manifest import (
+    NEEDED_LIMITS,
+    FileFacts,
+    Manifest,
+    Requirements,
+    Source,
+)
+from py_runtime.gguf.constants import GgufConstants
+from py_runtime.gguf.model import GgufModel, open_model
+from py_runtime.program import Program, TensorValue
+from py_runtime.weights.byte_source import ByteSource
+
+MADE_BY = "GGUF"
+
+
+class GgufStore:
+    """What Model.load opens."""
+
+    def __init__(self, name: str, sources: Sequence[ByteSource]) -> None:
+        self.name = name  # the model's
+        self.sources = sources
+        self._model: GgufModel | None = None
+
+    async def model(self) -> GgufModel:
+        if self._model is None:
+            self._model = await open_model(self.sources)
+        return self._model
+
+    async def manifest(self) -> Manifest:
+        """What a manifest would say of it."""
+        model = await self.model()
+        sizes = {source.name: await source.size() for source in self.sources}
+        metadata = model.file.metadata
+        licence = "general.license"
+        return Manifest(
+            name=self.name,
+            parameters=model.parameters,
+            context=model.config.context,
+            size=model.file.size,
+            gpu_bytes=_held_bytes(model.program),
+            quantisation=model.quantisation,
+            graph=model.file.name,
+            weights=(),
+            goldens=None,
+            files={name: FileFacts(size, "") for name, size in sizes.items()},
+            requires=Requirements((), dict.fromkeys(NEEDED_LIMITS, _largest(model.program))),
+            source=Source(
+                self.name,
+                None,
+                metadata.text(licence) if licence in metadata else "unknown",
+            ),
+            created_by=MADE_BY,
+        )
+
+    async def open(self, meter: Meter | None = None) -> ModelFolder:
+        model = await self.model()
+        return ModelFolder(await self.manifest(), model.program, tensors={}, goldens={})
+
+    async def read(self, model: ModelFolder, file: str) -> dict[str, Any]:
+        """The files of a folder, from metadata: as text a vocabulary would take as much again."""
+        opened = await self.model()
+        files: dict[str, dict[str, Any]] = {CONFIG: opened.values, **opened.tokenizer}
+        if file not in files:
+            raise ModelFileError(f"{opened.file.name} has nothing like {file}")
+        return files[file]
+
+    def constants(self, model: ModelFolder) -> GgufConstants:
+        assert self._model is not None, "it was opened"
+        return self._model.constants
+
+    @property
+    def end_tokens(self) -> frozenset[int]:
+        return frozenset() if self._model is None else self._model.end_tokens
+
+
+def _held_bytes(program: Program) -> int:
+    """Weights and caches: what stays on the GPU; the rest is little beside it."""
+    constants = {name: value for _, value, name in program.constants()}
+    states = [v for v in program.values if isinstance(v, TensorValue) and v.state]
+    return sum(_nbytes(value) for value in (*constants.values(), *states))
+
+
+def _largest(program: Program) -> int:
+    """The least size of a buffer that the device must allow."""
+    return max(_nbytes(value) for _, value, _ in program.constants())
+
+
+def _nbytes(value: TensorValue) -> int:
+    return numel(value.dims) * value.dtype.gpu_bytes

@@ -1,0 +1,56 @@
+"""A GGUF file as a model, natively or in the page, on behalf of test_models.py."""
+
+from collections.abc import AsyncGenerator, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from py_runtime.gpu import Device
+from py_runtime.model import Model
+from py_runtime.model.gguf_store import GgufStore
+
+
+class BytesSource:
+    """A file that is at hand; pieces of it are small."""
+
+    name = "x.gguf"
+    is_remote = False
+
+    def __init__(self, data: np.ndarray) -> None:
+        self._data = data
+
+    async def size(self) -> int:
+        return len(self._data)
+
+    async def read(self, offset: int, nbytes: int) -> bytes:
+        return self._data[offset : offset + nbytes].tobytes()
+
+    async def pieces(self, cuts: Sequence[int]) -> AsyncGenerator[tuple[int, np.ndarray], None]:
+        for start, end in pairwise(cuts):
+            for position in range(start, end, 4000):
+                yield position, self._data[position : min(position + 4000, end)]
+
+
+async def answer(device: Device, data: np.ndarray, prompt: list[int], steps: int) -> dict[str, Any]:
+    """Logits after the prompt, a greedy continuation, the first words of a chat, and it again."""
+    before = device.counters.buffer_bytes_alive
+    model = await Model.load(device, GgufStore("x", [BytesSource(data)]))
+    logits = await model.prefill(prompt)
+    tokens = [token async for token in model.greedy(prompt, steps)]
+    chat = model.chat([{"role": "user", "content": "Ā ā"}], temperature=0, max_tokens=5)
+    said = "".join([piece.text async for piece in chat])
+    await model.rebuild(device)
+    again = [token async for token in model.greedy(prompt, steps)]
+    found = {
+        "logits": logits,
+        "tokens": tokens,
+        "again": again,
+        "said": said,
+        "ends": sorted(model.end_tokens),
+        "name": model.manifest.name,
+        "ops": len(model.graph.program.ops),
+    }
+    model.unload()
+    found["left"] = device.counters.buffer_bytes_alive - before
+    return found

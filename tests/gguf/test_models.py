@@ -1,0 +1,167 @@
+"""GGUF files as models: torch's logits and greedy tokens, natively and in the page."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from gguf import GGMLQuantizationType as Kind
+
+from export.default_model import default_gguf
+from export.gguf_source import GgufSource
+from export.reference import greedy, last_logits, reference_decoder
+from export.sources import Quantisation
+from py_runtime.base.errors import GpuOutOfMemoryError, InpageError
+from py_runtime.folder.on_disk import DiskFolder
+from py_runtime.model import Model
+from py_runtime.model.stores import open_store
+from tests.decoder.test_program import Canonical
+from tests.export.gguf_files import write_gguf
+from tests.gguf import small
+from tests.gguf.test_constants import uploaded
+from tests.gguf.written import file
+from tests.golden import Tolerance, compare
+from tests.runners import NativeRunner, Runner, wait
+from tools.files import ROOT
+
+CASES = [
+    ("llama 2", "llama", Kind.F16),
+    ("mistral", "llama", Kind.Q8_0),
+    ("qwen2.5", "qwen2", Kind.Q4_1),
+    ("qwen3", "qwen3", Kind.Q4_0),
+]
+STEPS = 12
+CLEAR_MARGIN = 1e-3  # below it torch's own next token is a coin's toss
+PROMPT = [5, 100, 7, 200, 31, 8, 300, 9, 44]
+
+
+@pytest.mark.parametrize(("family", "architecture", "kind"), CASES)
+def test_torch_s_tokens(
+    family: str, architecture: str, kind: Kind, tmp_path: Path, runner: Runner
+) -> None:
+    path = tmp_path / "x.gguf"
+    write_gguf(path, family, architecture, kind)
+    source = GgufSource.open(path, Quantisation("none"))
+    decoder = reference_decoder(source, source.decoder_config(None))
+    tokens, margins = greedy(decoder, PROMPT, STEPS)
+    data = np.frombuffer(path.read_bytes(), np.uint8)
+    found = runner.run("tests.gguf.in_runtime", "answer", data=data, prompt=PROMPT, steps=STEPS)
+    wanted = last_logits(decoder, PROMPT).astype(np.float64)
+    compare(family, found["logits"], wanted, Tolerance(1e-3, 1e-5))
+    clear = next((at for at, margin in enumerate(margins) if margin < CLEAR_MARGIN), STEPS)
+    assert clear > 3, "a case that compares next to nothing"
+    assert found["tokens"][:clear] == tokens[:clear]
+    assert found["again"] == found["tokens"], "built anew, as after the loss of a device"
+    assert (found["ends"], found["name"], found["left"]) == ([2], "x", 0)
+
+
+# Natively, from a path ---------------------------------------------------------------------------
+
+
+def test_parts_are_found_beside_each_other(tmp_path: Path, native: NativeRunner) -> None:
+    tensors = small.tensors()
+    split = {"split.count": 2, "split.tensors.count": len(tensors)}
+    for number, (values, given) in enumerate([(small.metadata(), tensors[:5]), ({}, tensors[5:])]):
+        data = file(values | split | {"split.no": number}, given)
+        (tmp_path / f"big-0000{number + 1}-of-00002.gguf").write_bytes(data)
+    model = wait(Model.load(native.device, str(tmp_path / "big-00002-of-00002.gguf")))
+    assert model.manifest.name == "big"
+    assert model.manifest.quantisation == "Q8_0"
+    assert model.manifest.source.licence == "mit"
+    model.unload()
+
+
+def test_a_part_that_is_not_there(tmp_path: Path, native: NativeRunner) -> None:
+    (tmp_path / "big-00001-of-00002.gguf").write_bytes(small.small_file())
+    with pytest.raises(InpageError, match=r"big-00002-of-00002.gguf cannot be read: No such file"):
+        wait(Model.load(native.device, str(tmp_path / "big-00001-of-00002.gguf")))
+
+
+def test_nothing_is_left_of_a_file_with_a_bad_tensor(tmp_path: Path, native: NativeRunner) -> None:
+    tensors = small.tensors()
+    spoilt = bytearray(tensors[-2].data)
+    spoilt[:2] = np.float16(np.inf).tobytes()
+    tensors[-2] = type(tensors[-2])(tensors[-2].name, tensors[-2].dims, "Q8_0", bytes(spoilt))
+    (tmp_path / "x.gguf").write_bytes(file(small.metadata(), tensors))
+    before = native.device.counters.buffer_bytes_alive
+    with pytest.raises(InpageError, match=r"'blk.0.ffn_down.weight' has numbers that are infinite"):
+        wait(Model.load(native.device, str(tmp_path / "x.gguf")))
+    assert native.device.counters.buffer_bytes_alive == before
+
+
+def test_a_matrix_beyond_the_device_s_limits(
+    tmp_path: Path, native: NativeRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "x.gguf").write_bytes(small.small_file())
+    limits = native.device.limits | {"max_storage_buffer_binding_size": 1000}
+    monkeypatch.setattr(native.device, "limits", limits)
+    with pytest.raises(GpuOutOfMemoryError, match=r"x needs a GPU buffer of 8.4 kB"):
+        wait(Model.load(native.device, str(tmp_path / "x.gguf")))
+
+
+def test_10_a_template_that_never_ends_is_stopped(tmp_path: Path, native: NativeRunner) -> None:
+    endless = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"
+    data = small.small_file(**{"tokenizer.chat_template": endless})
+    (tmp_path / "x.gguf").write_bytes(data)
+    model = wait(Model.load(native.device, str(tmp_path / "x.gguf")))
+    with pytest.raises(InpageError, match="template"):
+        model.chat_tokens([{"role": "user", "content": "the"}])
+    model.unload()
+
+
+@pytest.mark.long
+def test_the_terminal_tells_what_a_file_holds(tmp_path: Path) -> None:
+    def inspect(data: bytes) -> subprocess.CompletedProcess[str]:
+        (tmp_path / "x.gguf").write_bytes(data)
+        command = [sys.executable, "-m", "py_runtime", "inspect", str(tmp_path / "x.gguf")]
+        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+
+    told = inspect(small.small_file())
+    assert told.returncode == 0
+    for words in ("It can be loaded", "| Q8_0 | 8 |", "`llama.block_count` | `1` |", "261 × text"):
+        assert words in told.stdout
+    told = inspect(small.small_file(**{"llama.expert_count": 8}))
+    assert told.returncode == 1
+    assert "**It cannot be loaded**: x.gguf: its metadata 'llama.expert\\_count'" in told.stdout
+    told = inspect(b"not a model")
+    assert told.returncode == 1
+    assert told.stderr.endswith("it does not begin with 'GGUF'; copy or download the file again\n")
+    assert told.stderr.count("\n") == 1
+
+
+# The default model -------------------------------------------------------------------------------
+
+
+@pytest.mark.model
+def test_the_default_model_is_the_exported_folder_bit_for_bit() -> None:
+    """So it answers token for token alike: the same program over the same bytes."""
+    folder = DiskFolder(ROOT / "models" / "SmolLM2-135M-Instruct")
+    exported = wait(folder.open())
+    store = wait(open_store(str(default_gguf())))
+    opened = wait(store.open())
+    assert Canonical(opened.program).whole() == Canonical(exported.program).whole()
+    assert opened.manifest.context == exported.manifest.context
+    model: Any = wait(store.model())  # type: ignore[attr-defined]
+    found, wanted = uploaded(model), folder.constants(exported)
+    assert found.keys() == set(wanted)
+    for name in wanted:
+        array = np.asarray(wanted[name])
+        if name in ("cos", "sin"):
+            table = np.frombuffer(found[name], np.float32).reshape(array.shape)
+            np.testing.assert_allclose(table, array, atol=2e-4)
+        else:
+            assert found[name] == array.tobytes(), name
+    for part in ("tokenizer.json", "tokenizer_config.json"):
+        ours, theirs = wait(store.read(opened, part)), json.loads(wait(folder.read(exported, part)))
+        assert isinstance(ours, dict)
+        assert with_merges_in_two(ours) == with_merges_in_two(theirs)
+
+
+def with_merges_in_two(tokenizer: dict[str, Any]) -> dict[str, Any]:
+    """Both ways of writing them are known to tokenizer.json."""
+    model = tokenizer.get("model", {})
+    merges = [m.split(" ") if isinstance(m, str) else m for m in model.get("merges", ())]
+    return tokenizer | {"model": model | {"merges": merges}}

@@ -1,0 +1,130 @@
+"""GGUF files in the page: dropped, chosen, in parts, of the site; told about, and chatted with."""
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Locator, expect
+
+from export.default_model import default_gguf
+from tests.conftest import serving
+from tests.gguf import small
+from tests.gguf.written import file
+from tests.pte.test_page import HEAP, MAX_GROWTH, drop
+from tests.runners import PageRunner
+from tests.web.user import User
+
+pytestmark = pytest.mark.browser
+
+ASK = """inpage.chat.completions.create({
+    messages: [{ role: "user", content: "the" }], seed: 7, max_tokens: 12, ignore_eos: true,
+}).then(({ choices }) => choices[0].message.content)"""
+
+
+def parts() -> list[bytes]:
+    tensors = small.tensors()
+    split = {"split.count": 2, "split.tensors.count": len(tensors)}
+    first = file(small.metadata() | split | {"split.no": 0}, tensors[:6])
+    return [first, file(split | {"split.no": 1}, tensors[6:])]
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("models")
+    (folder / "small.Q8_0.gguf").write_bytes(small.small_file())
+    for number, data in enumerate(parts(), 1):
+        (folder / f"big-0000{number}-of-00002.gguf").write_bytes(data)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def user(browser: Browser, models: Path) -> Iterator[User]:
+    """One page for all of them."""
+    with serving("--models", str(models)) as address:
+        context = browser.new_context()
+        user = User(context.new_page(), address)
+        user.open()
+        yield user
+        context.close()
+
+
+@pytest.fixture
+def python(user: User) -> Callable[[str], Any]:
+    return PageRunner(user.page).python
+
+
+@pytest.fixture
+def dialog(user: User) -> Iterator[Locator]:
+    """What a drop shows; closed at the end."""
+    yield user.page.get_by_role("dialog", name="Your file")
+    user.page.keyboard.press("Escape")
+
+
+def answer(user: User) -> str:
+    said: str = user.page.evaluate(ASK)
+    return said
+
+
+def test_the_site_lists_them(user: User, models: Path) -> None:
+    sizes = {entry["name"]: entry["size"] for entry in user.page.evaluate("inpage.models()")}
+    assert sizes["small.Q8_0"] == (models / "small.Q8_0.gguf").stat().st_size
+    assert sizes["big"] == sum(map(len, parts()))
+
+
+def test_a_dropped_file_answers_as_that_of_the_site(
+    user: User, python: Callable[[str], Any], dialog: Locator
+) -> None:
+    described = user.page.evaluate("inpage.load('small.Q8_0')")
+    assert (described["name"], described["context"]) == ("small.Q8_0", 64)
+    assert "Q8_0" in described["facts"]
+    said = answer(user)
+    assert said
+    drop(user, mine__gguf=small.small_file())
+    expect(dialog).to_contain_text("You can chat with it now")
+    expect(dialog).to_contain_text("tokenizer.ggml.tokens")
+    user.page.keyboard.press("Escape")
+    expect(user.page.locator("#modelName")).to_have_text("mine")
+    assert answer(user) == said
+    python("from inpage_bridge import bridge; bridge.device().destroy()")
+    assert answer(user) == said, "the file is read again, from the user's disk"
+    user.page.evaluate("inpage.load('big').then(() => null)")
+    assert answer(user) == said, "in parts, from the site"
+
+
+def test_parts_are_chosen_together(user: User, models: Path, dialog: Locator) -> None:
+    chosen = sorted(models.glob("big-*.gguf"))
+    user.page.locator("#files").set_input_files(chosen)
+    expect(dialog).to_contain_text("You can chat with it now")
+    user.page.keyboard.press("Escape")
+    expect(user.page.locator("#modelName")).to_have_text("big")
+    user.page.locator("#files").set_input_files(chosen[:1])
+    expect(dialog).to_contain_text("of which these were not given: 2; give all of them together")
+
+
+def test_a_file_that_cannot_be_loaded_is_told_about(user: User, dialog: Locator) -> None:
+    drop(user, torn__gguf=small.small_file()[:3000])
+    expect(dialog).to_contain_text("It cannot be loaded: torn.gguf is no whole GGUF file")
+    drop(user, other__gguf=small.small_file(**{"llama.expert_count": 8}))
+    expect(dialog).to_contain_text("asks for mixtures of experts, which this engine does not")
+    expect(dialog).to_contain_text("llama.expert_count")
+    user.page.keyboard.press("Escape")
+    expect(user.page.locator("#modelName")).to_have_text("big")  # it stays
+
+
+@pytest.mark.model
+def test_the_default_model_needs_little_of_the_heap(browser: Browser, tmp_path: Path) -> None:
+    """The heap never shrinks: what it has grown by is what the load has needed at once."""
+    shutil.copy(default_gguf(), tmp_path / "SmolLM2.gguf")
+    with serving("--models", str(tmp_path)) as address:
+        context = browser.new_context()
+        user = User(context.new_page(), address)
+        user.page.goto(address)
+        user.page.evaluate("inpage.ready.then(() => null)")
+        python = PageRunner(user.page).python
+        before = python(HEAP)
+        described = user.page.evaluate("inpage.load('SmolLM2')")
+        assert described["facts"].startswith("134.5 million parameters · 98.4 MB · context of 2048")
+        assert python(HEAP) - before < MAX_GROWTH
+        context.close()
