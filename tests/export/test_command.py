@@ -270,7 +270,7 @@ def test_sizes_that_no_model_has(values: dict[str, Any], words: str) -> None:
 @pytest.mark.parametrize(
     ("rope", "words"),
     [
-        ({"rope_type": "linear", "factor": ["2"]}, "rotary positions cannot be computed: "),
+        ({"rope_type": "linear", "factor": "two"}, "rotary positions cannot be computed: "),
         ({"rope_type": "linear", "factor": 1e-320}, "rotary positions are not finite"),
     ],
 )
