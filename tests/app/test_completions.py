@@ -189,8 +189,15 @@ def test_a_stopped_stream_ends_with_what_was_written(slow: ApiPage, at: str) -> 
     assert again["choices"][0]["token_ids"][: len(tokens)] == tokens[:6]
 
 
+WORDS = {"type": "array", "items": {"type": "string"}, "minItems": 10}
+SCHEMA = {"type": "json_schema", "json_schema": {"name": "words", "schema": WORDS}}
+
+
+@pytest.mark.parametrize("more", [{}, {"response_format": SCHEMA}], ids=["plain", "schema"])
 @pytest.mark.parametrize("at", ["start", "later"])
-def test_a_stopped_call_resolves_with_what_was_written(api: ApiPage, at: str) -> None:
+def test_a_stopped_call_resolves_with_what_was_written(
+    api: ApiPage, at: str, more: dict[str, Any]
+) -> None:
     body = """
         const stop = new AbortController();
         if (given.at === "start") stop.abort();
@@ -199,7 +206,7 @@ def test_a_stopped_call_resolves_with_what_was_written(api: ApiPage, at: str) ->
         stop.abort();
         return answer
     """
-    request = {**LONG, "max_tokens": 110}
+    request = {**LONG, "max_tokens": 110, **more}
     api.python(WAIT_IN["decode"])
     answer = api.run(body, {"at": at, "request": request})
     api.python(WAIT_NO_MORE)

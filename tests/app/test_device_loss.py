@@ -110,3 +110,34 @@ def test_a_loss_whose_replacement_did_not_come_to_an_end(api: ApiPage) -> None:
     api.python("await gpu.request_device()\nNone")
     api.run("await inpage.unload(); await inpage.load(given)", NAME)
     assert api.run(ANSWER, REQUEST) == undisturbed
+
+
+STALLED = """
+import asyncio
+async def wait_for_ever(): await asyncio.Event().wait()
+model.session.device._replace = wait_for_ever
+engine.device.destroy()
+"""
+
+
+@pytest.mark.parametrize("call", ["completions.create({ ...given, signal })", "verify({ signal })"])
+def test_stop_ends_the_wait_for_a_replacement(api: ApiPage, call: str) -> None:
+    undisturbed = api.run(ANSWER, REQUEST)
+    api.python(STALLED)
+    body = """const stop = new AbortController();
+        const { signal } = stop;
+        inpage.onNotice(({ kind }) => { if (kind === "device_lost") stop.abort(); });
+        return inpage.CALL.then(
+          ({ choices }) => choices[0].finish_reason, ({ code }) => code)"""
+    assert api.run(body.replace("CALL", call), REQUEST) in ("abort", "aborted")
+    api.python("model.session.device._replace = model.recover")
+    assert api.run(ANSWER, REQUEST) == undisturbed
+
+
+def test_stop_ends_a_verification(api: ApiPage) -> None:
+    error = api.fails(
+        """const stop = new AbortController();
+        return inpage.verify({ signal: stop.signal, onProgress: () => stop.abort() })"""
+    )
+    assert error["code"] == "aborted"
+    assert api.run("return inpage.verify()")["ok"]

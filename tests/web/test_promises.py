@@ -1,0 +1,78 @@
+"""README.md's promises of the page as a whole: nothing leaves, an open page needs no network.
+
+The others have their tests elsewhere. Stop: tests/app/test_completions.py (prompt, answer, schema),
+test_models.py (load, warm-up) and test_device_loss.py (lost devices, Verify) there, and
+tests/web/test_hangs.py (template). Chats that stay: test_history.py; a second visit:
+tests/folder/test_loading.py; lost devices: tests/app/test_device_loss.py; Verify:
+tests/model/test_verify.py.
+"""
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Request, expect
+
+from tests.web.user import User
+
+pytestmark = pytest.mark.browser
+
+# Ways out that are no requests as Playwright sees them.
+OTHER_WAYS = """
+globalThis.waysOut = [];
+for (const name of ["RTCPeerConnection", "WebSocket", "WebTransport", "EventSource"]) {
+  globalThis[name] = class { constructor(...given) { waysOut.push([name, ...given].join(" ")); } };
+}
+navigator.sendBeacon = (...given) => Boolean(waysOut.push(["sendBeacon", ...given].join(" ")));
+"""
+SECRET = "zebra"
+
+
+class Watched(User):
+    """Whose requests are kept, of workers as well."""
+
+    def __init__(self, browser: Browser, url: str) -> None:
+        context = browser.new_context()
+        context.add_init_script(OTHER_WAYS)
+        self.sent: list[Request] = []
+        context.on("request", lambda request: self.sent.append(request))
+        super().__init__(context.new_page(), url)
+
+
+@pytest.fixture(scope="module")
+def watched(browser: Browser, toy_site_url: str) -> Iterator[Watched]:
+    """Has loaded the toy, chatted, asked by the API and verified."""
+    user = Watched(browser, toy_site_url)
+    user.open()
+    user.load()
+    user.choose(max_tokens="16", temperature="0")
+    user.ask(f"Tell nobody about the {SECRET}")
+    user.page.evaluate(f"inpage.completions.create({{ prompt: '{SECRET}', max_tokens: 4 }})")
+    assert user.page.evaluate("inpage.verify()")["ok"]
+    yield user
+    user.page.context.close()
+
+
+def test_nothing_leaves(watched: Watched, toy_site_url: str) -> None:
+    watched.page.reload()  # what is kept until the end of a visit
+    expect(watched.questions).to_contain_text(SECRET)
+    fetched = [request.url for request in watched.sent if not request.url.startswith("blob:")]
+    assert any(url.endswith("manifest.json") for url in fetched), "workers are heard"
+    assert [url for url in fetched if not url.startswith(toy_site_url)] == []
+    assert {request.method for request in watched.sent} == {"GET"}
+    assert not any(request.post_data for request in watched.sent)
+    assert not any(SECRET in f"{request.url} {request.headers}" for request in watched.sent)
+    assert watched.page.evaluate("waysOut") == []
+
+
+def test_a_page_that_is_open_needs_no_network(watched: Watched) -> None:
+    if not watched.page.evaluate("inpage.loaded"):
+        watched.load()
+    watched.page.context.set_offline(True)
+    watched.new_chat()
+    answer = watched.ask("Still there?")
+    assert not answer.locator(".error").is_visible()
+    assert answer.inner_text().strip()
+    assert watched.page.evaluate("inpage.verify()")["ok"]
+    watched.page.evaluate("inpage.python('device.destroy()').catch(() => {})")
+    assert not watched.ask("And now?").locator(".error").is_visible()
+    watched.page.context.set_offline(False)
