@@ -155,3 +155,11 @@ def test_a_long_chat_is_within_them() -> None:
     )
     chat = [{"role": "user", "content": "many words " * 100}] * 1000
     assert len(template.render(chat)) > 1_000_000
+
+
+def test_what_was_made_before_counts() -> None:
+    meter = bounds.Meter()
+    meter.make(bounds.MAX_MADE - 10)
+    meter.expect(10)
+    with pytest.raises(ChatTemplateError, match="makes more than"):
+        meter.expect(11)
