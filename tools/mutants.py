@@ -41,6 +41,7 @@ ROOM_TESTS = {  # where the folder of a room's name does not have all its tests
     "passes": ["passes", "export/test_passes.py"],
     "program": ["program", "passes", "graph", "export/test_model_writer.py"],
     "pte": ["pte", "pte_ops"],
+    "tokens": ["tokens", "chat/test_seams.py"],
     "weights": ["folder", "pte/test_ranges.py", "pte/test_files.py"],
 }
 # What a change may slow the tests down by, or a busy machine; then it hangs, which is noticed.

@@ -119,6 +119,20 @@ def test_an_evil_template_is_refused(name: str) -> None:
     assert fault in str(caught.value)
 
 
+@pytest.mark.parametrize("fault", [RecursionError, MemoryError, SyntaxError])
+def test_whatever_python_says_of_code_that_is_too_deep(
+    fault: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which of them it is depends on its version."""
+
+    def refuse(*_: object) -> None:
+        raise fault
+
+    monkeypatch.setattr("jinja2.Environment.compile", refuse)
+    with pytest.raises(ChatTemplateError, match="the chat template is nested too deeply"):
+        ChatTemplate("{{ 1 }}").render([USER])
+
+
 def test_time_is_bounded_too(monkeypatch: pytest.MonkeyPatch) -> None:
     template = ChatTemplate("{% for i in range(9) %}x{% endfor %}")
     assert template.render([USER]) == "x" * 9
@@ -141,3 +155,11 @@ def test_a_long_chat_is_within_them() -> None:
     )
     chat = [{"role": "user", "content": "many words " * 100}] * 1000
     assert len(template.render(chat)) > 1_000_000
+
+
+def test_what_was_made_before_counts() -> None:
+    meter = bounds.Meter()
+    meter.make(bounds.MAX_MADE - 10)
+    meter.expect(10)
+    with pytest.raises(ChatTemplateError, match="makes more than"):
+        meter.expect(11)

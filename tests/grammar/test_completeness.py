@@ -30,6 +30,19 @@ def test_values(schema: str, name: str) -> None:
             assert accepts(name, grammar(name, SCHEMAS[schema][0]), text), text
 
 
+@pytest.mark.parametrize(
+    ("schema", "text"),
+    [
+        ({"type": "string", "minLength": 0}, '""'),
+        ({"type": "string", "maxLength": 0}, '""'),
+        ({"type": "array", "minItems": 0}, "[]"),
+        ({"type": "array", "maxItems": 0}, "[]"),
+    ],
+)
+def test_none_at_all_is_a_length(schema: Any, text: str) -> None:
+    assert accepts(TOY, grammar(TOY, schema), text)
+
+
 @pytest.mark.parametrize("schema", [{"type": "string"}, {"type": "string", "pattern": "^.{2}$"}])
 def test_the_characters_around_pairs_can_be_escaped(schema: Any) -> None:
     assert accepts(TOY, grammar(TOY, schema), r'"\ud7ff\ue000"')
