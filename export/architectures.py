@@ -31,7 +31,7 @@ MAX_NUMBER = 1e30  # of these
 def read_config(values: dict[str, Any]) -> PretrainedConfig:
     """A config.json as transformers reads it; refuses what the decoder cannot be."""
     architecture = values.get("model_type")
-    if architecture not in BY_MODEL_TYPE:
+    if not isinstance(architecture, str) or architecture not in BY_MODEL_TYPE:
         raise ExportError(
             f"the architecture '{architecture}' is not supported; these are: {SUPPORTED}"
         )

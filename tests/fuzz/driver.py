@@ -27,6 +27,7 @@ from py_runtime.base.errors import InpageError
 
 MAX_CPU_SECONDS = 30.0
 MEMORY_PER_BYTE = 200  # of an input
+AGAIN_SECONDS = 0.5
 SLACK = 256 << 20  # bytes: the system counts addresses, of which Python takes more than it uses
 COUNTED = 8  # one in so many
 
@@ -128,7 +129,8 @@ def _bounded(memory: int) -> Iterator[None]:
 
     before = signal.signal(signal.SIGVTALRM, out_of_time)
     limits = resource.getrlimit(resource.RLIMIT_AS)
-    signal.setitimer(signal.ITIMER_VIRTUAL, MAX_CPU_SECONDS)
+    # Again and again: where Python ignores exceptions, it may have raised one to no avail.
+    signal.setitimer(signal.ITIMER_VIRTUAL, MAX_CPU_SECONDS, AGAIN_SECONDS)
     if sys.platform == "linux":  # others count addresses, but refuse none
         pages = int(Path("/proc/self/statm").read_text().split()[0])
         most = pages * resource.getpagesize() + memory
