@@ -12,7 +12,7 @@ export function createInpage(listeners) {
   const noticeListeners = new Set();
   /** @type {string | File[] | undefined} */
   let source; // of the loaded model
-  const asked = /** @type {import("./inpage.d.ts").Kernels | null} */ (new URLSearchParams(location.search).get("kernels"));
+  const asked = /** @type {any} */ (new URLSearchParams(location.search).get("kernels"));
   /** @type {import("./calls.d.ts").Listeners["onNotice"]} */
   const onNotice = (notice) => {
     if (notice.kind === "model") {

@@ -24,3 +24,17 @@ export interface Pending {
   onEvent: ((event: any) => void) | undefined;
   settled(): void;
 }
+
+/** A file on its way into the Python heap (bridge/files.js). */
+export interface Stream {
+  reader: Promise<Reader>;
+  /** Bytes that were read but not handed over. */
+  rest: Uint8Array;
+  stop: () => void;
+  closed: boolean;
+}
+
+export interface Reader {
+  read: () => Promise<ReadableStreamReadResult<Uint8Array>>;
+  headers?: Headers;
+}

@@ -51,7 +51,7 @@ fn fetch(rows: vec2u, first: u32) -> Held {
 }
 
 // The lowest 16 bits of four whole numbers in two words, in turns.
-fn halves(values: vec4f) -> vec2u {
+fn low_halves(values: vec4f) -> vec2u {
   let bits = bitcast<vec4u>(values);
   return (bits.xy & vec2u(0xffffu)) | (bits.zw << vec2u(16u));
 }
@@ -76,14 +76,14 @@ fn cut(block: u32, octet_of_block: u32, octet: mat2x4f, by: f32) {
   // With 128 more the low limb lies from 0 to 255, and carries into the high one.
   let wholes = mat2x4f(first + (ROUNDER + 128.0), second + (ROUNDER + 128.0));
   x_tile[block].limbs[octet_of_block] = vec4u(
-    high_bytes(halves(wholes[0])),
-    high_bytes(halves(wholes[1])),
-    low_bytes(halves(wholes[0])) ^ 0x80808080u,
-    low_bytes(halves(wholes[1])) ^ 0x80808080u,
+    high_bytes(low_halves(wholes[0])),
+    high_bytes(low_halves(wholes[1])),
+    low_bytes(low_halves(wholes[0])) ^ 0x80808080u,
+    low_bytes(low_halves(wholes[1])) ^ 0x80808080u,
   );
   x_tile[block].fine[octet_of_block] = vec2u(
-    low_bytes(halves((first - round(first)) * FINE + ROUNDER)),
-    low_bytes(halves((second - round(second)) * FINE + ROUNDER)),
+    low_bytes(low_halves((first - round(first)) * FINE + ROUNDER)),
+    low_bytes(low_halves((second - round(second)) * FINE + ROUNDER)),
   );
 }
 

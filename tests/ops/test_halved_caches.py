@@ -11,7 +11,7 @@ import pytest
 from py_runtime.base.dtypes import F16, F32
 from py_runtime.gpu import Device
 from py_runtime.gpu.kernel_target import KERNELS, KernelTarget
-from py_runtime.graph.buffers import plan_buffers
+from py_runtime.graph.buffers import GUARANTEED_LIMITS, plan_buffers
 from py_runtime.graph.builder import Builder
 from py_runtime.model import Model
 from py_runtime.model.verify import VerifyReport, verify
@@ -27,7 +27,6 @@ from tests.runners import NativeRunner, PageRunner, wait
 HALVES = KernelTarget(f16_kv=True)
 # A decoder's keys are turned before they are rounded, so that there torch knows the floats alone.
 CLOSE = Tolerance(4e-3, 2e-3, of_each=1e-2)
-LIMITS = {"min_uniform_buffer_offset_alignment": 256, "max_compute_workgroups_per_dimension": 65535}
 
 
 def attentions() -> Iterator[Case]:
@@ -148,7 +147,7 @@ def test_halves_take_half_the_memory() -> None:
     state = {}
     for target in (KernelTarget(), HALVES):
         program = run_passes(Attention().writer.program(), target, DEFAULT_PASSES)
-        builder = Builder(program, LIMITS, target)
+        builder = Builder(program, GUARANTEED_LIMITS, target)
         builder.build_ops()
         state[target.f16_kv] = plan_buffers(builder).report.state
     assert state == {False: 2 * 16 * 2 * 8 * 4, True: 16 * 2 * 8 * 4}

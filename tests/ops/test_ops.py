@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from py_runtime.base.shapes import ceil_div
-from py_runtime.gpu.kernel_target import MEMORY_KERNELS, SUBGROUP_KERNELS
 from py_runtime.live import launch
 from tests.golden import Case, check
 from tests.runners import NativeRunner, Runner
@@ -22,31 +21,6 @@ CASES: list[Case] = [
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_op_equals_torch(case: Case, runner: Runner) -> None:
     check(case, runner)
-
-
-WIDE = [
-    case for case in CASES if case.name.startswith(("sdpa", "rms_norm", "linear", "swiglu", "qkv"))
-]
-
-
-@pytest.mark.parametrize("kernels", [SUBGROUP_KERNELS, MEMORY_KERNELS])
-@pytest.mark.parametrize("case", WIDE, ids=lambda case: case.name)
-def test_op_equals_torch_with_the_kernels_of_real_gpus(
-    case: Case, kernels: str, runner: Runner
-) -> None:
-    check(case, runner, kernels)
-
-
-# What every device allows, at WebGPU's compatibility level, too.
-LEAST = {
-    "max_compute_invocations_per_workgroup": 128,
-    "max_compute_workgroup_storage_size": 16 << 10,
-}
-
-
-@pytest.mark.parametrize("case", WIDE, ids=lambda case: case.name)
-def test_op_equals_torch_in_the_smallest_workgroups(case: Case, native: NativeRunner) -> None:
-    check(case, native, MEMORY_KERNELS, limits=LEAST)
 
 
 def fold_always(groups: int, limit: int) -> tuple[int, int]:

@@ -35,8 +35,8 @@ GREEDY = """() => inpage.completions.create({
   prompt: "the quick brown fox", temperature: 0, max_tokens: 8, ignore_eos: true, logprobs: true,
 }).then(({choices}) => choices[0].text)"""
 STORED = """async () => {
-  const {allChats, opened} = await import(new URL("ui/chats.js", document.baseURI));
-  await opened;
+  const {allChats, connect} = await import(new URL("ui/chats.js", document.baseURI));
+  await connect();
   return allChats().map(({id, messages}) => ({id, texts: messages.map(({content}) => content)}));
 }"""
 CLEAR_MODELS = """

@@ -15,10 +15,10 @@ pytestmark = pytest.mark.browser
 
 # Until the last message is stored as it is: what is under way when a page closes may be lost.
 UNTIL_IT_IS_KEPT = """async ([note, length]) => {
-    const {opened} = await import("/ui/chats.js");
+    const {connect} = await import("/ui/chats.js");
     const isKept = ({messages}) => messages.some(message =>
         message.note?.includes(note) && message.content.length >= length);
-    while (!(await (await opened).getAll("chats")).some(isKept)) {
+    while (!(await (await connect()).getAll("chats")).some(isKept)) {
         await new Promise(resolve => setTimeout(resolve, 50));
     }
 }"""

@@ -11,6 +11,14 @@ pytestmark = pytest.mark.browser
 
 # A tab that hears nothing of others: frozen in the background, say.
 DEAF = "globalThis.BroadcastChannel = class { postMessage() {} addEventListener() {} }"
+# What is under way when a page closes may be lost.
+UNTIL_STORED = """async ([name, rules]) => {
+    const {connect} = await import("/ui/chats.js");
+    const isThere = ({title, system}) => title === name && system === rules;
+    while (!(await (await connect()).getAll("chats")).some(isThere)) {
+        await new Promise(resolve => setTimeout(resolve, 50));
+    }
+}"""
 ALSO_OPEN = "This chat is open in another tab"
 
 
@@ -114,6 +122,7 @@ def test_names_and_system_prompts_of_both_tabs_are_kept(desk: Desk) -> None:
     first.choose(system="Be brief.")
     second.page.get_by_label("Name of this chat").fill("A name")
     second.page.keyboard.press("Enter")
+    second.page.evaluate(UNTIL_STORED, ["A name", "Be brief."])
     second.page.reload()
     desk.ready(second)
     expect(second.page.locator("#chats .open")).to_have_text(["A name"])

@@ -6,14 +6,7 @@ import { BridgeFault } from "./fault.js";
 const WHOLE = 16; // a block ends at a multiple of these bytes, or where the file does: the GPU takes whole words
 const PATIENCE_MS = 100; // after which a block that is not full is handed over, so that progress shows
 
-/**
- * @typedef {{ read: () => Promise<ReadableStreamReadResult<Uint8Array>>, headers?: Headers }} Reader
- * @typedef {object} Stream
- * @property {Promise<Reader>} reader
- * @property {Uint8Array} rest bytes read but not handed over
- * @property {() => void} stop
- * @property {boolean} closed
- */
+/** @import { Reader, Stream } from "../calls.d.ts" */
 
 /**
  * @template Value

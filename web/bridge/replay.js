@@ -7,7 +7,7 @@ const WRITE_COLUMNS = 4; // buffer handle, buffer offset, heap address, bytes
 const READ_COLUMNS = 4; // the same, the other way round
 const NO_PLAN = 0;
 const LEAST_STAGING = 256; // bytes
-const NUDGE_MILLISECONDS = 4; // some browsers look for what the GPU has done only now and then, or when something is submitted
+const NUDGE_MILLISECONDS = 4; // some browsers ask the GPU what is done only now and then, or at a submit
 
 /** @param {number} bytes */
 const wholeWords = (bytes) => Math.max(4, (bytes + 3) & ~3);
@@ -106,13 +106,7 @@ export function createReplay(gpu, find, heap) {
   /**
    * Everything a read-back needs is copied into one staging buffer: one map, one await. Each of the rounds before it is
    * submitted by itself, so that the GPU is at work on one while the browser records the next.
-   * @param {number} plan
-   * @param {number} countsAt
-   * @param {number} writesAt
-   * @param {number} writeCount
-   * @param {number} readsAt
-   * @param {number} readCount
-   * @param {number} repeat
+   * @type {(plan: number, countsAt: number, writesAt: number, writeCount: number, readsAt: number, readCount: number, repeat: number) => Promise<void>}
    */
   async function submitAndRead(plan, countsAt, writesAt, writeCount, readsAt, readCount, repeat) {
     const device = gpu.live();

@@ -1,0 +1,24 @@
+"""Ops against torch with the kernels of GPUs without subgroups, also at the lowest limits."""
+
+import pytest
+
+from py_runtime.gpu.kernel_target import MEMORY_KERNELS
+from tests.golden import Case, check
+from tests.ops.wide_cases import WIDE
+from tests.runners import NativeRunner, Runner
+
+# What every device allows, at WebGPU's compatibility level, too.
+LEAST = {
+    "max_compute_invocations_per_workgroup": 128,
+    "max_compute_workgroup_storage_size": 16 << 10,
+}
+
+
+@pytest.mark.parametrize("case", WIDE, ids=lambda case: case.name)
+def test_op_equals_torch_by_memory(case: Case, runner: Runner) -> None:
+    check(case, runner, MEMORY_KERNELS)
+
+
+@pytest.mark.parametrize("case", WIDE, ids=lambda case: case.name)
+def test_op_equals_torch_in_the_smallest_workgroups(case: Case, native: NativeRunner) -> None:
+    check(case, native, MEMORY_KERNELS, limits=LEAST)
