@@ -147,6 +147,7 @@ def theirs(original: Json, texts: list[str]) -> list[list[int]]:
     return [encoding.ids for encoding in tokenizer.encode_batch(texts)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("pre", MADE)
 def test_byte_level_styles(pre: str) -> None:
     texts = [*lines()[::10], "[PAD1]", "It'S 12345 ÀÉ nǅ e\u0301\u0301x ISO/IEC\n\n \t//\r\n ½"]

@@ -129,6 +129,7 @@ def test_tests_that_fail_anyway_say_nothing(copy: Copy) -> None:
         copy.notices(mutant_of("py_runtime/room/toy.py", TOY, 0), "tests/room")
 
 
+@pytest.mark.long
 def test_every_file_has_tests_and_none_is_of_the_page() -> None:
     sources = native_sources(ROOT)
     assert "py_runtime/graph/resize.py" in sources
