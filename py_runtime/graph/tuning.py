@@ -37,7 +37,7 @@ ROWS, COLUMNS = 2048, 1024  # a megabyte of 4-bit weights
 LIMIT_SECONDS = 2.0  # a compiler that takes longer has lost
 SAMPLES = 3
 SAMPLE_SECONDS = 0.002
-ROUNDS = 32  # of one command buffer: each takes as long to submit as a few products
+ROUNDS = 16  # of one command buffer: each takes as long to submit as a few products
 MAX_REPEATS = 8
 CLEARLY = 1.2  # times faster than what the features say, or they keep the last word
 
