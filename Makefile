@@ -61,7 +61,7 @@ check-tests: $(DEVELOPER)
 
 test: setup $(TESTER) $(NPM_DEV) ## every test, in a real browser too
 	@$(PY) -m tools.browser
-	$(PY) -m pytest $(AT_ONCE)
+	$(PY) -m pytest $(AT_ONCE) -rfER
 
 test-fast: $(TESTER) $(MODEL)/manifest.json ## the tests that need no browser; of it only the software GPU
 	$(PY) -m pytest $(AT_ONCE) -m "not browser and not built"

@@ -47,7 +47,9 @@ def test_a_whole_completion(api: ApiPage) -> None:
         "python_ms_per_token",
         "submitting_ms_per_token",
     }
-    assert all(value > 0 for value in usage["extra"].values())
+    clocks = {"python_ms_per_token", "submitting_ms_per_token"}  # a browser's clock may stand still
+    assert all(usage["extra"][name] >= 0 for name in clocks)
+    assert all(value > 0 for name, value in usage["extra"].items() if name not in clocks)
 
 
 def test_a_stream_says_the_same(api: ApiPage) -> None:
