@@ -17,8 +17,10 @@ ROW_BY_ROW = ("aten.linear.", "et_vk.linear_", "et_vk.rms_norm.")
 CACHE_ROWS, TABLE_ROWS = slice(-3, -2), slice(0, 1)
 ROWS_OF_POSITIONS = {
     "sdpa_with_kv_cache.default": (slice(3, 5), CACHE_ROWS),
+    "inpage.windowed_attention.default": (slice(3, 5), CACHE_ROWS),
     "update_cache.default": (slice(1, 2), CACHE_ROWS),
     "inpage.attend_kv_cache.default": (slice(1, 3), CACHE_ROWS),
+    "inpage.attend_window.default": (slice(1, 3), CACHE_ROWS),
     "et_vk.apply_rotary_emb_hf.default": (slice(2, 4), TABLE_ROWS),
 }
 
