@@ -1,21 +1,25 @@
 """Do the tests see a wrong line? Changes of one token in py_runtime, each of which they should.
 
-A sample is drawn by a seed: `python -m tools.mutants --seed 1 --count 100`. Each change is made in
-a copy of the checkout, and the native tests of its room run there until one fails, those that call
-the changed function first.
+A sample is drawn by a seed: `python -m tools.mutants --seed 1 --count 100`. A change is drawn for
+its own sake, so a sample stays the same but for the lines that were edited since. Each change is
+made in a copy of the checkout, and those native tests of its room that call the changed function
+run there until one fails. Not drawn: what no test can notice by nature, such as the texts of errors
+and constants that are a named limit (`MAX_DEPTH = 64`: 65 would do as well). A change that takes
+more than 4 GiB or does not end is noticed.
 """
 
 import argparse
 import ast
+import hashlib
 import json
 import os
-import random
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -88,13 +92,21 @@ def is_within(node: ast.stmt, line: int) -> bool:
 
 def sample(sources: dict[str, str], seed: int, count: int) -> list[Mutant]:
     """So many of all changes of these files; the same ones for the same seed."""
-    every = [
-        (file, place)
-        for file, source in sorted(sources.items())
-        for place in range(len(changes(ast.parse(source))))
-    ]
-    chosen = random.Random(seed).sample(every, min(count, len(every)))
-    return [mutant_of(file, sources[file], place) for file, place in chosen]
+    drawn = sorted(
+        (hashlib.sha256(f"{seed} {name}".encode()).digest(), file, place)
+        for file, source in sources.items()
+        for place, name in enumerate(names_of_changes(file, source))
+    )
+    return [mutant_of(file, sources[file], place) for _, file, place in drawn[:count]]
+
+
+def names_of_changes(file: str, source: str) -> Iterator[str]:
+    """In their order; each name is the file's only one, and lines above it do not change it."""
+    lines, seen = source.splitlines(), Counter[str]()
+    for node, field, _ in changes(ast.parse(source)):
+        name = f"{file} {lines[node.lineno - 1].strip()} {ast.unparse(node)} {field}"
+        seen[name] += 1
+        yield f"{name} {seen[name]}"
 
 
 def mutant_of(file: str, source: str, place: int) -> Mutant:

@@ -2,11 +2,13 @@
 
 A first run writes down which functions of py_runtime each test calls, and how long it takes
 (`NEAREST_CALLS` names the file). With `NEAREST_TO=FILE:LINE`, a function's first line, later runs
-begin with the tests that call it, the quickest first; all others follow as they would.
+begin with the tests that call it, the quickest first; then come those that call others of its file,
+for what a function gave once may be kept. The rest cannot know, and is left out.
 """
 
 import json
 import os
+import resource
 import sys
 import threading
 import time
@@ -19,10 +21,12 @@ from typing import Any
 import pytest
 
 CALLS, CHANGED = "NEAREST_CALLS", "NEAREST_TO"
+MEMORY = 4 << 30  # bytes: several times what tests take, and a change may run away
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """The first run, or a later one."""
+    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
     calls = Path(os.environ[CALLS])
     if changed := os.environ.get(CHANGED):
         config.pluginmanager.register(NearestFirst(changed, json.loads(calls.read_text())))
@@ -31,15 +35,18 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class NearestFirst:
-    """Tests that call the changed function, then the others."""
+    """Tests that call the changed function, then those that call its file; all, where none does."""
 
     def __init__(self, changed: str, tests: dict[str, dict[str, Any]]) -> None:
-        near = {test: seen for test, seen in tests.items() if changed in seen["calls"]}
-        self._near = sorted(near, key=lambda test: near[test]["seconds"])
+        file = changed.partition(":")[0]
+        known = [test for test in tests if file in tests[test]["calls"]]
+        known.sort(key=lambda test: (changed not in tests[test]["calls"], tests[test]["seconds"]))
+        self._place = {test: place for place, test in enumerate(known)}
 
     def pytest_collection_modifyitems(self, items: list[Any]) -> None:
-        place = {test: place for place, test in enumerate(self._near)}
-        items.sort(key=lambda item: place.get(item.nodeid, len(place)))
+        if self._place:
+            items[:] = [item for item in items if item.nodeid in self._place]
+            items.sort(key=lambda item: self._place[item.nodeid])
 
 
 class Recorder:
