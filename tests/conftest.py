@@ -21,6 +21,7 @@ from tests.runners import (  # noqa: F401  (fixtures)
     shared_browser,
     toy_page,
 )
+from tests.second_tries import SecondTries
 from tests.toy_model import write_toy_model
 from tools import browser
 from tools.files import ROOT
@@ -34,12 +35,8 @@ settings.register_profile(
 settings.load_profile("inpage")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A test in the browser that fails is tried once more: two pages share two cores with whatever
-    else runs there. Both tries are in the summary (`-rR`): the first is a fault to mend."""
-    for item in items:
-        if item.get_closest_marker("browser"):
-            item.add_marker(pytest.mark.flaky(reruns=1))
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(SecondTries())
 
 
 @contextmanager
