@@ -18,15 +18,14 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tools.files import ROOT
-from tools.nearest_first import CALLS, CHANGED
+from tools.nearest_first import CALLS, ORDER, Calls, nearest
 
 PACKAGE = "py_runtime"
 LEAST_SHARE = 0.9
@@ -214,7 +213,7 @@ class Copy:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self._known: dict[tuple[str, ...], KnownTests] = {}
+        self._known: dict[str, Calls] = {}  # by file or folder of tests
 
     def fill(self) -> None:
         """With what git knows or would take up: changes that are not committed count."""
@@ -226,31 +225,37 @@ class Copy:
                 shutil.copyfile(ROOT / name, self.root / name)
 
     def notices(self, mutant: Mutant, *tests: str) -> bool:
-        if tests not in self._known:
-            self._known[tests] = self.get_to_know(tests)
-        known = self._known[tests]
+        for place in tests:
+            if place not in self._known:
+                self._known[place] = self.get_to_know(place)
+        known = {test: seen for place in tests for test, seen in self._known[place].items()}
+        asked = nearest(mutant.changed, known) or list(known)
         path = self.root / mutant.file
         unchanged = path.read_bytes()
         path.write_text(mutant.source)
         try:
-            order = {CALLS: str(known.calls), CHANGED: mutant.changed}
-            # A test that hangs has failed; what hangs beyond that, is ended with all of its tests.
-            return self._run(tests, order, patience(known.longest), patience(known.all)) != 0
+            return self._fails(asked, [known[test]["seconds"] for test in asked])
         finally:
             path.write_bytes(unchanged)
 
-    def get_to_know(self, tests: tuple[str, ...]) -> "KnownTests":
-        """Runs them with nothing changed."""
-        calls = self.root / f"calls-{len(self._known)}.json"
-        started = time.monotonic()
-        if self._run(tests, {CALLS: str(calls)}) != 0:
-            sys.exit(f"{' '.join(tests)}: fails with nothing changed; mend that first")
-        seconds = time.monotonic() - started
-        return KnownTests(calls, json.loads(calls.read_text()), seconds)
+    def get_to_know(self, place: str) -> Calls:
+        """Runs tests with nothing changed."""
+        calls = self.root / "calls.json"
+        if self._run([place], {CALLS: str(calls)}) != 0:
+            sys.exit(f"{place}: fails with nothing changed; mend that first")
+        found: Calls = json.loads(calls.read_text())
+        return found
+
+    def _fails(self, tests: list[str], seconds: list[float]) -> bool:
+        """One after the other. A test that hangs has failed; what hangs beyond that is ended."""
+        (self.root / "order.json").write_text(json.dumps(tests))
+        files = dict.fromkeys(test.partition("::")[0] for test in tests)
+        order = {ORDER: str(self.root / "order.json")}
+        return self._run(files, order, patience(max(seconds)), patience(sum(seconds))) != 0
 
     def _run(
         self,
-        tests: tuple[str, ...],
+        tests: Iterable[str],
         order: dict[str, str],
         test_limit: float = 0,
         limit: float | None = None,
@@ -276,19 +281,6 @@ class Copy:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
-
-
-@dataclass(frozen=True)
-class KnownTests:
-    """What each calls with nothing changed, and its seconds; and those of all of them."""
-
-    calls: Path
-    tests: dict[str, dict[str, Any]]
-    all: float
-
-    @property
-    def longest(self) -> float:
-        return float(max(test["seconds"] for test in self.tests.values()))
 
 
 def patience(seconds: float) -> float:

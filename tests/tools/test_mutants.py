@@ -2,13 +2,12 @@
 
 import ast
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 from tools.files import ROOT
 from tools.mutants import Copy, changes, mutant_of, native_sources, room_tests, sample
-from tools.nearest_first import NearestFirst
+from tools.nearest_first import nearest
 
 TOY = '''"""A toy: 1 < 2."""
 
@@ -117,15 +116,10 @@ def test_near(): assert is_large(7)
     )
     mutant = mutant_of("py_runtime/room/toy.py", TOY, len(CHANGES) - 1)
     assert mutant.changed == "py_runtime/room/toy.py:6"
-    tests = copy.get_to_know(("tests/room",)).tests
-    items = [SimpleNamespace(nodeid=name) for name in tests]
-    NearestFirst(mutant.changed, tests).pytest_collection_modifyitems(items)
-    *near, slow, file = [item.nodeid.partition("::")[2] for item in items]
+    tests = copy.get_to_know("tests/room")
+    *near, slow, file = [test.partition("::")[2] for test in nearest(mutant.changed, tests)]
     assert set(near) == {"test_shares", "test_near"}
     assert [slow, file] == ["test_slow", "test_file"]
-    items = [SimpleNamespace(nodeid=name) for name in tests]
-    NearestFirst("py_runtime/room/unknown.py:1", tests).pytest_collection_modifyitems(items)
-    assert len(items) == len(tests), "who calls it is not known, so all are asked"
 
 
 @pytest.mark.long
