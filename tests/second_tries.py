@@ -15,7 +15,7 @@ class SecondTries:
     """Each has a browser of its own: what failed may be a page that many tests share."""
 
     def __init__(self) -> None:
-        self._end: dict[str, Callable[[], None]] = {}  # by fixture
+        self._end: dict[Any, Callable[[], None]] = {}  # by fixture
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         for item in items:
@@ -24,7 +24,7 @@ class SecondTries:
 
     def pytest_fixture_setup(self, fixturedef: Any, request: pytest.FixtureRequest) -> None:
         if fixturedef.argname in BROWSERS:
-            self._end[fixturedef.argname] = partial(fixturedef.finish, request)
+            self._end[fixturedef] = partial(fixturedef.finish, request)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
