@@ -42,7 +42,10 @@ ROOM_TESTS = {  # where the folder of a room's name does not have all its tests
     "model": ["model", "folder", "generation", "pte/test_chat.py"],
     "ops": ["ops", "dynamic_shape", "pte_ops"],
     "passes": ["passes", "export/test_passes.py"],
-    "program": ["program", "passes", "graph", "export/test_model_writer.py"],
+    "program": [
+        *("program", "passes", "graph", "export/test_model_writer.py"),
+        *("folder/test_native_loading.py", "pte/test_decoder_program.py"),
+    ],
     "pte": ["pte", "pte_ops"],
     "tokens": ["tokens", "chat/test_seams.py"],
     "weights": ["folder", "pte/test_ranges.py", "pte/test_files.py"],
