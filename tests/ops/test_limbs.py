@@ -1,5 +1,5 @@
-"""Products by whole numbers, in every way to share out a matrix: one line of x takes three limbs and is
-as exact as floats, many lines take two."""
+"""Products by whole numbers, in every way to share out a matrix: one line of x takes three limbs
+and is as exact as floats, many lines take two."""
 
 from collections.abc import Mapping, Sequence
 

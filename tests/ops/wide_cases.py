@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from py_runtime.ops.kernels.matrices import BLOCK_KINDS
 from tests.golden import Case
 from tests.ops.test_ops import CASES
 
@@ -23,3 +24,9 @@ WIDE: list[Case] = [
     for case in CASES
     if case.name.startswith(("sdpa", "rms_norm", "linear", "swiglu", "qkv"))
 ]
+
+# Products of weights in blocks share nothing among lanes: they are the same kernels on every GPU.
+_IN_BLOCKS = tuple(
+    f"{op}{kind} " for op in ("linear_", "linear_residual ", "swiglu ") for kind in BLOCK_KINDS
+)
+SHARING: list[Case] = [case for case in WIDE if not case.name.startswith(_IN_BLOCKS)]
