@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from inpage import http_server
 from serve import create_app
 from tests.conftest import START_SECONDS, first_line
 from tests.tools.small_site import make_site, serving_app, write_model
-from tools import http_server
 from tools.compress import VariantStore
 from tools.files import ROOT
 
