@@ -191,7 +191,7 @@ def one_line_variant(
         return by_limbs(matrix, limits)
     kernel = GEMV_WIDE if target.wide else GEMV
     known = figures_of(kernel)
-    weight = {"weight": matrix.kind}
+    weight = matrix.octet_plugs
     constants = {
         "SCALE_PER_OCTET": float(matrix.scale_per_octet),
         "WHOLE_LINES": float(matrix.columns % (8 * known["OCTETS"]) == 0),
@@ -286,7 +286,7 @@ class ManyLines:
         self.gemms = {
             tiling: op.launch(
                 tiling.kernel,
-                plugs={**finish.plugs, **tiling.plugs, "weight": matrix.kind},
+                plugs={**finish.plugs, **tiling.plugs, **matrix.octet_plugs},
                 bind={**finish.bind, **matrix.bind, "x": normed},
                 constants=tiling.constants,
             )
