@@ -7,12 +7,14 @@ import pytest
 
 from py_runtime.base.errors import RequestError
 from py_runtime.base.model_errors import ManifestError
+from py_runtime.decoder.families import BY_MODEL_TYPE
 from py_runtime.folder.file_set import FileSet, parse_file_set
 from py_runtime.folder.manifest import FileFacts
 from py_runtime.hub.address import HubAddress, parse_address
 from py_runtime.hub.choice import choose, default_of, label_of, variants_of
 from py_runtime.hub.errors import HubError, refusal
 from py_runtime.hub.listing import HubFile, parse_about, parse_tree
+from tools.files import ROOT
 
 COMMIT = "0" * 40
 SHA = "a" * 64
@@ -143,6 +145,18 @@ def test_refusals_in_words(
     error = refusal(status, "o/n", headers, token)
     assert (error.code, error.facts()) == (code, {"status": status})
     assert words in str(error)
+
+
+def test_the_shelf_offers_what_the_engine_knows() -> None:
+    entries = json.loads((ROOT / "web" / "shelf.json").read_text())
+    assert len(entries) > 5
+    for entry in entries:
+        assert entry.keys() == {"name", "address", "family", "size", "licence", "good_at"}
+        assert entry["family"] in BY_MODEL_TYPE
+        address = parse_address(entry["address"])
+        assert (address.file, address.revision) == (None, None)
+        assert address.name.endswith("-GGUF")
+        assert float(entry["size"].removesuffix(" GB")) > 0
 
 
 def test_what_is_kept_of_a_model_is_read_back() -> None:
