@@ -7,6 +7,7 @@ SEED ?= 1
 COUNT ?= 100
 STEPS ?= 200
 MINUTES ?= 10
+HUB ?= 1
 
 PY := .venv/bin/python
 # Each step leaves a stamp, so that nothing is done twice.
@@ -42,8 +43,8 @@ setup: $(PREPARED) ## everything the page needs, without serving it
 serve: setup ## the page on this machine (PORT=8000)
 	@$(PY) serve.py --port $(PORT)
 
-build: setup ## the whole site as static files (OUT=dist)
-	@$(PY) serve.py build "$(OUT)"
+build: setup ## the whole site as static files (OUT=dist; HUB=0: without the Hugging Face Hub)
+	@$(PY) serve.py build "$(OUT)" $(if $(filter 0,$(HUB)),--no-hub)
 
 check: $(DEVELOPER) ## the inner loop: style, types, and the tests that need no browser, GPU, model or PyTorch
 	@$(MAKE) --no-print-directory --jobs 2 check-tests check-types check-style
