@@ -155,7 +155,11 @@ def test_6_sizes(changes: dict[str, Any], fault: str) -> None:
 
 def test_6_what_no_decoder_can_be() -> None:
     for key, value, fault in (
-        ("llama.attention.key_length", 5, "heads are 5 wide; rotary positions need an even width"),
+        (
+            "llama.attention.key_length",
+            5,
+            "heads are 5 wide, of which 5 turn; rotary",
+        ),
         ("llama.context_length", 1, "a context of 1 positions has no room for an answer"),
     ):
         with pytest.raises(ModelError, match=fault):
