@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from py_runtime.ops.kernels.matrices import BLOCK_KINDS
+from py_runtime.program.weight_kinds import BLOCK_KINDS
 from tests.golden import Case
 from tests.ops.test_ops import CASES
 
