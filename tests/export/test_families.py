@@ -15,9 +15,9 @@ from rich.progress import Progress
 
 from export.pipeline import Request, export_model, prepare
 from py_runtime.model import Model
-from tests.export import family_runs
 from tests.export.checkpoints import FAMILIES, SIZES, make_model, save_checkpoint
 from tests.export.gguf_files import ARCHITECTURES, write_gguf
+from tests.gguf import in_runtime
 from tests.runners import NativeRunner, Runner, wait
 
 LENGTHS = (5, 40, 130)
@@ -77,7 +77,7 @@ def test_from_a_folder(family: str, tmp_path: Path, native: NativeRunner) -> Non
 
     async def answers() -> dict[str, Any]:
         model = await Model.load(native.device, str(tmp_path / "model"))
-        return await family_runs.answers(native.device, model, prompts(), STEPS)
+        return await in_runtime.answers(native.device, model, prompts(), STEPS)
 
     compare(family, wait(answers()))
 
@@ -91,7 +91,7 @@ def gguf_of(family: str, path: Path) -> np.ndarray:
 def test_from_a_gguf_natively(family: str, tmp_path: Path, native: NativeRunner) -> None:
     data = gguf_of(family, tmp_path / "x.gguf")
     found = native.run(
-        "tests.export.family_runs", "answers_of_file", data=data, prompts=prompts(), steps=STEPS
+        "tests.gguf.in_runtime", "answers_of_file", data=data, prompts=prompts(), steps=STEPS
     )
     compare(family, found)
 
@@ -100,6 +100,6 @@ def test_from_a_gguf_natively(family: str, tmp_path: Path, native: NativeRunner)
 def test_from_a_gguf(family: str, tmp_path: Path, runner: Runner) -> None:
     data = gguf_of(family, tmp_path / "x.gguf")
     found = runner.run(
-        "tests.export.family_runs", "answers_of_file", data=data, prompts=prompts(), steps=STEPS
+        "tests.gguf.in_runtime", "answers_of_file", data=data, prompts=prompts(), steps=STEPS
     )
     compare(family, found)
