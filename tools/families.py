@@ -1,5 +1,7 @@
-"""Writes the table of docs/families.md: runs what compares each family with transformers, natively,
-and says of which a folder and a GGUF file give the same. `make families`, or with a JUnit report."""
+"""Writes the table of docs/families.md: which families give what transformers gives, and from what.
+
+It runs the tests that compare them, natively, or reads the JUnit report of a run.
+"""
 
 import subprocess
 import sys
@@ -31,12 +33,14 @@ Outcomes = dict[str, dict[str, bool]]  # family → way → whether all its test
 
 
 def run_suite(report: Path) -> None:
+    """What passed and what did not goes into the report."""
     chosen = " or ".join(WAYS)
     command = [sys.executable, "-m", "pytest", *SUITE, "-q", "-k", f"({chosen}) and not page"]
     subprocess.run([*command, f"--junitxml={report}"], cwd=ROOT, check=False)
 
 
 def outcomes(report: Path) -> Outcomes:
+    """Of each family, by the names of its tests."""
     found: Outcomes = {}
     for case in ElementTree.parse(report).iter("testcase"):
         name, _, rest = case.get("name", "").partition("[")
@@ -53,6 +57,7 @@ def outcomes(report: Path) -> Outcomes:
 
 
 def table(found: Outcomes) -> str:
+    """Markdown."""
     lines = ["| family | folder | GGUF |", "| --- | :-: | :-: |"]
     for family in sorted(found):
         signs = [SIGNS[found[family].get(way)] for way in (FOLDER, GGUF)]
@@ -61,6 +66,7 @@ def table(found: Outcomes) -> str:
 
 
 def write(found: Outcomes) -> None:
+    """Between the marks of the document."""
     text = DOCUMENT.read_text(encoding="utf-8")
     before, _, rest = text.partition(MARKERS[0])
     _, _, after = rest.partition(MARKERS[1])
@@ -69,6 +75,7 @@ def write(found: Outcomes) -> None:
 
 
 def main(arguments: list[str]) -> None:
+    """With a report as the one argument, nothing is run."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(arguments[0]) if arguments else Path(folder) / "report.xml"
         if not arguments:
