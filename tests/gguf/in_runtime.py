@@ -59,10 +59,14 @@ async def answer(device: Device, data: np.ndarray, prompt: list[int], steps: int
 
 
 async def answers_of_file(
-    device: Device, data: np.ndarray, prompts: list[list[int]], steps: int
+    device: Device,
+    data: np.ndarray,
+    prompts: list[list[int]],
+    steps: int,
+    kernels: str | None = None,
 ) -> dict[str, Any]:
     """Of a GGUF file that is at hand."""
-    model = await Model.load(device, GgufStore("x", [BytesSource(data)]))
+    model = await Model.load(device, GgufStore("x", [BytesSource(data)]), kernels=kernels)
     return await answers(device, model, prompts, steps)
 
 
