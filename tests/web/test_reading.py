@@ -320,7 +320,7 @@ def test_rich_answers_are_open_to_everyone(reader: Reader) -> None:
         ["<think>Hm</think>", "$$x$$", "```py\nx = 1\n```", "|a|\n|-|\n|1|", "- [x] y"]
     )
     for scheme in ("light", "dark"):
-        reader.page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        reader.page.emulate_media(color_scheme=scheme)
         reader.show(text)
         expect(reader.shown.locator("[data-drawn]")).to_have_count(1)
         expect(reader.shown.locator(".hljs-number")).to_have_count(1)

@@ -5,7 +5,7 @@ type Templates = Record<
   HTMLTemplateElement
 >;
 type Buttons = Record<
-  | "cancelLoad" | "deleteChat" | "exportAll" | "exportChat" | "exportUnkept" | "keepChats" | "load" | "newChat" | "renameChat" | "resetSettings"
+  | "cancelLoad" | "deleteChat" | "exportAll" | "exportChat" | "exportUnkept" | "keepChats" | "laterPage" | "load" | "newChat" | "reloadPage" | "renameChat" | "resetSettings"
   | "stop" | "stopEditing" | "toggleSidebar" | "unload" | "verify",
   HTMLButtonElement
 >;
@@ -16,7 +16,7 @@ type Selects = Record<"example" | "model", HTMLSelectElement>;
 type Dialogs = Record<"console" | "machine" | "opened" | "settings", HTMLDialogElement>;
 type Others = Record<
   | "about" | "announcer" | "chats" | "chatTools" | "contextText" | "editing" | "examples" | "facts" | "failure"
-  | "layers" | "loadError" | "loadedFacts" | "messages" | "modelFacts" | "modelName" | "notices" | "output"
+  | "layers" | "loadError" | "loadedFacts" | "messages" | "modelFacts" | "modelName" | "newVersion" | "notices" | "output"
   | "progressText" | "scrim" | "scroller" | "sidebar" | "status" | "stored" | "twice" | "unkept" | "verdict"
   | `phase-${string}` | `step-${string}`,
   HTMLElement
