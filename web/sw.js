@@ -161,14 +161,13 @@ async function newest(request) {
 }
 
 /**
+ * The site's as it is now, whatever it had when the file was kept.
  * @param {Response} response
  * @param {Site} site
  */
 function withHeaders(response, site) {
   if (response.type === "opaqueredirect") return response; // which the browser follows itself
-  const sent = response.headers;
-  if (sent.has("Cross-Origin-Opener-Policy") && sent.has("Cross-Origin-Embedder-Policy")) return response;
-  const headers = { ...Object.fromEntries(sent), ...site.headers };
+  const headers = { ...Object.fromEntries(response.headers), ...site.headers };
   const { body, status, statusText } = response;
   return new Response(body, { status, statusText, headers });
 }

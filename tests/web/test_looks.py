@@ -15,6 +15,7 @@ MAX_SCRIPT_BYTES = 80_000  # to start, load a model and chat
 # What few open comes when they do; isolation where a host sends no headers, recovery where the
 # engine does not answer.
 FETCHED_WHEN_OPENED = {"ui/chat_files.js", "ui/console.js", "ui/machine.js", "ui/opening.js"}
+FETCHED_WHEN_OPENED |= {"ui/hub.js", "ui/hub_consent.js", "ui/local_files.js"}
 # Chats of an earlier visit, another tab with the page, something that is deleted.
 FETCHED_WHEN_THERE_ARE_SOME = {"ui/chat_records.js", "ui/deleting.js", "ui/tabs.js"}
 # Answers with maths, code, tables or reasoning.
@@ -67,7 +68,7 @@ def test_before_loading(themed: User) -> None:
     assert_accessible(themed, state="start")
 
 
-@pytest.mark.parametrize("dialog", ["settings", "machine", "console"])
+@pytest.mark.parametrize("dialog", ["settings", "machine", "console", "hub"])
 def test_dialogs(themed: User, dialog: str) -> None:
     themed.page.locator(f"[data-opens={dialog}]").first.click()
     expect(themed.page.locator(f"dialog#{dialog}")).to_be_visible()

@@ -123,6 +123,22 @@ def test_a_new_version_is_offered_and_not_forced(page: Page, web: Path) -> None:
     expect(offer).to_be_hidden()
 
 
+def test_headers_that_changed_hold_for_files_that_did_not(
+    page: Page, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    describe = Site.describe
+    policy = {"content-security-policy": "default-src 'self'; connect-src 'self' https://a.test"}
+
+    def with_another_policy(site: Site) -> dict[str, Any]:
+        described = describe(site)
+        return {**described, "headers": described["headers"] | policy}
+
+    monkeypatch.setattr(Site, "describe", with_another_policy)
+    answered = page.reload()
+    assert answered
+    assert answered.header_value("content-security-policy") == policy["content-security-policy"]
+
+
 def test_nothing_of_an_old_release_stays(page: Page, web: Path) -> None:
     change(web, "style.css", "/* changed */")
     page.reload()
