@@ -1,6 +1,5 @@
-// The bridge between Python in Pyodide and navigator.gpu: it holds GPU objects by integer handle,
-// creates them inside error scopes, replays recorded plans, and streams files into Python's heap. It
-// decides nothing: every size, label, workgroup count and byte range comes from Python.
+// The bridge between Python in Pyodide and navigator.gpu. It decides nothing: every size, label, workgroup count and
+// byte range comes from Python.
 
 import { createDevice } from "./bridge/device.js";
 import { BridgeFault } from "./bridge/fault.js";

@@ -17,6 +17,14 @@ export interface Listeners {
   onBusy(busy: boolean): void;
 }
 
+/** What the page hears besides notices: which model is loaded, and that another engine has started. */
+export type PageListeners = Omit<Listeners, "onNotice"> & Record<"onModel" | "onRestart", (report?: any) => void>;
+
+/** A call's chunks as they come. */
+export type Streamed = (
+  begin: (onEvent: (chunk: any) => void, abort: AbortSignal) => Promise<unknown>, signal?: AbortSignal,
+) => AsyncGenerator<any, void, undefined>;
+
 /** A call without its answer yet. */
 export interface Pending {
   resolve(value: any): void;

@@ -7,8 +7,7 @@ export const patience = { beat: 1000, beats: 10, cancel: 2000, interrupt: 250 };
 const LOCK = `inpage ${Math.random()}`; // a worker holds it while it lives
 
 /**
- * What a call answered with: a `code` for programs, a readable message, facts, perhaps a Python traceback.
- * When the engine did not start or ended, `kind` picks the explanation in index.html.
+ * As inpage.d.ts has it. When the engine did not start or ended, `kind` picks the explanation in index.html.
  * @implements {InpageError}
  */
 class CallError extends Error {
@@ -23,11 +22,7 @@ class CallError extends Error {
   }
 }
 
-/**
- * JSON would drop a function and turn NaN into null: what it cannot hold is named instead.
- * @param {string} name
- * @param {unknown} value
- */
+/** What JSON cannot hold is named, not dropped. @type {(name: string, value: unknown) => unknown} */
 function checked(name, value) {
   if (/function|symbol|bigint/.test(typeof value) || (typeof value === "number" && !Number.isFinite(value))) {
     throw new CallError({ code: "invalid_request", message: `${name} cannot be ${String(value)}`, param: name });
@@ -79,25 +74,15 @@ export class EngineClient {
   }
 
   /**
-   * Asks the worker for one thing; rejects with CallError.
-   * `onEvent` hears what the call tells meanwhile; `signal` cancels it.
-   * @param {string} name
-   * @param {unknown[]} [args]
-   * @param {{ onEvent?: (event: any) => void, signal?: AbortSignal }} [options]
-   * @returns {Promise<any>}
+   * Asks the worker for one thing; rejects with CallError. `onEvent` hears what the call tells meanwhile.
+   * @type {(name: string, args?: unknown[], options?: { onEvent?: (event: any) => void, signal?: AbortSignal }) => Promise<any>}
    */
   async call(name, args = [], { onEvent, signal } = {}) {
     await this.ready;
     return this.#send(name, args, onEvent, signal);
   }
 
-  /**
-   * @param {string} call
-   * @param {unknown[]} args
-   * @param {(event: any) => void} [onEvent]
-   * @param {AbortSignal} [signal]
-   * @returns {Promise<any>}
-   */
+  /** @type {(call: string, args: unknown[], onEvent?: (event: any) => void, signal?: AbortSignal) => Promise<any>} */
   #send(call, args, onEvent, signal) {
     if (this.#dead) return Promise.reject(this.#dead);
     return new Promise((resolve, reject) => {

@@ -1,7 +1,5 @@
-// The worker that owns Python and the GPU. It reports start-up phases, then passes calls to Python.
-// Messages out: {event: "alive" | "phase" | "ready" | "failed" | "answer", …} and {id, json, done}; in: {shared}, then
-// {question}, {id, call, args, files, aborted} or {id} alone, which cancels. A call's JSON is its events, then {result}
-// or {error}; id 0 tells notices.
+// The worker that owns Python and the GPU. It reports start-up phases, then passes calls to Python. Its messages are
+// in engine.d.ts.
 
 import { createBridge, BridgeFault } from "./bridge.js";
 import { loadPython } from "./interpreter.js";
@@ -16,19 +14,9 @@ let runtime; // the Python module py_runtime.app.in_page
 let shared; // a signal for Python, the turn and the call it is for, the turns of the event loop so far
 const wanted = () => (shared?.[1] === shared?.[3] ? shared?.[2] : -1); // -1: it comes too late
 
-/**
- * site.json, as tools/site.py describes it.
- * @typedef {{ memory: string, libraries: [path: string, url: string][], wheels: Record<string, string> }} Snapshot
- * @typedef {{ pyodide: string, packages: string[], runtime: string, snapshot?: Snapshot }} Site
- * @typedef {{ python: import("./interpreter.js").Python, isRestored: boolean }} Started
- */
+/** @import { Library, Site, Snapshot, Started } from "./engine.js" */
 
-/**
- * Runs one start-up phase, and says how long it took.
- * @template Result
- * @param {string} name
- * @param {() => Result | Promise<Result>} work
- */
+/** Says how long it took. @type {<Result>(name: string, work: () => Result | Promise<Result>) => Promise<Result>} */
 async function phase(name, work) {
   postMessage({ event: "phase", name });
   const started = performance.now();
@@ -58,13 +46,9 @@ async function unzipped(path) {
   return new Response(body.pipeThrough(new DecompressionStream("gzip"))).arrayBuffer();
 }
 
-/**
- * Python as tools/snapshot.mjs left it in memory, with the runtime imported.
- * @param {string} indexURL
- * @param {Snapshot} snapshot
- */
+/** As tools/snapshot.mjs left it. @type {(indexURL: string, snapshot: Snapshot) => Promise<Started["python"]>} */
 async function restorePython(indexURL, { memory, libraries, wheels }) {
-  /** @type {import("./interpreter.js").Library[]} */
+  /** @type {Library[]} */
   const compiled = libraries.map(([path, url]) => [path, WebAssembly.compileStreaming(fetchOk(url))]);
   const python = await loadPython(indexURL, compiled, {
     _loadSnapshot: unzipped(memory),

@@ -67,10 +67,9 @@ def describe_kernels(choice: KernelChoice) -> Json:
 
 def describe_offer(entry: Json) -> Json:
     """A model before it is loaded."""
-    if entry["stored"]:
-        action = "Load from this browser's storage"
-    else:
-        action = f"Load ({in_words(entry['size'])})" if "size" in entry else "Load"
+    action = "Start chatting"
+    if "size" in entry and not entry["stored"]:
+        action += f" ({in_words(entry['size'])}, once)"
     fault = f"Cannot be loaded: {entry['error']}." if "error" in entry else ""
     return {"facts": fault or facts(entry), "action": action}
 

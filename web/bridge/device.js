@@ -7,11 +7,7 @@ const NEWS_MILLISECONDS = 1000;
 
 /** @typedef {ReturnType<typeof createDevice>} DeviceHolder */
 
-/**
- * WebGPU's objects keep their attributes in the prototype, where JSON does not look.
- * @param {object} attributes
- * @returns {Record<string, any>}
- */
+/** For JSON, which looks into no prototype. @type {(attributes: object) => Record<string, any>} */
 function plain(attributes) {
   /** @type {Record<string, any>} */
   const own = {};
@@ -35,10 +31,7 @@ export function createDevice(onReplaced) {
     return adapter ?? Promise.reject(new BridgeFault("no-adapter", "navigator.gpu.requestAdapter() found no GPU"));
   }
 
-  /**
-   * @param {string} featuresJson those that are wanted where the adapter has them
-   * @returns {Promise<string>} JSON of {adapter, features, limits}
-   */
+  /** @param {string} featuresJson those that are wanted where the adapter has them */
   async function openDevice(featuresJson) {
     if (device && !lost) device.destroy(); // one device at a time
     const adapter = await requestAdapter();

@@ -7,28 +7,24 @@ export const page = /** @type {Elements} */ (new Proxy({}, {
   get: (_, id) => document.getElementById(/** @type {string} */ (id)),
 }));
 
-/**
- * A template holds one element.
- * @param {HTMLTemplateElement} template
- */
+/** @param {HTMLTemplateElement} template that holds one element */
 export const copyOf = ({ content }) => /** @type {HTMLElement} */ (content.firstElementChild?.cloneNode(true));
 
-/**
- * The part of an element that has this class.
- * @param {ParentNode} element
- * @param {string} name
- */
+/** By its class. @type {(element: ParentNode, name: string) => HTMLElement} */
 export const partOf = (element, name) => /** @type {HTMLElement} */ (element.querySelector(`.${name}`));
 
 /** @param {(string | false | null | undefined)[]} parts */
 export const line = (...parts) => parts.filter(Boolean).join(" · ");
 
+/** In milliseconds. Tests have more. */
+export const patience = { notice: 8000, undo: 20_000 };
+
 /**
- * A line above the conversation until it is dismissed; with `undo`, a button for that.
+ * A line above the conversation, for a while or until it is dismissed; with `undo`, a button for that.
  * @param {string} text
- * @param {() => void} [undo]
+ * @param {{ undo?: () => void, stays?: boolean }} [options]
  */
-export function notify(text, undo) {
+export function notify(text, { undo, stays } = {}) {
   const notice = copyOf(page.notice);
   const undoButton = partOf(notice, "undo");
   partOf(notice, "words").textContent = text;
@@ -39,25 +35,31 @@ export function notify(text, undo) {
     page.draft.focus();
     if (target === undoButton) undo?.();
   };
-  for (const old of page.notices.children) if (old.textContent === notice.textContent) old.remove();
-  page.notices.append(notice);
+  for (const old of page.notices.children) if (!undo && old.textContent === notice.textContent) old.remove();
+  page.notices.prepend(notice);
+  const fade = () => setTimeout(() => {
+    if (notice.matches(":hover, :focus-within")) fade(); // it is being read
+    else notice.remove();
+  }, undo ? patience.undo : patience.notice);
+  if (!stays) fade();
 }
 
-/** @param {string} text */
-export const copyText = (text) => navigator.clipboard.writeText(text).then(
-  () => notify("Copied."),
-  () => notify("Copying was not allowed: select the text instead."),
-);
-
 /**
- * A part of the page that few use and that is fetched when they do. Where it does not arrive that is told, and
- * there is nothing.
+ * A part of the page that few use. Where it does not arrive that is told, and there is nothing.
  * @template Module
  * @param {Promise<Module>} arriving
  */
 export const fetched = (arriving) => arriving.catch(({ message }) => {
-  notify(`This part of the page did not arrive: check the connection to this site, then try again (${message}).`);
+  notify(`This part of the page did not arrive: check the connection to this site, then try again (${message}).`, { stays: true });
 });
+
+/** The functions of such a part: a call fetches it. @type {import("./elements.d.ts").ToLazy} */
+export const lazy = (load) => /** @type {any} */ (new Proxy({}, {
+  get: (_, name) => async (/** @type {any[]} */ ...given) => {
+    const module = /** @type {any} */ (await fetched(load()));
+    return module?.[name](...given);
+  },
+}));
 
 /**
  * A library from npm. Its URL carries a hash, and site.json knows it.
@@ -70,13 +72,16 @@ export async function library(name) {
   return import(new URL(vendor + name, document.baseURI).href);
 }
 
+/** @type {Map<string, string>} */
+const memory = new Map(); // of this page, also where storage is switched off or full
+
 /**
- * What survives a reload: of this tab, or else of the last one; nothing where it is switched off.
+ * What survives a reload: of this tab, or else of the last one.
  * @param {string} name
  */
 export function recall(name) {
   try {
-    return sessionStorage.getItem(name) ?? localStorage.getItem(name);
+    return memory.get(name) ?? sessionStorage.getItem(name) ?? localStorage.getItem(name);
   } catch {
     return null;
   }
@@ -84,11 +89,14 @@ export function recall(name) {
 
 /**
  * @param {string} name
- * @param {string} text
+ * @param {string} text none leaves nothing behind
  */
 export function keep(name, text) {
+  memory.set(name, text);
   try {
-    sessionStorage.setItem(name, text);
-    localStorage.setItem(name, text);
+    for (const storage of [sessionStorage, localStorage]) {
+      if (text) storage.setItem(name, text);
+      else storage.removeItem(name);
+    }
   } catch { /* switched off, or full: it lasts as long as the page */ }
 }

@@ -1,25 +1,21 @@
-// The settings: the form's fields carry the names of a request's, and its HTML the defaults.
+// The panel of settings: what is typed counts at once, if it can. Fetched when somebody opens it.
 
-import { keep, page, recall } from "./page.js";
+import { store } from "./answers.js";
+import { shown } from "./conversation.js";
+import { keep, page } from "./page.js";
+import { chosen } from "./options.js";
 
-const form = page.settingsForm;
-const chosen = () => /** @type {[string, string][]} */ ([...new FormData(form)]).filter(([, value]) => value);
+const { settingsForm: form, system } = page;
 const keepChosen = () => keep("inpageSettings", JSON.stringify({ version: 1, chosen: chosen() }));
 
-/** @returns {Partial<import("../inpage.d.ts").GenerationRequest>} */
-export function requestOptions() {
-  const request = chosen().filter(([name]) => name !== "theme");
-  return Object.fromEntries(request.map(([name, value]) => [name, isNaN(Number(value)) ? value : Number(value)]));
-}
-
-form.oninput = () => { if (form.checkValidity()) keepChosen(); };
-page.resetSettings.onclick = () => { form.reset(); keepChosen(); };
-try {
-  const found = JSON.parse(recall("inpageSettings") ?? "[]");
-  for (const [name, value] of found.chosen ?? found) { // the first version was a list
-    const field = /** @type {HTMLInputElement[]} */ ([...form.elements]).find((each) => name && each.name === name);
-    const before = field?.value;
-    if (field) field.value = value;
-    if (field && (field.value !== value || !field.checkValidity())) field.value = before ?? "";
-  }
-} catch { /* an older page's, or anybody's: what is left stands */ }
+form.oninput = keepChosen;
+page.resetSettings.onclick = () => {
+  form.reset();
+  system.value = shown.system; // is the chat's own
+  keepChosen();
+};
+system.onchange = () => {
+  shown.system = system.value.trim();
+  shown.set.system = Date.now();
+  if (shown.messages.length) store(shown);
+};
