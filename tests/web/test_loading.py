@@ -56,6 +56,15 @@ def test_a_loaded_model_is_listed_and_can_be_deleted(fresh: User) -> None:
     assert not any("safetensors" in url for url in fresh.requests[before:])
     fresh.page.locator("#modelChip").click()
     dialog.get_by_role("button", name="Delete Toy").click()
+    expect(dialog.locator("#stored")).to_contain_text("is deleted when you close this")
+    dialog.get_by_role("button", name="Keep Toy").click()
+    expect(dialog.locator("#stored")).not_to_contain_text("deleted")
+    fresh.page.keyboard.press("Escape")
+    assert len(fresh.page.evaluate("inpage.stored()")) == 1
+    fresh.page.locator("#modelChip").click()
+    dialog.get_by_role("button", name="Delete Toy").click()
+    fresh.page.keyboard.press("Escape")
+    fresh.page.locator("#modelChip").click()
     expect(dialog.get_by_text("No model yet.")).to_be_visible()
     fresh.page.keyboard.press("Escape")
     assert fresh.complaints == []

@@ -25,7 +25,7 @@ const keepDraft = () => { if (!editor) keep(draftName(), draft.value); };
 export function showChat(next = shown, /** @type {string | undefined} */ text = undefined) {
   if (next !== shown) {
     editor?.stop();
-    keepDraft();
+    if (text === undefined) keepDraft();
     shown = next;
     draft.value = text ?? recall(draftName()) ?? "";
     keepDraft();

@@ -10,7 +10,9 @@ export const chosen = () => fields.filter((field) => field.value && field.checkV
 /** @returns {Partial<import("../inpage.d.ts").GenerationRequest>} */
 export function requestOptions() {
   const request = chosen().filter(([name]) => name !== "theme");
-  return Object.fromEntries(request.map(([name, value]) => [name, isNaN(Number(value)) ? value : Number(value)]));
+  /** @param {string} value */
+  const read = (value) => (isNaN(Number(value)) ? value : Number(value));
+  return Object.fromEntries(request.map(([name, value]) => [name, name === "stop" ? value.split("\n").filter(Boolean) : read(value)]));
 }
 
 try {

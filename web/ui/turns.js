@@ -45,9 +45,9 @@ function choose(message, step) {
   next.picked = Math.max(Date.now(), ...versions.map((version) => chosenAt(version) + 1));
   showChat();
   store(shown);
-  /** @type {HTMLElement | null} */
-  const button = document.querySelector(`[data-id="${CSS.escape(next.id)}"] [data-act="${step < 0 ? "earlier" : "later"}"]`);
-  button?.focus();
+  const article = /** @type {HTMLElement} */ (page.messages.querySelector(`[data-id="${CSS.escape(next.id)}"]`));
+  showVersions(article, next);
+  for (const name of step < 0 ? ["later", "earlier"] : ["earlier", "later"]) partOf(article, name).focus(); // if it can be
 }
 
 /**
