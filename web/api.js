@@ -2,14 +2,16 @@
 
 import { EngineClient } from "./client.js";
 
-/** The page starts the client. @param {import("./calls.d.ts").PageListeners} listeners */
+/** @import { HubPermission, Listeners, PageListeners } from "./calls.d.ts" */
+
+/** The page starts the client. @param {PageListeners} listeners */
 export function createInpage(listeners) {
   /** @type {Set<(notice: import("./inpage.d.ts").Notice) => void>} */
   const noticeListeners = new Set();
   /** @type {string | File[] | undefined} */
   let source; // of the loaded model
   const asked = /** @type {any} */ (new URLSearchParams(location.search).get("kernels"));
-  /** @type {import("./calls.d.ts").Listeners["onNotice"]} */
+  /** @type {Listeners["onNotice"]} */
   const onNotice = (notice) => {
     if (notice.kind === "model") {
       inpage.loaded = notice.loaded;
@@ -18,6 +20,13 @@ export function createInpage(listeners) {
     } else for (const listener of noticeListeners) listener(notice);
   };
   let client = new EngineClient({ ...listeners, onNotice });
+
+  /** What may have to ask the Hub: then the user is asked first. @param {(hub: HubPermission | null) => Promise<any>} begin */
+  const allowed = (begin) => begin(null).catch(async (error) => {
+    const hub = error.code === "hub_consent" && await listeners.onHub();
+    if (!hub) throw error;
+    return begin(hub);
+  });
 
   /** A completion, or with `stream: true` an async iterator of its chunks. @type {(call: string, request?: any) => any} */
   function create(call, { signal, ...request } = {}) {
@@ -32,10 +41,12 @@ export function createInpage(listeners) {
     loaded: null,
     models: () => client.call("models"),
     async load(/** @type {string | File[]} */ where, { onProgress, signal, kernels = asked } = {}) {
-      const result = await client.call("load", [where, kernels], { onEvent: onProgress, signal });
+      const result = await allowed((hub) => client.call("load", [where, kernels, hub], { onEvent: onProgress, signal }));
       if (result.context) source = where; // else it is no model to talk to
       return result;
     },
+    hubFiles: (where) => allowed((hub) => client.call("hubFiles", [where, hub])),
+    keepFiles: (files, { onProgress: onEvent, signal } = {}) => client.call("keepFiles", [files], { onEvent, signal }),
     unload: () => client.call("unload"),
     stored: () => client.call("stored"),
     deleteStored: (nameOrUrl) => client.call("deleteStored", [nameOrUrl]),

@@ -21,6 +21,7 @@ function onPhase({ name, seconds }) {
 // Few need these.
 const recovery = lazy(() => import("./ui/recovery.js"));
 const arriving = lazy(() => import("./ui/arriving.js"));
+const hub = lazy(() => import("./ui/hub.js"));
 const opening = lazy(() => import("./ui/opening.js"));
 
 /** @param {import("./inpage.d.ts").ReadyReport} report */
@@ -32,13 +33,15 @@ async function showMachine({ facts, phases }) {
   await listModels();
 }
 
-/** Its script comes when a dialog is opened: few open one. @param {"console" | "machine" | "settings"} name */
+/** Its script comes when a dialog is opened: few open one. @param {"console" | "hub" | "machine" | "settings"} name */
 async function openDialog(name) {
   if (await fetched(import(`./ui/${name}.js`))) page[name].showModal();
 }
 
-/** @param {Iterable<File>} files */
-const openFiles = (files) => opening.openFiles([...files]); // the browser takes the list back
+/** The browser takes the lists back. @type {(files: Iterable<File>, items?: Iterable<any>) => void} */
+const openFiles = (files, items = []) => {
+  opening.openFiles([...files], [...items].map((item) => item.getAsFileSystemHandle?.()));
+};
 
 document.addEventListener("click", ({ target }) => {
   const { opens, chooses } = /** @type {Element} */ (target).closest("button")?.dataset ?? {};
@@ -47,13 +50,15 @@ document.addEventListener("click", ({ target }) => {
 });
 page.files.onchange = () => openFiles(page.files.files ?? []);
 document.ondragover = document.ondrop = (event) => {
-  const { files, types } = /** @type {DataTransfer} */ (event.dataTransfer);
+  const { files, items, types } = /** @type {DataTransfer} */ (event.dataTransfer);
   if (!types.includes("Files")) return; // but a text, say
   event.preventDefault();
-  if (files.length) openFiles(files);
+  if (files.length) openFiles(files, items);
 };
 
-const { inpage, client } = createInpage({ onBusy: recovery.showBusy, onPhase, onFailure: recovery.showFailure, onModel: showModel, onRestart: showMachine });
+const { inpage, client } = createInpage({
+  onBusy: recovery.showBusy, onPhase, onFailure: recovery.showFailure, onHub: hub.permission, onModel: showModel, onRestart: showMachine,
+});
 globalThis.inpage = inpage;
 inpage.onNotice(({ kind, text }) => notify(text, { stays: kind === "storage" }));
 inpage.ready.then(showMachine).then(() => { if (stored.length) arriving.loadStored(); }, () => {});

@@ -3,9 +3,9 @@
 
 const TABLE = 16384; // functions: Pyodide's own are fewer, and one of them is there in some browsers only
 
-/** @import { Library, Python, PythonOptions } from "./engine.js" */
+/** @import { Library, Options, Python } from "./calls.d.ts" */
 
-/** @type {(indexURL: string, libraries: Library[], options: PythonOptions) => Promise<Python>} */
+/** @type {(indexURL: string, libraries: Library[], options: Options) => Promise<Python>} */
 export async function loadPython(indexURL, libraries, options) {
   const { loadPyodide } = await import(`${indexURL}pyodide.mjs`);
   const { default: create } = await import(`${indexURL}pyodide.asm.mjs`);

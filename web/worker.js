@@ -1,5 +1,5 @@
 // The worker that owns Python and the GPU. It reports start-up phases, then passes calls to Python. Its messages are
-// in engine.d.ts.
+// in calls.d.ts.
 
 import { createBridge, BridgeFault } from "./bridge.js";
 import { loadPython } from "./interpreter.js";
@@ -14,7 +14,7 @@ let runtime; // the Python module py_runtime.app.in_page
 let shared; // a signal for Python, the turn and the call it is for, the turns of the event loop so far
 const wanted = () => (shared?.[1] === shared?.[3] ? shared?.[2] : -1); // -1: it comes too late
 
-/** @import { Library, Site, Snapshot, Started } from "./engine.js" */
+/** @import { Library, Site, Snapshot, Started } from "./calls.d.ts" */
 
 /** Says how long it took. @type {<Result>(name: string, work: () => Result | Promise<Result>) => Promise<Result>} */
 async function phase(name, work) {
@@ -88,9 +88,12 @@ async function importRuntime({ python, isRestored }, wheel) {
   return python.pyimport("py_runtime.app.in_page");
 }
 
-/** @param {any} module */
-async function openGpu(module) {
-  const { result, error } = JSON.parse(await module.open_gpu(base.href, tell, wanted));
+/**
+ * @param {any} module
+ * @param {string} [hub]
+ */
+async function openGpu(module, hub) {
+  const { result, error } = JSON.parse(await module.open_gpu(base.href, tell, wanted, hub));
   if (error) throw Object.assign(new Error(error.message), error);
   return result;
 }
@@ -103,7 +106,7 @@ async function start() {
   const site = await (await fetchOk("site.json", { cache: "no-cache" })).json();
   const started = await phase("Python", () => startPython(site));
   const module = await phase("runtime", () => importRuntime(started, site.runtime));
-  const report = await phase("GPU", () => openGpu(module));
+  const report = await phase("GPU", () => openGpu(module, site.hub));
   runtime = { start: module.start, cancel: module.cancel }; // each look-up makes a proxy: one is enough
   postMessage({ event: "ready", report: { ...report, isRestored: started.isRestored } });
 }

@@ -16,7 +16,7 @@ MAX_SCRIPT_BYTES = 80_000  # to start, load a model and chat
 # engine does not answer.
 FETCHED_WHEN_OPENED = {
     *("ui/chat_files.js", "ui/chat_tools.js", "ui/console.js", "ui/machine.js", "ui/opening.js"),
-    *("ui/settings.js", "ui/turns.js"),
+    *("ui/hub.js", "ui/hub_consent.js", "ui/local_files.js", "ui/settings.js", "ui/turns.js"),
 }
 # A model or chats of an earlier visit, another tab with the page, a question that waits, something
 # that is deleted.
@@ -70,7 +70,7 @@ def test_before_loading(themed: User) -> None:
     assert_accessible(themed, state="start")
 
 
-@pytest.mark.parametrize("dialog", ["settings", "machine", "console"])
+@pytest.mark.parametrize("dialog", ["settings", "machine", "console", "hub"])
 def test_dialogs(themed: User, dialog: str) -> None:
     themed.page.locator(f"[data-opens={dialog}]").first.click()
     expect(themed.page.locator(f"dialog#{dialog}")).to_be_visible()

@@ -5,8 +5,7 @@ import { BridgeFault } from "./fault.js";
 const WHOLE = 16; // a block ends at a multiple of these bytes, or where the file does: the GPU takes whole words
 const PATIENCE_MS = 100; // after which a block that is not full is handed over, so that progress shows
 
-/** @import { Reader, Stream } from "../calls.d.ts" */
-/** @import { FileCalls } from "../engine.js" */
+/** @import { FileCalls, Reader, Stream } from "../calls.d.ts" */
 
 /**
  * @template Value
@@ -47,19 +46,19 @@ export function createFiles(heap) {
   const calls = {
     openUrl(url, optionsJson) {
       const abort = new AbortController();
-      const options = { ...JSON.parse(optionsJson), signal: abort.signal };
+      const { anyStatus, ...options } = JSON.parse(optionsJson);
       /** @type {<Value>(promise: Promise<Value>) => Promise<Value>} */
       const arriving = (promise) => failing("network", `${url} did not arrive`, promise);
-      const reader = arriving(fetch(url, options)).then(({ ok, status, headers, body }) => {
-        if (!ok) throw new BridgeFault(status === 404 ? "missing" : "network", `${url} answered ${status}`);
+      const reader = arriving(fetch(url, { ...options, signal: abort.signal })).then(({ ok, status, headers, body }) => {
+        if (!ok && !anyStatus) throw new BridgeFault(status === 404 ? "missing" : "network", `${url} answered ${status}`);
         const chunks = /** @type {NonNullable<typeof body>} */ (body).getReader();
-        return { read: () => arriving(chunks.read()), headers };
+        return { read: () => arriving(chunks.read()), headers, status };
       });
       return openStream(reader, () => abort.abort());
     },
     async streamHeaders(handle) {
-      const { headers } = await find(handle).reader;
-      return JSON.stringify(Object.fromEntries(headers ?? []));
+      const { headers, status } = await find(handle).reader;
+      return JSON.stringify({ ":status": status, ...Object.fromEntries(headers ?? []) });
     },
     openBlob(blob) {
       const body = blob.stream().getReader();

@@ -2,7 +2,7 @@
 
 import { BridgeFault } from "./fault.js";
 
-/** @import { BindGroupSpec, BufferSpec, ObjectCalls, PipelineSpec } from "../engine.js" */
+/** @import { BindGroupSpec, BufferSpec, ObjectCalls, PipelineSpec } from "../calls.d.ts" */
 /** @typedef {ReturnType<typeof createObjects>} Objects */
 
 /** @param {import("./device.js").DeviceHolder} gpu */

@@ -33,7 +33,7 @@ export function createReplay(gpu, find, heap) {
   /**
    * With `querySet` each dispatch has a pass of its own, which notes when it began and ended.
    * @param {GPUCommandEncoder} encoder
-   * @param {import("../engine.js").Plan} plan
+   * @param {import("../calls.d.ts").Plan} plan
    * @param {number} countsAt
    * @param {GPUQuerySet} [querySet]
    */
@@ -93,7 +93,7 @@ export function createReplay(gpu, find, heap) {
     else stagingPool.set(buffer.size, [buffer]);
   }
 
-  /** @type {import("../engine.js").ReplayCalls} */
+  /** @type {import("../calls.d.ts").ReplayCalls} */
   const calls = {
     submit(plan, countsAt, writesAt, writeCount) {
       const device = gpu.live();
