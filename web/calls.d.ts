@@ -75,6 +75,10 @@ export type BufferSpec = { label: string, size: number, usage: number };
 export type PipelineSpec = { label: string, source: string, entryPoint: string, constants: Record<string, number> };
 export type BindGroupSpec = { label: string, pipeline: number, bindings: [buffer: number, offset: number, size: number][] };
 
+export type OnEvent = (event: any) => void;
+export type Call = (name: string, args?: unknown[], options?: { onEvent?: OnEvent, signal?: AbortSignal }) => Promise<any>;
+export type Send = (call: string, args: unknown[], onEvent?: OnEvent, signal?: AbortSignal) => Promise<any>;
+
 /** A call's chunks as they come. */
 export type Streamed = (
   begin: (onEvent: (chunk: any) => void, abort: AbortSignal) => Promise<unknown>, signal?: AbortSignal,
@@ -123,7 +127,7 @@ export interface ObjectCalls {
 export interface ReplayCalls {
   submit(plan: number, countsAt: number, writesAt: number, writeCount: number): void;
   /** So many dispatches, each one's begin and end in nanoseconds left in the buffer `ticks`. */
-  submitTimed(plan: number, countsAt: number, dispatches: number, ticks: number): void;
+  submitTimed(plan: number, countsAt: number, dispatches: number, ticks: number): Promise<void>;
   /**
    * Everything a read-back needs is copied into one staging buffer: one map, one await. Each of the rounds before it is
    * submitted by itself, so that the GPU is at work on one while the browser records the next.

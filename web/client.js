@@ -1,4 +1,4 @@
-// The page's side of the worker: starts it, follows its start-up, and turns messages into promises.
+// The page's side of the worker: starts it, and turns messages into promises.
 
 /** @import { AnyNotice, Failure, Fault, InpageError, Listeners, Pending } from "./calls.d.ts" */
 
@@ -6,10 +6,7 @@
 export const patience = { beat: 1000, beats: 10, cancel: 2000, interrupt: 250 };
 const LOCK = `inpage ${Math.random()}`; // a worker holds it while it lives
 
-/**
- * As inpage.d.ts has it. When the engine did not start or ended, `kind` picks the explanation in index.html.
- * @implements {InpageError}
- */
+/** As inpage.d.ts has it; `kind` picks the explanation in index.html. @implements {InpageError} */
 class CallError extends Error {
   /** @type {"CallError"} */
   name = "CallError";
@@ -73,16 +70,13 @@ export class EngineClient {
     });
   }
 
-  /**
-   * Asks the worker for one thing; rejects with CallError. `onEvent` hears what the call tells meanwhile.
-   * @type {(name: string, args?: unknown[], options?: { onEvent?: (event: any) => void, signal?: AbortSignal }) => Promise<any>}
-   */
+  /** Rejects with CallError; `onEvent` hears what it tells meanwhile. @type {import("./calls.d.ts").Call} */
   async call(name, args = [], { onEvent, signal } = {}) {
     await this.ready;
     return this.#send(name, args, onEvent, signal);
   }
 
-  /** @type {(call: string, args: unknown[], onEvent?: (event: any) => void, signal?: AbortSignal) => Promise<any>} */
+  /** @type {import("./calls.d.ts").Send} */
   #send(call, args, onEvent, signal) {
     if (this.#dead) return Promise.reject(this.#dead);
     return new Promise((resolve, reject) => {
@@ -111,7 +105,7 @@ export class EngineClient {
     }, patience.cancel);
   }
 
-  /** Breaks off Python code, of one call or any, that keeps the worker from answering. False: it cannot. */
+  /** Breaks off Python code, of one call or any. False: it cannot. */
   interrupt(call = 0) {
     const shared = this.#shared;
     const turn = shared?.[3];

@@ -29,10 +29,7 @@ async function phase(name, work) {
   }
 }
 
-/**
- * @param {string} path
- * @param {RequestInit} [options]
- */
+/** @type {(path: string, options?: RequestInit) => Promise<Response>} */
 async function fetchOk(path, options) {
   const url = new URL(path, base);
   const response = await fetch(url, options);

@@ -14,7 +14,7 @@ PAUSE_AFTER_TOKENS = 40
 AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
 # However slow the test looks: it finds what the page said, and its Undo.
 NOTICES_STAY = """async () => {
-    const {patience} = await import(new URL("ui/page.js", document.baseURI));
+    const {patience} = await import(new URL("ui/notices.js", document.baseURI));
     Object.assign(patience, {notice: 1e9, undo: 1e9});
 }"""
 # However fast the model writes and however slow the test looks: it finds the answer half-written.

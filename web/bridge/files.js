@@ -7,12 +7,7 @@ const PATIENCE_MS = 100; // after which a block that is not full is handed over,
 
 /** @import { FileCalls, Reader, Stream } from "../calls.d.ts" */
 
-/**
- * @template Value
- * @param {string} kind
- * @param {string} fault
- * @param {Promise<Value>} promise
- */
+/** @type {<Value>(kind: string, fault: string, promise: Promise<Value>) => Promise<Value>} */
 const failing = (kind, fault, promise) => promise.catch(({ message }) => {
   throw new BridgeFault(kind, `${fault}: ${message}`);
 });
@@ -25,10 +20,7 @@ export function createFiles(heap) {
   const given = new Map(); // the user's files by their numbers
   let nextHandle = 1;
 
-  /**
-   * @param {Promise<Reader>} reader
-   * @param {() => void} stop
-   */
+  /** @type {(reader: Promise<Reader>, stop: () => void) => number} */
   function openStream(reader, stop) {
     reader.catch(() => {}); // reported where it is read
     streams.set(nextHandle, { reader, stop, rest: new Uint8Array(0), closed: false });

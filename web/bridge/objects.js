@@ -24,12 +24,7 @@ export function createObjects(gpu) {
     return object;
   }
 
-  /**
-   * All or nothing: resolves to handles, or rejects with the first fault.
-   * @template Spec
-   * @param {(spec: Spec) => Promise<object>} create
-   * @returns {(json: string) => Promise<string>}
-   */
+  /** All or nothing. @type {<Spec>(create: (spec: Spec) => Promise<object>) => (json: string) => Promise<string>} */
   const creating = (create) => async (json) => {
     const outcomes = await Promise.allSettled(JSON.parse(json).map(create));
     const failure = outcomes.find((outcome) => outcome.status === "rejected");

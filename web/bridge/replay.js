@@ -30,18 +30,15 @@ export function createReplay(gpu, find, heap) {
     }
   }
 
-  /**
-   * With `querySet` each dispatch has a pass of its own, which notes when it began and ended.
-   * @param {GPUCommandEncoder} encoder
-   * @param {import("../calls.d.ts").Plan} plan
-   * @param {number} countsAt
-   * @param {GPUQuerySet} [querySet]
-   */
-  function encodePlan(encoder, { label, isCopy, first, second }, countsAt, querySet) {
-    const counts = new Uint32Array(heap.buffer(), countsAt, isCopy.length * PLAN_COLUMNS);
+  /** @type {(at: number, plan: import("../calls.d.ts").Plan) => Uint32Array} */
+  const countsOf = (at, { isCopy }) => new Uint32Array(heap.buffer(), at, isCopy.length * PLAN_COLUMNS);
+
+  /** @type {(encoder: GPUCommandEncoder, plan: import("../calls.d.ts").Plan, countsAt: number) => void} */
+  function encodePlan(encoder, plan, countsAt) {
+    const { label, isCopy, first, second } = plan;
+    const counts = countsOf(countsAt, plan);
     /** @type {GPUComputePassEncoder | null} */
     let pass = null;
-    let timed = 0;
     for (let step = 0, at = 0; step < isCopy.length; step++, at += PLAN_COLUMNS) {
       if (isCopy[step]) {
         if (!counts[at + 2]) continue;
@@ -49,18 +46,10 @@ export function createReplay(gpu, find, heap) {
         pass = null;
         encoder.copyBufferToBuffer(first[step], counts[at], second[step], counts[at + 1], counts[at + 2]);
       } else if (counts[at]) {
-        pass ??= encoder.beginComputePass({
-          label,
-          timestampWrites: querySet
-            && { querySet, beginningOfPassWriteIndex: timed++, endOfPassWriteIndex: timed++ },
-        });
+        pass ??= encoder.beginComputePass({ label });
         pass.setPipeline(first[step]);
         pass.setBindGroup(0, second[step]);
         pass.dispatchWorkgroups(counts[at], counts[at + 1], counts[at + 2]);
-        if (querySet) {
-          pass.end();
-          pass = null;
-        }
       }
     }
     pass?.end();
@@ -104,14 +93,9 @@ export function createReplay(gpu, find, heap) {
       encodePlan(encoder, found, countsAt);
       device.queue.submit([encoder.finish()]);
     },
-    submitTimed(plan, countsAt, dispatches, ticks) {
-      const device = gpu.live();
-      const encoder = device.createCommandEncoder();
-      const querySet = device.createQuerySet({ type: "timestamp", count: 2 * dispatches });
-      encodePlan(encoder, find(plan), countsAt, querySet);
-      encoder.resolveQuerySet(querySet, 0, 2 * dispatches, find(ticks), 0);
-      device.queue.submit([encoder.finish()]);
-      querySet.destroy();
+    async submitTimed(plan, countsAt, dispatches, ticks) {
+      const { submitTimed } = await import("./timed.js");
+      submitTimed(gpu.live(), find(plan), countsOf(countsAt, find(plan)), dispatches, find(ticks));
     },
     async submitAndRead(plan, countsAt, writesAt, writeCount, readsAt, readCount, repeat) {
       const device = gpu.live();

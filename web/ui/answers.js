@@ -115,10 +115,12 @@ export function showRunning() {
 
 /** @type {(painted: NonNullable<Answer["painted"]>, message: Message) => void} */
 function showWhole({ article, view }, message) {
+  const text = partOf(article, "text");
   view.finish(message.content);
+  message.thought = Number(text.dataset.thought ?? 0);
   showOutcome(article, message);
   follow();
-  if (article.isConnected) page.announcer.textContent = message.error || `Answer: ${partOf(article, "text").textContent}`;
+  if (article.isConnected) page.announcer.textContent = message.error || `Answer: ${text.textContent}`;
 }
 
 /** @type {(growing: Answer, chunk: ChatCompletionChunk) => void} */

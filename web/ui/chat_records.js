@@ -117,11 +117,11 @@ const byAge = (a, b) => a.born - b.born || (a.id < b.id ? -1 : 1);
  * @returns {Message}
  */
 function readMessage(message, name, at) {
-  const { id = `old-${at}`, born, version, role, content, note = "", error = "", code = "", parent, slot, picked, gone } = message;
+  const { id = `old-${at}`, born, version, role, content, thought, note = "", error = "", code = "", parent, slot, picked, gone } = message;
   const sound = ["user", "assistant"].includes(role) && areTexts(id, content, note, error, code);
   check(sound, `message ${at + 1} of ${name} is not a text of the user or the assistant`);
   return {
-    id, born: whole(born, at), version: whole(version), role, content, note, error, code,
+    id, born: whole(born, at), version: whole(version), role, content, thought: whole(thought), note, error, code,
     parent: areTexts(parent) ? parent : undefined, slot: areTexts(slot) ? slot : undefined,
     picked: whole(picked), gone: whole(gone),
   };

@@ -5,7 +5,6 @@
 import { library, page, partOf } from "./page.js";
 import { isGone, pathOf } from "./tree.js";
 
-const LONGEST_TITLE = 60; // characters, of one that the user did not write
 const MILLISECONDS = 5000; // at most until the page opens, and between attempts to save
 
 /** @type {Map<string, Chat>} */
@@ -105,12 +104,10 @@ export function addMessage(chat, role, content, place = { parent: pathOf(chat).a
   return message;
 }
 
-/** @param {Chat} chat */
-export function titleOf({ title, messages }) {
-  const words = messages.find((message) => !isGone(message) && message.content)?.content.trim().replace(/\s+/g, " ") ?? "";
-  const short = words.slice(0, LONGEST_TITLE);
-  return title || (short === words ? words : `${short.replace(/\s\S*$/, "")}…`) || "New chat"; // no half a word
-}
+/** Its own, or the first words. @param {Chat} chat */
+export const titleOf = ({ title, messages }) => title
+  || messages.find((message) => !isGone(message) && message.content)?.content.trim().replace(/\s+/g, " ").replace(/^(?=.{61})(.{1,60}) .*/, "$1…")
+  || "New chat";
 
 /** @param {Chat} chat */
 export const isDeleted = ({ updated, deleted }) => deleted > updated;

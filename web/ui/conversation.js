@@ -52,6 +52,7 @@ export function articleOf(message) {
     growing.painted = { article, view: markdownIn(text) };
     paint(growing);
   } else {
+    if (message.thought) text.dataset.thought = String(message.thought);
     markdownIn(text).finish(message.content);
     showOutcome(article, message);
   }

@@ -1,7 +1,7 @@
 // The elements of index.html that scripts use, by their ids.
 
 type Templates = Record<
-  "assistant" | "busy" | "chatRow" | "copyCode" | "failureDetail" | "hubRow" | "notice" | "ownRow" | "shelfRow" | "storedRow" | "user" | `failure-${string}`,
+  "assistant" | "busy" | "chatRow" | "copyCode" | "failureDetail" | "hubRow" | "notice" | "ownRow" | "reasoning" | "shelfRow" | "storedRow" | "user" | `failure-${string}`,
   HTMLTemplateElement
 >;
 type Buttons = Record<
@@ -40,6 +40,14 @@ export type ToLazy = <Module extends object>(load: () => Promise<Module>) => Laz
 /** What the page takes from npm, by its files. */
 export interface Libraries {
   "dompurify.js": typeof import("dompurify");
+  "highlight.js": { default: Highlighter };
   "idb.js": typeof import("idb");
+  "katex.js": typeof import("katex");
   "marked.js": typeof import("marked");
+}
+
+/** Its package has no types. */
+interface Highlighter {
+  getLanguage(name: string): object | undefined;
+  highlight(code: string, options: { language: string, ignoreIllegals: boolean }): { value: string };
 }

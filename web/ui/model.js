@@ -36,7 +36,7 @@ function showChosen() {
   const model = models[picker.selectedIndex];
   load.disabled = !model || (!!model.error && !model.stored);
   page.modelFacts.textContent = model?.facts || listFault || "This site has no model yet: export one, then reload.";
-  load.textContent = model?.action ?? "Load";
+  load.textContent = model?.action ?? "Start chatting";
 }
 
 picker.onchange = showChosen;
@@ -83,10 +83,9 @@ export async function loadFrom(where, name, begin = (/** @type {any} */ options)
   else if (!message) page.announcer.textContent = `${name} is ready.`;
   else if (!about) loadError.textContent = `${name} could not be loaded: ${message}. Trying again goes on from what has arrived.`;
   loading = undefined;
-  const isWatched = [document.body, page.cancelLoad].includes(/** @type {any} */ (document.activeElement)); // nobody is elsewhere
   showModel();
-  if (inpage.loaded && typeof where === "string") keep("inpageModel", where);
-  if (isWatched) (inpage.loaded ? page.draft : load).focus();
+  if (inpage.loaded && !Array.isArray(where)) keep("inpageModel", inpage.loaded.name);
+  if (isAsked) (inpage.loaded ? page.draft : load).focus();
   listModels();
   return about;
 }

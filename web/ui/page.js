@@ -16,39 +16,10 @@ export const partOf = (element, name) => /** @type {HTMLElement} */ (element.que
 /** @param {(string | false | null | undefined)[]} parts */
 export const line = (...parts) => parts.filter(Boolean).join(" · ");
 
-/** In milliseconds. Tests have more. */
-export const patience = { notice: 8000, undo: 20_000 };
+/** Tells something above the conversation. @type {typeof import("./notices.js").notify} */
+export const notify = (text, options) => import("./notices.js").then((notices) => notices.notify(text, options), () => page.notices.append(text));
 
-/**
- * A line above the conversation, for a while or until it is dismissed; with `undo`, a button for that.
- * @param {string} text
- * @param {{ undo?: () => void, stays?: boolean }} [options]
- */
-export function notify(text, { undo, stays } = {}) {
-  const notice = copyOf(page.notice);
-  const undoButton = partOf(notice, "undo");
-  partOf(notice, "words").textContent = text;
-  undoButton.hidden = !undo;
-  notice.onclick = ({ target }) => {
-    if (!/** @type {Element} */ (target).closest("button")) return;
-    notice.remove();
-    page.draft.focus();
-    if (target === undoButton) undo?.();
-  };
-  for (const old of page.notices.children) if (!undo && old.textContent === notice.textContent) old.remove();
-  page.notices.prepend(notice);
-  const fade = () => setTimeout(() => {
-    if (notice.matches(":hover, :focus-within")) fade(); // it is being read
-    else notice.remove();
-  }, undo ? patience.undo : patience.notice);
-  if (!stays) fade();
-}
-
-/**
- * A part of the page that few use. Where it does not arrive that is told, and there is nothing.
- * @template Module
- * @param {Promise<Module>} arriving
- */
+/** A part that few use, or nothing: then that is told. @type {<Module>(arriving: Promise<Module>) => Promise<Module | void>} */
 export const fetched = (arriving) => arriving.catch(({ message }) => {
   notify(`This part of the page did not arrive: check the connection to this site, then try again (${message}).`, { stays: true });
 });
@@ -61,12 +32,7 @@ export const lazy = (load) => /** @type {any} */ (new Proxy({}, {
   },
 }));
 
-/**
- * A library from npm. Its URL carries a hash, and site.json knows it.
- * @template {keyof Libraries} Name
- * @param {Name} name
- * @returns {Promise<Libraries[Name]>}
- */
+/** From npm. Its URL carries a hash. @type {<Name extends keyof Libraries>(name: Name) => Promise<Libraries[Name]>} */
 export async function library(name) {
   const { vendor } = await (await fetch("site.json")).json();
   return import(new URL(vendor + name, document.baseURI).href);
@@ -75,10 +41,7 @@ export async function library(name) {
 /** @type {Map<string, string>} */
 const memory = new Map(); // of this page, also where storage is switched off or full
 
-/**
- * What survives a reload: of this tab, or else of the last one.
- * @param {string} name
- */
+/** What survives a reload: of this tab, or else of the last one. @param {string} name */
 export function recall(name) {
   try {
     return memory.get(name) ?? sessionStorage.getItem(name) ?? localStorage.getItem(name);
@@ -87,10 +50,7 @@ export function recall(name) {
   }
 }
 
-/**
- * @param {string} name
- * @param {string} text none leaves nothing behind
- */
+/** No text leaves nothing behind. @type {(name: string, text: string) => void} */
 export function keep(name, text) {
   memory.set(name, text);
   try {
