@@ -144,8 +144,7 @@ def test_it_loads_again_without_the_network(user: User, hub: Imitation) -> None:
     hub.take_seen()
     started(user)
     expect(user.page.locator("#model")).to_have_value("llama_Q8_0")
-    user.page.get_by_role("button", name="Load from this browser's storage").click()
-    ready(user, "llama_Q8_0")
+    ready(user, "llama_Q8_0")  # by itself
     assert user.page.evaluate(GREEDY) == before
     described = user.page.evaluate(f"inpage.load('hf:{LLAMA}')")
     assert (described["from_cache"], described["source"]["name"]) == (True, LLAMA)

@@ -33,6 +33,15 @@ export type Elements = OfReading & Templates & Buttons & Forms & Inputs & TextAr
   progress: HTMLProgressElement;
 };
 
+/** A module's functions, which answer once it is fetched. */
+export type Lazy<Module> = {
+  [Name in keyof Module]: Module[Name] extends (...given: infer Given) => infer Result
+    ? (...given: Given) => Promise<Awaited<Result> | undefined>
+    : never;
+};
+
+export type ToLazy = <Module extends object>(load: () => Promise<Module>) => Lazy<Module>;
+
 /** What the page takes from npm, by its files. */
 export interface Libraries {
   "dompurify.js": typeof import("dompurify");
