@@ -4,7 +4,7 @@ A kernel says how x is shared out among invocations. It has slots for fragments 
 each: how the weight is stored (shaders/shared/weights), and what becomes of the sums (a "finish").
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from py_runtime.base.shapes import ceil_div, numel
@@ -12,7 +12,7 @@ from py_runtime.gpu.kernel_target import KernelTarget
 from py_runtime.gpu.shader_figures import figures_of
 from py_runtime.live.launch import Bindable
 from py_runtime.live.values import LiveTensor
-from py_runtime.ops.kernels.matrices import Matrix
+from py_runtime.ops.kernels.matrices import Matrices, Matrix
 from py_runtime.ops.kernels.norms import RmsNormKernel
 from py_runtime.ops.kernels.workgroups import is_roomy
 from py_runtime.ops.registry import Op
@@ -85,6 +85,15 @@ class Finish:
     bind: Mapping[str, Bindable]
     pairs: int  # of rows, as the shader pairs them
     fields: Mapping[str, object]  # its own parameters
+    start: str = "first_row"  # the parameter that says where a matrix begins
+    start_rows: int = 1  # and how many rows it counts as one
+
+    def of(self, matrix: Matrix) -> "Finish":
+        """For one of several matrices."""
+        fields = {**self.fields, self.start: matrix.first_row // self.start_rows}
+        if "rows" in fields:
+            fields["rows"] = matrix.rows
+        return replace(self, pairs=ceil_div(matrix.rows, 2), fields=fields)
 
 
 def into_rows(
@@ -97,7 +106,8 @@ def into_rows(
     """out: [lines, rows]; x stands in for what there is not."""
     bind = {"out": out, "bias": bias or x, "residual": residual or x}
     has = {"has_bias": bias is not None, "has_residual": residual is not None}
-    return Finish({"finish": "rows"}, bind, ceil_div(rows, 2), {"rows": rows, **has})
+    places = {"rows": rows, "first_row": 0, "stride": rows}
+    return Finish({"finish": "rows"}, bind, ceil_div(rows, 2), {**places, **has})
 
 
 @dataclass(frozen=True)
@@ -109,7 +119,8 @@ class Norm:
 
 
 class LinearKernels:
-    """One kernel for one line of x, others for many; x may be normalised on the way.
+    """One kernel for one line of x, others for many, a set of them for each matrix; x may be
+    normalised on the way.
 
     `many` is what becomes of the sums of many lines, where that is not the same as of one; `source`
     has the dims of x and is read in its place.
@@ -119,24 +130,54 @@ class LinearKernels:
         self,
         op: Op,
         x: LiveTensor,
-        matrix: Matrix,
+        matrices: Matrices,
         finish: Finish,
         norm: Norm | None = None,
         many: Finish | None = None,
         source: Bindable | None = None,
     ) -> None:
-        self.matrix = matrix
-        self.shared = {**matrix.fields, "eps": norm.eps if norm is not None else 0.0}
+        self.op = op
+        self.tensors = dict.fromkeys(tensor for matrix in matrices for tensor in matrix.tensors)
         max_lines = numel(x.max_dims[:-1])
-        self.one = OneLine(op, source or x, matrix, finish, norm)
-        self.many: ManyLines | None = None
-        if max_lines > 1:
-            self.many = ManyLines(op, source or x, max_lines, matrix, many or finish, norm)
+        self.of_each: list[MatrixKernels] = []
+        normed = None
+        for matrix in matrices:
+            ends = [finish, many or finish]
+            if len(matrices) > 1:
+                ends = [end.of(matrix) for end in ends]
+            own = MatrixKernels(op, source or x, max_lines, matrix, ends, norm, normed)
+            normed = own.many.normed if own.many is not None else None
+            self.of_each.append(own)
 
     def __call__(self, lines: int) -> None:
-        for tensor in self.matrix.tensors:
+        for tensor in self.tensors:
             if tensor.dims != tensor.max_dims:
-                self.one.op.require_live(False, f"{tensor.label} cannot be resized")
+                self.op.require_live(False, f"{tensor.label} cannot be resized")
+        for kernels in self.of_each:
+            kernels(lines)
+
+
+class MatrixKernels:
+    """Those of one matrix; `normed` is what another has made of x for many lines."""
+
+    def __init__(
+        self,
+        op: Op,
+        x: Bindable,
+        max_lines: int,
+        matrix: Matrix,
+        ends: Sequence[Finish],
+        norm: Norm | None,
+        normed: Bindable | None,
+    ) -> None:
+        self.shared = {**matrix.fields, "eps": norm.eps if norm is not None else 0.0}
+        self.one = OneLine(op, x, matrix, ends[0], norm)
+        self.many: ManyLines | None = None
+        if max_lines > 1:
+            of_many = norm if normed is None else None
+            self.many = ManyLines(op, normed or x, max_lines, matrix, ends[1], of_many)
+
+    def __call__(self, lines: int) -> None:
         if lines == 1 or self.many is None:
             self.one(self.shared)
             if self.many is not None:
@@ -279,15 +320,15 @@ class ManyLines:
         norm: Norm | None,
     ) -> None:
         self.columns, self.finish, self.norm = matrix.columns, finish, norm
-        normed = x
+        self.normed = x
         if norm is not None:
-            normed = op.scratch("normalised x", max_lines * matrix.columns * 4)
-            self.normalise = RmsNormKernel(op, x, norm.weight, normed)
+            self.normed = op.scratch("normalised x", max_lines * matrix.columns * 4)
+            self.normalise = RmsNormKernel(op, x, norm.weight, self.normed)
         self.gemms = {
             tiling: op.launch(
                 tiling.kernel,
                 plugs={**finish.plugs, **tiling.plugs, **matrix.octet_plugs},
-                bind={**finish.bind, **matrix.bind, "x": normed},
+                bind={**finish.bind, **matrix.bind, "x": self.normed},
                 constants=tiling.constants,
             )
             for tiling in tilings_for(op.builder.target, op.builder.limits)

@@ -1,0 +1,69 @@
+"""The quantisations people have, of small random models: torch's logits and greedy tokens."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from export.gguf_source import GgufSource
+from export.reference import greedy, last_logits, reference_decoder
+from export.sources import Quantisation
+from py_runtime.gguf.model import open_model
+from py_runtime.gpu.kernel_target import KernelTarget
+from py_runtime.graph.buffers import GUARANTEED_LIMITS
+from py_runtime.graph.builder import Builder, LaunchSpec
+from py_runtime.passes import DEFAULT_PASSES, run_passes
+from py_runtime.weights.byte_source import FileSource
+from tests.gguf.mixes import ARCHITECTURES, MIXES, write
+from tests.golden import Tolerance, compare
+from tests.runners import Runner, wait
+
+STEPS = 10
+CLEAR_MARGIN = 1e-3  # below it torch's own next token is a coin's toss
+PROMPT = [5, 100, 7, 200, 31, 8, 250, 9, 44]
+IN_THE_PAGE = ("Q4_K_M", "Q6_K", "IQ4_XS", "F16")
+ROOMY = GUARANTEED_LIMITS | {
+    "max_compute_invocations_per_workgroup": 256,
+    "max_compute_workgroup_storage_size": 32 << 10,
+}
+
+
+def check(family: str, mix: str, folder: Path, runner: Runner) -> None:
+    path = folder / "x.gguf"
+    path.write_bytes(write(family, MIXES[mix]))
+    source = GgufSource.open(path, Quantisation("none"))
+    decoder = reference_decoder(source, source.decoder_config(None))
+    tokens, margins = greedy(decoder, PROMPT, STEPS)
+    data = np.frombuffer(path.read_bytes(), np.uint8)
+    found = runner.run("tests.gguf.in_runtime", "answer", data=data, prompt=PROMPT, steps=STEPS)
+    wanted = last_logits(decoder, PROMPT).astype(np.float64)
+    compare(f"{family} {mix}", found["logits"], wanted, Tolerance(1e-3, 1e-5))
+    clear = next((at for at, margin in enumerate(margins) if margin < CLEAR_MARGIN), STEPS)
+    assert clear > 3, "a case that compares next to nothing"
+    assert found["tokens"][:clear] == tokens[:clear]
+    assert found["left"] == 0
+
+
+@pytest.mark.parametrize("mix", MIXES)
+@pytest.mark.parametrize("family", ARCHITECTURES)
+def test_torch_s_tokens(family: str, mix: str, tmp_path: Path, native: Runner) -> None:
+    check(family, mix, tmp_path, native)
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("mix", IN_THE_PAGE)
+def test_torch_s_tokens_in_the_page(mix: str, tmp_path: Path, in_page: Runner) -> None:
+    check("llama", mix, tmp_path, in_page)
+
+
+@pytest.mark.parametrize(("mix", "wanted"), [("Q6_K", 9), ("Q4_K_M", 10), ("IQ4_XS", 11)])
+def test_a_token_takes_few_kernels(mix: str, wanted: int, tmp_path: Path) -> None:
+    """Four a layer and the head, and one more where v is of another type than q and k."""
+    path = tmp_path / "x.gguf"
+    path.write_bytes(write("llama", MIXES[mix]))
+    model = wait(open_model([FileSource(path)]))
+    target = KernelTarget(wide=True, lanes=32, storage_buffers=10)
+    builder = Builder(run_passes(model.program, target, DEFAULT_PASSES), ROOMY, target)
+    builder.build_ops()
+    kernels = [step.pipeline.label for step in builder.steps if isinstance(step, LaunchSpec)]
+    assert sum(label.startswith("linear/gemv") for label in kernels) == wanted
