@@ -3,9 +3,11 @@
 
 import { EngineClient } from "./client.js";
 
+/** @import { HubPermission, Listeners, PageListeners } from "./calls.d.ts" */
+
 /**
  * The page starts the client.
- * @param {Omit<import("./calls.d.ts").Listeners, "onNotice"> & Record<"onModel" | "onRestart", (report?: any) => void>} listeners
+ * @param {PageListeners} listeners
  */
 export function createInpage(listeners) {
   /** @type {Set<(notice: import("./inpage.d.ts").Notice) => void>} */
@@ -13,7 +15,7 @@ export function createInpage(listeners) {
   /** @type {string | File[] | undefined} */
   let source; // of the loaded model
   const asked = /** @type {any} */ (new URLSearchParams(location.search).get("kernels"));
-  /** @type {import("./calls.d.ts").Listeners["onNotice"]} */
+  /** @type {Listeners["onNotice"]} */
   const onNotice = (notice) => {
     if (notice.kind === "model") {
       inpage.loaded = notice.loaded;
@@ -22,6 +24,16 @@ export function createInpage(listeners) {
     } else for (const listener of noticeListeners) listener(notice);
   };
   let client = new EngineClient({ ...listeners, onNotice });
+
+  /**
+   * A call that may have to ask the Hub: then the user is asked first.
+   * @param {(hub: HubPermission | null) => Promise<any>} begin
+   */
+  const allowed = (begin) => begin(null).catch(async (error) => {
+    const hub = error.code === "hub_consent" && await listeners.onHub();
+    if (!hub) throw error;
+    return begin(hub);
+  });
 
   /**
    * A completion, or with `stream: true` an async iterator of its chunks.
@@ -41,10 +53,12 @@ export function createInpage(listeners) {
     loaded: null,
     models: () => client.call("models"),
     async load(/** @type {string | File[]} */ where, { onProgress, signal, kernels = asked } = {}) {
-      const result = await client.call("load", [where, kernels], { onEvent: onProgress, signal });
+      const result = await allowed((hub) => client.call("load", [where, kernels, hub], { onEvent: onProgress, signal }));
       if (result.context) source = where; // else it is no model to talk to
       return result;
     },
+    hubFiles: (where) => allowed((hub) => client.call("hubFiles", [where, hub])),
+    keepFiles: (files, { onProgress: onEvent, signal } = {}) => client.call("keepFiles", [files], { onEvent, signal }),
     unload: () => client.call("unload"),
     stored: () => client.call("stored"),
     deleteStored: (nameOrUrl) => client.call("deleteStored", [nameOrUrl]),

@@ -45,6 +45,9 @@ function showMachine({ facts, phases }) {
   page.facts.textContent = facts;
 }
 
+const more = () => import("./ui/hub.js");
+const onHub = async () => (await fetched(more()))?.permission();
+
 /**
  * Dialogs whose script comes when they are opened: few open them.
  * @type {Record<string, () => Promise<object>>}
@@ -52,18 +55,23 @@ function showMachine({ facts, phases }) {
 const panels = {
   console: () => import("./ui/console.js"),
   machine: () => import("./ui/machine.js"),
+  hub: more,
 };
 
-/** @param {"console" | "machine" | "settings"} name */
+/** @param {"console" | "hub" | "machine" | "settings"} name */
 async function openDialog(name) {
   if (name in panels && !await fetched(panels[name]())) return;
   page[name].showModal();
 }
 
-/** @param {Iterable<File>} files */
-async function openFiles(files) {
-  const listed = [...files]; // the browser takes the list back
-  (await fetched(import("./ui/opening.js")))?.openFiles(listed);
+/**
+ * @param {Iterable<File>} files
+ * @param {Iterable<any>} items
+ */
+async function openFiles(files, items = []) {
+  const listed = [...files]; // the browser takes the lists back
+  const handles = [...items].map((item) => item.getAsFileSystemHandle?.());
+  (await fetched(import("./ui/opening.js")))?.openFiles(listed, handles);
 }
 
 document.addEventListener("click", ({ target }) => {
@@ -73,13 +81,13 @@ document.addEventListener("click", ({ target }) => {
 });
 page.files.onchange = () => openFiles(page.files.files ?? []);
 document.ondragover = document.ondrop = (event) => {
-  const { files, types } = /** @type {DataTransfer} */ (event.dataTransfer);
+  const { files, items, types } = /** @type {DataTransfer} */ (event.dataTransfer);
   if (!types.includes("Files")) return; // but a text, say
   event.preventDefault();
-  if (files.length) openFiles(files);
+  if (files.length) openFiles(files, items);
 };
 
-const { inpage, client } = createInpage({ onBusy, onPhase, onFailure, onModel: showModel, onRestart: showMachine });
+const { inpage, client } = createInpage({ onBusy, onPhase, onFailure, onHub, onModel: showModel, onRestart: showMachine });
 globalThis.inpage = inpage;
 inpage.onNotice(({ text }) => notify(text));
 inpage.ready.then(showMachine, () => {});

@@ -3,18 +3,7 @@
 
 const TABLE = 16384; // functions: Pyodide's own are fewer, and one of them is there in some browsers only
 
-/**
- * Pyodide's own insides have no types.
- * @typedef {import("pyodide").PyodideAPI & { _module: any, _api: any }} Python
- * @typedef {[path: string, module: WebAssembly.Module | Promise<WebAssembly.Module>]} Library
- *
- * @typedef {object} Options those of loadPyodide that we use
- * @property {string[]} [packages]
- * @property {Record<string, string>} [env]
- * @property {boolean} [_makeSnapshot]
- * @property {Promise<ArrayBuffer>} [_loadSnapshot]
- * @property {(name: string) => object} [_snapshotDeserializer]
- */
+/** @import { Library, Options, Python } from "./calls.d.ts" */
 
 /**
  * @param {string} indexURL

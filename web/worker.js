@@ -16,12 +16,7 @@ let runtime; // the Python module py_runtime.app.in_page
 let shared; // a signal for Python, the turn and the call it is for, the turns of the event loop so far
 const wanted = () => (shared?.[1] === shared?.[3] ? shared?.[2] : -1); // -1: it comes too late
 
-/**
- * site.json, as tools/site.py describes it.
- * @typedef {{ memory: string, libraries: [path: string, url: string][], wheels: Record<string, string> }} Snapshot
- * @typedef {{ pyodide: string, packages: string[], runtime: string, snapshot?: Snapshot }} Site
- * @typedef {{ python: import("./interpreter.js").Python, isRestored: boolean }} Started
- */
+/** @import { Library, Site, Snapshot, Started } from "./calls.d.ts" */
 
 /**
  * Runs one start-up phase, and says how long it took.
@@ -64,7 +59,7 @@ async function unzipped(path) {
  * @param {Snapshot} snapshot
  */
 async function restorePython(indexURL, { memory, libraries, wheels }) {
-  /** @type {import("./interpreter.js").Library[]} */
+  /** @type {Library[]} */
   const compiled = libraries.map(([path, url]) => [path, WebAssembly.compileStreaming(fetchOk(url))]);
   const python = await loadPython(indexURL, compiled, {
     _loadSnapshot: unzipped(memory),
@@ -104,9 +99,12 @@ async function importRuntime({ python, isRestored }, wheel) {
   return python.pyimport("py_runtime.app.in_page");
 }
 
-/** @param {any} module */
-async function openGpu(module) {
-  const { result, error } = JSON.parse(await module.open_gpu(base.href, tell, wanted));
+/**
+ * @param {any} module
+ * @param {string} [hub]
+ */
+async function openGpu(module, hub) {
+  const { result, error } = JSON.parse(await module.open_gpu(base.href, tell, wanted, hub));
   if (error) throw Object.assign(new Error(error.message), error);
   return result;
 }
@@ -119,7 +117,7 @@ async function start() {
   const site = await (await fetchOk("site.json", { cache: "no-cache" })).json();
   const started = await phase("Python", () => startPython(site));
   const module = await phase("runtime", () => importRuntime(started, site.runtime));
-  const report = await phase("GPU", () => openGpu(module));
+  const report = await phase("GPU", () => openGpu(module, site.hub));
   runtime = { start: module.start, cancel: module.cancel }; // each look-up makes a proxy: one is enough
   postMessage({ event: "ready", report: { ...report, isRestored: started.isRestored } });
 }

@@ -46,6 +46,12 @@ async def open_stored(name: str) -> Stream:
     return Stream(bridge.openBlob(file))
 
 
+async def open_stored_part(name: str, start: int, end: int) -> Stream:
+    """The same of some of its bytes."""
+    file = await _answer((await _entry(name)).getFile())
+    return Stream(bridge.openBlob(file.slice(start, end)))
+
+
 async def delete_stored_file(name: str) -> None:
     """StorageError where it is not there or cannot be deleted."""
     await _answer((await _folder()).removeEntry(name))

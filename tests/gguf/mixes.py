@@ -67,7 +67,10 @@ MIXES: dict[str, Mix] = {
 
 def write(family: str, mix: Mix) -> bytes:
     """The file; rows of q and k of `llama` are as its converter orders them: random either way."""
-    architecture = ARCHITECTURES[family]
+    return file(metadata(ARCHITECTURES[family]), tensors_of(family, mix))
+
+
+def tensors_of(family: str, mix: Mix) -> list[Tensor]:
     rng = np.random.default_rng(7)
 
     def matrix(name: str, part: str, layer: int, rows: int, columns: int) -> Tensor:
@@ -100,7 +103,7 @@ def write(family: str, mix: Mix) -> bytes:
             values = rng.uniform(0.5, 1.5, width)
             tensors.append(Tensor.floats(f"blk.{layer}.{norm}.weight", values))
     tensors.append(Tensor.floats("output_norm.weight", rng.uniform(0.5, 1.5, WIDTH)))
-    return file(metadata(architecture), tensors)
+    return tensors
 
 
 def metadata(architecture: str) -> dict[str, Any]:

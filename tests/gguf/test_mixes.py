@@ -5,22 +5,29 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from export.decoder_graph import export_decoder
 from export.gguf_source import GgufSource
 from export.reference import greedy, last_logits, reference_decoder
 from export.sources import Quantisation
+from py_runtime.decoder.config import weight_names
+from py_runtime.gguf.errors import UnsupportedGgufError
 from py_runtime.gguf.model import open_model
 from py_runtime.gpu.kernel_target import KernelTarget
 from py_runtime.graph.buffers import GUARANTEED_LIMITS
 from py_runtime.graph.builder import Builder, LaunchSpec
 from py_runtime.passes import DEFAULT_PASSES, run_passes
 from py_runtime.weights.byte_source import FileSource
-from tests.gguf.mixes import ARCHITECTURES, MIXES, write
+from tests.decoder.test_program import Canonical
+from tests.gguf.mixes import ARCHITECTURES, MIXES, metadata, tensors_of, write
+from tests.gguf.test_constants import uploaded
+from tests.gguf.written import Tensor, file
 from tests.golden import Tolerance, compare
 from tests.runners import Runner, wait
 
 STEPS = 10
 CLEAR_MARGIN = 1e-3  # below it torch's own next token is a coin's toss
 PROMPT = [5, 100, 7, 200, 31, 8, 250, 9, 44]
+GATE = "blk.1.ffn_gate.weight"
 IN_THE_PAGE = ("Q4_K_M", "Q6_K", "IQ4_XS", "F16")
 ROOMY = GUARANTEED_LIMITS | {
     "max_compute_invocations_per_workgroup": 256,
@@ -67,3 +74,37 @@ def test_a_token_takes_few_kernels(mix: str, wanted: int, tmp_path: Path) -> Non
     builder.build_ops()
     kernels = [step.pipeline.label for step in builder.steps if isinstance(step, LaunchSpec)]
     assert sum(label.startswith("linear/gemv") for label in kernels) == wanted
+
+
+@pytest.mark.parametrize("mix", ["Q4_K_M", "dynamic"])
+def test_the_exporter_takes_it_as_it_is(mix: str, tmp_path: Path) -> None:
+    """The same program over the same bytes as the file gives without torch."""
+    path = tmp_path / "x.gguf"
+    path.write_bytes(write("llama", MIXES[mix]))
+    model = wait(open_model([FileSource(path)]))
+    source = GgufSource.open(path, Quantisation("q4gsw"))
+    exported = export_decoder(source, source.decoder_config(None)).program
+    assert Canonical(exported).whole() == Canonical(model.program).whole()
+    found = uploaded(model)
+    for weight in weight_names(model.config):
+        for part, array in source.parts(weight).items():
+            owner = weight.removesuffix(".weight")
+            assert found[f"{owner}.{part}"] == array.tobytes(), (weight, part)
+    assert source.warnings == []
+
+
+def test_types_without_kernels_are_refused_by_name(tmp_path: Path) -> None:
+    tensors = {"IQ2_XS": 74, "IQ1_S": 50, "TQ2_0": 66}
+    for name, nbytes in tensors.items():
+        mixed = MIXES["Q8_0"]
+        data = file(
+            metadata("llama"),
+            [
+                Tensor(t.name, t.dims, name, bytes(t.dims[0] * nbytes)) if t.name == GATE else t
+                for t in tensors_of("llama", mixed)
+            ],
+        )
+        path = tmp_path / "x.gguf"
+        path.write_bytes(data)
+        with pytest.raises(UnsupportedGgufError, match=rf"tensors of {name}, which this engine"):
+            wait(open_model([FileSource(path)]))

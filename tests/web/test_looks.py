@@ -15,8 +15,11 @@ MAX_SCRIPT_BYTES = 80_000  # to start, load a model and chat
 # What few open comes when they do; isolation where a host sends no headers, recovery where the
 # engine does not answer.
 FETCHED_WHEN_OPENED = {"ui/chat_files.js", "ui/console.js", "ui/machine.js", "ui/opening.js"}
+FETCHED_WHEN_OPENED |= {"ui/hub.js", "ui/hub_consent.js", "ui/local_files.js"}
 # Chats of an earlier visit, another tab with the page, something that is deleted.
 FETCHED_WHEN_THERE_ARE_SOME = {"ui/chat_records.js", "ui/deleting.js", "ui/tabs.js"}
+# Answers with maths, code, tables or reasoning.
+FETCHED_FOR_RICH_ANSWERS = {"ui/rich.js", "ui/maths.js", "ui/code.js", "ui/reasoning.js"}
 FETCHED_ELSEWHERE = {"isolation.js", "isolation-sw.js", "ui/recovery.js"}
 SAMPLE = """# Heading
 
@@ -64,7 +67,7 @@ def test_before_loading(themed: User) -> None:
     assert_accessible(themed, state="start")
 
 
-@pytest.mark.parametrize("dialog", ["settings", "machine", "console"])
+@pytest.mark.parametrize("dialog", ["settings", "machine", "console", "hub"])
 def test_dialogs(themed: User, dialog: str) -> None:
     themed.page.locator(f"[data-opens={dialog}]").first.click()
     expect(themed.page.locator(f"dialog#{dialog}")).to_be_visible()
@@ -166,6 +169,7 @@ def test_starting_and_chatting_is_under_its_budget_of_script(chatted: User) -> N
     fetched = own_scripts(chatted)
     there = {path.relative_to(ROOT / "web").as_posix() for path in (ROOT / "web").rglob("*.js")}
     later = FETCHED_WHEN_OPENED | FETCHED_WHEN_THERE_ARE_SOME | FETCHED_ELSEWHERE
+    later |= FETCHED_FOR_RICH_ANSWERS
     assert fetched == there - later
     sizes = {path: (ROOT / "web" / path).stat().st_size for path in fetched}
     assert sum(sizes.values()) < MAX_SCRIPT_BYTES, sizes

@@ -46,25 +46,25 @@ export function createFiles(heap) {
   /**
    * Answers at once, so that closing can break off a request that nobody has answered yet.
    * @param {string} url
-   * @param {string} optionsJson fetch's
+   * @param {string} optionsJson fetch's; with `anyStatus` a refusal is an answer, too
    */
   function openUrl(url, optionsJson) {
     const abort = new AbortController();
-    const options = { ...JSON.parse(optionsJson), signal: abort.signal };
+    const { anyStatus, ...options } = JSON.parse(optionsJson);
     /** @type {<Value>(promise: Promise<Value>) => Promise<Value>} */
     const arriving = (promise) => failing("network", `${url} did not arrive`, promise);
-    const reader = arriving(fetch(url, options)).then(({ ok, status, headers, body }) => {
-      if (!ok) throw new BridgeFault(status === 404 ? "missing" : "network", `${url} answered ${status}`);
+    const reader = arriving(fetch(url, { ...options, signal: abort.signal })).then(({ ok, status, headers, body }) => {
+      if (!ok && !anyStatus) throw new BridgeFault(status === 404 ? "missing" : "network", `${url} answered ${status}`);
       const chunks = /** @type {NonNullable<typeof body>} */ (body).getReader();
-      return { read: () => arriving(chunks.read()), headers };
+      return { read: () => arriving(chunks.read()), headers, status };
     });
     return openStream(reader, () => abort.abort());
   }
 
   /** @param {number} handle of a URL's stream */
   async function streamHeaders(handle) {
-    const { headers } = await find(handle).reader;
-    return JSON.stringify(Object.fromEntries(headers ?? []));
+    const { headers, status } = await find(handle).reader;
+    return JSON.stringify({ ":status": status, ...Object.fromEntries(headers ?? []) });
   }
 
   /**

@@ -3,11 +3,7 @@
 import { BridgeFault } from "./fault.js";
 
 /**
- * A plan's steps, column by column. A step is [pipeline, bind group] or [source buffer, target buffer].
- * @typedef {{ label: string, first: any[], second: any[], isCopy: boolean[] }} Plan
- * @typedef {{ label: string, size: number, usage: number }} BufferSpec
- * @typedef {{ label: string, source: string, entryPoint: string, constants: Record<string, number> }} PipelineSpec
- * @typedef {{ label: string, pipeline: number, bindings: [buffer: number, offset: number, size: number][] }} BindGroupSpec
+ * @import { BindGroupSpec, BufferSpec, PipelineSpec, Plan } from "../calls.d.ts"
  * @typedef {ReturnType<typeof createObjects>} Objects
  */
 

@@ -37,7 +37,7 @@ export function createReplay(gpu, find, heap) {
   /**
    * With `querySet` each dispatch has a pass of its own, which notes when it began and ended.
    * @param {GPUCommandEncoder} encoder
-   * @param {import("./objects.js").Plan} plan
+   * @param {import("../calls.d.ts").Plan} plan
    * @param {number} countsAt
    * @param {GPUQuerySet} [querySet]
    */

@@ -91,7 +91,7 @@ export async function loadFrom(where, name, begin = (options) => inpage.load(whe
 
 page.loadForm.onsubmit = (event) => {
   event.preventDefault();
-  const { name } = models[picker.selectedIndex];
-  loadFrom(name, name);
+  const { name, path, kept_bytes: kept } = models[picker.selectedIndex];
+  loadFrom(kept ? path : name, name);
 };
 page.cancelLoad.onclick = () => loading?.abort();

@@ -1,12 +1,12 @@
 // Octets of x in the order in which weight_bytes of a file blocks_* has those of the weight: with PAIRED
 // the first word has the even columns and the second the odd ones, else the first has the first four.
-// needs: blocks = shared/weights/blocks_*
+// needs: shared/weights/paired, blocks = shared/weights/blocks_*
 
 fn grouped(octet: mat2x4f) -> mat2x4f {
   if (!PAIRED) {
     return octet;
   }
-  return mat2x4f(vec4f(octet[0].xz, octet[1].xz), vec4f(octet[0].yw, octet[1].yw));
+  return even_first(octet);
 }
 
 // And back.
