@@ -28,7 +28,7 @@ MODEL := models/SmolLM2-135M-Instruct
 # Two at a time, a file of tests in one process: those that share a page share it.
 AT_ONCE := -n 2 --dist loadfile
 
-SOURCES := $(shell find web py_runtime shaders -type f ! -name '*.pyc')
+SOURCES := $(shell find web inpage py_runtime shaders -type f ! -name '*.pyc')
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -123,27 +123,27 @@ $(SERVER): pyproject.toml | prerequisites
 	@echo "installing what the server needs into .venv"
 	@test -x $(PY) || $(PYTHON) -m venv .venv || { \
 	  rm -rf .venv; echo "inpage could not make .venv; on Debian, install python3-venv" >&2; exit 1; }
-	@$(PY) -m pip install --quiet --disable-pip-version-check --editable .
+	@$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[server]'
 	@touch $@
 
 $(EXPORTER): pyproject.toml $(SERVER)
 	@echo "installing what exports models into .venv (PyTorch is large)"
-	@$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[export]'
+	@$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[server,export]'
 	@touch $@
 
 $(DEVELOPER): pyproject.toml $(SERVER)
 	@echo "installing what checks the code into .venv"
-	@$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[server,dev]'
 	@touch $@
 
 $(TESTER): pyproject.toml $(EXPORTER) $(DEVELOPER)
 	@echo "installing what the tests need into .venv"
-	@$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[dev,export]'
+	@$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[server,dev,export]'
 	@touch $@
 
 $(EXECUTORCH): pyproject.toml $(TESTER)
 	@echo "installing ExecuTorch into .venv"
-	@$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[dev,export,pte]'
+	@$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[server,dev,export,pte]'
 	@touch $@
 
 # What decides the bytes of a model folder; other changes to the runtime leave it as it is.

@@ -5,15 +5,12 @@ python serve.py build OUT [--models DIR] [--no-hub]
 """
 
 import argparse
-import errno
 import re
-import socket
 import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import uvicorn
 from starlette.applications import Starlette
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
@@ -23,10 +20,10 @@ from starlette.routing import Route
 from starlette.staticfiles import NotModifiedResponse, StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from inpage.hosts import OwnHosts
+from inpage.http_server import AnnouncingServer, config_of, in_brackets, listen
 from tools.compress import ENCODINGS, VariantStore
 from tools.errors import UserError, exit_status
-from tools.hosts import OwnHosts
-from tools.http_server import AnnouncingServer, ImpatientProtocol
 from tools.site import HUB_ORIGINS, Resource, Site
 from tools.static_build import build
 
@@ -115,37 +112,15 @@ class WithSecurityHeaders:
         await self.app(scope, receive, send_with_headers)
 
 
-def listen(host: str, port: int) -> socket.socket:
-    """UserError where the port is taken or forbidden."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        return socket.create_server((host, port), family=family, backlog=128)
-    except OSError as error:
-        if error.errno == errno.EADDRINUSE:
-            reason = "it is taken; choose another with --port (make serve PORT=...)"
-        else:
-            reason = str(error.strerror).partition(" (while")[0]
-        raise UserError(f"cannot listen on {host} port {port}: {reason}") from error
-
-
 def serve(options: argparse.Namespace) -> None:
     """Until it is interrupted; port 0 takes a free one."""
     site = Site.of_checkout(options.models, tuple(options.hub))
     listener = listen(options.host, options.port)
-    shown_host = f"[{options.host}]" if ":" in options.host else options.host
+    shown_host = in_brackets(options.host)
     address = f"http://{shown_host}:{listener.getsockname()[1]}/"
-    config = uvicorn.Config(
-        create_app(site, VariantStore(), [shown_host, *options.allow_host]),
-        http=ImpatientProtocol,
-        ws="none",
-        lifespan="off",
-        log_level="warning",
-        access_log=False,
-        server_header=False,
-        timeout_graceful_shutdown=0,
-    )
+    app = create_app(site, VariantStore(), [shown_host, *options.allow_host])
     try:
-        AnnouncingServer(config, address, options.open).run(sockets=[listener])
+        AnnouncingServer(config_of(app), address, options.open).run(sockets=[listener])
     except KeyboardInterrupt:
         print()  # the terminal's ^C ends its own line
 

@@ -35,7 +35,9 @@ class Weight(nn.Module):
     def __init__(self, kind: WeightKind, rows: int, columns: int, bias: bool = False) -> None:
         super().__init__()
         self.kind, self.rows, self.columns = kind, rows, columns
-        for name, (dims, dtype) in weight_parts(kind, rows, columns).items():
+        parts = weight_parts(kind, rows, columns)
+        self.part_names = tuple(parts)
+        for name, (dims, dtype) in parts.items():
             self.register_buffer(name, torch.empty(dims, dtype=TORCH_DTYPES[dtype]))
         self.register_buffer("bias", torch.empty(bias_rows(kind, rows)) if bias else None)
 
@@ -46,13 +48,16 @@ class Weight(nn.Module):
             group_size = self.kind.group_size
             return torch_ops.linear_q4gsw(x, self.weight, self.scales, group_size, self.bias)
         linear = getattr(torch.ops.inpage, f"linear_{self.kind.name}")
-        return linear(x, self.weight, self.scales, self.bias)
+        return linear(x, *self._parts(), self.bias)
 
     def look_up(self, tokens: Tensor) -> Tensor:  # [1, S] → [1, S, columns]
         if self.kind.name == FLOAT:
             return nn.functional.embedding(tokens, self.weight)
         embedding = getattr(torch.ops.inpage, f"embedding_{self.kind.name}")
-        return embedding(self.weight, self.scales, tokens)
+        return embedding(*self._parts(), tokens)
+
+    def _parts(self) -> list[Tensor]:
+        return [getattr(self, name) for name in self.part_names]
 
 
 class Norm(nn.Module):

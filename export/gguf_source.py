@@ -19,7 +19,8 @@ from py_runtime.gguf.config import check_tensors, read_config, read_family
 from py_runtime.gguf.names import ROPE_FACTORS, gguf_name, is_rotated
 from py_runtime.gguf.part_names import parts_of
 from py_runtime.gguf.reader import GgufFile, StoredTensor, open_gguf
-from py_runtime.gguf.stored_weights import KIND_OF, in_halves, planes
+from py_runtime.gguf.stored_weights import in_halves, kind_of
+from py_runtime.gguf.stored_weights import parts_of as parts_of_blocks
 from py_runtime.gguf.tokenizer import read_tokenizer
 from py_runtime.weights.byte_source import ByteSource, FileSource
 
@@ -66,9 +67,11 @@ class GgufSource(Source):
         return source
 
     def kind(self, weight: str) -> WeightKind:
-        type_name = self._tensor(weight).info.kind.name
-        if type_name in KIND_OF:
-            return KIND_OF[type_name]
+        info = self._tensor(weight).info
+        known = kind_of(info.kind, info.dims[1])
+        if known is not None:
+            return known
+        type_name = info.kind.name
         text = (
             f"{type_name} tensors are dequantised and quantised again as {self.quantisation.name}"
         )
@@ -93,11 +96,12 @@ class GgufSource(Source):
 
     def parts(self, weight: str) -> Parts:
         tensor = self._tensor(weight)
-        if KIND_OF.get(tensor.info.kind.name, WeightKind(FLOAT)).name == FLOAT:
-            return super().parts(weight)
         rows, columns = tensor.info.dims
-        declared = weight_parts(self.kind(weight), rows, columns)
-        data = planes(tensor.info.kind, self._rows(weight, tensor).reshape(-1))
+        kind = kind_of(tensor.info.kind, columns)
+        if kind is None or kind.name == FLOAT:
+            return super().parts(weight)
+        declared = weight_parts(kind, rows, columns)
+        data = parts_of_blocks(tensor.info.kind, kind, self._rows(weight, tensor).reshape(-1))
         self._forget_pages()
         return {
             part: data[part].view(dtype.host).reshape(dims)

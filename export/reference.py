@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from export import torch_ops
 from export.decoder import Decoder
+from export.planes import dense
 from export.quantisers import Parts
 from export.sources import Source
 from py_runtime.base.shapes import ceil_div
@@ -58,14 +59,13 @@ def stored_values(source: Source, weight: str) -> np.ndarray:
 
 def dequantise(kind: WeightKind, parts: Parts, rows: int) -> np.ndarray:
     """The dense float32 matrix that the parts stand for."""
-    weight = torch.from_numpy(parts["weight"])
     if kind.name == FLOAT:
         return parts["weight"]
-    scales = torch.from_numpy(parts["scales"])
     if kind.name == Q4GSW:
+        weight, scales = torch.from_numpy(parts["weight"]), torch.from_numpy(parts["scales"])
         quantised = torch_ops.unpack_nibbles(weight).float() - 8
         return (quantised * scales[:, :rows].T.repeat_interleave(kind.group_size, 1)).numpy()
-    return torch_ops.dequantise_blocks(kind.name, weight, scales.float()).numpy()
+    return dense(kind.name, parts["weight"], parts.get("scales"))
 
 
 @torch.no_grad()

@@ -12,21 +12,24 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
-from playwright.sync_api import expect
+from playwright.sync_api import Browser, expect
 
 from tests.runners import (  # noqa: F401  (fixtures)
+    PATIENCE,
     in_page,
     native,
+    patient,
     runner,
     shared_browser,
     toy_page,
 )
+from tests.second_tries import SecondTries
 from tests.toy_model import write_toy_model
-from tools import browser
+from tools.browser import find, launch_flags
 from tools.files import ROOT
 
 START_SECONDS = 120
-expect.set_options(timeout=120_000)  # a busy machine is not the page's fault
+expect.set_options(timeout=PATIENCE)  # a busy machine is not the page's fault
 # Nor is it one of the code, and every run tries the same.
 settings.register_profile(
     "inpage", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
@@ -34,12 +37,8 @@ settings.register_profile(
 settings.load_profile("inpage")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A test in the browser that fails is tried once more: two pages share two cores with whatever
-    else runs there. Both tries are in the summary (`-rR`): the first is a fault to mend."""
-    for item in items:
-        if item.get_closest_marker("browser"):
-            item.add_marker(pytest.mark.flaky(reruns=1))
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(SecondTries())
 
 
 @contextmanager
@@ -118,6 +117,11 @@ def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[s
     """pytest-playwright starts the Chromium that tools.browser finds, with WebGPU."""
     return {
         **browser_type_launch_args,
-        "executable_path": str(browser.find()),
-        "args": browser.launch_flags(),
+        "executable_path": str(find()),
+        "args": launch_flags(),
     }
+
+
+@pytest.fixture(scope="session")
+def browser(browser: Browser) -> Browser:
+    return patient(browser)

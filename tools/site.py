@@ -18,7 +18,7 @@ from tools.errors import UserError
 from tools.files import ROOT, is_plain_name, plain_file, sha256_of
 from tools.pyodide_dist import CORE_FILES, DIST, PACKAGES, VERSION
 from tools.snapshot import SnapshotStore
-from tools.vendor import MODULES, VENDOR
+from tools.vendor import MODULES, STYLE, VENDOR
 from tools.wheel import WheelStore
 
 HUB = "https://huggingface.co"
@@ -125,7 +125,7 @@ class Site:
             model_root = ROOT / "models"
         if model_root is not None and not model_root.is_dir():
             raise SiteError(f"there is no folder of models at {model_root}")
-        for folder, names in ((DIST, CORE_FILES), (VENDOR, tuple(MODULES))):
+        for folder, names in ((DIST, CORE_FILES), (VENDOR, (*MODULES, STYLE))):
             absent = [name for name in names if not (folder / name).is_file()]
             if absent:
                 raise SiteError(f"{folder} lacks {', '.join(absent)}. Run: make setup")

@@ -6,13 +6,12 @@ its parts beside it (`layers.0.self_attn.q_proj.weight` and `.scales`).
 
 from dataclasses import dataclass
 
-from py_runtime.base.dtypes import F16, F32, U8, DType
+from py_runtime.base.dtypes import F32, U8, DType
 from py_runtime.base.shapes import Dims, ceil_div
-from py_runtime.program.weight_kinds import BLOCK, Q4_0, Q4_1, Q8_0, q4gsw_row_bytes
+from py_runtime.program.weight_kinds import BLOCK, BLOCK_KINDS, q4gsw_row_bytes
 
 FLOAT = "f32"
 Q4GSW = "q4gsw"
-BLOCK_KINDS = {kind.name: kind for kind in (Q4_0, Q4_1, Q8_0)}
 
 
 @dataclass(frozen=True)
@@ -53,11 +52,10 @@ def weight_parts(kind: WeightKind, rows: int, columns: int) -> dict[str, tuple[D
         scales = (ceil_div(columns, kind.group_size), ceil_div(rows, 4) * 4)
         return {"weight": ((rows, q4gsw_row_bytes(columns)), U8), "scales": (scales, F32)}
     block = BLOCK_KINDS[kind.name]
-    packed = (rows, columns // block.columns_per_element)
-    return {
-        "weight": (packed, block.dtype),
-        "scales": (block.scale_dims(rows, columns), F16),
-    }
+    parts = {"weight": (block.weight_dims(rows, columns), block.dtype)}
+    if block.has_scales:
+        parts["scales"] = (block.scale_dims(rows, columns), block.scale_dtype)
+    return parts
 
 
 def bias_rows(kind: WeightKind, rows: int) -> int:

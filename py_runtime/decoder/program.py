@@ -17,6 +17,7 @@ from py_runtime.decoder.config import (
     weight_parts,
 )
 from py_runtime.program import Program
+from py_runtime.program.weight_kinds import BLOCK_KINDS
 from py_runtime.program.writer import ProgramWriter, Ref
 
 
@@ -104,7 +105,7 @@ class _Decoder:
             nothing = (-1, False, False)  # no padding token; the rest is of training
             self.writer.op("aten.embedding.default", *parts, self.tokens, *nothing, out)
         else:
-            self.writer.op(f"inpage.embedding_{kind.name}.default", *parts, self.tokens, out)
+            self.writer.op(BLOCK_KINDS[kind.name].embedding, *parts, self.tokens, out)
         return out
 
     def _linear(self, path: str, x: Ref, rows: Dims) -> Ref:  # [*rows, columns] → [*rows, N]
@@ -112,8 +113,8 @@ class _Decoder:
         count, _, has_bias = self._shape(path)
         out = self._tensor((*rows, count))
         bias = self._constant(f"{path}.bias", (bias_rows(kind, count),)) if has_bias else None
-        name = "aten.linear" if kind.name == FLOAT else f"inpage.linear_{kind.name}"
-        self.writer.op(f"{name}.default", x, *self._parts(path), bias, out)
+        name = "aten.linear.default" if kind.name == FLOAT else BLOCK_KINDS[kind.name].linear
+        self.writer.op(name, x, *self._parts(path), bias, out)
         return out
 
     def _norm(self, path: str, x: Ref, dims: Dims, name: str = "") -> Ref:

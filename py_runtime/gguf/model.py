@@ -24,7 +24,7 @@ from py_runtime.gguf.dequantise import dequantise
 from py_runtime.gguf.errors import GgufError, UnsupportedGgufError, listed, shown
 from py_runtime.gguf.names import ROPE_FACTORS, gguf_name, is_rotated
 from py_runtime.gguf.reader import GgufFile, open_gguf
-from py_runtime.gguf.stored_weights import FLOATS, KIND_OF
+from py_runtime.gguf.stored_weights import FLOATS, KNOWN, kind_of
 from py_runtime.gguf.tokenizer import end_tokens, read_tokenizer
 from py_runtime.program import Program
 from py_runtime.weights.byte_source import ByteSource
@@ -80,15 +80,16 @@ async def open_model(sources: Sequence[ByteSource]) -> GgufModel:
 
 def _kinds(file: GgufFile, config: DecoderConfig) -> dict[str, WeightKind]:
     """How each matrix is stored; types that no kernel reads yet are refused together."""
-    types = {name: file.tensors[gguf_name(name)].info.kind.name for name in weight_names(config)}
-    unknown = sorted({kind for kind in types.values() if kind not in KIND_OF})
+    stored = {name: file.tensors[gguf_name(name)].info for name in weight_names(config)}
+    kinds = {name: kind_of(info.kind, info.dims[1]) for name, info in stored.items()}
+    unknown = sorted({stored[name].kind.name for name, kind in kinds.items() if kind is None})
     if unknown:
         raise UnsupportedGgufError(
             f"{file.name} has tensors of {listed(unknown)}, which this engine cannot compute with "
             "yet",
-            f"get the model as {', '.join(kind for kind in KIND_OF if kind != 'F32')}",
+            f"get the model as {', '.join(kind for kind in KNOWN if kind != 'F32')}",
         )
-    return {name: KIND_OF[kind] for name, kind in types.items()}
+    return {name: kind for name, kind in kinds.items() if kind is not None}
 
 
 def _wanted(
@@ -108,7 +109,8 @@ def _wanted(
                 "get another file of this model",
             )
         reordered = family.pairs_side_by_side and is_rotated(name)
-        tensor = WantedTensor(stored, constants, config.head_dim if reordered else None)
+        head_dim = config.head_dim if reordered else None
+        tensor = WantedTensor(stored, constants, kinds.get(name), head_dim)
         wanted |= dict.fromkeys(constants.values(), tensor)
     return wanted
 

@@ -27,6 +27,7 @@ _BYTES = {
     "vec4u": 16,
     "mat4x4f": 64,
 }
+_TRUTHS = {"true": 1, "false": 0}
 _OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -37,7 +38,7 @@ _OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
 
 
 def evaluate(expression: str, known: Mapping[str, int]) -> int | None:
-    """A whole number, from others by simple arithmetic; None for anything else."""
+    """A whole number, from others by simple arithmetic, or a truth; None for anything else."""
     if literal := _LITERAL.fullmatch(expression):
         return int(literal[1], 0)
 
@@ -45,7 +46,7 @@ def evaluate(expression: str, known: Mapping[str, int]) -> int | None:
         if isinstance(node, ast.Constant) and type(node.value) is int:
             return node.value
         if isinstance(node, ast.Name):
-            return known[node.id]
+            return _TRUTHS[node.id] if node.id in _TRUTHS else known[node.id]
         if isinstance(node, ast.BinOp):
             return _OPERATORS[type(node.op)](value(node.left), value(node.right))
         raise KeyError(expression)

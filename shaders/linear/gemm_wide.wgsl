@@ -2,7 +2,7 @@
 // SIDE × SIDE outputs, SIDE columns of K at a time: both factors are laid out in workgroup memory
 // column by column, four rows in a vector, and an invocation keeps 4 × 4 sums in registers. Small
 // squares leave invocations for several teams, which share out the columns and add up in the end.
-// needs: linear/fragments/io, shared/weights/dequantise, finish = linear/fragments/finish_*, @pair_rows
+// needs: linear/fragments/io, linear/fragments/x, shared/weights/dequantise, finish = linear/fragments/finish_*, @pair_rows
 
 override WORKGROUP: u32 = 256u;
 override SIDE: u32 = 64u;
@@ -24,8 +24,7 @@ struct Blocks {
 }
 
 fn x_quad(line: u32, quad: u32) -> vec4f {
-  // Lines past the end repeat the last one, and are not stored.
-  let value = x[min(line, params.count - 1u) * params.quads + min(quad, params.quads - 1u)];
+  let value = x[live_line(line) * params.quads + min(quad, params.quads - 1u)];
   return select(vec4f(), value, quad < params.quads);
 }
 

@@ -1,11 +1,11 @@
-// One line of x, and weights in blocks of 32 columns. Columns of x become whole numbers, a block with
-// one scale, cut into three signed bytes ("limbs"): as exact as floats, and dot4I8Packed multiplies
-// four columns at once, where floats cost several instructions for each. A workgroup lays x out so,
-// as many blocks at a time as fit. Its invocations take a block of a pair of rows each: BESIDE
-// neighbours share a line of memory, GROUP_PAIRS such teams lie one pair below the other (their
-// scales may be stored by rows), and the rest takes the columns further on. Weights are loaded a step
-// ahead.
-// needs: linear/fragments/norm, blocks = shared/weights/blocks_*, finish = linear/fragments/finish_*, @pair_rows, @grouped, @BYTE_UNIT
+// One line of x, and weights in blocks of 32 columns (blocks_q8_0.wgsl says what is known of them).
+// Columns of x become whole numbers, a block with one scale, cut into three signed bytes ("limbs"): as
+// exact as floats, and dot4I8Packed multiplies four columns at once, where floats cost several
+// instructions for each. A workgroup lays x out so, as many blocks at a time as fit. Its invocations
+// take a block of a pair of rows each: BESIDE neighbours share a line of memory, GROUP_PAIRS such teams
+// lie one pair below the other (their scales may be stored by rows), and the rest takes the columns
+// further on. Weights are loaded a step ahead.
+// needs: linear/fragments/norm, linear/fragments/limbs, blocks = shared/weights/blocks_*, shared/weights/order, finish = linear/fragments/finish_*, @pair_rows
 
 override WORKGROUP: u32 = 256u;
 override BESIDE: u32 = 4u;
@@ -16,19 +16,17 @@ override TEAM: u32 = WORKGROUP / GROUP_PAIRS;  // invocations that share a pair
 override OCTETS: u32 = (4u * TILE + WORKGROUP - 1u) / WORKGROUP;  // of a tile, an invocation's share
 const MAX_OCTETS = 8u;
 const MAX_STEPS = 2u;
+const HALF_OCTETS = 4u / HALVES;
 const ADDERS = 16u;  // invocations that add up the squares
 
-const TOP = 32512.0;  // 127 * 256: the largest column of a block becomes this
-const FINE = 254.0;  // what the third limb counts is so many times smaller
-// Adding this rounds to a whole number and leaves it in the lowest bits.
-const ROUNDER = 12582912.0;
+const FINE = 254.0;  // what the third limb counts is so many times smaller than the others
 
 // 32 columns of x, eight in a vector of words: the first four's high limbs, the others', the low ones.
 struct Columns {
   limbs: array<vec4u, 4>,
   fine: array<vec2u, 4>,
-  scale: f32,
-  sum: f32,  // of the columns; the padding behind it keeps neighbours in different banks
+  sums: vec2f,  // of the columns that share a scale of the weight
+  scale: f32,  // the padding behind it keeps neighbours in different banks
 }
 
 struct Held {
@@ -50,41 +48,14 @@ fn fetch(rows: vec2u, first: u32) -> Held {
   return held;
 }
 
-// The lowest 16 bits of four whole numbers in two words, in turns.
-fn low_halves(values: vec4f) -> vec2u {
-  let bits = bitcast<vec4u>(values);
-  return (bits.xy & vec2u(0xffffu)) | (bits.zw << vec2u(16u));
-}
-
-fn low_bytes(words: vec2u) -> u32 {
-  return (words.x & 0x00ff00ffu) | ((words.y & 0x00ff00ffu) << 8u);
-}
-
-fn high_bytes(words: vec2u) -> u32 {
-  return ((words.x >> 8u) & 0x00ff00ffu) | (words.y & 0xff00ff00u);
-}
-
-fn top_of(octet: mat2x4f) -> f32 {
-  let tops = max(abs(octet[0]), abs(octet[1]));
-  return max(max(tops.x, tops.y), max(tops.z, tops.w));
-}
-
 fn cut(block: u32, octet_of_block: u32, octet: mat2x4f, by: f32) {
-  let columns = grouped(octet);
-  let first = columns[0] * by;
-  let second = columns[1] * by;
-  // With 128 more the low limb lies from 0 to 255, and carries into the high one.
-  let wholes = mat2x4f(first + (ROUNDER + 128.0), second + (ROUNDER + 128.0));
-  x_tile[block].limbs[octet_of_block] = vec4u(
-    high_bytes(low_halves(wholes[0])),
-    high_bytes(low_halves(wholes[1])),
-    low_bytes(low_halves(wholes[0])) ^ 0x80808080u,
-    low_bytes(low_halves(wholes[1])) ^ 0x80808080u,
-  );
-  x_tile[block].fine[octet_of_block] = vec2u(
-    low_bytes(low_halves((first - round(first)) * FINE + ROUNDER)),
-    low_bytes(low_halves((second - round(second)) * FINE + ROUNDER)),
-  );
+  let columns = by * grouped(octet);
+  x_tile[block].limbs[octet_of_block] = two_limbs(columns);
+  x_tile[block].fine[octet_of_block] = vec2u(fine_limb(columns[0]), fine_limb(columns[1]));
+}
+
+fn fine_limb(columns: vec4f) -> u32 {
+  return low_bytes(low_halves((columns - round(columns)) * FINE + ROUNDER));
 }
 
 // Gives this invocation's share of the squares that the norm divides by.
@@ -114,10 +85,14 @@ fn lay_out(first_block: u32, lane: u32) -> f32 {
       if (place % 4u == 0u) {
         let sum = (octet_facts[place].y + octet_facts[place + 1u].y)
           + (octet_facts[place + 2u].y + octet_facts[place + 3u].y);
-        // What is not a number, or infinite, has no limbs: it is passed on by the scale.
-        let is_finite = (bitcast<u32>(sum) & 0x7fffffffu) < 0x7f800000u;
-        x_tile[block].scale = select(sum, top * (BYTE_UNIT / TOP), is_finite);
-        x_tile[block].sum = sum;
+        x_tile[block].scale = BYTE_UNIT * scale_of(top, sum);
+        x_tile[block].sums = vec2f(sum, 0.0);
+        if (HALVES == 2u) {
+          x_tile[block].sums = vec2f(
+            octet_facts[place].y + octet_facts[place + 1u].y,
+            octet_facts[place + 2u].y + octet_facts[place + 3u].y,
+          );
+        }
       }
     }
   }
@@ -125,20 +100,36 @@ fn lay_out(first_block: u32, lane: u32) -> f32 {
   return squares;
 }
 
-fn block_dot(held: WeightBlock, columns: Columns) -> f32 {
+// Of a half in which one scale holds; the scale of x is still to come.
+fn half_dot(held: WeightBlock, columns: Columns, half: u32) -> f32 {
   var high = 0;
   var low = 0;
   var fine = 0;
-  for (var at = 0u; at < 4u; at++) {
+  for (var of_half = 0u; of_half < HALF_OCTETS; of_half++) {
+    let at = half * HALF_OCTETS + of_half;
     let bytes = weight_bytes(held, at);
     let limbs = columns.limbs[at];
     high += dot4I8Packed(bytes.x, limbs.x) + dot4I8Packed(bytes.y, limbs.y);
     low += dot4I8Packed(bytes.x, limbs.z) + dot4I8Packed(bytes.y, limbs.w);
     fine += dot4I8Packed(bytes.x, columns.fine[at].x) + dot4I8Packed(bytes.y, columns.fine[at].y);
   }
-  let affine = block_affine(held);
-  let whole = f32(256 * high + low) + f32(fine) * (1.0 / FINE);
-  return affine.x * columns.scale * whole + affine.y * columns.sum;
+  return f32(256 * high + low) + f32(fine) * (1.0 / FINE);
+}
+
+fn block_dot(held: WeightBlock, columns: Columns) -> f32 {
+  let first = half_affine(held, 0u);
+  var sum = first.x * half_dot(held, columns, 0u);
+  var added = first.y * columns.sums.x;
+  if (HALVES == 2u) {
+    let second = half_affine(held, 1u);
+    sum += second.x * half_dot(held, columns, 1u);
+    added += second.y * columns.sums.y;
+  }
+  sum *= columns.scale;
+  if (ADDS) {
+    sum += added;
+  }
+  return sum;
 }
 
 @compute @workgroup_size(WORKGROUP)

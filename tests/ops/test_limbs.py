@@ -1,6 +1,7 @@
-"""Matrix-vector products by whole numbers: every way to share out a matrix, as exact as floats."""
+"""Products by whole numbers, in every way to share out a matrix: one line of x takes three limbs
+and is as exact as floats, many lines take two."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pytest
@@ -9,32 +10,35 @@ from py_runtime import ops  # noqa: F401  (before linears, which ops import)
 from py_runtime.base.dtypes import F32
 from py_runtime.gpu.kernel_target import MEMORY_KERNELS, candidates
 from py_runtime.graph import Graph
-from py_runtime.ops.kernels import linears
-from py_runtime.ops.kernels.linears import LimbGeometry
+from py_runtime.ops.kernels import limb_products, linears
+from py_runtime.ops.kernels.limb_products import LimbGeometry
 from py_runtime.ops.kernels.matrices import Matrix
 from py_runtime.program.writer import ProgramWriter
 from tests.runners import NativeRunner, wait
 
 GEOMETRIES = {
-    "abounding": linears.ABOUNDING,
-    "abounding bytes": linears.ABOUNDING_BYTES,
-    "abounding short": linears.ABOUNDING_SHORT,
-    "long": linears.LONG,
-    "longest": linears.LONGEST,
-    "short": linears.SHORT,
+    "abounding": limb_products.ABOUNDING,
+    "abounding bytes": limb_products.ABOUNDING_BYTES,
+    "abounding short": limb_products.ABOUNDING_SHORT,
+    "long": limb_products.LONG,
+    "longest": limb_products.LONGEST,
+    "short": limb_products.SHORT,
 }
 ROWS = 37  # odd: the last pair is half a pair
+LINES = (70, 2, 33, 64, 70)
 COLUMNS = (32, 576, 3136)  # a block, a tile that is not full, two tiles and a bit
 
 
-def product(columns: int, rng: np.random.Generator) -> tuple[ProgramWriter, np.ndarray]:
+def product(
+    columns: int, rng: np.random.Generator, lines: int = 1
+) -> tuple[ProgramWriter, np.ndarray]:
     """(program, the weight as it is meant): 4-bit weights, a scale for 32 columns."""
     writer = ProgramWriter("product")
     nibbles = rng.integers(0, 16, (ROWS, columns), np.uint8)
     scales = rng.uniform(0.5, 2, (columns // 32, ROWS)).astype(np.float32)
-    x = writer.input("x", (1, columns), F32)
+    x = writer.input("x", (lines, columns), F32, dynamic=(0,) if lines > 1 else ())
     packed = writer.constant("weight", nibbles[:, ::2] | nibbles[:, 1::2] << 4)
-    out = writer.tensor((1, ROWS), F32)
+    out = writer.tensor((lines, ROWS), F32)
     scale_values = writer.constant("scales", scales)
     writer.op("et_vk.linear_q4gsw.default", x, packed, scale_values, 32, None, out)
     writer.output(out)
@@ -43,11 +47,17 @@ def product(columns: int, rng: np.random.Generator) -> tuple[ProgramWriter, np.n
 
 
 def multiply(native: NativeRunner, writer: ProgramWriter, x: np.ndarray) -> np.ndarray:
-    async def work() -> np.ndarray:
+    return multiply_each(native, writer, [x])[0]
+
+
+def multiply_each(
+    native: NativeRunner, writer: ProgramWriter, calls: Sequence[np.ndarray]
+) -> list[np.ndarray]:
+    async def work() -> list[np.ndarray]:
         target = candidates(native.device)[MEMORY_KERNELS]
         graph = await Graph.load(native.device, writer.program(), writer.constants, target=target)
         try:
-            return (await graph.run([x]))[0]
+            return [(await graph.run([x]))[0] for x in calls]
         finally:
             graph.unload()
 
@@ -62,24 +72,53 @@ def test_every_geometry_is_as_exact_as_floats(
     monkeypatch.setattr(linears, "limb_geometry", lambda matrix, limits: geometry)
     rng = np.random.default_rng(columns)
     writer, weight = product(columns, rng)
-    x = (rng.normal(0, 1, (1, columns)) * 10 ** rng.uniform(-3, 3, (1, columns))).astype(np.float32)
-    got = multiply(native, writer, x).astype(np.float64)
-    wanted = x.astype(np.float64) @ weight.T
-    size = np.abs(x.astype(np.float64)) @ np.abs(weight.T)  # what rounding is relative to
-    assert np.max(np.abs(got - wanted) / size) < 1e-6
+    x = of_many_sizes(rng, 1, columns)
+    assert worst(multiply(native, writer, x), x, weight) < 1e-6
 
 
+def of_many_sizes(rng: np.random.Generator, lines: int, columns: int) -> np.ndarray:
+    values = rng.normal(0, 1, (lines, columns)) * 10 ** rng.uniform(-3, 3, (lines, columns))
+    return values.astype(np.float32)
+
+
+def worst(
+    got: np.ndarray, x: np.ndarray, weight: np.ndarray, sizes: np.ndarray | None = None
+) -> float:
+    """The largest difference; columns of x are rounded relative to their sizes, or to others."""
+    exact = x.astype(np.float64)
+    size = np.abs(x if sizes is None else sizes).astype(np.float64) @ np.abs(weight.T)
+    return float(np.max(np.abs(got.astype(np.float64) - exact @ weight.T) / size))
+
+
+@pytest.mark.parametrize("columns", COLUMNS)
+@pytest.mark.parametrize("enough", [1, 10**6], ids=["large squares", "small squares"])
+def test_many_lines_take_two_limbs(
+    enough: int, columns: int, native: NativeRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(linears, "ENOUGH_SQUARES", enough)
+    rng = np.random.default_rng(columns)
+    writer, weight = product(columns, rng, lines=70)
+    calls = [of_many_sizes(rng, lines, columns) for lines in LINES]
+    for x, got in zip(calls, multiply_each(native, writer, calls), strict=True):
+        tops = np.abs(x).reshape(len(x), -1, 32).max(axis=2).repeat(32, axis=1)
+        assert worst(got, x, weight, tops) < 1.6e-5  # half of a 32512th of a block's largest column
+
+
+@pytest.mark.parametrize("lines", [1, 5])
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-def test_what_is_no_number_is_not_hidden(bad: float, native: NativeRunner) -> None:
-    writer, _ = product(64, np.random.default_rng(0))
-    x = np.ones((1, 64), np.float32)
-    x[0, 40] = bad
-    assert not np.isfinite(multiply(native, writer, x)).any()
+def test_what_is_no_number_is_not_hidden(bad: float, lines: int, native: NativeRunner) -> None:
+    writer, _ = product(64, np.random.default_rng(0), lines)
+    x = np.ones((lines, 64), np.float32)
+    x[-1, 40] = bad
+    got = multiply(native, writer, x)
+    assert not np.isfinite(got[-1]).any()
+    assert np.isfinite(got[:-1]).all()
 
 
-def test_nothing_gives_nothing(native: NativeRunner) -> None:
-    writer, _ = product(64, np.random.default_rng(0))
-    assert not multiply(native, writer, np.zeros((1, 64), np.float32)).any()
+@pytest.mark.parametrize("lines", [1, 5])
+def test_nothing_gives_nothing(lines: int, native: NativeRunner) -> None:
+    writer, _ = product(64, np.random.default_rng(0), lines)
+    assert not multiply(native, writer, np.zeros((lines, 64), np.float32)).any()
 
 
 @pytest.mark.parametrize(
@@ -95,8 +134,8 @@ def test_nothing_gives_nothing(native: NativeRunner) -> None:
 )
 def test_shapes_get_what_suits_them(kind: str, rows: int, columns: int, name: str) -> None:
     matrix = Matrix(kind, (rows,), columns, (), {}, False, True, {})
-    assert linears.limb_geometry(matrix, limits(256)) == GEOMETRIES[name]
-    small = linears.limb_geometry(matrix, limits(128))
+    assert limb_products.limb_geometry(matrix, limits(256)) == GEOMETRIES[name]
+    small = limb_products.limb_geometry(matrix, limits(128))
     assert small.workgroup == 128
     assert small.team == GEOMETRIES[name].team
 
@@ -106,7 +145,7 @@ def test_shapes_get_what_suits_them(kind: str, rows: int, columns: int, name: st
 def test_tiles_are_whole_steps_and_fit(geometry: LimbGeometry, blocks: int) -> None:
     tile = geometry.tile(blocks)
     assert tile % (geometry.steps * geometry.team) == 0
-    assert geometry.workgroup // 4 <= tile <= linears.MAX_TILE
+    assert geometry.workgroup // 4 <= tile <= limb_products.MAX_TILE
 
 
 def limits(invocations: int) -> Mapping[str, int]:

@@ -4,10 +4,10 @@ import pytest
 
 from py_runtime.gpu.kernel_target import SUBGROUP_KERNELS
 from tests.golden import Case, check
-from tests.ops.wide_cases import WIDE
+from tests.ops.wide_cases import SHARING
 from tests.runners import Runner
 
 
-@pytest.mark.parametrize("case", WIDE, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", SHARING, ids=lambda case: case.name)
 def test_op_equals_torch_by_subgroups(case: Case, runner: Runner) -> None:
     check(case, runner, SUBGROUP_KERNELS)

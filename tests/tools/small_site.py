@@ -13,7 +13,7 @@ from typing import Any
 import uvicorn
 from starlette.types import ASGIApp
 
-from serve import listen
+from inpage.http_server import listen
 from tools.site import Site
 from tools.snapshot import SnapshotStore
 from tools.wheel import WheelStore

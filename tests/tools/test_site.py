@@ -18,7 +18,7 @@ from tools.compress import VariantStore, compressed
 from tools.files import ROOT
 from tools.site import HUB_ORIGINS, SECURITY_HEADERS, Site, SiteError
 from tools.static_build import BuildError, build
-from tools.vendor import MODULES, VendorError, collect
+from tools.vendor import MODULES, STYLE, STYLE_SOURCE, VendorError, collect
 
 STEPS = (
     *("..", ".", "", "~", "...", "\\", "\0", "%2e%2e", "C:", "nul\n", ".env", ".hidden"),
@@ -114,9 +114,13 @@ def test_libraries_come_with_their_licences_and_without_maps(tmp_path: Path) -> 
     packages, vendor = tmp_path / "node_modules", tmp_path / "collected"
     for module, licence in MODULES.values():
         write_files(packages, {module: SCRIPT + b"//# sourceMappingURL=x.map\n", licence: b"free"})
+    kinds = b'url(fonts/a.woff2) format("woff2"),url(fonts/a.woff) format("woff")'
+    style = {STYLE_SOURCE: b"x{src:" + kinds + b"}", "katex/dist/fonts/a.woff2": WASM}
+    write_files(packages, style)
     collect(packages, vendor)
     assert contents(vendor) == dict.fromkeys(MODULES, SCRIPT) | {
-        name.replace(".js", "-licence.txt"): b"free" for name in MODULES
+        **{name.replace(".js", "-licence.txt"): b"free" for name in MODULES},
+        **{STYLE: b'x{src:url(a.woff2) format("woff2")}', "a.woff2": WASM},
     }
     (packages / "marked/LICENSE").unlink()
     with pytest.raises(VendorError, match=r"marked/LICENSE cannot be read: .*Run: npm ci"):

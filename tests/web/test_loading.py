@@ -47,6 +47,7 @@ def test_cancelling(fresh: User) -> None:
 
 
 def test_a_loaded_model_is_listed_and_can_be_deleted(fresh: User) -> None:
+    fresh.composer.fill("My question")
     fresh.load()
     expect(fresh.composer).to_have_value("My question")
     expect(fresh.composer).to_be_focused()
@@ -66,9 +67,10 @@ def test_a_loaded_model_is_listed_and_can_be_deleted(fresh: User) -> None:
 
 
 def test_full_storage_is_told_and_the_model_works(fresh: User) -> None:
-    """Follows the deletion above: nothing is stored, and nothing can be."""
-    fresh.page.locator("#modelChip").click()
-    fresh.page.get_by_role("dialog", name="Model and machine").get_by_text("Unload").click()
+    """Nothing is stored, after the deletion above or in a fresh page, and nothing can be."""
+    if fresh.page.evaluate("inpage.loaded"):
+        fresh.page.evaluate("inpage.unload().then(() => null)")
+    assert fresh.page.evaluate("inpage.stored()") == []
     fresh.page.evaluate(
         "code => inpage.python(code)",
         """
@@ -90,7 +92,8 @@ None
 
 
 def test_the_page_follows_a_script_that_loads_and_unloads(fresh: User) -> None:
-    """Follows the test above, which leaves a model loaded."""
+    if not fresh.page.evaluate("inpage.loaded"):  # the test above leaves it so
+        fresh.load()
     chip = fresh.page.locator("#modelChip")
     expect(chip).to_contain_text("Toy")
     fresh.page.evaluate("() => inpage.unload()")

@@ -18,6 +18,8 @@ FETCHED_WHEN_OPENED = {"ui/chat_files.js", "ui/console.js", "ui/machine.js", "ui
 FETCHED_WHEN_OPENED |= {"ui/hub.js", "ui/hub_consent.js", "ui/local_files.js"}
 # Chats of an earlier visit, another tab with the page, something that is deleted.
 FETCHED_WHEN_THERE_ARE_SOME = {"ui/chat_records.js", "ui/deleting.js", "ui/tabs.js"}
+# Answers with maths, code, tables or reasoning.
+FETCHED_FOR_RICH_ANSWERS = {"ui/rich.js", "ui/maths.js", "ui/code.js", "ui/reasoning.js"}
 FETCHED_ELSEWHERE = {"isolation.js", "isolation-sw.js", "ui/recovery.js"}
 SAMPLE = """# Heading
 
@@ -167,6 +169,7 @@ def test_starting_and_chatting_is_under_its_budget_of_script(chatted: User) -> N
     fetched = own_scripts(chatted)
     there = {path.relative_to(ROOT / "web").as_posix() for path in (ROOT / "web").rglob("*.js")}
     later = FETCHED_WHEN_OPENED | FETCHED_WHEN_THERE_ARE_SOME | FETCHED_ELSEWHERE
+    later |= FETCHED_FOR_RICH_ANSWERS
     assert fetched == there - later
     sizes = {path: (ROOT / "web" / path).stat().st_size for path in fetched}
     assert sum(sizes.values()) < MAX_SCRIPT_BYTES, sizes

@@ -105,10 +105,10 @@ export function readChat(record, name) {
  * @returns {Message}
  */
 function readMessage(message, name, at) {
-  const { id = `old-${at}`, born, version, role, content, note = "", error = "", code = "" } = message;
+  const { id = `old-${at}`, born, version, role, content, thought, note = "", error = "", code = "" } = message;
   const sound = ["user", "assistant"].includes(role) && areTexts(id, content, note, error, code);
   check(sound, `message ${at + 1} of ${name} is not a text of the user or the assistant`);
-  return { id, born: whole(born, at), version: whole(version), role, content, note, error, code };
+  return { id, born: whole(born, at), version: whole(version), role, content, thought: whole(thought), note, error, code };
 }
 
 /**

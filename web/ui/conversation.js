@@ -42,6 +42,7 @@ export function articleOf(message) {
     answer.painted = { article, view: markdownIn(text) };
     paint(answer);
   } else {
+    if (message.thought) text.dataset.thought = String(message.thought);
     markdownIn(text).finish(message.content);
     showOutcome(article, message);
   }
@@ -127,10 +128,12 @@ async function begin(options) {
  * @param {Message} message
  */
 function showWhole({ article, view }, message) {
+  const text = partOf(article, "text");
   view.finish(message.content);
+  message.thought = Number(text.dataset.thought ?? 0);
   showOutcome(article, message);
   follow();
-  page.announcer.textContent = message.error || `Answer: ${partOf(article, "text").textContent}`;
+  page.announcer.textContent = message.error || `Answer: ${text.textContent}`;
 }
 
 /**

@@ -1,7 +1,7 @@
 // The elements of index.html that scripts use, by their ids.
 
 type Templates = Record<
-  "assistant" | "busy" | "chatRow" | "copyCode" | "failureDetail" | "hubRow" | "keptRow" | "notice" | "ownRow" | "shelfRow" | "storedRow" | "user" | `failure-${string}`,
+  "assistant" | "busy" | "chatRow" | "copyCode" | "failureDetail" | "hubRow" | "keptRow" | "notice" | "ownRow" | "reasoning" | "shelfRow" | "storedRow" | "user" | `failure-${string}`,
   HTMLTemplateElement
 >;
 type Buttons = Record<
@@ -31,6 +31,14 @@ export type Elements = Templates & Buttons & Forms & Inputs & TextAreas & Select
 /** What the page takes from npm, by its files. */
 export interface Libraries {
   "dompurify.js": typeof import("dompurify");
+  "highlight.js": { default: Highlighter };
   "idb.js": typeof import("idb");
+  "katex.js": typeof import("katex");
   "marked.js": typeof import("marked");
+}
+
+/** Its package has no types. */
+interface Highlighter {
+  getLanguage(name: string): object | undefined;
+  highlight(code: string, options: { language: string, ignoreIllegals: boolean }): { value: string };
 }

@@ -8,6 +8,8 @@ export interface Message {
   version: number;
   role: "user" | "assistant";
   content: string;
+  /** How many seconds it reasoned, where that is known. */
+  thought?: number;
   /** How an answer went. */
   note?: string;
   /** Why it ended early, in words. */

@@ -5,20 +5,27 @@ each: how the weight is stored (shaders/shared/weights), and what becomes of the
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from py_runtime.base.shapes import ceil_div, numel
 from py_runtime.gpu.kernel_target import KernelTarget
 from py_runtime.gpu.shader_figures import figures_of
 from py_runtime.live.launch import Bindable
 from py_runtime.live.values import LiveTensor
+from py_runtime.ops.kernels.limb_products import (
+    GEMM_LIMBS,
+    GEMV_LIMBS,
+    SIDES,
+    CutLines,
+    limb_geometry,
+)
 from py_runtime.ops.kernels.matrices import Matrix
 from py_runtime.ops.kernels.norms import RmsNormKernel
 from py_runtime.ops.kernels.workgroups import is_roomy
 from py_runtime.ops.registry import Op
 from py_runtime.program.weight_kinds import BLOCK
 
-GEMV, GEMV_WIDE, GEMV_LIMBS = "linear/gemv", "linear/gemv_wide", "linear/gemv_limbs"
+GEMV, GEMV_WIDE = "linear/gemv", "linear/gemv_wide"
 GEMM, GEMM_WIDE = "linear/gemm", "linear/gemm_wide"
 SHARING_LANES = figures_of("linear/fragments/quads")["QUAD_LANES"]
 
@@ -32,8 +39,12 @@ class Tiling:
     lines: int  # of a tile
     pairs: int
     lines_from: str | None = None  # how linear/gemm comes by lines of x
-    side: int | None = None  # of the squares of linear/gemm_wide
-    workgroup: int | None = None
+    side: int | None = None  # of the squares
+    workgroup: int | None = None  # of linear/gemm_wide
+
+    def weight_plugs(self, matrix: Matrix) -> dict[str, str]:
+        """How the kernel reads the kind of weights."""
+        return {"blocks": matrix.kind} if self.kernel == GEMM_LIMBS else matrix.octet_plugs
 
     @property
     def plugs(self) -> dict[str, str]:
@@ -41,9 +52,8 @@ class Tiling:
 
     @property
     def constants(self) -> dict[str, float]:
-        if self.side is None or self.workgroup is None:
-            return {}
-        return {"SIDE": self.side, "WORKGROUP": self.workgroup}
+        given = {"SIDE": self.side, "WORKGROUP": self.workgroup}
+        return {name: value for name, value in given.items() if value is not None}
 
     def count(self, lines: int, pairs: int) -> int:
         """The tiles of a product."""
@@ -62,19 +72,34 @@ def in_squares(side: int, workgroup: int) -> Tiling:
     return Tiling(GEMM_WIDE, 1, lines=side, pairs=side // 2, side=side, workgroup=workgroup)
 
 
+def of_limbs(side: int) -> Tiling:
+    """The same by whole numbers."""
+    return Tiling(GEMM_LIMBS, 1, lines=side, pairs=side // 2, side=side)
+
+
 ALONE, SHARED = in_registers("alone"), in_registers("shared")
 WIDE, SMALL = in_squares(64, 256), in_squares(32, 256)
 SMALLEST = in_squares(32, 128)  # which every device can have
+BY_LIMBS = tuple(of_limbs(side) for side in SIDES)
 ENOUGH_SQUARES = 72  # of 64: fewer leave a large device idle
 
 
-def tilings_for(target: KernelTarget, limits: Mapping[str, int]) -> tuple[Tiling, ...]:
+def tilings_for(
+    matrix: Matrix, target: KernelTarget, limits: Mapping[str, int]
+) -> tuple[Tiling, ...]:
     """Where there are several, the first that has enough tiles is taken."""
+    if goes_by_limbs(matrix, target):
+        return BY_LIMBS
     if target.wide and is_roomy(limits):
         return WIDE, SMALL
     if target.wide:
         return (SMALLEST,)
     return (SHARED,) if target.lanes >= SHARING_LANES else (ALONE,)
+
+
+def goes_by_limbs(matrix: Matrix, target: KernelTarget) -> bool:
+    """Whether the matrix is multiplied as whole numbers."""
+    return target.wide and matrix.whole_blocks
 
 
 @dataclass(frozen=True)
@@ -126,7 +151,8 @@ class LinearKernels:
         source: Bindable | None = None,
     ) -> None:
         self.matrix = matrix
-        self.shared = {**matrix.fields, "eps": norm.eps if norm is not None else 0.0}
+        self.eps = norm.eps if norm is not None else 0.0
+        self.shared = {**matrix.fields, "eps": self.eps}
         max_lines = numel(x.max_dims[:-1])
         self.one = OneLine(op, source or x, matrix, finish, norm)
         self.many: ManyLines | None = None
@@ -143,7 +169,7 @@ class LinearKernels:
                 self.many.skip()
         else:
             self.one.skip()
-            self.many(lines, self.shared)
+            self.many(lines, self.eps, self.shared)
 
 
 class OneLine:
@@ -187,11 +213,11 @@ def one_line_variant(
     matrix: Matrix, target: KernelTarget, limits: Mapping[str, int]
 ) -> OneLineVariant:
     """The kernel for one line of x (a token), by the matrix's shape and what the GPU has."""
-    if target.wide and matrix.whole_blocks:
+    if goes_by_limbs(matrix, target):
         return by_limbs(matrix, limits)
     kernel = GEMV_WIDE if target.wide else GEMV
     known = figures_of(kernel)
-    weight = {"weight": matrix.kind}
+    weight = matrix.octet_plugs
     constants = {
         "SCALE_PER_OCTET": float(matrix.scale_per_octet),
         "WHOLE_LINES": float(matrix.columns % (8 * known["OCTETS"]) == 0),
@@ -203,53 +229,6 @@ def one_line_variant(
     block = "shared" if target.lanes >= SHARING_LANES else "alone"
     pairs = known["WORKGROUP"] * known["PAIRS"]
     return OneLineVariant(kernel, {**weight, "block": block}, pairs, constants)
-
-
-@dataclass(frozen=True)
-class LimbGeometry:
-    """How linear/gemv_limbs shares out a matrix: see its overrides."""
-
-    workgroup: int
-    beside: int
-    group_pairs: int
-    steps: int = 1
-
-    @property
-    def team(self) -> int:
-        return self.workgroup // self.group_pairs
-
-    def tile(self, blocks: int) -> int:
-        """Blocks of x at a time: as many as fit, and no more than there are."""
-        unit = self.steps * self.team
-        least = max(unit, self.workgroup // 4)
-        return max(least, min(MAX_TILE // unit * unit, unit * ceil_div(blocks, unit)))
-
-
-MAX_TILE = figures_of(GEMV_LIMBS)["TILE"]
-# Measured on an H200 in a decoder's own chain of kernels. Where rows abound, a workgroup takes
-# many, and lays x out the more seldom; where they are few, many invocations share a long row.
-MANY_ROWS, FEW_COLUMNS, LONG_ROWS, LONGEST_ROWS = 16384, 1024, 3072, 8192
-ABOUNDING = LimbGeometry(256, beside=4, group_pairs=64, steps=2)
-ABOUNDING_BYTES = LimbGeometry(256, beside=8, group_pairs=16)
-ABOUNDING_SHORT = LimbGeometry(128, beside=4, group_pairs=32)
-LONG = LimbGeometry(256, beside=8, group_pairs=8)
-LONGEST = LimbGeometry(256, beside=8, group_pairs=8, steps=2)
-SHORT = LimbGeometry(128, beside=4, group_pairs=4)
-
-
-def limb_geometry(matrix: Matrix, limits: Mapping[str, int]) -> LimbGeometry:
-    """By the matrix's shape; a device with small workgroups halves them."""
-    if matrix.rows >= MANY_ROWS and matrix.columns < FEW_COLUMNS:
-        chosen = ABOUNDING_SHORT
-    elif matrix.rows >= MANY_ROWS:
-        chosen = ABOUNDING_BYTES if matrix.kind == "q8_0" else ABOUNDING
-    elif matrix.columns >= LONGEST_ROWS:
-        chosen = LONGEST
-    else:
-        chosen = LONG if matrix.columns >= LONG_ROWS else SHORT
-    if chosen.workgroup > limits["max_compute_invocations_per_workgroup"]:
-        chosen = replace(chosen, workgroup=128, group_pairs=chosen.group_pairs // 2)
-    return chosen
 
 
 def by_limbs(matrix: Matrix, limits: Mapping[str, int]) -> OneLineVariant:
@@ -278,24 +257,21 @@ class ManyLines:
         finish: Finish,
         norm: Norm | None,
     ) -> None:
-        self.columns, self.finish, self.norm = matrix.columns, finish, norm
-        normed = x
-        if norm is not None:
-            normed = op.scratch("normalised x", max_lines * matrix.columns * 4)
-            self.normalise = RmsNormKernel(op, x, norm.weight, normed)
+        self.finish = finish
+        prepare = CutLines if goes_by_limbs(matrix, op.builder.target) else NormalisedLines
+        self.prepare = prepare(op, x, max_lines, matrix, norm.weight if norm else None)
         self.gemms = {
             tiling: op.launch(
                 tiling.kernel,
-                plugs={**finish.plugs, **tiling.plugs, "weight": matrix.kind},
-                bind={**finish.bind, **matrix.bind, "x": normed},
+                plugs={**finish.plugs, **tiling.plugs, **tiling.weight_plugs(matrix)},
+                bind={**finish.bind, **matrix.bind, "x": self.prepare.lines},
                 constants=tiling.constants,
             )
-            for tiling in tilings_for(op.builder.target, op.builder.limits)
+            for tiling in tilings_for(matrix, op.builder.target, op.builder.limits)
         }
 
-    def __call__(self, lines: int, shared: Mapping[str, object]) -> None:
-        if self.norm is not None:
-            self.normalise(lines, self.columns, self.norm.eps)
+    def __call__(self, lines: int, eps: float, shared: Mapping[str, object]) -> None:
+        self.prepare(lines, eps)
         pairs = self.finish.pairs
         *larger, chosen = self.gemms
         for tiling in reversed(larger):
@@ -308,7 +284,28 @@ class ManyLines:
         self.gemms[chosen](groups, count=lines, pairs=pairs, **self.finish.fields, **shared)
 
     def skip(self) -> None:
-        if self.norm is not None:
-            self.normalise.skip()
+        self.prepare.skip()
         for gemm in self.gemms.values():
             gemm.skip()
+
+
+class NormalisedLines:
+    """Lines of x as they are, or normalised where there is a norm."""
+
+    def __init__(
+        self, op: Op, x: Bindable, max_lines: int, matrix: Matrix, norm: LiveTensor | None
+    ) -> None:
+        self.columns = matrix.columns
+        self.lines = x
+        self.normalise: RmsNormKernel | None = None
+        if norm is not None:
+            self.lines = op.scratch("normalised x", max_lines * matrix.columns * 4)
+            self.normalise = RmsNormKernel(op, x, norm, self.lines)
+
+    def __call__(self, lines: int, eps: float) -> None:
+        if self.normalise is not None:
+            self.normalise(lines, self.columns, eps)
+
+    def skip(self) -> None:
+        if self.normalise is not None:
+            self.normalise.skip()

@@ -1,5 +1,5 @@
 // Eight columns of eight lines of x, as gemm.wgsl takes them.
-// needs: linear/fragments/io
+// needs: linear/fragments/io, linear/fragments/x
 
 struct Lines {
   a: mat2x4f,
@@ -12,7 +12,6 @@ struct Lines {
   h: mat2x4f,
 }
 
-// Lines past the end are the last one again.
 fn line_octet(line: u32, octet: u32) -> mat2x4f {
-  return x_octet(min(line, params.count - 1u), octet);
+  return x_octet(live_line(line), octet);
 }

@@ -1,5 +1,10 @@
-// octets_q4_0.wgsl by whole blocks.
-// needs: shared/weights/packed_values, shared/weights/nibble_blocks
+// octets_q4_0.wgsl by whole blocks; blocks_q8_0.wgsl says what such a file gives.
+// needs: shared/weights/packed_values, shared/weights/nibble_bytes
+
+const HALVES = 1u;
+const ADDS = false;
+const PAIRED = true;
+const BYTE_UNIT = 1.0 / 16.0;
 
 @group(0) @binding(0) var<storage, read> weight: array<vec4u>;
 @group(0) @binding(1) var<storage, read> scales: array<u32>;
@@ -15,9 +20,9 @@ fn load_block(row: u32, block: u32) -> WeightBlock {
 }
 
 fn weight_bytes(held: WeightBlock, octet: u32) -> vec2u {
-  return nibble_bytes(held.words[octet]);
+  return centred_bytes(held.words[octet]);
 }
 
-fn block_affine(held: WeightBlock) -> vec2f {
+fn half_affine(held: WeightBlock, half: u32) -> vec2f {
   return vec2f(held.scale, 0.0);
 }

@@ -1,5 +1,10 @@
-// octets_q4_1.wgsl by whole blocks.
-// needs: shared/weights/nibble_blocks
+// octets_q4_1.wgsl by whole blocks; blocks_q8_0.wgsl says what such a file gives.
+// needs: shared/weights/nibble_bytes
+
+const HALVES = 1u;
+const ADDS = true;
+const PAIRED = true;
+const BYTE_UNIT = 1.0;
 
 @group(0) @binding(0) var<storage, read> weight: array<vec4u>;
 @group(0) @binding(1) var<storage, read> scales: array<u32>;
@@ -15,11 +20,9 @@ fn load_block(row: u32, block: u32) -> WeightBlock {
 }
 
 fn weight_bytes(held: WeightBlock, octet: u32) -> vec2u {
-  return nibble_bytes(held.words[octet]);
+  return plain_bytes(held.words[octet]);
 }
 
-// nibble * scale + minimum, for what was taken from the nibbles.
-fn block_affine(held: WeightBlock) -> vec2f {
-  let affine = unpack2x16float(held.affine);
-  return vec2f(affine.x, affine.y + 8.0 * affine.x);
+fn half_affine(held: WeightBlock, half: u32) -> vec2f {
+  return unpack2x16float(held.affine);
 }

@@ -1,5 +1,11 @@
-// octets_q4gsw.wgsl by whole blocks: rows and groups are multiples of 32 columns.
-// needs: shared/weights/nibble_blocks, @scale_place
+// octets_q4gsw.wgsl by whole blocks: rows and groups are multiples of 32 columns; blocks_q8_0.wgsl
+// says what such a file gives.
+// needs: shared/weights/nibble_bytes, @scale_place
+
+const HALVES = 1u;
+const ADDS = false;
+const PAIRED = true;
+const BYTE_UNIT = 1.0 / 16.0;
 
 @group(0) @binding(0) var<storage, read> weight: array<vec4u>;
 @group(0) @binding(1) var<storage, read> scales: array<f32>;
@@ -18,9 +24,9 @@ fn load_block(row: u32, block: u32) -> WeightBlock {
 }
 
 fn weight_bytes(held: WeightBlock, octet: u32) -> vec2u {
-  return nibble_bytes(held.words[octet]);
+  return centred_bytes(held.words[octet]);
 }
 
-fn block_affine(held: WeightBlock) -> vec2f {
+fn half_affine(held: WeightBlock, half: u32) -> vec2f {
   return vec2f(held.scale, 0.0);
 }

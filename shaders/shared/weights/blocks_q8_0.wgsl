@@ -1,6 +1,22 @@
 // octets_q8_0.wgsl by whole blocks: signed bytes as they are.
+//
+// What every file blocks_* gives. A row is blocks of 32 columns, a block four octets. Column c is
+//   byte * BYTE_UNIT * half_affine(held, c / (32 / HALVES)).x + half_affine(…).y
+//   HALVES        1, or 2 where the columns 0 to 15 of a block have one scale and 16 to 31 another
+//   ADDS          whether anything is ever added; if not, y is 0
+//   BYTE_UNIT     a power of two
+//   load_block    the WeightBlock of a row: every load from memory is done here, and can be done early
+//   weight_bytes  an octet as two words of four signed bytes
+//   half_affine   (scale, what is added) of a half; half is 0 where HALVES is 1
+//   PAIRED        whether an octet's first word has its even columns, not its first four (order.wgsl
+//                 puts columns of x into this order)
+// In f32, with one rounding each, the products and then the sum of the line above are bit for bit the
+// values of the type.
 // needs: shared/weights/packed_values
 
+const HALVES = 1u;
+const ADDS = false;
+const PAIRED = false;
 const BYTE_UNIT = 1.0;
 
 @group(0) @binding(0) var<storage, read> weight: array<vec4u>;
@@ -22,11 +38,6 @@ fn weight_bytes(held: WeightBlock, octet: u32) -> vec2u {
   return select(words.zw, words.xy, octet % 2u == 0u);
 }
 
-fn block_affine(held: WeightBlock) -> vec2f {
+fn half_affine(held: WeightBlock, half: u32) -> vec2f {
   return vec2f(held.scale, 0.0);
-}
-
-// Columns of x in the order of the words.
-fn grouped(octet: mat2x4f) -> mat2x4f {
-  return octet;
 }

@@ -1,0 +1,88 @@
+"""Products by whole numbers: how a matrix in blocks is shared out, and x cut into limbs for it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from py_runtime.base.shapes import ceil_div
+from py_runtime.gpu.shader_figures import figures_of
+from py_runtime.live.launch import Bindable
+from py_runtime.live.values import LiveTensor
+from py_runtime.ops.kernels.matrices import Matrix
+from py_runtime.ops.registry import Op
+from py_runtime.program.weight_kinds import BLOCK
+
+GEMV_LIMBS, GEMM_LIMBS, CUT_LINES = "linear/gemv_limbs", "linear/gemm_limbs", "linear/cut_lines"
+SIDES = (64, 32)  # of the squares of linear/gemm_limbs, on every device
+
+
+@dataclass(frozen=True)
+class LimbGeometry:
+    """How linear/gemv_limbs shares out a matrix: see its overrides."""
+
+    workgroup: int
+    beside: int
+    group_pairs: int
+    steps: int = 1
+
+    @property
+    def team(self) -> int:
+        return self.workgroup // self.group_pairs
+
+    def tile(self, blocks: int) -> int:
+        """Blocks of x at a time: as many as fit, and no more than there are."""
+        unit = self.steps * self.team
+        least = max(unit, self.workgroup // 4)
+        return max(least, min(MAX_TILE // unit * unit, unit * ceil_div(blocks, unit)))
+
+
+MAX_TILE = figures_of(GEMV_LIMBS)["TILE"]
+# Measured on an H200 in a decoder's own chain of kernels. Where rows abound, a workgroup takes
+# many, and lays x out the more seldom; where they are few, many invocations share a long row.
+MANY_ROWS, FEW_COLUMNS, LONG_ROWS, LONGEST_ROWS = 16384, 1024, 3072, 8192
+ABOUNDING = LimbGeometry(256, beside=4, group_pairs=64, steps=2)
+ABOUNDING_BYTES = LimbGeometry(256, beside=8, group_pairs=16)
+ABOUNDING_SHORT = LimbGeometry(128, beside=4, group_pairs=32)
+LONG = LimbGeometry(256, beside=8, group_pairs=8)
+LONGEST = LimbGeometry(256, beside=8, group_pairs=8, steps=2)
+SHORT = LimbGeometry(128, beside=4, group_pairs=4)
+
+
+def limb_geometry(matrix: Matrix, limits: Mapping[str, int]) -> LimbGeometry:
+    """By the matrix's shape; a device with small workgroups halves them."""
+    if matrix.rows >= MANY_ROWS and matrix.columns < FEW_COLUMNS:
+        chosen = ABOUNDING_SHORT
+    elif matrix.rows >= MANY_ROWS:
+        chosen = ABOUNDING_BYTES if matrix.kind == "q8_0" else ABOUNDING
+    elif matrix.columns >= LONGEST_ROWS:
+        chosen = LONGEST
+    else:
+        chosen = LONG if matrix.columns >= LONG_ROWS else SHORT
+    if chosen.workgroup > limits["max_compute_invocations_per_workgroup"]:
+        chosen = replace(chosen, workgroup=128, group_pairs=chosen.group_pairs // 2)
+    return chosen
+
+
+class CutLines:
+    """Lines of x as linear/gemm_limbs takes them, normalised first where there is a norm."""
+
+    def __init__(
+        self, op: Op, x: Bindable, max_lines: int, matrix: Matrix, norm: LiveTensor | None
+    ) -> None:
+        self.columns = matrix.columns
+        known = figures_of(CUT_LINES)
+        self.lines_at_once = known["LINES"]
+        block_bytes = 16 * known["VECTORS"]
+        self.lines = op.scratch("x in limbs", max_lines * matrix.columns // BLOCK * block_bytes)
+        weight = figures_of(f"shared/weights/blocks_{matrix.kind}")
+        self.cut = op.launch(
+            CUT_LINES,
+            bind={"x": x, "norm": norm or x, "cut": self.lines},
+            constants={"NORMED": float(norm is not None), "PAIRED": float(weight["PAIRED"])},
+        )
+
+    def __call__(self, lines: int, eps: float) -> None:
+        groups = ceil_div(lines, self.lines_at_once)
+        self.cut(groups, count=lines, quads=self.columns // 4, eps=eps)
+
+    def skip(self) -> None:
+        self.cut.skip()

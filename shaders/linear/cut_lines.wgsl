@@ -1,0 +1,93 @@
+// Lines of x as gemm_limbs.wgsl multiplies them, normalised first where they are to be. In a block of
+// 32 columns, all with one scale, a column is a whole number of 15 bits, cut into two signed bytes.
+// A workgroup takes a few lines; an invocation takes every so many blocks of one of them.
+// x: [count, K]; cut: [K / 32, VECTORS, count], four octets of a block and its facts.
+// needs: linear/fragments/limbs, linear/fragments/cut, shared/weights/paired
+
+struct Params {
+  count: u32,  // live lines of x
+  quads: u32,  // K / 4
+  eps: f32,  // of the norm, where there is one
+}
+
+const WORKGROUP = 128u;
+const LINES = 4u;
+const TEAM = WORKGROUP / LINES;
+override NORMED: bool = false;
+override PAIRED: bool = false;  // see the blocks_* of the weight
+
+@group(0) @binding(0) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read> x: array<vec4f>;
+@group(0) @binding(2) var<storage, read> norm: array<vec4f>;  // [K]; any buffer if not NORMED
+@group(0) @binding(3) var<storage, read_write> cut: array<vec4u>;
+
+var<workgroup> team_squares: array<f32, WORKGROUP>;
+
+// What the norm multiplies a line by.
+fn norm_scale(line: u32, lane: u32) -> f32 {
+  let first = line * params.quads;
+  var squares = 0.0;
+  for (var quad = lane / LINES; quad < params.quads; quad += TEAM) {
+    squares += dot(x[first + quad], x[first + quad]);
+  }
+  team_squares[lane] = squares;
+  workgroupBarrier();
+  squares = 0.0;
+  for (var member = 0u; member < TEAM; member++) {
+    squares += team_squares[member * LINES + lane % LINES];
+  }
+  return inverseSqrt(squares / f32(4u * params.quads) + params.eps);
+}
+
+fn columns_of(line: u32, octet: u32, scale: f32) -> mat2x4f {
+  let first = line * params.quads + 2u * octet;
+  if (!NORMED) {
+    return mat2x4f(x[first], x[first + 1u]);
+  }
+  return scale * mat2x4f(x[first] * norm[2u * octet], x[first + 1u] * norm[2u * octet + 1u]);
+}
+
+fn sum_of(octet: mat2x4f) -> f32 {
+  return dot(octet[0] + octet[1], vec4f(1.0));
+}
+
+fn in_words(octet: mat2x4f) -> mat2x4f {
+  if (PAIRED) {
+    return even_first(octet);
+  }
+  return octet;
+}
+
+fn cut_block(line: u32, block: u32, scale: f32) {
+  let a = columns_of(line, 4u * block, scale);
+  let b = columns_of(line, 4u * block + 1u, scale);
+  let c = columns_of(line, 4u * block + 2u, scale);
+  let d = columns_of(line, 4u * block + 3u, scale);
+  let top = max(max(top_of(a), top_of(b)), max(top_of(c), top_of(d)));
+  let sums = vec2f(sum_of(a) + sum_of(b), sum_of(c) + sum_of(d));  // of the block's halves
+  let by = TOP / max(top, 1e-30);
+  let first = block * VECTORS * params.count + line;
+  cut[first] = two_limbs(by * in_words(a));
+  cut[first + params.count] = two_limbs(by * in_words(b));
+  cut[first + 2u * params.count] = two_limbs(by * in_words(c));
+  cut[first + 3u * params.count] = two_limbs(by * in_words(d));
+  let facts = vec4f(scale_of(top, sums.x + sums.y), sums, 0.0);
+  cut[first + FACTS * params.count] = bitcast<vec4u>(facts);
+}
+
+@compute @workgroup_size(WORKGROUP)
+fn main(
+  @builtin(workgroup_id) group: vec3u,
+  @builtin(num_workgroups) groups: vec3u,
+  @builtin(local_invocation_index) lane: u32,
+) {
+  // Lines past the end do the last one again.
+  let line = min((group.y * groups.x + group.x) * LINES + lane % LINES, params.count - 1u);
+  var scale = 1.0;
+  if (NORMED) {
+    scale = norm_scale(line, lane);
+  }
+  for (var block = lane / LINES; block < params.quads / 8u; block += TEAM) {
+    cut_block(line, block, scale);
+  }
+}
