@@ -219,7 +219,7 @@ def test_a_gated_model_takes_a_token_that_is_kept_only_if_asked(
 
 
 def test_consent_can_be_withdrawn(user: User, hub: Imitation, dialog: Locator) -> None:
-    dialog.get_by_text("Access and storage").click()
+    dialog.locator("#hubAccess").evaluate("details => { details.open = true }")
     expect(dialog).to_contain_text("You have allowed this page to ask the Hub")
     expect(dialog.locator("#hubStorage")).to_contain_text(" left")
     dialog.get_by_role("button", name="Withdraw my permission").click()
