@@ -22,7 +22,12 @@ type Others = Record<
   HTMLElement
 >;
 
-export type Elements = Templates & Buttons & Forms & Inputs & TextAreas & Selects & Dialogs & Others & {
+/** Of what is read: rich answers, newer versions of the page. */
+type OfReading = Record<"reasoning", HTMLTemplateElement>
+  & Record<"laterPage" | "reloadPage", HTMLButtonElement>
+  & Record<"newVersion", HTMLElement>;
+
+export type Elements = OfReading & Templates & Buttons & Forms & Inputs & TextAreas & Selects & Dialogs & Others & {
   contextMeter: HTMLMeterElement;
   hubAccess: HTMLDetailsElement;
   progress: HTMLProgressElement;
