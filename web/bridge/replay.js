@@ -150,12 +150,11 @@ export function createReplay(gpu, find, heap) {
    */
   function nudge(queue) {
     const started = performance.now();
-    const again = () => {
-      const wait = Math.max(NUDGE_MILLISECONDS, (performance.now() - started) / NUDGE_SHARE);
-      timer = setTimeout(() => { queue.submit([]); again(); }, wait);
-    };
-    let timer = 0;
-    again();
+    const again = () => setTimeout(() => {
+      queue.submit([]);
+      timer = again();
+    }, Math.max(NUDGE_MILLISECONDS, (performance.now() - started) / NUDGE_SHARE));
+    let timer = again();
     return () => clearTimeout(timer);
   }
 
