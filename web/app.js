@@ -91,8 +91,8 @@ const { inpage, client } = createInpage({ onBusy, onPhase, onFailure, onHub, onM
 globalThis.inpage = inpage;
 inpage.onNotice(({ text }) => notify(text));
 inpage.ready.then(showMachine, () => {});
-inpage.ready.then(async () => (await import("./ui/offline.js")).keepOffline()).catch(() => {}); // it is an extra
 const isolation = crossOriginIsolated ? undefined : await fetched(import("./isolation.js"));
 if (!await isolation?.reloadsIsolated()) client.start();
 await Promise.allSettled([opened, loadMarkdown()]);
 reopen();
+import("./ui/later.js").catch(() => {}); // what nobody needs in the first second

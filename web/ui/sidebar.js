@@ -17,8 +17,10 @@ function listChats() {
     button.onclick = () => openChat(chat);
     button.ariaCurrent = String(chat === shown);
     if (chat === shown) row.append(chatTools);
+    row.dataset.id = chat.id;
     return row;
   }));
+  dispatchEvent(new Event("chatslisted"));
 }
 
 /** @param {Chat} chat */
