@@ -52,6 +52,11 @@ async def open_stored_part(name: str, start: int, end: int) -> Stream:
     return Stream(bridge.openBlob(file.slice(start, end)))
 
 
+async def create_stored_file(name: str) -> None:
+    """An empty one, unless it is there."""
+    await _entry(name, create=True)
+
+
 async def delete_stored_file(name: str) -> None:
     """StorageError where it is not there or cannot be deleted."""
     await _answer((await _folder()).removeEntry(name))

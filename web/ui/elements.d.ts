@@ -1,7 +1,7 @@
 // The elements of index.html that scripts use, by their ids.
 
 type Templates = Record<
-  "assistant" | "busy" | "chatRow" | "copyCode" | "failureDetail" | "hubRow" | "notice" | "ownRow" | "shelfRow" | "storedRow" | "user" | `failure-${string}`,
+  "assistant" | "busy" | "chatRow" | "copyCode" | "failureDetail" | "hubRow" | "notice" | "ownRow" | "reasoning" | "shelfRow" | "storedRow" | "user" | `failure-${string}`,
   HTMLTemplateElement
 >;
 type Buttons = Record<
