@@ -66,3 +66,4 @@ const isolation = crossOriginIsolated ? undefined : await fetched(import("./isol
 if (!await isolation?.reloadsIsolated()) client.start();
 await Promise.allSettled([opened, loadMarkdown()]);
 reopen();
+import("./ui/later.js").catch(() => {}); // what nobody needs in the first second

@@ -2,7 +2,8 @@
 
 x is normalised; q, k and v are computed from it; heads of q and k are normalised where the graph
 says so and turned by their position's angle; k and v go into the caches. For one token that is one
-kernel, or two where heads are normalised or a kernel can bind few buffers.
+kernel, or two where heads are normalised or a kernel can bind few buffers, and one more for each
+further kind of weight.
 """
 
 from py_runtime.base.dtypes import F32
@@ -12,11 +13,12 @@ from py_runtime.ops.kernels.fused_arguments import (
     NORM,
     WEIGHTS,
     take_biases,
-    take_matrix,
+    take_matrices,
     take_norm,
 )
 from py_runtime.ops.kernels.kv_caches import take_caches
 from py_runtime.ops.kernels.linears import Finish, LinearKernels, into_rows
+from py_runtime.ops.kernels.matrices import part_rows, rows_of
 from py_runtime.ops.kernels.position_checks import check_window
 from py_runtime.ops.registry import Op, register
 
@@ -35,20 +37,24 @@ class QkvRotaryCache(Op):
     Each may have a leading dim of 1. The weights are those of q, k and v.
 
     Tables [rows, width / 2] turn pairs (2i, 2i + 1) with `neighbours`; else tables [rows, R] turn
-    pairs (i, i + R/2) of the first R dims. Token s takes row table_start + s.
+    pairs (i, i + R/2) of the first R dims. Token s takes row table_start + s. Without tables
+    nothing turns. Norms of q and k are as long as a head, or as all heads of a token together.
     """
 
     def build(self) -> None:
         self.x, self.out = self.tensor("x", F32), self.tensor("out", F32)
         self.k_cache, self.v_cache = take_caches(self)
-        self.cos, self.sin = self.tensor("cos", F32, rank=2), self.tensor("sin", F32, rank=2)
+        self.turns = self.has("cos")
+        self.cos, self.sin = (
+            self.tensor(name, F32, rank=2) if self.turns else self.x for name in ("cos", "sin")
+        )
         self.table_start, self.start_pos = self.live_int("table_start"), self.live_int("start_pos")
         self.neighbours = self.boolean("neighbours")
         self.columns = self.x.max_dims[-1]
-        matrix = take_matrix(self, self.columns)
+        matrices = take_matrices(self, self.columns)
         self.has_norms = self.has("q_norm")
-        self._check_graph(matrix.part_rows)
-        bias, norm = take_biases(self, matrix), take_norm(self, self.columns)
+        self._check_graph(part_rows(matrices))
+        bias, norm = take_biases(self, matrices), take_norm(self, self.columns)
         ends: dict[str, Bindable] = {
             "q_out": self.out,
             "k_cache": self.k_cache,
@@ -58,26 +64,29 @@ class QkvRotaryCache(Op):
             "start_pos": self.start_pos,
             "table_start": self.table_start,
         }
-        self.pairs = matrix.rows // 2
+        rows = rows_of(matrices)
+        self.pairs = rows // 2
         at_once = Finish(
             {"finish": "qkv", "store": self.k_cache.dtype.name},
             {"bias": bias or self.x, **ends},
             self.pairs,
             {"has_bias": bias is not None, **self._places()},
+            start="first_head",
+            start_rows=self.width,
         )
         max_tokens = numel(self.x.max_dims[:-1])
         target = self.builder.target
         self.one_at_once = not self.has_norms and target.storage_buffers >= BUFFERS_AT_ONCE
         self.heads: Launch | None = None
         if self.one_at_once and (target.wide or max_tokens == 1):
-            self.kernels = LinearKernels(self, self.x, matrix, at_once, norm)
+            self.kernels = LinearKernels(self, self.x, matrices, at_once, norm)
             return
         # Software adapters take seconds to compile each matrix product: this one others use, too.
-        rows = self.scratch("q, k and v", max_tokens * matrix.rows * 4)
-        apart = into_rows(self.x, matrix.rows, rows, bias)
+        sums = self.scratch("q, k and v", max_tokens * rows * 4)
+        apart = into_rows(self.x, rows, sums, bias)
         one = at_once if self.one_at_once else apart
-        self.kernels = LinearKernels(self, self.x, matrix, one, norm, many=apart)
-        self._declare_heads({"qkv": rows, **ends})
+        self.kernels = LinearKernels(self, self.x, matrices, one, norm, many=apart)
+        self._declare_heads({"qkv": sums, **ends})
 
     def _declare_heads(self, bind: dict[str, Bindable]) -> None:
         bind |= {"q_norm": self.cos, "k_norm": self.cos}  # to have something there
@@ -95,6 +104,7 @@ class QkvRotaryCache(Op):
         """What shaders/attention/fragments/qkv_store.wgsl wants to know."""
         half = self.rotated // 2
         return {
+            "first_head": 0,
             "q_heads": self.q_heads,
             "kv_heads": self.kv_heads,
             "width": self.width,
@@ -102,7 +112,7 @@ class QkvRotaryCache(Op):
             "rotated": self.rotated,
             "pair_step": 2 if self.neighbours else 1,
             "pair_gap": 1 if self.neighbours else half,
-            "table_width": self.cos.max_dims[1],
+            "table_width": self.cos.max_dims[1] if self.turns else 0,
             "column_gap": 0 if self.neighbours else half,
         }
 
@@ -126,6 +136,21 @@ class QkvRotaryCache(Op):
             f"weights of {list(part_rows)} rows do not fit q {list(q)} and caches {list(cache)}, "
             f"{list(self.v_cache.max_dims)}",
         )
+        self._check_tables()
+        self.normed_by_row = False
+        if self.has_norms:
+            norms = [self.tensor(name, F32).max_dims for name in ("q_norm", "k_norm")]
+            self.normed_by_row = norms == [(q_rows,), (kv_rows,)] != [(self.width,)] * 2
+            self.require(
+                self.normed_by_row or norms == [(self.width,)] * 2,
+                f"norms {norms} fit neither heads of {self.width} nor rows of {q_rows} and "
+                f"{kv_rows}",
+            )
+
+    def _check_tables(self) -> None:
+        self.rotated = 0
+        if not self.turns:
+            return
         columns = self.cos.max_dims[1]
         self.rotated = 2 * columns if self.neighbours else columns
         fits = self.rotated == self.width if self.neighbours else self.rotated <= self.width
@@ -134,22 +159,18 @@ class QkvRotaryCache(Op):
             f"tables {list(self.cos.max_dims)} and {list(self.sin.max_dims)} do not fit heads of "
             f"{self.width}",
         )
-        if self.has_norms:
-            norms = [self.tensor(name, F32).max_dims for name in ("q_norm", "k_norm")]
-            self.require(
-                norms == [(self.width,)] * 2, f"norms {norms} do not fit heads of {self.width}"
-            )
 
     def live(self) -> None:
         *lead, tokens, columns = self.x.dims
         capacity = self.k_cache.max_dims[-3]
-        check_window(self, self.table_start, tokens, self.cos.dims[0], "the rotary table")
+        if self.turns:
+            check_window(self, self.table_start, tokens, self.cos.dims[0], "the rotary table")
+            self.require_live(
+                self.cos.dims == self.sin.dims and self.cos.dims[1] == self.cos.max_dims[1],
+                f"tables {list(self.cos.dims)} and {list(self.sin.dims)} do not fit each other",
+            )
         check_window(self, self.start_pos, tokens, capacity, "the cache")
         self.require_live(columns == self.columns, f"rows of x are {columns}, not {self.columns}")
-        self.require_live(
-            self.cos.dims == self.sin.dims and self.cos.dims[1] == self.cos.max_dims[1],
-            f"tables {list(self.cos.dims)} and {list(self.sin.dims)} do not fit each other",
-        )
         for cache in (self.k_cache, self.v_cache):
             self.require_live(cache.dims == cache.max_dims, f"{cache.label} cannot be resized")
         self.out.resize((*lead, tokens, self.q_heads, self.width))
@@ -164,6 +185,7 @@ class QkvRotaryCache(Op):
             "count": tokens,
             "pairs": self.pairs,
             "has_norms": self.has_norms,
+            "normed_by_row": self.normed_by_row,
             **self.eps,
             **self._places(),
         }

@@ -7,7 +7,8 @@ const WRITE_COLUMNS = 4; // buffer handle, buffer offset, heap address, bytes
 const READ_COLUMNS = 4; // the same, the other way round
 const NO_PLAN = 0;
 const LEAST_STAGING = 256; // bytes
-const NUDGE_MILLISECONDS = 4; // some browsers ask the GPU what is done only now and then, or at a submit
+const NUDGE_MILLISECONDS = 1; // some browsers ask the GPU what is done only now and then, or at a submit
+const NUDGE_SHARE = 8; // whoever has waited for long can wait for so much less of it again
 
 /** @param {number} bytes */
 const wholeWords = (bytes) => Math.max(4, (bytes + 3) & ~3);
@@ -53,6 +54,17 @@ export function createReplay(gpu, find, heap) {
       }
     }
     pass?.end();
+  }
+
+  /** Empty submits until the function that it gives is called. @type {(queue: GPUQueue) => () => void} */
+  function nudge(queue) {
+    const started = performance.now();
+    const again = () => setTimeout(() => {
+      queue.submit([]);
+      timer = again();
+    }, Math.max(NUDGE_MILLISECONDS, (performance.now() - started) / NUDGE_SHARE));
+    let timer = again();
+    return () => clearTimeout(timer);
   }
 
   /** What was mapped goes to its places. @type {(staging: GPUBuffer, total: number, reads: Uint32Array) => void} */
@@ -118,7 +130,7 @@ export function createReplay(gpu, find, heap) {
         offset += bytes;
       }
       device.queue.submit([encoder.finish()]);
-      const nudge = setInterval(() => device.queue.submit([]), NUDGE_MILLISECONDS);
+      const stopNudging = nudge(device.queue);
       try {
         await staging.mapAsync(GPUMapMode.READ, 0, total);
       } catch (error) {
@@ -126,7 +138,7 @@ export function createReplay(gpu, find, heap) {
         const { message } = /** @type {Error} */ (error);
         throw await gpu.lossOrFault(() => gpu.uncaptured.splice(0).join("\n") + message);
       } finally {
-        clearInterval(nudge);
+        stopNudging();
       }
       handOver(staging, total, reads);
       if (gpu.uncaptured.length) throw new BridgeFault("validation", gpu.uncaptured.splice(0).join("\n"));
