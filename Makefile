@@ -7,6 +7,7 @@ SEED ?= 1
 COUNT ?= 100
 STEPS ?= 200
 MINUTES ?= 10
+HUB ?= 1
 
 PY := .venv/bin/python
 # Each step leaves a stamp, so that nothing is done twice.
@@ -27,12 +28,12 @@ MODEL := models/SmolLM2-135M-Instruct
 # Two at a time, a file of tests in one process: those that share a page share it.
 AT_ONCE := -n 2 --dist loadfile
 
-SOURCES := $(shell find web py_runtime shaders -type f ! -name '*.pyc')
+SOURCES := $(shell find web inpage py_runtime shaders -type f ! -name '*.pyc')
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help setup serve build check check-style check-types check-tests test test-fast soak chaos test-pte fuzz \
-  pte-files mutants lint bench bench-gpu clean clean-cache prerequisites
+  pte-files families mutants lint bench bench-gpu clean clean-cache prerequisites
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,8 +43,8 @@ setup: $(PREPARED) ## everything the page needs, without serving it
 serve: setup ## the page on this machine (PORT=8000)
 	@$(PY) serve.py --port $(PORT)
 
-build: setup ## the whole site as static files (OUT=dist)
-	@$(PY) serve.py build "$(OUT)"
+build: setup ## the whole site as static files (OUT=dist; HUB=0: without the Hugging Face Hub)
+	@$(PY) serve.py build "$(OUT)" $(if $(filter 0,$(HUB)),--no-hub)
 
 check: $(DEVELOPER) ## the inner loop: style, types, and the tests that need no browser, GPU, model or PyTorch
 	@$(MAKE) --no-print-directory --jobs 2 check-tests check-types check-style
@@ -84,6 +85,10 @@ pte-files: $(EXECUTORCH) ## the small .pte files of the tests, anew
 	@$(PY) -m tests.pte.make_files
 	@$(PY) -m tests.pte_exports.op_catalogue
 
+families: $(TESTER) ## every family of models beside transformers, for docs/families.md; ten minutes
+	@$(PY) -m tools.browser
+	@$(PY) -m tools.families
+
 mutants: $(TESTER) ## do the tests notice a wrong token in py_runtime? hours (SEED=1 COUNT=100)
 	@$(PY) -m tools.browser
 	@$(PY) -m tools.mutants --seed $(SEED) --count $(COUNT)
@@ -122,27 +127,27 @@ $(SERVER): pyproject.toml | prerequisites
 	@echo "installing what the server needs into .venv"
 	@test -x $(PY) || $(PYTHON) -m venv .venv || { \
 	  rm -rf .venv; echo "inpage could not make .venv; on Debian, install python3-venv" >&2; exit 1; }
-	@$(PY) -m pip install --quiet --disable-pip-version-check --editable .
+	@$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[server]'
 	@touch $@
 
 $(EXPORTER): pyproject.toml $(SERVER)
 	@echo "installing what exports models into .venv (PyTorch is large)"
-	@$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[export]'
+	@$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[server,export]'
 	@touch $@
 
 $(DEVELOPER): pyproject.toml $(SERVER)
 	@echo "installing what checks the code into .venv"
-	@$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[server,dev]'
 	@touch $@
 
 $(TESTER): pyproject.toml $(EXPORTER) $(DEVELOPER)
 	@echo "installing what the tests need into .venv"
-	@$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[dev,export]'
+	@$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[server,dev,export]'
 	@touch $@
 
 $(EXECUTORCH): pyproject.toml $(TESTER)
 	@echo "installing ExecuTorch into .venv"
-	@$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[dev,export,pte]'
+	@$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[server,dev,export,pte]'
 	@touch $@
 
 # What decides the bytes of a model folder; other changes to the runtime leave it as it is.

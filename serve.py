@@ -1,17 +1,16 @@
 """Serves the page, or writes it as static files.
 
-python serve.py [--host 127.0.0.1] [--port 8000] [--allow-host NAME] [--models DIR] [--open]
-python serve.py build OUT [--models DIR]
+python serve.py [--host 127.0.0.1] [--port 8000] [--allow-host NAME] [--models DIR] [--no-hub]
+python serve.py build OUT [--models DIR] [--no-hub]
 """
 
 import argparse
-import errno
-import socket
+import re
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
-import uvicorn
 from starlette.applications import Starlette
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
@@ -21,11 +20,11 @@ from starlette.routing import Route
 from starlette.staticfiles import NotModifiedResponse, StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from inpage.hosts import OwnHosts
+from inpage.http_server import AnnouncingServer, config_of, in_brackets, listen
 from tools.compress import ENCODINGS, VariantStore
 from tools.errors import UserError, exit_status
-from tools.hosts import OwnHosts
-from tools.http_server import AnnouncingServer, ImpatientProtocol
-from tools.site import Resource, Site, headers_of
+from tools.site import HUB_ORIGINS, Resource, Site
 from tools.static_build import build
 
 
@@ -48,7 +47,7 @@ def create_app(site: Site, variants: VariantStore, further_hosts: Iterable[str] 
 
     routes = [Route("/{url:path}", answer, methods=["GET", "HEAD"])]
     app = Starlette(routes=routes, exception_handlers={UserError: explain})
-    return WithSecurityHeaders(OwnHosts(app, further_hosts))
+    return WithSecurityHeaders(OwnHosts(app, further_hosts), site)
 
 
 def response_to(request: Request, resource: Resource, variants: VariantStore) -> Response:
@@ -98,51 +97,30 @@ def ignore_range(request: Request) -> None:
 class WithSecurityHeaders:
     """Every answer carries them, errors too."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, site: Site) -> None:
         self.app = app
+        self.site = site
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                headers.update(headers_of(scope["path"].removeprefix("/")))
+                headers.update(self.site.headers_of(scope["path"].removeprefix("/")))
                 headers.setdefault("Cache-Control", "no-store")  # only errors have none yet
             await send(message)
 
         await self.app(scope, receive, send_with_headers)
 
 
-def listen(host: str, port: int) -> socket.socket:
-    """UserError where the port is taken or forbidden."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        return socket.create_server((host, port), family=family, backlog=128)
-    except OSError as error:
-        if error.errno == errno.EADDRINUSE:
-            reason = "it is taken; choose another with --port (make serve PORT=...)"
-        else:
-            reason = str(error.strerror).partition(" (while")[0]
-        raise UserError(f"cannot listen on {host} port {port}: {reason}") from error
-
-
 def serve(options: argparse.Namespace) -> None:
     """Until it is interrupted; port 0 takes a free one."""
-    site = Site.of_checkout(options.models)
+    site = Site.of_checkout(options.models, tuple(options.hub))
     listener = listen(options.host, options.port)
-    shown_host = f"[{options.host}]" if ":" in options.host else options.host
+    shown_host = in_brackets(options.host)
     address = f"http://{shown_host}:{listener.getsockname()[1]}/"
-    config = uvicorn.Config(
-        create_app(site, VariantStore(), [shown_host, *options.allow_host]),
-        http=ImpatientProtocol,
-        ws="none",
-        lifespan="off",
-        log_level="warning",
-        access_log=False,
-        server_header=False,
-        timeout_graceful_shutdown=0,
-    )
+    app = create_app(site, VariantStore(), [shown_host, *options.allow_host])
     try:
-        AnnouncingServer(config, address, options.open).run(sockets=[listener])
+        AnnouncingServer(config_of(app), address, options.open).run(sockets=[listener])
     except KeyboardInterrupt:
         print()  # the terminal's ^C ends its own line
 
@@ -159,11 +137,33 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     )
     parser.add_argument("--models", type=Path, metavar="DIR", help="folder of models (models/)")
     parser.add_argument("--open", action="store_true", help="open the page in your browser")
+    add_hub(parser, HUB_ORIGINS)
     commands = parser.add_subparsers(dest="command", metavar="build")
     builder = commands.add_parser("build", help="write the whole site as static files into OUT")
     builder.add_argument("out", type=Path, metavar="OUT", help="folder to write, or to write anew")
     builder.add_argument("--models", type=Path, metavar="DIR", default=argparse.SUPPRESS)
+    add_hub(builder, argparse.SUPPRESS)
     return parser.parse_args(arguments)
+
+
+def add_hub(parser: argparse.ArgumentParser, default: Any) -> None:
+    """Whether the page may ask the Hugging Face Hub for models, or which mirror of it."""
+    which = parser.add_mutually_exclusive_group()
+    mirror_help = "a mirror of the Hugging Face Hub, and further origins that it redirects to"
+    which.add_argument(
+        "--hub", type=origin, nargs="+", metavar="ADDRESS", default=default, help=mirror_help
+    )
+    no_help = "a page that connects to this server alone, and offers no models of the Hub"
+    which.add_argument(
+        "--no-hub", dest="hub", action="store_const", const=(), default=default, help=no_help
+    )
+
+
+def origin(text: str) -> str:
+    """It becomes a part of the page's policy."""
+    if not re.fullmatch(r"https?://(\*\.)?[A-Za-z0-9.-]+(:[0-9]+)?", text):
+        raise ValueError
+    return text
 
 
 def port(text: str) -> int:
@@ -180,7 +180,7 @@ def main(arguments: list[str]) -> int:
 
     def work() -> None:
         if options.command == "build":
-            site = Site.of_checkout(options.models)
+            site = Site.of_checkout(options.models, tuple(options.hub))
             build(site, options.out, VariantStore())
             print(f"the site is in {options.out}")
             for model in site.models.listing():

@@ -13,7 +13,8 @@ from starlette.staticfiles import NotModifiedResponse, StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from bench.files import PEERS, Files, bench_files
-from serve import create_app, listen, response_to
+from inpage.http_server import listen
+from serve import create_app, response_to
 from tools.compress import VariantStore, may_pay
 from tools.site import SECURITY_HEADERS, Resource, Site, from_file
 

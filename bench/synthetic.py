@@ -135,7 +135,7 @@ def write_template(name: str, folder: Path) -> None:
     }
     for file, text in files.items():
         (folder / file).write_text(text)
-    for table, values in zip(("cos", "sin"), source.rotary_tables(CONTEXT), strict=True):
+    for table, values in source.rotary_tables(CONTEXT).items():
         (folder / f"{table}.bin").write_bytes(values.astype("<f4").tobytes())
     tensors = [StoredTensor(name, item.stored, item.dims) for name, item in constants.items()]
     plans = plan_shards(tensors, DEFAULT_SHARD_SIZE)

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from export import torch_ops
 from export.decoder import Decoder
+from export.planes import dense
 from export.quantisers import Parts
 from export.sources import Source
 from py_runtime.base.shapes import ceil_div
@@ -40,8 +41,8 @@ def reference_decoder(source: Source, config: DecoderConfig, as_stored: bool = T
         dense = as_stored and name in quantised
         values = stored_values(source, name) if dense else source.dense(name)
         state[name] = torch.from_numpy(np.ascontiguousarray(values, np.float32))
-    cos, sin = source.rotary_tables(config.context)
-    state |= {"cos": torch.from_numpy(cos), "sin": torch.from_numpy(sin)}
+    tables = source.rotary_tables(config.context)
+    state |= {name: torch.from_numpy(table) for name, table in tables.items()}
     for name, buffer in decoder.named_buffers():
         if name.endswith("_cache"):
             state[name] = torch.zeros(buffer.shape)
@@ -58,14 +59,13 @@ def stored_values(source: Source, weight: str) -> np.ndarray:
 
 def dequantise(kind: WeightKind, parts: Parts, rows: int) -> np.ndarray:
     """The dense float32 matrix that the parts stand for."""
-    weight = torch.from_numpy(parts["weight"])
     if kind.name == FLOAT:
         return parts["weight"]
-    scales = torch.from_numpy(parts["scales"])
     if kind.name == Q4GSW:
+        weight, scales = torch.from_numpy(parts["weight"]), torch.from_numpy(parts["scales"])
         quantised = torch_ops.unpack_nibbles(weight).float() - 8
         return (quantised * scales[:, :rows].T.repeat_interleave(kind.group_size, 1)).numpy()
-    return torch_ops.dequantise_blocks(kind.name, weight, scales.float()).numpy()
+    return dense(kind.name, parts["weight"], parts.get("scales"))
 
 
 @torch.no_grad()

@@ -5,10 +5,14 @@ Each is written the plain way, in whatever float dtype it is given, so float64 g
 """
 
 import math
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
 from torch.library import custom_op
+
+from export.planes import dense
+from py_runtime.program.weight_kinds import BLOCK_KINDS, BlockKind
 
 ENGINE_NAMES = {
     "inpage.rms_norm.default": "et_vk.rms_norm.default",
@@ -70,57 +74,79 @@ def _(weight: Tensor, scales: Tensor, group_size: int, indices: Tensor, is_linea
     return scales.new_empty((*indices.shape, weight.shape[1] * 2))
 
 
-def dequantise_blocks(kind: str, weight: Tensor, scales: Tensor) -> Tensor:
-    """A weight of a GGUF kind as scales.dtype or wider: groups of 32 columns share f16 scales.
-
-    q4_0, q4_1: weight uint8 [N, K/2]; q8_0: int8 [N, K]. scales: [N, K/32], q4_1 [N, K/32, 2].
-    """
-    stored = weight if kind == "q8_0" else unpack_nibbles(weight)
-    groups = stored.to(scales.dtype).unflatten(-1, (-1, 32))  # [N, K/32, 32]
-    if kind == "q4_1":
-        scale, minimum = scales[..., :1], scales[..., 1:]
-        return (groups * scale + minimum).flatten(-2)
-    offset = 8 if kind == "q4_0" else 0
-    return ((groups - offset) * scales[..., None]).flatten(-2)
+def dequantise_blocks(kind: str, weight: Tensor, scales: Tensor | None) -> Tensor:
+    """A weight of one of BLOCK_KINDS as f32 [N, K]."""
+    own = None if scales is None else scales.numpy()
+    return torch.from_numpy(dense(kind, weight.numpy(), own))
 
 
 def _linear_blocks(
-    kind: str, x: Tensor, weight: Tensor, scales: Tensor, bias: Tensor | None
+    kind: str, x: Tensor, weight: Tensor, scales: Tensor | None, bias: Tensor | None
 ) -> Tensor:
-    dense = dequantise_blocks(kind, weight, scales.to(x.dtype))
-    out = x @ dense.T
+    out = x @ dequantise_blocks(kind, weight, scales).to(x.dtype).T
     return out if bias is None else out + bias.to(x.dtype)
 
 
-def _embedding_blocks(kind: str, weight: Tensor, scales: Tensor, indices: Tensor) -> Tensor:
-    flat = indices.flatten()
-    rows = dequantise_blocks(kind, weight[flat], scales[flat].float())
+def _embedding_blocks(kind: str, weight: Tensor, scales: Tensor | None, indices: Tensor) -> Tensor:
+    rows = dequantise_blocks(kind, weight, scales)[indices.flatten()]
     return rows.view(*indices.shape, -1)
 
 
-def _define_block_kind(kind: str) -> None:
+def _define_block_kind(kind: BlockKind) -> None:
     """inpage::linear_KIND [x, weight, scales, bias] and inpage::embedding_KIND."""
 
     def linear(x: Tensor, weight: Tensor, scales: Tensor, bias: Tensor | None) -> Tensor:
-        return _linear_blocks(kind, x, weight, scales, bias)
+        return _linear_blocks(kind.name, x, weight, scales, bias)
 
     def linear_fake(x: Tensor, weight: Tensor, scales: Tensor, bias: Tensor | None) -> Tensor:
         return x.new_empty((*x.shape[:-1], weight.shape[0]))
 
     def embedding(weight: Tensor, scales: Tensor, indices: Tensor) -> Tensor:
-        return _embedding_blocks(kind, weight, scales, indices)
+        return _embedding_blocks(kind.name, weight, scales, indices)
 
     def embedding_fake(weight: Tensor, scales: Tensor, indices: Tensor) -> Tensor:
-        width = weight.shape[1] * (1 if kind == "q8_0" else 2)
-        return scales.new_empty((*indices.shape, width), dtype=torch.float32)
+        return _rows_of(kind, weight, indices)
 
-    custom_op(f"inpage::linear_{kind}", linear, mutates_args=()).register_fake(linear_fake)
-    custom_op(f"inpage::embedding_{kind}", embedding, mutates_args=()).register_fake(embedding_fake)
+    _define(kind, linear, linear_fake, embedding, embedding_fake)
 
 
-BLOCK_KINDS = ("q4_0", "q4_1", "q8_0")
-for _kind in BLOCK_KINDS:
-    _define_block_kind(_kind)
+def _define_float_kind(kind: BlockKind) -> None:
+    """The same without scales."""
+
+    def linear(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        return _linear_blocks(kind.name, x, weight, None, bias)
+
+    def linear_fake(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        return x.new_empty((*x.shape[:-1], weight.shape[0]))
+
+    def embedding(weight: Tensor, indices: Tensor) -> Tensor:
+        return _embedding_blocks(kind.name, weight, None, indices)
+
+    def embedding_fake(weight: Tensor, indices: Tensor) -> Tensor:
+        return _rows_of(kind, weight, indices)
+
+    _define(kind, linear, linear_fake, embedding, embedding_fake)
+
+
+def _rows_of(kind: BlockKind, weight: Tensor, indices: Tensor) -> Tensor:
+    width = weight.shape[1] * kind.block // kind.elements
+    return weight.new_empty((*indices.shape, width), dtype=torch.float32)
+
+
+def _define(
+    kind: BlockKind,
+    linear: Callable[..., Tensor],
+    linear_fake: Callable[..., Tensor],
+    embedding: Callable[..., Tensor],
+    embedding_fake: Callable[..., Tensor],
+) -> None:
+    custom_op(f"inpage::linear_{kind.name}", linear, mutates_args=()).register_fake(linear_fake)
+    look_up = custom_op(f"inpage::embedding_{kind.name}", embedding, mutates_args=())
+    look_up.register_fake(embedding_fake)
+
+
+for _kind in BLOCK_KINDS.values():
+    (_define_block_kind if _kind.has_scales else _define_float_kind)(_kind)
 
 
 @custom_op("inpage::apply_rotary_emb", mutates_args=())
@@ -212,6 +238,54 @@ def _(
     dropout_p: float,
     is_causal: bool,
     scale: float | None,
+) -> Tensor:
+    return torch.empty_like(q)
+
+
+@custom_op("inpage::windowed_attention", mutates_args=("k_cache", "v_cache"))
+def windowed_attention(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    k_cache: Tensor,
+    v_cache: Tensor,
+    start_pos: int,
+    scale: float | None,
+    window: int | None,
+    softcap: float | None,
+) -> Tensor:
+    """As sdpa_with_kv_cache; of what came before, a token sees the last `window`, itself included.
+
+    Scores s become softcap * tanh(s / softcap), where there is one.
+    """
+    length = q.shape[1]
+    end = start_pos + length
+    k_cache[:, start_pos:end] = k
+    v_cache[:, start_pos:end] = v
+    repeats = q.shape[2] // k.shape[2]
+    keys = k_cache[:, :end].repeat_interleave(repeats, 2)  # [1, ctx, Hq, D]
+    values = v_cache[:, :end].repeat_interleave(repeats, 2)
+    factor = 1 / math.sqrt(q.shape[3]) if scale is None else scale
+    scores = torch.einsum("bshd,bchd->bhsc", q, keys) * factor  # [1, Hq, S, ctx]
+    if softcap is not None:
+        scores = torch.tanh(scores / softcap) * softcap
+    position, token = torch.arange(end)[None, :], torch.arange(length)[:, None] + start_pos
+    sees = (position <= token) & (position > token - (end + 1 if window is None else window))
+    weights = scores.masked_fill(~sees, -math.inf).softmax(-1)
+    return torch.einsum("bhsc,bchd->bshd", weights, values).contiguous()
+
+
+@windowed_attention.register_fake
+def _(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    k_cache: Tensor,
+    v_cache: Tensor,
+    start_pos: int,
+    scale: float | None,
+    window: int | None,
+    softcap: float | None,
 ) -> Tensor:
     return torch.empty_like(q)
 

@@ -1,6 +1,8 @@
 """`python -m py_runtime chat MODEL`: the engine in a terminal, over wgpu-py.
 
-`python -m py_runtime inspect FILE` tells what a GGUF or ExecuTorch file holds.
+`python -m py_runtime inspect FILE` tells what a GGUF or ExecuTorch file holds. Of models on the
+Hugging Face Hub (`hf:owner/name`), a copy is kept in the user's cache folder; the environment's
+HF_TOKEN opens those that are gated, and HF_ENDPOINT names a mirror.
 """
 
 import argparse
@@ -11,6 +13,7 @@ import sys
 
 from py_runtime.app.terminal import TerminalChat
 from py_runtime.base.errors import InpageError
+from py_runtime.hub.address import is_hub_address
 
 INTERRUPTED = 130  # as shells have it: 128 and the signal's number
 
@@ -21,7 +24,9 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     commands = parser.add_subparsers(dest="command", required=True, metavar="chat | inspect")
     chat = commands.add_parser("chat", help="talk to a model in this terminal")
     chat.add_argument(
-        "model", metavar="MODEL", help="a model folder, such as models/NAME; or a .gguf or .pte"
+        "model",
+        metavar="MODEL",
+        help="a model folder, such as models/NAME; a .gguf or .pte; or hf:owner/name on the Hub",
     )
     chat.add_argument("--system", metavar="TEXT", help="system prompt")
     chat.add_argument("--temperature", type=float, default=0.7, help="%(default)s; 0 is greedy")
@@ -35,13 +40,14 @@ def parse(arguments: list[str]) -> argparse.Namespace:
 
 
 async def inspect_gguf(where: str) -> int:
-    """0 where it could be loaded."""
+    """0 where it could be loaded. Of one on the Hub the header is read, and no more."""
     from py_runtime.gguf.about import about_gguf, cannot_be_loaded
     from py_runtime.gguf.reader import open_gguf
+    from py_runtime.model.hub_store import hub_store
     from py_runtime.model.stores import gguf_store
 
-    store = gguf_store(where)
-    file = await open_gguf(store.sources)
+    store = await hub_store(where) if is_hub_address(where) else gguf_store(where)
+    file = await open_gguf(await store.opened_sources())
     try:
         await store.model()
     except InpageError as error:
@@ -70,7 +76,7 @@ async def inspect_pte_file(where: str, data: list[str]) -> int:
 
 async def inspect(options: argparse.Namespace) -> int:
     """Gives the exit status."""
-    if options.model.lower().endswith(".gguf"):
+    if is_hub_address(options.model) or options.model.lower().endswith(".gguf"):
         return await inspect_gguf(options.model)
     return await inspect_pte_file(options.model, options.data)
 

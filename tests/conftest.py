@@ -12,21 +12,24 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
-from playwright.sync_api import expect
+from playwright.sync_api import Browser, expect
 
 from tests.runners import (  # noqa: F401  (fixtures)
+    PATIENCE,
     in_page,
     native,
+    patient,
     runner,
     shared_browser,
     toy_page,
 )
+from tests.second_tries import SecondTries
 from tests.toy_model import write_toy_model
-from tools import browser
+from tools.browser import find, launch_flags
 from tools.files import ROOT
 
 START_SECONDS = 120
-expect.set_options(timeout=120_000)  # a busy machine is not the page's fault
+expect.set_options(timeout=PATIENCE)  # a busy machine is not the page's fault
 # Nor is it one of the code, and every run tries the same.
 settings.register_profile(
     "inpage", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
@@ -34,12 +37,8 @@ settings.register_profile(
 settings.load_profile("inpage")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A test in the browser that fails is tried once more: two pages share two cores with whatever
-    else runs there. Both tries are in the summary (`-rR`): the first is a fault to mend."""
-    for item in items:
-        if item.get_closest_marker("browser"):
-            item.add_marker(pytest.mark.flaky(reruns=1))
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(SecondTries())
 
 
 @contextmanager
@@ -72,6 +71,17 @@ def serving(*options: str) -> Iterator[str]:
         yield line.removeprefix("inpage is at ")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def no_service_workers() -> Iterator[None]:
+    """Unless a test asks for them: what they fetch passes a page's routes by."""
+    new_context, new_page = Browser.new_context, Browser.new_page
+    with pytest.MonkeyPatch.context() as patch:
+        blocked = {"service_workers": "block"}
+        patch.setattr(Browser, "new_context", lambda self, **o: new_context(self, **blocked | o))
+        patch.setattr(Browser, "new_page", lambda self, **o: new_page(self, **blocked | o))
+        yield
+
+
 @pytest.fixture(scope="session")
 def site_url() -> Iterator[str]:
     """This checkout's page with its default model."""
@@ -101,16 +111,22 @@ def static_site() -> Iterator[Path]:
         yield out
 
 
-@pytest.fixture(scope="session")
-def static_site_url(static_site: Path) -> Iterator[str]:
-    """The static build in a subfolder of a plain file server that knows nothing of it."""
+@contextmanager
+def serving_folder(folder: Path) -> Iterator[str]:
+    """The address of a plain file server that knows nothing of what it serves."""
     command = [sys.executable, "-u", "-m", "http.server", "--bind", "127.0.0.1", "0"]
-    options = {"cwd": static_site.parent, "stderr": subprocess.DEVNULL}
-    with running(command, **options) as process:
+    with running(command, cwd=folder, stderr=subprocess.DEVNULL) as process:
         line = first_line(process)  # … port 12345 (http://127.0.0.1:12345/) ...
         address = re.search(r"http://[^)]+", line)
         assert address, f"http.server said {line!r}"
-        yield f"{address[0]}{static_site.name}/"
+        yield address[0]
+
+
+@pytest.fixture(scope="session")
+def static_site_url(static_site: Path) -> Iterator[str]:
+    """The static build in a subfolder."""
+    with serving_folder(static_site.parent) as address:
+        yield f"{address}{static_site.name}/"
 
 
 @pytest.fixture(scope="session")
@@ -118,6 +134,11 @@ def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[s
     """pytest-playwright starts the Chromium that tools.browser finds, with WebGPU."""
     return {
         **browser_type_launch_args,
-        "executable_path": str(browser.find()),
-        "args": browser.launch_flags(),
+        "executable_path": str(find()),
+        "args": launch_flags(),
     }
+
+
+@pytest.fixture(scope="session")
+def browser(browser: Browser) -> Browser:
+    return patient(browser)

@@ -20,6 +20,7 @@ from tests import packing
 from tools.software_gpu import use_browsers_vulkan
 
 T = TypeVar("T")
+PATIENCE = 120_000  # milliseconds
 
 SHIP = """
 import importlib, pathlib, sys
@@ -118,8 +119,15 @@ def shared_browser(
     """Not pytest-playwright's own, which starts anew when tests that name a browser take turns
     with tests that do not."""
     browser = playwright.chromium.launch(**browser_type_launch_args)
-    yield browser
+    yield patient(browser)
     browser.close()
+
+
+def patient(browser: Browser) -> Browser:
+    """All its pages wait longer than half a minute, for a page or an element: this machine may have
+    other things to do."""
+    browser.on("context", lambda context: context.set_default_timeout(PATIENCE))
+    return browser
 
 
 @pytest.fixture(scope="session")

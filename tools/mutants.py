@@ -1,28 +1,31 @@
 """Do the tests see a wrong line? Changes of one token in py_runtime, each of which they should.
 
-A sample is drawn by a seed: `python -m tools.mutants --seed 1 --count 100`. Each change is made in
-a copy of the checkout, and the native tests of its room run there until one fails, those that call
-the changed function first.
+A sample is drawn by a seed: `python -m tools.mutants --seed 1 --count 100`. A change is drawn for
+its own sake, so a sample stays the same but for the lines that were edited since. Each change is
+made in a copy of the checkout, and those native tests of its room that call the changed function
+run there until one fails. Not drawn: what no test can notice by nature, such as the texts of errors
+and constants that are a named limit (`MAX_DEPTH = 64`: 65 would do as well). A change that takes
+more than 4 GiB or does not end is noticed.
 """
 
 import argparse
 import ast
+import hashlib
 import json
 import os
-import random
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tools.files import ROOT
-from tools.nearest_first import CALLS, CHANGED
+from tools.nearest_first import CALLS, ORDER, Calls, nearest
 
 PACKAGE = "py_runtime"
 LEAST_SHARE = 0.9
@@ -39,7 +42,10 @@ ROOM_TESTS = {  # where the folder of a room's name does not have all its tests
     "model": ["model", "folder", "generation", "pte/test_chat.py"],
     "ops": ["ops", "dynamic_shape", "pte_ops"],
     "passes": ["passes", "export/test_passes.py"],
-    "program": ["program", "passes", "graph", "export/test_model_writer.py"],
+    "program": [
+        *("program", "passes", "graph", "export/test_model_writer.py"),
+        *("folder/test_native_loading.py", "pte/test_decoder_program.py"),
+    ],
     "pte": ["pte", "pte_ops"],
     "tokens": ["tokens", "chat/test_seams.py"],
     "weights": ["folder", "pte/test_ranges.py", "pte/test_files.py"],
@@ -88,13 +94,21 @@ def is_within(node: ast.stmt, line: int) -> bool:
 
 def sample(sources: dict[str, str], seed: int, count: int) -> list[Mutant]:
     """So many of all changes of these files; the same ones for the same seed."""
-    every = [
-        (file, place)
-        for file, source in sorted(sources.items())
-        for place in range(len(changes(ast.parse(source))))
-    ]
-    chosen = random.Random(seed).sample(every, min(count, len(every)))
-    return [mutant_of(file, sources[file], place) for file, place in chosen]
+    drawn = sorted(
+        (hashlib.sha256(f"{seed} {name}".encode()).digest(), file, place)
+        for file, source in sources.items()
+        for place, name in enumerate(names_of_changes(file, source))
+    )
+    return [mutant_of(file, sources[file], place) for _, file, place in drawn[:count]]
+
+
+def names_of_changes(file: str, source: str) -> Iterator[str]:
+    """In their order; each name is the file's only one, and lines above it do not change it."""
+    lines, seen = source.splitlines(), Counter[str]()
+    for node, field, _ in changes(ast.parse(source)):
+        name = f"{file} {lines[node.lineno - 1].strip()} {ast.unparse(node)} {field}"
+        seen[name] += 1
+        yield f"{name} {seen[name]}"
 
 
 def mutant_of(file: str, source: str, place: int) -> Mutant:
@@ -122,9 +136,18 @@ def noticeable(node: ast.AST) -> Iterator[ast.AST]:
     for field, value in ast.iter_fields(node):
         if field not in ("annotation", "returns", "decorator_list"):
             for child in value if isinstance(value, list) else [value]:
-                is_guard = isinstance(child, ast.keyword) and child.arg in GUARDS
-                if isinstance(child, ast.AST) and not is_guard:
+                if isinstance(child, ast.AST) and not changes_nothing(node, child):
                     yield from noticeable(child)
+
+
+def changes_nothing(node: ast.AST, child: ast.AST) -> bool:
+    """`strict=True` of a sound call, and `reshape(-1, 2)`, where -2 would do as well."""
+    match node, child:
+        case _, ast.keyword(arg=name):
+            return name in GUARDS
+        case ast.Call(func=ast.Attribute(attr="reshape")), ast.UnaryOp(op=ast.USub()):
+            return True
+    return False
 
 
 def is_named_limit(node: ast.AST) -> bool:
@@ -202,7 +225,7 @@ class Copy:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self._known: dict[tuple[str, ...], KnownTests] = {}
+        self._known: dict[str, Calls] = {}  # by file or folder of tests
 
     def fill(self) -> None:
         """With what git knows or would take up: changes that are not committed count."""
@@ -214,31 +237,37 @@ class Copy:
                 shutil.copyfile(ROOT / name, self.root / name)
 
     def notices(self, mutant: Mutant, *tests: str) -> bool:
-        if tests not in self._known:
-            self._known[tests] = self.get_to_know(tests)
-        known = self._known[tests]
+        for place in tests:
+            if place not in self._known:
+                self._known[place] = self.get_to_know(place)
+        known = {test: seen for place in tests for test, seen in self._known[place].items()}
+        asked = nearest(mutant.changed, known) or list(known)
         path = self.root / mutant.file
         unchanged = path.read_bytes()
         path.write_text(mutant.source)
         try:
-            order = {CALLS: str(known.calls), CHANGED: mutant.changed}
-            # A test that hangs has failed; what hangs beyond that, is ended with all of its tests.
-            return self._run(tests, order, patience(known.longest), patience(known.all)) != 0
+            return self._fails(asked, [known[test]["seconds"] for test in asked])
         finally:
             path.write_bytes(unchanged)
 
-    def get_to_know(self, tests: tuple[str, ...]) -> "KnownTests":
-        """Runs them with nothing changed."""
-        calls = self.root / f"calls-{len(self._known)}.json"
-        started = time.monotonic()
-        if self._run(tests, {CALLS: str(calls)}) != 0:
-            sys.exit(f"{' '.join(tests)}: fails with nothing changed; mend that first")
-        seconds = time.monotonic() - started
-        return KnownTests(calls, json.loads(calls.read_text()), seconds)
+    def get_to_know(self, place: str) -> Calls:
+        """Runs tests with nothing changed."""
+        calls = self.root / "calls.json"
+        if self._run([place], {CALLS: str(calls)}) != 0:
+            sys.exit(f"{place}: fails with nothing changed; mend that first")
+        found: Calls = json.loads(calls.read_text())
+        return found
+
+    def _fails(self, tests: list[str], seconds: list[float]) -> bool:
+        """One after the other. A test that hangs has failed; what hangs beyond that is ended."""
+        (self.root / "order.json").write_text(json.dumps(tests))
+        files = dict.fromkeys(test.partition("::")[0] for test in tests)
+        order = {ORDER: str(self.root / "order.json")}
+        return self._run(files, order, patience(max(seconds)), patience(sum(seconds))) != 0
 
     def _run(
         self,
-        tests: tuple[str, ...],
+        tests: Iterable[str],
         order: dict[str, str],
         test_limit: float = 0,
         limit: float | None = None,
@@ -264,19 +293,6 @@ class Copy:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
-
-
-@dataclass(frozen=True)
-class KnownTests:
-    """What each calls with nothing changed, and its seconds; and those of all of them."""
-
-    calls: Path
-    tests: dict[str, dict[str, Any]]
-    all: float
-
-    @property
-    def longest(self) -> float:
-        return float(max(test["seconds"] for test in self.tests.values()))
 
 
 def patience(seconds: float) -> float:

@@ -1,12 +1,14 @@
 """The order of tests that notices a changed line soonest: a plugin of pytest, for tools.mutants.
 
 A first run writes down which functions of py_runtime each test calls, and how long it takes
-(`NEAREST_CALLS` names the file). With `NEAREST_TO=FILE:LINE`, a function's first line, later runs
-begin with the tests that call it, the quickest first; all others follow as they would.
+(`NEAREST_CALLS` names the file). Later runs begin with the tests that call the changed function,
+the quickest first; then come those that call others of its file, for what a function gave once may
+be kept. The rest cannot know, and is left out (`NEAREST_ORDER` names a file with tests to run).
 """
 
 import json
 import os
+import resource
 import sys
 import threading
 import time
@@ -18,28 +20,38 @@ from typing import Any
 
 import pytest
 
-CALLS, CHANGED = "NEAREST_CALLS", "NEAREST_TO"
+CALLS, ORDER = "NEAREST_CALLS", "NEAREST_ORDER"
+MEMORY = 4 << 30  # bytes: several times what tests take, and a change may run away
+
+Calls = dict[str, dict[str, Any]]  # by test
+
+
+def nearest(changed: str, tests: Calls) -> list[str]:
+    """Those that call the changed function, then those that call its file."""
+    file = changed.partition(":")[0]
+    near = [test for test in tests if file in tests[test]["calls"]]
+    near.sort(key=lambda test: (changed not in tests[test]["calls"], tests[test]["seconds"]))
+    return near
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """The first run, or a later one."""
-    calls = Path(os.environ[CALLS])
-    if changed := os.environ.get(CHANGED):
-        config.pluginmanager.register(NearestFirst(changed, json.loads(calls.read_text())))
+    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
+    if order := os.environ.get(ORDER):
+        config.pluginmanager.register(InOrder(json.loads(Path(order).read_text())))
     else:
-        config.pluginmanager.register(Recorder(config.rootpath, calls))
+        config.pluginmanager.register(Recorder(config.rootpath, Path(os.environ[CALLS])))
 
 
-class NearestFirst:
-    """Tests that call the changed function, then the others."""
+class InOrder:
+    """These tests, and no others."""
 
-    def __init__(self, changed: str, tests: dict[str, dict[str, Any]]) -> None:
-        near = {test: seen for test, seen in tests.items() if changed in seen["calls"]}
-        self._near = sorted(near, key=lambda test: near[test]["seconds"])
+    def __init__(self, tests: list[str]) -> None:
+        self._place = {test: place for place, test in enumerate(tests)}
 
-    def pytest_collection_modifyitems(self, items: list[Any]) -> None:
-        place = {test: place for place, test in enumerate(self._near)}
-        items.sort(key=lambda item: place.get(item.nodeid, len(place)))
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        items[:] = [item for item in items if item.nodeid in self._place]
+        items.sort(key=lambda item: self._place[item.nodeid])
 
 
 class Recorder:
@@ -48,7 +60,7 @@ class Recorder:
     def __init__(self, root: Path, written: Path) -> None:
         self._root, self._written = f"{root}{os.sep}", written
         self._by_fixture: dict[str, set[str]] = defaultdict(set)
-        self._tests: dict[str, dict[str, Any]] = {}
+        self._tests: Calls = {}
         self._called: set[CodeType] = set()
         threading.settrace(self._note)
         sys.settrace(self._note)

@@ -18,8 +18,11 @@ from tools.errors import UserError
 from tools.files import ROOT, is_plain_name, plain_file, sha256_of
 from tools.pyodide_dist import CORE_FILES, DIST, PACKAGES, VERSION
 from tools.snapshot import SnapshotStore
-from tools.vendor import MODULES, VENDOR
+from tools.vendor import MODULES, STYLE, VENDOR
 from tools.wheel import WheelStore
+
+HUB = "https://huggingface.co"
+HUB_ORIGINS = (HUB, "https://*.huggingface.co", "https://*.hf.co")  # it redirects to the others
 
 SECURITY_HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -33,9 +36,12 @@ SECURITY_HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
 }
+POLICY, OWN_ORIGIN = "Content-Security-Policy", "connect-src 'self'"
 IMMUTABLE = "public, max-age=31536000, immutable"
 REVALIDATE = "no-cache"
 IMMUTABLE_FOLDERS = ("pyodide", "vendor", "assets", "snapshots")
+# Not kept for times without network: what changes by itself, and what does the keeping.
+NOT_KEPT = ("site.json", "models.json", "sw.js")
 
 MEDIA_TYPES = {
     ".css": "text/css",
@@ -49,6 +55,7 @@ MEDIA_TYPES = {
     ".svg": "image/svg+xml",
     ".txt": "text/plain",
     ".wasm": "application/wasm",
+    ".webmanifest": "application/manifest+json",
     ".webp": "image/webp",
     ".wgsl": "text/plain",
     ".woff2": "font/woff2",
@@ -98,28 +105,34 @@ class Site:
         wheels: WheelStore,
         snapshots: SnapshotStore,
         model_root: Path | None,
+        hub: tuple[str, ...] = (),
     ) -> None:
+        """`hub`: the address of the Hub, and where it redirects to; none is a page without it."""
         self.web = web.resolve()
         self.pyodide = pyodide.resolve()
         self.vendor = vendor.resolve()
         self.wheels = wheels
         self.snapshots = snapshots
         self.models = models.Models(model_root)
+        self.hub = hub
+        self.headers = security_headers(hub)
         self.pyodide_folder = f"{VERSION}-{digest_of_folder(self.pyodide)[:8]}"
         self.vendor_folder = digest_of_folder(self.vendor)[:16]
 
     @classmethod
-    def of_checkout(cls, model_root: Path | None = None) -> "Site":
+    def of_checkout(
+        cls, model_root: Path | None = None, hub: tuple[str, ...] = HUB_ORIGINS
+    ) -> "Site":
         """This checkout's site; `model_root` defaults to the folder models/ where there is one."""
         if model_root is None and (ROOT / "models").is_dir():
             model_root = ROOT / "models"
         if model_root is not None and not model_root.is_dir():
             raise SiteError(f"there is no folder of models at {model_root}")
-        for folder, names in ((DIST, CORE_FILES), (VENDOR, tuple(MODULES))):
+        for folder, names in ((DIST, CORE_FILES), (VENDOR, (*MODULES, STYLE))):
             absent = [name for name in names if not (folder / name).is_file()]
             if absent:
                 raise SiteError(f"{folder} lacks {', '.join(absent)}. Run: make setup")
-        return cls(ROOT / "web", DIST, VENDOR, WheelStore(), SnapshotStore(), model_root)
+        return cls(ROOT / "web", DIST, VENDOR, WheelStore(), SnapshotStore(), model_root, hub)
 
     def find(self, url: str) -> Resource | None:
         """The answer to a URL path, without its leading slash; None where there is nothing."""
@@ -149,21 +162,36 @@ class Site:
             case parts:
                 return from_file("/".join(parts), self.web, parts)
 
+    def headers_of(self, url: str) -> dict[str, str]:
+        """What every answer at a URL carries, errors too."""
+        return self.headers | (models.HEADERS if is_of_models(url) else {})
+
     def urls(self) -> Iterator[str]:
         """Every URL there is."""
         yield from ("site.json", "models.json")
-        described = self.describe()
+        yield from self._page_urls(self._describe_places())
+        yield from (f"{models.FOLDER}/{name}/{file}" for name, file in self.models.files())
+        yield from (f"{models.FOLDER}/{file}" for file in self.models.lone_files())
+
+    def _page_urls(self, described: dict[str, Any]) -> Iterator[str]:
+        """All but the models and what is made at each request."""
         yield described["runtime"]
         if snapshot := described.get("snapshot"):
             yield from (snapshot["memory"], *(url for _, url in snapshot["libraries"]))
         yield from (f"pyodide/{self.pyodide_folder}/{name}" for name in files_in(self.pyodide))
         yield from (f"vendor/{self.vendor_folder}/{name}" for name in files_in(self.vendor))
         yield from files_in(self.web)
-        yield from (f"{models.FOLDER}/{name}/{file}" for name, file in self.models.files())
-        yield from (f"{models.FOLDER}/{file}" for file in self.models.lone_files())
 
     def describe(self) -> dict[str, Any]:
-        """site.json: where the page finds the files whose URLs carry a hash, and our headers."""
+        """site.json: where the page finds the files whose URLs carry a hash, our headers, and what
+        a browser keeps to start without network (web/sw.js), with its hashes: a release."""
+        described = self._describe_places()
+        found = (self.find(url) for url in self._page_urls(described) if url not in NOT_KEPT)
+        files = {each.url: each.sha256 for each in found if each and each.sha256}
+        release = hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()[:16]
+        return {**described, "release": release, "files": files}
+
+    def _describe_places(self) -> dict[str, Any]:
         wheel = self.wheels.current()
         described: dict[str, Any] = {
             "version": wheel.name.split("-")[1],
@@ -171,8 +199,10 @@ class Site:
             "vendor": f"vendor/{self.vendor_folder}/",
             "runtime": f"assets/{wheel.parent.name}/{wheel.name}",
             "packages": list(PACKAGES),
-            "headers": {name.lower(): text for name, text in SECURITY_HEADERS.items()},
+            "headers": {name.lower(): text for name, text in self.headers.items()},
         }
+        if self.hub:
+            described["hub"] = self.hub[0]
         snapshot = self.snapshots.find(wheel)
         if snapshot is not None:
             described["snapshot"] = {
@@ -192,9 +222,10 @@ def is_of_models(url: str) -> bool:
     return url.split("/")[0] == models.FOLDER
 
 
-def headers_of(url: str) -> dict[str, str]:
-    """What every answer at a URL carries, errors too."""
-    return SECURITY_HEADERS | (models.HEADERS if is_of_models(url) else {})
+def security_headers(hub: tuple[str, ...]) -> dict[str, str]:
+    """With the Hub allowed, the page may connect to it, too; nothing else of the policy changes."""
+    policy = SECURITY_HEADERS[POLICY].replace(OWN_ORIGIN, " ".join([OWN_ORIGIN, *hub]))
+    return SECURITY_HEADERS | {POLICY: policy}
 
 
 def from_json(url: str, value: Any) -> Resource:

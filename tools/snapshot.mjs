@@ -20,7 +20,7 @@ import { loadPython } from "../web/interpreter.js";
 async function takeSnapshot({ pyodide: folder, wheels, libraries, site_packages: extractDir, out }) {
   const bridge = createBridge();
   Object.assign(globalThis, { location: { href: "" } }); // a page's own takes its place
-  /** @type {import("../web/interpreter.js").Library[]} */
+  /** @type {import("../web/calls.d.ts").Library[]} */
   const compiled = libraries.map(([path, file]) => [path, WebAssembly.compile(readFileSync(file))]);
   const env = { PYTHONHASHSEED: "0" }; // equal inputs give nearly equal snapshots
   const pyodide = await loadPython(folder, compiled, { _makeSnapshot: true, env });

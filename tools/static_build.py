@@ -8,7 +8,7 @@ from tools import models
 from tools.compress import ENCODINGS, VariantStore, may_pay
 from tools.errors import UserError
 from tools.files import write_whole
-from tools.site import IMMUTABLE, IMMUTABLE_FOLDERS, SECURITY_HEADERS, Resource, Site
+from tools.site import IMMUTABLE, IMMUTABLE_FOLDERS, Resource, Site
 
 MARKER = ".inpage-build"  # tells a former build, which may be replaced, from a folder of someone's
 
@@ -56,7 +56,7 @@ def write_site(site: Site, folder: Path, variants: VariantStore) -> None:
         if resource is None:
             raise BuildError(f"{url} vanished or became unreadable while building")
         write_resource(resource, folder / url, variants)
-    write_whole(folder / "_headers", headers_file().encode())
+    write_whole(folder / "_headers", headers_file(site).encode())
     write_whole(folder / ".nojekyll", b"")
     write_whole(folder / MARKER, b"")
 
@@ -73,13 +73,13 @@ def write_resource(resource: Resource, path: Path, variants: VariantStore) -> No
             shutil.copyfile(variant, path.with_name(path.name + ENCODINGS[encoding]))
 
 
-def headers_file() -> str:
+def headers_file(site: Site) -> str:
     """The `_headers` file that several static hosts read.
 
     Hosts that find several rules for a path join them, so the caching of everything is left to
     the host, and only files whose URL carries a hash get a rule. Of two policies both hold.
     """
-    lines = ["/*", *(f"  {name}: {value}" for name, value in SECURITY_HEADERS.items())]
+    lines = ["/*", *(f"  {name}: {value}" for name, value in site.headers.items())]
     lines += [f"/{models.FOLDER}/*", *(f"  {n}: {value}" for n, value in models.HEADERS.items())]
     for folder in IMMUTABLE_FOLDERS:
         lines += [f"/{folder}/*", f"  Cache-Control: {IMMUTABLE}"]

@@ -9,14 +9,26 @@ from tools.files import BUILD, ROOT, write_whole
 
 VENDOR = BUILD / "vendor"
 NODE_MODULES = ROOT / "node_modules"
-# name in the page -> ES module of the package, and its licence
+# name in the page -> file of the package, and its licence
 MODULES = {
     "dompurify.js": ("dompurify/dist/purify.es.mjs", "dompurify/LICENSE"),
+    "highlight.js": (
+        "@highlightjs/cdn-assets/es/highlight.min.js",
+        "@highlightjs/cdn-assets/LICENSE",
+    ),
     "idb.js": ("idb/build/index.js", "idb/LICENSE"),
+    "katex.js": ("katex/dist/katex.mjs", "katex/LICENSE"),
     "marked.js": ("marked/lib/marked.esm.js", "marked/LICENSE"),
 }
+# With its fonts, which lie beside it.
+STYLE = "katex.css"
+STYLE_SOURCE = "katex/dist/katex.min.css"
+FONTS = "katex/dist"
 # The maps stay behind, so nothing should ask for them.
 SOURCE_MAP = re.compile(rb"\n//# sourceMappingURL=\S+\s*$")
+# Every browser that has WebGPU reads the first of three kinds.
+OTHER_FONTS = re.compile(rb',url\([^)]+\) format\("(?:woff|truetype)"\)')
+FONT = re.compile(rb"url\((fonts/([^)]+\.woff2))\)")
 
 
 class VendorError(UserError):
@@ -24,10 +36,14 @@ class VendorError(UserError):
 
 
 def collect(packages: Path = NODE_MODULES, vendor: Path = VENDOR) -> None:
-    """Each module with its licence, without references to source maps."""
+    """Each module with its licence, without references to source maps; the style with its fonts."""
     for name, (module, licence) in MODULES.items():
         write_whole(vendor / name, SOURCE_MAP.sub(b"\n", read(packages / module)))
         write_whole(vendor / name.replace(".js", "-licence.txt"), read(packages / licence))
+    style = OTHER_FONTS.sub(b"", read(packages / STYLE_SOURCE))
+    for path, name in FONT.findall(style):
+        write_whole(vendor / name.decode(), read(packages / FONTS / path.decode()))
+    write_whole(vendor / STYLE, FONT.sub(rb"url(\2)", style))
 
 
 def read(path: Path) -> bytes:

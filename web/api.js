@@ -1,19 +1,17 @@
-// globalThis.inpage: the engine for scripts, the console and the page itself. Names follow OpenAI's API, and
-// inpage.d.ts has their types.
+// globalThis.inpage: the engine for scripts and the page. Names follow OpenAI's API; inpage.d.ts has their types.
 
 import { EngineClient } from "./client.js";
 
-/**
- * The page starts the client.
- * @param {Omit<import("./calls.d.ts").Listeners, "onNotice"> & Record<"onModel" | "onRestart", (report?: any) => void>} listeners
- */
+/** @import { HubPermission, Listeners, PageListeners } from "./calls.d.ts" */
+
+/** The page starts the client. @param {PageListeners} listeners */
 export function createInpage(listeners) {
   /** @type {Set<(notice: import("./inpage.d.ts").Notice) => void>} */
   const noticeListeners = new Set();
   /** @type {string | File[] | undefined} */
   let source; // of the loaded model
   const asked = /** @type {any} */ (new URLSearchParams(location.search).get("kernels"));
-  /** @type {import("./calls.d.ts").Listeners["onNotice"]} */
+  /** @type {Listeners["onNotice"]} */
   const onNotice = (notice) => {
     if (notice.kind === "model") {
       inpage.loaded = notice.loaded;
@@ -23,12 +21,14 @@ export function createInpage(listeners) {
   };
   let client = new EngineClient({ ...listeners, onNotice });
 
-  /**
-   * A completion, or with `stream: true` an async iterator of its chunks.
-   * @param {string} call
-   * @param {import("./inpage.d.ts").GenerationRequest & { stream?: boolean | null }} [request]
-   * @returns {any} which of the two is what inpage.d.ts says
-   */
+  /** What may have to ask the Hub: then the user is asked first. @param {(hub: HubPermission | null) => Promise<any>} begin */
+  const allowed = (begin) => begin(null).catch(async (error) => {
+    const hub = error.code === "hub_consent" && await listeners.onHub();
+    if (!hub) throw error;
+    return begin(hub);
+  });
+
+  /** A completion, or with `stream: true` an async iterator of its chunks. @type {(call: string, request?: any) => any} */
   function create(call, { signal, ...request } = {}) {
     return request.stream === true
       ? streamed((onEvent, abort) => client.call(call, [request], { onEvent, signal: abort }), signal)
@@ -41,10 +41,12 @@ export function createInpage(listeners) {
     loaded: null,
     models: () => client.call("models"),
     async load(/** @type {string | File[]} */ where, { onProgress, signal, kernels = asked } = {}) {
-      const result = await client.call("load", [where, kernels], { onEvent: onProgress, signal });
+      const result = await allowed((hub) => client.call("load", [where, kernels, hub], { onEvent: onProgress, signal }));
       if (result.context) source = where; // else it is no model to talk to
       return result;
     },
+    hubFiles: (where) => allowed((hub) => client.call("hubFiles", [where, hub])),
+    keepFiles: (files, { onProgress: onEvent, signal } = {}) => client.call("keepFiles", [files], { onEvent, signal }),
     unload: () => client.call("unload"),
     stored: () => client.call("stored"),
     deleteStored: (nameOrUrl) => client.call("deleteStored", [nameOrUrl]),
@@ -73,11 +75,7 @@ export function createInpage(listeners) {
   return { inpage, client };
 }
 
-/**
- * Chunks as they come; who leaves the loop early stops the generation.
- * @param {(onEvent: (chunk: any) => void, abort: AbortSignal) => Promise<unknown>} begin
- * @param {AbortSignal} [signal]
- */
+/** Who leaves the loop early stops the generation. @type {import("./calls.d.ts").Streamed} */
 async function* streamed(begin, signal) {
   /** @type {any[]} */
   const chunks = [];

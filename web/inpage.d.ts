@@ -21,12 +21,20 @@ export interface Inpage {
   models(): Promise<OfferedModel[]>;
   /**
    * Puts a model in the place of the one that is loaded, or is being loaded. It is named by its name in `models()`
-   * or by its address on this site.
+   * or by its address on this site; or it is one of the Hugging Face Hub: `hf:owner/name`, or
+   * `hf:owner/name/file.gguf@revision`. What is kept of the Hub's models is loaded without asking there.
    */
   load(nameOrUrl: string, options?: LoadOptions): Promise<LoadedModel>;
   /** The same with files of the user's: an ExecuTorch program, perhaps with its data and a tokenizer. */
   load(files: File[], options?: LoadOptions): Promise<OpenedFiles>;
   load(where: string | File[], options?: LoadOptions): Promise<LoadedModel | OpenedFiles>;
+  /**
+   * What a repository of the Hugging Face Hub has to choose from: `owner/name`, or an address as `load` takes it. The
+   * page asks its user before the Hub is asked for the first time.
+   */
+  hubFiles(where: string): Promise<HubFiles>;
+  /** Copies GGUF files of the user's into this browser's storage; gives the address that loads the copy. */
+  keepFiles(files: File[], options?: Pick<LoadOptions, "onProgress" | "signal">): Promise<string>;
   /** Stops what is being generated or loaded, then gives the GPU's memory back. */
   unload(): Promise<null>;
   /** The models that this browser keeps. */
@@ -72,6 +80,8 @@ export interface InpageError extends Error {
   readonly names?: string[];
   /** Of files that were given to `load`: all that is known of them, as Markdown. */
   readonly about?: string;
+  /** `hub_error` and `hub_access`: what the Hub answered with. */
+  readonly status?: number | null;
   /** Of `python`, or of a bug. */
   readonly traceback?: string;
   /** The engine did not start, or has ended: why, and in which phase. */
@@ -81,7 +91,8 @@ export interface InpageError extends Error {
 
 export type ErrorCode =
   | "aborted" | "chat_template_error" | "context_length_exceeded" | "crashed" | "gpu_device_lost" | "gpu_error"
-  | "gpu_out_of_memory" | "gpu_unavailable" | "gpu_validation" | "graph_error" | "input_error" | "inpage_error"
+  | "gpu_out_of_memory" | "gpu_unavailable" | "gpu_validation" | "graph_error" | "hub_access" | "hub_consent"
+  | "hub_error" | "input_error" | "inpage_error"
   | "invalid_request" | "model_error" | "model_file" | "model_hash" | "model_header" | "model_layout"
   | "model_manifest" | "model_tensors" | "model_version" | "network_error" | "no-adapter" | "no-device" | "no-webgpu"
   | "no_finite_logits" | "no_goldens" | "no_model" | "pte_error" | "pte_unsupported" | "python_error" | "restarted"
@@ -106,6 +117,8 @@ export interface ReadyReport {
   facts: string;
   /** Whether Python came from its snapshot. */
   isRestored: boolean;
+  /** The address of the Hugging Face Hub, or of a mirror, where this site lets its page ask there. */
+  hub: string | null;
 }
 
 export interface StartPhase {
@@ -117,7 +130,7 @@ export interface StartPhase {
 
 export interface OfferedModel {
   name: string;
-  /** Below the site's address. */
+  /** Below the site's address; or whole, of one that this browser keeps (`hf:`, `local:`). */
   path: string;
   /** In bytes. */
   size?: number;
@@ -127,6 +140,8 @@ export interface OfferedModel {
   gpu_bytes?: number;
   /** Whether this browser keeps all of it. */
   stored: boolean;
+  /** In bytes, of one whose download was begun. */
+  kept_bytes?: number;
   /** Why it cannot be loaded. */
   error?: string;
   /** The model in a line, and words for a button that loads it. */
@@ -165,6 +180,38 @@ export interface LoadProgress {
   seconds: number;
   /** Of the whole load, from 0 to 1. */
   fraction: number;
+  /** Of a download, as soon as they can be told. */
+  bytes_per_second?: number;
+  seconds_left?: number;
+}
+
+export interface HubFiles {
+  /** owner/name */
+  name: string;
+  /** That the revision stands for now. */
+  commit: string;
+  licence: string;
+  gated: boolean;
+  files: HubChoice[];
+  /** The address of a good choice; null where there are no files. */
+  default: string | null;
+  /** Why none of it can be loaded. */
+  error?: string;
+}
+
+export interface HubChoice {
+  /** For `load`; its commit is pinned. */
+  address: string;
+  name: string;
+  quantisation: string;
+  /** In bytes, all parts together; `missing` is what has not arrived yet. */
+  size: number;
+  missing: number;
+  fits_storage: boolean;
+  fits_gpu: boolean;
+  /** In words; `fit` says why it does not fit, or nothing. */
+  facts: string;
+  fit: string;
 }
 
 export interface LoadedModel {
@@ -248,6 +295,8 @@ export type ResponseFormat =
 
 export interface ChatRequest extends GenerationRequest {
   messages: Message[];
+  /** Ours: the answer is the rest of the last message, which is the assistant's. */
+  continue_final_message?: boolean | null;
 }
 
 /** One of the two prompts. */
@@ -297,7 +346,12 @@ export interface Completion extends Head<"text_completion"> {
 /** A chunk that tells the progress or the usage has no choice. */
 interface ChunkFacts {
   /** With `include_progress`: how much of the prompt is read. */
-  progress?: { prefilled: number; total: number };
+  progress?: {
+    prefilled: number;
+    total: number;
+    /** The model's shaders are compiled first, once. */
+    compiling?: true;
+  };
   /** With `include_usage`: the last chunk. */
   usage?: Usage;
 }

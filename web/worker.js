@@ -1,7 +1,5 @@
-// The worker that owns Python and the GPU. It reports start-up phases, then passes calls to Python.
-// Messages out: {event: "alive" | "phase" | "ready" | "failed" | "answer", …} and {id, json, done}; in: {shared}, then
-// {question}, {id, call, args, files, aborted} or {id} alone, which cancels. A call's JSON is its events, then {result}
-// or {error}; id 0 tells notices.
+// The worker that owns Python and the GPU. It reports start-up phases, then passes calls to Python. Its messages are
+// in calls.d.ts.
 
 import { createBridge, BridgeFault } from "./bridge.js";
 import { loadPython } from "./interpreter.js";
@@ -16,19 +14,9 @@ let runtime; // the Python module py_runtime.app.in_page
 let shared; // a signal for Python, the turn and the call it is for, the turns of the event loop so far
 const wanted = () => (shared?.[1] === shared?.[3] ? shared?.[2] : -1); // -1: it comes too late
 
-/**
- * site.json, as tools/site.py describes it.
- * @typedef {{ memory: string, libraries: [path: string, url: string][], wheels: Record<string, string> }} Snapshot
- * @typedef {{ pyodide: string, packages: string[], runtime: string, snapshot?: Snapshot }} Site
- * @typedef {{ python: import("./interpreter.js").Python, isRestored: boolean }} Started
- */
+/** @import { Library, Site, Snapshot, Started } from "./calls.d.ts" */
 
-/**
- * Runs one start-up phase, and says how long it took.
- * @template Result
- * @param {string} name
- * @param {() => Result | Promise<Result>} work
- */
+/** Says how long it took. @type {<Result>(name: string, work: () => Result | Promise<Result>) => Promise<Result>} */
 async function phase(name, work) {
   postMessage({ event: "phase", name });
   const started = performance.now();
@@ -41,10 +29,7 @@ async function phase(name, work) {
   }
 }
 
-/**
- * @param {string} path
- * @param {RequestInit} [options]
- */
+/** @type {(path: string, options?: RequestInit) => Promise<Response>} */
 async function fetchOk(path, options) {
   const url = new URL(path, base);
   const response = await fetch(url, options);
@@ -58,13 +43,9 @@ async function unzipped(path) {
   return new Response(body.pipeThrough(new DecompressionStream("gzip"))).arrayBuffer();
 }
 
-/**
- * Python as tools/snapshot.mjs left it in memory, with the runtime imported.
- * @param {string} indexURL
- * @param {Snapshot} snapshot
- */
+/** As tools/snapshot.mjs left it. @type {(indexURL: string, snapshot: Snapshot) => Promise<Started["python"]>} */
 async function restorePython(indexURL, { memory, libraries, wheels }) {
-  /** @type {import("./interpreter.js").Library[]} */
+  /** @type {Library[]} */
   const compiled = libraries.map(([path, url]) => [path, WebAssembly.compileStreaming(fetchOk(url))]);
   const python = await loadPython(indexURL, compiled, {
     _loadSnapshot: unzipped(memory),
@@ -104,9 +85,12 @@ async function importRuntime({ python, isRestored }, wheel) {
   return python.pyimport("py_runtime.app.in_page");
 }
 
-/** @param {any} module */
-async function openGpu(module) {
-  const { result, error } = JSON.parse(await module.open_gpu(base.href, tell, wanted));
+/**
+ * @param {any} module
+ * @param {string} [hub]
+ */
+async function openGpu(module, hub) {
+  const { result, error } = JSON.parse(await module.open_gpu(base.href, tell, wanted, hub));
   if (error) throw Object.assign(new Error(error.message), error);
   return result;
 }
@@ -119,7 +103,7 @@ async function start() {
   const site = await (await fetchOk("site.json", { cache: "no-cache" })).json();
   const started = await phase("Python", () => startPython(site));
   const module = await phase("runtime", () => importRuntime(started, site.runtime));
-  const report = await phase("GPU", () => openGpu(module));
+  const report = await phase("GPU", () => openGpu(module, site.hub));
   runtime = { start: module.start, cancel: module.cancel }; // each look-up makes a proxy: one is enough
   postMessage({ event: "ready", report: { ...report, isRestored: started.isRestored } });
 }

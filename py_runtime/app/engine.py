@@ -31,26 +31,32 @@ from py_runtime.base.progress import Meter
 from py_runtime.base.sizes import in_words
 from py_runtime.folder import notes
 from py_runtime.folder.file_names import GGUF, PTE
-from py_runtime.folder.kept_models import delete_stored, stored_models
+from py_runtime.folder.kept_models import LOCAL, delete_stored, stored_models, stored_sets
 from py_runtime.folder.on_site import fetch_bytes
 from py_runtime.generation.messages import parse_messages
 from py_runtime.gpu import Device, request_device
 from py_runtime.gpu.recovery import Recovery
 from py_runtime.graph.tuning import check_kernels, choose_kernels
-from py_runtime.model import Model
+from py_runtime.hub.address import PREFIX, is_hub_address
+from py_runtime.model import Model, check_requirements
 from py_runtime.model.stores import Store
 from py_runtime.model.verify import verify
 
 if TYPE_CHECKING:
     from py_runtime.app.dropped_files import DroppedFiles
+    from py_runtime.app.hub_calls import HubCalls
     from py_runtime.pte import PteModule
+
+KEPT = (PREFIX, LOCAL)  # what addresses begin with that lead to this browser's storage
+FETCHING = 0.9  # of a load from the Hub
 
 
 class Engine:
     """What pages call; a model that comes or goes lets no other call in between."""
 
-    def __init__(self, device: Device, site: str) -> None:
+    def __init__(self, device: Device, site: str, hub: str | None = None) -> None:
         self.site = site  # its address, with a slash at the end
+        self.hub = hub  # the Hub's, where the site allows its page to ask there
         self.model: Model | None = None
         self.module: PteModule | None = None  # of a user's file
         self._device = device  # while no model is loaded
@@ -69,22 +75,62 @@ class Engine:
         """What the site offers, and whether this browser has it whole."""
         return [{**entry, **describe_offer(entry)} for entry in await self._listed()]
 
-    async def load(self, where: Any, kernels: Any, emit: Emit, cancel: CancelToken) -> Json:
+    async def load(
+        self, where: Any, kernels: Any, emit: Emit, cancel: CancelToken, permission: Any = None
+    ) -> Json:
         """Puts a model in the place of the one that is loaded, or is being loaded.
 
         `where`: its name, its address, or a list of files that the user gave; `kernels`: those of
-        Model.load, or None.
+        Model.load, or None; `permission`: to ask the Hub, as HubCalls has it.
         """
         meter = LoadMeter(emit)
         check_kernels(kernels)
         if isinstance(where, list):
             return await self._load_files(where, kernels, meter, cancel)
-        listed = await self._listed()
+        listed = [] if is_hub_address(where) else await self._listed()
         url = self._find(where, listed)
+        if is_hub_address(url):
+            return await self._load_from_hub(url, permission, kernels, meter, cancel)
+        if url.startswith(LOCAL):
+            from py_runtime.app.kept_files import local_store
+
+            return await self._load_model(await local_store(url), kernels, meter, cancel)
         try:
             return await self._load_model(url, kernels, meter, cancel)
         except GpuOutOfMemoryError as error:
             raise GpuOutOfMemoryError(f"{error}{what_fits(listed, url, self._url)}") from None
+
+    async def _load_from_hub(
+        self, url: str, permission: Any, kernels: str | None, meter: LoadMeter, cancel: CancelToken
+    ) -> Json:
+        """What is loaded stays until all of the new model has come."""
+        store = await self._hub.store(url, permission)
+        self._stop_all()
+        async with self._changing_alone(cancel):
+
+            async def fetch() -> None:
+                check_requirements(await store.manifest(), self.device)
+                meter.download_share = FETCHING
+                await store.fetch(Meter(meter))
+
+            await until_cancelled(fetch(), cancel)
+        return await self._load_model(store, kernels, meter, cancel)
+
+    async def hub_files(self, where: Any, permission: Any) -> Json:
+        """What a repository of the Hub has to choose from."""
+        return await self._hub.files(where, permission, self.device.limits)
+
+    async def keep_files(self, listed: list[Any], emit: Emit, cancel: CancelToken) -> str:
+        """Copies files of the user's into this browser's storage; gives the copy's address."""
+        from py_runtime.app.kept_files import keep_files
+
+        return await until_cancelled(keep_files(listed, Meter(LoadMeter(emit))), cancel)
+
+    @property
+    def _hub(self) -> "HubCalls":
+        from py_runtime.app.hub_calls import HubCalls  # few need it
+
+        return HubCalls(self.hub)
 
     async def _load_model(
         self, where: str | Store, kernels: str | None, meter: LoadMeter, cancel: CancelToken
@@ -224,18 +270,25 @@ class Engine:
                 for url, name in whole.items()
                 if url.startswith(self.site)
             ]
-            if not listed:
+            if not listed and not await stored_sets():
                 raise
             notices.post("models", f"Only models in this browser's storage are listed: {error}.")
+        listed += [
+            {"name": files.name, "path": url, "size": files.size, "kept_bytes": kept}
+            for url, files, kept in await stored_sets()
+        ]
         return [{**entry, "stored": self._url(entry) in whole} for entry in listed]
 
     def _url(self, entry: Mapping[str, Any]) -> str:
-        return self.site + str(entry["path"])
+        path = str(entry["path"])
+        return path if path.startswith(KEPT) else self.site + path
 
     def _find(self, name_or_url: Any, listed: list[Json]) -> str:
         where = "name_or_url"
         if not isinstance(name_or_url, str) or not name_or_url:
             raise RequestError("load() takes a model's name or its address", where)
+        if name_or_url.startswith(KEPT):
+            return name_or_url
         for entry in listed:
             if entry["name"] != name_or_url:
                 continue
@@ -260,7 +313,8 @@ class Engine:
             completion = Completion(model, fields, is_chat)
             if not completion.stream:
                 return await completion.answer(cancel)
-            await completion.chunks(cancel, emit)
+            is_compiling = self._warming is not None and not self._warming.done()
+            await completion.chunks(cancel, emit, is_compiling)
             return None
 
     async def count_tokens(self, messages: Any) -> Json:

@@ -59,10 +59,10 @@ _running: dict[int, tuple[CancelToken, asyncio.Future[None]]] = {}
 _shown: dict[str, Any] = {}  # what the namespace had from the engine
 
 
-async def open_gpu(site: str, emit: Emit, wanted: Callable[[], int]) -> str:
+async def open_gpu(site: str, emit: Emit, wanted: Callable[[], int], hub: str | None = None) -> str:
     """Opens the device and makes the engine. A failure says its code.
 
-    `wanted` says which call an interrupt is for.
+    `wanted` says which call an interrupt is for; `hub` is the Hub's address where the page may ask.
     """
     global _emit, _own_engine
     _emit = emit
@@ -71,7 +71,7 @@ async def open_gpu(site: str, emit: Emit, wanted: Callable[[], int]) -> str:
         device = await gpu.request_device()
     except InpageError as error:
         return dumps({"error": _describe(error)})
-    _own_engine = engine = Engine(device, site)
+    _own_engine = engine = Engine(device, site, hub)
     OFFERED.update(engine=engine, site=site)
     _refresh_namespace()
     notices.listen(_pass_on)
@@ -82,6 +82,7 @@ async def open_gpu(site: str, emit: Emit, wanted: Callable[[], int]) -> str:
                 "features": sorted(device.features),
                 "limits": device.limits,
                 "facts": _facts(device),
+                "hub": hub,
                 "versions": {
                     "inpage": py_runtime.__version__,
                     "python": sys.version.split()[0],
@@ -147,8 +148,10 @@ CALLS: dict[str, Call] = {
     "python": _python,
     "models": lambda arguments, emit, cancel: _engine().models(),
     "load": lambda arguments, emit, cancel: _engine().load(
-        arguments[0], arguments[1], emit, cancel
+        arguments[0], arguments[1], emit, cancel, arguments[2]
     ),
+    "hubFiles": lambda arguments, emit, cancel: _engine().hub_files(*arguments),
+    "keepFiles": lambda arguments, emit, cancel: _engine().keep_files(arguments[0], emit, cancel),
     "unload": lambda arguments, emit, cancel: _engine().unload(),
     "stored": lambda arguments, emit, cancel: _engine().stored(),
     "deleteStored": lambda arguments, emit, cancel: _engine().delete_stored(arguments[0]),

@@ -2,6 +2,7 @@
 
 import math
 import time
+from collections import deque
 from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
@@ -20,25 +21,61 @@ class LoadMeter:
 
     def __init__(self, emit: Emit) -> None:
         self.downloaded = False
+        self.download_share = 0.0  # of a load that downloads all of it before the rest begins
+        self._speed = Speed()
         self._emit = emit
         self._started = time.perf_counter()
         self._fraction = 0.0  # of the weights that are on the GPU; never falls
 
     def __call__(self, phase: str, done: int, total: int) -> None:
+        now = time.perf_counter()
         self.downloaded |= phase == DOWNLOAD and done > 0
+        share, first = done / total if total else 1.0, self.download_share
         if phase == UPLOAD:
-            self._fraction = max(self._fraction, done / total if total else 1.0)
+            self._fraction = max(self._fraction, first + (1 - first) * share)
+        elif phase == DOWNLOAD:
+            self._fraction = max(self._fraction, first * share)
         unit = in_words if phase in (DOWNLOAD, UPLOAD) else str
-        self._emit(
-            {
-                "phase": phase,
-                "done": done,
-                "total": total,
-                "text": f"{unit(done)} of {unit(total)}",
-                "seconds": time.perf_counter() - self._started,
-                "fraction": self._fraction,
-            }
-        )
+        told: Json = {
+            "phase": phase,
+            "done": done,
+            "total": total,
+            "text": f"{unit(done)} of {unit(total)}",
+            "seconds": now - self._started,
+            "fraction": self._fraction,
+        }
+        speed = self._speed.after(now, done) if phase == DOWNLOAD and done < total else None
+        if speed:
+            left = (total - done) / speed
+            told |= {"bytes_per_second": speed, "seconds_left": left}
+            told["text"] += f" · {in_words(int(speed))}/s · {time_in_words(left)} left"
+        self._emit(told)
+
+
+class Speed:
+    """Of the last seconds: what was there before the first look counts for nothing."""
+
+    SECONDS = 10.0
+    LEAST = 1.0  # before that, nobody can tell
+
+    def __init__(self) -> None:
+        self._seen: deque[tuple[float, int]] = deque()
+
+    def after(self, now: float, done: int) -> float | None:
+        """Bytes a second, or None."""
+        self._seen.append((now, done))
+        while now - self._seen[0][0] > self.SECONDS and len(self._seen) > 2:
+            self._seen.popleft()
+        start, before = self._seen[0]
+        return (done - before) / (now - start) if now - start >= self.LEAST else None
+
+
+def time_in_words(seconds: float) -> str:
+    """As rough as people want it."""
+    if seconds < 90:
+        return f"{max(round(seconds), 1)} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 90 else f"{minutes / 60:.1f} h"
 
 
 def describe_model(model: Model) -> Json:
@@ -67,10 +104,11 @@ def describe_kernels(choice: KernelChoice) -> Json:
 
 def describe_offer(entry: Json) -> Json:
     """A model before it is loaded."""
-    if entry["stored"]:
-        action = "Load from this browser's storage"
-    else:
-        action = f"Load ({in_words(entry['size'])})" if "size" in entry else "Load"
+    action = "Start chatting"
+    if entry.get("kept_bytes") and not entry["stored"]:
+        action = f"Go on ({in_words(entry['kept_bytes'])} of {in_words(entry['size'])} are here)"
+    elif "size" in entry and not entry["stored"]:
+        action += f" ({in_words(entry['size'])}, once)"
     fault = f"Cannot be loaded: {entry['error']}." if "error" in entry else ""
     return {"facts": fault or facts(entry), "action": action}
 

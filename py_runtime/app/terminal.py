@@ -5,8 +5,11 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from py_runtime.app.completions import counted
 from py_runtime.base.cancel import CancelToken
 from py_runtime.base.errors import InpageError
+from py_runtime.base.progress import DOWNLOAD
+from py_runtime.base.sizes import in_words
 from py_runtime.generation.pieces import Piece, Usage
 from py_runtime.gpu import request_device
 from py_runtime.model import Model
@@ -26,7 +29,7 @@ class TerminalChat:
         device = await request_device()
         is_terminal = sys.stdin.isatty()
         tell(f"loading {self._where} on {device.adapter.description or device.adapter.device}")
-        model = await Model.load(device, self._where)
+        model = await Model.load(device, self._where, tell_download)
         try:
             if not is_terminal:
                 return 0 if await self._answer(model, sys.stdin.read().strip()) else 1
@@ -63,7 +66,7 @@ class TerminalChat:
 def summary(usage: Usage) -> str:
     """One line about an answer: tokens, times, and what was left out."""
     facts = [
-        f"{usage.completion_tokens} tokens",
+        counted(usage.completion_tokens, "token"),
         f"{usage.prompt_tokens - usage.cached_tokens} of {usage.prompt_tokens} prompt tokens read",
     ]
     if usage.time_to_first_token_s is not None:
@@ -87,6 +90,13 @@ def read_line() -> str | None:
 def tell(text: str) -> None:
     """What is not the answer goes to standard error, so that a pipe gets the answer alone."""
     print(f"[{text}]", file=sys.stderr, flush=True)
+
+
+def tell_download(phase: str, done: int, total: int) -> None:
+    """On one line, where somebody watches; only models of the Hub are downloaded here."""
+    if phase == DOWNLOAD and sys.stderr.isatty():
+        end = "\n" if done == total else ""
+        print(f"\r[{in_words(done)} of {in_words(total)}] ", end=end, file=sys.stderr, flush=True)
 
 
 class stop_on_interrupt:

@@ -42,6 +42,8 @@ async def until_cancelled(work: Coroutine[Any, Any, T], cancel: CancelToken | No
         if cancel is not None:
             cancel.check()
         raise
+    finally:
+        work.close()  # it may never have begun
 
 
 async def _abortable(work: Coroutine[Any, Any, T]) -> T:

@@ -51,6 +51,12 @@ async def changed_at(name: str) -> float:
     return float((await _answer((await _entry(name)).getFile())).lastModified)
 
 
+async def open_stored_part(name: str, start: int, end: int) -> Stream:
+    """The same of some of its bytes."""
+    file = await _answer((await _entry(name)).getFile())
+    return Stream(bridge.openBlob(file.slice(start, end)))
+
+
 async def create_stored_file(name: str) -> None:
     """An empty one, unless it is there."""
     await _entry(name, create=True)

@@ -29,6 +29,7 @@ from py_runtime.bridge.opfs import (
     open_stored,
 )
 from py_runtime.bridge.stream import Stream, read_first
+from py_runtime.folder.file_set import FileSet, parse_file_set
 from py_runtime.folder.manifest import MAX_MANIFEST_BYTES, FileFacts, Manifest, parse_manifest
 
 # What the names in the folder begin with.
@@ -42,8 +43,8 @@ MAX_ENTRY_BYTES = 4 * MAX_MANIFEST_BYTES  # a manifest with escapes
 class StoredModel:
     """A model that this browser has, under the address it came from."""
 
-    url: str
-    manifest: Manifest
+    url: str  # of a folder, or another one that whoever keeps files makes up
+    manifest: Manifest | FileSet
     manifest_bytes: bytes
 
 
@@ -94,17 +95,17 @@ class Storage:
         """How much of it a download left behind that broke off."""
         return self._sizes.get(BEGUN + facts.sha256, 0)
 
-    def kept_bytes(self, manifest: Manifest) -> int:
+    def kept_bytes(self, manifest: Manifest | FileSet) -> int:
         """What need not be downloaded again."""
         return sum(
             facts.size if self.has(facts) else min(self.begun_bytes(facts), facts.size)
             for facts in manifest.files.values()
         )
 
-    def is_whole(self, manifest: Manifest) -> bool:
+    def is_whole(self, manifest: Manifest | FileSet) -> bool:
         return all(map(self.has, manifest.files.values()))
 
-    async def room_for(self, url: str, manifest: Manifest) -> int:
+    async def room_for(self, url: str, manifest: Manifest | FileSet) -> int:
         """Bytes that may be added once `manifest` has taken the place of what `url` had before."""
         others = [model.manifest for model in self.models if model.url != url]
         stale = sum(self._sizes[name] for name in self._unused([manifest, *others]))
@@ -119,7 +120,7 @@ class Storage:
 
     # Keeping -----------------------------------------------------------------------------------
 
-    async def keep_manifest(self, url: str, manifest: Manifest, data: bytes) -> None:
+    async def keep_manifest(self, url: str, manifest: Manifest | FileSet, data: bytes) -> None:
         """From now on the files of this manifest are kept for this address, and no others."""
         known = self.model(url)
         if known is None or known.manifest_bytes != data:
@@ -191,7 +192,7 @@ class Storage:
         """Deletes what no manifest refers to, and what interrupted loads left behind."""
         await self._delete(self._unused([model.manifest for model in self.models]))
 
-    def _unused(self, manifests: Iterable[Manifest]) -> list[str]:
+    def _unused(self, manifests: Iterable[Manifest | FileSet]) -> list[str]:
         files = [facts for manifest in manifests for facts in manifest.files.values()]
         wanted = {kind + facts.sha256 for facts in files for kind in (FILE, BEGUN)}
         wanted |= {mark for facts in files if (mark := self._mark_of(facts))}
@@ -269,4 +270,6 @@ def _entry_of(url: str) -> str:
 async def _read_model(entry: str) -> StoredModel:
     facts = json.loads(await read_first(await open_stored(entry), MAX_ENTRY_BYTES))
     data = facts["manifest"].encode()
-    return StoredModel(facts["url"], parse_manifest(data), data)
+    url = facts["url"]
+    parse = parse_manifest if url.startswith("http") else parse_file_set
+    return StoredModel(url, parse(data), data)

@@ -4,6 +4,9 @@ from typing import Any
 
 from py_runtime.base.errors import StorageError
 from py_runtime.folder.browser_storage import Storage
+from py_runtime.folder.file_set import FileSet
+
+LOCAL = "local:"  # what the address of a copy of the user's own files begins with
 
 
 async def stored_models() -> list[dict[str, Any]]:
@@ -20,6 +23,19 @@ async def stored_models() -> list[dict[str, Any]]:
             "complete": storage.is_whole(model.manifest),
         }
         for model in storage.models
+    ]
+
+
+async def stored_sets() -> list[tuple[str, FileSet, int]]:
+    """(address, files, bytes that are kept) of models that came without a manifest."""
+    try:
+        storage = await Storage.open()
+    except StorageError:
+        return []
+    return [
+        (model.url, model.manifest, storage.kept_bytes(model.manifest))
+        for model in storage.models
+        if isinstance(model.manifest, FileSet)
     ]
 
 

@@ -102,11 +102,8 @@ class DeviceSampler:
         draws: int,
     ) -> list[Write]:
         """The uploads that start an answer, or go on with one after so many random numbers."""
-        has_history = (
-            settings.repetition_penalty != 1
-            or settings.frequency_penalty != 0
-            or settings.presence_penalty != 0
-        )
+        penalties = (settings.frequency_penalty, settings.presence_penalty)
+        has_history = settings.repetition_penalty != 1 or any(penalties)
         self._changes = None  # the GPU has no settings of this answer yet
         self._fields = {
             "vocabulary": self.vocabulary,

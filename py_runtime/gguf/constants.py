@@ -10,9 +10,11 @@ import numpy as np
 from py_runtime.base.errors import GraphError
 from py_runtime.base.progress import DOWNLOAD, UPLOAD, Meter
 from py_runtime.base.shapes import numel
+from py_runtime.decoder.config import WeightKind
 from py_runtime.gguf.errors import GgufError, shown
+from py_runtime.gguf.planes import are_finite
 from py_runtime.gguf.reader import StoredTensor
-from py_runtime.gguf.stored_weights import are_finite, in_halves, planes
+from py_runtime.gguf.stored_weights import in_halves, parts_of
 from py_runtime.gpu import Device
 from py_runtime.program import Program
 from py_runtime.weights.byte_source import ByteSource
@@ -30,6 +32,7 @@ class WantedTensor:
 
     stored: StoredTensor
     constants: Mapping[str, str]  # part → the constant's name
+    kind: WeightKind | None = None  # of a matrix; norms and biases are f32
     head_dim: int | None = None  # where rotary pairs lie side by side: rows of a head are reordered
 
     @property
@@ -45,12 +48,13 @@ class WantedTensor:
         info = self.stored.info
         if self.head_dim is not None:
             data = in_halves(data.reshape(-1, info.nbytes // info.dims[0]), self.head_dim)
-        parts = planes(info.kind, data.reshape(-1))
-        if not are_finite(parts):
+        data = data.reshape(-1)
+        if not are_finite(info.kind, data):
             raise GgufError(
                 f"{self.stored.source.name}: the tensor {shown(info.name)} has numbers that are "
                 "infinite or none"
             )
+        parts = parts_of(info.kind, self.kind, data)
         return {name: parts[part].view(np.uint8) for part, name in self.constants.items()}
 
 
@@ -104,7 +108,7 @@ def _nbytes(tensor: WantedTensor, name: str) -> int:
 
 def tensor_parts(nbytes: int, tensor: WantedTensor) -> dict[str, int]:
     """How many bytes each constant gets of so many of the tensor's (whole blocks)."""
-    blank = planes(tensor.stored.info.kind, np.zeros(nbytes, np.uint8))
+    blank = parts_of(tensor.stored.info.kind, tensor.kind, np.zeros(nbytes, np.uint8))
     return {name: blank[part].nbytes for part, name in tensor.constants.items()}
 
 

@@ -102,7 +102,8 @@ def end_tokens(metadata: Metadata) -> frozenset[int]:
         if f"{PREFIX}{key}" in metadata
     }
     spelled = {text: number for number, text in enumerate(tokens) if text in END_SPELLINGS}
-    if {"<|return|>", "<|call|>"} <= spelled.keys() or {"<|calls|>", "<|flush|>"} <= spelled.keys():
+    by_channels = ({"<|return|>", "<|call|>"}, {"<|calls|>", "<|flush|>"})
+    if any(ends.issubset(spelled) for ends in by_channels):
         spelled.pop("<|end|>", None)  # ends one of an answer's channels there
     if "<|tool_response>" in spelled:
         spelled.pop("</s>", None)

@@ -31,15 +31,19 @@ class GgufStore:
         self.sources = sources
         self._model: GgufModel | None = None
 
+    async def opened_sources(self) -> Sequence[ByteSource]:
+        return self.sources
+
     async def model(self) -> GgufModel:
         if self._model is None:
-            self._model = await open_model(self.sources)
+            self._model = await open_model(await self.opened_sources())
         return self._model
 
     async def manifest(self) -> Manifest:
         """What a manifest would say of it."""
         model = await self.model()
-        sizes = {source.name: await source.size() for source in self.sources}
+        sources = await self.opened_sources()
+        sizes = {source.name: await source.size() for source in sources}
         metadata = model.file.metadata
         licence = "general.license"
         return Manifest(

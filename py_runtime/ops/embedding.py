@@ -1,10 +1,11 @@
-"""Embedding tables, f32, 4-bit and 8-bit. Indices outside a table read its first or last row."""
+"""Embedding tables of every kind. Indices outside a table read its first or last row."""
 
-from py_runtime.base.dtypes import F16, F32, I32, I64, U8
+from py_runtime.base.dtypes import F32, I32, I64, U8
 from py_runtime.base.shapes import numel
 from py_runtime.live.values import LiveTensor
+from py_runtime.ops.kernels.matrices import block_columns, octet_plugs
 from py_runtime.ops.registry import Op, register
-from py_runtime.program.weight_kinds import BLOCK, Q4_0, Q4_1, Q8_0, BlockKind
+from py_runtime.program.weight_kinds import BLOCK, BLOCK_KINDS
 
 
 class Embedding(Op):
@@ -53,15 +54,16 @@ class QuantisedEmbedding(Embedding):
         self,
         kind: str,
         weight: LiveTensor,
-        scales: LiveTensor,
+        scales: LiveTensor | None,
         group_size: int,
         constants: dict[str, float] | None = None,
     ) -> None:
-        self.table, self.group_size = (weight, scales), group_size
+        table = {"weight": weight} | ({} if scales is None else {"scales": scales})
+        self.table, self.group_size = tuple(table.values()), group_size
         self.gather = self.launch(
             "copies/embedding_quantised",
-            plugs={"weight": kind},
-            bind={"weight": weight, "scales": scales, "indices": self.indices, "out": self.out},
+            plugs=octet_plugs(kind),
+            bind={**table, "indices": self.indices, "out": self.out},
             constants=constants,
         )
 
@@ -74,6 +76,7 @@ class QuantisedEmbedding(Embedding):
             count=count,
             rows=self.table[0].max_dims[0],
             octets=octets,
+            quads=2 * octets,
             octets_per_group=self.group_size // 8,
             row_groups=self.columns // self.group_size,
         )
@@ -106,34 +109,17 @@ class EmbeddingQ4gsw(QuantisedEmbedding):
 class BlockEmbedding(QuantisedEmbedding):
     """On the constants of the linear of the same kind: a tied head costs no memory."""
 
-    kind: BlockKind
-
     def build(self) -> None:
-        weight = self.tensor("weight", self.kind.dtype, rank=2)
-        scales = self.tensor("scales", F16)
-        rows, columns = weight.max_dims[0], weight.max_dims[1] * self.kind.columns_per_element
-        self.require(
-            columns % BLOCK == 0, f"rows of {columns} columns; E must be a multiple of {BLOCK}"
-        )
-        self.require(
-            scales.max_dims == self.kind.scale_dims(rows, columns),
-            f"scales are {list(scales.max_dims)}; a table of [{rows}, {columns}] needs "
-            f"{list(self.kind.scale_dims(rows, columns))}",
-        )
+        kind = BY_OP[self.name]
+        weight = self.tensor("weight", kind.dtype, rank=2)
+        scales = self.tensor("scales", kind.scale_dtype) if kind.has_scales else None
+        columns = block_columns(self, kind, weight, scales, "table")
+        self.require(columns % 8 == 0, f"rows of {columns} columns; E must be a multiple of 8")
         self.take_ends(columns)
-        self.declare(self.kind.name, weight, scales, BLOCK)
+        self.declare(kind.name, weight, scales, BLOCK)
 
 
-@register("inpage.embedding_q4_0.default", args="weight scales indices out")
-class EmbeddingQ4_0(BlockEmbedding):
-    kind = Q4_0
-
-
-@register("inpage.embedding_q4_1.default", args="weight scales indices out")
-class EmbeddingQ4_1(BlockEmbedding):
-    kind = Q4_1
-
-
-@register("inpage.embedding_q8_0.default", args="weight scales indices out")
-class EmbeddingQ8_0(BlockEmbedding):
-    kind = Q8_0
+BY_OP = {kind.embedding: kind for kind in BLOCK_KINDS.values()}
+for _name, _kind in BY_OP.items():
+    _scales = "scales " if _kind.has_scales else ""
+    register(_name, args=f"weight {_scales}indices out")(BlockEmbedding)

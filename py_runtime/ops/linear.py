@@ -1,6 +1,6 @@
-"""Linear layers, x weightᵀ + bias: f32, 4-bit and 8-bit weights behind the same kernels."""
+"""Linear layers, x weightᵀ + bias: weights of every kind behind the same kernels."""
 
-from py_runtime.base.dtypes import F16, F32, I8, I32, U8, DType
+from py_runtime.base.dtypes import F32, I8, I32, U8, DType
 from py_runtime.base.shapes import ceil_div, numel
 from py_runtime.gpu.shader_figures import figures_of
 from py_runtime.live.launch import Bindable
@@ -9,7 +9,7 @@ from py_runtime.ops.kernels.linears import LinearKernels, into_rows
 from py_runtime.ops.kernels.matrices import Weight, matrix_of
 from py_runtime.ops.registry import Op, register
 from py_runtime.program import as_constant
-from py_runtime.program.weight_kinds import Q4_0, Q4_1, Q8_0, BlockKind
+from py_runtime.program.weight_kinds import BLOCK_KINDS
 
 MATMUL_TILE = figures_of("linear/matmul")["TILE"]
 
@@ -138,31 +138,20 @@ class LinearQcs8w(ChannelLinear):
 
 
 class BlockLinear(Linear):
-    """Weights in GGUF's blocks of 32, each with a scale."""
-
-    kind: BlockKind
+    """Weights as GGUF has them: in blocks with scales, or floats of 16 bits."""
 
     def build(self) -> None:
-        weight = self.tensor("weight", self.kind.dtype, rank=2)
-        scales = self.tensor("scales", F16)
-        rows, columns = weight.max_dims[0], weight.max_dims[1] * self.kind.columns_per_element
-        self.take_ends(rows, columns)
-        self.declare(Weight(self.kind.name, weight, scales))
+        kind = BY_OP[self.name]
+        weight = self.tensor("weight", kind.dtype, rank=2)
+        scales = self.tensor("scales", kind.scale_dtype) if kind.has_scales else None
+        self.take_ends(weight.max_dims[0], kind.columns(weight.max_dims[1]))
+        self.declare(Weight(kind.name, weight, scales))
 
 
-@register("inpage.linear_q4_0.default", args="x weight scales bias out")
-class LinearQ4_0(BlockLinear):
-    kind = Q4_0
-
-
-@register("inpage.linear_q4_1.default", args="x weight scales bias out")
-class LinearQ4_1(BlockLinear):
-    kind = Q4_1
-
-
-@register("inpage.linear_q8_0.default", args="x weight scales bias out")
-class LinearQ8_0(BlockLinear):
-    kind = Q8_0
+BY_OP = {kind.linear: kind for kind in BLOCK_KINDS.values()}
+for _name, _kind in BY_OP.items():
+    _scales = "scales " if _kind.has_scales else ""
+    register(_name, args=f"x weight {_scales}bias out")(BlockLinear)
 
 
 @register("aten.linear.default", args="x weight bias out")

@@ -1,4 +1,7 @@
-"""inpage.swiglu: silu(x gateᵀ) * (x upᵀ), x normalised first where there is a norm; one kernel."""
+"""inpage.swiglu: silu(x gateᵀ) * (x upᵀ), x normalised first where there is a norm; one kernel.
+
+inpage.geglu: the same with gelu, by its approximation with tanh.
+"""
 
 from py_runtime.base.dtypes import F32
 from py_runtime.base.shapes import numel
@@ -14,7 +17,7 @@ from py_runtime.ops.kernels.linears import Finish, LinearKernels, into_rows
 from py_runtime.ops.registry import Op, register
 
 
-@register("inpage.swiglu.default", args=f"x {NORM} {WEIGHTS} out")
+@register("inpage.swiglu.default", "inpage.geglu.default", args=f"x {NORM} {WEIGHTS} out")
 class Swiglu(Op):
     """The weights are gate and up."""
 
@@ -30,7 +33,9 @@ class Swiglu(Op):
         self.columns, self.rows = columns, matrix.part_rows[0]
         bias, norm = take_biases(self, matrix), take_norm(self, columns)
         bind = {"out": self.out, "bias": bias or self.x}
-        finish = Finish({"finish": "swiglu"}, bind, self.rows, {"has_bias": bias is not None})
+        gate = {"gate": "silu" if self.name == "inpage.swiglu.default" else "gelu"}
+        plugs = {"finish": "swiglu", **gate}
+        finish = Finish(plugs, bind, self.rows, {"has_bias": bias is not None})
         max_lines = numel(self.x.max_dims[:-1])
         self.combine: Launch | None = None
         if self.builder.target.wide or max_lines == 1:
@@ -40,7 +45,8 @@ class Swiglu(Op):
         sums = self.scratch("gate and up", max_lines * matrix.rows * 4)
         apart = into_rows(self.x, matrix.rows, sums, bias)
         self.kernels = LinearKernels(self, self.x, matrix, finish, norm, many=apart)
-        self.combine = self.launch("linear/swiglu", bind={"sums": sums, "out": self.out})
+        bind = {"sums": sums, "out": self.out}
+        self.combine = self.launch("linear/swiglu", plugs=gate, bind=bind)
 
     def live(self) -> None:
         *lead, width = self.x.dims

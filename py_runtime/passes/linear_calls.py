@@ -7,15 +7,14 @@ from py_runtime.base.shapes import numel
 from py_runtime.gpu.kernel_target import KernelTarget
 from py_runtime.passes.chain import Chain
 from py_runtime.program import OpCall, TensorValue
-from py_runtime.program.weight_kinds import BLOCK
+from py_runtime.program.weight_kinds import BLOCK, BLOCK_KINDS
 
 KINDS = {
     "aten.linear.default": "f32",
     "et_vk.linear_q4gsw.default": "q4gsw",
-    "inpage.linear_q4_0.default": "q4_0",
-    "inpage.linear_q4_1.default": "q4_1",
-    "inpage.linear_q8_0.default": "q8_0",
+    **{kind.linear: kind.name for kind in BLOCK_KINDS.values()},
 }
+WITHOUT_SCALES = {"f32"} | {kind.name for kind in BLOCK_KINDS.values() if not kind.has_scales}
 LINEARS = tuple(KINDS)
 
 
@@ -61,7 +60,7 @@ def linear_call(chain: Chain, made: tuple[int, OpCall] | None) -> LinearCall | N
         int(group_size),
         chain.arg(call, "x"),
         weight,
-        None if kind == "f32" else chain.arg(call, "scales"),
+        None if kind in WITHOUT_SCALES else chain.arg(call, "scales"),
         None if chain.is_null(bias) else bias,
         chain.arg(call, "out"),
     )

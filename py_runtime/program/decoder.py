@@ -13,13 +13,16 @@ SELECT = "aten.select_copy.int"
 VIEW = "aten.view_copy.default"
 # Each row of their output comes from the same row of their first argument alone.
 ROW_BY_ROW = ("aten.linear.", "et_vk.linear_", "et_vk.rms_norm.")
-# Ops with tables that have a row for each position: which arguments, and which of their dims.
+# Ops with tables that have a row for each position: which argument, and which of its dims. Where an
+# op has two such, it checks that they are alike.
 CACHE_ROWS, TABLE_ROWS = slice(-3, -2), slice(0, 1)
 ROWS_OF_POSITIONS = {
-    "sdpa_with_kv_cache.default": (slice(3, 5), CACHE_ROWS),
-    "update_cache.default": (slice(1, 2), CACHE_ROWS),
-    "inpage.attend_kv_cache.default": (slice(1, 3), CACHE_ROWS),
-    "et_vk.apply_rotary_emb_hf.default": (slice(2, 4), TABLE_ROWS),
+    "sdpa_with_kv_cache.default": (3, CACHE_ROWS),
+    "inpage.windowed_attention.default": (3, CACHE_ROWS),
+    "update_cache.default": (1, CACHE_ROWS),
+    "inpage.attend_kv_cache.default": (1, CACHE_ROWS),
+    "inpage.attend_window.default": (1, CACHE_ROWS),
+    "et_vk.apply_rotary_emb_hf.default": (2, TABLE_ROWS),
 }
 
 
@@ -56,9 +59,8 @@ def check_context(name: str, context: int, program: Program) -> None:
 def _rows_of_positions(program: Program) -> Iterator[int]:
     for call in program.ops:
         if call.name in ROWS_OF_POSITIONS:
-            arguments, rows = ROWS_OF_POSITIONS[call.name]
-            for value_id in call.args[arguments]:
-                yield from _dims(program, value_id)[rows]
+            argument, rows = ROWS_OF_POSITIONS[call.name]
+            yield from _dims(program, call.args[argument])[rows]
 
 
 def as_decoder(program: Program) -> Program:

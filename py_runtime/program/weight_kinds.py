@@ -4,28 +4,75 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from py_runtime.base.dtypes import I8, U8, DType
+from py_runtime.base.dtypes import F16, I8, U8, DType
 from py_runtime.base.shapes import Dims, ceil_div
 
-BLOCK = 32  # columns that share a scale in a BlockKind
+BLOCK = 32  # columns that a kernel takes at a time; where nothing else is said, they share a scale
 
 
 @dataclass(frozen=True)
 class BlockKind:
-    """Weights in groups of 32 columns with f16 scales: the values of the GGUF type of this name."""
+    """The values of the GGUF type of this name, whose rows are whole blocks, in two planes.
+
+    A weight is [rows, elements] and what its values are scaled by another plane beside it. Which
+    byte means what is said by shaders/shared/weights/blocks_{name}.wgsl, and written by
+    py_runtime/gguf/planes.py.
+    """
 
     name: str
-    dtype: DType  # of the packed weight
-    columns_per_element: int
-    scale_parts: Dims  # (2,) where each group has a scale and a minimum
+    block: int  # columns
+    elements: int  # of a block, in the weight
+    scale_elements: int  # of a block, in the scales; 0: there are none
+    dtype: DType = U8  # of the weight
+    scale_dtype: DType = U8
+    scale_parts: Dims = ()  # (2,) where each block has a scale and a minimum
+    halves: int = 1  # scales that 32 columns have
+
+    def weight_dims(self, rows: int, columns: int) -> Dims:
+        return (rows, columns // self.block * self.elements)
+
+    def columns(self, elements: int) -> int:
+        """Of a row of the weight."""
+        return elements * self.block // self.elements
 
     def scale_dims(self, rows: int, columns: int) -> Dims:
-        return (rows, columns // BLOCK, *self.scale_parts)
+        return (rows, columns // self.block * self.scale_elements, *self.scale_parts)
+
+    @property
+    def has_scales(self) -> bool:
+        return self.scale_elements > 0
+
+    @property
+    def linear(self) -> str:
+        """The op that multiplies by such a weight."""
+        return f"inpage.linear_{self.name}.default"
+
+    @property
+    def embedding(self) -> str:
+        """The op that looks rows of it up."""
+        return f"inpage.embedding_{self.name}.default"
 
 
-Q4_0 = BlockKind("q4_0", U8, 2, ())  # (q - 8) * scale, q in 0..15
-Q4_1 = BlockKind("q4_1", U8, 2, (2,))  # q * scale + minimum, q in 0..15
-Q8_0 = BlockKind("q8_0", I8, 1, ())  # q * scale, q in -128..127
+BLOCK_KINDS = {
+    kind.name: kind
+    for kind in (
+        BlockKind("q4_0", 32, 16, 1, scale_dtype=F16),
+        BlockKind("q4_1", 32, 16, 1, scale_dtype=F16, scale_parts=(2,)),
+        BlockKind("q8_0", 32, 32, 1, I8, F16),
+        BlockKind("q5_0", 32, 16, 6),
+        BlockKind("q5_1", 32, 16, 8),
+        BlockKind("q4_k", 256, 128, 16),
+        BlockKind("q5_k", 256, 160, 16),
+        BlockKind("q6_k", 256, 192, 18, halves=2),
+        BlockKind("q3_k", 256, 96, 14, halves=2),
+        BlockKind("q2_k", 256, 64, 20, halves=2),
+        BlockKind("iq4_nl", 32, 16, 2),
+        BlockKind("iq4_xs", 256, 128, 8),
+        BlockKind("mxfp4", 32, 16, 1),
+        BlockKind("f16", 4, 4, 0, F16),
+        BlockKind("bf16", 4, 8, 0),
+    )
+}
 
 
 def q4gsw_row_bytes(columns: int) -> int:

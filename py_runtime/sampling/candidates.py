@@ -28,7 +28,7 @@ class Candidates:
 
     def narrowed(self, settings: SamplingSettings) -> "Candidates":
         left = self
-        if 0 < settings.top_k < len(left.scores):
+        if settings.top_k > 0:
             left = left.take(top_k(left.scores, settings.top_k))
         if settings.top_p < 1:
             left = left.take(top_p(left.weights(settings.temperature), settings.top_p))

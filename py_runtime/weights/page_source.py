@@ -1,4 +1,4 @@
-"""Sources of bytes in the page: files of this site, and files that the user gave."""
+"""Sources of bytes in the page: files of this site, the user's, and those that are stored."""
 
 import re
 from collections.abc import Sequence
@@ -8,6 +8,7 @@ from urllib.parse import unquote, urljoin, urlsplit
 import numpy as np
 
 from py_runtime.bridge.calls import bridge
+from py_runtime.bridge.opfs import open_stored_part
 from py_runtime.bridge.stream import Stream, open_url
 from py_runtime.weights.byte_source import PIECE_BYTES, ByteSource, Pieces, ends_early
 
@@ -93,6 +94,28 @@ class DroppedSource:
     async def pieces(self, cuts: Sequence[int]) -> Pieces:
         part = bridge.given.get(self._number).slice(cuts[0], cuts[-1])
         stream = Stream(bridge.openBlob(part))
+        async for piece in _pieces(self.name, stream, cuts[0], cuts):
+            yield piece
+
+
+class StoredSource:
+    """A file in this browser's storage."""
+
+    is_remote = False
+
+    def __init__(self, entry: str, name: str, size: int) -> None:
+        self.name = name
+        self._entry = entry
+        self._size = size
+
+    async def size(self) -> int:
+        return self._size
+
+    async def read(self, offset: int, nbytes: int) -> bytes:
+        return await _joined(self, offset, nbytes)
+
+    async def pieces(self, cuts: Sequence[int]) -> Pieces:
+        stream = await open_stored_part(self._entry, cuts[0], cuts[-1])
         async for piece in _pieces(self.name, stream, cuts[0], cuts):
             yield piece
 

@@ -6,6 +6,7 @@ struct Params {
   count: u32,  // live indices
   rows: u32,  // of the table
   octets: u32,  // columns / 8
+  quads: u32,
   octets_per_group: u32,  // this and the next are for q4gsw alone
   row_groups: u32,
 }

@@ -157,6 +157,12 @@ def test_a_long_chat_is_within_them() -> None:
     assert len(template.render(chat)) > 1_000_000
 
 
+def test_what_is_just_within_them() -> None:
+    assert len(ChatTemplate("x" * bounds.MAX_SOURCE).render([USER])) == bounds.MAX_SOURCE
+    assert ChatTemplate("{{ ([1] * 30000) | sum }}").render([USER]) == "30000"
+    assert ChatTemplate("{{ ([1] * 30000) | sum(start=2) }}").render([USER]) == "30002"
+
+
 def test_what_was_made_before_counts() -> None:
     meter = bounds.Meter()
     meter.make(bounds.MAX_MADE - 10)

@@ -12,12 +12,13 @@ from tools.files import ROOT
 
 FOLDER = ROOT / "models" / "SmolLM2-135M-Instruct"
 LENGTHS = (1, 7, 64, 300)
-PROMPTS = {"native": 5, "page": 2}  # a software GPU is slow, and the kernels are the same
+# Each is continued by one of the two: a software GPU is slow, and the kernels are the same.
+PROMPTS = {"native": (0, 1, 2), "page": (3, 4)}
 STEPS = 64
 GREEDY = [
     pytest.param(name, number, marks=pytest.mark.browser if name == "page" else ())
-    for name, count in PROMPTS.items()
-    for number in range(count)
+    for name, numbers in PROMPTS.items()
+    for number in numbers
 ]
 CLEAR_MARGIN = 0.01  # below it torch's own next token is a coin's toss
 
@@ -52,7 +53,7 @@ def computed(
             "compute_goldens",
             where=f"{site}models/{FOLDER.name}/" if in_page else str(FOLDER),
             prompts=[goldens[f"tokens_{length}"].tolist() for length in LENGTHS],
-            greedy=[goldens[f"prompt_{number}"].tolist() for number in range(PROMPTS[runner.name])],
+            greedy=[goldens[f"prompt_{number}"].tolist() for number in PROMPTS[runner.name]],
             steps=STEPS,
         )
     result: dict[str, Any] = answers[runner.name]
@@ -71,9 +72,9 @@ def test_last_logits_are_torchs(
 
 @pytest.mark.parametrize(("runner", "number"), GREEDY, indirect=["runner"])
 def test_greedy_tokens_are_torchs(
-    number: int, computed: dict[str, Any], goldens: dict[str, np.ndarray]
+    runner: Runner, number: int, computed: dict[str, Any], goldens: dict[str, np.ndarray]
 ) -> None:
-    got = computed["continuations"][number].tolist()
+    got = computed["continuations"][PROMPTS[runner.name].index(number)].tolist()
     wanted = goldens[f"continuation_{number}"].tolist()
     margins = goldens[f"margins_{number}"]
     for step in range(STEPS):
@@ -83,10 +84,11 @@ def test_greedy_tokens_are_torchs(
 
 
 def test_chat_template_and_tokenizer_make_torchs_prompt(
-    computed: dict[str, Any], goldens: dict[str, np.ndarray]
+    runner: Runner, computed: dict[str, Any], goldens: dict[str, np.ndarray]
 ) -> None:
     assert computed["question"] == goldens["prompt_0"].tolist()
-    assert "gravity" in computed["text"].lower()
+    if runner.name == "native":  # the page's words are compared in test_user.py
+        assert "gravity" in computed["text"].lower()
 
 
 @pytest.mark.browser

@@ -8,7 +8,8 @@ from pathlib import Path
 import uvicorn
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from serve import create_app, listen
+from inpage.http_server import listen
+from serve import create_app
 from tools.compress import VariantStore
 from tools.site import Site
 

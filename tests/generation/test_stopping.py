@@ -1,7 +1,12 @@
 """Stop: within one chunk or one token, keeping what was written; the next turn goes on there."""
 
+import inspect
+
 import pytest
 
+from py_runtime.base.cancel import CancelToken
+from py_runtime.base.concurrency import until_cancelled
+from py_runtime.base.errors import AbortedError
 from py_runtime.generation.device_sampler import MAX_DRAWS
 from py_runtime.generation.pace import (
     BATCH_SECONDS,
@@ -147,10 +152,6 @@ def test_the_next_answer_begins_with_the_batches_that_were_found() -> None:
 
 
 def test_cancelling_twice_calls_back_once() -> None:
-    from py_runtime.base.cancel import CancelToken
-    from py_runtime.base.concurrency import until_cancelled
-    from py_runtime.base.errors import AbortedError
-
     token, calls = CancelToken(), []
     token.on_cancel(lambda: calls.append("before"))
     token.check()
@@ -159,8 +160,13 @@ def test_cancelling_twice_calls_back_once() -> None:
     token.on_cancel(lambda: calls.append("after"))
     assert calls == ["before", "after"]
 
+
+def test_work_that_is_cancelled_before_it_begins_is_closed() -> None:
     async def work() -> None:
         raise AssertionError("it must not begin")
 
+    token, coroutine = CancelToken(), work()
+    token.cancel()
     with pytest.raises(AbortedError):
-        wait(until_cancelled(work(), token))
+        wait(until_cancelled(coroutine, token))
+    assert inspect.getcoroutinestate(coroutine) == inspect.CORO_CLOSED, "Python would warn of it"

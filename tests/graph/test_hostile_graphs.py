@@ -44,6 +44,15 @@ LIES: dict[str, tuple[list[Callable[[Document], None]], str]] = {
     "version": ([put("version", 2)], "the graph has format version 2; this engine reads 1"),
     "no values": ([drop("values")], "graph has no 'values'"),
     "values no list": ([put("values", 3)], "graph.values must be a list, got 3"),
+    "a text of 40": ([put("values", "x" * 38)], f"graph.values must be a list, got '{'x' * 38}'"),
+    "a longer text": (
+        [put("values", "x" * 39)],
+        f"graph.values must be a list, got '{'x' * 36}...",
+    ),
+    "dims below int64": (
+        [put("values", 0, "dims", [1, -(2**63) - 1, 8])],
+        f"graph.values[0].dims[1] must be an int64, got {-(2**63) - 1}",
+    ),
     "value no object": ([put("values", 0, [])], "graph.values[0] must be an object, got []"),
     "unknown kind": (
         [put("values", 3, "kind", "complex")],

@@ -41,6 +41,11 @@ def profile(runner: Runner, **arguments: Any) -> dict[str, Any]:
     return found
 
 
+def may_stand_still(runner: Runner) -> bool:
+    """A browser's clock does, for what is short: it may be rounded to 0.1 ms."""
+    return runner.name == "page"
+
+
 def test_a_profile_counts_every_dispatch(runner: Runner) -> None:
     found = profile(runner)
     kinds = {row[LABEL]: row[COUNT] for row in found["kinds"]}
@@ -50,11 +55,12 @@ def test_a_profile_counts_every_dispatch(runner: Runner) -> None:
     assert [row[LABEL].split(" (")[0] for row in found["dispatches"]] == [
         f"op {place}" for place in range(NORMS + 1)
     ]
+    has_time = found["microseconds"] > 0
+    assert has_time or may_stand_still(runner)
     for name in ("kinds", "kernels", "dispatches"):
-        assert sum(row[SHARE] for row in found[name]) == pytest.approx(1)
+        assert sum(row[SHARE] for row in found[name]) == pytest.approx(float(has_time))
         total = sum(row[MICROSECONDS] for row in found[name])
         assert total == pytest.approx(found["microseconds"])
-    assert found["microseconds"] > 0
     times = [row[MICROSECONDS] for row in found["kinds"]]
     assert times == sorted(times, reverse=True)
 
@@ -75,7 +81,8 @@ def test_a_profile_leaves_nothing_behind(runner: Runner) -> None:
 def test_a_plan_longer_than_a_query_set_goes_in_parts(runner: Runner) -> None:
     found = profile(runner, max_timed=3)
     assert [row[COUNT] for row in found["dispatches"]] == [1] * (NORMS + 1)
-    assert all(row[MICROSECONDS] > 0 for row in found["dispatches"])
+    times = [row[MICROSECONDS] for row in found["dispatches"]]
+    assert all(time > 0 or (time == 0 and may_stand_still(runner)) for time in times)
 
 
 def test_a_device_without_timestamps_says_so(runner: Runner) -> None:

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from py_runtime.ops.kernels.matrices import BLOCK_KINDS
+from py_runtime.program.weight_kinds import BLOCK_KINDS
 from tests.golden import Case
 from tests.ops.test_ops import CASES
 
@@ -27,6 +27,9 @@ WIDE: list[Case] = [
 
 # Products of weights in blocks share nothing among lanes: they are the same kernels on every GPU.
 _IN_BLOCKS = tuple(
-    f"{op}{kind} " for op in ("linear_", "linear_residual ", "swiglu ") for kind in BLOCK_KINDS
+    f"{op}{kind.name} "
+    for op in ("linear_", "linear_residual ", "swiglu ")
+    for kind in BLOCK_KINDS.values()
+    if kind.has_scales
 )
 SHARING: list[Case] = [case for case in WIDE if not case.name.startswith(_IN_BLOCKS)]

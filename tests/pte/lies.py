@@ -192,6 +192,10 @@ LIES: dict[str, tuple[Callable[[], bytes], str]] = {
         lambda: file(methods=[plan(values=[tensor("f32", -4)] * 2)]),
         "impossible dims",
     ),
+    "a tensor that begins elsewhere": (
+        lambda: file(methods=[plan(values=[union(5, {1: Scalar("i", 4), 2: Vector("i", [4])})])]),
+        "begins elsewhere",
+    ),
     # The method
     "two methods of one name": (lambda: file(methods=[plan(), plan()]), "same name"),
     "an input that is not a value": (
@@ -202,6 +206,14 @@ LIES: dict[str, tuple[Callable[[], bytes], str]] = {
     "a delegate that is not there": (
         lambda: file(methods=[plan(calls=[call_delegate(3, 0, 1)])]),
         "delegate 3",
+    ),
+    "a delegate without data": (
+        lambda: file(methods=[plan(delegates=[Table({0: "VulkanBackend"})])]),
+        "a delegate has no data",
+    ),
+    "two chains": (
+        lambda: file(methods=[Table({**plan().fields, 5: [*plan().fields[5]] * 2})]),
+        "method 'forward' has 2 chains, not one",
     ),
     "a delegate in no segment": (
         lambda: file(methods=[plan(delegates=[delegate(9)])]),
@@ -347,6 +359,10 @@ LIES: dict[str, tuple[Callable[[], bytes], str]] = {
         "not its own",
     ),
     # Constants
+    "a constant after the end of its segment": (
+        lambda: file(constants=(1, [0, 17])),
+        "a constant lies at 17 of 16 bytes",
+    ),
     "a constant that is not there": (
         lambda: file(graph(constants=[])),
         "constant 0, and the delegate has 0",

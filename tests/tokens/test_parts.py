@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 from tokenizers import Regex, normalizers, pre_tokenizers
 
-from py_runtime.tokens.added_tokens import AddedToken, AddedTokens, stands_alone
+from py_runtime.tokens.added_tokens import AddedToken, AddedTokens, is_word, stands_alone
+from py_runtime.tokens.characters import union
 from py_runtime.tokens.errors import TokenizerError
 from py_runtime.tokens.normalizers import build_normalizer
 from py_runtime.tokens.patterns import ALL, Pattern, Translator
@@ -199,3 +200,12 @@ def test_added_tokens_leave_no_empty_text(normalized: bool) -> None:
 def test_a_single_word_stands_alone(text: str, alone: bool) -> None:
     start = text.index("word")
     assert stands_alone(text, start, start + len("word")) is alone
+
+
+def test_ranges_that_touch_become_one() -> None:
+    assert union([(5, 6)], [(1, 2), (3, 4)], [(8, 9)]) == [(1, 6), (8, 9)]
+    assert union([(1, 9)], [(2, 3)]) == [(1, 9)]
+
+
+def test_letters_and_digits_at_the_edges_of_their_ranges() -> None:
+    assert [char for char in "/09:@AZ[^_`az{" if is_word(char)] == [*"09AZ_az"]

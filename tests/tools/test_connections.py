@@ -6,15 +6,15 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
+from inpage import http_server
 from serve import create_app
 from tests.conftest import START_SECONDS, first_line
 from tests.tools.small_site import make_site, serving_app, write_model
-from tools import http_server
 from tools.compress import VariantStore
 from tools.files import ROOT
 
@@ -124,16 +124,31 @@ def request_for(port: int, path: str) -> bytes:
     return f"GET {path} HTTP/1.1\r\nHost: localhost:{port}\r\n\r\n".encode()
 
 
-@pytest.fixture
-def impatient(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
-    """The port of a server that waits for half a second."""
-    monkeypatch.setattr(http_server, "REQUEST_SECONDS", 0.5)
+@pytest.fixture(params=[0.5])
+def impatient(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> Iterator[int]:
+    """The port of a server that waits for half a second, or longer."""
+    monkeypatch.setattr(http_server, "REQUEST_SECONDS", request.param)
     site = make_site(tmp_path)
     write_model(tmp_path / "models/big", BIG)
     app = create_app(site, VariantStore(tmp_path / "cache"))
     patience = {"timeout_keep_alive": START_SECONDS}
     with serving_app(app, http=http_server.ImpatientProtocol, **patience) as port:
         yield port
+
+
+def ends(connection: socket.socket, sent: bytes) -> bool:
+    """Whether all that comes back is the end, which a slow machine may see before it has sent."""
+    try:
+        connection.sendall(sent)
+        return connection.recv(1) == b""
+    except ConnectionError:
+        return True
+
+
+# For what must come in time on a machine that has other things to do.
+in_seconds = pytest.mark.parametrize("impatient", [3], indirect=True)
 
 
 @pytest.mark.parametrize(
@@ -143,8 +158,7 @@ def impatient(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
 )
 def test_a_request_that_does_not_come_whole(impatient: int, sent: bytes) -> None:
     with socket.create_connection(("127.0.0.1", impatient), timeout=START_SECONDS) as connection:
-        connection.sendall(sent)
-        assert connection.recv(1) == b""
+        assert ends(connection, sent)
 
 
 def test_headers_that_trickle(impatient: int) -> None:
@@ -152,18 +166,13 @@ def test_headers_that_trickle(impatient: int) -> None:
     with socket.create_connection(("127.0.0.1", impatient), timeout=0.1) as connection:
         connection.sendall(b"GET / HTTP/1.1\r\nX-Slow: ")
         for _ in range(START_SECONDS * 10):
-            try:
-                connection.sendall(b"x")
-                ended = connection.recv(1) == b""
-            except TimeoutError:
-                continue
-            except ConnectionError:
-                ended = True
-            assert ended
-            return
+            with suppress(TimeoutError):
+                assert ends(connection, b"x")
+                return
     pytest.fail("the server waits forever")
 
 
+@in_seconds
 def test_half_a_second_request(impatient: int) -> None:
     with socket.create_connection(("127.0.0.1", impatient), timeout=START_SECONDS) as connection:
         connection.sendall(request_for(impatient, "/kernels/add.wgsl"))
@@ -175,11 +184,12 @@ def test_half_a_second_request(impatient: int) -> None:
             assert answer.read() == b""
 
 
+@in_seconds
 def test_a_slow_download_is_not_cut(impatient: int) -> None:
-    """Its reader stops for several times as long as a request may take."""
+    """Its reader stops for longer than a request may take."""
     with socket.create_connection(("127.0.0.1", impatient), timeout=START_SECONDS) as connection:
         connection.sendall(request_for(impatient, BIG_URL))
-        threading.Event().wait(2)
+        threading.Event().wait(5)
         with connection.makefile("rb") as answer:
             while answer.readline() != b"\r\n":
                 pass

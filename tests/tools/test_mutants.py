@@ -2,13 +2,12 @@
 
 import ast
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 from tools.files import ROOT
 from tools.mutants import Copy, changes, mutant_of, native_sources, room_tests, sample
-from tools.nearest_first import NearestFirst
+from tools.nearest_first import nearest
 
 TOY = '''"""A toy: 1 < 2."""
 
@@ -51,11 +50,26 @@ def test_what_is_changed_and_what_is_left_alone() -> None:
     assert shown == {f"{change}]" for change in CHANGES}
 
 
+def test_what_would_do_as_well_is_left_alone() -> None:
+    source = "x.reshape(-1, 4).sum(axis=-1)\nzip(a, b, strict=True)"
+    shown = [mutant_of("toy.py", source, place).shown for place in range(2)]
+    assert len(changes(ast.parse(source))) == 2
+    assert [each.partition("  [")[2] for each in shown] == ["4 → 5]", "1 → 2]"]
+
+
 def test_a_seed_decides() -> None:
     first = sample({"toy.py": TOY}, 1, 6)
     assert first == sample({"toy.py": TOY}, 1, 6) != sample({"toy.py": TOY}, 2, 6)
     assert len({mutant.source for mutant in first}) == 6
     assert len(sample({"toy.py": TOY}, 1, 100)) == len(CHANGES)
+
+
+def test_an_edited_line_changes_no_other_that_is_drawn() -> None:
+    def drawn(source: str) -> set[str]:
+        return {mutant.shown for mutant in sample({"toy.py": source}, 1, 100)[:6]}
+
+    assert drawn(TOY) == drawn("LOWEST = 1\n" + TOY.replace('"""Whether', '"""Say whether'))
+    assert len(drawn(TOY) - drawn(TOY.replace("size - 7", "size - 8"))) <= 2
 
 
 @pytest.fixture
@@ -85,18 +99,21 @@ def test_noticed_and_not_noticed(copy: Copy) -> None:
 
 @pytest.mark.long
 def test_those_that_call_the_changed_function_come_first(copy: Copy) -> None:
-    """Here the file's last test, and of its fixtures all that use one that calls it."""
+    """Here two that use a fixture that calls it, and one that calls it; and not the one that has
+    nothing to do with the file."""
+    (copy.root / "py_runtime/room/toy.py").write_text(TOY + "\ndef other(): pass\n")
     (copy.root / "tests/room/test_toy.py").write_text(
         """
 import time
 import pytest
-from py_runtime.room.toy import is_large
+from py_runtime.room.toy import is_large, other
 
 @pytest.fixture(scope="module")
 def large():
     return is_large(7)
 
-def test_other(): pass
+def test_apart(): pass
+def test_file(): other()
 def test_slow(large):
     assert large
     time.sleep(0.5)
@@ -106,12 +123,10 @@ def test_near(): assert is_large(7)
     )
     mutant = mutant_of("py_runtime/room/toy.py", TOY, len(CHANGES) - 1)
     assert mutant.changed == "py_runtime/room/toy.py:6"
-    tests = copy.get_to_know(("tests/room",)).tests
-    items = [SimpleNamespace(nodeid=name) for name in tests]
-    NearestFirst(mutant.changed, tests).pytest_collection_modifyitems(items)
-    *near, slow, other = [item.nodeid.partition("::")[2] for item in items]
+    tests = copy.get_to_know("tests/room")
+    *near, slow, file = [test.partition("::")[2] for test in nearest(mutant.changed, tests)]
     assert set(near) == {"test_shares", "test_near"}
-    assert [slow, other] == ["test_slow", "test_other"]
+    assert [slow, file] == ["test_slow", "test_file"]
 
 
 @pytest.mark.long
@@ -120,6 +135,13 @@ def test_a_hang_is_noticed(copy: Copy, monkeypatch: pytest.MonkeyPatch) -> None:
     hanging = mutant_of("py_runtime/room/toy.py", TOY + "\nwhile not True:\n    pass\n", 12)
     assert "not not True" in hanging.source
     assert copy.notices(hanging, "tests/room")
+
+
+@pytest.mark.long
+def test_a_change_that_takes_all_memory_is_noticed(copy: Copy) -> None:
+    greedy = mutant_of("py_runtime/room/toy.py", TOY + "\nlarge = bytes(0 << 33)\n", len(CHANGES))
+    assert "bytes(1 << 33)" in greedy.source
+    assert copy.notices(greedy, "tests/room")
 
 
 @pytest.mark.long

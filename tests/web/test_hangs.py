@@ -133,7 +133,7 @@ def expected(user: User) -> str:
 def test_a_long_prefill_that_answers_is_no_hang(user: User, expected: str) -> None:
     """Prefilling takes longer than anybody's patience; the event loop answers meanwhile."""
     python(user, SLOW_PREFILL)
-    be_patient(user.page, beat=100, beats=50)
+    be_patient(user.page, beat=100, beats=100)
     user.new_chat()
     expect(user.ask("fox and hound " * 20).locator(".note")).to_contain_text("tokens")
     assert not [url for url in user.requests if "recovery" in url], "the line was shown"

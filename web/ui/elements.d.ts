@@ -1,35 +1,58 @@
 // The elements of index.html that scripts use, by their ids.
 
 type Templates = Record<
-  "assistant" | "busy" | "chatRow" | "copyCode" | "failureDetail" | "notice" | "storedRow" | "user" | `failure-${string}`,
+  "assistant" | "busy" | "chatRow" | "copyCode" | "failureDetail" | "hubRow" | "notice" | "ownRow" | "reasoning" | "shelfRow" | "storedRow" | "user" | `failure-${string}`,
   HTMLTemplateElement
 >;
 type Buttons = Record<
-  | "cancelLoad" | "deleteChat" | "exportAll" | "exportChat" | "exportUnkept" | "keepChats" | "load" | "newChat" | "renameChat" | "resetSettings"
+  | "cancelLoad" | "copyFile" | "deleteChat" | "exportAll" | "exportChat" | "exportUnkept" | "hubLoad" | "hubLook" | "hubPersist" | "hubWithdraw" | "keepChats" | "load" | "newChat" | "rememberFile" | "renameChat" | "resetSettings"
   | "stop" | "stopEditing" | "toggleSidebar" | "unload" | "verify",
   HTMLButtonElement
 >;
-type Forms = Record<"composer" | "consoleForm" | "loadForm" | "settingsForm", HTMLFormElement>;
-type Inputs = Record<"chatTitle" | "files" | "importFile", HTMLInputElement>;
+type Forms = Record<"composer" | "consoleForm" | "hubChoices" | "hubForm" | "hubTokenForm" | "loadForm" | "settingsForm", HTMLFormElement>;
+type Inputs = Record<"chatTitle" | "files" | "hubName" | "hubToken" | "hubTokenKept" | "importFile", HTMLInputElement>;
 type TextAreas = Record<"code" | "draft" | "system", HTMLTextAreaElement>;
 type Selects = Record<"example" | "model", HTMLSelectElement>;
-type Dialogs = Record<"console" | "machine" | "opened" | "settings", HTMLDialogElement>;
+type Dialogs = Record<"console" | "hub" | "hubAsk" | "machine" | "opened" | "settings", HTMLDialogElement>;
 type Others = Record<
   | "about" | "announcer" | "chats" | "chatTools" | "contextText" | "editing" | "examples" | "facts" | "failure"
-  | "layers" | "loadError" | "loadedFacts" | "messages" | "modelFacts" | "modelName" | "notices" | "output"
-  | "progressText" | "scrim" | "scroller" | "sidebar" | "status" | "stored" | "twice" | "unkept" | "verdict"
+  | "hubConsent" | "hubError" | "hubFiles" | "hubFound" | "hubHost" | "hubSection" | "hubStatus" | "hubStorage" | "keeping" | "keepingText" | "layers" | "loadError" | "loadedFacts" | "messages" | "modelFacts" | "modelName" | "notices" | "output" | "ownFiles"
+  | "progressText" | "scrim" | "scroller" | "shelf" | "sidebar" | "status" | "stored" | "twice" | "unkept" | "verdict"
   | `phase-${string}` | `step-${string}`,
   HTMLElement
 >;
 
-export type Elements = Templates & Buttons & Forms & Inputs & TextAreas & Selects & Dialogs & Others & {
+/** Of what is read: rich answers, newer versions of the page. */
+type OfReading = Record<"reasoning", HTMLTemplateElement>
+  & Record<"laterPage" | "reloadPage", HTMLButtonElement>
+  & Record<"newVersion", HTMLElement>;
+
+export type Elements = OfReading & Templates & Buttons & Forms & Inputs & TextAreas & Selects & Dialogs & Others & {
   contextMeter: HTMLMeterElement;
+  hubAccess: HTMLDetailsElement;
   progress: HTMLProgressElement;
 };
+
+/** A module's functions, which answer once it is fetched. */
+export type Lazy<Module> = {
+  [Name in keyof Module]: Module[Name] extends (...given: infer Given) => infer Result
+    ? (...given: Given) => Promise<Awaited<Result> | undefined>
+    : never;
+};
+
+export type ToLazy = <Module extends object>(load: () => Promise<Module>) => Lazy<Module>;
 
 /** What the page takes from npm, by its files. */
 export interface Libraries {
   "dompurify.js": typeof import("dompurify");
+  "highlight.js": { default: Highlighter };
   "idb.js": typeof import("idb");
+  "katex.js": typeof import("katex");
   "marked.js": typeof import("marked");
+}
+
+/** Its package has no types. */
+interface Highlighter {
+  getLanguage(name: string): object | undefined;
+  highlight(code: string, options: { language: string, ignoreIllegals: boolean }): { value: string };
 }

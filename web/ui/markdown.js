@@ -5,8 +5,8 @@
 
 import { copyOf, library, page, partOf } from "./page.js";
 
-const TAGS = "p br hr strong em del code pre blockquote ul ol li h3 h4 h5 h6 table thead tbody tr th td a #text";
-const PLAIN_ATTRIBUTES = ["start", "align", "data-language"];
+const TAGS = "p br hr strong em del code pre blockquote ul ol li h3 h4 h5 h6 table thead tbody tr th td a span #text";
+const PLAIN_ATTRIBUTES = ["start", "align", "data-language", "data-math", "data-task"];
 const ALLOWED = /** @type {const} @satisfies {import("dompurify").Config} */ ({
   ALLOWED_TAGS: TAGS.split(" "),
   ALLOWED_ATTR: ["href", ...PLAIN_ATTRIBUTES],
@@ -20,6 +20,7 @@ const ALLOWED = /** @type {const} @satisfies {import("dompurify").Config} */ ({
 const LONGEST = 100_000; // characters
 const MOST_CELLS = 5000; // a short row of a table has all its columns
 const DEEP = /^([ \t]*(>|([-*+]|\d+[.)])[ \t])){30}|^[ \t]{60,}(>|[-*+]|\d+[.)])/m; // quotes and lists in each other
+const RICH = /\$|\\[([]|^ *(```|~~~)|^[ |:-]*-[ |:-]*$|<[/|a-z]|\[\/?THINK/im; // what rich.js is for
 const MILLISECONDS = { growing: 250, whole: 1000, atOnce: 3000 };
 
 /** @param {string} text */
@@ -42,7 +43,7 @@ const renderer = {
   },
   link({ href, tokens }) { return link(href, this.parser.parseInline(tokens)); },
   image: ({ href, text }) => link(href, `[image: ${escape(text || href)}]`),
-  checkbox: ({ checked }) => (checked ? "☑ " : "☐ "),
+  checkbox: ({ checked }) => `<span data-task>${checked ? "☑" : "☐"}</span> `,
   code: ({ text, lang }) => `<pre data-language="${escape(lang || "text")}"><code>${escape(text)}</code></pre>`,
 };
 
@@ -76,6 +77,18 @@ const tokenizer = {
 let marked; // perhaps it or the other did not arrive
 /** @type {import("dompurify").DOMPurify} */
 let purify;
+/** @type {typeof import("./rich.js") | undefined} */
+let rich;
+/** @type {Promise<void> | undefined} */
+let arriving;
+/** @type {Map<HTMLElement, () => void>} */
+const waiting = new Map(); // for it
+
+async function loadRich() {
+  rich = await import("./rich.js");
+  marked?.use(rich.extension);
+  for (const showAgain of waiting.values()) showAgain();
+}
 
 export async function loadMarkdown() {
   ({ default: purify } = await library("dompurify.js"));
@@ -102,6 +115,7 @@ function within(text, milliseconds, render) {
   } catch { /* too long, deep or slow, or a fault of marked's */ }
   const plain = document.createElement("p");
   plain.className = "plain";
+  plain.dir = "auto";
   plain.textContent = text;
   return [plain];
 }
@@ -117,6 +131,8 @@ function nodesOf(reading, tokens) {
     code.tabIndex = 0; // long lines scroll, by keyboard too
     code.before(copyOf(page.copyCode));
   }
+  for (const block of /** @type {Iterable<HTMLElement>} */ (fragment.children)) block.dir = "auto";
+  rich?.enrich(fragment);
   return fragment;
 }
 
@@ -124,7 +140,7 @@ function nodesOf(reading, tokens) {
  * Markdown that grows: blocks that have ended are rendered once, only the tail again.
  * @param {HTMLElement} element
  */
-export function markdownIn(element) {
+function blocksIn(element) {
   let settledText = 0;
   /** @type {(Node | string)[]} */
   let unsettled = []; // nodes that show the rest
@@ -153,4 +169,25 @@ export function markdownIn(element) {
       unsettled = [...element.childNodes];
     },
   };
+}
+
+/**
+ * What it shows is shown again, richer, once what that takes has arrived.
+ * @param {HTMLElement} element
+ */
+export function markdownIn(element) {
+  let view = blocksIn(element);
+  const show = (/** @type {"grow" | "finish"} */ how) => (/** @type {string} */ text) => {
+    if (!rich && RICH.test(text)) {
+      arriving ??= loadRich().catch(() => {}); // all can be read without it
+      waiting.set(element, () => {
+        element.replaceChildren();
+        view = blocksIn(element);
+        show(how)(text);
+      });
+    }
+    view = rich?.folded(view, element, text, blocksIn) ?? view;
+    view[how](text);
+  };
+  return { grow: show("grow"), finish: show("finish") };
 }

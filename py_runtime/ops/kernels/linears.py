@@ -42,10 +42,9 @@ class Tiling:
     side: int | None = None  # of the squares
     workgroup: int | None = None  # of linear/gemm_wide
 
-    @property
-    def weights_by(self) -> str:
-        """The slot for the kind of weights."""
-        return "blocks" if self.kernel == GEMM_LIMBS else "weight"
+    def weight_plugs(self, matrix: Matrix) -> dict[str, str]:
+        """How the kernel reads the kind of weights."""
+        return {"blocks": matrix.kind} if self.kernel == GEMM_LIMBS else matrix.octet_plugs
 
     @property
     def plugs(self) -> dict[str, str]:
@@ -218,7 +217,7 @@ def one_line_variant(
         return by_limbs(matrix, limits)
     kernel = GEMV_WIDE if target.wide else GEMV
     known = figures_of(kernel)
-    weight = {"weight": matrix.kind}
+    weight = matrix.octet_plugs
     constants = {
         "SCALE_PER_OCTET": float(matrix.scale_per_octet),
         "WHOLE_LINES": float(matrix.columns % (8 * known["OCTETS"]) == 0),
@@ -264,7 +263,7 @@ class ManyLines:
         self.gemms = {
             tiling: op.launch(
                 tiling.kernel,
-                plugs={**finish.plugs, **tiling.plugs, tiling.weights_by: matrix.kind},
+                plugs={**finish.plugs, **tiling.plugs, **tiling.weight_plugs(matrix)},
                 bind={**finish.bind, **matrix.bind, "x": self.prepare.lines},
                 constants=tiling.constants,
             )

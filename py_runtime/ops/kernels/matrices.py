@@ -7,25 +7,26 @@ computes from the same x (q, k and v; gate and up) is then one kernel.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from py_runtime.base.dtypes import F16, F32, U8
-from py_runtime.base.shapes import ceil_div
+from py_runtime.base.dtypes import F32, U8
+from py_runtime.base.shapes import Dims, ceil_div
 from py_runtime.gpu.shader_figures import figures_of
 from py_runtime.gpu.shader_sources import all_shaders
 from py_runtime.live.launch import Bindable
 from py_runtime.live.values import LiveTensor
 from py_runtime.ops.registry import Op
-from py_runtime.program.weight_kinds import BLOCK, Q4_0, Q4_1, Q8_0, q4gsw_row_bytes
+from py_runtime.program.weight_kinds import BLOCK, BLOCK_KINDS, BlockKind, q4gsw_row_bytes
 
 MAX_PARTS = figures_of("linear/fragments/io")["MAX_PARTS"]
 NO_END = 2**32 - 1
 BY_BLOCKS = all_shaders().alternatives("shared/weights/blocks_")  # kinds of weights
+BY_OCTETS = all_shaders().alternatives("shared/weights/octets_")
 
 
 @dataclass(frozen=True)
 class Weight:
     """One weight as an op's arguments give it."""
 
-    kind: str  # a file shared/weights/octets_*.wgsl
+    kind: str  # a file shared/weights/octets_*.wgsl or blocks_*.wgsl
     weight: LiveTensor
     scales: LiveTensor | None = None
     group_size: int = BLOCK  # columns that share a scale; fixed but for q4gsw
@@ -41,12 +42,22 @@ class Matrix:
     tensors: tuple[LiveTensor, ...]
     bind: dict[str, Bindable]
     scale_per_octet: bool
-    whole_blocks: bool  # rows are blocks of 32 quantised columns, none with two scales
+    whole_blocks: bool  # rows are whole blocks that a file blocks_* knows
     fields: dict[str, object]  # parameters every linear kernel has
 
     @property
     def rows(self) -> int:
         return sum(self.part_rows)
+
+    @property
+    def octet_plugs(self) -> dict[str, str]:
+        """For a kernel that takes eight columns at a time."""
+        return octet_plugs(self.kind)
+
+
+def octet_plugs(kind: str) -> dict[str, str]:
+    """What gives octets of a kind: a file of its own, or its blocks."""
+    return {"weight": kind} if kind in BY_OCTETS else {"weight": "blocks", "blocks": kind}
 
 
 def matrix_of(op: Op, weights: Sequence[Weight], columns: int) -> Matrix:
@@ -68,15 +79,16 @@ def matrix_of(op: Op, weights: Sequence[Weight], columns: int) -> Matrix:
         bind["scales"] = op.join(scales)
     part_rows = tuple(weight.weight.max_dims[0] for weight in weights)
     groups = ceil_div(columns, first.group_size)
-    scale_per_octet = first.kind == "q4gsw" and groups > 1 and first.group_size % BLOCK != 0
+    small_groups = first.kind == "q4gsw" and groups > 1 and first.group_size % BLOCK != 0
+    has_halves = first.kind in BLOCK_KINDS and BLOCK_KINDS[first.kind].halves > 1
     return Matrix(
         first.kind,
         part_rows,
         columns,
         (*(weight.weight for weight in weights), *scales),
         bind,
-        scale_per_octet,
-        first.kind in BY_BLOCKS and columns % BLOCK == 0 and not scale_per_octet,
+        small_groups or has_halves,
+        first.kind in BY_BLOCKS and columns % BLOCK == 0 and not small_groups,
         {
             **_scale_places(part_rows, scales if first.kind == "q4gsw" else []),
             "quads": columns // 4,
@@ -110,10 +122,13 @@ def _padded(entries: list[int], fill: int) -> tuple[int, ...]:
 
 
 def _check_ranks(op: Op, weight: Weight) -> None:
-    """Scales have the dtype and rank that their kind stores them in; f32 has none."""
+    """Scales have the dtype and rank that their kind stores them in; floats have none."""
     dims = list(weight.weight.max_dims)
     op.require(len(dims) == 2, f"a weight of {dims}; it must be [rows, columns]")
-    if weight.kind == "f32":
+    if weight.kind == "f32" or (
+        weight.kind in BLOCK_KINDS and not BLOCK_KINDS[weight.kind].has_scales
+    ):
+        op.require(weight.scales is None, f"weights of the kind {weight.kind} with scales")
         return
     scales = weight.scales
     op.require(scales is not None, f"weights of the kind {weight.kind} without scales")
@@ -174,28 +189,38 @@ def check_channels(op: Op, weight: Weight, columns: int) -> None:
 
 
 def check_blocks(op: Op, weight: Weight, columns: int) -> None:
-    """weight: [N, K / columns per element]; scales: f16 [N, K / 32] or with a minimum each."""
-    assert weight.scales is not None
-    kind = BLOCK_KINDS[weight.kind]
-    rows, own_columns = weight.weight.max_dims[0], weight.weight.max_dims[1]
-    own_columns *= kind.columns_per_element
-    op.require(
-        own_columns % BLOCK == 0, f"rows of {own_columns} columns; K must be a multiple of {BLOCK}"
-    )
-    op.require(
-        weight.weight.dtype is kind.dtype
-        and weight.scales.dtype is F16
-        and weight.scales.max_dims == kind.scale_dims(rows, own_columns),
-        f"scales are {list(weight.scales.max_dims)}; a weight of [{rows}, {own_columns}] needs "
-        f"{list(kind.scale_dims(rows, own_columns))}",
-    )
+    """weight: [N, K / columns per element]; scales: what belongs to its blocks."""
+    own_columns = block_columns(op, BLOCK_KINDS[weight.kind], weight.weight, weight.scales)
     op.require(
         own_columns == columns,
         f"x of {columns} columns does not fit weights of {own_columns} columns",
     )
 
 
-BLOCK_KINDS = {kind.name: kind for kind in (Q4_0, Q4_1, Q8_0)}
+def block_columns(
+    op: Op, kind: BlockKind, weight: LiveTensor, scales: LiveTensor | None, what: str = "weight"
+) -> int:
+    """The columns of a weight, or of a table, whose scales fit it."""
+    rows, columns = weight.max_dims[0], kind.columns(weight.max_dims[1])
+    op.require(
+        columns % kind.block == 0 and weight.max_dims == kind.weight_dims(rows, columns),
+        f"rows of {columns} columns; K must be a multiple of {kind.block}",
+    )
+    dims = None if scales is None else scales.max_dims
+    wanted = kind.scale_dims(rows, columns) if kind.has_scales else None
+    op.require(
+        weight.dtype is kind.dtype
+        and dims == wanted
+        and (scales is None or scales.dtype is kind.scale_dtype),
+        f"scales are {_shown(dims)}; a {what} of [{rows}, {columns}] needs {_shown(wanted)}",
+    )
+    return columns
+
+
+def _shown(dims: Dims | None) -> str:
+    return "none" if dims is None else str(list(dims))
+
+
 CHECKS = {
     "f32": check_f32,
     "q4gsw": check_q4gsw,

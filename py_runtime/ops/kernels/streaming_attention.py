@@ -115,7 +115,10 @@ class StreamingAttention:
         bind: dict[str, Bindable],  # q, k, v and what the fragment of sight binds
         out: LiveTensor,
         sight: str,  # what a row sees: attention/fragments/sight_*
+        window: int | None = None,  # of a windowed sight
+        softcap: float | None = None,
     ) -> None:
+        self.window, self.softcap = window, softcap
         self.unit = 4 if most.width % 4 == 0 else 1
         together = self.unit == 4 and most.width <= 4 * MAX_QUADS_TOGETHER
         self.variant = TOGETHER if op.builder.target.wide and together else ALONE
@@ -127,7 +130,7 @@ class StreamingAttention:
         stats = op.scratch("softmax statistics", tiles * TILE_STATS_BYTES)
         kv = bind["k"]
         assert isinstance(kv, LiveTensor)
-        plugs = {"sight": sight}
+        plugs = {"sight": sight, "score": "plain" if softcap is None else "capped"}
         if self.unit == 4:
             plugs["kv"] = kv.dtype.name
         if self.variant is ALONE:
@@ -192,7 +195,9 @@ class StreamingAttention:
         mask_kind: int = NO_MASK,
         mask_strides: Dims = (0, 0, 0, 0),
     ) -> None:
-        splits = self.splits(problem.tiles, context)
+        # The tokens of a call see a window each, which overlap but for their own positions.
+        walked = context if self.window is None else self.window + problem.tokens
+        splits = self.splits(problem.tiles, min(context, walked))
         shared = {
             "kv_heads": problem.kv_heads,
             "group": problem.group,
@@ -208,6 +213,8 @@ class StreamingAttention:
             **self._named("kv", problem.kv_strides, self.unit),
             "kv_tokens": problem.kv_tokens,
             "scale": scale,
+            "softcap": self.softcap or 0.0,
+            "window": self.window or 0,
             "mask_kind": mask_kind,
             "mask_strides": mask_strides,
         }

@@ -1,14 +1,48 @@
-"""How connections begin and end."""
+"""How servers on this machine listen, and how connections to them begin and end."""
 
 import asyncio
+import errno
 import logging
 import socket
 import webbrowser
 
 import uvicorn
+from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 REQUEST_SECONDS = 20
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Port 0 takes a free one; OSError, in words, where the port is taken or forbidden."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=128)
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            reason = "it is taken; choose another with --port (make serve PORT=...)"
+        else:
+            reason = str(error.strerror).partition(" (while")[0]
+        raise OSError(f"cannot listen on {host} port {port}: {reason}") from error
+
+
+def in_brackets(host: str) -> str:
+    """As addresses spell it: an IPv6 address has colons of its own."""
+    return f"[{host}]" if ":" in host else host
+
+
+def config_of(app: ASGIApp) -> uvicorn.Config:
+    """A server that is quiet, and closes connections that say nothing."""
+    return uvicorn.Config(
+        app,
+        http=ImpatientProtocol,
+        ws="none",
+        lifespan="off",
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=0,
+    )
 
 
 class ImpatientProtocol(H11Protocol):

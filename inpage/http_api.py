@@ -1,0 +1,209 @@
+"""OpenAI's API over HTTP: one model, one answer at a time, whoever comes later waits.
+
+POST /v1/chat/completions, POST /v1/completions (both may stream), GET /v1/models, /v1/models/NAME.
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterable
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+import inpage
+from inpage.hosts import OwnHosts
+from inpage.http_server import AnnouncingServer, config_of, in_brackets, listen
+from py_runtime.app.completions import Completion
+from py_runtime.base.cancel import CancelToken
+from py_runtime.base.errors import ContextLengthError, InpageError, InputError, RequestError
+from py_runtime.model import Model
+
+MAX_BODY = 16 << 20  # bytes: far more than any context holds
+JSON_TYPE = "application/json"
+BAD_REQUEST, NOT_FOUND, TOO_LARGE, WRONG_TYPE, FAULT = 400, 404, 413, 415, 500
+Json = dict[str, Any]
+
+
+async def serve_api(where: str, host: str, port: int, further_hosts: Iterable[str]) -> int:
+    """Loads the model, then answers until it is stopped; gives the exit status."""
+    listener = listen(host, port)  # before the model, which takes its time
+    shown_host = in_brackets(host)
+    model = await inpage.load(where)
+    try:
+        app = create_api(model, [shown_host, *further_hosts])
+        address = f"http://{shown_host}:{listener.getsockname()[1]}/v1"
+        await AnnouncingServer(config_of(app), address, open_browser=False).serve([listener])
+    finally:
+        model.unload()
+    return 0
+
+
+def create_api(model: Model, further_hosts: Iterable[str] = ()) -> ASGIApp:
+    """Answers nobody who reaches it by a name that is not its own."""
+    card = {"id": model.manifest.name, "object": "model", "created": 0, "owned_by": "inpage"}
+
+    async def models(request: Request) -> Response:
+        return JSONResponse({"object": "list", "data": [card]})
+
+    async def one_model(request: Request) -> Response:
+        if request.path_params["name"] == model.manifest.name:
+            return JSONResponse(card)
+        return failure(RequestError(f"the loaded model is {model.manifest.name}", "model"))
+
+    async def chat(request: Request) -> Response:
+        return await complete(model, request, is_chat=True)
+
+    async def text(request: Request) -> Response:
+        return await complete(model, request, is_chat=False)
+
+    routes = [
+        Route("/v1/models", models),
+        Route("/v1/models/{name:path}", one_model),
+        Route("/v1/chat/completions", chat, methods=["POST"]),
+        Route("/v1/completions", text, methods=["POST"]),
+    ]
+    return OwnHosts(Starlette(routes=routes, exception_handlers={404: unknown_path}), further_hosts)
+
+
+async def unknown_path(request: Request, error: Exception) -> Response:
+    """Says what there is instead."""
+    text = f"there is nothing at {request.url.path}: this server has /v1/models, /v1/completions"
+    return failure(BodyError(f"{text} and /v1/chat/completions", NOT_FOUND))
+
+
+async def complete(model: Model, request: Request, is_chat: bool) -> Response:
+    """An answer at once or as a stream; whoever goes away stops it."""
+    try:
+        completion = Completion(model, await fields_of(request), is_chat)
+    except InpageError as error:
+        return failure(error)
+    except ClientDisconnect:
+        return Response()  # there is nobody to read it
+    if completion.stream:
+        return await streamed(request, completion)
+    cancel = CancelToken()
+    watching = asyncio.create_task(cancel_when_gone(request, cancel))
+    try:
+        return JSONResponse(await completion.answer(cancel))
+    except InpageError as error:
+        return failure(error)
+    finally:
+        watching.cancel()
+
+
+async def fields_of(request: Request) -> Json:
+    """The request's JSON object.
+
+    Pages of other origins can send plain text here without being asked, but JSON only with this
+    server's leave, which it never gives.
+    """
+    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if media_type != JSON_TYPE:
+        raise BodyError(f"send {JSON_TYPE}, not {media_type[:100]!a}", WRONG_TYPE)
+    body = b""
+    async for part in request.stream():
+        body += part
+        if len(body) > MAX_BODY:
+            raise BodyError(f"the request is larger than {MAX_BODY >> 20} MB", TOO_LARGE)
+    try:
+        fields = json.loads(body)
+    except (ValueError, RecursionError):
+        raise BodyError("the request is not JSON") from None
+    if not isinstance(fields, dict):
+        raise BodyError("the request must be a JSON object")
+    return fields
+
+
+class BodyError(RequestError):
+    """A request that cannot be read at all, with its status."""
+
+    def __init__(self, text: str, status: int = BAD_REQUEST) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+async def cancel_when_gone(request: Request, cancel: CancelToken) -> None:
+    """The body has been read, so what comes next is the end of the connection."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+    cancel.cancel()
+
+
+# Streams ---------------------------------------------------------------------------------------
+
+
+async def streamed(request: Request, completion: Completion) -> Response:
+    """What is wrong with a request is known before the first chunk, and has a status of its own."""
+    stream = Stream(request, completion)
+    first = await stream.next()
+    if isinstance(first, InpageError):
+        return failure(first)
+    return StreamingResponse(stream.events(first), media_type="text/event-stream")
+
+
+class Stream:
+    """The chunks of an answer, as the events of server-sent events."""
+
+    def __init__(self, request: Request, completion: Completion) -> None:
+        self._cancel = CancelToken()
+        self._watching = asyncio.create_task(cancel_when_gone(request, self._cancel))
+        self._chunks: asyncio.Queue[Json | InpageError | None] = asyncio.Queue()
+        self._work = asyncio.create_task(self._produce(completion))
+
+    async def _produce(self, completion: Completion) -> None:
+        try:
+            await completion.chunks(self._cancel, self._chunks.put_nowait)
+        except InpageError as error:
+            self._chunks.put_nowait(error)
+        finally:
+            self._chunks.put_nowait(None)
+            self._watching.cancel()
+
+    async def next(self) -> Json | InpageError | None:
+        return await self._chunks.get()
+
+    async def events(self, first: Json | None) -> AsyncIterator[bytes]:
+        """Being closed, for the caller has gone, stops the answer."""
+        chunk: Json | InpageError | None = first
+        try:
+            while chunk is not None:
+                found = error_json(chunk) if isinstance(chunk, InpageError) else chunk
+                yield event(json.dumps(found))
+                chunk = await self.next()
+            yield event("[DONE]")
+        finally:
+            self._cancel.cancel()
+            await asyncio.shield(self._work)
+
+
+def event(data: str) -> bytes:
+    """One of server-sent events."""
+    return f"data: {data}\n\n".encode()
+
+
+# Errors ----------------------------------------------------------------------------------------
+
+
+def failure(error: InpageError) -> Response:
+    """With the status that OpenAI's clients know."""
+    return JSONResponse(error_json(error), status_code=status_of(error))
+
+
+def status_of(error: InpageError) -> int:
+    """The caller's faults are 4xx, ours 5xx."""
+    if isinstance(error, BodyError):
+        return error.status
+    if isinstance(error, RequestError):
+        return NOT_FOUND if error.param == "model" else BAD_REQUEST
+    return BAD_REQUEST if isinstance(error, ContextLengthError | InputError) else FAULT
+
+
+def error_json(error: InpageError) -> Json:
+    """In OpenAI's shape, with what a program may want to know."""
+    kind = "server_error" if status_of(error) == FAULT else "invalid_request_error"
+    found = {"message": str(error), "type": kind, "param": None, "code": error.code}
+    return {"error": {**found, **error.facts()}}

@@ -1,0 +1,142 @@
+"""What pages ask of the Hub, once their user has allowed it: a repository's files, and models."""
+
+from typing import Any
+
+from py_runtime.app.shown import Json
+from py_runtime.base.errors import InpageError, NetworkError, RequestError, StorageError
+from py_runtime.base.sizes import in_words
+from py_runtime.hub.address import HubAddress, parse_address
+from py_runtime.hub.choice import Variant, default_of, variants_of
+from py_runtime.hub.connection import open_connection
+from py_runtime.hub.errors import HubError
+from py_runtime.hub.hub import Hub, HubModel, model_of
+from py_runtime.hub.requests import HubRequests
+from py_runtime.hub.shelf import missing_bytes, open_shelf
+from py_runtime.model.gguf_store import GgufStore
+from py_runtime.model.hub_store import HubStore
+
+BUFFER_LIMIT = "max_storage_buffer_binding_size"
+
+
+class HubCalls:
+    """`endpoint`: the Hub's address, of a site that allows it; else None.
+
+    `permission` is what the user has allowed: None for nothing, else an object, with their token
+    where they gave one.
+    """
+
+    def __init__(self, endpoint: str | None) -> None:
+        self._endpoint = endpoint
+
+    async def store(self, where: str, permission: Any) -> HubStore:
+        """To be fetched, and loaded."""
+        address = parse_address(where)
+        return HubStore(await self._open(permission), address)
+
+    async def files(self, where: Any, permission: Any, limits: dict[str, int]) -> Json:
+        """What there is to choose from, and what fits this browser and this GPU."""
+        if not isinstance(where, str):
+            raise RequestError("hubFiles() takes owner/name, or a model's address", "where")
+        address = parse_address(where)
+        hub = await self._open(permission)
+        found = await hub.repository(address)
+        variants = variants_of(found.files)
+        described: Json = {
+            "name": found.name,
+            "commit": found.commit,
+            "licence": found.licence,
+            "gated": found.gated,
+            "files": [],
+            "default": None,
+        }
+        if not variants:
+            return {**described, "error": "it has no GGUF files: look for a name with -GGUF"}
+        models = [model_of(found, variant, address) for variant in variants]
+        chosen = next(model for model in models if model.variant is _chosen(variants, address))
+        largest, fault = await _look_at(hub, chosen)
+        rows = [await _row(hub, model, chosen, largest, limits) for model in models]
+        described |= {"files": rows, "default": chosen.url}
+        return {**described, "error": fault} if fault else described
+
+    async def _open(self, permission: Any) -> Hub:
+        """A site without the Hub still has what is kept."""
+        requests = None
+        if self._endpoint is not None and permission is not None:
+            token = permission.get("token") if isinstance(permission, dict) else None
+            if token is not None and not _is_token(token):
+                raise RequestError("a token of the Hub is one word, without spaces", "token")
+            requests = HubRequests(self._endpoint, open_connection(), token)
+        elif self._endpoint is None and permission is not None:
+            raise HubError("this site does not let its page ask the Hub")
+        return Hub(await open_shelf(), requests)
+
+
+def _is_token(token: Any) -> bool:
+    return isinstance(token, str) and token.isascii() and token.isprintable() and " " not in token
+
+
+def _chosen(variants: list[Variant], address: HubAddress) -> Variant:
+    """The one whose file was named, or the default."""
+    named = [v for v in variants if any(file.path == address.file for file in v.files)]
+    return named[0] if named else default_of(variants)
+
+
+async def _look_at(hub: Hub, model: HubModel) -> tuple[int, str]:
+    """(its largest buffer, why it cannot be loaded), from its header alone."""
+    store = GgufStore(model.variant.name, hub.sources(model))
+    try:
+        manifest = await store.manifest()
+    except NetworkError:
+        raise
+    except InpageError as error:
+        return 0, str(error)
+    return manifest.requires.limits[BUFFER_LIMIT], ""
+
+
+async def _row(
+    hub: Hub, model: HubModel, chosen: HubModel, largest: int, limits: dict[str, int]
+) -> Json:
+    """Of another quantisation, the largest tensor is larger or smaller as the file is."""
+    variant = model.variant
+    missing = missing_bytes(hub.shelf, model.files)
+    try:
+        free: int | None = await hub.shelf.room_for(model.url, model.files)
+    except StorageError:
+        free = None
+    needed = largest * variant.size // max(chosen.variant.size, 1)
+    fits_storage = free is not None and missing <= free
+    fits_gpu = needed <= limits[BUFFER_LIMIT]
+    return {
+        "address": model.url,
+        "name": variant.name,
+        "quantisation": variant.quantisation,
+        "size": variant.size,
+        "missing": missing,
+        "fits_storage": fits_storage,
+        "fits_gpu": fits_gpu,
+        "facts": " · ".join(filter(None, [in_words(variant.size), _kept(variant, missing)])),
+        "fit": _fit(fits_storage, fits_gpu, free, missing, needed, limits[BUFFER_LIMIT]),
+    }
+
+
+def _kept(variant: Variant, missing: int) -> str:
+    if not missing:
+        return "kept in this browser"
+    arrived = variant.size - missing
+    return f"{in_words(arrived)} of it have arrived" if arrived else ""
+
+
+def _fit(
+    fits_storage: bool, fits_gpu: bool, free: int | None, missing: int, needed: int, limit: int
+) -> str:
+    """Why it does not fit; nothing where it does."""
+    if free is None:
+        return "This browser keeps no files here: download it by yourself, and drop it."
+    if not fits_storage:
+        left = in_words(max(free, 0))
+        return f"Needs {in_words(missing)} of this browser's storage, which has {left} left."
+    if not fits_gpu:
+        return (
+            f"Has a tensor of about {in_words(needed)}; this GPU takes {in_words(limit)} at once."
+        )
+    return ""

@@ -1,0 +1,81 @@
+"""Files of the user's that this browser keeps a copy of, because they asked for it."""
+
+import hashlib
+from collections.abc import Sequence
+from contextlib import aclosing
+from typing import Any
+
+from py_runtime.app.dropped_files import sources_of
+from py_runtime.base.errors import QuotaError, RequestError
+from py_runtime.base.progress import DOWNLOAD, Meter
+from py_runtime.base.sizes import in_words
+from py_runtime.bridge.opfs import free_bytes
+from py_runtime.folder.browser_storage import FILE, Storage
+from py_runtime.folder.file_names import GGUF
+from py_runtime.folder.file_set import FileSet
+from py_runtime.folder.kept_models import LOCAL
+from py_runtime.folder.manifest import FileFacts
+from py_runtime.gguf.part_names import model_name
+from py_runtime.model.gguf_store import GgufStore
+from py_runtime.weights.byte_source import ByteSource
+from py_runtime.weights.page_source import StoredSource
+
+
+async def keep_files(listed: list[Any], meter: Meter) -> str:
+    """Copies GGUF files into storage; gives the address they can be loaded from."""
+    sources = [s for name, s in sources_of(listed).items() if name.lower().endswith(GGUF)]
+    if not sources:
+        raise RequestError("only GGUF files are kept", "files")
+    storage = await Storage.open()
+    await _check_room(sources)
+    for source in sources:
+        meter.expect(DOWNLOAD, source.name, await source.size())
+    facts = {source.name: await _copy(storage, source, meter) for source in sources}
+    files = FileSet(model_name(min(facts)), facts)
+    url = LOCAL + files.name
+    await storage.keep_manifest(url, files, files.to_json())
+    return url
+
+
+async def local_store(url: str) -> GgufStore:
+    """Of a copy that was kept."""
+    storage = await Storage.open()
+    kept = storage.model(url)
+    if kept is None or not storage.is_whole(kept.manifest):
+        raise RequestError(f"no copy of {url.removeprefix(LOCAL)} is kept here", "name_or_url")
+    return GgufStore(
+        kept.manifest.name,
+        [
+            StoredSource(FILE + facts.sha256, name, facts.size)
+            for name, facts in kept.manifest.files.items()
+        ],
+    )
+
+
+async def _check_room(sources: Sequence[ByteSource]) -> None:
+    needed = sum([await source.size() for source in sources])
+    free = await free_bytes()
+    if needed > free:
+        raise QuotaError(
+            f"a copy needs {in_words(needed)} of this browser's storage, which has "
+            f"{in_words(max(free, 0))} left: delete models that are kept, or leave the file where "
+            "it is"
+        )
+
+
+async def _copy(storage: Storage, source: ByteSource, meter: Meter) -> FileFacts:
+    size = await source.size()
+    sha256 = hashlib.sha256()
+    writer = storage.create()
+    try:
+        async with aclosing(source.pieces([0, size])) as pieces:
+            async for position, piece in pieces:
+                sha256.update(piece.data)
+                await writer.write(piece)
+                meter.reach(DOWNLOAD, source.name, position + len(piece))
+        facts = FileFacts(size, sha256.hexdigest())
+        await writer.keep(facts)
+    except BaseException:
+        await writer.drop()
+        raise
+    return facts

@@ -1,0 +1,1 @@
+"""Models of the Hugging Face Hub: found, chosen, downloaded once and checked, then kept."""

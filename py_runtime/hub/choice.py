@@ -1,0 +1,84 @@
+"""Which files of a repository are models to choose from, and which one is a good choice."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from py_runtime.base.errors import RequestError
+from py_runtime.gguf.part_names import model_name, parts_of
+from py_runtime.hub.listing import HubFile
+
+# What lies beside models: projectors of pictures, drafts of several tokens, importance matrices.
+BESIDE = ("mmproj", "mtp-", "imatrix")
+LABEL = re.compile(
+    r"(?<![A-Z0-9])(?:UD-)?"
+    r"(?:I?Q[1-9](?:_(?:[0-8]|K|S|M|L|XL|XS|XXS|NL))*|TQ[12]_0|BF16|F16|F32|MXFP4(?:_MOE)?)"
+    r"(?![A-Z0-9])"
+)
+PREFERRED = ("Q4_K_M", "Q4_0", "Q8_0")
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A model in one quantisation: a file, or all parts of one."""
+
+    name: str
+    quantisation: str  # as its name says
+    files: tuple[HubFile, ...]
+
+    @property
+    def size(self) -> int:
+        return sum(file.size for file in self.files)
+
+
+def variants_of(files: Iterable[HubFile]) -> list[Variant]:
+    """The smallest first; one whose parts are not all there is none."""
+    by_path = {file.path: file for file in files}
+    found: dict[str, Variant] = {}
+    for path in sorted(by_path):
+        parts = _paths_of_parts(path)
+        if all(part in by_path for part in parts) and not _is_beside(path):
+            name = model_name(PurePosixPath(path).name)
+            found[parts[0]] = Variant(name, label_of(name), tuple(by_path[p] for p in parts))
+    return sorted(found.values(), key=lambda variant: (variant.size, variant.name))
+
+
+def default_of(variants: Sequence[Variant]) -> Variant:
+    """Small, and nearly as good as the whole; else the smallest."""
+    by_label: dict[str, list[Variant]] = defaultdict(list)
+    for variant in variants:
+        by_label[variant.quantisation].append(variant)
+    return next((by_label[label][0] for label in PREFERRED if label in by_label), variants[0])
+
+
+def choose(repository: str, variants: Sequence[Variant], path: str | None) -> Variant:
+    """The one with this file, or the default."""
+    if not variants:
+        raise RequestError(
+            f"{repository} has no GGUF files: look for a repository whose name ends in -GGUF",
+            "name_or_url",
+        )
+    if path is None:
+        return default_of(variants)
+    for variant in variants:
+        if any(file.path == path for file in variant.files):
+            return variant
+    names = ", ".join(variant.files[0].path for variant in variants[:20])
+    raise RequestError(f"{repository} has no {path}; it has: {names}", "name_or_url")
+
+
+def label_of(name: str) -> str:
+    """What a file's name says of its quantisation, or nothing."""
+    found = LABEL.findall(name.upper())
+    return found[-1] if found else ""
+
+
+def _paths_of_parts(path: str) -> list[str]:
+    folder, slash, file = path.rpartition("/")
+    return [f"{folder}{slash}{part}" for part in parts_of(file)]
+
+
+def _is_beside(path: str) -> bool:
+    return PurePosixPath(path).name.lower().startswith(BESIDE)

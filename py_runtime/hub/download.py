@@ -1,0 +1,114 @@
+"""A file on its way from the Hub to the shelf: hashed as it comes, resumed where it broke off."""
+
+import asyncio
+import hashlib
+from contextlib import aclosing
+
+import numpy as np
+
+from py_runtime.base.errors import NetworkError
+from py_runtime.base.model_errors import ModelFileError, ModelHashError
+from py_runtime.base.progress import DOWNLOAD, Meter
+from py_runtime.folder.manifest import FileFacts
+from py_runtime.hub.connection import BLOCK_BYTES
+from py_runtime.hub.errors import HubError
+from py_runtime.hub.requests import FileRequests
+from py_runtime.hub.shelf import Partial, Shelf
+
+MAX_FAILURES = 4  # one after the other, without a byte between them
+FIRST_PAUSE = 0.5  # seconds; twice as long each time
+FOR_GOOD = (400, 401, 404, 410, 416, 429)  # what another try would not change, or not soon
+
+
+class Download:
+    """One file."""
+
+    def __init__(
+        self, name: str, facts: FileFacts, shelf: Shelf, requests: FileRequests, meter: Meter
+    ) -> None:
+        self._name = name
+        self._facts = facts
+        self._shelf = shelf
+        self._requests = requests
+        self._meter = meter
+        self._position = 0
+        self._sha256 = hashlib.sha256()
+
+    async def run(self) -> None:
+        """Until it is kept; what has come stays where something breaks off."""
+        begun = self._shelf.begun_bytes(self._facts)
+        partial = await self._shelf.begin(self._facts, begun if self._may_go_on(begun) else 0)
+        try:
+            await self._take_begun(begun)
+            await self._receive_all(partial)
+            found = self._sha256.hexdigest()
+            if found != self._facts.sha256:
+                raise ModelHashError(
+                    f"{self._name} is not the file that the Hub lists: its sha256 is {found}, but "
+                    f"should be {self._facts.sha256}",
+                    "load it again",
+                )
+            await partial.keep(self._facts)
+        except (ModelFileError, ModelHashError):
+            await partial.drop()
+            raise
+        except BaseException:
+            await partial.leave()
+            raise
+
+    def _may_go_on(self, begun: int) -> bool:
+        return 0 < begun <= self._facts.size
+
+    async def _take_begun(self, begun: int) -> None:
+        """Its hash, too, goes on from there."""
+        if not self._may_go_on(begun):
+            return
+        source = self._shelf.begun(self._facts)
+        async with aclosing(source.pieces([0, begun])) as pieces:
+            async for _, piece in pieces:
+                self._sha256.update(piece.data)
+        self._position = begun
+        self._meter.reach(DOWNLOAD, self._name, begun)
+
+    async def _receive_all(self, partial: Partial) -> None:
+        failures = 0
+        while self._position < self._facts.size:
+            before = self._position
+            try:
+                await self._receive(partial)
+            except NetworkError as error:
+                failures = 0 if self._position > before else failures + 1
+                if failures > MAX_FAILURES or _is_for_good(error):
+                    raise
+                await asyncio.sleep(FIRST_PAUSE * 2**failures if failures else 0)
+
+    async def _receive(self, partial: Partial) -> None:
+        """As much as one answer gives. Each is asked of the Hub anew: its redirects expire."""
+        start, answer = await self._requests.open(self._position)
+        memory = np.empty(BLOCK_BYTES, np.uint8)
+        skipped = self._position - start
+        try:
+            while len(block := await answer.next_block(memory)):
+                rest = block[skipped:]
+                skipped -= len(block) - len(rest)
+                if self._position + len(rest) > self._facts.size:
+                    raise ModelFileError(
+                        f"{self._name} has more than the {self._facts.size} bytes that the Hub "
+                        "lists",
+                        "load it again",
+                    )
+                if len(rest):
+                    self._sha256.update(rest.data)
+                    await partial.write(rest)
+                    self._position += len(rest)
+                    self._meter.reach(DOWNLOAD, self._name, self._position)
+        finally:
+            answer.close()
+        if self._position < self._facts.size:
+            raise NetworkError(
+                f"{self._name} broke off after {self._position} of {self._facts.size} bytes"
+            )
+
+
+def _is_for_good(error: NetworkError) -> bool:
+    return isinstance(error, HubError) and (error.status in FOR_GOOD or error.is_told)

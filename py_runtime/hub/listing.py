@@ -1,0 +1,86 @@
+"""What the Hub says of a repository, read without trust: its commit, its files and their hashes."""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from py_runtime.folder.manifest import SHA256
+from py_runtime.folder.strict_json import is_count, parse_strict_json, short
+from py_runtime.hub.address import COMMIT, is_plain_path
+from py_runtime.hub.errors import HubError
+
+LICENCE = "license:"  # what a tag begins with
+NEXT_PAGE = re.compile(r'<([^>]+)>;\s*rel="next"')
+MAX_TAG = 64
+
+
+@dataclass(frozen=True)
+class HubFile:
+    """A GGUF file, and what its bytes must be."""
+
+    path: str
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Repository:
+    """At one commit."""
+
+    name: str  # owner/name
+    commit: str
+    licence: str
+    gated: bool
+    files: tuple[HubFile, ...]
+
+
+def parse_about(name: str, data: bytes) -> tuple[str, str, bool]:
+    """(commit, licence, whether it is gated), of the answer about a model."""
+    about = _parsed(name, data, dict)
+    commit = about.get("sha")
+    if not isinstance(commit, str) or not COMMIT.fullmatch(commit):
+        raise _odd(name, f"its commit is {short(commit)}")
+    tags = about.get("tags")
+    texts = [tag for tag in tags if isinstance(tag, str)] if isinstance(tags, list) else []
+    licences = [tag.removeprefix(LICENCE)[:MAX_TAG] for tag in texts if tag.startswith(LICENCE)]
+    return commit, licences[0] if licences else "unknown", bool(about.get("gated"))
+
+
+def parse_tree(name: str, data: bytes) -> list[HubFile]:
+    """The GGUF files of one page of the tree; others are passed over."""
+    files = []
+    for entry in _parsed(name, data, list):
+        if not isinstance(entry, dict) or entry.get("type") != "file":
+            continue
+        path = entry.get("path")
+        if isinstance(path, str) and is_plain_path(path):
+            files.append(_file(name, path, entry.get("lfs")))
+    return files
+
+
+def next_page(headers: dict[str, str]) -> str | None:
+    """Where the tree goes on."""
+    found = NEXT_PAGE.search(headers.get("link", ""))
+    return found[1] if found else None
+
+
+def _file(name: str, path: str, lfs: Any) -> HubFile:
+    facts = lfs if isinstance(lfs, dict) else {}
+    sha256, size = facts.get("oid"), facts.get("size")
+    if not isinstance(sha256, str) or not SHA256.fullmatch(sha256) or not is_count(size):
+        raise _odd(name, f"it tells no sha256 and size of {short(path)}")
+    return HubFile(path, size, sha256)
+
+
+def _parsed(name: str, data: bytes, kind: type) -> Any:
+    try:
+        found = parse_strict_json(data)
+    except ValueError as error:
+        raise _odd(name, str(error)) from None
+    if not isinstance(found, kind):
+        raise _odd(name, f"it is {short(found)}")
+    return found
+
+
+def _odd(name: str, why: str) -> HubError:
+    return HubError(f"what the Hub says of {name} cannot be used: {why}; try again later")

@@ -1,0 +1,85 @@
+"""Weights as GGUF files have them: values bit for bit, and products as exact as floats allow."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+
+from py_runtime.base.dtypes import F32, I32
+from py_runtime.gpu.kernel_target import KERNELS, PORTABLE_KERNELS, SUBGROUP_KERNELS
+from py_runtime.program.json_format import dump_program
+from py_runtime.program.writer import ProgramWriter, Ref
+from tests.gguf.blocks import TYPES, RandomWeight, random_weight
+from tests.runners import NativeRunner, Runner
+
+ROWS = 37  # odd: the last pair of rows is half a pair, and scales of two blocks share words
+MAX_LINES = 40
+LINES = (40, 1, 3, 40, 1)
+# An odd number of blocks, which is not whole tiles of any kernel.
+COLUMNS = {32: 96, 256: 768, 4: 72}
+IN_THE_PAGE = ("Q4_K", "Q6_K", "IQ4_XS", "F16")
+
+
+def program(weight: RandomWeight) -> ProgramWriter:
+    """Rows of a table, and a product with it and a bias."""
+    writer = ProgramWriter("types")
+    rows, columns = weight.values.shape
+    indices = writer.input("indices", (MAX_LINES,), I32, dynamic=(0,))
+    x = writer.input("x", (MAX_LINES, columns), F32, dynamic=(0,))
+    parts = constants(writer, weight.parts())
+    bias = writer.constant("bias", np.linspace(-1, 1, rows, dtype=np.float32))
+    looked_up = writer.tensor((MAX_LINES, columns), F32)
+    writer.op(weight.kind.embedding, *parts, indices, looked_up)
+    product = writer.tensor((MAX_LINES, rows), F32)
+    writer.op(weight.kind.linear, x, *parts, bias, product)
+    writer.output(looked_up)
+    writer.output(product)
+    return writer
+
+
+def constants(writer: ProgramWriter, parts: Mapping[str, np.ndarray]) -> list[Ref]:
+    return [writer.constant(name, part) for name, part in parts.items()]
+
+
+def check(name: str, runner: Runner, kernels: str) -> None:
+    rng = np.random.default_rng(len(name))
+    unit = {"F16": 4, "BF16": 4}.get(name, 256 if name.endswith(("_K", "_XS")) else 32)
+    weight = random_weight(name, ROWS, COLUMNS[unit], rng)
+    writer = program(weight)
+    calls = [
+        [
+            rng.integers(0, ROWS, lines).astype(np.int32),
+            rng.normal(0, 1, (lines, COLUMNS[unit])).astype(np.float32),
+        ]
+        for lines in LINES
+    ]
+    results = runner.run(
+        "tests.in_runtime",
+        "run_graph",
+        program=dump_program(writer.program()),
+        constants=writer.constants,
+        calls=calls,
+        kernels=kernels,
+    )
+    exact = weight.values.astype(np.float64)
+    bias = np.linspace(-1, 1, ROWS, dtype=np.float32).astype(np.float64)
+    for (indices, x), (looked_up, product) in zip(calls, results, strict=True):
+        np.testing.assert_array_equal(looked_up, weight.values[indices])
+        wanted = x.astype(np.float64) @ exact.T + bias
+        size = np.abs(x).astype(np.float64) @ np.abs(exact.T) + np.abs(bias)
+        assert np.max(np.abs(product - wanted) / size) < 2e-6
+
+
+@pytest.mark.parametrize("kernels", KERNELS)
+@pytest.mark.parametrize("name", TYPES)
+def test_values_are_those_of_the_file(name: str, kernels: str, native: NativeRunner) -> None:
+    check(name, native, kernels)
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(
+    ("name", "kernels"),
+    [(name, PORTABLE_KERNELS) for name in IN_THE_PAGE] + [("Q6_K", SUBGROUP_KERNELS)],
+)
+def test_values_are_those_of_the_file_in_the_page(name: str, kernels: str, in_page: Runner) -> None:
+    check(name, in_page, kernels)

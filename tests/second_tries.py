@@ -1,0 +1,35 @@
+"""A test in the browser that fails is tried once more: two pages share two cores with whatever else
+runs there. Both tries are in the summary (`-rR`): the first is a fault to mend."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+import pytest
+
+BROWSERS = ("browser", "shared_browser")  # fixtures
+
+
+class SecondTries:
+    """Each has a browser of its own: what failed may be a page that many tests share."""
+
+    def __init__(self) -> None:
+        self._end: dict[Any, Callable[[], None]] = {}  # by fixture
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        for item in items:
+            if item.get_closest_marker("browser"):
+                item.add_marker(pytest.mark.flaky(reruns=1))
+
+    def pytest_fixture_setup(self, fixturedef: Any, request: pytest.FixtureRequest) -> None:
+        if fixturedef.argname in BROWSERS:
+            self._end[fixturedef] = partial(fixturedef.finish, request)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        """With a browser end its pages, and all fixtures that stand on them."""
+        if getattr(item, "execution_count", 1) > 1:
+            for end in self._end.values():
+                with suppress(Exception):  # it may have crashed
+                    end()

@@ -1,0 +1,328 @@
+"""Answers with maths, code, tables, reasoning, in scripts of all directions: read as meant."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from tests.web.user import IDLE_WORKER, User
+
+pytestmark = pytest.mark.browser
+
+SHOW = """async ({text, step}) => {
+    const {markdownIn} = await import("/ui/markdown.js");
+    document.querySelector("#tried")?.remove();
+    const article = document.createElement("article");
+    const box = document.createElement("div");
+    Object.assign(article, {id: "tried", className: "message"});
+    box.className = "text";
+    article.append(box);
+    document.querySelector("#messages").append(article);
+    const view = markdownIn(box);
+    for (let end = step; step && end < text.length; end += step) {
+        view.grow(text.slice(0, end));
+        await new Promise(requestAnimationFrame);
+    }
+    view.finish(text);
+}"""
+
+
+class Reader(User):
+    def __init__(self, page: Page, url: str) -> None:
+        super().__init__(page, url)
+        self.shown = page.locator("#tried > .text")
+
+    def show(self, text: str, step: int = 0) -> Locator:
+        self.page.evaluate(SHOW, {"text": text, "step": step})
+        return self.shown
+
+    def maths(self) -> list[list[str]]:
+        """Kind and TeX of each formula that was drawn."""
+        found: list[list[str]] = self.shown.locator("[data-drawn]").evaluate_all(
+            "all => all.map(each => [each.dataset.math,"
+            " each.querySelector('annotation').textContent.trim()])"
+        )
+        return found
+
+
+@pytest.fixture(scope="module")
+def reader(browser: Browser, toy_site_url: str) -> Iterator[Reader]:
+    """The page with a worker that never starts: rendering needs none."""
+    context = browser.new_context()
+    user = Reader(context.new_page(), toy_site_url)
+    user.page.add_init_script("""
+        globalThis.refused = [];
+        addEventListener("securitypolicyviolation", event => refused.push(event.violatedDirective));
+    """)
+    user.page.route("**/worker.js", lambda route: route.fulfill(**IDLE_WORKER))
+    user.page.goto(toy_site_url)
+    user.has_opened()
+    yield user
+    assert user.page.evaluate("refused") == []
+    assert user.complaints == []
+    assert [url for url in user.requests if not url.startswith(toy_site_url)] == []
+    context.close()
+
+
+def test_nothing_is_fetched_for_plain_answers(reader: Reader) -> None:
+    """Runs first: what is fetched stays."""
+    expect(
+        reader.show("Plain, *even* so. It costs 5 € [there](https://example.org/).")
+    ).to_contain_text("even")
+    assert not [url for url in reader.requests if "katex" in url or "highlight" in url]
+    assert not [url for url in reader.requests if url.endswith("ui/rich.js")]
+
+
+# ---- maths
+
+
+@pytest.mark.parametrize(
+    ("text", "formulas"),
+    [
+        ("so $a_1 * b_1 + c*d$ is", [["inline", "a_1 * b_1 + c*d"]]),
+        (r"so \(x^2\) is", [["inline", "x^2"]]),
+        ("so\n\n$$\nx\n= y\n$$\n\nis", [["display", "x\n= y"]]),
+        ("so $$x$$ is", [["display", "x"]]),
+        ("so\n\\[\n\\frac{a}{b}\n- c\n\\]\nis", [["display", "\\frac{a}{b}\n- c"]]),
+        ("- item $x$\n- item", [["inline", "x"]]),
+        ("**bold $x$**, $y$", [["inline", "x"], ["inline", "y"]]),
+        ("|a|\n|-|\n|$x$|", [["inline", "x"]]),
+    ],
+)
+@pytest.mark.parametrize("step", [0, 2])
+def test_maths_is_drawn(reader: Reader, text: str, formulas: list[list[str]], step: int) -> None:
+    reader.show(text, step)
+    expect(reader.shown.locator("[data-drawn]")).to_have_count(len(formulas))
+    assert reader.maths() == formulas
+    assert "$" not in reader.shown.inner_text()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It costs $5 and $10.",
+        "From $5-$10, or US$ 7 and 8$ there",
+        "`$x$` is code",
+        "```\n$$x$$\n```",
+        r"an escaped \$x\$ dollar",
+        "$ not maths $",
+    ],
+)
+def test_what_is_no_maths_stays(reader: Reader, text: str) -> None:
+    expect(reader.show(text)).to_contain_text("$")
+    assert reader.shown.locator("[data-math]").count() == 0
+
+
+DEEP = "x"
+for _ in range(40):
+    DEEP = rf"\hat{{{DEEP}}}^2"
+NOT_DRAWN = {
+    "not TeX": r"$\frac{1}$",
+    "unknown": r"$\nosuchthing$",
+    "a link": r"$\href{javascript:hit()}{x}$",
+    "an image": r"$\includegraphics{https://example.org/x.png}$",
+    "HTML": r"$\htmlStyle{position: fixed}{x}$",
+    "macros": r"$\def\a{xxxxxxxxxx}\def\b{\a\a\a\a\a\a\a\a}\b\b\b\b\b\b$",
+    "too deep": f"${DEEP}$",
+    "too long": f"${'x + ' * 2000} x$",
+    "braces": f"${'{' * 1500}x{'}' * 1500}$",
+}
+
+
+@pytest.mark.parametrize("text", NOT_DRAWN.values(), ids=NOT_DRAWN)
+def test_what_cannot_be_drawn_is_shown_as_it_was_written(reader: Reader, text: str) -> None:
+    """The next one is, so this had its turn."""
+    shown = reader.show(f"{text}\n\n$x$")
+    expect(shown.locator("[data-drawn]")).to_have_count(1)
+    assert shown.locator("[data-math]").first.inner_text() == text
+    assert shown.locator("a, img, [href], [src]").count() == 0
+
+
+def test_maths_cannot_leave_its_answer(reader: Reader) -> None:
+    reader.show(r"$\rule{9999em}{9999em}\kern{-999em}\raisebox{999em}{over all}$")
+    expect(reader.shown.locator("[data-drawn]")).to_have_count(1)
+    fixed = "all => all.filter(each => /fixed|sticky/.test(getComputedStyle(each).position)).length"
+    assert reader.shown.locator("*").evaluate_all(fixed) == 0
+    assert reader.shown.evaluate("box => getComputedStyle(box).overflow") == "clip"
+    assert not reader.page.evaluate("() => document.scrollingElement.scrollWidth > innerWidth")
+
+
+def test_the_styles_of_maths_hold_although_the_policy_takes_no_attributes(reader: Reader) -> None:
+    reader.show(r"$\vec{v} = \sqrt{x} \; {\color{#ff0000} y}$")
+    expect(reader.shown.locator("[data-drawn]")).to_have_count(1)
+    red = "all => all.some(each => getComputedStyle(each).color === 'rgb(255, 0, 0)')"
+    assert reader.shown.locator(".katex-html *").evaluate_all(red)
+    assert reader.shown.locator(".vlist > span").first.evaluate("each => each.style.top")
+    fonts = "() => document.fonts.ready.then(() => document.fonts.check('16px KaTeX_Main'))"
+    assert reader.page.evaluate(fonts)
+
+
+# ---- code
+
+
+def test_code_has_colours_and_keeps_its_text(reader: Reader) -> None:
+    code = 'def f(x):\n    return "<b>" + x  # why'
+    shown = reader.show(f"```python\n{code}\n```", step=7)
+    expect(shown.locator(".hljs-keyword")).to_have_text(["def", "return"])
+    assert shown.locator("code").inner_text() == code
+    assert shown.locator("b").count() == 0
+
+
+@pytest.mark.parametrize("language", ["mermaid", "nosuch", "constructor", "__proto__"])
+def test_code_of_other_languages_is_text_with_a_copy(reader: Reader, language: str) -> None:
+    code = "graph TD\n  A --> B"
+    shown = reader.show(f"```{language}\n{code}\n```\n\n```js\n1\n```")
+    expect(shown.locator(".hljs-number")).to_have_count(1)
+    first = shown.locator("pre").first
+    assert first.locator("code").inner_html() == code.replace(">", "&gt;")
+    expect(first.get_by_role("button", name="Copy")).to_be_visible()
+
+
+# ---- tables and tasks
+
+
+def test_wide_tables_scroll_by_themselves(reader: Reader) -> None:
+    header = "|".join(f"column{at}" for at in range(30))
+    shown = reader.show(f"{header}\n{'|'.join(['-'] * 30)}\n{header}")
+    box = shown.get_by_role("region", name="Table")
+    expect(box).to_have_attribute("tabindex", "0")
+    assert box.evaluate("box => box.scrollWidth > box.clientWidth")
+    assert not reader.page.evaluate("() => document.scrollingElement.scrollWidth > innerWidth")
+
+
+def test_task_lists_have_boxes_instead_of_bullets(reader: Reader) -> None:
+    shown = reader.show("- [x] done\n- [ ] open\n- plain")
+    style = "all => all.map(each => getComputedStyle(each).listStyleType)"
+    assert shown.locator("li").evaluate_all(style) == ["none", "none", "disc"]
+    assert shown.locator("[data-task]").all_inner_texts() == ["☑", "☐"]
+
+
+# ---- reasoning
+
+MARKED = {
+    "think": "<think>\nFirst *this*.\n</think>\n\nThe answer",
+    "only the end": "First *this*.\n</think>\n\nThe answer",
+    "thinking": "<thinking>First *this*.</thinking>The answer",
+    "Mistral": "[THINK]First *this*.[/THINK]The answer",
+    "Gemma": "<|channel>thought\nFirst *this*.<channel|>The answer",
+    "gpt-oss": "<|channel|>analysis<|message|>First *this*.<|end|><|start|>assistant"
+    "<|channel|>final<|message|>The answer",
+}
+
+
+@pytest.mark.parametrize("text", MARKED.values(), ids=MARKED)
+@pytest.mark.parametrize("step", [0, 3])
+def test_reasoning_is_folded_above_the_answer(reader: Reader, text: str, step: int) -> None:
+    shown = reader.show(text, step)
+    thoughts = shown.locator("details.reasoning")
+    expect(thoughts).to_have_count(1)
+    expect(thoughts).not_to_have_attribute("open", "")
+    assert shown.inner_text().rstrip().endswith("The answer")
+    assert "First" not in shown.inner_text()
+    thoughts.locator("summary").click()
+    assert thoughts.locator(".text").inner_text().strip() == "First this."
+    expect(thoughts.locator("em")).to_have_text("this")
+
+
+def test_thinking_is_told_while_it_goes_on_and_timed(reader: Reader) -> None:
+    reader.show("")
+    reader.page.evaluate("""async () => {
+        const {markdownIn} = await import("/ui/markdown.js");
+        performance.now = () => 1000;
+        globalThis.view = markdownIn(document.querySelector("#tried .text"));
+        view.grow("<think>Well");
+    }""")
+    summary = reader.shown.locator("summary")
+    expect(summary).to_have_text("Thinking…")
+    summary.click()
+    reader.page.evaluate("""() => {
+        performance.now = () => 84_000;
+        view.grow("<think>Well, well</think>So");
+        delete performance.now;
+    }""")
+    expect(summary).to_have_text("Thought for 1 min 23 s")
+    assert reader.shown.locator("details").evaluate("details => details.open"), (
+        "stays as the reader left it"
+    )
+    reader.page.evaluate("view.finish('<think>Well, well</think>So it is')")
+    expect(summary).to_have_text("Thought for 1 min 23 s")
+    assert reader.shown.get_attribute("data-thought") == "83"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<think>\n\n</think>\n\nOnly an answer",
+        "Use a <think> tag, and end it with </think> later. Only an answer",
+        "```\n</think>\n```\nOnly an answer",
+    ],
+)
+def test_what_is_no_reasoning_is_not_folded(reader: Reader, text: str) -> None:
+    expect(reader.show(text)).to_contain_text("Only an answer")
+    expect(reader.shown.locator("summary:visible")).to_have_count(0)
+
+
+# ---- directions
+
+
+@pytest.mark.parametrize(
+    ("text", "direction"),
+    [
+        ("مرحبا بالعالم، this is mixed", "rtl"),
+        ("- שלום\n- עולם", "rtl"),
+        ("> اقتباس", "rtl"),
+        ("|عمود|آخر|\n|-|-|\n|1|2|", "rtl"),
+        ("Hello مرحبا", "ltr"),
+        ("# 你好 🙂", "ltr"),
+    ],
+)
+def test_each_block_reads_in_its_direction(reader: Reader, text: str, direction: str) -> None:
+    shown = reader.show(text)
+    expect(shown.locator("> *")).to_have_attribute("dir", "auto")
+    assert shown.locator("> *").evaluate("block => getComputedStyle(block).direction") == direction
+
+
+def test_code_reads_from_the_left_among_arabic(reader: Reader) -> None:
+    shown = reader.show("مرحبا\n\n```\nكود = 1\n```\n\nو $x + y$ هنا")
+    expect(shown.locator("[data-drawn]")).to_have_count(1)
+    for part in ("pre code", "[data-math]"):
+        assert shown.locator(part).evaluate("one => getComputedStyle(one).direction") == "ltr"
+
+
+def test_what_is_typed_reads_in_its_direction(reader: Reader) -> None:
+    reader.composer.fill("שלום")
+    assert reader.composer.evaluate("one => getComputedStyle(one).direction") == "rtl"
+    reader.composer.fill("")
+
+
+# ---- the bounds
+
+BIG: dict[str, Any] = {
+    "formulas": "$x_1^2$ " * 3000,
+    "code": "```python\n" + "def f(): pass\n" * 6000 + "```",
+    "blocks": "```js\nlet a = 1;\n```\n\n" * 1500,
+}
+
+
+@pytest.mark.parametrize("text", BIG.values(), ids=BIG)
+def test_the_page_answers_while_much_is_drawn(reader: Reader, text: str) -> None:
+    reader.show(text)
+    reader.composer.fill("still there")
+    expect(reader.composer).to_have_value("still there")
+    reader.composer.fill("")
+    reader.show("and $y$ then")
+    expect(reader.shown.locator("[data-drawn]")).to_have_count(1)
+
+
+def test_rich_answers_are_open_to_everyone(reader: Reader) -> None:
+    text = "\n\n".join(
+        ["<think>Hm</think>", "$$x$$", "```py\nx = 1\n```", "|a|\n|-|\n|1|", "- [x] y"]
+    )
+    for scheme in ("light", "dark"):
+        reader.page.emulate_media(color_scheme=scheme)
+        reader.show(text)
+        expect(reader.shown.locator("[data-drawn]")).to_have_count(1)
+        expect(reader.shown.locator(".hljs-number")).to_have_count(1)
+        assert reader.faults_of_access() == []
+    reader.page.emulate_media(color_scheme=None)

@@ -1,0 +1,25 @@
+// Colours of code by highlight.js; only classes of spans come of it.
+
+import { library } from "./page.js";
+
+const LONGEST = 20_000; // characters
+const ALLOWED = /** @type {const} @satisfies {import("dompurify").Config} */ ({
+  ALLOWED_TAGS: ["span", "#text"],
+  ALLOWED_ATTR: ["class"],
+  ALLOW_DATA_ATTR: false,
+  ALLOW_ARIA_ATTR: false,
+  RETURN_DOM_FRAGMENT: true,
+});
+
+const [{ default: highlight }, { default: purify }] = await Promise.all([library("highlight.js"), library("dompurify.js")]);
+
+/**
+ * Where the block names a language that is known; nothing is guessed.
+ * @param {HTMLElement} code
+ */
+export function colour(code) {
+  const [language] = code.parentElement?.dataset.language?.split(/[\s,{]/) ?? [];
+  const { textContent } = code;
+  if (!language || !highlight.getLanguage(language) || textContent.length > LONGEST) return;
+  code.replaceChildren(purify.sanitize(highlight.highlight(textContent, { language, ignoreIllegals: true }).value, ALLOWED));
+}

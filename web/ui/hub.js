@@ -1,0 +1,205 @@
+// More models: files of the user's, and those of the Hugging Face Hub, which is asked once the user allows it. Fetched
+// when somebody opens it, or when a script wants a model of the Hub.
+
+/** @import { HubChoice, HubFiles, InpageError } from "../inpage.js" */
+
+import { askFirst, hasKeptToken, isAllowed, permission, useToken } from "./hub_consent.js";
+import { forget, ownFiles, readAgain } from "./local_files.js";
+import { loadFrom } from "./model.js";
+import { copyOf, line, page, partOf } from "./page.js";
+import { openFiles } from "./opening.js";
+
+export { permission };
+
+const { cancelLoad, hub, hubAccess, hubChoices, hubError, hubForm, hubLoad, hubLook, hubName, hubStatus, model: picker } = page;
+/** @type {HubFiles | undefined} */
+let found;
+let looks = 0; // only what was asked for last is shown
+
+// ---- the user's own files
+
+async function showOwn() {
+  page.ownFiles.replaceChildren(...(await ownFiles()).map((own) => {
+    const row = copyOf(page.ownRow);
+    const [open, drop] = ["open", "forget"].map((name) => partOf(row, name));
+    partOf(row, "words").textContent = own.name;
+    open.ariaLabel = `Open ${own.name}`;
+    drop.ariaLabel = `Forget ${own.name}`;
+    open.onclick = async () => {
+      try {
+        const files = await readAgain(own);
+        hub.close();
+        openFiles(files);
+      } catch (error) {
+        partOf(row, "words").textContent = line(own.name, /** @type {Error} */ (error).message);
+      }
+    };
+    drop.onclick = async () => {
+      await forget(own.name);
+      showOwn();
+      hub.focus();
+    };
+    return row;
+  }));
+}
+
+// ---- a repository
+
+hubForm.onsubmit = (/** @type {SubmitEvent} */ event) => {
+  event.preventDefault();
+  look(hubName.value);
+};
+
+/** @param {string} where */
+async function look(where) {
+  const mine = ++looks;
+  hubName.value = where;
+  hubChoices.hidden = true;
+  hubError.textContent = "";
+  hubStatus.textContent = "Asking the Hub…";
+  hubLook.disabled = true;
+  try {
+    const answer = await inpage.hubFiles(where);
+    if (mine === looks) showFound(answer);
+  } catch (error) {
+    if (mine === looks) showFault(/** @type {InpageError} */ (error));
+  }
+  if (mine !== looks) return;
+  hubStatus.textContent = "";
+  hubLook.disabled = false;
+  showAccess();
+}
+
+/** @param {InpageError} error */
+function showFault({ code, message }) {
+  hubError.textContent = `${message}.`;
+  if (code === "hub_access") {
+    hubAccess.open = true;
+    page.hubToken.focus();
+  }
+}
+
+/** @param {HubFiles} answer */
+function showFound(answer) {
+  found = answer;
+  page.hubFound.textContent = line(answer.name, `licence: ${answer.licence}`, answer.gated && "gated", `commit ${answer.commit.slice(0, 7)}`);
+  page.hubFiles.replaceChildren(...answer.files.map((choice) => rowOf(choice, choice.address === answer.default)));
+  hubError.textContent = answer.error ? `${answer.error}.` : "";
+  hubChoices.hidden = !answer.files.length;
+  showChosen();
+  if (answer.files.length) hubChoices.scrollIntoView({ block: "nearest" });
+}
+
+/**
+ * @param {HubChoice} choice
+ * @param {boolean} isDefault
+ */
+function rowOf(choice, isDefault) {
+  const row = copyOf(page.hubRow);
+  const radio = /** @type {HTMLInputElement} */ (row.querySelector("input"));
+  Object.assign(radio, { value: choice.address, checked: isDefault });
+  partOf(row, "kind").textContent = choice.quantisation || "GGUF";
+  partOf(row, "facts").textContent = line(choice.facts, isDefault && "a good choice");
+  partOf(row, "name").textContent = choice.name;
+  partOf(row, "fit").textContent = choice.fit;
+  return row;
+}
+
+const chosen = () => found?.files.find(({ address }) => address === new FormData(hubChoices).get("address"));
+
+function showChosen() {
+  const choice = chosen();
+  hubLoad.disabled = !choice || !choice.fits_storage;
+  if (choice) hubLoad.textContent = choice.missing ? `Download and load (${choice.facts})` : "Load from this browser's storage";
+}
+
+hubChoices.onchange = showChosen;
+hubChoices.onsubmit = async (/** @type {SubmitEvent} */ event) => {
+  event.preventDefault();
+  const choice = chosen();
+  if (!choice) return;
+  hub.close();
+  const words = cancelLoad.textContent;
+  cancelLoad.textContent = "Pause";
+  addEventListener("modelslisted", () => choose(choice.name), { once: true });
+  await loadFrom(choice.address, choice.name);
+  cancelLoad.textContent = words;
+};
+
+/**
+ * What was paused is what Load goes on with.
+ * @param {string} name
+ */
+function choose(name) {
+  const at = [...picker.options].findIndex(({ value }) => value === name);
+  if (at < 0) return;
+  picker.selectedIndex = at;
+  picker.dispatchEvent(new Event("change"));
+}
+
+// ---- models worth trying
+
+async function showShelf() {
+  const shelf = await (await fetch("shelf.json")).json();
+  page.shelf.replaceChildren(...shelf.map((/** @type {Record<string, string>} */ entry) => {
+    const row = copyOf(page.shelfRow);
+    const button = partOf(row, "choose");
+    partOf(row, "name").textContent = entry.name;
+    partOf(row, "facts").textContent = line(`about ${entry.size}`, `licence: ${entry.licence}`);
+    partOf(row, "words").textContent = `Good at: ${entry.good_at}`;
+    button.ariaLabel = `Choose ${entry.name}`;
+    button.onclick = () => {
+      hubName.scrollIntoView({ block: "center" });
+      look(entry.address);
+    };
+    return row;
+  }));
+}
+
+// ---- access and storage
+
+const inWords = (/** @type {number} */ bytes) => (bytes < 1e9 ? `${(bytes / 1e6).toFixed(0)} MB` : `${(bytes / 1e9).toFixed(1)} GB`);
+
+async function showAccess() {
+  const allowed = isAllowed();
+  page.hubConsent.textContent = allowed
+    ? "You have allowed this page to ask the Hub. It learns the address of this machine, and which models you look at and download."
+    : "The Hub has not been asked: you will be asked first.";
+  page.hubWithdraw.hidden = !allowed;
+  const { usage = 0, quota = 0 } = await navigator.storage.estimate().catch(() => /** @type {StorageEstimate} */ ({}));
+  const isKept = await navigator.storage.persisted();
+  page.hubStorage.textContent = line(
+    `This browser's storage: ${inWords(usage)} used, ${inWords(Math.max(quota - usage, 0))} left`,
+    isKept ? "kept until you delete it" : "the browser may clear it when it runs short of space",
+  );
+  page.hubPersist.hidden = isKept;
+}
+
+page.hubWithdraw.onclick = () => {
+  askFirst();
+  page.hubToken.value = "";
+  page.hubTokenKept.checked = false;
+  showAccess();
+  hub.focus();
+};
+page.hubPersist.onclick = async () => {
+  if (!await navigator.storage.persist()) hubStatus.textContent = "The browser did not agree: it may when you have used this page more often.";
+  showAccess();
+};
+page.hubTokenForm.onsubmit = async (event) => {
+  event.preventDefault();
+  useToken(page.hubToken.value.trim(), page.hubTokenKept.checked);
+  hubError.textContent = "";
+  hubStatus.textContent = page.hubToken.value ? "The token is used from now on." : "No token is used from now on.";
+  if (hubName.value) look(hubName.value);
+};
+
+const { hub: address } = await inpage.ready;
+page.hubSection.hidden = !address;
+page.hubTokenKept.checked = hasKeptToken();
+if (address) showShelf().catch(() => {});
+new MutationObserver(() => {
+  if (!hub.open) return;
+  showOwn();
+  showAccess();
+}).observe(hub, { attributeFilter: ["open"] });
