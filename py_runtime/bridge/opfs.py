@@ -46,15 +46,15 @@ async def open_stored(name: str) -> Stream:
     return Stream(bridge.openBlob(file))
 
 
-async def changed_at(name: str) -> float:
-    """Milliseconds of the last change; StorageError where there is no such file."""
-    return float((await _answer((await _entry(name)).getFile())).lastModified)
-
-
 async def open_stored_part(name: str, start: int, end: int) -> Stream:
     """The same of some of its bytes."""
     file = await _answer((await _entry(name)).getFile())
     return Stream(bridge.openBlob(file.slice(start, end)))
+
+
+async def changed_at(name: str) -> float:
+    """Milliseconds of the last change; StorageError where there is no such file."""
+    return float((await _answer((await _entry(name)).getFile())).lastModified)
 
 
 async def create_stored_file(name: str) -> None:

@@ -2,6 +2,7 @@
 
 import { markdownIn } from "./markdown.js";
 import { listModels, stored } from "./model.js";
+import "./opening.js"; // whose dialog chooses files
 import { copyOf, line, page, partOf } from "./page.js";
 
 const { layers, verdict, verify } = page;
