@@ -33,7 +33,7 @@ SOURCES := $(shell find web inpage py_runtime shaders -type f ! -name '*.pyc')
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help setup serve build check check-style check-types check-tests test test-fast soak chaos test-pte fuzz \
-  pte-files mutants lint bench bench-gpu clean clean-cache prerequisites
+  pte-files families mutants lint bench bench-gpu clean clean-cache prerequisites
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -84,6 +84,10 @@ fuzz: $(TESTER) ## damaged inputs for every parser, new ones each time (MINUTES=
 pte-files: $(EXECUTORCH) ## the small .pte files of the tests, anew
 	@$(PY) -m tests.pte.make_files
 	@$(PY) -m tests.pte_exports.op_catalogue
+
+families: $(TESTER) ## every family of models beside transformers, for docs/families.md; ten minutes
+	@$(PY) -m tools.browser
+	@$(PY) -m tools.families
 
 mutants: $(TESTER) ## do the tests notice a wrong token in py_runtime? hours (SEED=1 COUNT=100)
 	@$(PY) -m tools.browser

@@ -23,7 +23,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
 from bench.engines import CONTEXT
 from bench.fill import TEMPLATE, fill
-from bench.roofline import bytes_read_per_token
+from bench.roofline import arithmetic_per_token, bytes_read_per_token
 from export.decoder_graph import export_decoder
 from export.model_writer import DEFAULT_SHARD_SIZE, GRAPH, WEIGHTS_PREFIX
 from export.pipeline import parameter_count, quantisation_name
@@ -128,11 +128,13 @@ class MixedSource(SyntheticSource):
 
     def kind(self, weight: str) -> WeightKind:
         owner = weight.removesuffix(".weight")
-        if owner == "lm_head" or (owner == "embed_tokens" and self.config.tie_word_embeddings):
+        if owner == "lm_head" or (
+            owner == "embed_tokens" and self.hf_config["tie_word_embeddings"]
+        ):
             return WeightKind("q6_k")
         if not owner.endswith(("v_proj", "down_proj")):
             return WeightKind("q4_k")
-        layer, layers = int(owner.split(".")[1]), self.config.num_hidden_layers
+        layer, layers = int(owner.split(".")[1]), self.hf_config["num_hidden_layers"]
         more = layer < layers // 8 or layer >= 7 * layers // 8 or (layer - layers // 8) % 3 == 2
         return WeightKind("q6_k" if more else "q4_k")
 
@@ -163,7 +165,7 @@ def write_template(name: str, folder: Path) -> None:
     }
     for file, text in files.items():
         (folder / file).write_text(text)
-    for table, values in zip(("cos", "sin"), source.rotary_tables(CONTEXT), strict=True):
+    for table, values in source.rotary_tables(CONTEXT).items():
         (folder / f"{table}.bin").write_bytes(values.astype("<f4").tobytes())
     tensors = [StoredTensor(name, item.stored, item.dims) for name, item in constants.items()]
     plans = plan_shards(tensors, DEFAULT_SHARD_SIZE)
@@ -197,6 +199,7 @@ def write_template(name: str, folder: Path) -> None:
         "files": list(files),
         "shards": shards,
         "bytes_read_per_token": bytes_read_per_token(constants),
+        "arithmetic_per_token": arithmetic_per_token(constants),
     }
     (folder / TEMPLATE).write_text(json.dumps(template))
 

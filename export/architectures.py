@@ -3,13 +3,14 @@
 from typing import Any
 
 import numpy as np
-from transformers import AutoConfig, PretrainedConfig
+from transformers import AutoConfig
 
+from export.checkpoint_words import in_known_words
 from export.errors import ExportError
 from py_runtime.base.model_errors import ModelError
-from py_runtime.decoder import families, rotary
+from py_runtime.decoder import families
 from py_runtime.decoder.config import DecoderConfig
-from py_runtime.decoder.families import ACTIVATION, BY_MODEL_TYPE, ROPE_TYPES, SUPPORTED
+from py_runtime.decoder.families import ACTIVATIONS, BY_MODEL_TYPE, ROPE_TYPES, SUPPORTED
 from py_runtime.decoder.rotary import Floats
 from py_runtime.folder.strict_json import short
 
@@ -28,31 +29,44 @@ NUMBERS = ("rms_norm_eps", "rope_theta")
 MAX_NUMBER = 1e30  # of these
 
 
-def read_config(values: dict[str, Any]) -> PretrainedConfig:
-    """A config.json as transformers reads it; refuses what the decoder cannot be."""
+def read_config(given: dict[str, Any]) -> dict[str, Any]:
+    """A config.json, whole, as transformers reads it; refuses what the decoder cannot be.
+
+    Of a model that sees or hears, too, it is the part that writes.
+    """
+    values = _text_part(given)
     architecture = values.get("model_type")
     if not isinstance(architecture, str) or architecture not in BY_MODEL_TYPE:
         raise ExportError(
             f"the architecture '{architecture}' is not supported; these are: {SUPPORTED}"
         )
-    if values.get("quantization_config"):
+    if given.get("quantization_config") or values.get("quantization_config"):
         raise ExportError("this checkpoint is quantised already; give the float one, or a GGUF")
+    values = in_known_words(values)
     _check_values(values)
     try:
-        config = AutoConfig.for_model(**values)
+        whole = AutoConfig.for_model(**values).to_dict() | {"model_type": architecture}
     except Exception as error:  # transformers validates with many kinds of its own
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise ExportError(f"config.json cannot be read: {reason}") from None
-    if config.hidden_act != ACTIVATION:
-        raise ExportError(
-            f"the activation '{config.hidden_act}' is not supported, only {ACTIVATION}"
-        )
-    rope_type = config.rope_parameters["rope_type"]
-    if rope_type not in ROPE_TYPES:
-        raise ExportError(
-            f"the rope type '{rope_type}' is not supported; these are: {', '.join(ROPE_TYPES)}"
-        )
-    return config
+    whole.setdefault("tie_word_embeddings", False)
+    activation = whole.get("hidden_activation") or whole.get("hidden_act")
+    if ACTIVATIONS.get(str(activation)) != BY_MODEL_TYPE[architecture].activation:
+        raise ExportError(f"the activation '{activation}' is not supported for '{architecture}'")
+    for rope in families.ropes(whole).values():
+        rope_type = rope["rope_type"]
+        if rope_type not in ROPE_TYPES:
+            raise ExportError(
+                f"the rope type '{rope_type}' is not supported; these are: {', '.join(ROPE_TYPES)}"
+            )
+    return whole
+
+
+def _text_part(given: dict[str, Any]) -> dict[str, Any]:
+    text = given.get("text_config")
+    if not isinstance(text, dict) or given.get("model_type") in BY_MODEL_TYPE:
+        return given
+    return text
 
 
 def _check_values(values: dict[str, Any]) -> None:
@@ -72,9 +86,8 @@ def _check_values(values: dict[str, Any]) -> None:
                 raise ExportError(f"{name} must be a number above 0, got {short(value)}")
 
 
-def decoder_config(config: PretrainedConfig, context: int | None) -> DecoderConfig:
+def decoder_config(values: dict[str, Any], context: int | None) -> DecoderConfig:
     """`context` positions, at most what the model was made for; when None, what most pages hold."""
-    values = config.to_dict()
     longest = families.longest_context(values)
     if context is not None and not families.MIN_CONTEXT <= context <= longest:
         raise ExportError(
@@ -87,15 +100,16 @@ def decoder_config(config: PretrainedConfig, context: int | None) -> DecoderConf
 
 
 def rotary_tables(
-    config: PretrainedConfig, context: int, factors: np.ndarray | None = None
-) -> tuple[Floats, Floats]:
-    """cos and sin, [context, head_dim], scaled as the config says; `factors` come with GGUF."""
-    head_dim = decoder_config(config, None).head_dim
+    values: dict[str, Any], context: int, factors: np.ndarray | None = None
+) -> dict[str, Floats]:
+    """By name, [context, rotated dims], scaled as the config says; `factors` come with GGUF."""
     try:
         with np.errstate(all="ignore"):
-            cos, sin = rotary.rotary_tables(config.rope_parameters, head_dim, context, factors)
+            tables = families.rotary_tables(values, decoder_config(values, context), factors)
+    except ExportError:
+        raise
     except Exception as error:  # whatever a config may say of its rope
         raise ExportError(f"rotary positions cannot be computed: {error}") from None
-    if not (np.isfinite(cos) & np.isfinite(sin)).all():
+    if not all(np.isfinite(table).all() for table in tables.values()):
         raise ExportError("rotary positions are not finite: the config's rope parameters are wrong")
-    return cos, sin
+    return tables

@@ -1,4 +1,4 @@
-"""One decoder for Llama 2 and 3.x, SmolLM2, TinyLlama, Mistral, Qwen2.5 and Qwen3, in one sitting.
+"""One decoder for every family of py_runtime/decoder/families.py, in one sitting.
 
 Plain PyTorch over the engine's ops (export/torch_ops.py); py_runtime/decoder/program.py writes the
 same graph without PyTorch. Built on the meta device it weighs nothing, and that is how it is
@@ -14,11 +14,20 @@ from torch import Tensor, nn
 from export import torch_ops
 from export.support import DTYPE_OF
 from py_runtime.decoder.config import (
+    AFTER,
+    AROUND,
+    BEFORE,
     FLOAT,
+    HEADS,
+    LAYER_NORMS,
     Q4GSW,
+    SILU,
+    TABLES,
     DecoderConfig,
+    LayerKind,
     WeightKind,
     bias_rows,
+    qk_norm_columns,
     weight_parts,
 )
 
@@ -75,10 +84,19 @@ class Norm(nn.Module):
 class Attention(nn.Module):
     """Causal, with grouped heads, rotary embeddings and a KV cache of its own."""
 
-    def __init__(self, config: DecoderConfig, kinds: Mapping[str, WeightKind], path: str) -> None:
+    q_norm: Norm | None
+    k_norm: Norm | None
+
+    def __init__(
+        self,
+        config: DecoderConfig,
+        kind: LayerKind,
+        kinds: Mapping[str, WeightKind],
+        path: str,
+    ) -> None:
         super().__init__()
         c = config
-        self.config = config
+        self.config, self.kind = config, kind
 
         def weight(name: str, rows: int, columns: int, bias: bool) -> Weight:
             return Weight(kinds[f"{path}.{name}.weight"], rows, columns, bias)
@@ -87,27 +105,40 @@ class Attention(nn.Module):
         self.k_proj = weight("k_proj", c.kv_heads * c.head_dim, c.width, c.qkv_bias)
         self.v_proj = weight("v_proj", c.kv_heads * c.head_dim, c.width, c.qkv_bias)
         self.o_proj = weight("o_proj", c.width, c.heads * c.head_dim, c.o_bias)
-        self.q_norm = Norm(c.head_dim, c.eps) if c.qk_norm else None
-        self.k_norm = Norm(c.head_dim, c.eps) if c.qk_norm else None
+        norms = [Norm(columns, c.eps) for columns in qk_norm_columns(c)]
+        self.q_norm, self.k_norm = norms or (None, None)
         for cache in ("k_cache", "v_cache"):
             self.register_buffer(cache, torch.zeros(1, c.context, c.kv_heads, c.head_dim))
 
-    def forward(self, x: Tensor, cos: Tensor, sin: Tensor, start: int) -> Tensor:
+    def forward(self, x: Tensor, tables: dict[str, Tensor], start: int) -> Tensor:
         c, length = self.config, x.shape[1]
-        q = self.q_proj(x).view(1, length, c.heads, c.head_dim)
-        k = self.k_proj(x).view(1, length, c.kv_heads, c.head_dim)
-        v = self.v_proj(x).view(1, length, c.kv_heads, c.head_dim)
-        if self.q_norm is not None and self.k_norm is not None:
+        q = self._heads(self.q_proj(x), self.q_norm, c.heads)
+        k = self._heads(self.k_proj(x), self.k_norm, c.kv_heads)
+        v = self._heads(self.v_proj(x), None, c.kv_heads)
+        if c.qk_norm == HEADS and self.q_norm is not None and self.k_norm is not None:
             q, k = self.q_norm(q), self.k_norm(k)
-        q, k = torch_ops.apply_rotary_emb_hf(q, k, cos, sin, start)
-        attended = torch_ops.sdpa_with_kv_cache(
-            q, k, v, self.k_cache, self.v_cache, start, length, None, 0.0, True, None
-        )
+        if self.kind.tables is not None:
+            cos, sin = (tables[f"{name}{self.kind.tables}"] for name in TABLES)
+            q, k = torch_ops.apply_rotary_emb_hf(q, k, cos, sin, start)
+        attended = self._attend(q, k, v, start)
         return self.o_proj(attended.view(1, length, c.heads * c.head_dim))
+
+    def _heads(self, x: Tensor, norm: Norm | None, heads: int) -> Tensor:
+        """[1, S, heads * head_dim] → [1, S, heads, head_dim], where need be after a norm of all."""
+        if norm is not None and self.config.qk_norm != HEADS:
+            x = norm(x)
+        return x.view(1, x.shape[1], heads, self.config.head_dim)
+
+    def _attend(self, q: Tensor, k: Tensor, v: Tensor, start: int) -> Tensor:
+        scale, window, cap = self.config.attention_scale, self.kind.window, self.config.score_cap
+        given = (q, k, v, self.k_cache, self.v_cache, start)
+        if window is None and cap is None:
+            return torch_ops.sdpa_with_kv_cache(*given, q.shape[1], None, 0.0, True, scale)
+        return torch_ops.windowed_attention(*given, scale, window, cap)
 
 
 class Mlp(nn.Module):
-    """down(silu(gate(x)) * up(x))."""
+    """down(activation(gate(x)) * up(x))."""
 
     def __init__(self, config: DecoderConfig, kinds: Mapping[str, WeightKind], path: str) -> None:
         super().__init__()
@@ -116,24 +147,44 @@ class Mlp(nn.Module):
         self.gate_proj = Weight(kinds[f"{path}.gate_proj.weight"], hidden, width, bias)
         self.up_proj = Weight(kinds[f"{path}.up_proj.weight"], hidden, width, bias)
         self.down_proj = Weight(kinds[f"{path}.down_proj.weight"], width, hidden, bias)
+        self.activation = config.activation
 
-    def forward(self, x: Tensor) -> Tensor:  # SwiGLU
-        return self.down_proj(nn.functional.silu(self.gate_proj(x)) * self.up_proj(x))
+    def forward(self, x: Tensor) -> Tensor:  # SwiGLU or GeGLU
+        gate = self.gate_proj(x)
+        functional = nn.functional
+        is_silu = self.activation == SILU
+        activated = functional.silu(gate) if is_silu else functional.gelu(gate, approximate="tanh")
+        return self.down_proj(activated * self.up_proj(x))
 
 
 class Layer(nn.Module):
-    """Attention and MLP, each behind a norm and added to what came in."""
+    """Attention and MLP, behind norms or before them, each added to what came in."""
 
-    def __init__(self, config: DecoderConfig, kinds: Mapping[str, WeightKind], path: str) -> None:
+    def __init__(
+        self,
+        config: DecoderConfig,
+        kind: LayerKind,
+        kinds: Mapping[str, WeightKind],
+        path: str,
+    ) -> None:
         super().__init__()
-        self.input_layernorm = Norm(config.width, config.eps)
-        self.self_attn = Attention(config, kinds, f"{path}.self_attn")
-        self.post_attention_layernorm = Norm(config.width, config.eps)
+        self.config = config
+        self.self_attn = Attention(config, kind, kinds, f"{path}.self_attn")
         self.mlp = Mlp(config, kinds, f"{path}.mlp")
+        for name in LAYER_NORMS[config.norms]:
+            self.add_module(name, Norm(config.width, config.eps))
 
-    def forward(self, x: Tensor, cos: Tensor, sin: Tensor, start: int) -> Tensor:
-        x = x + self.self_attn(self.input_layernorm(x), cos, sin, start)
-        return x + self.mlp(self.post_attention_layernorm(x))
+    def forward(self, x: Tensor, tables: dict[str, Tensor], start: int) -> Tensor:
+        where = self.config.norms
+        added = self.self_attn(x if where == AFTER else self.input_layernorm(x), tables, start)
+        x = x + (added if where == BEFORE else self.post_attention_layernorm(added))
+        ahead = x
+        if where == BEFORE:
+            ahead = self.post_attention_layernorm(x)
+        elif where == AROUND:
+            ahead = self.pre_feedforward_layernorm(x)
+        added = self.mlp(ahead)
+        return x + (added if where == BEFORE else self.post_feedforward_layernorm(added))
 
 
 class Decoder(nn.Module):
@@ -145,13 +196,14 @@ class Decoder(nn.Module):
         embedding = kinds["embed_tokens.weight"]
         self.embed_tokens = Weight(embedding, config.vocabulary, config.width)
         self.layers = nn.ModuleList(
-            Layer(config, kinds, f"layers.{number}") for number in range(config.layers)
+            Layer(config, config.layer_kind(number), kinds, f"layers.{number}")
+            for number in range(config.layers)
         )
         self.norm = Norm(config.width, config.eps)
         if not config.tied:
             self.lm_head = Weight(kinds["lm_head.weight"], config.vocabulary, config.width)
-        self.register_buffer("cos", torch.empty(config.context, config.rotary))
-        self.register_buffer("sin", torch.empty(config.context, config.rotary))
+        for table in config.tables:
+            self.register_buffer(table, torch.empty(config.context, config.rotary))
 
     def forward(self, tokens: Tensor, pos: Tensor) -> Tensor:
         start: Any = pos[-1].item()  # an int that stays symbolic while torch.export looks on
@@ -161,10 +213,16 @@ class Decoder(nn.Module):
 
     def hidden(self, tokens: Tensor, start: int) -> Tensor:  # [1, S] → [1, S, width]
         x = self.embed_tokens.look_up(tokens)
+        if self.config.embedding_scale != 1:
+            x = x * self.config.embedding_scale
+        tables = {name: getattr(self, name) for name in self.config.tables}
         for layer in self.layers:
-            x = layer(x, self.cos, self.sin, start)
+            x = layer(x, tables, start)
         return x
 
     def logits(self, x: Tensor) -> Tensor:  # [..., width] → [..., vocabulary]
         head = self.embed_tokens if self.config.tied else self.lm_head
-        return head(self.norm(x))
+        logits, cap = head(self.norm(x)), self.config.logit_cap
+        if self.config.logit_divisor != 1:
+            logits = logits / self.config.logit_divisor
+        return logits if cap is None else torch.tanh(logits / cap) * cap

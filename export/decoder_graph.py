@@ -49,6 +49,9 @@ def _name_hidden_states(exported: ExportedProgram) -> None:
             if path == "layers.0" and path not in results:
                 results["embedding"] = node.all_input_nodes[0]
             results[path] = node
+    for node in exported.graph.nodes:
+        if node.name in ("embedding", "norm"):  # torch's own name for what may be another value
+            node.meta[VALUE_NAME] = ""
     for path, node in results.items():
         if path.startswith("layers.") or path in ("embedding", "norm"):
             node.meta[VALUE_NAME] = path

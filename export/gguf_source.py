@@ -16,7 +16,9 @@ from py_runtime.decoder.config import FLOAT, WeightKind, weight_parts
 from py_runtime.decoder.families import Family
 from py_runtime.decoder.rotary import Floats
 from py_runtime.gguf.config import check_tensors, read_config, read_family
-from py_runtime.gguf.names import ROPE_FACTORS, gguf_name, is_rotated
+from py_runtime.gguf.fused_tensors import taken_apart
+from py_runtime.gguf.model import factors_name
+from py_runtime.gguf.names import gguf_names, is_rotated
 from py_runtime.gguf.part_names import parts_of
 from py_runtime.gguf.reader import GgufFile, StoredTensor, open_gguf
 from py_runtime.gguf.stored_weights import in_halves, kind_of
@@ -32,6 +34,7 @@ class GgufSource(Source):
 
     _file: GgufFile
     _family: Family
+    _names: dict[str, str]
     _maps: dict[ByteSource, np.memmap]
 
     @classmethod
@@ -60,10 +63,12 @@ class GgufSource(Source):
             read_tokenizer(metadata),
             quantisation,
         )
-        source._file = file
+        config = source.decoder_config(None)
         source._family = read_family(file)
+        source._names = gguf_names(config)
+        source._file = taken_apart(file, source._family, config)
         source._maps = {found: np.memmap(found.path, np.uint8, "r") for found in sources}
-        check_tensors(file, source.decoder_config(None))
+        check_tensors(source._file, config)
         return source
 
     def kind(self, weight: str) -> WeightKind:
@@ -108,14 +113,14 @@ class GgufSource(Source):
             for part, (dims, dtype) in declared.items()
         }
 
-    def rotary_tables(self, context: int) -> tuple[Floats, Floats]:
-        """Llama 3.1 and later carry their frequency factors as a tensor."""
-        found = self._file.tensors.get(ROPE_FACTORS)
+    def rotary_tables(self, context: int) -> dict[str, Floats]:
+        """Some carry factors for their frequencies as a tensor."""
+        found = self._file.tensors.get(factors_name(self.values, context))
         factors = None if found is None else self._bytes(found).view(np.float32)
-        return architectures.rotary_tables(self.config, context, factors)
+        return architectures.rotary_tables(self.values, context, factors)
 
     def _tensor(self, name: str) -> StoredTensor:
-        return self._file.tensors[gguf_name(name)]  # check_tensors has seen it
+        return self._file.tensors[self._names[name]]  # check_tensors has seen it
 
     def _rows(self, name: str, tensor: StoredTensor) -> np.ndarray:
         """u8 [rows, bytes of a row], those of q and k as torch has them."""
@@ -124,7 +129,7 @@ class GgufSource(Source):
             return rows
         if rows.shape[0] == 1:  # a bias: a row a value
             rows = rows.reshape(tensor.info.dims[0], -1)
-        return in_halves(rows, self.config.head_dim)
+        return in_halves(rows, self.decoder_config(None).head_dim)
 
     def _bytes(self, tensor: StoredTensor) -> np.ndarray:
         info = tensor.info

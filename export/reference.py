@@ -41,8 +41,8 @@ def reference_decoder(source: Source, config: DecoderConfig, as_stored: bool = T
         dense = as_stored and name in quantised
         values = stored_values(source, name) if dense else source.dense(name)
         state[name] = torch.from_numpy(np.ascontiguousarray(values, np.float32))
-    cos, sin = source.rotary_tables(config.context)
-    state |= {"cos": torch.from_numpy(cos), "sin": torch.from_numpy(sin)}
+    tables = source.rotary_tables(config.context)
+    state |= {name: torch.from_numpy(table) for name, table in tables.items()}
     for name, buffer in decoder.named_buffers():
         if name.endswith("_cache"):
             state[name] = torch.zeros(buffer.shape)

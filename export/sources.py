@@ -9,12 +9,19 @@ from typing import Any
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
-from transformers import PretrainedConfig
 
 from export import architectures
+from export.checkpoint_words import HEAD, stored_names
 from export.errors import ExportError
 from export.quantisers import Parts, quantise
-from py_runtime.decoder.config import DecoderConfig, WeightKind, bias_rows, weight_names
+from py_runtime.decoder.config import (
+    DecoderConfig,
+    WeightKind,
+    bias_rows,
+    expected_shapes,
+    weight_names,
+)
+from py_runtime.decoder.families import BY_MODEL_TYPE, Family
 from py_runtime.decoder.rotary import Floats
 
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json")
@@ -50,7 +57,7 @@ class Source(ABC):
     _cached: tuple[str, Parts] | None = None  # the weight whose parts were asked for last
 
     def __post_init__(self) -> None:
-        self.config: PretrainedConfig = architectures.read_config(self.hf_config)
+        self.values = architectures.read_config(self.hf_config)
 
     # What a kind of source writes --------------------------------------------------------------
 
@@ -69,14 +76,14 @@ class Source(ABC):
         """A weight as it will be stored."""
         return quantise(self.kind(weight), self.dense(weight), weight)
 
-    def rotary_tables(self, context: int) -> tuple[Floats, Floats]:
-        """cos and sin, [context, head_dim]."""
-        return architectures.rotary_tables(self.config, context)
+    def rotary_tables(self, context: int) -> dict[str, Floats]:
+        """By name, [context, rotated dims]."""
+        return architectures.rotary_tables(self.values, context)
 
     # What the exporter asks for ----------------------------------------------------------------
 
     def decoder_config(self, context: int | None) -> DecoderConfig:
-        return architectures.decoder_config(self.config, context)
+        return architectures.decoder_config(self.values, context)
 
     def kinds(self, config: DecoderConfig) -> dict[str, WeightKind]:
         return {name: self.kind(name) for name in weight_names(config)}
@@ -97,8 +104,7 @@ class Source(ABC):
     def constants(self, config: DecoderConfig, names: list[str]) -> dict[str, Callable[[], Any]]:
         """For each constant of the graph, a function that gives its data."""
         weights = set(weight_names(config))
-        cos, sin = self.rotary_tables(config.context)
-        tables = {"cos": cos, "sin": sin}
+        tables = self.rotary_tables(config.context)
 
         def give(name: str) -> np.ndarray:
             if name in tables:
@@ -150,6 +156,9 @@ def all_ends(*configs: Mapping[str, Any]) -> list[int]:
 class HuggingFaceSource(Source):
     """A folder with config.json, safetensors files and a tokenizer."""
 
+    family: Family
+    _expected: dict[str, tuple[int, ...]]
+
     @classmethod
     def open(cls, folder: Path, quantisation: Quantisation) -> "HuggingFaceSource":
         hf_config = read_json(folder / "config.json")
@@ -164,7 +173,12 @@ class HuggingFaceSource(Source):
         source = cls(
             folder.resolve().name, "see the checkpoint", hf_config, tokenizer, quantisation
         )
+        source.family = BY_MODEL_TYPE[source.values["model_type"]]
+        source._expected = expected_shapes(source.decoder_config(None))
         source._open_files(folder)
+        if "text_config" in hf_config:  # either part may say it, or none
+            head = source._stored_name(f"{HEAD}.weight")
+            source.values["tie_word_embeddings"] = head not in source._file_of
         return source
 
     def _open_files(self, folder: Path) -> None:
@@ -184,15 +198,35 @@ class HuggingFaceSource(Source):
                 self._file_of[stored] = opened
 
     def shape(self, name: str) -> tuple[int, ...] | None:
-        stored = self._stored_name(name)
+        stored, rows = self._place(name)
         if stored not in self._file_of:
             return None
-        return tuple(self._file_of[stored].get_slice(stored).get_shape())
+        found = tuple(self._file_of[stored].get_slice(stored).get_shape())
+        if rows is None:
+            return found
+        return (max(min(rows.stop, found[0]) - rows.start, 0), *found[1:])
 
     def dense(self, name: str) -> np.ndarray:
-        stored = self._stored_name(name)
-        array: np.ndarray = self._file_of[stored].get_tensor(stored).float().numpy()
-        return array
+        stored, rows = self._place(name)
+        tensor = self._file_of[stored].get_slice(stored)
+        array: np.ndarray = (tensor[:] if rows is None else tensor[rows]).float().numpy()
+        return array + 1 if self.family.norms_from_one and name.endswith("norm.weight") else array
+
+    def _place(self, name: str) -> tuple[str, slice | None]:
+        """The stored tensor that has it, and which of its rows, if not all."""
+        owner, _, part = name.rpartition(".")
+        for fused, held in self.family.fused.items():
+            for place, inner in enumerate(held):
+                if owner.endswith(f".{inner}"):
+                    stored = f"{owner.removesuffix(inner)}{fused}.{part}"
+                    return self._stored_name(stored), self._rows(owner, held, place)
+        return self._stored_name(name), None
+
+    def _rows(self, owner: str, held: tuple[str, ...], place: int) -> slice:
+        prefix = owner.removesuffix(held[place])
+        counts = [self._expected[f"{prefix}{inner}.weight"][0] for inner in held]
+        return slice(sum(counts[:place]), sum(counts[: place + 1]))
 
     def _stored_name(self, name: str) -> str:
-        return name if name.startswith("lm_head") else f"model.{name}"
+        names = stored_names(self.values["model_type"], name)
+        return next((stored for stored in names if stored in self._file_of), names[0])

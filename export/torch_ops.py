@@ -242,6 +242,54 @@ def _(
     return torch.empty_like(q)
 
 
+@custom_op("inpage::windowed_attention", mutates_args=("k_cache", "v_cache"))
+def windowed_attention(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    k_cache: Tensor,
+    v_cache: Tensor,
+    start_pos: int,
+    scale: float | None,
+    window: int | None,
+    softcap: float | None,
+) -> Tensor:
+    """As sdpa_with_kv_cache; of what came before, a token sees the last `window`, itself included.
+
+    Scores s become softcap * tanh(s / softcap), where there is one.
+    """
+    length = q.shape[1]
+    end = start_pos + length
+    k_cache[:, start_pos:end] = k
+    v_cache[:, start_pos:end] = v
+    repeats = q.shape[2] // k.shape[2]
+    keys = k_cache[:, :end].repeat_interleave(repeats, 2)  # [1, ctx, Hq, D]
+    values = v_cache[:, :end].repeat_interleave(repeats, 2)
+    factor = 1 / math.sqrt(q.shape[3]) if scale is None else scale
+    scores = torch.einsum("bshd,bchd->bhsc", q, keys) * factor  # [1, Hq, S, ctx]
+    if softcap is not None:
+        scores = torch.tanh(scores / softcap) * softcap
+    position, token = torch.arange(end)[None, :], torch.arange(length)[:, None] + start_pos
+    sees = (position <= token) & (position > token - (end + 1 if window is None else window))
+    weights = scores.masked_fill(~sees, -math.inf).softmax(-1)
+    return torch.einsum("bhsc,bchd->bshd", weights, values).contiguous()
+
+
+@windowed_attention.register_fake
+def _(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    k_cache: Tensor,
+    v_cache: Tensor,
+    start_pos: int,
+    scale: float | None,
+    window: int | None,
+    softcap: float | None,
+) -> Tensor:
+    return torch.empty_like(q)
+
+
 @custom_op("inpage::sdpa", mutates_args=())
 def sdpa(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, scale: float | None) -> Tensor:
     """q: [B, Hq, S, D]; k, v: [B, Hkv, L, D]; mask: bool (seen) or float (added), to the scores."""

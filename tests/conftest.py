@@ -71,6 +71,17 @@ def serving(*options: str) -> Iterator[str]:
         yield line.removeprefix("inpage is at ")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def no_service_workers() -> Iterator[None]:
+    """Unless a test asks for them: what they fetch passes a page's routes by."""
+    new_context, new_page = Browser.new_context, Browser.new_page
+    with pytest.MonkeyPatch.context() as patch:
+        blocked = {"service_workers": "block"}
+        patch.setattr(Browser, "new_context", lambda self, **o: new_context(self, **blocked | o))
+        patch.setattr(Browser, "new_page", lambda self, **o: new_page(self, **blocked | o))
+        yield
+
+
 @pytest.fixture(scope="session")
 def site_url() -> Iterator[str]:
     """This checkout's page with its default model."""
@@ -100,16 +111,22 @@ def static_site() -> Iterator[Path]:
         yield out
 
 
-@pytest.fixture(scope="session")
-def static_site_url(static_site: Path) -> Iterator[str]:
-    """The static build in a subfolder of a plain file server that knows nothing of it."""
+@contextmanager
+def serving_folder(folder: Path) -> Iterator[str]:
+    """The address of a plain file server that knows nothing of what it serves."""
     command = [sys.executable, "-u", "-m", "http.server", "--bind", "127.0.0.1", "0"]
-    options = {"cwd": static_site.parent, "stderr": subprocess.DEVNULL}
-    with running(command, **options) as process:
+    with running(command, cwd=folder, stderr=subprocess.DEVNULL) as process:
         line = first_line(process)  # … port 12345 (http://127.0.0.1:12345/) ...
         address = re.search(r"http://[^)]+", line)
         assert address, f"http.server said {line!r}"
-        yield f"{address[0]}{static_site.name}/"
+        yield address[0]
+
+
+@pytest.fixture(scope="session")
+def static_site_url(static_site: Path) -> Iterator[str]:
+    """The static build in a subfolder."""
+    with serving_folder(static_site.parent) as address:
+        yield f"{address}{static_site.name}/"
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,9 @@ import brotli
 
 from tools.files import user_cache, write_whole
 
-SUFFIXES = frozenset({".css", ".html", ".js", ".json", ".mjs", ".svg", ".txt", ".wasm", ".wgsl"})
+SUFFIXES = frozenset(
+    {".css", ".html", ".js", ".json", ".mjs", ".svg", ".txt", ".wasm", ".webmanifest", ".wgsl"}
+)
 MAX_SIZE = 64 << 20
 WORTH_IT = 0.9  # a variant that is not a tenth smaller only takes up room
 

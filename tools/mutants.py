@@ -136,9 +136,18 @@ def noticeable(node: ast.AST) -> Iterator[ast.AST]:
     for field, value in ast.iter_fields(node):
         if field not in ("annotation", "returns", "decorator_list"):
             for child in value if isinstance(value, list) else [value]:
-                is_guard = isinstance(child, ast.keyword) and child.arg in GUARDS
-                if isinstance(child, ast.AST) and not is_guard:
+                if isinstance(child, ast.AST) and not changes_nothing(node, child):
                     yield from noticeable(child)
+
+
+def changes_nothing(node: ast.AST, child: ast.AST) -> bool:
+    """`strict=True` of a sound call, and `reshape(-1, 2)`, where -2 would do as well."""
+    match node, child:
+        case _, ast.keyword(arg=name):
+            return name in GUARDS
+        case ast.Call(func=ast.Attribute(attr="reshape")), ast.UnaryOp(op=ast.USub()):
+            return True
+    return False
 
 
 def is_named_limit(node: ast.AST) -> bool:

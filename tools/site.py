@@ -40,6 +40,8 @@ POLICY, OWN_ORIGIN = "Content-Security-Policy", "connect-src 'self'"
 IMMUTABLE = "public, max-age=31536000, immutable"
 REVALIDATE = "no-cache"
 IMMUTABLE_FOLDERS = ("pyodide", "vendor", "assets", "snapshots")
+# Not kept for times without network: what changes by itself, and what does the keeping.
+NOT_KEPT = ("site.json", "models.json", "sw.js")
 
 MEDIA_TYPES = {
     ".css": "text/css",
@@ -53,6 +55,7 @@ MEDIA_TYPES = {
     ".svg": "image/svg+xml",
     ".txt": "text/plain",
     ".wasm": "application/wasm",
+    ".webmanifest": "application/manifest+json",
     ".webp": "image/webp",
     ".wgsl": "text/plain",
     ".woff2": "font/woff2",
@@ -166,18 +169,29 @@ class Site:
     def urls(self) -> Iterator[str]:
         """Every URL there is."""
         yield from ("site.json", "models.json")
-        described = self.describe()
+        yield from self._page_urls(self._describe_places())
+        yield from (f"{models.FOLDER}/{name}/{file}" for name, file in self.models.files())
+        yield from (f"{models.FOLDER}/{file}" for file in self.models.lone_files())
+
+    def _page_urls(self, described: dict[str, Any]) -> Iterator[str]:
+        """All but the models and what is made at each request."""
         yield described["runtime"]
         if snapshot := described.get("snapshot"):
             yield from (snapshot["memory"], *(url for _, url in snapshot["libraries"]))
         yield from (f"pyodide/{self.pyodide_folder}/{name}" for name in files_in(self.pyodide))
         yield from (f"vendor/{self.vendor_folder}/{name}" for name in files_in(self.vendor))
         yield from files_in(self.web)
-        yield from (f"{models.FOLDER}/{name}/{file}" for name, file in self.models.files())
-        yield from (f"{models.FOLDER}/{file}" for file in self.models.lone_files())
 
     def describe(self) -> dict[str, Any]:
-        """site.json: where the page finds the files whose URLs carry a hash, and our headers."""
+        """site.json: where the page finds the files whose URLs carry a hash, our headers, and what
+        a browser keeps to start without network (web/sw.js), with its hashes: a release."""
+        described = self._describe_places()
+        found = (self.find(url) for url in self._page_urls(described) if url not in NOT_KEPT)
+        files = {each.url: each.sha256 for each in found if each and each.sha256}
+        release = hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()[:16]
+        return {**described, "release": release, "files": files}
+
+    def _describe_places(self) -> dict[str, Any]:
         wheel = self.wheels.current()
         described: dict[str, Any] = {
             "version": wheel.name.split("-")[1],

@@ -9,7 +9,7 @@ export async function reloadsIsolated() {
     const isTried = Date.now() - Number(sessionStorage.getItem(RELOADED)) < AGAIN_MILLISECONDS;
     // One reload only: where it did not help, another would not either.
     if ("serviceWorker" in navigator && !isTried) {
-      await navigator.serviceWorker.register(new URL("isolation-sw.js", import.meta.url));
+      await navigator.serviceWorker.register(new URL("sw.js", import.meta.url));
       await navigator.serviceWorker.ready;
       sessionStorage.setItem(RELOADED, String(Date.now()));
       location.reload();

@@ -11,7 +11,34 @@ from py_runtime.base.shapes import Dims, ceil_div
 from py_runtime.program.weight_kinds import BLOCK, BLOCK_KINDS, q4gsw_row_bytes
 
 FLOAT = "f32"
+TABLES = ("cos", "sin")
 Q4GSW = "q4gsw"
+
+
+SILU, GELU = "silu", "gelu"  # of the gate; gelu by its approximation with tanh
+# Where a layer has norms: ahead of attention and MLP, after both, or in both places.
+BEFORE, AFTER, AROUND = "before", "after", "around"
+# What q and k are normalised over: each head, or all heads of a token together.
+HEADS, ROWS = "heads", "rows"
+LAYER_NORMS = {
+    BEFORE: ("input_layernorm", "post_attention_layernorm"),
+    AFTER: ("post_attention_layernorm", "post_feedforward_layernorm"),
+    AROUND: (
+        "input_layernorm",
+        "post_attention_layernorm",
+        "pre_feedforward_layernorm",
+        "post_feedforward_layernorm",
+    ),
+}
+LOCAL = "_local"  # ends the names of the rotary tables that sliding layers have to themselves
+
+
+@dataclass(frozen=True)
+class LayerKind:
+    """In which the layers of one model differ."""
+
+    window: int | None = None  # positions a token sees, its own included; None: all before it
+    tables: str | None = ""  # ends the names of its rotary tables; None: heads do not turn
 
 
 @dataclass(frozen=True)
@@ -32,8 +59,25 @@ class DecoderConfig:
     qkv_bias: bool = False
     o_bias: bool = False
     mlp_bias: bool = False
-    qk_norm: bool = False
+    qk_norm: str | None = None  # HEADS or ROWS
     tied: bool = False  # the head is the embedding
+    norms: str = BEFORE
+    activation: str = SILU
+    kinds: tuple[LayerKind, ...] = ()  # of the layers; empty: all are plain
+    attention_scale: float | None = None  # of scores; None: head_dim^-½
+    score_cap: float | None = None  # scores s become cap · tanh(s / cap)
+    embedding_scale: float = 1.0
+    logit_divisor: float = 1.0
+    logit_cap: float | None = None
+
+    def layer_kind(self, number: int) -> LayerKind:
+        return self.kinds[number] if self.kinds else LayerKind()
+
+    @property
+    def tables(self) -> list[str]:
+        """The names of all rotary tables."""
+        found = {self.layer_kind(number).tables for number in range(self.layers)} - {None}
+        return [f"{table}{ending}" for ending in sorted(map(str, found)) for table in TABLES]
 
 
 @dataclass(frozen=True)
@@ -96,9 +140,16 @@ def expected_shapes(config: DecoderConfig) -> dict[str, Dims]:
         if has_bias:
             shapes[f"{owner}.bias"] = (rows,)
     for number in range(c.layers):
-        for norm in ("input_layernorm", "post_attention_layernorm"):
+        for norm in LAYER_NORMS[c.norms]:
             shapes[f"layers.{number}.{norm}.weight"] = (c.width,)
-        if c.qk_norm:
-            for norm in ("q_norm", "k_norm"):
-                shapes[f"layers.{number}.self_attn.{norm}.weight"] = (c.head_dim,)
+        for norm, columns in zip(("q_norm", "k_norm"), qk_norm_columns(c), strict=False):
+            shapes[f"layers.{number}.self_attn.{norm}.weight"] = (columns,)
     return shapes
+
+
+def qk_norm_columns(config: DecoderConfig) -> tuple[int, ...]:
+    """What the norms of q and k are as long as; empty where there are none."""
+    c = config
+    if c.qk_norm == ROWS:
+        return (c.heads * c.head_dim, c.kv_heads * c.head_dim)
+    return (c.head_dim, c.head_dim) if c.qk_norm == HEADS else ()

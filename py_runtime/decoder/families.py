@@ -1,22 +1,53 @@
 """Families of models: one row each. The exporter and the reader of GGUF files go by this table.
 
 What a model says of itself comes in the words of a Hugging Face config.json, whole: sizes, biases,
-`rope_parameters`. The GGUF reader writes the same from metadata.
+`rope_parameters`, `layer_types`. The GGUF reader writes the same from metadata.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from py_runtime.base.model_errors import ModelError
-from py_runtime.decoder.config import DecoderConfig
+from py_runtime.decoder.config import (
+    AFTER,
+    AROUND,
+    BEFORE,
+    GELU,
+    HEADS,
+    LOCAL,
+    ROWS,
+    SILU,
+    TABLES,
+    DecoderConfig,
+    LayerKind,
+)
+from py_runtime.decoder.rotary import Floats, Rope
+from py_runtime.decoder.rotary import rotary_tables as both_tables
 
 DEFAULT_CONTEXT = 2048  # the KV cache of a full context would not fit most users' GPUs
 MIN_CONTEXT = 2  # a token, and one that follows it
 MAX_CHUNK = 512  # tokens in one call: longer prompts go in chunks, which keeps buffers small
-ACTIVATION = "silu"
+ACTIVATIONS = {"silu": SILU, "gelu_pytorch_tanh": GELU}
 # The other types change the table with the length of the text, which one fixed table cannot.
-ROPE_TYPES = ("default", "linear", "llama3", "yarn")
+ROPE_TYPES = ("default", "linear", "llama3", "yarn", "longrope")
+FULL, SLIDING = "full_attention", "sliding_attention"  # of layer_types, and of rope_parameters
+ATTENTION = (FULL, SLIDING, "attention")
+
+Fused = Mapping[str, tuple[str, ...]]  # a tensor of a layer → the decoder's, one after the other
+FUSED_QKV: Fused = {"self_attn.qkv_proj": tuple(f"self_attn.{part}_proj" for part in "qkv")}
+FUSED_MLP: Fused = {"mlp.gate_up_proj": ("mlp.gate_proj", "mlp.up_proj")}
+SHARED_MLP: Fused = {
+    "shared_mlp.input_linear": ("mlp.gate_proj", "mlp.up_proj"),
+    "shared_mlp.output_linear": ("mlp.down_proj",),
+}
+# GGUF keeps the name of the half that comes second.
+GGUF_FUSED: Fused = {
+    "attn_qkv": FUSED_QKV["self_attn.qkv_proj"],
+    "ffn_up": FUSED_MLP["mlp.gate_up_proj"],
+}
 
 
 @dataclass(frozen=True)
@@ -27,17 +58,74 @@ class Family:
     architecture: str  # in GGUF: general.architecture
     known_as: str
     qkv_bias: bool = False  # always, and never on the output; else as `attention_bias` says
-    qk_norm: bool = False  # each head of q and k has an RMS norm
+    qk_norm: str | None = None
     # llama.cpp's converter lays the rotary pairs of q and k side by side: rows (i, i + half) of a
     # head become (2i, 2i + 1).
     pairs_side_by_side: bool = False
+    norms: str = BEFORE
+    norms_from_one: bool = False  # checkpoints hold what norms have beyond 1; GGUF files do not
+    activation: str = SILU
+    root_of_width: bool = False  # embeddings are multiplied with it
+    turns_only_sliding: bool = False  # where some layers slide, the others do not turn heads
+    fused: Fused = field(default_factory=dict)  # in checkpoints
+    gguf_fused: Fused = field(default_factory=dict)
 
 
 FAMILIES = (
-    Family("llama", "llama", "Llama, SmolLM2, TinyLlama", pairs_side_by_side=True),
+    Family("llama", "llama", "Llama, SmolLM2, TinyLlama, Falcon3", pairs_side_by_side=True),
     Family("mistral", "llama", "Mistral", pairs_side_by_side=True),
     Family("qwen2", "qwen2", "Qwen2.5", qkv_bias=True),
-    Family("qwen3", "qwen3", "Qwen3", qk_norm=True),
+    Family("qwen3", "qwen3", "Qwen3", qk_norm=HEADS),
+    Family("qwen3_vl_text", "qwen3vl", "the text part of Qwen3-VL", qk_norm=HEADS),
+    Family(
+        "phi3",
+        "phi3",
+        "Phi-3, Phi-3.5, Phi-4-mini",
+        fused={**FUSED_QKV, **FUSED_MLP},
+        gguf_fused=GGUF_FUSED,
+    ),
+    Family("smollm3", "smollm3", "SmolLM3", pairs_side_by_side=True),
+    Family("granite", "granite", "Granite 3", pairs_side_by_side=True),
+    Family(
+        "granitemoehybrid",
+        "granite",
+        "Granite 4 (dense)",
+        pairs_side_by_side=True,
+        fused=SHARED_MLP,
+    ),
+    Family("minicpm", "minicpm", "MiniCPM", pairs_side_by_side=True),
+    Family("ministral3", "mistral3", "Ministral 3", pairs_side_by_side=True),
+    Family("exaone", "exaone", "EXAONE 3.5"),
+    Family(
+        "exaone4",
+        "exaone4",
+        "EXAONE 4",
+        qk_norm=HEADS,
+        norms=AFTER,
+        turns_only_sliding=True,
+    ),
+    Family("olmo2", "olmo2", "OLMo 2", qk_norm=ROWS, norms=AFTER),
+    Family("olmo3", "olmo2", "OLMo 3", qk_norm=ROWS, norms=AFTER),
+    Family("gemma", "gemma", "Gemma", norms_from_one=True, activation=GELU, root_of_width=True),
+    Family(
+        "gemma2",
+        "gemma2",
+        "Gemma 2",
+        norms=AROUND,
+        norms_from_one=True,
+        activation=GELU,
+        root_of_width=True,
+    ),
+    Family(
+        "gemma3_text",
+        "gemma3",
+        "Gemma 3 (text)",
+        qk_norm=HEADS,
+        norms=AROUND,
+        norms_from_one=True,
+        activation=GELU,
+        root_of_width=True,
+    ),
 )
 BY_MODEL_TYPE = {family.model_type: family for family in FAMILIES}
 # The first of an architecture: those that share one are alike to llama.cpp.
@@ -46,10 +134,65 @@ SUPPORTED = f"{', '.join(BY_MODEL_TYPE)} ({', '.join(family.known_as for family 
 
 
 def longest_context(values: Mapping[str, Any]) -> int:
-    """Attention here is full, so a model with a sliding window goes as far as its window."""
-    window = values.get("sliding_window")
+    """As far as the model goes, and as one fixed table of angles computes it."""
     longest: int = values["max_position_embeddings"]
-    return min(longest, window) if window and values.get("use_sliding_window", True) else longest
+    rope = ropes(values)[""]
+    if rope.get("llama_4_scaling_beta"):  # queries grow past this, and not before
+        longest = min(longest, rope["original_max_position_embeddings"])
+    return longest
+
+
+def ropes(values: Mapping[str, Any]) -> dict[str, Rope]:
+    """The rotary parameters by the ending of their tables' names."""
+    rope = values["rope_parameters"]
+    if FULL in rope:
+        return {"": rope[FULL], LOCAL: rope[SLIDING]}
+    if rope["rope_type"] == "longrope" and rope.get("factor") is None:
+        original = rope["original_max_position_embeddings"]
+        rope = {**rope, "factor": values["max_position_embeddings"] / original}
+    return {"": rope}
+
+
+def rotary_tables(
+    values: Mapping[str, Any], config: DecoderConfig, factors: np.ndarray | None = None
+) -> dict[str, Floats]:
+    """By name, [context, rotated dims]; `factors` divide the frequencies of all but sliding
+    layers' own."""
+    tables: dict[str, Floats] = {}
+    for ending, rope in ropes(values).items():
+        given = factors if ending == "" else None
+        made = both_tables(rope, config.rotary, config.context, given)
+        tables |= {f"{name}{ending}": table for name, table in zip(TABLES, made, strict=True)}
+    return {name: tables[name] for name in config.tables}
+
+
+def layer_kinds(values: Mapping[str, Any]) -> tuple[LayerKind, ...]:
+    """Which layers slide and which turn; empty where none is out of the ordinary."""
+    family = BY_MODEL_TYPE[values["model_type"]]
+    layers: int = values["num_hidden_layers"]
+    window = values.get("sliding_window") if values.get("use_sliding_window", True) else None
+    types = values.get("layer_types") or [SLIDING if window else FULL] * layers
+    turns = values.get("no_rope_layers") or [1] * layers
+    if values.get("position_embedding_type", "rope") != "rope":
+        turns = [0] * layers
+    tables = set(ropes(values))
+
+    def kind(number: int) -> LayerKind:
+        slides = bool(window) and types[number] == SLIDING
+        turned = bool(turns[number])
+        if family.turns_only_sliding and window:
+            turned = turned and slides
+        ending = LOCAL if types[number] == SLIDING and LOCAL in tables else ""
+        return LayerKind(window if slides else None, ending if turned else None)
+
+    if len(types) < layers or len(turns) < layers or not {*types[:layers]} <= {*ATTENTION}:
+        raise ModelError(
+            f"its layers are of the types {', '.join(sorted({*map(str, types)}))}; only attention "
+            "is supported, full or sliding, one of them for each layer",
+            "get another model",
+        )
+    kinds = tuple(kind(number) for number in range(layers))
+    return () if set(kinds) <= {LayerKind()} else kinds
 
 
 def decoder_config(values: Mapping[str, Any], context: int | None = None) -> DecoderConfig:
@@ -57,31 +200,48 @@ def decoder_config(values: Mapping[str, Any], context: int | None = None) -> Dec
     family = BY_MODEL_TYPE[values["model_type"]]
     heads, width = values["num_attention_heads"], values["hidden_size"]
     head_dim = values.get("head_dim") or width // heads
-    if head_dim < 2 or head_dim % 2:
+    rotary = int(head_dim * ropes(values)[""].get("partial_rotary_factor", 1.0))
+    if head_dim < 2 or head_dim % 2 or rotary < 2 or rotary % 2 or rotary > head_dim:
         raise ModelError(
-            f"heads are {head_dim} wide; rotary positions need an even width", "get another model"
+            f"heads are {head_dim} wide, of which {rotary} turn; rotary positions need even widths",
+            "get another model",
         )
+    if values.get("num_local_experts"):
+        raise ModelError("it is a mixture of experts, which is not supported", "get another model")
     chosen = min(longest_context(values), DEFAULT_CONTEXT) if context is None else context
     if chosen < MIN_CONTEXT:
         raise ModelError(
             f"a context of {chosen} positions has no room for an answer", "get another model"
         )
     attention_bias = bool(values.get("attention_bias"))
+    by_query = values.get("query_pre_attn_scalar")
+    embedding = width**0.5 if family.root_of_width else values.get("embedding_multiplier") or 1.0
+    # Where layers add r · f(norm(x)), x / r is held instead: then f is added as it is, and norms
+    # give what they would, but for their eps.
+    residual = values.get("residual_multiplier") or 1.0
     return DecoderConfig(
         vocabulary=values["vocab_size"],
         width=width,
-        hidden=values["intermediate_size"],
+        hidden=values.get("shared_intermediate_size") or values["intermediate_size"],
         layers=values["num_hidden_layers"],
         heads=heads,
         kv_heads=values["num_key_value_heads"],
         head_dim=head_dim,
         context=chosen,
         max_chunk=min(chosen, MAX_CHUNK),
-        eps=values["rms_norm_eps"],
-        rotary=head_dim,
+        eps=values["rms_norm_eps"] / residual**2,
+        rotary=rotary,
         qkv_bias=family.qkv_bias or attention_bias,
         o_bias=attention_bias and not family.qkv_bias,
         mlp_bias=bool(values.get("mlp_bias")),
         qk_norm=family.qk_norm,
         tied=bool(values["tie_word_embeddings"]),
+        norms=family.norms,
+        activation=family.activation,
+        kinds=layer_kinds(values),
+        attention_scale=by_query**-0.5 if by_query else values.get("attention_multiplier"),
+        score_cap=values.get("attn_logit_softcapping") or None,
+        embedding_scale=embedding / residual,
+        logit_divisor=values.get("logits_scaling") or 1.0,
+        logit_cap=values.get("final_logit_softcapping") or None,
     )

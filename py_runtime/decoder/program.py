@@ -9,8 +9,16 @@ from collections.abc import Mapping
 from py_runtime.base.dtypes import F32, I64, DType
 from py_runtime.base.shapes import Dims
 from py_runtime.decoder.config import (
+    AFTER,
+    AROUND,
+    BEFORE,
     FLOAT,
+    HEADS,
+    ROWS,
+    SILU,
+    TABLES,
     DecoderConfig,
+    LayerKind,
     WeightKind,
     bias_rows,
     expected_shapes,
@@ -43,70 +51,112 @@ class _Decoder:
         writer.op("et_vk.select_as_symint.default", pos, 0, -1, self.start)
         x = self._embedding()  # [1, S, W]
         for number in range(c.layers):
-            x = self._layer(f"layers.{number}", x)
+            x = self._layer(f"layers.{number}", c.layer_kind(number), x)
         last = self._tensor((1, c.width))
         writer.op("aten.select_copy.int", x, 1, -1, last)
         head = "embed_tokens" if c.tied else "lm_head"
         logits = self._linear(head, self._norm("norm", last, (1, c.width), name="norm"), (1,))
-        writer.output(logits)
+        writer.output(self._finished(logits))
         return writer.program()
 
-    def _layer(self, path: str, x: Ref) -> Ref:
-        c = self.config
-        rows = (1, c.max_chunk)
-        normed = self._norm(f"{path}.input_layernorm", x, (*rows, c.width))
-        x = self._add(x, self._attention(f"{path}.self_attn", normed))
-        normed = self._norm(f"{path}.post_attention_layernorm", x, (*rows, c.width))
-        return self._add(x, self._mlp(f"{path}.mlp", normed), name=path)
+    def _finished(self, logits: Ref) -> Ref:
+        c, dims = self.config, (1, self.config.vocabulary)
+        if c.logit_divisor != 1:
+            logits = self._computed("aten.div.Tensor", dims, logits, c.logit_divisor)
+        if c.logit_cap is not None:
+            small = self._computed("aten.div.Tensor", dims, logits, c.logit_cap)
+            bent = self._computed("aten.tanh.default", dims, small)
+            logits = self._computed("aten.mul.Tensor", dims, bent, c.logit_cap)
+        return logits
 
-    def _attention(self, path: str, x: Ref) -> Ref:
+    def _layer(self, path: str, kind: LayerKind, x: Ref) -> Ref:
+        c = self.config
+        dims = (1, c.max_chunk, c.width)
+        ahead = x if c.norms == AFTER else self._norm(f"{path}.input_layernorm", x, dims)
+        added = self._attention(f"{path}.self_attn", kind, ahead)
+        if c.norms != BEFORE:
+            added = self._norm(f"{path}.post_attention_layernorm", added, dims)
+        x = self._add(x, added)
+        ahead = x
+        if c.norms != AFTER:
+            second = (
+                "pre_feedforward_layernorm" if c.norms == AROUND else "post_attention_layernorm"
+            )
+            ahead = self._norm(f"{path}.{second}", x, dims)
+        added = self._mlp(f"{path}.mlp", ahead)
+        if c.norms != BEFORE:
+            added = self._norm(f"{path}.post_feedforward_layernorm", added, dims)
+        return self._add(x, added, name=path)
+
+    def _attention(self, path: str, kind: LayerKind, x: Ref) -> Ref:
         """Causal, with grouped heads, rotary embeddings and a KV cache of its own."""
         c, writer = self.config, self.writer
         rows = (1, c.max_chunk)
         q_dims, kv_dims = (*rows, c.heads, c.head_dim), (*rows, c.kv_heads, c.head_dim)
-        q = self._heads(self._linear(f"{path}.q_proj", x, rows), q_dims)
-        k = self._heads(self._linear(f"{path}.k_proj", x, rows), kv_dims)
-        v = self._heads(self._linear(f"{path}.v_proj", x, rows), kv_dims)
-        if c.qk_norm:
+        q = self._projected(f"{path}.q", x, q_dims, c.qk_norm == ROWS)
+        k = self._projected(f"{path}.k", x, kv_dims, c.qk_norm == ROWS)
+        v = self._projected(f"{path}.v", x, kv_dims, normed=False)
+        if c.qk_norm == HEADS:
             q = self._norm(f"{path}.q_norm", q, q_dims)
             k = self._norm(f"{path}.k_norm", k, kv_dims)
-        table = (c.context, c.rotary)
-        cos, sin = (self._constant(name, table) for name in ("cos", "sin"))
-        turned = [self._tensor(q_dims), self._tensor(kv_dims)]
-        writer.op("et_vk.apply_rotary_emb_hf.default", q, k, cos, sin, self.start, turned)
+        if kind.tables is not None:
+            table = (c.context, c.rotary)
+            cos, sin = (self._constant(f"{name}{kind.tables}", table) for name in TABLES)
+            turned = [self._tensor(q_dims), self._tensor(kv_dims)]
+            writer.op("et_vk.apply_rotary_emb_hf.default", q, k, cos, sin, self.start, turned)
+            q, k = turned
         cache_dims = (1, c.context, c.kv_heads, c.head_dim)
         caches = [
             writer.state(f"{path}.{cache}", cache_dims, F32) for cache in ("k_cache", "v_cache")
         ]
         attended = self._tensor(q_dims)
-        now = (self.start, self.length)
-        masked = (None, 0.0, True, None)  # no mask of one's own, no dropout, causal, usual scale
-        writer.op("sdpa_with_kv_cache.default", *turned, v, *caches, *now, *masked, attended)
+        given = (q, k, v, *caches, self.start)
+        how: tuple[object, ...]
+        if kind.window is None and c.score_cap is None:
+            masked = (None, 0.0, True)  # no mask of one's own, no dropout, causal
+            name, how = "sdpa_with_kv_cache.default", (self.length, *masked, c.attention_scale)
+        else:
+            name = "inpage.windowed_attention.default"
+            how = (c.attention_scale, kind.window, c.score_cap)
+        writer.op(name, *given, *how, attended)
         flat = self._heads(attended, (*rows, c.heads * c.head_dim))
         return self._linear(f"{path}.o_proj", flat, rows)
 
+    def _projected(self, path: str, x: Ref, dims: Dims, normed: bool) -> Ref:
+        """As heads; `normed` where a norm goes over all of them together."""
+        out = self._linear(f"{path}_proj", x, dims[:2])
+        if normed:
+            out = self._norm(f"{path}_norm", out, (*dims[:2], dims[2] * dims[3]))
+        return self._heads(out, dims)
+
     def _mlp(self, path: str, x: Ref) -> Ref:
-        """down(silu(gate(x)) * up(x))."""
+        """down(activation(gate(x)) * up(x))."""
         c, rows = self.config, (1, self.config.max_chunk)
+        dims = (*rows, c.hidden)
         gate = self._linear(f"{path}.gate_proj", x, rows)
-        activated, product = self._tensor((*rows, c.hidden)), self._tensor((*rows, c.hidden))
-        self.writer.op("aten.silu.default", gate, activated)
+        if c.activation == SILU:
+            activated = self._computed("aten.silu.default", dims, gate)
+        else:
+            activated = self._computed("aten.gelu.default", dims, gate, "tanh")
         up = self._linear(f"{path}.up_proj", x, rows)
-        self.writer.op("aten.mul.Tensor", activated, up, product)
+        product = self._computed("aten.mul.Tensor", dims, activated, up)
         return self._linear(f"{path}.down_proj", product, rows)
 
     # Ops ---------------------------------------------------------------------------------------
 
     def _embedding(self) -> Ref:
-        kind, path = self.kinds["embed_tokens.weight"], "embed_tokens"
-        out = self._tensor((1, self.config.max_chunk, self.config.width), "embedding")
-        parts = self._parts(path)
+        c, kind = self.config, self.kinds["embed_tokens.weight"]
+        dims, scale = (1, c.max_chunk, c.width), c.embedding_scale
+        out = self._tensor(dims, "embedding" if scale == 1 else "")
+        parts = self._parts("embed_tokens")
         if kind.name == FLOAT:
             nothing = (-1, False, False)  # no padding token; the rest is of training
             self.writer.op("aten.embedding.default", *parts, self.tokens, *nothing, out)
         else:
             self.writer.op(BLOCK_KINDS[kind.name].embedding, *parts, self.tokens, out)
-        return out
+        if scale == 1:
+            return out
+        return self._computed("aten.mul.Tensor", dims, out, scale, name="embedding")
 
     def _linear(self, path: str, x: Ref, rows: Dims) -> Ref:  # [*rows, columns] → [*rows, N]
         kind = self.kinds[f"{path}.weight"]
@@ -130,8 +180,12 @@ class _Decoder:
         return out
 
     def _add(self, x: Ref, y: Ref, name: str = "") -> Ref:
-        out = self._tensor((1, self.config.max_chunk, self.config.width), name)
-        self.writer.op("aten.add.Tensor", x, y, 1, out)
+        c = self.config
+        return self._computed("aten.add.Tensor", (1, c.max_chunk, c.width), x, y, 1, name=name)
+
+    def _computed(self, op: str, dims: Dims, *args: object, name: str = "") -> Ref:
+        out = self._tensor(dims, name)
+        self.writer.op(op, *args, out)
         return out
 
     # Values ------------------------------------------------------------------------------------

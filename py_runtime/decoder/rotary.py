@@ -17,7 +17,7 @@ def rotary_tables(
     rope: Rope, dims: int, positions: int, factors: np.ndarray | None = None
 ) -> tuple[Floats, Floats]:
     """cos and sin, [positions, dims], halves alike; `factors` [dims / 2] divide the frequencies."""
-    frequencies, scale = _frequencies(rope, dims)
+    frequencies, scale = _frequencies(rope, dims, positions)
     scale *= rope.get("attn_factor", 1.0)  # of GGUF files alone
     if factors is not None:
         frequencies = np.divide(frequencies, factors, dtype=np.float32)
@@ -29,7 +29,7 @@ def rotary_tables(
     )
 
 
-def _frequencies(rope: Rope, dims: int) -> tuple[Floats, float]:
+def _frequencies(rope: Rope, dims: int, positions: int) -> tuple[Floats, float]:
     """[dims / 2], and what cos and sin are multiplied with."""
     exponents = np.arange(0, dims, 2, dtype=np.float32) / np.float32(dims)
     periods = np.float32(rope["rope_theta"]) ** exponents
@@ -41,7 +41,24 @@ def _frequencies(rope: Rope, dims: int) -> tuple[Floats, float]:
             return _llama3(rope, plain), 1.0
         case "yarn":
             return _yarn(rope, plain), _yarn_scale(rope)
+        case "longrope":
+            return _longrope(rope, plain, positions), _longrope_scale(rope)
     return plain, 1.0
+
+
+def _longrope(rope: Rope, plain: Floats, positions: int) -> Floats:
+    """One table serves all of a context, so its length decides, and not a text's."""
+    is_long = positions > rope["original_max_position_embeddings"]
+    factors = np.array(rope["long_factor" if is_long else "short_factor"], np.float32)
+    return (plain / factors).astype(np.float32)
+
+
+def _longrope_scale(rope: Rope) -> float:
+    given, factor = rope.get("attention_factor"), rope.get("factor") or 1.0
+    if given is not None:
+        return float(given)
+    original = rope["original_max_position_embeddings"]
+    return math.sqrt(1 + math.log(factor) / math.log(original)) if factor > 1 else 1.0
 
 
 def _llama3(rope: Rope, plain: Floats) -> Floats:

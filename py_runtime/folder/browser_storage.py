@@ -3,14 +3,15 @@
 A file is written under another name and renamed once its hash is known to be right, so that
 whatever has the name of a kept file was whole. A download that broke off stays under that other
 name, and the next one goes on from there. Files are shared: those that no kept manifest refers to
-any more are swept away.
+any more are swept away. A file of which the hash was seen to be right is marked by an empty one,
+whose name has the time of its last change: while that stands, it need not be hashed again.
 """
 
 import hashlib
 import json
 import secrets
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -20,6 +21,8 @@ from py_runtime.base.errors import StorageBusyError, StorageError
 from py_runtime.base.model_errors import ModelError
 from py_runtime.bridge.opfs import (
     StoredWriter,
+    changed_at,
+    create_stored_file,
     delete_stored_file,
     free_bytes,
     list_stored,
@@ -31,6 +34,7 @@ from py_runtime.folder.manifest import MAX_MANIFEST_BYTES, FileFacts, Manifest, 
 
 # What the names in the folder begin with.
 FILE, MODEL, NOTE, PARTIAL, BEGUN = "file-", "model-", "note-", "partial-", "begun-"
+CHECKED = "checked-"
 ABANDONED_SECONDS = 60  # a partial file that nobody has written to for so long is nobody's
 MAX_ENTRY_BYTES = 4 * MAX_MANIFEST_BYTES  # a manifest with escapes
 
@@ -47,8 +51,9 @@ class StoredModel:
 class Storage:
     """Use `await Storage.open()`; every method raises StorageError where the browser refuses."""
 
-    def __init__(self, sizes: dict[str, int]) -> None:
+    def __init__(self, sizes: dict[str, int], changed: Mapping[str, float] | None = None) -> None:
         self._sizes = sizes  # bytes, by name, of every entry but what tabs are writing just now
+        self._changed = dict(changed or {})  # in milliseconds; of files
         self._models: dict[str, StoredModel] = {}  # by entry
 
     @classmethod
@@ -60,7 +65,8 @@ class Storage:
                 name: size
                 for name, size, changed in rows
                 if not name.startswith(PARTIAL) or changed < long_ago
-            }
+            },
+            {name: changed for name, _, changed in rows},
         )
         for entry in [name for name in storage._sizes if name.startswith(MODEL)]:
             try:
@@ -80,6 +86,10 @@ class Storage:
 
     def has(self, facts: FileFacts) -> bool:
         return self._sizes.get(FILE + facts.sha256) == facts.size
+
+    def was_checked(self, facts: FileFacts) -> bool:
+        """Whether it was as exported, and nobody has written to it since."""
+        return self._mark_of(facts) in self._sizes
 
     def begun_bytes(self, facts: FileFacts) -> int:
         """How much of it a download left behind that broke off."""
@@ -148,6 +158,22 @@ class Storage:
             raise
         return partial
 
+    async def mark_checked(self, facts: FileFacts) -> None:
+        """Its bytes are right. Where that cannot be noted, so be it."""
+        name = FILE + facts.sha256
+        with suppress(StorageError):
+            if name not in self._changed:  # it came since storage was opened
+                self._changed[name] = await changed_at(name)
+            mark = self._mark_of(facts)
+            assert mark is not None, "it is known when it was changed"
+            await create_stored_file(mark)
+            self._sizes[mark] = 0
+
+    def _mark_of(self, facts: FileFacts) -> str | None:
+        """None where it is not known when the file was changed."""
+        changed = self._changed.get(FILE + facts.sha256)
+        return None if changed is None else f"{CHECKED}{facts.sha256}@{changed:.0f}"
+
     # Deleting ----------------------------------------------------------------------------------
 
     async def forget(self, model: StoredModel) -> None:
@@ -156,7 +182,8 @@ class Storage:
         await self.sweep()
 
     async def drop(self, facts: FileFacts) -> None:
-        await self._delete([FILE + facts.sha256])
+        marks = [name for name in self._sizes if name.startswith(CHECKED + facts.sha256)]
+        await self._delete([FILE + facts.sha256, *marks])
 
     async def drop_begun(self, facts: FileFacts) -> None:
         await self._delete([BEGUN + facts.sha256])
@@ -166,8 +193,9 @@ class Storage:
         await self._delete(self._unused([model.manifest for model in self.models]))
 
     def _unused(self, manifests: Iterable[Manifest | FileSet]) -> list[str]:
-        hashes = {f.sha256 for manifest in manifests for f in manifest.files.values()}
-        wanted = {kind + sha256 for sha256 in hashes for kind in (FILE, BEGUN)}
+        files = [facts for manifest in manifests for facts in manifest.files.values()]
+        wanted = {kind + facts.sha256 for facts in files for kind in (FILE, BEGUN)}
+        wanted |= {mark for facts in files if (mark := self._mark_of(facts))}
         return [n for n in self._sizes if n not in wanted and not n.startswith((MODEL, NOTE))]
 
     async def _delete(self, names: Iterable[str]) -> None:
@@ -176,6 +204,7 @@ class Storage:
             with suppress(StorageError):
                 await delete_stored_file(name)
             self._sizes.pop(name, None)
+            self._changed.pop(name, None)
 
 
 class PartialFile:
@@ -201,9 +230,12 @@ class PartialFile:
             await self.drop()
             return
         try:
+            await self._writer.flush()
             await self.keep_as(FILE + facts.sha256)
         except StorageBusyError:  # another tab is keeping the same bytes just now
             await self.drop()
+        else:
+            await self._storage.mark_checked(facts)
 
     async def keep_as(self, name: str) -> None:
         await self._close()

@@ -1,8 +1,8 @@
 """Brings a model's files into the page, block by block, and lets none pass that is not as exported.
 
 A file comes from this browser's storage where it is kept, else from the network, and is then kept.
-A download that broke off goes on where it ended. Either way the file's sha256 is computed while it
-passes.
+A download that broke off goes on where it ended. The file's sha256 is computed while it passes,
+unless it is kept, was seen to be right before, and nobody has written to it since.
 """
 
 import asyncio
@@ -64,7 +64,7 @@ class Delivery:
         async with self._turns:
             if self.is_kept(file):
                 with suppress(*DAMAGED_COPY):
-                    return await self._pass_on(file, await self._open_kept(file), sink)
+                    return await self._pass_on_kept(file, sink)
                 await self._drop_kept(file)
             await self._download(file, sink, meter)
 
@@ -182,7 +182,15 @@ class Delivery:
         """What storage keeps, the browser's own cache need not keep as well."""
         return "no-store" if self.keeping else "default"
 
-    async def _pass_on(self, file: str, stream: Blocks, sink: Sink) -> None:
+    async def _pass_on_kept(self, file: str, sink: Sink) -> None:
+        assert self.storage is not None, "it is kept"
+        facts = self._manifest.files[file]
+        known = self.storage.was_checked(facts)
+        await self._pass_on(file, await self._open_kept(file), sink, hashing=not known)
+        if not known:
+            await self.storage.mark_checked(facts)
+
+    async def _pass_on(self, file: str, stream: Blocks, sink: Sink, hashing: bool = True) -> None:
         """Every byte, hashed; raises ModelFileError or ModelHashError when they are not the file's.
 
         Only the end shows that, so that a sink must not count its bytes as good before.
@@ -195,11 +203,13 @@ class Delivery:
             while len(block := await stream.next_block(memory)):
                 if position + len(block) > size:
                     raise ModelFileError(f"{file} has more than the {size} bytes it should have")
-                sha256.update(block.data)
+                if hashing:
+                    sha256.update(block.data)
                 await sink(position, block)
                 position += len(block)
         self._manifest.check_size(file, position)
-        self._manifest.check_sha256(file, sha256.hexdigest())
+        if hashing:
+            self._manifest.check_sha256(file, sha256.hexdigest())
 
     async def _open_kept(self, file: str) -> Stream:
         assert self.storage is not None, "it is kept"

@@ -9,28 +9,12 @@ from contextlib import aclosing
 from py_runtime.base.cancel import CancelToken
 from py_runtime.base.errors import GpuDeviceLostError
 from py_runtime.generation.decode_loop import Batch, DecodeLoop, Drawing
-from py_runtime.generation.device_sampler import MAX_DRAWS
 from py_runtime.generation.pieces import Drawn
 from py_runtime.generation.session import PrefillProgress, Session
 from py_runtime.gpu.recovery import MAX_LOSSES
 from py_runtime.sampling import SamplingSettings
 
-BATCH_SECONDS = 0.05  # text that comes so often seems to flow, and Stop seems to act at once
 IN_FLIGHT = 2
-
-
-class BatchPace:
-    """The first tokens come at once; then batches double as long as they take no longer."""
-
-    def __init__(self) -> None:
-        self.steps = 1
-        self._last = time.perf_counter()
-
-    def arrived(self, tokens: int) -> None:
-        now = time.perf_counter()
-        fitting = int(tokens * BATCH_SECONDS / max(now - self._last, 1e-6))
-        self.steps = min(max(fitting, 1), 2 * self.steps, MAX_DRAWS)
-        self._last = now
 
 
 class DeviceTokens:
@@ -74,7 +58,8 @@ class DeviceTokens:
     async def _from(self, loop: DecodeLoop, position: int) -> AsyncGenerator[list[int], None]:
         """From the logits that the graph has just computed: the first token is for `position`."""
         wanted = self._room - len(self._drawn)
-        pace = BatchPace()
+        pace = self._session.batches
+        pace.begin()
         in_flight: deque[Drawing] = deque()
         async with self._session.graph.lock:  # nobody else may resize the graph meanwhile
             first = loop.first(self._settings, self._prompt, self._drawn, self._seed, self._draws)
@@ -92,7 +77,7 @@ class DeviceTokens:
                     batch = await in_flight.popleft().batch()
                     self._session.waited_s += time.perf_counter() - waiting_since
                     self._cancel.check()
-                    pace.arrived(len(batch.tokens))
+                    pace.arrived(len(batch.tokens), time.perf_counter())
                     self._take(batch)
                     yield batch.tokens
             finally:

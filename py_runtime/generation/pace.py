@@ -1,7 +1,11 @@
-"""How many tokens of a prompt go into one call of the graph: as many as Stop can wait for."""
+"""How many tokens the GPU gets at a time: of a prompt as many as Stop can wait for, of an answer as
+many as still seem to flow."""
+
+from py_runtime.generation.device_sampler import MAX_DRAWS
 
 CHUNK_SECONDS = 0.25  # what a user who presses Stop hardly notices
 SMALLEST_CHUNK = 16
+BATCH_SECONDS = 0.05  # text that comes so often seems to flow, and Stop seems to act at once
 
 
 class PrefillPace:
@@ -21,3 +25,23 @@ class PrefillPace:
         fitting = int(tokens * CHUNK_SECONDS / max(seconds, 1e-6))
         power = 1 << max(fitting.bit_length() - 1, 0)
         self._chunk = min(max(power, SMALLEST_CHUNK), self.largest)
+
+
+class BatchPace:
+    """A session's first batches are short, and double as long as they take no longer; what was
+    found so holds for its next answer, too."""
+
+    def __init__(self) -> None:
+        self.steps = 1
+        self._last: float | None = None
+
+    def begin(self) -> None:
+        """An answer's: how long its first token takes is the prompt's affair."""
+        self._last = None
+
+    def arrived(self, tokens: int, now: float) -> None:
+        """A batch of so many, at this time in seconds."""
+        if self._last is not None:
+            fitting = int(tokens * BATCH_SECONDS / max(now - self._last, 1e-6))
+            self.steps = min(max(fitting, 1), 2 * self.steps, MAX_DRAWS)
+        self._last = now

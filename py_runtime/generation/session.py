@@ -10,7 +10,7 @@ import numpy as np
 from py_runtime.base.cancel import CancelToken
 from py_runtime.base.errors import GpuDeviceLostError
 from py_runtime.generation.decode_loop import DecodeLoop, can_loop
-from py_runtime.generation.pace import PrefillPace
+from py_runtime.generation.pace import BatchPace, PrefillPace
 from py_runtime.gpu.recovery import Recovery
 from py_runtime.graph import Graph
 
@@ -43,6 +43,7 @@ class Session:
         self.waited_s = 0.0  # for tokens drawn on the GPU, ever
         self._model = model
         self._pace = PrefillPace(model.max_chunk)
+        self.batches = BatchPace()
         self.device = Recovery(model.recover, self.forget)
         self._loop: DecodeLoop | None = None
         self._looped: Graph | None = None  # the graph it belongs to

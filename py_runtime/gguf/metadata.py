@@ -96,6 +96,9 @@ class Metadata:
         assert isinstance(item, list)
         return item
 
+    def flags(self, key: str) -> np.ndarray:
+        return self._array(key, FLAGS, "an array of true or false")
+
     def integers(self, key: str) -> np.ndarray:
         return self._array(key, INTEGERS, "an array of integers")
 

@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from py_runtime.base.shapes import numel
 from py_runtime.decoder.config import (
     DecoderConfig,
@@ -15,14 +13,21 @@ from py_runtime.decoder.config import (
     weight_names,
     weight_parts,
 )
-from py_runtime.decoder.families import Family, decoder_config
+from py_runtime.decoder.families import Family, decoder_config, rotary_tables
 from py_runtime.decoder.program import write_decoder
-from py_runtime.decoder.rotary import rotary_tables
+from py_runtime.decoder.rotary import Floats
 from py_runtime.gguf.config import check_tensors, read_config, read_family
 from py_runtime.gguf.constants import GgufConstants, WantedTensor
 from py_runtime.gguf.dequantise import dequantise
 from py_runtime.gguf.errors import GgufError, UnsupportedGgufError, listed, shown
-from py_runtime.gguf.names import ROPE_FACTORS, gguf_name, is_rotated
+from py_runtime.gguf.fused_tensors import taken_apart
+from py_runtime.gguf.names import (
+    FREQUENCIES,
+    LONG_FACTORS,
+    SHORT_FACTORS,
+    gguf_names,
+    is_rotated,
+)
 from py_runtime.gguf.reader import GgufFile, open_gguf
 from py_runtime.gguf.stored_weights import FLOATS, KNOWN, kind_of
 from py_runtime.gguf.tokenizer import end_tokens, read_tokenizer
@@ -64,9 +69,10 @@ async def open_model(sources: Sequence[ByteSource]) -> GgufModel:
     file = await open_gguf(sources)
     family, values = read_family(file), read_config(file)
     config = decoder_config(values)
+    file = taken_apart(file, family, config)
     check_tensors(file, config)
     kinds = _kinds(file, config)
-    tables = dict(zip(("cos", "sin"), await _tables(file, values, config), strict=True))
+    tables = await _tables(file, values, config)
     return GgufModel(
         file,
         values,
@@ -80,7 +86,8 @@ async def open_model(sources: Sequence[ByteSource]) -> GgufModel:
 
 def _kinds(file: GgufFile, config: DecoderConfig) -> dict[str, WeightKind]:
     """How each matrix is stored; types that no kernel reads yet are refused together."""
-    stored = {name: file.tensors[gguf_name(name)].info for name in weight_names(config)}
+    names = gguf_names(config)
+    stored = {name: file.tensors[names[name]].info for name in weight_names(config)}
     kinds = {name: kind_of(info.kind, info.dims[1]) for name, info in stored.items()}
     unknown = sorted({stored[name].kind.name for name, kind in kinds.items() if kind is None})
     if unknown:
@@ -97,8 +104,9 @@ def _wanted(
 ) -> dict[str, WantedTensor]:
     """Every tensor by the constants of the program that it gives."""
     wanted: dict[str, WantedTensor] = {}
+    names = gguf_names(config)
     for name, dims in expected_shapes(config).items():
-        stored = file.tensors[gguf_name(name)]
+        stored = file.tensors[names[name]]
         owner = name.removesuffix(".weight")
         parts = weight_parts(kinds[name], *dims) if name in kinds else ()
         constants = {part: f"{owner}.{part}" for part in parts} or {"weight": name}
@@ -117,16 +125,25 @@ def _wanted(
 
 async def _tables(
     file: GgufFile, values: dict[str, Any], config: DecoderConfig
-) -> tuple[np.ndarray, np.ndarray]:
-    """Llama 3.1 and later carry factors for their frequencies as a tensor."""
+) -> dict[str, Floats]:
+    """Some files carry factors for their frequencies as a tensor."""
     factors = None
-    stored = file.tensors.get(ROPE_FACTORS)
+    stored = file.tensors.get(factors_name(values, config.context))
     if stored is not None:
+        name = stored.info.name
         if stored.info.kind.name not in FLOATS:
-            raise GgufError(f"{file.name}: {shown(ROPE_FACTORS)} is {stored.info.kind.name}")
+            raise GgufError(f"{file.name}: {shown(name)} is {stored.info.kind.name}")
         data = await stored.source.read(stored.info.offset, stored.info.nbytes)
         factors = dequantise(stored.info.kind, data)
         least, most = ROPE_FACTOR_BOUNDS
         if not ((factors >= least) & (factors <= most)).all():
-            raise GgufError(f"{file.name}: {shown(ROPE_FACTORS)} has values that no factor has")
-    return rotary_tables(values["rope_parameters"], config.rotary, config.context, factors)
+            raise GgufError(f"{file.name}: {shown(name)} has values that no factor has")
+    return rotary_tables(values, config, factors)
+
+
+def factors_name(values: dict[str, Any], context: int) -> str:
+    """Where there are two sets, the context's length decides: one table serves all of it."""
+    original = values["rope_parameters"].get("original_max_position_embeddings")
+    if values["model_type"] not in ("phi3", "minicpm") or original is None:
+        return FREQUENCIES
+    return LONG_FACTORS if context > original else SHORT_FACTORS

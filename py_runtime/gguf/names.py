@@ -1,8 +1,12 @@
 """What GGUF calls the tensors that the decoder knows by their names in Hugging Face checkpoints."""
 
+from py_runtime.decoder.config import BEFORE, DecoderConfig, expected_shapes
+
 OF_A_LAYER = {
     "input_layernorm": "attn_norm",
-    "post_attention_layernorm": "ffn_norm",
+    "post_attention_layernorm": "post_attention_norm",
+    "pre_feedforward_layernorm": "ffn_norm",
+    "post_feedforward_layernorm": "post_ffw_norm",
     "self_attn.q_proj": "attn_q",
     "self_attn.k_proj": "attn_k",
     "self_attn.v_proj": "attn_v",
@@ -13,16 +17,26 @@ OF_A_LAYER = {
     "mlp.up_proj": "ffn_up",
     "mlp.down_proj": "ffn_down",
 }
+# With norms ahead of attention and MLP alone, checkpoints call the second one by where it stands.
+AHEAD = {"post_attention_layernorm": "ffn_norm"}
 OF_THE_MODEL = {"embed_tokens": "token_embd", "norm": "output_norm", "lm_head": "output"}
-ROPE_FACTORS = "rope_freqs.weight"
+FREQUENCIES, SHORT_FACTORS, LONG_FACTORS = (
+    f"rope_{part}.weight" for part in ("freqs", "factors_short", "factors_long")
+)
+ROPE_FACTORS = (FREQUENCIES, SHORT_FACTORS, LONG_FACTORS)
 
 
-def gguf_name(name: str) -> str:
-    """layers.0.mlp.up_proj.weight is blk.0.ffn_up.weight."""
+def gguf_names(config: DecoderConfig) -> dict[str, str]:
+    """Of all that the decoder needs: layers.0.mlp.up_proj.weight is blk.0.ffn_up.weight."""
+    inner_names = OF_A_LAYER | (AHEAD if config.norms == BEFORE else {})
+    return {name: _gguf_name(name, inner_names) for name in expected_shapes(config)}
+
+
+def _gguf_name(name: str, inner_names: dict[str, str]) -> str:
     owner, _, part = name.rpartition(".")
     if owner.startswith("layers."):
         _, number, inner = owner.split(".", 2)
-        return f"blk.{number}.{OF_A_LAYER[inner]}.{part}"
+        return f"blk.{number}.{inner_names[inner]}.{part}"
     return f"{OF_THE_MODEL[owner]}.{part}"
 
 

@@ -137,8 +137,9 @@ class Graph:
         except GpuOutOfMemoryError as error:
             raise GpuOutOfMemoryError(
                 f"{self.program.name} needs {in_words(plan.report.peak)} of GPU memory, more than "
-                f"this device has free ({error}); close what else uses the GPU, or take a smaller "
-                "model, or the same one exported with a smaller --max-seq-len"
+                "this device has free: close other tabs and programs that use the GPU, or take a "
+                "smaller model, or the same one exported with a smaller --max-seq-len "
+                f"(what did not fit: {error})"
             ) from None
         self._owned = buffers
         by_key = dict(zip(plan.specs, buffers, strict=True))

@@ -1,9 +1,11 @@
-"""inpage.attend_kv_cache: causal attention over caches that another op has filled."""
+"""inpage.attend_kv_cache: causal attention over caches that another op has filled; and
+inpage.attend_window, which may look back less far."""
 
 from py_runtime.base.dtypes import F32
 from py_runtime.ops.kernels.kv_caches import take_caches
 from py_runtime.ops.kernels.position_checks import check_window
 from py_runtime.ops.kernels.streaming_attention import StreamingAttention, problem_over_cache
+from py_runtime.ops.kernels.views_of_context import take_softcap, take_window
 from py_runtime.ops.registry import Op, register
 
 
@@ -15,6 +17,9 @@ class AttendKvCache(Op):
     """
 
     def build(self) -> None:
+        self.build_attention()
+
+    def build_attention(self, window: int | None = None, softcap: float | None = None) -> None:
         self.q = self.tensor("q", F32)
         self.require(self.q.rank in (3, 4), f"q has rank {self.q.rank}; it must be 3 or 4")
         self.k_cache, self.v_cache = take_caches(self, self.q.rank)
@@ -35,7 +40,9 @@ class AttendKvCache(Op):
             cache[-3],
             {"q": self.q, "k": self.k_cache, "v": self.v_cache, "start_pos": self.start_pos},
             self.out,
-            "causal",
+            "causal" if window is None else "windowed",
+            window,
+            softcap,
         )
 
     def live(self) -> None:
@@ -50,3 +57,16 @@ class AttendKvCache(Op):
         )
         self.out.resize(q)
         self.attention(problem_over_cache(q, cache), context, self.scale)
+
+
+@register(
+    "inpage.attend_window.default", args="q k_cache v_cache start_pos scale window softcap out"
+)
+class AttendWindow(AttendKvCache):
+    """A token sees the last `window` positions, its own included; null: all before it.
+
+    With `softcap`, scores s become softcap * tanh(s / softcap).
+    """
+
+    def build(self) -> None:
+        self.build_attention(take_window(self), take_softcap(self))

@@ -11,22 +11,18 @@ from py_runtime.ops.kernels.streaming_attention import (
     StreamingAttention,
     problem_over_cache,
 )
+from py_runtime.ops.kernels.views_of_context import take_softcap, take_window
 from py_runtime.ops.registry import Op, register
 
 
-@register(
-    "sdpa_with_kv_cache.default",
-    args="q k v k_cache v_cache start_pos seq_len attn_mask dropout_p is_causal scale out",
-    mutates="k_cache v_cache",
-)
-class SdpaWithKvCache(Op):
+class AttentionOverCache(Op):
     """Writes k and v into the caches at start_pos, then attends causally over all that is there.
 
-    Shapes are [batch, tokens, heads, width], or without the batch. `seq_len` is not looked at:
-    exporters write what they like there, and q knows its tokens.
+    Shapes are [batch, tokens, heads, width], or without the batch. A subclass calls
+    `build_attention` in `build`.
     """
 
-    def build(self) -> None:
+    def build_attention(self, window: int | None = None, softcap: float | None = None) -> None:
         self.q = self.tensor("q", F32)
         rank = self.q.rank
         self.require(rank in (3, 4), f"q has rank {rank}; it must be 3 or 4")
@@ -54,16 +50,12 @@ class SdpaWithKvCache(Op):
             self.k_cache.max_dims[-3],
             {"q": self.q, "k": self.k_cache, "v": self.v_cache, "start_pos": self.start_pos},
             self.out,
-            "causal",
+            "causal" if window is None else "windowed",
+            window,
+            softcap,
         )
 
     def _check_graph(self) -> None:
-        self.require(
-            not self.has("attn_mask"), "attn_mask must be null; the mask is the causal one"
-        )
-        self.require(self.number("dropout_p") == 0, "dropout_p must be 0")
-        causal = not self.has("is_causal") or self.boolean("is_causal")
-        self.require(causal, "is_causal must be true or null")
         self.require(self.k_cache is not self.v_cache, "k_cache and v_cache are the same tensor")
         q, k, cache = self.q.max_dims, self.k.max_dims, self.k_cache.max_dims
         heads, kv_heads = q[-2], k[-2]
@@ -106,6 +98,39 @@ class SdpaWithKvCache(Op):
             capacity=cache[-3],
         )
         self.attention(problem_over_cache(q, cache), context, self.scale)
+
+
+@register(
+    "sdpa_with_kv_cache.default",
+    args="q k v k_cache v_cache start_pos seq_len attn_mask dropout_p is_causal scale out",
+    mutates="k_cache v_cache",
+)
+class SdpaWithKvCache(AttentionOverCache):
+    """`seq_len` is not looked at: exporters write what they like there, and q knows its tokens."""
+
+    def build(self) -> None:
+        self.require(
+            not self.has("attn_mask"), "attn_mask must be null; the mask is the causal one"
+        )
+        self.require(self.number("dropout_p") == 0, "dropout_p must be 0")
+        causal = not self.has("is_causal") or self.boolean("is_causal")
+        self.require(causal, "is_causal must be true or null")
+        self.build_attention()
+
+
+@register(
+    "inpage.windowed_attention.default",
+    args="q k v k_cache v_cache start_pos scale window softcap out",
+    mutates="k_cache v_cache",
+)
+class WindowedAttention(AttentionOverCache):
+    """A token sees the last `window` positions, its own included; null: all before it.
+
+    With `softcap`, scores s become softcap * tanh(s / softcap).
+    """
+
+    def build(self) -> None:
+        self.build_attention(take_window(self), take_softcap(self))
 
 
 @register("et_vk.sdpa.default", args="q k v mask scale out")

@@ -37,13 +37,17 @@ class QkvRotaryCache(Op):
     Each may have a leading dim of 1. The weights are those of q, k and v.
 
     Tables [rows, width / 2] turn pairs (2i, 2i + 1) with `neighbours`; else tables [rows, R] turn
-    pairs (i, i + R/2) of the first R dims. Token s takes row table_start + s.
+    pairs (i, i + R/2) of the first R dims. Token s takes row table_start + s. Without tables
+    nothing turns. Norms of q and k are as long as a head, or as all heads of a token together.
     """
 
     def build(self) -> None:
         self.x, self.out = self.tensor("x", F32), self.tensor("out", F32)
         self.k_cache, self.v_cache = take_caches(self)
-        self.cos, self.sin = self.tensor("cos", F32, rank=2), self.tensor("sin", F32, rank=2)
+        self.turns = self.has("cos")
+        self.cos, self.sin = (
+            self.tensor(name, F32, rank=2) if self.turns else self.x for name in ("cos", "sin")
+        )
         self.table_start, self.start_pos = self.live_int("table_start"), self.live_int("start_pos")
         self.neighbours = self.boolean("neighbours")
         self.columns = self.x.max_dims[-1]
@@ -108,7 +112,7 @@ class QkvRotaryCache(Op):
             "rotated": self.rotated,
             "pair_step": 2 if self.neighbours else 1,
             "pair_gap": 1 if self.neighbours else half,
-            "table_width": self.cos.max_dims[1],
+            "table_width": self.cos.max_dims[1] if self.turns else 0,
             "column_gap": 0 if self.neighbours else half,
         }
 
@@ -132,6 +136,21 @@ class QkvRotaryCache(Op):
             f"weights of {list(part_rows)} rows do not fit q {list(q)} and caches {list(cache)}, "
             f"{list(self.v_cache.max_dims)}",
         )
+        self._check_tables()
+        self.normed_by_row = False
+        if self.has_norms:
+            norms = [self.tensor(name, F32).max_dims for name in ("q_norm", "k_norm")]
+            self.normed_by_row = norms == [(q_rows,), (kv_rows,)] != [(self.width,)] * 2
+            self.require(
+                self.normed_by_row or norms == [(self.width,)] * 2,
+                f"norms {norms} fit neither heads of {self.width} nor rows of {q_rows} and "
+                f"{kv_rows}",
+            )
+
+    def _check_tables(self) -> None:
+        self.rotated = 0
+        if not self.turns:
+            return
         columns = self.cos.max_dims[1]
         self.rotated = 2 * columns if self.neighbours else columns
         fits = self.rotated == self.width if self.neighbours else self.rotated <= self.width
@@ -140,22 +159,18 @@ class QkvRotaryCache(Op):
             f"tables {list(self.cos.max_dims)} and {list(self.sin.max_dims)} do not fit heads of "
             f"{self.width}",
         )
-        if self.has_norms:
-            norms = [self.tensor(name, F32).max_dims for name in ("q_norm", "k_norm")]
-            self.require(
-                norms == [(self.width,)] * 2, f"norms {norms} do not fit heads of {self.width}"
-            )
 
     def live(self) -> None:
         *lead, tokens, columns = self.x.dims
         capacity = self.k_cache.max_dims[-3]
-        check_window(self, self.table_start, tokens, self.cos.dims[0], "the rotary table")
+        if self.turns:
+            check_window(self, self.table_start, tokens, self.cos.dims[0], "the rotary table")
+            self.require_live(
+                self.cos.dims == self.sin.dims and self.cos.dims[1] == self.cos.max_dims[1],
+                f"tables {list(self.cos.dims)} and {list(self.sin.dims)} do not fit each other",
+            )
         check_window(self, self.start_pos, tokens, capacity, "the cache")
         self.require_live(columns == self.columns, f"rows of x are {columns}, not {self.columns}")
-        self.require_live(
-            self.cos.dims == self.sin.dims and self.cos.dims[1] == self.cos.max_dims[1],
-            f"tables {list(self.cos.dims)} and {list(self.sin.dims)} do not fit each other",
-        )
         for cache in (self.k_cache, self.v_cache):
             self.require_live(cache.dims == cache.max_dims, f"{cache.label} cannot be resized")
         self.out.resize((*lead, tokens, self.q_heads, self.width))
@@ -170,6 +185,7 @@ class QkvRotaryCache(Op):
             "count": tokens,
             "pairs": self.pairs,
             "has_norms": self.has_norms,
+            "normed_by_row": self.normed_by_row,
             **self.eps,
             **self._places(),
         }

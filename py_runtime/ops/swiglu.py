@@ -1,4 +1,7 @@
-"""inpage.swiglu: silu(x gateᵀ) * (x upᵀ), x normalised first where there is a norm; one kernel."""
+"""inpage.swiglu: silu(x gateᵀ) * (x upᵀ), x normalised first where there is a norm; one kernel.
+
+inpage.geglu: the same with gelu, by its approximation with tanh.
+"""
 
 from py_runtime.base.dtypes import F32
 from py_runtime.base.shapes import numel
@@ -15,7 +18,7 @@ from py_runtime.ops.kernels.matrices import part_rows
 from py_runtime.ops.registry import Op, register
 
 
-@register("inpage.swiglu.default", args=f"x {NORM} {WEIGHTS} out")
+@register("inpage.swiglu.default", "inpage.geglu.default", args=f"x {NORM} {WEIGHTS} out")
 class Swiglu(Op):
     """The weights are gate and up."""
 
@@ -32,7 +35,9 @@ class Swiglu(Op):
         self.columns, self.rows = columns, rows[0]
         bias, norm = take_biases(self, matrices), take_norm(self, columns)
         bind = {"out": self.out, "bias": bias or self.x}
-        finish = Finish({"finish": "swiglu"}, bind, self.rows, {"has_bias": bias is not None})
+        gate = {"gate": "silu" if self.name == "inpage.swiglu.default" else "gelu"}
+        plugs = {"finish": "swiglu", **gate}
+        finish = Finish(plugs, bind, self.rows, {"has_bias": bias is not None})
         max_lines = numel(self.x.max_dims[:-1])
         self.combine: Launch | None = None
         self.is_one = len(matrices) == 1
@@ -45,7 +50,8 @@ class Swiglu(Op):
         apart = into_rows(self.x, 2 * self.rows, sums, bias)
         one = finish if self.is_one else apart
         self.kernels = LinearKernels(self, self.x, matrices, one, norm, many=apart)
-        self.combine = self.launch("linear/swiglu", bind={"sums": sums, "out": self.out})
+        bind = {"sums": sums, "out": self.out}
+        self.combine = self.launch("linear/swiglu", plugs=gate, bind=bind)
 
     def live(self) -> None:
         *lead, width = self.x.dims

@@ -7,7 +7,14 @@ value that something else reads. `Graph.load(…, passes=())` runs a program as 
 from collections.abc import Callable, Sequence
 
 from py_runtime.gpu.kernel_target import KernelTarget
-from py_runtime.passes import fold_norms, fuse_qkv, fuse_residual, fuse_swiglu, halve_caches
+from py_runtime.passes import (
+    fold_norms,
+    fuse_norm_residual,
+    fuse_qkv,
+    fuse_residual,
+    fuse_swiglu,
+    halve_caches,
+)
 from py_runtime.program import Program
 
 Pass = Callable[[Program, KernelTarget], Program]
@@ -17,6 +24,7 @@ DEFAULT_PASSES: tuple[Pass, ...] = (
     fuse_qkv.run,
     fold_norms.run,  # into what the two before have made
     fuse_residual.run,
+    fuse_norm_residual.run,
     halve_caches.run,  # once it is clear which ops look at them
 )
 

@@ -5,7 +5,11 @@ from py_runtime.ops.registry import REGISTRY
 from py_runtime.passes.chain import Chain
 from py_runtime.program import OpCall, Program
 
-TAKE_A_NORM = ("inpage.swiglu.default", "inpage.qkv_rotary_cache.default")
+TAKE_A_NORM = (
+    "inpage.swiglu.default",
+    "inpage.geglu.default",
+    "inpage.qkv_rotary_cache.default",
+)
 
 
 def run(program: Program, target: KernelTarget) -> Program:

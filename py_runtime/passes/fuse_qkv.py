@@ -1,6 +1,7 @@
 """q, k and v of one x, their rotary embedding, and attention over a cache that k and v go into:
 
-inpage.qkv_rotary_cache, and inpage.attend_kv_cache for the attention itself.
+inpage.qkv_rotary_cache, and inpage.attend_kv_cache or inpage.attend_window for the attention
+itself. Heads may also go without rotary embedding.
 """
 
 from dataclasses import dataclass
@@ -16,22 +17,25 @@ from py_runtime.passes.linear_calls import (
 )
 from py_runtime.program import OpCall, Program
 
+NORM = "et_vk.rms_norm.default"
+PLAIN, WINDOWED = "sdpa_with_kv_cache.default", "inpage.windowed_attention.default"
 HALVES, NEIGHBOURS = "et_vk.apply_rotary_emb_hf.default", "et_vk.apply_rotary_emb.default"
 
 
 @dataclass(frozen=True)
 class Heads:
-    """A linear viewed as heads, which may be normalised."""
+    """A linear viewed as heads, which may be normalised one by one, or all of a row together."""
 
     linear: LinearCall
     norm: int | None  # its weight
     eps: int | None
+    by_row: bool  # whether one norm goes over all heads of a row
     gone: list[tuple[int, OpCall]]
 
 
 def run(program: Program, target: KernelTarget) -> Program:
     chain = Chain(program)
-    for attention in chain.places("sdpa_with_kv_cache.default"):
+    for attention in chain.places(PLAIN, WINDOWED):
         _fuse(chain, attention, target)
     return chain.program()
 
@@ -47,21 +51,19 @@ def _fuse(chain: Chain, attention: tuple[int, OpCall], target: KernelTarget) -> 
     if not all(chain.is_state(cache) for cache in (k_cache, v_cache)):
         return  # an input's dims may change from call to call
     rotary = chain.maker_for_one(q, HALVES, NEIGHBOURS)
-    if rotary is None or rotary != chain.maker_for_one(k, HALVES, NEIGHBOURS) or q == k:
+    if rotary != chain.maker_for_one(k, HALVES, NEIGHBOURS) or q == k:
         return
-    turned = [chain.arg(rotary[1], name) for name in ("xq", "xk")]
+    turned = [q, k] if rotary is None else [chain.arg(rotary[1], name) for name in ("xq", "xk")]
     found = [_heads(chain, each) for each in (*turned, v)]
     heads = [each for each in found if each is not None]
     if len(heads) < 3 or heads[2].norm is not None:
         return
-    if (heads[0].norm is None) != (heads[1].norm is None):
+    q_heads, k_heads = heads[:2]
+    if (q_heads.norm is None, q_heads.by_row) != (k_heads.norm is None, k_heads.by_row):
         return
     linears = [each.linear for each in heads]
     if not can_join(chain, linears, target):
         return
-    neighbours = rotary[1].name == NEIGHBOURS
-    cos, sin = ("freqs_cos", "freqs_sin") if neighbours else ("cos", "sin")
-    table_start = chain.add(0) if neighbours else chain.arg(rotary[1], "start_pos")
     none = chain.add(None)
     norms = [none if arg is None else arg for each in heads[:2] for arg in (each.norm, each.eps)]
     args = [
@@ -70,45 +72,69 @@ def _fuse(chain: Chain, attention: tuple[int, OpCall], target: KernelTarget) -> 
         none,
         *weight_args(chain, linears),
         *norms,
-        chain.arg(rotary[1], cos),
-        chain.arg(rotary[1], sin),
-        table_start,
-        chain.add(neighbours),
+        *_tables(chain, rotary, start_pos),
         k_cache,
         v_cache,
         start_pos,
         q,
     ]
-    fill = OpCall("inpage.qkv_rotary_cache.default", tuple(args), rotary[1].source)
-    attend_args = (q, k_cache, v_cache, start_pos, scale, out)
-    attend = OpCall("inpage.attend_kv_cache.default", attend_args, sdpa.source)
+    source = sdpa.source if rotary is None else rotary[1].source
+    fill = OpCall("inpage.qkv_rotary_cache.default", tuple(args), source)
+    attend_args = [q, k_cache, v_cache, start_pos, scale]
+    name = "inpage.attend_kv_cache.default"
+    if sdpa.name == WINDOWED:
+        name = "inpage.attend_window.default"
+        attend_args += [chain.arg(sdpa, "window"), chain.arg(sdpa, "softcap")]
+    attend = OpCall(name, (*attend_args, out), sdpa.source)
     gone = [call for each in heads for call in each.gone]
-    chain.replace([*gone, rotary, attention], place, [fill, attend])
+    if rotary is not None:
+        gone.append(rotary)
+    chain.replace([*gone, attention], place, [fill, attend])
+
+
+def _tables(chain: Chain, rotary: tuple[int, OpCall] | None, start_pos: int) -> list[int]:
+    """cos, sin, table_start and neighbours."""
+    if rotary is None:
+        none = chain.add(None)
+        return [none, none, start_pos, chain.add(False)]
+    neighbours = rotary[1].name == NEIGHBOURS
+    names = ("freqs_cos", "freqs_sin") if neighbours else ("cos", "sin")
+    table_start = chain.add(0) if neighbours else chain.arg(rotary[1], "start_pos")
+    return [*(chain.arg(rotary[1], name) for name in names), table_start, chain.add(neighbours)]
 
 
 def _is_plain(chain: Chain, sdpa: OpCall) -> bool:
     """What the op itself takes, and nothing that it would refuse; one batch."""
+    if not set(chain.dims(chain.arg(sdpa, "q"))[:-3]) <= {1}:
+        return False
+    if sdpa.name == WINDOWED:
+        return True
     causal = chain.arg(sdpa, "is_causal")
     return (
         chain.is_null(chain.arg(sdpa, "attn_mask"))
         and chain.number(chain.arg(sdpa, "dropout_p")) == 0
         and (chain.is_null(causal) or chain.number(causal) == 1)
-        and set(chain.dims(chain.arg(sdpa, "q"))[:-3]) <= {1}
     )
 
 
 def _heads(chain: Chain, value_id: int) -> Heads | None:
-    """value ← (norm over each head) ← view ← linear, nothing else reading on the way."""
+    """value ← (norm over each head) ← view ← (norm of a row) ← linear, one norm at most and
+    nothing else reading on the way."""
     gone: list[tuple[int, OpCall]] = []
     norm = eps = None
-    normed = chain.maker_for_one(value_id, "et_vk.rms_norm.default")
+    normed = chain.maker_for_one(value_id, NORM)
     if normed is not None:
         gone.append(normed)
         value_id, norm, eps = (chain.arg(normed[1], name) for name in ("x", "weight", "eps"))
     view = chain.maker_for_one(value_id, *VIEWS)
     if view is None:
         return None
-    linear = linear_call(chain, chain.maker_for_one(chain.arg(view[1], "x"), *LINEARS))
+    summed = chain.arg(view[1], "x")
+    row_normed = chain.maker_for_one(summed, NORM) if norm is None else None
+    if row_normed is not None:
+        gone.append(row_normed)
+        summed, norm, eps = (chain.arg(row_normed[1], name) for name in ("x", "weight", "eps"))
+    linear = linear_call(chain, chain.maker_for_one(summed, *LINEARS))
     if linear is None:
         return None
     dims = chain.dims(value_id)
@@ -117,4 +143,4 @@ def _heads(chain: Chain, value_id: int) -> Heads | None:
     *lead, heads, width = dims
     if chain.dims(linear.out) != (*lead, heads * width):
         return None
-    return Heads(linear, norm, eps, [*gone, view, linear.made])
+    return Heads(linear, norm, eps, row_normed is not None, [*gone, view, linear.made])

@@ -1,9 +1,11 @@
-"""silu(gate) * up of two linears of the same x: inpage.swiglu."""
+"""silu(gate) * up of two linears of the same x: inpage.swiglu; inpage.geglu with gelu."""
 
 from py_runtime.gpu.kernel_target import KernelTarget
 from py_runtime.passes.chain import Chain
 from py_runtime.passes.linear_calls import LINEARS, can_join, linear_call, weight_args
-from py_runtime.program import OpCall, Program
+from py_runtime.program import OpCall, Program, StringValue
+
+SILU, GELU = "aten.silu.default", "aten.gelu.default"
 
 
 def run(program: Program, target: KernelTarget) -> Program:
@@ -11,10 +13,10 @@ def run(program: Program, target: KernelTarget) -> Program:
     for place, mul in chain.places("aten.mul.Tensor"):
         a, b, out = (chain.arg(mul, name) for name in ("a", "b", "out"))
         for gated, plain in ((a, b), (b, a)):
-            silu = chain.maker_for_one(gated, "aten.silu.default")
-            if silu is None:
+            activation = chain.maker_for_one(gated, SILU, GELU)
+            if activation is None or not _is_known(chain, activation[1]):
                 continue
-            sums = (chain.arg(silu[1], "x"), plain)
+            sums = (chain.arg(activation[1], "x"), plain)
             found = [linear_call(chain, chain.maker_for_one(each, *LINEARS)) for each in sums]
             linears = [each for each in found if each is not None]
             if len(linears) < 2 or not can_join(chain, linears, target):
@@ -23,8 +25,17 @@ def run(program: Program, target: KernelTarget) -> Program:
                 continue
             none = chain.add(None)
             args = [linears[0].x, none, none, *weight_args(chain, linears), out]
-            call = OpCall("inpage.swiglu.default", tuple(args), mul.source)
-            gone = [*(linear.made for linear in linears), silu, (place, mul)]
+            fused = "swiglu" if activation[1].name == SILU else "geglu"
+            call = OpCall(f"inpage.{fused}.default", tuple(args), mul.source)
+            gone = [*(linear.made for linear in linears), activation, (place, mul)]
             chain.replace(gone, place, [call])
             break
     return chain.program()
+
+
+def _is_known(chain: Chain, activation: OpCall) -> bool:
+    """Of the two kinds of gelu, the one that fused kernels compute."""
+    if activation.name == SILU:
+        return True
+    approximate = chain.values[chain.arg(activation, "approximate")]
+    return isinstance(approximate, StringValue) and approximate.value == "tanh"

@@ -15,6 +15,8 @@ ATTENTION = (
     "sdpa_with_kv_cache.default",
     "inpage.qkv_rotary_cache.default",
     "inpage.attend_kv_cache.default",
+    "inpage.windowed_attention.default",
+    "inpage.attend_window.default",
 )
 AT_ONCE = 4  # halves that kernels read at a time
 

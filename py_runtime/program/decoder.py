@@ -18,8 +18,10 @@ ROW_BY_ROW = ("aten.linear.", "et_vk.linear_", "et_vk.rms_norm.")
 CACHE_ROWS, TABLE_ROWS = slice(-3, -2), slice(0, 1)
 ROWS_OF_POSITIONS = {
     "sdpa_with_kv_cache.default": (3, CACHE_ROWS),
+    "inpage.windowed_attention.default": (3, CACHE_ROWS),
     "update_cache.default": (1, CACHE_ROWS),
     "inpage.attend_kv_cache.default": (1, CACHE_ROWS),
+    "inpage.attend_window.default": (1, CACHE_ROWS),
     "et_vk.apply_rotary_emb_hf.default": (2, TABLE_ROWS),
 }
 

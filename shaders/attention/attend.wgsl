@@ -7,17 +7,17 @@
 // four dims of the head ("a quad") its rows. Loads dominate on software adapters, so every key and
 // value is used for four rows, and every query for sixteen positions; weighted sums are kept in
 // memory, where they cost one load and store per block: arrays in registers cannot be indexed.
-// needs: attention/fragments/io, attention/fragments/tiles, loads = attention/fragments/loads_*, sight = attention/fragments/sight_*
+// needs: attention/fragments/io, attention/fragments/tiles, loads = attention/fragments/loads_*, sight = attention/fragments/sight_*, score = attention/fragments/score_*
 
 const WORKGROUP = 32u;
 const BLOCK = 16u;  // positions at a time
 
 fn seen_block(scores: mat4x4f, position: u32, tile: Tile) -> mat4x4f {
   return mat4x4f(
-    seen(scores[0] * params.scale, position, tile),
-    seen(scores[1] * params.scale, position + 1u, tile),
-    seen(scores[2] * params.scale, position + 2u, tile),
-    seen(scores[3] * params.scale, position + 3u, tile),
+    seen(scored(scores[0]), position, tile),
+    seen(scored(scores[1]), position + 1u, tile),
+    seen(scored(scores[2]), position + 2u, tile),
+    seen(scored(scores[3]), position + 3u, tile),
   );
 }
 
@@ -62,9 +62,12 @@ fn main(
   let kv_at = batch * params.kv_batch + kv_head * params.kv_head;
 
   let context = context_length();
-  let blocks = (context + params.splits * BLOCK - 1u) / (params.splits * BLOCK);  // of a split
-  let begin = split * blocks * BLOCK;
-  let end = min(min(begin + blocks * BLOCK, context), seen_length(tile));
+  let walked = context - context_begin();
+  let blocks = (walked + params.splits * BLOCK - 1u) / (params.splits * BLOCK);  // of a split
+  let own_begin = context_begin() + split * blocks * BLOCK;
+  // Whole blocks are left out: one that were cut would reach into the next split.
+  let begin = own_begin + (max(own_begin, seen_begin(tile)) - own_begin) / BLOCK * BLOCK;
+  let end = min(min(own_begin + blocks * BLOCK, context), seen_length(tile));
   let quads = (params.width + 3u) / 4u;
   var top = vec4f(UNSEEN);
   var sum = vec4f();

@@ -2,7 +2,7 @@
 // invocations share a position's score; then each takes a quad of the head's width and every so many
 // positions ("a part"). All that a block of positions needs is loaded at once.
 // Without splits the result goes to `out` at once.
-// needs: lanes = shared/lanes_*, attention/fragments/io, attention/fragments/tiles, attention/fragments/teams, attention/fragments/loads_quads, sight = attention/fragments/sight_*
+// needs: lanes = shared/lanes_*, attention/fragments/io, attention/fragments/tiles, attention/fragments/teams, attention/fragments/loads_quads, sight = attention/fragments/sight_*, score = attention/fragments/score_*
 
 override WORKGROUP: u32 = 256u;
 override QUADS: u32 = 16u;  // of the head's width
@@ -39,9 +39,11 @@ fn main(
   let kv_at = batch * params.kv_batch + kv_head * params.kv_head;
 
   let context = context_length();
-  let steps = (context + params.splits * STEP - 1u) / (params.splits * STEP);  // of a split
-  let begin = split * steps * STEP;
-  let end = min(min(begin + steps * STEP, context), seen_length(tile));
+  let walked = context - context_begin();
+  let steps = (walked + params.splits * STEP - 1u) / (params.splits * STEP);  // of a split
+  let own_begin = context_begin() + split * steps * STEP;
+  let begin = max(own_begin, seen_begin(tile));
+  let end = min(min(own_begin + steps * STEP, context), seen_length(tile));
   let quad = lane % QUADS;
   let part = lane / QUADS;
   var top = UNSEEN;
@@ -63,7 +65,7 @@ fn main(
     score = sum_of_four(own, score);
     var scores = vec4f(UNSEEN);
     if (position < end) {
-      scores = seen(vec4f(score * params.scale), position, tile);
+      scores = seen(scored(vec4f(score)), position, tile);
     }
     let new_top = max(top, largest_of_all(own, scores.x));
     block_weights[lane / TEAM] = select(0.0, exp(scores.x - new_top), scores.x > UNSEEN);

@@ -3,7 +3,7 @@
 // position; for weighted sums an invocation takes a quad of the head's width and every so many
 // positions ("a part"), in registers to the end. Without splits there is nothing to add up, and the
 // result goes to `out` at once.
-// needs: lanes = shared/lanes_*, attention/fragments/io, attention/fragments/tiles, attention/fragments/teams, attention/fragments/loads_quads, sight = attention/fragments/sight_*
+// needs: lanes = shared/lanes_*, attention/fragments/io, attention/fragments/tiles, attention/fragments/teams, attention/fragments/loads_quads, sight = attention/fragments/sight_*, score = attention/fragments/score_*
 
 override WORKGROUP: u32 = 256u;
 override AT_A_TIME: u32 = WORKGROUP / TEAM;  // positions
@@ -53,9 +53,11 @@ fn main(
   let kv_at = batch * params.kv_batch + kv_head * params.kv_head;
 
   let context = context_length();
-  let steps = (context + params.splits * STEP - 1u) / (params.splits * STEP);  // of a split
-  let begin = split * steps * STEP;
-  let end = min(min(begin + steps * STEP, context), seen_length(tile));
+  let walked = context - context_begin();
+  let steps = (walked + params.splits * STEP - 1u) / (params.splits * STEP);  // of a split
+  let own_begin = context_begin() + split * steps * STEP;
+  let begin = max(own_begin, seen_begin(tile));
+  let end = min(min(own_begin + steps * STEP, context), seen_length(tile));
   let parts = WORKGROUP / QUADS;
   let quad = lane % QUADS;
   let part = lane / QUADS;
@@ -78,7 +80,7 @@ fn main(
       let dots = sums_of_four(own, scores[step]);
       scores[step] = vec4f(UNSEEN);
       if (position < end) {
-        scores[step] = seen(dots * params.scale, position, tile);
+        scores[step] = seen(scored(dots), position, tile);
       }
       block_top = max(block_top, scores[step]);
     }

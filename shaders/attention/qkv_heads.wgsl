@@ -17,9 +17,10 @@ fn main(
   }
   var squares = 0.0;
   if (is_normed(head)) {
-    let start = index * params.width;
-    for (var dim = 0u; dim < params.width; dim++) {
-      squares += qkv[start + dim] * qkv[start + dim];
+    let start = line * heads() * params.width;
+    let range = normed_range(head);
+    for (var row = range.x; row < range.y; row++) {
+      squares += qkv[start + row] * qkv[start + row];
     }
   }
   let scale = norm_scale(head, squares);

@@ -13,10 +13,10 @@ fn main(
   let line = index / heads();
   let head = index % heads();
   var squares = 0.0;
-  for (var dim = own.lane; dim < params.width; dim += WORKGROUP) {
-    let value = qkv[min(line, params.count - 1u) * heads() * params.width
-      + head * params.width + dim];
-    squares += value * value;
+  let start = min(line, params.count - 1u) * heads() * params.width;
+  let range = normed_range(head);
+  for (var row = range.x + own.lane; row < range.y; row += WORKGROUP) {
+    squares += qkv[start + row] * qkv[start + row];
   }
   squares = sum_of_all(own, squares);
   if (line >= params.count) {

@@ -47,30 +47,37 @@ fn columns_of(line: u32, octet: u32, scale: f32) -> mat2x4f {
   return scale * mat2x4f(x[first] * norm[2u * octet], x[first + 1u] * norm[2u * octet + 1u]);
 }
 
+// Whole numbers, in the order of the weight's words.
+fn whole_numbers(octet: mat2x4f, by: f32) -> mat2x4f {
+  let wholes = mat2x4f(round(by * octet[0]), round(by * octet[1]));
+  if (PAIRED) {
+    return even_first(wholes);
+  }
+  return wholes;
+}
+
 fn sum_of(octet: mat2x4f) -> f32 {
   return dot(octet[0] + octet[1], vec4f(1.0));
 }
 
-fn in_words(octet: mat2x4f) -> mat2x4f {
-  if (PAIRED) {
-    return even_first(octet);
-  }
-  return octet;
-}
-
 fn cut_block(line: u32, block: u32, scale: f32) {
-  let a = columns_of(line, 4u * block, scale);
-  let b = columns_of(line, 4u * block + 1u, scale);
-  let c = columns_of(line, 4u * block + 2u, scale);
-  let d = columns_of(line, 4u * block + 3u, scale);
+  var a = columns_of(line, 4u * block, scale);
+  var b = columns_of(line, 4u * block + 1u, scale);
+  var c = columns_of(line, 4u * block + 2u, scale);
+  var d = columns_of(line, 4u * block + 3u, scale);
   let top = max(max(top_of(a), top_of(b)), max(top_of(c), top_of(d)));
-  let sums = vec2f(sum_of(a) + sum_of(b), sum_of(c) + sum_of(d));  // of the block's halves
   let by = TOP / max(top, 1e-30);
+  a = whole_numbers(a, by);
+  b = whole_numbers(b, by);
+  c = whole_numbers(c, by);
+  d = whole_numbers(d, by);
   let first = block * VECTORS * params.count + line;
-  cut[first] = two_limbs(by * in_words(a));
-  cut[first + params.count] = two_limbs(by * in_words(b));
-  cut[first + 2u * params.count] = two_limbs(by * in_words(c));
-  cut[first + 3u * params.count] = two_limbs(by * in_words(d));
+  cut[first] = two_limbs(a);
+  cut[first + params.count] = two_limbs(b);
+  cut[first + 2u * params.count] = two_limbs(c);
+  cut[first + 3u * params.count] = two_limbs(d);
+  // Sums of the columns as they were rounded: what is added to a weight is then rounded with it.
+  let sums = vec2f(sum_of(a) + sum_of(b), sum_of(c) + sum_of(d)) * (top / TOP);
   let facts = vec4f(scale_of(top, sums.x + sums.y), sums, 0.0);
   cut[first + FACTS * params.count] = bitcast<vec4u>(facts);
 }

@@ -1,5 +1,5 @@
-// out = silu(gate) * up, of sums [lines, gate | up]; out: [lines, rows]. One invocation an element.
-// needs: nothing
+// out = activation(gate) * up, of sums [lines, gate | up]; out: [lines, rows]. One invocation an element.
+// needs: gate = linear/fragments/gate_*
 
 struct Params {
   count: u32,  // live elements of out
@@ -23,6 +23,5 @@ fn main(
     return;
   }
   let at = index / params.rows * 2u * params.rows + index % params.rows;
-  let gate = sums[at];
-  out[index] = gate / (1.0 + exp(-gate)) * sums[at + params.rows];
+  out[index] = gated(sums[at], sums[at + params.rows]);
 }

@@ -1,11 +1,12 @@
 // rms_norm for adapters with cheap workgroup memory: a workgroup for each row, four columns at a time.
-// x, out: [rows, width]; weight: [width], width a multiple of four.
+// x, residual, out: [rows, width]; weight: [width], width a multiple of four.
 // needs: nothing
 
 struct Params {
   rows: u32,
   width: u32,
   eps: f32,
+  has_residual: u32,
 }
 
 override WORKGROUP: u32 = 256u;
@@ -14,6 +15,7 @@ override WORKGROUP: u32 = 256u;
 @group(0) @binding(1) var<storage, read> weight: array<vec4f>;
 @group(0) @binding(2) var<storage, read_write> out: array<vec4f>;
 @group(0) @binding(3) var<uniform> params: Params;
+@group(0) @binding(4) var<storage, read> residual: array<vec4f>;
 
 var<workgroup> sums: array<f32, WORKGROUP>;
 
@@ -42,6 +44,10 @@ fn main(
   }
   let scale = inverseSqrt(sums[0] / f32(params.width) + params.eps);
   for (var quad = lane; quad < quads; quad += WORKGROUP) {
-    out[first + quad] = x[first + quad] * scale * weight[quad];
+    var value = x[first + quad] * scale * weight[quad];
+    if (params.has_residual != 0u) {
+      value += residual[first + quad];
+    }
+    out[first + quad] = value;
   }
 }

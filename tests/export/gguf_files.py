@@ -1,27 +1,55 @@
-"""GGUF files of the small checkpoints, laid out as llama.cpp's converter lays them out."""
+"""GGUF files of the small checkpoints, laid out as llama.cpp's converter lays them out.
 
+Names are those of gguf's own table, which llama.cpp's converter goes by.
+"""
+
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-import torch
-from gguf import GGMLQuantizationType, GGUFWriter, TokenType, quantize
-from transformers import PreTrainedModel
+from gguf import (
+    MODEL_ARCH_NAMES,
+    GGMLQuantizationType,
+    GGUFWriter,
+    RopeScalingType,
+    TokenType,
+    get_tensor_name_map,
+    quantize,
+)
+from transformers import PretrainedConfig, PreTrainedModel
 
 from tests.export.checkpoints import TEMPLATE, make_model
 
-GGUF_NAMES = {
-    "input_layernorm": "attn_norm",
-    "post_attention_layernorm": "ffn_norm",
-    "self_attn.q_proj": "attn_q",
-    "self_attn.k_proj": "attn_k",
-    "self_attn.v_proj": "attn_v",
-    "self_attn.o_proj": "attn_output",
-    "self_attn.q_norm": "attn_q_norm",
-    "self_attn.k_norm": "attn_k_norm",
-    "mlp.gate_proj": "ffn_gate",
-    "mlp.up_proj": "ffn_up",
-    "mlp.down_proj": "ffn_down",
+ARCHITECTURES = {
+    "llama 2": "llama",
+    "smollm2": "llama",
+    "mistral": "llama",
+    "falcon3": "llama",
+    "mistral 0.1": "llama",
+    "qwen2.5": "qwen2",
+    "qwen3": "qwen3",
+    "qwen3-vl": "qwen3vl",
+    "phi-3 mini": "phi3",
+    "phi-3.5": "phi3",
+    "phi-4-mini": "phi3",
+    "smollm3": "smollm3",
+    "granite 3": "granite",
+    "granite 4": "granite",
+    "minicpm": "minicpm",
+    "ministral 3": "mistral3",
+    "exaone 3.5": "exaone",
+    "exaone 4": "exaone4",
+    "exaone 4 hybrid": "exaone4",
+    "olmo 2": "olmo2",
+    "olmo 3": "olmo2",
+    "gemma 1": "gemma",
+    "gemma 2": "gemma2",
+    "gemma 3": "gemma3",
 }
+# Those whose rotary pairs the converter lays side by side, and those whose norms it adds 1 to.
+PERMUTED = ("llama", "smollm3", "granite", "minicpm", "mistral3")
+PLUS_ONE = ("gemma", "gemma2", "gemma3")
 
 
 def write_gguf(
@@ -33,29 +61,102 @@ def write_gguf(
 ) -> PreTrainedModel:
     """`kind` is for matrices; norms and biases are F32."""
     model = make_model(family)
-    config = model.config
+    config = model.config.get_text_config()
     writer = GGUFWriter(path, architecture)
     writer.add_name(f"test {family}")
     writer.add_license("mit")
     writer.add_block_count(claimed_layers or config.num_hidden_layers)
     writer.add_context_length(config.max_position_embeddings)
     writer.add_embedding_length(config.hidden_size)
-    writer.add_feed_forward_length(config.intermediate_size)
+    hidden = getattr(config, "shared_intermediate_size", None) or config.intermediate_size
+    writer.add_feed_forward_length(hidden)
     writer.add_head_count(config.num_attention_heads)
     writer.add_head_count_kv(config.num_key_value_heads)
     writer.add_key_length(config.head_dim)
     writer.add_value_length(config.head_dim)
-    writer.add_rope_freq_base(config.rope_parameters["rope_theta"])
     writer.add_layer_norm_rms_eps(config.rms_norm_eps)
+    _add_rope(writer, config)
+    _add_scales(writer, config, family)
+    _add_window(writer, config)
     _add_tokenizer(writer, config.vocab_size)
-    for name, tensor in model.state_dict().items():
-        if not (name == "lm_head.weight" and config.tie_word_embeddings):
-            _add_tensor(writer, name, tensor, kind, model, permute=architecture == "llama")
+    for name, values in converted(model, architecture):
+        data = values if values.ndim == 1 else quantize(values, kind)
+        writer.add_tensor(name, data, raw_dtype=None if values.ndim == 1 else kind)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
     return model
+
+
+# Metadata ----------------------------------------------------------------------------------------
+
+
+def _add_rope(writer: GGUFWriter, config: PretrainedConfig) -> None:
+    rope: dict[str, Any] = config.rope_parameters
+    rope = rope.get("full_attention", rope)
+    writer.add_rope_freq_base(rope["rope_theta"])
+    turned = config.head_dim * rope.get("partial_rotary_factor", 1.0)
+    writer.add_rope_dimension_count(int(turned))
+    if rope["rope_type"] == "longrope":
+        original = rope["original_max_position_embeddings"]
+        scale = config.max_position_embeddings / original
+        writer.add_rope_scaling_attn_factors(float(np.sqrt(1 + np.log(scale) / np.log(original))))
+        writer.add_rope_scaling_orig_ctx_len(original)
+        for part in ("long", "short"):
+            factors = np.array(rope[f"{part}_factor"], np.float32)
+            writer.add_tensor(f"rope_factors_{part}.weight", factors)
+    if rope["rope_type"] in ("linear", "yarn"):
+        writer.add_rope_scaling_type(RopeScalingType(rope["rope_type"]))
+        writer.add_rope_scaling_factor(rope["factor"])
+    if rope["rope_type"] == "yarn":
+        writer.add_rope_scaling_orig_ctx_len(rope["original_max_position_embeddings"])
+        if "attention_factor" in rope:
+            writer.add_rope_scaling_yarn_attn_factor(rope["attention_factor"])
+        if "mscale_all_dim" in rope:
+            writer.add_rope_scaling_yarn_log_mul(rope["mscale_all_dim"])
+        if "llama_4_scaling_beta" in rope:
+            writer.add_attn_temperature_scale(rope["llama_4_scaling_beta"])
+    if rope["rope_type"] == "llama3":
+        writer.add_tensor("rope_freqs.weight", llama3_factors(rope, config.head_dim))
+
+
+def llama3_factors(rope: dict[str, Any], head_dim: int) -> np.ndarray:
+    """As llama.cpp's converter computes them."""
+    low, high = rope["low_freq_factor"], rope["high_freq_factor"]
+    original = rope["original_max_position_embeddings"]
+    factors = []
+    for at in range(0, head_dim, 2):
+        length = 2 * np.pi * rope["rope_theta"] ** (at / head_dim)
+        smooth = (original / length - low) / (high - low)
+        if length < original / high:
+            factors.append(1.0)
+        elif length > original / low:
+            factors.append(rope["factor"])
+        else:
+            factors.append(1 / ((1 - smooth) / rope["factor"] + smooth))
+    return np.array(factors, np.float32)
+
+
+def _add_scales(writer: GGUFWriter, config: PretrainedConfig, family: str) -> None:
+    if hasattr(config, "embedding_multiplier"):
+        writer.add_embedding_scale(config.embedding_multiplier)
+        writer.add_residual_scale(config.residual_multiplier)
+        writer.add_logit_scale(config.logits_scaling)
+        if family != "minicpm":  # whose scores have the usual scale
+            writer.add_attention_scale(config.attention_multiplier)
+    if getattr(config, "attn_logit_softcapping", None):
+        writer.add_attn_logit_softcapping(config.attn_logit_softcapping)
+        writer.add_final_logit_softcapping(config.final_logit_softcapping)
+
+
+def _add_window(writer: GGUFWriter, config: PretrainedConfig) -> None:
+    """Only some converters tell which layers slide; the others leave it to the name."""
+    if not getattr(config, "sliding_window", None) or config.model_type == "qwen2":
+        return
+    writer.add_sliding_window(config.sliding_window)
+    if config.model_type in ("olmo3", "exaone4"):
+        writer.add_sliding_window_pattern([t == "sliding_attention" for t in config.layer_types])
 
 
 def _add_tokenizer(writer: GGUFWriter, size: int) -> None:
@@ -73,34 +174,41 @@ def _add_tokenizer(writer: GGUFWriter, size: int) -> None:
     writer.add_chat_template(TEMPLATE)
 
 
-def _add_tensor(
-    writer: GGUFWriter,
-    name: str,
-    tensor: torch.Tensor,
-    kind: GGMLQuantizationType,
-    model: PreTrainedModel,
-    permute: bool,
-) -> None:
-    values = tensor.float().numpy()
-    if permute and ("q_proj" in name or "k_proj" in name):
-        config = model.config
-        heads = config.num_attention_heads if "q_proj" in name else config.num_key_value_heads
-        halves = values.reshape(heads, 2, -1, *values.shape[1:])
-        values = np.ascontiguousarray(halves.swapaxes(1, 2)).reshape(values.shape)
-    if values.ndim == 1:
-        writer.add_tensor(gguf_name(name), values)
-    else:
-        data = quantize(values, kind)
-        writer.add_tensor(gguf_name(name), data, raw_dtype=kind)
+# Tensors -----------------------------------------------------------------------------------------
 
 
-def gguf_name(name: str) -> str:
-    if name == "model.embed_tokens.weight":
-        return "token_embd.weight"
-    if name == "model.norm.weight":
-        return "output_norm.weight"
-    if name == "lm_head.weight":
-        return "output.weight"
-    owner, _, part = name.removeprefix("model.layers.").rpartition(".")
-    number, _, inner = owner.partition(".")
-    return f"blk.{number}.{GGUF_NAMES[inner]}.{part}"
+def converted(model: PreTrainedModel, architecture: str) -> Iterator[tuple[str, np.ndarray]]:
+    """By their names in GGUF, with all that the converter of this architecture changes."""
+    config = model.config.get_text_config()
+    for full_name, tensor in model.state_dict().items():
+        name = full_name.replace("language_model.", "")
+        values = tensor.float().numpy()
+        if name.startswith("model.visual.") or (
+            name == "lm_head.weight" and model.config.tie_word_embeddings
+        ):
+            continue
+        if architecture in PLUS_ONE and name.endswith("norm.weight"):
+            values = values + 1
+        if architecture in PERMUTED and ("q_proj" in name or "k_proj" in name):
+            heads = config.num_attention_heads if "q_proj" in name else config.num_key_value_heads
+            halves = values.reshape(heads, 2, -1, *values.shape[1:])
+            values = np.ascontiguousarray(halves.swapaxes(1, 2)).reshape(values.shape)
+        if "shared_mlp.input_linear" in name:
+            gate, up = np.split(values, 2)
+            prefix = name.removesuffix("shared_mlp.input_linear.weight")
+            yield gguf_name(f"{prefix}mlp.gate_proj.weight", architecture), gate
+            yield gguf_name(f"{prefix}mlp.up_proj.weight", architecture), up
+            continue
+        yield (
+            gguf_name(name.replace("shared_mlp.output_linear", "mlp.down_proj"), architecture),
+            values,
+        )
+
+
+def gguf_name(name: str, architecture: str = "llama") -> str:
+    """Of any architecture that gguf does not know, as Llama's."""
+    known = {text: number for number, text in MODEL_ARCH_NAMES.items()}
+    names = get_tensor_name_map(known.get(architecture, known["llama"]), 64)
+    found = names.get_name(name, try_suffixes=(".weight", ".bias"))
+    assert found is not None, name
+    return found

@@ -16,7 +16,6 @@ from tests.golden import Tolerance, compare
 from tests.runners import NativeRunner, wait
 
 EXACT_WEIGHTS = Tolerance(1e-3, 1e-5)
-HIDDEN_STATES = ("embedding", "layers.0", "norm")  # as transformers gives them for two layers
 QUANTISATIONS = ("q4gsw", "q4", "q8")
 
 
@@ -44,17 +43,22 @@ def test_decoder_and_engine_equal_transformers(
         loaded.unload()
         return logits[0]
 
+    # As transformers gives them; the last layer's come normalised.
+    layers = [f"layers.{number}" for number in range(graph.config.layers - 1)]
+    names = ["embedding", *layers, "norm"]
+    residual = source.values.get("residual_multiplier", 1.0)  # what is held is divided by it
+
     async def engine_layers(tokens: list[int]) -> dict[str, np.ndarray]:
         loaded = await Graph.load(native.device, graph.program, constants)
-        found = await run_probed(loaded, [np.array([tokens]), np.array([0])], HIDDEN_STATES)
+        found = await run_probed(loaded, [np.array([tokens]), np.array([0])], names)
         loaded.unload()
         return {str(name): array[..., -1, :].reshape(-1) for name, array in found.items()}
 
     with torch.no_grad():
         states = model(torch.tensor([tokens_of(7)]), output_hidden_states=True).hidden_states
     torchs, engines = hidden_states(decoder, tokens_of(7)), wait(engine_layers(tokens_of(7)))
-    for name, state in zip(HIDDEN_STATES, states, strict=True):
-        wanted = state[0, -1].double().numpy()
+    for name, state in zip(names, states, strict=True):
+        wanted = state[0, -1].double().numpy() / (1 if name == "norm" else residual)
         compare(f"torch, {name}", torchs[name], wanted, EXACT_WEIGHTS)
         compare(f"engine, {name}", engines[name], wanted, EXACT_WEIGHTS)
     for length in (1, 7, 100):

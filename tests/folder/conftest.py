@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import BrowserContext, Playwright
 
 from tests.folder.faulty_site import FaultySite, serving_with_faults
 from tests.runners import PageRunner
@@ -18,9 +18,9 @@ CASES = "tests.folder.loading_cases"
 class LoadingPage:
     """A page with an engine; calls go to tests/folder/loading_cases.py."""
 
-    def __init__(self, browser: Browser, site: FaultySite) -> None:
+    def __init__(self, context: BrowserContext, site: FaultySite) -> None:
         self.site = site
-        self.context = browser.new_context()
+        self.context = context
         self.runner = self.open_tab()
 
     def open_tab(self) -> PageRunner:
@@ -75,10 +75,17 @@ def faulty_site(models: Path) -> Iterator[FaultySite]:
 
 
 @pytest.fixture(scope="session")
-def one_page(browser: Browser, faulty_site: FaultySite) -> Iterator[LoadingPage]:
-    page = LoadingPage(browser, faulty_site)
-    yield page
-    page.context.close()
+def one_page(
+    playwright: Playwright,
+    browser_type_launch_args: dict[str, Any],
+    tmp_path_factory: pytest.TempPathFactory,
+    faulty_site: FaultySite,
+) -> Iterator[LoadingPage]:
+    """Storage is on a disk: that of a private window does not say when a file was changed."""
+    profile = tmp_path_factory.mktemp("profile")
+    context = playwright.chromium.launch_persistent_context(profile, **browser_type_launch_args)
+    yield LoadingPage(context, faulty_site)
+    context.close()
 
 
 @pytest.fixture

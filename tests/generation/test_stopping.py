@@ -7,7 +7,14 @@ import pytest
 from py_runtime.base.cancel import CancelToken
 from py_runtime.base.concurrency import until_cancelled
 from py_runtime.base.errors import AbortedError
-from py_runtime.generation.pace import CHUNK_SECONDS, SMALLEST_CHUNK, PrefillPace
+from py_runtime.generation.device_sampler import MAX_DRAWS
+from py_runtime.generation.pace import (
+    BATCH_SECONDS,
+    CHUNK_SECONDS,
+    SMALLEST_CHUNK,
+    BatchPace,
+    PrefillPace,
+)
 from tests.generation.conftest import Toy
 from tests.runners import wait
 
@@ -113,6 +120,35 @@ def test_chunks_fit_the_graph(largest: int) -> None:
         assert 1 <= pace.next_chunk() <= largest
         pace.took(tokens, seconds)
     assert 1 <= pace.next_chunk() <= largest
+
+
+# The length of a batch --------------------------------------------------------------------------
+
+
+def test_batches_double_until_they_take_long_enough() -> None:
+    pace, now = BatchPace(), 0.0
+    steps = []
+    pace.begin()
+    for tokens in (1, 1, 2, 4, 8, 8):
+        pace.arrived(tokens, now)
+        steps.append(pace.steps)
+        now += BATCH_SECONDS * pace.steps / 10.5  # the GPU draws ten in that time
+    assert steps == [1, 2, 4, 8, 10, 8]
+
+
+def test_the_next_answer_begins_with_the_batches_that_were_found() -> None:
+    pace = BatchPace()
+    pace.begin()
+    for number in range(30):
+        pace.arrived(pace.steps, 1e-6 * number)
+    assert pace.steps == MAX_DRAWS
+    pace.begin()
+    pace.arrived(1, 1000.0)  # a long prompt's first token
+    assert pace.steps == MAX_DRAWS
+    pace.arrived(MAX_DRAWS, 1000.0 + 1.99 * BATCH_SECONDS)
+    assert pace.steps == MAX_DRAWS // 2
+    pace.arrived(1, 2000.0)
+    assert pace.steps == 1
 
 
 def test_cancelling_twice_calls_back_once() -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from py_runtime.base.model_errors import ModelError
+from py_runtime.decoder.config import LayerKind
 from py_runtime.gguf.config import read_config
 from py_runtime.gguf.errors import GgufError, UnsupportedGgufError
 from py_runtime.gguf.model import GgufModel, open_model
@@ -97,9 +98,15 @@ def test_what_a_file_leaves_out() -> None:
     assert model.config.kv_heads == small.HEADS
 
 
-def test_a_window_bounds_the_context() -> None:
-    data = small.small_file(**{"llama.attention.sliding_window": 48})
-    assert opened(data).config.context == 48
+def test_a_window_is_that_of_every_layer() -> None:
+    config = opened(small.small_file(**{"llama.attention.sliding_window": 48})).config
+    assert (config.context, config.kinds) == (64, (LayerKind(window=48),))
+
+
+def test_a_window_that_may_not_be_meant_bounds_the_context() -> None:
+    values = small.metadata("qwen3") | {"qwen3.attention.sliding_window": 48}
+    config = opened(file(values, small.qwen3_tensors())).config
+    assert (config.context, config.kinds) == (48, ())
 
 
 def test_factors_of_frequencies_are_read() -> None:
@@ -148,7 +155,11 @@ def test_6_sizes(changes: dict[str, Any], fault: str) -> None:
 
 def test_6_what_no_decoder_can_be() -> None:
     for key, value, fault in (
-        ("llama.attention.key_length", 5, "heads are 5 wide; rotary positions need an even width"),
+        (
+            "llama.attention.key_length",
+            5,
+            "heads are 5 wide, of which 5 turn; rotary",
+        ),
         ("llama.context_length", 1, "a context of 1 positions has no room for an answer"),
     ):
         with pytest.raises(ModelError, match=fault):
@@ -203,7 +214,7 @@ def test_8_factors_of_frequencies() -> None:
 UNSUPPORTED = {
     "another architecture": (
         {"general.architecture": "gptneox"},
-        "the architecture 'gptneox' is not supported; these are: llama, qwen2, qwen3 (Llama,",
+        "the architecture 'gptneox' is not supported; these are: exaone, exaone4, gemma, ",
     ),
     "pictures": ({"general.architecture": "clip"}, "the part of a model that sees pictures, not"),
     "an adapter": ({"general.type": "adapter"}, "is an adapter for a model, not a model; give"),

@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from py_runtime.grammar.automata import Move
 from py_runtime.grammar.numbers import Bound, number_automaton
 from py_runtime.grammar.regex import compile_pattern
+from py_runtime.grammar.strings import TEXT, Counted, String
 from py_runtime.grammar.vocabulary import TokenTexts, is_plain, token_bytes
 from tests.grammar.vocabularies import TOY, texts_of, tokenizer_of
 from tests.tokens.reference import REAL
@@ -142,3 +144,27 @@ def test_spelling_without_the_bytes() -> None:
     texts = TokenTexts(tokenizer, tokenizer.vocabulary_size, [])
     (missing,) = {bytes([byte]) for byte in range(256)} - set(texts.texts.values())
     assert texts.spell(b"a" + missing) is None
+
+
+class CountedInParts(Counted):
+    """The same characters, in two ranges."""
+
+    def ranges(self, state: int) -> list[Move]:
+        return [
+            part
+            for low, high, target in super().ranges(state)
+            for part in ((low, ord("k"), target), (ord("l"), high, target))
+        ]
+
+
+@pytest.mark.parametrize(("least", "most"), [(0, None), (3, 7)])
+def test_any_characters_are_the_same_in_one_range_and_in_two(least: int, most: int | None) -> None:
+    """Byte by byte: what may come first, and where it leads."""
+
+    def leads(characters: Counted) -> dict[int, object]:
+        moves = [*String(characters).moves((TEXT, 0, 1), 0)]
+        found = {byte: to for low, high, to in moves for byte in range(low, high + 1)}
+        assert len(found) == sum(high - low + 1 for low, high, _ in moves), "each byte once"
+        return found
+
+    assert leads(Counted(least, most)) == leads(CountedInParts(least, most))

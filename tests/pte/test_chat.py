@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from py_runtime.base.model_errors import ModelError, ModelFileError
-from py_runtime.generation import device_tokens
+from py_runtime.generation import pace
 from py_runtime.model import Model
 from tests.pte.counting import (
     MAX_POSITIONS,
@@ -79,7 +79,7 @@ def test_the_context_ends_before_the_exporters_last_position(model: Model) -> No
 
 
 def test_many_steps_run_in_one_submit(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(device_tokens, "BATCH_SECONDS", 60.0)  # however slow the machine is
+    monkeypatch.setattr(pace, "BATCH_SECONDS", 60.0)  # however slow the machine is
 
     async def submits() -> float:
         pieces = [

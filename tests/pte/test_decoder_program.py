@@ -83,6 +83,16 @@ def test_what_is_used_elsewhere_keeps_all_its_rows() -> None:
     assert rows["aten.linear.default"] == (1, VOCABULARY)
 
 
+def test_what_takes_other_things_than_integers_stays_as_it_is() -> None:
+    writer = ProgramWriter("floats")
+    x, y = writer.input("x", (1,), F32), writer.input("y", (1, 4), F32)
+    out = writer.tensor((1, 4), F32)
+    writer.op("aten.add.Tensor", y, x, 1, out)
+    writer.output(out)
+    program = writer.program()
+    assert as_decoder(program) is program
+
+
 def test_one_length_alone_is_no_decoder() -> None:
     program = as_decoder(decoder(flat=False, dynamic=False).program())
     with pytest.raises(ModelError, match="takes exactly 9 tokens at a time"):

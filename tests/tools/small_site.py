@@ -120,6 +120,8 @@ def serving_app(app: ASGIApp, **settings: Any) -> Iterator[int]:
     server = uvicorn.Server(uvicorn.Config(app, lifespan="off", log_level="warning", **settings))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()
-    yield listener.getsockname()[1]
-    server.should_exit = True
-    thread.join()
+    try:
+        yield listener.getsockname()[1]
+    finally:
+        server.should_exit = True
+        thread.join()

@@ -50,6 +50,13 @@ def test_what_is_changed_and_what_is_left_alone() -> None:
     assert shown == {f"{change}]" for change in CHANGES}
 
 
+def test_what_would_do_as_well_is_left_alone() -> None:
+    source = "x.reshape(-1, 4).sum(axis=-1)\nzip(a, b, strict=True)"
+    shown = [mutant_of("toy.py", source, place).shown for place in range(2)]
+    assert len(changes(ast.parse(source))) == 2
+    assert [each.partition("  [")[2] for each in shown] == ["4 → 5]", "1 → 2]"]
+
+
 def test_a_seed_decides() -> None:
     first = sample({"toy.py": TOY}, 1, 6)
     assert first == sample({"toy.py": TOY}, 1, 6) != sample({"toy.py": TOY}, 2, 6)

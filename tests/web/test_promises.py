@@ -1,4 +1,4 @@
-"""README.md's promises of the page as a whole: nothing leaves, an open page needs no network.
+"""README.md's promises of the page as a whole: nothing leaves, and it works offline.
 
 The others have their tests elsewhere. Stop: tests/app/test_completions.py (prompt, answer, schema),
 test_models.py (load, warm-up) and test_device_loss.py (lost devices, Verify) there, and
@@ -7,11 +7,14 @@ tests/folder/test_loading.py; lost devices: tests/app/test_device_loss.py; Verif
 tests/model/test_verify.py.
 """
 
+import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Request, expect
 
+from tests.conftest import serving
 from tests.web.user import User
 
 pytestmark = pytest.mark.browser
@@ -65,8 +68,7 @@ def test_nothing_leaves(watched: Watched, toy_site_url: str) -> None:
 
 
 def test_a_page_that_is_open_needs_no_network(watched: Watched) -> None:
-    if not watched.page.evaluate("inpage.loaded"):
-        watched.load()
+    watched.has_loaded()
     watched.page.context.set_offline(True)
     watched.new_chat()
     answer = watched.ask("Still there?")
@@ -76,3 +78,32 @@ def test_a_page_that_is_open_needs_no_network(watched: Watched) -> None:
     watched.page.evaluate("inpage.python('device.destroy()').catch(() => {})")
     assert not watched.ask("And now?").locator(".error").is_visible()
     watched.page.context.set_offline(False)
+
+
+def test_a_page_that_was_visited_works_offline(browser: Browser, toy_model: Path) -> None:
+    """The server is stopped: the page, Python, the libraries and the model are in the browser."""
+    context = browser.new_context(service_workers="allow")
+    page = context.new_page()
+    with serving("--models", str(toy_model.parent)) as address:
+        user = User(page, address)
+        user.open()
+        user.load()
+        user.choose(max_tokens="8", temperature="0")
+        answer = user.text_of(user.ask("Before"))
+        expect(page.locator("body")).to_have_attribute("data-kept", re.compile("."))
+    page.goto("about:blank")
+    page.goto(address)
+    expect(page.locator("#status")).to_contain_text("Ready in")
+    expect(user.questions).to_have_text(["Before"])
+    if not page.evaluate("inpage.loaded"):
+        user.load()
+    assert page.evaluate("crossOriginIsolated")
+    user.new_chat()
+    assert user.text_of(user.ask("Before")) == answer
+    page.get_by_role("button", name="Python").click()  # what was never opened before
+    expect(page.locator("#console")).to_be_visible()
+    page.keyboard.press("Escape")
+    user.import_chats({"messages": [{"role": "assistant", "content": "$x$"}]})
+    expect(user.answers.locator("[data-drawn]")).to_have_count(1)
+    assert user.complaints == []
+    context.close()

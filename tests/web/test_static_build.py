@@ -7,7 +7,7 @@ pytestmark = pytest.mark.browser
 
 
 def test_the_static_build_starts_isolated(browser: Browser, static_site_url: str) -> None:
-    context = browser.new_context()
+    context = browser.new_context(service_workers="allow")
     page = context.new_page()
     outside = []
     page.on(

@@ -51,6 +51,8 @@ TOGETHER = Variant(
     alone=256,
 )
 MAX_QUADS_TOGETHER = figures_of("attention/attend_wide")["MAX_QUADS"]
+ATTEND_BLOCK = "attention/attend_block_wide"
+BLOCK_INVOCATIONS = figures_of(ATTEND_BLOCK)["WORKGROUP"]
 ROW_PARTS = 32  # of attention/attend_row_wide, where a workgroup may be so large
 
 
@@ -103,7 +105,7 @@ def tile_count(batches: int, tokens: int, heads: int, kv_heads: int) -> int:
 
 
 class StreamingAttention:
-    """The two kernels both ops share, and the scratch between them."""
+    """The kernels both ops share, and the scratch between them."""
 
     def __init__(
         self,
@@ -113,7 +115,10 @@ class StreamingAttention:
         bind: dict[str, Bindable],  # q, k, v and what the fragment of sight binds
         out: LiveTensor,
         sight: str,  # what a row sees: attention/fragments/sight_*
+        window: int | None = None,  # of a windowed sight
+        softcap: float | None = None,
     ) -> None:
+        self.window, self.softcap = window, softcap
         self.unit = 4 if most.width % 4 == 0 else 1
         together = self.unit == 4 and most.width <= 4 * MAX_QUADS_TOGETHER
         self.variant = TOGETHER if op.builder.target.wide and together else ALONE
@@ -125,7 +130,7 @@ class StreamingAttention:
         stats = op.scratch("softmax statistics", tiles * TILE_STATS_BYTES)
         kv = bind["k"]
         assert isinstance(kv, LiveTensor)
-        plugs = {"sight": sight}
+        plugs = {"sight": sight, "score": "plain" if softcap is None else "capped"}
         if self.unit == 4:
             plugs["kv"] = kv.dtype.name
         if self.variant is ALONE:
@@ -153,11 +158,25 @@ class StreamingAttention:
                 bind={**written, **bind},
                 constants={**constants, "WORKGROUP": workgroup},
             )
+        self.attend_block: Launch | None = None
+        group = 32 if most.width // 4 <= 32 else 64
+        self.tiles_of_block = BLOCK_INVOCATIONS // group
+        if self.variant is TOGETHER and self._fills_a_block(most):
+            self.attend_block = op.launch(
+                ATTEND_BLOCK,
+                plugs={name: plug for name, plug in plugs.items() if name != "lanes"},
+                bind={**written, **bind},
+                constants={**constants, "GROUP": group},
+            )
         self.reduce = op.launch(
             self.variant.reduce,
             bind={"sums": sums, "stats": stats, "out": out},
             constants=sized,
         )
+
+    def _fills_a_block(self, problem: Problem) -> bool:
+        """Whether there are rows enough to share what is read among several tiles."""
+        return problem.tiles_of_head >= self.tiles_of_block
 
     def splits(self, tiles: int, context: int) -> int:
         """A longer context makes longer splits; only whether it is short decides on their number.
@@ -176,7 +195,9 @@ class StreamingAttention:
         mask_kind: int = NO_MASK,
         mask_strides: Dims = (0, 0, 0, 0),
     ) -> None:
-        splits = self.splits(problem.tiles, context)
+        # The tokens of a call see a window each, which overlap but for their own positions.
+        walked = context if self.window is None else self.window + problem.tokens
+        splits = self.splits(problem.tiles, min(context, walked))
         shared = {
             "kv_heads": problem.kv_heads,
             "group": problem.group,
@@ -192,20 +213,25 @@ class StreamingAttention:
             **self._named("kv", problem.kv_strides, self.unit),
             "kv_tokens": problem.kv_tokens,
             "scale": scale,
+            "softcap": self.softcap or 0.0,
+            "window": self.window or 0,
             "mask_kind": mask_kind,
             "mask_strides": mask_strides,
         }
+        chosen, groups = self.attend, splits * problem.tiles
         if self.attend_row is not None and problem.tokens == splits == 1:
-            self.attend.skip()
-            self.attend_row(splits * problem.batches * problem.heads, **fields)
+            chosen, groups = self.attend_row, problem.batches * problem.heads
+        elif self.attend_block is not None and self._fills_a_block(problem):
+            blocks = ceil_div(problem.tiles_of_head, self.tiles_of_block)
+            chosen = self.attend_block
+            groups = splits * problem.batches * problem.kv_heads * blocks
+        for attend in (self.attend, self.attend_row, self.attend_block):
+            if attend is not None and attend is not chosen:
+                attend.skip()
+        if self.variant is TOGETHER:
+            chosen(groups, **fields)
         else:
-            tiles = splits * problem.tiles
-            if self.variant is TOGETHER:
-                self.attend(tiles, **fields)
-            else:
-                self.attend.for_each(tiles, **fields)
-            if self.attend_row is not None:
-                self.attend_row.skip()
+            chosen.for_each(groups, **fields)
         if self.variant is TOGETHER and splits == 1:
             self.reduce.skip()
         elif self.variant is TOGETHER:

@@ -18,6 +18,8 @@ struct Params {
   kv_tokens: u32,  // that this call's k and v hold
   width: u32,
   scale: f32,
+  softcap: f32,  // see score_capped
+  window: u32,  // see sight_windowed
   mask_kind: u32,
 }
 

@@ -1,6 +1,7 @@
 // q, k and v that a linear has left in one line each: heads of q and k are normalised, if they are
 // to be, and turned; then all go where they belong (see qkv_store.wgsl).
-// qkv: [count, q_heads + 2 * kv_heads, width]; q_norm, k_norm: [width], or any buffer without norms.
+// qkv: [count, q_heads + 2 * kv_heads, width]; q_norm, k_norm: [width], or as long as all heads of q,
+// of k, where these are normalised together; any buffer without norms.
 // needs: attention/fragments/qkv_store
 
 struct Params {
@@ -17,6 +18,7 @@ struct Params {
   table_width: u32,
   column_gap: u32,  // from the table's column of a pair's first dim to that of its second
   has_norms: u32,
+  normed_by_row: u32,  // all heads of q together, and all of k
   q_eps: f32,
   k_eps: f32,
 }
@@ -34,16 +36,28 @@ fn is_normed(head: u32) -> bool {
   return params.has_norms != 0u && head < params.q_heads + params.kv_heads;
 }
 
-fn norm_scale(head: u32, squares: f32) -> f32 {
-  let eps = select(params.k_eps, params.q_eps, head < params.q_heads);
-  return inverseSqrt(squares / f32(params.width) + eps);
+// Where what is normalised together with a head begins in its line, and where it ends.
+fn normed_range(head: u32) -> vec2u {
+  let q_end = params.q_heads * params.width;
+  let own = head * params.width;
+  if (params.normed_by_row == 0u) {
+    return vec2u(own, own + params.width);
+  }
+  return select(vec2u(q_end, q_end + params.kv_heads * params.width), vec2u(0u, q_end), own < q_end);
 }
 
-fn norm_weight(head: u32, dim: u32) -> f32 {
+fn norm_scale(head: u32, squares: f32) -> f32 {
+  let eps = select(params.k_eps, params.q_eps, head < params.q_heads);
+  let range = normed_range(head);
+  return inverseSqrt(squares / f32(range.y - range.x) + eps);
+}
+
+fn norm_weight(head: u32, row: u32) -> f32 {
+  let place = row - normed_range(head).x;
   if (head < params.q_heads) {
-    return q_norm[dim];
+    return q_norm[place];
   }
-  return k_norm[dim];
+  return k_norm[place];
 }
 
 // A pair of a head whose values are still to be multiplied by `scale`.
@@ -53,8 +67,7 @@ fn finish_pair(line: u32, head: u32, pair_of_head: u32, scale: f32) {
   let start = line * heads() * params.width;
   var values = vec2f(qkv[start + rows.x], qkv[start + rows.y]);
   if (is_normed(head)) {
-    let dims = rows - head * params.width;
-    values *= scale * vec2f(norm_weight(head, dims.x), norm_weight(head, dims.y));
+    values *= scale * vec2f(norm_weight(head, rows.x), norm_weight(head, rows.y));
   }
   turn_and_store(line, pair, values);
 }

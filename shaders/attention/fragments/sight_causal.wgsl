@@ -3,8 +3,16 @@
 
 @group(0) @binding(6) var<uniform> start_pos: vec4i;
 
+fn context_begin() -> u32 {
+  return 0u;
+}
+
 fn context_length() -> u32 {
   return u32(start_pos.x) + params.kv_tokens;
+}
+
+fn seen_begin(tile: Tile) -> u32 {
+  return 0u;
 }
 
 fn seen_length(tile: Tile) -> u32 {

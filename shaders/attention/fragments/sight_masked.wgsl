@@ -8,8 +8,16 @@ const MINUS_INFINITY = 0xff800000u;
 
 @group(0) @binding(6) var<storage, read> mask: array<u32>;
 
+fn context_begin() -> u32 {
+  return 0u;
+}
+
 fn context_length() -> u32 {
   return params.kv_tokens;
+}
+
+fn seen_begin(tile: Tile) -> u32 {
+  return 0u;
 }
 
 fn seen_length(tile: Tile) -> u32 {

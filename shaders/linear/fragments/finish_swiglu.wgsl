@@ -1,7 +1,7 @@
-// out = silu(x gateᵀ + bias) * (x upᵀ + bias). The weight is gate and up, one after the other; so is
+// out = activation(x gateᵀ + bias) * (x upᵀ + bias). The weight is gate and up, one after the other; so is
 // the bias (without one any buffer stands in its place, unread). out: [count, pairs].
 // A pair is a row of gate and the same row of up.
-// needs: nothing
+// needs: gate = linear/fragments/gate_*
 
 struct Params {
   part_ends: vec4u,  // see scale_place
@@ -29,5 +29,5 @@ fn store_pair(line: u32, pair: u32, sums: vec2f) {
   if (params.has_bias != 0u) {
     values += vec2f(bias[pair], bias[params.pairs + pair]);
   }
-  out[line * params.pairs + pair] = values.x / (1.0 + exp(-values.x)) * values.y;
+  out[line * params.pairs + pair] = gated(values.x, values.y);
 }

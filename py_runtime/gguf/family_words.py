@@ -1,0 +1,156 @@
+"""What sets an architecture apart, from a GGUF file's keys into the words of a config.json.
+
+Files leave out what llama.cpp knows by the architecture's name: periods, windows, scales.
+"""
+
+from math import sqrt
+from typing import Any
+
+from py_runtime.decoder.families import FULL, SLIDING
+from py_runtime.gguf.keys import Keys
+from py_runtime.gguf.rope_keys import MAX_CONTEXT, SCALES, THETAS, read_rope
+
+Words = dict[str, Any]
+
+WINDOW = "attention.sliding_window"
+PATTERN = "attention.sliding_window_pattern"
+LONG_FACTORS = ("phi3", "minicpm")  # whose factors for frequencies are tensors
+MULTIPLIERS = {
+    "embedding_scale": "embedding_multiplier",
+    "residual_scale": "residual_multiplier",
+    "logit_scale": "logits_scaling",
+    "attention.scale": "attention_multiplier",
+}
+CAPS = {
+    "attn_logit_softcapping": 50.0,
+    "final_logit_softcapping": 30.0,
+}
+# Keys that other architectures are refused for.
+COMPUTED = {
+    "granite": tuple(MULTIPLIERS),
+    "minicpm": tuple(MULTIPLIERS),
+    "gemma2": tuple(CAPS),
+}
+# Of these, one size has heads whose scores have a scale of their own; files do not say so.
+LAYERS_OF_27B = {"gemma2": 46, "gemma3": 62}
+
+
+def family_words(keys: Keys, values: Words) -> Words:
+    """All that depends on the architecture; `values` has the sizes."""
+    architecture = keys.architecture
+    words = {"rope_parameters": read_rope(keys, architecture in LONG_FACTORS)}
+    if architecture in OF_AN_ARCHITECTURE:
+        return words | OF_AN_ARCHITECTURE[architecture](keys, values, words["rope_parameters"])
+    # Full attention stands in for a window that the file may or may not mean: as far as it goes.
+    window = _window(keys, 0) or MAX_CONTEXT
+    longest = values["max_position_embeddings"]
+    return words | {"max_position_embeddings": min(longest, window)}
+
+
+def _window(keys: Keys, default: int) -> int:
+    return keys.integer(WINDOW, 0, MAX_CONTEXT, default=default)
+
+
+def _everywhere(keys: Keys, values: Words, rope: Words) -> Words:
+    window = _window(keys, 0)
+    return {"sliding_window": window} if window else {}
+
+
+def _layer_types(keys: Keys, values: Words, period: int) -> list[str]:
+    slides = keys.pattern(PATTERN, values["num_hidden_layers"], period)
+    return [SLIDING if each else FULL for each in slides]
+
+
+def _smollm3(keys: Keys, values: Words, rope: Words) -> Words:
+    layers = values["num_hidden_layers"]
+    return {"no_rope_layers": [int((number + 1) % 4 != 0) for number in range(layers)]}
+
+
+def _granite(keys: Keys, values: Words, rope: Words) -> Words:
+    words: Words = {"attention_multiplier": values["head_dim"] ** -0.5}
+    words |= {name: keys.number(key, *SCALES) for key, name in MULTIPLIERS.items() if key in keys}
+    if not keys.flag("rope.scaling.finetuned", True):
+        words["position_embedding_type"] = None
+    return words
+
+
+def _minicpm(keys: Keys, values: Words, rope: Words) -> Words:
+    """Old files have none of the scales."""
+    defaults = {
+        "embedding_multiplier": 12.0,
+        "residual_multiplier": 1.4 / sqrt(values["num_hidden_layers"]),
+        "logits_scaling": values["hidden_size"] / 256,
+    }
+    return defaults | _granite(keys, values, rope)
+
+
+def _ministral3(keys: Keys, values: Words, rope: Words) -> Words:
+    key = "attention.temperature_scale"
+    if key in keys and rope["rope_type"] == "yarn":
+        rope["llama_4_scaling_beta"] = keys.number(key, 0.0, 1.0)
+    return _everywhere(keys, values, rope)
+
+
+def _exaone4(keys: Keys, values: Words, rope: Words) -> Words:
+    window = _window(keys, 0)
+    if not window:
+        return {"sliding_window": None, "layer_types": [FULL] * values["num_hidden_layers"]}
+    return {"sliding_window": window, "layer_types": _layer_types(keys, values, 4)}
+
+
+def _olmo(keys: Keys, values: Words, rope: Words) -> Words:
+    """With a window it is OLMo 3, whose positions are stretched in full layers alone."""
+    window = _window(keys, 0)
+    if not window:
+        return {}
+    plain = {"rope_type": "default", "rope_theta": rope["rope_theta"]}
+    return {
+        "model_type": "olmo3",
+        "sliding_window": window,
+        "layer_types": _layer_types(keys, values, 4),
+        "rope_parameters": {FULL: rope, SLIDING: plain},
+    }
+
+
+def _gemma2(keys: Keys, values: Words, rope: Words) -> Words:
+    caps = {key: keys.number(key, *SCALES, default=usual) for key, usual in CAPS.items()}
+    return {
+        **caps,
+        "query_pre_attn_scalar": _query_scalar(keys, values),
+        "sliding_window": _window(keys, 4096),
+        "layer_types": _layer_types(keys, values, 2),
+        "hidden_activation": values["hidden_act"],
+    }
+
+
+def _gemma3(keys: Keys, values: Words, rope: Words) -> Words:
+    theta = keys.number("rope.freq_base_swa", *THETAS, default=10000.0)
+    rope["rope_theta"] = keys.number("rope.freq_base", *THETAS, default=1000000.0)
+    return {
+        "query_pre_attn_scalar": _query_scalar(keys, values),
+        "sliding_window": _window(keys, 1024),
+        "layer_types": _layer_types(keys, values, 6),
+        "rope_parameters": {FULL: rope, SLIDING: {"rope_type": "default", "rope_theta": theta}},
+        "hidden_activation": values["hidden_act"],
+        "final_logit_softcapping": None,
+    }
+
+
+def _query_scalar(keys: Keys, values: Words) -> int:
+    if values["num_hidden_layers"] == LAYERS_OF_27B[keys.architecture]:
+        return int(values["hidden_size"] // values["num_attention_heads"])
+    return int(values["head_dim"])
+
+
+OF_AN_ARCHITECTURE = {
+    "llama": _everywhere,
+    "phi3": _everywhere,
+    "mistral3": _ministral3,
+    "smollm3": _smollm3,
+    "granite": _granite,
+    "minicpm": _minicpm,
+    "exaone4": _exaone4,
+    "olmo2": _olmo,
+    "gemma2": _gemma2,
+    "gemma3": _gemma3,
+}

@@ -1,0 +1,43 @@
+"""Tensors that hold several of the decoder's, one after the other: told apart by their rows."""
+
+from dataclasses import replace
+
+from py_runtime.decoder.config import DecoderConfig, expected_shapes
+from py_runtime.decoder.families import Family
+from py_runtime.gguf.names import gguf_names
+from py_runtime.gguf.reader import GgufFile, StoredTensor
+
+
+def taken_apart(file: GgufFile, family: Family, config: DecoderConfig) -> GgufFile:
+    """The same file with each of them as a tensor of its own; rows lie together, so none is moved.
+
+    A fused tensor of other rows than the config demands stays as it is, to be told of.
+    """
+    names, shapes = gguf_names(config), expected_shapes(config)
+    tensors = dict(file.tensors)
+    for number in range(config.layers):
+        for fused, held in family.gguf_fused.items():
+            whole = file.tensors.get(f"blk.{number}.{fused}.weight")
+            parts = [f"layers.{number}.{inner}.weight" for inner in held]
+            dims = [shapes[part] for part in parts]
+            if whole is None or whole.info.dims != (sum(rows for rows, _ in dims), dims[0][1]):
+                continue
+            del tensors[whole.info.name]
+            first = 0
+            for part, (rows, _) in zip(parts, dims, strict=True):
+                tensors[names[part]] = _rows_of(whole, first, rows)
+                first += rows
+    return replace(file, tensors=tensors)
+
+
+def _rows_of(whole: StoredTensor, first: int, rows: int) -> StoredTensor:
+    info = whole.info
+    row_bytes = info.nbytes // info.dims[0]
+    part = replace(
+        info,
+        name=f"{info.name}, rows {first} to {first + rows - 1}",
+        dims=(rows, *info.dims[1:]),
+        offset=info.offset + first * row_bytes,
+        nbytes=rows * row_bytes,
+    )
+    return replace(whole, info=part)

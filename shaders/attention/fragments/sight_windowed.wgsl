@@ -1,0 +1,32 @@
+// As in sight_causal.wgsl, but a token sees no more than the last `window` positions, its own included.
+// needs: attention/fragments/io, attention/fragments/tiles
+
+@group(0) @binding(6) var<uniform> start_pos: vec4i;
+
+fn first_seen(token: u32) -> u32 {
+  let end = u32(start_pos.x) + token + 1u;
+  return end - min(end, params.window);
+}
+
+// What no token of this call sees is not walked over, nor shared out among splits.
+fn context_begin() -> u32 {
+  return first_seen(0u);
+}
+
+fn context_length() -> u32 {
+  return u32(start_pos.x) + params.kv_tokens;
+}
+
+fn seen_begin(tile: Tile) -> u32 {
+  return first_seen(tile.tokens.x);  // the tile's first row is its earliest token
+}
+
+fn seen_length(tile: Tile) -> u32 {
+  return u32(start_pos.x) + tile.tokens.w + 1u;  // the tile's last row is its latest token
+}
+
+fn seen(scores: vec4f, position: u32, tile: Tile) -> vec4f {
+  let tokens = tile.tokens + u32(start_pos.x);
+  let is_seen = (vec4u(position) <= tokens) & (vec4u(position + params.window) > tokens);
+  return select(vec4f(UNSEEN), scores, is_seen);
+}

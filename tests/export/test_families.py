@@ -1,0 +1,120 @@
+"""Every family as people bring it, folder or GGUF: transformers' logits and greedy tokens.
+
+Prompts are shorter and longer than a window, and sessions go back: what is held never shows.
+"""
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from gguf import GGMLQuantizationType as Kind
+from rich.progress import Progress
+
+from export.pipeline import Request, export_model, prepare
+from py_runtime.gpu.kernel_target import MEMORY_KERNELS
+from py_runtime.model import Model
+from tests.export.checkpoints import FAMILIES, SIZES, make_model, save_checkpoint
+from tests.export.gguf_files import ARCHITECTURES, write_gguf
+from tests.gguf import in_runtime
+from tests.runners import NativeRunner, Runner, wait
+
+LENGTHS = (5, 40, 130)
+STEPS = 32
+WORST = 1e-4  # relative RMS of logits
+CLEAR_MARGIN = 0.01  # below it the next token is a coin's toss
+MOST_DISPATCHES = 8  # of a layer while decoding; portable kernels always join parts of attention
+OUTSIDE = 7  # dispatches: embedding and its scale, the last row, head, scale and cap of logits
+NEW = [name for name in ARCHITECTURES if FAMILIES[name].get("max_position_embeddings", 0) >= 256]
+# Between them these have every switch and every kernel.
+IN_THE_PAGE = ("phi-4-mini", "gemma 2", "gemma 3", "olmo 2", "exaone 4 hybrid")
+
+
+def prompts() -> list[list[int]]:
+    generator = torch.Generator().manual_seed(16)
+    text = torch.randint(3, SIZES["vocab_size"], (sum(LENGTHS),), generator=generator).tolist()
+    return [text[sum(LENGTHS[:place]) :][:length] for place, length in enumerate(LENGTHS)]
+
+
+@cache
+@torch.no_grad()
+def wanted(family: str) -> list[tuple[np.ndarray, list[int]]]:
+    """Of each prompt the logits, and as many greedy tokens as are clear."""
+    model = make_model(family)
+    found = []
+    for prompt in prompts():
+        tokens = list(prompt)
+        first: np.ndarray | None = None
+        for _ in range(STEPS):
+            logits = model(torch.tensor([tokens]), use_cache=False).logits[0, -1]
+            first = logits.double().numpy() if first is None else first
+            (best, next_best), (token, _) = logits.topk(2)
+            if best - next_best < CLEAR_MARGIN:
+                break
+            tokens.append(int(token))
+        assert first is not None
+        found.append((first, tokens[len(prompt) :]))
+    assert sum(len(tokens) for _, tokens in found) > STEPS, "a case that compares next to nothing"
+    return found
+
+
+def compare(family: str, found: dict[str, Any], most: int = MOST_DISPATCHES + 1) -> None:
+    for place, (logits, tokens) in enumerate(wanted(family)):
+        for given in found["logits"][2 * place : 2 * place + 2]:
+            error = np.sqrt(((given - logits) ** 2).mean() / (logits**2).mean())
+            assert error < WORST, f"{family}, a prompt of {LENGTHS[place]}"
+        assert found["tokens"][place][: len(tokens)] == tokens
+    layers = FAMILIES[family].get("num_hidden_layers", SIZES["num_hidden_layers"])
+    assert found["dispatches"] <= most * layers + OUTSIDE
+
+
+@pytest.mark.parametrize("family", NEW)
+def test_from_a_folder(family: str, tmp_path: Path, native: NativeRunner) -> None:
+    save_checkpoint(tmp_path / "checkpoint", family)
+    prepared = prepare(Request(str(tmp_path / "checkpoint"), "none"), with_goldens=False)
+    export_model(prepared, tmp_path / "model", Progress(disable=True))
+
+    async def answers() -> dict[str, Any]:
+        model = await Model.load(native.device, str(tmp_path / "model"))
+        return await in_runtime.answers(native.device, model, prompts(), STEPS)
+
+    compare(family, wait(answers()))
+
+
+def gguf_of(family: str, path: Path) -> np.ndarray:
+    write_gguf(path, family, ARCHITECTURES[family], Kind.F32)
+    return np.frombuffer(path.read_bytes(), np.uint8)
+
+
+@pytest.mark.parametrize("family", [name for name in NEW if name not in IN_THE_PAGE])
+def test_from_a_gguf_natively(family: str, tmp_path: Path, native: NativeRunner) -> None:
+    data = gguf_of(family, tmp_path / "x.gguf")
+    found = native.run(
+        "tests.gguf.in_runtime", "answers_of_file", data=data, prompts=prompts(), steps=STEPS
+    )
+    compare(family, found)
+
+
+@pytest.mark.parametrize("family", IN_THE_PAGE)
+def test_from_a_gguf(family: str, tmp_path: Path, runner: Runner) -> None:
+    data = gguf_of(family, tmp_path / "x.gguf")
+    found = runner.run(
+        "tests.gguf.in_runtime", "answers_of_file", data=data, prompts=prompts(), steps=STEPS
+    )
+    compare(family, found)
+
+
+@pytest.mark.parametrize("family", ["gemma 3"])  # which has the most norms in a layer
+def test_with_the_kernels_of_real_gpus(family: str, tmp_path: Path, native: NativeRunner) -> None:
+    data = gguf_of(family, tmp_path / "x.gguf")
+    found = native.run(
+        "tests.gguf.in_runtime",
+        "answers_of_file",
+        data=data,
+        prompts=prompts(),
+        steps=STEPS,
+        kernels=MEMORY_KERNELS,
+    )
+    compare(family, found, MOST_DISPATCHES)

@@ -1,0 +1,219 @@
+"""The service worker: releases by hash, offered and never forced; on a plain host, too."""
+
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, BrowserType, Page, expect
+
+from serve import create_app
+from tests.conftest import serving_folder
+from tests.tools.small_site import serving_app
+from tools.compress import VariantStore
+from tools.files import ROOT
+from tools.pyodide_dist import DIST
+from tools.site import Site
+from tools.snapshot import SnapshotStore
+from tools.vendor import VENDOR
+from tools.wheel import WheelStore
+
+pytestmark = pytest.mark.browser
+
+KEEP = "import('/ui/offline.js').then(({keepOffline}) => keepOffline())"
+ASK_TO_KEEP = """() => new Promise(resolve => {
+    const {serviceWorker} = navigator;
+    serviceWorker.addEventListener("message", ({data}) => resolve(data.kept));
+    serviceWorker.startMessages();
+    serviceWorker.ready.then(({active}) => active.postMessage("keep"));
+})"""
+KEPT_RELEASE = """async () => {
+    const found = await (await caches.open("inpage")).match(`${location.href}site.json`);
+    return (await found.json()).release;
+}"""
+TEXT_OF = "path => fetch(path).then(response => response.text())"
+
+
+@pytest.fixture
+def web(tmp_path: Path) -> Path:
+    """A copy of web/ that a test may change; its worker never starts."""
+    copy = tmp_path / "web"
+    shutil.copytree(ROOT / "web", copy)
+    (copy / "worker.js").write_text("")
+    return copy
+
+
+@pytest.fixture
+def url(web: Path, tmp_path: Path) -> Iterator[str]:
+    site = Site(web, DIST, VENDOR, WheelStore(), SnapshotStore(), None)
+    with serving_app(create_app(site, VariantStore(tmp_path / "cache"))) as port:
+        yield f"http://127.0.0.1:{port}/"
+
+
+@pytest.fixture
+def page(browser: Browser, url: str) -> Iterator[Page]:
+    """Open, with a release that is kept."""
+    context = browser.new_context(service_workers="allow")
+    page = context.new_page()
+    open_kept(page, url)
+    yield page
+    context.close()
+
+
+def open_kept(page: Page, url: str) -> str:
+    """Gives the release's name."""
+    page.goto(url)
+    page.evaluate(KEEP)
+    return kept(page)
+
+
+def kept(page: Page) -> str:
+    body = page.locator("body")
+    expect(body).to_have_attribute("data-kept", re.compile("."))
+    return body.get_attribute("data-kept") or ""
+
+
+def change(web: Path, name: str, mark: str) -> None:
+    path = web / name
+    path.write_text(f"{path.read_text()}\n{mark}\n")
+
+
+def test_a_change_is_seen_on_reload(page: Page, web: Path) -> None:
+    before = kept(page)
+    change(web, "style.css", "/* first change */")
+    page.reload()
+    assert "first change" in page.evaluate(TEXT_OF, "style.css")
+    page.evaluate(KEEP)
+    assert kept(page) != before
+    change(web, "style.css", "/* second change */")
+    page.reload()
+    assert "second change" in page.evaluate(TEXT_OF, "style.css")
+
+
+def test_a_tab_keeps_its_release_until_it_is_reloaded(page: Page, web: Path, url: str) -> None:
+    page.reload()  # through the worker
+    page.evaluate(KEEP)
+    kept(page)
+    change(web, "ui/console.js", "// changed")
+    other = page.context.new_page()
+    open_kept(other, url)
+    assert "// changed" in other.evaluate(TEXT_OF, "ui/console.js")
+    assert "// changed" not in page.evaluate(TEXT_OF, "ui/console.js")
+    page.reload()
+    assert "// changed" in page.evaluate(TEXT_OF, "ui/console.js")
+
+
+def test_a_new_version_is_offered_and_not_forced(page: Page, web: Path) -> None:
+    offer = page.get_by_text("There is a newer version of this page.")
+    page.evaluate("dispatchEvent(new Event('visibilitychange'))")
+    expect(offer).to_be_hidden()
+    change(web, "style.css", "/* changed */")
+    page.evaluate("document.body.dataset.running = ''; globalThis.stays = true")
+    page.evaluate("Date.now = () => 1e15; dispatchEvent(new Event('visibilitychange'))")
+    expect(page.locator("#newVersion")).not_to_have_attribute("hidden", "")
+    expect(offer).to_be_hidden()  # in the middle of an answer
+    page.evaluate("delete document.body.dataset.running")
+    expect(offer).to_be_visible()
+    assert page.evaluate("stays")
+    with page.expect_navigation():
+        page.get_by_role("button", name="Reload").click()
+    assert "changed" in page.evaluate(TEXT_OF, "style.css")
+    expect(offer).to_be_hidden()
+
+
+def test_headers_that_changed_hold_for_files_that_did_not(
+    page: Page, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    describe = Site.describe
+    policy = {"content-security-policy": "default-src 'self'; connect-src 'self' https://a.test"}
+
+    def with_another_policy(site: Site) -> dict[str, Any]:
+        described = describe(site)
+        return {**described, "headers": described["headers"] | policy}
+
+    monkeypatch.setattr(Site, "describe", with_another_policy)
+    answered = page.reload()
+    assert answered
+    assert answered.header_value("content-security-policy") == policy["content-security-policy"]
+
+
+def test_nothing_of_an_old_release_stays(page: Page, web: Path) -> None:
+    change(web, "style.css", "/* changed */")
+    page.reload()
+    page.evaluate(KEEP)
+    kept(page)
+    names: list[str] = page.evaluate(
+        """async () => (await (await caches.open("inpage")).keys()).map(({url}) => url)"""
+    )
+    assert len([name for name in names if "style.css" in name]) == 1
+    assert any("pyodide.asm.wasm" in name for name in names)
+
+
+def test_a_release_that_is_not_whole_is_not_kept(
+    page: Page, web: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a host that is being updated: what arrives is not what site.json lists."""
+    before = kept(page)
+    describe = Site.describe
+
+    def torn(site: Site) -> dict[str, Any]:
+        described = describe(site)
+        return {**described, "files": {**described["files"], "api.js": "0" * 64}}
+
+    change(web, "style.css", "/* changed */")
+    monkeypatch.setattr(Site, "describe", torn)
+    page.reload()
+    assert page.evaluate(ASK_TO_KEEP) == ""
+    assert "changed" in page.evaluate(TEXT_OF, "style.css")
+    assert page.evaluate(KEPT_RELEASE) == before
+
+
+def test_without_service_workers_the_page_opens_all_the_same(browser: Browser, url: str) -> None:
+    context = browser.new_context()
+    page = context.new_page()
+    faults: list[str] = []
+    page.on("pageerror", lambda error: faults.append(str(error)))
+    page.add_init_script("delete Navigator.prototype.serviceWorker")
+    page.goto(url)
+    page.evaluate(KEEP)
+    expect(page.get_by_label("Message", exact=True)).to_be_visible()
+    assert faults == []
+    context.close()
+
+
+def test_the_page_can_be_installed(
+    browser_type: BrowserType, browser_type_launch_args: dict[str, Any], url: str, tmp_path: Path
+) -> None:
+    """A profile of its own: private windows install nothing."""
+    context = browser_type.launch_persistent_context(
+        tmp_path / "profile", **browser_type_launch_args
+    )
+    page = context.new_page()
+    open_kept(page, url)
+    page.reload()
+    devtools = context.new_cdp_session(page)
+    manifest = devtools.send("Page.getAppManifest")
+    assert manifest["errors"] == []
+    assert manifest["url"] == f"{url}inpage.webmanifest"
+    assert devtools.send("Page.getInstallabilityErrors")["installabilityErrors"] == []
+    context.close()
+
+
+def test_a_static_build_in_a_subfolder_works_offline(
+    browser: Browser, static_site: Path, tmp_path: Path
+) -> None:
+    context = browser.new_context(service_workers="allow")
+    page = context.new_page()
+    with serving_folder(static_site.parent) as address:
+        url = f"{address}{static_site.name}/"
+        page.goto(url)
+        expect(page.locator("#status")).to_contain_text("Ready in")
+        kept(page)
+    page.goto("about:blank")
+    page.goto(url)
+    expect(page.locator("#status")).to_contain_text("Ready in")
+    assert page.evaluate("crossOriginIsolated")
+    assert page.evaluate("inpage.python('1 + 1')") == 2
+    context.close()
