@@ -62,8 +62,8 @@ const { inpage, client } = createInpage({
 globalThis.inpage = inpage;
 inpage.onNotice(({ kind, text }) => notify(text, { stays: kind === "storage" }));
 inpage.ready.then(showMachine).then(() => { if (stored.length) arriving.loadStored(); }, () => {});
-inpage.ready.then(async () => (await import("./ui/offline.js")).keepOffline()).catch(() => {}); // it is an extra
 const isolation = crossOriginIsolated ? undefined : await fetched(import("./isolation.js"));
 if (!await isolation?.reloadsIsolated()) client.start();
 await Promise.allSettled([opened, loadMarkdown()]);
 reopen();
+import("./ui/later.js").catch(() => {}); // what nobody needs in the first second

@@ -26,10 +26,12 @@ FETCHED_WHEN_THERE_ARE_SOME = {
 }
 # Answers with maths, code, tables or reasoning.
 FETCHED_FOR_RICH_ANSWERS = {"ui/rich.js", "ui/maths.js", "ui/code.js", "ui/reasoning.js"}
-# Or once all is up, for times without network.
-FETCHED_ELSEWHERE = {
-    *("isolation.js", "sw.js", "bridge/timed.js", "ui/offline.js", "ui/recovery.js"),
+# Once the page stands: what nobody needs in the first second.
+FETCHED_LATER = {
+    *("ui/later.js", "ui/offline.js", "ui/finding.js", "ui/latest.js", "ui/shortcuts.js"),
+    *("ui/dropping.js", "ui/speech.js", "ui/copying.js", "ui/chat_markdown.js", "ui/reasoning.js"),
 }
+FETCHED_ELSEWHERE = {"isolation.js", "sw.js", "bridge/timed.js", "ui/recovery.js"}
 SAMPLE = """# Heading
 
 Text with **weight**, `code` and a [link](https://example.org/).
@@ -176,10 +178,10 @@ def own_scripts(user: User) -> set[str]:
 
 def test_starting_and_chatting_is_under_its_budget_of_script(chatted: User) -> None:
     # The test itself asked for the notices.
-    fetched = own_scripts(chatted) - FETCHED_ELSEWHERE - {"ui/notices.js"}
+    fetched = own_scripts(chatted) - FETCHED_LATER - {"ui/notices.js"}
     there = {path.relative_to(ROOT / "web").as_posix() for path in (ROOT / "web").rglob("*.js")}
     later = FETCHED_WHEN_OPENED | FETCHED_WHEN_THERE_ARE_SOME | FETCHED_ELSEWHERE
-    later |= FETCHED_FOR_RICH_ANSWERS
+    later |= FETCHED_FOR_RICH_ANSWERS | FETCHED_LATER
     assert fetched == there - later
     sizes = {path: (ROOT / "web" / path).stat().st_size for path in fetched}
     assert sum(sizes.values()) < MAX_SCRIPT_BYTES, sizes

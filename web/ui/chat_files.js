@@ -3,6 +3,7 @@
 /** @import { Chat } from "./records.js" */
 
 import { check, readChat } from "./chat_records.js";
+import { fileName } from "./chat_markdown.js";
 import { newChat, saveChat } from "./chats.js";
 import { shown } from "./conversation.js";
 import { notify } from "./page.js";
@@ -15,7 +16,8 @@ export function exportChats(chosen) {
   const chats = chosen.map((chat) => ({ ...chat, stamp: undefined }));
   const text = JSON.stringify({ format: FORMAT, version: 1, chats }, null, 1);
   const href = URL.createObjectURL(new Blob([text], { type: "application/json" }));
-  Object.assign(document.createElement("a"), { href, download: "inpage-chats.json" }).click();
+  const download = chosen.length === 1 ? fileName(chosen[0], "json") : "inpage-chats.json";
+  Object.assign(document.createElement("a"), { href, download }).click();
 }
 
 /** @param {File} file */

@@ -22,10 +22,12 @@ type Others = Record<
   HTMLElement
 >;
 
-/** Of what is read: rich answers, newer versions of the page. */
-type OfReading = Record<"reasoning", HTMLTemplateElement>
-  & Record<"laterPage" | "reloadPage", HTMLButtonElement>
-  & Record<"newVersion", HTMLElement>;
+/** Of what is read, found, attached and kept. */
+type OfReading = Record<"attachment" | "reasoning", HTMLTemplateElement>
+  & Record<"dictate" | "exportMarkdown" | "latest" | "laterPage" | "pinChat" | "reloadPage" | "showShortcuts", HTMLButtonElement>
+  & Record<"attached" | "dropZone" | "newVersion", HTMLElement>
+  & Record<"findChats", HTMLInputElement>
+  & Record<"shortcuts", HTMLDialogElement>;
 
 export type Elements = OfReading & Templates & Buttons & Forms & Inputs & TextAreas & Selects & Dialogs & Others & {
   contextMeter: HTMLMeterElement;

@@ -24,8 +24,10 @@ export function listChats() {
     mark.hidden = !mine;
     mark.title = mark.ariaLabel = mine === answers[0] ? "Being answered" : "Waiting for its answer";
     if (chat === shown) row.append(chatTools);
+    row.dataset.id = chat.id;
     return row;
   }));
+  dispatchEvent(new Event("chatslisted"));
 }
 
 /** @param {Chat} chat */

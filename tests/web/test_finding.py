@@ -1,0 +1,245 @@
+"""Chats are found, pinned, exported and imported; files are dropped; keys do what the list says."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Locator, expect
+
+from tests.web.user import STAND_IN, Desk, User
+
+pytestmark = pytest.mark.browser
+
+CHATS: list[dict[str, Any]] = [
+    {"title": "Penguins", "messages": [{"role": "user", "content": "Where do they live?"}]},
+    {
+        "title": "Cooking: soup/№ 1",
+        "system": "Be brief.",
+        "messages": [
+            {"role": "user", "content": "How long?"},
+            {"role": "assistant", "content": "<think>Hm</think>\n\nAn *hour*, $x^2$."},
+        ],
+    },
+    {"title": "Verne", "messages": [{"role": "user", "content": "Who was Captain NEMO?"}]},
+]
+DROP = """({files, type}) => {
+    const transfer = new DataTransfer();
+    for (const [name, text] of files) transfer.items.add(new File([text], name));
+    const options = {dataTransfer: transfer, bubbles: true, cancelable: true};
+    document.querySelector("#draft").dispatchEvent(new DragEvent(type, options));
+}"""
+
+
+@pytest.fixture(scope="module")
+def tab(browser: Browser, toy_site_url: str) -> Iterator[User]:
+    desk = Desk(browser, toy_site_url)
+    # Voices of this machine, and of elsewhere, as browsers have them.
+    user = desk.tab(
+        script="""
+        globalThis.said = [];
+        speechSynthesis.getVoices = () => [
+            {name: "away", lang: "en-US", localService: false},
+            {name: "here", lang: "en-GB", localService: true},
+        ];
+        globalThis.SpeechSynthesisUtterance = class { constructor(text) { this.text = text; } };
+        speechSynthesis.speak = ({text, voice}) => said.push([text, voice.name]);
+        """
+    )
+    user.import_chats(*CHATS)
+    expect(rows(user)).to_have_count(3)
+    yield user
+    assert user.complaints == []
+    desk.context.close()
+
+
+def rows(user: User) -> Locator:
+    return user.page.locator("#chats .open:visible")
+
+
+def drop(user: User, *files: tuple[str, str], event: str = "drop") -> None:
+    user.page.evaluate(DROP, {"files": files, "type": event})
+
+
+# ---- finding
+
+
+def test_chats_are_found_by_their_words(tab: User) -> None:
+    field = tab.page.get_by_label("Find in chats")
+    field.fill("nemo")
+    expect(rows(tab)).to_have_text(["Verne"])
+    field.fill("PENGUIN")
+    expect(rows(tab)).to_have_text(["Penguins"])
+    field.fill("nowhere")
+    expect(tab.page.get_by_text("Nothing found")).to_be_visible()
+    field.fill("")
+    expect(rows(tab)).to_have_count(3)
+
+
+def test_chats_stand_under_their_dates(tab: User) -> None:
+    expect(tab.page.locator("#chats .when")).to_have_text(["Today"])
+    tab.page.evaluate("""async () => {
+        const {allChats} = await import("/ui/chats.js");
+        const [first, second] = allChats();
+        globalThis.dates = [first.updated, second.updated];
+        first.updated = new Date().setHours(0, 0, 0, 0) - 1000;
+        second.updated = new Date(2020, 4, 17).getTime();
+        dispatchEvent(new Event("chatschange"));
+    }""")
+    month = tab.page.evaluate(
+        """new Date(2020, 4, 17).toLocaleDateString(undefined, {month: "long", year: "numeric"})"""
+    )
+    expect(tab.page.locator("#chats .when")).to_have_text(["Today", "Yesterday", month])
+
+
+def test_a_pinned_chat_stays_on_top(tab: User) -> None:
+    lowest = rows(tab).last.inner_text()
+    rows(tab).last.click()
+    pin = tab.page.get_by_role("button", name="Pin this chat")
+    pin.click()
+    expect(pin).to_have_attribute("aria-pressed", "true")
+    expect(rows(tab).first).to_have_text(lowest)
+    expect(tab.page.locator("#chats .when").first).to_have_text("Pinned")
+    tab.page.reload()
+    tab.has_opened()
+    tab.page.evaluate(STAND_IN)
+    expect(rows(tab).first).to_have_text(lowest)
+    pin.click()
+    expect(tab.page.get_by_text("Pinned")).to_have_count(0)
+
+
+# ---- files
+
+
+def test_exports_carry_the_chats_name(tab: User) -> None:
+    rows(tab).filter(has_text="Cooking").click()
+    with tab.page.expect_download() as download:
+        tab.page.get_by_role("button", name="Export this chat as Markdown").click()
+    assert download.value.suggested_filename == "Cooking-soup-1.md"
+    assert download.value.path().read_text() == (
+        "# Cooking: soup/№ 1\n\n> Be brief.\n\n## You\n\nHow long?\n\n"
+        "## Answer\n\nAn *hour*, $x^2$.\n"
+    )
+    with tab.page.expect_download() as download:
+        tab.page.get_by_role("button", name="Export this chat", exact=True).click()
+    assert download.value.suggested_filename == "Cooking-soup-1.json"
+
+
+def test_a_dropped_export_is_imported(tab: User) -> None:
+    export = {
+        "format": "inpage-chats",
+        "version": 1,
+        "chats": [{"title": "Dropped", "messages": [{"role": "user", "content": "Hello"}]}],
+    }
+    drop(tab, ("chats.json", json.dumps(export, indent=1)))
+    expect(rows(tab).filter(has_text="Dropped")).to_have_count(1)
+    expect(tab.questions).to_have_text(["Hello"])
+    expect(tab.page.locator("#opened")).to_be_hidden()
+
+
+def test_dropped_texts_are_attached_to_the_message(tab: User) -> None:
+    drop(tab, ("notes.csv", "a,b\n1,2\n"), ("odd.md", "```js\n1\n```"))
+    attached = tab.page.get_by_role("list", name="Attached to the message")
+    expect(attached.get_by_role("listitem")).to_have_text(
+        ["notes.csv · 1 token", "odd.md · 1 token"]
+    )
+    assert tab.faults_of_access() == []
+    attached.get_by_role("button", name="Remove odd.md").click()
+    tab.ask("Sum it up")
+    expect(tab.questions.last).to_have_text("notes.csv:\n\n```csv\na,b\n1,2\n```\n\nSum it up")
+    expect(attached.get_by_role("listitem")).to_have_count(0)
+
+
+def test_what_is_too_long_says_so(tab: User) -> None:
+    tab.page.evaluate("inpage.countTokens = async () => ({prompt_tokens: 5300})")
+    drop(tab, ("long.txt", "word " * 5000))
+    row = tab.page.locator("#attached li")
+    expect(row).to_contain_text("does not fit: 5,300 tokens, and this model holds 1,000")
+    row.get_by_role("button").click()
+    tab.page.evaluate("inpage.countTokens = async () => ({prompt_tokens: 1})")
+
+
+def test_other_files_are_named_with_what_can_be_dropped(tab: User) -> None:
+    drop(tab, ("cat.png", "\0PNG"))
+    expect(tab.notices).to_contain_text("cat.png is not a text. What can be dropped: models")
+    drop(tab, ("empty.txt", " "))
+    expect(tab.notices).to_contain_text("empty.txt is empty.")
+    drop(tab, ("big.log", "x" * 2_100_000))
+    expect(tab.notices).to_contain_text("big.log is too large to attach: 2.1 MB")
+    tab.dismiss_notices()
+
+
+def test_a_drop_zone_shows_while_files_are_dragged(tab: User) -> None:
+    zone = tab.page.locator("#dropZone")
+    drop(tab, ("notes.txt", "x"), event="dragenter")
+    expect(zone).to_be_visible()
+    drop(tab, ("notes.txt", "x"), event="dragleave")
+    expect(zone).to_be_hidden()
+
+
+# ---- copying, listening
+
+
+def test_an_answer_is_copied_as_text(tab: User) -> None:
+    rows(tab).filter(has_text="Cooking").click()
+    expect(tab.answers.locator("[data-drawn]")).to_have_count(1)
+    tab.answers.last.get_by_role("button", name="Copy as text").click()
+    expect(tab.notices).to_contain_text("Copied.")
+    assert tab.page.evaluate("navigator.clipboard.readText()") == "An hour, x^2."
+    tab.dismiss_notices()
+
+
+def test_an_answer_is_read_aloud_by_a_voice_of_this_machine(tab: User) -> None:
+    tab.answers.last.get_by_role("button", name="Read aloud").click()
+    assert tab.page.evaluate("said") == [["An hour, x^2.", "here"]]
+
+
+# ---- the way back
+
+
+def test_there_is_a_way_to_the_latest(tab: User) -> None:
+    latest = tab.page.get_by_role("button", name="Jump to the latest")
+    expect(latest).to_be_hidden()
+    tab.import_chats({"messages": [{"role": "user", "content": "line\n" * 200}]})
+    scroller = tab.page.locator("#scroller")
+    tab.page.evaluate("document.querySelector('#scroller').scrollTop = 0")
+    latest.click()
+    expect(latest).to_be_hidden()
+    assert scroller.evaluate("it => it.scrollHeight - it.scrollTop - it.clientHeight") < 2
+    tab.dismiss_notices()
+
+
+# ---- keys
+
+
+def test_keys_do_what_their_list_says(tab: User) -> None:
+    tab.composer.press("Alt+KeyN")
+    expect(tab.page.get_by_label("Name of this chat")).to_have_value("New chat")
+    tab.composer.press("Alt+ArrowDown")
+    expect(rows(tab).first).to_have_attribute("aria-current", "true")
+    tab.composer.press("Alt+ArrowDown")
+    expect(rows(tab).nth(1)).to_have_attribute("aria-current", "true")
+    tab.composer.press("Alt+ArrowUp")
+    expect(rows(tab).first).to_have_attribute("aria-current", "true")
+    tab.composer.press("Control+k")
+    expect(tab.page.get_by_label("Find in chats")).to_be_focused()
+    tab.page.locator("#scroller").focus()
+    tab.page.keyboard.press("/")
+    expect(tab.composer).to_be_focused()
+    tab.composer.press("Alt+KeyB")
+    expect(tab.page.locator("#sidebar")).to_be_hidden()
+    tab.composer.press("Alt+KeyB")
+    expect(tab.page.locator("#sidebar")).to_be_visible()
+
+
+def test_the_list_of_keys_opens_where_nobody_types(tab: User) -> None:
+    dialog = tab.page.get_by_role("dialog", name="Keyboard shortcuts")
+    tab.composer.press("?")
+    expect(tab.composer).to_have_value("?")
+    tab.composer.fill("")
+    tab.page.locator("#scroller").focus()
+    tab.page.keyboard.press("?")
+    expect(dialog).to_be_visible()
+    assert tab.faults_of_access() == []
+    tab.page.keyboard.press("Escape")
+    expect(dialog).to_be_hidden()

@@ -1,0 +1,100 @@
+// Files that are dropped: chats are imported, text is attached to the message, models go their own way (app.js).
+
+import { copyOf, fetched, notify, page, partOf } from "./page.js";
+
+const MODEL = /\.(gguf|pte|ptd|safetensors)$/i;
+const MOST_BYTES = 2_000_000;
+const CAN_BE = "What can be dropped: models (.gguf, .pte), exported chats, and text, Markdown, code or CSV files";
+const { attached, composer, draft, dropZone } = page;
+
+/** @type {Map<Element, string>} */
+const attachments = new Map(); // the row of each, and what it adds to the message
+
+/** @param {File} file */
+async function take(file) {
+  const { name, size } = file;
+  const text = size > MOST_BYTES ? undefined : await textOf(file);
+  if (size > MOST_BYTES) notify(`${name} is too large to attach: ${(size / 1e6).toFixed(1)} MB, and ${MOST_BYTES / 1e6} MB are the most.`);
+  else if (text === undefined) notify(`${name} is not a text. ${CAN_BE}.`);
+  else if (/^\s*\{\s*"format":\s*"inpage-chats"/.test(text)) (await fetched(import("./chat_files.js")))?.importFile(file);
+  else if (text.trim()) attach(name, text);
+  else notify(`${name} is empty.`);
+}
+
+/**
+ * Undefined where it is not one.
+ * @param {File} file
+ */
+async function textOf(file) {
+  try {
+    const text = new TextDecoder("utf-8", { fatal: true }).decode(await file.arrayBuffer());
+    return text.includes("\0") ? undefined : text;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * @param {string} name
+ * @param {string} text
+ */
+async function attach(name, text) {
+  const row = copyOf(page.attachment);
+  const [words, remove] = [partOf(row, "words"), partOf(row, "icon")];
+  const fence = "`".repeat(Math.max(3, ...(text.match(/`+/g) ?? []).map(({ length }) => length + 1)));
+  const ending = /\.(\w+)$/.exec(name)?.[1] ?? "text";
+  const content = `${name}:\n\n${fence}${ending.toLowerCase()}\n${text.replace(/\s+$/, "")}\n${fence}`;
+  words.textContent = name;
+  remove.ariaLabel = `Remove ${name}`;
+  remove.onclick = () => { attachments.delete(row); row.remove(); draft.focus(); };
+  attachments.set(row, content);
+  attached.append(row);
+  draft.focus();
+  await tellSize(row, words, name, content);
+}
+
+/**
+ * @param {HTMLElement} row
+ * @param {HTMLElement} words
+ * @param {string} name
+ * @param {string} content
+ */
+async function tellSize(row, words, name, content) {
+  if (!inpage.loaded) return;
+  const { context } = inpage.loaded;
+  const { prompt_tokens: tokens } = await inpage.countTokens([{ role: "user", content }]).catch(() => ({ prompt_tokens: 0 }));
+  const isTooLong = tokens > context;
+  words.textContent = isTooLong
+    ? `${name} · does not fit: ${tokens.toLocaleString()} tokens, and this model holds ${context.toLocaleString()}`
+    : tokens ? `${name} · ${tokens.toLocaleString()} ${tokens === 1 ? "token" : "tokens"}` : name;
+  row.toggleAttribute("data-too-long", isTooLong);
+}
+
+/** @param {DataTransfer | null} transfer */
+const hasFiles = (transfer) => !!transfer?.types.includes("Files");
+
+let inside = 0; // elements that a drag has entered and not left
+addEventListener("dragenter", ({ dataTransfer }) => {
+  if (hasFiles(dataTransfer)) inside++;
+  dropZone.hidden = !inside;
+});
+addEventListener("dragleave", ({ dataTransfer }) => {
+  if (hasFiles(dataTransfer)) inside = Math.max(0, inside - 1);
+  dropZone.hidden = !inside;
+});
+addEventListener("drop", (event) => {
+  inside = 0;
+  dropZone.hidden = true;
+  const files = [...event.dataTransfer?.files ?? []];
+  if (!files.length || files.some(({ name }) => MODEL.test(name))) return;
+  event.preventDefault();
+  event.stopPropagation(); // before app.js takes them for models
+  for (const file of files) take(file);
+}, { capture: true });
+
+composer.addEventListener("submit", () => {
+  if (!attachments.size) return;
+  draft.value = [...attachments.values(), draft.value.trim()].filter(Boolean).join("\n\n");
+  attachments.clear();
+  attached.replaceChildren();
+}, { capture: true });

@@ -1,0 +1,54 @@
+// Keyboard shortcuts, and their list.
+
+import { page } from "./page.js";
+
+const isMac = /Mac|iPhone|iPad/.test(navigator.userAgent);
+const { draft, shortcuts } = page;
+
+function showList() {
+  if (!document.querySelector("dialog[open]")) shortcuts.showModal();
+}
+
+function findChats() {
+  if (!page.sidebar.checkVisibility()) page.toggleSidebar.click();
+  page.findChats.hidden = false;
+  page.findChats.select();
+}
+
+/** @param {number} step */
+function openNeighbour(step) {
+  const rows = [.../** @type {NodeListOf<HTMLElement>} */ (page.chats.querySelectorAll("li[data-id]:not([hidden]) .open"))];
+  const at = rows.findIndex((row) => row.ariaCurrent === "true");
+  rows[at < 0 ? 0 : at + step]?.click();
+}
+
+/** @type {Record<string, () => void>} by the key's place, for Alt gives other letters on some keyboards */
+const withAlt = {
+  KeyN: () => page.newChat.click(),
+  KeyB: () => page.toggleSidebar.click(),
+  KeyC: () => /** @type {HTMLElement | undefined} */ ([...page.messages.querySelectorAll("[aria-label=Answer] [data-act=copy]")].at(-1))?.click(),
+  End: () => page.latest.click(),
+  ArrowUp: () => openNeighbour(-1),
+  ArrowDown: () => openNeighbour(1),
+};
+/** @type {Record<string, () => void>} where nobody types */
+const alone = { "?": showList, "/": () => draft.focus() };
+
+addEventListener("keydown", (event) => {
+  const { altKey, code, ctrlKey, key, metaKey, isComposing, target } = event;
+  const isTyping = /** @type {Element} */ (target).closest?.("input, textarea, select");
+  const isOpen = document.querySelector("dialog[open]");
+  const hasControl = isMac ? metaKey : ctrlKey;
+  const act = isComposing || isOpen ? undefined
+    : altKey && !ctrlKey && !metaKey ? withAlt[code]
+    : hasControl && !altKey && key.toLowerCase() === "k" ? findChats
+    : !ctrlKey && !metaKey && !altKey && !isTyping ? alone[key]
+    : undefined;
+  if (!act) return;
+  event.preventDefault();
+  act();
+});
+
+for (const key of shortcuts.querySelectorAll(".control")) if (isMac) key.textContent = "⌘";
+page.showShortcuts.onclick = showList;
+page.showShortcuts.hidden = false;

@@ -1,0 +1,58 @@
+// Reading aloud and dictation, where the browser does them on this machine: other voices and recognisers would send
+// words away.
+
+import { plainTextOf } from "./latest.js";
+import { page } from "./page.js";
+
+const { dictate, draft, messages } = page;
+const synthesis = globalThis.speechSynthesis;
+/** @type {Element | undefined} */
+let reading; // the button of the answer that is being read
+
+const voices = () => synthesis?.getVoices().filter(({ localService }) => localService) ?? [];
+const showVoices = () => document.body.toggleAttribute("data-speaks", voices().length > 0);
+
+/** @param {Element} button */
+function speak(button) {
+  const wasReading = reading === button;
+  synthesis.cancel();
+  if (wasReading) return;
+  const text = /** @type {Element} */ (button.closest("article")?.querySelector(".text"));
+  const said = new SpeechSynthesisUtterance(plainTextOf(text));
+  const language = navigator.language.split("-")[0];
+  said.voice = voices().find(({ lang }) => lang.startsWith(language)) ?? voices()[0];
+  said.onend = said.onerror = () => {
+    button.ariaPressed = "false";
+    if (reading === button) reading = undefined;
+  };
+  button.ariaPressed = "true";
+  reading = button;
+  synthesis.speak(said);
+}
+
+messages.addEventListener("click", ({ target }) => {
+  const button = /** @type {Element} */ (target).closest('[data-does="speak"]');
+  if (button) speak(button);
+});
+synthesis?.addEventListener("voiceschanged", showVoices);
+if (synthesis) showVoices();
+
+/** @type {any} not in every list of types yet */
+const Recognition = /** @type {any} */ (globalThis).SpeechRecognition;
+const lang = navigator.language;
+Recognition?.available?.({ langs: [lang], processLocally: true })
+  .then((/** @type {string} */ answer) => { if (answer === "available") offerDictation(); }, () => {});
+
+function offerDictation() {
+  const recognition = Object.assign(new Recognition(), { lang, continuous: true, processLocally: true });
+  dictate.hidden = false;
+  dictate.onclick = () => (dictate.ariaPressed === "true" ? recognition.stop() : recognition.start());
+  recognition.onstart = () => { dictate.ariaPressed = "true"; };
+  recognition.onend = () => { dictate.ariaPressed = "false"; };
+  recognition.onresult = (/** @type {any} */ { results, resultIndex }) => {
+    const heard = [...results].slice(resultIndex).filter(({ isFinal }) => isFinal).map(([{ transcript }]) => transcript.trim()).join(" ");
+    if (!heard) return;
+    draft.value = [draft.value.trimEnd(), heard].filter(Boolean).join(" ");
+    draft.dispatchEvent(new Event("input", { bubbles: true }));
+  };
+}
