@@ -33,7 +33,7 @@ SOURCES := $(shell find web inpage py_runtime shaders -type f ! -name '*.pyc')
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help setup serve build check check-style check-types check-tests test test-fast soak chaos test-pte fuzz \
-  pte-files mutants lint bench bench-gpu clean clean-cache prerequisites
+  pte-files families mutants lint bench bench-gpu clean clean-cache prerequisites
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -85,6 +85,10 @@ pte-files: $(EXECUTORCH) ## the small .pte files of the tests, anew
 	@$(PY) -m tests.pte.make_files
 	@$(PY) -m tests.pte_exports.op_catalogue
 
+families: $(TESTER) ## every family of models beside transformers, for docs/families.md; ten minutes
+	@$(PY) -m tools.browser
+	@$(PY) -m tools.families
+
 mutants: $(TESTER) ## do the tests notice a wrong token in py_runtime? hours (SEED=1 COUNT=100)
 	@$(PY) -m tools.browser
 	@$(PY) -m tools.mutants --seed $(SEED) --count $(COUNT)
@@ -102,7 +106,7 @@ bench: setup $(TESTER) $(BENCH_MODELS) $(BENCH_NPM) ## inpage beside its peers, 
 	@$(if $(QUICK),:,$(PY) -m bench --readme)
 
 bench-gpu: setup $(EXPORTER) $(if $(PEERS),$(BENCH_MODELS) $(BENCH_NPM)) ## a folder to measure on another machine's GPU (OUT=dist PEERS=1)
-	@$(PY) -m bench.gpu_folder "$(OUT)" $(if $(PEERS),--peers) --shapes llama-3.2-1b llama-3.1-8b
+	@$(PY) -m bench.gpu_folder "$(OUT)" $(if $(PEERS),--peers) --shapes llama-3.2-1b llama-3.2-1b-q4_k_m llama-3.1-8b llama-3.1-8b-q4_k_m
 
 clean: ## back to a fresh clone; downloads and your own models stay
 	rm -rf $(MODEL) .venv node_modules build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis test-results \

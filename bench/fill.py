@@ -63,6 +63,10 @@ def blocks(template: Path, spans: list[dict[str, Any]], noise: random.Random) ->
         elif span["kind"] in FORMATS:
             number = struct.pack(FORMATS[span["kind"]], span["value"])
             block = number * (BLOCK // len(number))
+        elif span["kind"] == "bytes":
+            # Whole rows lie in a file, and rows are whole repetitions.
+            repeated = bytes.fromhex(span["value"])
+            block = repeated * (BLOCK // len(repeated))
         while left:
             if span["kind"] == "noise":
                 block = noise.randbytes(min(BLOCK, left))

@@ -11,6 +11,7 @@ import argparse
 import base64
 import json
 import math
+import struct
 import sys
 import tempfile
 from dataclasses import dataclass
@@ -28,7 +29,7 @@ from export.model_writer import DEFAULT_SHARD_SIZE, GRAPH, WEIGHTS_PREFIX
 from export.pipeline import parameter_count, quantisation_name
 from export.shard_plan import FilePlan, StoredTensor, plan_shards
 from export.sources import Quantisation, Source
-from py_runtime.decoder.config import expected_shapes
+from py_runtime.decoder.config import WeightKind, expected_shapes
 from py_runtime.folder.layout import Constant, constants_of
 from py_runtime.folder.manifest import FORMAT, VERSION
 from py_runtime.graph.buffers import measure
@@ -94,8 +95,22 @@ SHAPES: dict[str, dict[str, Any]] = {
         "eos_token_id": 1,
     },
 }
+# The same with the types that llama.cpp's quantiser gives a Q4_K_M file.
+Q4_K_M = "-q4_k_m"
+SHAPES |= {f"{name}{Q4_K_M}": SHAPES[name] for name in ("llama-3.2-1b", "llama-3.1-8b")}
+SHAPES[f"tiny{Q4_K_M}"] = {
+    **SHAPES["tiny"],
+    "hidden_size": 256,
+    "intermediate_size": 512,
+    "head_dim": 64,
+}
 # Standard deviation of what random bytes stand for: 4-bit values less 8, signed bytes.
-DEVIATION = {"q4gsw": math.sqrt((16**2 - 1) / 12), "q8_0": math.sqrt((256**2 - 1) / 12)}
+DEVIATION = {
+    "q4gsw": math.sqrt((16**2 - 1) / 12),
+    "q8_0": math.sqrt((256**2 - 1) / 12),
+    "q4_k": math.sqrt((16**2 - 1) / 12),
+    "q6_k": math.sqrt((64**2 - 1) / 12),
+}
 
 
 class SyntheticSource(Source):
@@ -108,11 +123,25 @@ class SyntheticSource(Source):
         raise UserError(f"{self.name} is a shape alone: there is no data of {name}")
 
 
+class MixedSource(SyntheticSource):
+    """The types of a Q4_K_M file: half of the layers have more bits where they matter."""
+
+    def kind(self, weight: str) -> WeightKind:
+        owner = weight.removesuffix(".weight")
+        if owner == "lm_head" or (owner == "embed_tokens" and self.config.tie_word_embeddings):
+            return WeightKind("q6_k")
+        if not owner.endswith(("v_proj", "down_proj")):
+            return WeightKind("q4_k")
+        layer, layers = int(owner.split(".")[1]), self.config.num_hidden_layers
+        more = layer < layers // 8 or layer >= 7 * layers // 8 or (layer - layers // 8) % 3 == 2
+        return WeightKind("q6_k" if more else "q4_k")
+
+
 @dataclass(frozen=True)
 class Fill:
-    """What stands in a tensor: random bytes, one number throughout, or the bytes of a file."""
+    """What stands in a tensor: random bytes, a number or bytes over and over, or a file's bytes."""
 
-    kind: str  # "noise", "f16", "f32" or "file"
+    kind: str  # "noise", "f16", "f32", "bytes" (in hex) or "file"
     value: float | str = 0.0
 
 
@@ -120,9 +149,8 @@ def write_template(name: str, folder: Path) -> None:
     """A model folder without weights: fill.py makes them where they are needed."""
     hf_config = SHAPES[name]
     tokenizer = {"tokenizer.json": byte_tokenizer(), "tokenizer_config.json": {}}
-    source = SyntheticSource(
-        f"{name}-random", "none", hf_config, tokenizer, Quantisation("q4gsw", 32)
-    )
+    kind = MixedSource if name.endswith(Q4_K_M) else SyntheticSource
+    source = kind(f"{name}-random", "none", hf_config, tokenizer, Quantisation("q4gsw", 32))
     config = source.decoder_config(CONTEXT)
     graph = export_decoder(source, config)
     memory = measure(graph.program)
@@ -195,12 +223,23 @@ def fill_of(name: str, constant: Constant, source: Source) -> Fill:
     owner, _, part = name.rpartition(".")
     shape = source.shape(f"{owner}.weight")
     if part == "scales" and shape is not None:
-        deviation = DEVIATION[source.kind(f"{owner}.weight").name]
+        kind = source.kind(f"{owner}.weight").name
         columns = 1 if owner == "embed_tokens" else shape[1]
-        return Fill(f"f{constant.stored.host.itemsize * 8}", 1 / (deviation * math.sqrt(columns)))
+        scale = 1 / (DEVIATION[kind] * math.sqrt(columns))
+        if kind in ("q4_k", "q6_k"):
+            return Fill("bytes", scales_of_blocks(kind, scale).hex())
+        return Fill(f"f{constant.stored.host.itemsize * 8}", scale)
     if owner.endswith("norm"):
         return Fill("f32", 1.0)
     return Fill("noise")
+
+
+def scales_of_blocks(kind: str, scale: float) -> bytes:
+    """Those of 256 columns that all have one scale, and values on both sides of zero."""
+    if kind == "q6_k":
+        return bytes([64] * 16) + struct.pack("<e", scale / 64)
+    # Scales and minima are 32: the two bits above four that are 0.
+    return struct.pack("<eeIII", scale / 32, 7.5 * scale / 32, 0, 0, 0xAAAAAAAA)
 
 
 def byte_tokenizer() -> dict[str, Any]:

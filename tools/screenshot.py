@@ -44,7 +44,7 @@ def main(folder: Path) -> None:
 def converse(page: Page, url: str) -> None:
     """Loads the model and waits for each answer."""
     page.goto(url)
-    page.get_by_role("button", name="Load ").click()
+    page.get_by_role("button", name="Start chatting").click()
     expect(page.locator("body")).to_have_attribute("data-model", "ready", timeout=WAIT_MILLISECONDS)
     page.locator("header [data-opens=settings]").click()
     for name, value in SETTINGS.items():

@@ -1,14 +1,10 @@
-// globalThis.inpage: the engine for scripts, the console and the page itself. Names follow OpenAI's API, and
-// inpage.d.ts has their types.
+// globalThis.inpage: the engine for scripts and the page. Names follow OpenAI's API; inpage.d.ts has their types.
 
 import { EngineClient } from "./client.js";
 
 /** @import { HubPermission, Listeners, PageListeners } from "./calls.d.ts" */
 
-/**
- * The page starts the client.
- * @param {PageListeners} listeners
- */
+/** The page starts the client. @param {PageListeners} listeners */
 export function createInpage(listeners) {
   /** @type {Set<(notice: import("./inpage.d.ts").Notice) => void>} */
   const noticeListeners = new Set();
@@ -25,22 +21,14 @@ export function createInpage(listeners) {
   };
   let client = new EngineClient({ ...listeners, onNotice });
 
-  /**
-   * A call that may have to ask the Hub: then the user is asked first.
-   * @param {(hub: HubPermission | null) => Promise<any>} begin
-   */
+  /** What may have to ask the Hub: then the user is asked first. @param {(hub: HubPermission | null) => Promise<any>} begin */
   const allowed = (begin) => begin(null).catch(async (error) => {
     const hub = error.code === "hub_consent" && await listeners.onHub();
     if (!hub) throw error;
     return begin(hub);
   });
 
-  /**
-   * A completion, or with `stream: true` an async iterator of its chunks.
-   * @param {string} call
-   * @param {import("./inpage.d.ts").GenerationRequest & { stream?: boolean | null }} [request]
-   * @returns {any} which of the two is what inpage.d.ts says
-   */
+  /** A completion, or with `stream: true` an async iterator of its chunks. @type {(call: string, request?: any) => any} */
   function create(call, { signal, ...request } = {}) {
     return request.stream === true
       ? streamed((onEvent, abort) => client.call(call, [request], { onEvent, signal: abort }), signal)
@@ -87,11 +75,7 @@ export function createInpage(listeners) {
   return { inpage, client };
 }
 
-/**
- * Chunks as they come; who leaves the loop early stops the generation.
- * @param {(onEvent: (chunk: any) => void, abort: AbortSignal) => Promise<unknown>} begin
- * @param {AbortSignal} [signal]
- */
+/** Who leaves the loop early stops the generation. @type {import("./calls.d.ts").Streamed} */
 async function* streamed(begin, signal) {
   /** @type {any[]} */
   const chunks = [];

@@ -1,6 +1,4 @@
-// The bridge between Python in Pyodide and navigator.gpu: it holds GPU objects by integer handle,
-// creates them inside error scopes, replays recorded plans, and streams files into Python's heap. It
-// decides nothing: every size, label, workgroup count and byte range comes from Python.
+// The bridge between Python and navigator.gpu. It decides nothing: every size and label comes from Python.
 
 import { createDevice } from "./bridge/device.js";
 import { BridgeFault } from "./bridge/fault.js";
@@ -29,12 +27,12 @@ export function createBridge() {
     requestAdapter: gpu.requestAdapter,
     attachHeap: (/** @type {() => ArrayBuffer} */ getter) => { heap.buffer = getter; },
     given,
-    // For tests and the curious: the objects behind the handles, the device, the heap's size.
+    // For tests and the curious.
     objects,
     device: gpu.device,
     heapBytes: () => heap.buffer().byteLength,
   };
-  // Every call from Python is counted, so that tests can hold the bridge to O(1) calls a token.
+  // Counted, so that tests can hold the bridge to O(1) calls a token.
   for (const [name, call] of Object.entries(/** @type {Record<string, (...args: any[]) => any>} */ (calls))) {
     const counted = (/** @type {any[]} */ ...args) => {
       bridge.calls++;

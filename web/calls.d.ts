@@ -75,6 +75,15 @@ export type BufferSpec = { label: string, size: number, usage: number };
 export type PipelineSpec = { label: string, source: string, entryPoint: string, constants: Record<string, number> };
 export type BindGroupSpec = { label: string, pipeline: number, bindings: [buffer: number, offset: number, size: number][] };
 
+export type OnEvent = (event: any) => void;
+export type Call = (name: string, args?: unknown[], options?: { onEvent?: OnEvent, signal?: AbortSignal }) => Promise<any>;
+export type Send = (call: string, args: unknown[], onEvent?: OnEvent, signal?: AbortSignal) => Promise<any>;
+
+/** A call's chunks as they come. */
+export type Streamed = (
+  begin: (onEvent: (chunk: any) => void, abort: AbortSignal) => Promise<unknown>, signal?: AbortSignal,
+) => AsyncGenerator<any, void, undefined>;
+
 /** A call without its answer yet. */
 export interface Pending {
   resolve(value: any): void;
@@ -96,4 +105,52 @@ export interface Reader {
   read: () => Promise<ReadableStreamReadResult<Uint8Array>>;
   headers?: Headers;
   status?: number;
+}
+
+// What the worker and the page tell each other ----------------------------------------------------
+// Messages out: {event: "alive" | "phase" | "ready" | "failed" | "answer", …} and {id, json, done}; in: {shared}, then
+// {question}, {id, call, args, files, aborted} or {id} alone, which cancels. A call's JSON is its events, then {result}
+// or {error}; id 0 tells notices.
+
+// What the bridge does for Python ------------------------------------------------------------------
+
+export interface ObjectCalls {
+  createBuffers(json: string): Promise<string>;
+  createPipelines(json: string): Promise<string>;
+  createBindGroups(json: string): Promise<string>;
+  /** `json`: of the steps' first handles, and their second ones. */
+  createPlan(label: string, json: string): number;
+  /** `json`: of handles. A buffer's memory comes back at once. */
+  release(json: string): void;
+}
+
+export interface ReplayCalls {
+  submit(plan: number, countsAt: number, writesAt: number, writeCount: number): void;
+  /** So many dispatches, each one's begin and end in nanoseconds left in the buffer `ticks`. */
+  submitTimed(plan: number, countsAt: number, dispatches: number, ticks: number): Promise<void>;
+  /**
+   * Everything a read-back needs is copied into one staging buffer: one map, one await. Each of the rounds before it is
+   * submitted by itself, so that the GPU is at work on one while the browser records the next.
+   */
+  submitAndRead(
+    plan: number, countsAt: number, writesAt: number, writeCount: number, readsAt: number, readCount: number, repeat: number,
+  ): Promise<void>;
+  /** Resolves once the GPU has taken every upload; a device that was lost on the way says so. */
+  finishWrites(): Promise<void>;
+}
+
+export interface FileCalls {
+  /**
+   * Answers at once, so that closing can break off a request that nobody has answered yet. `optionsJson`: fetch's;
+   * with `anyStatus` a refusal is an answer, too.
+   */
+  openUrl(url: string, optionsJson: string): number;
+  /** Of a URL's stream. */
+  streamHeaders(handle: number): Promise<string>;
+  /** A file of the user's, or one in storage, or a part of it. */
+  openBlob(blob: Blob): number;
+  /** Puts the stream's next bytes at an address of the heap; resolves to their number, 0 at the end. */
+  readBlock(handle: number, address: number, capacity: number): Promise<number>;
+  closeStream(handle: number): void;
+  writeFile(file: FileSystemSyncAccessHandle, at: number, address: number, bytes: number): number;
 }

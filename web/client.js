@@ -1,4 +1,4 @@
-// The page's side of the worker: starts it, follows its start-up, and turns messages into promises.
+// The page's side of the worker: starts it, and turns messages into promises.
 
 /** @import { AnyNotice, Failure, Fault, InpageError, Listeners, Pending } from "./calls.d.ts" */
 
@@ -6,11 +6,7 @@
 export const patience = { beat: 1000, beats: 10, cancel: 2000, interrupt: 250 };
 const LOCK = `inpage ${Math.random()}`; // a worker holds it while it lives
 
-/**
- * What a call answered with: a `code` for programs, a readable message, facts, perhaps a Python traceback.
- * When the engine did not start or ended, `kind` picks the explanation in index.html.
- * @implements {InpageError}
- */
+/** As inpage.d.ts has it; `kind` picks the explanation in index.html. @implements {InpageError} */
 class CallError extends Error {
   /** @type {"CallError"} */
   name = "CallError";
@@ -23,11 +19,7 @@ class CallError extends Error {
   }
 }
 
-/**
- * JSON would drop a function and turn NaN into null: what it cannot hold is named instead.
- * @param {string} name
- * @param {unknown} value
- */
+/** What JSON cannot hold is named, not dropped. @type {(name: string, value: unknown) => unknown} */
 function checked(name, value) {
   if (/function|symbol|bigint/.test(typeof value) || (typeof value === "number" && !Number.isFinite(value))) {
     throw new CallError({ code: "invalid_request", message: `${name} cannot be ${String(value)}`, param: name });
@@ -78,26 +70,13 @@ export class EngineClient {
     });
   }
 
-  /**
-   * Asks the worker for one thing; rejects with CallError.
-   * `onEvent` hears what the call tells meanwhile; `signal` cancels it.
-   * @param {string} name
-   * @param {unknown[]} [args]
-   * @param {{ onEvent?: (event: any) => void, signal?: AbortSignal }} [options]
-   * @returns {Promise<any>}
-   */
+  /** Rejects with CallError; `onEvent` hears what it tells meanwhile. @type {import("./calls.d.ts").Call} */
   async call(name, args = [], { onEvent, signal } = {}) {
     await this.ready;
     return this.#send(name, args, onEvent, signal);
   }
 
-  /**
-   * @param {string} call
-   * @param {unknown[]} args
-   * @param {(event: any) => void} [onEvent]
-   * @param {AbortSignal} [signal]
-   * @returns {Promise<any>}
-   */
+  /** @type {import("./calls.d.ts").Send} */
   #send(call, args, onEvent, signal) {
     if (this.#dead) return Promise.reject(this.#dead);
     return new Promise((resolve, reject) => {
@@ -126,7 +105,7 @@ export class EngineClient {
     }, patience.cancel);
   }
 
-  /** Breaks off Python code, of one call or any, that keeps the worker from answering. False: it cannot. */
+  /** Breaks off Python code, of one call or any. False: it cannot. */
   interrupt(call = 0) {
     const shared = this.#shared;
     const turn = shared?.[3];

@@ -295,6 +295,8 @@ export type ResponseFormat =
 
 export interface ChatRequest extends GenerationRequest {
   messages: Message[];
+  /** Ours: the answer is the rest of the last message, which is the assistant's. */
+  continue_final_message?: boolean | null;
 }
 
 /** One of the two prompts. */
@@ -344,7 +346,12 @@ export interface Completion extends Head<"text_completion"> {
 /** A chunk that tells the progress or the usage has no choice. */
 interface ChunkFacts {
   /** With `include_progress`: how much of the prompt is read. */
-  progress?: { prefilled: number; total: number };
+  progress?: {
+    prefilled: number;
+    total: number;
+    /** The model's shaders are compiled first, once. */
+    compiling?: true;
+  };
   /** With `include_usage`: the last chunk. */
   usage?: Usage;
 }

@@ -1,16 +1,11 @@
-// Starts Pyodide with native libraries in place before Python runs, at the same addresses everywhere. So a
-// snapshot of Python's memory, which tools/snapshot.mjs takes with this same code, can hold native modules.
+// Starts Pyodide with native libraries in place before Python runs, at the same addresses everywhere: so a snapshot of
+// its memory (tools/snapshot.mjs) can hold native modules.
 
 const TABLE = 16384; // functions: Pyodide's own are fewer, and one of them is there in some browsers only
 
 /** @import { Library, Options, Python } from "./calls.d.ts" */
 
-/**
- * @param {string} indexURL
- * @param {Library[]} libraries each with its path in Python's files
- * @param {Options} options
- * @returns {Promise<Python>}
- */
+/** @type {(indexURL: string, libraries: Library[], options: Options) => Promise<Python>} */
 export async function loadPython(indexURL, libraries, options) {
   const { loadPyodide } = await import(`${indexURL}pyodide.mjs`);
   const { default: create } = await import(`${indexURL}pyodide.asm.mjs`);

@@ -1,7 +1,5 @@
-// The worker that owns Python and the GPU. It reports start-up phases, then passes calls to Python.
-// Messages out: {event: "alive" | "phase" | "ready" | "failed" | "answer", …} and {id, json, done}; in: {shared}, then
-// {question}, {id, call, args, files, aborted} or {id} alone, which cancels. A call's JSON is its events, then {result}
-// or {error}; id 0 tells notices.
+// The worker that owns Python and the GPU. It reports start-up phases, then passes calls to Python. Its messages are
+// in calls.d.ts.
 
 import { createBridge, BridgeFault } from "./bridge.js";
 import { loadPython } from "./interpreter.js";
@@ -18,12 +16,7 @@ const wanted = () => (shared?.[1] === shared?.[3] ? shared?.[2] : -1); // -1: it
 
 /** @import { Library, Site, Snapshot, Started } from "./calls.d.ts" */
 
-/**
- * Runs one start-up phase, and says how long it took.
- * @template Result
- * @param {string} name
- * @param {() => Result | Promise<Result>} work
- */
+/** Says how long it took. @type {<Result>(name: string, work: () => Result | Promise<Result>) => Promise<Result>} */
 async function phase(name, work) {
   postMessage({ event: "phase", name });
   const started = performance.now();
@@ -36,10 +29,7 @@ async function phase(name, work) {
   }
 }
 
-/**
- * @param {string} path
- * @param {RequestInit} [options]
- */
+/** @type {(path: string, options?: RequestInit) => Promise<Response>} */
 async function fetchOk(path, options) {
   const url = new URL(path, base);
   const response = await fetch(url, options);
@@ -53,11 +43,7 @@ async function unzipped(path) {
   return new Response(body.pipeThrough(new DecompressionStream("gzip"))).arrayBuffer();
 }
 
-/**
- * Python as tools/snapshot.mjs left it in memory, with the runtime imported.
- * @param {string} indexURL
- * @param {Snapshot} snapshot
- */
+/** As tools/snapshot.mjs left it. @type {(indexURL: string, snapshot: Snapshot) => Promise<Started["python"]>} */
 async function restorePython(indexURL, { memory, libraries, wheels }) {
   /** @type {Library[]} */
   const compiled = libraries.map(([path, url]) => [path, WebAssembly.compileStreaming(fetchOk(url))]);

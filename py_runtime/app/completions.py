@@ -62,14 +62,24 @@ class Completion:
 
     # What goes out ------------------------------------------------------------------------------
 
-    async def chunks(self, cancel: CancelToken, emit: Callable[[Json], None]) -> None:
-        """Every chunk of the stream, handed out as it comes."""
+    async def chunks(
+        self, cancel: CancelToken, emit: Callable[[Json], None], is_compiling: bool = False
+    ) -> None:
+        """Every chunk of the stream, handed out as it comes.
+
+        `is_compiling`: it has to wait for the model's pipelines first.
+        """
         started = False
 
-        def on_prefill(done: int, total: int) -> None:
+        def tell(progress: Json) -> None:
             if "include_progress" in self._includes:
-                progress = {"prefilled": done, "total": total}
                 emit({**self._chunk_head, "choices": [], "progress": progress})
+
+        def on_prefill(done: int, total: int) -> None:
+            tell({"prefilled": done, "total": total})
+
+        if is_compiling:
+            tell({"prefilled": 0, "total": 0, "compiling": True})
 
         async for piece in self.pieces(cancel, on_prefill):
             choice = self._choice(piece.finish_reason, piece.token_ids, piece.logprobs)
@@ -161,16 +171,33 @@ def in_a_line(last: Piece, seconds: float) -> str:
     usage = last.usage
     assert usage is not None, "the last piece has the usage"
     ends = {"abort": "Stopped", "length": "Cut at the limit of tokens"}
-    rate, first = usage.decode_tokens_per_s, usage.time_to_first_token_s
+    rate, dropped = usage.decode_tokens_per_s, usage.dropped_messages
     parts = [
         ends.get(last.finish_reason or ""),
-        f"{usage.completion_tokens} tokens",
-        f"{seconds:.1f} s",
+        counted(usage.completion_tokens, "token"),
+        _seconds(usage, seconds),
         f"{rate:.1f} tok/s" if rate else None,
-        f"first token after {first:.2f} s" if first else None,
-        f"{usage.dropped_messages} oldest messages left out" if usage.dropped_messages else None,
+        f"{counted(dropped, 'oldest message')} left out" if dropped else None,
     ]
     return " · ".join(filter(None, parts))
+
+
+def _seconds(usage: Usage, seconds: float) -> str:
+    """The whole time, and what it was spent on: the parts add up to it, tenth by tenth."""
+    rate, first = usage.decode_tokens_per_s, usage.time_to_first_token_s
+    if first is None:
+        return f"{seconds:.1f} s"
+    reading = round(10 * first)
+    writing = round(10 * (usage.completion_tokens - 1) / rate) if rate else 0
+    waiting = max(round(10 * seconds) - reading - writing, 0)  # for pipelines, or other answers
+    spent = {"getting ready": waiting, "reading": reading, "writing": writing}
+    parts = ", ".join(f"{tenths / 10:.1f} {what}" for what, tenths in spent.items() if tenths)
+    return f"{sum(spent.values()) / 10:.1f} s" + (f" ({parts})" if parts else "")
+
+
+def counted(count: int, what: str) -> str:
+    """Such as "1 token" and "2 tokens"."""
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 def _stream_options(given: Any, stream: bool) -> frozenset[str]:

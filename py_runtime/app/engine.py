@@ -313,7 +313,8 @@ class Engine:
             completion = Completion(model, fields, is_chat)
             if not completion.stream:
                 return await completion.answer(cancel)
-            await completion.chunks(cancel, emit)
+            is_compiling = self._warming is not None and not self._warming.done()
+            await completion.chunks(cancel, emit, is_compiling)
             return None
 
     async def count_tokens(self, messages: Any) -> Json:

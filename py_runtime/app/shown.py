@@ -104,12 +104,11 @@ def describe_kernels(choice: KernelChoice) -> Json:
 
 def describe_offer(entry: Json) -> Json:
     """A model before it is loaded."""
-    if entry["stored"]:
-        action = "Load from this browser's storage"
-    elif entry.get("kept_bytes"):
+    action = "Start chatting"
+    if entry.get("kept_bytes") and not entry["stored"]:
         action = f"Go on ({in_words(entry['kept_bytes'])} of {in_words(entry['size'])} are here)"
-    else:
-        action = f"Load ({in_words(entry['size'])})" if "size" in entry else "Load"
+    elif "size" in entry and not entry["stored"]:
+        action += f" ({in_words(entry['size'])}, once)"
     fault = f"Cannot be loaded: {entry['error']}." if "error" in entry else ""
     return {"facts": fault or facts(entry), "action": action}
 

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from py_runtime.app.completions import counted
 from py_runtime.base.cancel import CancelToken
 from py_runtime.base.errors import InpageError
 from py_runtime.base.progress import DOWNLOAD
@@ -65,7 +66,7 @@ class TerminalChat:
 def summary(usage: Usage) -> str:
     """One line about an answer: tokens, times, and what was left out."""
     facts = [
-        f"{usage.completion_tokens} tokens",
+        counted(usage.completion_tokens, "token"),
         f"{usage.prompt_tokens - usage.cached_tokens} of {usage.prompt_tokens} prompt tokens read",
     ]
     if usage.time_to_first_token_s is not None:

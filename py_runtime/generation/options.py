@@ -28,6 +28,7 @@ class GenerationOptions:
     ignore_eos: bool = False  # goes on after an end token: for benchmarks and tests
     context_overflow: str = "error"  # or "drop_oldest"
     allow_special: bool = False  # control tokens that messages spell are control tokens
+    continue_final_message: bool = False  # the answer is the rest of the last message
 
 
 SAMPLING_FIELDS = tuple(entry.name for entry in fields(SamplingSettings))
@@ -56,6 +57,7 @@ def parse_options(given: Mapping[str, Any], vocabulary: int) -> GenerationOption
         ignore_eos=take_bool(wanted, "ignore_eos"),
         context_overflow=_overflow(wanted.pop("context_overflow", "error")),
         allow_special=take_bool(wanted, "allow_special"),
+        continue_final_message=take_bool(wanted, "continue_final_message"),
     )
     count = wanted.pop("n", 1)
     if count != 1 or isinstance(count, bool):

@@ -172,8 +172,8 @@ class _FileUpload:
         blocks = at // tensor.stored.info.kind.nbytes
         for name, part in tensor.convert(data).items():
             start = before[name] * blocks
-            targets = [_target(place, start, part) for place in self._places.get(name, ())]
-            await queue.add(start, part, targets)
+            found = [_target(place, start, part) for place in self._places.get(name, ())]
+            await queue.add(start, part, filter(None, found))
         self._done += len(data)
         for phase in self._phases:
             self._meter.reach(phase, self._source.name, self._done)
@@ -213,5 +213,9 @@ def _end(tensor: WantedTensor) -> int:
     return tensor.stored.info.offset + tensor.stored.info.nbytes
 
 
-def _target(place: Place, start: int, part: np.ndarray) -> UploadRange:
-    return UploadRange(start, part.nbytes, place.buffer, place.offset + start)
+def _target(place: Place, start: int, part: np.ndarray) -> UploadRange | None:
+    found = place.of(start, part.nbytes)
+    if found is None:
+        return None
+    skipped, taken, at = found
+    return UploadRange(start + skipped, taken, place.buffer, at)

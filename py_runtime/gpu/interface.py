@@ -140,7 +140,7 @@ class Device(ABC):
                 part = np.zeros_like(counts)
                 part[begin:end] = counts[begin:end]
                 self._count(plan, part, (), (), 1)
-                self._submit_timed(plan, part, len(timed), ticks)
+                await self._submit_timed(plan, part, len(timed), ticks)
                 data = await self.read_buffer(ticks, 16 * len(timed))
                 began, ended = data.view(np.int64).reshape(-1, 2).T
                 nanoseconds[timed] = np.maximum(ended - began, 0) * self.nanoseconds_per_tick
@@ -199,7 +199,9 @@ class Device(ABC):
     ) -> "asyncio.Future[list[np.ndarray]]": ...
 
     @abstractmethod
-    def _submit_timed(self, plan: Plan, counts: np.ndarray, timed: int, ticks: Buffer) -> None:
+    async def _submit_timed(
+        self, plan: Plan, counts: np.ndarray, timed: int, ticks: Buffer
+    ) -> None:
         """The plan with so many dispatches, begin and end of each left in `ticks` as u64."""
 
     @abstractmethod

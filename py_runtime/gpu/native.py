@@ -228,7 +228,9 @@ class NativeDevice(Device):
                 )
             self._queue.submit([encoder.finish()])
 
-    def _submit_timed(self, plan: Plan, counts: np.ndarray, timed: int, ticks: Buffer) -> None:
+    async def _submit_timed(
+        self, plan: Plan, counts: np.ndarray, timed: int, ticks: Buffer
+    ) -> None:
         with self._faults(f"timed submit of '{plan.label}'"):
             encoder = self._device.create_command_encoder(label=plan.label)
             queries = self._device.create_query_set(type="timestamp", count=2 * timed)

@@ -174,11 +174,11 @@ class PageDevice(Device):
         promise.then(arrived, failed)
         return future
 
-    def _submit_timed(self, plan: Plan, counts: np.ndarray, timed: int, ticks: Buffer) -> None:
-        try:
-            bridge.submitTimed(_plan_handle(plan), address_of(counts), timed, ticks.handle)
-        except JsException as error:
-            raise fault(error) from None
+    async def _submit_timed(
+        self, plan: Plan, counts: np.ndarray, timed: int, ticks: Buffer
+    ) -> None:
+        handle, address = _plan_handle(plan), address_of(counts)
+        await answer_of(bridge.submitTimed(handle, address, timed, ticks.handle))
 
     async def finish_writes(self) -> None:
         await answer_of(bridge.finishWrites())

@@ -28,7 +28,7 @@ class BufferPlan:
     """Buffers to be created, and who lives in which."""
 
     specs: dict[Hashable, BufferSpec]
-    key_of: dict[Hashable, Hashable]  # tensor id, Scratch or Joined → key of its buffer
+    key_of: dict[Hashable, Hashable]  # tensor id, Scratch, Joined or Piece → key of its buffer
     report: MemoryReport
 
 
@@ -39,17 +39,21 @@ def plan_buffers(builder: Builder) -> BufferPlan:
     specs: dict[Hashable, BufferSpec] = {}
     key_of: dict[Hashable, Hashable] = {}
     purpose = dict.fromkeys(("constants", "state", "inputs", "intermediates"), 0)
-    only_joined = builder.only_joined()
+    only_in_parts = builder.only_in_parts()
     for ids, joined in builder.joins.items():
         key_of[joined] = ("joined", ids)
         specs["joined", ids] = BufferSpec(joined.label, joined.nbytes)
         purpose["constants"] += joined.nbytes
+    for place, piece in builder.pieces.items():
+        key_of[piece] = ("piece", place)
+        specs["piece", place] = BufferSpec(piece.label, piece.nbytes)
+        purpose["constants"] += piece.nbytes
     for value_id, tensor in builder.tensors.items():
         value = program.values[value_id]
         assert isinstance(value, TensorValue)
         if builder.root(value_id) != value_id or not builder.owns_buffer(value_id):
             continue
-        if value_id in only_joined:
+        if value_id in only_in_parts:
             continue
         # Constants of one name are one buffer, but for those that an op writes in place.
         shared_name = None if builder.is_mutated(value_id) else value.constant

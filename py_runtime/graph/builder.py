@@ -14,6 +14,7 @@ from py_runtime.live.launch import (
     BufferCopy,
     Joined,
     Launch,
+    Piece,
     Scratch,
 )
 from py_runtime.live.uniforms import UniformArena, params_layout
@@ -53,6 +54,7 @@ class Builder:
     step_ops: list[int] = field(default_factory=list)  # the op each step belongs to
     scratches: list[Scratch] = field(default_factory=list)
     joins: dict[tuple[int, ...], Joined] = field(default_factory=dict)  # by the parts' ids
+    pieces: dict[tuple[str, int, int], Piece] = field(default_factory=dict)  # by name and bytes
     host_sources: list[HostSource] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -187,6 +189,22 @@ class Builder:
         label = f"{op.where} {parts[0].label} and {len(parts) - 1} more"
         return self.joins.setdefault(tuple(part.id for part in parts), Joined(label, tuple(parts)))
 
+    def cut(self, op: Caller, tensor: LiveTensor, rows: int) -> list[Piece]:
+        """Buffers of so many rows each, for a constant that no binding has room for."""
+        value = as_constant(self.program.values[tensor.id])
+        name = value.constant if value is not None else None
+        count = tensor.max_dims[0]
+        row_bytes = tensor.max_bytes // count
+        if name is None or tensor.id in self._mutated or rows * row_bytes % 4:
+            raise GraphError(f"{op.where}: {tensor.label} cannot be cut into rows")
+        found = []
+        for first in range(0, count, rows):
+            start, nbytes = first * row_bytes, min(rows, count - first) * row_bytes
+            label = f"{tensor.label} from row {first} on"
+            piece = Piece(label, tensor, start, nbytes)
+            found.append(self.pieces.setdefault((name, start, nbytes), piece))
+        return found
+
     def try_alias(self, source: LiveTensor, target: LiveTensor) -> bool:
         root = self.root(source.id)
         if root in self._mutated or target.max_bytes > self.tensors[root].max_bytes:
@@ -212,9 +230,11 @@ class Builder:
         assert isinstance(value, TensorValue)
         return value.persistent or value_id in self._input_place
 
-    def only_joined(self) -> set[int]:
+    def only_in_parts(self) -> set[int]:
         """Constants that no step needs in a buffer of their own."""
         inside = {part.id for joined in self.joins.values() for part in joined.parts}
+        cut = {name for name, _, _ in self.pieces}
+        inside |= {value_id for value_id, _, name in self.program.constants() if name in cut}
         for step in self.steps:
             if isinstance(step, BufferCopy):
                 inside -= {self.root(step.source.id), self.root(step.target.id)}

@@ -34,7 +34,7 @@ from py_runtime.graph.needed_ops import ops_needed
 from py_runtime.graph.pipelines import compile_side_by_side
 from py_runtime.graph.profile import Profile, profile_of
 from py_runtime.graph.resize import LiveGraph, ResizeStats
-from py_runtime.live.launch import Bindable, Joined
+from py_runtime.live.launch import Bindable, Joined, Piece
 from py_runtime.live.uniforms import SYMINT_BYTES
 from py_runtime.live.values import LiveInt, LiveTensor
 from py_runtime.passes import DEFAULT_PASSES, Pass, run_passes
@@ -137,8 +137,9 @@ class Graph:
         except GpuOutOfMemoryError as error:
             raise GpuOutOfMemoryError(
                 f"{self.program.name} needs {in_words(plan.report.peak)} of GPU memory, more than "
-                f"this device has free ({error}); close what else uses the GPU, or take a smaller "
-                "model, or the same one exported with a smaller --max-seq-len"
+                "this device has free: close other tabs and programs that use the GPU, or take a "
+                "smaller model, or the same one exported with a smaller --max-seq-len "
+                f"(what did not fit: {error})"
             ) from None
         self._owned = buffers
         by_key = dict(zip(plan.specs, buffers, strict=True))
@@ -152,6 +153,9 @@ class Graph:
                 self._buffers[value_id] = by_key[plan.key_of[root]]
         self._joined_buffers = {
             joined: by_key[plan.key_of[joined]] for joined in builder.joins.values()
+        }
+        self._piece_buffers = {
+            piece: by_key[plan.key_of[piece]] for piece in builder.pieces.values()
         }
         for joined, buffer in self._joined_buffers.items():
             for part, offset in joined.offsets():
@@ -200,6 +204,8 @@ class Graph:
             buffer = self._buffers[resource.id]
         elif isinstance(resource, Joined):
             buffer = self._joined_buffers[resource]
+        elif isinstance(resource, Piece):
+            buffer = self._piece_buffers[resource]
         else:
             buffer = self._scratch_buffers[resource]
         limit = self.device.limits["max_storage_buffer_binding_size"]
@@ -213,14 +219,18 @@ class Graph:
     def _constant_places(self) -> dict[str, list[Place]]:
         places: dict[str, dict[Place, None]] = {}  # each place once, in order
         for value_id, _, name in self.program.constants():
-            own = Place(self._buffers[value_id], self._offsets.get(value_id, 0))
-            places.setdefault(name, {})[own] = None
+            places.setdefault(name, {})
+            if value_id in self._buffers:  # else it lies in pieces
+                own = Place(self._buffers[value_id], self._offsets.get(value_id, 0))
+                places[name][own] = None
         for joined, buffer in self._joined_buffers.items():
             for part, offset in joined.offsets():
                 value = self.program.values[part.id]
                 assert isinstance(value, TensorValue)
                 assert value.constant is not None
                 places[value.constant][Place(buffer, offset)] = None
+        for (name, start, nbytes), piece in self._builder.pieces.items():
+            places[name][Place(self._piece_buffers[piece], 0, start, nbytes)] = None
         return {name: list(found) for name, found in places.items()}
 
     def maybe_resize(self, inputs: Sequence[Any]) -> list[Array]:

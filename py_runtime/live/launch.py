@@ -32,6 +32,16 @@ class Joined:
 
 
 @dataclass(eq=False)
+class Piece:
+    """Some rows of a constant, in a buffer of their own."""
+
+    label: str
+    tensor: LiveTensor
+    start: int  # in bytes
+    nbytes: int
+
+
+@dataclass(eq=False)
 class Scratch:
     """Memory for one op while it runs."""
 
@@ -42,7 +52,7 @@ class Scratch:
 
 Grid = tuple[int, int, int]  # of workgroups
 NO_GRID: Grid = (0, 0, 0)
-Bindable = LiveTensor | LiveInt | Scratch | Joined
+Bindable = LiveTensor | LiveInt | Scratch | Joined | Piece
 
 
 def fold(groups: int, limit: int) -> tuple[int, int]:

@@ -17,6 +17,7 @@ from py_runtime.folder.manifest import (
 )
 from py_runtime.gguf.constants import GgufConstants
 from py_runtime.gguf.model import GgufModel, open_model
+from py_runtime.gpu.kernel_target import PORTABLE
 from py_runtime.program import Program, TensorValue
 from py_runtime.weights.byte_source import ByteSource
 
@@ -57,7 +58,7 @@ class GgufStore:
             weights=(),
             goldens=None,
             files={name: FileFacts(size, "") for name, size in sizes.items()},
-            requires=Requirements((), dict.fromkeys(NEEDED_LIMITS, _largest(model.program))),
+            requires=Requirements((), dict.fromkeys(NEEDED_LIMITS, _needed(model.program))),
             source=Source(
                 self.name,
                 None,
@@ -94,9 +95,19 @@ def _held_bytes(program: Program) -> int:
     return sum(_nbytes(value) for value in (*constants.values(), *states))
 
 
-def _largest(program: Program) -> int:
-    """The least size of a buffer that the device must allow."""
-    return max(_nbytes(value) for _, value, _ in program.constants())
+def _needed(program: Program) -> int:
+    """The least size of a buffer that the device must allow; every device allows this much.
+
+    What is larger is cut by rows. A table of f32 alone is not: nothing but a copy reads it.
+    """
+    largest = max(_nbytes(value) for _, value, _ in program.constants())
+    tables = [
+        program.values[call.args[0]]
+        for call in program.ops
+        if call.name == "aten.embedding.default"
+    ]
+    uncut = [_nbytes(table) for table in tables if isinstance(table, TensorValue)]
+    return max([min(largest, PORTABLE.binding_bytes), *uncut])
 
 
 def _nbytes(value: TensorValue) -> int:

@@ -32,7 +32,7 @@ from py_runtime.folder.strict_json import parse_strict_json
 from py_runtime.generation.device_tokens import DeviceTokens
 from py_runtime.generation.generate import Generation, generate
 from py_runtime.generation.messages import parse_messages
-from py_runtime.generation.options import GenerationOptions, parse_options
+from py_runtime.generation.options import GenerationOptions, parse_options, unknown_field
 from py_runtime.generation.overflow import fit_messages
 from py_runtime.generation.pieces import Piece
 from py_runtime.generation.session import PrefillProgress, Session, ignore_progress
@@ -159,16 +159,22 @@ class Model:
         return self.manifest.context
 
     def chat_tokens(
-        self, messages: Sequence[Mapping[str, str]], allow_special: bool = False
+        self,
+        messages: Sequence[Mapping[str, str]],
+        allow_special: bool = False,
+        continues: bool = False,
     ) -> list[int]:
-        """The prompt that asks for the assistant's next message.
+        """The prompt that asks for the assistant's next message, or `continues` its last one.
 
         What spells a control token in a message is text, unless `allow_special`.
         """
         if self.chat_template is None:
             raise InputError(f"{self.manifest.name} has no chat template: use complete()")
         marked = list(messages) if allow_special else self._seams.mark(messages)
-        text, literal = unmark(self.chat_template.render(marked, add_generation_prompt=True))
+        # Not by the template, which would end the message.
+        begun = marked.pop()["content"] if continues and marked[-1]["role"] == "assistant" else ""
+        rendered = self.chat_template.render(marked, add_generation_prompt=True)
+        text, literal = unmark(rendered + begun)
         return self.tokenizer.encode(text, add_special_tokens=False, literal=literal)
 
     # Generating --------------------------------------------------------------------------------
@@ -184,9 +190,16 @@ class Model:
     ) -> AsyncIterator[Piece]:
         """The assistant's next message in pieces; fields are those of a chat completion."""
         options = parse_options(fields, self.vocabulary)
+        parsed = parse_messages(messages)
+        continues = options.continue_final_message
+        if continues and parsed[-1]["role"] != "assistant":
+            raise RequestError(
+                "continue_final_message needs an answer of the assistant's as the last message",
+                "continue_final_message",
+            )
         prompt, dropped = fit_messages(
-            parse_messages(messages),
-            partial(self.chat_tokens, allow_special=options.allow_special),
+            parsed,
+            partial(self.chat_tokens, allow_special=options.allow_special, continues=continues),
             self.tokenizer.encode,
             self.context,
             options,
@@ -205,6 +218,8 @@ class Model:
     ) -> AsyncIterator[Piece]:
         """What follows a text, or the tokens of one."""
         options = parse_options(fields, self.vocabulary)
+        if options.continue_final_message:
+            raise unknown_field("continue_final_message")
         tokens = self._prompt_tokens(prompt)
         async for piece in self._generate(tokens, options, cancel, on_prefill):
             yield piece

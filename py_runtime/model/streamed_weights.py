@@ -56,9 +56,10 @@ class StreamedConstants:
             offset = 0
             for piece in self._model.tensors[name].pieces:
                 for place in wanted:
-                    at = place.offset + offset
-                    target = UploadRange(piece.offset, piece.nbytes, place.buffer, at)
-                    targets[piece.file].append(target)
+                    if (found := place.of(offset, piece.nbytes)) is not None:
+                        skipped, taken, at = found
+                        target = UploadRange(piece.offset + skipped, taken, place.buffer, at)
+                        targets[piece.file].append(target)
                 offset += piece.nbytes
         return targets
 

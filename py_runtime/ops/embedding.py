@@ -2,8 +2,9 @@
 
 from py_runtime.base.dtypes import F32, I32, I64, U8
 from py_runtime.base.shapes import numel
+from py_runtime.live.launch import Bindable
 from py_runtime.live.values import LiveTensor
-from py_runtime.ops.kernels.matrices import block_columns, octet_plugs
+from py_runtime.ops.kernels.matrices import block_columns, octet_plugs, rows_at_once
 from py_runtime.ops.registry import Op, register
 from py_runtime.program.weight_kinds import BLOCK, BLOCK_KINDS
 
@@ -60,26 +61,39 @@ class QuantisedEmbedding(Embedding):
     ) -> None:
         table = {"weight": weight} | ({} if scales is None else {"scales": scales})
         self.table, self.group_size = tuple(table.values()), group_size
-        self.gather = self.launch(
-            "copies/embedding_quantised",
-            plugs=octet_plugs(kind),
-            bind={**table, "indices": self.indices, "out": self.out},
-            constants=constants,
-        )
+        self.rows = weight.max_dims[0]
+        self.rows_at_once = rows_at_once(self, self.table, self.rows)
+        pieces = [dict[str, Bindable](table)]
+        if self.rows_at_once < self.rows:
+            cut = {name: self.cut(part, self.rows_at_once) for name, part in table.items()}
+            pieces = [dict(zip(cut, own, strict=True)) for own in zip(*cut.values(), strict=True)]
+        self.gathers = [
+            self.launch(
+                "copies/embedding_quantised",
+                plugs=octet_plugs(kind),
+                bind={**piece, "indices": self.indices, "out": self.out},
+                constants=constants,
+            )
+            for piece in pieces
+        ]
 
     def live(self) -> None:
         for part in self.table:
             self.require_live(part.dims == part.max_dims, f"{part.label} cannot be resized")
         count, octets = self.resize_out(), self.columns // 8
-        self.gather.for_each(
-            count * octets,
-            count=count,
-            rows=self.table[0].max_dims[0],
-            octets=octets,
-            quads=2 * octets,
-            octets_per_group=self.group_size // 8,
-            row_groups=self.columns // self.group_size,
-        )
+        for number, gather in enumerate(self.gathers):
+            first_row = number * self.rows_at_once
+            gather.for_each(
+                count * octets,
+                count=count,
+                rows=self.rows,
+                first_row=first_row,
+                rows_here=min(self.rows_at_once, self.rows - first_row),
+                octets=octets,
+                quads=2 * octets,
+                octets_per_group=self.group_size // 8,
+                row_groups=self.columns // self.group_size,
+            )
 
 
 @register("et_vk.embedding_q4gsw.default", args="weight scales group_size indices is_linear out")

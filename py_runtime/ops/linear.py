@@ -6,7 +6,7 @@ from py_runtime.gpu.shader_figures import figures_of
 from py_runtime.live.launch import Bindable
 from py_runtime.live.values import LiveTensor
 from py_runtime.ops.kernels.linears import LinearKernels, into_rows
-from py_runtime.ops.kernels.matrices import Weight, matrix_of
+from py_runtime.ops.kernels.matrices import Weight, matrices_of
 from py_runtime.ops.registry import Op, register
 from py_runtime.program import as_constant
 from py_runtime.program.weight_kinds import BLOCK_KINDS
@@ -41,9 +41,9 @@ class Linear(Op):
 
     def declare(self, weight: Weight, source: Bindable | None = None) -> None:
         """`source` is x as the kernels are to read it, where that is not x itself."""
-        matrix = matrix_of(self, [weight], self.columns)
+        matrices = matrices_of(self, [weight], self.columns)
         finish = into_rows(self.x, self.rows, self.out, self.bias)
-        self.kernels = LinearKernels(self, self.x, matrix, finish, source=source)
+        self.kernels = LinearKernels(self, self.x, matrices, finish, source=source)
 
     def check_bias(self, rows: int) -> None:
         fits = self.bias is None or self.bias.dims[0] >= rows

@@ -2,8 +2,9 @@
 
 from py_runtime.base.dtypes import F32
 from py_runtime.base.shapes import numel
-from py_runtime.ops.kernels.fused_arguments import WEIGHTS, take_biases, take_matrix
+from py_runtime.ops.kernels.fused_arguments import WEIGHTS, take_biases, take_matrices
 from py_runtime.ops.kernels.linears import LinearKernels, into_rows
+from py_runtime.ops.kernels.matrices import rows_of
 from py_runtime.ops.registry import Op, register
 
 
@@ -15,17 +16,17 @@ class LinearResidual(Op):
         self.x = self.tensor("x", F32)  # [..., columns]
         self.residual = self.tensor("residual", F32, rank=self.x.rank)  # [..., rows]
         self.out = self.tensor("out", F32, rank=self.x.rank)
-        self.matrix = take_matrix(self, self.x.max_dims[-1])
-        bias = take_biases(self, self.matrix)
-        finish = into_rows(self.x, self.matrix.rows, self.out, bias, self.residual)
-        self.kernels = LinearKernels(self, self.x, self.matrix, finish)
+        self.columns = self.x.max_dims[-1]
+        matrices = take_matrices(self, self.columns)
+        self.rows = rows_of(matrices)
+        bias = take_biases(self, matrices)
+        finish = into_rows(self.x, self.rows, self.out, bias, self.residual)
+        self.kernels = LinearKernels(self, self.x, matrices, finish)
 
     def live(self) -> None:
         *lead, width = self.x.dims
-        self.require_live(
-            width == self.matrix.columns, f"rows of x are {width}, not {self.matrix.columns}"
-        )
-        dims = (*lead, self.matrix.rows)
+        self.require_live(width == self.columns, f"rows of x are {width}, not {self.columns}")
+        dims = (*lead, self.rows)
         self.require_live(
             self.residual.dims == dims,
             f"{list(self.residual.dims)} cannot be added to {list(dims)} here",

@@ -2,7 +2,8 @@
 
 x is normalised; q, k and v are computed from it; heads of q and k are normalised where the graph
 says so and turned by their position's angle; k and v go into the caches. For one token that is one
-kernel, or two where heads are normalised or a kernel can bind few buffers.
+kernel, or two where heads are normalised or a kernel can bind few buffers, and one more for each
+further kind of weight.
 """
 
 from py_runtime.base.dtypes import F32
@@ -12,11 +13,12 @@ from py_runtime.ops.kernels.fused_arguments import (
     NORM,
     WEIGHTS,
     take_biases,
-    take_matrix,
+    take_matrices,
     take_norm,
 )
 from py_runtime.ops.kernels.kv_caches import take_caches
 from py_runtime.ops.kernels.linears import Finish, LinearKernels, into_rows
+from py_runtime.ops.kernels.matrices import part_rows, rows_of
 from py_runtime.ops.kernels.position_checks import check_window
 from py_runtime.ops.registry import Op, register
 
@@ -49,10 +51,10 @@ class QkvRotaryCache(Op):
         self.table_start, self.start_pos = self.live_int("table_start"), self.live_int("start_pos")
         self.neighbours = self.boolean("neighbours")
         self.columns = self.x.max_dims[-1]
-        matrix = take_matrix(self, self.columns)
+        matrices = take_matrices(self, self.columns)
         self.has_norms = self.has("q_norm")
-        self._check_graph(matrix.part_rows)
-        bias, norm = take_biases(self, matrix), take_norm(self, self.columns)
+        self._check_graph(part_rows(matrices))
+        bias, norm = take_biases(self, matrices), take_norm(self, self.columns)
         ends: dict[str, Bindable] = {
             "q_out": self.out,
             "k_cache": self.k_cache,
@@ -62,26 +64,29 @@ class QkvRotaryCache(Op):
             "start_pos": self.start_pos,
             "table_start": self.table_start,
         }
-        self.pairs = matrix.rows // 2
+        rows = rows_of(matrices)
+        self.pairs = rows // 2
         at_once = Finish(
             {"finish": "qkv", "store": self.k_cache.dtype.name},
             {"bias": bias or self.x, **ends},
             self.pairs,
             {"has_bias": bias is not None, **self._places()},
+            start="first_head",
+            start_rows=self.width,
         )
         max_tokens = numel(self.x.max_dims[:-1])
         target = self.builder.target
         self.one_at_once = not self.has_norms and target.storage_buffers >= BUFFERS_AT_ONCE
         self.heads: Launch | None = None
         if self.one_at_once and (target.wide or max_tokens == 1):
-            self.kernels = LinearKernels(self, self.x, matrix, at_once, norm)
+            self.kernels = LinearKernels(self, self.x, matrices, at_once, norm)
             return
         # Software adapters take seconds to compile each matrix product: this one others use, too.
-        rows = self.scratch("q, k and v", max_tokens * matrix.rows * 4)
-        apart = into_rows(self.x, matrix.rows, rows, bias)
+        sums = self.scratch("q, k and v", max_tokens * rows * 4)
+        apart = into_rows(self.x, rows, sums, bias)
         one = at_once if self.one_at_once else apart
-        self.kernels = LinearKernels(self, self.x, matrix, one, norm, many=apart)
-        self._declare_heads({"qkv": rows, **ends})
+        self.kernels = LinearKernels(self, self.x, matrices, one, norm, many=apart)
+        self._declare_heads({"qkv": sums, **ends})
 
     def _declare_heads(self, bind: dict[str, Bindable]) -> None:
         bind |= {"q_norm": self.cos, "k_norm": self.cos}  # to have something there
@@ -99,6 +104,7 @@ class QkvRotaryCache(Op):
         """What shaders/attention/fragments/qkv_store.wgsl wants to know."""
         half = self.rotated // 2
         return {
+            "first_head": 0,
             "q_heads": self.q_heads,
             "kv_heads": self.kv_heads,
             "width": self.width,

@@ -10,10 +10,11 @@ from py_runtime.ops.kernels.fused_arguments import (
     NORM,
     WEIGHTS,
     take_biases,
-    take_matrix,
+    take_matrices,
     take_norm,
 )
 from py_runtime.ops.kernels.linears import Finish, LinearKernels, into_rows
+from py_runtime.ops.kernels.matrices import part_rows
 from py_runtime.ops.registry import Op, register
 
 
@@ -25,28 +26,40 @@ class Swiglu(Op):
         self.x = self.tensor("x", F32)  # [..., columns]
         self.out = self.tensor("out", F32, rank=self.x.rank)  # [..., rows of gate]
         columns = self.x.max_dims[-1]
-        matrix = take_matrix(self, columns)
+        matrices = take_matrices(self, columns)
+        rows = part_rows(matrices)
         self.require(
-            len(matrix.part_rows) == 2 and len(set(matrix.part_rows)) == 1,
-            f"weights of {list(matrix.part_rows)} rows; gate and up must have as many",
+            len(rows) == 2 and len(set(rows)) == 1,
+            f"weights of {list(rows)} rows; gate and up must have as many",
         )
-        self.columns, self.rows = columns, matrix.part_rows[0]
-        bias, norm = take_biases(self, matrix), take_norm(self, columns)
+        self.columns, self.rows = columns, rows[0]
+        bias, norm = take_biases(self, matrices), take_norm(self, columns)
         bind = {"out": self.out, "bias": bias or self.x}
         gate = {"gate": "silu" if self.name == "inpage.swiglu.default" else "gelu"}
         plugs = {"finish": "swiglu", **gate}
         finish = Finish(plugs, bind, self.rows, {"has_bias": bias is not None})
         max_lines = numel(self.x.max_dims[:-1])
         self.combine: Launch | None = None
-        if self.builder.target.wide or max_lines == 1:
-            self.kernels = LinearKernels(self, self.x, matrix, finish, norm)
+        self.is_one = len(matrices) == 1
+        if self.is_one and (self.builder.target.wide or max_lines == 1):
+            self.kernels = LinearKernels(self, self.x, matrices, finish, norm)
             return
+<<<<<<< HEAD
         # Software adapters take seconds to compile each matrix product: this one others use, too.
         sums = self.scratch("gate and up", max_lines * matrix.rows * 4)
         apart = into_rows(self.x, matrix.rows, sums, bias)
         self.kernels = LinearKernels(self, self.x, matrix, finish, norm, many=apart)
         bind = {"sums": sums, "out": self.out}
         self.combine = self.launch("linear/swiglu", plugs=gate, bind=bind)
+=======
+        # Gate and up of two kinds are two matrices. And software adapters take seconds to compile
+        # each matrix product: this one others use, too.
+        sums = self.scratch("gate and up", max_lines * 2 * self.rows * 4)
+        apart = into_rows(self.x, 2 * self.rows, sums, bias)
+        one = finish if self.is_one else apart
+        self.kernels = LinearKernels(self, self.x, matrices, one, norm, many=apart)
+        self.combine = self.launch("linear/swiglu", bind={"sums": sums, "out": self.out})
+>>>>>>> types
 
     def live(self) -> None:
         *lead, width = self.x.dims
@@ -54,7 +67,7 @@ class Swiglu(Op):
         self.out.resize((*lead, self.rows))
         lines = numel(lead)
         self.kernels(lines)
-        if self.combine is not None and lines > 1:
+        if self.combine is not None and (lines > 1 or not self.is_one):
             count = lines * self.rows
             self.combine.for_each(count, count=count, rows=self.rows)
         elif self.combine is not None:

@@ -7,14 +7,13 @@ from py_runtime.base.shapes import numel
 from py_runtime.gpu.kernel_target import KernelTarget
 from py_runtime.passes.chain import Chain
 from py_runtime.program import OpCall, TensorValue
-from py_runtime.program.weight_kinds import BLOCK, BLOCK_KINDS
+from py_runtime.program.weight_kinds import BLOCK, BLOCK_KINDS, has_scales
 
 KINDS = {
     "aten.linear.default": "f32",
     "et_vk.linear_q4gsw.default": "q4gsw",
     **{kind.linear: kind.name for kind in BLOCK_KINDS.values()},
 }
-WITHOUT_SCALES = {"f32"} | {kind.name for kind in BLOCK_KINDS.values() if not kind.has_scales}
 LINEARS = tuple(KINDS)
 
 
@@ -60,18 +59,18 @@ def linear_call(chain: Chain, made: tuple[int, OpCall] | None) -> LinearCall | N
         int(group_size),
         chain.arg(call, "x"),
         weight,
-        None if kind in WITHOUT_SCALES else chain.arg(call, "scales"),
+        chain.arg(call, "scales") if has_scales(kind) else None,
         None if chain.is_null(bias) else bias,
         chain.arg(call, "out"),
     )
 
 
 def can_join(chain: Chain, linears: Sequence[LinearCall], target: KernelTarget) -> bool:
-    """Whether these can be one matrix: see py_runtime/ops/kernels/matrices.py and Builder.join."""
+    """Whether one op can have these: see py_runtime/ops/kernels/matrices.py and Builder.join."""
     first = linears[0]
     alike = all(
-        (each.x, each.kind, each.group_size, each.bias is None)
-        == (first.x, first.kind, first.group_size, first.bias is None)
+        (each.x, each.group_size, each.bias is None)
+        == (first.x, first.group_size, first.bias is None)
         for each in linears
     )
     if not alike:
@@ -94,12 +93,17 @@ def weight_args(chain: Chain, linears: Sequence[LinearCall]) -> list[int]:
     scales = [each.scales for each in linears if each.scales is not None]
     biases = [each.bias for each in linears if each.bias is not None]
     return [
-        chain.add(linears[0].kind),
+        chain.add(_kind_of(linears)),
         chain.add([each.weight for each in linears]),
         chain.add(scales or None),
         chain.add(linears[0].group_size),
         chain.add(biases or None),
     ]
+
+
+def _kind_of(linears: Sequence[LinearCall]) -> str:
+    kinds = [each.kind for each in linears]
+    return kinds[0] if len(set(kinds)) == 1 else " ".join(kinds)
 
 
 def _bytes(value: TensorValue) -> int:

@@ -75,6 +75,11 @@ BLOCK_KINDS = {
 }
 
 
+def has_scales(kind: str) -> bool:
+    """Whether a weight of any kind has a plane beside it."""
+    return BLOCK_KINDS[kind].has_scales if kind in BLOCK_KINDS else kind != "f32"
+
+
 def q4gsw_row_bytes(columns: int) -> int:
     """Rows of q4gsw weights are whole 32-bit words: eight columns each."""
     return ceil_div(columns, 8) * 4

@@ -21,6 +21,18 @@ class Place:
 
     buffer: Buffer
     offset: int = 0
+    start: int = 0  # the first of its bytes that go there
+    nbytes: int | None = None  # and how many; None: all that come after
+
+    def of(self, start: int, nbytes: int) -> tuple[int, int, int] | None:
+        """Of so many bytes of the constant: how many to skip, how many to take, and where to."""
+        first = max(start, self.start)
+        end = start + nbytes
+        if self.nbytes is not None:
+            end = min(end, self.start + self.nbytes)
+        if first >= end:
+            return None
+        return first - start, end - first, self.offset + first - self.start
 
 
 # Several places where ops write a constant in place, or read it joined with others and alone.
@@ -68,8 +80,11 @@ class ArrayConstants:
             if data.dtype.kind in "iu":
                 check_int32(f"the constant '{name}'", np.asarray(data))
             data = np.asarray(data, self._gpu_dtypes[name], order="C")
+            flat = data.reshape(-1).view(np.uint8)
             for place in targets:
-                device.write_buffer(place.buffer, data, place.offset)
+                if (found := place.of(0, flat.nbytes)) is not None:
+                    skipped, taken, at = found
+                    device.write_buffer(place.buffer, flat[skipped : skipped + taken], at)
             meter.reach(UPLOAD, name, nbytes[name])
 
     def _bytes(self, name: str) -> int:

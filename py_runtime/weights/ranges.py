@@ -54,8 +54,10 @@ class RangeConstants:
         for name, wanted in places.items():
             found, widen = self._ranges[name], name in self._widened
             for place in wanted:
-                at = place.buffer, place.offset
-                targets[found.source].append(UploadRange(found.offset, found.nbytes, *at, widen))
+                if (part := place.of(0, found.nbytes)) is not None:
+                    skipped, taken, at = part
+                    target = UploadRange(found.offset + skipped, taken, place.buffer, at, widen)
+                    targets[found.source].append(target)
         uploads = [_FileUpload(source, found, meter) for source, found in targets.items()]
         queue = UploadQueue(device)
         for upload in uploads:

@@ -1,10 +1,13 @@
-// out[i] = row indices[i] of the table, dequantised. An invocation does eight columns.
+// out[i] = row indices[i] of the table, dequantised, if it is one of the rows that are at hand. An
+// invocation does eight columns.
 // indices: [count]; out: [count, columns].
 // needs: shared/weights/dequantise
 
 struct Params {
   count: u32,  // live indices
   rows: u32,  // of the table
+  first_row: u32,  // that is at hand, and how many
+  rows_here: u32,
   octets: u32,  // columns / 8
   quads: u32,
   octets_per_group: u32,  // this and the next are for q4gsw alone
@@ -31,7 +34,11 @@ fn main(
   if (at >= params.count * params.octets) {
     return;
   }
-  let row = u32(clamp(indices[at / params.octets], 0, i32(params.rows) - 1));
+  // What comes before the rows at hand wraps around to a number past them.
+  let row = u32(clamp(indices[at / params.octets], 0, i32(params.rows) - 1)) - params.first_row;
+  if (row >= params.rows_here) {
+    return;
+  }
   let values = dequantised(row, at % params.octets);
   out[2u * at] = values[0];
   out[2u * at + 1u] = values[1];

@@ -21,6 +21,7 @@ from bench.report import as_markdown, as_text, cells_of, put_into_readme, ratios
 from bench.rounds import PageTimeout, agreement, run_bench, speeds
 from bench.synthetic import byte_tokenizer, write_template
 from bench.zero_points import integer_zero_points
+from export.planes import dense
 from py_runtime.folder.on_disk import verify_files
 from py_runtime.tokens import Tokenizer
 from tools.errors import UserError
@@ -327,6 +328,20 @@ def test_a_template_becomes_a_whole_model(tmp_path: Path) -> None:
     assert all(np.isfinite(array).all() for array in weights.values())
     beside = ("__pad", "cos", "sin", "embed_tokens.")  # of these a step reads a row at the most
     assert read == sum(a.nbytes for name, a in weights.items() if not name.startswith(beside))
+
+
+def test_a_template_of_q4_k_m(tmp_path: Path) -> None:
+    """Random weights of the types of such a file, near 1 in size wherever they are multiplied."""
+    template, model = tmp_path / "template", tmp_path / "model"
+    write_template("tiny-q4_k_m", template)
+    fill = ROOT / "bench" / "fill.py"
+    subprocess.run([sys.executable, "-I", "-S", fill, template, model], check=True)
+    assert verify_files(model).quantisation == "q4_k + q6_k"
+    weights = load_file(next(model.glob("weights-*")))
+    for owner, kind in (("layers.0.self_attn.v_proj", "q4_k"), ("layers.1.mlp.down_proj", "q6_k")):
+        values = dense(kind, weights[f"{owner}.weight"], weights[f"{owner}.scales"])
+        assert 0.8 < values.std() * np.sqrt(values.shape[1]) < 1.2
+        assert abs(values.mean()) < 0.1 * values.std()
 
 
 def test_peers_are_pinned_and_name_no_host() -> None:

@@ -184,7 +184,7 @@ def converted(model: PreTrainedModel, architecture: str) -> Iterator[tuple[str, 
         name = full_name.replace("language_model.", "")
         values = tensor.float().numpy()
         if name.startswith("model.visual.") or (
-            name == "lm_head.weight" and config.tie_word_embeddings
+            name == "lm_head.weight" and model.config.tie_word_embeddings
         ):
             continue
         if architecture in PLUS_ONE and name.endswith("norm.weight"):

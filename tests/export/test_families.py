@@ -14,17 +14,18 @@ from gguf import GGMLQuantizationType as Kind
 from rich.progress import Progress
 
 from export.pipeline import Request, export_model, prepare
+from py_runtime.gpu.kernel_target import MEMORY_KERNELS
 from py_runtime.model import Model
-from tests.export import family_runs
 from tests.export.checkpoints import FAMILIES, SIZES, make_model, save_checkpoint
 from tests.export.gguf_files import ARCHITECTURES, write_gguf
+from tests.gguf import in_runtime
 from tests.runners import NativeRunner, Runner, wait
 
 LENGTHS = (5, 40, 130)
 STEPS = 32
 WORST = 1e-4  # relative RMS of logits
 CLEAR_MARGIN = 0.01  # below it the next token is a coin's toss
-MOST_DISPATCHES = 8  # of a layer while decoding
+MOST_DISPATCHES = 8  # of a layer while decoding; portable kernels always join parts of attention
 OUTSIDE = 7  # dispatches: embedding and its scale, the last row, head, scale and cap of logits
 NEW = [name for name in ARCHITECTURES if FAMILIES[name].get("max_position_embeddings", 0) >= 256]
 # Between them these have every switch and every kernel.
@@ -59,14 +60,14 @@ def wanted(family: str) -> list[tuple[np.ndarray, list[int]]]:
     return found
 
 
-def compare(family: str, found: dict[str, Any]) -> None:
+def compare(family: str, found: dict[str, Any], most: int = MOST_DISPATCHES + 1) -> None:
     for place, (logits, tokens) in enumerate(wanted(family)):
         for given in found["logits"][2 * place : 2 * place + 2]:
             error = np.sqrt(((given - logits) ** 2).mean() / (logits**2).mean())
             assert error < WORST, f"{family}, a prompt of {LENGTHS[place]}"
         assert found["tokens"][place][: len(tokens)] == tokens
     layers = FAMILIES[family].get("num_hidden_layers", SIZES["num_hidden_layers"])
-    assert found["dispatches"] <= MOST_DISPATCHES * layers + OUTSIDE
+    assert found["dispatches"] <= most * layers + OUTSIDE
 
 
 @pytest.mark.parametrize("family", NEW)
@@ -77,7 +78,7 @@ def test_from_a_folder(family: str, tmp_path: Path, native: NativeRunner) -> Non
 
     async def answers() -> dict[str, Any]:
         model = await Model.load(native.device, str(tmp_path / "model"))
-        return await family_runs.answers(native.device, model, prompts(), STEPS)
+        return await in_runtime.answers(native.device, model, prompts(), STEPS)
 
     compare(family, wait(answers()))
 
@@ -91,7 +92,7 @@ def gguf_of(family: str, path: Path) -> np.ndarray:
 def test_from_a_gguf_natively(family: str, tmp_path: Path, native: NativeRunner) -> None:
     data = gguf_of(family, tmp_path / "x.gguf")
     found = native.run(
-        "tests.export.family_runs", "answers_of_file", data=data, prompts=prompts(), steps=STEPS
+        "tests.gguf.in_runtime", "answers_of_file", data=data, prompts=prompts(), steps=STEPS
     )
     compare(family, found)
 
@@ -100,6 +101,20 @@ def test_from_a_gguf_natively(family: str, tmp_path: Path, native: NativeRunner)
 def test_from_a_gguf(family: str, tmp_path: Path, runner: Runner) -> None:
     data = gguf_of(family, tmp_path / "x.gguf")
     found = runner.run(
-        "tests.export.family_runs", "answers_of_file", data=data, prompts=prompts(), steps=STEPS
+        "tests.gguf.in_runtime", "answers_of_file", data=data, prompts=prompts(), steps=STEPS
     )
     compare(family, found)
+
+
+@pytest.mark.parametrize("family", ["gemma 3"])  # which has the most norms in a layer
+def test_with_the_kernels_of_real_gpus(family: str, tmp_path: Path, native: NativeRunner) -> None:
+    data = gguf_of(family, tmp_path / "x.gguf")
+    found = native.run(
+        "tests.gguf.in_runtime",
+        "answers_of_file",
+        data=data,
+        prompts=prompts(),
+        steps=STEPS,
+        kernels=MEMORY_KERNELS,
+    )
+    compare(family, found, MOST_DISPATCHES)

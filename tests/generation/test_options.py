@@ -377,3 +377,35 @@ def test_control_tokens_in_a_message_are_text_unless_allowed(native_toy: Toy) ->
     ]
     as_text, as_tokens = (answer["usage"]["prompt_tokens"] for answer in native_toy.ask(*steps))
     assert as_text >= as_tokens + len("<|end|>") - 1
+
+
+def test_a_message_is_continued_as_if_it_had_not_been_cut(native_toy: Toy) -> None:
+    """Greedy: the first half and its rest are the whole answer; a control token in it is text."""
+    question = {"role": "user", "content": "the quick brown fox"}
+    greedy = {"temperature": 0, "ignore_eos": True}
+    whole, half = native_toy.ask(
+        {"messages": [question], "fields": {**greedy, "max_tokens": 12}, "forget": True},
+        {"messages": [question], "fields": {**greedy, "max_tokens": 6}, "forget": True},
+    )
+    begun = {"role": "assistant", "content": half["text"]}
+    fields = {**greedy, "max_tokens": 6, "continue_final_message": True}
+    (rest,) = native_toy.ask({"messages": [question, begun], "fields": fields, "forget": True})
+    assert half["text"] + rest["text"] == whole["text"]
+    spelled = {"role": "assistant", "content": "the<|end|>"}
+    plain = {"role": "assistant", "content": "the"}
+    longer, shorter = (
+        answer["usage"]["prompt_tokens"]
+        for answer in native_toy.ask(
+            *({"messages": [question, each], "fields": fields} for each in (spelled, plain))
+        )
+    )
+    assert longer == shorter + len("<|end|>")
+
+
+def test_only_an_answer_can_be_continued(native_toy: Toy) -> None:
+    fields = {"continue_final_message": True}
+    question = {"messages": [{"role": "user", "content": "the"}], "fields": fields}
+    for step in (question, {"prompt": [5], "fields": fields}):
+        (answer,) = native_toy.ask(step)
+        assert answer["error"]["code"] == "invalid_request"
+        assert answer["error"]["param"] == "continue_final_message"

@@ -222,7 +222,7 @@ class CdnHandler(Handler):
     def drip(self, data: bytes, at: int) -> bytes:
         """The first half at once, of the rest a little now and then; gives what is left."""
         self.wfile.write(data[:at])
-        while not self.imitation.go_on.wait(0.05) and at + 16 < len(data):
+        while not self.imitation.go_on.wait(0.2) and at + 16 < len(data):
             self.wfile.write(data[at : at + 16])
             self.wfile.flush()
             at += 16

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch.nn.functional import scaled_dot_product_attention, silu
+from torch.nn.functional import gelu, scaled_dot_product_attention, silu
 
 from py_runtime.base.dtypes import F32
 from py_runtime.program.writer import ProgramWriter, Ref
@@ -96,7 +96,28 @@ def residual_case(kind: str, rows: int, columns: int, biased: bool) -> Case:
     return case
 
 
-def swiglu_case(kind: str, rows: int, columns: int, biased: bool, normed: bool) -> Case:
+def norm_residual_case(width: int) -> Case:
+    rng = np.random.default_rng(width)
+    weight = rng.uniform(0.5, 1.5, width).astype(np.float32)
+    writer = ProgramWriter()
+    most = max(LIVE_LINES)
+    x, residual = (
+        writer.input(name, (1, most, width), F32, dynamic=(1,)) for name in ("x", "residual")
+    )
+    out = writer.tensor((1, most, width), F32)
+    args = (writer.constant("weight", weight), EPS, residual, out)
+    writer.op("inpage.norm_residual.default", x, *args)
+    writer.output(out)
+    case = Case(f"rms_norm and a residual, {width}", writer, CLOSE)
+    for lines in LIVE_LINES:
+        data, added = normal(rng, 1, lines, width), normal(rng, 1, lines, width)
+        case.call([data, added], [rms_norm(data, weight, EPS) + added.double()])
+    return case
+
+
+def swiglu_case(
+    kind: str, rows: int, columns: int, biased: bool, normed: bool, by_gelu: bool = False
+) -> Case:
     rng = np.random.default_rng(rows)
     parts = Parts.make(kind, [rows, rows], columns, biased, rng)
     norm = rng.uniform(0.5, 1.5, columns).astype(np.float32)
@@ -105,14 +126,16 @@ def swiglu_case(kind: str, rows: int, columns: int, biased: bool, normed: bool) 
     x = writer.input("x", (1, most, columns), F32, dynamic=(1,))
     out = writer.tensor((1, most, rows), F32)
     norm_args = [writer.constant("norm", norm), EPS] if normed else [None, None]
-    writer.op("inpage.swiglu.default", x, *norm_args, *parts.args(writer), out)
+    name = "inpage.geglu.default" if by_gelu else "inpage.swiglu.default"
+    writer.op(name, x, *norm_args, *parts.args(writer), out)
     writer.output(out)
-    extras = " bias" * biased + " norm" * normed
+    extras = " bias" * biased + " norm" * normed + " by gelu" * by_gelu
     case = Case(f"swiglu {kind} [{rows}, {columns}]{extras}", writer, CLOSE)
     for lines in LIVE_LINES:
         data = 3 * normal(rng, 1, lines, columns)
         gate, up = parts.sums(rms_norm(data, norm, EPS) if normed else data)
-        case.call([data], [silu(gate) * up])
+        activated = gelu(gate, approximate="tanh") if by_gelu else silu(gate)
+        case.call([data], [activated * up])
     return case
 
 
@@ -121,10 +144,11 @@ def decoder_case(
     heads: int,
     kv_heads: int,
     width: int,
-    rotated: int | None,  # None: pairs are neighbours
+    rotated: int | None,  # None: pairs are neighbours; 0: nothing turns
     biased: bool = False,
     normed: bool = True,
     heads_normed: bool = False,
+    rows_normed: bool = False,  # all heads of a token together
     lead: tuple[int, ...] = (1,),
 ) -> Case:
     """qkv_rotary_cache, then attend_kv_cache over what it left in the caches."""
@@ -132,14 +156,16 @@ def decoder_case(
     columns, context, most = 96, 48, 24
     rows = [heads * width, kv_heads * width, kv_heads * width]
     parts = Parts.make(kind, rows, columns, biased, rng)
-    norm, q_norm, k_norm = (
-        rng.uniform(0.5, 1.5, size).astype(np.float32) for size in (columns, width, width)
-    )
+    norm_sizes = (columns, *(rows[:2] if rows_normed else (width, width)))
+    norm, q_norm, k_norm = (rng.uniform(0.5, 1.5, size).astype(np.float32) for size in norm_sizes)
     table = [normal(rng, context, width // 2 if rotated is None else rotated) for _ in range(2)]
     writer = ProgramWriter()
     x = writer.input("x", (*lead, most, columns), F32, dynamic=(len(lead),))
     start = writer.symint_input("start_pos")
-    cos, sin = (writer.constant(n, t.numpy()) for n, t in zip("cs", table, strict=True))
+    cos, sin = (
+        None if rotated == 0 else writer.constant(name, made.numpy())
+        for name, made in zip("cs", table, strict=True)
+    )
     k_cache, v_cache = (
         writer.state(name, (*lead, context, kv_heads, width), F32) for name in ("k", "v")
     )
@@ -147,7 +173,7 @@ def decoder_case(
     attended = writer.tensor((*lead, most, heads, width), F32)
     norm_args = [writer.constant("norm", norm), EPS] if normed else [None, None]
     head_args: list[Any] = [None] * 4
-    if heads_normed:
+    if heads_normed or rows_normed:
         head_args = [writer.constant("qn", q_norm), 1e-6, writer.constant("kn", k_norm), 1e-3]
     writer.op(
         "inpage.qkv_rotary_cache.default",
@@ -159,6 +185,7 @@ def decoder_case(
     writer.output(q_out, attended)
     turn = "neighbours" if rotated is None else f"{rotated} turn"
     extras = " bias" * biased + " norm" * normed + " heads normed" * heads_normed
+    extras += " rows normed" * rows_normed
     name = f"qkv_rotary_cache {kind} {heads}/{kv_heads} heads of {width}, {turn}{extras}"
     case = Case(name, writer, CLOSE)
     keys, values = (torch.zeros(context, kv_heads, width).double() for _ in range(2))
@@ -171,7 +198,12 @@ def decoder_case(
         )
         if heads_normed:
             q, k = rms_norm(q, q_norm, 1e-6), rms_norm(k, k_norm, 1e-3)
-        if rotated is None:
+        if rows_normed:
+            q = rms_norm(q.flatten(1), q_norm, 1e-6).view(q.shape)
+            k = rms_norm(k.flatten(1), k_norm, 1e-3).view(k.shape)
+        if rotated == 0:
+            pass
+        elif rotated is None:
             q, k = (turned_neighbours(each, *(t[:tokens] for t in table)) for each in (q, k))
         else:
             angles = [each[position : position + tokens] for each in table]
@@ -205,3 +237,10 @@ def cases() -> Iterator[Case]:
     yield decoder_case("q4_0", 2, 2, 24, 24, heads_normed=True)
     yield decoder_case("q4_1", 6, 2, 16, 8, lead=())
     yield decoder_case("q8_0", 4, 1, 16, None, biased=True, heads_normed=True)
+    yield decoder_case("q8_0", 4, 2, 16, 16, rows_normed=True, normed=False)
+    yield decoder_case("f32", 3, 1, 8, 0, heads_normed=True)
+    yield decoder_case("q4_0", 4, 2, 16, 0)
+    yield swiglu_case("q8_0", 44, 96, biased=False, normed=True, by_gelu=True)
+    yield swiglu_case("f32", 10, 100, biased=True, normed=False, by_gelu=True)
+    yield norm_residual_case(96)
+    yield norm_residual_case(37)

@@ -103,7 +103,7 @@ def test_a_norm_that_another_op_reads_stays() -> None:
     assert sorted(program) == ["linear", "rms_norm", "swiglu"]
 
 
-def test_gates_of_other_inputs_or_kinds_stay() -> None:
+def test_gates_of_other_inputs_stay() -> None:
     writer = Layers()
     x, y = writer.x(), writer.input("y", (1, TOKENS, WIDTH), F32, dynamic=(1,))
     gate = writer.made("aten.silu.default", (1, TOKENS, ROWS), writer.linear("gate", x))

@@ -34,10 +34,22 @@ STEPS_BETWEEN_CHECKS = 12
 GREEDY = """() => inpage.completions.create({
   prompt: "the quick brown fox", temperature: 0, max_tokens: 8, ignore_eos: true, logprobs: true,
 }).then(({choices}) => choices[0].text)"""
+# What this browser keeps loads by itself on arrival, or fails.
+SETTLED = """async () => {
+  await inpage.ready;
+  const model = await import(new URL("ui/model.js", document.baseURI));
+  const error = document.getElementById("loadError");
+  const isHere = ({stored}) => stored;
+  const isDone = () => inpage.loaded || error.textContent || !model.models.some(isHere);
+  while (!model.isListed || model.loading || !isDone()) {
+    await new Promise(next => setTimeout(next, 50));
+  }
+}"""
 STORED = """async () => {
   const {allChats, connect} = await import(new URL("ui/chats.js", document.baseURI));
   await connect();
-  return allChats().map(({id, messages}) => ({id, texts: messages.map(({content}) => content)}));
+  const {pathOf} = await import(new URL("ui/tree.js", document.baseURI));
+  return allChats().map((chat) => ({id: chat.id, texts: pathOf(chat).map(({content}) => content)}));
 }"""
 CLEAR_MODELS = """
 from py_runtime.bridge.opfs import delete_stored_file, list_stored
@@ -139,7 +151,7 @@ class Chaos:
         return tab
 
     def wait_for_start(self, tab: Tab) -> None:
-        tab.page.evaluate("inpage.ready.then(() => null)")
+        tab.page.evaluate(SETTLED)
         tab.user.has_opened()
         tab.user.talk_on()
 

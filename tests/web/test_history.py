@@ -44,7 +44,7 @@ def test_history_survives_a_reload(user: User) -> None:
 
 
 def test_an_answer_that_a_reload_cut_off_keeps_its_text(user: User) -> None:
-    user.load()
+    user.has_loaded()
     user.talk_on()
     user.choose(max_tokens="400")
     user.pause_answers()

@@ -68,8 +68,7 @@ def test_nothing_leaves(watched: Watched, toy_site_url: str) -> None:
 
 
 def test_a_page_that_is_open_needs_no_network(watched: Watched) -> None:
-    if not watched.page.evaluate("inpage.loaded"):
-        watched.load()
+    watched.has_loaded()
     watched.page.context.set_offline(True)
     watched.new_chat()
     answer = watched.ask("Still there?")

@@ -29,7 +29,7 @@ def questions(user: User) -> list[str]:
 def stored(desk: Desk, user: User) -> list[list[str]]:
     """Questions of each chat that storage has and that is not deleted."""
     return [
-        [each["content"] for each in chat["messages"] if each["role"] == "user"]
+        [each["content"] for each in chat["messages"] if each["role"] == "user" and each["content"]]
         for chat in desk.records(user)
         if chat["messages"]
     ]

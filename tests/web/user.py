@@ -12,6 +12,11 @@ from tools.files import ROOT
 START_MILLISECONDS = 120_000
 PAUSE_AFTER_TOKENS = 40
 AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
+# However slow the test looks: it finds what the page said, and its Undo.
+NOTICES_STAY = """async () => {
+    const {patience} = await import(new URL("ui/notices.js", document.baseURI));
+    Object.assign(patience, {notice: 1e9, undo: 1e9});
+}"""
 # However fast the model writes and however slow the test looks: it finds the answer half-written.
 PAUSE = f"""
 import asyncio
@@ -45,7 +50,7 @@ class User:
         self.notices = page.locator("#notices")
         self.stop = page.get_by_role("button", name="Stop")
         self.send = page.get_by_role("button", name="Send", exact=True)
-        self.load_button = page.get_by_role("button", name="Load ")
+        self.load_button = page.get_by_role("button", name="Start chatting")
 
     def open(self) -> None:
         """The page, started as far as it goes without loading a model."""
@@ -58,9 +63,14 @@ class User:
         expect(self.page.locator("#toggleSidebar")).to_have_attribute(
             "aria-expanded", re.compile("true|false")
         )
+        self.page.evaluate(NOTICES_STAY)
 
     def load(self) -> None:
         self.load_button.click()
+        self.has_loaded()
+
+    def has_loaded(self) -> None:
+        """Also by itself: what this browser keeps is loaded on arrival."""
         expect(self.page.locator("body")).to_have_attribute("data-model", "ready")
 
     def ask(self, question: str) -> Locator:
@@ -174,13 +184,18 @@ STAND_IN = """() => {
     inpage.countTokens = async () => ({prompt_tokens: 1});
     inpage.answer = "An answer";
     inpage.held = false;  // true: an answer pauses half-written
-    inpage.chat.completions.create = async function* ({messages, signal}) {
-        const chunk = content => ({choices: [{delta: {content}, token_ids: [1]}]});
-        yield chunk(inpage.answer + " ");
+    inpage.isSilent = false;  // true: it says nothing at all
+    inpage.finish = "stop";
+    inpage.chat.completions.create = async function* ({messages, signal, ...asked}) {
+        const chunk = (content, finish_reason = null) =>
+            ({choices: [{delta: {content}, token_ids: [1], finish_reason}]});
+        inpage.asked = {messages, ...asked};
+        if (!inpage.isSilent) yield chunk(inpage.answer + " ");
         while (inpage.held && !signal.aborted) {
             await new Promise(resolve => setTimeout(resolve, 20));
         }
-        yield chunk(`to ${messages.at(-1).content}`);
+        const end = inpage.isSilent ? "" : `to ${messages.at(-1).content}`;
+        yield chunk(end, inpage.finish);
         yield {choices: [], usage: {summary: signal.aborted ? "Stopped" : "2 tokens"}};
     };
 }"""

@@ -7,11 +7,7 @@ const NEWS_MILLISECONDS = 1000;
 
 /** @typedef {ReturnType<typeof createDevice>} DeviceHolder */
 
-/**
- * WebGPU's objects keep their attributes in the prototype, where JSON does not look.
- * @param {object} attributes
- * @returns {Record<string, any>}
- */
+/** For JSON, which looks into no prototype. @type {(attributes: object) => Record<string, any>} */
 function plain(attributes) {
   /** @type {Record<string, any>} */
   const own = {};
@@ -19,7 +15,7 @@ function plain(attributes) {
   return own;
 }
 
-/** @param {() => void} onReplaced hears that whatever was made of a device before is dead */
+/** @param {() => void} onReplaced whatever was made of a device before is dead */
 export function createDevice(onReplaced) {
   /** @type {string[]} */
   const uncaptured = []; // texts of errors that no scope caught
@@ -35,10 +31,7 @@ export function createDevice(onReplaced) {
     return adapter ?? Promise.reject(new BridgeFault("no-adapter", "navigator.gpu.requestAdapter() found no GPU"));
   }
 
-  /**
-   * @param {string} featuresJson those that are wanted where the adapter has them
-   * @returns {Promise<string>} JSON of {adapter, features, limits}
-   */
+  /** @param {string} featuresJson those that are wanted where the adapter has them */
   async function openDevice(featuresJson) {
     if (device && !lost) device.destroy(); // one device at a time
     const adapter = await requestAdapter();
@@ -76,25 +69,17 @@ export function createDevice(onReplaced) {
     if (lost) throw new BridgeFault("lost", lost);
   }
 
-  /**
-   * What fails may hear of a lost device before we do: the news follows within a moment.
-   * @param {() => string} otherwise the fault in words, if the device lives
-   */
+  /** What fails may hear of a lost device before we do. @param {() => string} otherwise the fault in words */
   async function lossOrFault(otherwise) {
     await Promise.race([device?.lost, new Promise((resolve) => { setTimeout(resolve, NEWS_MILLISECONDS); })]);
     return lost ? new BridgeFault("lost", lost) : new BridgeFault("validation", otherwise());
   }
 
-  /**
-   * Runs `create` inside one scope of each kind; resolves to its result or rejects with a fault.
-   * @template Made
-   * @param {string} what
-   * @param {(device: GPUDevice) => Made} create
-   */
+  /** Inside one scope of each kind. @type {<Made>(what: string, create: (device: GPUDevice) => Made) => Promise<Awaited<Made>>} */
   async function scoped(what, create) {
     const scoping = live();
     for (const scope of SCOPES) scoping.pushErrorScope(scope);
-    /** @type {Promise<Made>} */
+    /** @type {Promise<any>} */
     const creating = new Promise((resolve) => { resolve(create(scoping)); });
     const pops = SCOPES.map(() => scoping.popErrorScope());
     const refused = await creating.then(() => null, (error) => error); // a descriptor, by the browser

@@ -2,10 +2,8 @@
 
 import { BridgeFault } from "./fault.js";
 
-/**
- * @import { BindGroupSpec, BufferSpec, PipelineSpec, Plan } from "../calls.d.ts"
- * @typedef {ReturnType<typeof createObjects>} Objects
- */
+/** @import { BindGroupSpec, BufferSpec, ObjectCalls, PipelineSpec } from "../calls.d.ts" */
+/** @typedef {ReturnType<typeof createObjects>} Objects */
 
 /** @param {import("./device.js").DeviceHolder} gpu */
 export function createObjects(gpu) {
@@ -19,22 +17,14 @@ export function createObjects(gpu) {
     return nextHandle++;
   }
 
-  /**
-   * A handle of an earlier device, or of something released, names nothing any more.
-   * @param {number} handle
-   */
+  /** @param {number} handle */
   function find(handle) {
     const object = objects.get(handle);
     if (!object) throw new BridgeFault("lost", "this object belongs to a device that is gone; load again");
     return object;
   }
 
-  /**
-   * All or nothing: resolves to handles, or undoes what was created and rejects with the first fault.
-   * @template Spec
-   * @param {(spec: Spec) => Promise<object>} create
-   * @returns {(json: string) => Promise<string>}
-   */
+  /** All or nothing. @type {<Spec>(create: (spec: Spec) => Promise<object>) => (json: string) => Promise<string>} */
   const creating = (create) => async (json) => {
     const outcomes = await Promise.allSettled(JSON.parse(json).map(create));
     const failure = outcomes.find((outcome) => outcome.status === "rejected");
@@ -66,36 +56,28 @@ export function createObjects(gpu) {
     ));
   });
 
-  /**
-   * @param {string} label
-   * @param {string} json of the steps' first handles, and their second ones
-   */
-  function createPlan(label, json) {
-    /** @type {[number[], number[]]} */
-    const handles = JSON.parse(json);
-    const [first, second] = handles.map((column) => column.map(find));
-    return keep({ label, first, second, isCopy: first.map((object) => object instanceof GPUBuffer) });
-  }
-
-  /**
-   * A buffer's memory comes back at once.
-   * @param {string} json of handles
-   */
-  function release(json) {
-    for (const handle of JSON.parse(json)) {
-      objects.get(handle)?.destroy?.();
-      objects.delete(handle);
-    }
-  }
-
-  return { objects, find, calls: { createBuffers, createPipelines, createBindGroups, createPlan, release } };
+  /** @type {ObjectCalls} */
+  const calls = {
+    createBuffers,
+    createPipelines,
+    createBindGroups,
+    createPlan(label, json) {
+      /** @type {[number[], number[]]} */
+      const handles = JSON.parse(json);
+      const [first, second] = handles.map((column) => column.map(find));
+      return keep({ label, first, second, isCopy: first.map((object) => object instanceof GPUBuffer) });
+    },
+    release(json) {
+      for (const handle of JSON.parse(json)) {
+        objects.get(handle)?.destroy?.();
+        objects.delete(handle);
+      }
+    },
+  };
+  return { objects, find, calls };
 }
 
-/**
- * @param {GPUDevice} device
- * @param {string} label
- * @param {string} code
- */
+/** @type {(device: GPUDevice, label: string, code: string) => Promise<GPUShaderModule>} */
 async function compiled(device, label, code) {
   // The module's own faults are read from its compilation info; this scope keeps them off the console.
   device.pushErrorScope("validation");

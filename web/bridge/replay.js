@@ -22,11 +22,7 @@ export function createReplay(gpu, find, heap) {
   /** @type {Map<number, GPUBuffer[]>} */
   const stagingPool = new Map(); // bytes → idle staging buffers
 
-  /**
-   * @param {GPUQueue} queue
-   * @param {number} writesAt
-   * @param {number} writeCount
-   */
+  /** @type {(queue: GPUQueue, writesAt: number, writeCount: number) => void} */
   function write(queue, writesAt, writeCount) {
     const memory = heap.buffer();
     const rows = new Uint32Array(memory, writesAt, writeCount * WRITE_COLUMNS);
@@ -35,18 +31,15 @@ export function createReplay(gpu, find, heap) {
     }
   }
 
-  /**
-   * With `querySet` each dispatch has a pass of its own, which notes when it began and ended.
-   * @param {GPUCommandEncoder} encoder
-   * @param {import("../calls.d.ts").Plan} plan
-   * @param {number} countsAt
-   * @param {GPUQuerySet} [querySet]
-   */
-  function encodePlan(encoder, { label, isCopy, first, second }, countsAt, querySet) {
-    const counts = new Uint32Array(heap.buffer(), countsAt, isCopy.length * PLAN_COLUMNS);
+  /** @type {(at: number, plan: import("../calls.d.ts").Plan) => Uint32Array} */
+  const countsOf = (at, { isCopy }) => new Uint32Array(heap.buffer(), at, isCopy.length * PLAN_COLUMNS);
+
+  /** @type {(encoder: GPUCommandEncoder, plan: import("../calls.d.ts").Plan, countsAt: number) => void} */
+  function encodePlan(encoder, plan, countsAt) {
+    const { label, isCopy, first, second } = plan;
+    const counts = countsOf(countsAt, plan);
     /** @type {GPUComputePassEncoder | null} */
     let pass = null;
-    let timed = 0;
     for (let step = 0, at = 0; step < isCopy.length; step++, at += PLAN_COLUMNS) {
       if (isCopy[step]) {
         if (!counts[at + 2]) continue;
@@ -54,117 +47,28 @@ export function createReplay(gpu, find, heap) {
         pass = null;
         encoder.copyBufferToBuffer(first[step], counts[at], second[step], counts[at + 1], counts[at + 2]);
       } else if (counts[at]) {
-        pass ??= encoder.beginComputePass({
-          label,
-          timestampWrites: querySet
-            && { querySet, beginningOfPassWriteIndex: timed++, endOfPassWriteIndex: timed++ },
-        });
+        pass ??= encoder.beginComputePass({ label });
         pass.setPipeline(first[step]);
         pass.setBindGroup(0, second[step]);
         pass.dispatchWorkgroups(counts[at], counts[at + 1], counts[at + 2]);
-        if (querySet) {
-          pass.end();
-          pass = null;
-        }
       }
     }
     pass?.end();
   }
 
-  /**
-   * @param {number} plan
-   * @param {number} countsAt
-   * @param {number} writesAt
-   * @param {number} writeCount
-   */
-  function submit(plan, countsAt, writesAt, writeCount) {
-    const device = gpu.live();
-    write(device.queue, writesAt, writeCount);
-    if (plan === NO_PLAN) return;
-    const found = find(plan);
-    const encoder = device.createCommandEncoder({ label: found.label });
-    encodePlan(encoder, found, countsAt);
-    device.queue.submit([encoder.finish()]);
-  }
-
-  /**
-   * So many dispatches, each one's begin and end in nanoseconds left in the buffer `ticks`.
-   * @param {number} plan
-   * @param {number} countsAt
-   * @param {number} dispatches
-   * @param {number} ticks
-   */
-  function submitTimed(plan, countsAt, dispatches, ticks) {
-    const device = gpu.live();
-    const encoder = device.createCommandEncoder();
-    const querySet = device.createQuerySet({ type: "timestamp", count: 2 * dispatches });
-    encodePlan(encoder, find(plan), countsAt, querySet);
-    encoder.resolveQuerySet(querySet, 0, 2 * dispatches, find(ticks), 0);
-    device.queue.submit([encoder.finish()]);
-    querySet.destroy();
-  }
-
-  /**
-   * Everything a read-back needs is copied into one staging buffer: one map, one await. Each of the rounds before it is
-   * submitted by itself, so that the GPU is at work on one while the browser records the next.
-   * @type {(plan: number, countsAt: number, writesAt: number, writeCount: number, readsAt: number, readCount: number, repeat: number) => Promise<void>}
-   */
-  async function submitAndRead(plan, countsAt, writesAt, writeCount, readsAt, readCount, repeat) {
-    const device = gpu.live();
-    write(device.queue, writesAt, writeCount);
-    const reads = new Uint32Array(heap.buffer(), readsAt, readCount * READ_COLUMNS).slice();
-    let total = 0;
-    for (let at = 0; at < reads.length; at += READ_COLUMNS) total += wholeWords(reads[at + 3]);
-    const staging = takeStaging(device, total);
-    let encoder = device.createCommandEncoder({ label: "submit and read" });
-    for (let round = 0; plan !== NO_PLAN && round < repeat; round++) {
-      if (round) {
-        device.queue.submit([encoder.finish()]);
-        encoder = device.createCommandEncoder({ label: "submit and read" });
-      }
-      encodePlan(encoder, find(plan), countsAt);
-    }
-    for (let at = 0, offset = 0; at < reads.length; at += READ_COLUMNS) {
-      const bytes = wholeWords(reads[at + 3]);
-      encoder.copyBufferToBuffer(find(reads[at]), reads[at + 1], staging, offset, bytes);
-      offset += bytes;
-    }
-    device.queue.submit([encoder.finish()]);
-    const stopNudging = nudge(device.queue);
-    try {
-      await staging.mapAsync(GPUMapMode.READ, 0, total);
-    } catch (error) {
-      staging.destroy();
-      const { message } = /** @type {Error} */ (error);
-      throw await gpu.lossOrFault(() => gpu.uncaptured.splice(0).join("\n") + message);
-    } finally {
-      stopNudging();
-    }
-    handOver(staging, total, reads);
-    if (gpu.uncaptured.length) throw new BridgeFault("validation", gpu.uncaptured.splice(0).join("\n"));
-  }
-
-  /**
-   * Empty submits, until the function that it gives is called.
-   * @param {GPUQueue} queue
-   */
+  /** Empty submits until the function that it gives is called. @type {(queue: GPUQueue) => () => void} */
   function nudge(queue) {
     const started = performance.now();
+    let timer = 0;
     const again = () => {
       const wait = Math.max(NUDGE_MILLISECONDS, (performance.now() - started) / NUDGE_SHARE);
       timer = setTimeout(() => { queue.submit([]); again(); }, wait);
     };
-    let timer = 0;
     again();
     return () => clearTimeout(timer);
   }
 
-  /**
-   * What was mapped goes to its places in the heap.
-   * @param {GPUBuffer} staging
-   * @param {number} total
-   * @param {Uint32Array} reads
-   */
+  /** What was mapped goes to its places. @type {(staging: GPUBuffer, total: number, reads: Uint32Array) => void} */
   function handOver(staging, total, reads) {
     const mapped = new Uint8Array(staging.getMappedRange(0, total));
     const target = new Uint8Array(heap.buffer());
@@ -176,10 +80,7 @@ export function createReplay(gpu, find, heap) {
     giveStaging(staging);
   }
 
-  /**
-   * @param {GPUDevice} device
-   * @param {number} bytes
-   */
+  /** @type {(device: GPUDevice, bytes: number) => GPUBuffer} */
   function takeStaging(device, bytes) {
     const size = 2 ** Math.ceil(Math.log2(Math.max(bytes, LEAST_STAGING)));
     return stagingPool.get(size)?.pop() ?? device.createBuffer({
@@ -194,11 +95,59 @@ export function createReplay(gpu, find, heap) {
     else stagingPool.set(buffer.size, [buffer]);
   }
 
-  /** Resolves once the GPU has taken every upload; a device that was lost on the way says so. */
-  async function finishWrites() {
-    await gpu.live().queue.onSubmittedWorkDone();
-    gpu.mustNotBeLost();
-  }
-
-  return { stagingPool, calls: { submit, submitTimed, submitAndRead, finishWrites } };
+  /** @type {import("../calls.d.ts").ReplayCalls} */
+  const calls = {
+    submit(plan, countsAt, writesAt, writeCount) {
+      const device = gpu.live();
+      write(device.queue, writesAt, writeCount);
+      if (plan === NO_PLAN) return;
+      const found = find(plan);
+      const encoder = device.createCommandEncoder({ label: found.label });
+      encodePlan(encoder, found, countsAt);
+      device.queue.submit([encoder.finish()]);
+    },
+    async submitTimed(plan, countsAt, dispatches, ticks) {
+      const { submitTimed } = await import("./timed.js");
+      submitTimed(gpu.live(), find(plan), countsOf(countsAt, find(plan)), dispatches, find(ticks));
+    },
+    async submitAndRead(plan, countsAt, writesAt, writeCount, readsAt, readCount, repeat) {
+      const device = gpu.live();
+      write(device.queue, writesAt, writeCount);
+      const reads = new Uint32Array(heap.buffer(), readsAt, readCount * READ_COLUMNS).slice();
+      let total = 0;
+      for (let at = 0; at < reads.length; at += READ_COLUMNS) total += wholeWords(reads[at + 3]);
+      const staging = takeStaging(device, total);
+      let encoder = device.createCommandEncoder({ label: "submit and read" });
+      for (let round = 0; plan !== NO_PLAN && round < repeat; round++) {
+        if (round) {
+          device.queue.submit([encoder.finish()]);
+          encoder = device.createCommandEncoder({ label: "submit and read" });
+        }
+        encodePlan(encoder, find(plan), countsAt);
+      }
+      for (let at = 0, offset = 0; at < reads.length; at += READ_COLUMNS) {
+        const bytes = wholeWords(reads[at + 3]);
+        encoder.copyBufferToBuffer(find(reads[at]), reads[at + 1], staging, offset, bytes);
+        offset += bytes;
+      }
+      device.queue.submit([encoder.finish()]);
+      const stopNudging = nudge(device.queue);
+      try {
+        await staging.mapAsync(GPUMapMode.READ, 0, total);
+      } catch (error) {
+        staging.destroy();
+        const { message } = /** @type {Error} */ (error);
+        throw await gpu.lossOrFault(() => gpu.uncaptured.splice(0).join("\n") + message);
+      } finally {
+        stopNudging();
+      }
+      handOver(staging, total, reads);
+      if (gpu.uncaptured.length) throw new BridgeFault("validation", gpu.uncaptured.splice(0).join("\n"));
+    },
+    async finishWrites() {
+      await gpu.live().queue.onSubmittedWorkDone();
+      gpu.mustNotBeLost();
+    },
+  };
+  return { stagingPool, calls };
 }

@@ -13,7 +13,7 @@ const FORMAT = "inpage-chats";
 
 /** @param {Chat[]} chosen */
 export function exportChats(chosen) {
-  const chats = chosen.map((chat) => ({ ...chat, gone: undefined, stamp: undefined }));
+  const chats = chosen.map((chat) => ({ ...chat, stamp: undefined }));
   const text = JSON.stringify({ format: FORMAT, version: 1, chats }, null, 1);
   const href = URL.createObjectURL(new Blob([text], { type: "application/json" }));
   const download = chosen.length === 1 ? fileName(chosen[0], "json") : "inpage-chats.json";
@@ -22,9 +22,9 @@ export function exportChats(chosen) {
 
 /** @param {File} file */
 export async function importFile(file) {
-  const imported = await importChats(file).catch(({ message }) => notify(`${file.name} was not imported: ${message}.`));
+  const imported = await importChats(file).catch(({ message }) => notify(`${file.name} was not imported: ${message}.`, { stays: true }));
   if (!imported) return;
-  notify(`${imported.length} chats imported from ${file.name}.`);
+  notify(`${imported.length} ${imported.length === 1 ? "chat" : "chats"} imported from ${file.name}.`);
   openChat(imported[0] ?? shown);
 }
 

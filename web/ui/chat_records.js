@@ -5,7 +5,7 @@
 import { chats, isDeleted, save, unsaved } from "./chats.js";
 import { notify, page } from "./page.js";
 
-const VERSION = 2; // in the first, messages had no ids
+const VERSION = 3; // in the first, messages had no ids; in the second, no versions
 const LONGEST_TITLE = 200;
 const MONTH = 30 * 24 * 3600 * 1000; // that a deleted chat is remembered as such
 
@@ -17,7 +17,7 @@ const MONTH = 30 * 24 * 3600 * 1000; // that a deleted chat is remembered as suc
 export async function readAll(database, keys) {
   const read = await Promise.allSettled(keys.map((key) => readOne(database, key)));
   const faults = read.flatMap((result) => (result.status === "rejected" ? [result.reason.message] : []));
-  if (faults.length) notify(`${faults.length} of your chats cannot be read and are left as they are: ${faults[0]}.`);
+  if (faults.length) notify(`${faults.length} of your chats cannot be read and are left as they are: ${faults[0]}.`, { stays: true });
   const cleared = [...chats.values()].filter((chat) => !keys.includes(chat.id) && !unsaved.has(chat) && !isDeleted(chat));
   if (cleared.length) offer(cleared);
   dispatchEvent(new Event("chatschange"));
@@ -79,12 +79,14 @@ const whole = (value, otherwise = 0) => (Number.isSafeInteger(value) ? value : o
  * @returns {Chat}
  */
 export function readChat(record, name) {
-  const { id, title = "", system = "", set, updated, deleted, gone, messages, version, stamp } = record ?? {};
+  const { id, title = "", system = "", set, updated, deleted, messages, version, stamp } = record ?? {};
   check(!(version > VERSION), `${name} is of a newer version of this page: reload it`);
   check(areTexts(title, system), `title or system prompt of ${name} is not a text`);
   check(Array.isArray(messages), `${name} has no list of messages`);
   /** @type {Message[]} */
   const read = messages.map((/** @type {any} */ message, /** @type {number} */ at) => readMessage(message ?? {}, name, at));
+  const unique = [...new Map([...goneOf(record.gone), ...read].map((message) => [message.id, message])).values()];
+  if (!(version > 2)) for (const [at, message] of read.entries()) message.parent ??= read[at - 1]?.id ?? ""; // one after the other
   return {
     id,
     title: title.slice(0, LONGEST_TITLE),
@@ -92,11 +94,21 @@ export function readChat(record, name) {
     set: { title: whole(set?.title), system: whole(set?.system) },
     updated: whole(updated),
     deleted: whole(deleted),
-    gone: Array.isArray(gone) ? gone.filter((each) => areTexts(each)) : [],
-    messages: [...new Map(read.map((message) => [message.id, message])).values()],
+    messages: unique.sort(byAge),
     stamp,
   };
 }
+
+/**
+ * Of version 2, which kept the ids of deleted messages alone.
+ * @param {unknown} ids
+ * @returns {Message[]}
+ */
+const goneOf = (ids) => (Array.isArray(ids) ? ids : []).filter((id) => areTexts(id))
+  .map((id) => ({ id, born: 0, version: 0, role: "user", content: "", gone: 1 }));
+
+/** @type {(a: Message, b: Message) => number} */
+const byAge = (a, b) => a.born - b.born || (a.id < b.id ? -1 : 1);
 
 /**
  * @param {any} message
@@ -105,32 +117,38 @@ export function readChat(record, name) {
  * @returns {Message}
  */
 function readMessage(message, name, at) {
-  const { id = `old-${at}`, born, version, role, content, thought, note = "", error = "", code = "" } = message;
+  const { id = `old-${at}`, born, version, role, content, thought, note = "", error = "", code = "", parent, slot, picked, gone } = message;
   const sound = ["user", "assistant"].includes(role) && areTexts(id, content, note, error, code);
   check(sound, `message ${at + 1} of ${name} is not a text of the user or the assistant`);
-  return { id, born: whole(born, at), version: whole(version), role, content, thought: whole(thought), note, error, code };
+  return {
+    id, born: whole(born, at), version: whole(version), role, content, thought: whole(thought), note, error, code,
+    parent: areTexts(parent) ? parent : undefined, slot: areTexts(slot) ? slot : undefined,
+    picked: whole(picked), gone: whole(gone),
+  };
 }
 
 /**
- * Takes in what another tab wrote: a deleted message stays so, of others the newest version counts.
+ * Takes in what another tab wrote: all messages stay, of each the newest version counts, and its last deletion.
  * @param {Chat} chat
  * @param {Chat} other
  */
 export function mergeInto(chat, other) {
-  const gone = new Set([...chat.gone, ...other.gone]);
   const merged = new Map(chat.messages.map((message) => [message.id, message]));
   for (const message of other.messages) {
-    const own = merged.get(message.id);
-    if (!own) merged.set(message.id, message);
-    else if (message.version > own.version) Object.assign(own, message);
+    const own = merged.get(message.id) ?? message;
+    const picked = Math.max(own.picked ?? 0, message.picked ?? 0);
+    const gone = Math.max(own.gone ?? 0, message.gone ?? 0);
+    if (message.version > own.version) Object.assign(own, message);
+    Object.assign(own, { picked, gone });
+    if (gone % 2) own.content = "";
+    merged.set(own.id, own);
   }
   for (const field of /** @type {const} */ (["title", "system"])) {
     if (other.set[field] <= chat.set[field]) continue;
     chat[field] = other[field];
     chat.set[field] = other.set[field];
   }
-  chat.gone = [...gone];
-  chat.messages = [...merged.values()].filter(({ id }) => !gone.has(id)).sort((a, b) => a.born - b.born || (a.id < b.id ? -1 : 1));
+  chat.messages = [...merged.values()].sort(byAge);
   chat.updated = Math.max(chat.updated, other.updated);
   chat.deleted = Math.max(chat.deleted, other.deleted);
   chat.stamp = other.stamp;

@@ -1,8 +1,9 @@
 // The user's chats: in memory, and in IndexedDB as long as the browser keeps them there.
 
-/** @import { Chat, Database, Message, TabMessage } from "./records.js" */
+/** @import { Chat, Database, TabMessage } from "./records.js" */
 
 import { library, page, partOf } from "./page.js";
+import { isGone, pathOf } from "./tree.js";
 
 const MILLISECONDS = 5000; // at most until the page opens, and between attempts to save
 
@@ -45,10 +46,7 @@ function lose(message) {
   save();
 }
 
-/**
- * The chats are in this page alone, until an attempt succeeds.
- * @param {any} why
- */
+/** @param {any} why they are in this page alone, until an attempt succeeds */
 function showUnkept({ message, name }) {
   connection?.then((database) => database?.close());
   connection = undefined;
@@ -72,10 +70,7 @@ export async function save() {
   else if (page.unkept.dataset.state === "away") page.unkept.dataset.state = "";
 }
 
-/**
- * In one transaction: what another tab has written meanwhile is merged, not lost.
- * @type {(database: Database, chat: Chat, records?: typeof import("./chat_records.js")) => Promise<void>}
- */
+/** Merges what another tab has written meanwhile. @type {import("./records.js").Write} */
 async function write(database, chat, records) {
   const transaction = database.transaction("chats", "readwrite");
   transaction.done.catch(() => {}); // the request that failed tells
@@ -85,8 +80,8 @@ async function write(database, chat, records) {
     records.takeIn(chat, record);
   }
   chat.stamp = crypto.randomUUID();
-  const emptied = isDeleted(chat) && { title: "", system: "", gone: [], messages: [] };
-  const put = transaction.store.put({ ...chat, ...emptied, version: 2 });
+  const emptied = isDeleted(chat) && { title: "", system: "", messages: [] };
+  const put = transaction.store.put({ ...chat, ...emptied, version: 3 });
   transaction.commit(); // at once: the page may be closing
   await Promise.all([put, transaction.done]);
   unsaved.delete(chat);
@@ -98,24 +93,26 @@ export const allChats = () => [...chats.values()].filter((chat) => !isDeleted(ch
 
 /** @returns {Chat} */
 export const newChat = () => ({
-  id: crypto.randomUUID(), title: "", system: "", set: { title: 0, system: 0 }, updated: Date.now(), deleted: 0, gone: [], messages: [],
+  id: crypto.randomUUID(), title: "", system: "", set: { title: 0, system: 0 }, updated: Date.now(), deleted: 0, messages: [],
 });
 
-/** @type {(chat: Chat, role: Message["role"], content: string) => Message} */
-export const newMessage = ({ messages }, role, content) => ({
-  id: crypto.randomUUID(), born: Math.max(Date.now(), (messages.at(-1)?.born ?? 0) + 1), version: 0, role, content,
-});
+/** At the end, or where `place` says. @type {import("./records.js").AddMessage} */
+export function addMessage(chat, role, content, place = { parent: pathOf(chat).at(-1)?.id ?? "" }) {
+  const born = Math.max(Date.now(), (chat.messages.at(-1)?.born ?? 0) + 1);
+  const message = { id: crypto.randomUUID(), born, version: 0, role, content, ...place };
+  chat.messages.push(message);
+  return message;
+}
 
-/** @param {Chat} chat */
-export const titleOf = ({ title, messages }) => title || messages[0]?.content.slice(0, 60).replace(/\s+/g, " ") || "New chat";
+/** Its own, or the first words. @param {Chat} chat */
+export const titleOf = ({ title, messages }) => title
+  || messages.find((message) => !isGone(message) && message.content)?.content.trim().replace(/\s+/g, " ").replace(/^(?=.{61})(.{1,60}) .*/, "$1…")
+  || "New chat";
 
 /** @param {Chat} chat */
 export const isDeleted = ({ updated, deleted }) => deleted > updated;
 
-/**
- * @param {Chat} chat
- * @param {string} [writing] the answer that is being written
- */
+/** @type {(chat: Chat, writing?: string) => Promise<void>} */
 export async function saveChat(chat, writing) {
   chats.set(chat.id, chat);
   unsaved.add(chat);

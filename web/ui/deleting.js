@@ -1,28 +1,63 @@
 // Deleting a chat or messages, and taking it back. Fetched when somebody does.
 
+/** @import { Message } from "./records.js" */
+
+import { store } from "./answers.js";
 import { isDeleted, saveChat, titleOf } from "./chats.js";
-import { dropMessages, showChat, shown, store } from "./conversation.js";
+import { showChat, shown, write } from "./conversation.js";
 import { notify, page } from "./page.js";
 import { openChat, showNew } from "./sidebar.js";
+import { pathOf, versionsOf } from "./tree.js";
 
 /**
- * A question goes with its answer.
- * @param {number} index
+ * Its text goes, its place stays: what follows it knows where it belongs. Gives a function that takes it back.
+ * @param {Message} message
  */
-export function deleteMessage(index) {
+export function hide(message) {
+  const { content, note, error } = message;
+  const change = (/** @type {Partial<Message>} */ fields) => {
+    Object.assign(message, fields, { gone: (message.gone ?? 0) + 1, version: message.version + 1 });
+  };
+  change({ content: "", note: "", error: "" });
+  return () => change({ content, note, error });
+}
+
+/** All that follows a message, in every branch. @param {Message} message */
+function branchOf(message) {
+  const ids = new Set([message.id]);
+  for (const each of shown.messages) if (ids.has(each.parent ?? "")) ids.add(each.id); // by age: none is missed
+  return shown.messages.filter(({ id, gone = 0 }) => ids.has(id) && gone % 2 === 0);
+}
+
+/**
+ * One of several versions goes with all that follows it. A question goes with its answers; what follows the one that is
+ * shown stays.
+ * @param {Message} message
+ */
+function goingWith(message) {
+  if (versionsOf(shown, message).length > 1) return branchOf(message);
+  const path = pathOf(shown);
+  const next = path[path.indexOf(message) + 1];
+  if (message.role === "assistant" || next?.role !== "assistant") return [message];
+  const others = versionsOf(shown, next).filter((version) => version !== next);
+  return [message, next, ...others.flatMap(branchOf)];
+}
+
+/** @param {Message} message */
+export function deleteMessage(message) {
   const from = shown;
-  const [message, next] = from.messages.slice(index);
-  const dropped = dropMessages(index, message.role === "user" && next?.role === "assistant" ? 2 : 1);
+  const takeBack = goingWith(message).map(hide);
   const put = () => {
     showChat(from);
     store(from);
   };
   put();
   page.draft.focus();
-  notify("Deleted.", () => {
-    // Under new ids: the old ones are gone for good.
-    from.messages.splice(index, 0, ...dropped.map((each) => ({ ...each, id: crypto.randomUUID() })));
-    put();
+  notify("Deleted.", {
+    undo() {
+      for (const back of takeBack) back();
+      put();
+    },
   });
 }
 
@@ -42,10 +77,14 @@ export function leaveDeleted() {
 /** @param {string} words */
 function leave(words) {
   const chat = shown;
+  const text = page.draft.value;
   showNew();
-  notify(`“${titleOf(chat)}” ${words}`, () => {
-    chat.updated = Math.max(Date.now(), chat.deleted);
-    saveChat(chat);
-    openChat(chat);
+  if (text && !page.draft.value) write(text);
+  notify(`“${titleOf(chat)}” ${words}`, {
+    undo() {
+      chat.updated = Math.max(Date.now(), chat.deleted);
+      saveChat(chat);
+      openChat(chat);
+    },
   });
 }

@@ -1,7 +1,7 @@
 // The elements of index.html that scripts use, by their ids.
 
 type Templates = Record<
-  "assistant" | "busy" | "chatRow" | "copyCode" | "failureDetail" | "hubRow" | "notice" | "ownRow" | "reasoning" | "shelfRow" | "storedRow" | "user" | `failure-${string}`,
+  "assistant" | "busy" | "chatRow" | "copyCode" | "failureDetail" | "hubRow" | "keptRow" | "notice" | "ownRow" | "reasoning" | "shelfRow" | "storedRow" | "user" | `failure-${string}`,
   HTMLTemplateElement
 >;
 type Buttons = Record<
@@ -16,7 +16,7 @@ type Selects = Record<"example" | "model", HTMLSelectElement>;
 type Dialogs = Record<"console" | "hub" | "hubAsk" | "machine" | "opened" | "settings", HTMLDialogElement>;
 type Others = Record<
   | "about" | "announcer" | "chats" | "chatTools" | "contextText" | "editing" | "examples" | "facts" | "failure"
-  | "hubConsent" | "hubError" | "hubFiles" | "hubFound" | "hubHost" | "hubSection" | "hubStatus" | "hubStorage" | "keeping" | "keepingText" | "layers" | "loadError" | "loadedFacts" | "messages" | "modelFacts" | "modelName" | "notices" | "output" | "ownFiles"
+  | "hubConsent" | "hubError" | "hubFiles" | "hubFound" | "hubHost" | "hubSection" | "hubStatus" | "hubStorage" | "keeping" | "keepingText" | "keptModels" | "keptSection" | "layers" | "loadError" | "loadedFacts" | "messages" | "modelFacts" | "modelName" | "notices" | "output" | "ownFiles"
   | "progressText" | "scrim" | "scroller" | "shelf" | "sidebar" | "status" | "stored" | "twice" | "unkept" | "verdict"
   | `phase-${string}` | `step-${string}`,
   HTMLElement
@@ -34,6 +34,15 @@ export type Elements = OfReading & Templates & Buttons & Forms & Inputs & TextAr
   hubAccess: HTMLDetailsElement;
   progress: HTMLProgressElement;
 };
+
+/** A module's functions, which answer once it is fetched. */
+export type Lazy<Module> = {
+  [Name in keyof Module]: Module[Name] extends (...given: infer Given) => infer Result
+    ? (...given: Given) => Promise<Awaited<Result> | undefined>
+    : never;
+};
+
+export type ToLazy = <Module extends object>(load: () => Promise<Module>) => Lazy<Module>;
 
 /** What the page takes from npm, by its files. */
 export interface Libraries {

@@ -6,7 +6,7 @@
 import { askFirst, hasKeptToken, isAllowed, permission, useToken } from "./hub_consent.js";
 import { forget, ownFiles, readAgain } from "./local_files.js";
 import { loadFrom } from "./model.js";
-import { copyOf, line, page, partOf } from "./page.js";
+import { copyOf, line, notify, page, partOf } from "./page.js";
 import { openFiles } from "./opening.js";
 
 export { permission };
@@ -41,6 +41,49 @@ async function showOwn() {
     };
     return row;
   }));
+}
+
+// ---- what this browser keeps of the Hub's models, or a copy of
+
+async function showKept() {
+  const kept = (await inpage.models().catch(() => [])).filter((model) => model.kept_bytes !== undefined);
+  page.keptSection.hidden = !kept.length;
+  page.keptModels.replaceChildren(...kept.map(({ name, path, facts, action }) => {
+    const row = copyOf(page.keptRow);
+    const button = partOf(row, "load");
+    partOf(row, "words").textContent = line(name, facts);
+    button.textContent = action.replace(" from this browser's storage", "");
+    button.ariaLabel = `${button.textContent}: ${name}`;
+    button.onclick = () => load(path, name);
+    return row;
+  }));
+}
+
+/**
+ * What is loaded stays until all of the other model is here.
+ * @param {string} where
+ * @param {string} name
+ */
+async function load(where, name) {
+  const words = cancelLoad.textContent;
+  hub.close();
+  page.machine.close();
+  cancelLoad.textContent = "Pause";
+  addEventListener("modelslisted", () => choose(name), { once: true });
+  await loadFrom(where, name);
+  cancelLoad.textContent = words;
+  if (inpage.loaded && page.loadError.textContent) notify(page.loadError.textContent); // the card that says so is not shown
+}
+
+/**
+ * What was paused is what Load goes on with.
+ * @param {string} name
+ */
+function choose(name) {
+  const at = [...picker.options].findIndex(({ value }) => value === name);
+  if (at < 0) return;
+  picker.selectedIndex = at;
+  picker.dispatchEvent(new Event("change"));
 }
 
 // ---- a repository
@@ -114,28 +157,11 @@ function showChosen() {
 }
 
 hubChoices.onchange = showChosen;
-hubChoices.onsubmit = async (/** @type {SubmitEvent} */ event) => {
+hubChoices.onsubmit = (/** @type {SubmitEvent} */ event) => {
   event.preventDefault();
   const choice = chosen();
-  if (!choice) return;
-  hub.close();
-  const words = cancelLoad.textContent;
-  cancelLoad.textContent = "Pause";
-  addEventListener("modelslisted", () => choose(choice.name), { once: true });
-  await loadFrom(choice.address, choice.name);
-  cancelLoad.textContent = words;
+  if (choice) load(choice.address, choice.name);
 };
-
-/**
- * What was paused is what Load goes on with.
- * @param {string} name
- */
-function choose(name) {
-  const at = [...picker.options].findIndex(({ value }) => value === name);
-  if (at < 0) return;
-  picker.selectedIndex = at;
-  picker.dispatchEvent(new Event("change"));
-}
 
 // ---- models worth trying
 
@@ -194,12 +220,14 @@ page.hubTokenForm.onsubmit = async (event) => {
   if (hubName.value) look(hubName.value);
 };
 
-const { hub: address } = await inpage.ready;
-page.hubSection.hidden = !address;
 page.hubTokenKept.checked = hasKeptToken();
-if (address) showShelf().catch(() => {});
+inpage.ready.then(({ hub: address }) => {
+  page.hubSection.hidden = !address;
+  if (address) showShelf().catch(() => {});
+}, () => {}); // the page tells why there is no engine
 new MutationObserver(() => {
   if (!hub.open) return;
   showOwn();
+  showKept();
   showAccess();
 }).observe(hub, { attributeFilter: ["open"] });

@@ -2,31 +2,46 @@
 
 import { markdownIn } from "./markdown.js";
 import { listModels, stored } from "./model.js";
+import "./opening.js"; // whose dialog chooses files
 import { copyOf, line, page, partOf } from "./page.js";
 
 const { layers, verdict, verify } = page;
+/** @type {Set<string>} */
+const going = new Set(); // stored models that the user deletes: until the panel closes, that can be undone
 
 function showLoaded() {
   const { loaded } = inpage;
   page.loadedFacts.textContent = loaded && line(loaded.name, loaded.facts);
   layers.replaceChildren();
   verdict.textContent = "";
+  verdict.dataset.outcome = "";
 }
 
 function showStored() {
   page.stored.replaceChildren(...stored.map(({ name, url, facts }) => {
     const row = copyOf(page.storedRow);
     const button = partOf(row, "delete");
-    partOf(row, "words").textContent = facts;
-    button.ariaLabel = `Delete ${name}`;
-    button.onclick = async () => {
-      await inpage.deleteStored(url);
-      page.machine.focus();
-      await listModels();
+    const showGoing = () => {
+      const isGoing = going.has(url);
+      partOf(row, "words").textContent = isGoing ? `${name} is deleted when you close this.` : facts;
+      button.textContent = isGoing ? "Undo" : "Delete";
+      button.ariaLabel = isGoing ? `Keep ${name}` : `Delete ${name}`;
     };
+    button.onclick = () => {
+      if (!going.delete(url)) going.add(url);
+      showGoing();
+    };
+    showGoing();
     return row;
   }));
 }
+
+page.machine.onclose = async () => {
+  const urls = [...going];
+  going.clear();
+  for (const url of urls) await inpage.deleteStored(url);
+  if (urls.length) await listModels();
+};
 
 page.unload.onclick = async () => {
   await inpage.unload();
@@ -34,18 +49,33 @@ page.unload.onclick = async () => {
   page.load.focus();
 };
 
+/** @type {AbortController | undefined} */
+let verifying;
+
 verify.onclick = async () => {
-  verify.disabled = true;
+  if (verifying) return verifying.abort();
+  const { signal } = verifying = new AbortController();
+  const offer = verify.textContent;
+  verify.textContent = "Cancel";
+  verdict.dataset.outcome = "";
   verdict.textContent = "Verifying…";
+  layers.replaceChildren();
   try {
-    const { summary, table } = await inpage.verify();
+    const { ok, summary, table } = await inpage.verify({ signal, onProgress: showProgress });
     verdict.textContent = summary;
+    verdict.dataset.outcome = ok ? "good" : "bad";
     markdownIn(layers).finish(table);
   } catch (error) {
-    verdict.textContent = /** @type {Error} */ (error).message;
+    verdict.textContent = signal.aborted ? "Cancelled." : /** @type {Error} */ (error).message;
   }
-  verify.disabled = false;
+  verifying = undefined;
+  verify.textContent = offer;
 };
+
+/** @param {{ phase: string, done: number, total: number }} progress */
+function showProgress({ phase, done, total }) {
+  verdict.textContent = `Verifying ${phase}: ${Math.round(100 * done / total)} %`;
+}
 
 addEventListener("modelchange", showLoaded);
 addEventListener("modelslisted", showStored);

@@ -1,18 +1,21 @@
 // The model: which there are, and loading one.
 
-import { line, page, partOf } from "./page.js";
+import { keep, line, page, partOf } from "./page.js";
 
-/** @typedef {import("../inpage.d.ts").LoadProgress} LoadProgress */
+/** @import { LoadProgress, OfferedModel, StoredModel } from "../inpage.js" */
 
 const { load, loadError, model: picker, progress } = page;
 
-/** @type {import("../inpage.d.ts").OfferedModel[]} */
-let models = [];
+/** @type {OfferedModel[]} */
+export let models = [];
 let listFault = ""; // why there is no list of them
-/** @type {import("../inpage.d.ts").StoredModel[]} */
+/** @type {StoredModel[]} */
 export let stored = []; // what this browser keeps
 /** @type {AbortController | undefined} */
-let loading; // a load under way
+export let loading; // a load under way
+export let isListed = false;
+
+export const tellReadiness = () => dispatchEvent(new Event("readiness"));
 
 export async function listModels() {
   const chosen = picker.value;
@@ -23,7 +26,9 @@ export async function listModels() {
     return [];
   });
   picker.replaceChildren(...models.map(({ name }) => new Option(name, name, false, name === chosen)));
+  isListed = true;
   showChosen();
+  tellReadiness();
   dispatchEvent(new Event("modelslisted"));
 }
 
@@ -31,7 +36,7 @@ function showChosen() {
   const model = models[picker.selectedIndex];
   load.disabled = !model || (!!model.error && !model.stored);
   page.modelFacts.textContent = model?.facts || listFault || "This site has no model yet: export one, then reload.";
-  load.textContent = model?.action ?? "Load";
+  load.textContent = model?.action ?? "Start chatting";
 }
 
 picker.onchange = showChosen;
@@ -44,11 +49,7 @@ export function showModel() {
   dispatchEvent(new Event("modelchange"));
 }
 
-/**
- * @param {LoadProgress["phase"] | "Python"} phase
- * @param {string} text
- * @param {"" | "running" | "done"} state
- */
+/** @type {(phase: LoadProgress["phase"] | "Python", text: string, state: "" | "running" | "done") => void} */
 export function showStep(phase, text, state) {
   const step = page[`step-${phase}`];
   step.dataset.state = state;
@@ -60,31 +61,31 @@ function onProgress({ phase, done, total, text, seconds, fraction }) {
   showStep(phase, text, done < total ? "running" : "done");
   progress.value = fraction;
   page.progressText.textContent = line(`${Math.round(fraction * 100)} %`, `${seconds.toFixed(1)} s`);
+  tellReadiness();
 }
 
 /**
- * A model of this site by its name, or a list of the user's files; gives what is known of these.
- * @param {string | File[]} where
- * @param {string} name
- * @param {(options: import("../inpage.d.ts").LoadOptions) => Promise<any>} begin
- * @returns {Promise<string | undefined>}
+ * A model of this site by its name, or the user's files; gives what is known of these.
+ * @type {(where: string | File[], name: string, begin?: (options: any) => Promise<any>) => Promise<string | undefined>}
  */
-export async function loadFrom(where, name, begin = (options) => inpage.load(where, options)) {
+export async function loadFrom(where, name, begin = (/** @type {any} */ options) => inpage.load(where, options)) {
   const { signal } = loading = new AbortController();
+  const isAsked = page.loadForm.contains(document.activeElement);
   for (const phase of /** @type {const} */ (["download", "upload", "shaders"])) showStep(phase, "", "");
   progress.removeAttribute("value");
   loadError.textContent = "";
   showModel();
-  page.cancelLoad.focus();
+  if (isAsked) page.cancelLoad.focus();
   /** @type {{ about?: string, message?: string }} */
   const { about, message } = await begin({ onProgress, signal }).catch((error) => error);
   if (loading?.signal !== signal) return about; // another load took its place
-  if (signal.aborted) loadError.textContent = "Cancelled. Load goes on from what has arrived.";
+  if (signal.aborted) loadError.textContent = "Cancelled. Starting again goes on from what has arrived.";
   else if (!message) page.announcer.textContent = `${name} is ready.`;
-  else if (!about) loadError.textContent = `${name} could not be loaded: ${message}. Load tries again, from what has arrived.`;
+  else if (!about) loadError.textContent = `${name} could not be loaded: ${message}. Trying again goes on from what has arrived.`;
   loading = undefined;
   showModel();
-  (inpage.loaded ? page.draft : load).focus();
+  if (inpage.loaded && !Array.isArray(where)) keep("inpageModel", inpage.loaded.name);
+  if (isAsked) (inpage.loaded ? page.draft : load).focus();
   listModels();
   return about;
 }

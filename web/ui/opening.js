@@ -49,6 +49,16 @@ function offerKeeping(files, handles) {
   keeping.hidden = false;
 }
 
+// The browser's newer dialog gives handles, by which files can be found again.
+page.files.onclick = async (event) => {
+  const { showOpenFilePicker: choose } = /** @type {any} */ (globalThis);
+  if (!choose) return;
+  event.preventDefault();
+  /** @type {FileSystemFileHandle[]} */
+  const handles = await choose({ multiple: true }).catch(() => []); // the user has thought better of it
+  if (handles.length) openFiles(await Promise.all(handles.map((each) => each.getFile())), handles.map((each) => Promise.resolve(each)));
+};
+
 /** @param {() => Promise<string>} work */
 async function attempt(work) {
   rememberFile.disabled = copyFile.disabled = true;

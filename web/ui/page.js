@@ -7,88 +7,56 @@ export const page = /** @type {Elements} */ (new Proxy({}, {
   get: (_, id) => document.getElementById(/** @type {string} */ (id)),
 }));
 
-/**
- * A template holds one element.
- * @param {HTMLTemplateElement} template
- */
+/** @param {HTMLTemplateElement} template that holds one element */
 export const copyOf = ({ content }) => /** @type {HTMLElement} */ (content.firstElementChild?.cloneNode(true));
 
-/**
- * The part of an element that has this class.
- * @param {ParentNode} element
- * @param {string} name
- */
+/** By its class. @type {(element: ParentNode, name: string) => HTMLElement} */
 export const partOf = (element, name) => /** @type {HTMLElement} */ (element.querySelector(`.${name}`));
 
 /** @param {(string | false | null | undefined)[]} parts */
 export const line = (...parts) => parts.filter(Boolean).join(" · ");
 
-/**
- * A line above the conversation until it is dismissed; with `undo`, a button for that.
- * @param {string} text
- * @param {() => void} [undo]
- */
-export function notify(text, undo) {
-  const notice = copyOf(page.notice);
-  const undoButton = partOf(notice, "undo");
-  partOf(notice, "words").textContent = text;
-  undoButton.hidden = !undo;
-  notice.onclick = ({ target }) => {
-    if (!/** @type {Element} */ (target).closest("button")) return;
-    notice.remove();
-    page.draft.focus();
-    if (target === undoButton) undo?.();
-  };
-  for (const old of page.notices.children) if (old.textContent === notice.textContent) old.remove();
-  page.notices.append(notice);
-}
+/** Tells something above the conversation. @type {typeof import("./notices.js").notify} */
+export const notify = (text, options) => import("./notices.js").then((notices) => notices.notify(text, options), () => page.notices.append(text));
 
-/** @param {string} text */
-export const copyText = (text) => navigator.clipboard.writeText(text).then(
-  () => notify("Copied."),
-  () => notify("Copying was not allowed: select the text instead."),
-);
-
-/**
- * A part of the page that few use and that is fetched when they do. Where it does not arrive that is told, and
- * there is nothing.
- * @template Module
- * @param {Promise<Module>} arriving
- */
+/** A part that few use, or nothing: then that is told. @type {<Module>(arriving: Promise<Module>) => Promise<Module | void>} */
 export const fetched = (arriving) => arriving.catch(({ message }) => {
-  notify(`This part of the page did not arrive: check the connection to this site, then try again (${message}).`);
+  notify(`This part of the page did not arrive: check the connection to this site, then try again (${message}).`, { stays: true });
 });
 
-/**
- * A library from npm. Its URL carries a hash, and site.json knows it.
- * @template {keyof Libraries} Name
- * @param {Name} name
- * @returns {Promise<Libraries[Name]>}
- */
+/** The functions of such a part: a call fetches it. @type {import("./elements.d.ts").ToLazy} */
+export const lazy = (load) => /** @type {any} */ (new Proxy({}, {
+  get: (_, name) => async (/** @type {any[]} */ ...given) => {
+    const module = /** @type {any} */ (await fetched(load()));
+    return module?.[name](...given);
+  },
+}));
+
+/** From npm. Its URL carries a hash. @type {<Name extends keyof Libraries>(name: Name) => Promise<Libraries[Name]>} */
 export async function library(name) {
   const { vendor } = await (await fetch("site.json")).json();
   return import(new URL(vendor + name, document.baseURI).href);
 }
 
-/**
- * What survives a reload: of this tab, or else of the last one; nothing where it is switched off.
- * @param {string} name
- */
+/** @type {Map<string, string>} */
+const memory = new Map(); // of this page, also where storage is switched off or full
+
+/** What survives a reload: of this tab, or else of the last one. @param {string} name */
 export function recall(name) {
   try {
-    return sessionStorage.getItem(name) ?? localStorage.getItem(name);
+    return memory.get(name) ?? sessionStorage.getItem(name) ?? localStorage.getItem(name);
   } catch {
     return null;
   }
 }
 
-/**
- * @param {string} name
- * @param {string} text
- */
+/** No text leaves nothing behind. @type {(name: string, text: string) => void} */
 export function keep(name, text) {
+  memory.set(name, text);
   try {
-    sessionStorage.setItem(name, text);
-    localStorage.setItem(name, text);
+    for (const storage of [sessionStorage, localStorage]) {
+      if (text) storage.setItem(name, text);
+      else storage.removeItem(name);
+    }
   } catch { /* switched off, or full: it lasts as long as the page */ }
 }

@@ -14,8 +14,16 @@ export interface Message {
   note?: string;
   /** Why it ended early, in words. */
   error?: string;
-  /** The same for programs. */
+  /** The same for programs; "length" where it can be continued. */
   code?: string;
+  /** The message before it, if there is one. */
+  parent?: string;
+  /** The first of its versions, where it is not the first itself. */
+  slot?: string;
+  /** When the user last chose it among its versions. */
+  picked?: number;
+  /** Odd: it is deleted. Counts deletions and what took them back. */
+  gone?: number;
 }
 
 export interface Chat {
@@ -28,8 +36,7 @@ export interface Chat {
   updated: number;
   /** When it was deleted; going on later takes that back. */
   deleted: number;
-  /** Ids of messages that were deleted. */
-  gone: string[];
+  /** By age; deleted ones stay, without their text. */
   messages: Message[];
   /** Of the last time it was written: another one means that another tab wrote it. */
   stamp?: string;
@@ -41,17 +48,33 @@ interface Schema extends import("idb").DBSchema {
 
 export type Database = import("idb").IDBPDatabase<Schema>;
 
+/** In one transaction. */
+export type Write = (database: Database, chat: Chat, records?: typeof import("./chat_records.js")) => Promise<void>;
+export type Place = Pick<Message, "parent" | "slot">;
+export type AddMessage = (chat: Chat, role: Message["role"], content: string, place?: Place) => Message;
+
 /** What tabs tell each other. */
 export type TabMessage =
   | { saved: string, writing?: string }
   | { shows: string, asks?: boolean };
 
-/** The answer that is being written. */
+/** A question that is being edited. */
+export interface Editor {
+  place: Place;
+  /** True: what was in the composer before is back. */
+  stop(): boolean;
+}
+
+/** An answer that is being written, or waits for its turn. */
 export interface Answer {
   chat: Chat;
   message: Message;
+  options: Partial<import("../inpage.d.ts").ChatRequest>;
   abort: AbortController;
   tokens: number;
+  /** Tokens of its prompt, once they are counted. */
+  prompt?: number;
+  /** What it waits for, or how it goes. */
   status: string;
   /** When its first token came. */
   first?: number;

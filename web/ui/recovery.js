@@ -1,4 +1,4 @@
-// An engine that does not answer: the line that says so, interrupting it, starting it anew. Fetched when that is so.
+// An engine that does not answer, or has failed: what says so, interrupting it, starting it anew. Fetched when that is so.
 
 import { loadFrom } from "./model.js";
 import { copyOf, page, partOf } from "./page.js";
@@ -30,6 +30,22 @@ export async function restart() {
   showBusy(false);
   if (loaded) await loadFrom(loaded.name, loaded.name, inpage.restart);
   else await inpage.restart().catch(() => {}); // the page shows the failure
+}
+
+/**
+ * The words are in index.html.
+ * @param {import("../inpage.d.ts").InpageError} fault
+ */
+export function showFailure({ kind, phase, message }) {
+  const { failure } = page;
+  const explanation = page[`failure-${kind}`] ?? page["failure-start-failed"];
+  failure.replaceChildren(explanation.content.cloneNode(true), page.failureDetail.content.cloneNode(true));
+  partOf(failure, "detail").textContent = phase ? `While starting “${phase}”: ${message}` : message;
+  partOf(failure, "reload").onclick = () => location.reload();
+  partOf(failure, "restart").onclick = restart;
+  failure.hidden = false;
+  failure.scrollIntoView();
+  page.status.textContent = "Stopped.";
 }
 
 interrupt.hidden = !crossOriginIsolated;

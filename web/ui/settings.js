@@ -1,25 +1,63 @@
-// The settings: the form's fields carry the names of a request's, and its HTML the defaults.
+// The panel of settings: what is typed counts at once, if it can; what cannot be says so where it stands. Fetched when
+// somebody opens it.
 
-import { keep, page, recall } from "./page.js";
+import { store } from "./answers.js";
+import { shown } from "./conversation.js";
+import { chosen, fields } from "./options.js";
+import { keep, page } from "./page.js";
 
-const form = page.settingsForm;
-const chosen = () => /** @type {[string, string][]} */ ([...new FormData(form)]).filter(([, value]) => value);
-const keepChosen = () => keep("inpageSettings", JSON.stringify({ version: 1, chosen: chosen() }));
+const MOST_STOPS = 16; // as a request has them
 
-/** @returns {Partial<import("../inpage.d.ts").GenerationRequest>} */
-export function requestOptions() {
-  const request = chosen().filter(([name]) => name !== "theme");
-  return Object.fromEntries(request.map(([name, value]) => [name, isNaN(Number(value)) ? value : Number(value)]));
+const { settings, settingsForm: form, system } = page;
+const { stop } = /** @type {{ stop: HTMLTextAreaElement }} */ (/** @type {unknown} */ (form.elements));
+const presets = /** @type {NodeListOf<HTMLButtonElement>} */ (form.querySelectorAll("[data-preset]"));
+const sound = new Map(fields.map((field) => [field, field.value])); // the last values that could be
+
+/** @param {HTMLButtonElement} button */
+const presetOf = (button) => /** @type {[string, string][]} */ (Object.entries(JSON.parse(button.dataset.preset ?? "{}")));
+
+/** @param {string} name */
+const fieldOf = (name) => /** @type {HTMLInputElement} */ (fields.find((field) => field.name === name));
+
+/** Says beside a field what is wrong with it. @param {HTMLInputElement} field */
+function check(field) {
+  const isSound = field.checkValidity();
+  const label = /** @type {HTMLElement} */ (field.closest("label"));
+  const fault = label.querySelector(".fault") ?? label.appendChild(Object.assign(document.createElement("small"), { className: "fault", role: "alert" }));
+  if (isSound) sound.set(field, field.value);
+  field.ariaInvalid = String(!isSound);
+  fault.textContent = field.validationMessage;
 }
 
-form.oninput = () => { if (form.checkValidity()) keepChosen(); };
-page.resetSettings.onclick = () => { form.reset(); keepChosen(); };
-try {
-  const found = JSON.parse(recall("inpageSettings") ?? "[]");
-  for (const [name, value] of found.chosen ?? found) { // the first version was a list
-    const field = /** @type {HTMLInputElement[]} */ ([...form.elements]).find((each) => name && each.name === name);
-    const before = field?.value;
-    if (field) field.value = value;
-    if (field && (field.value !== value || !field.checkValidity())) field.value = before ?? "";
+function takeIn() {
+  const most = stop.value.split("\n").filter(Boolean).length > MOST_STOPS;
+  stop.setCustomValidity(most ? `At most ${MOST_STOPS} texts.` : "");
+  fields.forEach(check);
+  for (const button of presets) {
+    button.ariaPressed = String(presetOf(button).every(([name, value]) => Number(fieldOf(name).value) === Number(value)));
   }
-} catch { /* an older page's, or anybody's: what is left stands */ }
+  keep("inpageSettings", JSON.stringify({ version: 1, chosen: chosen() }));
+}
+
+form.oninput = takeIn;
+for (const button of presets) {
+  button.onclick = () => {
+    for (const [name, value] of presetOf(button)) fieldOf(name).value = value;
+    takeIn();
+  };
+}
+page.resetSettings.onclick = () => {
+  form.reset();
+  system.value = shown.system; // is the chat's own
+  takeIn();
+};
+settings.onclose = () => {
+  for (const [field, value] of sound) if (!field.checkValidity()) field.value = value;
+  takeIn();
+};
+system.onchange = () => {
+  shown.system = system.value.trim();
+  shown.set.system = Date.now();
+  if (shown.messages.length) store(shown);
+};
+takeIn();

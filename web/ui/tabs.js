@@ -2,10 +2,12 @@
 // is another one.
 
 import { readOne } from "./chat_records.js";
+import { answerIn, answerOf, answers, showContext, stop } from "./answers.js";
 import { allChats, connect, isDeleted, tell, titleOf } from "./chats.js";
-import { answer, articleOf, follow, showContext, shown } from "./conversation.js";
+import { articleOf, follow, shown, stateOf } from "./conversation.js";
 import { leaveDeleted } from "./deleting.js";
 import { page, partOf } from "./page.js";
+import { isGone, pathOf } from "./tree.js";
 
 const { messages: list, system } = page;
 /** @type {Map<string, string>} */
@@ -27,8 +29,7 @@ async function hearSaved(id) {
   const before = rows();
   const database = await connect();
   if (database) await readOne(database, id).catch(() => {}); // one of a newer version
-  const isGone = answer && (isDeleted(answer.chat) || !answer.chat.messages.includes(answer.message));
-  if (isGone) answer?.abort.abort();
+  for (const each of [...answers]) if (isDeleted(each.chat) || isGone(each.message)) stop(each);
   leaveDeleted();
   if (rows() !== before) dispatchEvent(new Event("chatschange")); // else the list keeps its focus
 }
@@ -39,18 +40,19 @@ async function hearSaved(id) {
  */
 export function refresh(writing) {
   const there = new Map([.../** @type {Iterable<HTMLElement>} */ (list.children)].map((article) => [article.dataset.id, article]));
-  for (const [at, message] of shown.messages.entries()) {
+  const path = pathOf(shown);
+  for (const [at, message] of path.entries()) {
     const old = there.get(message.id);
-    const isSame = old && (message === answer?.message || old.dataset.version === String(message.version));
+    const isSame = old && (answerOf(message) || old.dataset.state === stateOf(message));
     const article = isSame ? old : articleOf(message);
     if (article !== list.children[at]) list.insertBefore(article, list.children[at] ?? null);
     if (message.id === writing) partOf(article, "note").textContent = "Being written in another tab";
   }
-  while (list.children.length > shown.messages.length) list.lastElementChild?.remove();
-  document.body.toggleAttribute("data-empty", !shown.messages.length);
+  while (list.children.length > path.length) list.lastElementChild?.remove();
+  document.body.toggleAttribute("data-empty", !path.length);
   if (!system.matches(":focus")) system.value = shown.system;
   follow();
-  if (!answer) showContext();
+  if (!answerIn(shown)) showContext();
 }
 
 function showTwice() {

@@ -1,32 +1,47 @@
-"""The arguments that fused linears have in common: weights of one kind, biases, a norm of x."""
+"""The arguments that fused linears have in common: weights, biases, a norm of x."""
 
 from py_runtime.base.dtypes import F32
 from py_runtime.live.launch import Bindable
 from py_runtime.ops.kernels.linears import Norm
-from py_runtime.ops.kernels.matrices import Matrix, Weight, matrix_of
+from py_runtime.ops.kernels.matrices import Matrices, Weight, matrices_of, part_rows
 from py_runtime.ops.registry import Op
+from py_runtime.program.weight_kinds import has_scales
 
-WEIGHTS = "kind weights scales group_size biases"  # scales and biases null where there are none
+# `kind` names the kind of all weights, or that of each. Scales are of those whose kind has some;
+# they and biases are null where there are none.
+WEIGHTS = "kind weights scales group_size biases"
 NORM = "norm eps"  # null where x is taken as it is
 
 
-def take_matrix(op: Op, columns: int) -> Matrix:
-    """All weights as one matrix, one after the other."""
+def take_matrices(op: Op, columns: int) -> Matrices:
+    """All weights, one after the other; neighbours of one kind are one matrix."""
     weights = op.tensors("weights")
     op.require(bool(weights), "no weights")
-    scales = op.tensors("scales") if op.has("scales") else [None] * len(weights)
-    op.require(len(scales) == len(weights), f"{len(scales)} scales for {len(weights)} weights")
-    kind, group_size = op.string("kind"), op.integer("group_size")
-    pairs = zip(weights, scales, strict=True)
-    return matrix_of(op, [Weight(kind, weight, own, group_size) for weight, own in pairs], columns)
+    kinds, group_size = op.string("kind").split(), op.integer("group_size")
+    kinds = kinds * len(weights) if len(kinds) == 1 else kinds
+    op.require(len(kinds) == len(weights), f"{len(kinds)} kinds for {len(weights)} weights")
+    scales = op.tensors("scales") if op.has("scales") else []
+    scaled = [kind for kind in kinds if has_scales(kind)]
+    op.require(
+        bool(scales) or not scaled, f"weights of the kind {' '.join(scaled[:1])} without scales"
+    )
+    op.require(
+        len(scales) == len(scaled), f"{len(scales)} scales for {len(scaled)} weights that have some"
+    )
+    ahead = iter(scales)
+    found = [
+        Weight(kind, weight, next(ahead) if has_scales(kind) else None, group_size)
+        for kind, weight in zip(kinds, weights, strict=True)
+    ]
+    return matrices_of(op, found, columns)
 
 
-def take_biases(op: Op, matrix: Matrix) -> Bindable | None:
-    """One for each row of the matrix; only the last may be longer than its weight has rows."""
+def take_biases(op: Op, matrices: Matrices) -> Bindable | None:
+    """One for each row of all matrices; only the last may be longer than its weight has rows."""
     if not op.has("biases"):
         return None
     biases = op.tensors("biases", F32)
-    rows = list(matrix.part_rows)
+    rows = list(part_rows(matrices))
     for bias in biases:
         op.require(bias.rank == 1, f"a bias of {list(bias.max_dims)}; it must have one dim")
     lengths = [bias.max_dims[0] for bias in biases]

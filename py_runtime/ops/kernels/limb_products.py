@@ -62,6 +62,11 @@ def limb_geometry(matrix: Matrix, limits: Mapping[str, int]) -> LimbGeometry:
     return chosen
 
 
+def is_paired(matrix: Matrix) -> bool:
+    """Whether neighbouring columns share a byte of the weight: x is laid out accordingly."""
+    return bool(figures_of(f"shared/weights/blocks_{matrix.kind}")["PAIRED"])
+
+
 class CutLines:
     """Lines of x as linear/gemm_limbs takes them, normalised first where there is a norm."""
 
@@ -73,11 +78,10 @@ class CutLines:
         self.lines_at_once = known["LINES"]
         block_bytes = 16 * known["VECTORS"]
         self.lines = op.scratch("x in limbs", max_lines * matrix.columns // BLOCK * block_bytes)
-        weight = figures_of(f"shared/weights/blocks_{matrix.kind}")
         self.cut = op.launch(
             CUT_LINES,
             bind={"x": x, "norm": norm or x, "cut": self.lines},
-            constants={"NORMED": float(norm is not None), "PAIRED": float(weight["PAIRED"])},
+            constants={"NORMED": float(norm is not None), "PAIRED": float(is_paired(matrix))},
         )
 
     def __call__(self, lines: int, eps: float) -> None:

@@ -4,8 +4,8 @@ A kernel says how x is shared out among invocations. It has slots for fragments 
 each: how the weight is stored (shaders/shared/weights), and what becomes of the sums (a "finish").
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from py_runtime.base.shapes import ceil_div, numel
 from py_runtime.gpu.kernel_target import KernelTarget
@@ -17,9 +17,10 @@ from py_runtime.ops.kernels.limb_products import (
     GEMV_LIMBS,
     SIDES,
     CutLines,
+    is_paired,
     limb_geometry,
 )
-from py_runtime.ops.kernels.matrices import Matrix
+from py_runtime.ops.kernels.matrices import Matrices, Matrix
 from py_runtime.ops.kernels.norms import RmsNormKernel
 from py_runtime.ops.kernels.workgroups import is_roomy
 from py_runtime.ops.registry import Op
@@ -110,6 +111,15 @@ class Finish:
     bind: Mapping[str, Bindable]
     pairs: int  # of rows, as the shader pairs them
     fields: Mapping[str, object]  # its own parameters
+    start: str = "first_row"  # the parameter that says where a matrix begins
+    start_rows: int = 1  # and how many rows it counts as one
+
+    def of(self, matrix: Matrix) -> "Finish":
+        """For one of several matrices."""
+        fields = {**self.fields, self.start: matrix.first_row // self.start_rows}
+        if "rows" in fields:
+            fields["rows"] = matrix.rows
+        return replace(self, pairs=ceil_div(matrix.rows, 2), fields=fields)
 
 
 def into_rows(
@@ -122,7 +132,8 @@ def into_rows(
     """out: [lines, rows]; x stands in for what there is not."""
     bind = {"out": out, "bias": bias or x, "residual": residual or x}
     has = {"has_bias": bias is not None, "has_residual": residual is not None}
-    return Finish({"finish": "rows"}, bind, ceil_div(rows, 2), {"rows": rows, **has})
+    places = {"rows": rows, "first_row": 0, "stride": rows}
+    return Finish({"finish": "rows"}, bind, ceil_div(rows, 2), {**places, **has})
 
 
 @dataclass(frozen=True)
@@ -134,7 +145,8 @@ class Norm:
 
 
 class LinearKernels:
-    """One kernel for one line of x, others for many; x may be normalised on the way.
+    """One kernel for one line of x, others for many, a set of them for each matrix; x may be
+    normalised on the way.
 
     `many` is what becomes of the sums of many lines, where that is not the same as of one; `source`
     has the dims of x and is read in its place.
@@ -144,25 +156,53 @@ class LinearKernels:
         self,
         op: Op,
         x: LiveTensor,
-        matrix: Matrix,
+        matrices: Matrices,
         finish: Finish,
         norm: Norm | None = None,
         many: Finish | None = None,
         source: Bindable | None = None,
     ) -> None:
-        self.matrix = matrix
-        self.eps = norm.eps if norm is not None else 0.0
-        self.shared = {**matrix.fields, "eps": self.eps}
+        self.op = op
+        self.tensors = dict.fromkeys(tensor for matrix in matrices for tensor in matrix.tensors)
         max_lines = numel(x.max_dims[:-1])
-        self.one = OneLine(op, source or x, matrix, finish, norm)
-        self.many: ManyLines | None = None
-        if max_lines > 1:
-            self.many = ManyLines(op, source or x, max_lines, matrix, many or finish, norm)
+        self.of_each: list[MatrixKernels] = []
+        known: dict[str, Lines] = {}
+        for matrix in matrices:
+            ends = [finish, many or finish]
+            if len(matrices) > 1:
+                ends = [end.of(matrix) for end in ends]
+            own = MatrixKernels(op, source or x, max_lines, matrix, ends, norm, known)
+            self.of_each.append(own)
 
     def __call__(self, lines: int) -> None:
-        for tensor in self.matrix.tensors:
+        for tensor in self.tensors:
             if tensor.dims != tensor.max_dims:
-                self.one.op.require_live(False, f"{tensor.label} cannot be resized")
+                self.op.require_live(False, f"{tensor.label} cannot be resized")
+        for kernels in self.of_each:
+            kernels(lines)
+
+
+class MatrixKernels:
+    """Those of one matrix; `known` is what others have made of x for many lines."""
+
+    def __init__(
+        self,
+        op: Op,
+        x: Bindable,
+        max_lines: int,
+        matrix: Matrix,
+        ends: Sequence[Finish],
+        norm: Norm | None,
+        known: "dict[str, Lines]",
+    ) -> None:
+        self.eps = norm.eps if norm is not None else 0.0
+        self.shared = {**matrix.fields, "eps": self.eps}
+        self.one = OneLine(op, x, matrix, ends[0], norm)
+        self.many: ManyLines | None = None
+        if max_lines > 1:
+            self.many = ManyLines(op, x, max_lines, matrix, ends[1], norm, known)
+
+    def __call__(self, lines: int) -> None:
         if lines == 1 or self.many is None:
             self.one(self.shared)
             if self.many is not None:
@@ -256,10 +296,10 @@ class ManyLines:
         matrix: Matrix,
         finish: Finish,
         norm: Norm | None,
+        known: "dict[str, Lines]",
     ) -> None:
         self.finish = finish
-        prepare = CutLines if goes_by_limbs(matrix, op.builder.target) else NormalisedLines
-        self.prepare = prepare(op, x, max_lines, matrix, norm.weight if norm else None)
+        self.prepare = prepared(op, x, max_lines, matrix, norm, known)
         self.gemms = {
             tiling: op.launch(
                 tiling.kernel,
@@ -309,3 +349,24 @@ class NormalisedLines:
     def skip(self) -> None:
         if self.normalise is not None:
             self.normalise.skip()
+
+
+Lines = CutLines | NormalisedLines
+
+
+def prepared(
+    op: Op,
+    x: Bindable,
+    max_lines: int,
+    matrix: Matrix,
+    norm: Norm | None,
+    known: dict[str, Lines],
+) -> Lines:
+    """Lines of x as a matrix wants them; matrices that want the same have them together."""
+    weight = norm.weight if norm is not None else None
+    by_limbs = goes_by_limbs(matrix, op.builder.target)
+    key = f"paired {is_paired(matrix)}" if by_limbs else ""
+    if key not in known:
+        prepare = CutLines if by_limbs else NormalisedLines
+        known[key] = prepare(op, x, max_lines, matrix, weight)
+    return known[key]

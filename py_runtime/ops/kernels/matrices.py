@@ -1,11 +1,13 @@
-"""Weights of linears as kernels see them: f32, 4-bit and 8-bit behind one interface.
+"""Weights of linears as kernels see them: every kind behind one interface.
 
 Several weights of one kind and width can stand one after the other and be one matrix: what an op
-computes from the same x (q, k and v; gate and up) is then one kernel.
+computes from the same x (q, k and v; gate and up) is then one kernel. Where kinds differ, or where
+a weight is larger than a kernel can bind, an op has several matrices, one below the other.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import groupby
 
 from py_runtime.base.dtypes import F32, U8
 from py_runtime.base.shapes import Dims, ceil_div
@@ -44,6 +46,7 @@ class Matrix:
     scale_per_octet: bool
     whole_blocks: bool  # rows are whole blocks that a file blocks_* knows
     fields: dict[str, object]  # parameters every linear kernel has
+    first_row: int = 0  # of all that the op computes
 
     @property
     def rows(self) -> int:
@@ -60,19 +63,76 @@ def octet_plugs(kind: str) -> dict[str, str]:
     return {"weight": kind} if kind in BY_OCTETS else {"weight": "blocks", "blocks": kind}
 
 
-def matrix_of(op: Op, weights: Sequence[Weight], columns: int) -> Matrix:
-    """Checks the weights against the columns of x, and joins them where there are several."""
-    first = weights[0]
+Matrices = tuple[Matrix, ...]  # one below the other
+
+
+def rows_of(matrices: Matrices) -> int:
+    """Of all that an op computes."""
+    return sum(matrix.rows for matrix in matrices)
+
+
+def part_rows(matrices: Matrices) -> tuple[int, ...]:
+    """The rows of each weight."""
+    by_tensor: dict[int, int] = {}
+    for matrix in matrices:
+        for tensor, rows in zip(matrix.tensors, matrix.part_rows, strict=False):
+            by_tensor[tensor.id] = by_tensor.get(tensor.id, 0) + rows
+    return tuple(by_tensor.values())
+
+
+def matrices_of(op: Op, weights: Sequence[Weight], columns: int) -> Matrices:
+    """Checks the weights against the columns of x, and joins neighbours of one kind."""
     op.require(
-        1 <= len(weights) <= MAX_PARTS
-        and all((w.kind, w.group_size) == (first.kind, first.group_size) for w in weights),
-        f"{len(weights)} weights; up to {MAX_PARTS} of one kind make a matrix",
+        1 <= len(weights) <= MAX_PARTS, f"{len(weights)} weights; up to {MAX_PARTS} are taken"
     )
-    op.require(first.kind in CHECKS, f"weights of the unknown kind '{first.kind}'")
     for weight in weights:
+        op.require(weight.kind in CHECKS, f"weights of the unknown kind '{weight.kind}'")
         _check_ranks(op, weight)
         CHECKS[weight.kind](op, weight, columns)
-    op.require(first.group_size > 0, f"groups of {first.group_size} columns")
+        op.require(weight.group_size > 0, f"groups of {weight.group_size} columns")
+    found: list[Matrix] = []
+    first_row = 0
+    for _, alike in groupby(weights, key=lambda weight: (weight.kind, weight.group_size)):
+        matrix = replace(_joined(op, list(alike), columns), first_row=first_row)
+        found += _cut(op, matrix)
+        first_row += matrix.rows
+    return tuple(found)
+
+
+CUT_ROWS = 64  # pieces have a multiple of so many rows
+
+
+def rows_at_once(op: Op, tensors: Sequence[LiveTensor], rows: int) -> int:
+    """How many of a matrix's rows a kernel can bind; all where nothing is to be cut."""
+    most = op.builder.target.binding_bytes
+    largest = max(tensor.max_bytes for tensor in tensors)
+    if largest <= most:
+        return rows
+    return max(most * rows // largest // CUT_ROWS, 1) * CUT_ROWS
+
+
+def _cut(op: Op, matrix: Matrix) -> list[Matrix]:
+    """Rows that can be bound at once; those of q4gsw and of single channels lie across others."""
+    can_be_cut = matrix.kind in BLOCK_KINDS or matrix.kind == "f32"
+    rows = rows_at_once(op, matrix.tensors, matrix.rows)
+    if rows >= matrix.rows or not can_be_cut or len(matrix.part_rows) > 1:
+        return [matrix]
+    by_name = zip(matrix.bind, matrix.tensors, strict=True)
+    pieces = {name: op.cut(tensor, rows) for name, tensor in by_name}
+    starts = range(0, matrix.rows, rows)
+    return [
+        replace(
+            matrix,
+            part_rows=(min(rows, matrix.rows - start),),
+            bind={name: own[at] for name, own in pieces.items()},
+            first_row=matrix.first_row + start,
+        )
+        for at, start in enumerate(starts)
+    ]
+
+
+def _joined(op: Op, weights: Sequence[Weight], columns: int) -> Matrix:
+    first = weights[0]
     bind: dict[str, Bindable] = {"weight": op.join([weight.weight for weight in weights])}
     scales = [weight.scales for weight in weights if weight.scales is not None]
     if scales:

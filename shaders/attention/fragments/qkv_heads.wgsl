@@ -7,6 +7,7 @@
 struct Params {
   count: u32,  // live lines, one a token
   pairs: u32,  // of rows of a line
+  first_head: u32,  // none is left out: 0
   q_heads: u32,
   kv_heads: u32,
   width: u32,

@@ -1,6 +1,6 @@
 // Where q, k and v of a token go: pairs of dims of q and k turn by the angle of their position; q
 // goes to q_out [count, q_heads, width], k and v into caches [capacity, kv_heads, width] at start_pos.
-// The rows of q, k and v are numbered one after the other. Pairs lie side by side (pair_step 2,
+// The rows of q, k and v are numbered one after the other; those at hand begin with first_head. Pairs lie side by side (pair_step 2,
 // pair_gap 1) or half the rotated dims apart (1, rotated / 2).
 // needs: store = attention/fragments/store_*
 
@@ -21,12 +21,12 @@ fn pair_rows(pair: u32) -> vec2u {
   let at = known % pairs;
   let turning = at * params.pair_step;
   let dims = select(vec2u(2u * at, 2u * at + 1u), vec2u(turning, turning + params.pair_gap),
-    turns(head, at));
+    turns(params.first_head + head, at));
   return head * params.width + dims;
 }
 
 fn turn_and_store(line: u32, pair: u32, straight: vec2f) {
-  let rows = pair_rows(pair);
+  let rows = pair_rows(pair) + params.first_head * params.width;
   let head = rows.x / params.width;
   var values = straight;
   let at = pair % (params.width / 2u);

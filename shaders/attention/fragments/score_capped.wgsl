@@ -1,5 +1,5 @@
 // Scores that near `softcap` and never reach it: softcap * tanh(score / softcap).
-// needs: attention/fragments/io
+// needs: nothing
 
 // tanh by one exponential that cannot overflow; small ones keep their digits by the series.
 fn bent(x: vec4f) -> vec4f {

@@ -1,5 +1,5 @@
 // Scores as they are.
-// needs: attention/fragments/io
+// needs: nothing
 
 fn scored(dots: vec4f) -> vec4f {
   return dots * params.scale;

@@ -1,5 +1,6 @@
-// q, k and v of each line of x, from a weight that is theirs one after the other; so is the bias
-// (without one any buffer stands in its place, unread). qkv_store.wgsl turns and stores them.
+// q, k and v of each line of x, from a weight that is theirs one after the other, or some of them, from
+// first_head on; the bias is that of all (without one any buffer stands in its place, unread).
+// qkv_store.wgsl turns and stores them.
 // needs: attention/fragments/qkv_store
 
 struct Params {
@@ -13,6 +14,7 @@ struct Params {
   octets_per_group: u32,  // for q4gsw alone
   eps: f32,  // of the norm of x, where it has one
   has_bias: u32,
+  first_head: u32,
   q_heads: u32,
   kv_heads: u32,
   width: u32,
@@ -29,7 +31,7 @@ struct Params {
 fn store_pair(line: u32, pair: u32, sums: vec2f) {
   var values = sums;
   if (params.has_bias != 0u) {
-    let rows = pair_rows(pair);
+    let rows = pair_rows(pair) + params.first_head * params.width;
     values += vec2f(bias[rows.x], bias[rows.y]);
   }
   turn_and_store(line, pair, values);

@@ -1,5 +1,6 @@
 // out = x weightᵀ + bias + residual, each of the two where there is one; else any buffer stands in
-// its place, unread. out, residual: [count, rows]. Pairs are neighbouring rows.
+// its place, unread. out, residual: [count, stride]; the weight may be some of their columns, from
+// first_row on. Pairs are neighbouring rows.
 // needs: nothing
 
 struct Params {
@@ -9,6 +10,8 @@ struct Params {
   count: u32,  // live lines of x
   pairs: u32,  // of rows
   rows: u32,  // of the weight
+  first_row: u32,
+  stride: u32,
   quads: u32,  // K / 4
   octets: u32,  // ceil(K / 8)
   octets_per_group: u32,  // for q4gsw alone
@@ -28,9 +31,9 @@ fn pair_rows(pair: u32) -> vec2u {
 fn store(line: u32, row: u32, sum: f32) {
   var value = sum;
   if (params.has_bias != 0u) {
-    value += bias[row];
+    value += bias[params.first_row + row];
   }
-  let at = line * params.rows + row;
+  let at = line * params.stride + params.first_row + row;
   if (params.has_residual != 0u) {
     value += residual[at];
   }

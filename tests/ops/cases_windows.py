@@ -1,0 +1,78 @@
+"""Attention that sees a window, or scores under a cap: alone, and over caches already filled."""
+
+from collections.abc import Iterator
+
+import torch
+
+from py_runtime.base.dtypes import F32
+from py_runtime.program.writer import ProgramWriter
+from tests.golden import Case
+from tests.ops.cases_attention import ATTENTION_EXACTLY
+
+
+def seen(tokens: int, position: int, window: int | None) -> torch.Tensor:
+    """[tokens, context]: whether a token sees a position."""
+    at, own = torch.arange(position + tokens)[None], torch.arange(tokens)[:, None] + position
+    return (at <= own) & (at > own - (window or position + tokens + 1))
+
+
+def window_case(
+    heads: int,
+    kv_heads: int,
+    width: int,
+    context: int,
+    calls: list[tuple[int, int]],  # tokens, position
+    window: int | None,
+    softcap: float | None = None,
+    scale: float | None = None,
+) -> Case:
+    generator = torch.Generator().manual_seed(context)
+    most = max(tokens for tokens, _ in calls)
+    writer = ProgramWriter()
+    q_dims, kv_dims = (1, most, heads, width), (1, most, kv_heads, width)
+    inputs = [
+        writer.input(name, dims, F32, dynamic=(1,))
+        for name, dims in (("q", q_dims), ("k", kv_dims), ("v", kv_dims))
+    ]
+    start = writer.symint_input("start_pos")
+    caches = [writer.state(name, (1, context, kv_heads, width), F32) for name in ("kc", "vc")]
+    how = (scale, window, softcap)
+    first, again = writer.tensor(q_dims, F32), writer.tensor(q_dims, F32)
+    writer.op("inpage.windowed_attention.default", *inputs, *caches, start, *how, first)
+    writer.op("inpage.attend_window.default", inputs[0], *caches, start, *how, again)
+    writer.output(first, again)
+    # Those that begin so run with the kernels of real GPUs, too, which browsers compile slowly.
+    kernels = "sdpa" if context > 256 else "attention"
+    name = f"{kernels} of {heads}/{kv_heads} heads of {width}, window {window}, cap {softcap}"
+    case = Case(name, writer, ATTENTION_EXACTLY)
+    held = [torch.zeros(context, kv_heads, width).double() for _ in range(2)]
+    for tokens, position in calls:
+        q, k, v = (
+            torch.randn(1, tokens, count, width, generator=generator)
+            for count in (heads, kv_heads, kv_heads)
+        )
+        q *= 3
+        end = position + tokens
+        for cache, new in zip(held, (k, v), strict=True):
+            cache[position:end] = new[0]
+        keys, values = (cache[:end].repeat_interleave(heads // kv_heads, 1) for cache in held)
+        scores = torch.einsum("shd,chd->hsc", q[0].double(), keys) * (scale or width**-0.5)
+        if softcap is not None:
+            scores = softcap * torch.tanh(scores / softcap)
+        weights = scores.masked_fill(~seen(tokens, position, window), -torch.inf).softmax(-1)
+        out = torch.einsum("hsc,chd->shd", weights, values)[None]
+        case.call([q, k, v, position], [out, out])
+    return case
+
+
+# Prompts, single tokens, and back again; then so far that the context is cut into splits.
+SHORT = [(40, 0), (1, 40), (1, 41), (7, 42), (24, 3), (1, 27)]
+LONG = [(128, 0), (128, 128), (128, 256), (128, 384), (1, 512), (1, 513), (40, 300), (1, 640)]
+
+
+def cases() -> Iterator[Case]:
+    yield window_case(4, 2, 16, 64, SHORT, window=9)
+    yield window_case(3, 1, 6, 64, SHORT, window=1)
+    yield window_case(2, 2, 8, 64, SHORT, window=None, softcap=0.5)
+    yield window_case(2, 1, 8, 700, LONG, window=300)
+    yield window_case(2, 1, 8, 700, LONG, window=33, softcap=2.0, scale=0.3)

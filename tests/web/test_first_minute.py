@@ -1,0 +1,69 @@
+"""A first minute: open, ask, start, answer, close, come back, go on. Every wait says what for."""
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Route, expect
+
+from tests.web.user import User
+
+pytestmark = pytest.mark.browser
+
+SHARDS = "**/models/Toy/*.safetensors"
+
+
+@pytest.fixture(scope="module")
+def visitor(browser: Browser, toy_site_url: str) -> Iterator[User]:
+    """In a browser that was never here."""
+    context = browser.new_context()
+    user = User(context.new_page(), toy_site_url)
+    yield user
+    context.close()
+
+
+def test_a_first_visit_asks_at_once_and_is_answered_when_the_model_is_there(visitor: User) -> None:
+    visitor.page.goto(visitor.url)
+    visitor.has_opened()
+    visitor.choose(max_tokens="4", temperature="0")
+    visitor.composer.fill("Am I heard?")
+    visitor.composer.press("Enter")
+    expect(visitor.questions).to_have_text(["Am I heard?"])
+    note = visitor.answers.last.locator(".note")
+    expect(note).to_contain_text("Getting ready")
+    expect(note).to_have_text("Waiting for a model: press “Start chatting (0.1 MB, once)”")
+    assert not any("safetensors" in url for url in visitor.requests), "nothing comes unasked"
+    assert visitor.faults_of_access() == []
+
+    held: list[Route] = []
+    visitor.page.route(SHARDS, lambda route: held.append(route))
+    visitor.load_button.click()
+    expect(note).to_contain_text("Getting ready…")
+    visitor.page.unroute(SHARDS)
+    for route in held:
+        route.continue_()
+    expect(note).to_contain_text("4 tokens")
+    expect(visitor.stop).to_be_hidden()
+
+
+def test_coming_back_the_model_loads_by_itself_and_the_chat_goes_on(visitor: User) -> None:
+    visitor.page.reload()
+    visitor.has_opened()
+    expect(visitor.questions).to_have_text(["Am I heard?"])
+    visitor.composer.fill("And now?")
+    visitor.composer.press("Enter")
+    expect(visitor.answers.last.locator(".note")).to_contain_text("4 tokens")
+    expect(visitor.answers).to_have_count(2)
+    expect(visitor.page).to_have_title("Am I heard? · inpage")
+    assert visitor.complaints == []
+
+
+def test_a_question_that_waits_can_be_stopped(visitor: User) -> None:
+    visitor.page.evaluate("inpage.unload()")
+    expect(visitor.load_button).to_be_visible()
+    visitor.composer.fill("Never mind")
+    visitor.composer.press("Enter")
+    expect(visitor.answers.last.locator(".note")).to_contain_text("Waiting for a model")
+    visitor.stop.click()
+    expect(visitor.answers.last.locator(".note")).to_have_text("Stopped")
+    expect(visitor.stop).to_be_hidden()
+    assert visitor.complaints == []

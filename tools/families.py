@@ -1,0 +1,87 @@
+"""Writes the table of docs/families.md: which families give what transformers gives, and from what.
+
+It runs the tests that compare them, natively, or reads the JUnit report of a run.
+"""
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from xml.etree import ElementTree
+
+from tools.files import ROOT
+
+DOCUMENT = ROOT / "docs" / "families.md"
+MARKERS = ("<!-- families -->", "<!-- /families -->")
+SUITE = (
+    "tests/export/test_architectures.py",
+    "tests/export/test_families.py",
+    "tests/gguf/test_models.py",
+)
+# What a test's name begins with, and what it speaks of.
+FOLDER, GGUF = "folder", "GGUF"
+WAYS = {
+    "test_decoder_and_engine_equal_transformers": FOLDER,
+    "test_from_a_folder": FOLDER,
+    "test_from_a_gguf_natively": GGUF,
+    "test_from_a_gguf": GGUF,
+    "test_torch_s_tokens": GGUF,
+}
+SIGNS = {None: "–", True: "✔", False: "✘"}
+
+Outcomes = dict[str, dict[str, bool]]  # family → way → whether all its tests passed
+
+
+def run_suite(report: Path) -> None:
+    """What passed and what did not goes into the report."""
+    chosen = " or ".join(WAYS)
+    command = [sys.executable, "-m", "pytest", *SUITE, "-q", "-k", f"({chosen}) and not page"]
+    subprocess.run([*command, f"--junitxml={report}"], cwd=ROOT, check=False)
+
+
+def outcomes(report: Path) -> Outcomes:
+    """Of each family, by the names of its tests."""
+    found: Outcomes = {}
+    for case in ElementTree.parse(report).iter("testcase"):
+        name, _, rest = case.get("name", "").partition("[")
+        parameters = [part for part in rest.rstrip("]").split("-") if part != "native"]
+        if name not in WAYS or case.find("skipped") is not None:
+            continue
+        family = rest.rstrip("]").removeprefix("native-").removesuffix("-native")
+        if name == "test_torch_s_tokens":  # family, architecture, type
+            family = parameters[0]
+        passed = case.find("failure") is None and case.find("error") is None
+        ways = found.setdefault(family, {})
+        ways[WAYS[name]] = ways.get(WAYS[name], True) and passed
+    return found
+
+
+def table(found: Outcomes) -> str:
+    """Markdown."""
+    lines = ["| family | folder | GGUF |", "| --- | :-: | :-: |"]
+    for family in sorted(found):
+        signs = [SIGNS[found[family].get(way)] for way in (FOLDER, GGUF)]
+        lines.append(f"| {family} | {' | '.join(signs)} |")
+    return "\n".join(lines)
+
+
+def write(found: Outcomes) -> None:
+    """Between the marks of the document."""
+    text = DOCUMENT.read_text(encoding="utf-8")
+    before, _, rest = text.partition(MARKERS[0])
+    _, _, after = rest.partition(MARKERS[1])
+    written = f"{before}{MARKERS[0]}\n{table(found)}\n{MARKERS[1]}{after}"
+    DOCUMENT.write_text(written, encoding="utf-8")
+
+
+def main(arguments: list[str]) -> None:
+    """With a report as the one argument, nothing is run."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(arguments[0]) if arguments else Path(folder) / "report.xml"
+        if not arguments:
+            run_suite(report)
+        write(outcomes(report))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,26 @@
+// The settings: the form's fields carry the names of a request's, and its HTML the defaults.
+
+import { page, recall } from "./page.js";
+
+export const fields = /** @type {HTMLInputElement[]} */ ([...page.settingsForm.elements]).filter(({ name }) => name);
+
+/** What is chosen and can be: a value that is not sound yet is not taken. */
+export const chosen = () => fields.filter((field) => field.value && field.checkValidity()).map(({ name, value }) => [name, value]);
+
+/** @returns {Partial<import("../inpage.d.ts").GenerationRequest>} */
+export function requestOptions() {
+  const request = chosen().filter(([name]) => name !== "theme");
+  /** @param {string} value */
+  const read = (value) => (isNaN(Number(value)) ? value : Number(value));
+  return Object.fromEntries(request.map(([name, value]) => [name, name === "stop" ? value.split("\n").filter(Boolean) : read(value)]));
+}
+
+try {
+  const found = JSON.parse(recall("inpageSettings") ?? "[]");
+  for (const [name, value] of found.chosen ?? found) { // the first version was a list
+    const field = fields.find((each) => each.name === name);
+    const before = field?.value;
+    if (field) field.value = value;
+    if (field && (field.value !== value || !field.checkValidity())) field.value = before ?? "";
+  }
+} catch { /* an older page's, or anybody's: what is left stands */ }

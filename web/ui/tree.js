@@ -1,0 +1,37 @@
+// A chat's messages are a tree: edited questions and regenerated answers stay. What two tabs add is shown one after the other.
+
+/** @import { Chat, Message } from "./records.js" */
+
+/** @param {Message} message */
+export const isGone = ({ gone = 0 }) => gone % 2 === 1;
+
+/** @param {Message} message */
+export const slotOf = ({ slot, id }) => slot || id;
+
+/** @param {Message} message */
+export const chosenAt = ({ picked = 0, born }) => Math.max(picked, born);
+
+/** What is shown of a chat: of each slot the version that was chosen or written last. @param {Chat} chat */
+export function pathOf({ messages }) {
+  /** @type {Map<string, string>} */
+  const homes = new Map(); // id → the message itself, or the one before it where it is deleted
+  /** @type {Map<string, Map<string, Message>>} */
+  const slots = new Map(); // id → slot after it → the version that is shown
+  for (const message of messages) { // by age: what came before is known, or never will be
+    const before = homes.get(message.parent ?? "") ?? "";
+    homes.set(message.id, isGone(message) ? before : message.id);
+    if (isGone(message)) continue;
+    const after = slots.get(before) ?? new Map();
+    const other = after.get(slotOf(message));
+    slots.set(before, after);
+    if (!other || chosenAt(message) >= chosenAt(other)) after.set(slotOf(message), message);
+  }
+  const chosenAfter = (/** @type {string} */ id) => [...slots.get(id)?.values() ?? []].reverse();
+  const path = [];
+  const left = chosenAfter("");
+  for (let next; (next = left.pop()); left.push(...chosenAfter(next.id))) path.push(next);
+  return path;
+}
+
+/** @type {(chat: Chat, message: Message) => Message[]} */
+export const versionsOf = ({ messages }, message) => messages.filter((each) => slotOf(each) === slotOf(message) && !isGone(each));

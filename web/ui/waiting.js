@@ -1,0 +1,52 @@
+// Questions that are sent before their answer can be written: each says what it waits for. Fetched when there is one.
+
+/** @import { Answer } from "./records.js" */
+
+import { answers, end, paint } from "./answers.js";
+import { titleOf } from "./chats.js";
+import { isListed, loading } from "./model.js";
+import { page } from "./page.js";
+
+/** What is missing while there is no model. */
+function readiness() {
+  const { load, progress, status } = page;
+  if (loading) return progress.value ? `Getting ready: ${Math.round(progress.value * 100)} %` : "Getting ready…";
+  return isListed ? `Waiting for a model: press “${load.textContent}”` : `Getting ready: ${status.textContent}`;
+}
+
+export function showWaiting() {
+  const [first, ...others] = answers;
+  if (first && !inpage.loaded) first.status = readiness();
+  for (const each of others) each.status = `Waiting for the answer ${first.chat === each.chat ? "above" : `in “${titleOf(first.chat)}”`}`;
+  for (const each of answers) paint(each);
+}
+
+/**
+ * Also until it is stopped.
+ * @param {Answer} mine
+ * @returns {Promise<void>}
+ */
+export const untilLoaded = ({ abort: { signal } }) => new Promise((resolve) => {
+  const settled = new AbortController();
+  const look = () => {
+    if (!inpage.loaded && !signal.aborted) return showWaiting();
+    settled.abort();
+    resolve();
+  };
+  addEventListener("modelchange", look, settled);
+  signal.addEventListener("abort", look, settled);
+  look();
+});
+
+/**
+ * One that is stopped before its turn.
+ * @param {Answer} mine
+ */
+export function leave(mine) {
+  if (!answers.includes(mine)) return;
+  mine.message.note = "Stopped";
+  end(mine);
+}
+
+addEventListener("readiness", showWaiting);
+addEventListener("chatschange", showWaiting);
