@@ -2,6 +2,7 @@
 
 python -m bench [--quick] [--only KEY ...] [--results FILE]
 python -m bench --readme      puts the table of the last run into the README
+python -m bench --readme --results bench/results-gpu.json     the same of a run on a real GPU
 """
 
 import argparse
@@ -14,12 +15,12 @@ from typing import Any
 
 from playwright.sync_api import sync_playwright
 
-from bench import machine
+from bench import gpu_report, machine
 from bench.browser import page_opener
 from bench.engines import MODEL, OURS, PROBE, engines
 from bench.files import BENCH
 from bench.prompts import make_prompts
-from bench.report import as_text, put_into_readme, write_results
+from bench.report import as_markdown, as_text, put_into_readme, write_results
 from bench.roofline import bytes_read_per_token
 from bench.rounds import OpenPage, run_bench
 from bench.server import serving
@@ -89,7 +90,11 @@ def probe(open_page: OpenPage) -> dict[str, Any]:
 def put_table(options: argparse.Namespace) -> None:
     """The table of results measured before goes into the README."""
     try:
-        put_into_readme(README, json.loads(options.results.read_text(encoding="utf-8")))
+        results = json.loads(options.results.read_text(encoding="utf-8"))
+        if results.get("kind") == gpu_report.KIND:
+            put_into_readme(README, gpu_report.as_markdown(results), gpu_report.MARK)
+        else:
+            put_into_readme(README, as_markdown(results))
     except (OSError, ValueError) as error:
         raise UserError(f"the README's table was not written: {error}") from None
 

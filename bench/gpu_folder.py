@@ -15,7 +15,7 @@ from bench.engines import MODEL, OURS
 from bench.files import BENCH, PEERS, bench_files
 from bench.fill import TEMPLATE
 from bench.prompts import make_prompts
-from bench.roofline import bytes_read_per_token
+from bench.roofline import arithmetic_per_token, bytes_read_per_token
 from bench.synthetic import SHAPES, write_template
 from py_runtime.folder.layout import constants_of
 from py_runtime.folder.on_disk import open_model_folder
@@ -30,6 +30,7 @@ SCRIPTS = (
     "__init__.py",
     "engines.py",
     "fill.py",
+    "gpu_report.py",
     "machine.py",
     "processes.py",
     "remote.py",
@@ -54,15 +55,19 @@ def write_folder(out: Path, with_peers: bool, shapes: list[str]) -> None:
             copy(BENCH / script, fresh / "bench" / script)
         copy(BENCH / "run_gpu.py", fresh / "run.py")
         program = open_model_folder(ROOT / "models" / MODEL).program
-        read = {OURS: bytes_read_per_token(constants_of(program))}
+        constants = constants_of(program)
+        read = {OURS: bytes_read_per_token(constants)}
+        computed = {OURS: arithmetic_per_token(constants)}
         for shape in shapes:
             write_template(shape, fresh / "templates" / shape)
             template = json.loads((fresh / "templates" / shape / TEMPLATE).read_text())
             read[f"{OURS}-{shape}"] = template["bytes_read_per_token"]
+            computed[f"{OURS}-{shape}"] = template["arithmetic_per_token"]
         about = {
             "commit": machine.commit_of(ROOT),
             "prompts": make_prompts(ROOT / "models" / MODEL),
             "bytes_read_per_token": read,
+            "arithmetic_per_token": computed,
         }
         (fresh / MARKER).write_text(json.dumps(about))
         shutil.rmtree(out, ignore_errors=True)

@@ -14,7 +14,7 @@ Row = tuple[str, Callable[[Json], str]]  # what it is called, what it says of an
 NOTHING = "–"
 UNFINISHED = "did not finish"
 MAX_OPS = 5  # that the remarks name
-MARKERS = ("<!-- bench -->", "<!-- /bench -->")
+MARK = "bench"  # of the table in the README
 
 
 # Figures -----------------------------------------------------------------------------------------
@@ -182,40 +182,49 @@ def counts_of(engine: Json) -> str:
 
 def as_text(results: Json) -> str:
     """For a terminal: columns aligned by spaces, then how inpage compares with each peer."""
-    table = cells_of(results)
-    widths = [max(len(row[column]) for row in table) for column in range(len(table[0]))]
-    lines = [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in table
-    ]
     ratios = [
         f"  {figure}: " + ", ".join(f"{ratio:g} × {peer}" for peer, ratio in peers.items())
         for figure, peers in ratios_of(results).items()
     ]
     said = ["inpage in tokens per second, as a multiple of a peer:", *ratios] if ratios else []
+    lines = aligned(cells_of(results))
     return "\n".join([heading_of(results), "", *lines, "", *remarks_of(results), *said])
+
+
+def aligned(table: list[list[str]]) -> list[str]:
+    """Lines of a table whose columns begin one below the other."""
+    widths = [max(len(row[column]) for row in table) for column in range(len(table[0]))]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in table
+    ]
 
 
 def as_markdown(results: Json) -> str:
     """For the README: the table, its heading and its remarks."""
-    head, *rows = cells_of(results)
+    words = f"{heading_of(results)}. {' '.join(remarks_of(results))}"
+    return "\n".join([*in_pipes(cells_of(results)), "", words])
+
+
+def in_pipes(table: list[list[str]]) -> list[str]:
+    """Lines of a table in Markdown."""
+    head, *rows = table
     rule = ["---", *("---:" for _ in head[1:])]
-    lines = [f"| {' | '.join(row)} |" for row in (head, rule, *rows)]
-    return "\n".join([*lines, "", f"{heading_of(results)}. {' '.join(remarks_of(results))}"])
+    return [f"| {' | '.join(row)} |" for row in (head, rule, *rows)]
 
 
 # Files -------------------------------------------------------------------------------------------
 
 
-def put_into_readme(readme: Path, results: Json) -> None:
-    """Replaces what stands between the markers."""
+def put_into_readme(readme: Path, markdown: str, mark: str = MARK) -> None:
+    """Replaces what stands between the lines that are marked so."""
     text = readme.read_text(encoding="utf-8")
-    begin, end = MARKERS
+    begin, end = f"<!-- {mark} -->", f"<!-- /{mark} -->"
     if text.count(begin) != 1 or text.count(end) != 1 or text.index(end) < text.index(begin):
         raise ValueError(f"{readme} lacks the lines {begin} and {end}, once each")
     before, rest = text.split(begin)
     after = rest.split(end)[1]
-    write(readme, f"{before}{begin}\n{as_markdown(results)}\n{end}{after}")
+    write(readme, f"{before}{begin}\n{markdown}\n{end}{after}")
 
 
 def write_results(path: Path, results: Json) -> None:

@@ -1,7 +1,9 @@
-"""What a decoding step must read at the least: the weights, once each."""
+"""What a model must do at the least: read the weights once a decoding step, multiply by them once a
+token of a prompt."""
 
 from collections.abc import Mapping
 
+from py_runtime.base.dtypes import U8
 from py_runtime.base.shapes import numel
 from py_runtime.folder.layout import Constant
 
@@ -16,4 +18,14 @@ def bytes_read_per_token(constants: Mapping[str, Constant]) -> int:
         numel(constant.dims) * constant.stored.host.itemsize
         for name, constant in constants.items()
         if name not in (*looked_up, *ROTARY_TABLES)
+    )
+
+
+def arithmetic_per_token(constants: Mapping[str, Constant]) -> int:
+    """Multiplications and additions of the layers' matrices; attention and the head, which sees a
+    prompt's last token alone, are left out."""
+    return sum(
+        2 * numel(constant.dims) * (2 if constant.stored is U8 else 1)  # two nibbles a byte
+        for name, constant in constants.items()
+        if name.startswith("layers.") and name.endswith(".weight") and len(constant.dims) == 2
     )

@@ -19,13 +19,13 @@ from typing import Any
 from bench import machine
 from bench.engines import INPAGE, OURS, PROBE, TRANSFORMERS_WEBGPU, Engine, Run
 from bench.fill import fill
+from bench.gpu_report import KIND, WITHOUT, as_text
 from bench.remote import Browser, RemotePage, Server
-from bench.report import as_text, write_results
-from bench.rounds import run_bench
+from bench.report import write_results
+from bench.rounds import Json, OpenPage, Page, Say, run_bench
 
 HERE = Path(__file__).resolve().parent
 SITE, TEMPLATES = HERE / "site", HERE / "templates"
-WITHOUT = "-without-subgroups"  # ends the key of an engine
 
 
 def parse() -> argparse.Namespace:
@@ -40,6 +40,9 @@ def parse() -> argparse.Namespace:
         "--without-subgroups", action="store_true", help="inpage's models without them, too"
     )
     parser.add_argument("--only", nargs="+", metavar="KEY", help="these engines alone")
+    parser.add_argument(
+        "--quick", action="store_true", help="engines one after the other, which load faster so"
+    )
     parser.add_argument("--repeats", type=int, default=5, help="of every run (%(default)s)")
     parser.add_argument("--start-ups", type=int, default=3, help="cold and warm (%(default)s)")
     parser.add_argument("--results", type=Path, default=HERE / "results.json", metavar="FILE")
@@ -91,6 +94,28 @@ def without_subgroups(engine: Engine) -> Engine:
     )
 
 
+def measure(
+    chosen: list[Engine], open_page: OpenPage, prompts: Json, say: Say, quick: bool
+) -> list[Json]:
+    """All in turns; or, quick, each by itself: a model that two of them load is stored once."""
+    if not quick:
+        return run_bench(chosen, open_page, prompts, say)
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profiles:
+
+        def open_again(engine: Engine, profile: Path) -> Page:
+            return open_page(engine, Path(profiles) / profile.name.removesuffix(WITHOUT))
+
+        found = [run_bench([engine], open_again, prompts, say) for engine in pairs(chosen)]
+    results = {result["key"]: result for (result,) in found}
+    return [results[engine.key] for engine in chosen]
+
+
+def pairs(chosen: list[Engine]) -> list[Engine]:
+    """Those of one model one after the other."""
+    keys = [engine.key.removesuffix(WITHOUT) for engine in chosen]
+    return sorted(chosen, key=lambda engine: keys.index(engine.key.removesuffix(WITHOUT)))
+
+
 def main() -> None:
     """Measures, prints the table, and keeps the results."""
     options = parse()
@@ -119,15 +144,17 @@ def main() -> None:
         page.close()
     say(f"adapter: {json.dumps(adapter)}")
     results: dict[str, Any] = {
+        "kind": KIND,
         "date": machine.today(),
         "commit": about["commit"],
         "machine": machine.describe(adapter),
-        "engines": run_bench(chosen, open_page, about["prompts"], say),
+        "engines": measure(chosen, open_page, about["prompts"], say, options.quick),
         "seconds": round(time.monotonic() - started),
     }
     for engine in results["engines"]:
         key = engine["key"].removesuffix(WITHOUT)
-        engine["bytes_read_per_token"] = about["bytes_read_per_token"].get(key)
+        for least in ("bytes_read_per_token", "arithmetic_per_token"):
+            engine[least] = about[least].get(key)
     write_results(options.results, results)
     print(as_text(results))
 

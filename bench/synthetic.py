@@ -23,7 +23,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
 from bench.engines import CONTEXT
 from bench.fill import TEMPLATE, fill
-from bench.roofline import bytes_read_per_token
+from bench.roofline import arithmetic_per_token, bytes_read_per_token
 from export.decoder_graph import export_decoder
 from export.model_writer import DEFAULT_SHARD_SIZE, GRAPH, WEIGHTS_PREFIX
 from export.pipeline import parameter_count, quantisation_name
@@ -197,6 +197,7 @@ def write_template(name: str, folder: Path) -> None:
         "files": list(files),
         "shards": shards,
         "bytes_read_per_token": bytes_read_per_token(constants),
+        "arithmetic_per_token": arithmetic_per_token(constants),
     }
     (folder / TEMPLATE).write_text(json.dumps(template))
 

@@ -19,6 +19,26 @@ fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) group
   }
   sums[id.x] = sum;
 }`;
+const ROUNDS = 256;
+const FLOPS_A_ROUND = 32; // four vectors of four, a multiplication and an addition each
+const MULTIPLY = `
+@group(0) @binding(1) var<storage, read_write> sums: array<vec4u>;
+
+@compute @workgroup_size(${THREADS})
+fn main(@builtin(global_invocation_id) id: vec3u) {
+  let by = vec4f(1.0 / f32(2u + id.x % 7u));
+  var a = vec4f(f32(id.x));
+  var b = a + 1.0;
+  var c = a + 2.0;
+  var d = a + 3.0;
+  for (var round = 0u; round < ${ROUNDS}u; round++) {
+    a = fma(a, by, b);
+    b = fma(b, by, c);
+    c = fma(c, by, d);
+    d = fma(d, by, a);
+  }
+  sums[id.x] = bitcast<vec4u>(a + b + c + d);
+}`;
 const COUNT_UP = `
 @group(0) @binding(1) var<storage, read_write> sums: array<vec4u>;
 
@@ -110,8 +130,17 @@ Object.assign(globalThis, { bench: {
     const passes = about.software ? 1 : 20;
     const readSeconds = await best(5, () => secondsOf(device, read, [[0, source], [1, sums]], WORKGROUPS, passes));
     const chain = await best(5, () => secondsOf(device, count, [[1, sums]], 9, 450));
+    const multiply = await pipelineOf(device, MULTIPLY);
+    const workgroups = about.software ? 16 : WORKGROUPS;
+    const multiplySeconds = await best(3, () => secondsOf(device, multiply, [[1, sums]], workgroups, 1));
     device.destroy();
-    return { ...about, browser: await browserName(), read_bytes_per_s: (passes * bytes) / readSeconds, dispatch_s: chain / 450 };
+    return {
+      ...about,
+      browser: await browserName(),
+      read_bytes_per_s: (passes * bytes) / readSeconds,
+      dispatch_s: chain / 450,
+      arithmetic_per_s: (workgroups * THREADS * ROUNDS * FLOPS_A_ROUND) / multiplySeconds,
+    };
   },
 } });
 takeTasksIfRemote();

@@ -52,6 +52,11 @@ async def open_stored_part(name: str, start: int, end: int) -> Stream:
     return Stream(bridge.openBlob(file.slice(start, end)))
 
 
+async def changed_at(name: str) -> float:
+    """Milliseconds of the last change; StorageError where there is no such file."""
+    return float((await _answer((await _entry(name)).getFile())).lastModified)
+
+
 async def create_stored_file(name: str) -> None:
     """An empty one, unless it is there."""
     await _entry(name, create=True)
@@ -85,8 +90,15 @@ class StoredWriter:
         if written != block.nbytes:
             raise QuotaError(f"{written} of {block.nbytes} bytes could be written")
 
+    async def flush(self) -> None:
+        """Not even a computer that goes out loses what was written."""
+        try:
+            (await asyncio.shield(self._handle)).flush()
+        except JsException as error:
+            raise _fault(error) from None
+
     async def close(self) -> None:
-        (await asyncio.shield(self._handle)).close()  # flushes
+        (await asyncio.shield(self._handle)).close()
 
     async def rename(self, name: str) -> None:
         await _answer(self._entry.move(name))

@@ -3,8 +3,8 @@
 A file is written under another name and renamed once its hash is known to be right, so that
 whatever has the name of a kept file was whole. A download that broke off stays under that other
 name, and the next one goes on from there. Files are shared: those that no kept manifest refers to
-any more are swept away. A file that was read from here and had the right hash is marked by an empty
-one, whose name has the time of its last change: while that stands, it need not be hashed again.
+any more are swept away. A file of which the hash was seen to be right is marked by an empty one,
+whose name has the time of its last change: while that stands, it need not be hashed again.
 """
 
 import hashlib
@@ -21,6 +21,7 @@ from py_runtime.base.errors import StorageBusyError, StorageError
 from py_runtime.base.model_errors import ModelError
 from py_runtime.bridge.opfs import (
     StoredWriter,
+    changed_at,
     create_stored_file,
     delete_stored_file,
     free_bytes,
@@ -52,7 +53,7 @@ class Storage:
 
     def __init__(self, sizes: dict[str, int], changed: Mapping[str, float] | None = None) -> None:
         self._sizes = sizes  # bytes, by name, of every entry but what tabs are writing just now
-        self._changed = dict(changed or {})  # in milliseconds, of what was there before
+        self._changed = dict(changed or {})  # in milliseconds; of files
         self._models: dict[str, StoredModel] = {}  # by entry
 
     @classmethod
@@ -158,15 +159,18 @@ class Storage:
         return partial
 
     async def mark_checked(self, facts: FileFacts) -> None:
-        """Its bytes were read from here and are right. Where that cannot be noted, so be it."""
-        mark = self._mark_of(facts)
-        if mark is not None:
-            with suppress(StorageError):
-                await create_stored_file(mark)
-                self._sizes[mark] = 0
+        """Its bytes are right. Where that cannot be noted, so be it."""
+        name = FILE + facts.sha256
+        with suppress(StorageError):
+            if name not in self._changed:  # it came since storage was opened
+                self._changed[name] = await changed_at(name)
+            mark = self._mark_of(facts)
+            assert mark is not None, "it is known when it was changed"
+            await create_stored_file(mark)
+            self._sizes[mark] = 0
 
     def _mark_of(self, facts: FileFacts) -> str | None:
-        """None for a file that came since storage was opened."""
+        """None where it is not known when the file was changed."""
         changed = self._changed.get(FILE + facts.sha256)
         return None if changed is None else f"{CHECKED}{facts.sha256}@{changed:.0f}"
 
@@ -226,9 +230,12 @@ class PartialFile:
             await self.drop()
             return
         try:
+            await self._writer.flush()
             await self.keep_as(FILE + facts.sha256)
         except StorageBusyError:  # another tab is keeping the same bytes just now
             await self.drop()
+        else:
+            await self._storage.mark_checked(facts)
 
     async def keep_as(self, name: str) -> None:
         await self._close()

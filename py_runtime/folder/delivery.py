@@ -2,7 +2,7 @@
 
 A file comes from this browser's storage where it is kept, else from the network, and is then kept.
 A download that broke off goes on where it ended. The file's sha256 is computed while it passes,
-unless it is kept, was computed of it once before, and nobody has written to it since.
+unless it is kept, was seen to be right before, and nobody has written to it since.
 """
 
 import asyncio

@@ -44,22 +44,14 @@ class Swiglu(Op):
         if self.is_one and (self.builder.target.wide or max_lines == 1):
             self.kernels = LinearKernels(self, self.x, matrices, finish, norm)
             return
-<<<<<<< HEAD
-        # Software adapters take seconds to compile each matrix product: this one others use, too.
-        sums = self.scratch("gate and up", max_lines * matrix.rows * 4)
-        apart = into_rows(self.x, matrix.rows, sums, bias)
-        self.kernels = LinearKernels(self, self.x, matrix, finish, norm, many=apart)
-        bind = {"sums": sums, "out": self.out}
-        self.combine = self.launch("linear/swiglu", plugs=gate, bind=bind)
-=======
         # Gate and up of two kinds are two matrices. And software adapters take seconds to compile
         # each matrix product: this one others use, too.
         sums = self.scratch("gate and up", max_lines * 2 * self.rows * 4)
         apart = into_rows(self.x, 2 * self.rows, sums, bias)
         one = finish if self.is_one else apart
         self.kernels = LinearKernels(self, self.x, matrices, one, norm, many=apart)
-        self.combine = self.launch("linear/swiglu", bind={"sums": sums, "out": self.out})
->>>>>>> types
+        bind = {"sums": sums, "out": self.out}
+        self.combine = self.launch("linear/swiglu", plugs=gate, bind=bind)
 
     def live(self) -> None:
         *lead, width = self.x.dims

@@ -12,9 +12,11 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
+from bench import gpu_report
 from bench.engines import OURS, Engine, Run, engines
 from bench.files import own_page
 from bench.gpu_folder import SCRIPTS
+from bench.gpu_report import WITHOUT
 from bench.prompts import VARIANTS, cut
 from bench.remote import Mailbox, Server
 from bench.report import as_markdown, as_text, cells_of, put_into_readme, ratios_of, short
@@ -235,8 +237,8 @@ def test_ratios_are_ours_over_theirs() -> None:
 def test_the_readme_gets_the_table_between_its_markers(tmp_path: Path) -> None:
     readme, results = tmp_path / "README.md", results_of([engine(OURS)])
     readme.write_text("before\n<!-- bench -->\nold\n<!-- /bench -->\nafter\n")
-    put_into_readme(readme, results)
-    put_into_readme(readme, results)  # again: nothing piles up
+    put_into_readme(readme, as_markdown(results))
+    put_into_readme(readme, as_markdown(results))  # again: nothing piles up
     wanted = f"before\n<!-- bench -->\n{as_markdown(results)}\n<!-- /bench -->\nafter\n"
     assert readme.read_text() == wanted
     assert "| decode at context 128, tok/s | 10.0 (10.0–10.0) |" in wanted
@@ -246,8 +248,35 @@ def test_a_readme_without_markers_is_left_alone(tmp_path: Path) -> None:
     readme = tmp_path / "README.md"
     readme.write_text("<!-- /bench --> <!-- bench -->")
     with pytest.raises(ValueError, match="lacks the lines <!-- bench -->"):
-        put_into_readme(readme, results_of([engine(OURS)]))
+        put_into_readme(readme, "a table")
     assert readme.read_text() == "<!-- /bench --> <!-- bench -->"
+
+
+def test_the_gpus_table_has_both_kinds_of_kernels_side_by_side(tmp_path: Path) -> None:
+    shape = f"{OURS}-llama-3.1-8b"
+    keys = [OURS, f"{OURS}{WITHOUT}", shape, f"{shape}{WITHOUT}", "transformers-webgpu"]
+    results = results_of([engine(key) for key in keys], {f"{shape}{WITHOUT}": "generate"})
+    results["machine"] = {**MACHINE, "adapter": {**ADAPTER, "arithmetic_per_s": 5.12e12}}
+    for measured in results["engines"][:4]:
+        measured |= {"bytes_read_per_token": 200_000_000, "arithmetic_per_token": 1_000_000_000}
+    head, *rows = gpu_report.cells_of(results)
+    assert head == ["", "by subgroups", "without them", "transformers.js, WebGPU"]
+    cells = {row[0]: row[1:] for row in rows}
+    small, large = "SmolLM2-135M-Instruct", "llama-3.1-8b"
+    assert cells[f"{small}: decode at context 128, tok/s"] == ["10.0 (50%)", "10.0 (50%)", "10.0"]
+    assert cells[f"{small}: prefill of 128, tok/s"] == ["1,280 (25%)", "1,280 (25%)", "1,280"]
+    assert cells[f"{large}: decode at context 128, tok/s"] == ["10.0 (50%)", "did not finish", "–"]
+    assert "of the 5.12 TFLOP/s" in gpu_report.as_text(results)
+    readme = tmp_path / "README.md"
+    readme.write_text("<!-- bench-gpu --><!-- /bench-gpu -->")
+    put_into_readme(readme, gpu_report.as_markdown(results), gpu_report.MARK)
+    assert "| llama-3.1-8b: first token of 128, ms | 100 | – | – |" in readme.read_text()
+
+
+def test_the_readme_has_a_place_for_both_tables() -> None:
+    text = (ROOT / "README.md").read_text()
+    for mark in ("bench", gpu_report.MARK):
+        assert text.count(f"<!-- {mark} -->") == text.count(f"<!-- /{mark} -->") == 1
 
 
 # Prompts and pages -------------------------------------------------------------------------------
@@ -322,12 +351,15 @@ def test_a_template_becomes_a_whole_model(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-I", "-S", fill, template, model], check=True)
     manifest = verify_files(model)
     assert (manifest.name, manifest.context) == ("tiny-random", 2048)
-    read = json.loads((template / "template.json").read_text())["bytes_read_per_token"]
+    about = json.loads((template / "template.json").read_text())
+    read = about["bytes_read_per_token"]
     weights = load_file(next(model.glob("weights-*")))
     assert any(name.startswith("__pad") for name in weights)
     assert all(np.isfinite(array).all() for array in weights.values())
     beside = ("__pad", "cos", "sin", "embed_tokens.")  # of these a step reads a row at the most
     assert read == sum(a.nbytes for name, a in weights.items() if not name.startswith(beside))
+    # Of each layer: q, k, v and what follows attention; gate, up and down.
+    assert about["arithmetic_per_token"] == 2 * 2 * (64 * (64 + 32 + 32 + 64) + 3 * 64 * 160)
 
 
 def test_a_template_of_q4_k_m(tmp_path: Path) -> None:

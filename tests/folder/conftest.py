@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Playwright
+from playwright.sync_api import BrowserContext, Playwright
 
 from tests.folder.faulty_site import FaultySite, serving_with_faults
 from tests.runners import PageRunner
@@ -75,22 +75,15 @@ def faulty_site(models: Path) -> Iterator[FaultySite]:
 
 
 @pytest.fixture(scope="session")
-def one_page(browser: Browser, faulty_site: FaultySite) -> Iterator[LoadingPage]:
-    page = LoadingPage(browser.new_context(), faulty_site)
-    yield page
-    page.context.close()
-
-
-@pytest.fixture
-def page_with_a_profile(
+def one_page(
     playwright: Playwright,
     browser_type_launch_args: dict[str, Any],
-    tmp_path: Path,
+    tmp_path_factory: pytest.TempPathFactory,
     faulty_site: FaultySite,
 ) -> Iterator[LoadingPage]:
-    """Storage on a disk: a private window's does not say when a file was changed."""
-    context = playwright.chromium.launch_persistent_context(tmp_path, **browser_type_launch_args)
-    faulty_site.take_requests()
+    """Storage is on a disk: that of a private window does not say when a file was changed."""
+    profile = tmp_path_factory.mktemp("profile")
+    context = playwright.chromium.launch_persistent_context(profile, **browser_type_launch_args)
     yield LoadingPage(context, faulty_site)
     context.close()
 

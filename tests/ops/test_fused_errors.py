@@ -66,6 +66,18 @@ def test_each_lie_is_named(name: str) -> None:
         measure(load_program(json.dumps(document)))
 
 
+def test_two_batches_at_once_are_refused() -> None:
+    """An input of its own stands for x: what makes the other one would be refused before."""
+    document = fused_decoder()
+    call = next(op for op in document["ops"] if op["op"] == FUSED)
+    x = document["values"][call["args"][0]]
+    call["args"][0] = len(document["values"])
+    document["values"].append({**x, "dims": [2, *x["dims"][1:]], "name": "batches"})
+    document["inputs"].append({"value": call["args"][0], "dynamic": []})
+    with pytest.raises(GraphError, match="must be of one batch"):
+        measure(load_program(json.dumps(document)))
+
+
 def test_scales_of_another_rank_are_named_before_anything_is_fused() -> None:
     """What a pass makes of them is checked like any other op."""
     method = wait(open_pte(MemorySource(DECODER.read_bytes()))).method("forward")

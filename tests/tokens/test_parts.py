@@ -3,8 +3,10 @@
 from typing import Any
 
 import pytest
-from tokenizers import Regex, normalizers, pre_tokenizers
+from tokenizers import Regex, models, normalizers, pre_tokenizers
+from tokenizers import Tokenizer as Reference
 
+from py_runtime.tokens import Tokenizer
 from py_runtime.tokens.added_tokens import AddedToken, AddedTokens, is_word, stands_alone
 from py_runtime.tokens.characters import union
 from py_runtime.tokens.errors import TokenizerError
@@ -209,3 +211,13 @@ def test_ranges_that_touch_become_one() -> None:
 
 def test_letters_and_digits_at_the_edges_of_their_ranges() -> None:
     assert [char for char in "/09:@AZ[^_`az{" if is_word(char)] == [*"09AZ_az"]
+
+
+@pytest.mark.parametrize("known", ["a", "▁"])
+def test_what_is_unknown_around_a_space_sign(known: str) -> None:
+    """Words are cut before such signs only where a token has one."""
+    vocabulary = {"<unk>": 0, "b": 1, known: 2}
+    reference = Reference(models.BPE(vocabulary, [], unk_token="<unk>", fuse_unk=True))
+    own = Tokenizer.from_json(reference.to_str().encode())
+    for text in ("é▁é", "▁▁é", "é▁▁b", "b▁b", "▁"):
+        assert own.encode(text) == reference.encode(text).ids, text

@@ -59,12 +59,11 @@ export function createReplay(gpu, find, heap) {
   /** Empty submits until the function that it gives is called. @type {(queue: GPUQueue) => () => void} */
   function nudge(queue) {
     const started = performance.now();
-    let timer = 0;
-    const again = () => {
-      const wait = Math.max(NUDGE_MILLISECONDS, (performance.now() - started) / NUDGE_SHARE);
-      timer = setTimeout(() => { queue.submit([]); again(); }, wait);
-    };
-    again();
+    const again = () => setTimeout(() => {
+      queue.submit([]);
+      timer = again();
+    }, Math.max(NUDGE_MILLISECONDS, (performance.now() - started) / NUDGE_SHARE));
+    let timer = again();
     return () => clearTimeout(timer);
   }
 

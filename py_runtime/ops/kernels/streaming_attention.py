@@ -51,6 +51,8 @@ TOGETHER = Variant(
     alone=256,
 )
 MAX_QUADS_TOGETHER = figures_of("attention/attend_wide")["MAX_QUADS"]
+ATTEND_BLOCK = "attention/attend_block_wide"
+BLOCK_INVOCATIONS = figures_of(ATTEND_BLOCK)["WORKGROUP"]
 ROW_PARTS = 32  # of attention/attend_row_wide, where a workgroup may be so large
 
 
@@ -103,7 +105,7 @@ def tile_count(batches: int, tokens: int, heads: int, kv_heads: int) -> int:
 
 
 class StreamingAttention:
-    """The two kernels both ops share, and the scratch between them."""
+    """The kernels both ops share, and the scratch between them."""
 
     def __init__(
         self,
@@ -156,11 +158,25 @@ class StreamingAttention:
                 bind={**written, **bind},
                 constants={**constants, "WORKGROUP": workgroup},
             )
+        self.attend_block: Launch | None = None
+        group = 32 if most.width // 4 <= 32 else 64
+        self.tiles_of_block = BLOCK_INVOCATIONS // group
+        if self.variant is TOGETHER and self._fills_a_block(most):
+            self.attend_block = op.launch(
+                ATTEND_BLOCK,
+                plugs={name: plug for name, plug in plugs.items() if name != "lanes"},
+                bind={**written, **bind},
+                constants={**constants, "GROUP": group},
+            )
         self.reduce = op.launch(
             self.variant.reduce,
             bind={"sums": sums, "stats": stats, "out": out},
             constants=sized,
         )
+
+    def _fills_a_block(self, problem: Problem) -> bool:
+        """Whether there are rows enough to share what is read among several tiles."""
+        return problem.tiles_of_head >= self.tiles_of_block
 
     def splits(self, tiles: int, context: int) -> int:
         """A longer context makes longer splits; only whether it is short decides on their number.
@@ -202,17 +218,20 @@ class StreamingAttention:
             "mask_kind": mask_kind,
             "mask_strides": mask_strides,
         }
+        chosen, groups = self.attend, splits * problem.tiles
         if self.attend_row is not None and problem.tokens == splits == 1:
-            self.attend.skip()
-            self.attend_row(splits * problem.batches * problem.heads, **fields)
+            chosen, groups = self.attend_row, problem.batches * problem.heads
+        elif self.attend_block is not None and self._fills_a_block(problem):
+            blocks = ceil_div(problem.tiles_of_head, self.tiles_of_block)
+            chosen = self.attend_block
+            groups = splits * problem.batches * problem.kv_heads * blocks
+        for attend in (self.attend, self.attend_row, self.attend_block):
+            if attend is not None and attend is not chosen:
+                attend.skip()
+        if self.variant is TOGETHER:
+            chosen(groups, **fields)
         else:
-            tiles = splits * problem.tiles
-            if self.variant is TOGETHER:
-                self.attend(tiles, **fields)
-            else:
-                self.attend.for_each(tiles, **fields)
-            if self.attend_row is not None:
-                self.attend_row.skip()
+            chosen.for_each(groups, **fields)
         if self.variant is TOGETHER and splits == 1:
             self.reduce.skip()
         elif self.variant is TOGETHER:

@@ -1,0 +1,123 @@
+"""The table of a real GPU: each model with its kernels by subgroups and without, beside the peer's.
+
+Speeds come with the share of the adapter that they take up: of its read bandwidth in decoding, of
+its arithmetic in prefill. Standard library only.
+"""
+
+import statistics
+from collections.abc import Callable
+from typing import Any
+
+from bench.engines import MODEL, OURS, TRANSFORMERS_WEBGPU
+from bench.report import (
+    NOTHING,
+    UNFINISHED,
+    agreed,
+    aligned,
+    counts_of,
+    heading_of,
+    in_pipes,
+    megabytes,
+    short,
+)
+
+Json = dict[str, Any]
+Say = Callable[[Json], str]  # what a figure says of an engine
+
+KIND = "gpu"  # of results
+MARK = "bench-gpu"  # of the table in the README
+WITHOUT = "-without-subgroups"  # ends the key of an engine
+COLUMNS = ("by subgroups", "without them", TRANSFORMERS_WEBGPU.title)
+
+
+def cells_of(results: Json) -> list[list[str]]:
+    """The table with its head: rows by model and figure."""
+    engines = {engine["key"]: engine for engine in results["engines"]}
+    models = [key for key in engines if key.startswith(OURS) and not key.endswith(WITHOUT)]
+    rows = []
+    for key in models:
+        peer = TRANSFORMERS_WEBGPU.key if key == OURS else ""
+        columns = [engines.get(name) for name in (key, f"{key}{WITHOUT}", peer)]
+        name = key.removeprefix(f"{OURS}-") if key != OURS else MODEL
+        for figure, say in figures_of(results):
+            cells = [say(engine) if engine else NOTHING for engine in columns]
+            if any(cell != NOTHING for cell in cells):
+                rows.append([f"{name}: {figure}", *cells])
+    used = [column for column in range(4) if not column or any(r[column] != NOTHING for r in rows)]
+    return [[row[column] for column in used] for row in (["", *COLUMNS], *rows)]
+
+
+def figures_of(results: Json) -> list[tuple[str, Say]]:
+    """Every figure that some engine may have."""
+    contexts = sorted({int(c) for engine in results["engines"] for c in engine["runs"]})
+    adapter = results["machine"]["adapter"]
+
+    def speed(context: int, figure: str, least: str, most: str) -> Say:
+        def say(engine: Json) -> str:
+            values = engine["runs"].get(str(context), {}).get(figure)
+            if values is None:
+                return NOTHING
+            if not values:
+                return UNFINISHED
+            rate = statistics.median(values)
+            share = ""
+            if engine.get(least) and adapter.get(most):
+                share = f" ({rate * engine[least] / adapter[most]:.0%})"
+            return f"{short(rate)}{share}"
+
+        return say
+
+    def decode(context: int) -> Say:
+        return speed(context, "decode", "bytes_read_per_token", "read_bytes_per_s")
+
+    def prefill(context: int) -> Say:
+        return speed(context, "prefill", "arithmetic_per_token", "arithmetic_per_s")
+
+    def first_token(engine: Json) -> str:
+        return median(engine["runs"].get("128", {}).get("first_token_s", []), 1000)
+
+    def start(kind: str) -> Say:
+        return lambda engine: median(engine["start_up_s"][kind])
+
+    return [
+        *((f"decode at context {c}, tok/s", decode(c)) for c in contexts),
+        *((f"prefill of {c}, tok/s", prefill(c)) for c in contexts if c < 2000),
+        ("first token of 128, ms", first_token),
+        ("start, cold, s", start("cold")),
+        ("start, warm, s", start("warm")),
+        ("memory on the GPU", lambda engine: megabytes(engine["memory"].get("gpu_bytes"))),
+        ("greedy ids as torch's", agreed),
+    ]
+
+
+def median(values: list[float], factor: float = 1.0) -> str:
+    """In three digits."""
+    return short(factor * statistics.median(values)) if values else NOTHING
+
+
+def remarks_of(results: Json) -> list[str]:
+    """How often, what shares are of, and what did not finish."""
+    adapter = results["machine"]["adapter"]
+    remarks = [f"Medians of {counts_of(results['engines'][0])} context."]
+    if adapter.get("arithmetic_per_s"):
+        remarks.append(
+            "In parentheses: weights read in decoding, of the "
+            f"{short(adapter['read_bytes_per_s'] / 1e12)} TB/s that a plain kernel reads; products "
+            f"with weights in prefill, of the {short(adapter['arithmetic_per_s'] / 1e12)} TFLOP/s "
+            "of one that does nothing but f32 arithmetic."
+        )
+    for engine in results["engines"]:
+        remarks += [f"{engine['title']} did not finish: {fault}." for fault in engine["faults"]]
+    return remarks
+
+
+def as_text(results: Json) -> str:
+    """For a terminal."""
+    lines = aligned(cells_of(results))
+    return "\n".join([heading_of(results), "", *lines, "", *remarks_of(results)])
+
+
+def as_markdown(results: Json) -> str:
+    """For the README: the table, its heading and its remarks."""
+    words = f"{heading_of(results)}. {' '.join(remarks_of(results))}"
+    return "\n".join([*in_pipes(cells_of(results)), "", words])
