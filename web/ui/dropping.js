@@ -1,10 +1,12 @@
-// Files that are dropped: chats are imported, text is attached to the message, models go their own way (app.js).
+// Files that are dropped: chats are imported, text is attached to the message, models are opened.
 
-import { copyOf, fetched, notify, page, partOf } from "./page.js";
+import { copyOf, lazy, notify, page, partOf } from "./page.js";
 
 const MODEL = /\.(gguf|pte|ptd|safetensors)$/i;
 const MOST_BYTES = 2_000_000;
 const CAN_BE = "What can be dropped: models (.gguf, .pte), exported chats, and text, Markdown, code or CSV files";
+const opening = lazy(() => import("./opening.js"));
+const chatFiles = lazy(() => import("./chat_files.js"));
 const { attached, composer, draft, dropZone } = page;
 
 /** @type {Map<Element, string>} */
@@ -16,7 +18,7 @@ async function take(file) {
   const text = size > MOST_BYTES ? undefined : await textOf(file);
   if (size > MOST_BYTES) notify(`${name} is too large to attach: ${(size / 1e6).toFixed(1)} MB, and ${MOST_BYTES / 1e6} MB are the most.`);
   else if (text === undefined) notify(`${name} is not a text. ${CAN_BE}.`);
-  else if (/^\s*\{\s*"format":\s*"inpage-chats"/.test(text)) (await fetched(import("./chat_files.js")))?.importFile(file);
+  else if (/^\s*\{\s*"format":\s*"inpage-chats"/.test(text)) chatFiles.importFile(file);
   else if (text.trim()) attach(name, text);
   else notify(`${name} is empty.`);
 }
@@ -82,15 +84,17 @@ addEventListener("dragleave", ({ dataTransfer }) => {
   if (hasFiles(dataTransfer)) inside = Math.max(0, inside - 1);
   dropZone.hidden = !inside;
 });
+addEventListener("dragover", (event) => { if (hasFiles(event.dataTransfer)) event.preventDefault(); });
 addEventListener("drop", (event) => {
   inside = 0;
   dropZone.hidden = true;
-  const files = [...event.dataTransfer?.files ?? []];
-  if (!files.length || files.some(({ name }) => MODEL.test(name))) return;
+  const { files, items } = /** @type {DataTransfer} */ (event.dataTransfer);
+  const dropped = [...files]; // the browser takes the lists back
+  if (!dropped.length) return; // but a text, say
   event.preventDefault();
-  event.stopPropagation(); // before app.js takes them for models
-  for (const file of files) take(file);
-}, { capture: true });
+  if (!dropped.some(({ name }) => MODEL.test(name))) for (const file of dropped) take(file);
+  else opening.openFiles(dropped, [...items].map((item) => /** @type {any} */ (item).getAsFileSystemHandle?.()));
+});
 
 composer.addEventListener("submit", () => {
   if (!attachments.size) return;
