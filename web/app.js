@@ -22,7 +22,6 @@ function onPhase({ name, seconds }) {
 const recovery = lazy(() => import("./ui/recovery.js"));
 const arriving = lazy(() => import("./ui/arriving.js"));
 const hub = lazy(() => import("./ui/hub.js"));
-const opening = lazy(() => import("./ui/opening.js"));
 
 /** @param {import("./inpage.d.ts").ReadyReport} report */
 async function showMachine({ facts, phases }) {
@@ -38,23 +37,11 @@ async function openDialog(name) {
   if (await fetched(import(`./ui/${name}.js`))) page[name].showModal();
 }
 
-/** The browser takes the lists back. @type {(files: Iterable<File>, items?: Iterable<any>) => void} */
-const openFiles = (files, items = []) => {
-  opening.openFiles([...files], [...items].map((item) => item.getAsFileSystemHandle?.()));
-};
-
 document.addEventListener("click", ({ target }) => {
   const { opens, chooses } = /** @type {Element} */ (target).closest("button")?.dataset ?? {};
   if (opens) openDialog(/** @type {Parameters<typeof openDialog>[0]} */ (opens));
   if (chooses) page[/** @type {"files" | "importFile"} */ (chooses)].click();
 });
-page.files.onchange = () => openFiles(page.files.files ?? []);
-document.ondragover = document.ondrop = (event) => {
-  const { files, items, types } = /** @type {DataTransfer} */ (event.dataTransfer);
-  if (!types.includes("Files")) return; // but a text, say
-  event.preventDefault();
-  if (files.length) openFiles(files, items);
-};
 
 const { inpage, client } = createInpage({
   onBusy: recovery.showBusy, onPhase, onFailure: recovery.showFailure, onHub: hub.permission, onModel: showModel, onRestart: showMachine,

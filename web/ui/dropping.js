@@ -1,11 +1,12 @@
-// Files that are dropped: chats are imported, text is attached to the message, models go their own way (app.js).
+// Files that are dropped: chats are imported, text is attached to the message, models are loaded.
 
-import { copyOf, fetched, notify, page, partOf } from "./page.js";
+import { copyOf, fetched, lazy, notify, page, partOf } from "./page.js";
 
 const MODEL = /\.(gguf|pte|ptd|safetensors)$/i;
 const MOST_BYTES = 2_000_000;
 const CAN_BE = "What can be dropped: models (.gguf, .pte), exported chats, and text, Markdown, code or CSV files";
 const { attached, composer, draft, dropZone } = page;
+const opening = lazy(() => import("./opening.js"));
 
 /** @type {Map<Element, string>} */
 const attachments = new Map(); // the row of each, and what it adds to the message
@@ -70,6 +71,9 @@ async function tellSize(row, words, name, content) {
   row.toggleAttribute("data-too-long", isTooLong);
 }
 
+/** Where the browser has some. @param {any} item */
+const handleOf = (item) => item.getAsFileSystemHandle?.();
+
 /** @param {DataTransfer | null} transfer */
 const hasFiles = (transfer) => !!transfer?.types.includes("Files");
 
@@ -85,12 +89,15 @@ addEventListener("dragleave", ({ dataTransfer }) => {
 addEventListener("drop", (event) => {
   inside = 0;
   dropZone.hidden = true;
-  const files = [...event.dataTransfer?.files ?? []];
-  if (!files.length || files.some(({ name }) => MODEL.test(name))) return;
+  const { files: dropped, items } = /** @type {DataTransfer} */ (event.dataTransfer);
+  const files = [...dropped]; // the browser takes the lists back
+  if (!files.length) return; // but a text, say
   event.preventDefault();
-  event.stopPropagation(); // before app.js takes them for models
-  for (const file of files) take(file);
-}, { capture: true });
+  if (files.some(({ name }) => MODEL.test(name))) opening.openFiles(files, [...items].map(handleOf));
+  else for (const file of files) take(file);
+});
+addEventListener("dragover", (event) => { if (hasFiles(event.dataTransfer)) event.preventDefault(); });
+page.files.onchange = () => opening.openFiles([...page.files.files ?? []], []);
 
 composer.addEventListener("submit", () => {
   if (!attachments.size) return;
