@@ -66,13 +66,11 @@ def test_stop_keeps_what_was_written_and_the_next_turn_works(chat: User) -> None
 
 def test_greedy_answers_repeat_and_seeds_decide_the_others(chat: User) -> None:
     first = chat.text_of(chat.ask("Hello"))
-    chat.page.get_by_role("button", name="Regenerate").click()
-    assert chat.text_of(chat.answered()) == first
+    assert chat.text_of(chat.regenerate()) == first
     texts = []
     for seed in ("1", "1", "2"):
         chat.choose(temperature="1.5", seed=seed)
-        chat.page.get_by_role("button", name="Regenerate").click()
-        texts.append(chat.text_of(chat.answered()))
+        texts.append(chat.text_of(chat.regenerate()))
     assert texts[0] == texts[1] != texts[2]
     expect(chat.answers).to_have_count(1)
 
@@ -80,8 +78,7 @@ def test_greedy_answers_repeat_and_seeds_decide_the_others(chat: User) -> None:
 def test_the_system_prompt_is_the_chats_own(chat: User) -> None:
     plain = chat.text_of(chat.ask("Hello"))
     chat.choose(system="Answer like a pirate.")
-    chat.page.get_by_role("button", name="Regenerate").click()
-    assert chat.text_of(chat.answered()) != plain
+    assert chat.text_of(chat.regenerate()) != plain
     chat.new_chat()
     assert chat.text_of(chat.ask("Hello")) == plain
 
@@ -117,8 +114,8 @@ def test_deleting_and_taking_it_back(chat: User) -> None:
     chat.answers.last.get_by_role("button", name="Delete").click()
     expect(chat.answers).to_have_count(1)
     chat.questions.last.get_by_role("button", name="Regenerate").click()
-    chat.answered()
     expect(chat.answers).to_have_count(2)
+    chat.answered()
 
 
 def test_copying_an_answer(chat: User) -> None:
@@ -222,6 +219,7 @@ def test_the_keyboard_alone_suffices(chat: User) -> None:
     chat.answered()
     tab_to("Regenerate", "Shift+Tab")
     press("Enter")
+    expect(chat.answers.last.locator(".which")).to_have_text("2/2")
     chat.answered()
     expect(chat.composer).to_be_focused()
     tab_to("Settings", "Shift+Tab")

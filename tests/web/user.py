@@ -83,6 +83,13 @@ class User:
         expect(self.stop).to_be_hidden()
         return self.answers.last
 
+    def regenerate(self) -> Locator:
+        """Another version of the last answer, whole."""
+        old = self.answers.last.get_attribute("data-id")
+        self.answers.last.get_by_role("button", name="Regenerate").click()
+        expect(self.answers.last).not_to_have_attribute("data-id", old or "")
+        return self.answered()
+
     def text_of(self, message: Locator) -> str:
         return message.locator(".text").inner_text()
 

@@ -94,9 +94,9 @@ export function end(mine) {
   const isNothing = !message.content && !message.error && versionsOf(chat, message).length > 1;
   if (isNothing) message.gone = 1; // the version before it is shown again
   saveChat(chat);
+  showRunning();
   if (chat === shown && isNothing) showChat();
   else if (painted) showWhole(painted, message);
-  showRunning();
   showContext();
 }
 

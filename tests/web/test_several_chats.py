@@ -1,0 +1,167 @@
+"""Answers run where they were asked; what the page tells meanwhile, and the settings."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.web.user import Desk, User
+
+pytestmark = pytest.mark.browser
+
+LONG = "What would happen to a lighthouse keeper whose lamp went out in the middle of winter?"
+
+
+def send(user: User, text: str) -> None:
+    user.composer.fill(text)
+    user.composer.press("Enter")
+
+
+def open_chat(user: User, title: str) -> None:
+    user.page.locator("#chats .open", has_text=title).click()
+
+
+def test_another_chat_can_be_asked_meanwhile(desk: Desk) -> None:
+    user = desk.tab()
+    user.page.evaluate("inpage.held = true")
+    send(user, "First")
+    expect(user.answers.last).to_contain_text("An answer")
+    user.new_chat()
+    expect(user.stop).to_be_hidden()
+    send(user, "Second")
+    expect(user.answers.last.locator(".note")).to_have_text("Waiting for the answer in “First”")
+    marks = user.page.locator("#chats .mark:visible")
+    expect(marks).to_have_count(2)
+    expect(user.page.get_by_role("img", name="Being answered")).to_have_count(1)
+    expect(user.page.get_by_role("img", name="Waiting for its answer")).to_have_count(1)
+    assert user.faults_of_access() == []
+    send(user, "Third")
+    expect(user.answers).to_have_count(2)
+    user.stop.click()  # the one on screen that comes first
+    expect(user.answers.first.locator(".note")).to_have_text("Stopped")
+    open_chat(user, "First")
+    expect(user.answers.last).to_contain_text("An answer")
+    expect(user.stop).to_be_visible()
+    user.page.evaluate("inpage.held = false")
+    expect(user.answers.last).to_contain_text("An answer to First")
+    expect(user.stop).to_be_hidden()
+    open_chat(user, "Second")
+    expect(user.answers.last).to_contain_text("An answer to Third")
+    expect(marks).to_have_count(0)
+    assert user.complaints == []
+
+
+def test_escape_stops_an_answer_then_an_edit_then_closes_a_dialog(desk: Desk) -> None:
+    user = desk.tab()
+    user.ask("Before")
+    user.questions.first.get_by_role("button", name="Edit").click()
+    expect(user.page.locator("#editing")).to_be_visible()
+    user.page.evaluate("inpage.held = true")
+    user.page.locator("header [data-opens=settings]").click()
+    user.page.evaluate("document.querySelector('#composer').requestSubmit()")
+    expect(user.stop).to_be_visible()
+    dialog = user.page.get_by_role("dialog", name="Settings")
+    user.page.keyboard.press("Escape")
+    expect(user.stop).to_be_hidden()
+    expect(dialog).to_be_visible()
+    user.page.keyboard.press("Escape")
+    expect(dialog).to_be_hidden()
+    user.page.evaluate("inpage.held = false")
+    user.questions.first.get_by_role("button", name="Edit").click()
+    user.page.keyboard.press("Escape")
+    expect(user.page.locator("#editing")).to_be_hidden()
+    expect(user.composer).to_have_value("")
+
+
+def test_a_title_ends_with_a_word_and_the_tab_has_it(desk: Desk) -> None:
+    user = desk.tab()
+    expect(user.page).to_have_title("inpage")
+    user.ask(LONG)
+    title = "What would happen to a lighthouse keeper whose lamp went out…"
+    expect(user.page.locator("#chats .open")).to_have_text([title])
+    expect(user.page).to_have_title(f"{title} · inpage")
+
+
+def test_notices_fade_the_newest_is_on_top_and_faults_stay(desk: Desk) -> None:
+    user = desk.tab()
+    tell = "([text, options]) => import('/ui/notices.js').then(({notify}) => notify(text, options))"
+    for text, options in (("a fault", {"stays": True}), ("news", {}), ("more news", {})):
+        user.page.evaluate(tell, [text, options])
+    expect(user.notices.locator(".words")).to_have_text(["more news", "news", "a fault"])
+    user.dismiss_notices()
+    patience = "import('/ui/notices.js').then(({patience}) => { patience.notice = 1; })"
+    user.page.evaluate(patience)
+    user.page.evaluate(tell, ["a fault", {"stays": True}])
+    user.page.evaluate(tell, ["news", {}])
+    expect(user.notices.locator(".words")).to_have_text(["a fault"])
+
+
+def test_the_context_is_counted_while_an_answer_grows(desk: Desk) -> None:
+    user = desk.tab()
+    user.page.evaluate("""() => {
+        const create = inpage.chat.completions.create;
+        inpage.chat.completions.create = async function* (request) {
+            yield {choices: [], progress: {prefilled: 900, total: 900}};
+            yield* create(request);
+        };
+        inpage.held = true;
+    }""")
+    send(user, "Long")
+    text = user.page.locator("#contextText")
+    expect(text).to_have_text("Context: 901 of 1000 tokens, nearly full")
+    user.stop.click()
+    expect(text).to_have_text("Context: 1 of 1000 tokens")
+
+
+# ---- settings
+
+
+def test_a_value_that_cannot_be_is_refused_where_it_is_typed(desk: Desk) -> None:
+    user = desk.tab()
+    user.choose(temperature="0.7", top_k="40")
+    user.page.locator("header [data-opens=settings]").click()
+    field = user.page.locator("[name=temperature]")
+    field.fill("5")
+    label = user.page.locator("label", has=field)
+    expect(label.get_by_role("alert")).to_contain_text("2")
+    expect(field).to_have_attribute("aria-invalid", "true")
+    assert user.faults_of_access() == []
+    user.page.keyboard.press("Escape")
+    expect(user.page.get_by_role("dialog", name="Settings")).to_be_hidden()
+    user.ask("Hello")
+    sent = user.page.evaluate("inpage.asked")
+    assert (sent["temperature"], sent["top_k"]) == (0.7, 40)
+    user.page.reload()
+    desk.ready(user)
+    expect(field).to_have_value("0.7")
+
+
+def test_presets_and_stop_strings(desk: Desk) -> None:
+    user = desk.tab()
+    user.page.locator("header [data-opens=settings]").click()
+    presets = user.page.get_by_role("group", name="Presets").get_by_role("button")
+    expect(presets).to_have_text(["Precise", "Balanced", "Creative"])
+    expect(presets.nth(1)).to_have_attribute("aria-pressed", "true")
+    presets.first.click()
+    expect(presets.first).to_have_attribute("aria-pressed", "true")
+    expect(presets.nth(1)).to_have_attribute("aria-pressed", "false")
+    expect(user.page.locator("[name=temperature]")).to_have_value("0")
+    stop = user.page.get_by_label("Stop at")
+    stop.fill("\n".join(["x"] * 17))
+    expect(user.page.locator("label", has=stop).get_by_role("alert")).to_contain_text("At most 16")
+    stop.fill("END\nthe end")
+    user.page.get_by_role("button", name="Done").click()
+    user.ask("Hello")
+    sent = user.page.evaluate("inpage.asked")
+    assert sent["stop"] == ["END", "the end"]
+    assert sent["temperature"] == 0
+    user.page.reload()
+    desk.ready(user)
+    expect(stop).to_have_value(re.compile("END\nthe end"))
+
+
+def test_at_200_percent_the_button_is_in_sight(desk: Desk) -> None:
+    user = desk.tab()
+    user.page.evaluate("document.body.dataset.model = 'none'")
+    user.page.set_viewport_size({"width": 640, "height": 360})
+    expect(user.page.locator("#load")).to_be_in_viewport(ratio=1)
