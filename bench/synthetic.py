@@ -197,7 +197,7 @@ def write_template(name: str, folder: Path) -> None:
         "files": list(files),
         "shards": shards,
         "bytes_read_per_token": bytes_read_per_token(constants),
-        "arithmetic_per_token": arithmetic_per_token(constants),
+        "arithmetic_per_token": arithmetic_per_token(config),
     }
     (folder / TEMPLATE).write_text(json.dumps(template))
 

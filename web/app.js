@@ -22,7 +22,6 @@ function onPhase({ name, seconds }) {
 const recovery = lazy(() => import("./ui/recovery.js"));
 const arriving = lazy(() => import("./ui/arriving.js"));
 const hub = lazy(() => import("./ui/hub.js"));
-const opening = lazy(() => import("./ui/opening.js"));
 
 /** @param {import("./inpage.d.ts").ReadyReport} report */
 async function showMachine({ facts, phases }) {
@@ -43,7 +42,6 @@ document.addEventListener("click", ({ target }) => {
   if (opens) openDialog(/** @type {Parameters<typeof openDialog>[0]} */ (opens));
   if (chooses) page[/** @type {"files" | "importFile"} */ (chooses)].click();
 });
-page.files.onchange = () => { opening.openFiles([...page.files.files ?? []]); }; // the browser takes the list back
 
 const { inpage, client } = createInpage({
   onBusy: recovery.showBusy, onPhase, onFailure: recovery.showFailure, onHub: hub.permission, onModel: showModel, onRestart: showMachine,

@@ -6,8 +6,9 @@
 import { answer, store } from "./answers.js";
 import { addMessage } from "./chats.js";
 import { setEditor, showChat, shown, write } from "./conversation.js";
+import { copyText } from "./copying.js";
 import { deleteMessage, hide } from "./deleting.js";
-import { notify, page, partOf } from "./page.js";
+import { page, partOf } from "./page.js";
 import { chosenAt, slotOf, versionsOf } from "./tree.js";
 
 /**
@@ -68,12 +69,6 @@ function edit(question) {
   });
   write(question.content);
 }
-
-/** @param {string} text */
-const copyText = (text) => navigator.clipboard.writeText(text).then(
-  () => notify("Copied."),
-  () => notify("Copying was not allowed: select the text instead.", { stays: true }),
-);
 
 /** @type {Record<string, (message: Message, button: HTMLElement) => void>} */
 const actions = {
