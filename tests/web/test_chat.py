@@ -230,6 +230,7 @@ def test_the_keyboard_alone_suffices(chat: User) -> None:
     assert page.evaluate(focused) == "Settings"
     tab_to("Rename this chat", "Shift+Tab")
     press("Enter")
+    expect(page.locator("#chatTitle")).to_be_focused()
     page.keyboard.type("By keyboard")
     press("Enter")
     expect(page.locator("#chats")).to_contain_text("By keyboard")
