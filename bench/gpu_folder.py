@@ -17,6 +17,7 @@ from bench.fill import TEMPLATE
 from bench.prompts import make_prompts
 from bench.roofline import arithmetic_per_token, bytes_read_per_token
 from bench.synthetic import SHAPES, write_template
+from export import architectures
 from py_runtime.folder.layout import constants_of
 from py_runtime.folder.on_disk import open_model_folder
 from tools.compress import ENCODINGS, VariantStore
@@ -55,9 +56,10 @@ def write_folder(out: Path, with_peers: bool, shapes: list[str]) -> None:
             copy(BENCH / script, fresh / "bench" / script)
         copy(BENCH / "run_gpu.py", fresh / "run.py")
         program = open_model_folder(ROOT / "models" / MODEL).program
-        constants = constants_of(program)
-        read = {OURS: bytes_read_per_token(constants)}
-        computed = {OURS: arithmetic_per_token(constants)}
+        read = {OURS: bytes_read_per_token(constants_of(program))}
+        hf_config = json.loads((ROOT / "models" / MODEL / "config.json").read_text())
+        config = architectures.decoder_config(architectures.read_config(hf_config), None)
+        computed = {OURS: arithmetic_per_token(config)}
         for shape in shapes:
             write_template(shape, fresh / "templates" / shape)
             template = json.loads((fresh / "templates" / shape / TEMPLATE).read_text())

@@ -3,8 +3,8 @@ token of a prompt."""
 
 from collections.abc import Mapping
 
-from py_runtime.base.dtypes import U8
 from py_runtime.base.shapes import numel
+from py_runtime.decoder.config import DecoderConfig, expected_shapes
 from py_runtime.folder.layout import Constant
 
 ROTARY_TABLES = ("cos", "sin")  # a row of each
@@ -21,11 +21,8 @@ def bytes_read_per_token(constants: Mapping[str, Constant]) -> int:
     )
 
 
-def arithmetic_per_token(constants: Mapping[str, Constant]) -> int:
+def arithmetic_per_token(config: DecoderConfig) -> int:
     """Multiplications and additions of the layers' matrices; attention and the head, which sees a
     prompt's last token alone, are left out."""
-    return sum(
-        2 * numel(constant.dims) * (2 if constant.stored is U8 else 1)  # two nibbles a byte
-        for name, constant in constants.items()
-        if name.startswith("layers.") and name.endswith(".weight") and len(constant.dims) == 2
-    )
+    shapes = expected_shapes(config).items()
+    return sum(2 * numel(dims) for name, dims in shapes if name.startswith("layers.") and dims[1:])

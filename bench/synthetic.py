@@ -128,11 +128,11 @@ class MixedSource(SyntheticSource):
 
     def kind(self, weight: str) -> WeightKind:
         owner = weight.removesuffix(".weight")
-        if owner == "lm_head" or (owner == "embed_tokens" and self.config.tie_word_embeddings):
+        if owner == "lm_head" or (owner == "embed_tokens" and self.values["tie_word_embeddings"]):
             return WeightKind("q6_k")
         if not owner.endswith(("v_proj", "down_proj")):
             return WeightKind("q4_k")
-        layer, layers = int(owner.split(".")[1]), self.config.num_hidden_layers
+        layer, layers = int(owner.split(".")[1]), self.values["num_hidden_layers"]
         more = layer < layers // 8 or layer >= 7 * layers // 8 or (layer - layers // 8) % 3 == 2
         return WeightKind("q6_k" if more else "q4_k")
 
@@ -197,7 +197,7 @@ def write_template(name: str, folder: Path) -> None:
         "files": list(files),
         "shards": shards,
         "bytes_read_per_token": bytes_read_per_token(constants),
-        "arithmetic_per_token": arithmetic_per_token(constants),
+        "arithmetic_per_token": arithmetic_per_token(config),
     }
     (folder / TEMPLATE).write_text(json.dumps(template))
 

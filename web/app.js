@@ -22,6 +22,7 @@ function onPhase({ name, seconds }) {
 const recovery = lazy(() => import("./ui/recovery.js"));
 const arriving = lazy(() => import("./ui/arriving.js"));
 const hub = lazy(() => import("./ui/hub.js"));
+const opening = lazy(() => import("./ui/opening.js"));
 
 /** @param {import("./inpage.d.ts").ReadyReport} report */
 async function showMachine({ facts, phases }) {
@@ -42,6 +43,7 @@ document.addEventListener("click", ({ target }) => {
   if (opens) openDialog(/** @type {Parameters<typeof openDialog>[0]} */ (opens));
   if (chooses) page[/** @type {"files" | "importFile"} */ (chooses)].click();
 });
+page.files.onchange = () => { opening.openFiles([...page.files.files ?? []]); }; // the browser takes the list back
 
 const { inpage, client } = createInpage({
   onBusy: recovery.showBusy, onPhase, onFailure: recovery.showFailure, onHub: hub.permission, onModel: showModel, onRestart: showMachine,

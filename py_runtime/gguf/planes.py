@@ -14,7 +14,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from py_runtime.gguf.dequantise import dequantise, nibbles
+from py_runtime.gguf.dequantise import dequantise
 from py_runtime.gguf.tensor_types import BY_NAME, TensorType
 
 Planes = dict[str, np.ndarray]  # by the part of a weight: bytes, or float32
@@ -159,8 +159,10 @@ def in_turns(words_first: np.ndarray, half: np.ndarray) -> np.ndarray:
 
 def _pairs(packed: Blocks) -> np.ndarray:
     """[B, 16] with values i and i + 16 in a byte → [B, 16] with values 2i and 2i + 1."""
-    values = nibbles(packed)  # [B, 32]
-    pairs: np.ndarray = values[:, 0::2] | values[:, 1::2] << 4
+    two = np.ascontiguousarray(packed).view("<u2")  # bytes that lie side by side: [B, 8]
+    pairs = np.empty(packed.shape, np.uint8)
+    pairs[:, :8] = (two & 15) | (two >> 4 & 0xF0)
+    pairs[:, 8:] = (two >> 4 & 15) | (two >> 8 & 0xF0)
     return pairs
 
 

@@ -3,7 +3,7 @@
 // block of positions at a time, keys go through workgroup memory in chunks of the head's width, and an
 // invocation has one position's scores; then it takes a quad of the width and every so many positions
 // ("a part"). Without splits the result goes to `out` at once.
-// needs: attention/fragments/io, attention/fragments/tiles, attention/fragments/teams, attention/fragments/loads_quads, sight = attention/fragments/sight_*
+// needs: attention/fragments/io, attention/fragments/tiles, attention/fragments/teams, attention/fragments/loads_quads, sight = attention/fragments/sight_*, score = attention/fragments/score_*
 
 const WORKGROUP = 128u;
 override QUADS: u32 = 16u;  // of the head's width
@@ -96,10 +96,13 @@ fn main(
   let kv_at = batch * params.kv_batch + kv_head * params.kv_head;
 
   let context = context_length();
-  let steps = (context + params.splits * STEP - 1u) / (params.splits * STEP);  // of a split
-  let begin = split * steps * STEP;
+  let walked = context - context_begin();
+  let steps = (walked + params.splits * STEP - 1u) / (params.splits * STEP);  // of a split
+  let own_begin = context_begin() + split * steps * STEP;
+  let first = tile_of(batch, kv_head, first_tile * TILE_ROWS);
   let last = tile_of(batch, kv_head, (first_tile + TILES - 1u) * TILE_ROWS);
-  let end = min(min(begin + steps * STEP, context), seen_length(last));
+  let begin = max(own_begin, seen_begin(first));
+  let end = min(min(own_begin + steps * STEP, context), seen_length(last));
   for (var place = lane; place < TILES * QUADS; place += WORKGROUP) {
     let rows = tile_of(batch, kv_head, (first_tile + place / QUADS) * TILE_ROWS);
     queries[place] = load_queries(places_of(rows), place % QUADS);
@@ -127,7 +130,7 @@ fn main(
     }
     var own_scores = vec4f(UNSEEN);
     if (c + place < end) {
-      own_scores = seen(dots * params.scale, c + place, tile);
+      own_scores = seen(scored(dots), c + place, tile);
     }
     scores[lane] = own_scores;
     workgroupBarrier();

@@ -7,9 +7,11 @@ import pytest
 import torch
 from transformers import AutoConfig
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
+from transformers.models.phi3.modeling_phi3 import Phi3RotaryEmbedding
 
+from py_runtime.decoder.families import ropes
 from py_runtime.decoder.rotary import rotary_tables
-from tests.export.checkpoints import LINEAR_ROPE, LLAMA3_ROPE, SIZES, YARN_ROPE
+from tests.export.checkpoints import FAMILIES, LINEAR_ROPE, LLAMA3_ROPE, SIZES, YARN_ROPE
 
 LLAMA3_ITSELF = LLAMA3_ROPE | {"factor": 32.0, "original_max_position_embeddings": 8192}
 ROPES: dict[str, dict[str, Any]] = {
@@ -55,3 +57,17 @@ def test_less_extrapolation_stretches_more() -> None:
     none = rotary_tables(YARN_ROPE | {"extrapolation_factor": 0.0, "attention_factor": 1.0}, 16, 9)
     linear = rotary_tables(LINEAR_ROPE | {"factor": YARN_ROPE["factor"]}, 16, 9)
     np.testing.assert_allclose(none[1], linear[1], atol=1e-6)
+
+
+@pytest.mark.parametrize("original", [4096, 512])
+def test_longrope_goes_by_the_length_of_the_context(original: int) -> None:
+    """Up to the original length one set of factors, beyond it the other, for all positions."""
+    sizes = {"max_position_embeddings": 8192, "original_max_position_embeddings": original}
+    values = {**SIZES, **FAMILIES["phi-4-mini"], **sizes}
+    config = AutoConfig.for_model(**values)
+    with torch.no_grad():
+        theirs = Phi3RotaryEmbedding(config)(torch.zeros(1), torch.arange(POSITIONS)[None])
+    rope = ropes(config.to_dict())[""]
+    ours = rotary_tables(rope, 12, POSITIONS)
+    for table, wanted in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(table, wanted[0].numpy(), atol=2e-4)

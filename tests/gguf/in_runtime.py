@@ -58,6 +58,17 @@ async def answer(device: Device, data: np.ndarray, prompt: list[int], steps: int
     return found
 
 
+async def greedy(device: Device, data: np.ndarray, prompt: list[int], steps: int) -> dict[str, Any]:
+    """Logits after the prompt and a greedy continuation, on behalf of test_mixes.py."""
+    before = device.counters.buffer_bytes_alive
+    model = await Model.load(device, GgufStore("x", [BytesSource(data)]))
+    logits = await model.prefill(prompt)
+    tokens = [token async for token in model.greedy(prompt, steps)]
+    model.unload()
+    left = device.counters.buffer_bytes_alive - before
+    return {"logits": logits, "tokens": tokens, "left": left}
+
+
 async def answers_of_file(
     device: Device,
     data: np.ndarray,

@@ -9,6 +9,7 @@ from tests.gguf import small
 from tests.gguf.blocks import random_blocks
 from tests.gguf.written import Tensor, file
 
+CONTEXT = 32
 WIDTH, HIDDEN, LAYERS, HEADS, KV_HEADS, HEAD_DIM = 256, 512, 2, 4, 1, 64
 ARCHITECTURES = {"llama": "llama", "mistral": "llama", "qwen2": "qwen2", "qwen3": "qwen3"}
 
@@ -109,6 +110,7 @@ def tensors_of(family: str, mix: Mix) -> list[Tensor]:
 def metadata(architecture: str) -> dict[str, Any]:
     return small.metadata(architecture) | {
         f"{architecture}.block_count": LAYERS,
+        f"{architecture}.context_length": CONTEXT,
         f"{architecture}.embedding_length": WIDTH,
         f"{architecture}.feed_forward_length": HIDDEN,
         f"{architecture}.attention.head_count": HEADS,

@@ -15,14 +15,15 @@ from py_runtime.gguf.model import open_model
 from py_runtime.gpu.kernel_target import KernelTarget
 from py_runtime.graph.buffers import GUARANTEED_LIMITS
 from py_runtime.graph.builder import Builder, LaunchSpec
+from py_runtime.model import gguf_store
 from py_runtime.passes import DEFAULT_PASSES, run_passes
 from py_runtime.weights.byte_source import FileSource
 from tests.decoder.test_program import Canonical
-from tests.gguf.mixes import ARCHITECTURES, MIXES, metadata, tensors_of, write
+from tests.gguf.mixes import ARCHITECTURES, MIXES, k_mix, metadata, tensors_of, write
 from tests.gguf.test_constants import uploaded
 from tests.gguf.written import Tensor, file
 from tests.golden import Tolerance, compare
-from tests.runners import Runner, wait
+from tests.runners import NativeRunner, Runner, wait
 
 STEPS = 10
 CLEAR_MARGIN = 1e-3  # below it torch's own next token is a coin's toss
@@ -42,7 +43,7 @@ def check(family: str, mix: str, folder: Path, runner: Runner) -> None:
     decoder = reference_decoder(source, source.decoder_config(None))
     tokens, margins = greedy(decoder, PROMPT, STEPS)
     data = np.frombuffer(path.read_bytes(), np.uint8)
-    found = runner.run("tests.gguf.in_runtime", "answer", data=data, prompt=PROMPT, steps=STEPS)
+    found = runner.run("tests.gguf.in_runtime", "greedy", data=data, prompt=PROMPT, steps=STEPS)
     wanted = last_logits(decoder, PROMPT).astype(np.float64)
     compare(f"{family} {mix}", found["logits"], wanted, Tolerance(1e-3, 1e-5))
     clear = next((at for at, margin in enumerate(margins) if margin < CLEAR_MARGIN), STEPS)
@@ -55,6 +56,18 @@ def check(family: str, mix: str, folder: Path, runner: Runner) -> None:
 @pytest.mark.parametrize("family", ARCHITECTURES)
 def test_torch_s_tokens(family: str, mix: str, tmp_path: Path, native: Runner) -> None:
     check(family, mix, tmp_path, native)
+
+
+def test_a_head_beyond_what_the_device_binds(
+    tmp_path: Path, native: NativeRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And matrices whose sums a residual is added to: they are cut by rows."""
+    most = 132_000  # all but weights needs less
+    limits = native.device.limits | {"max_storage_buffer_binding_size": most}
+    monkeypatch.setattr(native.device, "limits", limits)
+    monkeypatch.setattr(gguf_store, "PORTABLE", KernelTarget(binding_bytes=most))
+    monkeypatch.setitem(MIXES, "large", k_mix("Q4_K", "F16"))
+    check("llama", "large", tmp_path, native)
 
 
 @pytest.mark.browser

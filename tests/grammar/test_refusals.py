@@ -16,6 +16,10 @@ def inside(schema: Any) -> dict[str, Any]:
     return {"type": "object", "properties": {"a": schema}, "required": ["a"]}
 
 
+def one_number(*ranges: dict[str, int]) -> dict[str, Any]:
+    return {"oneOf": [{"type": "number", **given} for given in ranges]}
+
+
 KEYWORDS = {
     "multipleOf": 5,
     "uniqueItems": True,
@@ -60,8 +64,8 @@ FAULTS: list[tuple[Any, str]] = [
     ({"items": [{}, {}]}, "for items by their place use prefixItems"),
     ({"oneOf": [{"type": "number"}, {"type": "integer"}]}, "could fit both schema 0 and schema 1"),
     ({"oneOf": [inside({"type": "string"}), inside({"maxLength": 3})]}, "could fit both"),
-    ({"type": "number", "oneOf": [{"exclusiveMinimum": 1}, {"maximum": 2}]}, "could fit both"),
-    ({"type": "number", "oneOf": [{"minimum": 1}, {"maximum": 1}]}, "could fit both"),
+    (one_number({"exclusiveMinimum": 1}, {"maximum": 2}), "could fit both"),
+    (one_number({"minimum": 1}, {"maximum": 1}), "could fit both"),
     ({"anyOf": []}, "anyOf is not a list of schemas"),
     ({"enum": []}, "enum is \\[\\], not a list of values"),
     ({"const": [1], "minItems": 2}, "minItems beside an enum or const"),

@@ -57,19 +57,28 @@ def small_q4() -> bytes:
 
 
 def started(user: User) -> None:
+    """Also with the model that is kept, which a page loads by itself."""
     user.page.goto(user.url)
     user.page.evaluate("inpage.ready.then(() => null)")
     user.has_opened()
+    if user.page.evaluate("inpage.models().then((all) => all.some(({ stored }) => stored))"):
+        expect(user.page.locator("body")).to_have_attribute("data-model", "ready")
+
+
+def opened(user: User) -> Locator:
+    """“More models”, from the card of a page without a model, or from “Model and machine”."""
+    if user.page.evaluate("inpage.loaded"):
+        user.page.locator("#modelChip").click()
+        user.page.locator("#machine [data-opens=hub]").click()
+    else:
+        user.page.locator("#loader [data-opens=hub]").click()
+    return user.page.get_by_role("dialog", name="More models")
 
 
 @pytest.fixture
 def dialog(user: User) -> Iterator[Locator]:
-    """“More models”, open; closed at the end."""
-    opener = "#loader" if user.page.locator("#loader").is_visible() else "#machine"
-    if opener == "#machine":
-        user.page.locator("#modelChip").click()
-    user.page.locator(f"{opener} [data-opens=hub]").click()
-    yield user.page.get_by_role("dialog", name="More models")
+    """Closed at the end."""
+    yield opened(user)
     user.page.evaluate("document.querySelectorAll('dialog[open]').forEach(each => each.close())")
 
 
@@ -170,13 +179,11 @@ def test_a_download_is_paused_and_goes_on_after_a_reload(
     hub.faults = {}
     hub.go_on.set()
     hub.take_seen()
-    user.page.evaluate("inpage.unload()")
     started(user)
     (paused,) = [m for m in user.page.evaluate("inpage.models()") if m["name"] == "small_Q8_0"]
     assert (paused["size"], paused["stored"]) == (size, False)
     assert 0 < paused["kept_bytes"] < size
-    user.page.locator("#model").select_option("small_Q8_0")
-    user.page.get_by_role("button", name="Go on").click()
+    opened(user).get_by_role("button", name="Go on").click()
     ready(user, "small_Q8_0")
     ranges = [seen.headers.get("range") for seen in hub.take_seen() if seen.host == "cdn"]
     assert ranges[-1] == f"bytes={paused['kept_bytes']}-"
@@ -267,8 +274,7 @@ REMEMBER = """async (bytes) => {
 def test_a_file_that_is_remembered_is_read_in_place(user: User) -> None:
     user.page.evaluate(REMEMBER, list(small.small_file()))
     started(user)
-    user.page.locator("#loader [data-opens=hub]").click()
-    dialog = user.page.get_by_role("dialog", name="More models")
+    dialog = opened(user)
     dialog.get_by_role("button", name="Open own").click()
     expect(user.page.get_by_role("dialog", name="Your file")).to_contain_text("You can chat")
     ready(user, "own")
@@ -276,9 +282,7 @@ def test_a_file_that_is_remembered_is_read_in_place(user: User) -> None:
     user.page.evaluate(
         "navigator.storage.getDirectory().then((all) => all.removeEntry('own.gguf'))"
     )
-    user.page.locator("#modelChip").click()
-    user.page.locator("#machine [data-opens=hub]").click()
-    dialog.get_by_role("button", name="Open own").click()
+    opened(user).get_by_role("button", name="Open own").click()
     expect(dialog).to_contain_text("own.gguf is no longer where it was")
     dialog.get_by_role("button", name="Forget own").click()
     expect(dialog.get_by_role("button", name="Open own")).to_have_count(0)

@@ -1,12 +1,13 @@
-// Files that are dropped: chats are imported, text is attached to the message, models are loaded.
+// Files that are dropped: chats are imported, text is attached to the message, models are opened.
 
-import { copyOf, fetched, lazy, notify, page, partOf } from "./page.js";
+import { copyOf, lazy, notify, page, partOf } from "./page.js";
 
 const MODEL = /\.(gguf|pte|ptd|safetensors)$/i;
 const MOST_BYTES = 2_000_000;
 const CAN_BE = "What can be dropped: models (.gguf, .pte), exported chats, and text, Markdown, code or CSV files";
-const { attached, composer, draft, dropZone } = page;
 const opening = lazy(() => import("./opening.js"));
+const chatFiles = lazy(() => import("./chat_files.js"));
+const { attached, composer, draft, dropZone } = page;
 
 /** @type {Map<Element, string>} */
 const attachments = new Map(); // the row of each, and what it adds to the message
@@ -17,7 +18,7 @@ async function take(file) {
   const text = size > MOST_BYTES ? undefined : await textOf(file);
   if (size > MOST_BYTES) notify(`${name} is too large to attach: ${(size / 1e6).toFixed(1)} MB, and ${MOST_BYTES / 1e6} MB are the most.`);
   else if (text === undefined) notify(`${name} is not a text. ${CAN_BE}.`);
-  else if (/^\s*\{\s*"format":\s*"inpage-chats"/.test(text)) (await fetched(import("./chat_files.js")))?.importFile(file);
+  else if (/^\s*\{\s*"format":\s*"inpage-chats"/.test(text)) chatFiles.importFile(file);
   else if (text.trim()) attach(name, text);
   else notify(`${name} is empty.`);
 }
@@ -71,9 +72,6 @@ async function tellSize(row, words, name, content) {
   row.toggleAttribute("data-too-long", isTooLong);
 }
 
-/** Where the browser has some. @param {any} item */
-const handleOf = (item) => item.getAsFileSystemHandle?.();
-
 /** @param {DataTransfer | null} transfer */
 const hasFiles = (transfer) => !!transfer?.types.includes("Files");
 
@@ -86,18 +84,17 @@ addEventListener("dragleave", ({ dataTransfer }) => {
   if (hasFiles(dataTransfer)) inside = Math.max(0, inside - 1);
   dropZone.hidden = !inside;
 });
+addEventListener("dragover", (event) => { if (hasFiles(event.dataTransfer)) event.preventDefault(); });
 addEventListener("drop", (event) => {
   inside = 0;
   dropZone.hidden = true;
-  const { files: dropped, items } = /** @type {DataTransfer} */ (event.dataTransfer);
-  const files = [...dropped]; // the browser takes the lists back
-  if (!files.length) return; // but a text, say
+  const { files, items } = /** @type {DataTransfer} */ (event.dataTransfer);
+  const dropped = [...files]; // the browser takes the lists back
+  if (!dropped.length) return; // but a text, say
   event.preventDefault();
-  if (files.some(({ name }) => MODEL.test(name))) opening.openFiles(files, [...items].map(handleOf));
-  else for (const file of files) take(file);
+  if (!dropped.some(({ name }) => MODEL.test(name))) for (const file of dropped) take(file);
+  else opening.openFiles(dropped, [...items].map((item) => /** @type {any} */ (item).getAsFileSystemHandle?.()));
 });
-addEventListener("dragover", (event) => { if (hasFiles(event.dataTransfer)) event.preventDefault(); });
-page.files.onchange = () => opening.openFiles([...page.files.files ?? []], []);
 
 composer.addEventListener("submit", () => {
   if (!attachments.size) return;

@@ -16,6 +16,12 @@ const { cancelLoad, hub, hubAccess, hubChoices, hubError, hubForm, hubLoad, hubL
 let found;
 let looks = 0; // only what was asked for last is shown
 
+/** Of a choice: the dialog that this one was opened from is done with, too. */
+function leave() {
+  hub.close();
+  page.machine.close();
+}
+
 // ---- the user's own files
 
 async function showOwn() {
@@ -28,7 +34,7 @@ async function showOwn() {
     open.onclick = async () => {
       try {
         const files = await readAgain(own);
-        hub.close();
+        leave();
         openFiles(files);
       } catch (error) {
         partOf(row, "words").textContent = line(own.name, /** @type {Error} */ (error).message);
@@ -66,8 +72,7 @@ async function showKept() {
  */
 async function load(where, name) {
   const words = cancelLoad.textContent;
-  hub.close();
-  page.machine.close();
+  leave();
   cancelLoad.textContent = "Pause";
   addEventListener("modelslisted", () => choose(name), { once: true });
   await loadFrom(where, name);

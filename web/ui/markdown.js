@@ -3,7 +3,7 @@
 
 /** @import { Marked, RendererObject, Token, TokenizerObject } from "marked" */
 
-import { copyOf, library, page, partOf } from "./page.js";
+import { library, partOf } from "./page.js";
 
 const TAGS = "p br hr strong em del code pre blockquote ul ol li h3 h4 h5 h6 table thead tbody tr th td a span #text";
 const PLAIN_ATTRIBUTES = ["start", "align", "data-language", "data-math", "data-task"];
@@ -20,7 +20,7 @@ const ALLOWED = /** @type {const} @satisfies {import("dompurify").Config} */ ({
 const LONGEST = 100_000; // characters
 const MOST_CELLS = 5000; // a short row of a table has all its columns
 const DEEP = /^([ \t]*(>|([-*+]|\d+[.)])[ \t])){30}|^[ \t]{60,}(>|[-*+]|\d+[.)])/m; // quotes and lists in each other
-const RICH = /\$|\\[([]|^ *(```|~~~)|^[ |:-]*-[ |:-]*$|<[/|a-z]|\[\/?THINK/im; // what rich.js is for
+const RICH = /\$|\\[([]|^ *(```|~~~)|^( {4}|\t)|^[ |:-]*-[ |:-]*$|<[/|a-z]|\[\/?THINK/im; // what rich.js is for
 const MILLISECONDS = { growing: 250, whole: 1000, atOnce: 3000 };
 
 /** @param {string} text */
@@ -127,10 +127,6 @@ function within(text, milliseconds, render) {
 function nodesOf(reading, tokens) {
   const fragment = purify.sanitize(reading.parser(tokens), ALLOWED);
   for (const anchor of fragment.querySelectorAll("a")) Object.assign(anchor, { target: "_blank", rel: "noopener noreferrer" });
-  for (const code of /** @type {NodeListOf<HTMLElement>} */ (fragment.querySelectorAll("pre > code"))) {
-    code.tabIndex = 0; // long lines scroll, by keyboard too
-    code.before(copyOf(page.copyCode));
-  }
   for (const block of /** @type {Iterable<HTMLElement>} */ (fragment.children)) block.dir = "auto";
   rich?.enrich(fragment);
   return fragment;

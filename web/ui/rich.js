@@ -3,6 +3,7 @@
 /** @import { MarkedExtension, TokenizerAndRendererExtension } from "marked" */
 
 import { follow } from "./conversation.js";
+import { copyOf, page } from "./page.js";
 
 export { folded } from "./reasoning.js";
 
@@ -59,6 +60,10 @@ let isWorking = false;
  * @param {DocumentFragment} fragment
  */
 export function enrich(fragment) {
+  for (const code of /** @type {NodeListOf<HTMLElement>} */ (fragment.querySelectorAll("pre > code"))) {
+    code.tabIndex = 0; // long lines scroll, by keyboard too
+    code.before(copyOf(page.copyCode));
+  }
   for (const table of fragment.querySelectorAll("table")) scrolling(table);
   queue.push(...fragment.querySelectorAll(/** @type {"span"} */ ("[data-math], pre > code")));
   if (queue.length && !isWorking) queueMicrotask(work);
