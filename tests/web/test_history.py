@@ -67,6 +67,7 @@ def test_chats_are_separate_renamed_and_deleted(user: User) -> None:
     user.import_chats(chat_of("Only here"))
     expect(titles(user)).to_have_text(["Only here", "What do I see?"])
     user.page.get_by_role("button", name="Rename this chat").click()
+    expect(user.page.locator("#chatTitle")).to_be_focused()
     user.page.keyboard.type("A better name")
     user.page.keyboard.press("Enter")
     expect(titles(user)).to_have_text(["A better name", "What do I see?"])
