@@ -22,7 +22,6 @@ function onPhase({ name, seconds }) {
 const recovery = lazy(() => import("./ui/recovery.js"));
 const arriving = lazy(() => import("./ui/arriving.js"));
 const hub = lazy(() => import("./ui/hub.js"));
-const opening = lazy(() => import("./ui/opening.js"));
 
 /** @param {import("./inpage.d.ts").ReadyReport} report */
 async function showMachine({ facts, phases }) {
