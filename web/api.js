@@ -39,11 +39,17 @@ export function createInpage(listeners) {
   const inpage = {
     get ready() { return client.ready; },
     loaded: null,
+    loads: 0,
     models: () => client.call("models"),
     async load(/** @type {string | File[]} */ where, { onProgress, signal, kernels = asked } = {}) {
-      const result = await allowed((hub) => client.call("load", [where, kernels, hub], { onEvent: onProgress, signal }));
-      if (result.context) source = where; // else it is no model to talk to
-      return result;
+      inpage.loads++;
+      try {
+        const result = await allowed((hub) => client.call("load", [where, kernels, hub], { onEvent: onProgress, signal }));
+        if (result.context) source = where; // else it is no model to talk to
+        return result;
+      } finally {
+        inpage.loads--;
+      }
     },
     hubFiles: (where) => allowed((hub) => client.call("hubFiles", [where, hub])),
     keepFiles: (files, { onProgress: onEvent, signal } = {}) => client.call("keepFiles", [files], { onEvent, signal }),

@@ -17,6 +17,8 @@ export interface Inpage {
   readonly ready: Promise<ReadyReport>;
   /** What `load` gave; null while no model is loaded. */
   loaded: LoadedModel | null;
+  /** Calls of `load` that have not ended. A page that opens loads a stored model by itself, unless there is one. */
+  loads: number;
   /** What this site offers. */
   models(): Promise<OfferedModel[]>;
   /**

@@ -44,6 +44,22 @@ def tab(browser: Browser, toy_site_url: str) -> Iterator[User]:
         ];
         globalThis.SpeechSynthesisUtterance = class { constructor(text) { this.text = text; } };
         speechSynthesis.speak = ({text, voice}) => said.push([text, voice.name]);
+        globalThis.recognisers = 0;
+        globalThis.SpeechRecognition = class {
+            static asked = [];
+            static answer = "unavailable";
+            static async available({processLocally}) {
+                this.asked.push(processLocally);
+                return this.answer;
+            }
+            constructor() { recognisers++; }
+            start() {
+                this.onstart();
+                const heard = Object.assign([{transcript: " by voice "}], {isFinal: true});
+                this.onresult({results: [heard], resultIndex: 0});
+            }
+            stop() { this.onend(); }
+        };
         """
     )
     user.import_chats(*CHATS)
@@ -192,6 +208,23 @@ def test_an_answer_is_copied_as_text(tab: User) -> None:
 def test_an_answer_is_read_aloud_by_a_voice_of_this_machine(tab: User) -> None:
     tab.answers.last.get_by_role("button", name="Read aloud").click()
     assert tab.page.evaluate("said") == [["An hour, x^2.", "here"]]
+
+
+def test_dictation_asks_nothing_of_the_browser_before_it_is_wanted(tab: User) -> None:
+    button, draft = tab.page.get_by_role("button", name="Dictate"), tab.page.locator("#draft")
+    assert tab.page.evaluate("SpeechRecognition.asked") == []
+    button.click()
+    expect(tab.notices).to_contain_text("does not recognise speech on this machine")
+    tab.dismiss_notices()
+    tab.page.evaluate("SpeechRecognition.answer = 'available'")
+    draft.fill("written")
+    button.click()
+    expect(draft).to_have_value("written by voice")
+    expect(button).to_have_attribute("aria-pressed", "true")
+    button.click()
+    expect(button).to_have_attribute("aria-pressed", "false")
+    assert tab.page.evaluate("[SpeechRecognition.asked, recognisers]") == [[True, True], 1]
+    draft.fill("")
 
 
 # ---- the way back

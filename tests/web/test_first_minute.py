@@ -68,3 +68,27 @@ def test_a_question_that_waits_can_be_stopped(visitor: User) -> None:
     expect(visitor.answers.last.locator(".note")).to_have_text("Stopped")
     expect(visitor.stop).to_be_hidden()
     assert visitor.complaints == []
+
+
+def test_a_script_that_loads_a_model_is_not_displaced_by_the_stored_one(visitor: User) -> None:
+    visitor.page.add_init_script(
+        """
+        globalThis.addEventListener("DOMContentLoaded", async () => {
+            while (!globalThis.inpage) await new Promise((resolve) => setTimeout(resolve));
+            await inpage.ready;
+            globalThis.own = inpage.load("Toy", {kernels: "portable"}).then(
+                ({kernels}) => kernels.name, ({code}) => code);
+        });
+        """
+    )
+    visitor.page.goto(visitor.url)
+    visitor.has_opened()
+    found = visitor.page.evaluate(
+        """async () => {
+            while (!globalThis.own) await new Promise((resolve) => setTimeout(resolve, 10));
+            const kernels = await own;
+            while (inpage.loads) await new Promise((resolve) => setTimeout(resolve, 10));
+            return [kernels, inpage.loaded.kernels.chosen];
+        }"""
+    )
+    assert found == ["portable", "asked for"]

@@ -2,7 +2,7 @@
 // words away.
 
 import { plainTextOf } from "./latest.js";
-import { page } from "./page.js";
+import { notify, page } from "./page.js";
 
 const { dictate, draft, messages } = page;
 const synthesis = globalThis.speechSynthesis;
@@ -39,20 +39,33 @@ if (synthesis) showVoices();
 
 /** @type {any} not in every list of types yet */
 const Recognition = /** @type {any} */ (globalThis).SpeechRecognition;
-const lang = navigator.language;
-Recognition?.available?.({ langs: [lang], processLocally: true })
-  .then((/** @type {string} */ answer) => { if (answer === "available") offerDictation(); }, () => {});
+const wanted = { langs: [navigator.language], processLocally: true };
+/** @type {any} */
+let recognition; // made when somebody dictates for the first time
 
-function offerDictation() {
-  const recognition = Object.assign(new Recognition(), { lang, continuous: true, processLocally: true });
-  dictate.hidden = false;
-  dictate.onclick = () => (dictate.ariaPressed === "true" ? recognition.stop() : recognition.start());
-  recognition.onstart = () => { dictate.ariaPressed = "true"; };
-  recognition.onend = () => { dictate.ariaPressed = "false"; };
-  recognition.onresult = (/** @type {any} */ { results, resultIndex }) => {
+// Not asked before somebody wants to dictate: there are browsers whose tab crashes at the question.
+dictate.hidden = !Recognition?.available;
+dictate.onclick = async () => {
+  if (dictate.ariaPressed === "true") recognition.stop();
+  else if (await canRecognise()) (recognition ??= recogniser()).start();
+  else notify("This browser does not recognise speech on this machine in your language, and inpage sends nothing you say elsewhere.");
+};
+
+/** Fetches the language, where the browser can. */
+async function canRecognise() {
+  const found = await Recognition.available(wanted).catch(() => "unavailable");
+  return found === "available" || (found !== "unavailable" && await Recognition.install(wanted).catch(() => false));
+}
+
+function recogniser() {
+  const made = Object.assign(new Recognition(), { lang: navigator.language, continuous: true, processLocally: true });
+  made.onstart = () => { dictate.ariaPressed = "true"; };
+  made.onend = () => { dictate.ariaPressed = "false"; };
+  made.onresult = (/** @type {any} */ { results, resultIndex }) => {
     const heard = [...results].slice(resultIndex).filter(({ isFinal }) => isFinal).map(([{ transcript }]) => transcript.trim()).join(" ");
     if (!heard) return;
     draft.value = [draft.value.trimEnd(), heard].filter(Boolean).join(" ");
     draft.dispatchEvent(new Event("input", { bubbles: true }));
   };
+  return made;
 }
