@@ -25,6 +25,9 @@ class LoadingPage:
 
     def open_tab(self) -> PageRunner:
         page = self.context.new_page()
+        # The tests load what is stored, and nothing else does.
+        body, kind = "export function loadStored() {}", "text/javascript"
+        page.route("**/ui/arriving.js", lambda route: route.fulfill(body=body, content_type=kind))
         page.goto(self.site.url)
         page.evaluate("inpage.ready.then(() => null)")
         return PageRunner(page)
@@ -83,7 +86,9 @@ def one_page(
 ) -> Iterator[LoadingPage]:
     """Storage is on a disk: that of a private window does not say when a file was changed."""
     profile = tmp_path_factory.mktemp("profile")
-    context = playwright.chromium.launch_persistent_context(profile, **browser_type_launch_args)
+    context = playwright.chromium.launch_persistent_context(
+        profile, **browser_type_launch_args, service_workers="block"
+    )
     yield LoadingPage(context, faulty_site)
     context.close()
 

@@ -11,7 +11,7 @@ from py_runtime import gpu
 from py_runtime.app.completions import Completion
 from py_runtime.base.cancel import CancelToken
 from py_runtime.base.errors import InpageError
-from py_runtime.generation.pace import PrefillPace
+from py_runtime.generation.pace import BatchPace, PrefillPace
 from py_runtime.gpu import Device
 from py_runtime.model import Model
 
@@ -60,7 +60,7 @@ async def ask_model(
     session, cancel = model.session, CancelToken()
     if forget:
         session.forget()
-    session._pace = FixedPace(chunk)
+    session._pace, session.batches = FixedPace(chunk), BatchPace()
     computed = session.computed_tokens
     progress: list[list[int]] = []
 

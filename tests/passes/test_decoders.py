@@ -16,6 +16,7 @@ from tests.golden import Tolerance, compare
 from tests.runners import NativeRunner
 
 NOISE = Tolerance(1e-3, 1e-5)  # float32 sums in another order
+LIMBS = Tolerance(1e-3, 1e-4)  # the same, cut at 15 bits before they are multiplied
 # Tokens and their position: many and one, at odd positions, back to many, over what was there.
 CALLS = ((20, 0), (1, 20), (1, 21), (7, 22), (1, 29), (33, 30), (1, 63), (20, 0), (1, 5), (2, 6))
 OUTSIDE_LAYERS = 4  # embedding, last token, last norm, head
@@ -70,7 +71,8 @@ def test_fused_equals_unfused(
     plain = decoders[family].run(native, target, passes=[])
     fused = decoders[family].run(native, target)
     for number, (got, wanted) in enumerate(zip(fused["outputs"], plain["outputs"], strict=True)):
-        compare(f"call {number}", got[0], wanted[0].astype(np.float64), NOISE)
+        near = LIMBS if target in ("subgroups", "memory") else NOISE
+        compare(f"call {number}", got[0], wanted[0].astype(np.float64), near)
     assert not [name for name in fused["ops"] if "rotary_emb" in name or "silu" in name]
     assert fused["constant bytes"] == plain["constant bytes"]
     for (tokens, _), few, many in zip(CALLS, fused["dispatches"], plain["dispatches"], strict=True):

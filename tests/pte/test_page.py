@@ -166,7 +166,7 @@ def test_what_is_broken_says_so(user: User, dialog: Locator) -> None:
     expect(dialog).to_contain_text("It cannot be loaded: torn.pte")
     drop(user, letter__pte=b"Dear user, this is not a program, as you can see.")
     expect(dialog).to_contain_text("letter.pte is not a .pte file")
-    drop(user, notes__txt=b"x")
+    drop(user, alone__ptd=b"x")
     expect(dialog).to_contain_text("or one .pte file with its .ptd files")
 
 
