@@ -1,6 +1,5 @@
 """The command `inpage` and the package behind it."""
 
-import asyncio
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +8,7 @@ import pytest
 
 import inpage
 from inpage.command import COMMANDS, main, of_checkout
-from tests.runners import NativeRunner
+from tests.runners import NativeRunner, wait
 from tools.files import ROOT
 
 
@@ -65,7 +64,7 @@ def test_load_and_ask(toy_model: Path, native: NativeRunner) -> None:
         finally:
             model.unload()
 
-    assert len(asyncio.run(ask())) == 4
+    assert len(wait(ask())) == 4
 
 
 def test_every_public_name_is_there() -> None:

@@ -235,7 +235,10 @@ def test_there_is_a_way_to_the_latest(tab: User) -> None:
     expect(latest).to_be_hidden()
     tab.import_chats({"messages": [{"role": "user", "content": "line\n" * 200}]})
     scroller = tab.page.locator("#scroller")
-    tab.page.evaluate("document.querySelector('#scroller').scrollTop = 0")
+    expect(tab.questions.last).to_contain_text("line")
+    expect(latest).to_be_hidden()
+    scroller.hover()
+    tab.page.mouse.wheel(0, -5000)
     latest.click()
     expect(latest).to_be_hidden()
     assert scroller.evaluate("it => it.scrollHeight - it.scrollTop - it.clientHeight") < 2

@@ -68,6 +68,7 @@ def test_escape_stops_an_answer_then_an_edit_then_closes_a_dialog(desk: Desk) ->
     expect(dialog).to_be_hidden()
     user.page.evaluate("inpage.held = false")
     user.questions.first.get_by_role("button", name="Edit").click()
+    expect(user.page.locator("#editing")).to_be_visible()
     user.page.keyboard.press("Escape")
     expect(user.page.locator("#editing")).to_be_hidden()
     expect(user.composer).to_have_value("")

@@ -104,6 +104,7 @@ def test_an_edited_question_is_a_branch_and_the_draft_survives(desk: Desk) -> No
     user.page.keyboard.press("Escape")
     expect(user.composer).to_have_value("half a thought")
     user.questions.first.get_by_role("button", name="Edit").click()
+    expect(user.page.locator("#editing")).to_be_visible()
     user.ask("Other")
     expect(user.questions).to_have_text([re.compile("Other")])
     expect(user.composer).to_have_value("half a thought")
@@ -136,6 +137,7 @@ def test_a_deleted_version_goes_with_its_branch_and_comes_back(desk: Desk) -> No
     user.ask("Hello")
     user.ask("After one")
     user.questions.first.get_by_role("button", name="Edit").click()
+    expect(user.page.locator("#editing")).to_be_visible()
     user.ask("Bye")
     user.questions.first.get_by_role("button", name="Delete").click()
     expect(user.questions).to_have_text([re.compile("Hello"), re.compile("After one")])
@@ -174,6 +176,7 @@ def test_versions_of_both_tabs_are_kept(desk: Desk, script: str) -> None:
     regenerate(first, "One")
     regenerate(second, "Two")
     first.questions.first.get_by_role("button", name="Edit").click()
+    expect(first.page.locator("#editing")).to_be_visible()
     first.ask("Edited")
     until_kept(desk, first, "One to Hello", "Two to Hello", "to Edited")
     second.page.reload()
@@ -223,6 +226,7 @@ def test_chats_of_version_2_are_read_and_gone_on_with(desk: Desk) -> None:
     user.page.get_by_role("button", name="m0", exact=True).click()
     assert path(user) == ["m0", "m1", "m2", "m3"]
     user.questions.first.get_by_role("button", name="Edit").click()
+    expect(user.page.locator("#editing")).to_be_visible()
     user.ask("Else")
     user.questions.first.get_by_role("button", name="Earlier version").click()
     assert path(user) == ["m0", "m1", "m2", "m3"]
