@@ -31,7 +31,7 @@ function promptOf(chat, last) {
 }
 
 export async function showContext() {
-  if (!inpage.loaded || answerIn(shown)?.prompt) return;
+  if (!inpage.loaded || answerIn(shown)) return; // Stop must find its own call at work, not this one
   const { prompt_tokens: used } = await inpage.countTokens(promptOf(shown)).catch(() => ({ prompt_tokens: 0 }));
   showUsed(used);
 }
