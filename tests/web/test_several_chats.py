@@ -86,12 +86,13 @@ def test_a_title_ends_with_a_word_and_the_tab_has_it(desk: Desk) -> None:
 def test_notices_fade_the_newest_is_on_top_and_faults_stay(desk: Desk) -> None:
     user = desk.tab()
     tell = "([text, options]) => import('/ui/notices.js').then(({notify}) => notify(text, options))"
+    patience = "ms => import('/ui/notices.js').then(({patience}) => { patience.notice = ms; })"
+    user.page.evaluate(patience, 10**9)
     for text, options in (("a fault", {"stays": True}), ("news", {}), ("more news", {})):
         user.page.evaluate(tell, [text, options])
     expect(user.notices.locator(".words")).to_have_text(["more news", "news", "a fault"])
     user.dismiss_notices()
-    patience = "import('/ui/notices.js').then(({patience}) => { patience.notice = 1; })"
-    user.page.evaluate(patience)
+    user.page.evaluate(patience, 1)
     user.page.evaluate(tell, ["a fault", {"stays": True}])
     user.page.evaluate(tell, ["news", {}])
     expect(user.notices.locator(".words")).to_have_text(["a fault"])
