@@ -92,10 +92,11 @@ def test_a_second_visit_fetches_no_weights(user: User, torchs_answer: str) -> No
     if not user.page.get_by_role("button", name=QUESTION).count():
         user.ask(QUESTION)
     user.requests.clear()
-    user.open()
+    user.page.goto(user.url)
+    user.has_opened()
     user.page.get_by_role("button", name=QUESTION).first.click()
     assert user.text_of(user.answers.last) == torchs_answer, "history is kept"
-    user.load()
+    user.has_loaded()  # by itself: the first visit kept it
     assert not any(WEIGHTS in url for url in user.requests)
     assert user.text_of(user.ask("Thank you.")).strip()
 
