@@ -35,7 +35,7 @@ export async function listModels() {
 function showChosen() {
   const model = models[picker.selectedIndex];
   load.disabled = !model || (!!model.error && !model.stored);
-  page.modelFacts.textContent = model?.facts || listFault || "This site has no model yet: export one, then reload.";
+  page.modelFacts.textContent = model?.plain || listFault || "This site has no model yet: export one, then reload.";
   load.textContent = model?.action ?? "Start chatting";
 }
 
