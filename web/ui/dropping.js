@@ -1,10 +1,9 @@
 // Files that are dropped: chats are imported, text is attached to the message, models are opened.
 
-import { copyOf, lazy, notify, page, partOf } from "./page.js";
+import { copyOf, decimal, lazy, line, notify, page, partOf, t } from "./page.js";
 
 const MODEL = /\.(gguf|pte|ptd|safetensors)$/i;
 const MOST_BYTES = 2_000_000;
-const CAN_BE = "What can be dropped: models (.gguf, .pte), exported chats, and text, Markdown, code or CSV files";
 const opening = lazy(() => import("./opening.js"));
 const chatFiles = lazy(() => import("./chat_files.js"));
 const { attached, composer, draft, dropZone } = page;
@@ -16,11 +15,11 @@ const attachments = new Map(); // the row of each, and what it adds to the messa
 async function take(file) {
   const { name, size } = file;
   const text = size > MOST_BYTES ? undefined : await textOf(file);
-  if (size > MOST_BYTES) notify(`${name} is too large to attach: ${(size / 1e6).toFixed(1)} MB, and ${MOST_BYTES / 1e6} MB are the most.`);
-  else if (text === undefined) notify(`${name} is not a text. ${CAN_BE}.`);
+  if (size > MOST_BYTES) notify(t`${name} is too large to attach: ${decimal(size / 1e6, 1)} MB, and ${MOST_BYTES / 1e6} MB are the most.`);
+  else if (text === undefined) notify(t`${name} is not a text. What can be dropped: models (.gguf, .pte), exported chats, and text, Markdown, code or CSV files.`);
   else if (/^\s*\{\s*"format":\s*"inpage-chats"/.test(text)) chatFiles.importFile(file);
   else if (text.trim()) attach(name, text);
-  else notify(`${name} is empty.`);
+  else notify(t`${name} is empty.`);
 }
 
 /**
@@ -47,7 +46,7 @@ async function attach(name, text) {
   const ending = /\.(\w+)$/.exec(name)?.[1] ?? "text";
   const content = `${name}:\n\n${fence}${ending.toLowerCase()}\n${text.replace(/\s+$/, "")}\n${fence}`;
   words.textContent = name;
-  remove.ariaLabel = `Remove ${name}`;
+  remove.ariaLabel = t`Remove ${name}`;
   remove.onclick = () => { attachments.delete(row); row.remove(); draft.focus(); };
   attachments.set(row, content);
   attached.append(row);
@@ -67,8 +66,8 @@ async function tellSize(row, words, name, content) {
   const { prompt_tokens: tokens } = await inpage.countTokens([{ role: "user", content }]).catch(() => ({ prompt_tokens: 0 }));
   const isTooLong = tokens > context;
   words.textContent = isTooLong
-    ? `${name} · does not fit: ${tokens.toLocaleString()} tokens, and this model holds ${context.toLocaleString()}`
-    : tokens ? `${name} · ${tokens.toLocaleString()} ${tokens === 1 ? "token" : "tokens"}` : name;
+    ? t`${name} · does not fit: ${tokens} tokens, and this model holds ${context}`
+    : tokens ? line(name, t`${tokens} token|${tokens} tokens`) : name;
   row.toggleAttribute("data-too-long", isTooLong);
 }
 

@@ -12,7 +12,7 @@ type Buttons = Record<
 type Forms = Record<"composer" | "consoleForm" | "hubChoices" | "hubForm" | "hubTokenForm" | "loadForm" | "settingsForm", HTMLFormElement>;
 type Inputs = Record<"chatTitle" | "files" | "hubName" | "hubToken" | "hubTokenKept" | "importFile", HTMLInputElement>;
 type TextAreas = Record<"code" | "draft" | "system", HTMLTextAreaElement>;
-type Selects = Record<"example" | "model", HTMLSelectElement>;
+type Selects = Record<"example" | "language" | "model", HTMLSelectElement>;
 type Dialogs = Record<"console" | "hub" | "hubAsk" | "machine" | "opened" | "settings", HTMLDialogElement>;
 type Others = Record<
   | "about" | "announcer" | "chats" | "chatTools" | "contextText" | "editing" | "examples" | "facts" | "failure"
