@@ -40,7 +40,7 @@ async function openDialog(name) {
 document.addEventListener("click", ({ target }) => {
   const { opens, chooses } = /** @type {Element} */ (target).closest("button")?.dataset ?? {};
   if (opens) openDialog(/** @type {Parameters<typeof openDialog>[0]} */ (opens));
-  if (chooses) page[/** @type {"files" | "importFile"} */ (chooses)].click();
+  if (chooses) page[/** @type {"attachFiles" | "files" | "importFile"} */ (chooses)].click();
 });
 
 const { inpage, client } = createInpage({

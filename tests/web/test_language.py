@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.web import words
 from tests.web.user import User
@@ -29,11 +29,12 @@ SHOWN = """() => {
     }
     return texts;
 }"""
-# A button whose words do not fit, or that sticks out of the page.
+# A button whose words do not fit, or that sticks out of what it stands in.
 CUT = """() => [...document.querySelectorAll("button, select, summary, label, h2, h3, th")]
     .filter(element => element.checkVisibility() && !element.closest(".sr, .skip"))
     .filter(element => element.scrollWidth > element.clientWidth + 1 && element.clientWidth
-        || element.getBoundingClientRect().right > innerWidth + 1)
+        || element.getBoundingClientRect().right
+            > element.closest("aside, dialog, main").getBoundingClientRect().right + 1)
     .map(element => element.textContent || element.ariaLabel)"""
 
 
@@ -145,13 +146,13 @@ def test_another_language_is_chosen_at_once_and_kept(german: User) -> None:
 def test_words_that_do_not_arrive_leave_english(browser: Browser, toy_site_url: str) -> None:
     context = browser.new_context(locale="de-AT")
     user = User(context.new_page(), toy_site_url)
-    arriving: list[object] = []
-    user.page.route("**/words/de.js", lambda route: arriving.append(route))
-    user.page.goto(toy_site_url, wait_until="commit")
+    asked: list[Route] = []
+    user.page.route("**/words/de.js", asked.append)
+    with user.page.expect_request("**/words/de.js"):
+        user.page.goto(toy_site_url, wait_until="commit")
     expect(user.page.locator("html")).to_have_attribute("data-words", "coming")
-    expect(user.page.locator("h2").first).to_be_hidden()
-    (route,) = arriving
-    route.abort()  # type: ignore[attr-defined]
+    expect(user.page.locator(".welcome h2")).to_be_hidden()
+    asked[0].abort()
     expect(user.page.get_by_role("heading", name="A language model in this page")).to_be_visible()
     user.has_opened()
     expect(user.page.locator("html")).to_have_attribute("lang", "en")
