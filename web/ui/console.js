@@ -1,7 +1,7 @@
 // The Python box: runs code in the worker's interpreter; shows what it prints as it happens, then what it gives. Fetched
 // when somebody opens it.
 
-import { page } from "./page.js";
+import { page, t } from "./page.js";
 
 const LONGEST = 100_000; // characters that are shown
 const INDENT = "    ";
@@ -18,7 +18,7 @@ consoleForm.onsubmit = async (/** @type {SubmitEvent} */ event) => {
   remember(code.value);
   printed = "";
   output.replaceChildren();
-  showRunning("Running…");
+  showRunning(t`Running…`);
   await runCode(code.value, running.signal);
   running = undefined;
   showRunning(status.textContent);
@@ -30,11 +30,11 @@ async function runCode(text, signal) {
     const value = await inpage.python(text, { onPrint: print, signal, asText: true });
     showPrinted();
     output.append(value);
-    status.textContent = output.textContent ? "" : "Done; it gave nothing to show.";
+    status.textContent = output.textContent ? "" : t`Done; it gave nothing to show.`;
   } catch (error) {
     const { traceback, message } = /** @type {import("../inpage.js").InpageError} */ (error);
     showPrinted();
-    status.textContent = signal.aborted ? "Stopped." : "";
+    status.textContent = signal.aborted ? t`Stopped.` : "";
     if (!signal.aborted) output.append(Object.assign(document.createElement("span"), { className: "fault", textContent: traceback ?? message }));
   }
 }
@@ -50,7 +50,7 @@ function showRunning(words) {
 
 function stop() {
   running?.abort();
-  status.textContent = "Stopping…";
+  status.textContent = t`Stopping…`;
 }
 
 /** Of a loop that prints for ever, the end. @param {string} text */
@@ -133,7 +133,7 @@ stopPython.onclick = stop;
 
 function showNeeds() {
   const needs = example.selectedOptions[0].dataset.needsModel !== undefined && code.value === example.value && !inpage.loaded;
-  if (!running) status.textContent = needs ? "This example needs a model: load one first." : "";
+  if (!running) status.textContent = needs ? t`This example needs a model: load one first.` : "";
 }
 
 example.onchange = () => {

@@ -2,15 +2,15 @@
 
 import { markdownIn } from "./markdown.js";
 import "./opening.js"; // whose dialog chooses files
-import { page } from "./page.js";
+import { page, t } from "./page.js";
 
 const { layers, verdict, verify } = page;
 
 function showLoaded() {
   const { loaded } = inpage;
   page.loadedName.textContent = loaded?.name ?? "";
-  page.loadedPlain.textContent = loaded?.plain ?? "";
-  page.loadedFacts.textContent = loaded?.facts ?? "";
+  page.loadedPlain.textContent = t(loaded?.plain ?? "");
+  page.loadedFacts.textContent = t(loaded?.facts ?? "");
   layers.replaceChildren();
   verdict.textContent = "";
   verdict.dataset.outcome = "";
@@ -29,17 +29,17 @@ verify.onclick = async () => {
   if (verifying) return verifying.abort();
   const { signal } = verifying = new AbortController();
   const offer = verify.textContent;
-  verify.textContent = "Cancel";
+  verify.textContent = t`Cancel`;
   verdict.dataset.outcome = "";
-  verdict.textContent = "Verifying…";
+  verdict.textContent = t`Verifying…`;
   layers.replaceChildren();
   try {
     const { ok, summary, table } = await inpage.verify({ signal, onProgress: showProgress });
-    verdict.textContent = summary;
+    verdict.textContent = t(summary);
     verdict.dataset.outcome = ok ? "good" : "bad";
     markdownIn(layers).finish(table);
   } catch (error) {
-    verdict.textContent = signal.aborted ? "Cancelled." : /** @type {Error} */ (error).message;
+    verdict.textContent = signal.aborted ? t`Cancelled.` : /** @type {Error} */ (error).message;
   }
   verifying = undefined;
   verify.textContent = offer;
@@ -47,7 +47,7 @@ verify.onclick = async () => {
 
 /** @param {{ phase: string, done: number, total: number }} progress */
 function showProgress({ phase, done, total }) {
-  verdict.textContent = `Verifying ${phase}: ${Math.round(100 * done / total)} %`;
+  verdict.textContent = t`Verifying ${t(phase)}: ${Math.round(100 * done / total)} %`;
 }
 
 addEventListener("modelchange", showLoaded);

@@ -3,7 +3,7 @@
 /** @import { OfferedModel } from "../inpage.js" */
 
 import { listModels, loadFrom, models, stored } from "./model.js";
-import { copyOf, line, notify, page, partOf } from "./page.js";
+import { copyOf, decimal, line, notify, page, partOf, t } from "./page.js";
 
 const { cancelLoad, model: picker, models: panel } = page;
 /** @type {Set<string>} */
@@ -14,14 +14,14 @@ let room = Infinity; // bytes that this browser may still keep
 const urlOf = (path) => (/^(hf|local):/.test(path) ? path : new URL(path, document.baseURI).href);
 
 /** @param {number} bytes */
-export const inWords = (bytes) => (bytes < 1e9 ? `${(bytes / 1e6).toFixed(0)} MB` : `${(bytes / 1e9).toFixed(1)} GB`);
+export const inWords = (bytes) => (bytes < 1e9 ? `${decimal(bytes / 1e6, 0)} MB` : `${decimal(bytes / 1e9, 1)} GB`);
 
 export function showRows() {
   const offered = models.map((model) => ({ model, url: urlOf(model.path) }));
   const left = stored.filter(({ url }) => !offered.some((each) => each.url === url));
   page.modelRows.replaceChildren(
     ...offered.map(({ model, url }) => rowOf(model, url)),
-    ...left.map(({ name, url, facts }) => rowOf({ name, plain: "this site offers it no more", facts, path: "", stored: true, action: "" }, url)),
+    ...left.map(({ name, url, facts }) => rowOf({ name, plain: t`this site offers it no more`, facts, path: "", stored: true, action: "" }, url)),
   );
 }
 
@@ -32,8 +32,8 @@ function rowOf(model, url) {
   const [load, remove] = /** @type {HTMLButtonElement[]} */ (["load", "delete"].map((part) => partOf(row, part)));
   const isInUse = name === inpage.loaded?.name;
   partOf(row, "name").textContent = name;
-  partOf(row, "facts").textContent = facts;
-  partOf(row, "fit").textContent = model.fit ?? roomWords(model);
+  partOf(row, "facts").textContent = t(facts);
+  partOf(row, "fit").textContent = t(model.fit ?? "") || roomWords(model);
   load.textContent = loadWords(model);
   load.ariaLabel = `${load.textContent}: ${name}`;
   load.hidden = isInUse || !path;
@@ -50,10 +50,10 @@ function rowOf(model, url) {
   function showGoing() {
     const isGoing = going.has(url);
     partOf(row, "words").textContent = isGoing
-      ? "is deleted when you close this."
-      : line(isInUse && "in use", plain, isWhole && "kept in this browser", model.fits_gpu && "fits this GPU");
-    remove.textContent = isGoing ? "Undo" : "Delete";
-    remove.ariaLabel = isGoing ? `Keep ${name}` : `Delete ${name}`;
+      ? t`is deleted when you close this.`
+      : line(isInUse && t`in use`, t(plain), isWhole && t`kept in this browser`, model.fits_gpu && t`fits this GPU`);
+    remove.textContent = isGoing ? t`Undo` : t`Delete`;
+    remove.ariaLabel = isGoing ? t`Keep ${name}` : t`Delete ${name}`;
   }
   showGoing();
   return row;
@@ -61,14 +61,14 @@ function rowOf(model, url) {
 
 /** @param {OfferedModel} model */
 function loadWords({ stored: isWhole, kept_bytes: kept, action }) {
-  if (isWhole) return inpage.loaded ? "Switch to it" : "Load";
-  return kept ? action : "Download and load";
+  if (isWhole) return inpage.loaded ? t`Switch to it` : t`Load`;
+  return kept ? t(action) : t`Download and load`;
 }
 
 /** @param {OfferedModel} model */
 function roomWords({ stored: isWhole, size = 0, kept_bytes: kept = 0 }) {
   if (isWhole || size - kept <= room) return "";
-  return `This browser has room for ${inWords(room)}: it cannot keep this model for the next visit.`;
+  return t`This browser has room for ${inWords(room)}: it cannot keep this model for the next visit.`;
 }
 
 /**
@@ -78,7 +78,7 @@ function roomWords({ stored: isWhole, size = 0, kept_bytes: kept = 0 }) {
 export async function loadModel(where, name, isFetched) {
   const words = cancelLoad.textContent;
   panel.close();
-  if (isFetched) cancelLoad.textContent = "Pause";
+  if (isFetched) cancelLoad.textContent = t`Pause`;
   addEventListener("modelslisted", () => choose(name), { once: true });
   await loadFrom(where, name);
   cancelLoad.textContent = words;
