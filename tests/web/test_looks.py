@@ -30,6 +30,7 @@ FETCHED_FOR_RICH_ANSWERS = {"ui/rich.js", "ui/maths.js", "ui/code.js", "ui/reaso
 FETCHED_LATER = {
     *("ui/later.js", "ui/offline.js", "ui/finding.js", "ui/latest.js", "ui/shortcuts.js"),
     *("ui/dropping.js", "ui/speech.js", "ui/copying.js", "ui/chat_markdown.js", "ui/reasoning.js"),
+    "ui/sizes.js",
 }
 FETCHED_ELSEWHERE = {"isolation.js", "sw.js", "bridge/timed.js", "ui/recovery.js"}
 SAMPLE = """# Heading

@@ -1,6 +1,7 @@
 // Files that are dropped: chats are imported, text is attached to the message, models are opened.
 
 import { copyOf, lazy, notify, page, partOf } from "./page.js";
+import { inWords } from "./sizes.js";
 
 const MODEL = /\.(gguf|pte|ptd|safetensors)$/i;
 const MOST_BYTES = 2_000_000;
@@ -16,7 +17,7 @@ const attachments = new Map(); // the row of each, and what it adds to the messa
 async function take(file) {
   const { name, size } = file;
   const text = size > MOST_BYTES ? undefined : await textOf(file);
-  if (size > MOST_BYTES) notify(`${name} is too large to attach: ${(size / 1e6).toFixed(1)} MB, and ${MOST_BYTES / 1e6} MB are the most.`);
+  if (size > MOST_BYTES) notify(`${name} is too large to attach: ${inWords(size)}, and ${inWords(MOST_BYTES)} are the most.`);
   else if (text === undefined) notify(`${name} is not a text. ${CAN_BE}.`);
   else if (/^\s*\{\s*"format":\s*"inpage-chats"/.test(text)) chatFiles.importFile(file);
   else if (text.trim()) attach(name, text);

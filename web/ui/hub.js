@@ -8,6 +8,7 @@ import { forget, ownFiles, readAgain } from "./local_files.js";
 import { loadFrom } from "./model.js";
 import { copyOf, line, notify, page, partOf } from "./page.js";
 import { openFiles } from "./opening.js";
+import { inWords } from "./sizes.js";
 
 export { permission };
 
@@ -188,8 +189,6 @@ async function showShelf() {
 }
 
 // ---- access and storage
-
-const inWords = (/** @type {number} */ bytes) => (bytes < 1e9 ? `${(bytes / 1e6).toFixed(0)} MB` : `${(bytes / 1e9).toFixed(1)} GB`);
 
 async function showAccess() {
   const allowed = isAllowed();
