@@ -6,8 +6,9 @@
 import { askFirst, hasKeptToken, isAllowed, permission, useToken } from "./hub_consent.js";
 import { forget, ownFiles, readAgain } from "./local_files.js";
 import { loadFrom } from "./model.js";
-import { copyOf, decimal, line, notify, page, partOf, t } from "./page.js";
+import { copyOf, line, notify, page, partOf, t } from "./page.js";
 import { openFiles } from "./opening.js";
+import { inWords } from "./sizes.js";
 
 export { permission };
 
@@ -188,8 +189,6 @@ async function showShelf() {
 }
 
 // ---- access and storage
-
-const inWords = (/** @type {number} */ bytes) => (bytes < 1e9 ? `${decimal(bytes / 1e6, 0)} MB` : `${decimal(bytes / 1e9, 1)} GB`);
 
 async function showAccess() {
   const allowed = isAllowed();
