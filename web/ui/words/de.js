@@ -107,7 +107,8 @@ export const words = {
   "Drop files: a model to load, chats to import, or text to attach to your message": "Dateien ablegen: ein Modell zum Laden, Chats zum Importieren oder Text als Anhang deiner Nachricht",
   "Remove": "Entfernen",
   "Remove {0}": "{0} entfernen",
-  "{0} is too large to attach: {1} MB, and {2} MB are the most.": "{0} ist zu groß zum Anhängen: {1} MB, und höchstens {2} MB gehen.",
+  "{0} is too large to attach: {1}, and {2} are the most.": "{0} ist zu groß zum Anhängen: {1}, und höchstens {2} gehen.",
+  "{0} bytes": "{0} Byte",
   "{0} is not a text. What can be dropped: models (.gguf, .pte), exported chats, and text, Markdown, code, CSV or PDF files.": "{0} ist kein Text. Was du ablegen kannst: Modelle (.gguf, .pte), exportierte Chats sowie Text-, Markdown-, Code-, CSV- oder PDF-Dateien.",
   "{0} is empty.": "{0} ist leer.",
   "does not fit: {0} tokens, and this model holds {1}": "passt nicht: {0} Tokens, und dieses Modell fasst {1}",
@@ -200,7 +201,7 @@ export const words = {
 
   // Models
   "Models": "Modelle",
-  "Models of this size are often wrong: check what matters.": "Modelle dieser Größe irren sich oft: Prüfe, worauf es ankommt.",
+  "Small models are often wrong: check what matters.": "Kleine Modelle irren sich oft: Prüfe, worauf es ankommt.",
   "In use": "In Gebrauch",
   "in use": "in Gebrauch",
   "Technical facts": "Technische Angaben",
@@ -384,7 +385,7 @@ export const said = {
   "small and fast": "klein und schnell",
   "middling": "mittelgroß",
   "large and slower": "groß und langsamer",
-  "Has a tensor of {0}; this GPU takes {1} at once.": "Hat einen Tensor von {0}; diese GPU nimmt höchstens {1} auf einmal.",
+  "Does not fit: it needs {0} in one piece, and this GPU takes {1} at most.": "Passt nicht: Es braucht {0} am Stück, und diese GPU nimmt höchstens {1}.",
   "Has a tensor of about {0}; this GPU takes {1} at once.": "Hat einen Tensor von etwa {0}; diese GPU nimmt höchstens {1} auf einmal.",
   "trying out: here at once, even on a phone": "zum Ausprobieren: sofort da, sogar auf dem Telefon",
   "short answers and rewording, in English": "kurze Antworten und Umformulieren, auf Englisch",
