@@ -40,8 +40,8 @@ help: ## this list
 
 setup: $(PREPARED) ## everything the page needs, without serving it
 
-serve: setup ## the page on this machine (PORT=8000)
-	@$(PY) serve.py --port $(PORT)
+serve: setup ## the page on this machine (PORT=8000; OPEN=1: in your browser)
+	@$(PY) serve.py --port $(PORT) $(if $(filter-out 0,$(OPEN)),--open)
 
 build: setup ## the whole site as static files (OUT=dist; HUB=0: without the Hugging Face Hub)
 	@$(PY) serve.py build "$(OUT)" $(if $(filter 0,$(HUB)),--no-hub)

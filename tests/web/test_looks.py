@@ -32,6 +32,7 @@ FETCHED_LATER = {
     *("ui/later.js", "ui/offline.js", "ui/finding.js", "ui/latest.js", "ui/shortcuts.js"),
     *("ui/dropping.js", "ui/speech.js", "ui/copying.js", "ui/chat_markdown.js", "ui/reasoning.js"),
     *("ui/attaching.js", "ui/chat_list.js", "ui/context.js"),
+    "ui/sizes.js",
 }
 # Another language than English.
 FETCHED_FOR_OTHER_LANGUAGES = {"ui/translating.js", "ui/words/de.js"}

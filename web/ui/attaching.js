@@ -1,6 +1,7 @@
 // Files that go with a message: their text is put before it. What cannot be taken is told, and what can be.
 
-import { copyOf, decimal, lazy, line, notify, page, partOf, t } from "./page.js";
+import { copyOf, lazy, line, notify, page, partOf, t } from "./page.js";
+import { inWords } from "./sizes.js";
 
 const MOST_BYTES = 2_000_000;
 const MOST_PDF_BYTES = 50_000_000;
@@ -16,7 +17,7 @@ export async function take(file) {
   const isPdf = /\.pdf$/i.test(name);
   const most = isPdf ? MOST_PDF_BYTES : MOST_BYTES;
   const text = isPdf || size > most ? undefined : await textOf(file);
-  if (size > most) notify(t`${name} is too large to attach: ${decimal(size / 1e6, 1)} MB, and ${most / 1e6} MB are the most.`);
+  if (size > most) notify(t`${name} is too large to attach: ${inWords(size)}, and ${inWords(most)} are the most.`);
   else if (isPdf) takePdf(file);
   else if (text === undefined) notify(t`${name} is not a text. What can be dropped: models (.gguf, .pte), exported chats, and text, Markdown, code, CSV or PDF files.`);
   else if (/^\s*\{\s*"format":\s*"inpage-chats"/.test(text)) chatFiles.importFile(file);

@@ -5,9 +5,10 @@
 
 import { askFirst, hasKeptToken, isAllowed, permission, useToken } from "./hub_consent.js";
 import { forget, ownFiles, readAgain } from "./local_files.js";
-import { inWords, loadModel } from "./model_rows.js";
+import { loadModel } from "./model_rows.js";
 import { copyOf, line, page, partOf, t } from "./page.js";
 import { openFiles } from "./opening.js";
+import { inWords } from "./sizes.js";
 
 export { permission };
 

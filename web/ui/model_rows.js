@@ -3,7 +3,8 @@
 /** @import { OfferedModel } from "../inpage.js" */
 
 import { listModels, loadFrom, models, stored } from "./model.js";
-import { copyOf, decimal, line, notify, page, partOf, t } from "./page.js";
+import { copyOf, line, notify, page, partOf, t } from "./page.js";
+import { inWords } from "./sizes.js";
 
 const { cancelLoad, model: picker, models: panel } = page;
 /** @type {Set<string>} */
@@ -12,9 +13,6 @@ let room = Infinity; // bytes that this browser may still keep
 
 /** As `stored` has them. @param {string} path */
 const urlOf = (path) => (/^(hf|local):/.test(path) ? path : new URL(path, document.baseURI).href);
-
-/** @param {number} bytes */
-export const inWords = (bytes) => (bytes < 1e9 ? `${decimal(bytes / 1e6, 0)} MB` : `${decimal(bytes / 1e9, 1)} GB`);
 
 export function showRows() {
   const offered = models.map((model) => ({ model, url: urlOf(model.path) }));

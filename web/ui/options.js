@@ -1,4 +1,4 @@
-// The settings: the form's fields carry the names of a request's, and its HTML the defaults.
+// The settings: the form's fields carry the names of a request's. Those that nobody has set are the engine's to choose.
 
 import { page, recall } from "./page.js";
 

@@ -12,13 +12,20 @@ const MOST_STOPS = 16; // as a request has them
 const { language, settings, settingsForm: form, system } = page;
 const { stop } = /** @type {{ stop: HTMLTextAreaElement }} */ (/** @type {unknown} */ (form.elements));
 const presets = /** @type {NodeListOf<HTMLButtonElement>} */ (form.querySelectorAll("[data-preset]"));
-const sound = new Map(fields.map((field) => [field, field.value])); // the last values that could be
-
-/** @param {HTMLButtonElement} button */
-const presetOf = (button) => /** @type {[string, string][]} */ (Object.entries(JSON.parse(button.dataset.preset ?? "{}")));
 
 /** @param {string} name */
 const fieldOf = (name) => /** @type {HTMLInputElement} */ (fields.find((field) => field.name === name));
+
+/** @type {{ defaults: Record<string, string> }} */
+const { defaults } = await (await fetch("site.json")).json(); // the engine's
+for (const [name, value] of Object.entries(defaults)) {
+  fieldOf(name).defaultValue = value;
+  fieldOf(name).value ||= value;
+}
+const sound = new Map(fields.map((field) => [field, field.value])); // the last values that could be
+
+/** @param {HTMLButtonElement} button */
+const presetOf = (button) => /** @type {[string, string][]} */ (Object.entries(button.dataset.preset ? JSON.parse(button.dataset.preset) : defaults));
 
 /** Says beside a field what is wrong with it. @param {HTMLInputElement} field */
 function check(field) {
