@@ -39,5 +39,5 @@ def fit(model: Mapping[str, Any], limits: Mapping[str, int]) -> dict[str, Any]:
     limit = min(limits[name] for name in NEEDED_LIMITS)
     if needed <= limit:
         return {"fits_gpu": True}
-    words = f"Has a tensor of {in_words(needed)}; this GPU takes {in_words(limit)} at once."
-    return {"fits_gpu": False, "fit": words}
+    words = f"{in_words(needed)} in one piece, and this GPU takes {in_words(limit)} at most."
+    return {"fits_gpu": False, "fit": f"Does not fit: it needs {words}"}

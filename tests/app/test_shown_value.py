@@ -89,5 +89,5 @@ def test_whether_a_model_fits_is_said_where_it_is_known() -> None:
     refused = fit({"largest_buffer": 129 * 10**6}, limits)
     assert refused == {
         "fits_gpu": False,
-        "fit": "Has a tensor of 129 MB; this GPU takes 128 MB at once.",
+        "fit": "Does not fit: it needs 129 MB in one piece, and this GPU takes 128 MB at most.",
     }

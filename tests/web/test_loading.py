@@ -12,7 +12,7 @@ SHARDS = "**/models/Toy/*.safetensors"
 
 def test_nothing_of_a_model_is_fetched_before_load(fresh: User) -> None:
     loader = fresh.page.get_by_role("region", name="Choose a model")
-    for words in ("Toy", "small and fast", "MB", "remembers about 380 words", "nothing leaves"):
+    for words in ("Toy", "small and fast", "kB", "remembers about 380 words", "nothing leaves"):
         expect(loader).to_contain_text(words)
     assert not any("safetensors" in url for url in fresh.requests)
 
