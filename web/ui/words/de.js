@@ -179,6 +179,7 @@ export const words = {
   "Repetition penalty": "Wiederholungsstrafe",
   "above 1 avoids words used before": "über 1 meidet schon benutzte Wörter",
   "Most tokens in an answer": "Höchstzahl Tokens je Antwort",
+  "as many as fit": "so viele, wie passen",
   "a token is about three quarters of a word": "ein Token ist etwa ein halbes bis dreiviertel Wort",
   "Seed": "Startwert",
   "random": "zufällig",
