@@ -202,7 +202,7 @@ export const words = {
 
   // Models
   "Models": "Modelle",
-  "Models of this size are often wrong: check what matters.": "Modelle dieser Größe irren sich oft: Prüfe, worauf es ankommt.",
+  "Small models are often wrong: check what matters.": "Kleine Modelle irren sich oft: Prüfe, worauf es ankommt.",
   "In use": "In Gebrauch",
   "in use": "in Gebrauch",
   "Technical facts": "Technische Angaben",
@@ -386,7 +386,7 @@ export const said = {
   "small and fast": "klein und schnell",
   "middling": "mittelgroß",
   "large and slower": "groß und langsamer",
-  "Has a tensor of {0}; this GPU takes {1} at once.": "Hat einen Tensor von {0}; diese GPU nimmt höchstens {1} auf einmal.",
+  "Does not fit: it needs {0} in one piece, and this GPU takes {1} at most.": "Passt nicht: Es braucht {0} am Stück, und diese GPU nimmt höchstens {1}.",
   "Has a tensor of about {0}; this GPU takes {1} at once.": "Hat einen Tensor von etwa {0}; diese GPU nimmt höchstens {1} auf einmal.",
   "trying out: here at once, even on a phone": "zum Ausprobieren: sofort da, sogar auf dem Telefon",
   "short answers and rewording, in English": "kurze Antworten und Umformulieren, auf Englisch",
