@@ -165,13 +165,13 @@ $(MODEL)/manifest.json: $(EXPORTER) $(MODEL_SOURCES)
 
 $(NPM): package.json package-lock.json | prerequisites
 	@echo "installing Pyodide's core and the page's libraries with npm"
-	@npm ci --silent --omit=dev
+	@npm ci --silent --omit=dev --omit=optional
 	@touch $@
 
 # Adds to what is there: npm ci would begin anew, and what was made of it would count as outdated.
 $(NPM_DEV): $(NPM)
 	@echo "installing what the tests and the linter need with npm"
-	@npm install --silent --no-save --include=dev
+	@npm install --silent --no-save --include=dev --omit=optional
 	@touch $@
 
 $(PYODIDE): tools/pyodide_dist.py $(SERVER) $(NPM)

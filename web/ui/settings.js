@@ -2,13 +2,14 @@
 // somebody opens it.
 
 import { store } from "./answers.js";
-import { shown } from "./conversation.js";
+import { showChat, shown } from "./conversation.js";
 import { chosen, fields } from "./options.js";
-import { keep, page } from "./page.js";
+import { keep, notify, page, recall, t } from "./page.js";
+import { speak } from "./words.js";
 
 const MOST_STOPS = 16; // as a request has them
 
-const { settings, settingsForm: form, system } = page;
+const { language, settings, settingsForm: form, system } = page;
 const { stop } = /** @type {{ stop: HTMLTextAreaElement }} */ (/** @type {unknown} */ (form.elements));
 const presets = /** @type {NodeListOf<HTMLButtonElement>} */ (form.querySelectorAll("[data-preset]"));
 
@@ -38,7 +39,7 @@ function check(field) {
 
 function takeIn() {
   const most = stop.value.split("\n").filter(Boolean).length > MOST_STOPS;
-  stop.setCustomValidity(most ? `At most ${MOST_STOPS} texts.` : "");
+  stop.setCustomValidity(most ? t`At most ${MOST_STOPS} texts.` : "");
   fields.forEach(check);
   for (const button of presets) {
     button.ariaPressed = String(presetOf(button).every(([name, value]) => Number(fieldOf(name).value) === Number(value)));
@@ -57,7 +58,21 @@ page.resetSettings.onclick = () => {
   form.reset();
   system.value = shown.system; // is the chat's own
   takeIn();
+  changeLanguage();
 };
+/** At once, in all that stands in the page. */
+async function changeLanguage() {
+  keep("inpageLanguage", language.value);
+  try {
+    await speak(language.value);
+    showChat();
+  } catch {
+    notify(t`These words did not arrive: check the connection to this site, then choose again.`, { stays: true });
+  }
+}
+
+language.value = recall("inpageLanguage") ?? "";
+language.onchange = changeLanguage;
 settings.onclose = () => {
   for (const [field, value] of sound) if (!field.checkValidity()) field.value = value;
   takeIn();
