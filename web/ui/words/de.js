@@ -179,6 +179,7 @@ export const words = {
   "Most tokens in an answer": "Höchstzahl Tokens je Antwort",
   "a token is about three quarters of a word": "ein Token ist etwa ein halbes bis dreiviertel Wort",
   "Seed": "Startwert",
+  "as many as fit": "so viele, wie passen",
   "random": "zufällig",
   "the same seed gives the same answer": "derselbe Startwert gibt dieselbe Antwort",
   "Stop at": "Aufhören bei",
