@@ -22,7 +22,9 @@ class TerminalChat:
 
     def __init__(self, where: str, system: str | None, fields: dict[str, Any]) -> None:
         self._where = where
-        self._fields = {**fields, "context_overflow": "drop_oldest"}
+        # Thoughts are shown as they come.
+        shown = {"context_overflow": "drop_oldest", "reasoning_format": "none"}
+        self._fields = {**fields, **shown}
         self._messages = [{"role": "system", "content": system}] if system else []
 
     async def run(self) -> int:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -15,14 +16,13 @@ from py_runtime.base.errors import (
     ContextLengthError,
     GpuOutOfMemoryError,
     InpageError,
-    InputError,
     NoModelError,
     RequestError,
 )
 from py_runtime.base.model_errors import ModelError
 from py_runtime.base.progress import LoadProgress, Meter
 from py_runtime.base.sizes import in_words
-from py_runtime.chat.seams import Seams, unmark
+from py_runtime.chat.request import ChatRequest
 from py_runtime.chat.template import ChatTemplate, text_of
 from py_runtime.folder import notes
 from py_runtime.folder.file_names import CONFIG, TOKENIZER, TOKENIZER_CONFIG
@@ -41,6 +41,8 @@ from py_runtime.grammar import Grammar, TokenTexts, grammar_for
 from py_runtime.graph import Graph
 from py_runtime.graph.profile import Profile
 from py_runtime.graph.tuning import KernelChoice, choose_kernels
+from py_runtime.model.chat_prompts import ChatPrompts
+from py_runtime.model.embed import embed, parse_inputs
 from py_runtime.model.stores import Store, open_store
 from py_runtime.program.decoder import check_context, decoder_sizes
 from py_runtime.tokens import Tokenizer
@@ -86,7 +88,7 @@ class Model:
         self.tokenizer = tokenizer
         self.chat_template = config.chat_template
         self.end_tokens = config.end_tokens(tokenizer) | store.end_tokens
-        self._seams = Seams(tokenizer.control_tokens)
+        self.prompts = ChatPrompts(self.manifest.name, self.chat_template, tokenizer)
         self.max_chunk, self.vocabulary = decoder_sizes(folder.program)
         self.session = Session(self)
         self._turn = asyncio.Lock()
@@ -158,24 +160,9 @@ class Model:
     def context(self) -> int:
         return self.manifest.context
 
-    def chat_tokens(
-        self,
-        messages: Sequence[Mapping[str, str]],
-        allow_special: bool = False,
-        continues: bool = False,
-    ) -> list[int]:
-        """The prompt that asks for the assistant's next message, or `continues` its last one.
-
-        What spells a control token in a message is text, unless `allow_special`.
-        """
-        if self.chat_template is None:
-            raise InputError(f"{self.manifest.name} has no chat template: use complete()")
-        marked = list(messages) if allow_special else self._seams.mark(messages)
-        # Not by the template, which would end the message.
-        begun = marked.pop()["content"] if continues and marked[-1]["role"] == "assistant" else ""
-        rendered = self.chat_template.render(marked, add_generation_prompt=True)
-        text, literal = unmark(rendered + begun)
-        return self.tokenizer.encode(text, add_special_tokens=False, literal=literal)
+    def chat_tokens(self, messages: Sequence[Mapping[str, Any]]) -> list[int]:
+        """The prompt that asks for the assistant's next message."""
+        return self.prompts.tokens(messages, ChatRequest())
 
     # Generating --------------------------------------------------------------------------------
 
@@ -189,7 +176,8 @@ class Model:
         **fields: Any,
     ) -> AsyncIterator[Piece]:
         """The assistant's next message in pieces; fields are those of a chat completion."""
-        options = parse_options(fields, self.vocabulary)
+        asked = ChatRequest.take(fields)
+        options = self._with_tools(parse_options(fields, self.vocabulary), asked)
         parsed = parse_messages(messages)
         continues = options.continue_final_message
         if continues and parsed[-1]["role"] != "assistant":
@@ -199,13 +187,36 @@ class Model:
             )
         prompt, dropped = fit_messages(
             parsed,
-            partial(self.chat_tokens, allow_special=options.allow_special, continues=continues),
+            partial(
+                self.prompts.tokens,
+                asked=asked,
+                allow_special=options.allow_special,
+                continues=continues,
+            ),
             self.tokenizer.encode,
             self.context,
             options,
         )
-        async for piece in self._generate(prompt, options, cancel, on_prefill, dropped):
+        pieces = self._generate(prompt, options, cancel, on_prefill, dropped)
+        reader = self.prompts.reader(asked, prompt, parsed[-1] if continues else None)
+        async for piece in self.prompts.read(pieces, reader):
             yield piece
+
+    def _with_tools(self, options: GenerationOptions, asked: ChatRequest) -> GenerationOptions:
+        """The options, so that what the model writes can be read as calls and thoughts."""
+        forced = self.prompts.response_format(asked)
+        if forced is not None:
+            try:
+                self._grammar(forced)
+            except RequestError as error:
+                fault = f"tools, of which tool_choice wants one called: {error}"
+                raise RequestError(fault, "tools") from None
+        return replace(
+            options,
+            response_format=forced or options.response_format,
+            stop=(*options.stop, *self.prompts.stops(asked)),
+            shown_tokens=self.prompts.shown_tokens(asked),
+        )
 
     async def complete(
         self,
@@ -220,7 +231,7 @@ class Model:
         options = parse_options(fields, self.vocabulary)
         if options.continue_final_message:
             raise unknown_field("continue_final_message")
-        tokens = self._prompt_tokens(prompt)
+        tokens = self.prompt_tokens(prompt)
         async for piece in self._generate(tokens, options, cancel, on_prefill):
             yield piece
 
@@ -234,13 +245,22 @@ class Model:
 
     async def prefill(self, tokens: Sequence[int]) -> np.ndarray:
         """Logits [V] after these tokens, all of them computed anew."""
-        prompt = self._prompt_tokens(tokens)
+        prompt = self.prompt_tokens(tokens)
         if len(prompt) > self.context:
             raise ContextLengthError(len(prompt), self.context)
         async with self._turn:
             with self.while_loaded():
                 self.session.forget()
                 return await self.session.logits_after(prompt, CancelToken())
+
+    async def embed(
+        self, given: Any, /, *, pooling: str = "mean", cancel: CancelToken | None = None
+    ) -> np.ndarray:
+        """f32 [N, W]: texts, or their tokens, as vectors of length 1.
+
+        They are the mean of the hidden states, or the last one (`pooling`: "mean" or "last").
+        """
+        return await embed(self, parse_inputs(self, given), pooling, cancel or CancelToken())
 
     async def profile(self, context: int) -> Profile:
         """Where the GPU's time goes while a token is decoded that follows so many others.
@@ -293,7 +313,7 @@ class Model:
             self._token_texts = TokenTexts(self.tokenizer, self.vocabulary, self.end_tokens)
         return grammar_for(response_format, self._token_texts)
 
-    def _prompt_tokens(self, prompt: Any) -> list[int]:
+    def prompt_tokens(self, prompt: Any) -> list[int]:
         if isinstance(prompt, str):
             prompt = self.tokenizer.encode(prompt)
         if not isinstance(prompt, Sequence) or not prompt:
