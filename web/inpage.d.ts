@@ -44,7 +44,10 @@ export interface Inpage {
   deleteStored(nameOrUrl: string): Promise<null>;
   readonly chat: { readonly completions: Completions<ChatRequest, ChatCompletion, ChatCompletionChunk> };
   readonly completions: Completions<CompletionRequest, Completion, CompletionChunk>;
-  readonly embeddings: { create(request: EmbeddingRequest): Promise<Embeddings> };
+  readonly embeddings: {
+    create(request: EmbeddingRequest & { encoding_format: "base64" }): Promise<Embeddings<string>>;
+    create(request: EmbeddingRequest & { encoding_format?: "float" | null }): Promise<Embeddings>;
+  };
   /** How much of the context a conversation takes. */
   countTokens(messages: Message[]): Promise<{ prompt_tokens: number; context: number }>;
   /** Compares what this browser and GPU compute with what PyTorch computed when the model was exported. */
@@ -346,6 +349,8 @@ export interface AnswerMessage {
   role: "assistant";
   /** null where it only calls tools. */
   content: string | null;
+  /** No model here has words of its own for that. */
+  refusal: null;
   reasoning_content?: string;
   tool_calls?: ToolCall[];
 }
@@ -377,13 +382,15 @@ interface Choice {
   finish_reason: "stop" | "length" | "tool_calls" | "abort" | null;
   /** Ours. */
   token_ids: number[];
-  logprobs: { content: (TokenLogprob & { top_logprobs: TokenLogprob[] })[] } | null;
+  logprobs: { content: (TokenLogprob & { top_logprobs: TokenLogprob[] })[]; refusal: null } | null;
 }
 
 export interface TokenLogprob {
   token: string;
   token_id: number;
   logprob: number;
+  /** `token_id` says which token it is. */
+  bytes: null;
 }
 
 export interface ChatCompletion extends Head<"chat.completion"> {
@@ -460,10 +467,10 @@ export interface EmbeddingRequest {
   signal?: AbortSignal;
 }
 
-export interface Embeddings {
+export interface Embeddings<Vector = number[]> {
   object: "list";
   /** Of length 1 each. */
-  data: { object: "embedding"; index: number; embedding: number[] | string }[];
+  data: { object: "embedding"; index: number; embedding: Vector }[];
   model: string;
   usage: { prompt_tokens: number; total_tokens: number };
 }

@@ -156,7 +156,7 @@ class Completion:
             "index": index,
             "finish_reason": finish_reason,
             "token_ids": list(token_ids),
-            "logprobs": {"content": content} if content else None,
+            "logprobs": {"content": content, "refusal": None} if content else None,
         }
 
     def _logprob_json(self, entry: TokenLogprob) -> Json:
@@ -165,7 +165,7 @@ class Completion:
 
     def _token_json(self, token: int, logprob: float) -> Json:
         text = self._model.tokenizer.decode([token], skip_special_tokens=False)
-        return {"token": text, "token_id": token, "logprob": logprob}
+        return {"token": text, "token_id": token, "logprob": logprob, "bytes": None}
 
 
 class Deltas:
@@ -199,7 +199,8 @@ def message_json(pieces: Iterable[Piece]) -> Json:
     content = "".join(piece.text for piece in pieces)
     reasoning = "".join(piece.reasoning for piece in pieces)
     calls = [call_json(call, call.arguments) for piece in pieces for call in piece.tool_calls]
-    message: Json = {"role": "assistant", "content": None if calls and not content else content}
+    shown = None if calls and not content else content
+    message: Json = {"role": "assistant", "content": shown, "refusal": None}
     if reasoning:
         message["reasoning_content"] = reasoning
     if calls:

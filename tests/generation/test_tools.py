@@ -31,7 +31,7 @@ REQUIRED = {"messages": [QUESTION], "tools": [SKY, NOW], "tool_choice": "require
 
 def whole(deltas: list[dict[str, Any]]) -> dict[str, Any]:
     """The message that the deltas add up to, as OpenAI's clients put it together."""
-    message: dict[str, Any] = {"content": None}
+    message: dict[str, Any] = {"content": None, "refusal": None}
     for delta in deltas:
         for name in ("role", "content", "reasoning_content"):
             if delta.get(name):
