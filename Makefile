@@ -40,8 +40,8 @@ help: ## this list
 
 setup: $(PREPARED) ## everything the page needs, without serving it
 
-serve: setup ## the page on this machine (PORT=8000)
-	@$(PY) serve.py --port $(PORT)
+serve: setup ## the page on this machine (PORT=8000; OPEN=1: in your browser)
+	@$(PY) serve.py --port $(PORT) $(if $(filter-out 0,$(OPEN)),--open)
 
 build: setup ## the whole site as static files (OUT=dist; HUB=0: without the Hugging Face Hub)
 	@$(PY) serve.py build "$(OUT)" $(if $(filter 0,$(HUB)),--no-hub)
@@ -161,13 +161,13 @@ $(MODEL)/manifest.json: $(EXPORTER) $(MODEL_SOURCES)
 
 $(NPM): package.json package-lock.json | prerequisites
 	@echo "installing Pyodide's core and the page's libraries with npm"
-	@npm ci --silent --omit=dev
+	@npm ci --silent --omit=dev --omit=optional
 	@touch $@
 
 # Adds to what is there: npm ci would begin anew, and what was made of it would count as outdated.
 $(NPM_DEV): $(NPM)
 	@echo "installing what the tests and the linter need with npm"
-	@npm install --silent --no-save --include=dev
+	@npm install --silent --no-save --include=dev --omit=optional
 	@touch $@
 
 $(PYODIDE): tools/pyodide_dist.py $(SERVER) $(NPM)

@@ -4,6 +4,9 @@ from collections.abc import Mapping
 from math import sqrt
 from typing import Any
 
+from export.errors import ExportError
+from py_runtime.folder.strict_json import short
+
 # The class of transformers that a config without one of its own is read as.
 READ_AS = {"minicpm": "granite", "exaone": "llama"}
 EXAONE_KEYS = {
@@ -24,6 +27,21 @@ EXAONE_TENSORS = {
     "mlp.up_proj": "mlp.c_fc_1",
     "mlp.down_proj": "mlp.c_proj",
 }
+LFM2_TENSORS = {
+    "norm": "embedding_norm",
+    "input_layernorm": "operator_norm",
+    "post_attention_layernorm": "ffn_norm",
+    "self_attn.o_proj": "self_attn.out_proj",
+    "self_attn.q_norm": "self_attn.q_layernorm",
+    "self_attn.k_norm": "self_attn.k_layernorm",
+    "mlp.gate_proj": "feed_forward.w1",
+    "mlp.up_proj": "feed_forward.w3",
+    "mlp.down_proj": "feed_forward.w2",
+}
+# By model type: what differs from the decoder's own names. EXAONE calls its layers otherwise, too.
+OTHER_TENSORS = {"exaone": EXAONE_TENSORS, "lfm2": LFM2_TENSORS}
+LAYERS = {"exaone": "h"}
+MOST_TIMES, MOST_STEP, MOST_HIDDEN = 1000, 1 << 18, 1 << 18  # of an MLP's width, and the width
 HEAD = "lm_head"
 # Where the decoder lies in a checkpoint; models that see have it deeper.
 PREFIXES = ("model.", "model.language_model.", "language_model.model.", "transformer.", "")
@@ -45,7 +63,31 @@ def in_known_words(values: Mapping[str, Any]) -> dict[str, Any]:
             "logits_scaling": width / values.get("dim_model_base", width),
             "attention_multiplier": head_dim**-0.5,
         }
+    if model_type == "lfm2":
+        known |= _of_lfm2(values)
     return known
+
+
+def _of_lfm2(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The width that its MLPs really have, and what is called otherwise or goes without saying."""
+    hidden = values.get("block_ff_dim") or values.get("intermediate_size")
+    if type(hidden) is int and values.get("block_auto_adjust_ff_dim", True):
+        hidden = 2 * hidden // 3
+        multiplier = values.get("block_ffn_dim_multiplier", 1.0)
+        step = values.get("block_multiple_of", 256)
+        if multiplier is not None:
+            if not isinstance(multiplier, int | float) or not 0 < multiplier < MOST_TIMES:
+                raise ExportError(f"block_ffn_dim_multiplier is {short(multiplier)}")
+            if type(step) is not int or not 0 < step < MOST_STEP or hidden > MOST_HIDDEN:
+                raise ExportError(f"block_multiple_of is {short(step)} for {short(hidden)} columns")
+            hidden = -(-int(multiplier * hidden) // step) * step
+    return {
+        "intermediate_size": hidden,
+        "block_ff_dim": hidden,
+        "block_auto_adjust_ff_dim": False,
+        "rms_norm_eps": values.get("norm_eps", 1e-5),
+        "hidden_act": "silu",
+    }
 
 
 def stored_names(model_type: str, name: str) -> list[str]:
@@ -53,9 +95,11 @@ def stored_names(model_type: str, name: str) -> list[str]:
     owner, _, part = name.rpartition(".")
     if owner == HEAD:
         return [name, f"language_model.{name}"]
-    if model_type == "exaone":
-        layer, _, inner = owner.removeprefix("layers.").partition(".")
-        is_of_layer = owner.startswith("layers.")
-        stored = EXAONE_TENSORS[inner if is_of_layer else owner]
-        owner = f"h.{layer}.{stored}" if is_of_layer else stored
+    others = OTHER_TENSORS.get(model_type, {})
+    if owner.startswith("layers."):
+        _, number, inner = owner.split(".", 2)
+        layers = LAYERS.get(model_type, "layers")
+        owner = f"{layers}.{number}.{others.get(inner, inner)}"
+    else:
+        owner = others.get(owner, owner)
     return [f"{prefix}{owner}.{part}" for prefix in PREFIXES]

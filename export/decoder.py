@@ -21,6 +21,7 @@ from py_runtime.decoder.config import (
     HEADS,
     LAYER_NORMS,
     Q4GSW,
+    SHORT_CONV,
     SILU,
     TABLES,
     DecoderConfig,
@@ -137,6 +138,32 @@ class Attention(nn.Module):
         return torch_ops.windowed_attention(*given, scale, window, cap)
 
 
+class ShortConv(nn.Module):
+    """out(c · conv(b · u)), of which the last columns are carried on."""
+
+    def __init__(self, config: DecoderConfig, kinds: Mapping[str, WeightKind], path: str) -> None:
+        super().__init__()
+        width, taps = config.width, config.conv_taps
+        self.in_proj = Weight(kinds[f"{path}.in_proj.weight"], 3 * width, width)
+        self.conv = Taps(width, taps)
+        self.out_proj = Weight(kinds[f"{path}.out_proj.weight"], width, width)
+        self.register_buffer("conv_state", torch.zeros(1, taps - 1, width))
+
+    def forward(self, x: Tensor, tables: dict[str, Tensor], start: int) -> Tensor:
+        given = (self.in_proj(x), self.conv.weight, self.conv_state, start)
+        return self.out_proj(torch_ops.short_conv(*given))
+
+
+class Taps(nn.Module):
+    """What a convolution multiplies a channel's last values with."""
+
+    weight: Tensor
+
+    def __init__(self, width: int, taps: int) -> None:
+        super().__init__()
+        self.register_buffer("weight", torch.empty(width, taps))
+
+
 class Mlp(nn.Module):
     """down(activation(gate(x)) * up(x))."""
 
@@ -158,7 +185,8 @@ class Mlp(nn.Module):
 
 
 class Layer(nn.Module):
-    """Attention and MLP, behind norms or before them, each added to what came in."""
+    """Attention, or what stands in its place, and MLP, behind norms or before them, each added to
+    what came in."""
 
     def __init__(
         self,
@@ -169,14 +197,19 @@ class Layer(nn.Module):
     ) -> None:
         super().__init__()
         self.config = config
-        self.self_attn = Attention(config, kind, kinds, f"{path}.self_attn")
+        self.mixer = "conv" if kind.mixer == SHORT_CONV else "self_attn"
+        if kind.mixer == SHORT_CONV:
+            self.conv = ShortConv(config, kinds, f"{path}.conv")
+        else:
+            self.self_attn = Attention(config, kind, kinds, f"{path}.self_attn")
         self.mlp = Mlp(config, kinds, f"{path}.mlp")
         for name in LAYER_NORMS[config.norms]:
             self.add_module(name, Norm(config.width, config.eps))
 
     def forward(self, x: Tensor, tables: dict[str, Tensor], start: int) -> Tensor:
         where = self.config.norms
-        added = self.self_attn(x if where == AFTER else self.input_layernorm(x), tables, start)
+        mix = getattr(self, self.mixer)
+        added = mix(x if where == AFTER else self.input_layernorm(x), tables, start)
         x = x + (added if where == BEFORE else self.post_attention_layernorm(added))
         ahead = x
         if where == BEFORE:

@@ -44,7 +44,7 @@ def reference_decoder(source: Source, config: DecoderConfig, as_stored: bool = T
     tables = source.rotary_tables(config.context)
     state |= {name: torch.from_numpy(table) for name, table in tables.items()}
     for name, buffer in decoder.named_buffers():
-        if name.endswith("_cache"):
+        if name.endswith(("_cache", "_state")):
             state[name] = torch.zeros(buffer.shape)
     decoder.load_state_dict(state, assign=True)
     return decoder

@@ -129,6 +129,11 @@ def _padded_bias(bias: np.ndarray, kind: WeightKind) -> np.ndarray:
     return np.pad(bias, (0, bias_rows(kind, len(bias)) - len(bias)))
 
 
+def _without_groups(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """A convolution channel by channel is stored as [channels, 1, taps]."""
+    return (shape[0], shape[2]) if len(shape) == 3 and shape[1] == 1 else shape
+
+
 def read_json(path: Path) -> dict[str, Any]:
     """An object; ExportError says why not."""
     try:
@@ -201,7 +206,7 @@ class HuggingFaceSource(Source):
         stored, rows = self._place(name)
         if stored not in self._file_of:
             return None
-        found = tuple(self._file_of[stored].get_slice(stored).get_shape())
+        found = _without_groups(tuple(self._file_of[stored].get_slice(stored).get_shape()))
         if rows is None:
             return found
         return (max(min(rows.stop, found[0]) - rows.start, 0), *found[1:])
@@ -210,6 +215,7 @@ class HuggingFaceSource(Source):
         stored, rows = self._place(name)
         tensor = self._file_of[stored].get_slice(stored)
         array: np.ndarray = (tensor[:] if rows is None else tensor[rows]).float().numpy()
+        array = array.reshape(_without_groups(array.shape))
         return array + 1 if self.family.norms_from_one and name.endswith("norm.weight") else array
 
     def _place(self, name: str) -> tuple[str, slice | None]:

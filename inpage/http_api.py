@@ -23,9 +23,10 @@ from py_runtime.app.completions import Completion
 from py_runtime.app.embeddings import create_embeddings
 from py_runtime.base.cancel import CancelToken
 from py_runtime.base.errors import ContextLengthError, InpageError, InputError, RequestError
+from py_runtime.base.sizes import in_words
 from py_runtime.model import Model
 
-MAX_BODY = 16 << 20  # bytes: far more than any context holds
+MAX_BODY = 16_000_000  # bytes: far more than any context holds
 JSON_TYPE = "application/json"
 BAD_REQUEST, NOT_FOUND, TOO_LARGE, WRONG_TYPE, FAULT = 400, 404, 413, 415, 500
 Json = dict[str, Any]
@@ -39,7 +40,7 @@ async def serve_api(where: str, host: str, port: int, further_hosts: Iterable[st
     try:
         app = create_api(model, [shown_host, *further_hosts])
         address = f"http://{shown_host}:{listener.getsockname()[1]}/v1"
-        await AnnouncingServer(config_of(app), address, open_browser=False).serve([listener])
+        await AnnouncingServer(config_of(app), address).serve([listener])
     finally:
         model.unload()
     return 0
@@ -131,7 +132,7 @@ async def fields_of(request: Request) -> Json:
     async for part in request.stream():
         body += part
         if len(body) > MAX_BODY:
-            raise BodyError(f"the request is larger than {MAX_BODY >> 20} MB", TOO_LARGE)
+            raise BodyError(f"the request is larger than {in_words(MAX_BODY)}", TOO_LARGE)
     try:
         fields = json.loads(body)
     except (ValueError, RecursionError):

@@ -262,7 +262,11 @@ export interface Completions<Request, Whole, Chunk> {
 export interface GenerationRequest {
   /** The loaded model's name, if anything. */
   model?: string | null;
-  /** From 0 (always the likeliest token) to 2; 1 if not given. */
+  /**
+   * From 0 (always the likeliest token) to 2. A request that has none of temperature, top_p, top_k, min_p and the
+   * penalties is answered as the page and the terminal answer: the engine's defaults (`defaults` in site.json). One that
+   * has any of them gets what it names; the others change nothing (temperature 1, top_p 1).
+   */
   temperature?: number | null;
   top_p?: number | null;
   /** Ours: 0 is off. */

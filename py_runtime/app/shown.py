@@ -130,7 +130,7 @@ def what_fits(listed: list[Json], url: str, url_of: Callable[[Json], str]) -> st
     needed = {url_of(entry): float(entry.get("gpu_bytes") or math.inf) for entry in listed}
     limit = needed.get(url, math.inf)
     smaller = [
-        f"{entry['name']} ({entry['gpu_bytes'] / 1e6:.0f} MB)"
+        f"{entry['name']} ({in_words(entry['gpu_bytes'])})"
         for entry in listed
         if needed[url_of(entry)] < limit
     ]

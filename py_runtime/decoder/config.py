@@ -30,6 +30,8 @@ LAYER_NORMS = {
         "post_feedforward_layernorm",
     ),
 }
+# What mixes the tokens of a layer.
+ATTENTION, SHORT_CONV = "attention", "short convolution"
 LOCAL = "_local"  # ends the names of the rotary tables that sliding layers have to themselves
 
 
@@ -39,6 +41,7 @@ class LayerKind:
 
     window: int | None = None  # positions a token sees, its own included; None: all before it
     tables: str | None = ""  # ends the names of its rotary tables; None: heads do not turn
+    mixer: str = ATTENTION
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,7 @@ class DecoderConfig:
     embedding_scale: float = 1.0
     logit_divisor: float = 1.0
     logit_cap: float | None = None
+    conv_taps: int = 0  # tokens that a convolution reaches over, its own included
 
     def layer_kind(self, number: int) -> LayerKind:
         return self.kinds[number] if self.kinds else LayerKind()
@@ -107,43 +111,64 @@ def bias_rows(kind: WeightKind, rows: int) -> int:
     return ceil_div(rows, 4) * 4 if kind.name == Q4GSW else rows
 
 
+def layer_matrices(config: DecoderConfig, kind: LayerKind) -> dict[str, tuple[int, int, bool]]:
+    """Every matrix of a layer that has a kind: rows, columns, whether it has a bias."""
+    c = config
+    q_rows, kv_rows = c.heads * c.head_dim, c.kv_heads * c.head_dim
+    if kind.mixer == SHORT_CONV:
+        mixer = {
+            "conv.in_proj": (3 * c.width, c.width, False),
+            "conv.out_proj": (c.width, c.width, False),
+        }
+    else:
+        mixer = {
+            "self_attn.q_proj": (q_rows, c.width, c.qkv_bias),
+            "self_attn.k_proj": (kv_rows, c.width, c.qkv_bias),
+            "self_attn.v_proj": (kv_rows, c.width, c.qkv_bias),
+            "self_attn.o_proj": (c.width, q_rows, c.o_bias),
+        }
+    return mixer | {
+        "mlp.gate_proj": (c.hidden, c.width, c.mlp_bias),
+        "mlp.up_proj": (c.hidden, c.width, c.mlp_bias),
+        "mlp.down_proj": (c.width, c.hidden, c.mlp_bias),
+    }
+
+
+def layer_vectors(config: DecoderConfig, kind: LayerKind) -> dict[str, Dims]:
+    """Every other tensor of a layer: norms, and what convolves. They are f32."""
+    vectors: dict[str, Dims] = {
+        f"{norm}.weight": (config.width,) for norm in LAYER_NORMS[config.norms]
+    }
+    if kind.mixer == SHORT_CONV:
+        return vectors | {"conv.conv.weight": (config.width, config.conv_taps)}
+    for norm, columns in zip(("q_norm", "k_norm"), qk_norm_columns(config), strict=False):
+        vectors[f"self_attn.{norm}.weight"] = (columns,)
+    return vectors
+
+
 def weight_names(config: DecoderConfig) -> list[str]:
     """Every matrix that has a kind."""
     names = ["embed_tokens.weight"] + ([] if config.tied else ["lm_head.weight"])
     for number in range(config.layers):
-        attention = [f"self_attn.{part}_proj.weight" for part in "qkvo"]
-        mlp = [f"mlp.{part}_proj.weight" for part in ("gate", "up", "down")]
-        names += [f"layers.{number}.{name}" for name in (*attention, *mlp)]
+        matrices = layer_matrices(config, config.layer_kind(number))
+        names += [f"layers.{number}.{name}.weight" for name in matrices]
     return names
 
 
 def expected_shapes(config: DecoderConfig) -> dict[str, Dims]:
     """Every tensor a checkpoint must have, in its dense form."""
     c = config
-    q_rows, kv_rows = c.heads * c.head_dim, c.kv_heads * c.head_dim
-    # part → rows, columns, whether it has a bias
-    matrices = {
-        "q_proj": (q_rows, c.width, c.qkv_bias),
-        "k_proj": (kv_rows, c.width, c.qkv_bias),
-        "v_proj": (kv_rows, c.width, c.qkv_bias),
-        "o_proj": (c.width, q_rows, c.o_bias),
-        "gate_proj": (c.hidden, c.width, c.mlp_bias),
-        "up_proj": (c.hidden, c.width, c.mlp_bias),
-        "down_proj": (c.width, c.hidden, c.mlp_bias),
-    }
     shapes: dict[str, Dims] = {"norm.weight": (c.width,)}
-    for name in weight_names(config):
-        owner = name.removesuffix(".weight")
-        part = owner.rpartition(".")[2]
-        rows, columns, has_bias = matrices.get(part, (c.vocabulary, c.width, False))
-        shapes[name] = (rows, columns)
-        if has_bias:
-            shapes[f"{owner}.bias"] = (rows,)
+    for name in ["embed_tokens.weight"] + ([] if c.tied else ["lm_head.weight"]):
+        shapes[name] = (c.vocabulary, c.width)
     for number in range(c.layers):
-        for norm in LAYER_NORMS[c.norms]:
-            shapes[f"layers.{number}.{norm}.weight"] = (c.width,)
-        for norm, columns in zip(("q_norm", "k_norm"), qk_norm_columns(c), strict=False):
-            shapes[f"layers.{number}.self_attn.{norm}.weight"] = (columns,)
+        kind = c.layer_kind(number)
+        for name, (rows, columns, has_bias) in layer_matrices(c, kind).items():
+            shapes[f"layers.{number}.{name}.weight"] = (rows, columns)
+            if has_bias:
+                shapes[f"layers.{number}.{name}.bias"] = (rows,)
+        for name, dims in layer_vectors(c, kind).items():
+            shapes[f"layers.{number}.{name}"] = dims
     return shapes
 
 

@@ -19,6 +19,7 @@ from py_runtime.decoder.config import (
     HEADS,
     LOCAL,
     ROWS,
+    SHORT_CONV,
     SILU,
     TABLES,
     DecoderConfig,
@@ -29,12 +30,13 @@ from py_runtime.decoder.rotary import rotary_tables as both_tables
 
 DEFAULT_CONTEXT = 2048  # the KV cache of a full context would not fit most users' GPUs
 MIN_CONTEXT = 2  # a token, and one that follows it
+MAX_TAPS = 64  # of a convolution
 MAX_CHUNK = 512  # tokens in one call: longer prompts go in chunks, which keeps buffers small
 ACTIVATIONS = {"silu": SILU, "gelu_pytorch_tanh": GELU}
 # The other types change the table with the length of the text, which one fixed table cannot.
 ROPE_TYPES = ("default", "linear", "llama3", "yarn", "longrope")
 FULL, SLIDING = "full_attention", "sliding_attention"  # of layer_types, and of rope_parameters
-ATTENTION = (FULL, SLIDING, "attention")
+FULL_OR_SLIDING = (FULL, SLIDING, "attention")
 
 Fused = Mapping[str, tuple[str, ...]]  # a tensor of a layer → the decoder's, one after the other
 FUSED_QKV: Fused = {"self_attn.qkv_proj": tuple(f"self_attn.{part}_proj" for part in "qkv")}
@@ -69,6 +71,9 @@ class Family:
     turns_only_sliding: bool = False  # where some layers slide, the others do not turn heads
     fused: Fused = field(default_factory=dict)  # in checkpoints
     gguf_fused: Fused = field(default_factory=dict)
+    # What GGUF files call tensors of this family alone → what they are called in all others.
+    gguf_names: Mapping[str, str] = field(default_factory=dict)
+    mixers: Mapping[str, str] = field(default_factory=dict)  # of layer_types that are no attention
 
 
 FAMILIES = (
@@ -126,6 +131,14 @@ FAMILIES = (
         activation=GELU,
         root_of_width=True,
     ),
+    Family(
+        "lfm2",
+        "lfm2",
+        "LFM2 (dense)",
+        qk_norm=HEADS,
+        gguf_names={"token_embd_norm": "output_norm"},
+        mixers={"conv": SHORT_CONV},
+    ),
 )
 BY_MODEL_TYPE = {family.model_type: family for family in FAMILIES}
 # The first of an architecture: those that share one are alike to llama.cpp.
@@ -178,6 +191,8 @@ def layer_kinds(values: Mapping[str, Any]) -> tuple[LayerKind, ...]:
     tables = set(ropes(values))
 
     def kind(number: int) -> LayerKind:
+        if types[number] in family.mixers:
+            return LayerKind(mixer=family.mixers[types[number]], tables=None)
         slides = bool(window) and types[number] == SLIDING
         turned = bool(turns[number])
         if family.turns_only_sliding and window:
@@ -185,10 +200,11 @@ def layer_kinds(values: Mapping[str, Any]) -> tuple[LayerKind, ...]:
         ending = LOCAL if types[number] == SLIDING and LOCAL in tables else ""
         return LayerKind(window if slides else None, ending if turned else None)
 
-    if len(types) < layers or len(turns) < layers or not {*types[:layers]} <= {*ATTENTION}:
+    known = {*FULL_OR_SLIDING, *family.mixers}
+    if len(types) < layers or len(turns) < layers or not {*types[:layers]} <= known:
         raise ModelError(
-            f"its layers are of the types {', '.join(sorted({*map(str, types)}))}; only attention "
-            "is supported, full or sliding, one of them for each layer",
+            f"its layers are of the types {', '.join(sorted({*map(str, types)}))}; only "
+            f"{', '.join(sorted(known))} are supported, one of them for each layer",
             "get another model",
         )
     kinds = tuple(kind(number) for number in range(layers))
@@ -208,6 +224,9 @@ def decoder_config(values: Mapping[str, Any], context: int | None = None) -> Dec
         )
     if values.get("num_local_experts"):
         raise ModelError("it is a mixture of experts, which is not supported", "get another model")
+    kinds, taps = layer_kinds(values), values.get("conv_L_cache") or 0
+    if SHORT_CONV in {kind.mixer for kind in kinds}:
+        _check_convolution(taps, bool(values.get("conv_bias")))
     chosen = min(longest_context(values), DEFAULT_CONTEXT) if context is None else context
     if chosen < MIN_CONTEXT:
         raise ModelError(
@@ -238,10 +257,23 @@ def decoder_config(values: Mapping[str, Any], context: int | None = None) -> Dec
         tied=bool(values["tie_word_embeddings"]),
         norms=family.norms,
         activation=family.activation,
-        kinds=layer_kinds(values),
+        kinds=kinds,
         attention_scale=by_query**-0.5 if by_query else values.get("attention_multiplier"),
         score_cap=values.get("attn_logit_softcapping") or None,
         embedding_scale=embedding / residual,
         logit_divisor=values.get("logits_scaling") or 1.0,
         logit_cap=values.get("final_logit_softcapping") or None,
+        conv_taps=taps,
     )
+
+
+def _check_convolution(taps: int, has_bias: bool) -> None:
+    if has_bias:
+        raise ModelError(
+            "its convolutions have biases, which is not supported", "get another model"
+        )
+    if not 2 <= taps <= MAX_TAPS:
+        raise ModelError(
+            f"its convolutions reach over {taps} tokens; 2 to {MAX_TAPS} are supported",
+            "get another model",
+        )

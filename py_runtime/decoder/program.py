@@ -15,6 +15,7 @@ from py_runtime.decoder.config import (
     FLOAT,
     HEADS,
     ROWS,
+    SHORT_CONV,
     SILU,
     TABLES,
     DecoderConfig,
@@ -73,7 +74,7 @@ class _Decoder:
         c = self.config
         dims = (1, c.max_chunk, c.width)
         ahead = x if c.norms == AFTER else self._norm(f"{path}.input_layernorm", x, dims)
-        added = self._attention(f"{path}.self_attn", kind, ahead)
+        added = self._mixed(path, kind, ahead)
         if c.norms != BEFORE:
             added = self._norm(f"{path}.post_attention_layernorm", added, dims)
         x = self._add(x, added)
@@ -87,6 +88,21 @@ class _Decoder:
         if c.norms != BEFORE:
             added = self._norm(f"{path}.post_feedforward_layernorm", added, dims)
         return self._add(x, added, name=path)
+
+    def _mixed(self, path: str, kind: LayerKind, x: Ref) -> Ref:
+        if kind.mixer == SHORT_CONV:
+            return self._short_conv(f"{path}.conv", x)
+        return self._attention(f"{path}.self_attn", kind, x)
+
+    def _short_conv(self, path: str, x: Ref) -> Ref:
+        """out(c · conv(b · u)), of which the last columns are carried on."""
+        c, rows = self.config, (1, self.config.max_chunk)
+        projected = self._linear(f"{path}.in_proj", x, rows)
+        weight = self._constant(f"{path}.conv.weight", (c.width, c.conv_taps))
+        state = self.writer.state(f"{path}.conv_state", (1, c.conv_taps - 1, c.width), F32)
+        given = (projected, weight, state, self.start)
+        mixed = self._computed("inpage.short_conv.default", (*rows, c.width), *given)
+        return self._linear(f"{path}.out_proj", mixed, rows)
 
     def _attention(self, path: str, kind: LayerKind, x: Ref) -> Ref:
         """Causal, with grouped heads, rotary embeddings and a KV cache of its own."""

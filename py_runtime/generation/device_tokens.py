@@ -69,7 +69,7 @@ class DeviceTokens:
                 while in_flight:
                     while asked < wanted and len(in_flight) < IN_FLIGHT:
                         ahead = wanted - asked
-                        drawing = loop.run(position, min(pace.steps, ahead), ahead)
+                        drawing = self._run(loop, position, min(pace.steps, ahead), ahead)
                         in_flight.append(drawing)
                         position += drawing.steps
                         asked += drawing.steps
@@ -83,6 +83,16 @@ class DeviceTokens:
             finally:
                 for drawing in in_flight:
                     drawing.leave()
+
+    def _run(self, loop: DecodeLoop, position: int, steps: int, ahead: int) -> Drawing:
+        """The next batch; whatever ends within it, the states before it are kept."""
+        states, copies = self._session.states, self._session.graph.state_copies
+        if copies is not None:
+            states.keep_batch(copies)
+        states.leave()
+        drawing = loop.run(position, steps, ahead)
+        states.reach(position + drawing.steps)
+        return drawing
 
     def _take(self, batch: Batch) -> None:
         """What the cache holds now: all tokens that were drawn, but for the last."""

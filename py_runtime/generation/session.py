@@ -1,4 +1,5 @@
-"""A model's KV cache and the tokens in it: what is there is reused, a lost device is replaced."""
+"""A model's caches and states and the tokens in them: what is there is reused, a lost device is
+replaced."""
 
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
@@ -10,6 +11,7 @@ import numpy as np
 from py_runtime.base.cancel import CancelToken
 from py_runtime.base.errors import GpuDeviceLostError
 from py_runtime.generation.decode_loop import DecodeLoop, can_loop
+from py_runtime.generation.kept_states import TAIL, KeptStates
 from py_runtime.generation.pace import BatchPace, PrefillPace
 from py_runtime.gpu.recovery import Recovery
 from py_runtime.graph import Graph
@@ -44,12 +46,17 @@ class Session:
         self._model = model
         self._pace = PrefillPace(model.max_chunk)
         self.batches = BatchPace()
+        self.states = KeptStates()  # counts where the graph has states that cannot be cut back
         self.device = Recovery(model.recover, self.forget)
         self._loop: DecodeLoop | None = None
         self._looped: Graph | None = None  # the graph it belongs to
 
     def reusable(self, prompt: Sequence[int]) -> int:
         """How many of the prompt's tokens need no computing: never its last, whose logits count."""
+        most = self._shared(prompt)
+        return self.states.last_up_to(most) if self.graph.state_copies else most
+
+    def _shared(self, prompt: Sequence[int]) -> int:
         most = min(len(self.tokens), len(prompt) - 1)
         if self.tokens[:most] == list(prompt[:most]):
             return most
@@ -57,6 +64,7 @@ class Session:
 
     def forget(self) -> None:
         self.tokens.clear()
+        self.states.forget()
 
     def begin_anew(self) -> "Session":
         """As if nothing had been computed; what was measured and compiled stays."""
@@ -92,14 +100,23 @@ class Session:
         """The same, and the logits stay on the GPU."""
         await self._compute(tokens, cancel, progress, self._leave_logits)
 
+    async def compute_each(self, tokens: Sequence[int], cancel: CancelToken, run: RunGraph) -> None:
+        """All of these tokens anew, every chunk by `run`: after a loss again from position 0."""
+        self.forget()
+        await self._compute(tokens, cancel, ignore_progress, run, run)
+
     async def _compute(
         self,
         tokens: Sequence[int],
         cancel: CancelToken,
         progress: PrefillProgress,
         end: RunGraph,
+        before: RunGraph | None = None,
     ) -> list[np.ndarray]:
-        return await self.device.survive(lambda: self._fill(tokens, cancel, progress, end), cancel)
+        """The last chunk goes through `end`, those before it through `before`."""
+        return await self.device.survive(
+            lambda: self._fill(tokens, cancel, progress, end, before or self._run_chunk), cancel
+        )
 
     async def _fill(
         self,
@@ -107,25 +124,43 @@ class Session:
         cancel: CancelToken,
         progress: PrefillProgress,
         end: RunGraph,
+        before: RunGraph,
     ) -> list[np.ndarray]:
-        del self.tokens[self.reusable(tokens) :]
+        self._go_back(self._shared(tokens))
         while True:
             cancel.check()
             start = len(self.tokens)
             missing = len(tokens) - start
-            chunk = list(tokens[start : start + self._pace.next_chunk()])
+            chunk = list(tokens[start : start + self._next_chunk(missing)])
             started = time.perf_counter()
             inputs = [np.array([chunk], np.int64), np.array([start])]
             is_last = len(chunk) == missing
-            results = await (end if is_last else self._run_chunk)(inputs)
+            self.states.leave()
+            results = await (end if is_last else before)(inputs)
+            self.states.reach(start + len(chunk))
             if results or not is_last:  # else it is not known how long it takes
                 self._pace.took(len(chunk), time.perf_counter() - started)
             self.tokens += chunk
             self.computed_tokens += len(chunk)
-            if missing > 1:  # one token is a step of decoding
+            if missing > 1:  # nobody waits for one
                 progress(len(self.tokens), len(tokens))
             if is_last:
                 return results
+
+    def _go_back(self, shared: int) -> None:
+        """Of the tokens held, so many count; the states are as they were after what is left."""
+        copies = self.graph.state_copies
+        del self.tokens[self.states.go_back(copies, shared) if copies else shared :]
+
+    def _next_chunk(self, missing: int) -> int:
+        """Where there are states, a prompt's last tokens go by themselves, after a copy."""
+        most, copies = self._pace.next_chunk(), self.graph.state_copies
+        if copies is None or missing == 1:  # one token is a step of decoding
+            return most
+        if missing > TAIL:
+            return min(most, missing - TAIL)
+        self.states.keep_prompt(copies)
+        return most
 
     async def _read_logits(self, inputs: list[np.ndarray]) -> list[np.ndarray]:
         return await self._model.graph.run(inputs, [LOGITS])

@@ -78,14 +78,16 @@ def read_config(file: GgufFile) -> dict[str, Any]:
     if turned != head_dim and (family.pairs_side_by_side or turned > head_dim):
         raise keys.unsupported("rope.dimension_count", f"differs from the heads' {head_dim}")
     tensors = file.tensors
+    layers = keys.integer("block_count", 1, MAX_LAYERS)
+    kv_heads = _kv_heads(keys, family, layers, heads)
     values: dict[str, Any] = {
         "model_type": family.model_type,
         "vocab_size": _vocabulary(file),
         "hidden_size": width,
         "intermediate_size": keys.integer("feed_forward_length", 1, MAX_HIDDEN),
-        "num_hidden_layers": keys.integer("block_count", 1, MAX_LAYERS),
+        "num_hidden_layers": layers,
         "num_attention_heads": heads,
-        "num_key_value_heads": keys.integer("attention.head_count_kv", 1, MAX_HEADS, default=heads),
+        "num_key_value_heads": kv_heads,
         "head_dim": head_dim,
         "max_position_embeddings": keys.integer("context_length", 1, MAX_CONTEXT),
         "rms_norm_eps": keys.number("attention.layer_norm_rms_epsilon", *EPSILONS),
@@ -94,12 +96,24 @@ def read_config(file: GgufFile) -> dict[str, Any]:
         "hidden_act": "gelu_pytorch_tanh" if family.activation == GELU else "silu",
         "tie_word_embeddings": "output.weight" not in tensors,
     }
-    if heads % values["num_key_value_heads"]:
+    if heads % kv_heads:
         raise keys.fault("attention.head_count_kv", f"does not divide the {heads} query heads")
     values |= family_words(keys, values)
     if turned != head_dim:
         values["rope_parameters"]["partial_rotary_factor"] = turned / head_dim
     return values
+
+
+def _kv_heads(keys: Keys, family: Family, layers: int, heads: int) -> int:
+    """The same in all layers, but for those that are no attention: they have none."""
+    key = "attention.head_count_kv"
+    if not family.mixers:
+        return keys.integer(key, 1, MAX_HEADS, default=heads)
+    found = keys.integers(key, layers, 0, MAX_HEADS, heads)
+    numbers = {number for number in found if number}
+    if len(numbers) > 1:
+        raise keys.unsupported(key, "differs from layer to layer")
+    return numbers.pop() if numbers else heads
 
 
 def check_tensors(file: GgufFile, config: DecoderConfig) -> None:

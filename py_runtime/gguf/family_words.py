@@ -6,7 +6,7 @@ Files leave out what llama.cpp knows by the architecture's name: periods, window
 from math import sqrt
 from typing import Any
 
-from py_runtime.decoder.families import FULL, SLIDING
+from py_runtime.decoder.families import FULL, MAX_TAPS, SLIDING
 from py_runtime.gguf.keys import Keys
 from py_runtime.gguf.rope_keys import MAX_CONTEXT, SCALES, THETAS, read_rope
 
@@ -112,6 +112,18 @@ def _olmo(keys: Keys, values: Words, rope: Words) -> Words:
     }
 
 
+def _lfm2(keys: Keys, values: Words, rope: Words) -> Words:
+    """Layers without heads for keys and values convolve."""
+    layers, most = values["num_hidden_layers"], values["num_attention_heads"]
+    kv_heads = keys.integers(
+        "attention.head_count_kv", layers, 0, most, values["num_key_value_heads"]
+    )
+    return {
+        "layer_types": [FULL if heads else "conv" for heads in kv_heads],
+        "conv_L_cache": keys.integer("shortconv.l_cache", 2, MAX_TAPS),
+    }
+
+
 def _gemma2(keys: Keys, values: Words, rope: Words) -> Words:
     caps = {key: keys.number(key, *SCALES, default=usual) for key, usual in CAPS.items()}
     return {
@@ -153,4 +165,5 @@ OF_AN_ARCHITECTURE = {
     "olmo2": _olmo,
     "gemma2": _gemma2,
     "gemma3": _gemma3,
+    "lfm2": _lfm2,
 }

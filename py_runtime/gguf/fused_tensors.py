@@ -1,4 +1,5 @@
-"""Tensors that hold several of the decoder's, one after the other: told apart by their rows."""
+"""Tensors that hold several of the decoder's, one after the other, told apart by their rows; and
+those that one family calls otherwise than all others."""
 
 from dataclasses import replace
 
@@ -15,6 +16,10 @@ def taken_apart(file: GgufFile, family: Family, config: DecoderConfig) -> GgufFi
     """
     names, shapes = gguf_names(config), expected_shapes(config)
     tensors = dict(file.tensors)
+    for name in file.tensors:
+        usual = _usual_name(name, family)
+        if usual not in tensors:
+            tensors[usual] = tensors.pop(name)
     for number in range(config.layers):
         for fused, held in family.gguf_fused.items():
             whole = file.tensors.get(f"blk.{number}.{fused}.weight")
@@ -28,6 +33,12 @@ def taken_apart(file: GgufFile, family: Family, config: DecoderConfig) -> GgufFi
                 tensors[names[part]] = _rows_of(whole, first, rows)
                 first += rows
     return replace(file, tensors=tensors)
+
+
+def _usual_name(name: str, family: Family) -> str:
+    """blk.0.post_attention_norm.weight, token_embd_norm.weight: the part before the last."""
+    *before, owner, part = ["", *name.split(".")]
+    return ".".join([*before, family.gguf_names.get(owner, owner), part]).removeprefix(".")
 
 
 def _rows_of(whole: StoredTensor, first: int, rows: int) -> StoredTensor:

@@ -22,6 +22,16 @@ class Keys:
             raise self.unsupported(key, "differs from layer to layer")
         return self._metadata.integer(whole, least, most)
 
+    def integers(self, key: str, layers: int, least: int, most: int, default: int) -> list[int]:
+        """One for each layer; where a file has one number, it is all layers'."""
+        whole = self._whole(key)
+        if not self._metadata.is_array(whole):
+            return [self.integer(key, least, most, default=default)] * layers
+        found = [int(item) for item in self._metadata.integers(whole)]
+        if len(found) < layers or not all(least <= item <= most for item in found):
+            raise self.fault(key, f"needs {layers} integers from {least} to {most}")
+        return found[:layers]
+
     def number(self, key: str, least: float, most: float, default: float | None = None) -> float:
         whole = self._whole(key)
         if default is not None and whole not in self._metadata:

@@ -101,6 +101,9 @@ class NativeDevice(Device):
         self.nanoseconds_per_tick = lib.wgpuQueueGetTimestampPeriod(self._queue._internal)
 
     async def _create_buffers(self, specs: Sequence[BufferSpec]) -> list[Buffer]:
+        return self._buffers(specs)
+
+    def _buffers(self, specs: Sequence[BufferSpec]) -> list[Buffer]:
         buffers: list[Buffer] = []
         for spec in specs:
             try:
@@ -174,29 +177,28 @@ class NativeDevice(Device):
         reads: Sequence[Read],
         repeat: int,
     ) -> "asyncio.Future[list[np.ndarray]]":
-        # Later, when somebody waits: reading blocks here until the GPU is done.
-        return asyncio.ensure_future(self._submit_and_read(plan, counts, writes, reads, repeat))
-
-    async def _submit_and_read(
-        self,
-        plan: Plan | None,
-        counts: np.ndarray | None,
-        writes: Sequence[Write],
-        reads: Sequence[Read],
-        repeat: int,
-    ) -> list[np.ndarray]:
-        staging = await self._create_buffers(
-            [
-                BufferSpec(
-                    f"staging of {read.buffer.label}",
-                    padded_size(read.nbytes),
-                    BufferUsage.MAP_READ | BufferUsage.COPY_DST,
-                )
-                for read in reads
-            ]
-        )
+        """Submitted at once, for what follows must find it done; read later, when somebody waits:
+        that blocks until the GPU is done."""
         try:
+            staging = self._buffers(
+                [
+                    BufferSpec(
+                        f"staging of {read.buffer.label}",
+                        padded_size(read.nbytes),
+                        BufferUsage.MAP_READ | BufferUsage.COPY_DST,
+                    )
+                    for read in reads
+                ]
+            )
             self._submit_with_staging(plan, counts, writes, reads, staging, repeat)
+        except GpuError as error:
+            failed: asyncio.Future[list[np.ndarray]] = asyncio.get_running_loop().create_future()
+            failed.set_exception(error)
+            return failed
+        return asyncio.ensure_future(self._read(staging, reads))
+
+    async def _read(self, staging: Sequence[Buffer], reads: Sequence[Read]) -> list[np.ndarray]:
+        try:
             return [
                 self._map(buffer, read.nbytes) for buffer, read in zip(staging, reads, strict=True)
             ]

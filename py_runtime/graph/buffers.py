@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from py_runtime.gpu import UNIFORM_USAGE, BufferSpec, BufferUsage
 from py_runtime.gpu.kernel_target import PORTABLE
 from py_runtime.graph.builder import Builder
+from py_runtime.graph.carried_states import COPIES, copied_bytes
 from py_runtime.graph.load_checks import check_ops
 from py_runtime.graph.memory import MemoryReport
 from py_runtime.passes import DEFAULT_PASSES, run_passes
@@ -19,6 +20,7 @@ GUARANTEED_LIMITS = {
     "max_compute_workgroup_storage_size": 16 << 10,
 }
 UNIFORMS = ("uniforms",)
+COPY = "copy of the states"  # with its number, the key of its buffer
 # Kernels read their parameters from it; the sampling kernel moves live scalars on in it.
 ARENA_USAGE = UNIFORM_USAGE | BufferUsage.STORAGE
 
@@ -63,6 +65,10 @@ def plan_buffers(builder: Builder) -> BufferPlan:
             specs[key] = BufferSpec(tensor.label, tensor.max_bytes)
             kind = "constants" if value.constant is not None else "inputs"
             purpose["state" if value.state else kind] += tensor.max_bytes
+    copied = copied_bytes(program)
+    for number in range(COPIES if copied else 0):
+        specs[COPY, number] = BufferSpec(f"{program.name} {COPY} {number}", copied)
+        purpose["state"] += copied
     for slot, nbytes in enumerate(memory.slot_bytes):
         specs["slot", slot] = BufferSpec(f"{program.name} shared {slot}", nbytes)
         purpose["intermediates"] += nbytes

@@ -26,8 +26,9 @@ from py_runtime.gpu import (
     Write,
 )
 from py_runtime.gpu.kernel_target import KernelTarget
-from py_runtime.graph.buffers import UNIFORMS, plan_buffers
+from py_runtime.graph.buffers import COPY, UNIFORMS, plan_buffers
 from py_runtime.graph.builder import Builder, LaunchSpec
+from py_runtime.graph.carried_states import COPIES, StateCopies, carried_states
 from py_runtime.graph.load_checks import check_ops
 from py_runtime.graph.memory import MemoryReport
 from py_runtime.graph.needed_ops import ops_needed
@@ -52,6 +53,7 @@ class Graph:
         self.program = builder.program
         self.target = target
         self.memory: MemoryReport
+        self.state_copies: StateCopies | None = None  # of those that cannot be cut back
         self._builder = builder
         self.arena = builder.arena
         self._buffers: dict[int, Buffer] = {}  # of each tensor, by value id
@@ -162,6 +164,11 @@ class Graph:
                 if part.id not in self._buffers:
                     self._buffers[part.id], self._offsets[part.id] = buffer, offset
         self.memory = plan.report
+        states = [self._buffers[value_id] for value_id in carried_states(self.program)]
+        if states:
+            copies = [by_key[COPY, place] for place in range(COPIES)]
+            self.state_copies = StateCopies(self.device, self.program.name, states, copies)
+            self._recorded.append(self.state_copies.plan)
 
     async def _create_plan(self, meter: Meter) -> None:
         launches = [step for step in self._builder.steps if isinstance(step, LaunchSpec)]
@@ -178,7 +185,7 @@ class Graph:
                 for spec, pipeline in zip(launches, pipelines, strict=True)
             ]
         )
-        self._recorded = list(groups)
+        self._recorded += groups
         ready = iter(zip(pipelines, groups, strict=True))
         steps: list[PlanStep] = []
         for row, step in zip(self._counts, self._builder.steps, strict=True):

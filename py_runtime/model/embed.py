@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -20,7 +19,6 @@ NORM = "et_vk.rms_norm."
 SELECT = "aten.select_copy.int"
 POOLINGS = ("mean", "last")
 TINY = 1e-12
-CHUNK = 128  # tokens that are computed before Stop is heard
 
 
 class Embedder(Protocol):
@@ -28,7 +26,6 @@ class Embedder(Protocol):
 
     graph: Graph
     session: Session
-    max_chunk: int
 
     @property
     def context(self) -> int: ...
@@ -62,19 +59,12 @@ class HiddenStates:
         assert isinstance(value, DoubleValue), "the op's own check"
         return cls(chosen.args[0], weight, value.value)
 
-    async def read(
-        self, graph: Graph, tokens: Sequence[int], chunk: int, cancel: CancelToken
-    ) -> np.ndarray:
-        """f64 [S, W], after the norm; so many tokens at a time. The cache holds them then."""
-        rows = []
-        for start in range(0, len(tokens), chunk):
-            cancel.check()
-            inputs = [np.array([tokens[start : start + chunk]], np.int64), np.array([start])]
-            found = await run_probed(graph, inputs, [self.rows, self.weight])
-            hidden, weight = found[self.rows][0], found[self.weight]
-            mean_square = np.square(hidden, dtype=np.float64).mean(axis=-1, keepdims=True)
-            rows.append(hidden / np.sqrt(mean_square + self.epsilon) * weight)
-        return np.concatenate(rows)
+    async def read(self, graph: Graph, inputs: list[np.ndarray]) -> np.ndarray:
+        """f64 [S, W], after the norm."""
+        found = await run_probed(graph, inputs, [self.rows, self.weight])
+        hidden, weight = found[self.rows][0], found[self.weight]
+        mean_square = np.square(hidden, dtype=np.float64).mean(axis=-1, keepdims=True)
+        return np.asarray(hidden / np.sqrt(mean_square + self.epsilon) * weight)
 
 
 async def embed(
@@ -89,16 +79,21 @@ async def embed(
             raise ContextLengthError(len(prompt), model.context)
 
     async def vector(prompt: list[int]) -> np.ndarray:
-        model.session.forget()  # the cache is written over
-        chunk = min(CHUNK, model.max_chunk)
-        rows = await hidden.read(model.graph, prompt, chunk, cancel)
-        return np.asarray(rows[-1] if pooling == "last" else rows.mean(axis=0))
+        rows: list[np.ndarray] = []
 
-    survive = model.session.device.survive
+        async def run(inputs: list[np.ndarray]) -> list[np.ndarray]:
+            if inputs[1][0] == 0:
+                rows.clear()  # it may not be the first time: devices are lost
+            rows.append(await hidden.read(model.graph, inputs))
+            return rows
+
+        await model.session.compute_each(prompt, cancel, run)
+        whole = np.concatenate(rows)  # [S, W]
+        return np.asarray(whole[-1] if pooling == "last" else whole.mean(axis=0))
+
     async with model.idle():
         with model.while_loaded():
-            vectors = [await survive(partial(vector, prompt), cancel) for prompt in prompts]
-            model.session.forget()
+            vectors = [await vector(prompt) for prompt in prompts]
     pooled = np.stack(vectors)  # [prompts, W]
     lengths = np.maximum(np.linalg.norm(pooled, axis=1, keepdims=True), TINY)
     return np.asarray(pooled / lengths, np.float32)

@@ -18,6 +18,7 @@ from py_runtime.folder.manifest import (
 from py_runtime.gguf.constants import GgufConstants
 from py_runtime.gguf.model import GgufModel, open_model
 from py_runtime.gpu.kernel_target import PORTABLE
+from py_runtime.graph.carried_states import COPIES, copied_bytes
 from py_runtime.program import Program, TensorValue
 from py_runtime.weights.byte_source import ByteSource
 
@@ -89,10 +90,12 @@ class GgufStore:
 
 
 def _held_bytes(program: Program) -> int:
-    """Weights and caches: what stays on the GPU; the rest is little beside it."""
+    """Weights, caches, states and copies of them: what stays on the GPU; the rest is little
+    beside it."""
     constants = {name: value for _, value, name in program.constants()}
     states = [v for v in program.values if isinstance(v, TensorValue) and v.state]
-    return sum(_nbytes(value) for value in (*constants.values(), *states))
+    held = sum(_nbytes(value) for value in (*constants.values(), *states))
+    return held + COPIES * copied_bytes(program)
 
 
 def _needed(program: Program) -> int:

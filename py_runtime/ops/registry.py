@@ -56,6 +56,9 @@ class OpRow:
     args: tuple[str, ...]  # argument names in order, the output last
     op: "type[Op]"
     mutates: frozenset[str]  # arguments whose tensor is written in place
+    # Those of them that hold the sum of all tokens so far, and not a row for each position: they
+    # cannot be cut back to an earlier one.
+    carries: frozenset[str]
     resizes: bool  # False: refused on a graph where its arguments can change
 
 
@@ -63,7 +66,7 @@ REGISTRY: dict[str, OpRow] = {}
 
 
 def register(
-    *names: str, args: str, mutates: str = "", resizes: bool = True
+    *names: str, args: str, mutates: str = "", carries: str = "", resizes: bool = True
 ) -> Callable[[type["Op"]], type["Op"]]:
     """Puts an op class into the table under each name; a name can be taken once only."""
 
@@ -71,7 +74,8 @@ def register(
         for name in names:
             if name in REGISTRY:
                 raise GraphError(f"op '{name}' is registered twice ({op.__qualname__})")
-            row = OpRow(name, tuple(args.split()), op, frozenset(mutates.split()), resizes)
+            written, carried = frozenset(mutates.split()), frozenset(carries.split())
+            row = OpRow(name, tuple(args.split()), op, written, carried, resizes)
             REGISTRY[name] = row
         return op
 

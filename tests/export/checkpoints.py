@@ -159,6 +159,15 @@ FAMILIES: dict[str, dict[str, Any]] = {
         **LONGER,
     },
     "falcon3": {"model_type": "llama", "head_dim": 32, "num_hidden_layers": 3, **LONGER},
+    # These carry a state on, which cannot be cut back.
+    "lfm2": {
+        "model_type": "lfm2",
+        "num_hidden_layers": 5,
+        "layer_types": ["conv", "full_attention", "conv", "conv", "full_attention"],
+        "block_multiple_of": 16,
+        "pad_token_id": None,
+        **LONGER,
+    },
     # These look back less far than they could, or have scores and logits under a cap.
     "mistral 0.1": {"model_type": "mistral", "num_hidden_layers": 3, **WINDOW, **LONGER},
     "phi-3 mini": {"model_type": "phi3", "pad_token_id": None, **WINDOW, **LONGER},
@@ -213,6 +222,8 @@ def make_model(family: str, sizes: dict[str, int] | None = None) -> PreTrainedMo
                 parameter.uniform_(0.5, 1.5)
             elif name.endswith("bias"):
                 parameter.normal_(0, 0.2)
+            elif "conv.conv" in name:  # a few numbers, whose products are all there is of a layer
+                parameter.normal_(0, 0.5)
             else:
                 parameter.normal_(0, 0.08)
     return model

@@ -46,6 +46,7 @@ ARCHITECTURES = {
     "gemma 1": "gemma",
     "gemma 2": "gemma2",
     "gemma 3": "gemma3",
+    "lfm2": "lfm2",
 }
 # Those whose rotary pairs the converter lays side by side, and those whose norms it adds 1 to.
 PERMUTED = ("llama", "smollm3", "granite", "minicpm", "mistral3")
@@ -68,25 +69,41 @@ def write_gguf(
     writer.add_block_count(claimed_layers or config.num_hidden_layers)
     writer.add_context_length(config.max_position_embeddings)
     writer.add_embedding_length(config.hidden_size)
-    hidden = getattr(config, "shared_intermediate_size", None) or config.intermediate_size
-    writer.add_feed_forward_length(hidden)
+    writer.add_feed_forward_length(_hidden(model, config))
     writer.add_head_count(config.num_attention_heads)
-    writer.add_head_count_kv(config.num_key_value_heads)
+    writer.add_head_count_kv(_kv_heads(config))
     writer.add_key_length(config.head_dim)
     writer.add_value_length(config.head_dim)
-    writer.add_layer_norm_rms_eps(config.rms_norm_eps)
+    writer.add_layer_norm_rms_eps(getattr(config, "norm_eps", None) or config.rms_norm_eps)
+    if config.model_type == "lfm2":
+        writer.add_shortconv_l_cache(config.conv_L_cache)
     _add_rope(writer, config)
     _add_scales(writer, config, family)
     _add_window(writer, config)
     _add_tokenizer(writer, config.vocab_size)
     for name, values in converted(model, architecture):
-        data = values if values.ndim == 1 else quantize(values, kind)
-        writer.add_tensor(name, data, raw_dtype=None if values.ndim == 1 else kind)
+        is_float = values.ndim == 1 or "conv.weight" in name
+        data = values if is_float else quantize(values, kind)
+        writer.add_tensor(name, data, raw_dtype=None if is_float else kind)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
     return model
+
+
+def _hidden(model: PreTrainedModel, config: PretrainedConfig) -> int:
+    if config.model_type == "lfm2":  # whose config has another number, to be rounded
+        return int(model.model.layers[0].feed_forward.w1.out_features)
+    return int(getattr(config, "shared_intermediate_size", None) or config.intermediate_size)
+
+
+def _kv_heads(config: PretrainedConfig) -> int | list[int]:
+    """None in layers that convolve."""
+    heads = int(config.num_key_value_heads)
+    if config.model_type != "lfm2":
+        return heads
+    return [heads * (kind == "full_attention") for kind in config.layer_types]
 
 
 # Metadata ----------------------------------------------------------------------------------------
@@ -187,6 +204,8 @@ def converted(model: PreTrainedModel, architecture: str) -> Iterator[tuple[str, 
             name == "lm_head.weight" and model.config.tie_word_embeddings
         ):
             continue
+        if values.ndim == 3:  # a convolution: [channels, 1, taps]
+            values = values[:, 0]
         if architecture in PLUS_ONE and name.endswith("norm.weight"):
             values = values + 1
         if architecture in PERMUTED and ("q_proj" in name or "k_proj" in name):

@@ -29,7 +29,7 @@ MOST_DISPATCHES = 8  # of a layer while decoding; portable kernels always join p
 OUTSIDE = 7  # dispatches: embedding and its scale, the last row, head, scale and cap of logits
 NEW = [name for name in ARCHITECTURES if FAMILIES[name].get("max_position_embeddings", 0) >= 256]
 # Between them these have every switch and every kernel.
-IN_THE_PAGE = ("phi-4-mini", "gemma 2", "gemma 3", "olmo 2", "exaone 4 hybrid")
+IN_THE_PAGE = ("phi-4-mini", "gemma 2", "gemma 3", "olmo 2", "exaone 4 hybrid", "lfm2")
 
 
 def prompts() -> list[list[int]]:

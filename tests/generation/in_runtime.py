@@ -61,12 +61,13 @@ async def ask_model(
     chunk: int = 64,
     cancel_at_chunk: int | None = None,
     cancel_at_piece: int | None = None,
+    batches: BatchPace | None = None,
 ) -> Json:
     """One answer; `chunk` is the length of prefill's chunks, `forget` empties the cache first."""
     session, cancel = model.session, CancelToken()
     if forget:
         session.forget()
-    session._pace, session.batches = FixedPace(chunk), BatchPace()
+    session._pace, session.batches = FixedPace(chunk), batches or BatchPace()
     computed = session.computed_tokens
     progress: list[list[int]] = []
 

@@ -31,6 +31,8 @@ def test_the_same_text_after_a_loss(native_toy: Toy) -> None:
 class FakeGraph:
     """A decoder whose logits tell every token it was fed; calls with these numbers lose it."""
 
+    state_copies = None
+
     def __init__(self, calls: Iterator[int], lost_at: Set[int]) -> None:
         self.fed: list[int] = []
         self._calls = calls

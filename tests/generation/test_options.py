@@ -5,6 +5,10 @@ from typing import Any
 
 import pytest
 
+from py_runtime.base.defaults import DEFAULTS
+from py_runtime.generation.options import parse_options
+from py_runtime.sampling import SamplingSettings
+from py_runtime.sampling.settings import NUMBERS
 from tests.generation.conftest import Toy
 
 PROMPT = list(range(10, 40))
@@ -15,6 +19,23 @@ END = 2
 
 def step(fields: dict[str, Any], **more: Any) -> dict[str, Any]:
     return {"prompt": PROMPT, "fields": fields, **more}
+
+
+SILENT = [{}, {"seed": 7, "max_tokens": 3}, {"logit_bias": {"5": 2}}, {"temperature": None}]
+
+
+@pytest.mark.parametrize("fields", SILENT)
+def test_who_says_nothing_of_sampling_gets_the_defaults(fields: dict[str, Any]) -> None:
+    sampling = parse_options(fields, 320).sampling
+    assert {name: getattr(sampling, name) for name in DEFAULTS} == DEFAULTS
+    assert sampling.seed == fields.get("seed")
+
+
+@pytest.mark.parametrize("name", [*NUMBERS, "top_k"])
+def test_who_names_a_setting_gets_it_and_no_other(name: str) -> None:
+    sampling = parse_options({name: 1, "seed": 7}, 320).sampling
+    named: dict[str, Any] = {name: 1, "seed": 7}
+    assert sampling == SamplingSettings(**named)
 
 
 def test_the_same_seed_gives_the_same_text(toy: Toy) -> None:
@@ -32,7 +53,7 @@ def test_the_same_seed_gives_the_same_text(toy: Toy) -> None:
 @pytest.mark.parametrize("fields", [{"top_k": 2**32}, {"top_k": 10**30, "top_p": 0.9}])
 def test_more_than_the_vocabulary_is_all_of_it(native_toy: Toy, fields: dict[str, Any]) -> None:
     """A number that no word of the GPU holds, too."""
-    common = {"max_tokens": 4, "ignore_eos": True, "seed": 7}
+    common = {"max_tokens": 4, "ignore_eos": True, "seed": 7, "temperature": 1}
     without = {name: value for name, value in fields.items() if name != "top_k"}
     every, all_of_it = native_toy.ask(step({**common, **without}), step({**common, **fields}))
     assert every["tokens"] == all_of_it["tokens"]

@@ -190,7 +190,7 @@ JSON = {"Content-Type": "application/json"}
         ("/completions", b"{", JSON, 400, "the request is not JSON"),
         ("/completions", b"[" * 100_000, JSON, 400, "the request is not JSON"),
         ("/completions", b"[]", JSON, 400, "must be a JSON object"),
-        ("/completions", b" " * (MAX_BODY + 1), JSON, 413, "larger than 16 MB"),
+        ("/completions", b" " * (MAX_BODY + 1), JSON, 413, "larger than 16.0 MB"),
         ("/images", b"{}", JSON, 404, "there is nothing at /v1/images"),
         ("/completions", b"{}", {**JSON, "Host": "elsewhere.example"}, 421, "This server is"),
     ],
@@ -231,7 +231,7 @@ def endless() -> Iterator[tuple[EndlessModel, int]]:
     listener = listen("127.0.0.1", 0)
     port = listener.getsockname()[1]
     app = create_api(model)  # type: ignore[arg-type]
-    server = AnnouncingServer(config_of(app), "", open_browser=False)
+    server = AnnouncingServer(config_of(app), "")
     thread = threading.Thread(target=server.run, args=([listener],))
     thread.start()
     yield model, port

@@ -1,12 +1,12 @@
 // The Python console: runs code in the worker's interpreter and shows what it gives. Fetched when somebody opens it.
 
-import { page } from "./page.js";
+import { page, t } from "./page.js";
 
 const { code, consoleForm, example, output } = page;
 
 consoleForm.onsubmit = async (/** @type {SubmitEvent} */ event) => {
   event.preventDefault();
-  output.textContent = "Running…";
+  output.textContent = t`Running…`;
   const value = await inpage.python(code.value).catch((error) => error.traceback ?? error.message);
   output.textContent = typeof value === "string" ? value : JSON.stringify(value, null, 1);
 };

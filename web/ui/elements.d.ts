@@ -10,9 +10,9 @@ type Buttons = Record<
   HTMLButtonElement
 >;
 type Forms = Record<"composer" | "consoleForm" | "hubChoices" | "hubForm" | "hubTokenForm" | "loadForm" | "settingsForm", HTMLFormElement>;
-type Inputs = Record<"chatTitle" | "files" | "hubName" | "hubToken" | "hubTokenKept" | "importFile", HTMLInputElement>;
+type Inputs = Record<"attachFiles" | "chatTitle" | "files" | "hubName" | "hubToken" | "hubTokenKept" | "importFile", HTMLInputElement>;
 type TextAreas = Record<"code" | "draft" | "system", HTMLTextAreaElement>;
-type Selects = Record<"example" | "model", HTMLSelectElement>;
+type Selects = Record<"example" | "language" | "model", HTMLSelectElement>;
 type Dialogs = Record<"console" | "hub" | "hubAsk" | "machine" | "opened" | "settings", HTMLDialogElement>;
 type Others = Record<
   | "about" | "announcer" | "chats" | "chatTools" | "contextText" | "editing" | "examples" | "facts" | "failure"
@@ -24,7 +24,7 @@ type Others = Record<
 
 /** Of what is read, found, attached and kept. */
 type OfReading = Record<"attachment" | "reasoning", HTMLTemplateElement>
-  & Record<"dictate" | "exportMarkdown" | "latest" | "laterPage" | "pinChat" | "reloadPage" | "showShortcuts", HTMLButtonElement>
+  & Record<"attach" | "dictate" | "exportMarkdown" | "latest" | "laterPage" | "pinChat" | "reloadPage" | "showShortcuts", HTMLButtonElement>
   & Record<"attached" | "dropZone" | "newVersion", HTMLElement>
   & Record<"findChats", HTMLInputElement>
   & Record<"shortcuts", HTMLDialogElement>;
@@ -51,6 +51,7 @@ export interface Libraries {
   "idb.js": typeof import("idb");
   "katex.js": typeof import("katex");
   "marked.js": typeof import("marked");
+  "pdf.js": typeof import("pdfjs-dist");
 }
 
 /** Its package has no types. */

@@ -3,7 +3,7 @@
 import { markdownIn } from "./markdown.js";
 import { listModels, stored } from "./model.js";
 import "./opening.js"; // whose dialog chooses files
-import { copyOf, line, page, partOf } from "./page.js";
+import { copyOf, line, page, partOf, t } from "./page.js";
 
 const { layers, verdict, verify } = page;
 /** @type {Set<string>} */
@@ -11,7 +11,7 @@ const going = new Set(); // stored models that the user deletes: until the panel
 
 function showLoaded() {
   const { loaded } = inpage;
-  page.loadedFacts.textContent = loaded && line(loaded.name, loaded.facts);
+  page.loadedFacts.textContent = loaded && line(loaded.name, t(loaded.facts));
   layers.replaceChildren();
   verdict.textContent = "";
   verdict.dataset.outcome = "";
@@ -23,9 +23,9 @@ function showStored() {
     const button = partOf(row, "delete");
     const showGoing = () => {
       const isGoing = going.has(url);
-      partOf(row, "words").textContent = isGoing ? `${name} is deleted when you close this.` : facts;
-      button.textContent = isGoing ? "Undo" : "Delete";
-      button.ariaLabel = isGoing ? `Keep ${name}` : `Delete ${name}`;
+      partOf(row, "words").textContent = isGoing ? t`${name} is deleted when you close this.` : t(facts);
+      button.textContent = isGoing ? t`Undo` : t`Delete`;
+      button.ariaLabel = isGoing ? t`Keep ${name}` : t`Delete ${name}`;
     };
     button.onclick = () => {
       if (!going.delete(url)) going.add(url);
@@ -56,17 +56,17 @@ verify.onclick = async () => {
   if (verifying) return verifying.abort();
   const { signal } = verifying = new AbortController();
   const offer = verify.textContent;
-  verify.textContent = "Cancel";
+  verify.textContent = t`Cancel`;
   verdict.dataset.outcome = "";
-  verdict.textContent = "Verifying…";
+  verdict.textContent = t`Verifying…`;
   layers.replaceChildren();
   try {
     const { ok, summary, table } = await inpage.verify({ signal, onProgress: showProgress });
-    verdict.textContent = summary;
+    verdict.textContent = t(summary);
     verdict.dataset.outcome = ok ? "good" : "bad";
     markdownIn(layers).finish(table);
   } catch (error) {
-    verdict.textContent = signal.aborted ? "Cancelled." : /** @type {Error} */ (error).message;
+    verdict.textContent = signal.aborted ? t`Cancelled.` : /** @type {Error} */ (error).message;
   }
   verifying = undefined;
   verify.textContent = offer;
@@ -74,7 +74,7 @@ verify.onclick = async () => {
 
 /** @param {{ phase: string, done: number, total: number }} progress */
 function showProgress({ phase, done, total }) {
-  verdict.textContent = `Verifying ${phase}: ${Math.round(100 * done / total)} %`;
+  verdict.textContent = t`Verifying ${t(phase)}: ${Math.round(100 * done / total)} %`;
 }
 
 addEventListener("modelchange", showLoaded);

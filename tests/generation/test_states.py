@@ -1,0 +1,145 @@
+"""States that cannot be cut back: a chat that goes on costs no more than with a cache of positions,
+one that departs is computed anew, and which of the two happened never shows."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from gguf import GGMLQuantizationType as Kind
+
+from py_runtime.generation.kept_states import TAIL, KeptStates
+from tests.export.gguf_files import ARCHITECTURES, write_gguf
+from tests.generation.state_cases import STEPS
+from tests.runners import NativeRunner
+
+FAMILY = "lfm2"
+PROMPT = [3 + (7 * place + place * place) % 200 for place in range(60)]
+NEW = [3 + 11 * place % 200 for place in range(20)]
+FIELDS = {"temperature": 0, "max_tokens": 19, "ignore_eos": True}
+LOGPROBS = {**FIELDS, "logprobs": True}  # on the host, token by token
+
+
+class Asked:
+    def __init__(self, runner: NativeRunner, data: np.ndarray) -> None:
+        self._runner, self._data = runner, data
+
+    def __call__(self, *steps: dict[str, Any], case: str = "turns") -> Any:
+        return self._runner.run("tests.generation.state_cases", case, data=self._data, steps=steps)
+
+
+@pytest.fixture(scope="module")
+def asked(native: NativeRunner, tmp_path_factory: pytest.TempPathFactory) -> Asked:
+    path = tmp_path_factory.mktemp("states") / "x.gguf"
+    write_gguf(path, FAMILY, ARCHITECTURES[FAMILY], Kind.F32)
+    return Asked(native, np.frombuffer(path.read_bytes(), np.uint8))
+
+
+@pytest.mark.parametrize("fields", [FIELDS, LOGPROBS], ids=["on the GPU", "by the host"])
+def test_a_chat_that_goes_on(asked: Asked, fields: dict[str, Any]) -> None:
+    first, goes_on, third, fresh = asked(
+        {"prompt": PROMPT, "fields": fields},
+        {"after": 0, "more": NEW, "fields": fields},
+        {"after": 1, "more": NEW, "fields": fields},
+        {"after": 1, "more": NEW, "fields": fields, "forget": True},
+    )
+    # The last token drawn was never fed; of a batch, what was computed in it may be lost.
+    lost = STEPS if fields is FIELDS else 0
+    for before, after in ((first, goes_on), (goes_on, third)):
+        held = len(before["given"]) + len(before["tokens"]) - 1
+        assert held - lost <= after["usage"]["cached_tokens"] <= held
+        assert after["computed"] == len(after["cache"]) - after["usage"]["cached_tokens"]
+    assert third["tokens"] == fresh["tokens"]
+    assert fresh["usage"]["cached_tokens"] == 0
+
+
+def test_another_answer_to_the_same_prompt(asked: Asked) -> None:
+    first, again = asked({"prompt": PROMPT, "fields": FIELDS}, {"prompt": PROMPT, "fields": FIELDS})
+    assert again["usage"]["cached_tokens"] == len(PROMPT) - TAIL
+    assert again["tokens"] == first["tokens"]
+
+
+def test_the_end_of_a_prompt_may_differ(asked: Asked) -> None:
+    """As where a template leaves out what an answer began with."""
+    _, other, fresh = asked(
+        {"prompt": PROMPT, "fields": FIELDS},
+        {"prompt": PROMPT[: 3 - TAIL] + NEW, "fields": FIELDS},
+        {"prompt": PROMPT[: 3 - TAIL] + NEW, "fields": FIELDS, "forget": True},
+    )
+    assert other["usage"]["cached_tokens"] == len(PROMPT) - TAIL
+    assert other["tokens"] == fresh["tokens"]
+
+
+def test_a_prompt_that_departs_is_computed_anew(asked: Asked) -> None:
+    _, other, back, fresh = asked(
+        {"prompt": PROMPT, "fields": FIELDS},
+        {"prompt": PROMPT[:30] + NEW, "fields": FIELDS},
+        {"prompt": PROMPT, "fields": FIELDS},
+        {"prompt": PROMPT, "fields": FIELDS, "forget": True},
+    )
+    assert other["usage"]["cached_tokens"] == back["usage"]["cached_tokens"] == 0
+    assert back["tokens"] == fresh["tokens"]
+
+
+def test_stopped_on_the_way(asked: Asked) -> None:
+    """While the prompt is read, and while batches are under way that nobody waits for."""
+    reading, answering, going_on, fresh = asked(
+        {"prompt": PROMPT, "fields": FIELDS, "chunk": 16, "cancel_at_chunk": 2},
+        {"prompt": PROMPT, "fields": FIELDS, "cancel_at_piece": 3},
+        {"after": 1, "more": NEW, "fields": FIELDS},
+        {"after": 1, "more": NEW, "fields": FIELDS, "forget": True},
+    )
+    assert reading["computed"] == 32
+    assert answering["usage"]["cached_tokens"] == 32
+    assert 3 <= len(answering["tokens"]) < FIELDS["max_tokens"]
+    assert going_on["usage"]["cached_tokens"] >= len(PROMPT)
+    assert going_on["tokens"] == fresh["tokens"]
+
+
+def test_a_lost_device_takes_the_states_with_it(asked: Asked) -> None:
+    found = asked({"prompt": PROMPT, "fields": FIELDS}, case="lose_the_device")
+    assert found["tokens"] == found["undisturbed"]
+    assert found["afterwards"] == found["undisturbed"]
+    assert found["buffers"] == 0
+
+
+def test_the_memory_of_copies_is_told(asked: Asked) -> None:
+    told, held, one_copy = asked(case="memory")
+    assert one_copy == 3 * 2 * 64 * 4  # three convolutions keep two columns each
+    assert told >= held["constants"] + held["state"]
+
+
+class Copies:
+    """Copies of a state that is the number of tokens it has seen."""
+
+    def __init__(self) -> None:
+        self.state, self.held = 0, dict[int, int]()
+
+    def keep(self, place: int) -> None:
+        self.held[place] = self.state
+
+    def put_back(self, place: int) -> None:
+        self.state = self.held[place]
+
+
+def test_every_position_that_is_promised_is_reached() -> None:
+    rng = np.random.default_rng(16)
+    copies: Any = Copies()
+    states, held = KeptStates(), 0  # tokens known to be computed
+    for _ in range(2000):
+        if rng.random() < 0.05:
+            states.forget()
+            held = 0
+        shared = int(rng.integers(0, held + 1))
+        promised = states.last_up_to(shared)
+        assert states.go_back(copies, shared) == promised <= shared
+        assert promised in (0, copies.state)
+        held = copies.state = promised
+        for _ in range(rng.integers(1, 6)):
+            if rng.random() < 0.5:
+                (states.keep_batch if rng.random() < 0.7 else states.keep_prompt)(copies)
+            states.leave()
+            copies.state += int(rng.integers(1, 9))
+            if rng.random() < 0.1:
+                break  # failed: nobody knows how far it went
+            states.reach(copies.state)
+            held = copies.state
