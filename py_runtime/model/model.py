@@ -19,16 +19,15 @@ from py_runtime.base.errors import (
     NoModelError,
     RequestError,
 )
+from py_runtime.base.html import shown
 from py_runtime.base.model_errors import ModelError
 from py_runtime.base.progress import LoadProgress, Meter
 from py_runtime.base.sizes import in_words
 from py_runtime.chat.request import ChatRequest
-from py_runtime.chat.template import ChatTemplate, text_of
 from py_runtime.folder import notes
 from py_runtime.folder.file_names import CONFIG, TOKENIZER, TOKENIZER_CONFIG
 from py_runtime.folder.layout import ModelFolder
 from py_runtime.folder.manifest import NEEDED_LIMITS, Manifest
-from py_runtime.folder.strict_json import parse_strict_json
 from py_runtime.generation.device_tokens import DeviceTokens
 from py_runtime.generation.generate import Generation, generate
 from py_runtime.generation.messages import parse_messages
@@ -42,6 +41,7 @@ from py_runtime.graph import Graph
 from py_runtime.graph.profile import Profile
 from py_runtime.graph.tuning import KernelChoice, choose_kernels
 from py_runtime.model.chat_prompts import ChatPrompts
+from py_runtime.model.config import Config, read_json
 from py_runtime.model.embed import embed, parse_inputs
 from py_runtime.model.stores import Store, open_store
 from py_runtime.program.decoder import check_context, decoder_sizes
@@ -50,22 +50,6 @@ from py_runtime.tokens import Tokenizer
 NOT_HERE = "use a browser or a graphics processor with more, or a smaller --max-seq-len"
 WARM_UP_CHAT = [{"role": "user", "content": "Hello"}]
 WARM_UP_TOKENS = 32
-
-
-class Config:
-    """What the two config files say of chatting."""
-
-    def __init__(self, tokenizer_config: dict[str, Any], config: dict[str, Any]) -> None:
-        has_template = tokenizer_config.get("chat_template")
-        self.chat_template = ChatTemplate.from_config(tokenizer_config) if has_template else None
-        self._end_text = text_of(tokenizer_config.get("eos_token"))
-        self._end_ids = config.get("eos_token_id")
-
-    def end_tokens(self, tokenizer: Tokenizer) -> frozenset[int]:
-        """The tokens that end an answer: one or several ids, and the tokenizer's own."""
-        ids = self._end_ids if isinstance(self._end_ids, list) else [self._end_ids]
-        named = tokenizer.id_of(self._end_text) if self._end_text is not None else None
-        return frozenset(token for token in (*ids, named) if isinstance(token, int))
 
 
 class Model:
@@ -131,8 +115,8 @@ class Model:
         check_context(folder.manifest.name, folder.manifest.context, folder.program)
         tokenizer = Tokenizer.from_json(await store.read(folder, TOKENIZER))
         config = Config(
-            _read_json(TOKENIZER_CONFIG, await store.read(folder, TOKENIZER_CONFIG)),
-            _read_json(CONFIG, await store.read(folder, CONFIG)),
+            read_json(TOKENIZER_CONFIG, await store.read(folder, TOKENIZER_CONFIG)),
+            read_json(CONFIG, await store.read(folder, CONFIG)),
         )
         constants = store.constants(folder)
         kernels = await choose_kernels(device, notes, wanted_kernels)
@@ -155,6 +139,17 @@ class Model:
         self.kernels = await choose_kernels(device, notes, self.kernels.wanted)
         constants = self.store.constants(self.folder)
         return await Graph.load(device, self.folder.program, constants, meter, self.kernels.target)
+
+    def _repr_html_(self) -> str:
+        facts = [
+            f"{self.manifest.parameters / 1e6:,.0f} M parameters"
+            if self.manifest.parameters
+            else "",
+            self.manifest.quantisation,
+            f"context of {self.context} tokens",
+            f"{in_words(self.graph.memory.peak)} of GPU memory",
+        ]
+        return shown(self.manifest.name, facts)
 
     @property
     def context(self) -> int:
@@ -413,15 +408,3 @@ def check_requirements(manifest: Manifest, device: Device) -> None:
             )
         fault = f"{manifest.name} needs {limit} {needed}; this device has {has}"
         raise ModelError(fault, NOT_HERE)
-
-
-def _read_json(file: str, data: bytes | dict[str, Any]) -> dict[str, Any]:
-    if isinstance(data, dict):
-        return data
-    try:
-        config = parse_strict_json(data)
-    except ValueError as error:
-        raise ModelError(f"{file} is not JSON: {error}") from None
-    if not isinstance(config, dict):
-        raise ModelError(f"{file} is not a JSON object")
-    return config
