@@ -110,7 +110,7 @@ def test_models_are_told_in_german() -> None:
         "klein und schnell · 101 MB · merkt sich etwa 1.500 Wörter",
         "mittelgroß · 1,2 GB · merkt sich etwa 1.500 Wörter",
         "groß und langsamer · 4,0 GB · merkt sich etwa 1.500 Wörter",
-        "Hat einen Tensor von 2,0 kB; diese GPU nimmt höchstens 1,0 kB auf einmal.",
+        "Passt nicht: Es braucht 2,0 kB am Stück, und diese GPU nimmt höchstens 1,0 kB.",
         "Chat starten (512 Byte, einmalig)",
         "Weitermachen (100 Byte von 512 Byte sind da)",
         "no such text, of which 3 are left",
