@@ -58,6 +58,7 @@ export function createInpage(listeners) {
     deleteStored: (nameOrUrl) => client.call("deleteStored", [nameOrUrl]),
     chat: { completions: { create: (request) => create("chat", request) } },
     completions: { create: (request) => create("complete", request) },
+    embeddings: { create: (request) => create("embed", request) },
     countTokens: (messages) => client.call("countTokens", [messages]),
     verify: ({ onProgress, signal, thorough = false } = {}) =>
       client.call("verify", [thorough], { onEvent: onProgress, signal }),

@@ -318,6 +318,14 @@ class Engine:
             await completion.chunks(cancel, emit, is_compiling)
             return None
 
+    async def embed(self, fields: Json, cancel: CancelToken) -> Json:
+        from py_runtime.app.embeddings import create_embeddings  # few need them
+
+        if not isinstance(fields, dict):
+            raise RequestError("a request is an object", None)
+        async with self._cancellable(cancel) as model:
+            return await create_embeddings(model, fields, cancel)
+
     async def count_tokens(self, messages: Any) -> Json:
         model = self._loaded()
         prompt = model.chat_tokens(parse_messages(messages))

@@ -178,6 +178,7 @@ CALLS: dict[str, Call] = {
     "deleteStored": lambda arguments, emit, cancel: _engine().delete_stored(arguments[0]),
     "chat": lambda arguments, emit, cancel: _engine().create(arguments[0], True, emit, cancel),
     "complete": lambda arguments, emit, cancel: _engine().create(arguments[0], False, emit, cancel),
+    "embed": lambda arguments, emit, cancel: _engine().embed(arguments[0], cancel),
     "countTokens": lambda arguments, emit, cancel: _engine().count_tokens(arguments[0]),
     "verify": lambda arguments, emit, cancel: _engine().verify(emit, cancel, *arguments),
 }

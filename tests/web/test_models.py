@@ -112,6 +112,6 @@ def test_little_room_is_told(user: User, panel: Locator) -> None:
     user.page.keyboard.press("Escape")
     user.page.evaluate("navigator.storage.estimate = async () => ({ quota: 1000, usage: 0 })")
     user.page.locator("#modelChip").click()
-    expect(row(panel, "Other").locator(".fit")).to_contain_text("room for 0 MB")
+    expect(row(panel, "Other").locator(".fit")).to_contain_text("room for 1.0 kB")
     expect(row(panel, "Toy").locator(".fit")).to_have_text("")
     assert user.complaints == []
