@@ -33,7 +33,9 @@ class TerminalChat:
 
     def __init__(self, where: str, system: str | None, fields: dict[str, Any]) -> None:
         self._where = where
-        self._fields = {**fields, "context_overflow": "drop_oldest"}
+        # Thoughts are shown as they come.
+        shown = {"context_overflow": "drop_oldest", "reasoning_format": "none"}
+        self._fields = {**fields, **shown}
         self._system = [{"role": "system", "content": system}] if system else []
         self._messages = list(self._system)
         self._status = StatusLine()

@@ -30,6 +30,7 @@ class GenerationOptions:
     context_overflow: str = "error"  # or "drop_oldest"
     allow_special: bool = False  # control tokens that messages spell are control tokens
     continue_final_message: bool = False  # the answer is the rest of the last message
+    shown_tokens: frozenset[str] = frozenset()  # control tokens that are a part of the text
 
 
 SAMPLING_FIELDS = tuple(entry.name for entry in fields(SamplingSettings))

@@ -303,13 +303,32 @@ WRONG: list[tuple[str, Any]] = [
     ("response_format", {"type": "yaml"}),
     ("sampler", "greedy"),
     ("tools", []),
+    ("tools", "weather"),
+    ("tools", [{"type": "function"}]),
+    ("tools", [{"function": {"name": "weather"}}]),
+    ("tools", [{"type": "function", "function": {"name": "two words"}}]),
+    ("tools", [{"type": "function", "function": {"name": "f", "parameters": []}}]),
+    ("tools", [{"type": "function", "function": {"name": "f"}}] * 2),
+    ("tool_choice", "required"),  # without tools
+    ("tool_choice", 1),
+    ("parallel_tool_calls", "no"),
+    ("reasoning_format", "xml"),
+    ("enable_thinking", 1),
+    ("reasoning_effort", 3),
+    ("chat_template_kwargs", []),
+    ("chat_template_kwargs", {"messages": []}),
     ("maxTokens", 5),
 ]
 
 
+CHAT_ONLY = ("tool", "parallel", "reasoning", "enable", "chat_template")
+
+
 @pytest.mark.parametrize(("name", "value"), WRONG, ids=lambda value: str(value)[:20])
 def test_a_wrong_field_is_named(native_toy: Toy, name: str, value: Any) -> None:
-    (answer,) = native_toy.ask(step({name: value}))
+    is_chat = name.startswith(CHAT_ONLY)
+    asked = {"messages": [{"role": "user", "content": "hi"}]} if is_chat else {}
+    (answer,) = native_toy.ask({**(asked or step({})), "fields": {name: value}})
     assert answer["error"]["code"] == "invalid_request"
     assert answer["error"]["param"] == name
     assert name in answer["error"]["message"]
@@ -322,7 +341,8 @@ def test_too_many_top_logprobs(native_toy: Toy, top: Any) -> None:
 
 
 def test_none_is_the_default(native_toy: Toy) -> None:
-    names = {name for name, _ in WRONG} - {"tools", "maxTokens", "temperature", "max_tokens"}
+    names = {name for name, _ in WRONG if not name.startswith(CHAT_ONLY)}
+    names -= {"maxTokens", "temperature", "max_tokens"}
     plain, given = native_toy.ask(step(GREEDY), step({**dict.fromkeys(names), **GREEDY}))
     assert given["tokens"] == plain["tokens"]
 
@@ -339,6 +359,14 @@ MESSAGES: list[tuple[Any, str]] = [
     ([{"role": "user", "content": [{"type": "image_url"}]}], "messages[0].content[0]"),
     ([{"role": "user", "content": ["hi"]}], "messages[0].content[0]"),
     ([{"role": "user", "content": "hi"}, {"role": "assistant", "content": None}], "messages[1]"),
+    ([{"role": "assistant", "tool_calls": [{}]}], "messages[0].tool_calls[0]"),
+    ([{"role": "assistant", "tool_calls": "f"}], "messages[0].tool_calls"),
+    (
+        [{"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": "{"}}]}],
+        "messages[0].tool_calls[0].function.arguments",
+    ),
+    ([{"role": "tool", "content": "x", "tool_call_id": 5}], "messages[0].tool_call_id"),
+    ([{"role": "assistant", "content": "x", "reasoning_content": 5}], "messages[0].reasoning"),
 ]
 
 

@@ -57,6 +57,7 @@ async function write(mine) {
       messages: promptOf(mine.chat, message),
       signal,
       stream: true,
+      reasoning_format: "none",
       stream_options: { include_usage: true, include_progress: true },
       ...requestOptions(),
       ...(message.content ? { continue_final_message: true } : {}),
