@@ -33,15 +33,15 @@ SOURCES := $(shell find web inpage py_runtime shaders -type f ! -name '*.pyc')
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help setup serve build check check-style check-types check-tests test test-fast soak chaos test-pte fuzz \
-  pte-files families mutants lint bench bench-gpu clean clean-cache prerequisites
+  pte-files families mutants picture lint bench bench-gpu clean clean-cache prerequisites
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(PREPARED) ## everything the page needs, without serving it
 
-serve: setup ## the page on this machine (PORT=8000)
-	@$(PY) serve.py --port $(PORT)
+serve: setup ## the page on this machine (PORT=8000; OPEN=1: in your browser)
+	@$(PY) serve.py --port $(PORT) $(if $(filter-out 0,$(OPEN)),--open)
 
 build: setup ## the whole site as static files (OUT=dist; HUB=0: without the Hugging Face Hub)
 	@$(PY) serve.py build "$(OUT)" $(if $(filter 0,$(HUB)),--no-hub)
@@ -98,6 +98,10 @@ lint: check-style check-types $(NPM_DEV) ## style, imports and types, of Python 
 	node_modules/.bin/tsc -p tsconfig.worker.json
 	node_modules/.bin/tsc -p tsconfig.tools.json
 	node_modules/.bin/eslint web bench/pages tools eslint.config.js
+
+picture: setup $(TESTER) ## the README's picture that moves: a first minute with the default model
+	@$(PY) -m tools.browser
+	@$(PY) -m tools.moving_picture docs/first_minute.png
 
 bench: setup $(TESTER) $(BENCH_MODELS) $(BENCH_NPM) ## inpage beside its peers, for the README; half an hour or more (QUICK=1)
 	@$(PY) -m tools.browser
@@ -161,13 +165,13 @@ $(MODEL)/manifest.json: $(EXPORTER) $(MODEL_SOURCES)
 
 $(NPM): package.json package-lock.json | prerequisites
 	@echo "installing Pyodide's core and the page's libraries with npm"
-	@npm ci --silent --omit=dev
+	@npm ci --silent --omit=dev --omit=optional
 	@touch $@
 
 # Adds to what is there: npm ci would begin anew, and what was made of it would count as outdated.
 $(NPM_DEV): $(NPM)
 	@echo "installing what the tests and the linter need with npm"
-	@npm install --silent --no-save --include=dev
+	@npm install --silent --no-save --include=dev --omit=optional
 	@touch $@
 
 $(PYODIDE): tools/pyodide_dist.py $(SERVER) $(NPM)

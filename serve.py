@@ -22,6 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from inpage.hosts import OwnHosts
 from inpage.http_server import AnnouncingServer, config_of, in_brackets, listen
+from py_runtime.base.sizes import in_words
 from tools.compress import ENCODINGS, VariantStore
 from tools.errors import UserError, exit_status
 from tools.site import HUB_ORIGINS, Resource, Site
@@ -120,9 +121,25 @@ def serve(options: argparse.Namespace) -> None:
     address = f"http://{shown_host}:{listener.getsockname()[1]}/"
     app = create_app(site, VariantStore(), [shown_host, *options.allow_host])
     try:
-        AnnouncingServer(config_of(app), address, options.open).run(sockets=[listener])
+        found = models_found(site)
+        AnnouncingServer(config_of(app), address, found, options.open).run(sockets=[listener])
     except KeyboardInterrupt:
         print()  # the terminal's ^C ends its own line
+
+
+def models_found(site: Site) -> list[str]:
+    """A line for each, and one where there are none."""
+    try:
+        listing = site.models.listing()
+    except UserError as error:
+        return [str(error)]
+    lines = [
+        f"  {model['name']}, "
+        + (f"cannot be loaded: {model['error']}" if "error" in model else in_words(model["size"]))
+        for model in listing
+    ]
+    place = site.models.root or "models/"
+    return [f"models in {place}:", *lines] if lines else [f"there are no models in {place} yet"]
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:

@@ -61,8 +61,12 @@ class DrivenPage:
         return handle.json_value()
 
     def fetched_bytes(self) -> int:
-        """Bodies as they came over the network; what a cache answered came from nowhere."""
-        sizes = [request.sizes() for request in self._requests]
+        """Bodies as they came over the network; what a cache answered came from nowhere.
+
+        What the service worker looks at again in the background is left out: Playwright never
+        tells the sizes of some of that.
+        """
+        sizes = [request.sizes() for request in self._requests if not request.service_worker]
         return sum(max(size["responseBodySize"], 0) for size in sizes)
 
     def renderer_bytes(self) -> int | None:

@@ -3,6 +3,7 @@
 import argparse
 import re
 import sys
+import textwrap
 from pathlib import Path
 
 from rich.console import Console
@@ -12,9 +13,22 @@ from rich.table import Table
 from export.errors import ExportError
 from export.quantisation import QUANTISATIONS
 from py_runtime.base.errors import InpageError
+from py_runtime.decoder.families import FAMILIES
 
 DIFFERS, USER_ERROR = 1, 2  # exit statuses
-UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9}
+EPILOG = """\
+examples:
+  python -m export default -o models/SmolLM2-135M-Instruct
+  python -m export path/to/checkpoint -o models/mine --verify
+  python -m export owner/name -o models/mine --quant q8 --max-seq-len 4096
+  python -m export FILE.gguf -o models/mine
+  python -m export owner/name --dry-run     says what would be written
+  python -m export inspect models/mine      shows what is in a model folder
+
+families:
+{families}
+A GGUF file of these also runs as it is, without an export: put it into models/."""
 
 
 def main(argv: list[str]) -> int:
@@ -34,11 +48,18 @@ def main(argv: list[str]) -> int:
     return 0
 
 
+def families_in_words() -> str:
+    """As docs/families.md has them, in lines that a terminal shows whole."""
+    names = ", ".join(family.known_as for family in FAMILIES)
+    return textwrap.fill(names, 78, initial_indent="  ", subsequent_indent="  ")
+
+
 def _export_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m export",
         description="Turns a checkpoint into a model folder that the page loads.",
-        epilog="python -m export inspect DIR shows what is in a model folder.",
+        epilog=EPILOG.format(families=families_in_words()),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
         "source",
@@ -58,7 +79,13 @@ def _export_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--max-seq-len", type=int, metavar="N", help="positions of the KV cache (2048)"
     )
-    parser.add_argument("--shard-size", type=_size, default="128M", metavar="128M")
+    parser.add_argument(
+        "--shard-size",
+        type=_size,
+        default="128M",
+        metavar="SIZE",
+        help="of a file of weights, at most (default: 128M, so 128 MB)",
+    )
     parser.add_argument("--dry-run", action="store_true", help="say what would be written")
     parser.add_argument("--verify", action="store_true", help="run the result against torch")
     return parser
@@ -119,7 +146,7 @@ def _progress(console: Console) -> Progress:
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(),
-        DownloadColumn(binary_units=True),
+        DownloadColumn(binary_units=False),
         TimeElapsedColumn(),
         console=console,
     )

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+from py_runtime.base.sizes import in_words
 from py_runtime.folder.on_disk import open_model_folder
 from py_runtime.graph.buffers import measure
 from py_runtime.program import Program, SymIntValue, TensorValue
@@ -21,7 +22,7 @@ def describe(folder: Path) -> Iterator[str]:
         yield f"  {file.size:>12,}  {name}"
     report = measure(model.program).report
     yield ""
-    yield f"GPU memory: {report.peak / 2**20:.1f} MiB at the full context of {facts.context}"
+    yield f"GPU memory: {in_words(report.peak)} at the full context of {facts.context}"
     for purpose in ("constants", "state", "intermediates", "inputs", "uniforms"):
         yield f"  {getattr(report, purpose):>12,}  {purpose}"
     yield ""

@@ -34,7 +34,7 @@ from py_runtime.program.writer import HOST_DTYPES
 GRAPH = "graph.json"
 GOLDENS = "goldens.safetensors"
 WEIGHTS_PREFIX = "weights-"
-DEFAULT_SHARD_SIZE = 128 << 20
+DEFAULT_SHARD_SIZE = 128_000_000
 CHUNK = 4 << 20  # bytes between two words of progress
 
 ConstantSource = np.ndarray | Callable[[], np.ndarray]

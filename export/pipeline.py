@@ -16,6 +16,7 @@ from export.prompts import golden_prompts
 from export.reference import Goldens, make_goldens, reference_decoder
 from export.sources import HuggingFaceSource, Quantisation, Source
 from py_runtime.base.shapes import numel
+from py_runtime.base.sizes import in_words
 from py_runtime.decoder.config import DecoderConfig, expected_shapes
 from py_runtime.folder import manifest
 from py_runtime.graph.buffers import BufferPlan, measure
@@ -59,10 +60,10 @@ class Prepared:
             "model": self.source.name,
             "layers": f"{config.layers}, width {config.width}, vocabulary {config.vocabulary}",
             "parameters": f"{self.parameters / 1e6:.1f} M",
-            "weights": f"{report.constants / 2**20:.1f} MiB, {quantisation_name(self.source)}",
-            "context": f"{config.context} positions, {report.state / 2**20:.1f} MiB of KV cache",
+            "weights": f"{in_words(report.constants)}, {quantisation_name(self.source)}",
+            "context": f"{config.context} positions, {in_words(report.state)} of KV cache",
             "ops": f"{len(self.graph.program.ops)}",
-            "GPU memory": f"{report.peak / 2**20:.1f} MiB at full context",
+            "GPU memory": f"{in_words(report.peak)} at full context",
         }
 
 

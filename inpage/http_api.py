@@ -1,11 +1,13 @@
 """OpenAI's API over HTTP: one model, one answer at a time, whoever comes later waits.
 
-POST /v1/chat/completions, POST /v1/completions (both may stream), GET /v1/models, /v1/models/NAME.
+POST /v1/chat/completions, POST /v1/completions (both may stream), POST /v1/embeddings,
+GET /v1/models, /v1/models/NAME.
 """
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from functools import partial
 from typing import Any
 
 from starlette.applications import Starlette
@@ -18,11 +20,13 @@ import inpage
 from inpage.hosts import OwnHosts
 from inpage.http_server import AnnouncingServer, config_of, in_brackets, listen
 from py_runtime.app.completions import Completion
+from py_runtime.app.embeddings import create_embeddings
 from py_runtime.base.cancel import CancelToken
 from py_runtime.base.errors import ContextLengthError, InpageError, InputError, RequestError
+from py_runtime.base.sizes import in_words
 from py_runtime.model import Model
 
-MAX_BODY = 16 << 20  # bytes: far more than any context holds
+MAX_BODY = 16_000_000  # bytes: far more than any context holds
 JSON_TYPE = "application/json"
 BAD_REQUEST, NOT_FOUND, TOO_LARGE, WRONG_TYPE, FAULT = 400, 404, 413, 415, 500
 Json = dict[str, Any]
@@ -36,7 +40,7 @@ async def serve_api(where: str, host: str, port: int, further_hosts: Iterable[st
     try:
         app = create_api(model, [shown_host, *further_hosts])
         address = f"http://{shown_host}:{listener.getsockname()[1]}/v1"
-        await AnnouncingServer(config_of(app), address, open_browser=False).serve([listener])
+        await AnnouncingServer(config_of(app), address).serve([listener])
     finally:
         model.unload()
     return 0
@@ -60,19 +64,23 @@ def create_api(model: Model, further_hosts: Iterable[str] = ()) -> ASGIApp:
     async def text(request: Request) -> Response:
         return await complete(model, request, is_chat=False)
 
+    async def embeddings(request: Request) -> Response:
+        return await embed(model, request)
+
     routes = [
         Route("/v1/models", models),
         Route("/v1/models/{name:path}", one_model),
         Route("/v1/chat/completions", chat, methods=["POST"]),
         Route("/v1/completions", text, methods=["POST"]),
+        Route("/v1/embeddings", embeddings, methods=["POST"]),
     ]
     return OwnHosts(Starlette(routes=routes, exception_handlers={404: unknown_path}), further_hosts)
 
 
 async def unknown_path(request: Request, error: Exception) -> Response:
     """Says what there is instead."""
-    text = f"there is nothing at {request.url.path}: this server has /v1/models, /v1/completions"
-    return failure(BodyError(f"{text} and /v1/chat/completions", NOT_FOUND))
+    text = f"there is nothing at {request.url.path}: this server has /v1/models, /v1/embeddings"
+    return failure(BodyError(f"{text}, /v1/completions and /v1/chat/completions", NOT_FOUND))
 
 
 async def complete(model: Model, request: Request, is_chat: bool) -> Response:
@@ -85,10 +93,26 @@ async def complete(model: Model, request: Request, is_chat: bool) -> Response:
         return Response()  # there is nobody to read it
     if completion.stream:
         return await streamed(request, completion)
+    return await whole(request, completion.answer)
+
+
+async def embed(model: Model, request: Request) -> Response:
+    """Vectors of texts; whoever goes away stops it."""
+    try:
+        fields = await fields_of(request)
+    except InpageError as error:
+        return failure(error)
+    except ClientDisconnect:
+        return Response()
+    return await whole(request, partial(create_embeddings, model, fields))
+
+
+async def whole(request: Request, work: Callable[[CancelToken], Awaitable[Json]]) -> Response:
+    """All of an answer at once."""
     cancel = CancelToken()
     watching = asyncio.create_task(cancel_when_gone(request, cancel))
     try:
-        return JSONResponse(await completion.answer(cancel))
+        return JSONResponse(await work(cancel))
     except InpageError as error:
         return failure(error)
     finally:
@@ -108,7 +132,7 @@ async def fields_of(request: Request) -> Json:
     async for part in request.stream():
         body += part
         if len(body) > MAX_BODY:
-            raise BodyError(f"the request is larger than {MAX_BODY >> 20} MB", TOO_LARGE)
+            raise BodyError(f"the request is larger than {in_words(MAX_BODY)}", TOO_LARGE)
     try:
         fields = json.loads(body)
     except (ValueError, RecursionError):

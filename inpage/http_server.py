@@ -5,6 +5,7 @@ import errno
 import logging
 import socket
 import webbrowser
+from collections.abc import Sequence
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -77,16 +78,23 @@ class ImpatientProtocol(H11Protocol):
 
 
 class AnnouncingServer(uvicorn.Server):
-    """Says its address once it listens, and goes without a word."""
+    """Says its address once it listens, with what else there is to say; goes without a word."""
 
-    def __init__(self, config: uvicorn.Config, address: str, open_browser: bool) -> None:
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        address: str,
+        more: Sequence[str] = (),
+        open_browser: bool = False,
+    ) -> None:
         super().__init__(config)
         self.address = address
+        self.more = more
         self.open_browser = open_browser
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        print(f"inpage is at {self.address}", flush=True)
+        print(f"inpage is at {self.address}", *self.more, "Ctrl-C stops it", sep="\n", flush=True)
         if self.open_browser:
             asyncio.get_running_loop().run_in_executor(None, webbrowser.open, self.address)
 

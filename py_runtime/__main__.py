@@ -12,6 +12,7 @@ import os
 import sys
 
 from py_runtime.app.terminal import TerminalChat
+from py_runtime.base.defaults import DEFAULTS
 from py_runtime.base.errors import InpageError
 from py_runtime.hub.address import is_hub_address
 
@@ -29,14 +30,34 @@ def parse(arguments: list[str]) -> argparse.Namespace:
         help="a model folder, such as models/NAME; a .gguf or .pte; or hf:owner/name on the Hub",
     )
     chat.add_argument("--system", metavar="TEXT", help="system prompt")
-    chat.add_argument("--temperature", type=float, default=0.7, help="%(default)s; 0 is greedy")
-    chat.add_argument("--top-p", type=float, default=0.95, help="%(default)s")
-    chat.add_argument("--max-tokens", type=int, metavar="N", help="of an answer")
-    chat.add_argument("--seed", type=int, metavar="N", help="the same seed gives the same text")
+    add_settings(chat)
     inspect = commands.add_parser("inspect", help="tell what a .gguf or .pte holds, as Markdown")
     inspect.add_argument("model", metavar="FILE")
     inspect.add_argument("--data", metavar="FILE.ptd", nargs="+", default=[], help="its data files")
     return parser.parse_args(arguments)
+
+
+def add_settings(chat: argparse.ArgumentParser) -> None:
+    """Those of the page's settings, with its defaults."""
+    said = {
+        "temperature": "0 always takes the likeliest token",
+        "top_p": "the likeliest tokens that make up this share",
+        "top_k": "this many likeliest tokens; 0: all",
+        "min_p": "tokens at least this likely beside the best",
+        "repetition_penalty": "above 1 avoids tokens used before",
+    }
+    for name, default in DEFAULTS.items():
+        chat.add_argument(
+            f"--{name.replace('_', '-')}",
+            type=type(default),
+            default=default,
+            metavar="N",
+            help=f"{said[name]} (%(default)s)",
+        )
+    chat.add_argument(
+        "--max-tokens", type=int, metavar="N", help="of an answer (as many as the context holds)"
+    )
+    chat.add_argument("--seed", type=int, metavar="N", help="the same seed gives the same text")
 
 
 async def inspect_gguf(where: str) -> int:
@@ -83,12 +104,7 @@ async def inspect(options: argparse.Namespace) -> int:
 
 async def chat(options: argparse.Namespace) -> int:
     """Until the input ends; gives the exit status."""
-    fields = {
-        "temperature": options.temperature,
-        "top_p": options.top_p,
-        "max_tokens": options.max_tokens,
-        "seed": options.seed,
-    }
+    fields = {name: getattr(options, name) for name in (*DEFAULTS, "max_tokens", "seed")}
     return await TerminalChat(options.model, options.system, fields).run()
 
 

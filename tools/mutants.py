@@ -18,8 +18,10 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections import Counter
-from collections.abc import Iterable, Iterator
+import threading
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -220,12 +222,27 @@ def room_tests(file: str) -> list[str]:
     return [f"tests/{name}" for name in ROOM_TESTS.get(room, [room])]
 
 
+class Known:
+    """What tests call when nothing is changed, by file or folder of tests; found once for all."""
+
+    def __init__(self) -> None:
+        self._calls: dict[str, Calls] = {}
+        self._locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
+
+    def get(self, place: str, find: Callable[[str], Calls]) -> Calls:
+        """Waits where another copy is finding it."""
+        with self._locks[place]:
+            if place not in self._calls:
+                self._calls[place] = find(place)
+            return self._calls[place]
+
+
 class Copy:
     """A copy of the checkout, in which changes are made one at a time."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, known: Known | None = None) -> None:
         self.root = root
-        self._known: dict[str, Calls] = {}  # by file or folder of tests
+        self._known = known or Known()
 
     def fill(self) -> None:
         """With what git knows or would take up: changes that are not committed count."""
@@ -237,10 +254,8 @@ class Copy:
                 shutil.copyfile(ROOT / name, self.root / name)
 
     def notices(self, mutant: Mutant, *tests: str) -> bool:
-        for place in tests:
-            if place not in self._known:
-                self._known[place] = self.get_to_know(place)
-        known = {test: seen for place in tests for test, seen in self._known[place].items()}
+        places = [self._known.get(place, self.get_to_know) for place in tests]
+        known = {test: seen for place in places for test, seen in place.items()}
         asked = nearest(mutant.changed, known) or list(known)
         path = self.root / mutant.file
         unchanged = path.read_bytes()
@@ -300,6 +315,26 @@ def patience(seconds: float) -> float:
     return PATIENCE * seconds + PATIENCE_SECONDS
 
 
+def try_rooms(
+    rooms: deque[list[Mutant]], known: Known, say: Callable[[Mutant, bool], None]
+) -> None:
+    """Takes a room after the other while there are any; several may do so at once."""
+    with tempfile.TemporaryDirectory(prefix="inpage-mutants-") as folder:
+        copy = Copy(Path(folder), known)
+        copy.fill()
+        while rooms:
+            for mutant in rooms.popleft():
+                say(mutant, copy.notices(mutant, *room_tests(mutant.file)))
+
+
+def by_room(mutants: Iterable[Mutant]) -> deque[list[Mutant]]:
+    """The largest room first: what remains for the end is short."""
+    rooms = defaultdict(list)
+    for mutant in mutants:
+        rooms[Path(mutant.file).parts[1]].append(mutant)
+    return deque(sorted(rooms.values(), key=len, reverse=True))
+
+
 def main() -> int:
     """Prints each change and what came of it; 1 where too few of them were noticed."""
     parser = argparse.ArgumentParser(prog="mutants", description=__doc__)
@@ -307,17 +342,20 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=100)
     wanted = parser.parse_args()
     mutants = sample(native_sources(ROOT), wanted.seed, wanted.count)
-    noticed = 0
-    with tempfile.TemporaryDirectory(prefix="inpage-mutants-") as folder:
-        copy = Copy(Path(folder))
-        copy.fill()
-        for number, mutant in enumerate(mutants, 1):
-            was_noticed = copy.notices(mutant, *room_tests(mutant.file))
-            noticed += was_noticed
-            said = "noticed    " if was_noticed else "NOT NOTICED"
-            print(f"{number:4} {said} {mutant.file}:{mutant.line}  {mutant.shown}", flush=True)
-    print(f"{noticed} of {len(mutants)} noticed")
-    return int(noticed < LEAST_SHARE * len(mutants))
+    tried: list[bool] = []
+
+    def say(mutant: Mutant, noticed: bool) -> None:
+        tried.append(noticed)
+        said = "noticed    " if noticed else "NOT NOTICED"
+        print(f"{len(tried):4} {said} {mutant.file}:{mutant.line}  {mutant.shown}", flush=True)
+
+    rooms, known = by_room(mutants), Known()
+    with ThreadPoolExecutor() as pool:
+        cores = os.cpu_count() or 1
+        for working in [pool.submit(try_rooms, rooms, known, say) for _ in range(cores)]:
+            working.result()
+    print(f"{sum(tried)} of {len(mutants)} noticed")
+    return int(sum(tried) < LEAST_SHARE * len(mutants))
 
 
 if __name__ == "__main__":

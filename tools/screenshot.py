@@ -1,18 +1,21 @@
 """python -m tools.screenshot FOLDER: a conversation with the default model, as PNG files.
 
-screenshot.png is the README's; dark.png and phone.png show the same in the dark and on a phone.
+To be looked at: screenshot.png, and the same in the dark and on a phone.
 """
 
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import Page, ViewportSize, expect, sync_playwright
 
 from tools import browser
 from tools.files import ROOT
 
-DESKTOP, PHONE = {"width": 1200, "height": 800}, {"width": 390, "height": 844}
+DESKTOP: ViewportSize = {"width": 1200, "height": 800}
+PHONE: ViewportSize = {"width": 390, "height": 844}
 WAIT_MILLISECONDS = 300_000  # on a software GPU
 SETTINGS = {"temperature": "0", "max_tokens": "160"}
 QUESTIONS = (
@@ -22,8 +25,16 @@ QUESTIONS = (
 
 
 def main(folder: Path) -> None:
-    """Starts a server and a browser of its own."""
+    """Light, dark, and as wide as a phone."""
     folder.mkdir(parents=True, exist_ok=True)
+    with visiting(DESKTOP) as page:
+        converse(page)
+        shoot(page, folder)
+
+
+@contextmanager
+def visiting(size: ViewportSize) -> Iterator[Page]:
+    """The page, opened in a browser of its own, from a server of its own."""
     command = [sys.executable, "serve.py", "--port", "0"]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout
@@ -33,17 +44,16 @@ def main(folder: Path) -> None:
                 chromium = playwright.chromium.launch(
                     executable_path=str(browser.find()), args=browser.launch_flags()
                 )
-                page = chromium.new_page(viewport=DESKTOP, color_scheme="light")  # type: ignore[arg-type]
+                page = chromium.new_page(viewport=size, color_scheme="light")
                 page.set_default_timeout(WAIT_MILLISECONDS)
-                converse(page, url)
-                shoot(page, folder)
+                page.goto(url)
+                yield page
         finally:
             server.terminate()
 
 
-def converse(page: Page, url: str) -> None:
+def converse(page: Page) -> None:
     """Loads the model and waits for each answer."""
-    page.goto(url)
     page.get_by_role("button", name="Start chatting").click()
     expect(page.locator("body")).to_have_attribute("data-model", "ready", timeout=WAIT_MILLISECONDS)
     page.locator("header [data-opens=settings]").click()
@@ -57,12 +67,12 @@ def converse(page: Page, url: str) -> None:
 
 
 def shoot(page: Page, folder: Path) -> None:
-    """Light, dark, and as wide as a phone."""
+    """The same conversation, three times."""
     page.screenshot(path=folder / "screenshot.png")
     page.emulate_media(color_scheme="dark")
     page.screenshot(path=folder / "dark.png")
     page.emulate_media(color_scheme="light")
-    page.set_viewport_size(PHONE)  # type: ignore[arg-type]
+    page.set_viewport_size(PHONE)
     page.screenshot(path=folder / "phone.png")
 
 

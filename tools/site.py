@@ -13,6 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from py_runtime.base.defaults import DEFAULTS
 from tools import models
 from tools.errors import UserError
 from tools.files import ROOT, is_plain_name, plain_file, sha256_of
@@ -199,6 +200,7 @@ class Site:
             "vendor": f"vendor/{self.vendor_folder}/",
             "runtime": f"assets/{wheel.parent.name}/{wheel.name}",
             "packages": list(PACKAGES),
+            "defaults": DEFAULTS,
             "headers": {name.lower(): text for name, text in self.headers.items()},
         }
         if self.hub:

@@ -58,6 +58,7 @@ export function createInpage(listeners) {
     deleteStored: (nameOrUrl) => client.call("deleteStored", [nameOrUrl]),
     chat: { completions: { create: (request) => create("chat", request) } },
     completions: { create: (request) => create("complete", request) },
+    embeddings: { create: (request) => create("embed", request) },
     countTokens: (messages) => client.call("countTokens", [messages]),
     verify: ({ onProgress, signal, thorough = false } = {}) =>
       client.call("verify", [thorough], { onEvent: onProgress, signal }),
@@ -72,7 +73,8 @@ export function createInpage(listeners) {
       listeners.onRestart(await client.ready);
       return where ? inpage.load(where, options) : null;
     },
-    python: (code) => client.call("python", [String(code)]),
+    python: (code, { onPrint: onEvent, signal, asText = false } = {}) =>
+      client.call("python", [String(code), !!onEvent, asText], { onEvent, signal }),
     onNotice(listener) {
       noticeListeners.add(listener);
       return () => noticeListeners.delete(listener);

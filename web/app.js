@@ -4,7 +4,7 @@ import { createInpage } from "./api.js";
 import { opened } from "./ui/chats.js";
 import { loadMarkdown } from "./ui/markdown.js";
 import { listModels, showModel, showStep, stored, tellReadiness } from "./ui/model.js";
-import { fetched, lazy, notify, page, partOf } from "./ui/page.js";
+import { decimal, fetched, lazy, notify, page, partOf, t } from "./ui/page.js";
 import { reopen } from "./ui/sidebar.js";
 
 /** @param {import("./calls.d.ts").Phase} phase */
@@ -15,7 +15,7 @@ function onPhase({ name, seconds }) {
   page.status.textContent = text;
   showStep("Python", text, "running");
   tellReadiness();
-  if (seconds !== undefined) partOf(phase, "time").textContent = `${seconds.toFixed(2)} s`;
+  if (seconds !== undefined) partOf(phase, "time").textContent = `${decimal(seconds, 2)} s`;
 }
 
 // Few need these.
@@ -24,15 +24,16 @@ const arriving = lazy(() => import("./ui/arriving.js"));
 const hub = lazy(() => import("./ui/hub.js"));
 
 /** @param {import("./inpage.d.ts").ReadyReport} report */
-async function showMachine({ facts, phases }) {
-  const seconds = `${phases.reduce((sum, phase) => sum + phase.seconds, 0).toFixed(1)} s`;
-  page.status.textContent = `Ready in ${seconds}.`;
+async function showMachine({ adapter, facts, phases }) {
+  const seconds = `${decimal(phases.reduce((sum, phase) => sum + phase.seconds, 0), 1)} s`;
+  page.status.textContent = t`Ready in ${seconds}.`;
   showStep("Python", seconds, "done");
-  page.facts.textContent = facts;
+  page.facts.textContent = t(facts);
+  document.body.toggleAttribute("data-software", adapter.is_fallback);
   await listModels();
 }
 
-/** Its script comes when a dialog is opened: few open one. @param {"console" | "hub" | "machine" | "settings"} name */
+/** Its script comes when a dialog is opened: few open one. @param {"console" | "models" | "settings"} name */
 async function openDialog(name) {
   if (await fetched(import(`./ui/${name}.js`))) page[name].showModal();
 }
@@ -40,14 +41,14 @@ async function openDialog(name) {
 document.addEventListener("click", ({ target }) => {
   const { opens, chooses } = /** @type {Element} */ (target).closest("button")?.dataset ?? {};
   if (opens) openDialog(/** @type {Parameters<typeof openDialog>[0]} */ (opens));
-  if (chooses) page[/** @type {"files" | "importFile"} */ (chooses)].click();
+  if (chooses) page[/** @type {"attachFiles" | "files" | "importFile"} */ (chooses)].click();
 });
 
 const { inpage, client } = createInpage({
   onBusy: recovery.showBusy, onPhase, onFailure: recovery.showFailure, onHub: hub.permission, onModel: showModel, onRestart: showMachine,
 });
 globalThis.inpage = inpage;
-inpage.onNotice(({ kind, text }) => notify(text, { stays: kind === "storage" }));
+inpage.onNotice(({ kind, text }) => notify(t(text), { stays: kind === "storage" }));
 inpage.ready.then(showMachine).then(() => { if (stored.length) arriving.loadStored(); }, () => {});
 const isolation = crossOriginIsolated ? undefined : await fetched(import("./isolation.js"));
 if (!await isolation?.reloadsIsolated()) client.start();

@@ -29,10 +29,11 @@ export interface HubPermission {
   token: string | null;
 }
 
-/** site.json, as tools/site.py describes it; `hub` is the Hub's address where this page may ask it. */
+/** site.json, as tools/site.py describes it; `hub` is the Hub's address where this page may ask it, `defaults` the engine's of sampling. */
 export interface Site {
   pyodide: string;
   packages: string[];
+  defaults: Record<string, number>;
   runtime: string;
   snapshot?: Snapshot;
   hub?: string;

@@ -44,6 +44,10 @@ export interface Inpage {
   deleteStored(nameOrUrl: string): Promise<null>;
   readonly chat: { readonly completions: Completions<ChatRequest, ChatCompletion, ChatCompletionChunk> };
   readonly completions: Completions<CompletionRequest, Completion, CompletionChunk>;
+  readonly embeddings: {
+    create(request: EmbeddingRequest & { encoding_format: "base64" }): Promise<Embeddings<string>>;
+    create(request: EmbeddingRequest & { encoding_format?: "float" | null }): Promise<Embeddings>;
+  };
   /** How much of the context a conversation takes. */
   countTokens(messages: Message[]): Promise<{ prompt_tokens: number; context: number }>;
   /** Compares what this browser and GPU compute with what PyTorch computed when the model was exported. */
@@ -52,7 +56,7 @@ export interface Inpage {
    * Runs Python beside the live engine; resolves to the last expression's value as JSON. What the code defines
    * stays for the next call.
    */
-  python<Value = any>(code: string): Promise<Value>;
+  python<Value = any>(code: string, options?: PythonOptions): Promise<Value>;
   /**
    * Breaks off Python code that does not return and keeps every call waiting, as a KeyboardInterrupt: in `python` it
    * shows in the traceback, other calls reject with `aborted`. An engine that answers is left alone. False where the
@@ -146,8 +150,13 @@ export interface OfferedModel {
   kept_bytes?: number;
   /** Why it cannot be loaded. */
   error?: string;
-  /** The model in a line, and words for a button that loads it. */
+  /** The largest buffer it takes on the GPU, in bytes; whether this GPU allows that, and in words why not. */
+  largest_buffer?: number;
+  fits_gpu?: boolean;
+  fit?: string;
+  /** The model in a line, in plain words, and words for a button that loads it. */
   facts: string;
+  plain: string;
   action: string;
 }
 
@@ -238,6 +247,7 @@ export interface LoadedModel {
     chosen: string;
   };
   facts: string;
+  plain: string;
   /** Whether nothing had to be fetched. */
   from_cache: boolean;
 }
@@ -258,7 +268,11 @@ export interface Completions<Request, Whole, Chunk> {
 export interface GenerationRequest {
   /** The loaded model's name, if anything. */
   model?: string | null;
-  /** From 0 (always the likeliest token) to 2; 1 if not given. */
+  /**
+   * From 0 (always the likeliest token) to 2. A request that has none of temperature, top_p, top_k, min_p and the
+   * penalties is answered as the page and the terminal answer: the engine's defaults (`defaults` in site.json). One that
+   * has any of them gets what it names; the others change nothing (temperature 1, top_p 1).
+   */
   temperature?: number | null;
   top_p?: number | null;
   /** Ours: 0 is off. */
@@ -280,7 +294,11 @@ export interface GenerationRequest {
   /** From 0 to 20; needs `logprobs`. */
   top_logprobs?: number | null;
   response_format?: ResponseFormat | null;
-  n?: 1 | null;
+  /** Several answers, from 1 to 16, one after the other. */
+  n?: number | null;
+  /** Marks of the caller's own: nobody here reads them. */
+  user?: string | null;
+  metadata?: Record<string, string> | null;
   /** Need `stream: true`. */
   stream_options?: { include_usage?: boolean; include_progress?: boolean } | null;
   /** Ours: goes on after an end token, for benchmarks and tests. */
@@ -297,6 +315,16 @@ export type ResponseFormat =
 
 export interface ChatRequest extends GenerationRequest {
   messages: Message[];
+  tools?: Tool[] | null;
+  /** "required" and a tool's name hold by a grammar: the answer is a call whose arguments fit the tool's schema. */
+  tool_choice?: "none" | "auto" | "required" | { type: "function"; function: { name: string } } | null;
+  parallel_tool_calls?: boolean | null;
+  reasoning_effort?: string | null;
+  /** Others' names: variables of the chat template, and the one that most templates know. */
+  chat_template_kwargs?: Record<string, unknown> | null;
+  enable_thinking?: boolean | null;
+  /** Others' name: "none" leaves thoughts in the content. */
+  reasoning_format?: "auto" | "none" | null;
   /** Ours: the answer is the rest of the last message, which is the assistant's. */
   continue_final_message?: boolean | null;
 }
@@ -307,9 +335,47 @@ export interface CompletionRequest extends GenerationRequest {
   prompt_token_ids?: number[] | null;
 }
 
-export interface Message {
-  role: "system" | "developer" | "user" | "assistant" | "tool";
-  content: string | { type: "text"; text: string }[];
+type Content = string | { type: "text"; text: string }[];
+
+export type Message =
+  | { role: "system" | "developer" | "user"; content: Content }
+  | { role: "assistant"; content?: Content | null; tool_calls?: ToolCall[]; reasoning_content?: string | null }
+  | { role: "tool"; content: Content; tool_call_id: string };
+
+export interface Tool {
+  type: "function";
+  function: { name: string; description?: string; parameters?: Record<string, unknown>; strict?: boolean | null };
+}
+
+export interface ToolCall {
+  id: string;
+  type: "function";
+  /** The arguments are the JSON text of an object. */
+  function: { name: string; arguments: string };
+}
+
+/** What a model said; what it thought, where its family tells thoughts apart. */
+export interface AnswerMessage {
+  role: "assistant";
+  /** null where it only calls tools. */
+  content: string | null;
+  /** No model here has words of its own for that. */
+  refusal: null;
+  reasoning_content?: string;
+  tool_calls?: ToolCall[];
+}
+
+/** A call comes once it is whole: its head first, then its arguments. */
+export interface Delta {
+  role?: "assistant";
+  content?: string;
+  reasoning_content?: string;
+  tool_calls?: {
+    index: number;
+    id?: string;
+    type?: "function";
+    function: { name?: string; arguments: string };
+  }[];
 }
 
 interface Head<Kind extends string> {
@@ -321,27 +387,29 @@ interface Head<Kind extends string> {
 }
 
 interface Choice {
-  index: 0;
+  index: number;
   /** null until the last chunk. */
-  finish_reason: "stop" | "length" | "abort" | null;
+  finish_reason: "stop" | "length" | "tool_calls" | "abort" | null;
   /** Ours. */
   token_ids: number[];
-  logprobs: { content: (TokenLogprob & { top_logprobs: TokenLogprob[] })[] } | null;
+  logprobs: { content: (TokenLogprob & { top_logprobs: TokenLogprob[] })[]; refusal: null } | null;
 }
 
 export interface TokenLogprob {
   token: string;
   token_id: number;
   logprob: number;
+  /** `token_id` says which token it is. */
+  bytes: null;
 }
 
 export interface ChatCompletion extends Head<"chat.completion"> {
-  choices: [Choice & { message: { role: "assistant"; content: string } }];
+  choices: [Choice & { message: AnswerMessage }, ...(Choice & { message: AnswerMessage })[]];
   usage: Usage;
 }
 
 export interface Completion extends Head<"text_completion"> {
-  choices: [Choice & { text: string }];
+  choices: [Choice & { text: string }, ...(Choice & { text: string })[]];
   usage: Usage;
 }
 
@@ -359,7 +427,7 @@ interface ChunkFacts {
 }
 
 export interface ChatCompletionChunk extends Head<"chat.completion.chunk">, ChunkFacts {
-  choices: (Choice & { delta: { role?: "assistant"; content: string } })[];
+  choices: (Choice & { delta: Delta })[];
 }
 
 export interface CompletionChunk extends Head<"text_completion">, ChunkFacts {
@@ -372,6 +440,8 @@ export interface Usage {
   total_tokens: number;
   /** Of the prompt, found in the cache of the turn before. */
   cached_tokens: number;
+  /** About; where there were thoughts. */
+  completion_tokens_details?: { reasoning_tokens: number };
   /** How the answer went, in a line. */
   summary: string;
   extra: {
@@ -388,6 +458,40 @@ export interface Usage {
     python_ms_per_token?: number | null;
     submitting_ms_per_token?: number;
   };
+}
+
+export interface PythonOptions {
+  /** Hears what the code prints, as it happens; else that goes to the browser's console. */
+  onPrint?: (text: string) => void;
+  /** Ends the code: what awaits at once, what computes as `interrupt` does. */
+  signal?: AbortSignal;
+  /** Resolves to text for people in place of JSON: long values are cut, None is nothing. */
+  asText?: boolean;
+}
+
+// Embeddings -------------------------------------------------------------------------------------
+
+export interface EmbeddingRequest {
+  /** A text, the tokens of one, or a list of either. */
+  input: string | string[] | number[] | number[][];
+  model?: string | null;
+  /** "base64" holds little-endian 32-bit floats. */
+  encoding_format?: "float" | "base64" | null;
+  /** Only so many numbers of each, at length 1 again. */
+  dimensions?: number | null;
+  user?: string | null;
+  /** Ours: of the hidden states, the mean (if not given) or the last one. */
+  pooling?: "mean" | "last" | null;
+  /** Ours. */
+  signal?: AbortSignal;
+}
+
+export interface Embeddings<Vector = number[]> {
+  object: "list";
+  /** Of length 1 each. */
+  data: { object: "embedding"; index: number; embedding: Vector }[];
+  model: string;
+  usage: { prompt_tokens: number; total_tokens: number };
 }
 
 // The rest ---------------------------------------------------------------------------------------

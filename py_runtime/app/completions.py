@@ -2,12 +2,13 @@
 
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from dataclasses import asdict
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from py_runtime.base.cancel import CancelToken
 from py_runtime.base.errors import RequestError
+from py_runtime.base.tool_call import ToolCall
 from py_runtime.generation.options import take_bool, unknown_field
 from py_runtime.generation.pieces import Piece, Usage
 from py_runtime.sampling import TokenLogprob
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from py_runtime.model import Model
 
 STREAM_OPTIONS = ("include_usage", "include_progress")
+MAX_ANSWERS = 16  # to one request, one after the other
 NOT_FIELDS = ("cancel", "on_prefill")  # of a request: they are arguments of Model's methods
 Json = dict[str, Any]
 
@@ -32,9 +34,9 @@ class Completion:
         self._started = time.perf_counter()
         self.stream = take_bool(fields, "stream")
         self._includes = _stream_options(fields.pop("stream_options", None), self.stream)
-        asked = fields.pop("model", None)
-        if asked not in (None, model.manifest.name):
-            raise RequestError(f"the loaded model is {model.manifest.name}, not {asked!r}", "model")
+        check_model(model, fields.pop("model", None))
+        self._count = _count(fields.pop("n", 1))
+        check_labels(fields.pop("user", ""), fields.pop("metadata", {}))
         for name in NOT_FIELDS:
             if name in fields:
                 raise unknown_field(name)
@@ -42,9 +44,12 @@ class Completion:
         self._chunk_head = self._head("chunk")
 
     def pieces(
-        self, cancel: CancelToken, on_prefill: Callable[[int, int], None]
+        self, cancel: CancelToken, on_prefill: Callable[[int, int], None], index: int = 0
     ) -> AsyncIterator[Piece]:
+        """Of one of the answers. Those after the first have seeds of their own."""
         fields = dict(self._fields)
+        if index and isinstance(fields.get("seed"), int):
+            fields["seed"] += index
         if self._is_chat:
             messages = fields.pop("messages", None)
             return self._model.chat(messages, cancel=cancel, on_prefill=on_prefill, **fields)
@@ -69,7 +74,7 @@ class Completion:
 
         `is_compiling`: it has to wait for the model's pipelines first.
         """
-        started = False
+        last: list[Piece] = []
 
         def tell(progress: Json) -> None:
             if "include_progress" in self._includes:
@@ -81,38 +86,54 @@ class Completion:
         if is_compiling:
             tell({"prefilled": 0, "total": 0, "compiling": True})
 
-        async for piece in self.pieces(cancel, on_prefill):
-            choice = self._choice(piece.finish_reason, piece.token_ids, piece.logprobs)
-            if self._is_chat:
-                role = {} if started else {"role": "assistant"}
-                choice["delta"] = {**role, "content": piece.text}
+        for index in range(self._count):
+            deltas = Deltas()
+            async for piece in self.pieces(cancel, on_prefill, index):
+                for choice in self._chunk_choices(index, piece, deltas):
+                    emit({**self._chunk_head, "choices": [choice]})
+                if piece.usage:
+                    last.append(piece)
+        if "include_usage" in self._includes:
+            emit({**self._chunk_head, "choices": [], "usage": self._usage(last)})
+
+    def _chunk_choices(self, index: int, piece: Piece, deltas: "Deltas") -> Iterator[Json]:
+        """Several chunks for some pieces: the first has the tokens, the last says how it ended."""
+        parts = deltas.of(piece) if self._is_chat else [{"text": piece.text}]
+        for at, part in enumerate(parts):
+            reason = piece.finish_reason if at == len(parts) - 1 else None
+            if at:
+                yield {**self._choice(index, reason, (), ()), **part}
             else:
-                choice["text"] = piece.text
-            started = True
-            emit({**self._chunk_head, "choices": [choice]})
-            if piece.usage and "include_usage" in self._includes:
-                emit({**self._chunk_head, "choices": [], "usage": self._usage(piece)})
+                yield {**self._choice(index, reason, piece.token_ids, piece.logprobs), **part}
 
     async def answer(self, cancel: CancelToken) -> Json:
         """The whole completion at once."""
-        pieces = [piece async for piece in self.pieces(cancel, lambda done, total: None)]
-        text = "".join(piece.text for piece in pieces)
-        last = pieces[-1]
-        choice = self._choice(
-            last.finish_reason,
-            [token for piece in pieces for token in piece.token_ids],
-            [entry for piece in pieces for entry in piece.logprobs],
-        )
-        if self._is_chat:
-            choice["message"] = {"role": "assistant", "content": text}
-        else:
-            choice["text"] = text
-        return {**self._head(), "choices": [choice], "usage": self._usage(last)}
+        choices: list[Json] = []
+        last: list[Piece] = []
+        for index in range(self._count):
+            whole = [piece async for piece in self.pieces(cancel, lambda done, total: None, index)]
+            choice = self._choice(
+                index,
+                whole[-1].finish_reason,
+                [token for piece in whole for token in piece.token_ids],
+                [entry for piece in whole for entry in piece.logprobs],
+            )
+            text = "".join(piece.text for piece in whole)
+            choices.append({**choice, **(message_json(whole) if self._is_chat else {"text": text})})
+            last.append(whole[-1])
+        return {**self._head(), "choices": choices, "usage": self._usage(last)}
 
-    def _usage(self, last: Piece) -> Json:
-        assert last.usage is not None, "the last piece has the usage"
-        summary = in_a_line(last, time.perf_counter() - self._started)
-        return {**usage_json(last.usage), "summary": summary}
+    def _usage(self, last: list[Piece]) -> Json:
+        """Of all answers together; `last` are their last pieces, which have the usage."""
+        usages = [piece.usage for piece in last if piece.usage is not None]
+        together = replace(
+            usages[0],
+            completion_tokens=sum(usage.completion_tokens for usage in usages),
+            reasoning_tokens=sum(usage.reasoning_tokens for usage in usages),
+        )
+        end = replace(last[-1], usage=together)
+        summary = in_a_line(end, time.perf_counter() - self._started)
+        return {**usage_json(together), "summary": summary}
 
     def _head(self, suffix: str = "") -> Json:
         kind = "chat.completion" if self._is_chat else "text_completion"
@@ -125,16 +146,17 @@ class Completion:
 
     def _choice(
         self,
+        index: int,
         finish_reason: str | None,
         token_ids: Iterable[int],
         logprobs: Iterable[TokenLogprob],
     ) -> Json:
         content = [self._logprob_json(entry) for entry in logprobs]
         return {
-            "index": 0,
+            "index": index,
             "finish_reason": finish_reason,
             "token_ids": list(token_ids),
-            "logprobs": {"content": content} if content else None,
+            "logprobs": {"content": content, "refusal": None} if content else None,
         }
 
     def _logprob_json(self, entry: TokenLogprob) -> Json:
@@ -143,7 +165,53 @@ class Completion:
 
     def _token_json(self, token: int, logprob: float) -> Json:
         text = self._model.tokenizer.decode([token], skip_special_tokens=False)
-        return {"token": text, "token_id": token, "logprob": logprob}
+        return {"token": text, "token_id": token, "logprob": logprob, "bytes": None}
+
+
+class Deltas:
+    """What the chunks of one answer add to its message."""
+
+    def __init__(self) -> None:
+        self._has_begun = False
+        self._calls = 0
+
+    def of(self, piece: Piece) -> list[Json]:
+        """A call takes two, as OpenAI's do: the first has its name, the second its arguments."""
+        deltas: list[Json] = []
+        if piece.reasoning:
+            deltas.append({"reasoning_content": piece.reasoning})
+        if piece.text or not (piece.reasoning or piece.tool_calls):
+            deltas.append({"content": piece.text})
+        for call in piece.tool_calls:
+            head = {"index": self._calls, **call_json(call, arguments="")}
+            arguments = {"index": self._calls, "function": {"arguments": call.arguments}}
+            deltas += [{"tool_calls": [head]}, {"tool_calls": [arguments]}]
+            self._calls += 1
+        if not self._has_begun:
+            deltas[0] = {"role": "assistant", **deltas[0]}
+            self._has_begun = True
+        return [{"delta": delta} for delta in deltas]
+
+
+def message_json(pieces: Iterable[Piece]) -> Json:
+    """The whole message of an answer; it has a content of null where it only calls tools."""
+    pieces = list(pieces)
+    content = "".join(piece.text for piece in pieces)
+    reasoning = "".join(piece.reasoning for piece in pieces)
+    calls = [call_json(call, call.arguments) for piece in pieces for call in piece.tool_calls]
+    shown = None if calls and not content else content
+    message: Json = {"role": "assistant", "content": shown, "refusal": None}
+    if reasoning:
+        message["reasoning_content"] = reasoning
+    if calls:
+        message["tool_calls"] = calls
+    return {"message": message}
+
+
+def call_json(call: ToolCall, arguments: str) -> Json:
+    """In OpenAI's shape."""
+    function = {"name": call.name, "arguments": arguments}
+    return {"id": call.id, "type": "function", "function": function}
 
 
 def usage_json(usage: Usage) -> Json:
@@ -157,11 +225,13 @@ def usage_json(usage: Usage) -> Json:
         extra |= {f"{name}_per_token": value for name, value in asdict(usage.work).items()}
     if usage.dropped_messages:
         extra["dropped_messages"] = usage.dropped_messages
+    thoughts = {"completion_tokens_details": {"reasoning_tokens": usage.reasoning_tokens}}
     return {
         "prompt_tokens": usage.prompt_tokens,
         "completion_tokens": usage.completion_tokens,
         "total_tokens": usage.prompt_tokens + usage.completion_tokens,
         "cached_tokens": usage.cached_tokens,
+        **(thoughts if usage.reasoning_tokens else {}),
         "extra": extra,
     }
 
@@ -198,6 +268,26 @@ def _seconds(usage: Usage, seconds: float) -> str:
 def counted(count: int, what: str) -> str:
     """Such as "1 token" and "2 tokens"."""
     return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
+def _count(given: Any) -> int:
+    if isinstance(given, bool) or not isinstance(given, int) or not 1 <= given <= MAX_ANSWERS:
+        raise RequestError(f"n must be an integer from 1 to {MAX_ANSWERS}, got {given!r:.100}", "n")
+    return given
+
+
+def check_model(model: "Model", asked: Any) -> None:
+    """There is one model at a time."""
+    if asked not in (None, model.manifest.name):
+        raise RequestError(f"the loaded model is {model.manifest.name}, not {asked!r}", "model")
+
+
+def check_labels(user: Any, metadata: Any) -> None:
+    """What callers mark their requests with: nobody here reads it."""
+    if not isinstance(user, str):
+        raise RequestError(f"user must be a text, got {user!r:.100}", "user")
+    if not isinstance(metadata, dict) or not all(isinstance(x, str) for x in metadata.values()):
+        raise RequestError("metadata must be an object of texts", "metadata")
 
 
 def _stream_options(given: Any, stream: bool) -> frozenset[str]:

@@ -73,7 +73,8 @@ class Engine:
 
     async def models(self) -> list[Json]:
         """What the site offers, and whether this browser has it whole."""
-        return [{**entry, **describe_offer(entry)} for entry in await self._listed()]
+        limits = self.device.limits
+        return [{**entry, **describe_offer(entry, limits)} for entry in await self._listed()]
 
     async def load(
         self, where: Any, kernels: Any, emit: Emit, cancel: CancelToken, permission: Any = None
@@ -316,6 +317,14 @@ class Engine:
             is_compiling = self._warming is not None and not self._warming.done()
             await completion.chunks(cancel, emit, is_compiling)
             return None
+
+    async def embed(self, fields: Json, cancel: CancelToken) -> Json:
+        from py_runtime.app.embeddings import create_embeddings  # few need them
+
+        if not isinstance(fields, dict):
+            raise RequestError("a request is an object", None)
+        async with self._cancellable(cancel) as model:
+            return await create_embeddings(model, fields, cancel)
 
     async def count_tokens(self, messages: Any) -> Json:
         model = self._loaded()

@@ -1,20 +1,31 @@
 """A chat in a terminal: prompts from standard input, answers streamed to standard output."""
 
+import contextlib
+import re
 import signal
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from py_runtime.app.completions import counted
+from py_runtime.app.completions import in_a_line
 from py_runtime.base.cancel import CancelToken
 from py_runtime.base.errors import InpageError
-from py_runtime.base.progress import DOWNLOAD
+from py_runtime.base.progress import DOWNLOAD, UPLOAD
 from py_runtime.base.sizes import in_words
-from py_runtime.generation.pieces import Piece, Usage
+from py_runtime.generation.pieces import Piece
 from py_runtime.gpu import request_device
 from py_runtime.model import Model
 
 PROMPT = "> "
+COMMAND = re.compile(r"/[a-z]+")
+LEAVING = ("/quit", "/exit")
+HELP = """\
+/help    this list
+/new     begin another chat; the system prompt stays
+/quit    leave, as Ctrl-D does
+Ctrl-C stops an answer and keeps what is there of it. The arrow keys bring back what you asked.
+What you type while an answer is written waits for the next prompt."""
 
 
 class TerminalChat:
@@ -22,24 +33,40 @@ class TerminalChat:
 
     def __init__(self, where: str, system: str | None, fields: dict[str, Any]) -> None:
         self._where = where
-        self._fields = {**fields, "context_overflow": "drop_oldest"}
-        self._messages = [{"role": "system", "content": system}] if system else []
+        # Thoughts are shown as they come.
+        shown = {"context_overflow": "drop_oldest", "reasoning_format": "none"}
+        self._fields = {**fields, **shown}
+        self._system = [{"role": "system", "content": system}] if system else []
+        self._messages = list(self._system)
+        self._status = StatusLine()
 
     async def run(self) -> int:
         device = await request_device()
-        is_terminal = sys.stdin.isatty()
         tell(f"loading {self._where} on {device.adapter.description or device.adapter.device}")
-        model = await Model.load(device, self._where, tell_download)
+        model = await Model.load(device, self._where, self._status.show_load)
+        self._status.clear()
         try:
-            if not is_terminal:
+            if not sys.stdin.isatty():
                 return 0 if await self._answer(model, sys.stdin.read().strip()) else 1
-            tell("Ctrl-C stops an answer, Ctrl-D leaves")
-            while (prompt := read_line()) is not None:
-                if prompt.strip():
-                    await self._answer(model, prompt)
+            tell("/help tells what can be typed; Ctrl-C stops an answer, Ctrl-D leaves")
+            while (line := read_line()) is not None and line.strip() not in LEAVING:
+                if COMMAND.fullmatch(line.strip()):
+                    self._obey(line.strip())
+                elif line.strip():
+                    with keyboard_held():
+                        await self._answer(model, line)
             return 0
         finally:
             model.unload()
+
+    def _obey(self, command: str) -> None:
+        if command == "/help":
+            print(HELP)
+        elif command == "/new":
+            self._messages = list(self._system)
+            tell("another chat")
+        else:
+            tell(f"{command} is not a command; /help lists those there are")
 
     async def _answer(self, model: Model, prompt: str) -> bool:
         """Whether there was one; what hinders it is told."""
@@ -47,37 +74,62 @@ class TerminalChat:
         cancel = CancelToken()
         text = ""
         last: Piece | None = None
+        started = time.perf_counter()
+        self._status.show("reading")
+        pieces = model.chat(
+            self._messages, cancel=cancel, on_prefill=self._status.show_reading, **self._fields
+        )
         with stop_on_interrupt(cancel.cancel):
             try:
-                async for last in model.chat(self._messages, cancel=cancel, **self._fields):
+                async for last in pieces:
+                    self._status.clear()
                     text += last.text
                     print(last.text, end="", flush=True)
             except InpageError as error:
+                self._status.clear()
                 tell(str(error))
                 self._messages.pop()
                 return False
         print()
         self._messages.append({"role": "assistant", "content": text})
         if last is not None and last.usage is not None:
-            tell(summary(last.usage))
+            tell(in_a_line(last, time.perf_counter() - started))
         return True
 
 
-def summary(usage: Usage) -> str:
-    """One line about an answer: tokens, times, and what was left out."""
-    facts = [
-        counted(usage.completion_tokens, "token"),
-        f"{usage.prompt_tokens - usage.cached_tokens} of {usage.prompt_tokens} prompt tokens read",
-    ]
-    if usage.time_to_first_token_s is not None:
-        facts.append(f"first after {usage.time_to_first_token_s:.2f} s")
-    if usage.decode_tokens_per_s is not None:
-        facts.append(f"{usage.decode_tokens_per_s:.1f} tokens/s")
-    return ", ".join(facts)
+class StatusLine:
+    """What goes on, on a line of standard error that is written over; only where somebody looks."""
+
+    def __init__(self) -> None:
+        self._is_watched = sys.stderr.isatty()
+        self._is_shown = False
+
+    def show(self, text: str) -> None:
+        self._write(f"[{text}]")
+
+    def show_load(self, phase: str, done: int, total: int) -> None:
+        """Of the phases of a load, those in bytes take long."""
+        if phase in (DOWNLOAD, UPLOAD):
+            self.show(f"{phase}: {in_words(done)} of {in_words(total)}")
+
+    def show_reading(self, done: int, total: int) -> None:
+        self.show(f"reading: {done} of {total} tokens")
+
+    def clear(self) -> None:
+        if self._is_shown:
+            self._write("")
+
+    def _write(self, text: str) -> None:
+        if self._is_watched:
+            print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+            self._is_shown = bool(text)
 
 
 def read_line() -> str | None:
     """None to leave, by Ctrl-D or Ctrl-C."""
+    with contextlib.suppress(ImportError):  # not everywhere
+        import readline  # noqa: F401  gives input() its arrow keys
+
     former = signal.signal(signal.SIGINT, signal.default_int_handler)  # asyncio has its own
     try:
         return input(PROMPT)
@@ -87,16 +139,27 @@ def read_line() -> str | None:
         signal.signal(signal.SIGINT, former)
 
 
+@contextlib.contextmanager
+def keyboard_held() -> Iterator[None]:
+    """What is typed meanwhile does not show: it stays in the terminal's queue for read_line()."""
+    try:
+        import termios
+    except ImportError:  # no such terminals
+        yield
+        return
+    former = termios.tcgetattr(sys.stdin)
+    flags, held = 3, list(former)
+    held[flags] &= ~(termios.ECHO | termios.ICANON)
+    termios.tcsetattr(sys.stdin, termios.TCSADRAIN, held)
+    try:
+        yield
+    finally:
+        termios.tcsetattr(sys.stdin, termios.TCSADRAIN, former)
+
+
 def tell(text: str) -> None:
     """What is not the answer goes to standard error, so that a pipe gets the answer alone."""
     print(f"[{text}]", file=sys.stderr, flush=True)
-
-
-def tell_download(phase: str, done: int, total: int) -> None:
-    """On one line, where somebody watches; only models of the Hub are downloaded here."""
-    if phase == DOWNLOAD and sys.stderr.isatty():
-        end = "\n" if done == total else ""
-        print(f"\r[{in_words(done)} of {in_words(total)}] ", end=end, file=sys.stderr, flush=True)
 
 
 class stop_on_interrupt:

@@ -26,18 +26,19 @@ class Seams:
     def mark(self, messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         """The messages with marks in every text they hold, names and arguments of tools as well."""
         return [
-            {key: value if key == "role" else self._marked(value) for key, value in message.items()}
+            {key: value if key == "role" else self.marked(value) for key, value in message.items()}
             for message in messages
         ]
 
-    def _marked(self, value: Any) -> Any:
+    def marked(self, value: Any) -> Any:
+        """Anything that JSON holds, names of properties included."""
         if isinstance(value, str):
             plain = _MARKS.sub("\ufffd", value)
             return self._spelled.sub(lambda found: f"{OPEN}{found[0]}{CLOSE}", plain)
         if isinstance(value, dict):
-            return {key: self._marked(item) for key, item in value.items()}
+            return {self.marked(key): self.marked(item) for key, item in value.items()}
         if isinstance(value, list | tuple):
-            return [self._marked(item) for item in value]
+            return [self.marked(item) for item in value]
         return value
 
 

@@ -47,6 +47,7 @@ class ChatTemplate:
 
     def render(
         self,
+        /,  # a variable may have that name
         messages: Sequence[Mapping[str, Any]],
         *,
         add_generation_prompt: bool = False,

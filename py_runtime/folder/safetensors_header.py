@@ -16,7 +16,7 @@ from py_runtime.folder.strict_json import is_count, parse_strict_json, short
 from py_runtime.program import MAX_RANK
 
 LENGTH_BYTES = 8
-MAX_HEADER_BYTES = 16 << 20  # a header of a thousand tensors takes about 128 KiB
+MAX_HEADER_BYTES = 16 << 20  # a header of a thousand tensors takes about 130 kB
 ALIGNMENT = 16  # where tensors begin, in the file as in the data
 PAD_PREFIX = "__pad_"
 PAD_NAME = re.compile(rf"{PAD_PREFIX}[0-9]+")

@@ -85,7 +85,7 @@ async def generate(
     options = wanted.options
     usage = wanted.usage(session.reusable(wanted.prompt))
     clock = Clock(usage, session)
-    text = AnswerText(tokenizer, options.stop)
+    text = AnswerText(tokenizer, options)
 
     def last_piece(finish_reason: str) -> Piece:
         clock.stop()
@@ -141,9 +141,9 @@ class WrittenToken:
 class AnswerText:
     """Tokens to what may be shown: whole characters, nothing of a stop string or its tokens."""
 
-    def __init__(self, tokenizer: Tokenizer, stops: tuple[str, ...]) -> None:
-        self._decoder = StreamDecoder(tokenizer)
-        self._stops = StopStrings(stops)
+    def __init__(self, tokenizer: Tokenizer, options: GenerationOptions) -> None:
+        self._decoder = StreamDecoder(tokenizer, shown=options.shown_tokens)
+        self._stops = StopStrings(options.stop)
         self._written: list[WrittenToken] = []  # whose text may still become a stop string
         self._length = 0  # of the text so far
         self._shown = 0  # of it that may be shown

@@ -1,18 +1,23 @@
 """Messages as OpenAI writes them, checked, and as a chat template wants them."""
 
+import json
 from typing import Any
 
 from py_runtime.base.errors import RequestError
+from py_runtime.base.nesting import refuse_deep
 
 ROLES = ("system", "developer", "user", "assistant", "tool")
-Message = dict[str, str]
+THOUGHTS = ("reasoning_content", "reasoning")  # servers and clients call them so
+Message = dict[str, Any]  # role and content are texts
 
 
 def parse_messages(given: Any) -> list[Message]:
     """RequestError names the message and the field."""
     if not isinstance(given, list | tuple) or not given:
         raise RequestError("messages must be a list with at least one message", "messages")
-    return [_parse(f"messages[{at}]", message) for at, message in enumerate(given)]
+    messages = [_parse(f"messages[{at}]", message) for at, message in enumerate(given)]
+    _name_results(messages)
+    return messages
 
 
 def _parse(where: str, message: Any) -> Message:
@@ -24,8 +29,19 @@ def _parse(where: str, message: Any) -> Message:
             f"{where}.role must be one of {', '.join(ROLES)}, got {role!r}", "messages"
         )
     # Templates know the older name of the two only.
-    role = "system" if role == "developer" else role
-    return {"role": role, "content": _content(f"{where}.content", message.get("content"))}
+    parsed: Message = {"role": "system" if role == "developer" else role}
+    content, calls = message.get("content"), message.get("tool_calls")
+    is_silent = role == "assistant" and content is None and bool(calls)
+    parsed["content"] = "" if is_silent else _content(f"{where}.content", content)
+    if role == "tool":
+        parsed |= _texts(where, message, ("tool_call_id", "name"))
+    if role == "assistant":
+        if calls:
+            parsed["tool_calls"] = _calls(f"{where}.tool_calls", calls)
+        thoughts = list(_texts(where, message, THOUGHTS).values())
+        if thoughts:
+            parsed["reasoning_content"] = thoughts[0]
+    return parsed
 
 
 def _content(where: str, content: Any) -> str:
@@ -41,3 +57,51 @@ def _content(where: str, content: Any) -> str:
             raise RequestError(f"{where}[{at}] must be a part of type text", "messages")
         texts.append(text)
     return "".join(texts)
+
+
+def _texts(where: str, message: dict[str, Any], names: tuple[str, ...]) -> dict[str, str]:
+    """Those of its fields that are there."""
+    found = {name: message[name] for name in names if message.get(name) is not None}
+    for name, value in found.items():
+        if not isinstance(value, str):
+            raise RequestError(f"{where}.{name} must be a text, got {value!r:.100}", "messages")
+    return found
+
+
+def _calls(where: str, calls: Any) -> list[dict[str, Any]]:
+    if not isinstance(calls, list):
+        raise RequestError(f"{where} must be a list of calls", "messages")
+    return [_call(f"{where}[{at}]", call) for at, call in enumerate(calls)]
+
+
+def _call(where: str, call: Any) -> dict[str, Any]:
+    """Arguments become an object: templates write them as JSON themselves."""
+    function = call.get("function") if isinstance(call, dict) else None
+    if not isinstance(function, dict) or not isinstance(function.get("name"), str):
+        raise RequestError(f"{where} must be a call of a function with a name", "messages")
+    arguments = function.get("arguments")
+    if isinstance(arguments, str):
+        try:
+            arguments = json.loads(arguments or "{}")
+        except (ValueError, RecursionError):
+            arguments = None
+    if not isinstance(arguments, dict):
+        raise RequestError(
+            f"{where}.function.arguments must be the JSON text of an object", "messages"
+        )
+    refuse_deep(arguments, f"{where}.function.arguments", "messages")
+    named = {"name": function["name"], "arguments": arguments}
+    return {**_texts(where, call, ("id",)), "type": "function", "function": named}
+
+
+def _name_results(messages: list[Message]) -> None:
+    """Some templates write the name of the tool that a result is of; requests name its call."""
+    names = {
+        call.get("id"): call["function"]["name"]
+        for message in messages
+        for call in message.get("tool_calls", ())
+    }
+    for message in messages:
+        name = names.get(message.get("tool_call_id"))
+        if message["role"] == "tool" and name is not None:
+            message.setdefault("name", name)

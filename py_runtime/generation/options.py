@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from py_runtime.base.defaults import DEFAULTS
 from py_runtime.base.errors import RequestError
 from py_runtime.sampling import SamplingSettings
 
@@ -29,16 +30,24 @@ class GenerationOptions:
     context_overflow: str = "error"  # or "drop_oldest"
     allow_special: bool = False  # control tokens that messages spell are control tokens
     continue_final_message: bool = False  # the answer is the rest of the last message
+    shown_tokens: frozenset[str] = frozenset()  # control tokens that are a part of the text
 
 
 SAMPLING_FIELDS = tuple(entry.name for entry in fields(SamplingSettings))
+NOT_A_CHOICE = ("seed", "logit_bias")  # of a way to draw: the defaults stand beside them
 OVERFLOWS = ("error", "drop_oldest")
 
 
 def parse_options(given: Mapping[str, Any], vocabulary: int) -> GenerationOptions:
-    """Of a request's fields in OpenAI's names; an absent one and None mean the default."""
+    """Of a request's fields in OpenAI's names; an absent one and None mean the default.
+
+    The defaults of sampling go together: a request that names one of its settings has chosen, and
+    the others change nothing, so that `temperature: 0` is the model's own likeliest token.
+    """
     wanted = {name: value for name, value in given.items() if value is not None}
     settings = {name: wanted.pop(name) for name in SAMPLING_FIELDS if name in wanted}
+    if not settings.keys() - set(NOT_A_CHOICE):
+        settings = DEFAULTS | settings
     if "logit_bias" in settings:
         settings["logit_bias"] = _logit_bias(settings["logit_bias"])
     sampling = SamplingSettings(**settings)

@@ -1,5 +1,6 @@
 """When a chat outgrows the context: the oldest turns go, the system prompt stays."""
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -63,9 +64,15 @@ class TurnSize:
 
     @classmethod
     def of(cls, turn: list[Message], encode_text: EncodeText, overhead: int) -> "TurnSize":
-        sizes = [len(encode_text(message["content"])) + overhead for message in turn]
+        sizes = [len(encode_text(text_of(message))) + overhead for message in turn]
         is_answered = turn[-1]["role"] == "assistant"
         return cls(sum(sizes[:-1]) if is_answered else sum(sizes), sum(sizes))
+
+
+def text_of(message: Message) -> str:
+    """All of a message that templates write."""
+    calls = message.get("tool_calls")
+    return f"{message['content']}{json.dumps(calls)}" if calls else str(message["content"])
 
 
 def first_kept_turn(base: int, sizes: list[TurnSize], room: int) -> int:

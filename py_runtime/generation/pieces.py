@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from py_runtime.base.tool_call import ToolCall
 from py_runtime.sampling import TokenLogprob
 
 
@@ -38,6 +39,7 @@ class Usage:
     prefill_tokens_per_s: float | None = None
     decode_tokens_per_s: float | None = None
     work: Work | None = None  # of decoding, by token
+    reasoning_tokens: int = 0  # of the completion, about
 
 
 @dataclass(frozen=True)
@@ -47,5 +49,7 @@ class Piece:
     text: str = ""
     token_ids: tuple[int, ...] = ()
     logprobs: tuple[TokenLogprob, ...] = ()
-    finish_reason: str | None = None  # "stop", "length" or "abort"
+    finish_reason: str | None = None  # "stop", "length", "abort" or "tool_calls"
     usage: Usage | None = None
+    reasoning: str = ""  # what the model thinks, where that is told apart from the text
+    tool_calls: tuple[ToolCall, ...] = ()  # that are whole with these tokens

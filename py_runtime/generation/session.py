@@ -100,14 +100,23 @@ class Session:
         """The same, and the logits stay on the GPU."""
         await self._compute(tokens, cancel, progress, self._leave_logits)
 
+    async def compute_each(self, tokens: Sequence[int], cancel: CancelToken, run: RunGraph) -> None:
+        """All of these tokens anew, every chunk by `run`: after a loss again from position 0."""
+        self.forget()
+        await self._compute(tokens, cancel, ignore_progress, run, run)
+
     async def _compute(
         self,
         tokens: Sequence[int],
         cancel: CancelToken,
         progress: PrefillProgress,
         end: RunGraph,
+        before: RunGraph | None = None,
     ) -> list[np.ndarray]:
-        return await self.device.survive(lambda: self._fill(tokens, cancel, progress, end), cancel)
+        """The last chunk goes through `end`, those before it through `before`."""
+        return await self.device.survive(
+            lambda: self._fill(tokens, cancel, progress, end, before or self._run_chunk), cancel
+        )
 
     async def _fill(
         self,
@@ -115,6 +124,7 @@ class Session:
         cancel: CancelToken,
         progress: PrefillProgress,
         end: RunGraph,
+        before: RunGraph,
     ) -> list[np.ndarray]:
         self._go_back(self._shared(tokens))
         while True:
@@ -126,7 +136,7 @@ class Session:
             inputs = [np.array([chunk], np.int64), np.array([start])]
             is_last = len(chunk) == missing
             self.states.leave()
-            results = await (end if is_last else self._run_chunk)(inputs)
+            results = await (end if is_last else before)(inputs)
             self.states.reach(start + len(chunk))
             if results or not is_last:  # else it is not known how long it takes
                 self._pace.took(len(chunk), time.perf_counter() - started)

@@ -1,6 +1,7 @@
 """The tokenizer inside a GGUF file, as the tokenizer.json and tokenizer_config.json people know."""
 
 import re
+from collections.abc import Sequence
 from enum import IntEnum
 from typing import Any
 
@@ -83,11 +84,15 @@ def read_tokenizer(metadata: Metadata) -> Json:
     if model == "gpt2":
         file, config = convert_byte_level(fields)
     elif model == "llama":
-        file, config = convert_sentence_piece(fields)
+        adds_space = fields.flag("add_space_prefix", True)
+        file, config = convert_sentence_piece(fields, merges_by_score(fields), adds_space)
+    elif model == "gemma4":
+        # llama.cpp also cuts at newlines, across which no merge of Gemma's reaches.
+        file, config = convert_sentence_piece(fields, read_merges(fields), adds_space=False)
     else:
         raise UnsupportedGgufError(
             f"{metadata.file} has a tokenizer of the model {shown(model)}; only 'gpt2' (byte-level "
-            "BPE) and 'llama' (SentencePiece BPE) are supported",
+            "BPE), 'llama' (SentencePiece BPE) and 'gemma4' are supported",
             "get another model",
         )
     return {"tokenizer.json": file, "tokenizer_config.json": config}
@@ -239,13 +244,17 @@ def read_merges(fields: Fields) -> list[str]:
     return merges
 
 
-def convert_sentence_piece(fields: Fields) -> tuple[Json, Json]:
-    """(tokenizer.json, tokenizer_config.json) of Llama 2's kind, with its scores as merges."""
+def convert_sentence_piece(
+    fields: Fields, merges: Sequence[str | list[str]], adds_space: bool
+) -> tuple[Json, Json]:
+    """(tokenizer.json, tokenizer_config.json) of Llama 2's kind: characters, and bytes for others.
+
+    `adds_space`: in front of a text.
+    """
     check_bytes(fields)
     config = fields.config(adds_bos=True)
     replaced = {"type": "Replace", "pattern": {"String": " "}, "content": _SPACE_SIGN}
     prepended = {"type": "Prepend", "prepend": _SPACE_SIGN}
-    adds_space = fields.flag("add_space_prefix", True)
     normalizers = [prepended, replaced] if adds_space else [replaced]
     decoders: list[Json] = [
         {"type": "Replace", "pattern": {"String": _SPACE_SIGN}, "content": " "},
@@ -258,7 +267,7 @@ def convert_sentence_piece(fields: Fields) -> tuple[Json, Json]:
         "unk_token": fields.named_token("unk_token"),
         "fuse_unk": True,
         "byte_fallback": True,
-        "merges": merges_by_score(fields),
+        "merges": merges,
     }
     return whole_file(
         fields,

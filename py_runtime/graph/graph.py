@@ -1,6 +1,7 @@
 """A loaded graph: built once at the largest shapes, run at any live shape and position."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import py_runtime.ops  # noqa: F401  (fills the registry)
 from py_runtime.base.concurrency import together
 from py_runtime.base.errors import GpuOutOfMemoryError, GraphError, InputError
+from py_runtime.base.html import shown
 from py_runtime.base.progress import Meter
 from py_runtime.base.sizes import in_words
 from py_runtime.gpu import (
@@ -65,6 +67,15 @@ class Graph:
         self._live = LiveGraph(builder, self._counts)
         self._step_masks: dict[tuple[int, ...], np.ndarray] = {}
         self.lock = asyncio.Lock()
+
+    def _repr_html_(self) -> str:
+        counts = Counter(call.name for call in self.program.ops)
+        facts = [
+            f"{len(self.program.ops)} ops",
+            f"{in_words(self.memory.peak)} of GPU memory",
+            f"kernels: {self.target.kernels}",
+        ]
+        return shown(self.program.name, facts, ("op", "count"), *counts.most_common())
 
     # Loading -----------------------------------------------------------------------------------
 

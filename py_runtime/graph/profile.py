@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from py_runtime.base.html import shown
 from py_runtime.graph.builder import Builder, LaunchSpec
 
 
@@ -27,6 +28,15 @@ class Profile:
     kinds: list[Timing]  # by op, the most time first
     kernels: list[Timing]  # by op and shader, likewise
     dispatches: list[Timing]  # in the order they run
+
+    def _repr_html_(self) -> str:
+        head = ("op", "dispatches", "µs", "share")
+        rows = [
+            (each.label, each.count, f"{each.microseconds:.1f}", f"{each.share:.1%}")
+            for each in self.kinds
+        ]
+        facts = [f"{self.microseconds:.1f} µs", f"{len(self.dispatches)} dispatches"]
+        return shown("Profile", facts, head, *rows)
 
 
 def profile_of(builder: Builder, counts: np.ndarray, nanoseconds: np.ndarray) -> Profile:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -15,20 +16,18 @@ from py_runtime.base.errors import (
     ContextLengthError,
     GpuOutOfMemoryError,
     InpageError,
-    InputError,
     NoModelError,
     RequestError,
 )
+from py_runtime.base.html import shown
 from py_runtime.base.model_errors import ModelError
 from py_runtime.base.progress import LoadProgress, Meter
 from py_runtime.base.sizes import in_words
-from py_runtime.chat.seams import Seams, unmark
-from py_runtime.chat.template import ChatTemplate, text_of
+from py_runtime.chat.request import ChatRequest
 from py_runtime.folder import notes
 from py_runtime.folder.file_names import CONFIG, TOKENIZER, TOKENIZER_CONFIG
 from py_runtime.folder.layout import ModelFolder
 from py_runtime.folder.manifest import NEEDED_LIMITS, Manifest
-from py_runtime.folder.strict_json import parse_strict_json
 from py_runtime.generation.device_tokens import DeviceTokens
 from py_runtime.generation.generate import Generation, generate
 from py_runtime.generation.messages import parse_messages
@@ -41,6 +40,9 @@ from py_runtime.grammar import Grammar, TokenTexts, grammar_for
 from py_runtime.graph import Graph
 from py_runtime.graph.profile import Profile
 from py_runtime.graph.tuning import KernelChoice, choose_kernels
+from py_runtime.model.chat_prompts import ChatPrompts
+from py_runtime.model.config import Config, read_json
+from py_runtime.model.embed import embed, parse_inputs
 from py_runtime.model.stores import Store, open_store
 from py_runtime.program.decoder import check_context, decoder_sizes
 from py_runtime.tokens import Tokenizer
@@ -48,22 +50,6 @@ from py_runtime.tokens import Tokenizer
 NOT_HERE = "use a browser or a graphics processor with more, or a smaller --max-seq-len"
 WARM_UP_CHAT = [{"role": "user", "content": "Hello"}]
 WARM_UP_TOKENS = 32
-
-
-class Config:
-    """What the two config files say of chatting."""
-
-    def __init__(self, tokenizer_config: dict[str, Any], config: dict[str, Any]) -> None:
-        has_template = tokenizer_config.get("chat_template")
-        self.chat_template = ChatTemplate.from_config(tokenizer_config) if has_template else None
-        self._end_text = text_of(tokenizer_config.get("eos_token"))
-        self._end_ids = config.get("eos_token_id")
-
-    def end_tokens(self, tokenizer: Tokenizer) -> frozenset[int]:
-        """The tokens that end an answer: one or several ids, and the tokenizer's own."""
-        ids = self._end_ids if isinstance(self._end_ids, list) else [self._end_ids]
-        named = tokenizer.id_of(self._end_text) if self._end_text is not None else None
-        return frozenset(token for token in (*ids, named) if isinstance(token, int))
 
 
 class Model:
@@ -86,7 +72,7 @@ class Model:
         self.tokenizer = tokenizer
         self.chat_template = config.chat_template
         self.end_tokens = config.end_tokens(tokenizer) | store.end_tokens
-        self._seams = Seams(tokenizer.control_tokens)
+        self.prompts = ChatPrompts(self.manifest.name, self.chat_template, tokenizer)
         self.max_chunk, self.vocabulary = decoder_sizes(folder.program)
         self.session = Session(self)
         self._turn = asyncio.Lock()
@@ -129,8 +115,8 @@ class Model:
         check_context(folder.manifest.name, folder.manifest.context, folder.program)
         tokenizer = Tokenizer.from_json(await store.read(folder, TOKENIZER))
         config = Config(
-            _read_json(TOKENIZER_CONFIG, await store.read(folder, TOKENIZER_CONFIG)),
-            _read_json(CONFIG, await store.read(folder, CONFIG)),
+            read_json(TOKENIZER_CONFIG, await store.read(folder, TOKENIZER_CONFIG)),
+            read_json(CONFIG, await store.read(folder, CONFIG)),
         )
         constants = store.constants(folder)
         kernels = await choose_kernels(device, notes, wanted_kernels)
@@ -154,28 +140,24 @@ class Model:
         constants = self.store.constants(self.folder)
         return await Graph.load(device, self.folder.program, constants, meter, self.kernels.target)
 
+    def _repr_html_(self) -> str:
+        facts = [
+            f"{self.manifest.parameters / 1e6:,.0f} M parameters"
+            if self.manifest.parameters
+            else "",
+            self.manifest.quantisation,
+            f"context of {self.context} tokens",
+            f"{in_words(self.graph.memory.peak)} of GPU memory",
+        ]
+        return shown(self.manifest.name, facts)
+
     @property
     def context(self) -> int:
         return self.manifest.context
 
-    def chat_tokens(
-        self,
-        messages: Sequence[Mapping[str, str]],
-        allow_special: bool = False,
-        continues: bool = False,
-    ) -> list[int]:
-        """The prompt that asks for the assistant's next message, or `continues` its last one.
-
-        What spells a control token in a message is text, unless `allow_special`.
-        """
-        if self.chat_template is None:
-            raise InputError(f"{self.manifest.name} has no chat template: use complete()")
-        marked = list(messages) if allow_special else self._seams.mark(messages)
-        # Not by the template, which would end the message.
-        begun = marked.pop()["content"] if continues and marked[-1]["role"] == "assistant" else ""
-        rendered = self.chat_template.render(marked, add_generation_prompt=True)
-        text, literal = unmark(rendered + begun)
-        return self.tokenizer.encode(text, add_special_tokens=False, literal=literal)
+    def chat_tokens(self, messages: Sequence[Mapping[str, Any]]) -> list[int]:
+        """The prompt that asks for the assistant's next message."""
+        return self.prompts.tokens(messages, ChatRequest())
 
     # Generating --------------------------------------------------------------------------------
 
@@ -189,7 +171,8 @@ class Model:
         **fields: Any,
     ) -> AsyncIterator[Piece]:
         """The assistant's next message in pieces; fields are those of a chat completion."""
-        options = parse_options(fields, self.vocabulary)
+        asked = ChatRequest.take(fields)
+        options = self._with_tools(parse_options(fields, self.vocabulary), asked)
         parsed = parse_messages(messages)
         continues = options.continue_final_message
         if continues and parsed[-1]["role"] != "assistant":
@@ -199,13 +182,36 @@ class Model:
             )
         prompt, dropped = fit_messages(
             parsed,
-            partial(self.chat_tokens, allow_special=options.allow_special, continues=continues),
+            partial(
+                self.prompts.tokens,
+                asked=asked,
+                allow_special=options.allow_special,
+                continues=continues,
+            ),
             self.tokenizer.encode,
             self.context,
             options,
         )
-        async for piece in self._generate(prompt, options, cancel, on_prefill, dropped):
+        pieces = self._generate(prompt, options, cancel, on_prefill, dropped)
+        reader = self.prompts.reader(asked, prompt, parsed[-1] if continues else None)
+        async for piece in self.prompts.read(pieces, reader):
             yield piece
+
+    def _with_tools(self, options: GenerationOptions, asked: ChatRequest) -> GenerationOptions:
+        """The options, so that what the model writes can be read as calls and thoughts."""
+        forced = self.prompts.response_format(asked)
+        if forced is not None:
+            try:
+                self._grammar(forced)
+            except RequestError as error:
+                fault = f"tools, of which tool_choice wants one called: {error}"
+                raise RequestError(fault, "tools") from None
+        return replace(
+            options,
+            response_format=forced or options.response_format,
+            stop=(*options.stop, *self.prompts.stops(asked)),
+            shown_tokens=self.prompts.shown_tokens(asked),
+        )
 
     async def complete(
         self,
@@ -220,7 +226,7 @@ class Model:
         options = parse_options(fields, self.vocabulary)
         if options.continue_final_message:
             raise unknown_field("continue_final_message")
-        tokens = self._prompt_tokens(prompt)
+        tokens = self.prompt_tokens(prompt)
         async for piece in self._generate(tokens, options, cancel, on_prefill):
             yield piece
 
@@ -234,13 +240,22 @@ class Model:
 
     async def prefill(self, tokens: Sequence[int]) -> np.ndarray:
         """Logits [V] after these tokens, all of them computed anew."""
-        prompt = self._prompt_tokens(tokens)
+        prompt = self.prompt_tokens(tokens)
         if len(prompt) > self.context:
             raise ContextLengthError(len(prompt), self.context)
         async with self._turn:
             with self.while_loaded():
                 self.session.forget()
                 return await self.session.logits_after(prompt, CancelToken())
+
+    async def embed(
+        self, given: Any, /, *, pooling: str = "mean", cancel: CancelToken | None = None
+    ) -> np.ndarray:
+        """f32 [N, W]: texts, or their tokens, as vectors of length 1.
+
+        They are the mean of the hidden states, or the last one (`pooling`: "mean" or "last").
+        """
+        return await embed(self, parse_inputs(self, given), pooling, cancel or CancelToken())
 
     async def profile(self, context: int) -> Profile:
         """Where the GPU's time goes while a token is decoded that follows so many others.
@@ -293,7 +308,7 @@ class Model:
             self._token_texts = TokenTexts(self.tokenizer, self.vocabulary, self.end_tokens)
         return grammar_for(response_format, self._token_texts)
 
-    def _prompt_tokens(self, prompt: Any) -> list[int]:
+    def prompt_tokens(self, prompt: Any) -> list[int]:
         if isinstance(prompt, str):
             prompt = self.tokenizer.encode(prompt)
         if not isinstance(prompt, Sequence) or not prompt:
@@ -393,15 +408,3 @@ def check_requirements(manifest: Manifest, device: Device) -> None:
             )
         fault = f"{manifest.name} needs {limit} {needed}; this device has {has}"
         raise ModelError(fault, NOT_HERE)
-
-
-def _read_json(file: str, data: bytes | dict[str, Any]) -> dict[str, Any]:
-    if isinstance(data, dict):
-        return data
-    try:
-        config = parse_strict_json(data)
-    except ValueError as error:
-        raise ModelError(f"{file} is not JSON: {error}") from None
-    if not isinstance(config, dict):
-        raise ModelError(f"{file} is not a JSON object")
-    return config

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from py_runtime.base.cancel import CancelToken
+from py_runtime.base.html import shown
 from py_runtime.base.model_errors import ModelTensorsError
 from py_runtime.base.platform import IN_PAGE
 from py_runtime.gpu import Device
@@ -122,6 +123,14 @@ class VerifyReport:
     table: str = ""  # of the layers, as Markdown
     adapter: str = ""
     seconds: float = 0.0
+
+    def _repr_html_(self) -> str:
+        head = ("layer", "relative RMS", "worst", "")
+        rows = [
+            (each.layer, f"{each.relative_rms:.1e}", f"{each.worst:.1e}", "✓" if each.ok else "✗")
+            for each in self.layers
+        ]
+        return shown("Verification", [self.summary, self.adapter], head, *rows)
 
 
 async def verify(

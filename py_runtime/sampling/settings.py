@@ -24,7 +24,7 @@ MIN_SEED, MAX_SEED = -(2**63), 2**63 - 1
 
 @dataclass(frozen=True)
 class SamplingSettings:
-    """The defaults change nothing: they draw from the model's own distribution."""
+    """These values change nothing: they draw from the model's own distribution."""
 
     temperature: float = 1.0  # 0: greedy
     top_k: int = 0  # 0: off

@@ -80,9 +80,12 @@ class Tokenizer:
 class StreamDecoder:
     """Text as ids arrive, whole characters only: bytes that are not one yet are held back."""
 
-    def __init__(self, tokenizer: Tokenizer, skip_special_tokens: bool = True) -> None:
+    def __init__(
+        self, tokenizer: Tokenizer, skip_special_tokens: bool = True, shown: Iterable[str] = ()
+    ) -> None:
+        """`shown` are special tokens that are not skipped."""
         self._tokens = tokenizer._tokens
-        self._skipped = tokenizer._added.special if skip_special_tokens else frozenset()
+        self._skipped = tokenizer._added.special.difference(shown) if skip_special_tokens else ()
         self._decoder = tokenizer._start_decoding()
 
     def push(self, token_id: int) -> str:

@@ -1,7 +1,11 @@
 """`python -m py_runtime chat MODEL`: answers on standard output, all else on standard error."""
 
+import os
+import pty
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -24,7 +28,8 @@ def test_a_pipe_gets_the_answer_alone(toy_model: Path) -> None:
     assert "tokens" not in done.stdout
     rows = done.stderr.splitlines()
     assert rows[0].startswith(f"[loading {toy_model} on ")
-    assert "6 tokens" in rows[-1] or "tokens/s" in rows[-1]
+    assert rows[-1].startswith("[")
+    assert "tokens · " in rows[-1]
 
 
 def test_what_cannot_be_answered(toy_model: Path) -> None:
@@ -50,3 +55,73 @@ def test_no_model_is_a_matter_of_usage() -> None:
     done = chat()
     assert done.returncode == 2
     assert "MODEL" in done.stderr
+
+
+class Terminal:
+    """What somebody sees of a chat, and types into it."""
+
+    def __init__(self, keyboard: int) -> None:
+        self._keyboard = keyboard
+        self.seen = ""
+
+    def type(self, text: str) -> None:
+        os.write(self._keyboard, text.encode())
+
+    def until(self, text: str) -> str:
+        """All that has shown since the last call, up to this text, however long that takes."""
+        while text not in self.seen:
+            self.seen += os.read(self._keyboard, 1 << 16).decode()
+        shown, _, self.seen = self.seen.partition(text)
+        return shown
+
+
+@contextmanager
+def chatting(*arguments: str) -> Iterator[Terminal]:
+    keyboard, terminal = pty.openpty()
+    command = [sys.executable, "-m", "py_runtime", "chat", *arguments]
+    with subprocess.Popen(
+        command,
+        cwd=ROOT,
+        env={**os.environ, "TERM": "vt100"},
+        stdin=terminal,
+        stdout=terminal,
+        stderr=terminal,
+    ) as process:
+        os.close(terminal)
+        try:
+            yield Terminal(keyboard)
+        finally:
+            process.kill()
+            os.close(keyboard)
+
+
+UP = "\x1b[A"
+
+
+def test_in_a_terminal(toy_model: Path) -> None:
+    """Commands, progress while it reads, and what is typed during an answer waits."""
+    options = ("--temperature", "0", "--max-tokens", "40")
+    with chatting(str(toy_model), *options) as chat:
+        chat.until("[upload: ")
+        chat.until("> ")
+        chat.type("/help\n")
+        assert "/new" in chat.until("waits for the next prompt.")
+        chat.until("> ")
+        chat.type("/nothing\n")
+        chat.until("[/nothing is not a command")
+        chat.until("> ")
+        chat.type("the quick brown fox\n")
+        chat.until("[reading")
+        chat.type("and the lazy dog")  # no Enter: somebody is still at it
+        answer = chat.until("> ")
+        assert "lazy" not in answer
+        assert "tokens · " in answer
+        chat.until("and the lazy dog")  # there it is, to be typed on
+        chat.type("\n")
+        chat.until("[reading")
+        chat.until("> ")
+        chat.type(UP + UP)
+        chat.until("the quick brown fox")
+        chat.type("\n")
+        chat.until("> ")
+        chat.type("/quit\n")

@@ -23,12 +23,17 @@ STRICT = (
 SMALL = {"temperature": 0, "max_tokens": 3, "logprobs": True, "top_logprobs": 2}
 STREAMED = {"stream": True, "stream_options": {"include_usage": True, "include_progress": True}}
 MESSAGES = [{"role": "user", "content": "fox"}]
+CALLING = {
+    "messages": MESSAGES,
+    "tools": [{"type": "function", "function": {"name": "now"}}],
+    "tool_choice": "required",
+}
 CHUNKS = """const chunks = [];
 for await (const chunk of inpage.COMPLETIONS.create(given)) chunks.push(chunk);
 return chunks"""
 TYPES = (
     *("ChatCompletion", "ChatCompletionChunk", "Completion", "CompletionChunk"),
-    *("Inpage", "InpageError", "LoadProgress", "Message"),
+    *("Embeddings", "Inpage", "InpageError", "LoadProgress", "Message"),
 )
 # How the types are used, and misused; never run.
 USE = """
@@ -36,6 +41,7 @@ async function use(signal: AbortSignal, either: boolean) {
   const messages: Message[] = [{ role: "user", content: "Hello" }];
   for await (const chunk of inpage.chat.completions.create({ messages, stream: true, signal })) {
     const text: string | undefined = chunk.choices[0]?.delta.content;
+    const call: string | undefined = chunk.choices[0]?.delta.tool_calls?.[0]?.function.name;
   }
   const { choices: [{ text }] } = await inpage.completions.create({ prompt: "A list of", seed: 7 });
   const length: number = text.length;
@@ -89,6 +95,18 @@ def test_answers_are_as_declared(api: ApiPage, tmp_path: Path) -> None:
         "chatted": (
             "ChatCompletion",
             api.run("return inpage.chat.completions.create(given)", chat),
+        ),
+        "embedded": (
+            "Embeddings",
+            api.run("return inpage.embeddings.create(given)", {"input": ["fox", "the fox"]}),
+        ),
+        "called": (
+            "ChatCompletion",
+            api.run("return inpage.chat.completions.create(given)", CALLING),
+        ),
+        "calledChunks": (
+            "ChatCompletionChunk[]",
+            api.run(CHUNKS.replace("COMPLETIONS", "chat.completions"), CALLING | STREAMED),
         ),
         "completed": (
             "Completion",

@@ -211,6 +211,25 @@ class PublishedLlama(nn.Module):
         return self.model(tokens, use_cache=False).logits
 
 
+class PublishedBert(nn.Module):
+    """An encoder that sees both ways, for embeddings: a vector of length 1 for each text."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        from transformers import BertConfig, BertModel  # takes seconds
+
+        config = BertConfig(
+            vocab_size=97, hidden_size=64, intermediate_size=96, num_hidden_layers=2,
+            num_attention_heads=4, max_position_embeddings=64,
+        )  # fmt: skip
+        self.model = BertModel(config, add_pooling_layer=False)
+
+    def forward(self, tokens: Tensor) -> tuple[Tensor, Tensor]:
+        hidden = self.model(tokens).last_hidden_state  # [1, S, 64]
+        pooled = hidden.mean(dim=1)
+        return hidden, pooled / pooled.square().sum(dim=-1, keepdim=True).sqrt()
+
+
 def mlp(activation: nn.Module) -> Callable[[], nn.Module]:
     return lambda: nn.Sequential(nn.Linear(32, 48), activation, nn.Dropout(0.1), nn.Linear(48, 8))
 
@@ -348,6 +367,7 @@ MODULES = (
         "custom op twice", CustomOpTwice,
         lambda at: (torch.randn(1, at[0], 2, 8), torch.tensor([at[1]])), ((1,), ()), PLACES,
     ),
+    Ordinary("transformers BERT", PublishedBert, lambda s: (torch.randint(97, (1, s)),)),
     Ordinary("transformers Llama", PublishedLlama, lambda s: (torch.randint(97, (1, s)),)),
     *(
         Ordinary(

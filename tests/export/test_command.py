@@ -18,6 +18,7 @@ from export.command import main
 from export.decoder import Decoder
 from export.errors import ExportError
 from export.sources import HuggingFaceSource, Quantisation, read_json
+from py_runtime.decoder.families import FAMILIES
 from py_runtime.folder.on_disk import open_model_folder, verify_files
 from py_runtime.model import Model
 from tests.export.checkpoints import save_checkpoint
@@ -44,6 +45,14 @@ def exported(checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
     out = tmp_path_factory.mktemp("models") / "tiny"
     assert main([str(checkpoint), "-o", str(out), "--max-seq-len", "96"]) == 0
     return out
+
+
+def test_help_has_examples_and_every_family(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        main(["--help"])
+    text = " ".join(capsys.readouterr().out.split())
+    assert "examples: python -m export default -o models/" in text
+    assert [family.known_as for family in FAMILIES if family.known_as not in text] == []
 
 
 def test_a_checkpoint_becomes_a_model_that_runs(exported: Path, native: NativeRunner) -> None:

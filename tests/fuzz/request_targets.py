@@ -9,11 +9,11 @@ from typing import Any
 from py_runtime.app.completions import Completion
 from py_runtime.base.cancel import CancelToken
 from py_runtime.base.errors import RequestError
-from py_runtime.chat.seams import Seams
 from py_runtime.chat.template import ChatTemplate
 from py_runtime.generation.pieces import Piece
 from py_runtime.grammar import grammar_for
 from py_runtime.model import Model
+from py_runtime.model.chat_prompts import ChatPrompts
 from tests.chat.chats import INST, SPECIAL_TOKENS
 from tests.fuzz.documents import lied
 from tests.fuzz.driver import Target
@@ -46,7 +46,7 @@ class Unloaded(Model):
         self.vocabulary = self.tokenizer.vocabulary_size
         self.end_tokens = frozenset([end_of(TOY)])
         self.chat_template = ChatTemplate(INST, SPECIAL_TOKENS)
-        self._seams = Seams(self.tokenizer.control_tokens)
+        self.prompts = ChatPrompts("Toy", self.chat_template, self.tokenizer)
         self._token_texts = None
 
     async def _generate(self, prompt: list[int], options: Any, *_: Any) -> AsyncIterator[Piece]:

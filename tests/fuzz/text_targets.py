@@ -6,7 +6,7 @@ from random import Random
 from typing import Any
 
 from py_runtime.chat.template import ChatTemplate
-from py_runtime.model.model import Config, _read_json
+from py_runtime.model.config import Config, read_json
 from py_runtime.tokens import Tokenizer
 from py_runtime.tokens.patterns import Pattern
 from tests.chat.chats import CALLS, SPECIAL_TOKENS, TEMPLATES
@@ -156,10 +156,10 @@ def configs() -> list[bytes]:
 
 
 def read_config(data: bytes) -> None:
-    both = _read_json("both", data)
+    both = read_json("both", data)
     files = [json.dumps(both.get(name)).encode() for name in ("tokenizer", "model")]
     config = Config(
-        _read_json("tokenizer_config.json", files[0]), _read_json("config.json", files[1])
+        read_json("tokenizer_config.json", files[0]), read_json("config.json", files[1])
     )
     config.end_tokens(Tokenizer.from_json(tokenizers()[0]))
     if config.chat_template is not None:

@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any
 
@@ -11,9 +13,13 @@ from py_runtime import gpu
 from py_runtime.app.completions import Completion
 from py_runtime.base.cancel import CancelToken
 from py_runtime.base.errors import InpageError
+from py_runtime.chat.request import ChatRequest
+from py_runtime.chat.template import ChatTemplate
+from py_runtime.generation.messages import parse_messages
 from py_runtime.generation.pace import BatchPace, PrefillPace
 from py_runtime.gpu import Device
 from py_runtime.model import Model
+from py_runtime.model.chat_prompts import ChatPrompts
 
 Json = dict[str, Any]
 _models: dict[tuple[int, str], Model] = {}
@@ -145,6 +151,50 @@ async def completion(device: Device, where: str, is_chat: bool, fields: Json) ->
     except InpageError as error:
         return {"error": {"code": error.code, "message": str(error), **error.facts()}}
     return json.loads(json.dumps({"answer": answer, "chunks": chunks}))
+
+
+async def written(device: Device, where: str, text: str, template: str, fields: Json) -> Json:
+    """As above, of a model with this template that writes this text, token by token, and ends."""
+    model = await the_model(device, where)
+    tokens = [*model.tokenizer.encode(text, add_special_tokens=False), min(model.end_tokens)]
+    place = 0
+
+    def sampler(logits: np.ndarray, so_far: list[int]) -> int:
+        nonlocal place
+        place = 0 if len(so_far) == place_of_answer else place + 1
+        return tokens[place]
+
+    with another_template(model, template):
+        place_of_answer = len(prompt_of(model, fields))
+        return await completion(device, where, True, {**fields, "sampler": sampler})
+
+
+async def templated(device: Device, where: str, template: str, fields: Json) -> Json:
+    model = await the_model(device, where)
+    with another_template(model, template):
+        return await completion(device, where, True, fields)
+
+
+async def prompt(device: Device, where: str, template: str, fields: Json) -> str:
+    """What the model reads."""
+    model = await the_model(device, where)
+    with another_template(model, template):
+        return model.tokenizer.decode(prompt_of(model, fields), skip_special_tokens=False)
+
+
+def prompt_of(model: Model, fields: Json) -> list[int]:
+    messages = parse_messages(fields["messages"])
+    return model.prompts.tokens(messages, ChatRequest.take(dict(fields)))
+
+
+@contextmanager
+def another_template(model: Model, template: str) -> Iterator[None]:
+    own = model.prompts
+    model.prompts = ChatPrompts("Toy", ChatTemplate(template), model.tokenizer)
+    try:
+        yield
+    finally:
+        model.prompts = own
 
 
 async def lose_the_device(device: Device, where: str, fields: Json) -> Json:

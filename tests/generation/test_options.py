@@ -5,6 +5,10 @@ from typing import Any
 
 import pytest
 
+from py_runtime.base.defaults import DEFAULTS
+from py_runtime.generation.options import parse_options
+from py_runtime.sampling import SamplingSettings
+from py_runtime.sampling.settings import NUMBERS
 from tests.generation.conftest import Toy
 
 PROMPT = list(range(10, 40))
@@ -15,6 +19,23 @@ END = 2
 
 def step(fields: dict[str, Any], **more: Any) -> dict[str, Any]:
     return {"prompt": PROMPT, "fields": fields, **more}
+
+
+SILENT = [{}, {"seed": 7, "max_tokens": 3}, {"logit_bias": {"5": 2}}, {"temperature": None}]
+
+
+@pytest.mark.parametrize("fields", SILENT)
+def test_who_says_nothing_of_sampling_gets_the_defaults(fields: dict[str, Any]) -> None:
+    sampling = parse_options(fields, 320).sampling
+    assert {name: getattr(sampling, name) for name in DEFAULTS} == DEFAULTS
+    assert sampling.seed == fields.get("seed")
+
+
+@pytest.mark.parametrize("name", [*NUMBERS, "top_k"])
+def test_who_names_a_setting_gets_it_and_no_other(name: str) -> None:
+    sampling = parse_options({name: 1, "seed": 7}, 320).sampling
+    named: dict[str, Any] = {name: 1, "seed": 7}
+    assert sampling == SamplingSettings(**named)
 
 
 def test_the_same_seed_gives_the_same_text(toy: Toy) -> None:
@@ -32,7 +53,7 @@ def test_the_same_seed_gives_the_same_text(toy: Toy) -> None:
 @pytest.mark.parametrize("fields", [{"top_k": 2**32}, {"top_k": 10**30, "top_p": 0.9}])
 def test_more_than_the_vocabulary_is_all_of_it(native_toy: Toy, fields: dict[str, Any]) -> None:
     """A number that no word of the GPU holds, too."""
-    common = {"max_tokens": 4, "ignore_eos": True, "seed": 7}
+    common = {"max_tokens": 4, "ignore_eos": True, "seed": 7, "temperature": 1}
     without = {name: value for name, value in fields.items() if name != "top_k"}
     every, all_of_it = native_toy.ask(step({**common, **without}), step({**common, **fields}))
     assert every["tokens"] == all_of_it["tokens"]
@@ -282,13 +303,32 @@ WRONG: list[tuple[str, Any]] = [
     ("response_format", {"type": "yaml"}),
     ("sampler", "greedy"),
     ("tools", []),
+    ("tools", "weather"),
+    ("tools", [{"type": "function"}]),
+    ("tools", [{"function": {"name": "weather"}}]),
+    ("tools", [{"type": "function", "function": {"name": "two words"}}]),
+    ("tools", [{"type": "function", "function": {"name": "f", "parameters": []}}]),
+    ("tools", [{"type": "function", "function": {"name": "f"}}] * 2),
+    ("tool_choice", "required"),  # without tools
+    ("tool_choice", 1),
+    ("parallel_tool_calls", "no"),
+    ("reasoning_format", "xml"),
+    ("enable_thinking", 1),
+    ("reasoning_effort", 3),
+    ("chat_template_kwargs", []),
+    ("chat_template_kwargs", {"messages": []}),
     ("maxTokens", 5),
 ]
 
 
+CHAT_ONLY = ("tool", "parallel", "reasoning", "enable", "chat_template")
+
+
 @pytest.mark.parametrize(("name", "value"), WRONG, ids=lambda value: str(value)[:20])
 def test_a_wrong_field_is_named(native_toy: Toy, name: str, value: Any) -> None:
-    (answer,) = native_toy.ask(step({name: value}))
+    is_chat = name.startswith(CHAT_ONLY)
+    asked = {"messages": [{"role": "user", "content": "hi"}]} if is_chat else {}
+    (answer,) = native_toy.ask({**(asked or step({})), "fields": {name: value}})
     assert answer["error"]["code"] == "invalid_request"
     assert answer["error"]["param"] == name
     assert name in answer["error"]["message"]
@@ -301,7 +341,8 @@ def test_too_many_top_logprobs(native_toy: Toy, top: Any) -> None:
 
 
 def test_none_is_the_default(native_toy: Toy) -> None:
-    names = {name for name, _ in WRONG} - {"tools", "maxTokens", "temperature", "max_tokens"}
+    names = {name for name, _ in WRONG if not name.startswith(CHAT_ONLY)}
+    names -= {"maxTokens", "temperature", "max_tokens"}
     plain, given = native_toy.ask(step(GREEDY), step({**dict.fromkeys(names), **GREEDY}))
     assert given["tokens"] == plain["tokens"]
 
@@ -318,6 +359,14 @@ MESSAGES: list[tuple[Any, str]] = [
     ([{"role": "user", "content": [{"type": "image_url"}]}], "messages[0].content[0]"),
     ([{"role": "user", "content": ["hi"]}], "messages[0].content[0]"),
     ([{"role": "user", "content": "hi"}, {"role": "assistant", "content": None}], "messages[1]"),
+    ([{"role": "assistant", "tool_calls": [{}]}], "messages[0].tool_calls[0]"),
+    ([{"role": "assistant", "tool_calls": "f"}], "messages[0].tool_calls"),
+    (
+        [{"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": "{"}}]}],
+        "messages[0].tool_calls[0].function.arguments",
+    ),
+    ([{"role": "tool", "content": "x", "tool_call_id": 5}], "messages[0].tool_call_id"),
+    ([{"role": "assistant", "content": "x", "reasoning_content": 5}], "messages[0].reasoning"),
 ]
 
 

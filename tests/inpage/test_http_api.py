@@ -13,6 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import openai
+import pydantic
 import pytest
 
 from inpage.http_api import MAX_BODY, create_api
@@ -22,6 +23,11 @@ from py_runtime.generation.pieces import Piece, Usage
 from tests.conftest import first_line, running
 from tests.toy_model import NAME
 from tools.files import ROOT
+
+
+class Rain(pydantic.BaseModel):
+    on: bool
+
 
 GREEDY: dict[str, Any] = {"temperature": 0, "max_tokens": 6, "extra_body": {"ignore_eos": True}}
 QUESTION: Any = [{"role": "user", "content": "the quick brown fox"}]
@@ -63,6 +69,68 @@ def test_a_stream_says_what_a_whole_answer_says(client: openai.OpenAI) -> None:
     assert chunks[0].choices[0].delta.role == "assistant"
     assert last.usage is not None
     assert last.usage.completion_tokens == 6
+
+
+RAIN: Any = {
+    "type": "function",
+    "function": {
+        "name": "rain",
+        "parameters": {"type": "object", "properties": {"on": {"type": "boolean"}}},
+    },
+}
+CALLING: dict[str, Any] = {"tools": [RAIN], "tool_choice": "required", "seed": 5}
+
+
+def test_a_tool_is_called(client: openai.OpenAI) -> None:
+    whole = client.chat.completions.create(model=NAME, messages=QUESTION, **CALLING)
+    (choice,) = whole.choices
+    assert choice.finish_reason == "tool_calls"
+    assert choice.message.content is None
+    (call,) = choice.message.tool_calls or []
+    assert call.type == "function"
+    assert call.function.name == "rain"
+    assert json.loads(call.function.arguments).keys() <= {"on"}
+    result: Any = {"role": "tool", "tool_call_id": call.id, "content": "It rains."}
+    said: Any = choice.message
+    answer = client.chat.completions.create(
+        model=NAME, messages=[*QUESTION, said, result], **GREEDY
+    )
+    assert answer.choices[0].message.content
+
+
+def test_a_streamed_call_is_put_together(client: openai.OpenAI) -> None:
+    """By the client's own helper, which knows the schema."""
+    tool = openai.pydantic_function_tool(Rain, name="rain")
+    with client.chat.completions.stream(
+        model=NAME, messages=QUESTION, tools=[tool], tool_choice="required", seed=5
+    ) as stream:
+        events = [event.type for event in stream]
+        completion = stream.get_final_completion()
+    assert "tool_calls.function.arguments.done" in events
+    (choice,) = completion.choices
+    assert choice.finish_reason == "tool_calls"
+    (call,) = choice.message.tool_calls or []
+    assert isinstance(call.function.parsed_arguments, Rain)
+
+
+def test_several_answers(client: openai.OpenAI) -> None:
+    whole = client.chat.completions.create(
+        model=NAME, messages=QUESTION, n=2, user="ada", metadata={"a": "b"}, **GREEDY
+    )
+    assert [choice.index for choice in whole.choices] == [0, 1]
+    assert whole.usage is not None
+    assert whole.usage.completion_tokens == 12
+
+
+def test_texts_as_vectors(client: openai.OpenAI) -> None:
+    """The client asks for base64 by itself."""
+    found = client.embeddings.create(model=NAME, input=["the quick brown fox", "fox"])
+    plain = client.embeddings.create(model=NAME, input="fox", encoding_format="float")
+    assert len(found.data) == 2
+    assert found.data[1].embedding == pytest.approx(plain.data[0].embedding, abs=1e-6)
+    assert found.usage.total_tokens > plain.usage.total_tokens
+    with pytest.raises(openai.BadRequestError, match="dimensions must be an integer"):
+        client.embeddings.create(model=NAME, input="fox", dimensions=1000)
 
 
 def test_a_text_is_completed(client: openai.OpenAI) -> None:
@@ -122,8 +190,8 @@ JSON = {"Content-Type": "application/json"}
         ("/completions", b"{", JSON, 400, "the request is not JSON"),
         ("/completions", b"[" * 100_000, JSON, 400, "the request is not JSON"),
         ("/completions", b"[]", JSON, 400, "must be a JSON object"),
-        ("/completions", b" " * (MAX_BODY + 1), JSON, 413, "larger than 16 MB"),
-        ("/embeddings", b"{}", JSON, 404, "there is nothing at /v1/embeddings"),
+        ("/completions", b" " * (MAX_BODY + 1), JSON, 413, "larger than 16.0 MB"),
+        ("/images", b"{}", JSON, 404, "there is nothing at /v1/images"),
         ("/completions", b"{}", {**JSON, "Host": "elsewhere.example"}, 421, "This server is"),
     ],
 )
@@ -163,7 +231,7 @@ def endless() -> Iterator[tuple[EndlessModel, int]]:
     listener = listen("127.0.0.1", 0)
     port = listener.getsockname()[1]
     app = create_api(model)  # type: ignore[arg-type]
-    server = AnnouncingServer(config_of(app), "", open_browser=False)
+    server = AnnouncingServer(config_of(app), "")
     thread = threading.Thread(target=server.run, args=([listener],))
     thread.start()
     yield model, port

@@ -3,11 +3,12 @@
 import json
 from collections.abc import Callable
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import pytest
 import tokenizers
-from tokenizers import pre_tokenizers
+from tokenizers import models, normalizers, pre_tokenizers
 
 from py_runtime.gguf.container import HeaderWalk
 from py_runtime.gguf.errors import GgufError
@@ -133,6 +134,37 @@ def sentence_piece_as_gguf() -> Json:
     }
 
 
+NEWLINES = ("\n", "\n\n", "\n\n\n")
+
+
+@cache
+def gemma() -> tuple[Json, Json]:
+    """As transformers' GemmaTokenizer makes it of a vocabulary and merges; and as a GGUF has it."""
+    model = cached("llama2")["model"]
+    tokens = sorted(model["vocab"], key=model["vocab"].__getitem__)
+    pairs = [tuple(merge.split(" ")) for merge in model["merges"]]
+    tokens += [line for line in NEWLINES if line not in tokens]
+    pairs += [(line, "\n") for line in NEWLINES[:2]]
+    types = [UNKNOWN, CONTROL, CONTROL, *[BYTE] * 256]
+    vocabulary = {token: number for number, token in enumerate(tokens)}
+    theirs = tokenizers.Tokenizer(
+        models.BPE(vocabulary, pairs, fuse_unk=True, unk_token="<unk>", byte_fallback=True)
+    )
+    theirs.normalizer = normalizers.Replace(" ", "▁")
+    theirs.pre_tokenizer = pre_tokenizers.Split(" ", "merged_with_previous")
+    theirs.add_special_tokens(["<unk>", "<s>", "</s>"])
+    return as_json(theirs), {
+        "tokenizer.ggml.model": "gemma4",
+        "tokenizer.ggml.tokens": tokens,
+        "tokenizer.ggml.token_type": types + [NORMAL] * (len(tokens) - len(types)),
+        "tokenizer.ggml.scores": [-1000.0] * len(tokens),  # are not asked
+        "tokenizer.ggml.merges": [" ".join(pair) for pair in pairs],
+        "tokenizer.ggml.bos_token_id": 1,
+        "tokenizer.ggml.eos_token_id": 2,
+        "tokenizer.ggml.unknown_token_id": 0,
+    }
+
+
 def files_of(values: Json) -> Json:
     return read_tokenizer(metadata_of(values))
 
@@ -184,6 +216,20 @@ def test_sentence_piece() -> None:
         "</s>",
         "<unk>",
     )
+
+
+def test_gemma_4() -> None:
+    """Merges on characters, spaces as ▁, bytes for what is no token; a beginning, but no space."""
+    lined = [f"{one}\n\n{other}\n" for one, other in pairwise(lines()[::400])]
+    texts = [*lines()[::10], *lined, "a\n\n\n\n  b", " <s> \N{LINEAR B SYLLABLE B008 A}"]
+    original, values = gemma()
+    plain = values | {"tokenizer.ggml.add_bos_token": False}
+    wanted = theirs(original, texts)
+    assert ids_of(plain, texts) == wanted
+    tokenizer = Tokenizer.from_json(files_of(plain)["tokenizer.json"])
+    decoded = [tokenizer.decode(ids, skip_special_tokens=False) for ids in wanted]
+    assert decoded == [text.replace("▁", " ") for text in texts]
+    assert ids_of(values, texts[:3]) == [[1, *ids] for ids in wanted[:3]]
 
 
 def test_no_space_before_the_text_and_an_end_after_it() -> None:
@@ -302,6 +348,19 @@ def test_a_fault_is_named(change: Json, fault: str) -> None:
     assert "\n" not in str(caught.value)
 
 
+IDS = ("bos", "eos", "unknown", "padding")
+
+
+@pytest.mark.parametrize("name", [*IDS, "eot", "eom"])
+def test_every_special_token_is_one_of_the_tokens(name: str) -> None:
+    """Also the ends, which are asked for apart."""
+    key = f"tokenizer.ggml.{name}_token_id"
+    for number in (2502, 2**31):
+        metadata = metadata_of(as_gguf("gpt-2") | {key: number})
+        with pytest.raises(GgufError, match=f"'{key}' is {number}, not from 0 to 2501"):
+            (read_tokenizer if name in IDS else end_tokens)(metadata)
+
+
 def test_a_token_that_is_there_twice() -> None:
     values = as_gguf("gpt-2")
     values |= spoilt("tokens", 7, values["tokenizer.ggml.tokens"][5], values)
@@ -312,6 +371,7 @@ def test_a_token_that_is_there_twice() -> None:
 PIECE_FAULTS = {
     "a score that is none": ("scores", 9, float("nan"), "has the value nan at 9, which is not"),
     "a byte below zero": ("tokens", 3, "<0x-1>", "has tokens for bytes that are none: '<0x-1>'"),
+    "a byte twice": ("tokens", 20, "<0x00>", "has '<0x00>' twice, at 3 and at 20"),
     "a byte in small letters": ("tokens", 20, "<0xab>", "for bytes that are none: '<0xab>'"),
     "a byte that is none": ("token_type", 30, NORMAL, "has tokens for 255 bytes, not for all 256"),
 }

@@ -13,10 +13,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from serve import parse
+from py_runtime.base.defaults import DEFAULTS
+from serve import models_found, parse
 from tests.tools.small_site import SCRIPT, WASM, WHEEL_URL, write_files
 from tools.compress import VariantStore, compressed
 from tools.files import ROOT
+from tools.models import Models
 from tools.site import HUB_ORIGINS, SECURITY_HEADERS, Site, SiteError
 from tools.static_build import BuildError, build
 from tools.vendor import MODULES, STYLE, STYLE_SOURCE, VendorError, collect
@@ -88,6 +90,7 @@ def test_site_json_leads_to_the_hashed_files(site: Site) -> None:
         "pyodide": f"pyodide/{site.pyodide_folder}/",
         "vendor": f"vendor/{site.vendor_folder}/",
         "runtime": WHEEL_URL,
+        "defaults": DEFAULTS,
         "packages": ["numpy", "jinja2"],
         "headers": {name.lower(): text for name, text in SECURITY_HEADERS.items()},
     }
@@ -321,3 +324,18 @@ def test_the_service_worker_sends_the_servers_headers(site: Site) -> None:
     outcome = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     wanted = {name.lower(): text for name, text in SECURITY_HEADERS.items()}
     assert json.loads(outcome.stdout).items() >= wanted.items()
+
+
+def test_the_server_says_which_models_it_found(site: Site, tmp_path: Path) -> None:
+    (head, *models) = models_found(site)
+    assert head == f"models in {site.models.root}:"
+    assert [line.split(",")[0].strip() for line in models] == [
+        entry["name"] for entry in site.models.listing()
+    ]
+    site.models = Models(tmp_path)
+    assert models_found(site) == [f"there are no models in {tmp_path.resolve()} yet"]
+    (tmp_path / "mine-00001-of-00002.gguf").write_bytes(b"GGUF")
+    (tmp_path / "other.gguf").write_bytes(bytes(1_234_567))
+    (_, *models) = models_found(site)
+    assert models[0].startswith("  mine, cannot be loaded: mine-00002-of-00002.gguf is missing")
+    assert models[1] == "  other, 1.2 MB"

@@ -5,6 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from py_runtime.base.defaults import DEFAULTS
 from tests.web.user import Desk, User
 
 pytestmark = pytest.mark.browser
@@ -136,6 +137,21 @@ def test_a_value_that_cannot_be_is_refused_where_it_is_typed(desk: Desk) -> None
     user.page.reload()
     desk.ready(user)
     expect(field).to_have_value("0.7")
+
+
+def test_defaults_are_the_engines(desk: Desk) -> None:
+    """Who sets nothing sends nothing; the form shows what holds then, and Reset returns to it."""
+    user = desk.tab()
+    user.ask("Hello")
+    assert not user.page.evaluate("inpage.asked").keys() & {*DEFAULTS, "max_tokens"}
+    user.choose(temperature="0.7", max_tokens="5")
+    user.page.locator("header [data-opens=settings]").click()
+    user.page.get_by_role("button", name="Reset").click()
+    user.page.get_by_role("button", name="Done").click()
+    user.ask("Hello")
+    sent = user.page.evaluate("inpage.asked")
+    assert {name: sent[name] for name in DEFAULTS} == DEFAULTS
+    assert "max_tokens" not in sent
 
 
 def test_presets_and_stop_strings(desk: Desk) -> None:

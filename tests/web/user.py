@@ -104,6 +104,12 @@ class User:
                 field.fill(value)
         self.page.get_by_role("button", name="Done").click()
 
+    def choose_language(self, name: str) -> None:
+        """By ids: the words around are of another language."""
+        self.page.locator("header [data-opens=settings]").click()
+        self.page.locator("#language").select_option(name)
+        self.page.keyboard.press("Escape")
+
     def talk_on(self) -> None:
         """From now on the toy ends no answer by itself."""
         self.page.evaluate("""() => {
@@ -123,8 +129,8 @@ class User:
         self.page.get_by_role("button", name="New chat").click()
 
     def dismiss_notices(self) -> None:
-        while self.notices.get_by_role("button", name="Dismiss").count():
-            self.notices.get_by_role("button", name="Dismiss").first.click()
+        while self.notices.locator("button.icon").count():
+            self.notices.locator("button.icon").first.click()
 
     def faults_of_access(self) -> list[str]:
         """What axe-core calls serious or critical in the page as it is now."""

@@ -5,12 +5,11 @@
 
 import { saveChat } from "./chats.js";
 import { follow, showChat, shown, showOutcome } from "./conversation.js";
-import { lazy, line, page, partOf } from "./page.js";
+import { decimal, lazy, line, page, partOf, t } from "./page.js";
 import { requestOptions } from "./options.js";
 import { pathOf, versionsOf } from "./tree.js";
 
 const SAVE_MILLISECONDS = 1000;
-const TIGHT = 0.85; // of the context
 
 const waiting = lazy(() => import("./waiting.js"));
 /** @type {Answer[]} */
@@ -23,25 +22,11 @@ export const answerIn = (chat) => answers.find((each) => each.chat === chat);
 export const answerOf = (message) => answers.find((each) => each.message === message);
 
 /** What the model reads, up to `last`. @type {(chat: Chat, last?: Message) => import("../inpage.d.ts").Message[]} */
-function promptOf(chat, last) {
+export function promptOf(chat, last) {
   const path = pathOf(chat);
   const read = last ? path.slice(0, path.indexOf(last) + 1) : path;
   return [{ role: /** @type {const} */ ("system"), content: chat.system }, ...read]
     .flatMap(({ role, content }) => (content ? { role, content } : []));
-}
-
-export async function showContext() {
-  if (!inpage.loaded || answerIn(shown)) return; // Stop must find its own call at work, not this one
-  const { prompt_tokens: used } = await inpage.countTokens(promptOf(shown)).catch(() => ({ prompt_tokens: 0 }));
-  showUsed(used);
-}
-
-/** @param {number} used */
-function showUsed(used) {
-  const max = inpage.loaded?.context ?? 0;
-  const high = max * TIGHT;
-  page.contextText.textContent = `Context: ${used} of ${max} tokens${used > high ? ", nearly full" : ""}`;
-  Object.assign(page.contextMeter, { max, high, optimum: 0, value: used });
 }
 
 /**
@@ -66,12 +51,13 @@ async function write(mine) {
   const { message, abort: { signal } } = mine;
   try {
     signal.throwIfAborted();
-    mine.status = "Reading your message…";
+    mine.status = t`Reading your message…`;
     paint(mine);
     const chunks = inpage.chat.completions.create({
       messages: promptOf(mine.chat, message),
       signal,
       stream: true,
+      reasoning_format: "none",
       stream_options: { include_usage: true, include_progress: true },
       ...requestOptions(),
       ...(message.content ? { continue_final_message: true } : {}),
@@ -97,7 +83,6 @@ export function end(mine) {
   showRunning();
   if (chat === shown && isNothing) showChat();
   else if (painted) showWhole(painted, message);
-  showContext();
 }
 
 /** Whether there was one to stop. */
@@ -120,7 +105,7 @@ function showWhole({ article, view }, message) {
   message.thought = Number(text.dataset.thought ?? 0);
   showOutcome(article, message);
   follow();
-  if (article.isConnected) page.announcer.textContent = message.error || `Answer: ${text.textContent}`;
+  if (article.isConnected) page.announcer.textContent = message.error || t`Answer: ${text.textContent}`;
 }
 
 /** @type {(growing: Answer, chunk: ChatCompletionChunk) => void} */
@@ -130,7 +115,7 @@ function take(growing, { choices: [choice], progress, usage }) {
   if (usage) message.note = usage.summary;
   if (progress) {
     growing.prompt = progress.total;
-    growing.status = progress.compiling ? "Compiling for your GPU, once…" : `Reading your message: ${progress.prefilled} of ${progress.total} tokens`;
+    growing.status = progress.compiling ? t`Compiling for your GPU, once…` : t`Reading your message: ${progress.prefilled} of ${progress.total} tokens`;
   }
   if (choice) {
     message.content += choice.delta.content ?? "";
@@ -138,7 +123,7 @@ function take(growing, { choices: [choice], progress, usage }) {
     growing.tokens += choice.token_ids.length;
     growing.first ??= now;
     const rate = (growing.tokens - 1) / (now - growing.first) * 1000;
-    growing.status = line(`${growing.tokens} token${growing.tokens === 1 ? "" : "s"}`, rate > 0 && `${rate.toFixed(1)} tok/s`);
+    growing.status = line(t`${growing.tokens} token|${growing.tokens} tokens`, rate > 0 && t`${decimal(rate, 1)} tok/s`);
   }
   growing.frame ??= requestAnimationFrame(() => paint(growing)); // waits in a hidden tab; the text does not
   growing.saving ??= setTimeout(save, SAVE_MILLISECONDS, growing);
@@ -165,9 +150,8 @@ export function paint(growing) {
   const { article, view } = growing.painted;
   view.grow(growing.message.content);
   partOf(article, "note").textContent = growing.status;
-  if (growing.prompt) showUsed(growing.prompt + growing.tokens);
+  dispatchEvent(new Event("answergrows"));
   follow();
 }
 
 addEventListener("pagehide", () => answers.forEach(save)); // a busy browser may let it fall
-addEventListener("modelchange", showContext);

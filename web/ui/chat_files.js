@@ -6,7 +6,7 @@ import { check, readChat } from "./chat_records.js";
 import { fileName } from "./chat_markdown.js";
 import { newChat, saveChat } from "./chats.js";
 import { shown } from "./conversation.js";
-import { notify } from "./page.js";
+import { notify, t } from "./page.js";
 import { openChat } from "./sidebar.js";
 
 const FORMAT = "inpage-chats";
@@ -22,9 +22,9 @@ export function exportChats(chosen) {
 
 /** @param {File} file */
 export async function importFile(file) {
-  const imported = await importChats(file).catch(({ message }) => notify(`${file.name} was not imported: ${message}.`, { stays: true }));
+  const imported = await importChats(file).catch(({ message }) => notify(t`${file.name} was not imported: ${message}.`, { stays: true }));
   if (!imported) return;
-  notify(`${imported.length} ${imported.length === 1 ? "chat" : "chats"} imported from ${file.name}.`);
+  notify(t`${imported.length} chat imported from ${file.name}.|${imported.length} chats imported from ${file.name}.`);
   openChat(imported[0] ?? shown);
 }
 
@@ -33,12 +33,12 @@ export async function importFile(file) {
  * @param {File} file
  */
 async function importChats(file) {
-  const content = await file.text().then(JSON.parse).catch(() => check(false, "it is not JSON"));
+  const content = await file.text().then(JSON.parse).catch(() => check(false, t`it is not JSON`));
   const known = content?.format === FORMAT && content.version === 1 && Array.isArray(content.chats);
-  check(known, "it is not an export of this version of inpage");
+  check(known, t`it is not an export of this version of inpage`);
   /** @type {any[]} */
   const found = content.chats;
-  const read = found.map((chat, index) => asNew(readChat(chat, `chat ${index + 1}`)));
+  const read = found.map((chat, index) => asNew(readChat(chat, t`chat ${index + 1}`)));
   for (const chat of read) await saveChat(chat);
   return read;
 }

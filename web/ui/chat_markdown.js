@@ -3,13 +3,14 @@
 /** @import { Chat } from "./records.js" */
 
 import { titleOf } from "./chats.js";
+import { t } from "./page.js";
 import { splitReasoning } from "./reasoning.js";
 
 /** @param {Chat} chat */
 export function chatAsMarkdown(chat) {
   const parts = [`# ${titleOf(chat)}`];
   if (chat.system) parts.push(`> ${chat.system.replace(/\n/g, "\n> ")}`);
-  for (const { role, content } of chat.messages) parts.push(role === "user" ? "## You" : "## Answer", answerOf(content));
+  for (const { role, content } of chat.messages) parts.push(role === "user" ? `## ${t`You`}` : `## ${t`Answer`}`, answerOf(content));
   return `${parts.join("\n\n")}\n`;
 }
 

@@ -3,7 +3,7 @@
 /** @import { Chat, Database, Message } from "./records.js" */
 
 import { chats, isDeleted, save, unsaved } from "./chats.js";
-import { notify, page } from "./page.js";
+import { notify, page, t } from "./page.js";
 
 const VERSION = 3; // in the first, messages had no ids; in the second, no versions
 const LONGEST_TITLE = 200;
@@ -17,7 +17,7 @@ const MONTH = 30 * 24 * 3600 * 1000; // that a deleted chat is remembered as suc
 export async function readAll(database, keys) {
   const read = await Promise.allSettled(keys.map((key) => readOne(database, key)));
   const faults = read.flatMap((result) => (result.status === "rejected" ? [result.reason.message] : []));
-  if (faults.length) notify(`${faults.length} of your chats cannot be read and are left as they are: ${faults[0]}.`, { stays: true });
+  if (faults.length) notify(t`${faults.length} of your chats cannot be read and is left as it is: ${faults[0]}.|${faults.length} of your chats cannot be read and are left as they are: ${faults[0]}.`, { stays: true });
   const cleared = [...chats.values()].filter((chat) => !keys.includes(chat.id) && !unsaved.has(chat) && !isDeleted(chat));
   if (cleared.length) offer(cleared);
   dispatchEvent(new Event("chatschange"));
@@ -28,7 +28,7 @@ export async function readAll(database, keys) {
  * @param {string} id
  */
 export async function readOne(database, id) {
-  const chat = readChat(await database.get("chats", id), "one");
+  const chat = readChat(await database.get("chats", id), t`one chat`);
   const own = chats.get(id);
   if (own) mergeInto(own, chat);
   else chats.set(id, chat);
@@ -41,7 +41,7 @@ export async function readOne(database, id) {
  * @param {unknown} record
  */
 export function takeIn(chat, record) {
-  mergeInto(chat, readChat(record, "It"));
+  mergeInto(chat, readChat(record, t`this chat`));
   import("./tabs.js").then(({ refresh }) => refresh());
 }
 
@@ -80,9 +80,9 @@ const whole = (value, otherwise = 0) => (Number.isSafeInteger(value) ? value : o
  */
 export function readChat(record, name) {
   const { id, title = "", system = "", set, updated, deleted, messages, version, stamp } = record ?? {};
-  check(!(version > VERSION), `${name} is of a newer version of this page: reload it`);
-  check(areTexts(title, system), `title or system prompt of ${name} is not a text`);
-  check(Array.isArray(messages), `${name} has no list of messages`);
+  check(!(version > VERSION), t`${name} is of a newer version of this page: reload it`);
+  check(areTexts(title, system), t`title or system prompt of ${name} is not a text`);
+  check(Array.isArray(messages), t`${name} has no list of messages`);
   /** @type {Message[]} */
   const read = messages.map((/** @type {any} */ message, /** @type {number} */ at) => readMessage(message ?? {}, name, at));
   const unique = [...new Map([...goneOf(record.gone), ...read].map((message) => [message.id, message])).values()];
@@ -119,7 +119,7 @@ const byAge = (a, b) => a.born - b.born || (a.id < b.id ? -1 : 1);
 function readMessage(message, name, at) {
   const { id = `old-${at}`, born, version, role, content, thought, note = "", error = "", code = "", parent, slot, picked, gone } = message;
   const sound = ["user", "assistant"].includes(role) && areTexts(id, content, note, error, code);
-  check(sound, `message ${at + 1} of ${name} is not a text of the user or the assistant`);
+  check(sound, t`message ${at + 1} of ${name} is not a text of the user or the assistant`);
   return {
     id, born: whole(born, at), version: whole(version), role, content, thought: whole(thought), note, error, code,
     parent: areTexts(parent) ? parent : undefined, slot: areTexts(slot) ? slot : undefined,

@@ -1,11 +1,12 @@
 // The buttons of the list of chats: open and close it, rename, export, import, delete. Fetched when somebody presses one.
 
 import { exportChats, importFile as importChats } from "./chat_files.js";
+import { listChats } from "./chat_list.js";
 import { allChats, saveChat, titleOf } from "./chats.js";
 import { shown } from "./conversation.js";
 import { deleteShown } from "./deleting.js";
 import { page } from "./page.js";
-import { listChats, toggle } from "./sidebar.js";
+import { toggle } from "./sidebar.js";
 
 const { chatTitle, importFile, scrim, sidebar } = page;
 

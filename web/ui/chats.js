@@ -2,7 +2,7 @@
 
 /** @import { Chat, Database, TabMessage } from "./records.js" */
 
-import { library, page, partOf } from "./page.js";
+import { library, page, partOf, t } from "./page.js";
 import { isGone, pathOf } from "./tree.js";
 
 const MILLISECONDS = 5000; // at most until the page opens, and between attempts to save
@@ -29,8 +29,8 @@ async function open() {
     /** @type {Database} */
     const database = await openDB("inpage", 1, {
       upgrade: (fresh) => { fresh.createObjectStore("chats", { keyPath: "id" }); },
-      blocking: () => lose("it was cleared"),
-      terminated: () => lose("the browser closed it"),
+      blocking: () => lose(t`it was cleared`),
+      terminated: () => lose(t`the browser closed it`),
     });
     const keys = await database.getAllKeys("chats");
     if (keys.length || chats.size) await (await import("./chat_records.js")).readAll(database, keys);
@@ -107,7 +107,7 @@ export function addMessage(chat, role, content, place = { parent: pathOf(chat).a
 /** Its own, or the first words. @param {Chat} chat */
 export const titleOf = ({ title, messages }) => title
   || messages.find((message) => !isGone(message) && message.content)?.content.trim().replace(/\s+/g, " ").replace(/^(?=.{61})(.{1,60}) .*/, "$1…")
-  || "New chat";
+  || t`New chat`;
 
 /** @param {Chat} chat */
 export const isDeleted = ({ updated, deleted }) => deleted > updated;

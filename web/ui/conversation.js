@@ -2,10 +2,10 @@
 
 /** @import { Editor, Message } from "./records.js" */
 
-import { answer, answerOf, paint, showContext, showRunning, stop } from "./answers.js";
+import { answer, answerOf, paint, showRunning, stop } from "./answers.js";
 import { addMessage, chats, newChat } from "./chats.js";
 import { markdownIn } from "./markdown.js";
-import { copyOf, keep, lazy, page, partOf, recall } from "./page.js";
+import { copyOf, keep, lazy, page, partOf, recall, t } from "./page.js";
 import { pathOf, versionsOf } from "./tree.js";
 
 const NEAR_THE_END = 48; // pixels
@@ -36,7 +36,6 @@ export function showChat(next = shown, /** @type {string | undefined} */ text = 
   system.value = shown.system;
   showRunning();
   follow();
-  showContext();
 }
 
 /** @param {Message} message */
@@ -64,8 +63,8 @@ export const stateOf = (message) => `${message.version} ${versionsOf(shown, mess
 
 /** @type {(article: HTMLElement, message: Message) => void} */
 export function showOutcome(article, { note = "", error = "", code = "" }) {
-  partOf(article, "note").textContent = note;
-  partOf(article, "error").textContent = error;
+  partOf(article, "note").textContent = t(note);
+  partOf(article, "error").textContent = t(error);
   article.dataset.code = code;
   delete article.dataset.pending;
 }
@@ -98,13 +97,6 @@ function send() {
   answer(addMessage(shown, "assistant", ""));
 }
 
-list.onclick = (/** @type {MouseEvent} */ { target }) => {
-  /** @type {HTMLElement | null} */
-  const button = /** @type {Element} */ (target).closest("[data-act]");
-  const { id } = button?.closest("article")?.dataset ?? {};
-  const message = pathOf(shown).find((each) => each.id === id);
-  if (button && message) turns.act(button, message);
-};
 page.stopEditing.onclick = () => editor?.stop();
 page.stop.onclick = () => { stop(); draft.focus(); };
 composer.onsubmit = (/** @type {SubmitEvent} */ event) => {
@@ -117,15 +109,7 @@ draft.onkeydown = (/** @type {KeyboardEvent} */ event) => {
   event.preventDefault();
   composer.requestSubmit();
 };
-document.addEventListener("keydown", (event) => { // a dialog closes by itself, unless there was something to stop
-  if (event.key === "Escape" && !event.isComposing && (stop() || editor?.stop())) event.preventDefault();
-});
 draft.oninput = keepDraft;
-page.examples.onclick = ({ target }) => {
-  if (!(target instanceof HTMLButtonElement)) return;
-  write(target.textContent);
-  composer.requestSubmit();
-};
 scroller.onscroll = () => {
   atEnd = scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < NEAR_THE_END;
 };

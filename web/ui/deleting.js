@@ -5,7 +5,7 @@
 import { store } from "./answers.js";
 import { isDeleted, saveChat, titleOf } from "./chats.js";
 import { showChat, shown, write } from "./conversation.js";
-import { notify, page } from "./page.js";
+import { notify, page, t } from "./page.js";
 import { openChat, showNew } from "./sidebar.js";
 import { pathOf, versionsOf } from "./tree.js";
 
@@ -53,7 +53,7 @@ export function deleteMessage(message) {
   };
   put();
   page.draft.focus();
-  notify("Deleted.", {
+  notify(t`Deleted.`, {
     undo() {
       for (const back of takeBack) back();
       put();
@@ -65,13 +65,13 @@ export function deleteMessage(message) {
 export function deleteShown() {
   shown.deleted = Math.max(Date.now(), shown.updated + 1);
   saveChat(shown);
-  leave("is deleted.");
+  leave(t`“${titleOf(shown)}” is deleted.`);
   page.draft.focus();
 }
 
 /** Another tab may have deleted what this one shows. */
 export function leaveDeleted() {
-  if (isDeleted(shown)) leave("was deleted in another tab.");
+  if (isDeleted(shown)) leave(t`“${titleOf(shown)}” was deleted in another tab.`);
 }
 
 /** @param {string} words */
@@ -80,7 +80,7 @@ function leave(words) {
   const text = page.draft.value;
   showNew();
   if (text && !page.draft.value) write(text);
-  notify(`“${titleOf(chat)}” ${words}`, {
+  notify(words, {
     undo() {
       chat.updated = Math.max(Date.now(), chat.deleted);
       saveChat(chat);

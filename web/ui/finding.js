@@ -5,7 +5,7 @@
 import { chatAsMarkdown, fileName } from "./chat_markdown.js";
 import { chats as known } from "./chats.js";
 import { shown } from "./conversation.js";
-import { page } from "./page.js";
+import { language, page, t } from "./page.js";
 
 const PINS = "inpagePins";
 const DAY = 24 * 3600 * 1000;
@@ -29,10 +29,10 @@ function pins() {
 function dayOf(updated) {
   const midnight = new Date().setHours(0, 0, 0, 0);
   const days = Math.ceil((midnight - updated) / DAY);
-  if (days <= 0) return "Today";
-  if (days === 1) return "Yesterday";
-  if (days <= 7) return "Last seven days";
-  return new Date(updated).toLocaleDateString(undefined, { month: "long", year: "numeric" });
+  if (days <= 0) return t`Today`;
+  if (days === 1) return t`Yesterday`;
+  if (days <= 7) return t`Last seven days`;
+  return new Date(updated).toLocaleDateString(language, { month: "long", year: "numeric" });
 }
 
 /**
@@ -54,11 +54,11 @@ function decorate() {
   for (const row of [...rows.filter(isPinned), ...rows.filter((each) => !isPinned(each))]) {
     const chat = known.get(row.dataset.id ?? "");
     row.hidden = !!words && !!chat && !isFound(chat, words);
-    const when = isPinned(row) ? "Pinned" : dayOf(chat?.updated ?? 0);
+    const when = isPinned(row) ? t`Pinned` : dayOf(chat?.updated ?? 0);
     if (!row.hidden && when !== last) list.append(heading(last = when));
     list.append(row);
   }
-  if (words && !list.querySelector("[data-id]:not([hidden])")) list.append(heading("Nothing found"));
+  if (words && !list.querySelector("[data-id]:not([hidden])")) list.append(heading(t`Nothing found`));
   if (activeElement !== document.activeElement && activeElement instanceof HTMLElement) activeElement.focus();
   pinChat.ariaPressed = String(pinned.has(shown.id));
 

@@ -1,26 +1,21 @@
-// More models: files of the user's, and those of the Hugging Face Hub, which is asked once the user allows it. Fetched
-// when somebody opens it, or when a script wants a model of the Hub.
+// Models that can be had: files of the user's, and those of the Hugging Face Hub, which is asked once the user allows it.
+// Fetched with the panel of models, or when a script wants a model of the Hub.
 
 /** @import { HubChoice, HubFiles, InpageError } from "../inpage.js" */
 
 import { askFirst, hasKeptToken, isAllowed, permission, useToken } from "./hub_consent.js";
 import { forget, ownFiles, readAgain } from "./local_files.js";
-import { loadFrom } from "./model.js";
-import { copyOf, line, notify, page, partOf } from "./page.js";
+import { loadModel } from "./model_rows.js";
+import { copyOf, line, page, partOf, t } from "./page.js";
 import { openFiles } from "./opening.js";
+import { inWords } from "./sizes.js";
 
 export { permission };
 
-const { cancelLoad, hub, hubAccess, hubChoices, hubError, hubForm, hubLoad, hubLook, hubName, hubStatus, model: picker } = page;
+const { hubAccess, hubChoices, hubError, hubForm, hubLoad, hubLook, hubName, hubStatus, models: panel } = page;
 /** @type {HubFiles | undefined} */
 let found;
 let looks = 0; // only what was asked for last is shown
-
-/** Of a choice: the dialog that this one was opened from is done with, too. */
-function leave() {
-  hub.close();
-  page.machine.close();
-}
 
 // ---- the user's own files
 
@@ -29,12 +24,12 @@ async function showOwn() {
     const row = copyOf(page.ownRow);
     const [open, drop] = ["open", "forget"].map((name) => partOf(row, name));
     partOf(row, "words").textContent = own.name;
-    open.ariaLabel = `Open ${own.name}`;
-    drop.ariaLabel = `Forget ${own.name}`;
+    open.ariaLabel = t`Open ${own.name}`;
+    drop.ariaLabel = t`Forget ${own.name}`;
     open.onclick = async () => {
       try {
         const files = await readAgain(own);
-        leave();
+        panel.close();
         openFiles(files);
       } catch (error) {
         partOf(row, "words").textContent = line(own.name, /** @type {Error} */ (error).message);
@@ -43,52 +38,10 @@ async function showOwn() {
     drop.onclick = async () => {
       await forget(own.name);
       showOwn();
-      hub.focus();
+      panel.focus();
     };
     return row;
   }));
-}
-
-// ---- what this browser keeps of the Hub's models, or a copy of
-
-async function showKept() {
-  const kept = (await inpage.models().catch(() => [])).filter((model) => model.kept_bytes !== undefined);
-  page.keptSection.hidden = !kept.length;
-  page.keptModels.replaceChildren(...kept.map(({ name, path, facts, action }) => {
-    const row = copyOf(page.keptRow);
-    const button = partOf(row, "load");
-    partOf(row, "words").textContent = line(name, facts);
-    button.textContent = action.replace(" from this browser's storage", "");
-    button.ariaLabel = `${button.textContent}: ${name}`;
-    button.onclick = () => load(path, name);
-    return row;
-  }));
-}
-
-/**
- * What is loaded stays until all of the other model is here.
- * @param {string} where
- * @param {string} name
- */
-async function load(where, name) {
-  const words = cancelLoad.textContent;
-  leave();
-  cancelLoad.textContent = "Pause";
-  addEventListener("modelslisted", () => choose(name), { once: true });
-  await loadFrom(where, name);
-  cancelLoad.textContent = words;
-  if (inpage.loaded && page.loadError.textContent) notify(page.loadError.textContent); // the card that says so is not shown
-}
-
-/**
- * What was paused is what Load goes on with.
- * @param {string} name
- */
-function choose(name) {
-  const at = [...picker.options].findIndex(({ value }) => value === name);
-  if (at < 0) return;
-  picker.selectedIndex = at;
-  picker.dispatchEvent(new Event("change"));
 }
 
 // ---- a repository
@@ -104,7 +57,7 @@ async function look(where) {
   hubName.value = where;
   hubChoices.hidden = true;
   hubError.textContent = "";
-  hubStatus.textContent = "Asking the Hub…";
+  hubStatus.textContent = t`Asking the Hub…`;
   hubLook.disabled = true;
   try {
     const answer = await inpage.hubFiles(where);
@@ -130,7 +83,7 @@ function showFault({ code, message }) {
 /** @param {HubFiles} answer */
 function showFound(answer) {
   found = answer;
-  page.hubFound.textContent = line(answer.name, `licence: ${answer.licence}`, answer.gated && "gated", `commit ${answer.commit.slice(0, 7)}`);
+  page.hubFound.textContent = line(answer.name, t`licence: ${answer.licence}`, answer.gated && t`gated`, t`commit ${answer.commit.slice(0, 7)}`);
   page.hubFiles.replaceChildren(...answer.files.map((choice) => rowOf(choice, choice.address === answer.default)));
   hubError.textContent = answer.error ? `${answer.error}.` : "";
   hubChoices.hidden = !answer.files.length;
@@ -147,9 +100,9 @@ function rowOf(choice, isDefault) {
   const radio = /** @type {HTMLInputElement} */ (row.querySelector("input"));
   Object.assign(radio, { value: choice.address, checked: isDefault });
   partOf(row, "kind").textContent = choice.quantisation || "GGUF";
-  partOf(row, "facts").textContent = line(choice.facts, isDefault && "a good choice");
+  partOf(row, "facts").textContent = line(t(choice.facts), isDefault && t`a good choice`);
   partOf(row, "name").textContent = choice.name;
-  partOf(row, "fit").textContent = choice.fit;
+  partOf(row, "fit").textContent = t(choice.fit);
   return row;
 }
 
@@ -158,14 +111,14 @@ const chosen = () => found?.files.find(({ address }) => address === new FormData
 function showChosen() {
   const choice = chosen();
   hubLoad.disabled = !choice || !choice.fits_storage;
-  if (choice) hubLoad.textContent = choice.missing ? `Download and load (${choice.facts})` : "Load from this browser's storage";
+  if (choice) hubLoad.textContent = choice.missing ? t`Download and load (${t(choice.facts)})` : t`Load from this browser's storage`;
 }
 
 hubChoices.onchange = showChosen;
 hubChoices.onsubmit = (/** @type {SubmitEvent} */ event) => {
   event.preventDefault();
   const choice = chosen();
-  if (choice) load(choice.address, choice.name);
+  if (choice) loadModel(choice.address, choice.name, !!choice.missing);
 };
 
 // ---- models worth trying
@@ -176,9 +129,9 @@ async function showShelf() {
     const row = copyOf(page.shelfRow);
     const button = partOf(row, "choose");
     partOf(row, "name").textContent = entry.name;
-    partOf(row, "facts").textContent = line(`about ${entry.size}`, `licence: ${entry.licence}`);
-    partOf(row, "words").textContent = `Good at: ${entry.good_at}`;
-    button.ariaLabel = `Choose ${entry.name}`;
+    partOf(row, "facts").textContent = line(t`about ${t(entry.size)}`, t`licence: ${entry.licence}`);
+    partOf(row, "words").textContent = t`Good at: ${t(entry.good_at)}`;
+    button.ariaLabel = t`Choose ${entry.name}`;
     button.onclick = () => {
       hubName.scrollIntoView({ block: "center" });
       look(entry.address);
@@ -189,19 +142,17 @@ async function showShelf() {
 
 // ---- access and storage
 
-const inWords = (/** @type {number} */ bytes) => (bytes < 1e9 ? `${(bytes / 1e6).toFixed(0)} MB` : `${(bytes / 1e9).toFixed(1)} GB`);
-
 async function showAccess() {
   const allowed = isAllowed();
   page.hubConsent.textContent = allowed
-    ? "You have allowed this page to ask the Hub. It learns the address of this machine, and which models you look at and download."
-    : "The Hub has not been asked: you will be asked first.";
+    ? t`You have allowed this page to ask the Hub. It learns the address of this machine, and which models you look at and download.`
+    : t`The Hub has not been asked: you will be asked first.`;
   page.hubWithdraw.hidden = !allowed;
   const { usage = 0, quota = 0 } = await navigator.storage.estimate().catch(() => /** @type {StorageEstimate} */ ({}));
   const isKept = await navigator.storage.persisted();
   page.hubStorage.textContent = line(
-    `This browser's storage: ${inWords(usage)} used, ${inWords(Math.max(quota - usage, 0))} left`,
-    isKept ? "kept until you delete it" : "the browser may clear it when it runs short of space",
+    t`This browser's storage: ${inWords(usage)} used, ${inWords(Math.max(quota - usage, 0))} left`,
+    isKept ? t`kept until you delete it` : t`the browser may clear it when it runs short of space`,
   );
   page.hubPersist.hidden = isKept;
 }
@@ -211,17 +162,17 @@ page.hubWithdraw.onclick = () => {
   page.hubToken.value = "";
   page.hubTokenKept.checked = false;
   showAccess();
-  hub.focus();
+  panel.focus();
 };
 page.hubPersist.onclick = async () => {
-  if (!await navigator.storage.persist()) hubStatus.textContent = "The browser did not agree: it may when you have used this page more often.";
+  if (!await navigator.storage.persist()) hubStatus.textContent = t`The browser did not agree: it may when you have used this page more often.`;
   showAccess();
 };
 page.hubTokenForm.onsubmit = async (event) => {
   event.preventDefault();
   useToken(page.hubToken.value.trim(), page.hubTokenKept.checked);
   hubError.textContent = "";
-  hubStatus.textContent = page.hubToken.value ? "The token is used from now on." : "No token is used from now on.";
+  hubStatus.textContent = page.hubToken.value ? t`The token is used from now on.` : t`No token is used from now on.`;
   if (hubName.value) look(hubName.value);
 };
 
@@ -231,8 +182,7 @@ inpage.ready.then(({ hub: address }) => {
   if (address) showShelf().catch(() => {});
 }, () => {}); // the page tells why there is no engine
 new MutationObserver(() => {
-  if (!hub.open) return;
+  if (!panel.open) return;
   showOwn();
-  showKept();
   showAccess();
-}).observe(hub, { attributeFilter: ["open"] });
+}).observe(panel, { attributeFilter: ["open"] });

@@ -1,7 +1,7 @@
 // Files of the user's that this browser remembers: where they are, not what they hold. The browser asks again
 // before it lets the page read them. Fetched with the dialogs that show them.
 
-import { library } from "./page.js";
+import { library, t } from "./page.js";
 
 /**
  * @typedef {FileSystemFileHandle & Record<"queryPermission" | "requestPermission", () => Promise<PermissionState>>} Handle
@@ -51,11 +51,11 @@ export async function forget(name) {
 export async function readAgain({ name, handles }) {
   for (const handle of handles) {
     if (await handle.queryPermission() !== "granted" && await handle.requestPermission() !== "granted") {
-      throw new Error(`the browser was not allowed to read ${name}`);
+      throw new Error(t`the browser was not allowed to read ${name}`);
     }
   }
   return Promise.all(handles.map((handle) => handle.getFile().catch(() => {
-    throw new Error(`${handle.name} is no longer where it was: open it again`);
+    throw new Error(t`${handle.name} is no longer where it was: open it again`);
   })));
 }
 

@@ -1,51 +1,24 @@
-// Model and machine: what is loaded, whether this GPU computes it right, what is kept. Fetched when somebody opens it.
+// The model in use, and whether this GPU computes it right. Fetched with the panel of models.
 
 import { markdownIn } from "./markdown.js";
-import { listModels, stored } from "./model.js";
 import "./opening.js"; // whose dialog chooses files
-import { copyOf, line, page, partOf } from "./page.js";
+import { page, t } from "./page.js";
 
 const { layers, verdict, verify } = page;
-/** @type {Set<string>} */
-const going = new Set(); // stored models that the user deletes: until the panel closes, that can be undone
 
 function showLoaded() {
   const { loaded } = inpage;
-  page.loadedFacts.textContent = loaded && line(loaded.name, loaded.facts);
+  page.loadedName.textContent = loaded?.name ?? "";
+  page.loadedPlain.textContent = t(loaded?.plain ?? "");
+  page.loadedFacts.textContent = t(loaded?.facts ?? "");
   layers.replaceChildren();
   verdict.textContent = "";
   verdict.dataset.outcome = "";
 }
 
-function showStored() {
-  page.stored.replaceChildren(...stored.map(({ name, url, facts }) => {
-    const row = copyOf(page.storedRow);
-    const button = partOf(row, "delete");
-    const showGoing = () => {
-      const isGoing = going.has(url);
-      partOf(row, "words").textContent = isGoing ? `${name} is deleted when you close this.` : facts;
-      button.textContent = isGoing ? "Undo" : "Delete";
-      button.ariaLabel = isGoing ? `Keep ${name}` : `Delete ${name}`;
-    };
-    button.onclick = () => {
-      if (!going.delete(url)) going.add(url);
-      showGoing();
-    };
-    showGoing();
-    return row;
-  }));
-}
-
-page.machine.onclose = async () => {
-  const urls = [...going];
-  going.clear();
-  for (const url of urls) await inpage.deleteStored(url);
-  if (urls.length) await listModels();
-};
-
 page.unload.onclick = async () => {
   await inpage.unload();
-  page.machine.close();
+  page.models.close();
   page.load.focus();
 };
 
@@ -56,17 +29,17 @@ verify.onclick = async () => {
   if (verifying) return verifying.abort();
   const { signal } = verifying = new AbortController();
   const offer = verify.textContent;
-  verify.textContent = "Cancel";
+  verify.textContent = t`Cancel`;
   verdict.dataset.outcome = "";
-  verdict.textContent = "Verifying…";
+  verdict.textContent = t`Verifying…`;
   layers.replaceChildren();
   try {
     const { ok, summary, table } = await inpage.verify({ signal, onProgress: showProgress });
-    verdict.textContent = summary;
+    verdict.textContent = t(summary);
     verdict.dataset.outcome = ok ? "good" : "bad";
     markdownIn(layers).finish(table);
   } catch (error) {
-    verdict.textContent = signal.aborted ? "Cancelled." : /** @type {Error} */ (error).message;
+    verdict.textContent = signal.aborted ? t`Cancelled.` : /** @type {Error} */ (error).message;
   }
   verifying = undefined;
   verify.textContent = offer;
@@ -74,10 +47,8 @@ verify.onclick = async () => {
 
 /** @param {{ phase: string, done: number, total: number }} progress */
 function showProgress({ phase, done, total }) {
-  verdict.textContent = `Verifying ${phase}: ${Math.round(100 * done / total)} %`;
+  verdict.textContent = t`Verifying ${t(phase)}: ${Math.round(100 * done / total)} %`;
 }
 
 addEventListener("modelchange", showLoaded);
-addEventListener("modelslisted", showStored);
 showLoaded();
-showStored();

@@ -3,7 +3,7 @@
 
 /** @import { Marked, RendererObject, Token, TokenizerObject } from "marked" */
 
-import { library, partOf } from "./page.js";
+import { library, partOf, t } from "./page.js";
 
 const TAGS = "p br hr strong em del code pre blockquote ul ol li h3 h4 h5 h6 table thead tbody tr th td a span #text";
 const PLAIN_ATTRIBUTES = ["start", "align", "data-language", "data-math", "data-task"];
@@ -42,7 +42,7 @@ const renderer = {
     return `<${tag}>${this.parser.parseInline(tokens)}</${tag}>`;
   },
   link({ href, tokens }) { return link(href, this.parser.parseInline(tokens)); },
-  image: ({ href, text }) => link(href, `[image: ${escape(text || href)}]`),
+  image: ({ href, text }) => link(href, t`[image: ${escape(text || href)}]`),
   checkbox: ({ checked }) => `<span data-task>${checked ? "☑" : "☐"}</span> `,
   code: ({ text, lang }) => `<pre data-language="${escape(lang || "text")}"><code>${escape(text)}</code></pre>`,
 };

@@ -1,6 +1,6 @@
 // The model: which there are, and loading one.
 
-import { keep, line, page, partOf } from "./page.js";
+import { decimal, keep, line, page, partOf, t } from "./page.js";
 
 /** @import { LoadProgress, OfferedModel, StoredModel } from "../inpage.js" */
 
@@ -22,7 +22,7 @@ export async function listModels() {
   stored = await inpage.stored();
   listFault = "";
   models = await inpage.models().catch(({ message }) => {
-    listFault = `The models of this site could not be listed: ${message}. Reload to try again.`;
+    listFault = t`The models of this site could not be listed: ${message}. Reload to try again.`;
     return [];
   });
   picker.replaceChildren(...models.map(({ name }) => new Option(name, name, false, name === chosen)));
@@ -35,8 +35,8 @@ export async function listModels() {
 function showChosen() {
   const model = models[picker.selectedIndex];
   load.disabled = !model || (!!model.error && !model.stored);
-  page.modelFacts.textContent = model?.facts || listFault || "This site has no model yet: export one, then reload.";
-  load.textContent = model?.action ?? "Start chatting";
+  page.modelFacts.textContent = t(model?.plain ?? "") || listFault || t`This site has no model yet: export one, then reload.`;
+  load.textContent = model ? t(model.action) : t`Start chatting`;
 }
 
 picker.onchange = showChosen;
@@ -44,7 +44,7 @@ picker.onchange = showChosen;
 /** Shows what is loaded, perhaps by a script. */
 export function showModel() {
   const { loaded } = inpage;
-  page.modelName.textContent = loading ? "Loading…" : loaded?.name ?? "No model";
+  page.modelName.textContent = loading ? t`Loading…` : loaded?.name ?? t`No model`;
   document.body.dataset.model = loading ? "loading" : loaded ? "ready" : "none";
   dispatchEvent(new Event("modelchange"));
 }
@@ -53,14 +53,14 @@ export function showModel() {
 export function showStep(phase, text, state) {
   const step = page[`step-${phase}`];
   step.dataset.state = state;
-  partOf(step, "detail").textContent = text;
+  partOf(step, "detail").textContent = t(text);
 }
 
 /** @param {LoadProgress} load */
 function onProgress({ phase, done, total, text, seconds, fraction }) {
   showStep(phase, text, done < total ? "running" : "done");
   progress.value = fraction;
-  page.progressText.textContent = line(`${Math.round(fraction * 100)} %`, `${seconds.toFixed(1)} s`);
+  page.progressText.textContent = line(`${Math.round(fraction * 100)} %`, `${decimal(seconds, 1)} s`);
   tellReadiness();
 }
 
@@ -79,9 +79,9 @@ export async function loadFrom(where, name, begin = (/** @type {any} */ options)
   /** @type {{ about?: string, message?: string }} */
   const { about, message } = await begin({ onProgress, signal }).catch((error) => error);
   if (loading?.signal !== signal) return about; // another load took its place
-  if (signal.aborted) loadError.textContent = "Cancelled. Starting again goes on from what has arrived.";
-  else if (!message) page.announcer.textContent = `${name} is ready.`;
-  else if (!about) loadError.textContent = `${name} could not be loaded: ${message}. Trying again goes on from what has arrived.`;
+  if (signal.aborted) loadError.textContent = t`Cancelled. Starting again goes on from what has arrived.`;
+  else if (!message) page.announcer.textContent = t`${name} is ready.`;
+  else if (!about) loadError.textContent = t`${name} could not be loaded: ${message}. Trying again goes on from what has arrived.`;
   loading = undefined;
   showModel();
   if (inpage.loaded && !Array.isArray(where)) keep("inpageModel", inpage.loaded.name);

@@ -4,11 +4,11 @@
 import { handlesOf, remember } from "./local_files.js";
 import { markdownIn } from "./markdown.js";
 import { listModels, loadFrom } from "./model.js";
-import { page } from "./page.js";
+import { page, t } from "./page.js";
 
 const { copyFile, keeping, keepingText, rememberFile } = page;
-const COPIES = "Next time it has to be opened again, unless this browser keeps a copy: that takes as much of its storage.";
-const REMEMBERS = "Next time it has to be opened again, unless this browser remembers where it is (it is read in place, after you allow it), or keeps a copy.";
+const COPIES = () => t`Next time it has to be opened again, unless this browser keeps a copy: that takes as much of its storage.`;
+const REMEMBERS = () => t`Next time it has to be opened again, unless this browser remembers where it is (it is read in place, after you allow it), or keeps a copy.`;
 
 /**
  * Tells what files hold; a decoder beside its tokenizer can be talked to at once.
@@ -18,7 +18,7 @@ const REMEMBERS = "Next time it has to be opened again, unless this browser reme
 export async function openFiles(files, given = []) {
   const names = files.map(({ name }) => name).join(", ");
   const handles = handlesOf(given); // at once: they are given to the event alone
-  page.about.textContent = `Reading ${names}…`;
+  page.about.textContent = t`Reading ${names}…`;
   keeping.hidden = true;
   if (!page.opened.open) page.opened.showModal();
   const before = inpage.loaded;
@@ -36,15 +36,15 @@ function offerKeeping(files, handles) {
   const name = inpage.loaded?.name ?? "";
   rememberFile.hidden = handles.length !== files.length;
   rememberFile.disabled = copyFile.disabled = false;
-  keepingText.textContent = rememberFile.hidden ? COPIES : REMEMBERS;
+  keepingText.textContent = rememberFile.hidden ? COPIES() : REMEMBERS();
   rememberFile.onclick = () => attempt(async () => {
     await remember(name, handles);
-    return `“More models” offers ${name} from now on.`;
+    return t`“Models” offers ${name} from now on.`;
   });
   copyFile.onclick = () => attempt(async () => {
-    await inpage.keepFiles(files, { onProgress: ({ text }) => { keepingText.textContent = `Copying: ${text}`; } });
+    await inpage.keepFiles(files, { onProgress: ({ text }) => { keepingText.textContent = t`Copying: ${t(text)}`; } });
     await listModels();
-    return `This browser keeps a copy of ${name}.`;
+    return t`This browser keeps a copy of ${name}.`;
   });
   keeping.hidden = false;
 }
@@ -65,7 +65,7 @@ async function attempt(work) {
   try {
     keepingText.textContent = await work();
   } catch (error) {
-    keepingText.textContent = `That did not work: ${/** @type {Error} */ (error).message}.`;
+    keepingText.textContent = t`That did not work: ${/** @type {Error} */ (error).message}.`;
     rememberFile.disabled = copyFile.disabled = false;
   }
 }

@@ -1,4 +1,4 @@
-// The settings: the form's fields carry the names of a request's, and its HTML the defaults.
+// The settings: the form's fields carry the names of a request's. Those that nobody has set are the engine's to choose.
 
 import { page, recall } from "./page.js";
 
@@ -15,12 +15,5 @@ export function requestOptions() {
   return Object.fromEntries(request.map(([name, value]) => [name, name === "stop" ? value.split("\n").filter(Boolean) : read(value)]));
 }
 
-try {
-  const found = JSON.parse(recall("inpageSettings") ?? "[]");
-  for (const [name, value] of found.chosen ?? found) { // the first version was a list
-    const field = fields.find((each) => each.name === name);
-    const before = field?.value;
-    if (field) field.value = value;
-    if (field && (field.value !== value || !field.checkValidity())) field.value = before ?? "";
-  }
-} catch { /* an older page's, or anybody's: what is left stands */ }
+const kept = recall("inpageSettings");
+if (kept) await import("./kept_settings.js").then(({ fill }) => fill(fields, kept)).catch(() => {}); // the defaults stand

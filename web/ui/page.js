@@ -2,6 +2,10 @@
 
 /** @import { Elements, Libraries } from "./elements.js" */
 
+import { t } from "./words.js";
+
+export { decimal, language, t } from "./words.js";
+
 /** The page's elements by their id. */
 export const page = /** @type {Elements} */ (new Proxy({}, {
   get: (_, id) => document.getElementById(/** @type {string} */ (id)),
@@ -21,7 +25,7 @@ export const notify = (text, options) => import("./notices.js").then((notices) =
 
 /** A part that few use, or nothing: then that is told. @type {<Module>(arriving: Promise<Module>) => Promise<Module | void>} */
 export const fetched = (arriving) => arriving.catch(({ message }) => {
-  notify(`This part of the page did not arrive: check the connection to this site, then try again (${message}).`, { stays: true });
+  notify(t`This part of the page did not arrive: check the connection to this site, then try again (${message}).`, { stays: true });
 });
 
 /** The functions of such a part: a call fetches it. @type {import("./elements.d.ts").ToLazy} */

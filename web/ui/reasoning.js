@@ -1,6 +1,6 @@
 // Reasoning that models write before they answer: folded, with the time it took.
 
-import { copyOf, page, partOf } from "./page.js";
+import { copyOf, page, partOf, t } from "./page.js";
 
 /** @typedef {{ grow: (text: string) => void, finish: (text: string) => void }} View */
 
@@ -80,7 +80,7 @@ function foldingIn(element, viewOf) {
     else if (began) element.dataset.thought ??= String(Math.round((performance.now() - began) / 1000));
     fold.hidden = !thoughts.trim();
     fold.toggleAttribute("data-thinking", isThinking);
-    summary.textContent = isThinking ? "Thinking…" : titleOf(element.dataset.thought);
+    summary.textContent = isThinking ? t`Thinking…` : titleOf(element.dataset.thought);
     if (!isWhole) thinking[isThinking ? "grow" : "finish"](thoughts.trim());
     isWhole = !isThinking;
     answering[how](answer.trimStart());
@@ -91,7 +91,7 @@ function foldingIn(element, viewOf) {
 /** @param {string} [thought] */
 function titleOf(thought) {
   const seconds = Number(thought);
-  if (!thought || isNaN(seconds)) return "Thoughts";
+  if (!thought || isNaN(seconds)) return t`Thoughts`;
   const minutes = Math.floor(seconds / 60);
-  return `Thought for ${minutes ? `${minutes} min ` : ""}${seconds % 60} s`;
+  return minutes ? t`Thought for ${minutes} min ${seconds % 60} s` : t`Thought for ${seconds} s`;
 }

@@ -1,7 +1,7 @@
 // An engine that does not answer, or has failed: what says so, interrupting it, starting it anew. Fetched when that is so.
 
 import { loadFrom } from "./model.js";
-import { copyOf, page, partOf } from "./page.js";
+import { copyOf, page, partOf, t } from "./page.js";
 
 const line = copyOf(page.busy);
 const interrupt = /** @type {HTMLButtonElement} */ (partOf(line, "interrupt"));
@@ -40,12 +40,12 @@ export function showFailure({ kind, phase, message }) {
   const { failure } = page;
   const explanation = page[`failure-${kind}`] ?? page["failure-start-failed"];
   failure.replaceChildren(explanation.content.cloneNode(true), page.failureDetail.content.cloneNode(true));
-  partOf(failure, "detail").textContent = phase ? `While starting “${phase}”: ${message}` : message;
+  partOf(failure, "detail").textContent = phase ? t`While starting “${phase}”: ${message}` : message;
   partOf(failure, "reload").onclick = () => location.reload();
   partOf(failure, "restart").onclick = restart;
   failure.hidden = false;
   failure.scrollIntoView();
-  page.status.textContent = "Stopped.";
+  page.status.textContent = t`Stopped.`;
 }
 
 interrupt.hidden = !crossOriginIsolated;

@@ -3,7 +3,7 @@
 /** @import { MarkedExtension, TokenizerAndRendererExtension } from "marked" */
 
 import { follow } from "./conversation.js";
-import { copyOf, page } from "./page.js";
+import { copyOf, page, t } from "./page.js";
 
 export { folded } from "./reasoning.js";
 
@@ -72,7 +72,7 @@ export function enrich(fragment) {
 /** @param {HTMLTableElement} table */
 function scrolling(table) {
   const box = document.createElement("div");
-  Object.assign(box, { className: "scrolls", tabIndex: 0, role: "region", ariaLabel: "Table", dir: table.dir });
+  Object.assign(box, { className: "scrolls", tabIndex: 0, role: "region", ariaLabel: t`Table`, dir: table.dir });
   table.removeAttribute("dir");
   table.replaceWith(box);
   box.append(table);

@@ -2,22 +2,30 @@
 // somebody opens it.
 
 import { store } from "./answers.js";
-import { shown } from "./conversation.js";
+import { showChat, shown } from "./conversation.js";
 import { chosen, fields } from "./options.js";
-import { keep, page } from "./page.js";
+import { keep, notify, page, recall, t } from "./page.js";
+import { speak } from "./words.js";
 
 const MOST_STOPS = 16; // as a request has them
 
-const { settings, settingsForm: form, system } = page;
+const { language, settings, settingsForm: form, system } = page;
 const { stop } = /** @type {{ stop: HTMLTextAreaElement }} */ (/** @type {unknown} */ (form.elements));
 const presets = /** @type {NodeListOf<HTMLButtonElement>} */ (form.querySelectorAll("[data-preset]"));
-const sound = new Map(fields.map((field) => [field, field.value])); // the last values that could be
-
-/** @param {HTMLButtonElement} button */
-const presetOf = (button) => /** @type {[string, string][]} */ (Object.entries(JSON.parse(button.dataset.preset ?? "{}")));
 
 /** @param {string} name */
 const fieldOf = (name) => /** @type {HTMLInputElement} */ (fields.find((field) => field.name === name));
+
+/** @type {{ defaults: Record<string, string> }} */
+const { defaults } = await (await fetch("site.json")).json(); // the engine's
+for (const [name, value] of Object.entries(defaults)) {
+  fieldOf(name).defaultValue = value;
+  fieldOf(name).value ||= value;
+}
+const sound = new Map(fields.map((field) => [field, field.value])); // the last values that could be
+
+/** @param {HTMLButtonElement} button */
+const presetOf = (button) => /** @type {[string, string][]} */ (Object.entries(button.dataset.preset ? JSON.parse(button.dataset.preset) : defaults));
 
 /** Says beside a field what is wrong with it. @param {HTMLInputElement} field */
 function check(field) {
@@ -31,7 +39,7 @@ function check(field) {
 
 function takeIn() {
   const most = stop.value.split("\n").filter(Boolean).length > MOST_STOPS;
-  stop.setCustomValidity(most ? `At most ${MOST_STOPS} texts.` : "");
+  stop.setCustomValidity(most ? t`At most ${MOST_STOPS} texts.` : "");
   fields.forEach(check);
   for (const button of presets) {
     button.ariaPressed = String(presetOf(button).every(([name, value]) => Number(fieldOf(name).value) === Number(value)));
@@ -50,7 +58,21 @@ page.resetSettings.onclick = () => {
   form.reset();
   system.value = shown.system; // is the chat's own
   takeIn();
+  changeLanguage();
 };
+/** At once, in all that stands in the page. */
+async function changeLanguage() {
+  keep("inpageLanguage", language.value);
+  try {
+    await speak(language.value);
+    showChat();
+  } catch {
+    notify(t`These words did not arrive: check the connection to this site, then choose again.`, { stays: true });
+  }
+}
+
+language.value = recall("inpageLanguage") ?? "";
+language.onchange = changeLanguage;
 settings.onclose = () => {
   for (const [field, value] of sound) if (!field.checkValidity()) field.value = value;
   takeIn();

@@ -1,5 +1,6 @@
 // Keyboard shortcuts, and their list.
 
+import { stop } from "./answers.js";
 import { page } from "./page.js";
 
 const isMac = /Mac|iPhone|iPad/.test(navigator.userAgent);
@@ -26,7 +27,7 @@ function openNeighbour(step) {
 const withAlt = {
   KeyN: () => page.newChat.click(),
   KeyB: () => page.toggleSidebar.click(),
-  KeyC: () => /** @type {HTMLElement | undefined} */ ([...page.messages.querySelectorAll("[aria-label=Answer] [data-act=copy]")].at(-1))?.click(),
+  KeyC: () => /** @type {HTMLElement | undefined} */ ([...page.messages.querySelectorAll(".message:not(.question) [data-act=copy]")].at(-1))?.click(),
   End: () => page.latest.click(),
   ArrowUp: () => openNeighbour(-1),
   ArrowDown: () => openNeighbour(1),
@@ -34,6 +35,17 @@ const withAlt = {
 /** @type {Record<string, () => void>} where nobody types */
 const alone = { "?": showList, "/": () => draft.focus() };
 
+/** A dialog closes by itself, unless there was something to stop. */
+function stopOrLeave() {
+  if (stop()) return true;
+  const isEditing = !page.editing.hidden;
+  if (isEditing) page.stopEditing.click();
+  return isEditing;
+}
+
+document.addEventListener("keydown", (event) => {
+  if (event.key === "Escape" && !event.isComposing && stopOrLeave()) event.preventDefault();
+});
 addEventListener("keydown", (event) => {
   const { altKey, code, ctrlKey, key, metaKey, isComposing, target } = event;
   const isTyping = /** @type {Element} */ (target).closest?.("input, textarea, select");

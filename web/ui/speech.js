@@ -2,7 +2,7 @@
 // words away.
 
 import { plainTextOf } from "./latest.js";
-import { notify, page } from "./page.js";
+import { notify, page, t } from "./page.js";
 
 const { dictate, draft, messages } = page;
 const synthesis = globalThis.speechSynthesis;
@@ -48,7 +48,7 @@ dictate.hidden = !Recognition?.available;
 dictate.onclick = async () => {
   if (dictate.ariaPressed === "true") recognition.stop();
   else if (await canRecognise()) (recognition ??= recogniser()).start();
-  else notify("This browser does not recognise speech on this machine in your language, and inpage sends nothing you say elsewhere.");
+  else notify(t`This browser does not recognise speech on this machine in your language, and inpage sends nothing you say elsewhere.`);
 };
 
 /** Fetches the language, where the browser can. */

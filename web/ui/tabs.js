@@ -2,11 +2,11 @@
 // is another one.
 
 import { readOne } from "./chat_records.js";
-import { answerIn, answerOf, answers, showContext, stop } from "./answers.js";
+import { answerOf, answers, stop } from "./answers.js";
 import { allChats, connect, isDeleted, tell, titleOf } from "./chats.js";
 import { articleOf, follow, shown, stateOf } from "./conversation.js";
 import { leaveDeleted } from "./deleting.js";
-import { page, partOf } from "./page.js";
+import { page, partOf, t } from "./page.js";
 import { isGone, pathOf } from "./tree.js";
 
 const { messages: list, system } = page;
@@ -46,13 +46,13 @@ export function refresh(writing) {
     const isSame = old && (answerOf(message) || old.dataset.state === stateOf(message));
     const article = isSame ? old : articleOf(message);
     if (article !== list.children[at]) list.insertBefore(article, list.children[at] ?? null);
-    if (message.id === writing) partOf(article, "note").textContent = "Being written in another tab";
+    if (message.id === writing) partOf(article, "note").textContent = t`Being written in another tab`;
   }
   while (list.children.length > path.length) list.lastElementChild?.remove();
   document.body.toggleAttribute("data-empty", !path.length);
   if (!system.matches(":focus")) system.value = shown.system;
   follow();
-  if (!answerIn(shown)) showContext();
+  dispatchEvent(new Event("answergrows"));
 }
 
 function showTwice() {

@@ -5,19 +5,19 @@
 import { answers, end, paint } from "./answers.js";
 import { titleOf } from "./chats.js";
 import { isListed, loading } from "./model.js";
-import { page } from "./page.js";
+import { page, t } from "./page.js";
 
 /** What is missing while there is no model. */
 function readiness() {
   const { load, progress, status } = page;
-  if (loading) return progress.value ? `Getting ready: ${Math.round(progress.value * 100)} %` : "Getting ready…";
-  return isListed ? `Waiting for a model: press “${load.textContent}”` : `Getting ready: ${status.textContent}`;
+  if (loading) return progress.value ? t`Getting ready: ${Math.round(progress.value * 100)} %` : t`Getting ready…`;
+  return isListed ? t`Waiting for a model: press “${load.textContent}”` : t`Getting ready: ${status.textContent}`;
 }
 
 export function showWaiting() {
   const [first, ...others] = answers;
   if (first && !inpage.loaded) first.status = readiness();
-  for (const each of others) each.status = `Waiting for the answer ${first.chat === each.chat ? "above" : `in “${titleOf(first.chat)}”`}`;
+  for (const each of others) each.status = first.chat === each.chat ? t`Waiting for the answer above` : t`Waiting for the answer in “${titleOf(first.chat)}”`;
   for (const each of answers) paint(each);
 }
 

@@ -1,0 +1,65 @@
+"""Embeddings in the shapes of OpenAI's API."""
+
+import base64
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from py_runtime.app.completions import check_labels, check_model
+from py_runtime.base.cancel import CancelToken
+from py_runtime.base.errors import RequestError
+from py_runtime.generation.options import unknown_field
+from py_runtime.model import Model
+from py_runtime.model.embed import TINY, embed, parse_inputs
+
+FORMATS = ("float", "base64")
+Json = dict[str, Any]
+
+
+async def create_embeddings(model: Model, given: Mapping[str, Any], cancel: CancelToken) -> Json:
+    """One vector of length 1 for each input; RequestError names the field that is wrong."""
+    fields = {name: value for name, value in given.items() if value is not None}
+    check_model(model, fields.pop("model", None))
+    check_labels(fields.pop("user", ""), {})
+    encoding = fields.pop("encoding_format", "float")
+    if encoding not in FORMATS:
+        raise RequestError(
+            f"encoding_format must be one of {', '.join(FORMATS)}", "encoding_format"
+        )
+    dimensions = fields.pop("dimensions", None)
+    pooling = fields.pop("pooling", "mean")
+    prompts = parse_inputs(model, fields.pop("input", None))
+    if fields:
+        raise unknown_field(next(iter(fields)))
+    vectors = shortened(await embed(model, prompts, pooling, cancel), dimensions)
+    count = sum(map(len, prompts))
+    return {
+        "object": "list",
+        "data": [
+            {"object": "embedding", "index": index, "embedding": encoded(vector, encoding)}
+            for index, vector in enumerate(vectors)
+        ],
+        "model": model.manifest.name,
+        "usage": {"prompt_tokens": count, "total_tokens": count},
+    }
+
+
+def shortened(vectors: np.ndarray, dimensions: Any) -> np.ndarray:
+    """The first numbers of each, at length 1 again: models trained for that lose little."""
+    if dimensions is None:
+        return vectors
+    width = vectors.shape[1]
+    is_whole = isinstance(dimensions, int) and not isinstance(dimensions, bool)
+    if not is_whole or not 1 <= dimensions <= width:
+        raise RequestError(f"dimensions must be an integer from 1 to {width}", "dimensions")
+    first = vectors[:, :dimensions]
+    lengths = np.maximum(np.linalg.norm(first, axis=1, keepdims=True), np.float32(TINY))
+    return np.asarray(first / lengths)
+
+
+def encoded(vector: np.ndarray, encoding: str) -> list[float] | str:
+    """Numbers, or the bytes of little-endian 32-bit floats."""
+    if encoding == "float":
+        return [float(each) for each in vector]
+    return base64.b64encode(vector.astype("<f4").tobytes()).decode()

@@ -1,0 +1,175 @@
+"""How models write calls of tools: a function for each way, from a body to the calls in it.
+
+The body is what stands between a convention's markers. None: it cannot be read as calls, so it is
+text like any other; nothing that a model writes raises an error here.
+"""
+
+import ast
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from py_runtime.base.tool_call import ToolCall
+
+Tools = Mapping[str, Mapping[str, Any]]  # their names, and the JSON schemas of their arguments
+Calls = list[ToolCall] | None
+
+GEMMA_QUOTE = '<|"|>'
+SEPARATOR = "<｜tool▁sep｜>"  # noqa: RUF001 (DeepSeek's own letters)
+_FUNCTION = re.compile(r"<function=([^>\n]+)>(.*?)</function>", re.DOTALL)
+_PARAMETER = re.compile(r"<parameter=([^>\n]+)>\n?(.*?)\n?</parameter>", re.DOTALL)
+_GEMMA_CALL = re.compile(r"\s*call:([^\s{]+)\s*(\{.*\})\s*", re.DOTALL)
+_GEMMA_KEY = re.compile(r'(?<=[{,])\s*([^\s{}\[\],:"]+)\s*:')
+_MISTRAL_CALL = re.compile(
+    r"\s*([\w.-]+)(?:\[CALL_ID\][\w-]*)?(?:\[ARGS\])?\s*(\{.*\})\s*", re.DOTALL
+)
+_FENCE = re.compile(r"^\s*```(?:json)?|```\s*$")
+_BETWEEN = " \t\r\n,;"  # of several values, one after the other
+
+
+def json_calls(body: str, tools: Tools) -> Calls:
+    """{"name": ..., "arguments": {...}}: one, several, or a list of them."""
+    values = json_values(body)
+    return all_or_none(json_call(value) for value in values) if values else None
+
+
+def json_call(value: Any) -> ToolCall | None:
+    """Of a JSON object; families differ in what they call the arguments."""
+    if not isinstance(value, dict):
+        return None
+    described = value.get("function")
+    if isinstance(described, dict):
+        value = described
+    arguments = value.get("arguments", value.get("parameters", {}))
+    if isinstance(arguments, str):
+        arguments = loaded(arguments)
+    return ToolCall.of(value.get("name"), arguments)
+
+
+def json_values(text: str) -> list[Any] | None:
+    """All values of a text that holds nothing else; those of a list are taken out of it."""
+    decoder = json.JSONDecoder(parse_constant=refuse_constant)
+    values: list[Any] = []
+    rest = text.strip(_BETWEEN)
+    try:
+        while rest:
+            value, end = decoder.raw_decode(rest)
+            values += value if isinstance(value, list) else [value]
+            rest = rest[end:].lstrip(_BETWEEN)
+    except (ValueError, RecursionError):
+        return None
+    return values
+
+
+def loaded(text: str) -> Any:
+    """A JSON text's value; None where it is not JSON."""
+    try:
+        return json.loads(text, parse_constant=refuse_constant)
+    except (ValueError, RecursionError):
+        return None
+
+
+def refuse_constant(name: str) -> None:
+    """NaN and Infinity, which Python reads and JSON does not have."""
+    raise ValueError(name)
+
+
+def all_or_none(calls: Iterable[ToolCall | None]) -> Calls:
+    """Half of what was asked for is not what was asked for."""
+    found = list(calls)
+    whole = [call for call in found if call is not None]
+    return whole if whole and len(whole) == len(found) else None
+
+
+# Other ways than JSON ---------------------------------------------------------------------------
+
+
+def known_calls(body: str, tools: Tools) -> Calls:
+    """Llama's JSON has no markers: what names no tool is an answer that happens to be JSON."""
+    calls = json_calls(body, tools)
+    return calls if calls and all(call.name in tools for call in calls) else None
+
+
+def tagged_calls(body: str, tools: Tools) -> Calls:
+    """<function=NAME> with a <parameter=NAME> for each argument, or JSON where a tune writes it."""
+    found = _FUNCTION.findall(body)
+    if not found or _FUNCTION.sub("", body).strip():
+        return json_calls(body, tools)
+    return all_or_none(tagged_call(name.strip(), inner, tools) for name, inner in found)
+
+
+def tagged_call(name: str, inner: str, tools: Tools) -> ToolCall | None:
+    """Values stand there as they are: what they mean follows from the tool's schema."""
+    if _PARAMETER.sub("", inner).strip():
+        return None
+    properties = tools.get(name, {}).get("properties")
+    schemas = properties if isinstance(properties, dict) else {}
+    arguments = {
+        key.strip(): tagged_value(text, schemas.get(key.strip()))
+        for key, text in _PARAMETER.findall(inner)
+    }
+    return ToolCall.of(name, arguments)
+
+
+def tagged_value(text: str, schema: Any) -> Any:
+    """A text where the schema asks for one, or nobody knows and it is not a list or an object."""
+    kind = schema.get("type") if isinstance(schema, dict) else None
+    is_text = kind == "string" or (kind is None and text.lstrip()[:1] not in ("{", "["))
+    plain = {"True": "true", "False": "false", "None": "null"}.get(text.strip(), text)
+    if is_text or (plain.strip() != "null" and loaded(plain) is None):
+        return text
+    return loaded(plain)
+
+
+def python_calls(body: str, tools: Tools) -> Calls:
+    """[f(a=1, b="x")], LFM2's."""
+    try:
+        tree = ast.parse(body.strip(), mode="eval").body
+        nodes = tree.elts if isinstance(tree, ast.List) else [tree]
+        return all_or_none(map(python_call, nodes))
+    except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError):
+        return None
+
+
+def python_call(node: ast.expr) -> ToolCall | None:
+    """Of literals, all of them named."""
+    if not isinstance(node, ast.Call) or node.args:
+        return None
+    arguments = {str(each.arg): ast.literal_eval(each.value) for each in node.keywords}
+    return ToolCall.of(ast.unparse(node.func), arguments)
+
+
+def gemma_calls(body: str, tools: Tools) -> Calls:
+    """call:name{key:<|"|>text<|"|>,count:3}: JSON but for keys and quotes."""
+    found = _GEMMA_CALL.fullmatch(body)
+    if not found:
+        return None
+    name, written = found.groups()
+    parts = written.split(GEMMA_QUOTE)
+    parts[::2] = [_GEMMA_KEY.sub(r'"\1":', outside) for outside in parts[::2]]
+    parts[1::2] = [json.dumps(inside) for inside in parts[1::2]]
+    return all_or_none([ToolCall.of(name, loaded("".join(parts)))])
+
+
+def mistral_calls(body: str, tools: Tools) -> Calls:
+    """A list of JSON objects, or since 2025 name[ARGS]{...}."""
+    found = _MISTRAL_CALL.fullmatch(body)
+    if not found:
+        return json_calls(body, tools)
+    return all_or_none([ToolCall.of(found[1], loaded(found[2]))])
+
+
+def deepseek_calls(body: str, tools: Tools) -> Calls:
+    """A name, a separator and JSON, which older ones put into a fence."""
+    head, _, rest = body.removeprefix(f"function{SEPARATOR}").partition(
+        SEPARATOR if SEPARATOR in body.removeprefix(f"function{SEPARATOR}") else "\n"
+    )
+    return all_or_none([ToolCall.of(head.strip(), loaded(_FENCE.sub("", rest)))])
+
+
+def harmony_calls(body: str, tools: Tools) -> Calls:
+    """The name, what kind of text follows, and JSON."""
+    head, _, rest = body.partition("<|message|>")
+    words = head.replace("<|constrain|>", " ").split()
+    return all_or_none([ToolCall.of(words[0] if words else "", loaded(rest))])

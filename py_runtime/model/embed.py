@@ -1,0 +1,113 @@
+"""Texts as vectors: the hidden states that a decoder's head would read, pooled."""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from py_runtime.base.cancel import CancelToken
+from py_runtime.base.errors import ContextLengthError, InputError, RequestError
+from py_runtime.generation.session import Session
+from py_runtime.graph import Graph
+from py_runtime.graph.probes import run_probed
+from py_runtime.program import DoubleValue, Program
+
+NORM = "et_vk.rms_norm."
+SELECT = "aten.select_copy.int"
+POOLINGS = ("mean", "last")
+TINY = 1e-12
+
+
+class Embedder(Protocol):
+    """What is needed of a model."""
+
+    graph: Graph
+    session: Session
+
+    @property
+    def context(self) -> int: ...
+
+    def prompt_tokens(self, prompt: Any) -> list[int]: ...
+
+    def idle(self) -> asyncio.Lock: ...
+
+    def while_loaded(self) -> AbstractContextManager[None]: ...
+
+
+@dataclass(frozen=True)
+class HiddenStates:
+    """Where a decoder's program has them: before the norm, which it applies to the last alone."""
+
+    rows: int  # [1, S, W]
+    weight: int  # [W], the norm's
+    epsilon: float
+
+    @classmethod
+    def of(cls, program: Program) -> "HiddenStates":
+        makers = {value_id: call for call in program.ops for value_id in program.writes(call)}
+        norms = [call for call in program.ops if call.name.startswith(NORM)]
+        chosen = makers.get(norms[-1].args[0]) if norms else None
+        if chosen is None or chosen.name != SELECT:
+            raise InputError(
+                f"{program.name} has no hidden states that could be read: it cannot embed texts"
+            )
+        _, weight, epsilon, *_ = norms[-1].args
+        value = program.values[epsilon]
+        assert isinstance(value, DoubleValue), "the op's own check"
+        return cls(chosen.args[0], weight, value.value)
+
+    async def read(self, graph: Graph, inputs: list[np.ndarray]) -> np.ndarray:
+        """f64 [S, W], after the norm."""
+        found = await run_probed(graph, inputs, [self.rows, self.weight])
+        hidden, weight = found[self.rows][0], found[self.weight]
+        mean_square = np.square(hidden, dtype=np.float64).mean(axis=-1, keepdims=True)
+        return np.asarray(hidden / np.sqrt(mean_square + self.epsilon) * weight)
+
+
+async def embed(
+    model: Embedder, prompts: Sequence[list[int]], pooling: str, cancel: CancelToken
+) -> np.ndarray:
+    """f32 [prompts, W], of length 1 each."""
+    if pooling not in POOLINGS:
+        raise RequestError(f"pooling must be one of {', '.join(POOLINGS)}", "pooling")
+    hidden = HiddenStates.of(model.graph.program)
+    for prompt in prompts:
+        if len(prompt) > model.context:
+            raise ContextLengthError(len(prompt), model.context)
+
+    async def vector(prompt: list[int]) -> np.ndarray:
+        rows: list[np.ndarray] = []
+
+        async def run(inputs: list[np.ndarray]) -> list[np.ndarray]:
+            if inputs[1][0] == 0:
+                rows.clear()  # it may not be the first time: devices are lost
+            rows.append(await hidden.read(model.graph, inputs))
+            return rows
+
+        await model.session.compute_each(prompt, cancel, run)
+        whole = np.concatenate(rows)  # [S, W]
+        return np.asarray(whole[-1] if pooling == "last" else whole.mean(axis=0))
+
+    async with model.idle():
+        with model.while_loaded():
+            vectors = [await vector(prompt) for prompt in prompts]
+    pooled = np.stack(vectors)  # [prompts, W]
+    lengths = np.maximum(np.linalg.norm(pooled, axis=1, keepdims=True), TINY)
+    return np.asarray(pooled / lengths, np.float32)
+
+
+def parse_inputs(model: Embedder, given: Any) -> list[list[int]]:
+    """A text, the tokens of one, or a list of either."""
+    is_one = isinstance(given, str) or (
+        isinstance(given, Sequence) and len(given) > 0 and isinstance(given[0], int)
+    )
+    inputs = [given] if is_one else given
+    if not isinstance(inputs, Sequence) or not inputs:
+        raise RequestError("input must be a text, tokens, or a list of these, not empty", "input")
+    try:
+        return [model.prompt_tokens(each) for each in inputs]
+    except RequestError as error:
+        raise RequestError(f"input: {error}", "input") from None

@@ -1,0 +1,173 @@
+"""The page speaks the browser's language, or the one that is chosen."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page, Route, expect
+
+from tests.web import words
+from tests.web.user import User
+
+pytestmark = pytest.mark.browser
+
+DIALOGS = ("settings", "models", "console", "shortcuts")
+# What people read or hear, but for what models and users write.
+SHOWN = """() => {
+    const texts = [];
+    const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    while (walker.nextNode()) {
+        const {data, parentElement} = walker.currentNode;
+        const theirs = "[dir=auto], [lang]:not(html), .text, code, pre, script";
+        if (!parentElement.checkVisibility() || parentElement.closest(theirs)) continue;
+        texts.push(data.replace(/\\s+/g, " ").trim());
+    }
+    for (const name of ["aria-label", "placeholder", "title"]) {
+        for (const element of document.querySelectorAll(`[${name}]`)) {
+            if (element.checkVisibility()) texts.push(element.getAttribute(name));
+        }
+    }
+    return texts;
+}"""
+# A button whose words do not fit, or that sticks out of what it stands in.
+CUT = """() => [...document.querySelectorAll("button, select, summary, label, h2, h3, th")]
+    .filter(element => element.checkVisibility() && !element.closest(".sr, .skip"))
+    .filter(element => element.scrollWidth > element.clientWidth + 1 && element.clientWidth
+        || element.getBoundingClientRect().right
+            > element.closest("aside, dialog, main").getBoundingClientRect().right + 1)
+    .map(element => element.textContent || element.ariaLabel)"""
+
+
+def english() -> re.Pattern[str]:
+    """Whatever the page would say in English, and says otherwise in German."""
+    table = words.table("de")
+    entries = [entry for section in table.values() for entry in section.items()]
+    forms = [form for key, other in entries if key != other for form in key.split("|")]
+    patterns = [
+        words.PLACEHOLDER.sub(".+", re.escape(form).replace(r"\{", "{").replace(r"\}", "}"))
+        for form in forms
+    ]
+    return re.compile("|".join(patterns))
+
+
+ENGLISH = english()
+
+
+def english_in(page: Page) -> list[str]:
+    texts = [text for shown in page.evaluate(SHOWN) for text in shown.split(" · ")]
+    return [text for text in texts if ENGLISH.fullmatch(text)]
+
+
+@pytest.fixture(scope="module")
+def german(browser: Browser, toy_site_url: str) -> Iterator[User]:
+    """A browser that wants German; its page is open, with nothing loaded."""
+    context = browser.new_context(locale="de-DE")
+    user = User(context.new_page(), toy_site_url)
+    user.page.goto(toy_site_url)
+    expect(user.page.locator("#load")).to_be_enabled()
+    user.has_opened()
+    yield user
+    context.close()
+
+
+def test_a_german_browser_reads_german(german: User) -> None:
+    expect(german.page.locator("html")).to_have_attribute("lang", "de-DE")
+    expect(german.page.locator("#load")).to_have_text(
+        re.compile(r"^Chat starten \([\d,]+ [kM]B, einmalig\)$")
+    )
+    expect(german.page.locator("#status")).to_have_text(re.compile(r"^Bereit nach \d+,\d s\.$"))
+    expect(german.page.locator("#chatTitle")).to_have_value("Neuer Chat")
+    assert english_in(german.page) == []
+
+
+def test_a_chat_in_german(german: User) -> None:
+    page = german.page
+    page.locator("#load").click()
+    german.has_loaded()
+    page.evaluate("document.querySelector('[name=max_tokens]').value = 4")
+    page.locator("#draft").fill("Hello")
+    page.locator("#draft").press("Enter")
+    note = page.locator("#messages .note")
+    expect(note).to_have_text(re.compile(r"^An der Grenze .* · 4 Tokens · \d+,\d s \("))
+    expect(note).to_have_text(re.compile(r"\d,\d Lesen"))
+    expect(page.locator("#contextText")).to_have_text(
+        re.compile(r"^Kontext: \d+ von [\d.]+ Tokens$")
+    )
+    expect(page.locator("#chats .when")).to_have_text("Heute")
+    assert english_in(page) == []
+    german.dismiss_notices()
+
+
+@pytest.mark.parametrize("width", [1280, 360])
+@pytest.mark.parametrize("dialog", DIALOGS)
+def test_dialogs_in_german(german: User, dialog: str, width: int) -> None:
+    page = german.page
+    page.set_viewport_size({"width": width, "height": 740})
+    sideways = "() => document.scrollingElement.scrollWidth > innerWidth"
+    assert page.evaluate(CUT) == [], f"{width} pixels wide"
+    if dialog == "shortcuts":
+        page.locator("#scroller").press("?")
+    else:
+        page.evaluate(f"document.querySelector('[data-opens={dialog}]').click()")
+    expect(page.locator(f"dialog#{dialog}")).to_be_visible()
+    assert english_in(page) == []
+    assert page.evaluate(CUT) == [], f"{width} pixels wide"
+    assert not page.evaluate(sideways)
+    assert german.faults_of_access() == []
+    page.keyboard.press("Escape")
+
+
+def test_another_language_is_chosen_at_once_and_kept(german: User) -> None:
+    page = german.page
+    page.set_viewport_size({"width": 1280, "height": 740})
+    german.choose_language("en")
+    expect(page.locator("html")).to_have_attribute("lang", "en")
+    expect(page.locator("#draft")).to_have_attribute("placeholder", "Ask anything")
+    expect(page.locator("#messages .note")).to_have_text(
+        re.compile(r"^Cut at the limit .* · 4 tokens")
+    )
+    expect(page.locator("#contextText")).to_have_text(
+        re.compile(r"^Context: \d+ of [\d,]+ tokens$")
+    )
+    expect(page.locator("#status")).to_have_text(re.compile(r"^Ready in \d+\.\d s\.$"))
+    expect(page.get_by_role("article", name="Answer")).to_be_visible()
+    page.reload()
+    german.has_opened()
+    expect(page.locator("#newChat")).to_have_text("New chat")
+    german.choose_language("")
+    expect(page.locator("#newChat")).to_have_text("Neuer Chat")
+    expect(page.locator("html")).to_have_attribute("lang", "de-DE")
+    assert page.evaluate("localStorage.inpageLanguage") is None
+    german.has_loaded()
+    assert english_in(page) == []
+    assert german.complaints == []
+
+
+def test_words_that_do_not_arrive_leave_english(browser: Browser, toy_site_url: str) -> None:
+    context = browser.new_context(locale="de-AT")
+    user = User(context.new_page(), toy_site_url)
+    asked: list[Route] = []
+    user.page.route("**/words/de.js", lambda route: asked.append(route))
+    with user.page.expect_request("**/words/de.js"):
+        user.page.goto(toy_site_url, wait_until="commit")
+    expect(user.page.locator("html")).to_have_attribute("data-words", "coming")
+    expect(user.page.locator(".welcome h2")).to_be_hidden()
+    asked[0].abort()
+    expect(user.page.get_by_role("heading", name="A language model in this page")).to_be_visible()
+    user.has_opened()
+    expect(user.page.locator("html")).to_have_attribute("lang", "en")
+    context.close()
+
+
+def test_a_language_that_there_is_not_gives_the_next_one(
+    browser: Browser, toy_site_url: str
+) -> None:
+    """Dates and numbers are of the country."""
+    context = browser.new_context(locale="gsw")
+    user = User(context.new_page(), toy_site_url)
+    languages = "Object.defineProperty(navigator, 'languages', {get: () => ['gsw', 'de-CH', 'en']})"
+    user.page.add_init_script(languages)
+    user.page.goto(toy_site_url)
+    expect(user.page.locator("html")).to_have_attribute("lang", "de-CH")
+    expect(user.page.locator("#newChat")).to_have_text("Neuer Chat")
+    context.close()

@@ -1,0 +1,121 @@
+// Files that go with a message: their text is put before it. What cannot be taken is told, and what can be.
+
+import { copyOf, lazy, line, notify, page, partOf, t } from "./page.js";
+import { inWords } from "./sizes.js";
+
+const MOST_BYTES = 2_000_000;
+const MOST_PDF_BYTES = 50_000_000;
+const chatFiles = lazy(() => import("./chat_files.js"));
+const { attachFiles, attached, composer, draft } = page;
+
+/** @type {Map<Element, string>} */
+const attachments = new Map(); // the row of each, and what it adds to the message; nothing while it is being read
+
+/** @param {File} file */
+export async function take(file) {
+  const { name, size } = file;
+  const isPdf = /\.pdf$/i.test(name);
+  const most = isPdf ? MOST_PDF_BYTES : MOST_BYTES;
+  const text = isPdf || size > most ? undefined : await textOf(file);
+  if (size > most) notify(t`${name} is too large to attach: ${inWords(size)}, and ${inWords(most)} are the most.`);
+  else if (isPdf) takePdf(file);
+  else if (text === undefined) notify(t`${name} is not a text. What can be dropped: models (.gguf, .pte), exported chats, and text, Markdown, code, CSV or PDF files.`);
+  else if (/^\s*\{\s*"format":\s*"inpage-chats"/.test(text)) chatFiles.importFile(file);
+  else if (text.trim()) fill(rowOf(name), name, text, /\.(\w+)$/.exec(name)?.[1].toLowerCase() ?? "text");
+  else notify(t`${name} is empty.`);
+}
+
+/**
+ * Undefined where it is not one.
+ * @param {File} file
+ */
+async function textOf(file) {
+  try {
+    const text = new TextDecoder("utf-8", { fatal: true }).decode(await file.arrayBuffer());
+    return text.includes("\0") ? undefined : text;
+  } catch {
+    return undefined;
+  }
+}
+
+/** @param {File} file */
+async function takePdf(file) {
+  const { name } = file;
+  const removed = new AbortController();
+  const row = rowOf(name, removed);
+  partOf(row, "words").textContent = t`Reading ${name}…`;
+  try {
+    const { textOfPdf } = await import("./pdf.js");
+    const { text, read, pages } = await textOfPdf(file, removed.signal);
+    if (removed.signal.aborted) return;
+    const isCut = read < pages;
+    await fill(row, isCut ? line(name, t`the first ${read} of ${pages} pages`) : name, text, "text");
+  } catch (error) {
+    remove(row);
+    if (!removed.signal.aborted) notify(t`${name} was not attached: ${/** @type {Error} */ (error).message}.`, { stays: true });
+  }
+}
+
+/**
+ * A row for a file, which can be removed.
+ * @param {string} name
+ * @param {AbortController} [removed]
+ */
+function rowOf(name, removed) {
+  const row = copyOf(page.attachment);
+  const button = partOf(row, "icon");
+  button.ariaLabel = t`Remove ${name}`;
+  button.onclick = () => { removed?.abort(); remove(row); draft.focus(); };
+  attachments.set(row, "");
+  attached.append(row);
+  draft.focus();
+  return row;
+}
+
+/** @param {Element} row */
+function remove(row) {
+  attachments.delete(row);
+  row.remove();
+}
+
+/**
+ * @param {HTMLElement} row
+ * @param {string} title
+ * @param {string} text
+ * @param {string} language
+ */
+async function fill(row, title, text, language) {
+  const fence = "`".repeat(Math.max(3, ...(text.match(/`+/g) ?? []).map(({ length }) => length + 1)));
+  const content = `${title}:\n\n${fence}${language}\n${text.replace(/\s+$/, "")}\n${fence}`;
+  const words = partOf(row, "words");
+  words.textContent = title;
+  attachments.set(row, content);
+  if (!inpage.loaded) return;
+  const { context } = inpage.loaded;
+  const { prompt_tokens: tokens } = await inpage.countTokens([{ role: "user", content }]).catch(() => ({ prompt_tokens: 0 }));
+  const isTooLong = tokens > context;
+  words.textContent = isTooLong
+    ? line(title, t`does not fit: ${tokens} tokens, and this model holds ${context}`)
+    : line(title, tokens > 0 && t`${tokens} token|${tokens} tokens`);
+  row.toggleAttribute("data-too-long", isTooLong);
+}
+
+attachFiles.onchange = () => {
+  for (const file of attachFiles.files ?? []) take(file);
+  attachFiles.value = "";
+};
+page.attach.hidden = false;
+
+composer.addEventListener("submit", (event) => {
+  const contents = [...attachments.values()];
+  if (!contents.length) return;
+  if (contents.includes("")) { // the page's own listener does not hear of it
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    notify(t`A file is still being read: send your message once it is there.`);
+    return;
+  }
+  draft.value = [...contents, draft.value.trim()].filter(Boolean).join("\n\n");
+  attachments.clear();
+  attached.replaceChildren();
+}, { capture: true });

@@ -1,0 +1,73 @@
+// The text of PDF files, by pdf.js in a worker of its own, which is ended whatever the file does to it. Fetched when
+// somebody attaches one.
+
+import { library, t } from "./page.js";
+
+/** What is read of a file. Tests have less. */
+export const most = { pages: 1000, characters: 1_000_000, milliseconds: 30_000 };
+
+/** @typedef {{ text: string, read: number, pages: number }} Found with the pages read, and those there are */
+
+/**
+ * As much as the bounds let; rejects in words.
+ * @param {File} file
+ * @param {AbortSignal} signal
+ */
+export async function textOfPdf(file, signal) {
+  const pdf = await library("pdf.js");
+  const { vendor } = await (await fetch("site.json")).json();
+  const port = new Worker(new URL(`${vendor}pdf-worker.js`, document.baseURI), { type: "module" });
+  /** @type {Found} */
+  const found = { text: "", read: 0, pages: 0 };
+  const [ended, broken] = [Promise.withResolvers(), Promise.withResolvers()];
+  const timer = setTimeout(ended.resolve, most.milliseconds);
+  signal.addEventListener("abort", ended.resolve);
+  port.addEventListener("error", () => broken.reject(new Error(t`what reads PDF files did not arrive: check the connection to this site, then attach it again`)));
+  try {
+    const worker = new pdf.PDFWorker({ port: /** @type {any} */ (port), verbosity: 0 });
+    const data = new Uint8Array(await file.arrayBuffer());
+    const { promise } = pdf.getDocument({ data, worker, verbosity: 0, isEvalSupported: false, disableFontFace: true, useSystemFonts: false, useWorkerFetch: false });
+    await Promise.race([promise.then((document) => read(document, found)), ended.promise, broken.promise]);
+  } catch (error) {
+    throw inWords(/** @type {Error} */ (error));
+  } finally {
+    clearTimeout(timer);
+    port.terminate();
+  }
+  if (!found.text.trim()) throw new Error(found.read ? t`it has no text: perhaps it is a scan, and inpage reads no pictures` : t`reading it takes too long`);
+  return found;
+}
+
+/**
+ * @param {import("pdfjs-dist").PDFDocumentProxy} document
+ * @param {Found} found
+ */
+async function read(document, found) {
+  found.pages = document.numPages;
+  for (let number = 1; number <= Math.min(document.numPages, most.pages) && found.text.length < most.characters; number++) {
+    const room = most.characters - found.text.length;
+    const text = await document.getPage(number).then((page) => textOf(page, room)).catch(() => ""); // one that is broken hides no other
+    found.text += `${text.slice(0, room)}\n\n`;
+    found.read = number;
+  }
+}
+
+/**
+ * @param {import("pdfjs-dist").PDFPageProxy} page
+ * @param {number} room
+ */
+async function textOf(page, room) {
+  const reader = page.streamTextContent().getReader();
+  let text = "";
+  for (let chunk; text.length < room && !(chunk = await reader.read()).done;) {
+    for (const { str = "", hasEOL } of chunk.value.items) text += hasEOL ? `${str}\n` : str;
+  }
+  reader.cancel(new Error("enough")).catch(() => {});
+  return text.trim();
+}
+
+/** @param {Error} error */
+function inWords(error) {
+  if (error.name === "PasswordException") return new Error(t`it is protected by a password: save it without one, then attach it`);
+  return /Exception$/.test(error.name) ? new Error(t`it is damaged, or not a PDF file`) : error;
+}

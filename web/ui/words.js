@@ -1,0 +1,34 @@
+// The page's words. English stands where it is used, and is the key to the tables of other languages.
+
+/** @type {Record<string, string>} */
+let table = {};
+/** @type {((text: string) => string) | undefined} */
+let retell; // texts that are whole already
+export let language = "en"; // a tag, as Intl has them
+
+/** @type {(value: number, digits?: number) => string} */
+export const decimal = (value, digits) => value.toLocaleString(language, { minimumFractionDigits: digits, maximumFractionDigits: digits });
+
+/**
+ * A tag of templates, where "|" parts the forms of a plural: for one, for more. Also tells a text of the engine's, or one that was kept.
+ * @type {(parts: TemplateStringsArray | string, ...values: (string | number)[]) => string}
+ */
+export function t(parts, ...values) {
+  if (typeof parts === "string") return retell?.(parts) ?? parts;
+  const key = parts.reduce((text, part, at) => `${text}{${at - 1}}${part}`);
+  const [one, many = one] = (table[key] ?? key).split("|");
+  const form = values[0] === 1 ? one : many;
+  return form.replace(/{(\d)}/g, (_, at) => (typeof values[at] === "number" ? decimal(values[at]) : values[at]));
+}
+
+/** What the user chose, or else the first of the browser's languages that there is. */
+export async function speak(choice = localStorage.getItem("inpageLanguage")) {
+  const tag = [choice ?? "", ...navigator.languages].find((each) => /^(en|de)\b/.test(each)) ?? "en";
+  if (tag.slice(0, 2) !== language.slice(0, 2)) ({ table, retell } = await (await import("./translating.js")).translate(tag));
+  language = document.documentElement.lang = tag;
+}
+
+const { dataset } = document.documentElement;
+dataset.words = "coming"; // nobody sees others meanwhile
+await speak().catch(() => speak("")).catch(() => {}); // storage is switched off, or they did not arrive
+delete dataset.words;
