@@ -93,6 +93,7 @@ def test_notices_fade_the_newest_is_on_top_and_faults_stay(desk: Desk) -> None:
         user.page.evaluate(tell, [text, options])
     expect(user.notices.locator(".words")).to_have_text(["more news", "news", "a fault"])
     user.dismiss_notices()
+    user.page.mouse.move(0, 0)  # what the pointer is on is being read
     user.page.evaluate(patience, 1)
     user.page.evaluate(tell, ["a fault", {"stays": True}])
     user.page.evaluate(tell, ["news", {}])
