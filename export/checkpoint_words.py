@@ -94,7 +94,7 @@ def _of_lfm2(values: Mapping[str, Any]) -> dict[str, Any]:
         "intermediate_size": hidden,
         "block_ff_dim": hidden,
         "block_auto_adjust_ff_dim": False,
-        "rms_norm_eps": values.get("norm_eps", 1e-5),
+        "rms_norm_eps": values.get("norm_eps", values.get("rms_norm_eps", 1e-5)),
         "hidden_act": "silu",
     }
 

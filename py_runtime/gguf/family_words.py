@@ -122,6 +122,7 @@ def _lfm2(keys: Keys, values: Words, rope: Words) -> Words:
     return {
         "layer_types": [FULL if heads else "conv" for heads in kv_heads],
         "conv_L_cache": keys.integer("shortconv.l_cache", 2, MAX_TAPS),
+        "block_auto_adjust_ff_dim": False,  # the width that the file says is the one it has
     }
 
 
