@@ -46,7 +46,8 @@ async def load(
 ) -> "Model":
     """A model on a device of its own, ready to be asked; InpageError says why it cannot be.
 
-    `where` is a model folder or a .gguf or .pte file; in the page, an address. `kernels` is one of
+    `where` is a model folder, a .gguf or .pte file, or `hf:owner/name` on the Hub, natively also
+    the address of its page there; in the page, an address of the site. `kernels` is one of
     "portable", "subgroups" and "memory", where it is not to be those that suit the device best.
     """
     from py_runtime.gpu import request_device

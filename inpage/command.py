@@ -76,7 +76,7 @@ def api(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="inpage api", description="OpenAI's requests, answered by a model on this machine."
     )
-    parser.add_argument("model", metavar="MODEL", help="a model folder, a .gguf or a .pte")
+    parser.add_argument("model", metavar="MODEL", help=runtime.MODEL)
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (%(default)s)")
     parser.add_argument("--port", type=int, default=8080, help="%(default)s; 0: a free one")
     parser.add_argument(

@@ -14,8 +14,12 @@ import sys
 from py_runtime.app.terminal import TerminalChat
 from py_runtime.base.defaults import DEFAULTS
 from py_runtime.base.errors import InpageError
-from py_runtime.hub.address import is_hub_address
+from py_runtime.hub.address import leads_to_hub
 
+MODEL = (
+    "a model folder, such as models/NAME; a .gguf or .pte; hf:owner/name on the Hub, or the "
+    "address of its page there"
+)
 INTERRUPTED = 130  # as shells have it: 128 and the signal's number
 
 
@@ -27,12 +31,14 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     chat.add_argument(
         "model",
         metavar="MODEL",
-        help="a model folder, such as models/NAME; a .gguf or .pte; or hf:owner/name on the Hub",
+        help=MODEL,
     )
     chat.add_argument("--system", metavar="TEXT", help="system prompt")
     add_settings(chat)
     inspect = commands.add_parser("inspect", help="tell what a .gguf or .pte holds, as Markdown")
-    inspect.add_argument("model", metavar="FILE")
+    inspect.add_argument(
+        "model", metavar="FILE", help="or hf:owner/name, or the address of its page on the Hub"
+    )
     inspect.add_argument("--data", metavar="FILE.ptd", nargs="+", default=[], help="its data files")
     return parser.parse_args(arguments)
 
@@ -67,7 +73,7 @@ async def inspect_gguf(where: str) -> int:
     from py_runtime.model.hub_store import hub_store
     from py_runtime.model.stores import gguf_store
 
-    store = await hub_store(where) if is_hub_address(where) else gguf_store(where)
+    store = await hub_store(where) if leads_to_hub(where) else gguf_store(where)
     file = await open_gguf(await store.opened_sources())
     try:
         await store.model()
@@ -97,7 +103,7 @@ async def inspect_pte_file(where: str, data: list[str]) -> int:
 
 async def inspect(options: argparse.Namespace) -> int:
     """Gives the exit status."""
-    if is_hub_address(options.model) or options.model.lower().endswith(".gguf"):
+    if leads_to_hub(options.model) or options.model.lower().endswith(".gguf"):
         return await inspect_gguf(options.model)
     return await inspect_pte_file(options.model, options.data)
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from urllib.parse import quote, unquote, urlsplit
 
 from py_runtime.base.errors import RequestError
+from py_runtime.base.platform import IN_PAGE
 from py_runtime.folder.file_names import GGUF
 from py_runtime.folder.strict_json import short
 
@@ -44,6 +45,12 @@ class HubAddress:
 def is_hub_address(where: object) -> bool:
     """Of what load() is given."""
     return isinstance(where, str) and where.startswith(PREFIX)
+
+
+def leads_to_hub(where: str) -> bool:
+    """Natively an address can only be a page of the Hub's: there is no site to have others."""
+    is_address = not IN_PAGE and where.startswith(("https://", "http://"))
+    return is_address or is_hub_address(where)
 
 
 def parse_address(text: str) -> HubAddress:

@@ -11,7 +11,7 @@ from py_runtime.base.progress import Meter
 from py_runtime.folder.file_names import GGUF, MODEL_PTE, PTE
 from py_runtime.folder.layout import ModelFolder
 from py_runtime.folder.manifest import Manifest
-from py_runtime.hub.address import is_hub_address
+from py_runtime.hub.address import leads_to_hub
 from py_runtime.weights.byte_source import ABSENT, ByteSource, is_there
 from py_runtime.weights.constants import ConstantSource
 from py_runtime.weights.open_source import open_source
@@ -46,9 +46,9 @@ class Store(Protocol):
 async def open_store(where: str) -> Store:
     """A folder that `python -m export` wrote, a .gguf or .pte file, or a folder with model.pte.
 
-    Or a model of the Hub: `hf:owner/name`.
+    Or a model of the Hub: `hf:owner/name`; natively the address of its page as well.
     """
-    if is_hub_address(where):
+    if leads_to_hub(where):
         from py_runtime.model.hub_store import hub_store  # few models need it
 
         return await hub_store(where)

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from py_runtime.base.errors import InpageError
+from py_runtime.base.errors import InpageError, RequestError
 from py_runtime.base.progress import Meter
 from py_runtime.hub import download
 from py_runtime.model import Model
 from py_runtime.model.hub_store import HubStore, hub_store
+from py_runtime.model.stores import open_store
 from tests.gguf import small
 from tests.gguf.written import file
 from tests.hub.imitation import (
@@ -143,6 +144,14 @@ def test_a_download_that_broke_off_goes_on_another_time(hub: Imitation, cache: P
     assert cdn[-1] == f"bytes={there}-"
     assert not any("/api/" in seen.path for seen in hub.seen), "its commit is known"
     assert kept(cache, small.small_file()).read_bytes() == small.small_file()
+
+
+def test_the_address_of_a_page_is_a_model_too(hub: Imitation, cache: Path) -> None:
+    store = wait(open_store(f"https://huggingface.co/{NAME}"))
+    wait(store.open())
+    assert kept(cache, small.small_file()).is_file()
+    with pytest.raises(RequestError, match=r"elsewhere.example is not the Hugging Face Hub"):
+        wait(open_store("https://elsewhere.example/small.gguf"))
 
 
 def test_an_expired_address_is_asked_for_anew(hub: Imitation, cache: Path) -> None:

@@ -31,7 +31,7 @@ FETCHED_FOR_RICH_ANSWERS = {"ui/rich.js", "ui/maths.js", "ui/code.js", "ui/reaso
 FETCHED_LATER = {
     *("ui/later.js", "ui/offline.js", "ui/finding.js", "ui/latest.js", "ui/shortcuts.js"),
     *("ui/dropping.js", "ui/speech.js", "ui/copying.js", "ui/chat_markdown.js", "ui/reasoning.js"),
-    *("ui/attaching.js", "ui/chat_list.js", "ui/context.js"),
+    *("ui/attaching.js", "ui/acting.js", "ui/chat_list.js", "ui/context.js"),
     "ui/sizes.js",
 }
 # Another language than English.

@@ -182,7 +182,6 @@ export const words = {
   "as many as fit": "so viele, wie passen",
   "a token is about three quarters of a word": "ein Token ist etwa ein halbes bis dreiviertel Wort",
   "Seed": "Startwert",
-  "as many as fit": "so viele, wie passen",
   "random": "zufällig",
   "the same seed gives the same answer": "derselbe Startwert gibt dieselbe Antwort",
   "Stop at": "Aufhören bei",
