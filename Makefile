@@ -33,7 +33,7 @@ SOURCES := $(shell find web inpage py_runtime shaders -type f ! -name '*.pyc')
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help setup serve build check check-style check-types check-tests test test-fast soak chaos test-pte fuzz \
-  pte-files families mutants lint bench bench-gpu clean clean-cache prerequisites
+  pte-files families mutants picture lint bench bench-gpu clean clean-cache prerequisites
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -98,6 +98,10 @@ lint: check-style check-types $(NPM_DEV) ## style, imports and types, of Python 
 	node_modules/.bin/tsc -p tsconfig.worker.json
 	node_modules/.bin/tsc -p tsconfig.tools.json
 	node_modules/.bin/eslint web bench/pages tools eslint.config.js
+
+picture: setup $(TESTER) ## the README's picture that moves: a first minute with the default model
+	@$(PY) -m tools.browser
+	@$(PY) -m tools.moving_picture docs/first_minute.png
 
 bench: setup $(TESTER) $(BENCH_MODELS) $(BENCH_NPM) ## inpage beside its peers, for the README; half an hour or more (QUICK=1)
 	@$(PY) -m tools.browser

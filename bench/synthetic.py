@@ -80,6 +80,47 @@ SHAPES: dict[str, dict[str, Any]] = {
         "bos_token_id": 1,
         "eos_token_id": 2,
     },
+    "lfm2-1.2b": {
+        "model_type": "lfm2",
+        "vocab_size": 65536,
+        "max_position_embeddings": 128000,
+        "norm_eps": 1e-5,
+        "rope_parameters": {"rope_type": "default", "rope_theta": 1000000.0},
+        "hidden_size": 2048,
+        "intermediate_size": 8192,
+        "block_auto_adjust_ff_dim": False,
+        "num_hidden_layers": 16,
+        "full_attn_idxs": [2, 5, 8, 10, 12, 14],
+        "num_attention_heads": 32,
+        "num_key_value_heads": 8,
+        "conv_L_cache": 3,
+        "bos_token_id": 1,
+        "eos_token_id": 7,
+    },
+    "qwen3.5-0.8b": {
+        "model_type": "qwen3_5_text",
+        "vocab_size": 248320,
+        "max_position_embeddings": 262144,
+        "rms_norm_eps": 1e-6,
+        "hidden_act": "silu",
+        "rope_parameters": {
+            "rope_type": "default",
+            "rope_theta": 10000000.0,
+            "partial_rotary_factor": 0.25,
+        },
+        "hidden_size": 1024,
+        "intermediate_size": 3584,
+        "num_hidden_layers": 24,
+        "num_attention_heads": 8,
+        "num_key_value_heads": 2,
+        "head_dim": 256,
+        "linear_num_key_heads": 16,
+        "linear_num_value_heads": 16,
+        "linear_key_head_dim": 128,
+        "linear_value_head_dim": 128,
+        "tie_word_embeddings": True,
+        "eos_token_id": 248044,
+    },
     # For tests of this script; an odd size, so that tensors are padded in their file.
     "tiny": {
         **LLAMA3,
@@ -111,6 +152,10 @@ DEVIATION = {
     "q4_k": math.sqrt((16**2 - 1) / 12),
     "q6_k": math.sqrt((64**2 - 1) / 12),
 }
+
+
+# What convolves, and what makes a delta net forget: by the last part of their names.
+VECTORS = {"conv": 0.5, "conv1d": 0.5, "decay": -1.0, "dt": 0.0}
 
 
 class SyntheticSource(Source):
@@ -230,8 +275,9 @@ def fill_of(name: str, constant: Constant, source: Source) -> Fill:
         if kind in ("q4_k", "q6_k"):
             return Fill("bytes", scales_of_blocks(kind, scale).hex())
         return Fill(f"f{constant.stored.host.itemsize * 8}", scale)
-    if owner.endswith("norm"):
-        return Fill("f32", 1.0)
+    given = VECTORS.get(owner.rpartition(".")[2])
+    if given is not None or owner.endswith("norm"):
+        return Fill("f32", 1.0 if given is None else given)
     return Fill("noise")
 
 

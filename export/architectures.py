@@ -24,6 +24,11 @@ COUNTS = {
     "num_key_value_heads": 1 << 12,
     "head_dim": 1 << 12,
     "max_position_embeddings": 1 << 30,
+    "linear_conv_kernel_dim": 1 << 6,
+    "linear_key_head_dim": 1 << 8,
+    "linear_value_head_dim": 1 << 12,
+    "linear_num_key_heads": 1 << 12,
+    "linear_num_value_heads": 1 << 12,
 }
 NUMBERS = ("rms_norm_eps", "rope_theta")
 MAX_NUMBER = 1e30  # of these

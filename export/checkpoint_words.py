@@ -39,7 +39,16 @@ LFM2_TENSORS = {
     "mlp.down_proj": "feed_forward.w2",
 }
 # By model type: what differs from the decoder's own names. EXAONE calls its layers otherwise, too.
-OTHER_TENSORS = {"exaone": EXAONE_TENSORS, "lfm2": LFM2_TENSORS}
+OTHER_TENSORS = {
+    "exaone": EXAONE_TENSORS,
+    "lfm2": LFM2_TENSORS,
+    "qwen3_5_text": {"self_attn.g_proj": "self_attn.q_proj"},
+}
+# Those whose names have no end.
+WHOLE_NAMES = {
+    "linear_attn.decay.weight": "linear_attn.A_log",
+    "linear_attn.dt.bias": "linear_attn.dt_bias",
+}
 LAYERS = {"exaone": "h"}
 MOST_TIMES, MOST_STEP, MOST_HIDDEN = 1000, 1 << 18, 1 << 18  # of an MLP's width, and the width
 HEAD = "lm_head"
@@ -85,7 +94,7 @@ def _of_lfm2(values: Mapping[str, Any]) -> dict[str, Any]:
         "intermediate_size": hidden,
         "block_ff_dim": hidden,
         "block_auto_adjust_ff_dim": False,
-        "rms_norm_eps": values.get("norm_eps", 1e-5),
+        "rms_norm_eps": values.get("norm_eps", values.get("rms_norm_eps", 1e-5)),
         "hidden_act": "silu",
     }
 
@@ -102,4 +111,7 @@ def stored_names(model_type: str, name: str) -> list[str]:
         owner = f"{layers}.{number}.{others.get(inner, inner)}"
     else:
         owner = others.get(owner, owner)
-    return [f"{prefix}{owner}.{part}" for prefix in PREFIXES]
+    stored = f"{owner}.{part}"
+    for whole, without_end in WHOLE_NAMES.items():
+        stored = stored.replace(whole, without_end)
+    return [f"{prefix}{stored}" for prefix in PREFIXES]

@@ -11,12 +11,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from export import torch_ops
+from export import state_ops, torch_ops
 from export.support import DTYPE_OF
 from py_runtime.decoder.config import (
     AFTER,
     AROUND,
     BEFORE,
+    DELTA_NET,
     FLOAT,
     HEADS,
     LAYER_NORMS,
@@ -32,6 +33,7 @@ from py_runtime.decoder.config import (
     weight_parts,
 )
 
+MIXERS = {SHORT_CONV: "conv", DELTA_NET: "linear_attn"}  # by which names layers have them
 TORCH_DTYPES = {dtype: torch_dtype for torch_dtype, dtype in DTYPE_OF.items()}
 
 
@@ -105,6 +107,8 @@ class Attention(nn.Module):
         self.q_proj = weight("q_proj", c.heads * c.head_dim, c.width, c.qkv_bias)
         self.k_proj = weight("k_proj", c.kv_heads * c.head_dim, c.width, c.qkv_bias)
         self.v_proj = weight("v_proj", c.kv_heads * c.head_dim, c.width, c.qkv_bias)
+        if c.gated_attention:
+            self.g_proj = weight("g_proj", c.heads * c.head_dim, c.width, c.qkv_bias)
         self.o_proj = weight("o_proj", c.width, c.heads * c.head_dim, c.o_bias)
         norms = [Norm(columns, c.eps) for columns in qk_norm_columns(c)]
         self.q_norm, self.k_norm = norms or (None, None)
@@ -122,7 +126,8 @@ class Attention(nn.Module):
             cos, sin = (tables[f"{name}{self.kind.tables}"] for name in TABLES)
             q, k = torch_ops.apply_rotary_emb_hf(q, k, cos, sin, start)
         attended = self._attend(q, k, v, start)
-        return self.o_proj(attended.view(1, length, c.heads * c.head_dim))
+        flat = attended.view(1, length, c.heads * c.head_dim)
+        return self.o_proj(flat * torch.sigmoid(self.g_proj(x)) if c.gated_attention else flat)
 
     def _heads(self, x: Tensor, norm: Norm | None, heads: int) -> Tensor:
         """[1, S, heads * head_dim] → [1, S, heads, head_dim], where need be after a norm of all."""
@@ -151,7 +156,53 @@ class ShortConv(nn.Module):
 
     def forward(self, x: Tensor, tables: dict[str, Tensor], start: int) -> Tensor:
         given = (self.in_proj(x), self.conv.weight, self.conv_state, start)
-        return self.out_proj(torch_ops.short_conv(*given))
+        return self.out_proj(state_ops.short_conv(*given))
+
+
+class DeltaNet(nn.Module):
+    """out(gated delta rule over convolved queries, keys and values)."""
+
+    def __init__(self, config: DecoderConfig, kinds: Mapping[str, WeightKind], path: str) -> None:
+        super().__init__()
+        sizes, width = config.delta, config.width
+        assert sizes is not None, "a config with such layers has their sizes"
+        self.sizes, self.eps = sizes, config.eps
+
+        def weight(name: str, rows: int, columns: int) -> Weight:
+            return Weight(kinds[f"{path}.{name}.weight"], rows, columns)
+
+        self.in_proj_qkv = weight("in_proj_qkv", sizes.columns, width)
+        self.conv1d = Taps(sizes.columns, config.conv_taps)
+        self.in_proj_z = weight("in_proj_z", sizes.values, width)
+        self.in_proj_b = weight("in_proj_b", sizes.value_heads, width)
+        self.in_proj_a = weight("in_proj_a", sizes.value_heads, width)
+        self.decay = Vector("weight", sizes.value_heads)
+        self.dt = Vector("bias", sizes.value_heads)
+        self.norm = Vector("weight", sizes.value_dim)
+        self.out_proj = weight("out_proj", width, sizes.values)
+        held = (1, config.conv_taps - 1, sizes.columns)
+        self.register_buffer("conv_state", torch.zeros(held))
+        dims = (1, sizes.value_heads, sizes.key_dim, sizes.value_dim)
+        self.register_buffer("delta_state", torch.zeros(dims))
+
+    def forward(self, x: Tensor, tables: dict[str, Tensor], start: int) -> Tensor:
+        qkv = self.in_proj_qkv(x)
+        mixed = state_ops.conv_silu(qkv, self.conv1d.weight, self.conv_state, start)
+        gates = (self.in_proj_z(x), self.in_proj_b(x), self.in_proj_a(x))
+        constants = (self.decay.weight, self.dt.bias, self.norm.weight, self.eps)
+        how = (self.sizes.key_heads, self.sizes.tiled, self.delta_state, start)
+        return self.out_proj(state_ops.gated_delta(mixed, *gates, *constants, *how))
+
+
+class Vector(nn.Module):
+    """A few numbers, under this name."""
+
+    weight: Tensor
+    bias: Tensor
+
+    def __init__(self, name: str, length: int) -> None:
+        super().__init__()
+        self.register_buffer(name, torch.empty(length))
 
 
 class Taps(nn.Module):
@@ -197,9 +248,11 @@ class Layer(nn.Module):
     ) -> None:
         super().__init__()
         self.config = config
-        self.mixer = "conv" if kind.mixer == SHORT_CONV else "self_attn"
+        self.mixer = MIXERS.get(kind.mixer, "self_attn")
         if kind.mixer == SHORT_CONV:
             self.conv = ShortConv(config, kinds, f"{path}.conv")
+        elif kind.mixer == DELTA_NET:
+            self.linear_attn = DeltaNet(config, kinds, f"{path}.linear_attn")
         else:
             self.self_attn = Attention(config, kind, kinds, f"{path}.self_attn")
         self.mlp = Mlp(config, kinds, f"{path}.mlp")

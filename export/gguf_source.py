@@ -1,6 +1,7 @@
 """GGUF files: metadata gives config, tokenizer and template; known types are taken bit for bit."""
 
 import mmap
+import re
 from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
@@ -27,6 +28,7 @@ from py_runtime.gguf.tokenizer import read_tokenizer
 from py_runtime.weights.byte_source import ByteSource, FileSource
 
 T = TypeVar("T")
+GATED = re.compile(r"\.[qg]_proj\.")
 
 
 class GgufSource(Source):
@@ -125,6 +127,10 @@ class GgufSource(Source):
     def _rows(self, name: str, tensor: StoredTensor) -> np.ndarray:
         """u8 [rows, bytes of a row], those of q and k as torch has them."""
         rows = self._bytes(tensor).reshape(tensor.info.dims[0] if tensor.info.dims[1:] else 1, -1)
+        if self._family.gated_attention and GATED.search(name):  # a head's query, then its gate
+            runs = rows.reshape(-1, 2, self.decoder_config(None).head_dim, rows.shape[1] // 2)
+            which = int(".g_proj." in name)
+            return np.ascontiguousarray(runs[:, which]).reshape(len(rows), -1)
         if not self._family.pairs_side_by_side or not is_rotated(name):
             return rows
         if rows.shape[0] == 1:  # a bias: a row a value

@@ -207,6 +207,8 @@ class HuggingFaceSource(Source):
         if stored not in self._file_of:
             return None
         found = _without_groups(tuple(self._file_of[stored].get_slice(stored).get_shape()))
+        if self._half(name) is not None:
+            return (found[0] // 2, *found[1:])
         if rows is None:
             return found
         return (max(min(rows.stop, found[0]) - rows.start, 0), *found[1:])
@@ -216,7 +218,20 @@ class HuggingFaceSource(Source):
         tensor = self._file_of[stored].get_slice(stored)
         array: np.ndarray = (tensor[:] if rows is None else tensor[rows]).float().numpy()
         array = array.reshape(_without_groups(array.shape))
-        return array + 1 if self.family.norms_from_one and name.endswith("norm.weight") else array
+        if name.endswith("linear_attn.decay.weight"):  # stored as its logarithm
+            return -np.exp(array)
+        if self._half(name) is not None:
+            head_dim = self.decoder_config(None).head_dim
+            runs = array.reshape(-1, 2, head_dim, *array.shape[1:])[:, self._half(name)]
+            return np.ascontiguousarray(runs).reshape(-1, *array.shape[1:])
+        from_one = self.family.norms_from_one and name.endswith("norm.weight")
+        return array + 1 if from_one and "linear_attn" not in name else array
+
+    def _half(self, name: str) -> int | None:
+        """Of a matrix that has a head's query and then its gate."""
+        if not self.family.gated_attention:
+            return None
+        return next((at for at, part in enumerate("qg") if f".{part}_proj." in name), None)
 
     def _place(self, name: str) -> tuple[str, slice | None]:
         """The stored tensor that has it, and which of its rows, if not all."""

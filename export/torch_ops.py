@@ -312,25 +312,3 @@ def update_cache(value: Tensor, cache: Tensor, start_pos: int) -> Tensor:
 @update_cache.register_fake
 def _(value: Tensor, cache: Tensor, start_pos: int) -> Tensor:
     return torch.empty_like(cache)
-
-
-@custom_op("inpage::short_conv", mutates_args=("state",))
-def short_conv(x: Tensor, weight: Tensor, state: Tensor, start_pos: int) -> Tensor:
-    """x: [1, S, 3 W] holds b, c and u; weight: [W, taps]; state: [1, taps - 1, W], the last b · u
-    before start_pos, where it is not 0. Gives c · conv(b · u)."""
-    b, c, u = x.chunk(3, -1)
-    return c * _convolved(b * u, weight, state, start_pos)
-
-
-@short_conv.register_fake
-def _(x: Tensor, weight: Tensor, state: Tensor, start_pos: int) -> Tensor:
-    return x.new_empty((*x.shape[:-1], weight.shape[0]))
-
-
-def _convolved(z: Tensor, weight: Tensor, state: Tensor, start_pos: int) -> Tensor:
-    """Channel by channel over what came before and z: [1, S, W]; the state moves on."""
-    before = state if start_pos else torch.zeros_like(state)
-    whole = torch.cat((before.to(z.dtype), z), 1).transpose(1, 2)  # [1, W, taps - 1 + S]
-    state.copy_(whole[..., whole.shape[-1] - state.shape[1] :].transpose(1, 2))
-    weights = weight.to(z.dtype)[:, None]
-    return torch.nn.functional.conv1d(whole, weights, groups=len(weight)).transpose(1, 2)

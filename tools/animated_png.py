@@ -86,4 +86,5 @@ def nearest(pixels: np.ndarray, palette: np.ndarray) -> np.ndarray:
     colours, places = np.unique(packed(pixels), return_inverse=True)
     wanted = np.stack([colours >> 16, colours >> 8 & 255, colours & 255], -1).astype(np.int32)
     distances = ((wanted[:, None] - palette.astype(np.int32)) ** 2).sum(-1)  # [colours, 256]
-    return distances.argmin(1).astype(np.uint8)[places.reshape(pixels.shape[:2])]
+    indices: np.ndarray = distances.argmin(1).astype(np.uint8)[places.reshape(pixels.shape[:2])]
+    return indices

@@ -14,7 +14,13 @@ from urllib.parse import quote
 
 from py_runtime.base.model_errors import ModelError, ModelFileError
 from py_runtime.folder.file_names import CONFIG, GGUF, MODEL_PTE, PTD, TOKENIZER, TOKENIZER_CONFIG
-from py_runtime.folder.manifest import MANIFEST, MAX_MANIFEST_BYTES, Manifest, parse_manifest
+from py_runtime.folder.manifest import (
+    MANIFEST,
+    MAX_MANIFEST_BYTES,
+    NEEDED_LIMITS,
+    Manifest,
+    parse_manifest,
+)
 from py_runtime.gguf.part_names import model_name, parts_of
 from tools.errors import UserError
 from tools.files import is_plain_name, plain_file
@@ -147,7 +153,9 @@ def entry_of(folder: Path) -> dict[str, Any]:
         return {**entry, "error": str(error)}
     except OSError as error:
         return {**entry, "error": f"its folder cannot be read: {error.strerror}"}
-    return {**entry, **{field: getattr(manifest, field) for field in MANIFEST_FIELDS}}
+    largest = max(manifest.requires.limits.get(name, 0) for name in NEEDED_LIMITS)
+    facts = {field: getattr(manifest, field) for field in MANIFEST_FIELDS}
+    return {**entry, **facts, "largest_buffer": largest}
 
 
 def check_place(folder: Path) -> None:

@@ -5,6 +5,7 @@ as it is and played faster, for there may be no graphics card here; waits are cu
 """
 
 import base64
+import json
 import sys
 import time
 from collections.abc import Callable
@@ -12,17 +13,19 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-from playwright.sync_api import Page, ViewportSize
+from playwright.sync_api import Page, ViewportSize, expect
 
 from tools.animated_png import Frame, animated_png
 from tools.screenshot import visiting
 
 SIZE: ViewportSize = {"width": 800, "height": 520}
-QUESTION = "Why is the sky blue? Answer in two sentences."
+QUESTION = "What is a black hole? Two sentences."
+# The likeliest words, so that the same picture comes out each time.
+SETTINGS = {"version": 1, "chosen": [["temperature", "0"], ["repetition_penalty", "1.1"]]}
 KEYS_AT_ONCE = 3
 ANSWER_SECONDS = 7  # in the picture
 LEAST_SECONDS, MOST_SECONDS = 0.06, 0.7  # that a frame stays
-LAST_SECONDS = 4
+FIRST_SECONDS, LAST_SECONDS = 1.5, 4
 MAX_FRAMES = 90
 PIXELS = """async text => {
     const bytes = Uint8Array.from(atob(text), letter => letter.charCodeAt(0));
@@ -59,10 +62,14 @@ class Recording:
 
 def first_minute(page: Page) -> tuple[list[tuple[float, bytes]], int]:
     """The recording, and the place in it where the answer begins."""
+    page.evaluate("text => localStorage.inpageSettings = text", json.dumps(SETTINGS))
+    page.reload()
+    start = page.get_by_role("button", name="Start chatting")
+    expect(start).to_be_enabled()
     recording = Recording(page)
     body, stop = page.locator("body"), page.get_by_role("button", name="Stop")
     recording.shoot()
-    page.get_by_role("button", name="Start chatting").click()
+    start.click()
     recording.shoot_until(lambda: body.get_attribute("data-model") == "ready")
     field = page.get_by_label("Message", exact=True)
     for at in range(0, len(QUESTION), KEYS_AT_ONCE):
@@ -87,7 +94,8 @@ def paced(shots: list[tuple[float, bytes]], asked: int) -> list[float]:
     times = [at for at, _ in shots]
     factor = ANSWER_SECONDS / (times[-1] - times[asked])
     spans = [(after - before) * factor for before, after in pairwise(times)]
-    return [*(min(max(span, LEAST_SECONDS), MOST_SECONDS) for span in spans), LAST_SECONDS]
+    stays = [min(max(span, LEAST_SECONDS), MOST_SECONDS) for span in spans[1:]]
+    return [FIRST_SECONDS, *stays, LAST_SECONDS]
 
 
 def frames_of(page: Page, shots: list[tuple[float, bytes]], seconds: list[float]) -> list[Frame]:

@@ -1,6 +1,6 @@
 """python -m tools.screenshot FOLDER: a conversation with the default model, as PNG files.
 
-screenshot.png is the README's; dark.png and phone.png show the same in the dark and on a phone.
+To be looked at: screenshot.png, and the same in the dark and on a phone.
 """
 
 import subprocess

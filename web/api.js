@@ -73,7 +73,8 @@ export function createInpage(listeners) {
       listeners.onRestart(await client.ready);
       return where ? inpage.load(where, options) : null;
     },
-    python: (code) => client.call("python", [String(code)]),
+    python: (code, { onPrint: onEvent, signal, asText = false } = {}) =>
+      client.call("python", [String(code), !!onEvent, asText], { onEvent, signal }),
     onNotice(listener) {
       noticeListeners.add(listener);
       return () => noticeListeners.delete(listener);

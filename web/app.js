@@ -24,15 +24,16 @@ const arriving = lazy(() => import("./ui/arriving.js"));
 const hub = lazy(() => import("./ui/hub.js"));
 
 /** @param {import("./inpage.d.ts").ReadyReport} report */
-async function showMachine({ facts, phases }) {
+async function showMachine({ adapter, facts, phases }) {
   const seconds = `${decimal(phases.reduce((sum, phase) => sum + phase.seconds, 0), 1)} s`;
   page.status.textContent = t`Ready in ${seconds}.`;
   showStep("Python", seconds, "done");
   page.facts.textContent = t(facts);
+  document.body.toggleAttribute("data-software", adapter.is_fallback);
   await listModels();
 }
 
-/** Its script comes when a dialog is opened: few open one. @param {"console" | "hub" | "machine" | "settings"} name */
+/** Its script comes when a dialog is opened: few open one. @param {"console" | "models" | "settings"} name */
 async function openDialog(name) {
   if (await fetched(import(`./ui/${name}.js`))) page[name].showModal();
 }

@@ -56,7 +56,7 @@ export interface Inpage {
    * Runs Python beside the live engine; resolves to the last expression's value as JSON. What the code defines
    * stays for the next call.
    */
-  python<Value = any>(code: string): Promise<Value>;
+  python<Value = any>(code: string, options?: PythonOptions): Promise<Value>;
   /**
    * Breaks off Python code that does not return and keeps every call waiting, as a KeyboardInterrupt: in `python` it
    * shows in the traceback, other calls reject with `aborted`. An engine that answers is left alone. False where the
@@ -150,8 +150,13 @@ export interface OfferedModel {
   kept_bytes?: number;
   /** Why it cannot be loaded. */
   error?: string;
-  /** The model in a line, and words for a button that loads it. */
+  /** The largest buffer it takes on the GPU, in bytes; whether this GPU allows that, and in words why not. */
+  largest_buffer?: number;
+  fits_gpu?: boolean;
+  fit?: string;
+  /** The model in a line, in plain words, and words for a button that loads it. */
   facts: string;
+  plain: string;
   action: string;
 }
 
@@ -242,6 +247,7 @@ export interface LoadedModel {
     chosen: string;
   };
   facts: string;
+  plain: string;
   /** Whether nothing had to be fetched. */
   from_cache: boolean;
 }
@@ -452,6 +458,15 @@ export interface Usage {
     python_ms_per_token?: number | null;
     submitting_ms_per_token?: number;
   };
+}
+
+export interface PythonOptions {
+  /** Hears what the code prints, as it happens; else that goes to the browser's console. */
+  onPrint?: (text: string) => void;
+  /** Ends the code: what awaits at once, what computes as `interrupt` does. */
+  signal?: AbortSignal;
+  /** Resolves to text for people in place of JSON: long values are cut, None is nothing. */
+  asText?: boolean;
 }
 
 // Embeddings -------------------------------------------------------------------------------------

@@ -73,7 +73,8 @@ class Engine:
 
     async def models(self) -> list[Json]:
         """What the site offers, and whether this browser has it whole."""
-        return [{**entry, **describe_offer(entry)} for entry in await self._listed()]
+        limits = self.device.limits
+        return [{**entry, **describe_offer(entry, limits)} for entry in await self._listed()]
 
     async def load(
         self, where: Any, kernels: Any, emit: Emit, cancel: CancelToken, permission: Any = None

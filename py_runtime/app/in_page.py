@@ -11,6 +11,8 @@ import json
 import sys
 import traceback
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import nullcontext
+from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -18,9 +20,10 @@ from pyodide.code import eval_code_async
 
 import py_runtime
 from py_runtime import gpu
-from py_runtime.app import interrupts
+from py_runtime.app import interrupts, printed
 from py_runtime.app.engine import Engine
 from py_runtime.app.jsonable import dumps
+from py_runtime.app.shown_value import shown_value
 from py_runtime.base import notices
 from py_runtime.base.cancel import CancelToken
 from py_runtime.base.errors import AbortedError, InpageError
@@ -50,6 +53,8 @@ OFFERED: dict[str, Any] = {
 }
 namespace: dict[str, Any] = dict(OFFERED)
 
+USERS_FILE = "<inpage.python>"  # in tracebacks
+
 Emit = Callable[[int, str, bool], None]  # (call, JSON, whether it is the answer)
 NOTICE = 0  # no call has this number
 
@@ -67,6 +72,7 @@ async def open_gpu(site: str, emit: Emit, wanted: Callable[[], int], hub: str | 
     global _emit, _own_engine
     _emit = emit
     interrupts.listen(wanted, _running)
+    printed.listen()
     try:
         device = await gpu.request_device()
     except InpageError as error:
@@ -141,7 +147,22 @@ def _engine() -> Engine:
 
 
 async def _python(arguments: list[Any], emit: Any, cancel: CancelToken) -> Any:
-    return await eval_code_async(str(arguments[0]), namespace, filename="<inpage.python>")
+    """Code, whether what it prints is told, and whether its value comes as text for people."""
+    code, is_told, as_text = [*arguments, False, False][:3]
+    task = asyncio.current_task()
+
+    def stop() -> None:
+        if task is not None:
+            task.cancel()
+
+    cancel.on_cancel(stop)
+    try:
+        with printed.printing(emit) if is_told else nullcontext():
+            value = await eval_code_async(str(code), namespace, filename=USERS_FILE)
+            return shown_value(value) if as_text else value
+    except asyncio.CancelledError:
+        cancel.check()  # else the code raised it
+        raise
 
 
 CALLS: dict[str, Call] = {
@@ -185,8 +206,16 @@ def _describe(error: BaseException, is_users_code: bool = False) -> dict[str, An
         described["message"] = f"{name}: {error}"
     except BaseException:
         described["message"] = str(name)
-    described["traceback"] = "".join(traceback.format_exception(error))
+    begin = _users_part(error.__traceback__) if is_users_code else error.__traceback__
+    described["traceback"] = "".join(traceback.format_exception(type(error), error, begin))
     return described
+
+
+def _users_part(trace: TracebackType | None) -> TracebackType | None:
+    """From the user's line on: how it was reached is no concern of theirs."""
+    while trace and trace.tb_frame.f_code.co_filename != USERS_FILE:
+        trace = trace.tb_next
+    return trace
 
 
 def _refresh_namespace() -> None:

@@ -12,6 +12,7 @@ from contextvars import ContextVar
 from types import FrameType
 
 OPEN_PACKAGES = frozenset({"chat", "grammar", "passes", "program", "pte", "tokens"})
+PRINTING = "py_runtime.app.printed"  # on behalf of whoever prints
 USERS_MODULE = "__inpage__"  # `__name__` in the namespace of users' Python
 ANY_CALL = 0  # what the page wants to interrupt, if not a call of this number
 NO_CALL = -1  # nothing: the code that it meant has ended
@@ -38,7 +39,7 @@ def _is_open(frame: FrameType | None) -> bool:
         module = str(frame.f_globals.get("__name__"))
         if module == USERS_MODULE:
             return True
-        if module.startswith("py_runtime."):
+        if module.startswith("py_runtime.") and module != PRINTING:
             return module.split(".")[1] in OPEN_PACKAGES
         frame = frame.f_back
     return False

@@ -7,7 +7,7 @@ from py_runtime.folder.strict_json import is_count, parse_strict_json, short
 
 Json = dict[str, Any]
 
-COUNTS = ("size", "parameters", "context", "gpu_bytes")
+COUNTS = ("size", "parameters", "context", "gpu_bytes", "largest_buffer")
 
 
 def parse_listing(data: bytes) -> list[Json]:

@@ -3,10 +3,11 @@
 import math
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any
 
+from py_runtime.app.plain_words import fit, plain_words
 from py_runtime.base.progress import DOWNLOAD, UPLOAD
 from py_runtime.base.sizes import in_words
 from py_runtime.graph.tuning import KernelChoice
@@ -93,7 +94,7 @@ def describe_model(model: Model) -> Json:
         "has_goldens": manifest.goldens is not None,
         "kernels": describe_kernels(model.kernels),
     }
-    return {**described, "facts": facts(described)}
+    return {**described, "facts": facts(described), "plain": plain_words(described)}
 
 
 def describe_kernels(choice: KernelChoice) -> Json:
@@ -102,15 +103,16 @@ def describe_kernels(choice: KernelChoice) -> Json:
     return {"name": target.kernels, **asdict(target), "chosen": choice.why}
 
 
-def describe_offer(entry: Json) -> Json:
-    """A model before it is loaded."""
+def describe_offer(entry: Json, limits: Mapping[str, int]) -> Json:
+    """A model before it is loaded; `limits` are the device's."""
     action = "Start chatting"
     if entry.get("kept_bytes") and not entry["stored"]:
         action = f"Go on ({in_words(entry['kept_bytes'])} of {in_words(entry['size'])} are here)"
     elif "size" in entry and not entry["stored"]:
         action += f" ({in_words(entry['size'])}, once)"
     fault = f"Cannot be loaded: {entry['error']}." if "error" in entry else ""
-    return {"facts": fault or facts(entry), "action": action}
+    words = {"facts": fault or facts(entry), "plain": fault or plain_words(entry), "action": action}
+    return {**words, **fit(entry, limits)}
 
 
 def facts(model: Json) -> str:

@@ -31,7 +31,7 @@ LAYER_NORMS = {
     ),
 }
 # What mixes the tokens of a layer.
-ATTENTION, SHORT_CONV = "attention", "short convolution"
+ATTENTION, SHORT_CONV, DELTA_NET = "attention", "short convolution", "delta net"
 LOCAL = "_local"  # ends the names of the rotary tables that sliding layers have to themselves
 
 
@@ -42,6 +42,27 @@ class LayerKind:
     window: int | None = None  # positions a token sees, its own included; None: all before it
     tables: str | None = ""  # ends the names of its rotary tables; None: heads do not turn
     mixer: str = ATTENTION
+
+
+@dataclass(frozen=True)
+class DeltaSizes:
+    """Heads of a gated delta net."""
+
+    key_heads: int
+    value_heads: int
+    key_dim: int
+    value_dim: int
+    # Value heads that share a key head lie so many apart as there are key heads; else side by side.
+    tiled: bool = False
+
+    @property
+    def values(self) -> int:
+        return self.value_heads * self.value_dim
+
+    @property
+    def columns(self) -> int:
+        """Queries, keys and values of a token."""
+        return 2 * self.key_heads * self.key_dim + self.values
 
 
 @dataclass(frozen=True)
@@ -73,6 +94,8 @@ class DecoderConfig:
     logit_divisor: float = 1.0
     logit_cap: float | None = None
     conv_taps: int = 0  # tokens that a convolution reaches over, its own included
+    gated_attention: bool = False  # what it gives is multiplied with sigmoid(x Wgᵀ)
+    delta: DeltaSizes | None = None
 
     def layer_kind(self, number: int) -> LayerKind:
         return self.kinds[number] if self.kinds else LayerKind()
@@ -120,11 +143,21 @@ def layer_matrices(config: DecoderConfig, kind: LayerKind) -> dict[str, tuple[in
             "conv.in_proj": (3 * c.width, c.width, False),
             "conv.out_proj": (c.width, c.width, False),
         }
+    elif kind.mixer == DELTA_NET and c.delta is not None:
+        mixer = {
+            "linear_attn.in_proj_qkv": (c.delta.columns, c.width, False),
+            "linear_attn.in_proj_z": (c.delta.values, c.width, False),
+            "linear_attn.in_proj_b": (c.delta.value_heads, c.width, False),
+            "linear_attn.in_proj_a": (c.delta.value_heads, c.width, False),
+            "linear_attn.out_proj": (c.width, c.delta.values, False),
+        }
     else:
+        gate = {"self_attn.g_proj": (q_rows, c.width, c.qkv_bias)} if c.gated_attention else {}
         mixer = {
             "self_attn.q_proj": (q_rows, c.width, c.qkv_bias),
             "self_attn.k_proj": (kv_rows, c.width, c.qkv_bias),
             "self_attn.v_proj": (kv_rows, c.width, c.qkv_bias),
+            **gate,
             "self_attn.o_proj": (c.width, q_rows, c.o_bias),
         }
     return mixer | {
@@ -141,6 +174,13 @@ def layer_vectors(config: DecoderConfig, kind: LayerKind) -> dict[str, Dims]:
     }
     if kind.mixer == SHORT_CONV:
         return vectors | {"conv.conv.weight": (config.width, config.conv_taps)}
+    if kind.mixer == DELTA_NET and config.delta is not None:
+        return vectors | {
+            "linear_attn.conv1d.weight": (config.delta.columns, config.conv_taps),
+            "linear_attn.decay.weight": (config.delta.value_heads,),
+            "linear_attn.dt.bias": (config.delta.value_heads,),
+            "linear_attn.norm.weight": (config.delta.value_dim,),
+        }
     for norm, columns in zip(("q_norm", "k_norm"), qk_norm_columns(config), strict=False):
         vectors[f"self_attn.{norm}.weight"] = (columns,)
     return vectors

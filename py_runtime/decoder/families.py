@@ -15,6 +15,7 @@ from py_runtime.decoder.config import (
     AFTER,
     AROUND,
     BEFORE,
+    DELTA_NET,
     GELU,
     HEADS,
     LOCAL,
@@ -23,6 +24,7 @@ from py_runtime.decoder.config import (
     SILU,
     TABLES,
     DecoderConfig,
+    DeltaSizes,
     LayerKind,
 )
 from py_runtime.decoder.rotary import Floats, Rope
@@ -31,12 +33,15 @@ from py_runtime.decoder.rotary import rotary_tables as both_tables
 DEFAULT_CONTEXT = 2048  # the KV cache of a full context would not fit most users' GPUs
 MIN_CONTEXT = 2  # a token, and one that follows it
 MAX_TAPS = 64  # of a convolution
+MAX_KEYS = 256  # columns of a delta net's key
 MAX_CHUNK = 512  # tokens in one call: longer prompts go in chunks, which keeps buffers small
 ACTIVATIONS = {"silu": SILU, "gelu_pytorch_tanh": GELU}
 # The other types change the table with the length of the text, which one fixed table cannot.
 ROPE_TYPES = ("default", "linear", "llama3", "yarn", "longrope")
 FULL, SLIDING = "full_attention", "sliding_attention"  # of layer_types, and of rope_parameters
 FULL_OR_SLIDING = (FULL, SLIDING, "attention")
+
+TILED = "linear_value_heads_tiled"  # of GGUF files alone: see DeltaSizes
 
 Fused = Mapping[str, tuple[str, ...]]  # a tensor of a layer → the decoder's, one after the other
 FUSED_QKV: Fused = {"self_attn.qkv_proj": tuple(f"self_attn.{part}_proj" for part in "qkv")}
@@ -73,6 +78,8 @@ class Family:
     gguf_fused: Fused = field(default_factory=dict)
     # What GGUF files call tensors of this family alone → what they are called in all others.
     gguf_names: Mapping[str, str] = field(default_factory=dict)
+    predicts_ahead: bool = False  # GGUF files may have further layers, for tokens to come
+    gated_attention: bool = False  # checkpoints have a head's gate behind its query, in one matrix
     mixers: Mapping[str, str] = field(default_factory=dict)  # of layer_types that are no attention
 
 
@@ -138,6 +145,17 @@ FAMILIES = (
         qk_norm=HEADS,
         gguf_names={"token_embd_norm": "output_norm"},
         mixers={"conv": SHORT_CONV},
+    ),
+    Family(
+        "qwen3_5_text",
+        "qwen35",
+        "the text part of Qwen3.5 (dense)",
+        qk_norm=HEADS,
+        norms_from_one=True,
+        gguf_names={"post_attention_norm": "ffn_norm"},
+        predicts_ahead=True,
+        gated_attention=True,
+        mixers={"linear_attention": DELTA_NET},
     ),
 )
 BY_MODEL_TYPE = {family.model_type: family for family in FAMILIES}
@@ -224,8 +242,10 @@ def decoder_config(values: Mapping[str, Any], context: int | None = None) -> Dec
         )
     if values.get("num_local_experts"):
         raise ModelError("it is a mixture of experts, which is not supported", "get another model")
-    kinds, taps = layer_kinds(values), values.get("conv_L_cache") or 0
-    if SHORT_CONV in {kind.mixer for kind in kinds}:
+    kinds = layer_kinds(values)
+    mixers = {kind.mixer for kind in kinds}
+    taps = values.get("conv_L_cache") or values.get("linear_conv_kernel_dim") or 0
+    if mixers & {SHORT_CONV, DELTA_NET}:
         _check_convolution(taps, bool(values.get("conv_bias")))
     chosen = min(longest_context(values), DEFAULT_CONTEXT) if context is None else context
     if chosen < MIN_CONTEXT:
@@ -264,7 +284,26 @@ def decoder_config(values: Mapping[str, Any], context: int | None = None) -> Dec
         logit_divisor=values.get("logits_scaling") or 1.0,
         logit_cap=values.get("final_logit_softcapping") or None,
         conv_taps=taps,
+        gated_attention=family.gated_attention,
+        delta=_delta_sizes(values) if DELTA_NET in mixers else None,
     )
+
+
+def _delta_sizes(values: Mapping[str, Any]) -> DeltaSizes:
+    sizes = DeltaSizes(
+        values["linear_num_key_heads"],
+        values["linear_num_value_heads"],
+        values["linear_key_head_dim"],
+        values["linear_value_head_dim"],
+        bool(values.get(TILED)),
+    )
+    if not 1 <= sizes.key_dim <= MAX_KEYS or sizes.value_heads % sizes.key_heads:
+        raise ModelError(
+            f"{sizes.value_heads} value heads share {sizes.key_heads} key heads of "
+            f"{sizes.key_dim}; they must share them evenly, of at most {MAX_KEYS} columns",
+            "get another model",
+        )
+    return sizes
 
 
 def _check_convolution(taps: int, has_bias: bool) -> None:

@@ -12,6 +12,7 @@ from py_runtime.decoder.config import (
     AFTER,
     AROUND,
     BEFORE,
+    DELTA_NET,
     FLOAT,
     HEADS,
     ROWS,
@@ -92,6 +93,8 @@ class _Decoder:
     def _mixed(self, path: str, kind: LayerKind, x: Ref) -> Ref:
         if kind.mixer == SHORT_CONV:
             return self._short_conv(f"{path}.conv", x)
+        if kind.mixer == DELTA_NET:
+            return self._delta_net(f"{path}.linear_attn", x)
         return self._attention(f"{path}.self_attn", kind, x)
 
     def _short_conv(self, path: str, x: Ref) -> Ref:
@@ -103,6 +106,30 @@ class _Decoder:
         given = (projected, weight, state, self.start)
         mixed = self._computed("inpage.short_conv.default", (*rows, c.width), *given)
         return self._linear(f"{path}.out_proj", mixed, rows)
+
+    def _delta_net(self, path: str, x: Ref) -> Ref:
+        """out(gated delta rule over convolved queries, keys and values)."""
+        c, rows, sizes = self.config, (1, self.config.max_chunk), self.config.delta
+        assert sizes is not None, "a config with such layers has their sizes"
+        qkv = self._linear(f"{path}.in_proj_qkv", x, rows)
+        taps = self._constant(f"{path}.conv1d.weight", (sizes.columns, c.conv_taps))
+        columns = self.writer.state(f"{path}.conv_state", (1, c.conv_taps - 1, sizes.columns), F32)
+        given = (qkv, taps, columns, self.start)
+        mixed = self._computed("inpage.conv_silu.default", (*rows, sizes.columns), *given)
+        gates = [self._linear(f"{path}.in_proj_{part}", x, rows) for part in "zba"]
+        heads = (sizes.value_heads,)
+        decay = self._constant(f"{path}.decay.weight", heads)
+        dt_bias = self._constant(f"{path}.dt.bias", heads)
+        norm = self._constant(f"{path}.norm.weight", (sizes.value_dim,))
+        dims = (1, sizes.value_heads, sizes.key_dim, sizes.value_dim)
+        state = self.writer.state(f"{path}.delta_state", dims, F32)
+        how = (c.eps, sizes.key_heads, sizes.tiled, state, self.start)
+        out = self._computed(
+            "inpage.gated_delta.default",
+            (*rows, sizes.values),
+            *(mixed, *gates, decay, dt_bias, norm, *how),
+        )
+        return self._linear(f"{path}.out_proj", out, rows)
 
     def _attention(self, path: str, kind: LayerKind, x: Ref) -> Ref:
         """Causal, with grouped heads, rotary embeddings and a KV cache of its own."""
@@ -136,6 +163,11 @@ class _Decoder:
             how = (c.attention_scale, kind.window, c.score_cap)
         writer.op(name, *given, *how, attended)
         flat = self._heads(attended, (*rows, c.heads * c.head_dim))
+        if c.gated_attention:
+            dims = (*rows, c.heads * c.head_dim)
+            gate = self._linear(f"{path}.g_proj", x, rows)
+            gate = self._computed("aten.sigmoid.default", dims, gate)
+            flat = self._computed("aten.mul.Tensor", dims, flat, gate)
         return self._linear(f"{path}.o_proj", flat, rows)
 
     def _projected(self, path: str, x: Ref, dims: Dims, normed: bool) -> Ref:

@@ -79,6 +79,8 @@ def read_config(file: GgufFile) -> dict[str, Any]:
         raise keys.unsupported("rope.dimension_count", f"differs from the heads' {head_dim}")
     tensors = file.tensors
     layers = keys.integer("block_count", 1, MAX_LAYERS)
+    if family.predicts_ahead:
+        layers -= keys.integer("nextn_predict_layers", 0, layers - 1, default=0)
     kv_heads = _kv_heads(keys, family, layers, heads)
     values: dict[str, Any] = {
         "model_type": family.model_type,

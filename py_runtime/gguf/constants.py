@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -34,13 +34,17 @@ class WantedTensor:
     constants: Mapping[str, str]  # part → the constant's name
     kind: WeightKind | None = None  # of a matrix; norms and biases are f32
     head_dim: int | None = None  # where rotary pairs lie side by side: rows of a head are reordered
+    # Where rows of two tensors take turns, so many of each: the constants of the second one.
+    turns: int | None = None
+    second: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def unit(self) -> int:
         """Bytes that are converted together."""
         info = self.stored.info
-        if self.head_dim is not None:
-            return self.head_dim * (info.nbytes // info.dims[0])
+        together = self.turns or self.head_dim
+        if together is not None:  # of tensors that take turns, `dims` counts the rows of one
+            return together * (info.nbytes // info.dims[0])
         return UNIT_BLOCKS * info.kind.nbytes
 
     def convert(self, data: np.ndarray) -> dict[str, np.ndarray]:
@@ -54,8 +58,25 @@ class WantedTensor:
                 f"{self.stored.source.name}: the tensor {shown(info.name)} has numbers that are "
                 "infinite or none"
             )
-        parts = parts_of(info.kind, self.kind, data)
-        return {name: parts[part].view(np.uint8) for part, name in self.constants.items()}
+        return self.split(data)
+
+    def split(self, data: np.ndarray) -> dict[str, np.ndarray]:
+        """Whole units, or whatever can be halved, as bytes by the names of the constants."""
+        found: dict[str, np.ndarray] = {}
+        shares = [data] if self.turns is None else self._shares(data)
+        for share, constants in zip(shares, (self.constants, self.second), strict=False):
+            parts = parts_of(self.stored.info.kind, self.kind, share)
+            found |= {name: parts[part].view(np.uint8) for part, name in constants.items()}
+        return found
+
+    def _shares(self, data: np.ndarray) -> list[np.ndarray]:
+        runs = data.reshape(-1, 2, min(self.unit, len(data)) // 2)
+        return [np.ascontiguousarray(runs[:, which]).reshape(-1) for which in range(2)]
+
+    @property
+    def least(self) -> int:
+        """Bytes that every constant gets something of."""
+        return self.stored.info.kind.nbytes * (1 if self.turns is None else 2)
 
 
 class GgufConstants:
@@ -102,14 +123,13 @@ class GgufConstants:
 def _nbytes(tensor: WantedTensor, name: str) -> int:
     """Of a constant: in proportion to what one block gives."""
     info = tensor.stored.info
-    one = tensor_parts(info.kind.nbytes, tensor)
-    return one[name] * (info.nbytes // info.kind.nbytes)
+    return tensor_parts(tensor)[name] * (info.nbytes // tensor.least)
 
 
-def tensor_parts(nbytes: int, tensor: WantedTensor) -> dict[str, int]:
-    """How many bytes each constant gets of so many of the tensor's (whole blocks)."""
-    blank = parts_of(tensor.stored.info.kind, tensor.kind, np.zeros(nbytes, np.uint8))
-    return {name: blank[part].nbytes for part, name in tensor.constants.items()}
+def tensor_parts(tensor: WantedTensor) -> dict[str, int]:
+    """How many bytes each constant gets of the least that all get some of."""
+    blank = tensor.split(np.zeros(tensor.least, np.uint8))
+    return {name: part.nbytes for name, part in blank.items()}
 
 
 class _FileUpload:
@@ -168,8 +188,8 @@ class _FileUpload:
     async def _write(
         self, queue: UploadQueue, tensor: WantedTensor, at: int, data: np.ndarray
     ) -> None:
-        before = tensor_parts(tensor.stored.info.kind.nbytes, tensor)
-        blocks = at // tensor.stored.info.kind.nbytes
+        before = tensor_parts(tensor)
+        blocks = at // tensor.least
         for name, part in tensor.convert(data).items():
             start = before[name] * blocks
             found = [_target(place, start, part) for place in self._places.get(name, ())]

@@ -6,11 +6,12 @@ Files leave out what llama.cpp knows by the architecture's name: periods, window
 from math import sqrt
 from typing import Any
 
-from py_runtime.decoder.families import FULL, MAX_TAPS, SLIDING
+from py_runtime.decoder.families import FULL, MAX_KEYS, MAX_TAPS, SLIDING, TILED
 from py_runtime.gguf.keys import Keys
 from py_runtime.gguf.rope_keys import MAX_CONTEXT, SCALES, THETAS, read_rope
 
 Words = dict[str, Any]
+MOST_HEADS = 1 << 12  # and columns of one
 
 WINDOW = "attention.sliding_window"
 PATTERN = "attention.sliding_window_pattern"
@@ -121,6 +122,28 @@ def _lfm2(keys: Keys, values: Words, rope: Words) -> Words:
     return {
         "layer_types": [FULL if heads else "conv" for heads in kv_heads],
         "conv_L_cache": keys.integer("shortconv.l_cache", 2, MAX_TAPS),
+        "block_auto_adjust_ff_dim": False,  # the width that the file says is the one it has
+    }
+
+
+def _qwen35(keys: Keys, values: Words, rope: Words) -> Words:
+    """All layers but each fourth are delta nets; their value heads lie tiled."""
+    layers = values["num_hidden_layers"]
+    period = keys.integer("full_attention_interval", 1, 1 << 10, default=4)
+    value_heads = keys.integer("ssm.time_step_rank", 1, MOST_HEADS)
+    inner = keys.integer("ssm.inner_size", value_heads, MOST_HEADS * MOST_HEADS)
+    if inner % value_heads:
+        raise keys.fault("ssm.inner_size", f"is {inner}, not whole for {value_heads} heads")
+    return {
+        "layer_types": [
+            FULL if (number + 1) % period == 0 else "linear_attention" for number in range(layers)
+        ],
+        "linear_conv_kernel_dim": keys.integer("ssm.conv_kernel", 2, MAX_TAPS),
+        "linear_num_key_heads": keys.integer("ssm.group_count", 1, MOST_HEADS),
+        "linear_num_value_heads": value_heads,
+        "linear_key_head_dim": keys.integer("ssm.state_size", 1, MAX_KEYS),
+        "linear_value_head_dim": inner // value_heads,
+        TILED: True,
     }
 
 
@@ -166,4 +189,5 @@ OF_AN_ARCHITECTURE = {
     "gemma2": _gemma2,
     "gemma3": _gemma3,
     "lfm2": _lfm2,
+    "qwen35": _qwen35,
 }

@@ -1,22 +1,32 @@
 """Tensors that hold several of the decoder's, one after the other, told apart by their rows; and
 those that one family calls otherwise than all others."""
 
+import re
 from dataclasses import replace
 
+from py_runtime.base.shapes import Dims
 from py_runtime.decoder.config import DecoderConfig, expected_shapes
 from py_runtime.decoder.families import Family
 from py_runtime.gguf.names import gguf_names
 from py_runtime.gguf.reader import GgufFile, StoredTensor
 
+OF_A_LAYER = re.compile(r"blk\.(\d{1,6})\.")
+
 
 def taken_apart(file: GgufFile, family: Family, config: DecoderConfig) -> GgufFile:
     """The same file with each of them as a tensor of its own; rows lie together, so none is moved.
+    But for the gates of attention, which lie behind the queries of their heads: there both tensors
+    are all of the stored one, of which they take every other run of rows.
 
     A fused tensor of other rows than the config demands stays as it is, to be told of.
     """
     names, shapes = gguf_names(config), expected_shapes(config)
-    tensors = dict(file.tensors)
-    for name in file.tensors:
+    tensors = {
+        name: tensor
+        for name, tensor in file.tensors.items()
+        if not (family.predicts_ahead and _layer(name) >= config.layers)
+    }
+    for name in list(tensors):
         usual = _usual_name(name, family)
         if usual not in tensors:
             tensors[usual] = tensors.pop(name)
@@ -32,7 +42,23 @@ def taken_apart(file: GgufFile, family: Family, config: DecoderConfig) -> GgufFi
             for part, (rows, _) in zip(parts, dims, strict=True):
                 tensors[names[part]] = _rows_of(whole, first, rows)
                 first += rows
+        queries, gates = (f"layers.{number}.self_attn.{part}_proj.weight" for part in "qg")
+        both = file.tensors.get(f"blk.{number}.attn_q.weight")
+        if both is not None and gates in names and both.info.dims == _twice(shapes[queries]):
+            half = replace(both.info, dims=shapes[queries])
+            tensors[names[queries]] = replace(both, info=half)
+            tensors[names[gates]] = replace(both, info=replace(half, name=f"{half.name}, gates"))
     return replace(file, tensors=tensors)
+
+
+def _layer(name: str) -> int:
+    """-1: it is of none."""
+    match = OF_A_LAYER.match(name)
+    return int(match[1]) if match else -1
+
+
+def _twice(dims: Dims) -> Dims:
+    return (2 * dims[0], *dims[1:])
 
 
 def _usual_name(name: str, family: Family) -> str:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from py_runtime.base.shapes import numel
@@ -105,6 +105,7 @@ def _wanted(
     """Every tensor by the constants of the program that it gives."""
     wanted: dict[str, WantedTensor] = {}
     names = gguf_names(config)
+    gates = {name for name in names if ".g_proj." in name}
     for name, dims in expected_shapes(config).items():
         stored = file.tensors[names[name]]
         owner = name.removesuffix(".weight")
@@ -119,7 +120,14 @@ def _wanted(
         reordered = family.pairs_side_by_side and is_rotated(name)
         head_dim = config.head_dim if reordered else None
         tensor = WantedTensor(stored, constants, kinds.get(name), head_dim)
-        wanted |= dict.fromkeys(constants.values(), tensor)
+        if name in gates:  # comes with the queries
+            continue
+        gate = name.replace(".q_proj.", ".g_proj.")
+        if gate in gates:
+            owner = gate.removesuffix(".weight")
+            second = {part: f"{owner}.{part}" for part in constants}
+            tensor = replace(tensor, turns=config.head_dim, second=second)
+        wanted |= dict.fromkeys((*constants.values(), *tensor.second.values()), tensor)
     return wanted
 
 

@@ -2,6 +2,7 @@
 
 from py_runtime.decoder.config import BEFORE, DecoderConfig, expected_shapes
 
+GATES = "attn_q gates"  # which files have in one tensor with the queries
 OF_A_LAYER = {
     "input_layernorm": "attn_norm",
     "post_attention_layernorm": "post_attention_norm",
@@ -11,11 +12,20 @@ OF_A_LAYER = {
     "self_attn.k_proj": "attn_k",
     "self_attn.v_proj": "attn_v",
     "self_attn.o_proj": "attn_output",
+    "self_attn.g_proj": GATES,
     "self_attn.q_norm": "attn_q_norm",
     "self_attn.k_norm": "attn_k_norm",
     "conv.in_proj": "shortconv.in_proj",
     "conv.conv": "shortconv.conv",
     "conv.out_proj": "shortconv.out_proj",
+    "linear_attn.in_proj_qkv": "attn_qkv",
+    "linear_attn.in_proj_z": "attn_gate",
+    "linear_attn.in_proj_b": "ssm_beta",
+    "linear_attn.in_proj_a": "ssm_alpha",
+    "linear_attn.conv1d": "ssm_conv1d",
+    "linear_attn.dt": "ssm_dt",
+    "linear_attn.norm": "ssm_norm",
+    "linear_attn.out_proj": "ssm_out",
     "mlp.gate_proj": "ffn_gate",
     "mlp.up_proj": "ffn_up",
     "mlp.down_proj": "ffn_down",
@@ -39,6 +49,8 @@ def _gguf_name(name: str, inner_names: dict[str, str]) -> str:
     owner, _, part = name.rpartition(".")
     if owner.startswith("layers."):
         _, number, inner = owner.split(".", 2)
+        if inner == "linear_attn.decay":  # the one name without an end
+            return f"blk.{number}.ssm_a"
         return f"blk.{number}.{inner_names[inner]}.{part}"
     return f"{OF_THE_MODEL[owner]}.{part}"
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from py_runtime.gpu.kernel_target import KernelTarget
 from py_runtime.passes import (
     fold_norms,
+    fuse_delta_gates,
     fuse_norm_residual,
     fuse_qkv,
     fuse_residual,
@@ -22,6 +23,7 @@ Pass = Callable[[Program, KernelTarget], Program]
 DEFAULT_PASSES: tuple[Pass, ...] = (
     fuse_swiglu.run,
     fuse_qkv.run,
+    fuse_delta_gates.run,
     fold_norms.run,  # into what the two before have made
     fuse_residual.run,
     fuse_norm_residual.run,

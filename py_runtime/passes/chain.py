@@ -109,6 +109,13 @@ class Chain:
         self.values.append(value)
         return len(self.values) - 1
 
+    def add_like(self, value_id: int, dims: tuple[int, ...]) -> int:
+        """A tensor of other dims, to be made by a new call."""
+        value = self.values[value_id]
+        assert isinstance(value, TensorValue), "of a tensor"
+        self.values.append(TensorValue(value.dtype, dims))
+        return len(self.values) - 1
+
     def replace(
         self, gone: Iterable[tuple[int, OpCall]], place: int, calls: Sequence[OpCall]
     ) -> None:

@@ -164,8 +164,18 @@ FAMILIES: dict[str, dict[str, Any]] = {
         "model_type": "lfm2",
         "num_hidden_layers": 5,
         "layer_types": ["conv", "full_attention", "conv", "conv", "full_attention"],
-        "block_multiple_of": 16,
+        "block_multiple_of": 32,
         "pad_token_id": None,
+        **LONGER,
+    },
+    "qwen3.5": {
+        "model_type": "qwen3_5_text",
+        "num_hidden_layers": 5,
+        "head_dim": 32,
+        "linear_num_key_heads": 2,
+        "linear_num_value_heads": 4,
+        "linear_key_head_dim": 16,
+        "linear_value_head_dim": 24,
         **LONGER,
     },
     # These look back less far than they could, or have scores and logits under a cap.
@@ -222,7 +232,9 @@ def make_model(family: str, sizes: dict[str, int] | None = None) -> PreTrainedMo
                 parameter.uniform_(0.5, 1.5)
             elif name.endswith("bias"):
                 parameter.normal_(0, 0.2)
-            elif "conv.conv" in name:  # a few numbers, whose products are all there is of a layer
+            elif name.endswith("A_log"):
+                parameter.uniform_(-3, 1)
+            elif "conv.conv" in name or "conv1d" in name:  # few numbers, and all hangs on them
                 parameter.normal_(0, 0.5)
             else:
                 parameter.normal_(0, 0.08)

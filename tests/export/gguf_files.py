@@ -47,10 +47,11 @@ ARCHITECTURES = {
     "gemma 2": "gemma2",
     "gemma 3": "gemma3",
     "lfm2": "lfm2",
+    "qwen3.5": "qwen35",
 }
 # Those whose rotary pairs the converter lays side by side, and those whose norms it adds 1 to.
 PERMUTED = ("llama", "smollm3", "granite", "minicpm", "mistral3")
-PLUS_ONE = ("gemma", "gemma2", "gemma3")
+PLUS_ONE = ("gemma", "gemma2", "gemma3", "qwen35")
 
 
 def write_gguf(
@@ -77,12 +78,14 @@ def write_gguf(
     writer.add_layer_norm_rms_eps(getattr(config, "norm_eps", None) or config.rms_norm_eps)
     if config.model_type == "lfm2":
         writer.add_shortconv_l_cache(config.conv_L_cache)
+    if config.model_type == "qwen3_5_text":
+        _add_delta_net(writer, config)
     _add_rope(writer, config)
     _add_scales(writer, config, family)
     _add_window(writer, config)
     _add_tokenizer(writer, config.vocab_size)
     for name, values in converted(model, architecture):
-        is_float = values.ndim == 1 or "conv.weight" in name
+        is_float = values.ndim == 1 or "conv" in name.split(".")[-2]
         data = values if is_float else quantize(values, kind)
         writer.add_tensor(name, data, raw_dtype=None if is_float else kind)
     writer.write_header_to_file()
@@ -167,6 +170,14 @@ def _add_scales(writer: GGUFWriter, config: PretrainedConfig, family: str) -> No
         writer.add_final_logit_softcapping(config.final_logit_softcapping)
 
 
+def _add_delta_net(writer: GGUFWriter, config: PretrainedConfig) -> None:
+    writer.add_ssm_conv_kernel(config.linear_conv_kernel_dim)
+    writer.add_ssm_state_size(config.linear_key_head_dim)
+    writer.add_ssm_group_count(config.linear_num_key_heads)
+    writer.add_ssm_time_step_rank(config.linear_num_value_heads)
+    writer.add_ssm_inner_size(config.linear_num_value_heads * config.linear_value_head_dim)
+
+
 def _add_window(writer: GGUFWriter, config: PretrainedConfig) -> None:
     """Only some converters tell which layers slide; the others leave it to the name."""
     if not getattr(config, "sliding_window", None) or config.model_type == "qwen2":
@@ -207,7 +218,9 @@ def converted(model: PreTrainedModel, architecture: str) -> Iterator[tuple[str, 
         if values.ndim == 3:  # a convolution: [channels, 1, taps]
             values = values[:, 0]
         if architecture in PLUS_ONE and name.endswith("norm.weight"):
-            values = values + 1
+            values = values if "linear_attn" in name else values + 1
+        if "linear_attn" in name:
+            name, values = _as_tiled(name, values, config)
         if architecture in PERMUTED and ("q_proj" in name or "k_proj" in name):
             heads = config.num_attention_heads if "q_proj" in name else config.num_key_value_heads
             halves = values.reshape(heads, 2, -1, *values.shape[1:])
@@ -222,6 +235,28 @@ def converted(model: PreTrainedModel, architecture: str) -> Iterator[tuple[str, 
             gguf_name(name.replace("shared_mlp.output_linear", "mlp.down_proj"), architecture),
             values,
         )
+
+
+def _as_tiled(name: str, values: np.ndarray, config: PretrainedConfig) -> tuple[str, np.ndarray]:
+    """A delta net's tensor with its value heads in another order: those that share a key head lie
+    apart; and what the converter computes and renames."""
+    shared = config.linear_num_value_heads // config.linear_num_key_heads
+    keys = 2 * config.linear_num_key_heads * config.linear_key_head_dim
+
+    def tiled(rows: np.ndarray) -> np.ndarray:
+        heads = rows.reshape(config.linear_num_key_heads, shared, -1, *rows.shape[1:])
+        return np.ascontiguousarray(heads.swapaxes(0, 1)).reshape(rows.shape)
+
+    part = name.split("linear_attn.")[1].split(".")[0]
+    if part in ("in_proj_qkv", "conv1d"):
+        return name, np.concatenate((values[:keys], tiled(values[keys:])))
+    if part == "out_proj":
+        return name, np.ascontiguousarray(tiled(np.ascontiguousarray(values.T)).T)
+    if part == "A_log":
+        return name, -np.exp(tiled(values))
+    if part == "dt_bias":
+        return name.replace("dt_bias", "dt_proj.bias"), tiled(values)
+    return name, values if part == "norm" else tiled(values)
 
 
 def gguf_name(name: str, architecture: str = "llama") -> str:

@@ -26,10 +26,12 @@ STEPS = 32
 WORST = 1e-4  # relative RMS of logits
 CLEAR_MARGIN = 0.01  # below it the next token is a coin's toss
 MOST_DISPATCHES = 8  # of a layer while decoding; portable kernels always join parts of attention
+MOST_OF_A_HYBRID = 10  # of a layer in models where some layers are no attention
 OUTSIDE = 7  # dispatches: embedding and its scale, the last row, head, scale and cap of logits
 NEW = [name for name in ARCHITECTURES if FAMILIES[name].get("max_position_embeddings", 0) >= 256]
+HYBRIDS = ("lfm2", "qwen3.5")
 # Between them these have every switch and every kernel.
-IN_THE_PAGE = ("phi-4-mini", "gemma 2", "gemma 3", "olmo 2", "exaone 4 hybrid", "lfm2")
+IN_THE_PAGE = ("phi-4-mini", "gemma 2", "gemma 3", "olmo 2", "exaone 4 hybrid", "lfm2", "qwen3.5")
 
 
 def prompts() -> list[list[int]]:
@@ -71,7 +73,8 @@ def compare(family: str, found: dict[str, Any]) -> None:
             assert error_of(given, logits) < WORST, f"{family}, a prompt of {LENGTHS[place]}"
         assert found["tokens"][place][: len(tokens)] == tokens
     layers = FAMILIES[family].get("num_hidden_layers", SIZES["num_hidden_layers"])
-    assert found["dispatches"] <= (MOST_DISPATCHES + 1) * layers + OUTSIDE
+    most = MOST_OF_A_HYBRID if family in HYBRIDS else MOST_DISPATCHES
+    assert found["dispatches"] <= (most + 1) * layers + OUTSIDE
 
 
 @pytest.mark.parametrize("family", NEW)
@@ -110,14 +113,17 @@ def test_from_a_gguf(family: str, tmp_path: Path, runner: Runner) -> None:
     compare(family, found)
 
 
-def test_eight_dispatches_with_the_kernels_of_real_gpus(
-    tmp_path: Path, native: NativeRunner
+@pytest.mark.parametrize(
+    ("family", "most"), [("gemma 3", MOST_DISPATCHES), ("qwen3.5", MOST_OF_A_HYBRID)]
+)
+def test_dispatches_with_the_kernels_of_real_gpus(
+    family: str, most: int, tmp_path: Path, native: NativeRunner
 ) -> None:
-    """Gemma 3 has the most norms in a layer."""
-    family, short = "gemma 3", prompts()[:1]
+    """Gemma 3 has the most norms in a layer; Qwen3.5's layers have gates of several kinds."""
+    short = prompts()[:1]
     data = gguf_of(family, tmp_path / "x.gguf")
     given = {"data": data, "prompts": short, "steps": 1, "kernels": MEMORY_KERNELS}
     found = native.run("tests.gguf.in_runtime", "answers_of_file", **given)
     assert error_of(found["logits"][0], wanted(family)[0][0]) < WORST
     layers = FAMILIES[family]["num_hidden_layers"]
-    assert found["dispatches"] <= MOST_DISPATCHES * layers + OUTSIDE
+    assert found["dispatches"] <= most * layers + OUTSIDE

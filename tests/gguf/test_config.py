@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from py_runtime.base.model_errors import ModelError
-from py_runtime.decoder.config import LayerKind
+from py_runtime.decoder.config import ATTENTION, DELTA_NET, SHORT_CONV, DeltaSizes, LayerKind
+from py_runtime.decoder.families import decoder_config
 from py_runtime.gguf.config import read_config
 from py_runtime.gguf.errors import GgufError, UnsupportedGgufError
 from py_runtime.gguf.model import GgufModel, open_model
@@ -255,3 +256,72 @@ def test_types_without_kernels_are_named(kind: str) -> None:
 def test_unsupported_is_told_apart() -> None:
     with pytest.raises(UnsupportedGgufError):
         opened(small.small_file(**{"general.type": "adapter"}))
+
+
+# Layers that are no attention ---------------------------------------------------------------------
+
+
+def lfm2(**changes: Any) -> dict[str, Any]:
+    kv_heads = {"lfm2.attention.head_count_kv": [0, small.KV_HEADS], "lfm2.block_count": 2}
+    values = small.metadata("lfm2") | kv_heads | {"lfm2.shortconv.l_cache": 3}
+    values |= {f"lfm2.{key.replace('__', '.')}": value for key, value in changes.items()}
+    data = file({k: v for k, v in values.items() if v is not None}, small.tensors())
+    return read_config(result_of(open_gguf([MemorySource(data, "x.gguf")])))
+
+
+def test_layers_without_heads_of_keys_convolve() -> None:
+    config = lfm2()
+    assert config["layer_types"] == ["conv", "full_attention"]
+    assert config["num_key_value_heads"] == small.KV_HEADS
+    kinds = decoder_config(config).kinds
+    assert [kind.mixer for kind in kinds] == [SHORT_CONV, ATTENTION]
+
+
+@pytest.mark.parametrize(
+    ("changes", "fault"),
+    [
+        ({"shortconv__l_cache": None}, "'lfm2.shortconv.l_cache' is missing"),
+        ({"shortconv__l_cache": 1}, "l_cache' is 1, not from 2 to 64"),
+        ({"attention__head_count_kv": [0]}, "needs 2 integers"),
+        ({"attention__head_count_kv": [1, 2]}, "differs from layer to layer"),
+    ],
+)
+def test_convolutions_that_cannot_be(changes: dict[str, Any], fault: str) -> None:
+    with pytest.raises(GgufError, match=fault):
+        lfm2(**changes)
+
+
+def qwen35(**changes: Any) -> dict[str, Any]:
+    sizes = {"conv_kernel": 4, "state_size": 8, "group_count": 2, "time_step_rank": 4}
+    values = small.metadata("qwen35") | {"qwen35.block_count": 6, "qwen35.ssm.inner_size": 48}
+    values |= {f"qwen35.ssm.{key}": value for key, value in sizes.items()}
+    values |= {f"qwen35.{key.replace('__', '.')}": value for key, value in changes.items()}
+    data = file({k: v for k, v in values.items() if v is not None}, small.tensors())
+    return read_config(result_of(open_gguf([MemorySource(data, "x.gguf")])))
+
+
+def test_each_fourth_layer_is_attention_and_the_last_ones_predict_ahead() -> None:
+    config = decoder_config(qwen35(nextn_predict_layers=1))
+    assert config.layers == 5
+    assert [kind.mixer for kind in config.kinds] == [*[DELTA_NET] * 3, ATTENTION, DELTA_NET]
+    assert config.delta == DeltaSizes(2, 4, 8, 12, tiled=True)
+    assert (config.conv_taps, config.gated_attention) == (4, True)
+
+
+@pytest.mark.parametrize(
+    ("changes", "fault"),
+    [
+        ({"ssm__inner_size": 47}, "is 47, not whole for 4 heads"),
+        ({"ssm__state_size": 512}, "is 512, not from 1 to 256"),
+        ({"ssm__conv_kernel": None}, "'qwen35.ssm.conv_kernel' is missing"),
+        ({"nextn_predict_layers": 6}, "is 6, not from 0 to 5"),
+    ],
+)
+def test_delta_nets_that_cannot_be(changes: dict[str, Any], fault: str) -> None:
+    with pytest.raises(GgufError, match=fault):
+        qwen35(**changes)
+
+
+def test_key_heads_that_are_not_shared_evenly() -> None:
+    with pytest.raises(ModelError, match="4 value heads share 3 key heads"):
+        decoder_config(qwen35(ssm__group_count=3))

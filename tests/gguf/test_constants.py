@@ -27,7 +27,14 @@ from tests.gguf.written import Tensor, file
 from tests.pte.memory_source import MemorySource
 
 KINDS = [Kind.F32, Kind.F16, Kind.BF16, Kind.Q8_0, Kind.Q4_0, Kind.Q4_1]
-FAMILIES = {"llama with biases": "llama", "qwen2.5": "qwen2", "qwen3": "qwen3", "mistral": "llama"}
+FAMILIES = {
+    "llama with biases": "llama",
+    "qwen2.5": "qwen2",
+    "qwen3": "qwen3",
+    "mistral": "llama",
+    "lfm2": "lfm2",
+    "qwen3.5": "qwen35",
+}
 ROOM = 64  # bytes before what is written
 
 

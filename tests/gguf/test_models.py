@@ -112,6 +112,24 @@ def test_10_a_template_that_never_ends_is_stopped(tmp_path: Path, native: Native
     model.unload()
 
 
+def test_11_no_token_beyond_the_rows_is_looked_up(tmp_path: Path, native: NativeRunner) -> None:
+    """Nor drawn, however its logit is pushed: there are as many logits as rows."""
+    (tmp_path / "x.gguf").write_bytes(small.small_file())
+    model = wait(Model.load(native.device, str(tmp_path / "x.gguf")))
+
+    async def drawn(prompt: list[int], **fields: Any) -> list[int]:
+        pieces = model.complete(prompt, max_tokens=20, ignore_eos=True, **fields)
+        return [token async for piece in pieces for token in piece.token_ids]
+
+    for token in (small.VOCABULARY, -1, 2**40):
+        with pytest.raises(InpageError, match=rf"the prompt holds {token}, not a token from 0 to"):
+            wait(drawn([1, token]))
+    with pytest.raises(InpageError, match="logit_bias must have token ids from 0 to"):
+        wait(drawn([1], logit_bias={small.VOCABULARY: 100}))
+    assert set(wait(drawn([1], temperature=2, seed=1))) < set(range(small.VOCABULARY))
+    model.unload()
+
+
 @pytest.mark.long
 def test_the_terminal_tells_what_a_file_holds(tmp_path: Path) -> None:
     def inspect(data: bytes) -> subprocess.CompletedProcess[str]:

@@ -1,6 +1,5 @@
 """GGUF files in the page: dropped, chosen, in parts, of the site; told about, and chatted with."""
 
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,10 @@ pytestmark = pytest.mark.browser
 ASK = """inpage.chat.completions.create({
     messages: [{ role: "user", content: "the" }], seed: 7, max_tokens: 12, ignore_eos: true,
 }).then(({ choices }) => choices[0].message.content)"""
+
+GREEDY = """inpage.chat.completions.create({
+    messages: [{ role: "user", content: "What is gravity?" }], temperature: 0, max_tokens: 8,
+}).then(({ choices }) => choices[0].token_ids)"""
 
 
 def parts() -> list[bytes]:
@@ -114,17 +117,23 @@ def test_a_file_that_cannot_be_loaded_is_told_about(user: User, dialog: Locator)
 
 
 @pytest.mark.model
-def test_the_default_model_needs_little_of_the_heap(browser: Browser, tmp_path: Path) -> None:
-    """The heap never shrinks: what it has grown by is what the load has needed at once."""
-    shutil.copy(default_gguf(), tmp_path / "SmolLM2.gguf")
-    with serving("--models", str(tmp_path)) as address:
-        context = browser.new_context()
-        user = User(context.new_page(), address)
-        user.page.goto(address)
-        user.page.evaluate("inpage.ready.then(() => null)")
-        python = PageRunner(user.page).python
-        before = python(HEAP)
-        described = user.page.evaluate("inpage.load('SmolLM2')")
-        assert described["facts"].startswith("134.5 million parameters · 98.4 MB · context of 2048")
-        assert python(HEAP) - before < MAX_GROWTH
-        context.close()
+def test_the_default_model_dropped_answers_as_its_folder(browser: Browser, site_url: str) -> None:
+    """Token for token. The heap never shrinks: what it grows by is what a load needs at once."""
+    context = browser.new_context()
+    user = User(context.new_page(), site_url)
+    user.page.goto(site_url)
+    user.page.evaluate("inpage.ready.then(() => null)")
+    python = PageRunner(user.page).python
+    before = python(HEAP)
+    user.page.locator("#files").set_input_files(default_gguf())
+    dialog = user.page.get_by_role("dialog", name="Your file")
+    expect(dialog).to_contain_text("You can chat with it now")
+    user.page.keyboard.press("Escape")
+    described = user.page.evaluate("inpage.loaded")
+    assert described["facts"].startswith("134.5 million parameters · 98.4 MB · context of 2048")
+    assert python(HEAP) - before < MAX_GROWTH
+    said = user.page.evaluate(GREEDY)
+    assert len(said) == 8
+    user.page.evaluate("inpage.load('SmolLM2-135M-Instruct').then(() => null)")
+    assert user.page.evaluate(GREEDY) == said
+    context.close()

@@ -125,6 +125,19 @@ COUNTS = {
         with_entry("a", ARRAY, struct.pack("<IQ", TEXT, 1_000_000)),
         "'a' claims 1000000 items, for which the file is too short",
     ),
+    "a tensor too many": (
+        start(100_001, 0) + bytes(99),
+        "it claims 100001 tensors; at most",
+    ),
+    "an entry too many": (start(0, 100_001) + bytes(99), "100001 entries of metadata; at most"),
+    "an item too many": (
+        with_entry("a", ARRAY, struct.pack("<IQ", U32, 2_000_001)),
+        "'a' claims 2000001 items; at most 2000000",
+    ),
+    "a byte too many": (
+        with_entry("a", TEXT, struct.pack("<Q", (16 << 20) + 1)),
+        "'a' claims 16777217 bytes; at most 16777216",
+    ),
     "a text": (
         with_entry("a", TEXT, struct.pack("<Q", 2**63)),
         "'a' claims 9223372036854775808 bytes; at most",
@@ -167,6 +180,10 @@ FORMS = {
     "odd bools": (file({"a": Typed(BOOL, [0, 2])}, [ONE]), "a bool that is neither 0 nor 1"),
     "a key that is no text": (start(0, 1) + entry(b"\xff", 1) + bytes(9), "is no UTF-8 text"),
     "a text that is none": (file({"a": b"\xff"}, [ONE]), "its metadata 'a' is no UTF-8 text"),
+    "a token that is no text": (
+        file({"tokenizer.ggml.tokens": ["a", "b", b"\xc3(", "c"]}, [ONE]),
+        "item 2 of its metadata 'tokenizer.ggml.tokens' is no UTF-8 text",
+    ),
     "no name": (start(0, 1) + entry("", 1) + bytes(9), "an entry of its metadata has no name"),
     "a tensor without name": (
         file({}, [Tensor.floats("", np.ones(8))]),

@@ -66,13 +66,12 @@ def started(user: User) -> None:
 
 
 def opened(user: User) -> Locator:
-    """“More models”, from the card of a page without a model, or from “Model and machine”."""
+    """The panel of models, from the card of a page without one, or from the chip."""
     if user.page.evaluate("inpage.loaded"):
         user.page.locator("#modelChip").click()
-        user.page.locator("#machine [data-opens=hub]").click()
     else:
-        user.page.locator("#loader [data-opens=hub]").click()
-    return user.page.get_by_role("dialog", name="More models")
+        user.page.locator("#loader [data-opens=models]").click()
+    return user.page.get_by_role("dialog", name="Models")
 
 
 @pytest.fixture
@@ -300,8 +299,8 @@ def test_a_site_without_the_hub_has_the_strict_page(browser: Browser, tmp_path: 
         assert answer
         assert "connect-src 'self';" in answer.headers["content-security-policy"]
         user.page.evaluate("inpage.ready.then(() => null)")
-        user.page.locator("#loader [data-opens=hub]").click()
-        expect(user.page.get_by_role("dialog", name="More models")).to_be_visible()
+        user.page.locator("#loader [data-opens=models]").click()
+        expect(user.page.get_by_role("dialog", name="Models")).to_be_visible()
         expect(user.page.locator("#hubSection")).to_be_hidden()
         fault = user.page.evaluate("inpage.load('hf:a/b').catch(({ message }) => message)")
         assert fault == "this site does not let its page ask the Hub"

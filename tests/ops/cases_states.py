@@ -1,8 +1,9 @@
 """Ops that carry a state from call to call: chunks of any length give what one call gives."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import torch
+from transformers.models.qwen3_5.modeling_qwen3_5 import torch_recurrent_gated_delta_rule
 
 from py_runtime.base.dtypes import F32
 from py_runtime.program.writer import ProgramWriter
@@ -41,7 +42,80 @@ def conv_case(op: str, width: int, taps: int) -> Case:
     return case
 
 
+def delta_case(
+    key_heads: int, value_heads: int, keys: int, values: int, tiled: bool, joined: bool
+) -> Case:
+    """transformers' rule, in one call from the first token on."""
+    generator = torch.Generator().manual_seed(value_heads)
+
+    def random(*dims: int) -> torch.Tensor:
+        return torch.randn(dims, generator=generator)
+
+    columns = 2 * key_heads * keys + value_heads * values
+    widths = [columns, value_heads * values, value_heads, value_heads]
+    constants = [-random(value_heads).exp(), random(value_heads), random(values)]
+    most = max(tokens for tokens, _ in CALLS)
+    writer = ProgramWriter()
+    if joined:
+        widths = [*widths[:2], 2 * value_heads]
+    inputs = [
+        writer.input(f"x{place}", (1, most, width), F32, dynamic=(1,))
+        for place, width in enumerate(widths)
+    ]
+    start = writer.symint_input("start_pos")
+    stored = [writer.constant(f"c{i}", each.numpy()) for i, each in enumerate(constants)]
+    state = writer.state("state", (1, value_heads, keys, values), F32)
+    out = writer.tensor((1, most, value_heads * values), F32)
+    given = [*inputs, inputs[-1]] if joined else inputs
+    how = (1e-6, key_heads, tiled, state, start)
+    writer.op("inpage.gated_delta.default", *given, *stored, *how, out)
+    writer.output(out)
+    name = f"gated_delta of {key_heads}/{value_heads} heads of {keys} and {values}"
+    case = Case(f"{name}{', tiled' * tiled}{', joined' * joined}", writer, FLOATS)
+    text = torch.zeros(0, sum(widths))
+    for tokens, position in CALLS:
+        chunk = random(tokens, sum(widths))
+        text = torch.cat((text[:position], chunk))
+        parts = text.double()[None].split(widths, -1)
+        if joined:
+            parts = (*parts[:2], *parts[2].chunk(2, -1))
+        gates, exact = parts[1:], [each.double() for each in constants]
+        result = delta_net(parts[0], gates, exact, key_heads, tiled)
+        case.call([*chunk[None].split(widths, -1), position], [result[:, position:]])
+    return case
+
+
+def delta_net(
+    x: torch.Tensor,
+    gates: Sequence[torch.Tensor],
+    constants: Sequence[torch.Tensor],
+    key_heads: int,
+    tiled: bool,
+) -> torch.Tensor:
+    """As Qwen3_5GatedDeltaNet has it between its convolution and its last projection."""
+    (z, b, a), (decay, dt_bias, norm) = gates, constants
+    heads, width, tokens = len(decay), len(norm), x.shape[1]
+    keys = (x.shape[-1] - heads * width) // (2 * key_heads)
+    q, k, v = x.split([key_heads * keys, key_heads * keys, heads * width], -1)
+    own = [head % key_heads if tiled else head * key_heads // heads for head in range(heads)]
+    q, k = (part.view(1, tokens, key_heads, keys)[:, :, own] for part in (q, k))
+    g = decay * torch.nn.functional.softplus(a + dt_bias)
+    out, _ = torch_recurrent_gated_delta_rule(
+        q,
+        k,
+        v.reshape(1, tokens, heads, width),
+        g=g,
+        beta=b.sigmoid(),
+        use_qk_l2norm_in_kernel=True,
+    )
+    normed = out * torch.rsqrt(out.pow(2).mean(-1, keepdim=True) + 1e-6) * norm
+    return normed.reshape(1, tokens, -1) * torch.nn.functional.silu(z)
+
+
 def cases() -> Iterator[Case]:
     yield conv_case("short_conv", 24, 3)
     yield conv_case("short_conv", 5, 2)
     yield conv_case("conv_silu", 70, 4)
+    yield delta_case(2, 4, 16, 24, tiled=False, joined=False)
+    yield delta_case(2, 4, 5, 7, tiled=True, joined=True)
+    yield delta_case(1, 1, 128, 8, tiled=False, joined=False)

@@ -8,7 +8,14 @@ import numpy as np
 import py_runtime.ops  # noqa: F401  (fills the registry)
 from py_runtime.base.dtypes import F32
 from py_runtime.gpu.kernel_target import KernelTarget
-from py_runtime.passes import fold_norms, fuse_qkv, fuse_residual, fuse_swiglu, run_passes
+from py_runtime.passes import (
+    fold_norms,
+    fuse_delta_gates,
+    fuse_qkv,
+    fuse_residual,
+    fuse_swiglu,
+    run_passes,
+)
 from py_runtime.program import Program, check_program
 from py_runtime.program.writer import ProgramWriter, Ref
 
@@ -174,3 +181,34 @@ def test_a_call_without_its_arguments_is_left_to_the_builder() -> None:
     writer.op("aten.add.Tensor", x, writer.tensor((1, TOKENS, WIDTH), F32))
     program = writer.program()
     assert run_passes(program, TARGET, [fuse_residual.run, fuse_swiglu.run]).ops == program.ops
+
+
+def delta_net(writer: Layers, other_x: bool = False, read_twice: bool = False) -> None:
+    """Four value heads of 8, two key heads of 4."""
+    x = writer.x()
+    mixed, z = writer.linear("qkv", x, rows=48), writer.linear("z", x, rows=32)
+    b, a = writer.linear("b", x, rows=4), writer.linear("a", z if other_x else x, rows=4)
+    heads = [writer.constant(name, np.ones(4, np.float32)) for name in ("decay", "dt")]
+    norm = writer.constant("norm", np.ones(8, np.float32))
+    start = writer.symint_input("start")
+    how = (1e-6, 2, False, writer.state("state", (1, 4, 4, 8), F32), start)
+    given = (mixed, z, b, a, *heads, norm, *how)
+    writer.output(writer.made("inpage.gated_delta.default", (1, TOKENS, 32), *given))
+    if read_twice:
+        writer.output(b)
+
+
+def test_both_gates_of_a_delta_net_are_one_linear() -> None:
+    writer = Layers()
+    delta_net(writer)
+    program = run_passes(writer.program(), TARGET, [fuse_delta_gates.run])
+    assert names(program) == ["linear", "linear", "joined_linears", "gated_delta"]
+    gates = program.ops[-1].args[2:4]
+    assert gates[0] == gates[1] == program.ops[-2].args[-1]
+
+
+def test_gates_of_another_x_or_that_others_read_stay() -> None:
+    for fields in ({"other_x": True}, {"read_twice": True}):
+        writer = Layers()
+        delta_net(writer, **fields)
+        assert fused(writer, fuse_delta_gates.run) == [*["linear"] * 4, "gated_delta"]

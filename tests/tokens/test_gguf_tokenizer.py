@@ -348,6 +348,19 @@ def test_a_fault_is_named(change: Json, fault: str) -> None:
     assert "\n" not in str(caught.value)
 
 
+IDS = ("bos", "eos", "unknown", "padding")
+
+
+@pytest.mark.parametrize("name", [*IDS, "eot", "eom"])
+def test_every_special_token_is_one_of_the_tokens(name: str) -> None:
+    """Also the ends, which are asked for apart."""
+    key = f"tokenizer.ggml.{name}_token_id"
+    for number in (2502, 2**31):
+        metadata = metadata_of(as_gguf("gpt-2") | {key: number})
+        with pytest.raises(GgufError, match=f"'{key}' is {number}, not from 0 to 2501"):
+            (read_tokenizer if name in IDS else end_tokens)(metadata)
+
+
 def test_a_token_that_is_there_twice() -> None:
     values = as_gguf("gpt-2")
     values |= spoilt("tokens", 7, values["tokenizer.ggml.tokens"][5], values)
@@ -358,6 +371,7 @@ def test_a_token_that_is_there_twice() -> None:
 PIECE_FAULTS = {
     "a score that is none": ("scores", 9, float("nan"), "has the value nan at 9, which is not"),
     "a byte below zero": ("tokens", 3, "<0x-1>", "has tokens for bytes that are none: '<0x-1>'"),
+    "a byte twice": ("tokens", 20, "<0x00>", "has '<0x00>' twice, at 3 and at 20"),
     "a byte in small letters": ("tokens", 20, "<0xab>", "for bytes that are none: '<0xab>'"),
     "a byte that is none": ("token_type", 30, NORMAL, "has tokens for 255 bytes, not for all 256"),
 }

@@ -193,8 +193,9 @@ def test_a_hidden_tab_streams_on(chat: User) -> None:
 
 def test_the_model_is_verified_on_this_gpu(chat: User) -> None:
     chat.page.locator("#modelChip").click()
-    dialog = chat.page.get_by_role("dialog", name="Model and machine")
+    dialog = chat.page.get_by_role("dialog", name="Models")
     expect(dialog).to_contain_text("swiftshader")
+    dialog.get_by_text("Technical facts").first.click()
     dialog.get_by_role("button", name="Verify on this GPU").click()
     dialog.get_by_text("Differences by layer").click()
     assert dialog.get_by_role("row").count() > 1

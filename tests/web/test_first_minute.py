@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Route, expect
+from playwright.sync_api import Browser, BrowserContext, Route, expect
 
 from tests.web.user import User
 
@@ -15,17 +15,29 @@ SHARDS = "**/models/Toy/*.safetensors"
 
 
 @pytest.fixture(scope="module")
-def visitor(browser: Browser, toy_site_url: str) -> Iterator[User]:
-    """In a browser that was never here."""
+def newcomer(browser: Browser) -> Iterator[BrowserContext]:
+    """A browser that was never here."""
     context = browser.new_context()
-    user = User(context.new_page(), toy_site_url)
-    yield user
+    yield context
     context.close()
 
 
-def test_a_first_visit_asks_at_once_and_is_answered_when_the_model_is_there(visitor: User) -> None:
-    visitor.page.goto(visitor.url)
+@pytest.fixture(scope="module")
+def visitor(newcomer: BrowserContext, toy_site_url: str) -> User:
+    """Comes back, after the first minute."""
+    return opened(newcomer, toy_site_url)
+
+
+def opened(context: BrowserContext, url: str) -> User:
+    visitor = User(context.new_page(), url)
+    visitor.page.goto(url)
     visitor.has_opened()
+    return visitor
+
+
+def test_a_strangers_first_minute(newcomer: BrowserContext, toy_site_url: str) -> None:
+    """Nothing that takes its time goes without a word on the screen."""
+    visitor = opened(newcomer, toy_site_url)
     visitor.choose(max_tokens="4", temperature="0")
     visitor.composer.fill("Am I heard?")
     visitor.composer.press("Enter")
@@ -44,11 +56,10 @@ def test_a_first_visit_asks_at_once_and_is_answered_when_the_model_is_there(visi
         route.continue_()
     expect(note).to_contain_text("4 tokens")
     expect(visitor.stop).to_be_hidden()
+    assert visitor.complaints == []
+    visitor.page.close()
 
-
-def test_coming_back_the_model_loads_by_itself_and_the_chat_goes_on(visitor: User) -> None:
-    visitor.page.reload()
-    visitor.has_opened()
+    visitor = opened(newcomer, toy_site_url)  # the model loads by itself
     expect(visitor.questions).to_have_text(["Am I heard?"])
     visitor.composer.fill("And now?")
     visitor.composer.press("Enter")
@@ -56,9 +67,11 @@ def test_coming_back_the_model_loads_by_itself_and_the_chat_goes_on(visitor: Use
     expect(visitor.answers).to_have_count(2)
     expect(visitor.page).to_have_title("Am I heard? · inpage")
     assert visitor.complaints == []
+    visitor.page.close()
 
 
 def test_a_question_that_waits_can_be_stopped(visitor: User) -> None:
+    visitor.has_loaded()
     visitor.page.evaluate("inpage.unload()")
     expect(visitor.load_button).to_be_visible()
     visitor.composer.fill("Never mind")

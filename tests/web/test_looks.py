@@ -17,7 +17,7 @@ MAX_SCRIPT_BYTES = 80_000  # to start, load a model and chat
 FETCHED_WHEN_OPENED = {
     *("ui/chat_files.js", "ui/chat_tools.js", "ui/console.js", "ui/machine.js", "ui/opening.js"),
     *("ui/hub.js", "ui/hub_consent.js", "ui/local_files.js", "ui/settings.js", "ui/turns.js"),
-    "ui/pdf.js",
+    *("ui/model_rows.js", "ui/models.js", "ui/pdf.js"),
 }
 # A model, settings or chats of an earlier visit, another tab with the page, a question that waits,
 # something that is deleted.
@@ -31,7 +31,7 @@ FETCHED_FOR_RICH_ANSWERS = {"ui/rich.js", "ui/maths.js", "ui/code.js", "ui/reaso
 FETCHED_LATER = {
     *("ui/later.js", "ui/offline.js", "ui/finding.js", "ui/latest.js", "ui/shortcuts.js"),
     *("ui/dropping.js", "ui/speech.js", "ui/copying.js", "ui/chat_markdown.js", "ui/reasoning.js"),
-    *("ui/attaching.js", "ui/chat_list.js", "ui/context.js"),
+    *("ui/attaching.js", "ui/acting.js", "ui/chat_list.js", "ui/context.js"),
     "ui/sizes.js",
 }
 # Another language than English.
@@ -83,7 +83,7 @@ def test_before_loading(themed: User) -> None:
     assert_accessible(themed, state="start")
 
 
-@pytest.mark.parametrize("dialog", ["settings", "machine", "console", "hub"])
+@pytest.mark.parametrize("dialog", ["settings", "models", "console"])
 def test_dialogs(themed: User, dialog: str) -> None:
     themed.page.locator(f"[data-opens={dialog}]").first.click()
     expect(themed.page.locator(f"dialog#{dialog}")).to_be_visible()
@@ -207,14 +207,14 @@ def test_a_panel_that_does_not_arrive_is_told_and_opens_later(chatted: User) -> 
     expect(opener).to_be_focused()
 
 
-def test_the_machines_panel_knows_what_happened_before_it_was_fetched(chatted: User) -> None:
-    assert "ui/machine.js" not in own_scripts(chatted)
+def test_the_panel_of_models_knows_what_happened_before_it_was_fetched(chatted: User) -> None:
+    assert "ui/models.js" not in own_scripts(chatted)
     chatted.page.locator("#modelChip").click()
-    dialog = chatted.page.get_by_role("dialog", name="Model and machine")
+    dialog = chatted.page.get_by_role("dialog", name="Models")
     expect(dialog).to_be_visible()
-    expect(dialog.locator("#loadedFacts")).to_contain_text("Toy · ")
-    expect(dialog.locator("#stored")).to_contain_text("Toy")
-    assert "ui/machine.js" in own_scripts(chatted)
+    expect(dialog.locator("#loadedName")).to_have_text("Toy")
+    expect(dialog.locator("#modelRows")).to_contain_text("kept in this browser")
+    assert "ui/models.js" in own_scripts(chatted)
     chatted.page.keyboard.press("Escape")
 
 

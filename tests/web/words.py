@@ -97,3 +97,26 @@ def table(name: str) -> dict[str, dict[str, str]]:
     result = subprocess.run(["node", "-e", code], capture_output=True, text=True, check=True)
     found: dict[str, dict[str, str]] = json.loads(result.stdout)
     return found
+
+
+# What translating.js asks of a page, which is empty here.
+EMPTY_PAGE = """
+globalThis.NodeFilter = {};
+globalThis.document = {
+    readyState: "complete", addEventListener() {}, querySelectorAll: () => [],
+    createTreeWalker: () => ({ nextNode: () => null }),
+};
+"""
+
+
+def retold(tag: str, texts: list[str]) -> list[str]:
+    """Texts of the engine as a page of this language shows them."""
+    path = json.dumps((WEB / "ui" / "translating.js").as_uri())
+    code = f"""{EMPTY_PAGE}
+    const {{ translate }} = await import({path});
+    const {{ retell }} = await translate({json.dumps(tag)});
+    console.log(JSON.stringify({json.dumps(texts)}.map(retell)));"""
+    command = ["node", "--input-type=module", "-e", code]
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    found: list[str] = json.loads(result.stdout)
+    return found

@@ -97,13 +97,6 @@ function send() {
   answer(addMessage(shown, "assistant", ""));
 }
 
-list.onclick = (/** @type {MouseEvent} */ { target }) => {
-  /** @type {HTMLElement | null} */
-  const button = /** @type {Element} */ (target).closest("[data-act]");
-  const { id } = button?.closest("article")?.dataset ?? {};
-  const message = pathOf(shown).find((each) => each.id === id);
-  if (button && message) turns.act(button, message);
-};
 page.stopEditing.onclick = () => editor?.stop();
 page.stop.onclick = () => { stop(); draft.focus(); };
 composer.onsubmit = (/** @type {SubmitEvent} */ event) => {
@@ -117,11 +110,6 @@ draft.onkeydown = (/** @type {KeyboardEvent} */ event) => {
   composer.requestSubmit();
 };
 draft.oninput = keepDraft;
-page.examples.onclick = ({ target }) => {
-  if (!(target instanceof HTMLButtonElement)) return;
-  write(target.textContent);
-  composer.requestSubmit();
-};
 scroller.onscroll = () => {
   atEnd = scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < NEAR_THE_END;
 };

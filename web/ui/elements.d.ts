@@ -1,23 +1,23 @@
 // The elements of index.html that scripts use, by their ids.
 
 type Templates = Record<
-  "assistant" | "busy" | "chatRow" | "copyCode" | "failureDetail" | "hubRow" | "keptRow" | "notice" | "ownRow" | "reasoning" | "shelfRow" | "storedRow" | "user" | `failure-${string}`,
+  "assistant" | "busy" | "chatRow" | "copyCode" | "failureDetail" | "hubRow" | "modelRow" | "notice" | "ownRow" | "reasoning" | "shelfRow" | "user" | `failure-${string}`,
   HTMLTemplateElement
 >;
 type Buttons = Record<
-  | "cancelLoad" | "copyFile" | "deleteChat" | "exportAll" | "exportChat" | "exportUnkept" | "hubLoad" | "hubLook" | "hubPersist" | "hubWithdraw" | "keepChats" | "load" | "newChat" | "rememberFile" | "renameChat" | "resetSettings"
-  | "stop" | "stopEditing" | "toggleSidebar" | "unload" | "verify",
+  | "cancelLoad" | "copyFile" | "deleteChat" | "exportAll" | "exportChat" | "exportUnkept" | "hubLoad" | "hubLook" | "hubPersist" | "hubWithdraw" | "keepChats" | "load" | "newChat" | "rememberFile" | "renameChat" | "resetSettings" | "run"
+  | "stop" | "stopEditing" | "stopPython" | "toggleSidebar" | "unload" | "verify",
   HTMLButtonElement
 >;
 type Forms = Record<"composer" | "consoleForm" | "hubChoices" | "hubForm" | "hubTokenForm" | "loadForm" | "settingsForm", HTMLFormElement>;
 type Inputs = Record<"attachFiles" | "chatTitle" | "files" | "hubName" | "hubToken" | "hubTokenKept" | "importFile", HTMLInputElement>;
 type TextAreas = Record<"code" | "draft" | "system", HTMLTextAreaElement>;
 type Selects = Record<"example" | "language" | "model", HTMLSelectElement>;
-type Dialogs = Record<"console" | "hub" | "hubAsk" | "machine" | "opened" | "settings", HTMLDialogElement>;
+type Dialogs = Record<"console" | "hubAsk" | "models" | "opened" | "settings", HTMLDialogElement>;
 type Others = Record<
   | "about" | "announcer" | "chats" | "chatTools" | "contextText" | "editing" | "examples" | "facts" | "failure"
-  | "hubConsent" | "hubError" | "hubFiles" | "hubFound" | "hubHost" | "hubSection" | "hubStatus" | "hubStorage" | "keeping" | "keepingText" | "keptModels" | "keptSection" | "layers" | "loadError" | "loadedFacts" | "messages" | "modelFacts" | "modelName" | "notices" | "output" | "ownFiles"
-  | "progressText" | "scrim" | "scroller" | "shelf" | "sidebar" | "status" | "stored" | "twice" | "unkept" | "verdict"
+  | "hubConsent" | "hubError" | "hubFiles" | "hubFound" | "hubHost" | "hubSection" | "hubStatus" | "hubStorage" | "keeping" | "keepingText" | "layers" | "loadError" | "loadedFacts" | "loadedName" | "loadedPlain" | "messages" | "modelFacts" | "modelName" | "modelRows" | "notices" | "output" | "ownFiles"
+  | "progressText" | "pythonStatus" | "scrim" | "scroller" | "shelf" | "sidebar" | "status" | "twice" | "unkept" | "verdict"
   | `phase-${string}` | `step-${string}`,
   HTMLElement
 >;

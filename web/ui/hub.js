@@ -1,27 +1,21 @@
-// More models: files of the user's, and those of the Hugging Face Hub, which is asked once the user allows it. Fetched
-// when somebody opens it, or when a script wants a model of the Hub.
+// Models that can be had: files of the user's, and those of the Hugging Face Hub, which is asked once the user allows it.
+// Fetched with the panel of models, or when a script wants a model of the Hub.
 
 /** @import { HubChoice, HubFiles, InpageError } from "../inpage.js" */
 
 import { askFirst, hasKeptToken, isAllowed, permission, useToken } from "./hub_consent.js";
 import { forget, ownFiles, readAgain } from "./local_files.js";
-import { loadFrom } from "./model.js";
-import { copyOf, line, notify, page, partOf, t } from "./page.js";
+import { loadModel } from "./model_rows.js";
+import { copyOf, line, page, partOf, t } from "./page.js";
 import { openFiles } from "./opening.js";
 import { inWords } from "./sizes.js";
 
 export { permission };
 
-const { cancelLoad, hub, hubAccess, hubChoices, hubError, hubForm, hubLoad, hubLook, hubName, hubStatus, model: picker } = page;
+const { hubAccess, hubChoices, hubError, hubForm, hubLoad, hubLook, hubName, hubStatus, models: panel } = page;
 /** @type {HubFiles | undefined} */
 let found;
 let looks = 0; // only what was asked for last is shown
-
-/** Of a choice: the dialog that this one was opened from is done with, too. */
-function leave() {
-  hub.close();
-  page.machine.close();
-}
 
 // ---- the user's own files
 
@@ -35,7 +29,7 @@ async function showOwn() {
     open.onclick = async () => {
       try {
         const files = await readAgain(own);
-        leave();
+        panel.close();
         openFiles(files);
       } catch (error) {
         partOf(row, "words").textContent = line(own.name, /** @type {Error} */ (error).message);
@@ -44,52 +38,10 @@ async function showOwn() {
     drop.onclick = async () => {
       await forget(own.name);
       showOwn();
-      hub.focus();
+      panel.focus();
     };
     return row;
   }));
-}
-
-// ---- what this browser keeps of the Hub's models, or a copy of
-
-async function showKept() {
-  const kept = (await inpage.models().catch(() => [])).filter((model) => model.kept_bytes !== undefined);
-  page.keptSection.hidden = !kept.length;
-  page.keptModels.replaceChildren(...kept.map(({ name, path, facts, action }) => {
-    const row = copyOf(page.keptRow);
-    const button = partOf(row, "load");
-    partOf(row, "words").textContent = line(name, t(facts));
-    button.textContent = t(action.replace(" from this browser's storage", ""));
-    button.ariaLabel = `${button.textContent}: ${name}`;
-    button.onclick = () => load(path, name);
-    return row;
-  }));
-}
-
-/**
- * What is loaded stays until all of the other model is here.
- * @param {string} where
- * @param {string} name
- */
-async function load(where, name) {
-  const words = cancelLoad.textContent;
-  leave();
-  cancelLoad.textContent = t`Pause`;
-  addEventListener("modelslisted", () => choose(name), { once: true });
-  await loadFrom(where, name);
-  cancelLoad.textContent = words;
-  if (inpage.loaded && page.loadError.textContent) notify(page.loadError.textContent); // the card that says so is not shown
-}
-
-/**
- * What was paused is what Load goes on with.
- * @param {string} name
- */
-function choose(name) {
-  const at = [...picker.options].findIndex(({ value }) => value === name);
-  if (at < 0) return;
-  picker.selectedIndex = at;
-  picker.dispatchEvent(new Event("change"));
 }
 
 // ---- a repository
@@ -166,7 +118,7 @@ hubChoices.onchange = showChosen;
 hubChoices.onsubmit = (/** @type {SubmitEvent} */ event) => {
   event.preventDefault();
   const choice = chosen();
-  if (choice) load(choice.address, choice.name);
+  if (choice) loadModel(choice.address, choice.name, !!choice.missing);
 };
 
 // ---- models worth trying
@@ -210,7 +162,7 @@ page.hubWithdraw.onclick = () => {
   page.hubToken.value = "";
   page.hubTokenKept.checked = false;
   showAccess();
-  hub.focus();
+  panel.focus();
 };
 page.hubPersist.onclick = async () => {
   if (!await navigator.storage.persist()) hubStatus.textContent = t`The browser did not agree: it may when you have used this page more often.`;
@@ -230,8 +182,7 @@ inpage.ready.then(({ hub: address }) => {
   if (address) showShelf().catch(() => {});
 }, () => {}); // the page tells why there is no engine
 new MutationObserver(() => {
-  if (!hub.open) return;
+  if (!panel.open) return;
   showOwn();
-  showKept();
   showAccess();
-}).observe(hub, { attributeFilter: ["open"] });
+}).observe(panel, { attributeFilter: ["open"] });

@@ -1,51 +1,24 @@
-// Model and machine: what is loaded, whether this GPU computes it right, what is kept. Fetched when somebody opens it.
+// The model in use, and whether this GPU computes it right. Fetched with the panel of models.
 
 import { markdownIn } from "./markdown.js";
-import { listModels, stored } from "./model.js";
 import "./opening.js"; // whose dialog chooses files
-import { copyOf, line, page, partOf, t } from "./page.js";
+import { page, t } from "./page.js";
 
 const { layers, verdict, verify } = page;
-/** @type {Set<string>} */
-const going = new Set(); // stored models that the user deletes: until the panel closes, that can be undone
 
 function showLoaded() {
   const { loaded } = inpage;
-  page.loadedFacts.textContent = loaded && line(loaded.name, t(loaded.facts));
+  page.loadedName.textContent = loaded?.name ?? "";
+  page.loadedPlain.textContent = t(loaded?.plain ?? "");
+  page.loadedFacts.textContent = t(loaded?.facts ?? "");
   layers.replaceChildren();
   verdict.textContent = "";
   verdict.dataset.outcome = "";
 }
 
-function showStored() {
-  page.stored.replaceChildren(...stored.map(({ name, url, facts }) => {
-    const row = copyOf(page.storedRow);
-    const button = partOf(row, "delete");
-    const showGoing = () => {
-      const isGoing = going.has(url);
-      partOf(row, "words").textContent = isGoing ? t`${name} is deleted when you close this.` : t(facts);
-      button.textContent = isGoing ? t`Undo` : t`Delete`;
-      button.ariaLabel = isGoing ? t`Keep ${name}` : t`Delete ${name}`;
-    };
-    button.onclick = () => {
-      if (!going.delete(url)) going.add(url);
-      showGoing();
-    };
-    showGoing();
-    return row;
-  }));
-}
-
-page.machine.onclose = async () => {
-  const urls = [...going];
-  going.clear();
-  for (const url of urls) await inpage.deleteStored(url);
-  if (urls.length) await listModels();
-};
-
 page.unload.onclick = async () => {
   await inpage.unload();
-  page.machine.close();
+  page.models.close();
   page.load.focus();
 };
 
@@ -78,6 +51,4 @@ function showProgress({ phase, done, total }) {
 }
 
 addEventListener("modelchange", showLoaded);
-addEventListener("modelslisted", showStored);
 showLoaded();
-showStored();

@@ -39,7 +39,7 @@ function offerKeeping(files, handles) {
   keepingText.textContent = rememberFile.hidden ? COPIES() : REMEMBERS();
   rememberFile.onclick = () => attempt(async () => {
     await remember(name, handles);
-    return t`“More models” offers ${name} from now on.`;
+    return t`“Models” offers ${name} from now on.`;
   });
   copyFile.onclick = () => attempt(async () => {
     await inpage.keepFiles(files, { onProgress: ({ text }) => { keepingText.textContent = t`Copying: ${t(text)}`; } });

@@ -19,8 +19,10 @@ const fieldOf = (name) => /** @type {HTMLInputElement} */ (fields.find((field) =
 /** @type {{ defaults: Record<string, string> }} */
 const { defaults } = await (await fetch("site.json")).json(); // the engine's
 for (const [name, value] of Object.entries(defaults)) {
-  fieldOf(name).defaultValue = value;
-  fieldOf(name).value ||= value;
+  const field = fieldOf(name);
+  field.required = true; // until now an empty one was the engine's to choose
+  field.defaultValue = value;
+  field.value ||= value;
 }
 const sound = new Map(fields.map((field) => [field, field.value])); // the last values that could be
 

@@ -3,8 +3,8 @@
 
 const ATTRIBUTES = ["aria-label", "placeholder", "title"];
 const SOMEBODYS = "[dir=auto], [lang]:not(html), .text, code, pre, script, style"; // not the page's own words
-const NUMBER = String.raw`\d(?:[\d.,’\s]*\d)?`;
-const UNIT = " (?:bytes|[kMGT]B|s|min|h|%)(?:/s)?";
+const NUMBER = String.raw`\d(?:[\d.,'’\s]*\d)?`;
+const UNIT = " (?:[kMGT]B|s|min|h|%)(?:/s)?"; // the same in every language
 const QUANTITY = new RegExp(`^(${NUMBER})(${UNIT})?$`);
 
 /** @typedef {Record<string, string>} Table */
@@ -62,7 +62,7 @@ function rewrite(root, tell) {
 const around = (text, tell) => text.replace(/\S(?:[^]*\S)?/, (words) => tell(words.replace(/\s+/g, " ")));
 
 /** @param {Tables} tables */
-const entriesOf = ({ words, said, amounts }) => [...pairs({ ...words, ...said }, "[^]+?"), ...pairs(amounts, `${NUMBER}(?:${UNIT})?`)];
+const entriesOf = ({ words, said, amounts }) => [...pairs({ ...words, ...said }, "[^]+?"), ...pairs(amounts, `${NUMBER}(?:${UNIT}| \\p{L}{2,5})?`)];
 
 /**
  * Each form of a plural by itself.
@@ -106,7 +106,7 @@ function teller(entries, from, to) {
 function patternOf([text, other, value]) {
   const escaped = text.replace(/[.*+?^$()[\]\\]/g, "\\$&");
   return {
-    pattern: new RegExp(`^${escaped.replace(/{\d}/g, `(${value})`)}$`),
+    pattern: new RegExp(`^${escaped.replace(/{\d}/g, `(${value})`)}$`, "u"),
     other,
     order: [...text.matchAll(/{(\d)}/g)].map(([, at]) => at),
   };

@@ -1,0 +1,103 @@
+"""Ops that carry a state from call to call, as torch custom ops; the rest is in torch_ops.py.
+
+At position 0 a state is empty, whatever it holds.
+"""
+
+import torch
+from torch import Tensor
+from torch.library import custom_op
+
+
+@custom_op("inpage::short_conv", mutates_args=("state",))
+def short_conv(x: Tensor, weight: Tensor, state: Tensor, start_pos: int) -> Tensor:
+    """x: [1, S, 3 W] holds b, c and u; weight: [W, taps]; state: [1, taps - 1, W], the last b · u
+    before start_pos, where it is not 0. Gives c · conv(b · u)."""
+    b, c, u = x.chunk(3, -1)
+    return c * _convolved(b * u, weight, state, start_pos)
+
+
+@short_conv.register_fake
+def _(x: Tensor, weight: Tensor, state: Tensor, start_pos: int) -> Tensor:
+    return x.new_empty((*x.shape[:-1], weight.shape[0]))
+
+
+@custom_op("inpage::conv_silu", mutates_args=("state",))
+def conv_silu(x: Tensor, weight: Tensor, state: Tensor, start_pos: int) -> Tensor:
+    """x: [1, S, W]; the rest as above. Gives silu(conv(x))."""
+    return torch.nn.functional.silu(_convolved(x, weight, state, start_pos))
+
+
+@conv_silu.register_fake
+def _(x: Tensor, weight: Tensor, state: Tensor, start_pos: int) -> Tensor:
+    return torch.empty_like(x)
+
+
+def _convolved(z: Tensor, weight: Tensor, state: Tensor, start_pos: int) -> Tensor:
+    """Channel by channel over what came before and z: [1, S, W]; the state moves on."""
+    before = state if start_pos else torch.zeros_like(state)
+    whole = torch.cat((before.to(z.dtype), z), 1).transpose(1, 2)  # [1, W, taps - 1 + S]
+    state.copy_(whole[..., whole.shape[-1] - state.shape[1] :].transpose(1, 2))
+    weights = weight.to(z.dtype)[:, None]
+    return torch.nn.functional.conv1d(whole, weights, groups=len(weight)).transpose(1, 2)
+
+
+@custom_op("inpage::gated_delta", mutates_args=("state",))
+def gated_delta(
+    x: Tensor,
+    z: Tensor,
+    b: Tensor,
+    a: Tensor,
+    decay: Tensor,
+    dt_bias: Tensor,
+    norm: Tensor,
+    eps: float,
+    key_heads: int,
+    tiled: bool,
+    state: Tensor,
+    start_pos: int,
+) -> Tensor:
+    """x: [1, S, q and k of the key heads, v]; z: [1, S, V]; b, a: [1, S, heads]; decay, dt_bias:
+    [heads]; norm: [D]; state: [1, heads, K, D], empty where start_pos is 0. Gives [1, S, V]."""
+    heads, keys, width = state.shape[1:]
+    q, k, v = x[0].split([key_heads * keys, key_heads * keys, heads * width], -1)
+    length = len(x[0])
+
+    def normed(part: Tensor) -> Tensor:  # [S, heads, K]: each value head has its key head's
+        of_key_heads = part.view(length, key_heads, keys)
+        own = of_key_heads * torch.rsqrt(of_key_heads.pow(2).sum(-1, keepdim=True) + 1e-6)
+        shared = heads // key_heads
+        return own.repeat(1, shared, 1) if tiled else own.repeat_interleave(shared, 1)
+
+    queries, key_rows, values = normed(q) * keys**-0.5, normed(k), v.view(length, heads, width)
+    beta = b[0].sigmoid()
+    kept = (decay.to(x.dtype) * torch.nn.functional.softplus(a[0] + dt_bias.to(x.dtype))).exp()
+    held = (state[0] if start_pos else torch.zeros_like(state[0])).to(x.dtype)  # [heads, K, D]
+    rows = []
+    for token in range(length):
+        key = key_rows[token][..., None]  # [heads, K, 1]
+        held = held * kept[token][:, None, None]
+        delta = (values[token] - (held * key).sum(1)) * beta[token][:, None]
+        held = held + key * delta[:, None]
+        rows.append((held * queries[token][..., None]).sum(1))
+    state.copy_(held[None])
+    out = torch.stack(rows)  # [S, heads, D]
+    out = out * torch.rsqrt(out.pow(2).mean(-1, keepdim=True) + eps) * norm.to(x.dtype)
+    return (out.view(1, length, -1) * torch.nn.functional.silu(z)).contiguous()
+
+
+@gated_delta.register_fake
+def _(
+    x: Tensor,
+    z: Tensor,
+    b: Tensor,
+    a: Tensor,
+    decay: Tensor,
+    dt_bias: Tensor,
+    norm: Tensor,
+    eps: float,
+    key_heads: int,
+    tiled: bool,
+    state: Tensor,
+    start_pos: int,
+) -> Tensor:
+    return torch.empty_like(z)

@@ -1,0 +1,104 @@
+"""inpage.gated_delta: a memory of keys and values of fixed size, corrected token by token, then a
+norm of each head under a gate."""
+
+from py_runtime.base.dtypes import F32
+from py_runtime.gpu.shader_figures import figures_of
+from py_runtime.ops.registry import Op, register
+
+MOST_KEYS = figures_of("states/gated_delta")["MOST_KEYS"]
+
+
+@register(
+    "inpage.gated_delta.default",
+    args="x z b a decay dt_bias norm eps key_heads tiled state start_pos out",
+    mutates="state",
+    carries="state",
+)
+class GatedDelta(Op):
+    """x: [1, tokens, q and k of the key heads, v]; z, out: [1, tokens, value heads * value_dim];
+    b, a: [1, tokens, value heads], or one tensor of both; decay, dt_bias: [value heads];
+    norm: [value_dim]; state: [1, value heads, key_dim, value_dim].
+
+    Value heads share key heads: neighbours the same one, or, where `tiled`, those that lie so many
+    apart as there are key heads.
+    """
+
+    def build(self) -> None:
+        self.x = self.tensor("x", F32, rank=3)
+        self.z = self.tensor("z", F32, rank=3)
+        self.b, self.a = self.tensor("b", F32, rank=3), self.tensor("a", F32, rank=3)
+        decay, dt_bias = self.tensor("decay", F32, rank=1), self.tensor("dt_bias", F32, rank=1)
+        norm = self.tensor("norm", F32, rank=1)
+        self.eps, self.tiled = self.number("eps"), self.boolean("tiled")
+        self.key_heads = self.integer("key_heads")
+        state = self.tensor("state", F32, rank=4)
+        self.start_pos = self.live_int("start_pos")
+        self.out = self.tensor("out", F32, rank=3)
+        _, self.value_heads, self.key_dim, self.value_dim = state.max_dims
+        heads = (self.value_heads,)
+        self.require(
+            state.max_dims[0] == 1
+            and 0 < self.key_dim <= MOST_KEYS
+            and self.key_heads > 0
+            and self.value_heads % self.key_heads == 0
+            and decay.max_dims == dt_bias.max_dims == heads
+            and norm.max_dims == (self.value_dim,)
+            and self._fits(),
+            f"x {list(self.x.max_dims)} and {self.key_heads} key heads do not fit a state "
+            f"{list(state.max_dims)} (keys may be {MOST_KEYS} wide)",
+        )
+        self.delta = self.launch(
+            "states/gated_delta",
+            bind={
+                "x": self.x,
+                "b": self.b,
+                "a": self.a,
+                "decay": decay,
+                "dt_bias": dt_bias,
+                "state": state,
+                "start_pos": self.start_pos,
+                "out": self.out,
+            },
+        )
+        self.norm = self.launch(
+            "states/gated_norm", bind={"z": self.z, "weight": norm, "out": self.out}
+        )
+
+    def live(self) -> None:
+        self.require_live(
+            self._fits() and self.start_pos.value >= 0,
+            f"x {list(self.x.dims)}, z {list(self.z.dims)}, b {list(self.b.dims)} and a "
+            f"{list(self.a.dims)} at position {self.start_pos.value} do not fit each other",
+        )
+        tokens = self.x.dims[1]
+        columns = self.value_heads * self.value_dim
+        self.out.resize((1, tokens, columns))
+        self.delta.for_each(
+            columns,
+            count=columns,
+            tokens=tokens,
+            value_heads=self.value_heads,
+            key_heads=self.key_heads,
+            key_dim=self.key_dim,
+            value_dim=self.value_dim,
+            tiled=int(self.tiled),
+            gates_row=self.b.dims[2],
+            a_column=self.value_heads if self._are_one else 0,
+        )
+        rows = tokens * self.value_heads
+        self.norm.for_each(rows, rows=rows, width=self.value_dim, eps=self.eps)
+
+    @property
+    def _are_one(self) -> bool:
+        """b and a as the halves of each row of one tensor."""
+        return self.b.id == self.a.id
+
+    def _fits(self) -> bool:
+        tokens = self.x.dims[1]
+        values = self.value_heads * self.value_dim
+        gates = (1, tokens, self.value_heads * (2 if self._are_one else 1))
+        return (
+            self.x.dims == (1, tokens, 2 * self.key_heads * self.key_dim + values)
+            and self.z.dims == (1, tokens, values)
+            and self.b.dims == self.a.dims == gates
+        )

@@ -1,0 +1,33 @@
+"""The two gates of inpage.gated_delta, which are linears of one x: inpage.joined_linears."""
+
+from py_runtime.gpu.kernel_target import KernelTarget
+from py_runtime.ops.registry import REGISTRY
+from py_runtime.passes.chain import Chain
+from py_runtime.passes.linear_calls import LINEARS, can_join, linear_call, weight_args
+from py_runtime.program import OpCall, Program
+
+
+def run(program: Program, target: KernelTarget) -> Program:
+    chain = Chain(program)
+    for place, delta in chain.places("inpage.gated_delta.default"):
+        gates = [chain.arg(delta, name) for name in ("b", "a")]
+        found = [linear_call(chain, chain.maker_for_one(gate, *LINEARS)) for gate in gates]
+        linears = [each for each in found if each is not None]
+        if len(linears) < 2 or not can_join(chain, linears, target):
+            continue
+        *lead, rows = chain.dims(gates[0])
+        if chain.dims(gates[1]) != (*lead, rows):
+            continue
+        both = chain.add_like(gates[0], (*lead, 2 * rows))
+        args = (linears[0].x, *weight_args(chain, linears), both)
+        joined = OpCall("inpage.joined_linears.default", args, linears[0].call.source)
+        names = REGISTRY[delta.name].args
+        given = zip(names, delta.args, strict=True)
+        changed = OpCall(
+            delta.name,
+            tuple(both if name in ("b", "a") else arg for name, arg in given),
+            delta.source,
+        )
+        gone = [*(linear.made for linear in linears), (place, delta)]
+        chain.replace(gone, place, [joined, changed])
+    return chain.program()

@@ -1,0 +1,93 @@
+"""What the Python box shows of a value, and a model in plain words."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from py_runtime.app.plain_words import fit, plain_words
+from py_runtime.app.printed import AT_ONCE, Printed
+from py_runtime.app.shown_value import MOST_CHARACTERS, shown_value
+
+IN_ITSELF: list[Any] = [1]
+IN_ITSELF.append(IN_ITSELF)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, ""),
+        ("two\nlines", "two\nlines"),
+        ({"a": [1, 2]}, "{'a': [1, 2]}"),
+        (np.arange(3, dtype=np.float32), "array of float32, 3\n[0. 1. 2.]"),
+        (np.float32(2), "np.float32(2.0)"),
+        ((), "()"),
+    ],
+)
+def test_short_values_are_shown_whole(value: object, text: str) -> None:
+    assert shown_value(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (np.zeros((300, 300)), "array of float64, 300 × 300"),
+        (list(range(1000)), "59,\n … 940 more]"),
+        (tuple(range(1000)), "… 940 more)"),
+        (set(range(1000)), "… 940 more"),
+        ({key: key for key in range(1000)}, "… 940 more: "),
+        ([list(range(1000))] * 1000, "… 940 more"),
+        ({"array": np.zeros((300, 300))}, "..."),
+        ("x" * 20_000, "(20,000 characters in all)"),
+        (IN_ITSELF, "Recursion"),
+    ],
+)
+def test_long_ones_are_summarised(value: object, words: str) -> None:
+    shown = shown_value(value)
+    assert words in shown
+    assert len(shown) < MOST_CHARACTERS + 50
+
+
+def test_what_is_printed_is_told_line_by_line_until_it_is_much() -> None:
+    told: list[str] = []
+    printed = Printed(told.append)
+    for piece in ("a", "\n", "b\n", "c"):
+        printed.write(piece)
+    assert told == ["a\n", "b\n"]
+    printed.flush()
+    assert told == ["a\n", "b\n", "c"]
+    for at in range(50 * AT_ONCE):
+        printed.write(f"{at}\n")
+    printed.flush()
+    assert "".join(told[3:]) == "".join(f"{at}\n" for at in range(50 * AT_ONCE))
+    assert len(told) < 10 * AT_ONCE
+
+
+# Models -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        ({"size": 101 * 10**6, "context": 2048},
+         "small and fast · 101 MB · remembers about 1,500 words"),
+        ({"size": 700_000_000}, "middling · 700 MB"),
+        ({"size": 44 * 10**8, "context": 32768},
+         "large and slower · 4.4 GB · remembers about 25,000 words"),
+        ({"context": 100}, "remembers about 75 words"),
+        ({"size": 0}, ""),
+    ],
+)  # fmt: skip
+def test_a_model_in_plain_words(model: dict[str, int], words: str) -> None:
+    assert plain_words(model) == words
+
+
+def test_whether_a_model_fits_is_said_where_it_is_known() -> None:
+    limits = {"max_buffer_size": 10**9, "max_storage_buffer_binding_size": 128 * 10**6}
+    assert fit({}, limits) == {}
+    assert fit({"largest_buffer": 128 * 10**6}, limits) == {"fits_gpu": True}
+    refused = fit({"largest_buffer": 129 * 10**6}, limits)
+    assert refused == {
+        "fits_gpu": False,
+        "fit": "Does not fit: it needs 129 MB in one piece, and this GPU takes 128 MB at most.",
+    }

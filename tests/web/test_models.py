@@ -1,0 +1,117 @@
+"""The panel behind the chip: what is in use, what else there is; load, switch, delete."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Locator, expect
+
+from tests.conftest import serving
+from tests.web.user import User
+
+pytestmark = pytest.mark.browser
+
+TOO_LARGE = 1 << 50  # bytes
+
+
+@pytest.fixture(scope="module")
+def user(
+    browser: Browser, toy_model: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[User]:
+    """A page of a site with three models, one of them too large for any GPU."""
+    models = tmp_path_factory.mktemp("three")
+    for name in ("Toy", "Other", "Vast"):
+        folder = models / name
+        shutil.copytree(toy_model, folder)
+        manifest = json.loads((folder / "manifest.json").read_text())
+        manifest["name"] = name
+        if name == "Vast":
+            manifest["requires"]["limits"]["max_buffer_size"] = TOO_LARGE
+        (folder / "manifest.json").write_text(json.dumps(manifest))
+    with serving("--models", str(models)) as address:
+        context = browser.new_context()
+        user = User(context.new_page(), address)
+        user.open()
+        yield user
+        context.close()
+
+
+@pytest.fixture
+def panel(user: User) -> Iterator[Locator]:
+    """Open; closed at the end."""
+    user.page.locator("#modelChip").click()
+    panel = user.page.get_by_role("dialog", name="Models")
+    expect(panel).to_be_visible()
+    yield panel
+    user.page.evaluate("document.querySelector('#models').close()")
+
+
+def row(panel: Locator, name: str) -> Locator:
+    return panel.locator("#modelRows li").filter(has=panel.page.get_by_text(name, exact=True))
+
+
+# In this order: what one test loads or keeps, the next ones have ---------------------------------
+
+
+def test_plain_words_come_first(user: User, panel: Locator) -> None:
+    expect(panel).to_contain_text("often wrong")
+    expect(panel.get_by_text("No graphics card is in use").last).to_be_visible()
+    expect(panel.get_by_text("Models run on your graphics card")).to_be_hidden()
+    expect(row(panel, "Toy").locator(".words")).to_contain_text("small and fast · ")
+    expect(row(panel, "Toy").locator(".words")).to_contain_text("remembers about ")
+    facts = row(panel, "Toy").locator(".facts")
+    expect(facts).to_be_hidden()
+    row(panel, "Toy").get_by_text("Technical facts").click()
+    expect(facts).to_contain_text("context of ")
+    assert user.faults_of_access() == []
+
+
+def test_what_fits_this_gpu_and_what_does_not(panel: Locator) -> None:
+    expect(row(panel, "Toy")).to_contain_text("fits this GPU")
+    expect(row(panel, "Vast")).not_to_contain_text("fits this GPU")
+    expect(row(panel, "Vast").locator(".fit")).to_contain_text("this GPU takes")
+    expect(panel.get_by_role("button", name="Download and load: Vast")).to_be_disabled()
+
+
+def test_a_model_is_loaded_and_another_one_takes_its_place(user: User, panel: Locator) -> None:
+    panel.get_by_role("button", name="Download and load: Toy").click()
+    expect(panel).to_be_hidden()
+    user.has_loaded()
+    for name, other in (("Toy", "Other"), ("Other", "Toy")):
+        user.page.locator("#modelChip").click()
+        expect(panel.locator("#loadedName")).to_have_text(name)
+        expect(row(panel, name).locator(".words")).to_contain_text("in use · ")
+        expect(row(panel, name).locator(".words")).to_contain_text("kept in this browser")
+        expect(row(panel, name).locator(".load")).to_be_hidden()
+        row(panel, other).locator(".load").click()
+        expect(user.page.locator("#modelName")).to_have_text(other)
+        user.has_loaded()
+    user.page.locator("#modelChip").click()
+    expect(panel.get_by_role("button", name="Switch to it: Other")).to_be_enabled()
+    assert user.faults_of_access() == []
+
+
+def test_a_deletion_can_be_undone(user: User, panel: Locator) -> None:
+    words = row(panel, "Other").locator(".words")
+    panel.get_by_role("button", name="Delete Other").click()
+    expect(words).to_have_text("is deleted when you close this.")
+    panel.get_by_role("button", name="Keep Other").click()
+    expect(words).to_contain_text("kept in this browser")
+    panel.get_by_role("button", name="Delete Other").click()
+    user.page.keyboard.press("Escape")
+    expect(panel).to_be_hidden()
+    user.page.locator("#modelChip").click()
+    expect(panel.get_by_role("button", name="Download and load: Other")).to_be_visible()
+    names = user.page.evaluate("inpage.stored().then((all) => all.map(({ name }) => name))")
+    assert names == ["Toy"]
+
+
+def test_little_room_is_told(user: User, panel: Locator) -> None:
+    user.page.keyboard.press("Escape")
+    user.page.evaluate("navigator.storage.estimate = async () => ({ quota: 1000, usage: 0 })")
+    user.page.locator("#modelChip").click()
+    expect(row(panel, "Other").locator(".fit")).to_contain_text("room for 1.0 kB")
+    expect(row(panel, "Toy").locator(".fit")).to_have_text("")
+    assert user.complaints == []

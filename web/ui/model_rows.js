@@ -1,0 +1,111 @@
+// The models to choose from, of this site and in this browser: load one, switch to it, delete it. Fetched with their panel.
+
+/** @import { OfferedModel } from "../inpage.js" */
+
+import { listModels, loadFrom, models, stored } from "./model.js";
+import { copyOf, line, notify, page, partOf, t } from "./page.js";
+import { inWords } from "./sizes.js";
+
+const { cancelLoad, model: picker, models: panel } = page;
+/** @type {Set<string>} */
+const going = new Set(); // addresses of what the user deletes: until the panel closes, that can be undone
+let room = Infinity; // bytes that this browser may still keep
+
+/** As `stored` has them. @param {string} path */
+const urlOf = (path) => (/^(hf|local):/.test(path) ? path : new URL(path, document.baseURI).href);
+
+export function showRows() {
+  const offered = models.map((model) => ({ model, url: urlOf(model.path) }));
+  const left = stored.filter(({ url }) => !offered.some((each) => each.url === url));
+  page.modelRows.replaceChildren(
+    ...offered.map(({ model, url }) => rowOf(model, url)),
+    ...left.map(({ name, url, facts }) => rowOf({ name, plain: t`this site offers it no more`, facts, path: "", stored: true, action: "" }, url)),
+  );
+}
+
+/** @type {(model: OfferedModel, url: string) => HTMLElement} */
+function rowOf(model, url) {
+  const { name, facts, path, plain, stored: isWhole } = model;
+  const row = copyOf(page.modelRow);
+  const [load, remove] = /** @type {HTMLButtonElement[]} */ (["load", "delete"].map((part) => partOf(row, part)));
+  const isInUse = name === inpage.loaded?.name;
+  partOf(row, "name").textContent = name;
+  partOf(row, "facts").textContent = t(facts);
+  partOf(row, "fit").textContent = t(model.fit ?? "") || roomWords(model);
+  load.textContent = loadWords(model);
+  load.ariaLabel = `${load.textContent}: ${name}`;
+  load.hidden = isInUse || !path;
+  load.disabled = model.fits_gpu === false || (!!model.error && !isWhole);
+  load.onclick = () => {
+    going.delete(url);
+    loadModel(model.kept_bytes === undefined ? name : path, name, !isWhole);
+  };
+  remove.hidden = !stored.some((each) => each.url === url);
+  remove.onclick = () => {
+    if (!going.delete(url)) going.add(url);
+    showGoing();
+  };
+  function showGoing() {
+    const isGoing = going.has(url);
+    partOf(row, "words").textContent = isGoing
+      ? t`is deleted when you close this.`
+      : line(isInUse && t`in use`, t(plain), isWhole && t`kept in this browser`, model.fits_gpu && t`fits this GPU`);
+    remove.textContent = isGoing ? t`Undo` : t`Delete`;
+    remove.ariaLabel = isGoing ? t`Keep ${name}` : t`Delete ${name}`;
+  }
+  showGoing();
+  return row;
+}
+
+/** @param {OfferedModel} model */
+function loadWords({ stored: isWhole, kept_bytes: kept, action }) {
+  if (isWhole) return inpage.loaded ? t`Switch to it` : t`Load`;
+  return kept ? t(action) : t`Download and load`;
+}
+
+/** @param {OfferedModel} model */
+function roomWords({ stored: isWhole, size = 0, kept_bytes: kept = 0 }) {
+  if (isWhole || size - kept <= room) return "";
+  return t`This browser has room for ${inWords(room)}: it cannot keep this model for the next visit.`;
+}
+
+/**
+ * A model of the Hub takes the place of the one in use when all of it is here.
+ * @type {(where: string, name: string, isFetched: boolean) => Promise<void>}
+ */
+export async function loadModel(where, name, isFetched) {
+  const words = cancelLoad.textContent;
+  panel.close();
+  if (isFetched) cancelLoad.textContent = t`Pause`;
+  addEventListener("modelslisted", () => choose(name), { once: true });
+  await loadFrom(where, name);
+  cancelLoad.textContent = words;
+  if (inpage.loaded && page.loadError.textContent) notify(page.loadError.textContent); // the card that says so is not shown
+}
+
+/** What was paused is what Load goes on with. @param {string} name */
+function choose(name) {
+  const at = [...picker.options].findIndex(({ value }) => value === name);
+  if (at < 0) return;
+  picker.selectedIndex = at;
+  picker.dispatchEvent(new Event("change"));
+}
+
+panel.onclose = async () => {
+  const urls = [...going];
+  going.clear();
+  for (const url of urls) await inpage.deleteStored(url);
+  if (urls.length) await listModels();
+};
+
+async function measure() {
+  if (!panel.open) return;
+  const { usage = 0, quota = Infinity } = await navigator.storage.estimate().catch(() => /** @type {StorageEstimate} */ ({}));
+  room = Math.max(quota - usage, 0);
+  showRows();
+}
+
+new MutationObserver(measure).observe(panel, { attributeFilter: ["open"] });
+addEventListener("modelchange", showRows);
+addEventListener("modelslisted", showRows);
+showRows();
