@@ -13,6 +13,8 @@ from transformers import (
     PretrainedConfig,
     PreTrainedModel,
     PreTrainedTokenizerFast,
+    Qwen3_5Config,
+    Qwen3_5ForConditionalGeneration,
     Qwen3VLConfig,
     Qwen3VLForConditionalGeneration,
 )
@@ -218,11 +220,18 @@ FAMILIES: dict[str, dict[str, Any]] = {
 }
 
 
+# Those that people have as the part that writes of a model that sees.
+SEEING: dict[str, Any] = {
+    "qwen3_vl_text": (Qwen3VLConfig, Qwen3VLForConditionalGeneration),
+    "qwen3_5_text": (Qwen3_5Config, Qwen3_5ForConditionalGeneration),
+}
+
+
 def make_model(family: str, sizes: dict[str, int] | None = None) -> PreTrainedModel:
     """Random weights that matter: norms and biases differ from 1 and 0, too."""
     torch.manual_seed(0)
     config = AutoConfig.for_model(**{**SIZES, **FAMILIES[family], **(sizes or {})})
-    if config.model_type == "qwen3_vl_text":
+    if config.model_type in SEEING:
         model = with_eyes(config)
     else:
         model = AutoModelForCausalLM.from_config(config).eval()
@@ -260,9 +269,11 @@ def with_eyes(text: PretrainedConfig) -> PreTrainedModel:
         "num_heads": 1,
         "intermediate_size": 16,
     }
-    vision |= {"out_hidden_size": text.hidden_size, "deepstack_visual_indexes": [0]}
-    outer = Qwen3VLConfig(text_config=text.to_dict(), vision_config=vision)
-    return Qwen3VLForConditionalGeneration(outer).eval()
+    vision["out_hidden_size"] = text.hidden_size
+    if text.model_type == "qwen3_vl_text":
+        vision["deepstack_visual_indexes"] = [0]
+    configuration, model = SEEING[text.model_type]
+    return model(configuration(text_config=text.to_dict(), vision_config=vision)).eval()
 
 
 # Checkpoints whose code does not come with transformers -------------------------------------------
