@@ -16,7 +16,7 @@ import numpy as np
 from playwright.sync_api import Page, ViewportSize, expect
 
 from tools.animated_png import Frame, animated_png
-from tools.screenshot import visiting
+from tools.screenshot import WAIT_MILLISECONDS, visiting
 
 SIZE: ViewportSize = {"width": 800, "height": 520}
 QUESTION = "What is a black hole? Two sentences."
@@ -65,7 +65,7 @@ def first_minute(page: Page) -> tuple[list[tuple[float, bytes]], int]:
     page.evaluate("text => localStorage.inpageSettings = text", json.dumps(SETTINGS))
     page.reload()
     start = page.get_by_role("button", name="Start chatting")
-    expect(start).to_be_enabled()
+    expect(start).to_be_enabled(timeout=WAIT_MILLISECONDS)
     recording = Recording(page)
     body, stop = page.locator("body"), page.get_by_role("button", name="Stop")
     recording.shoot()

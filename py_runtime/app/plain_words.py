@@ -23,7 +23,7 @@ def plain_words(model: Mapping[str, Any]) -> str:
 def _kind(size: int) -> str:
     if size < SMALL:
         return "small and fast"
-    return "middling" if size < MIDDLING else "large and slower"
+    return "medium-sized" if size < MIDDLING else "large and slower"
 
 
 def rounded(count: float) -> int:

@@ -71,7 +71,7 @@ def test_what_is_printed_is_told_line_by_line_until_it_is_much() -> None:
     [
         ({"size": 101 * 10**6, "context": 2048},
          "small and fast · 101 MB · remembers about 1,500 words"),
-        ({"size": 700_000_000}, "middling · 700 MB"),
+        ({"size": 700_000_000}, "medium-sized · 700 MB"),
         ({"size": 44 * 10**8, "context": 32768},
          "large and slower · 4.4 GB · remembers about 25,000 words"),
         ({"context": 100}, "remembers about 75 words"),

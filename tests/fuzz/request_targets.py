@@ -37,11 +37,30 @@ FIELDS: dict[str, Any] = {
 }
 
 
+CALL = {"id": "a", "type": "function", "function": {"name": "now", "arguments": '{"a": [1]}'}}
+CALLED = [
+    {"role": "user", "content": "x"},
+    {"role": "assistant", "content": None, "tool_calls": [CALL], "reasoning_content": "y"},
+    {"role": "tool", "tool_call_id": "a", "content": "z"},
+]
+TOOL = {
+    "name": "now",
+    "description": "d",
+    "parameters": {"type": "object", "properties": {"a": {}}},
+}
+TOOLS: dict[str, Any] = {
+    **{"tools": [{"type": "function", "function": TOOL}], "parallel_tool_calls": False},
+    **{"tool_choice": {"type": "function", "function": {"name": "now"}}, "max_tokens": 100},
+    **{"chat_template_kwargs": {"a": 1}, "enable_thinking": True, "reasoning_effort": "low"},
+    **{"reasoning_format": "none", "n": 2, "user": "u", "metadata": {"a": "b"}, "seed": 1},
+}
+
+
 class Unloaded(Model):
     """All of a model but its graph: whatever is asked of it is checked, and nothing comes."""
 
     def __init__(self) -> None:
-        self.manifest: Any = SimpleNamespace(name="Toy", context=400)
+        self.manifest: Any = SimpleNamespace(name="Toy", context=800)
         self.tokenizer = tokenizer_of(TOY)
         self.vocabulary = self.tokenizer.vocabulary_size
         self.end_tokens = frozenset([end_of(TOY)])
@@ -71,6 +90,7 @@ def requests() -> list[bytes]:
     found = [
         {"messages": MESSAGES, **FIELDS},
         {"messages": MESSAGES[1:], **few},
+        {"messages": CALLED, **TOOLS},
         {"prompt": "the quick brown fox", **plain},
         {"prompt_token_ids": [5, 6, 7], **few},
     ]

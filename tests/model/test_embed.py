@@ -43,7 +43,7 @@ def test_hidden_states_are_torchs(toy: Toy, toy_model: Path) -> None:
         np.testing.assert_allclose(found["vectors"][pooling], wanted, atol=1e-4)
 
 
-@pytest.mark.parametrize("family", ["qwen3", "gemma 3"])
+@pytest.mark.parametrize("family", ["qwen3", "gemma 3", "lfm2"])
 def test_vectors_are_those_of_transformers(
     tmp_path: Path, native: NativeRunner, family: str
 ) -> None:

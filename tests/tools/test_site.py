@@ -332,10 +332,12 @@ def test_the_server_says_which_models_it_found(site: Site, tmp_path: Path) -> No
     assert [line.split(",")[0].strip() for line in models] == [
         entry["name"] for entry in site.models.listing()
     ]
-    site.models = Models(tmp_path)
-    assert models_found(site) == [f"there are no models in {tmp_path.resolve()} yet"]
-    (tmp_path / "mine-00001-of-00002.gguf").write_bytes(b"GGUF")
-    (tmp_path / "other.gguf").write_bytes(bytes(1_234_567))
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    site.models = Models(mine)
+    assert models_found(site) == [f"there are no models in {mine.resolve()} yet"]
+    (mine / "mine-00001-of-00002.gguf").write_bytes(b"GGUF")
+    (mine / "other.gguf").write_bytes(bytes(1_234_567))
     (_, *models) = models_found(site)
     assert models[0].startswith("  mine, cannot be loaded: mine-00002-of-00002.gguf is missing")
     assert models[1] == "  other, 1.2 MB"

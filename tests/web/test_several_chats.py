@@ -111,9 +111,9 @@ def test_the_context_is_counted_while_an_answer_grows(desk: Desk) -> None:
     }""")
     send(user, "Long")
     text = user.page.locator("#contextText")
-    expect(text).to_have_text("Context: 901 of 1000 tokens, nearly full")
+    expect(text).to_have_text("Context: 901 of 1,000 tokens, nearly full")
     user.stop.click()
-    expect(text).to_have_text("Context: 1 of 1000 tokens")
+    expect(text).to_have_text("Context: 1 of 1,000 tokens")
 
 
 # ---- settings

@@ -22,6 +22,7 @@ consoleForm.onsubmit = async (/** @type {SubmitEvent} */ event) => {
   await runCode(code.value, running.signal);
   running = undefined;
   showRunning(status.textContent);
+  output.scrollIntoView({ block: "nearest" });
 };
 
 /** @type {(text: string, signal: AbortSignal) => Promise<void>} */

@@ -35,7 +35,7 @@ export async function listModels() {
 function showChosen() {
   const model = models[picker.selectedIndex];
   load.disabled = !model || (!!model.error && !model.stored);
-  page.modelFacts.textContent = t(model?.plain ?? "") || listFault || t`This site has no model yet: export one, then reload.`;
+  page.modelFacts.textContent = model ? t(model.plain) : listFault || t`This site has no model yet: export one, then reload.`;
   load.textContent = model ? t(model.action) : t`Start chatting`;
 }
 

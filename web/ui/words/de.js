@@ -384,7 +384,7 @@ export const said = {
   "This browser keeps no files here: download it by yourself, and drop it.": "Dieser Browser behält hier keine Dateien: Lade sie selbst herunter und zieh sie auf die Seite.",
   "Needs {0} of this browser's storage, which has {1} left.": "Braucht {0} vom Speicher dieses Browsers, der noch {1} frei hat.",
   "small and fast": "klein und schnell",
-  "middling": "mittelgroß",
+  "medium-sized": "mittelgroß",
   "large and slower": "groß und langsamer",
   "Does not fit: it needs {0} in one piece, and this GPU takes {1} at most.": "Passt nicht: Es braucht {0} am Stück, und diese GPU nimmt höchstens {1}.",
   "Has a tensor of about {0}; this GPU takes {1} at once.": "Hat einen Tensor von etwa {0}; diese GPU nimmt höchstens {1} auf einmal.",
