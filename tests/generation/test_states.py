@@ -109,37 +109,40 @@ def test_the_memory_of_copies_is_told(asked: Asked) -> None:
 
 
 class Copies:
-    """Copies of a state that is the number of tokens it has seen."""
+    """Copies of a state that knows every token it has seen."""
 
     def __init__(self) -> None:
-        self.state, self.held = 0, dict[int, int]()
+        self.state: list[int] = []
+        self.held: dict[int, list[int]] = {}
 
     def keep(self, place: int) -> None:
-        self.held[place] = self.state
+        self.held[place] = list(self.state)
 
     def put_back(self, place: int) -> None:
-        self.state = self.held[place]
+        self.state = list(self.held[place])
 
 
 def test_every_position_that_is_promised_is_reached() -> None:
     rng = np.random.default_rng(16)
     copies: Any = Copies()
-    states, held = KeptStates(), 0  # tokens known to be computed
+    states = KeptStates()
+    tokens: list[int] = []  # known to be computed
     for _ in range(2000):
         if rng.random() < 0.05:
             states.forget()
-            held = 0
-        shared = int(rng.integers(0, held + 1))
+            tokens = []
+        shared = int(rng.integers(0, len(tokens) + 1))
         promised = states.last_up_to(shared)
         assert states.go_back(copies, shared) == promised <= shared
-        assert promised in (0, copies.state)
-        held = copies.state = promised
+        tokens = tokens[:promised]
+        assert promised == 0 or copies.state == tokens
+        copies.state = list(tokens)
         for _ in range(rng.integers(1, 6)):
             if rng.random() < 0.5:
                 (states.keep_batch if rng.random() < 0.7 else states.keep_prompt)(copies)
             states.leave()
-            copies.state += int(rng.integers(1, 9))
+            copies.state += rng.integers(0, 1000, rng.integers(1, 9)).tolist()
             if rng.random() < 0.1:
                 break  # failed: nobody knows how far it went
-            states.reach(copies.state)
-            held = copies.state
+            states.reach(len(copies.state))
+            tokens = list(copies.state)
