@@ -168,7 +168,7 @@ def test_dropped_texts_are_attached_to_the_message(tab: User) -> None:
 
 def test_what_is_too_long_says_so(tab: User) -> None:
     tab.page.evaluate("inpage.countTokens = async () => ({prompt_tokens: 5300})")
-    drop(tab, ("long.txt", "word " * 5000))
+    drop(tab, ("long.txt", "` " * 300_000))
     row = tab.page.locator("#attached li")
     expect(row).to_contain_text("does not fit: 5,300 tokens, and this model holds 1,000")
     row.get_by_role("button").click()

@@ -85,7 +85,7 @@ function remove(row) {
  * @param {string} language
  */
 async function fill(row, title, text, language) {
-  const fence = "`".repeat(Math.max(3, ...(text.match(/`+/g) ?? []).map(({ length }) => length + 1)));
+  const fence = "`".repeat((text.match(/`+/g) ?? []).reduce((most, { length }) => Math.max(most, length + 1), 3));
   const content = `${title}:\n\n${fence}${language}\n${text.replace(/\s+$/, "")}\n${fence}`;
   const words = partOf(row, "words");
   words.textContent = title;
