@@ -17,7 +17,7 @@ MAX_SCRIPT_BYTES = 80_000  # to start, load a model and chat
 FETCHED_WHEN_OPENED = {
     *("ui/chat_files.js", "ui/chat_tools.js", "ui/console.js", "ui/machine.js", "ui/opening.js"),
     *("ui/hub.js", "ui/hub_consent.js", "ui/local_files.js", "ui/settings.js", "ui/turns.js"),
-    *("ui/model_rows.js", "ui/models.js", "ui/pdf.js"),
+    *("ui/model_rows.js", "ui/models.js", "ui/pdf.js", "ui/system_prompts.js"),
 }
 # A model, settings or chats of an earlier visit, another tab with the page, a question that waits,
 # something that is deleted.

@@ -179,6 +179,44 @@ def test_presets_and_stop_strings(desk: Desk) -> None:
     expect(stop).to_have_value(re.compile("END\nthe end"))
 
 
+def test_system_prompts_are_kept_and_taken(desk: Desk) -> None:
+    """In whatever chat; what stands in storage may be anything."""
+    user = desk.tab(script='localStorage.inpagePrompts ||= \'{"version": 1, "texts": [7, ""]}\'')
+    opener = user.page.locator("header [data-opens=settings]")
+    opener.click()
+    prompts = user.page.get_by_label("Take a kept prompt")
+    keep = user.page.get_by_role("button", name="Keep this prompt")
+    forget = user.page.get_by_role("button", name="Forget this prompt")
+    system = user.page.get_by_label("System prompt of this chat")
+    expect(prompts.locator("optgroup")).to_have_count(1)
+    expect(keep).to_be_hidden()
+    system.fill(" Talk like a pirate. ")
+    keep.click()
+    expect(prompts).to_have_value("Talk like a pirate.")
+    expect(keep).to_be_hidden()
+    assert user.faults_of_access() == []
+    user.page.reload()
+    desk.ready(user)
+    opener.click()
+    expect(system).to_have_value("")
+    prompts.select_option("Talk like a pirate.")
+    expect(system).to_have_value("Talk like a pirate.")
+    user.page.get_by_role("button", name="Done").click()
+    user.ask("Hello")
+    first = user.page.evaluate("inpage.asked.messages[0]")
+    assert first == {"role": "system", "content": "Talk like a pirate."}
+    opener.click()
+    forget.click()
+    expect(prompts.locator("optgroup")).to_have_count(1)
+    expect(forget).to_be_hidden()
+    expect(keep).to_be_visible()  # the chat still has it
+    prompts.select_option(index=1)
+    user.page.keyboard.press("Escape")
+    user.ask("Hello")
+    assert "plain words" in user.page.evaluate("inpage.asked.messages[0].content")
+    assert user.complaints == []
+
+
 def test_at_200_percent_the_button_is_in_sight(desk: Desk) -> None:
     user = desk.tab()
     user.page.evaluate("document.body.dataset.model = 'none'")

@@ -6,13 +6,13 @@ type Templates = Record<
 >;
 type Buttons = Record<
   | "cancelLoad" | "copyFile" | "deleteChat" | "exportAll" | "exportChat" | "exportUnkept" | "hubLoad" | "hubLook" | "hubPersist" | "hubWithdraw" | "keepChats" | "load" | "newChat" | "rememberFile" | "renameChat" | "resetSettings" | "run"
-  | "stop" | "stopEditing" | "stopPython" | "toggleSidebar" | "unload" | "verify",
+  | "forgetPrompt" | "keepPrompt" | "stop" | "stopEditing" | "stopPython" | "toggleSidebar" | "unload" | "verify",
   HTMLButtonElement
 >;
 type Forms = Record<"composer" | "consoleForm" | "hubChoices" | "hubForm" | "hubTokenForm" | "loadForm" | "settingsForm", HTMLFormElement>;
 type Inputs = Record<"attachFiles" | "chatTitle" | "files" | "hubName" | "hubToken" | "hubTokenKept" | "importFile", HTMLInputElement>;
 type TextAreas = Record<"code" | "draft" | "system", HTMLTextAreaElement>;
-type Selects = Record<"example" | "language" | "model", HTMLSelectElement>;
+type Selects = Record<"example" | "language" | "model" | "prompts", HTMLSelectElement>;
 type Dialogs = Record<"console" | "hubAsk" | "models" | "opened" | "settings", HTMLDialogElement>;
 type Others = Record<
   | "about" | "announcer" | "chats" | "chatTools" | "contextText" | "editing" | "examples" | "facts" | "failure"

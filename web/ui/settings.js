@@ -5,6 +5,7 @@ import { store } from "./answers.js";
 import { showChat, shown } from "./conversation.js";
 import { chosen, fields } from "./options.js";
 import { keep, notify, page, recall, t } from "./page.js";
+import { showPrompts } from "./system_prompts.js";
 import { speak } from "./words.js";
 
 const MOST_STOPS = 16; // as a request has them
@@ -68,6 +69,7 @@ async function changeLanguage() {
   try {
     await speak(language.value);
     showChat();
+    showPrompts();
   } catch {
     notify(t`These words did not arrive: check the connection to this site, then choose again.`, { stays: true });
   }

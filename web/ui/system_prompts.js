@@ -1,0 +1,77 @@
+// System prompts to choose from: those that the user keeps, and some to begin with. Fetched with the settings.
+
+import { notify, page, t } from "./page.js";
+
+const KEY = "inpagePrompts";
+const [MOST, LONGEST, NAME_LENGTH] = [100, 20_000, 60];
+const { forgetPrompt, keepPrompt, prompts, settings, system } = page;
+
+const examples = () => [
+  t`Answer in plain words and short sentences. Say so where you are not sure.`,
+  t`Correct the spelling and grammar of what I write. Keep its meaning and tone, then list what you changed.`,
+  t`Translate what I write into English. Give the translation alone.`,
+  t`You are a careful programmer. Give working code first, then a short explanation.`,
+  t`Explain step by step, as to somebody who is new to it. End with a question that shows whether it was understood.`,
+];
+
+/** Another tab may have changed it, and anything may stand there. @returns {string[]} */
+function keptPrompts() {
+  try {
+    const { version, texts } = JSON.parse(localStorage.getItem(KEY) ?? "{}");
+    const isText = (/** @type {unknown} */ text) => typeof text === "string" && !!text && text.length <= LONGEST;
+    return version === 1 ? [...new Set(texts.filter(isText))].slice(0, MOST) : [];
+  } catch {
+    return [];
+  }
+}
+
+/** @param {string[]} texts */
+function store(texts) {
+  try {
+    localStorage.setItem(KEY, JSON.stringify({ version: 1, texts }));
+  } catch {
+    notify(t`This browser keeps nothing more: the prompt was not kept.`, { stays: true });
+  }
+  showPrompts();
+}
+
+export function showPrompts() {
+  const text = system.value.trim();
+  const kept = keptPrompts();
+  prompts.replaceChildren(new Option(t`Take a kept prompt…`, ""), ...groupOf(t`Yours`, kept), ...groupOf(t`To begin with`, examples()));
+  prompts.value = text;
+  if (prompts.selectedIndex < 0) prompts.value = "";
+  keepPrompt.hidden = !text || !!prompts.value || text.length > LONGEST || kept.length >= MOST;
+  forgetPrompt.hidden = !kept.includes(text);
+}
+
+/** @type {(label: string, texts: string[]) => HTMLElement[]} */
+function groupOf(label, texts) {
+  if (!texts.length) return [];
+  const group = Object.assign(document.createElement("optgroup"), { label });
+  group.append(...texts.map((text) => Object.assign(new Option(nameOf(text), text), { dir: "auto" })));
+  return [group];
+}
+
+/** @param {string} text */
+const nameOf = (text) => (text.length > NAME_LENGTH ? `${text.slice(0, NAME_LENGTH).replace(/\s+\S*$/, "")}…` : text);
+
+prompts.onchange = () => {
+  if (!prompts.value) return;
+  system.value = prompts.value;
+  system.dispatchEvent(new Event("change")); // the chat takes it
+  showPrompts();
+};
+keepPrompt.onclick = () => {
+  store([...keptPrompts(), system.value.trim()]);
+  prompts.focus();
+};
+// The field still has it: to keep it again is one click.
+forgetPrompt.onclick = () => {
+  store(keptPrompts().filter((text) => text !== system.value.trim()));
+  prompts.focus();
+};
+system.addEventListener("input", showPrompts);
+new MutationObserver(() => { if (settings.open) showPrompts(); }).observe(settings, { attributeFilter: ["open"] });
+addEventListener("storage", ({ key }) => { if (key === KEY) showPrompts(); });
+showPrompts();
