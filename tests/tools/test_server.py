@@ -361,7 +361,7 @@ def test_compressing_leaves_a_models_type(ask: Ask) -> None:
 def test_models_json(ask: Ask) -> None:
     facts = {"size": 2011, "parameters": 7, "context": 64, "quantisation": "none", "gpu_bytes": 99}
     linked, tiny, torn = json.loads(ask("/models.json").body)
-    assert tiny == {"name": "tiny", "path": "models/tiny/", **facts}
+    assert tiny == {"name": "tiny", "path": "models/tiny/", **facts, "largest_buffer": 1}
     assert linked.keys() == torn.keys() == {"name", "path", "error"}
     assert (linked["path"], torn["path"]) == ("models/linked/", "models/torn/")
     assert linked["error"] == "it is a link, and those are not followed; put the folder itself here"
