@@ -148,7 +148,7 @@ session = model.session
 
 async def stop():
     while not any(cancel.cancelled for cancel in engine._running):
-        await asyncio.sleep(0.001)
+        await asyncio.sleep(0.01)  # less than 4 ms is no timer in a worker: nothing else has a turn
 
 async def run_chunk(inputs):
     if session.tokens:
