@@ -35,8 +35,8 @@ class Completion:
         self.stream = take_bool(fields, "stream")
         self._includes = _stream_options(fields.pop("stream_options", None), self.stream)
         check_model(model, fields.pop("model", None))
-        self._count = _count(fields.pop("n", 1))
-        check_labels(fields.pop("user", ""), fields.pop("metadata", {}))
+        self._count = _count(fields.pop("n", None))
+        check_labels(fields.pop("user", None), fields.pop("metadata", None))
         for name in NOT_FIELDS:
             if name in fields:
                 raise unknown_field(name)
@@ -271,6 +271,8 @@ def counted(count: int, what: str) -> str:
 
 
 def _count(given: Any) -> int:
+    if given is None:
+        return 1
     if isinstance(given, bool) or not isinstance(given, int) or not 1 <= given <= MAX_ANSWERS:
         raise RequestError(f"n must be an integer from 1 to {MAX_ANSWERS}, got {given!r:.100}", "n")
     return given
@@ -284,8 +286,10 @@ def check_model(model: "Model", asked: Any) -> None:
 
 def check_labels(user: Any, metadata: Any) -> None:
     """What callers mark their requests with: nobody here reads it."""
-    if not isinstance(user, str):
+    if not isinstance(user, str | None):
         raise RequestError(f"user must be a text, got {user!r:.100}", "user")
+    if metadata is None:
+        return
     if not isinstance(metadata, dict) or not all(isinstance(x, str) for x in metadata.values()):
         raise RequestError("metadata must be an object of texts", "metadata")
 

@@ -21,7 +21,7 @@ async def create_embeddings(model: Model, given: Mapping[str, Any], cancel: Canc
     """One vector of length 1 for each input; RequestError names the field that is wrong."""
     fields = {name: value for name, value in given.items() if value is not None}
     check_model(model, fields.pop("model", None))
-    check_labels(fields.pop("user", ""), {})
+    check_labels(fields.pop("user", None), None)
     encoding = fields.pop("encoding_format", "float")
     if encoding not in FORMATS:
         raise RequestError(

@@ -192,8 +192,11 @@ def test_several_answers(native_toy: Toy) -> None:
 
 def test_labels_of_requests(native_toy: Toy) -> None:
     fields = {"messages": [QUESTION], "max_tokens": 1}
-    labels = {"user": "ada", "metadata": {"a": "b"}}
-    assert "answer" in native_toy.run("completion", is_chat=True, fields={**fields, **labels})
+    for labels in (
+        {"user": "ada", "metadata": {"a": "b"}},
+        dict.fromkeys(("user", "metadata", "n")),
+    ):
+        assert "answer" in native_toy.run("completion", is_chat=True, fields={**fields, **labels})
     wrong = {"user": 5, "metadata": {"a": 1}, "n": 17}
     for name, value in wrong.items():
         found = native_toy.run("completion", is_chat=True, fields={**fields, name: value})

@@ -115,7 +115,10 @@ def serving(
     pipe = subprocess.PIPE
     with subprocess.Popen(command, cwd=ROOT, text=True, stdout=pipe, stderr=pipe) as process:
         try:
-            yield process, int(first_line(process).rstrip("/").rpartition(":")[2])
+            port = int(first_line(process).rstrip("/").rpartition(":")[2])
+            while first_line(process) not in ("Ctrl-C stops it", ""):
+                pass  # the models that it found
+            yield process, port
         finally:
             process.kill()
 
