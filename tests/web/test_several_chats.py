@@ -191,6 +191,10 @@ def test_system_prompts_are_kept_and_taken(desk: Desk) -> None:
     expect(prompts.locator("optgroup")).to_have_count(1)
     expect(keep).to_be_hidden()
     system.fill(" Talk like a pirate. ")
+    for language in ("de", "en"):  # shows the chat anew; nobody has left the field
+        user.page.locator("#language").select_option(language)
+        expect(user.page.locator("html")).to_have_attribute("lang", language)
+        expect(user.page.locator("#system")).to_have_value("Talk like a pirate.")
     keep.click()
     expect(prompts).to_have_value("Talk like a pirate.")
     expect(keep).to_be_hidden()

@@ -81,6 +81,7 @@ settings.onclose = () => {
   for (const [field, value] of sound) if (!field.checkValidity()) field.value = value;
   takeIn();
 };
+system.oninput = () => { shown.system = system.value.trim(); }; // whatever shows the chat anew keeps it
 system.onchange = () => {
   shown.system = system.value.trim();
   shown.set.system = Date.now();
