@@ -18,6 +18,8 @@ FAULTS: dict[str, type[StorageError]] = {
     "QuotaExceededError": QuotaError,
     "NoModificationAllowedError": StorageBusyError,
 }
+# A file that was there a moment ago: another tab has moved it to its place, or deleted it.
+GONE = FAULTS | {"NotFoundError": StorageBusyError}
 
 
 async def list_stored() -> list[tuple[str, int, float]]:
@@ -101,11 +103,11 @@ class StoredWriter:
         (await asyncio.shield(self._handle)).close()
 
     async def rename(self, name: str) -> None:
-        await _answer(self._entry.move(name))
+        await _answer(self._entry.move(name), GONE)
 
     async def _open(self) -> Any:
         self._entry = await _entry(self._name, create=True)
-        return await _answer(self._entry.createSyncAccessHandle())
+        return await _answer(self._entry.createSyncAccessHandle(), GONE)
 
 
 async def _folder() -> Any:
@@ -122,12 +124,12 @@ async def _entry(name: str, create: bool = False) -> Any:
     return await _answer((await _folder()).getFileHandle(name, create=create))
 
 
-async def _answer(promise: Any) -> Any:
+async def _answer(promise: Any, faults: dict[str, type[StorageError]] = FAULTS) -> Any:
     try:
         return await answer_of(promise)
     except JsException as error:
-        raise _fault(error) from None
+        raise _fault(error, faults) from None
 
 
-def _fault(error: Any) -> StorageError:
-    return FAULTS.get(error.name, StorageError)(f"{error.name}: {error.message}")
+def _fault(error: Any, faults: dict[str, type[StorageError]] = FAULTS) -> StorageError:
+    return faults.get(error.name, StorageError)(f"{error.name}: {error.message}")

@@ -148,6 +148,29 @@ async def load_while_locked(device: Device, where: str, entry: str) -> dict[str,
         await writer.close()
 
 
+async def load_while_taken_away(device: Device, where: str, before: str) -> dict[str, Any]:
+    """As if another tab moved each download to its place before this one has opened or moved it."""
+    from py_runtime.bridge import opfs
+
+    entry_of, close = opfs._entry, opfs.StoredWriter.close
+
+    async def entry_that_goes(name: str, create: bool = False) -> Any:
+        entry = await entry_of(name, create)
+        if create and name.startswith("begun-"):
+            await opfs.delete_stored_file(name)
+        return entry
+
+    async def close_what_goes(self: opfs.StoredWriter) -> None:
+        await close(self)
+        if self._name.startswith("begun-"):
+            await opfs.delete_stored_file(self._name)
+
+    opening = _patched(opfs, "_entry", entry_that_goes)
+    moving = _patched(opfs.StoredWriter, "close", close_what_goes)
+    with {"opening": opening, "moving": moving}[before]:
+        return await load(device, where)
+
+
 async def load_with_little_room(device: Device, where: str, free: int) -> dict[str, Any]:
     import js
     from pyodide.ffi import create_proxy, to_js

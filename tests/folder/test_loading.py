@@ -168,6 +168,15 @@ def test_a_file_that_another_tab_is_keeping_is_left_to_it(
     assert kept_files(page, manifest) == all_files(manifest)
 
 
+@pytest.mark.parametrize("before", ["opening", "moving"])
+def test_a_file_that_another_tab_has_just_kept_is_left_to_it(
+    page: LoadingPage, check_loaded: Any, before: str
+) -> None:
+    result = page.run("load_while_taken_away", where=page.address(), before=before)
+    check_loaded(result)
+    assert result["notices"] == []
+
+
 # Interruptions ------------------------------------------------------------------------------------
 
 
