@@ -25,7 +25,7 @@ from tests.runners import (  # noqa: F401  (fixtures)
 )
 from tests.second_tries import SecondTries
 from tests.toy_model import write_toy_model
-from tools.browser import find, launch_flags
+from tools.browser import find, flags_for_tests
 from tools.files import ROOT
 
 START_SECONDS = 120
@@ -135,7 +135,7 @@ def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[s
     return {
         **browser_type_launch_args,
         "executable_path": str(find()),
-        "args": launch_flags(),
+        "args": flags_for_tests(),
     }
 
 

@@ -22,6 +22,9 @@ QUIET_FLAGS = (
     "--disable-sync",
     "--disable-dev-shm-usage",
 )
+# Dawn then clears workgroup memory in a loop of its own. SwiftShader's way is a store for every
+# number, and compiling those takes ten times as long as compiling a large kernel itself.
+CLEARING_FLAG = "--disable-dawn-features=use_vulkan_zero_initialize_workgroup_memory_extension"
 
 # Debian and Google start the browser through a script elsewhere than its files.
 BROWSER_FOLDERS = ("/usr/lib/chromium", "/usr/lib/chromium-browser", "/opt/google/chrome")
@@ -63,6 +66,11 @@ def playwrights_own() -> Path | None:
 def launch_flags() -> list[str]:
     """With these WebGPU runs without a graphics card and a screen."""
     return [*WEBGPU_FLAGS, *QUIET_FLAGS]
+
+
+def flags_for_tests() -> list[str]:
+    """The same for tests, which compile many kernels that were made for graphics cards."""
+    return [*launch_flags(), CLEARING_FLAG]
 
 
 def swiftshader_icd() -> Path | None:

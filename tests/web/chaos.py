@@ -268,7 +268,7 @@ def main(arguments: list[str]) -> int:
         models = write_toy_model(Path(folder)).parent
         with serving("--models", str(models)) as url:
             browser = playwright.chromium.launch(
-                executable_path=str(browsers.find()), args=browsers.launch_flags()
+                executable_path=str(browsers.find()), args=browsers.flags_for_tests()
             )
             try:
                 chaos = run_chaos(browser, url, options.seed, options.steps)
