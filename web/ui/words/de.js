@@ -164,7 +164,7 @@ export const words = {
   "System prompt of this chat": "System-Prompt dieses Chats",
   "Kept prompts": "Behaltene Prompts",
   "Take a kept prompt": "Behaltenen Prompt nehmen",
-  "Take a kept prompt…": "Behaltenen Prompt nehmen …",
+  "Take a kept prompt…": "Prompt auswählen …",
   "Keep this prompt": "Diesen Prompt behalten",
   "Forget this prompt": "Diesen Prompt vergessen",
   "Yours": "Deine",
