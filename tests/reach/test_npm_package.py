@@ -9,16 +9,20 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from tests.reach.conftest import TOKENS, Greedy, serving_openly
+from tests.reach.readme import LINES
 from tests.toy_model import NAME
 from tools.files import ROOT
 
 pytestmark = [pytest.mark.browser, pytest.mark.built]
 
-PAGE = """<!doctype html>
+PAGE = f"""<!doctype html>
 <title>Somebody else's page</title>
+<script type="importmap">
+  {{ "imports": {{ "inpage": "./node_modules/inpage/dist/engine.js" }} }}
+</script>
 <script type="module">
-  import { createEngine } from "./node_modules/inpage/dist/engine.js";
-  Object.assign(globalThis, { createEngine, engines: [] });
+  {LINES["JavaScript"]}
+  Object.assign(globalThis, {{ createEngine, engines: [engine] }});
 </script>
 """
 # What a page would do; `given` is {prompt, max_tokens, …}.
@@ -51,34 +55,41 @@ def assets_url(project: Path) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def page(shared_browser: Browser, project: Path, project_url: str) -> Iterator[Page]:
+def page(
+    shared_browser: Browser, project: Path, project_url: str, toy_model: Path
+) -> Iterator[Page]:
+    """With an engine as the README makes it: its files and its model lie on the page's origin."""
     (project / "index.html").write_text(PAGE)
+    (project / "models").symlink_to(toy_model.parent)
     page = shared_browser.new_page()
     page.goto(project_url)
-    page.wait_for_function("() => globalThis.createEngine")
+    page.wait_for_function("() => globalThis.engines")
     yield page
     page.close()
 
 
-def test_engines_of_a_page(page: Page, assets_url: str, models_url: str, greedy: Greedy) -> None:
+def test_engines_of_a_page(
+    page: Page, project_url: str, assets_url: str, models_url: str, greedy: Greedy
+) -> None:
     model = f"{models_url}{NAME}/"
-    # One from another origin, with a model of yet another; beside it one from the page's own.
-    progress = page.evaluate(CREATE, {"assetsURL": assets_url, "models": [model]})
+    # Beside the page's own engine one from another origin, with a model of yet another.
+    options = {"assetsURL": assets_url, "models": [model], "storage": False}
+    progress = page.evaluate(CREATE, options)
     assert {step["phase"] for step in progress} == {"start"}
     assert progress[-1]["fraction"] == 1
     assert page.evaluate("crossOriginIsolated") is False
-    assert page.evaluate(LOAD, [0, NAME]) == NAME
-    page.evaluate(CREATE, {"models": [model], "storage": False})
-    assert page.evaluate(LOAD, [1, model]) == NAME
+    assert [row["name"] for row in page.evaluate("engines[1].models()")] == [NAME]
+    assert page.evaluate(LOAD, [1, NAME]) == NAME
     assert page.evaluate(ASK, [[0, 1], greedy.prompt, TOKENS]) == [greedy.tokens] * 2
-    assert [row["name"] for row in page.evaluate("engines[0].models()")] == [NAME]
 
-    assert [row["url"] for row in page.evaluate("engines[0].stored()")] == [model]
+    stored = page.evaluate("engines[0].stored()")
+    assert [row["url"] for row in stored] == [f"{project_url}models/{NAME}/"]
     assert page.evaluate("engines[1].stored()") == []
 
-    code, message = page.evaluate(CODE, [0, "load", f"{models_url}Other/"])
-    assert code == "invalid_request"
-    assert "createEngine({ models:" in message
+    for at, where in ((0, model), (1, f"{models_url}Other/")):
+        code, message = page.evaluate(CODE, [at, "load", where])
+        assert code == "invalid_request"
+        assert "createEngine({ models:" in message
 
     # Its end is its own: the other one answers.
     assert (len(page.workers), page.evaluate(LOCKS)) == (2, 4)
