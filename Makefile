@@ -33,7 +33,7 @@ SOURCES := $(shell find web inpage py_runtime shaders -type f ! -name '*.pyc')
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help setup serve build check check-style check-types check-tests test test-fast soak chaos test-pte fuzz \
-  pte-files families mutants picture lint bench bench-gpu clean clean-cache prerequisites
+  pte-files families mutants package picture lint bench bench-gpu clean clean-cache prerequisites
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -92,6 +92,9 @@ families: $(TESTER) ## every family of models beside transformers, for docs/fami
 mutants: $(TESTER) ## do the tests notice a wrong token in py_runtime? hours (SEED=1 COUNT=100)
 	@$(PY) -m tools.browser
 	@$(PY) -m tools.mutants --seed $(SEED) --count $(COUNT)
+
+package: setup ## the wheel, and the npm package, into build/packages
+	@$(PY) -m tools.package
 
 lint: check-style check-types $(NPM_DEV) ## style, imports and types, of Python and JavaScript; installs no PyTorch
 	node_modules/.bin/tsc -p .
