@@ -4,7 +4,7 @@ What a model says of itself comes in the words of a Hugging Face config.json, wh
 `rope_parameters`, `layer_types`. The GGUF reader writes the same from metadata.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,6 +35,8 @@ MIN_CONTEXT = 2  # a token, and one that follows it
 MAX_TAPS = 64  # of a convolution
 MAX_KEYS = 256  # columns of a delta net's key
 MAX_CHUNK = 512  # tokens in one call: longer prompts go in chunks, which keeps buffers small
+# Caches of sliding layers hold a window and a chunk: where windows are short, so are chunks.
+MIN_CHUNK, MAX_WINDOWS = 64, 2  # of the shortest window
 ACTIVATIONS = {"silu": SILU, "gelu_pytorch_tanh": GELU}
 # The other types change the table with the length of the text, which one fixed table cannot.
 ROPE_TYPES = ("default", "linear", "llama3", "yarn", "longrope")
@@ -267,7 +269,7 @@ def decoder_config(values: Mapping[str, Any], context: int | None = None) -> Dec
         kv_heads=values["num_key_value_heads"],
         head_dim=head_dim,
         context=chosen,
-        max_chunk=min(chosen, MAX_CHUNK),
+        max_chunk=min(chosen, _most_at_once(kinds)),
         eps=values["rms_norm_eps"] / residual**2,
         rotary=rotary,
         qkv_bias=family.qkv_bias or attention_bias,
@@ -287,6 +289,12 @@ def decoder_config(values: Mapping[str, Any], context: int | None = None) -> Dec
         gated_attention=family.gated_attention,
         delta=_delta_sizes(values) if DELTA_NET in mixers else None,
     )
+
+
+def _most_at_once(kinds: Sequence[LayerKind]) -> int:
+    """Tokens in one call."""
+    windows = [kind.window for kind in kinds if kind.window is not None]
+    return min([MAX_CHUNK, *(max(MIN_CHUNK, MAX_WINDOWS * window) for window in windows)])
 
 
 def _delta_sizes(values: Mapping[str, Any]) -> DeltaSizes:

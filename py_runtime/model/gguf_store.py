@@ -19,6 +19,7 @@ from py_runtime.gguf.constants import GgufConstants
 from py_runtime.gguf.model import GgufModel, open_model
 from py_runtime.gpu.kernel_target import PORTABLE
 from py_runtime.graph.carried_states import COPIES, copied_bytes
+from py_runtime.passes import ring_caches
 from py_runtime.program import Program, TensorValue
 from py_runtime.weights.byte_source import ByteSource
 
@@ -93,7 +94,8 @@ def _held_bytes(program: Program) -> int:
     """Weights, caches, states and copies of them: what stays on the GPU; the rest is little
     beside it."""
     constants = {name: value for _, value, name in program.constants()}
-    states = [v for v in program.values if isinstance(v, TensorValue) and v.state]
+    ringed = ring_caches.run(program, PORTABLE)
+    states = [v for v in ringed.values if isinstance(v, TensorValue) and v.state]
     held = sum(_nbytes(value) for value in (*constants.values(), *states))
     return held + COPIES * copied_bytes(program)
 

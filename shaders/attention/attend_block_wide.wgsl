@@ -30,7 +30,7 @@ struct Keys {
 fn key_of(place: u32, chunk: u32, at: u32, c: u32, end: u32) -> vec4f {
   let quad = min(chunk * CHUNK + place % CHUNK, QUADS - 1u);
   let position = min(c + place / CHUNK, end - 1u);
-  return load_key(at + position * params.kv_token, quad);
+  return load_key(at + row_of(position) * params.kv_token, quad);
 }
 
 // An invocation's two vectors of a chunk.
@@ -146,7 +146,7 @@ fn main(
     weighted = scale_columns(weighted, shrink);
     let count = min(BLOCK, end - c);
     for (var at = part; at < count && part < PARTS; at += PARTS) {
-      let value = load_value(kv_at + (c + at) * params.kv_token, quad);
+      let value = load_value(kv_at + row_of(c + at) * params.kv_token, quad);
       let by = weights[own * GROUP + at];
       sum += by;
       weighted += mat4x4f(value * by.x, value * by.y, value * by.z, value * by.w);

@@ -1,6 +1,7 @@
 """Every family as people bring it, folder or GGUF: transformers' logits and greedy tokens.
 
-Prompts are shorter and longer than a window, and sessions go back: what is held never shows.
+Prompts are shorter and longer than a window and than the ring of a sliding layer's cache, and
+sessions go back: what is held never shows.
 """
 
 from functools import cache
@@ -14,6 +15,7 @@ from gguf import GGMLQuantizationType as Kind
 from rich.progress import Progress
 
 from export.pipeline import Request, export_model, prepare
+from py_runtime.decoder.families import MIN_CHUNK
 from py_runtime.gpu.kernel_target import MEMORY_KERNELS
 from py_runtime.model import Model
 from tests.export.checkpoints import FAMILIES, SIZES, make_model, save_checkpoint
@@ -75,6 +77,9 @@ def compare(family: str, found: dict[str, Any]) -> None:
     layers = FAMILIES[family].get("num_hidden_layers", SIZES["num_hidden_layers"])
     most = MOST_OF_A_HYBRID if family in HYBRIDS else MOST_DISPATCHES
     assert found["dispatches"] <= (most + 1) * layers + OUTSIDE
+    window = getattr(make_model(family).config, "sliding_window", None)
+    assert found["rings"] == ([[window + MIN_CHUNK - 1, window]] if window else [])
+    assert all(window <= rows < LENGTHS[-1] for rows, window in found["rings"])
 
 
 @pytest.mark.parametrize("family", NEW)
