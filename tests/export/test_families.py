@@ -28,12 +28,21 @@ STEPS = 32
 WORST = 1e-4  # relative RMS of logits
 CLEAR_MARGIN = 0.01  # below it the next token is a coin's toss
 MOST_DISPATCHES = 8  # of a layer while decoding; portable kernels always join parts of attention
-MOST_OF_A_HYBRID = 10  # of a layer in models where some layers are no attention
+MOST_OF_A_HYBRID = 10  # of a layer in models where some layers are no attention, or of experts
 OUTSIDE = 7  # dispatches: embedding and its scale, the last row, head, scale and cap of logits
 NEW = [name for name in ARCHITECTURES if FAMILIES[name].get("max_position_embeddings", 0) >= 256]
-HYBRIDS = ("lfm2", "qwen3.5")
+HYBRIDS = ("lfm2", "qwen3.5", "qwen3-moe")
 # Between them these have every switch and every kernel.
-IN_THE_PAGE = ("phi-4-mini", "gemma 2", "gemma 3", "olmo 2", "exaone 4 hybrid", "lfm2", "qwen3.5")
+IN_THE_PAGE = (
+    "phi-4-mini",
+    "gemma 2",
+    "gemma 3",
+    "olmo 2",
+    "exaone 4 hybrid",
+    "lfm2",
+    "qwen3.5",
+    "qwen3-moe",
+)
 
 
 def prompts() -> list[list[int]]:
