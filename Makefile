@@ -33,7 +33,7 @@ SOURCES := $(shell find web inpage py_runtime shaders -type f ! -name '*.pyc')
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help setup serve build check check-style check-types check-tests test test-fast soak chaos test-pte fuzz \
-  pte-files families mutants picture lint bench bench-gpu clean clean-cache prerequisites
+  pte-files families mutants package picture lint bench bench-gpu clean clean-cache prerequisites
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -93,6 +93,9 @@ mutants: $(TESTER) ## do the tests notice a wrong token in py_runtime? hours (SE
 	@$(PY) -m tools.browser
 	@$(PY) -m tools.mutants --seed $(SEED) --count $(COUNT)
 
+package: setup ## the wheel, and the npm package, into build/packages
+	@$(PY) -m tools.package
+
 lint: check-style check-types $(NPM_DEV) ## style, imports and types, of Python and JavaScript; installs no PyTorch
 	node_modules/.bin/tsc -p .
 	node_modules/.bin/tsc -p tsconfig.worker.json
@@ -110,7 +113,7 @@ bench: setup $(TESTER) $(BENCH_MODELS) $(BENCH_NPM) ## inpage beside its peers, 
 	@$(if $(QUICK),:,$(PY) -m bench --readme)
 
 bench-gpu: setup $(EXPORTER) $(if $(PEERS),$(BENCH_MODELS) $(BENCH_NPM)) ## a folder to measure on another machine's GPU (OUT=dist PEERS=1)
-	@$(PY) -m bench.gpu_folder "$(OUT)" $(if $(PEERS),--peers) --shapes llama-3.2-1b llama-3.2-1b-q4_k_m llama-3.1-8b llama-3.1-8b-q4_k_m
+	@$(PY) -m bench.gpu_folder "$(OUT)" $(if $(PEERS),--peers) --shapes llama-3.2-1b llama-3.2-1b-q4_k_m llama-3.1-8b llama-3.1-8b-q4_k_m gemma-3-1b lfm2-1.2b qwen3.5-0.8b
 
 clean: ## back to a fresh clone; downloads and your own models stay
 	rm -rf $(MODEL) .venv node_modules build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis test-results \

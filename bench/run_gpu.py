@@ -12,13 +12,22 @@ import signal
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from bench import machine
-from bench.engines import INPAGE, OURS, PROBE, TRANSFORMERS_WEBGPU, Engine, Run
-from bench.fill import fill
+from bench.engines import (
+    INPAGE,
+    LONG_CONTEXT,
+    OURS,
+    PROBE,
+    TRANSFORMERS_WEBGPU,
+    Engine,
+    Run,
+)
+from bench.fill import TEMPLATE, fill
 from bench.gpu_report import KIND, WITHOUT, as_text
 from bench.remote import Browser, RemotePage, Server
 from bench.report import write_results
@@ -71,12 +80,14 @@ def engines(options: argparse.Namespace) -> list[Engine]:
 def synthetic(shape: str) -> Engine:
     """A model of random weights, made here; no torch has seen it, so no output is checked."""
     path = f"models/{shape}-random/"
+    template = json.loads((TEMPLATES / shape / TEMPLATE).read_text())
+    long = template["manifest"]["context"] >= LONG_CONTEXT
     return Engine(
         f"{OURS}-{shape}",
         f"inpage, WebGPU, {shape} of random weights",
         INPAGE.page,
         {"model": path},
-        runs=(Run(128), Run(512), Run(2000)),
+        runs=(Run(128), Run(512), Run(LONG_CONTEXT if long else 2000)),
         checked=0,
         start_ups=0,
         limit_s=400,
@@ -96,18 +107,23 @@ def without_subgroups(engine: Engine) -> Engine:
 
 def measure(
     chosen: list[Engine], open_page: OpenPage, prompts: Json, say: Say, quick: bool
-) -> list[Json]:
-    """All in turns; or, quick, each by itself: a model that two of them load is stored once."""
+) -> Iterator[list[Json]]:
+    """All in turns; or, quick, each by itself: a model that two of them load is stored once.
+
+    Gives what is there as it grows, so that a run that is cut short has measured something.
+    """
     if not quick:
-        return run_bench(chosen, open_page, prompts, say)
+        yield run_bench(chosen, open_page, prompts, say)
+        return
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profiles:
 
         def open_again(engine: Engine, profile: Path) -> Page:
             return open_page(engine, Path(profiles) / profile.name.removesuffix(WITHOUT))
 
-        found = [run_bench([engine], open_again, prompts, say) for engine in pairs(chosen)]
-    results = {result["key"]: result for (result,) in found}
-    return [results[engine.key] for engine in chosen]
+        found: dict[str, Json] = {}
+        for engine in pairs(chosen):
+            (found[engine.key],) = run_bench([engine], open_again, prompts, say)
+            yield [found[one.key] for one in chosen if one.key in found]
 
 
 def pairs(chosen: list[Engine]) -> list[Engine]:
@@ -148,14 +164,14 @@ def main() -> None:
         "date": machine.today(),
         "commit": about["commit"],
         "machine": machine.describe(adapter),
-        "engines": measure(chosen, open_page, about["prompts"], say, options.quick),
-        "seconds": round(time.monotonic() - started),
     }
-    for engine in results["engines"]:
-        key = engine["key"].removesuffix(WITHOUT)
-        for least in ("bytes_read_per_token", "arithmetic_per_token"):
-            engine[least] = about[least].get(key)
-    write_results(options.results, results)
+    for measured in measure(chosen, open_page, about["prompts"], say, options.quick):
+        for engine in measured:
+            key = engine["key"].removesuffix(WITHOUT)
+            for least in ("bytes_read_per_token", "arithmetic_per_token"):
+                engine[least] = about[least].get(key)
+        results["engines"], results["seconds"] = measured, round(time.monotonic() - started)
+        write_results(options.results, results)
     print(as_text(results))
 
 

@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from py_runtime import __version__
+from py_runtime.base.platform import IN_PAGE
 
 if TYPE_CHECKING:
     from py_runtime.base.cancel import CancelToken
@@ -47,9 +48,14 @@ async def load(
     """A model on a device of its own, ready to be asked; InpageError says why it cannot be.
 
     `where` is a model folder, a .gguf or .pte file, or `hf:owner/name` on the Hub, natively also
-    the address of its page there; in the page, an address of the site. `kernels` is one of
+    the address of its page there; in a browser, an address whose host lets the page read it. There
+    one model at a time has the device: loading another takes it away. `kernels` is one of
     "portable", "subgroups" and "memory", where it is not to be those that suit the device best.
     """
+    if IN_PAGE:
+        from py_runtime.bridge.own_bridge import bring_bridge
+
+        await bring_bridge()
     from py_runtime.gpu import request_device
     from py_runtime.model import Model
 

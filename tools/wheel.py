@@ -12,8 +12,8 @@ from pathlib import Path
 from tools.errors import UserError
 from tools.files import BUILD, ROOT, sha256_of, write_whole
 
-INPUT_FOLDERS = ("inpage", "py_runtime", "shaders")
-INPUT_FILES = ("pyproject.toml", "LICENSE")
+INPUT_FOLDERS = ("inpage", "py_runtime", "shaders", "web/bridge")
+INPUT_FILES = ("pyproject.toml", "LICENSE", "web/bridge.js")
 EPOCH = "1580601600"  # one date for every file in the wheel, so that equal sources give equal bytes
 
 

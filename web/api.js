@@ -10,7 +10,6 @@ export function createInpage(listeners) {
   const noticeListeners = new Set();
   /** @type {string | File[] | undefined} */
   let source; // of the loaded model
-  const asked = /** @type {any} */ (new URLSearchParams(location.search).get("kernels"));
   /** @type {Listeners["onNotice"]} */
   const onNotice = (notice) => {
     if (notice.kind === "model") {
@@ -19,7 +18,8 @@ export function createInpage(listeners) {
       listeners.onModel();
     } else for (const listener of noticeListeners) listener(notice);
   };
-  let client = new EngineClient({ ...listeners, onNotice });
+  const heard = { ...listeners, onNotice, lock: `inpage ${Math.random()}` }; // a worker holds the lock while it lives
+  let client = new EngineClient(heard);
 
   /** What may have to ask the Hub: then the user is asked first. @param {(hub: HubPermission | null) => Promise<any>} begin */
   const allowed = (begin) => begin(null).catch(async (error) => {
@@ -41,7 +41,7 @@ export function createInpage(listeners) {
     loaded: null,
     loads: 0,
     models: () => client.call("models"),
-    async load(/** @type {string | File[]} */ where, { onProgress, signal, kernels = asked } = {}) {
+    async load(/** @type {string | File[]} */ where, { onProgress, signal, kernels = listeners.kernels } = {}) {
       inpage.loads++;
       try {
         const result = await allowed((hub) => client.call("load", [where, kernels, hub], { onEvent: onProgress, signal }));
@@ -66,7 +66,7 @@ export function createInpage(listeners) {
     async restart(options) {
       const where = source;
       client.end({ code: "restarted", message: "the engine was restarted before it answered" });
-      client = new EngineClient({ ...listeners, onNotice });
+      client = new EngineClient(heard);
       client.start();
       inpage.loaded = null;
       listeners.onModel();
@@ -80,7 +80,7 @@ export function createInpage(listeners) {
       return () => noticeListeners.delete(listener);
     },
   };
-  return { inpage, client };
+  return { inpage, lock: heard.lock, get client() { return client; } };
 }
 
 /** Who leaves the loop early stops the generation. @type {import("./calls.d.ts").Streamed} */

@@ -45,6 +45,8 @@ document.addEventListener("click", ({ target }) => {
 });
 
 const { inpage, client } = createInpage({
+  newWorker: (options) => new Worker(new URL("./worker.js", import.meta.url), options),
+  kernels: /** @type {any} */ (new URLSearchParams(location.search).get("kernels")),
   onBusy: recovery.showBusy, onPhase, onFailure: recovery.showFailure, onHub: hub.permission, onModel: showModel, onRestart: showMachine,
 });
 globalThis.inpage = inpage;

@@ -1,6 +1,6 @@
 // What web/client.js takes and gives; types alone, so that the page need not fetch them.
 
-import type { ErrorCode, InpageError, Notice, ReadyReport, StartPhase } from "./inpage.d.ts";
+import type { ErrorCode, InpageError, Kernels, Notice, ReadyReport, StartPhase } from "./inpage.d.ts";
 
 export type { ErrorCode, InpageError };
 export type Fault = Partial<InpageError> & { code: ErrorCode, message: string };
@@ -9,6 +9,11 @@ export type AnyNotice = Notice | { kind: "model", text: string, loaded: any };
 export type Phase = { name: StartPhase["name"], seconds?: number };
 
 export interface Listeners {
+  newWorker(options: WorkerOptions): Worker;
+  /** What a worker holds while it lives, and its name. */
+  lock: string;
+  /** By somebody else's page: JSON for py_runtime/app/embedding.py. */
+  embedding?: string;
   /** A phase begins, or has taken so many seconds. */
   onPhase(phase: Phase): void;
   onFailure(failure: InpageError): void;
@@ -18,7 +23,9 @@ export interface Listeners {
 }
 
 /** What web/api.js tells the page. */
-export interface PageListeners extends Omit<Listeners, "onNotice"> {
+export interface PageListeners extends Omit<Listeners, "lock" | "onNotice"> {
+  /** Those that are loaded with where `load` is not told. */
+  kernels: Kernels | null;
   onModel(): void;
   onRestart(report: ReadyReport): void;
   /** What the user allows to ask of the Hub, after asking them where need be; null: nothing. */
@@ -109,7 +116,7 @@ export interface Reader {
 }
 
 // What the worker and the page tell each other ----------------------------------------------------
-// Messages out: {event: "alive" | "phase" | "ready" | "failed" | "answer", …} and {id, json, done}; in: {shared}, then
+// Messages out: {event: "alive" | "phase" | "ready" | "failed" | "answer", …} and {id, json, done}; in: {shared, embedding}, then
 // {question}, {id, call, args, files, aborted} or {id} alone, which cancels. A call's JSON is its events, then {result}
 // or {error}; id 0 tells notices.
 

@@ -4,7 +4,6 @@
 
 /** In milliseconds; a worker may stay silent for so many beats. Tests have less. */
 export const patience = { beat: 1000, beats: 10, cancel: 2000, interrupt: 250 };
-const LOCK = `inpage ${Math.random()}`; // a worker holds it while it lives
 
 /** As inpage.d.ts has it; `kind` picks the explanation in index.html. @implements {InpageError} */
 class CallError extends Error {
@@ -60,8 +59,9 @@ export class EngineClient {
       this.#fail({ kind: "no-webgpu", message: "navigator.gpu is missing in this page" });
       return;
     }
-    this.#worker = new Worker(new URL("./worker.js", import.meta.url), { type: "module", name: LOCK });
-    this.#worker.postMessage({ shared: this.#shared });
+    const { lock, newWorker, embedding } = this.#listeners;
+    this.#worker = newWorker({ type: "module", name: lock });
+    this.#worker.postMessage({ shared: this.#shared, embedding });
     this.#worker.addEventListener("message", ({ data }) => this.#receive(data));
     this.#worker.addEventListener("messageerror", () => this.#crash("a message could not be read"));
     this.#worker.addEventListener("error", (event) => {
@@ -150,7 +150,7 @@ export class EngineClient {
     } else if (message.event === "failed") {
       this.#fail(message.failure);
     } else if (message.event === "alive") {
-      navigator.locks.request(LOCK, () => this.#crash("the worker has ended"));
+      navigator.locks.request(this.#listeners.lock, () => this.#crash("the worker has ended"));
     } else if (message.event === "answer") {
       this.#answered = message.question;
       this.#awake();

@@ -96,7 +96,7 @@ export interface InpageError extends Error {
 }
 
 export type ErrorCode =
-  | "aborted" | "chat_template_error" | "context_length_exceeded" | "crashed" | "gpu_device_lost" | "gpu_error"
+  | "aborted" | "chat_template_error" | "context_length_exceeded" | "crashed" | "disposed" | "gpu_device_lost" | "gpu_error"
   | "gpu_out_of_memory" | "gpu_unavailable" | "gpu_validation" | "graph_error" | "hub_access" | "hub_consent"
   | "hub_error" | "input_error" | "inpage_error"
   | "invalid_request" | "model_error" | "model_file" | "model_hash" | "model_header" | "model_layout"

@@ -44,6 +44,7 @@ from py_runtime.model.verify import verify
 
 if TYPE_CHECKING:
     from py_runtime.app.dropped_files import DroppedFiles
+    from py_runtime.app.embedding import Embedding
     from py_runtime.app.hub_calls import HubCalls
     from py_runtime.pte import PteModule
 
@@ -54,8 +55,15 @@ FETCHING = 0.9  # of a load from the Hub
 class Engine:
     """What pages call; a model that comes or goes lets no other call in between."""
 
-    def __init__(self, device: Device, site: str, hub: str | None = None) -> None:
+    def __init__(
+        self,
+        device: Device,
+        site: str,
+        hub: str | None = None,
+        embedding: "Embedding | None" = None,
+    ) -> None:
         self.site = site  # its address, with a slash at the end
+        self.embedding = embedding  # in somebody else's page; None in our own
         self.hub = hub  # the Hub's, where the site allows its page to ask there
         self.model: Model | None = None
         self.module: PteModule | None = None  # of a user's file
@@ -272,8 +280,22 @@ class Engine:
         whole = {
             entry["url"]: entry["name"] for entry in await stored_models() if entry["complete"]
         }
+        if self.embedding is not None:
+            listed = self.embedding.listed()
+        else:
+            listed = await self._listed_by_site(whole)
+        known = {entry["path"] for entry in listed}
+        listed += [
+            {"name": files.name, "path": url, "size": files.size, "kept_bytes": kept}
+            for url, files, kept in await stored_sets()
+            if url not in known
+        ]
+        return [{**entry, "stored": self._url(entry) in whole} for entry in listed]
+
+    async def _listed_by_site(self, whole: Mapping[str, str]) -> list[Json]:
+        """`whole`: address → name of those that this browser has."""
         try:
-            listed = parse_listing(await fetch_bytes(f"{self.site}models.json"))
+            return parse_listing(await fetch_bytes(f"{self.site}models.json"))
         except NetworkError as error:
             listed = [
                 {"name": name, "path": url.removeprefix(self.site)}
@@ -283,15 +305,11 @@ class Engine:
             if not listed and not await stored_sets():
                 raise
             notices.post("models", f"Only models in this browser's storage are listed: {error}.")
-        listed += [
-            {"name": files.name, "path": url, "size": files.size, "kept_bytes": kept}
-            for url, files, kept in await stored_sets()
-        ]
-        return [{**entry, "stored": self._url(entry) in whole} for entry in listed]
+            return listed
 
     def _url(self, entry: Mapping[str, Any]) -> str:
         path = str(entry["path"])
-        return path if path.startswith(KEPT) else self.site + path
+        return path if self.embedding or path.startswith(KEPT) else self.site + path
 
     def _find(self, name_or_url: Any, listed: list[Json]) -> str:
         where = "name_or_url"
@@ -309,7 +327,10 @@ class Engine:
             names = ", ".join(entry["name"] for entry in listed) or "none"
             raise RequestError(f"there is no model '{name_or_url}' here; there are: {names}", where)
         url = urljoin(self.site, name_or_url)
-        if urlsplit(url)[:2] != urlsplit(self.site)[:2]:
+        if self.embedding is not None and not self.embedding.allows(url):
+            advice = f"createEngine({{ models: [{url!r}] }}) allows it"
+            raise RequestError(f"{url} is of another origin; {advice}", where)
+        if self.embedding is None and urlsplit(url)[:2] != urlsplit(self.site)[:2]:
             raise RequestError(f"{url} is of another origin; models come from this one only", where)
         return url if url.lower().endswith(("/", PTE, GGUF)) else f"{url}/"
 

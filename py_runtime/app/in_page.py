@@ -21,12 +21,14 @@ from pyodide.code import eval_code_async
 import py_runtime
 from py_runtime import gpu
 from py_runtime.app import interrupts, printed
+from py_runtime.app.embedding import Embedding
 from py_runtime.app.engine import Engine
 from py_runtime.app.jsonable import dumps
 from py_runtime.app.shown_value import shown_value
 from py_runtime.base import notices
 from py_runtime.base.cancel import CancelToken
 from py_runtime.base.errors import AbortedError, InpageError
+from py_runtime.bridge import opfs
 from py_runtime.folder import notes
 from py_runtime.graph.tuning import choose_kernels
 from py_runtime.model import Model
@@ -64,10 +66,17 @@ _running: dict[int, tuple[CancelToken, asyncio.Future[None]]] = {}
 _shown: dict[str, Any] = {}  # what the namespace had from the engine
 
 
-async def open_gpu(site: str, emit: Emit, wanted: Callable[[], int], hub: str | None = None) -> str:
+async def open_gpu(
+    site: str,
+    emit: Emit,
+    wanted: Callable[[], int],
+    hub: str | None = None,
+    embedding: str | None = None,
+) -> str:
     """Opens the device and makes the engine. A failure says its code.
 
-    `wanted` says which call an interrupt is for; `hub` is the Hub's address where the page may ask.
+    `wanted` says which call an interrupt is for; `hub` is the Hub's address where the page may ask;
+    `embedding` is JSON of somebody else's page.
     """
     global _emit, _own_engine
     _emit = emit
@@ -77,7 +86,10 @@ async def open_gpu(site: str, emit: Emit, wanted: Callable[[], int], hub: str | 
         device = await gpu.request_device()
     except InpageError as error:
         return dumps({"error": _describe(error)})
-    _own_engine = engine = Engine(device, site, hub)
+    found = Embedding.from_json(embedding) if embedding else None
+    if found is not None and not found.storage:
+        opfs.switch_off()
+    _own_engine = engine = Engine(device, site, hub, found)
     OFFERED.update(engine=engine, site=site)
     _refresh_namespace()
     notices.listen(_pass_on)

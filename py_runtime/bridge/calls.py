@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from inpage_bridge import bridge  # registered by web/worker.js
+from inpage_bridge import bridge  # registered by web/worker.js, or by own_bridge.py
 from pyodide.ffi import JsException
 
 from py_runtime.base.errors import (

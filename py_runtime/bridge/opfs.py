@@ -22,6 +22,15 @@ FAULTS: dict[str, type[StorageError]] = {
 GONE = FAULTS | {"NotFoundError": StorageBusyError}
 
 
+_is_off = False
+
+
+def switch_off() -> None:
+    """From now on nothing is kept, and nothing that was is found."""
+    global _is_off
+    _is_off = True
+
+
 async def list_stored() -> list[tuple[str, int, float]]:
     """(name, bytes, milliseconds of the last change) of everything stored."""
     rows = []
@@ -106,13 +115,25 @@ class StoredWriter:
         await _answer(self._entry.move(name), GONE)
 
     async def _open(self) -> Any:
+        if not _is_writable():
+            raise StorageError("only a worker can write to it, and this is not one")
         self._entry = await _entry(self._name, create=True)
         return await _answer(self._entry.createSyncAccessHandle(), GONE)
+
+
+def _is_writable() -> bool:
+    """Asked before a file is created, which would stay behind."""
+    import js
+
+    handle: Any = getattr(js, "FileSystemFileHandle", None)
+    return hasattr(getattr(handle, "prototype", None), "createSyncAccessHandle")
 
 
 async def _folder() -> Any:
     from js import navigator
 
+    if _is_off:
+        raise StorageError("the page that embeds the engine has switched it off")
     storage: Any = getattr(navigator, "storage", None)
     if getattr(storage, "getDirectory", None) is None:
         raise StorageError("navigator.storage.getDirectory is missing")

@@ -56,6 +56,7 @@ def test_help_is_what_make_alone_says() -> None:
         "test-fast",
         "lint",
         "mutants",
+        "package",
         "build",
         "clean",
         "clean-cache",

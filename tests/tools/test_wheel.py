@@ -35,6 +35,9 @@ def test_it_holds_the_runtime_and_the_shaders_and_nothing_else(wheel: Path) -> N
         for shader in shaders:
             inside = f"py_runtime/{shader.relative_to(ROOT).as_posix()}"
             assert archive.read(inside) == shader.read_bytes()
+        for script in [ROOT / "web/bridge.js", *(ROOT / "web/bridge").glob("*.js")]:
+            inside = f"py_runtime/bridge/js/{script.relative_to(ROOT / 'web').as_posix()}"
+            assert archive.read(inside) == script.read_bytes()
     assert {
         path.relative_to(ROOT).as_posix() for path in (ROOT / "py_runtime").rglob("*.py")
     } <= names

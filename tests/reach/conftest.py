@@ -1,0 +1,93 @@
+"""What `make package` writes, installed in an empty project; another origin; torch's tokens."""
+
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from safetensors.numpy import load_file
+
+from tests.conftest import serving_folder
+from tools.package import package
+
+TOKENS = 8
+CLEAR_MARGIN = 0.01  # below it torch's own next token is a coin's toss
+
+
+@dataclass(frozen=True)
+class Packages:
+    wheel: Path
+    tarball: Path
+
+
+@pytest.fixture(scope="session")
+def packages(tmp_path_factory: pytest.TempPathFactory) -> Packages:
+    return Packages(*package(tmp_path_factory.mktemp("packages")))
+
+
+@pytest.fixture(scope="session")
+def project(packages: Packages, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that has nothing but the npm package, as npm installs it."""
+    folder = tmp_path_factory.mktemp("project")
+    (folder / "package.json").write_text('{"type": "module"}')
+    command = ["npm", "install", "--offline", "--no-audit", "--no-fund", str(packages.tarball)]
+    subprocess.run(command, cwd=folder, check=True, capture_output=True)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def project_url(project: Path) -> Iterator[str]:
+    """Served by a plain server: no header of it helps the engine."""
+    with serving_folder(project) as address:
+        yield address
+
+
+class Open(SimpleHTTPRequestHandler):
+    """Lets pages of any origin read."""
+
+    def end_headers(self) -> None:
+        self.send_header("Access-Control-Allow-Origin", "*")
+        super().end_headers()
+
+    def log_message(self, format: str, *arguments: Any) -> None:
+        pass
+
+
+@contextmanager
+def serving_openly(folder: Path) -> Iterator[str]:
+    """The address of another origin, which ends with a slash."""
+    handler = partial(Open, directory=str(folder))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture(scope="session")
+def models_url(toy_model: Path) -> Iterator[str]:
+    """Of another origin; it ends with a slash."""
+    with serving_openly(toy_model.parent) as address:
+        yield address
+
+
+@dataclass(frozen=True)
+class Greedy:
+    """A prompt, and the tokens that torch finds likeliest, one after the other."""
+
+    prompt: list[int]
+    tokens: list[int]
+
+
+@pytest.fixture(scope="session")
+def greedy(toy_model: Path) -> Greedy:
+    goldens = load_file(toy_model / "goldens.safetensors")
+    assert goldens["margins_0"][:TOKENS].min() > CLEAR_MARGIN
+    return Greedy(goldens["prompt_0"].tolist(), goldens["continuation_0"][:TOKENS].tolist())

@@ -1,0 +1,53 @@
+"""`import inpage` in a Pyodide that has nothing else of ours."""
+
+import json
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser
+
+from tests.reach.bare_pyodide import bare_page, write_site
+from tests.reach.conftest import TOKENS, Greedy, Packages
+from tests.reach.readme import LINES, go_on
+
+pytestmark = [pytest.mark.browser, pytest.mark.built]
+
+CODE = """
+import contextlib, io, json
+import inpage
+from py_runtime.base import notices
+
+told = []
+notices.listen(told.append)
+{load}
+with contextlib.redirect_stdout(io.StringIO()) as said:
+    {go_on}
+tokens = [token async for token in model.greedy({prompt}, {count})]
+model.unload()
+
+from py_runtime.bridge.opfs import list_stored
+kept = [name for name, size, _ in await list_stored() if size]
+json.dumps([tokens, said.getvalue(), [notice["kind"] for notice in told], len(kept)])
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(packages: Packages, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("bare")
+    write_site(folder, packages.wheel)
+    return folder
+
+
+@pytest.mark.parametrize("where", ["worker", "main"])
+def test_a_model_answers(
+    shared_browser: Browser, folder: Path, models_url: str, greedy: Greedy, where: str
+) -> None:
+    load = LINES["Python in the browser"].replace("https://models.example.org/", models_url)
+    code = CODE.format(load=load, go_on=go_on(), prompt=greedy.prompt, count=TOKENS)
+    with bare_page(shared_browser, folder, where) as page:
+        tokens, said, told, kept = json.loads(page.python(code))
+    assert tokens == greedy.tokens
+    assert said
+    # Only a worker can write to this browser's files; elsewhere loading goes on without.
+    assert told == ([] if where == "worker" else ["storage"])
+    assert (kept > 0) == (where == "worker")

@@ -1,0 +1,66 @@
+// The engine for other people's pages: the npm package's module (docs/embedding.md). engine.d.ts has its types.
+
+import { createInpage } from "./api.js";
+
+const PHASES = ["adapter", "Python", "runtime", "GPU"];
+const BESIDE = import.meta.url.replace(/[^/]*$/, ""); // no new URL(…): bundlers would look for a file to copy
+
+/** @import { Engine, EngineOptions, EngineProgress } from "./engine.d.ts" */
+
+/** What has a slash is an address: of the page's, or a whole one. @type {(where: string) => string} */
+const addressOf = (where) => (where.includes("/") ? new URL(where, document.baseURI).href : where);
+
+/** Of another origin no worker starts, but one from here may import it. @type {(url: string, options: WorkerOptions) => Worker} */
+function workerOf(url, options) {
+  if (new URL(url).origin === location.origin) return new Worker(url, options);
+  const script = new Blob([`import ${JSON.stringify(url)};`], { type: "text/javascript" });
+  const blobURL = URL.createObjectURL(script);
+  const worker = new Worker(blobURL, options);
+  worker.addEventListener("message", () => URL.revokeObjectURL(blobURL), { once: true }); // it has begun
+  return worker;
+}
+
+/** @type {(options?: EngineOptions) => Promise<Engine>} */
+export async function createEngine({ assetsURL = BESIDE, models = [], storage = true, onProgress = () => {} } = {}) {
+  const assets = new URL(assetsURL, document.baseURI).href.replace(/\/?$/, "/");
+  const offered = models.map(addressOf);
+  let started = 0; // phases
+  /** @param {import("./calls.d.ts").Phase} phase */
+  const onPhase = ({ name, seconds }) => {
+    if (seconds !== undefined) started++;
+    const text = `starting: ${name}`;
+    onProgress({ phase: "start", text, done: started, total: PHASES.length, fraction: started / PHASES.length, seconds: seconds ?? 0 });
+  };
+  const created = createInpage({
+    newWorker: (options) => workerOf(`${assets}worker.js`, options),
+    embedding: JSON.stringify({ page: location.href, models: offered, storage }),
+    kernels: null,
+    onBusy() {},
+    onFailure() {}, // calls reject with it
+    onHub: async () => (offered.some((model) => model.startsWith("hf:")) ? { token: null } : null),
+    onModel() {},
+    onPhase,
+    onRestart() {},
+  });
+  const { inpage } = created;
+  const { load, restart } = inpage;
+  /** @type {Engine} */
+  const engine = Object.assign(inpage, {
+    load: (/** @type {any} */ where, options = {}) =>
+      load(typeof where === "string" ? addressOf(where) : where, { onProgress, ...options }),
+    restart(options = {}) {
+      started = 0;
+      return restart({ onProgress, ...options });
+    },
+    async dispose() {
+      created.client.end({ code: "disposed", message: "the engine was disposed of" });
+      await navigator.locks.request(created.lock, () => {}); // it is free once the worker has ended, and its device
+    },
+  });
+  created.client.start();
+  await engine.ready.catch((error) => {
+    if (error.code === "crashed") error.message += ` (its script is ${assets}worker.js: can this page read that?)`;
+    throw error;
+  });
+  return engine;
+}
