@@ -25,15 +25,12 @@ export async function listModels() {
     listFault = t`The models of this site could not be listed: ${message}. Reload to try again.`;
     return [];
   });
-  picker.replaceChildren(...models.map((model) => new Option(titleOf(model), model.path, false, model.path === chosen)));
+  picker.replaceChildren(...models.map(({ name, path }) => new Option(name, path, false, path === chosen)));
   isListed = true;
   showChosen();
   tellReadiness();
   dispatchEvent(new Event("modelslisted"));
 }
-
-/** A name that several share says which. @param {OfferedModel} model */
-export const titleOf = ({ name, path }) => (models.filter((each) => each.name === name)[1] ? `${name} (${path})` : name);
 
 function showChosen() {
   const model = models[picker.selectedIndex];

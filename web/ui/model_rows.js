@@ -2,7 +2,7 @@
 
 /** @import { OfferedModel } from "../inpage.js" */
 
-import { listModels, loadFrom, models, stored, titleOf } from "./model.js";
+import { listModels, loadFrom, models, stored } from "./model.js";
 import { copyOf, line, notify, page, partOf, t } from "./page.js";
 import { inWords } from "./sizes.js";
 
@@ -13,6 +13,9 @@ let room = Infinity; // bytes that this browser may still keep
 
 /** As `stored` has them. @param {string | null | undefined} path */
 const urlOf = (path) => (!path || /^(hf|local):/.test(path) ? path ?? "" : new URL(path, document.baseURI).href);
+
+/** A name that several share says which. @param {OfferedModel} model */
+const titleOf = ({ name, path }) => (models.filter((each) => each.name === name)[1] ? `${name} (${path})` : name);
 
 export function showRows() {
   const offered = models.map((model) => ({ model, url: urlOf(model.path) }));
