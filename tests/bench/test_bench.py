@@ -399,7 +399,7 @@ def test_a_page_that_crashed_is_not_waited_for(
     monkeypatch.setattr(remote, "LOOKING_S", 0.01)
     server = remote.Server(tmp_path)
     page = remote.RemotePage(server, Crashing(tmp_path / "browser", []), PROBE, tmp_path)
-    with pytest.raises(PageFault, match="the page crashed: .*Not implemented"):
+    with pytest.raises(PageFault, match=r"the page crashed: .*Not implemented"):
         page.call("open", limit_s=600)
     page.close()
     server.close()
