@@ -8,8 +8,9 @@ GGUF = f"{MODEL}.gguf"
 OURS = "inpage"
 THREADS = 2
 CONTEXT = 2048
+LONG_CONTEXT = 8192
 # Prompt lengths by the context a run is named after. Past 2000 tokens there is no room for 64 more.
-PROMPT_LENGTHS = {128: 128, 512: 512, 2000: 1968}
+PROMPT_LENGTHS = {128: 128, 512: 512, 2000: 1968, LONG_CONTEXT: LONG_CONTEXT - 80}
 
 
 @dataclass(frozen=True)

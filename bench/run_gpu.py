@@ -17,8 +17,16 @@ from pathlib import Path
 from typing import Any
 
 from bench import machine
-from bench.engines import INPAGE, OURS, PROBE, TRANSFORMERS_WEBGPU, Engine, Run
-from bench.fill import fill
+from bench.engines import (
+    INPAGE,
+    LONG_CONTEXT,
+    OURS,
+    PROBE,
+    TRANSFORMERS_WEBGPU,
+    Engine,
+    Run,
+)
+from bench.fill import TEMPLATE, fill
 from bench.gpu_report import KIND, WITHOUT, as_text
 from bench.remote import Browser, RemotePage, Server
 from bench.report import write_results
@@ -71,12 +79,14 @@ def engines(options: argparse.Namespace) -> list[Engine]:
 def synthetic(shape: str) -> Engine:
     """A model of random weights, made here; no torch has seen it, so no output is checked."""
     path = f"models/{shape}-random/"
+    template = json.loads((TEMPLATES / shape / TEMPLATE).read_text())
+    long = template["manifest"]["context"] >= LONG_CONTEXT
     return Engine(
         f"{OURS}-{shape}",
         f"inpage, WebGPU, {shape} of random weights",
         INPAGE.page,
         {"model": path},
-        runs=(Run(128), Run(512), Run(2000)),
+        runs=(Run(128), Run(512), Run(LONG_CONTEXT if long else 2000)),
         checked=0,
         start_ups=0,
         limit_s=400,

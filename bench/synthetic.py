@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
-from bench.engines import CONTEXT
+from bench.engines import CONTEXT, LONG_CONTEXT
 from bench.fill import TEMPLATE, fill
 from bench.roofline import arithmetic_per_token, bytes_read_per_token
 from export.decoder_graph import export_decoder
@@ -121,6 +121,27 @@ SHAPES: dict[str, dict[str, Any]] = {
         "tie_word_embeddings": True,
         "eos_token_id": 248044,
     },
+    "gemma-3-1b": {
+        "model_type": "gemma3_text",
+        "vocab_size": 262144,
+        "max_position_embeddings": 32768,
+        "rms_norm_eps": 1e-6,
+        "hidden_activation": "gelu_pytorch_tanh",
+        "rope_theta": 1000000.0,
+        "rope_local_base_freq": 10000.0,
+        "hidden_size": 1152,
+        "intermediate_size": 6912,
+        "num_hidden_layers": 26,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 1,
+        "head_dim": 256,
+        "query_pre_attn_scalar": 256,
+        "sliding_window": 512,
+        "sliding_window_pattern": 6,
+        "tie_word_embeddings": True,
+        "bos_token_id": 2,
+        "eos_token_id": 1,
+    },
     # For tests of this script; an odd size, so that tensors are padded in their file.
     "tiny": {
         **LLAMA3,
@@ -145,6 +166,8 @@ SHAPES[f"tiny{Q4_K_M}"] = {
     "intermediate_size": 512,
     "head_dim": 64,
 }
+# Those that people give long texts.
+LONG = {"llama-3.1-8b-q4_k_m", "gemma-3-1b", "lfm2-1.2b", "qwen3.5-0.8b"}
 # Standard deviation of what random bytes stand for: 4-bit values less 8, signed bytes.
 DEVIATION = {
     "q4gsw": math.sqrt((16**2 - 1) / 12),
@@ -196,7 +219,7 @@ def write_template(name: str, folder: Path) -> None:
     tokenizer = {"tokenizer.json": byte_tokenizer(), "tokenizer_config.json": {}}
     kind = MixedSource if name.endswith(Q4_K_M) else SyntheticSource
     source = kind(f"{name}-random", "none", hf_config, tokenizer, Quantisation("q4gsw", 32))
-    config = source.decoder_config(CONTEXT)
+    config = source.decoder_config(LONG_CONTEXT if name in LONG else CONTEXT)
     graph = export_decoder(source, config)
     memory = measure(graph.program)
     constants = constants_of(graph.program)
@@ -208,11 +231,15 @@ def write_template(name: str, folder: Path) -> None:
     }
     for file, text in files.items():
         (folder / file).write_text(text)
-    for table, values in source.rotary_tables(CONTEXT).items():
+    tables = source.rotary_tables(config.context)
+    for table, values in tables.items():
         (folder / f"{table}.bin").write_bytes(values.astype("<f4").tobytes())
     tensors = [StoredTensor(name, item.stored, item.dims) for name, item in constants.items()]
     plans = plan_shards(tensors, DEFAULT_SHARD_SIZE)
-    fills = {name: fill_of(name, item, source) for name, item in constants.items()}
+    fills = {
+        name: Fill("file", f"{name}.bin") if name in tables else fill_of(name, item, source)
+        for name, item in constants.items()
+    }
     shards = [
         {
             "name": f"{WEIGHTS_PREFIX}{number:05}-of-{len(plans):05}.safetensors",
@@ -264,8 +291,6 @@ def shard(plan: FilePlan, fills: dict[str, Fill]) -> dict[str, Any]:
 
 def fill_of(name: str, constant: Constant, source: Source) -> Fill:
     """Scales keep activations near 1, so that nothing overflows however deep the model is."""
-    if name in ("cos", "sin"):
-        return Fill("file", f"{name}.bin")
     owner, _, part = name.rpartition(".")
     shape = source.shape(f"{owner}.weight")
     if part == "scales" and shape is not None:

@@ -2,10 +2,12 @@
 norm of each head under a gate."""
 
 from py_runtime.base.dtypes import F32
+from py_runtime.base.shapes import ceil_div
 from py_runtime.gpu.shader_figures import figures_of
 from py_runtime.ops.registry import Op, register
 
-MOST_KEYS = figures_of("states/gated_delta")["MOST_KEYS"]
+MOST_KEYS = figures_of("states/fragments/delta")["MOST_KEYS"]
+TEAM = figures_of("states/gated_delta_wide")["TEAM"]
 
 
 @register(
@@ -47,8 +49,13 @@ class GatedDelta(Op):
             f"x {list(self.x.max_dims)} and {self.key_heads} key heads do not fit a state "
             f"{list(state.max_dims)} (keys may be {MOST_KEYS} wide)",
         )
+        target = self.builder.target
+        self.wide, kind = target.wide, "_wide" if target.wide else ""
+        plugs = {"lanes": target.lanes_by} if target.wide else {}
         self.delta = self.launch(
-            "states/gated_delta",
+            f"states/gated_delta{kind}",
+            plugs=plugs,
+            constants={"ROWS": ceil_div(self.key_dim, TEAM)} if target.wide else {},
             bind={
                 "x": self.x,
                 "b": self.b,
@@ -61,7 +68,9 @@ class GatedDelta(Op):
             },
         )
         self.norm = self.launch(
-            "states/gated_norm", bind={"z": self.z, "weight": norm, "out": self.out}
+            f"states/gated_norm{kind}",
+            plugs=plugs,
+            bind={"z": self.z, "weight": norm, "out": self.out},
         )
 
     def live(self) -> None:
@@ -74,7 +83,7 @@ class GatedDelta(Op):
         columns = self.value_heads * self.value_dim
         self.out.resize((1, tokens, columns))
         self.delta.for_each(
-            columns,
+            TEAM * columns if self.wide else columns,
             count=columns,
             tokens=tokens,
             value_heads=self.value_heads,
@@ -86,7 +95,8 @@ class GatedDelta(Op):
             a_column=self.value_heads if self._are_one else 0,
         )
         rows = tokens * self.value_heads
-        self.norm.for_each(rows, rows=rows, width=self.value_dim, eps=self.eps)
+        normalise = self.norm if self.wide else self.norm.for_each  # a workgroup a row
+        normalise(rows, rows=rows, width=self.value_dim, eps=self.eps)
 
     @property
     def _are_one(self) -> bool:

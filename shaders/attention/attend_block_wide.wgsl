@@ -14,6 +14,7 @@ const CHUNK_VECTORS = 256u;
 override CHUNK: u32 = CHUNK_VECTORS / BLOCK;  // quads of a key
 override CHUNKS: u32 = (QUADS + CHUNK - 1u) / CHUNK;
 override PARTS: u32 = GROUP / QUADS;
+const LOADS = 4u;  // values that an invocation has on their way at a time
 
 @group(0) @binding(0) var<storage, read_write> out: array<vec4f>;  // strides are those of q
 
@@ -144,12 +145,20 @@ fn main(
     top = new_top;
     sum *= shrink;
     weighted = scale_columns(weighted, shrink);
-    let count = min(BLOCK, end - c);
-    for (var at = part; at < count && part < PARTS; at += PARTS) {
-      let value = load_value(kv_at + (c + at) * params.kv_token, quad);
-      let by = weights[own * GROUP + at];
-      sum += by;
-      weighted += mat4x4f(value * by.x, value * by.y, value * by.z, value * by.w);
+    for (var at = part; at < BLOCK && part < PARTS; at += LOADS * PARTS) {
+      var values: array<vec4f, LOADS>;
+      for (var load = 0u; load < LOADS; load++) {
+        let position = min(c + at + load * PARTS, end - 1u);
+        values[load] = load_value(kv_at + position * params.kv_token, quad);
+      }
+      for (var load = 0u; load < LOADS; load++) {
+        let place = at + load * PARTS;
+        // Positions past the end have no weight.
+        let by = select(vec4f(), weights[own * GROUP + min(place, BLOCK - 1u)], place < BLOCK);
+        let value = values[load];
+        sum += by;
+        weighted += mat4x4f(value * by.x, value * by.y, value * by.z, value * by.w);
+      }
     }
   }
 

@@ -1,19 +1,7 @@
-// out = out * rsqrt(mean(out²) + eps) * weight * silu(z), row by row and in place.
-// out, z: [rows, width]; weight: [width]. One invocation a row.
-// needs: nothing
-
-struct Params {
-  rows: u32,
-  width: u32,
-  eps: f32,
-}
+// The norm of a head under its gate, one invocation a row.
+// needs: states/fragments/gated_rows
 
 const WORKGROUP = 64u;
-
-@group(0) @binding(0) var<storage, read> z: array<f32>;
-@group(0) @binding(1) var<storage, read> weight: array<f32>;
-@group(0) @binding(2) var<storage, read_write> out: array<f32>;
-@group(0) @binding(3) var<uniform> params: Params;
 
 @compute @workgroup_size(WORKGROUP)
 fn main(
@@ -31,9 +19,8 @@ fn main(
     let value = out[first + column];
     sum_of_squares += value * value;
   }
-  let scale = inverseSqrt(sum_of_squares / f32(params.width) + params.eps);
+  let scale = scale_of(sum_of_squares);
   for (var column = 0u; column < params.width; column++) {
-    let gate = z[first + column];
-    out[first + column] *= scale * weight[column] * gate / (1.0 + exp(-gate));
+    finish(first, column, scale);
   }
 }

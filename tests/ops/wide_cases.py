@@ -22,7 +22,7 @@ def _multiplies_blocks(case: Case) -> bool:
 WIDE: list[Case] = [
     by_limbs(case) if _multiplies_blocks(case) else case
     for case in CASES
-    if case.name.startswith(("sdpa", "rms_norm", "linear", "swiglu", "qkv"))
+    if case.name.startswith(("sdpa", "rms_norm", "linear", "swiglu", "qkv", "gated_delta"))
 ]
 
 # Products of weights in blocks share nothing among lanes: they are the same kernels on every GPU.

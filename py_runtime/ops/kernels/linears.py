@@ -82,7 +82,7 @@ ALONE, SHARED = in_registers("alone"), in_registers("shared")
 WIDE, SMALL = in_squares(64, 256), in_squares(32, 256)
 SMALLEST = in_squares(32, 128)  # which every device can have
 BY_LIMBS = tuple(of_limbs(side) for side in SIDES)
-ENOUGH_SQUARES = 72  # of 64: fewer leave a large device idle
+ENOUGH_SQUARES = 264  # of 64, two for each core of a large device: fewer leave it idle
 
 
 def tilings_for(
