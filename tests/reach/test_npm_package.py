@@ -3,7 +3,6 @@
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page
@@ -126,21 +125,16 @@ for await (const chunk of engine.chat.completions.create({ messages, stream: tru
 }
 engine.dispose().catch(({ code }: InpageError) => code === "disposed");
 await createEngine();
-WRONG
+// @ts-expect-error: every option is known by name
+await createEngine({ asset: 1 });
+// @ts-expect-error: only our own page has one that is there already
+await inpage.ready;
 """
 
 
-@pytest.mark.parametrize(
-    ("wrong", "said"),
-    [
-        ("", ""),
-        ("await createEngine({ asset: 1 });", "'asset' does not exist"),
-        ("await inpage.ready;", "Cannot find name 'inpage'"),
-    ],
-)
-def test_a_strict_typescript_project(project: Path, wrong: str, said: str) -> None:
-    (project / "consumer.ts").write_text(CONSUMER.replace("WRONG", wrong))
-    options: dict[str, Any] = {
+def test_a_strict_typescript_project(project: Path) -> None:
+    (project / "consumer.ts").write_text(CONSUMER)
+    options = {
         "--target": "esnext",
         "--lib": "esnext,dom",
         "--module": "nodenext",
@@ -148,6 +142,5 @@ def test_a_strict_typescript_project(project: Path, wrong: str, said: str) -> No
     }
     flags = [part for pair in options.items() for part in pair]
     tsc = [str(ROOT / "node_modules/.bin/tsc"), "--noEmit", "--strict", *flags, "consumer.ts"]
-    found = subprocess.run(tsc, cwd=project, capture_output=True, text=True).stdout
-    assert said in found
-    assert bool(found) == bool(said), found
+    found = subprocess.run(tsc, cwd=project, capture_output=True, text=True)
+    assert found.stdout == ""
