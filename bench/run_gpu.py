@@ -12,6 +12,7 @@ import signal
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -106,18 +107,23 @@ def without_subgroups(engine: Engine) -> Engine:
 
 def measure(
     chosen: list[Engine], open_page: OpenPage, prompts: Json, say: Say, quick: bool
-) -> list[Json]:
-    """All in turns; or, quick, each by itself: a model that two of them load is stored once."""
+) -> Iterator[list[Json]]:
+    """All in turns; or, quick, each by itself: a model that two of them load is stored once.
+
+    Gives what is there as it grows, so that a run that is cut short has measured something.
+    """
     if not quick:
-        return run_bench(chosen, open_page, prompts, say)
+        yield run_bench(chosen, open_page, prompts, say)
+        return
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profiles:
 
         def open_again(engine: Engine, profile: Path) -> Page:
             return open_page(engine, Path(profiles) / profile.name.removesuffix(WITHOUT))
 
-        found = [run_bench([engine], open_again, prompts, say) for engine in pairs(chosen)]
-    results = {result["key"]: result for (result,) in found}
-    return [results[engine.key] for engine in chosen]
+        found: dict[str, Json] = {}
+        for engine in pairs(chosen):
+            (found[engine.key],) = run_bench([engine], open_again, prompts, say)
+            yield [found[one.key] for one in chosen if one.key in found]
 
 
 def pairs(chosen: list[Engine]) -> list[Engine]:
@@ -158,14 +164,14 @@ def main() -> None:
         "date": machine.today(),
         "commit": about["commit"],
         "machine": machine.describe(adapter),
-        "engines": measure(chosen, open_page, about["prompts"], say, options.quick),
-        "seconds": round(time.monotonic() - started),
     }
-    for engine in results["engines"]:
-        key = engine["key"].removesuffix(WITHOUT)
-        for least in ("bytes_read_per_token", "arithmetic_per_token"):
-            engine[least] = about[least].get(key)
-    write_results(options.results, results)
+    for measured in measure(chosen, open_page, about["prompts"], say, options.quick):
+        for engine in measured:
+            key = engine["key"].removesuffix(WITHOUT)
+            for least in ("bytes_read_per_token", "arithmetic_per_token"):
+                engine[least] = about[least].get(key)
+        results["engines"], results["seconds"] = measured, round(time.monotonic() - started)
+        write_results(options.results, results)
     print(as_text(results))
 
 

@@ -29,6 +29,9 @@ COUNTS = {
     "linear_value_head_dim": 1 << 12,
     "linear_num_key_heads": 1 << 12,
     "linear_num_value_heads": 1 << 12,
+    "num_experts": 1 << 9,
+    "num_experts_per_tok": 1 << 6,
+    "moe_intermediate_size": 1 << 18,
 }
 NUMBERS = ("rms_norm_eps", "rope_theta")
 MAX_NUMBER = 1e30  # of these

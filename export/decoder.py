@@ -235,6 +235,34 @@ class Mlp(nn.Module):
         return self.down_proj(activated * self.up_proj(x))
 
 
+class Mixture(nn.Module):
+    """The same by a few of many experts, which the token's logits for them choose."""
+
+    def __init__(self, config: DecoderConfig, kinds: Mapping[str, WeightKind], path: str) -> None:
+        super().__init__()
+        assert config.experts is not None, "a config with experts has their sizes"
+        self.sizes, width = config.experts, config.width
+        rows = self.sizes.count * self.sizes.hidden
+        self.gate = Weight(kinds[f"{path}.gate.weight"], self.sizes.count, width)
+        self.experts = nn.ModuleDict(
+            {
+                name: Weight(kinds[f"{path}.experts.{name}.weight"], *dims)
+                for name, dims in {
+                    "gate_proj": (rows, width),
+                    "up_proj": (rows, width),
+                    "down_proj": (self.sizes.count * width, self.sizes.hidden),
+                }.items()
+            }
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        held: list[Any] = list(self.experts.values())
+        kinds = " ".join(weight.kind.name for weight in held)
+        parts = [getattr(weight, part, None) for weight in held for part in ("weight", "scales")]
+        how = (self.sizes.used, self.sizes.renormalised, kinds)
+        return torch_ops.experts(x, self.gate(x), *how, *parts, held[0].kind.group_size)
+
+
 class Layer(nn.Module):
     """Attention, or what stands in its place, and MLP, behind norms or before them, each added to
     what came in."""
@@ -255,7 +283,7 @@ class Layer(nn.Module):
             self.linear_attn = DeltaNet(config, kinds, f"{path}.linear_attn")
         else:
             self.self_attn = Attention(config, kind, kinds, f"{path}.self_attn")
-        self.mlp = Mlp(config, kinds, f"{path}.mlp")
+        self.mlp = (Mlp if config.experts is None else Mixture)(config, kinds, f"{path}.mlp")
         for name in LAYER_NORMS[config.norms]:
             self.add_module(name, Norm(config.width, config.eps))
 

@@ -15,6 +15,8 @@ from export.checkpoint_words import HEAD, stored_names
 from export.errors import ExportError
 from export.quantisers import Parts, quantise
 from py_runtime.decoder.config import (
+    EXPERTS,
+    ROUTER,
     DecoderConfig,
     WeightKind,
     bias_rows,
@@ -37,7 +39,7 @@ class Quantisation:
     def kind_of(self, weight: str) -> WeightKind:
         """Embedding and head keep 8 bits: they are one matrix in most small models, and every
         token's error passes through it."""
-        if self.name == "none":
+        if self.name == "none" or weight.endswith(f"{ROUTER}.weight"):  # small, and all hangs on it
             return WeightKind("f32")
         if self.name == "q8" or weight in ("embed_tokens.weight", "lm_head.weight"):
             return WeightKind("q8_0")
@@ -203,6 +205,14 @@ class HuggingFaceSource(Source):
                 self._file_of[stored] = opened
 
     def shape(self, name: str) -> tuple[int, ...] | None:
+        if f".{EXPERTS}." in name:
+            first, *others = [self._shape_of_one(each) for each in self._of_experts(name)]
+            if first is None or any(other != first for other in others):
+                return None
+            return (first[0] * (1 + len(others)), *first[1:])
+        return self._shape_of_one(name)
+
+    def _shape_of_one(self, name: str) -> tuple[int, ...] | None:
         stored, rows = self._place(name)
         if stored not in self._file_of:
             return None
@@ -214,6 +224,16 @@ class HuggingFaceSource(Source):
         return (max(min(rows.stop, found[0]) - rows.start, 0), *found[1:])
 
     def dense(self, name: str) -> np.ndarray:
+        if f".{EXPERTS}." in name:
+            return np.concatenate([self._dense_of_one(each) for each in self._of_experts(name)])
+        return self._dense_of_one(name)
+
+    def _of_experts(self, name: str) -> list[str]:
+        """layers.0.mlp.experts.up_proj.weight: of each its own."""
+        count = self.values["num_local_experts"]
+        return [name.replace(f".{EXPERTS}.", f".{EXPERTS}.{each}.") for each in range(count)]
+
+    def _dense_of_one(self, name: str) -> np.ndarray:
         stored, rows = self._place(name)
         tensor = self._file_of[stored].get_slice(stored)
         array: np.ndarray = (tensor[:] if rows is None else tensor[rows]).float().numpy()

@@ -312,3 +312,68 @@ def update_cache(value: Tensor, cache: Tensor, start_pos: int) -> Tensor:
 @update_cache.register_fake
 def _(value: Tensor, cache: Tensor, start_pos: int) -> Tensor:
     return torch.empty_like(cache)
+
+
+@custom_op("inpage::experts", mutates_args=())
+def experts(
+    x: Tensor,
+    logits: Tensor,
+    used: int,
+    renormalised: bool,
+    kinds: str,
+    gate: Tensor,
+    gate_scales: Tensor | None,
+    up: Tensor,
+    up_scales: Tensor | None,
+    down: Tensor,
+    down_scales: Tensor | None,
+    group_size: int,
+) -> Tensor:
+    """x: [..., W], logits: [..., experts]; gate, up: [experts * hidden, W], down: [experts * W,
+    hidden], in these kinds. Each token goes through the experts of its largest logits."""
+    width, count = x.shape[-1], logits.shape[-1]
+    stored = ((gate, gate_scales), (up, up_scales), (down, down_scales))
+    gates, ups, downs = (
+        _dense(kind, group_size, *parts).to(x.dtype).view(count, -1, columns)
+        for kind, parts, columns in zip(
+            kinds.split(), stored, (width, width, len(gate) // count), strict=True
+        )
+    )
+    lines = x.reshape(-1, width)
+    shares, chosen = logits.reshape(-1, count).softmax(-1).topk(used)  # [S, used]
+    if renormalised:
+        shares = shares / shares.sum(-1, keepdim=True)
+    rows = []
+    for line, own, theirs in zip(lines, chosen, shares, strict=True):
+        hidden = torch.nn.functional.silu(gates[own] @ line) * (ups[own] @ line)  # [used, hidden]
+        rows.append((theirs[:, None] * (downs[own] @ hidden[..., None])[..., 0]).sum(0))
+    return torch.stack(rows).view(x.shape)
+
+
+def _dense(kind: str, group_size: int, weight: Tensor, scales: Tensor | None) -> Tensor:
+    """A weight of any kind that the exporter writes as f32 [N, K]."""
+    if kind == "f32":
+        return weight
+    if kind in BLOCK_KINDS:
+        return dequantise_blocks(kind, weight, scales)
+    assert scales is not None, "q4gsw has scales"
+    quantised = unpack_nibbles(weight).float() - 8
+    return quantised * scales[:, : len(weight)].T.repeat_interleave(group_size, 1)
+
+
+@experts.register_fake
+def _(
+    x: Tensor,
+    logits: Tensor,
+    used: int,
+    renormalised: bool,
+    kinds: str,
+    gate: Tensor,
+    gate_scales: Tensor | None,
+    up: Tensor,
+    up_scales: Tensor | None,
+    down: Tensor,
+    down_scales: Tensor | None,
+    group_size: int,
+) -> Tensor:
+    return torch.empty_like(x)

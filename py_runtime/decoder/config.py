@@ -32,6 +32,7 @@ LAYER_NORMS = {
 }
 # What mixes the tokens of a layer.
 ATTENTION, SHORT_CONV, DELTA_NET = "attention", "short convolution", "delta net"
+ROUTER, EXPERTS = "mlp.gate", "mlp.experts"  # of a mixture
 LOCAL = "_local"  # ends the names of the rotary tables that sliding layers have to themselves
 
 
@@ -66,6 +67,16 @@ class DeltaSizes:
 
 
 @dataclass(frozen=True)
+class ExpertSizes:
+    """Of an MLP that is a mixture of many."""
+
+    count: int
+    used: int  # by a token
+    hidden: int  # width of each
+    renormalised: bool  # whether the shares of those used add up to 1
+
+
+@dataclass(frozen=True)
 class DecoderConfig:
     """The sizes and choices in which the families differ."""
 
@@ -96,6 +107,7 @@ class DecoderConfig:
     conv_taps: int = 0  # tokens that a convolution reaches over, its own included
     gated_attention: bool = False  # what it gives is multiplied with sigmoid(x Wgᵀ)
     delta: DeltaSizes | None = None
+    experts: ExpertSizes | None = None  # in place of each MLP
 
     def layer_kind(self, number: int) -> LayerKind:
         return self.kinds[number] if self.kinds else LayerKind()
@@ -160,10 +172,23 @@ def layer_matrices(config: DecoderConfig, kind: LayerKind) -> dict[str, tuple[in
             **gate,
             "self_attn.o_proj": (c.width, q_rows, c.o_bias),
         }
-    return mixer | {
-        "mlp.gate_proj": (c.hidden, c.width, c.mlp_bias),
-        "mlp.up_proj": (c.hidden, c.width, c.mlp_bias),
-        "mlp.down_proj": (c.width, c.hidden, c.mlp_bias),
+    return mixer | _mlp_matrices(c)
+
+
+def _mlp_matrices(c: DecoderConfig) -> dict[str, tuple[int, int, bool]]:
+    """Those of experts lie one below the other, in one matrix."""
+    if c.experts is None:
+        return {
+            "mlp.gate_proj": (c.hidden, c.width, c.mlp_bias),
+            "mlp.up_proj": (c.hidden, c.width, c.mlp_bias),
+            "mlp.down_proj": (c.width, c.hidden, c.mlp_bias),
+        }
+    rows = c.experts.count * c.experts.hidden
+    return {
+        ROUTER: (c.experts.count, c.width, False),
+        f"{EXPERTS}.gate_proj": (rows, c.width, False),
+        f"{EXPERTS}.up_proj": (rows, c.width, False),
+        f"{EXPERTS}.down_proj": (c.experts.count * c.width, c.experts.hidden, False),
     }
 
 

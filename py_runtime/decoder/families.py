@@ -4,7 +4,7 @@ What a model says of itself comes in the words of a Hugging Face config.json, wh
 `rope_parameters`, `layer_types`. The GGUF reader writes the same from metadata.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,6 +25,7 @@ from py_runtime.decoder.config import (
     TABLES,
     DecoderConfig,
     DeltaSizes,
+    ExpertSizes,
     LayerKind,
 )
 from py_runtime.decoder.rotary import Floats, Rope
@@ -34,7 +35,10 @@ DEFAULT_CONTEXT = 2048  # the KV cache of a full context would not fit most user
 MIN_CONTEXT = 2  # a token, and one that follows it
 MAX_TAPS = 64  # of a convolution
 MAX_KEYS = 256  # columns of a delta net's key
+MAX_EXPERTS, MAX_USED = 512, 64  # of a mixture, by a token
 MAX_CHUNK = 512  # tokens in one call: longer prompts go in chunks, which keeps buffers small
+# Caches of sliding layers hold a window and a chunk: where windows are short, so are chunks.
+MIN_CHUNK, MAX_WINDOWS = 64, 2  # of the shortest window
 ACTIVATIONS = {"silu": SILU, "gelu_pytorch_tanh": GELU}
 # The other types change the table with the length of the text, which one fixed table cannot.
 ROPE_TYPES = ("default", "linear", "llama3", "yarn", "longrope")
@@ -81,6 +85,7 @@ class Family:
     predicts_ahead: bool = False  # GGUF files may have further layers, for tokens to come
     gated_attention: bool = False  # checkpoints have a head's gate behind its query, in one matrix
     mixers: Mapping[str, str] = field(default_factory=dict)  # of layer_types that are no attention
+    is_mixture: bool = False  # each MLP is one of experts
 
 
 FAMILIES = (
@@ -88,6 +93,7 @@ FAMILIES = (
     Family("mistral", "llama", "Mistral", pairs_side_by_side=True),
     Family("qwen2", "qwen2", "Qwen2.5", qkv_bias=True),
     Family("qwen3", "qwen3", "Qwen3", qk_norm=HEADS),
+    Family("qwen3_moe", "qwen3moe", "Qwen3 with experts", qk_norm=HEADS, is_mixture=True),
     Family("qwen3_vl_text", "qwen3vl", "the text part of Qwen3-VL", qk_norm=HEADS),
     Family(
         "phi3",
@@ -240,7 +246,7 @@ def decoder_config(values: Mapping[str, Any], context: int | None = None) -> Dec
             f"heads are {head_dim} wide, of which {rotary} turn; rotary positions need even widths",
             "get another model",
         )
-    if values.get("num_local_experts"):
+    if values.get("num_local_experts") and not family.is_mixture:
         raise ModelError("it is a mixture of experts, which is not supported", "get another model")
     kinds = layer_kinds(values)
     mixers = {kind.mixer for kind in kinds}
@@ -267,7 +273,7 @@ def decoder_config(values: Mapping[str, Any], context: int | None = None) -> Dec
         kv_heads=values["num_key_value_heads"],
         head_dim=head_dim,
         context=chosen,
-        max_chunk=min(chosen, MAX_CHUNK),
+        max_chunk=min(chosen, _most_at_once(kinds)),
         eps=values["rms_norm_eps"] / residual**2,
         rotary=rotary,
         qkv_bias=family.qkv_bias or attention_bias,
@@ -286,7 +292,14 @@ def decoder_config(values: Mapping[str, Any], context: int | None = None) -> Dec
         conv_taps=taps,
         gated_attention=family.gated_attention,
         delta=_delta_sizes(values) if DELTA_NET in mixers else None,
+        experts=_expert_sizes(values) if family.is_mixture else None,
     )
+
+
+def _most_at_once(kinds: Sequence[LayerKind]) -> int:
+    """Tokens in one call."""
+    windows = [kind.window for kind in kinds if kind.window is not None]
+    return min([MAX_CHUNK, *(max(MIN_CHUNK, MAX_WINDOWS * window) for window in windows)])
 
 
 def _delta_sizes(values: Mapping[str, Any]) -> DeltaSizes:
@@ -301,6 +314,27 @@ def _delta_sizes(values: Mapping[str, Any]) -> DeltaSizes:
         raise ModelError(
             f"{sizes.value_heads} value heads share {sizes.key_heads} key heads of "
             f"{sizes.key_dim}; they must share them evenly, of at most {MAX_KEYS} columns",
+            "get another model",
+        )
+    return sizes
+
+
+def _expert_sizes(values: Mapping[str, Any]) -> ExpertSizes:
+    if values.get("mlp_only_layers") or values.get("decoder_sparse_step", 1) != 1:
+        raise ModelError(
+            "some of its layers have experts and others none, which is not supported",
+            "get another model",
+        )
+    sizes = ExpertSizes(
+        values["num_local_experts"],
+        values["num_experts_per_tok"],
+        values["moe_intermediate_size"],
+        bool(values["norm_topk_prob"]),
+    )
+    if not 1 <= sizes.used <= min(sizes.count, MAX_USED) or sizes.count > MAX_EXPERTS:
+        raise ModelError(
+            f"tokens go through {sizes.used} of {sizes.count} experts; up to {MAX_USED} of "
+            f"{MAX_EXPERTS} are supported",
             "get another model",
         )
     return sizes

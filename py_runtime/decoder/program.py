@@ -13,8 +13,10 @@ from py_runtime.decoder.config import (
     AROUND,
     BEFORE,
     DELTA_NET,
+    EXPERTS,
     FLOAT,
     HEADS,
+    ROUTER,
     ROWS,
     SHORT_CONV,
     SILU,
@@ -85,7 +87,7 @@ class _Decoder:
                 "pre_feedforward_layernorm" if c.norms == AROUND else "post_attention_layernorm"
             )
             ahead = self._norm(f"{path}.{second}", x, dims)
-        added = self._mlp(f"{path}.mlp", ahead)
+        added = self._mlp(path, ahead) if c.experts is None else self._mixture(path, ahead)
         if c.norms != BEFORE:
             added = self._norm(f"{path}.post_feedforward_layernorm", added, dims)
         return self._add(x, added, name=path)
@@ -181,14 +183,29 @@ class _Decoder:
         """down(activation(gate(x)) * up(x))."""
         c, rows = self.config, (1, self.config.max_chunk)
         dims = (*rows, c.hidden)
-        gate = self._linear(f"{path}.gate_proj", x, rows)
+        gate = self._linear(f"{path}.mlp.gate_proj", x, rows)
         if c.activation == SILU:
             activated = self._computed("aten.silu.default", dims, gate)
         else:
             activated = self._computed("aten.gelu.default", dims, gate, "tanh")
-        up = self._linear(f"{path}.up_proj", x, rows)
+        up = self._linear(f"{path}.mlp.up_proj", x, rows)
         product = self._computed("aten.mul.Tensor", dims, activated, up)
-        return self._linear(f"{path}.down_proj", product, rows)
+        return self._linear(f"{path}.mlp.down_proj", product, rows)
+
+    def _mixture(self, path: str, x: Ref) -> Ref:
+        """The same by a few of many experts, which the token's logits for them choose."""
+        c, rows, sizes = self.config, (1, self.config.max_chunk), self.config.experts
+        assert sizes is not None, "a config with experts has their sizes"
+        logits = self._linear(f"{path}.{ROUTER}", x, rows)
+        names = [f"{path}.{EXPERTS}.{name}_proj" for name in ("gate", "up", "down")]
+        kinds = [self.kinds[f"{name}.weight"] for name in names]
+        parts = [[*self._parts(name), None][:2] for name in names]  # null: without scales
+        how = (sizes.used, sizes.renormalised, " ".join(kind.name for kind in kinds))
+        given = [part for both in parts for part in both]
+        dims = (*rows, c.width)
+        return self._computed(
+            "inpage.experts.default", dims, x, logits, *how, *given, kinds[0].group_size
+        )
 
     # Ops ---------------------------------------------------------------------------------------
 

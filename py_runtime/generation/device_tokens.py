@@ -91,6 +91,7 @@ class DeviceTokens:
             states.keep_batch(copies)
         states.leave()
         drawing = loop.run(position, steps, ahead)
+        self._session.windows.write(position + drawing.steps)
         states.reach(position + drawing.steps)
         return drawing
 

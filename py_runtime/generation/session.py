@@ -11,6 +11,7 @@ import numpy as np
 from py_runtime.base.cancel import CancelToken
 from py_runtime.base.errors import GpuDeviceLostError
 from py_runtime.generation.decode_loop import DecodeLoop, can_loop
+from py_runtime.generation.held_windows import HeldWindows
 from py_runtime.generation.kept_states import TAIL, KeptStates
 from py_runtime.generation.pace import BatchPace, PrefillPace
 from py_runtime.gpu.recovery import Recovery
@@ -47,14 +48,14 @@ class Session:
         self._pace = PrefillPace(model.max_chunk)
         self.batches = BatchPace()
         self.states = KeptStates()  # counts where the graph has states that cannot be cut back
+        self.windows = HeldWindows()  # counts where caches are rings
         self.device = Recovery(model.recover, self.forget)
         self._loop: DecodeLoop | None = None
         self._looped: Graph | None = None  # the graph it belongs to
 
     def reusable(self, prompt: Sequence[int]) -> int:
         """How many of the prompt's tokens need no computing: never its last, whose logits count."""
-        most = self._shared(prompt)
-        return self.states.last_up_to(most) if self.graph.state_copies else most
+        return self._reachable(self._shared(prompt))
 
     def _shared(self, prompt: Sequence[int]) -> int:
         most = min(len(self.tokens), len(prompt) - 1)
@@ -65,6 +66,7 @@ class Session:
     def forget(self) -> None:
         self.tokens.clear()
         self.states.forget()
+        self.windows.forget()
 
     def begin_anew(self) -> "Session":
         """As if nothing had been computed; what was measured and compiled stays."""
@@ -136,6 +138,7 @@ class Session:
             inputs = [np.array([chunk], np.int64), np.array([start])]
             is_last = len(chunk) == missing
             self.states.leave()
+            self.windows.write(start + len(chunk))
             results = await (end if is_last else before)(inputs)
             self.states.reach(start + len(chunk))
             if results or not is_last:  # else it is not known how long it takes
@@ -149,8 +152,16 @@ class Session:
 
     def _go_back(self, shared: int) -> None:
         """Of the tokens held, so many count; the states are as they were after what is left."""
-        copies = self.graph.state_copies
-        del self.tokens[self.states.go_back(copies, shared) if copies else shared :]
+        position, copies = self._reachable(shared), self.graph.state_copies
+        if copies is not None:
+            self.states.go_back(copies, position)
+        self.windows.go_back(position)
+        del self.tokens[position:]
+
+    def _reachable(self, shared: int) -> int:
+        """The last position that can be gone on from, of those up to what is shared."""
+        most = self.states.last_up_to(shared) if self.graph.state_copies else shared
+        return self.windows.last_up_to(self.graph.rings, most)
 
     def _next_chunk(self, missing: int) -> int:
         """Where there are states, a prompt's last tokens go by themselves, after a copy."""

@@ -6,12 +6,21 @@ Files leave out what llama.cpp knows by the architecture's name: periods, window
 from math import sqrt
 from typing import Any
 
-from py_runtime.decoder.families import FULL, MAX_KEYS, MAX_TAPS, SLIDING, TILED
+from py_runtime.decoder.families import (
+    FULL,
+    MAX_EXPERTS,
+    MAX_KEYS,
+    MAX_TAPS,
+    MAX_USED,
+    SLIDING,
+    TILED,
+)
 from py_runtime.gguf.keys import Keys
 from py_runtime.gguf.rope_keys import MAX_CONTEXT, SCALES, THETAS, read_rope
 
 Words = dict[str, Any]
 MOST_HEADS = 1 << 12  # and columns of one
+MOST_HIDDEN = 1 << 18  # of an expert
 
 WINDOW = "attention.sliding_window"
 PATTERN = "attention.sliding_window_pattern"
@@ -31,6 +40,7 @@ COMPUTED = {
     "granite": tuple(MULTIPLIERS),
     "minicpm": tuple(MULTIPLIERS),
     "gemma2": tuple(CAPS),
+    "qwen3moe": ("expert_count",),
 }
 # Of these, one size has heads whose scores have a scale of their own; files do not say so.
 LAYERS_OF_27B = {"gemma2": 46, "gemma3": 62}
@@ -147,6 +157,17 @@ def _qwen35(keys: Keys, values: Words, rope: Words) -> Words:
     }
 
 
+def _qwen3moe(keys: Keys, values: Words, rope: Words) -> Words:
+    """Files do not say that the shares of those used add up to 1."""
+    experts = keys.integer("expert_count", 1, MAX_EXPERTS)
+    return {
+        "num_local_experts": experts,
+        "num_experts_per_tok": keys.integer("expert_used_count", 1, min(experts, MAX_USED)),
+        "moe_intermediate_size": keys.integer("expert_feed_forward_length", 1, MOST_HIDDEN),
+        "norm_topk_prob": True,
+    }
+
+
 def _gemma2(keys: Keys, values: Words, rope: Words) -> Words:
     caps = {key: keys.number(key, *SCALES, default=usual) for key, usual in CAPS.items()}
     return {
@@ -190,4 +211,5 @@ OF_AN_ARCHITECTURE = {
     "gemma3": _gemma3,
     "lfm2": _lfm2,
     "qwen35": _qwen35,
+    "qwen3moe": _qwen3moe,
 }

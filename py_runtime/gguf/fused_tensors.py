@@ -1,11 +1,12 @@
-"""Tensors that hold several of the decoder's, one after the other, told apart by their rows; and
-those that one family calls otherwise than all others."""
+"""Tensors that hold several of the decoder's, one after the other, told apart by their rows; those
+of experts, which are one matrix to the decoder; and those that one family calls otherwise than all
+others."""
 
 import re
 from dataclasses import replace
 
 from py_runtime.base.shapes import Dims
-from py_runtime.decoder.config import DecoderConfig, expected_shapes
+from py_runtime.decoder.config import EXPERTS, DecoderConfig, expected_shapes
 from py_runtime.decoder.families import Family
 from py_runtime.gguf.names import gguf_names
 from py_runtime.gguf.reader import GgufFile, StoredTensor
@@ -30,6 +31,13 @@ def taken_apart(file: GgufFile, family: Family, config: DecoderConfig) -> GgufFi
         usual = _usual_name(name, family)
         if usual not in tensors:
             tensors[usual] = tensors.pop(name)
+    for name in names:
+        stored = tensors.get(names[name])
+        if config.experts and stored and f".{EXPERTS}." in name and len(stored.info.dims) == 3:
+            count, rows, columns = stored.info.dims
+            if count == config.experts.count:
+                flat = replace(stored.info, dims=(count * rows, columns))
+                tensors[names[name]] = replace(stored, info=flat)
     for number in range(config.layers):
         for fused, held in family.gguf_fused.items():
             whole = file.tensors.get(f"blk.{number}.{fused}.weight")

@@ -1,6 +1,12 @@
 """What GGUF calls the tensors that the decoder knows by their names in Hugging Face checkpoints."""
 
-from py_runtime.decoder.config import BEFORE, DecoderConfig, expected_shapes
+from py_runtime.decoder.config import (
+    BEFORE,
+    EXPERTS,
+    ROUTER,
+    DecoderConfig,
+    expected_shapes,
+)
 
 GATES = "attn_q gates"  # which files have in one tensor with the queries
 OF_A_LAYER = {
@@ -29,6 +35,10 @@ OF_A_LAYER = {
     "mlp.gate_proj": "ffn_gate",
     "mlp.up_proj": "ffn_up",
     "mlp.down_proj": "ffn_down",
+    ROUTER: "ffn_gate_inp",
+    f"{EXPERTS}.gate_proj": "ffn_gate_exps",
+    f"{EXPERTS}.up_proj": "ffn_up_exps",
+    f"{EXPERTS}.down_proj": "ffn_down_exps",
 }
 # With norms ahead of attention and MLP alone, checkpoints call the second one by where it stands.
 AHEAD = {"post_attention_layernorm": "ffn_norm"}

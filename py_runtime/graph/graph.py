@@ -37,6 +37,7 @@ from py_runtime.graph.needed_ops import ops_needed
 from py_runtime.graph.pipelines import compile_side_by_side
 from py_runtime.graph.profile import Profile, profile_of
 from py_runtime.graph.resize import LiveGraph, ResizeStats
+from py_runtime.graph.rings import rings_of
 from py_runtime.live.launch import Bindable, Joined, Piece
 from py_runtime.live.uniforms import SYMINT_BYTES
 from py_runtime.live.values import LiveInt, LiveTensor
@@ -56,6 +57,7 @@ class Graph:
         self.target = target
         self.memory: MemoryReport
         self.state_copies: StateCopies | None = None  # of those that cannot be cut back
+        self.rings = rings_of(builder.program)  # caches that hold the last positions only
         self._builder = builder
         self.arena = builder.arena
         self._buffers: dict[int, Buffer] = {}  # of each tensor, by value id

@@ -1,6 +1,6 @@
 """A GGUF file opened as a model to chat with: all that a folder would say is in its metadata."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from py_runtime.base.model_errors import ModelFileError
@@ -19,10 +19,13 @@ from py_runtime.gguf.constants import GgufConstants
 from py_runtime.gguf.model import GgufModel, open_model
 from py_runtime.gpu.kernel_target import PORTABLE
 from py_runtime.graph.carried_states import COPIES, copied_bytes
+from py_runtime.ops.registry import REGISTRY
+from py_runtime.passes import ring_caches
 from py_runtime.program import Program, TensorValue
 from py_runtime.weights.byte_source import ByteSource
 
 MADE_BY = "GGUF"
+EXPERTS = "inpage.experts.default"
 
 
 class GgufStore:
@@ -93,7 +96,8 @@ def _held_bytes(program: Program) -> int:
     """Weights, caches, states and copies of them: what stays on the GPU; the rest is little
     beside it."""
     constants = {name: value for _, value, name in program.constants()}
-    states = [v for v in program.values if isinstance(v, TensorValue) and v.state]
+    ringed = ring_caches.run(program, PORTABLE)
+    states = [v for v in ringed.values if isinstance(v, TensorValue) and v.state]
     held = sum(_nbytes(value) for value in (*constants.values(), *states))
     return held + COPIES * copied_bytes(program)
 
@@ -101,7 +105,8 @@ def _held_bytes(program: Program) -> int:
 def _needed(program: Program) -> int:
     """The least size of a buffer that the device must allow; every device allows this much.
 
-    What is larger is cut by rows. A table of f32 alone is not: nothing but a copy reads it.
+    What is larger is cut by rows. A table of f32 is not, since nothing but a copy reads it, nor are
+    experts, whose rows are looked for.
     """
     largest = max(_nbytes(value) for _, value, _ in program.constants())
     tables = [
@@ -110,7 +115,17 @@ def _needed(program: Program) -> int:
         if call.name == "aten.embedding.default"
     ]
     uncut = [_nbytes(table) for table in tables if isinstance(table, TensorValue)]
-    return max([min(largest, PORTABLE.binding_bytes), *uncut])
+    return max([min(largest, PORTABLE.binding_bytes), *uncut, *_bytes_of_experts(program)])
+
+
+def _bytes_of_experts(program: Program) -> Iterator[int]:
+    """Gate and up are one buffer, down another."""
+    places = [REGISTRY[EXPERTS].args.index(name) for name in ("gate", "up", "down")]
+    for call in program.ops:
+        if call.name == EXPERTS:
+            held = [program.values[call.args[place]] for place in places]
+            gate, up, down = (_nbytes(each) for each in held if isinstance(each, TensorValue))
+            yield max(gate + up, down)
 
 
 def _nbytes(value: TensorValue) -> int:

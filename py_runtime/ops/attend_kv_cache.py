@@ -3,7 +3,7 @@ inpage.attend_window, which may look back less far."""
 
 from py_runtime.base.dtypes import F32
 from py_runtime.ops.kernels.kv_caches import take_caches
-from py_runtime.ops.kernels.position_checks import check_window
+from py_runtime.ops.kernels.position_checks import check_cache
 from py_runtime.ops.kernels.streaming_attention import StreamingAttention, problem_over_cache
 from py_runtime.ops.kernels.views_of_context import take_softcap, take_window
 from py_runtime.ops.registry import Op, register
@@ -20,6 +20,7 @@ class AttendKvCache(Op):
         self.build_attention()
 
     def build_attention(self, window: int | None = None, softcap: float | None = None) -> None:
+        self.window = window
         self.q = self.tensor("q", F32)
         self.require(self.q.rank in (3, 4), f"q has rank {self.q.rank}; it must be 3 or 4")
         self.k_cache, self.v_cache = take_caches(self, self.q.rank)
@@ -47,7 +48,7 @@ class AttendKvCache(Op):
 
     def live(self) -> None:
         q, cache = self.q.dims, self.k_cache.dims
-        check_window(self, self.start_pos, q[-3], cache[-3], "the cache")
+        check_cache(self, self.start_pos, q[-3], cache[-3], self.window)
         context = self.start_pos.value + q[-3]
         self.require_live(
             cache == self.v_cache.dims
@@ -63,7 +64,8 @@ class AttendKvCache(Op):
     "inpage.attend_window.default", args="q k_cache v_cache start_pos scale window softcap out"
 )
 class AttendWindow(AttendKvCache):
-    """A token sees the last `window` positions, its own included; null: all before it.
+    """A token sees the last `window` positions, its own included; null: all before it. Caches may
+    be rings of what the tokens of a call see.
 
     With `softcap`, scores s become softcap * tanh(s / softcap).
     """

@@ -3,7 +3,7 @@
 from py_runtime.base.dtypes import BOOL, F32
 from py_runtime.base.shapes import Dims, broadcast_strides, ceil_div, numel, strides_of
 from py_runtime.ops.kernels.kv_caches import take_caches
-from py_runtime.ops.kernels.position_checks import check_window
+from py_runtime.ops.kernels.position_checks import check_cache
 from py_runtime.ops.kernels.streaming_attention import (
     BOOL_MASK,
     FLOAT_MASK,
@@ -23,6 +23,7 @@ class AttentionOverCache(Op):
     """
 
     def build_attention(self, window: int | None = None, softcap: float | None = None) -> None:
+        self.window = window
         self.q = self.tensor("q", F32)
         rank = self.q.rank
         self.require(rank in (3, 4), f"q has rank {rank}; it must be 3 or 4")
@@ -75,7 +76,7 @@ class AttentionOverCache(Op):
     def live(self) -> None:
         q, k, v = self.q.dims, self.k.dims, self.v.dims
         cache, v_cache = self.k_cache.dims, self.v_cache.dims
-        check_window(self, self.start_pos, q[-3], cache[-3], "the cache")
+        check_cache(self, self.start_pos, q[-3], cache[-3], self.window)
         context = self.start_pos.value + q[-3]
         self.require_live(
             k == v == (*q[:-2], *self.k.max_dims[-2:]) and q[-2:] == self.q.max_dims[-2:],
@@ -124,7 +125,8 @@ class SdpaWithKvCache(AttentionOverCache):
     mutates="k_cache v_cache",
 )
 class WindowedAttention(AttentionOverCache):
-    """A token sees the last `window` positions, its own included; null: all before it.
+    """A token sees the last `window` positions, its own included; null: all before it. Caches may
+    be rings of what the tokens of a call see.
 
     With `softcap`, scores s become softcap * tanh(s / softcap).
     """
@@ -198,6 +200,7 @@ class Sdpa(Op):
             k[2],
             k[1],
             q[3],
+            k[2],
             q_strides=(q_batch, q_token, q_head),
             kv_strides=(kv_batch, kv_token, kv_head),
         )

@@ -19,7 +19,8 @@ from py_runtime.ops.kernels.fused_arguments import (
 from py_runtime.ops.kernels.kv_caches import take_caches
 from py_runtime.ops.kernels.linears import Finish, LinearKernels, into_rows
 from py_runtime.ops.kernels.matrices import part_rows, rows_of
-from py_runtime.ops.kernels.position_checks import check_window
+from py_runtime.ops.kernels.position_checks import check_cache, check_window
+from py_runtime.ops.kernels.views_of_context import take_window
 from py_runtime.ops.registry import Op, register
 
 BUFFERS_AT_ONCE = 10  # storage buffers of the kernel that does everything
@@ -28,7 +29,7 @@ BUFFERS_AT_ONCE = 10  # storage buffers of the kernel that does everything
 @register(
     "inpage.qkv_rotary_cache.default",
     args=f"x {NORM} {WEIGHTS} q_norm q_eps k_norm k_eps cos sin table_start neighbours "
-    "k_cache v_cache start_pos out",
+    "k_cache v_cache start_pos window out",
     mutates="k_cache v_cache",
 )
 class QkvRotaryCache(Op):
@@ -39,6 +40,7 @@ class QkvRotaryCache(Op):
     Tables [rows, width / 2] turn pairs (2i, 2i + 1) with `neighbours`; else tables [rows, R] turn
     pairs (i, i + R/2) of the first R dims. Token s takes row table_start + s. Without tables
     nothing turns. Norms of q and k are as long as a head, or as all heads of a token together.
+    With a `window`, caches may be rings of what the tokens of a call see.
     """
 
     def build(self) -> None:
@@ -50,6 +52,7 @@ class QkvRotaryCache(Op):
         )
         self.table_start, self.start_pos = self.live_int("table_start"), self.live_int("start_pos")
         self.neighbours = self.boolean("neighbours")
+        self.window = take_window(self)
         self.columns = self.x.max_dims[-1]
         matrices = take_matrices(self, self.columns)
         self.has_norms = self.has("q_norm")
@@ -169,7 +172,7 @@ class QkvRotaryCache(Op):
                 self.cos.dims == self.sin.dims and self.cos.dims[1] == self.cos.max_dims[1],
                 f"tables {list(self.cos.dims)} and {list(self.sin.dims)} do not fit each other",
             )
-        check_window(self, self.start_pos, tokens, capacity, "the cache")
+        check_cache(self, self.start_pos, tokens, capacity, self.window)
         self.require_live(columns == self.columns, f"rows of x are {columns}, not {self.columns}")
         for cache in (self.k_cache, self.v_cache):
             self.require_live(cache.dims == cache.max_dims, f"{cache.label} cannot be resized")

@@ -15,12 +15,14 @@ from py_runtime.passes import (
     fuse_residual,
     fuse_swiglu,
     halve_caches,
+    ring_caches,
 )
 from py_runtime.program import Program
 
 Pass = Callable[[Program, KernelTarget], Program]
 
 DEFAULT_PASSES: tuple[Pass, ...] = (
+    ring_caches.run,  # while one op reads and writes them
     fuse_swiglu.run,
     fuse_qkv.run,
     fuse_delta_gates.run,

@@ -65,6 +65,7 @@ def _fuse(chain: Chain, attention: tuple[int, OpCall], target: KernelTarget) -> 
     if not can_join(chain, linears, target):
         return
     none = chain.add(None)
+    window = chain.arg(sdpa, "window") if sdpa.name == WINDOWED else none
     norms = [none if arg is None else arg for each in heads[:2] for arg in (each.norm, each.eps)]
     args = [
         linears[0].x,
@@ -76,6 +77,7 @@ def _fuse(chain: Chain, attention: tuple[int, OpCall], target: KernelTarget) -> 
         k_cache,
         v_cache,
         start_pos,
+        window,
         q,
     ]
     source = sdpa.source if rotary is None else rotary[1].source
@@ -84,7 +86,7 @@ def _fuse(chain: Chain, attention: tuple[int, OpCall], target: KernelTarget) -> 
     name = "inpage.attend_kv_cache.default"
     if sdpa.name == WINDOWED:
         name = "inpage.attend_window.default"
-        attend_args += [chain.arg(sdpa, "window"), chain.arg(sdpa, "softcap")]
+        attend_args += [window, chain.arg(sdpa, "softcap")]
     attend = OpCall(name, (*attend_args, out), sdpa.source)
     gone = [call for each in heads for call in each.gone]
     if rotary is not None:

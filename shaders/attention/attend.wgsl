@@ -73,10 +73,10 @@ fn main(
   var sum = vec4f();
   for (var c = begin; c < end; c += BLOCK) {
     let last = vec4u(context - 1u);
-    let at0 = kv_at + min(c + vec4u(0, 1, 2, 3), last) * params.kv_token;
-    let at1 = kv_at + min(c + vec4u(4, 5, 6, 7), last) * params.kv_token;
-    let at2 = kv_at + min(c + vec4u(8, 9, 10, 11), last) * params.kv_token;
-    let at3 = kv_at + min(c + vec4u(12, 13, 14, 15), last) * params.kv_token;
+    let at0 = kv_at + rows_of(min(c + vec4u(0, 1, 2, 3), last)) * params.kv_token;
+    let at1 = kv_at + rows_of(min(c + vec4u(4, 5, 6, 7), last)) * params.kv_token;
+    let at2 = kv_at + rows_of(min(c + vec4u(8, 9, 10, 11), last)) * params.kv_token;
+    let at3 = kv_at + rows_of(min(c + vec4u(12, 13, 14, 15), last)) * params.kv_token;
 
     // Columns are positions, rows are query rows.
     var s0 = mat4x4f();

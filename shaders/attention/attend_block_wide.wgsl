@@ -31,7 +31,7 @@ struct Keys {
 fn key_of(place: u32, chunk: u32, at: u32, c: u32, end: u32) -> vec4f {
   let quad = min(chunk * CHUNK + place % CHUNK, QUADS - 1u);
   let position = min(c + place / CHUNK, end - 1u);
-  return load_key(at + position * params.kv_token, quad);
+  return load_key(at + row_of(position) * params.kv_token, quad);
 }
 
 // An invocation's two vectors of a chunk.
@@ -149,7 +149,7 @@ fn main(
       var values: array<vec4f, LOADS>;
       for (var load = 0u; load < LOADS; load++) {
         let position = min(c + at + load * PARTS, end - 1u);
-        values[load] = load_value(kv_at + position * params.kv_token, quad);
+        values[load] = load_value(kv_at + row_of(position) * params.kv_token, quad);
       }
       for (var load = 0u; load < LOADS; load++) {
         let place = at + load * PARTS;

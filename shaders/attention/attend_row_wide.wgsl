@@ -51,7 +51,7 @@ fn main(
   var weighted = vec4f();
   for (var c = begin; c < end; c += BLOCK) {
     let position = c + lane / TEAM;
-    let key = kv_at + min(position, end - 1u) * params.kv_token;
+    let key = kv_at + row_of(min(position, end - 1u)) * params.kv_token;
     var score = 0.0;
     for (var at = lane % TEAM; at < QUADS; at += TEAM) {
       score += dot(load_key(key, at), load_query(q_at, at));
@@ -60,7 +60,7 @@ fn main(
     var values = array<vec4f, MAX_LOADS>();
     for (var at = 0u; at < LOADS; at++) {
       let known = c + min(part + at * PARTS, count - 1u);
-      values[at] = load_value(kv_at + known * params.kv_token, quad);
+      values[at] = load_value(kv_at + row_of(known) * params.kv_token, quad);
     }
     score = sum_of_four(own, score);
     var scores = vec4f(UNSEEN);

@@ -72,7 +72,7 @@ fn main(
     var scores = array<vec4f, STEPS>();
     for (var step = 0u; step < STEPS; step++) {
       let position = min(c + step * AT_A_TIME + lane / TEAM, end - 1u);
-      scores[step] = share_of_scores(kv_at + position * params.kv_token, lane);
+      scores[step] = share_of_scores(kv_at + row_of(position) * params.kv_token, lane);
     }
     var block_top = vec4f(UNSEEN);
     for (var step = 0u; step < STEPS; step++) {
@@ -99,7 +99,7 @@ fn main(
       for (var at = 0u; at < AT_ONCE; at++) {
         let place = first + at * parts;
         let known = min(place, count - 1u);
-        let value = load_value(kv_at + (c + known) * params.kv_token, quad);
+        let value = load_value(kv_at + row_of(c + known) * params.kv_token, quad);
         let by = select(vec4f(), block_weights[known], place < count);
         sum += by;
         weighted += mat4x4f(value * by.x, value * by.y, value * by.z, value * by.w);

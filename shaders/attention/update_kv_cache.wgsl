@@ -1,4 +1,5 @@
-// k_cache[:, start_pos + token] = k[:, token], and the same for v, two numbers at a time.
+// k_cache[:, start_pos + token] = k[:, token], and the same for v, two numbers at a time. Positions
+// beyond the caches' rows begin again at the first.
 // k, v: [batches, tokens, token_size]; caches: [batches, capacity, token_size].
 // needs: store = attention/fragments/store_*
 
@@ -26,8 +27,8 @@ fn main(
   let index = (group.y * groups.x + group.x) * WORKGROUP + lane;
   let line = index / params.pairs;  // a token of a batch
   let batch = line / params.tokens;
-  let row = line % params.tokens + u32(start_pos.x);
-  if (index >= params.count || row >= params.capacity) {
+  let row = (line % params.tokens + u32(start_pos.x)) % params.capacity;
+  if (index >= params.count) {
     return;
   }
   let first = index % params.pairs * 2u;

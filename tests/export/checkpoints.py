@@ -134,6 +134,16 @@ FAMILIES: dict[str, dict[str, Any]] = {
         "pad_token_id": None,
     },
     "gemma 1": {"model_type": "gemma", "num_key_value_heads": 1, "head_dim": 24, **LONGER},
+    "qwen3-moe": {
+        "model_type": "qwen3_moe",
+        "head_dim": 24,
+        "num_hidden_layers": 3,
+        "num_experts": 7,
+        "num_experts_per_tok": 3,
+        "moe_intermediate_size": 44,
+        "norm_topk_prob": True,
+        **LONGER,
+    },
     "qwen3-vl": {
         "model_type": "qwen3_vl_text",
         "head_dim": 24,

@@ -29,6 +29,7 @@ ARCHITECTURES = {
     "mistral 0.1": "llama",
     "qwen2.5": "qwen2",
     "qwen3": "qwen3",
+    "qwen3-moe": "qwen3moe",
     "qwen3-vl": "qwen3vl",
     "phi-3 mini": "phi3",
     "phi-3.5": "phi3",
@@ -78,6 +79,10 @@ def write_gguf(
     writer.add_layer_norm_rms_eps(getattr(config, "norm_eps", None) or config.rms_norm_eps)
     if config.model_type == "lfm2":
         writer.add_shortconv_l_cache(config.conv_L_cache)
+    if config.model_type == "qwen3_moe":
+        writer.add_expert_count(config.num_experts)
+        writer.add_expert_used_count(config.num_experts_per_tok)
+        writer.add_expert_feed_forward_length(config.moe_intermediate_size)
     if config.model_type == "qwen3_5_text":
         _add_delta_net(writer, config)
     _add_rope(writer, config)
@@ -215,6 +220,9 @@ def converted(model: PreTrainedModel, architecture: str) -> Iterator[tuple[str, 
             name == "lm_head.weight" and model.config.tie_word_embeddings
         ):
             continue
+        if "mlp.experts." in name:
+            yield from _of_experts(name, values, architecture)
+            continue
         if values.ndim == 3:  # a convolution: [channels, 1, taps]
             values = values[:, 0]
         if architecture in PLUS_ONE and name.endswith("norm.weight"):
@@ -235,6 +243,18 @@ def converted(model: PreTrainedModel, architecture: str) -> Iterator[tuple[str, 
             gguf_name(name.replace("shared_mlp.output_linear", "mlp.down_proj"), architecture),
             values,
         )
+
+
+def _of_experts(
+    name: str, values: np.ndarray, architecture: str
+) -> Iterator[tuple[str, np.ndarray]]:
+    """[experts, rows, columns]; transformers holds gate and up of an expert as one."""
+    if name.endswith("down_proj"):
+        yield gguf_name(f"{name}.weight", architecture), values
+        return
+    for part, own in zip(("gate_proj", "up_proj"), np.split(values, 2, axis=1), strict=True):
+        whole = name.replace("gate_up_proj", part)
+        yield gguf_name(f"{whole}.weight", architecture), np.ascontiguousarray(own)
 
 
 def _as_tiled(name: str, values: np.ndarray, config: PretrainedConfig) -> tuple[str, np.ndarray]:

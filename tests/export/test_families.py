@@ -1,6 +1,7 @@
 """Every family as people bring it, folder or GGUF: transformers' logits and greedy tokens.
 
-Prompts are shorter and longer than a window, and sessions go back: what is held never shows.
+Prompts are shorter and longer than a window and than the ring of a sliding layer's cache, and
+sessions go back: what is held never shows.
 """
 
 from functools import cache
@@ -14,6 +15,7 @@ from gguf import GGMLQuantizationType as Kind
 from rich.progress import Progress
 
 from export.pipeline import Request, export_model, prepare
+from py_runtime.decoder.families import MIN_CHUNK
 from py_runtime.gpu.kernel_target import MEMORY_KERNELS
 from py_runtime.model import Model
 from tests.export.checkpoints import FAMILIES, SIZES, make_model, save_checkpoint
@@ -26,12 +28,21 @@ STEPS = 32
 WORST = 1e-4  # relative RMS of logits
 CLEAR_MARGIN = 0.01  # below it the next token is a coin's toss
 MOST_DISPATCHES = 8  # of a layer while decoding; portable kernels always join parts of attention
-MOST_OF_A_HYBRID = 10  # of a layer in models where some layers are no attention
+MOST_OF_A_HYBRID = 10  # of a layer in models where some layers are no attention, or of experts
 OUTSIDE = 7  # dispatches: embedding and its scale, the last row, head, scale and cap of logits
 NEW = [name for name in ARCHITECTURES if FAMILIES[name].get("max_position_embeddings", 0) >= 256]
-HYBRIDS = ("lfm2", "qwen3.5")
+HYBRIDS = ("lfm2", "qwen3.5", "qwen3-moe")
 # Between them these have every switch and every kernel.
-IN_THE_PAGE = ("phi-4-mini", "gemma 2", "gemma 3", "olmo 2", "exaone 4 hybrid", "lfm2", "qwen3.5")
+IN_THE_PAGE = (
+    "phi-4-mini",
+    "gemma 2",
+    "gemma 3",
+    "olmo 2",
+    "exaone 4 hybrid",
+    "lfm2",
+    "qwen3.5",
+    "qwen3-moe",
+)
 
 
 def prompts() -> list[list[int]]:
@@ -75,6 +86,9 @@ def compare(family: str, found: dict[str, Any]) -> None:
     layers = FAMILIES[family].get("num_hidden_layers", SIZES["num_hidden_layers"])
     most = MOST_OF_A_HYBRID if family in HYBRIDS else MOST_DISPATCHES
     assert found["dispatches"] <= (most + 1) * layers + OUTSIDE
+    window = getattr(make_model(family).config, "sliding_window", None)
+    assert found["rings"] == ([[window + MIN_CHUNK - 1, window]] if window else [])
+    assert all(window <= rows < LENGTHS[-1] for rows, window in found["rings"])
 
 
 @pytest.mark.parametrize("family", NEW)

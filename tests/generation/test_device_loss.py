@@ -32,6 +32,7 @@ class FakeGraph:
     """A decoder whose logits tell every token it was fed; calls with these numbers lose it."""
 
     state_copies = None
+    rings = ()
 
     def __init__(self, calls: Iterator[int], lost_at: Set[int]) -> None:
         self.fed: list[int] = []

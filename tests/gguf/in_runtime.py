@@ -99,8 +99,9 @@ async def answers(
         logits += [at_once, held]
         tokens.append([token async for token in model.greedy(prompt, steps)])
     decoded = await dispatches_of_a_token(device, model)
+    rings = [[ring.rows, ring.window] for ring in model.graph.rings]
     model.unload()
-    return {"logits": logits, "tokens": tokens, "dispatches": decoded}
+    return {"logits": logits, "tokens": tokens, "dispatches": decoded, "rings": rings}
 
 
 async def dispatches_of_a_token(device: Device, model: Model) -> int:

@@ -179,7 +179,7 @@ def decoder_case(
         "inpage.qkv_rotary_cache.default",
         *(x, *norm_args, *parts.args(writer), *head_args),
         *(cos, sin, 0 if rotated is None else start, rotated is None),
-        *(k_cache, v_cache, start, q_out),
+        *(k_cache, v_cache, start, None, q_out),
     )
     writer.op("inpage.attend_kv_cache.default", q_out, k_cache, v_cache, start, None, attended)
     writer.output(q_out, attended)

@@ -1,4 +1,5 @@
-"""Attention that sees a window, or scores under a cap: alone, and over caches already filled."""
+"""Attention that sees a window, or scores under a cap: alone, and over caches already filled, which
+may be rings."""
 
 from collections.abc import Iterator
 
@@ -25,6 +26,7 @@ def window_case(
     window: int | None,
     softcap: float | None = None,
     scale: float | None = None,
+    rows: int | None = None,  # of the caches; None: one for each position
 ) -> Case:
     generator = torch.Generator().manual_seed(context)
     most = max(tokens for tokens, _ in calls)
@@ -35,7 +37,9 @@ def window_case(
         for name, dims in (("q", q_dims), ("k", kv_dims), ("v", kv_dims))
     ]
     start = writer.symint_input("start_pos")
-    caches = [writer.state(name, (1, context, kv_heads, width), F32) for name in ("kc", "vc")]
+    caches = [
+        writer.state(name, (1, rows or context, kv_heads, width), F32) for name in ("kc", "vc")
+    ]
     how = (scale, window, softcap)
     first, again = writer.tensor(q_dims, F32), writer.tensor(q_dims, F32)
     writer.op("inpage.windowed_attention.default", *inputs, *caches, start, *how, first)
@@ -44,6 +48,7 @@ def window_case(
     # Those that begin so run with the kernels of real GPUs, too, which browsers compile slowly.
     kernels = "sdpa" if context > 256 else "attention"
     name = f"{kernels} of {heads}/{kv_heads} heads of {width}, window {window}, cap {softcap}"
+    name += "" if rows is None else f", a ring of {rows}"
     case = Case(name, writer, ATTENTION_EXACTLY)
     held = [torch.zeros(context, kv_heads, width).double() for _ in range(2)]
     for tokens, position in calls:
@@ -69,6 +74,10 @@ def window_case(
 SHORT = [(40, 0), (1, 40), (1, 41), (7, 42), (24, 3), (1, 27)]
 LONG = [(128, 0), (128, 128), (128, 256), (128, 384), (1, 512), (1, 513), (40, 300), (1, 640)]
 
+# Rings are as long as they must be, and as calls go back they find what they still hold.
+AROUND = [(40, 0), (1, 40), (40, 41), (1, 81), (24, 49), (40, 73), (1, 113), (40, 114), (7, 120)]
+FAR_AROUND = [(128, 0), (128, 128), (128, 256), (128, 384), (1, 512), (1, 513), (40, 500), (1, 540)]
+
 
 def cases() -> Iterator[Case]:
     yield window_case(4, 2, 16, 64, SHORT, window=9)
@@ -76,3 +85,6 @@ def cases() -> Iterator[Case]:
     yield window_case(2, 2, 8, 64, SHORT, window=None, softcap=0.5)
     yield window_case(2, 1, 8, 700, LONG, window=300)
     yield window_case(2, 1, 8, 700, LONG, window=33, softcap=2.0, scale=0.3)
+    yield window_case(4, 2, 16, 160, AROUND, window=9, rows=9 + 40 - 1)
+    yield window_case(3, 1, 6, 160, AROUND, window=33, rows=80)
+    yield window_case(2, 1, 8, 700, FAR_AROUND, window=300, rows=300 + 128 - 1)

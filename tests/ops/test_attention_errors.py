@@ -100,6 +100,25 @@ def test_a_position_beyond_the_context_in_the_first_call(native: NativeRunner) -
     )
 
 
+def test_a_ring_too_short_for_the_tokens_of_a_call(native: NativeRunner) -> None:
+    def make(writer: ProgramWriter) -> None:
+        inputs = [
+            writer.input(name, (1, 8, heads, 8), F32, dynamic=(1,))
+            for name, heads in (("q", 4), ("k", 2), ("v", 2))
+        ]
+        caches = [writer.state(name, (1, 10, 2, 8), F32) for name in ("k_cache", "v_cache")]
+        out = writer.tensor((1, 8, 4, 8), F32)
+        how = (writer.symint_input("start_pos"), None, 5, None, out)
+        writer.op("inpage.windowed_attention.default", *inputs, *caches, *how)
+        writer.output(out)
+
+    text = refused_in_call(native, make, [*qkv(6), 5], [*qkv(7), 5])
+    assert text == (
+        "op 0 (inpage.windowed_attention.default): 7 tokens that see 5 positions each are at "
+        "position 5, past the cache's 10 rows, which as a ring must be 11 or more"
+    )
+
+
 def test_a_negative_position(native: NativeRunner) -> None:
     text = refused_in_call(native, sdpa, [*qkv(3), 2], [*qkv(3), -1])
     assert text == SDPA + "start_pos is -1; positions begin at 0"

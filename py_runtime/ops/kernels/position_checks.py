@@ -1,4 +1,4 @@
-"""The check that tokens at a position fit into the rows of a table or a cache."""
+"""The checks that tokens at a position fit into the rows of a table or a cache."""
 
 from typing import TYPE_CHECKING
 
@@ -18,4 +18,17 @@ def check_window(op: "Op", start: LiveInt, tokens: int, rows: int, table: str) -
         False,
         f"start_pos {position} + {tokens} tokens is {position + tokens}, but {table} has "
         f"{rows} rows",
+    )
+
+
+def check_cache(op: "Op", start: LiveInt, tokens: int, rows: int, window: int | None) -> None:
+    """Tokens take these rows of a cache, or, where they see a window, those of a ring: it must
+    hold all that the first of them sees besides them all."""
+    if window is None or start.value < 0 or start.value + tokens <= rows:
+        check_window(op, start, tokens, rows, "the cache")
+        return
+    op.require_live(
+        window + tokens - 1 <= rows,
+        f"{tokens} tokens that see {window} positions each are at position {start.value}, past the "
+        f"cache's {rows} rows, which as a ring must be {window + tokens - 1} or more",
     )

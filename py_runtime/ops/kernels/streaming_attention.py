@@ -66,6 +66,7 @@ class Problem:
     kv_tokens: int
     kv_heads: int
     width: int
+    kv_rows: int  # of the caches: positions beyond them begin again at the first
     q_strides: Dims  # batch, token, head
     kv_strides: Dims  # batch, token, head
 
@@ -94,6 +95,7 @@ def problem_over_cache(q: Dims, cache: Dims) -> Problem:
         tokens,
         kv_heads,
         width,
+        capacity,
         q_strides=(tokens * heads * width, heads * width, width),
         kv_strides=(capacity * kv_heads * width, kv_heads * width, width),
     )
@@ -215,6 +217,7 @@ class StreamingAttention:
             "scale": scale,
             "softcap": self.softcap or 0.0,
             "window": self.window or 0,
+            "kv_rows": problem.kv_rows,
             "mask_kind": mask_kind,
             "mask_strides": mask_strides,
         }

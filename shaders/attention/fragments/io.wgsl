@@ -20,6 +20,7 @@ struct Params {
   scale: f32,
   softcap: f32,  // see score_capped
   window: u32,  // see sight_windowed
+  kv_rows: u32,  // of the caches
   mask_kind: u32,
 }
 

@@ -1,5 +1,6 @@
 // Where q, k and v of a token go: pairs of dims of q and k turn by the angle of their position; q
-// goes to q_out [count, q_heads, width], k and v into caches [capacity, kv_heads, width] at start_pos.
+// goes to q_out [count, q_heads, width], k and v into caches [capacity, kv_heads, width] at start_pos;
+// positions beyond their rows begin again at the first.
 // The rows of q, k and v are numbered one after the other; those at hand begin with first_head. Pairs lie side by side (pair_step 2,
 // pair_gap 1) or half the rotated dims apart (1, rotated / 2).
 // needs: store = attention/fragments/store_*
@@ -45,10 +46,7 @@ fn turn_and_store(line: u32, pair: u32, straight: vec2f) {
     q_out[line * q_rows + rows.y] = values.y;
     return;
   }
-  let token = u32(start_pos.x) + line;
-  if (token >= params.capacity) {
-    return;
-  }
+  let token = (u32(start_pos.x) + line) % params.capacity;
   if (head < params.q_heads + params.kv_heads) {
     store_keys(token * kv_rows + rows - q_rows, values);
   } else {

@@ -11,6 +11,14 @@ fn context_length() -> u32 {
   return u32(start_pos.x) + params.kv_tokens;
 }
 
+fn row_of(position: u32) -> u32 {
+  return position;
+}
+
+fn rows_of(positions: vec4u) -> vec4u {
+  return positions;
+}
+
 fn seen_begin(tile: Tile) -> u32 {
   return 0u;
 }

@@ -17,6 +17,15 @@ fn context_length() -> u32 {
   return u32(start_pos.x) + params.kv_tokens;
 }
 
+// Caches may have fewer rows than there are positions: a position takes the row of one long before it.
+fn row_of(position: u32) -> u32 {
+  return position % params.kv_rows;
+}
+
+fn rows_of(positions: vec4u) -> vec4u {
+  return positions % params.kv_rows;
+}
+
 fn seen_begin(tile: Tile) -> u32 {
   return first_seen(tile.tokens.x);  // the tile's first row is its earliest token
 }

@@ -1,0 +1,47 @@
+// out = Σ share * hidden downᵀ over the experts that a token goes through. down: [experts * rows, K].
+// needs: experts/fragments/dots
+
+struct Params {
+  part_ends: vec4u,  // see scale_place
+  part_offsets: vec4u,
+  part_strides: vec4u,
+  count: u32,  // of all that is computed: lines * rows
+  quads: u32,  // K / 4
+  octets: u32,  // ceil(K / 8)
+  octets_per_group: u32,  // for q4gsw alone
+  experts: u32,
+  used: u32,  // by a token
+  rows: u32,  // of an expert
+}
+
+@group(0) @binding(0) var<storage, read> chosen: array<u32>;  // [lines, used]
+@group(0) @binding(1) var<storage, read> shares: array<f32>;  // [lines, used]
+@group(0) @binding(2) var<storage, read_write> out: array<f32>;  // [lines, rows]
+
+var<workgroup> sums: array<f32, WORKGROUP>;
+
+@compute @workgroup_size(WORKGROUP)
+fn main(
+  @builtin(workgroup_id) group: vec3u,
+  @builtin(num_workgroups) groups: vec3u,
+  @builtin(local_invocation_index) lane: u32,
+) {
+  let index = ((group.y * groups.x + group.x) * WORKGROUP + lane) / SHARERS;
+  let known = min(index, params.count - 1u);
+  let first = known / params.rows * params.used;
+  var sum = 0.0;
+  for (var slot = first; slot < first + params.used; slot++) {
+    let row = min(chosen[slot], params.experts - 1u) * params.rows + known % params.rows;
+    sum += shares[slot] * share_of_dot(row, slot, lane);
+  }
+  sums[lane] = sum;
+  workgroupBarrier();
+  if (lane % SHARERS != 0u || index >= params.count) {
+    return;
+  }
+  sum = 0.0;
+  for (var at = 0u; at < SHARERS; at++) {
+    sum += sums[lane + at];
+  }
+  out[index] = sum;
+}

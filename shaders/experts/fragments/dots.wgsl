@@ -1,0 +1,29 @@
+// Products of a line of x with rows of a weight, wherever they lie in it. A few neighbours share a row:
+// each takes every so many columns, sixteen at a time.
+// needs: linear/fragments/io, linear/fragments/x, weight = shared/weights/octets_*
+
+const WORKGROUP = 64u;
+const SHARERS = 8u;
+
+fn octet_dot(weights: mat2x4f, values: mat2x4f) -> f32 {
+  return dot(weights[0], values[0]) + dot(weights[1], values[1]);
+}
+
+fn octet_sum(values: mat2x4f) -> f32 {
+  return dot(values[0] + values[1], vec4f(1.0));
+}
+
+// What this invocation has of the sum. An octet past the end is clamped: x is zero there.
+fn share_of_dot(row: u32, line: u32, lane: u32) -> f32 {
+  var sum = 0.0;
+  for (var pair = lane % SHARERS; 2u * pair < params.octets; pair += SHARERS) {
+    let low = x_octet(line, 2u * pair);
+    let high = x_octet(line, 2u * pair + 1u);
+    let weights = sixteen(row, pair);
+    let first = affine(row, 2u * pair);
+    let second = affine(row, min(2u * pair + 1u, params.octets - 1u));
+    sum += first.x * octet_dot(weights.low, low) + first.y * octet_sum(low)
+      + second.x * octet_dot(weights.high, high) + second.y * octet_sum(high);
+  }
+  return sum;
+}

@@ -1,0 +1,47 @@
+// hidden = activation(x gateᵀ) * (x upᵀ), of those experts that a token goes through: of no others
+// are weights read. The weight is gate and up, one after the other, each [experts * rows, K].
+// needs: experts/fragments/dots, gate = linear/fragments/gate_*
+
+struct Params {
+  part_ends: vec4u,  // see scale_place
+  part_offsets: vec4u,
+  part_strides: vec4u,
+  count: u32,  // of all that is computed: lines * used * rows
+  quads: u32,  // K / 4
+  octets: u32,  // ceil(K / 8)
+  octets_per_group: u32,  // for q4gsw alone
+  experts: u32,
+  used: u32,  // by a token
+  rows: u32,  // of an expert
+}
+
+@group(0) @binding(0) var<storage, read> chosen: array<u32>;  // [lines, used]
+@group(0) @binding(1) var<storage, read_write> hidden: array<f32>;  // [lines, used, rows]
+
+var<workgroup> sums: array<vec2f, WORKGROUP>;
+
+@compute @workgroup_size(WORKGROUP)
+fn main(
+  @builtin(workgroup_id) group: vec3u,
+  @builtin(num_workgroups) groups: vec3u,
+  @builtin(local_invocation_index) lane: u32,
+) {
+  let index = ((group.y * groups.x + group.x) * WORKGROUP + lane) / SHARERS;
+  let known = min(index, params.count - 1u);
+  let slot = known / params.rows;
+  let row = min(chosen[slot], params.experts - 1u) * params.rows + known % params.rows;
+  let line = slot / params.used;
+  sums[lane] = vec2f(
+    share_of_dot(row, line, lane),
+    share_of_dot(params.experts * params.rows + row, line, lane),
+  );
+  workgroupBarrier();
+  if (lane % SHARERS != 0u || index >= params.count) {
+    return;
+  }
+  var both = vec2f();
+  for (var at = 0u; at < SHARERS; at++) {
+    both += sums[lane + at];
+  }
+  hidden[index] = gated(both.x, both.y);
+}
