@@ -14,7 +14,7 @@ export function createInpage(listeners) {
   const onNotice = (notice) => {
     if (notice.kind === "model") {
       inpage.loaded = notice.loaded;
-      source = notice.loaded?.name;
+      source = notice.loaded?.path ?? undefined;
       listeners.onModel();
     } else for (const listener of noticeListeners) listener(notice);
   };

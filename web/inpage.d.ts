@@ -227,6 +227,8 @@ export interface HubChoice {
 
 export interface LoadedModel {
   name: string;
+  /** As `models()` has it: names may be shared, paths are not. Null of files that were given to `load`. */
+  path: string | null;
   /** 0 where nobody counted them, as in an ExecuTorch file. */
   parameters: number;
   context: number;

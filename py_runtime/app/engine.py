@@ -89,8 +89,8 @@ class Engine:
     ) -> Json:
         """Puts a model in the place of the one that is loaded, or is being loaded.
 
-        `where`: its name, its address, or a list of files that the user gave; `kernels`: those of
-        Model.load, or None; `permission`: to ask the Hub, as HubCalls has it.
+        `where`: its name, its path or address, or a list of files that the user gave; `kernels`:
+        those of Model.load, or None; `permission`: to ask the Hub, as HubCalls has it.
         """
         meter = LoadMeter(emit)
         check_kernels(kernels)
@@ -103,9 +103,10 @@ class Engine:
         if url.startswith(LOCAL):
             from py_runtime.app.kept_files import local_store
 
-            return await self._load_model(await local_store(url), kernels, meter, cancel)
+            return await self._load_model(await local_store(url), url, kernels, meter, cancel)
+        path = url.removeprefix(self.site)
         try:
-            return await self._load_model(url, kernels, meter, cancel)
+            return await self._load_model(url, path, kernels, meter, cancel)
         except GpuOutOfMemoryError as error:
             raise GpuOutOfMemoryError(f"{error}{what_fits(listed, url, self._url)}") from None
 
@@ -123,7 +124,8 @@ class Engine:
                 await store.fetch(Meter(meter))
 
             await until_cancelled(fetch(), cancel)
-        return await self._load_model(store, kernels, meter, cancel)
+        path = (await store.found()).url
+        return await self._load_model(store, path, kernels, meter, cancel)
 
     async def hub_files(self, where: Any, permission: Any) -> Json:
         """What a repository of the Hub has to choose from."""
@@ -142,14 +144,21 @@ class Engine:
         return HubCalls(self.hub)
 
     async def _load_model(
-        self, where: str | Store, kernels: str | None, meter: LoadMeter, cancel: CancelToken
+        self,
+        where: str | Store,
+        path: str | None,
+        kernels: str | None,
+        meter: LoadMeter,
+        cancel: CancelToken,
     ) -> Json:
+        """`path` is what models() lists it by; None of files that the user gave."""
         self._stop_all()
         async with self._changing_alone(cancel):
             await self._remove()
             self._replace_module(None)
             model = self.model = await self._load(where, kernels, meter, cancel)
-            described = {**describe_model(model), "from_cache": not meter.downloaded}
+            of_this_load = {"path": path, "from_cache": not meter.downloaded}
+            described = {**describe_model(model), **of_this_load}
             notices.post("model", f"{model.manifest.name} is loaded.", loaded=described)
             self._begin_warm_up(model)
             return described
@@ -165,7 +174,7 @@ class Engine:
         try:
             await dropped.open(listed)
             if isinstance(dropped, DroppedGguf) or dropped.can_chat:
-                result = await self._load_model(dropped.store, kernels, meter, cancel)
+                result = await self._load_model(dropped.store, None, kernels, meter, cancel)
             else:
                 result = await self._load_program(dropped, kernels, meter, cancel)
         except AbortedError:
@@ -312,7 +321,7 @@ class Engine:
             if name_or_url not in (entry["name"], entry["path"]):
                 continue
             if "error" in entry and not entry["stored"]:
-                raise RequestError(f"{name_or_url} cannot be loaded: {entry['error']}", where)
+                raise RequestError(f"{entry['name']} cannot be loaded: {entry['error']}", where)
             return self._url(entry)
         if "/" not in name_or_url:
             names = ", ".join(entry["name"] for entry in listed) or "none"

@@ -127,7 +127,7 @@ def test_a_torn_model_is_named_with_its_fault(faulty: ApiPage) -> None:
     assert torn["facts"].startswith("Cannot be loaded: manifest.json is not JSON")
     error = faulty.fails("return inpage.load('Torn')")
     assert error["message"].startswith("Torn cannot be loaded: manifest.json is not JSON")
-    choose = "const [picker] = document.getElementsByTagName('select'); picker.value = 'Torn';"
+    choose = "const [picker] = document.getElementsByTagName('select'); picker.selectedIndex = 1;"
     faulty.run(choose + "picker.onchange()")
     expect(faulty.page.locator("#load")).to_be_disabled()
     expect(faulty.page.locator("#modelFacts")).to_contain_text("Cannot be loaded: manifest.json is")

@@ -41,6 +41,9 @@ def test_a_load_tells_how_far_it_is(started: ApiPage) -> None:
         NAME,
     )
     assert described["name"] == NAME
+    assert [described["path"]] == started.run(
+        "return (await inpage.models()).map((one) => one.path)"
+    )
     assert described["context"] == CONTEXT
     assert described["has_chat_template"]
     assert described["has_goldens"]

@@ -152,7 +152,7 @@ def test_it_loads_again_without_the_network(user: User, hub: Imitation) -> None:
     before = user.page.evaluate(GREEDY)
     hub.take_seen()
     started(user)
-    expect(user.page.locator("#model")).to_have_value("llama_Q8_0")
+    expect(user.page.locator("#model option:checked")).to_have_text("llama_Q8_0")
     ready(user, "llama_Q8_0")  # by itself
     assert user.page.evaluate(GREEDY) == before
     described = user.page.evaluate(f"inpage.load('hf:{LLAMA}')")

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import brotli
 import pytest
 
 from serve import accepted_encodings
+from tests.conftest import first_line, running
 from tests.tools.small_site import (
     GRAPH,
     SCRIPT,
@@ -390,6 +392,21 @@ def test_a_taken_port_is_one_line() -> None:
         f"inpage: cannot listen on 127.0.0.1 port {port}: "
         "it is taken; choose another with --port (make serve PORT=...)\n"
     )
+
+
+@pytest.mark.built
+def test_a_browser_opens_where_that_is_asked_for(tmp_path: Path) -> None:
+    """The stand-in for one says what it is given where the server says what it does."""
+    opener = tmp_path / "browser"
+    opener.write_text('#!/bin/sh\necho "opened $1"\n')
+    opener.chmod(0o700)
+    environment = {**os.environ, "BROWSER": f"{opener} %s"}
+    command = [sys.executable, "serve.py", "--port", "0", "--open"]
+    with running(command, cwd=ROOT, env=environment) as process:
+        address = first_line(process).removeprefix("inpage is at ")
+        while (line := first_line(process)) and not line.startswith("opened"):
+            pass
+        assert line == f"opened {address}"
 
 
 def test_a_missing_folder_of_models_is_one_line(tmp_path: Path) -> None:

@@ -95,6 +95,7 @@ def essence(path: Any) -> list[Any]:
         (
             chat["title"],
             chat["system"],
+            chat["updated"],
             [(each["role"], each["content"]) for each in chat["messages"]],
         )
         for chat in content["chats"]
@@ -102,10 +103,11 @@ def essence(path: Any) -> list[Any]:
 
 
 def test_export_and_import_are_inverse(user: User, browser: Browser) -> None:
-    user.import_chats(chat_of("Zwölf Boxkämpfer", "**jagen** 🦊", title="ä", system="Sei kurz."))
+    fields = {"title": "ä", "system": "Sei kurz.", "updated": 1_589_700_000_000}
+    user.import_chats(chat_of("Zwölf Boxkämpfer", "**jagen** 🦊", **fields))
     one = user.exported("Export this chat")
     assert essence(one) == [
-        ("ä", "Sei kurz.", [("user", "Zwölf Boxkämpfer"), ("assistant", "**jagen** 🦊")])
+        (*fields.values(), [("user", "Zwölf Boxkämpfer"), ("assistant", "**jagen** 🦊")])
     ]
     everything = user.exported("Export all")
     assert len(essence(everything)) == 2

@@ -2,11 +2,13 @@
 
 import re
 from collections.abc import Iterator
+from typing import Literal
 
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.web.user import User
+from tests.web.test_finding import CHATS, drop
+from tests.web.user import IDLE_WORKER, Desk, User
 from tools.files import ROOT
 
 pytestmark = pytest.mark.browser
@@ -135,6 +137,35 @@ def test_the_theme_can_be_chosen(fresh: User) -> None:
     fresh.page.keyboard.press("Escape")
 
 
+# Options whose text is wider than the field that shows it; those in groups are users' own texts.
+CUT = """() => [...document.querySelectorAll("dialog[open] select")].flatMap(select => {
+    const isCut = option => {
+        const probe = select.cloneNode();
+        probe.append(option.cloneNode(true));
+        probe.style.cssText = "position: absolute; flex: none; width: auto; field-sizing: content";
+        select.after(probe);
+        const width = probe.offsetWidth;
+        probe.remove();
+        return width > select.offsetWidth;
+    };
+    return [...select.querySelectorAll(":scope > option")].filter(isCut).map(({text}) => text);
+})"""
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_no_choice_is_cut(fresh: User, language: str) -> None:
+    fresh.choose_language(language)
+    for dialog in ("settings", "console"):
+        fresh.page.locator(f"[data-opens={dialog}]").first.click()
+        expect(fresh.page.locator(f"dialog#{dialog} select").last).to_be_visible()
+        for width in (1280, 360):
+            fresh.page.set_viewport_size({"width": width, "height": 740})
+            assert fresh.page.evaluate(CUT) == [], f"{dialog}, {width} pixels wide"
+        fresh.page.keyboard.press("Escape")
+        fresh.page.set_viewport_size({"width": 1280, "height": 740})
+    fresh.choose_language("")
+
+
 def test_fingers_find_their_targets(browser: Browser, toy_site_url: str) -> None:
     """On a phone, with a worker that never starts: the conversation is there without it."""
     context = browser.new_context(
@@ -157,6 +188,104 @@ def test_fingers_find_their_targets(browser: Browser, toy_site_url: str) -> None
         user.page.locator(opener).click()
         assert user.page.evaluate(small) == []
     context.close()
+
+
+def test_phones_read_of_no_keys_and_no_dropping(browser: Browser, toy_site_url: str) -> None:
+    context = browser.new_context(
+        viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True
+    )
+    user = User(context.new_page(), toy_site_url)
+    user.page.route("**/worker.js", lambda route: route.fulfill(**IDLE_WORKER))
+    user.page.goto(toy_site_url)
+    user.has_opened()
+    for dialog in ("", "models", "console", "settings"):
+        if dialog:
+            user.page.evaluate(f"document.querySelector('[data-opens={dialog}]').click()")
+            expect(user.page.locator(f"dialog#{dialog}")).to_be_visible()
+        expect(user.page.locator("kbd:visible")).to_have_count(0)
+        words = user.page.locator(f"dialog#{dialog}" if dialog else "main").inner_text()
+        assert not re.search("drop a model|dropping", words, re.IGNORECASE)
+        user.page.keyboard.press("Escape")
+    context.close()
+
+
+# ---- what passes: nobody stays in these states, everybody sees them
+
+SHOW_FAILURE = """kind => import("/ui/recovery.js").then(({showFailure, showBusy}) => {
+    showFailure({kind, message: "out of bounds"});
+    showBusy(true);
+})"""
+SHOW_NOTICES = """() => import("/ui/notices.js").then(({notify}) => {
+    document.querySelector("#newVersion").hidden = false;
+    document.querySelector("#unkept").dataset.state = "away";
+    notify("Told, and to be taken back", {undo() {}});
+})"""
+
+
+def waiting(user: User) -> None:
+    user.page.evaluate("inpage.model = inpage.loaded; inpage.loaded = null")
+    user.composer.fill("Waits")
+    user.composer.press("Enter")
+    expect(user.answers.last.locator(".note")).to_contain_text("Getting ready")
+
+
+def streaming(user: User) -> None:
+    user.page.evaluate("""() => {
+        inpage.held = true;
+        inpage.loaded = inpage.model;
+        dispatchEvent(new Event("modelchange"));
+    }""")
+    expect(user.answers.last).to_contain_text("An answer")
+    user.composer.fill("A draft meanwhile")
+
+
+def versions(user: User) -> None:
+    user.page.evaluate("inpage.held = false")
+    user.composer.fill("")
+    user.answered()
+    user.regenerate()
+    expect(user.answers.last.locator(".which")).to_have_text("2/2")
+    user.questions.last.get_by_role("button", name="Edit").click()
+    expect(user.page.locator("#editing")).to_be_visible()
+
+
+def attaching(user: User) -> None:
+    user.page.keyboard.press("Escape")
+    drop(user, ("notes.md", "x"))
+    expect(user.page.locator("#attached li")).to_have_count(1)
+    drop(user, ("notes.md", "x"), event="dragenter")
+    expect(user.page.locator("#dropZone")).to_be_visible()
+
+
+def telling(user: User) -> None:
+    drop(user, ("notes.md", "x"), event="dragleave")
+    user.page.evaluate(SHOW_NOTICES)
+    expect(user.notices.get_by_role("button", name="Undo")).to_be_visible()
+
+
+def finding(user: User) -> None:
+    user.import_chats(*CHATS)  # where there are few, there is nothing to find them by
+    user.page.get_by_label("Find in chats").fill("nowhere")
+    expect(user.page.get_by_text("Nothing found")).to_be_visible()
+
+
+def failing(user: User) -> None:
+    user.page.get_by_label("Find in chats").fill("")
+    user.page.evaluate(SHOW_FAILURE, "crashed")
+    expect(user.page.get_by_role("heading", name="The engine stopped")).to_be_visible()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_states_that_pass(desk: Desk, scheme: Literal["light", "dark"]) -> None:
+    user = desk.tab()
+    user.page.emulate_media(color_scheme=scheme)
+    for enter in (
+        *(waiting, streaming, versions, attaching, telling, finding),
+        failing,
+    ):
+        enter(user)
+        assert_accessible(user, state=enter.__name__)
+    assert user.complaints == []
 
 
 # ---- how much script that takes

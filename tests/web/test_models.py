@@ -17,10 +17,8 @@ TOO_LARGE = 1 << 50  # bytes
 
 
 @pytest.fixture(scope="module")
-def user(
-    browser: Browser, toy_model: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[User]:
-    """A page of a site with three models, one of them too large for any GPU."""
+def models(toy_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three, one of them too large for any GPU."""
     models = tmp_path_factory.mktemp("three")
     for name in ("Toy", "Other", "Vast"):
         folder = models / name
@@ -30,6 +28,12 @@ def user(
         if name == "Vast":
             manifest["requires"]["limits"]["max_buffer_size"] = TOO_LARGE
         (folder / "manifest.json").write_text(json.dumps(manifest))
+    return models
+
+
+@pytest.fixture(scope="module")
+def user(browser: Browser, models: Path) -> Iterator[User]:
+    """A page of a site with them."""
     with serving("--models", str(models)) as address:
         context = browser.new_context()
         user = User(context.new_page(), address)
@@ -115,3 +119,20 @@ def test_little_room_is_told(user: User, panel: Locator) -> None:
     expect(row(panel, "Other").locator(".fit")).to_contain_text("room for 1.0 kB")
     expect(row(panel, "Toy").locator(".fit")).to_have_text("")
     assert user.complaints == []
+
+
+def test_models_that_share_a_name_are_told_apart(user: User, models: Path, panel: Locator) -> None:
+    """The list has their folders' names; what is loaded calls itself as its manifest does."""
+    shutil.copytree(models / "Toy", models / "Twin", dirs_exist_ok=True)
+    user.page.evaluate("inpage.load('models/Toy/').then(() => null)")
+    for used, other in (("Toy", "Twin"), ("Twin", "Toy")):
+        user.page.reload()  # the model of the last visit loads by itself
+        user.has_opened()
+        user.has_loaded()
+        assert user.page.evaluate("inpage.loaded.name") == "Toy"
+        user.page.locator("#modelChip").click()
+        expect(row(panel, used).locator(".words")).to_contain_text("in use · ")
+        expect(row(panel, other).locator(".words")).not_to_contain_text("in use")
+        row(panel, other).locator(".load").click()
+        expect(panel).to_be_hidden()
+        user.has_loaded()

@@ -92,6 +92,11 @@ def test_notices_fade_the_newest_is_on_top_and_faults_stay(desk: Desk) -> None:
     for text, options in (("a fault", {"stays": True}), ("news", {}), ("more news", {})):
         user.page.evaluate(tell, [text, options])
     expect(user.notices.locator(".words")).to_have_text(["more news", "news", "a fault"])
+    below = user.page.locator("#scroller").bounding_box()
+    lowest = user.notices.locator(".notice").last.bounding_box()
+    assert below
+    assert lowest
+    assert lowest["y"] + lowest["height"] <= below["y"], "they cover nothing"
     user.dismiss_notices()
     user.page.mouse.move(0, 0)  # what the pointer is on is being read
     user.page.evaluate(patience, 1)
@@ -117,6 +122,57 @@ def test_the_context_is_counted_while_an_answer_grows(desk: Desk) -> None:
     expect(text).to_have_text("Context: 1 of 1,000 tokens")
 
 
+def test_a_first_answer_says_what_it_waits_for(desk: Desk) -> None:
+    user = desk.tab()
+    user.page.evaluate("""() => {
+        inpage.chat.completions.create = async function* ({signal}) {
+            for (const progress of inpage.told) {
+                yield {choices: [], progress};
+                await new Promise(resolve => { inpage.goOn = resolve; });
+            }
+        };
+        inpage.told = [
+            {prefilled: 0, total: 0, compiling: true},
+            {prefilled: 8, total: 12},
+        ];
+    }""")
+    send(user, "Hello")
+    note = user.answers.last.locator(".note")
+    expect(note).to_have_text("Compiling for your GPU, once…")
+    user.page.evaluate("inpage.goOn()")
+    expect(note).to_have_text("Reading your message: 8 of 12 tokens")
+    user.page.evaluate("inpage.goOn()")
+    expect(user.stop).to_be_hidden()
+
+
+def test_verifying_tells_how_far_it_is_and_can_be_cancelled(desk: Desk) -> None:
+    user = desk.tab()
+    user.page.evaluate("""() => {
+        inpage.verify = ({signal, onProgress}) => new Promise((resolve, reject) => {
+            inpage.verified = resolve;
+            signal.addEventListener("abort", () => reject(new Error("aborted")));
+            onProgress({phase: "prefill", done: 1, total: 4});
+        });
+    }""")
+    user.page.locator("#modelChip").click()
+    panel = user.page.get_by_role("dialog", name="Models")
+    panel.get_by_text("Technical facts").first.click()
+    verify = panel.get_by_role("button", name="Verify on this GPU")
+    verdict = panel.locator("#verdict")
+    sign = "one => getComputedStyle(one, '::before').content"
+    verify.click()
+    expect(verdict).to_have_text("Verifying prefill: 25 %")
+    panel.get_by_role("button", name="Cancel").click()
+    expect(verdict).to_have_text("Cancelled.")
+    for is_right, shown in (("true", "✓"), ("false", "✗")):
+        verify.click()
+        expect(verdict).to_have_text("Verifying prefill: 25 %")
+        user.page.evaluate(f"inpage.verified({{ok: {is_right}, summary: 'So it is.', table: ''}})")
+        expect(verdict).to_have_text("So it is.")
+        assert shown in verdict.evaluate(sign)
+    assert user.complaints == []
+
+
 # ---- settings
 
 
@@ -130,8 +186,12 @@ def test_a_value_that_cannot_be_is_refused_where_it_is_typed(desk: Desk) -> None
     expect(label.get_by_role("alert")).to_contain_text("2")
     expect(field).to_have_attribute("aria-invalid", "true")
     assert user.faults_of_access() == []
+    dialog = user.page.get_by_role("dialog", name="Settings")
+    dialog.get_by_role("button", name="Done").click()
+    expect(field).to_be_focused()
+    expect(dialog).to_be_visible()
     user.page.keyboard.press("Escape")
-    expect(user.page.get_by_role("dialog", name="Settings")).to_be_hidden()
+    expect(dialog).to_be_hidden()
     user.ask("Hello")
     sent = user.page.evaluate("inpage.asked")
     assert (sent["temperature"], sent["top_k"]) == (0.7, 40)

@@ -6,6 +6,6 @@ import { recall } from "./page.js";
 /** The model of the last visit, or else the first that is whole. */
 export function loadStored() {
   const here = models.filter(({ stored }) => stored);
-  const { name } = here.find((model) => model.name === recall("inpageModel")) ?? here[0] ?? {};
-  if (name && !inpage.loaded && !inpage.loads) loadFrom(name, name);
+  const last = here.find(({ path }) => path === recall("inpageModel")) ?? here[0];
+  if (last && !inpage.loaded && !inpage.loads) loadFrom(last.path, last.name);
 }

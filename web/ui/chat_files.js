@@ -44,9 +44,10 @@ async function importChats(file) {
 }
 
 /**
- * Under an id of its own, whatever happened to the one that was exported.
+ * Under an id of its own, whatever happened to the one that was exported, and under its date, if that can be.
  * @param {Chat} chat
  */
-function asNew({ title, system, messages }) {
-  return { ...newChat(), title, system, messages };
+function asNew({ title, system, messages, updated }) {
+  const fresh = newChat();
+  return { ...fresh, title, system, messages, updated: 0 < updated && updated < fresh.updated ? updated : fresh.updated };
 }

@@ -25,12 +25,15 @@ export async function listModels() {
     listFault = t`The models of this site could not be listed: ${message}. Reload to try again.`;
     return [];
   });
-  picker.replaceChildren(...models.map(({ name }) => new Option(name, name, false, name === chosen)));
+  picker.replaceChildren(...models.map((model) => new Option(titleOf(model), model.path, false, model.path === chosen)));
   isListed = true;
   showChosen();
   tellReadiness();
   dispatchEvent(new Event("modelslisted"));
 }
+
+/** A name that several share says which. @param {OfferedModel} model */
+export const titleOf = ({ name, path }) => (models.filter((each) => each.name === name)[1] ? `${name} (${path})` : name);
 
 function showChosen() {
   const model = models[picker.selectedIndex];
@@ -84,7 +87,7 @@ export async function loadFrom(where, name, begin = (/** @type {any} */ options)
   else if (!about) loadError.textContent = t`${name} could not be loaded: ${message}. Trying again goes on from what has arrived.`;
   loading = undefined;
   showModel();
-  if (inpage.loaded && !Array.isArray(where)) keep("inpageModel", inpage.loaded.name);
+  if (inpage.loaded?.path) keep("inpageModel", inpage.loaded.path);
   if (isAsked) (inpage.loaded ? page.draft : load).focus();
   listModels();
   return about;
@@ -92,7 +95,7 @@ export async function loadFrom(where, name, begin = (/** @type {any} */ options)
 
 page.loadForm.onsubmit = (event) => {
   event.preventDefault();
-  const { name, path, kept_bytes: kept } = models[picker.selectedIndex];
-  loadFrom(kept ? path : name, name);
+  const { name, path } = models[picker.selectedIndex];
+  loadFrom(path, name);
 };
 page.cancelLoad.onclick = () => loading?.abort();

@@ -2,7 +2,7 @@
 
 /** @import { OfferedModel } from "../inpage.js" */
 
-import { listModels, loadFrom, models, stored } from "./model.js";
+import { listModels, loadFrom, models, stored, titleOf } from "./model.js";
 import { copyOf, line, notify, page, partOf, t } from "./page.js";
 import { inWords } from "./sizes.js";
 
@@ -11,8 +11,8 @@ const { cancelLoad, model: picker, models: panel } = page;
 const going = new Set(); // addresses of what the user deletes: until the panel closes, that can be undone
 let room = Infinity; // bytes that this browser may still keep
 
-/** As `stored` has them. @param {string} path */
-const urlOf = (path) => (/^(hf|local):/.test(path) ? path : new URL(path, document.baseURI).href);
+/** As `stored` has them. @param {string | null | undefined} path */
+const urlOf = (path) => (!path || /^(hf|local):/.test(path) ? path ?? "" : new URL(path, document.baseURI).href);
 
 export function showRows() {
   const offered = models.map((model) => ({ model, url: urlOf(model.path) }));
@@ -28,17 +28,18 @@ function rowOf(model, url) {
   const { name, facts, path, plain, stored: isWhole } = model;
   const row = copyOf(page.modelRow);
   const [load, remove] = /** @type {HTMLButtonElement[]} */ (["load", "delete"].map((part) => partOf(row, part)));
-  const isInUse = name === inpage.loaded?.name;
-  partOf(row, "name").textContent = name;
+  const isInUse = !!url && url === urlOf(inpage.loaded?.path);
+  const title = path ? titleOf(model) : name;
+  partOf(row, "name").textContent = title;
   partOf(row, "facts").textContent = t(facts);
   partOf(row, "fit").textContent = t(model.fit ?? "") || roomWords(model);
   load.textContent = loadWords(model);
-  load.ariaLabel = `${load.textContent}: ${name}`;
+  load.ariaLabel = `${load.textContent}: ${title}`;
   load.hidden = isInUse || !path;
   load.disabled = model.fits_gpu === false || (!!model.error && !isWhole);
   load.onclick = () => {
     going.delete(url);
-    loadModel(model.kept_bytes === undefined ? name : path, name, !isWhole);
+    loadModel(path, name, !isWhole);
   };
   remove.hidden = !stored.some((each) => each.url === url);
   remove.onclick = () => {
@@ -51,7 +52,7 @@ function rowOf(model, url) {
       ? t`is deleted when you close this.`
       : line(isInUse && t`in use`, t(plain), isWhole && t`kept in this browser`, model.fits_gpu && t`fits this GPU`);
     remove.textContent = isGoing ? t`Undo` : t`Delete`;
-    remove.ariaLabel = isGoing ? t`Keep ${name}` : t`Delete ${name}`;
+    remove.ariaLabel = isGoing ? t`Keep ${title}` : t`Delete ${title}`;
   }
   showGoing();
   return row;
@@ -77,15 +78,15 @@ export async function loadModel(where, name, isFetched) {
   const words = cancelLoad.textContent;
   panel.close();
   if (isFetched) cancelLoad.textContent = t`Pause`;
-  addEventListener("modelslisted", () => choose(name), { once: true });
+  addEventListener("modelslisted", () => choose(where), { once: true });
   await loadFrom(where, name);
   cancelLoad.textContent = words;
   if (inpage.loaded && page.loadError.textContent) notify(page.loadError.textContent); // the card that says so is not shown
 }
 
-/** What was paused is what Load goes on with. @param {string} name */
-function choose(name) {
-  const at = [...picker.options].findIndex(({ value }) => value === name);
+/** What was paused is what Load goes on with. @param {string} path */
+function choose(path) {
+  const at = [...picker.options].findIndex(({ value }) => value === path);
   if (at < 0) return;
   picker.selectedIndex = at;
   picker.dispatchEvent(new Event("change"));

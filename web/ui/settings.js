@@ -51,6 +51,12 @@ function takeIn() {
 }
 
 form.oninput = takeIn;
+form.noValidate = true; // what is wrong is said beside its field, where the browser's bubble would cover it
+form.onsubmit = (/** @type {SubmitEvent} */ event) => {
+  if (/** @type {HTMLButtonElement | null} */ (event.submitter)?.formNoValidate || form.checkValidity()) return;
+  event.preventDefault();
+  fields.find((field) => !field.checkValidity())?.focus();
+};
 for (const button of presets) {
   button.onclick = () => {
     for (const [name, value] of presetOf(button)) fieldOf(name).value = value;
