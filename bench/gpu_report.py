@@ -39,7 +39,8 @@ def cells_of(results: Json) -> list[list[str]]:
         peer = TRANSFORMERS_WEBGPU.key if key == OURS else ""
         columns = [engines.get(name) for name in (key, f"{key}{WITHOUT}", peer)]
         name = key.removeprefix(f"{OURS}-") if key != OURS else MODEL
-        for figure, say in figures_of(results):
+        contexts = sorted(int(context) for context in engines[key]["runs"])
+        for figure, say in figures_of(results, contexts):
             cells = [say(engine) if engine else NOTHING for engine in columns]
             if any(cell != NOTHING for cell in cells):
                 rows.append([f"{name}: {figure}", *cells])
@@ -47,13 +48,13 @@ def cells_of(results: Json) -> list[list[str]]:
     return [[row[column] for column in used] for row in (["", *COLUMNS], *rows)]
 
 
-def figures_of(results: Json) -> list[tuple[str, Say]]:
-    """Every figure that some engine may have."""
-    contexts = sorted({int(c) for engine in results["engines"] for c in engine["runs"]})
+def figures_of(results: Json, contexts: list[int]) -> list[tuple[str, Say]]:
+    """Every figure that an engine with runs at these contexts may have."""
     adapter = results["machine"]["adapter"]
+    prompts = [context for context in contexts if context < 2000]
 
-    def speed(context: int, figure: str, least: str, most: str) -> Say:
-        def say(engine: Json) -> str:
+    def speeds(of: list[int], figure: str, least: str, most: str) -> Say:
+        def say_one(engine: Json, context: int) -> str:
             values = engine["runs"].get(str(context), {}).get(figure)
             if values is None:
                 return NOTHING
@@ -65,26 +66,27 @@ def figures_of(results: Json) -> list[tuple[str, Say]]:
                 share = f" ({rate * engine[least] / adapter[most]:.0%})"
             return f"{short(rate)}{share}"
 
+        def say(engine: Json) -> str:
+            said = [say_one(engine, context) for context in of]
+            return " / ".join(said) if any(one != NOTHING for one in said) else NOTHING
+
         return say
 
-    def decode(context: int) -> Say:
-        return speed(context, "decode", "bytes_read_per_token", "read_bytes_per_s")
-
-    def prefill(context: int) -> Say:
-        return speed(context, "prefill", "arithmetic_per_token", "arithmetic_per_s")
+    decode = speeds(contexts, "decode", "bytes_read_per_token", "read_bytes_per_s")
+    prefill = speeds(prompts, "prefill", "arithmetic_per_token", "arithmetic_per_s")
 
     def first_token(engine: Json) -> str:
         return median(engine["runs"].get("128", {}).get("first_token_s", []), 1000)
 
-    def start(kind: str) -> Say:
-        return lambda engine: median(engine["start_up_s"][kind])
+    def start(engine: Json) -> str:
+        found = [median(engine["start_up_s"][kind]) for kind in ("cold", "warm")]
+        return " / ".join(found) if any(one != NOTHING for one in found) else NOTHING
 
     return [
-        *((f"decode at context {c}, tok/s", decode(c)) for c in contexts),
-        *((f"prefill of {c}, tok/s", prefill(c)) for c in contexts if c < 2000),
+        (f"decode at context {' / '.join(map(str, contexts))}, tok/s", decode),
+        (f"prefill of {' / '.join(map(str, prompts))}, tok/s", prefill),
         ("first token of 128, ms", first_token),
-        ("start, cold, s", start("cold")),
-        ("start, warm, s", start("warm")),
+        ("start, cold / warm, s", start),
         ("memory on the GPU", lambda engine: megabytes(engine["memory"].get("gpu_bytes"))),
         ("greedy ids as torch's", agreed),
     ]

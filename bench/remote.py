@@ -12,6 +12,7 @@ import queue
 import subprocess
 import sys
 import threading
+import time
 import urllib.parse
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,7 @@ GPU_FLAGS = (
     "--ignore-gpu-blocklist",
 )
 CLOSING_LIMIT_S = 20
+LOOKING_S = 5  # how often the browser's log is looked at while a page is waited for
 
 
 class Browser:
@@ -164,17 +166,26 @@ class RemotePage:
         if method == "reached":  # a page that is at work takes no task
             raise PageFault("not known")
         self._mailbox.tasks.put({"method": method, "args": arguments})
-        try:
-            answer = self._mailbox.answers.get(timeout=limit_s)
-        except queue.Empty:
-            raise PageTimeout(f"not done after {limit_s:.0f} s ({self._last_words()})") from None
+        answer = self._answer(limit_s)
         if "error" in answer:
             raise PageFault(answer["error"])
         return answer["result"]
 
-    def _last_words(self) -> str:
-        lines = (self._profile / "browser.log").read_text(errors="replace").strip().splitlines()
-        return lines[-1][-200:] if lines else "the browser said nothing"
+    def _answer(self, limit_s: float) -> dict[str, Any]:
+        """A page that crashed is not waited for."""
+        due = time.monotonic() + limit_s
+        while (left := due - time.monotonic()) > 0:
+            try:
+                return self._mailbox.answers.get(timeout=min(left, LOOKING_S))
+            except queue.Empty:
+                crashes = [line for line in self._log_lines() if ":FATAL:" in line]
+                if crashes:
+                    raise PageFault(f"the page crashed: {crashes[-1][-200:]}") from None
+        last_words = [line[-200:] for line in self._log_lines()[-1:]]
+        raise PageTimeout(f"not done after {limit_s:.0f} s ({''.join(last_words) or 'no word'})")
+
+    def _log_lines(self) -> list[str]:
+        return (self._profile / "browser.log").read_text(errors="replace").strip().splitlines()
 
     def fetched_bytes(self) -> int:
         return self._server.sent_bytes - self._sent_before

@@ -12,15 +12,15 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from bench import gpu_report
-from bench.engines import OURS, Engine, Run, engines
+from bench import gpu_report, remote
+from bench.engines import OURS, PROBE, Engine, Run, engines
 from bench.files import own_page
 from bench.gpu_folder import SCRIPTS
 from bench.gpu_report import WITHOUT
 from bench.prompts import VARIANTS, cut
 from bench.remote import Mailbox, Server
 from bench.report import as_markdown, as_text, cells_of, put_into_readme, ratios_of, short
-from bench.rounds import PageTimeout, agreement, run_bench, speeds
+from bench.rounds import PageFault, PageTimeout, agreement, run_bench, speeds
 from bench.synthetic import byte_tokenizer, write_template
 from bench.zero_points import integer_zero_points
 from export.planes import dense
@@ -386,3 +386,20 @@ def test_peers_are_pinned_and_name_no_host() -> None:
         assert packages[f"node_modules/{name}"]["integrity"].startswith("sha512-")
     lines = (ROOT / "bench" / "requirements.txt").read_text().splitlines()
     assert all("==" in line for line in lines if not line.startswith("#"))
+
+
+def test_a_page_that_crashed_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Crashing(remote.Browser):
+        def start(self, url: str, profile: Path) -> "subprocess.Popen[bytes]":
+            (profile / "browser.log").write_text("[1:FATAL:fonts.cpp(163)] Not implemented.\n")
+            return subprocess.Popen(["true"])
+
+    monkeypatch.setattr(remote, "LOOKING_S", 0.01)
+    server = remote.Server(tmp_path)
+    page = remote.RemotePage(server, Crashing(tmp_path / "browser", []), PROBE, tmp_path)
+    with pytest.raises(PageFault, match=r"the page crashed: .*Not implemented"):
+        page.call("open", limit_s=600)
+    page.close()
+    server.close()

@@ -67,7 +67,9 @@ def test_decoder_and_engine_equal_transformers(
             wanted = model(torch.tensor([tokens])).logits[0, -1].double().numpy()
         compare(f"torch, {length}", last_logits(decoder, tokens), wanted, EXACT_WEIGHTS)
         split = max(1, length - 3)
-        chunks = [(tokens[:split], 0)] + [([t], split + i) for i, t in enumerate(tokens[split:])]
+        most = graph.config.max_chunk
+        chunks = [(tokens[:split][at : at + most], at) for at in range(0, split, most)]
+        chunks += [([t], split + i) for i, t in enumerate(tokens[split:])]
         compare(f"engine, {length}", wait(engine(chunks)), wanted, EXACT_WEIGHTS)
 
 

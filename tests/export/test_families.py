@@ -128,7 +128,12 @@ def test_from_a_gguf(family: str, tmp_path: Path, runner: Runner) -> None:
 
 
 @pytest.mark.parametrize(
-    ("family", "most"), [("gemma 3", MOST_DISPATCHES), ("qwen3.5", MOST_OF_A_HYBRID)]
+    ("family", "most"),
+    [
+        ("gemma 3", MOST_DISPATCHES),
+        ("qwen3.5", MOST_OF_A_HYBRID),
+        ("qwen3-moe", MOST_OF_A_HYBRID),
+    ],
 )
 def test_dispatches_with_the_kernels_of_real_gpus(
     family: str, most: int, tmp_path: Path, native: NativeRunner

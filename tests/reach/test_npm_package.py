@@ -3,7 +3,6 @@
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page
@@ -60,7 +59,9 @@ def page(
 ) -> Iterator[Page]:
     """With an engine as the README makes it: its files and its model lie on the page's origin."""
     (project / "index.html").write_text(PAGE)
-    (project / "models").symlink_to(toy_model.parent)
+    models = project / "models"
+    models.unlink(missing_ok=True)  # of a first try
+    models.symlink_to(toy_model.parent)
     page = shared_browser.new_page()
     page.goto(project_url)
     page.wait_for_function("() => globalThis.engines")
@@ -97,7 +98,9 @@ def test_engines_of_a_page(
     assert page.evaluate(CODE, [0, "countTokens", []])[0] == "disposed"
     assert page.evaluate(ASK, [[1], greedy.prompt, TOKENS]) == [greedy.tokens]
     page.evaluate("engines[1].dispose()")
-    assert (len(page.workers), page.evaluate(LOCKS)) == (0, 0)
+    assert page.evaluate(LOCKS) == 0
+    while page.workers:  # Playwright hears of their end a little later
+        page.wait_for_timeout(50)
 
 
 def test_assets_that_are_not_there(page: Page, models_url: str) -> None:
@@ -122,21 +125,16 @@ for await (const chunk of engine.chat.completions.create({ messages, stream: tru
 }
 engine.dispose().catch(({ code }: InpageError) => code === "disposed");
 await createEngine();
-WRONG
+// @ts-expect-error: every option is known by name
+await createEngine({ asset: 1 });
+// @ts-expect-error: only our own page has one that is there already
+await inpage.ready;
 """
 
 
-@pytest.mark.parametrize(
-    ("wrong", "said"),
-    [
-        ("", ""),
-        ("await createEngine({ asset: 1 });", "'asset' does not exist"),
-        ("await inpage.ready;", "Cannot find name 'inpage'"),
-    ],
-)
-def test_a_strict_typescript_project(project: Path, wrong: str, said: str) -> None:
-    (project / "consumer.ts").write_text(CONSUMER.replace("WRONG", wrong))
-    options: dict[str, Any] = {
+def test_a_strict_typescript_project(project: Path) -> None:
+    (project / "consumer.ts").write_text(CONSUMER)
+    options = {
         "--target": "esnext",
         "--lib": "esnext,dom",
         "--module": "nodenext",
@@ -144,6 +142,5 @@ def test_a_strict_typescript_project(project: Path, wrong: str, said: str) -> No
     }
     flags = [part for pair in options.items() for part in pair]
     tsc = [str(ROOT / "node_modules/.bin/tsc"), "--noEmit", "--strict", *flags, "consumer.ts"]
-    found = subprocess.run(tsc, cwd=project, capture_output=True, text=True).stdout
-    assert said in found
-    assert bool(found) == bool(said), found
+    found = subprocess.run(tsc, cwd=project, capture_output=True, text=True)
+    assert found.stdout == ""
