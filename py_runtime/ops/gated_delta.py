@@ -7,7 +7,9 @@ from py_runtime.gpu.shader_figures import figures_of
 from py_runtime.ops.registry import Op, register
 
 MOST_KEYS = figures_of("states/fragments/delta")["MOST_KEYS"]
-TEAM = figures_of("states/gated_delta_wide")["TEAM"]
+DELTA, DELTA_WIDE = "states/gated_delta", "states/gated_delta_wide"
+NORM, NORM_WIDE = "states/gated_norm", "states/gated_norm_wide"
+TEAM = figures_of(DELTA_WIDE)["TEAM"]
 
 
 @register(
@@ -50,12 +52,12 @@ class GatedDelta(Op):
             f"{list(state.max_dims)} (keys may be {MOST_KEYS} wide)",
         )
         target = self.builder.target
-        self.wide, kind = target.wide, "_wide" if target.wide else ""
-        plugs = {"lanes": target.lanes_by} if target.wide else {}
+        self.wide = target.wide
+        plugs = {"lanes": target.lanes_by} if self.wide else {}
         self.delta = self.launch(
-            f"states/gated_delta{kind}",
+            DELTA_WIDE if self.wide else DELTA,
             plugs=plugs,
-            constants={"ROWS": ceil_div(self.key_dim, TEAM)} if target.wide else {},
+            constants={"ROWS": ceil_div(self.key_dim, TEAM)} if self.wide else {},
             bind={
                 "x": self.x,
                 "b": self.b,
@@ -68,7 +70,7 @@ class GatedDelta(Op):
             },
         )
         self.norm = self.launch(
-            f"states/gated_norm{kind}",
+            NORM_WIDE if self.wide else NORM,
             plugs=plugs,
             bind={"z": self.z, "weight": norm, "out": self.out},
         )
