@@ -102,7 +102,12 @@ def test_the_command_takes_further_names(tmp_path: Path) -> None:
 
 BIG = {"graph.json": b"{}", "w.safetensors": bytes(64 << 20)}
 BIG_URL = "/models/big/w.safetensors"
-RUN = "import sys, serve; sys.exit(serve.main(sys.argv[1:]))"
+# What runs in a shell's background would ignore Ctrl-C, and so would its children.
+RUN = """
+import signal, sys, serve
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.exit(serve.main(sys.argv[1:]))
+"""
 
 
 @contextmanager
