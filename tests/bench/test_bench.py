@@ -285,12 +285,16 @@ def test_the_readme_has_a_place_for_both_tables() -> None:
 def test_prompts_have_their_length_and_begin_differently() -> None:
     tokenizer = Tokenizer.from_json(byte_tokenizer())
     letters = tokenizer.encode("aabcdefghi")
-    prompts = cut(tokenizer, letters, 25)
+    taken: set[int] = set()
+    prompts = cut(tokenizer, letters, 25, taken)
     assert [prompt["ids"][0] for prompt in prompts] == letters[1 : 1 + VARIANTS]
     assert all(len(prompt["ids"]) == 25 for prompt in prompts)
     assert prompts[1]["text"] == "bcdefghiaa" * 2 + "bcdef"
     with pytest.raises(UserError, match="does not give 8 prompts of 25 tokens"):
-        cut(tokenizer, letters[:3], 25)
+        cut(tokenizer, letters[:3], 25, set())
+    # Nor does one of another length begin as one of these.
+    others = cut(tokenizer, tokenizer.encode("abcdefghijklmnopqr"), 40, taken)
+    assert not {each["ids"][0] for each in others} & {each["ids"][0] for each in prompts}
 
 
 def test_our_page_is_the_products_with_one_script_more() -> None:
