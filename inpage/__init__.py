@@ -51,13 +51,24 @@ async def load(
     the address of its page there; in a browser, an address whose host lets the page read it. There
     one model at a time has the device: loading another takes it away. `kernels` is one of
     "portable", "subgroups" and "memory", where it is not to be those that suit the device best.
+    Where `progress` is not given, notebooks show a bar.
     """
     if IN_PAGE:
         from py_runtime.bridge.own_bridge import bring_bridge
 
         await bring_bridge()
+    from inpage.notebook import LoadBar, in_notebook
     from py_runtime.gpu import request_device
     from py_runtime.model import Model
 
     device = await request_device()
-    return await Model.load(device, where, progress, cancel, kernels=kernels)
+    if progress is not None or not in_notebook():
+        return await Model.load(device, where, progress, cancel, kernels=kernels)
+    bar = LoadBar(where)
+    try:
+        model = await Model.load(device, where, bar, cancel, kernels=kernels)
+    except BaseException:
+        bar.end("was not loaded")
+        raise
+    bar.end("is loaded")
+    return model
