@@ -158,12 +158,14 @@ $(EXECUTORCH): pyproject.toml $(TESTER)
 	@$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[server,dev,export,pte]'
 	@touch $@
 
-# JupyterLite in an environment of its own, and what its notebooks and micropip add to Pyodide.
-$(REACH): tests/reach/jupyterlite.txt tests/reach/pyodide_wheels.py $(SERVER) $(NPM)
-	@echo "installing JupyterLite into build/reach (50 MB)"
+# Where the tests try the engine: JupyterLite in an environment of its own, what its notebooks and micropip add to Pyodide, PyScript, Vite.
+$(REACH): $(addprefix tests/reach/,jupyterlite.txt pyodide_wheels.py package.json package-lock.json) $(SERVER) $(NPM)
+	@echo "installing JupyterLite, PyScript and Vite into build/reach (80 MB)"
 	@$(PYTHON) -m venv build/reach/venv
 	@build/reach/venv/bin/python -m pip install --quiet --disable-pip-version-check --requirement tests/reach/jupyterlite.txt
 	@$(PY) -m tests.reach.pyodide_wheels
+	@cp tests/reach/package.json tests/reach/package-lock.json build/reach
+	@npm ci --silent --ignore-scripts --omit=optional --prefix build/reach
 	@touch $@
 
 # What decides the bytes of a model folder; other changes to the runtime leave it as it is.
