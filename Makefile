@@ -16,6 +16,7 @@ EXPORTER := .venv/.exporter-installed
 DEVELOPER := .venv/.developer-installed
 TESTER := .venv/.tester-installed
 EXECUTORCH := .venv/.executorch-installed
+REACH := build/reach/.installed
 NPM := node_modules/.installed
 NPM_DEV := node_modules/.dev-installed
 PYODIDE := build/pyodide/.collected
@@ -60,7 +61,7 @@ check-types: $(DEVELOPER)
 check-tests: $(DEVELOPER)
 	@$(PY) -m pytest -q $(AT_ONCE) -p tests.quick
 
-test: setup $(TESTER) $(NPM_DEV) ## every test, in a real browser too
+test: setup $(TESTER) $(NPM_DEV) $(REACH) ## every test, in a real browser too
 	@$(PY) -m tools.browser chromium firefox
 	$(PY) -m pytest $(AT_ONCE) -rfER
 
@@ -155,6 +156,16 @@ $(TESTER): pyproject.toml $(EXPORTER) $(DEVELOPER)
 $(EXECUTORCH): pyproject.toml $(TESTER)
 	@echo "installing ExecuTorch into .venv"
 	@$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[server,dev,export,pte]'
+	@touch $@
+
+# Where the tests try the engine: JupyterLite in an environment of its own, what its notebooks and micropip add to Pyodide, PyScript, Vite.
+$(REACH): $(addprefix tests/reach/,jupyterlite.txt pyodide_wheels.py package.json package-lock.json) $(SERVER) $(NPM)
+	@echo "installing JupyterLite, PyScript and Vite into build/reach (80 MB)"
+	@$(PYTHON) -m venv build/reach/venv
+	@build/reach/venv/bin/python -m pip install --quiet --disable-pip-version-check --requirement tests/reach/jupyterlite.txt
+	@$(PY) -m tests.reach.pyodide_wheels
+	@cp tests/reach/package.json tests/reach/package-lock.json build/reach
+	@npm ci --silent --ignore-scripts --omit=optional --prefix build/reach
 	@touch $@
 
 # What decides the bytes of a model folder; other changes to the runtime leave it as it is.
