@@ -22,6 +22,9 @@ class StreamedFolder(SiteFolder):
     def constants(self, model: ModelFolder) -> "StreamedConstants":
         return StreamedConstants(self.delivery, model, self.headers)
 
+    def rows(self, model: ModelFolder) -> None:
+        """All that a folder has lies on the GPU."""
+
 
 class StreamedConstants:
     """What Graph.load takes in the page; `headers` are the files' as the graph was told of them."""

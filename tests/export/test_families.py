@@ -39,7 +39,7 @@ HYBRIDS = ("lfm2", "qwen3.5", "qwen3-moe")
 IN_THE_PAGE = (
     "phi-4-mini",
     "gemma 2",
-    "gemma 3",
+    "gemma 4",
     "olmo 2",
     "exaone 4 hybrid",
     "lfm2",
