@@ -1,4 +1,5 @@
-"""Calls that change nothing go: copies, casts to the same dtype, views of the same shape, x * 1.
+"""Calls that change nothing go: copies, casts to the same dtype, views of the same shape, x * 1,
+and parts of joins that have no elements.
 
 The graph is functional, so a copy is as good as the original. Views of views and permutes of
 permutes become one.
@@ -9,7 +10,7 @@ from typing import Any
 from torch import Tensor
 from torch.fx import Node
 
-from export.module_graph import ModuleGraph, same_shape, shape_of
+from export.module_graph import ModuleGraph, same_shape, same_size, shape_of
 from export.passes.patterns import VIEW_OPS, aten, is_call, is_number
 
 COPIES = (
@@ -40,6 +41,8 @@ def simplify(graph: ModuleGraph) -> None:
             node.update_arg(0, source.args[0])
         elif is_call(node, aten.permute.default) and is_call(source, aten.permute.default):
             node.args = (source.args[0], [_order(source)[axis] for axis in _order(node)])
+        elif is_call(node, aten.cat.default):
+            node.update_arg(0, [part for part in source if not _is_empty(part)] or source)
         same = _same_as(node)
         if same is not None:
             graph.replace(node, same)
@@ -51,6 +54,8 @@ def _same_as(node: Node) -> Node | None:
     source: Any = node.args[0] if node.args else None
     if node.target in COPIES:
         return source
+    if node.target is aten.cat.default and len(source) == 1:
+        return source[0]
     if not (_is_tensor(node) and _is_tensor(source)):
         return None
     if node.meta["val"].dtype == source.meta["val"].dtype and _changes_nothing(node, source):
@@ -71,6 +76,10 @@ def _changes_nothing(node: Node, source: Node) -> bool:
     if node.target in IDENTITY_NUMBERS:
         return is_number(node.args[1]) and bool(node.args[1] == IDENTITY_NUMBERS[node.target])
     return node.target is aten._to_copy.default
+
+
+def _is_empty(tensor: Node) -> bool:
+    return any(same_size(size, 0) for size in shape_of(tensor))
 
 
 def _is_tensor(node: Any) -> bool:

@@ -268,3 +268,37 @@ def clamp_to_tensors(x: Tensor, least: Tensor | None = None, most: Tensor | None
 @spells(aten.copy.default)
 def copy(target: Tensor, source: Tensor, non_blocking: bool = False) -> Tensor:
     return source.to(target.dtype).expand(target.shape)
+
+
+# Convolutions ----------------------------------------------------------------------------------
+
+
+@spells(aten.convolution.default)
+def convolution(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    transposed: bool,
+    output_padding: Sequence[int],
+    groups: int,
+) -> Any:
+    """Along a sequence, with one filter for each channel or with all channels in each filter.
+
+    x: [B, C, S]; weight: [O, C / groups, taps]; a tap is a shifted slice times its weights.
+    """
+    is_by_channel = groups == x.shape[1] == weight.shape[0]
+    if x.dim() != 3 or transposed or list(stride) != [1] or not (is_by_channel or groups == 1):
+        return NotImplemented
+    taps, step, pad = weight.shape[2], dilation[0], padding[0]
+    length = x.shape[2] + 2 * pad - step * (taps - 1)
+    padded = torch.constant_pad_nd(x, [pad, pad]) if pad else x
+    out: Any = None
+    for tap in range(taps):
+        seen = padded.narrow(2, tap * step, length)  # [B, C, length]
+        filters = weight[:, :, tap]
+        part = seen * filters if is_by_channel else filters @ seen
+        out = part if out is None else out + part
+    return out if bias is None else out + bias[:, None]

@@ -1,86 +1,125 @@
-"""Kernels outside the delegate that the host computes.
-
-ExecuTorch's exporter leaves these beside a model that it delegates otherwise: how it takes `where`,
-`masked_fill`, attention and norms apart brings them in after ops were chosen for the delegate.
-"""
+"""How the host computes a kernel that stands outside the delegate: what it takes, what it gives."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from py_runtime.base.shapes import Dims
-from py_runtime.pte.container import EValue, HostTensor
+from py_runtime.base.shapes import Dims, numel
+from py_runtime.pte.container import EValue, HostTensor, TensorIds
 
 Array = np.ndarray
-TENSOR, NUMBER, AXIS, FLAG = "tensor", "number", "axis", "flag"
+MOST_ELEMENTS = 1 << 28  # of a result: a file can ask for it with a few bytes
+# Kinds of arguments. These may differ from call to call,
+TENSOR, TENSORS, NUMBER = "tensor", "tensors", "number"
+# and these are fixed by the file. IGNORED: dtypes, which the output says, and layouts.
+AXIS, FLAG, WHOLE, REAL, WORD, INTS, IGNORED = (
+    "axis", "flag", "whole number", "real number", "word", "ints", "ignored",
+)  # fmt: skip
+MAYBE_AXIS, MAYBE_NUMBER, MAYBE_AXES = "axis or null", "number or null", "axes or null"
+
+
+@dataclass(frozen=True)
+class LiveArgument:
+    """Value ids; -1 stands for none in a list."""
+
+    ids: tuple[int, ...]
+    is_list: bool = False
+
+
+Argument = LiveArgument | EValue
 
 
 @dataclass(frozen=True)
 class HostKernel:
-    """Arguments that may differ from call to call come first, then fixed ones; in a file's call
-    the output follows, twice."""
+    """In a file's call the arguments come in this order, then each output, then all of them."""
 
-    live: tuple[str, ...]  # the kind of each
-    fixed: tuple[str, ...]
-    dims: Callable[..., Dims]  # of the output, from the arguments in the file
-    compute: Callable[..., Array]  # from the output's dtype and the arguments of a call
+    kinds: tuple[str, ...]
+    dims: Callable[..., Dims | None]  # of each output, from the arguments in the file; None: wrong
+    compute: Callable[..., Any]  # from the first output's dtype and the arguments of a call
+    outputs: int = 1
 
-    def takes(self, values: Sequence[EValue], out: EValue) -> bool:
-        """Whether the arguments and the output that a file has for it are such."""
-        kinds = (*self.live, *self.fixed)
-        return (
-            len(values) == len(kinds)
-            and all(_is_of(kind, value, values) for kind, value in zip(kinds, values, strict=True))
-            and isinstance(out, HostTensor)
-            and out.dims == self.dims(*values)
-        )
+    def bind(
+        self, values: Sequence[EValue], ids: Sequence[int], given: frozenset[int]
+    ) -> tuple[Argument, ...] | None:
+        """The arguments of a call in a file, or None where they are of another form; `given` are
+        values that callers pass."""
+        count = len(self.kinds)
+        outs = tuple(ids[count : count + self.outputs])
+        if len(ids) != count + self.outputs + 1 or not _ends_with(values, outs, ids[-1]):
+            return None
+        bound: list[Argument] = []
+        shown: list[Any] = []  # what `dims` sees: tensors of the file, and fixed values
+        for kind, at in zip(self.kinds, ids, strict=False):
+            found = _bound(kind, values, at, given, shown)
+            if found is None:
+                return None
+            bound.append(found[0])
+            shown.append(found[1])
+        results = [values[at] for at in outs]
+        wanted = self.dims(*shown)
+        is_sound = wanted is not None and numel(wanted) <= MOST_ELEMENTS
+        if not is_sound or any(
+            not isinstance(out, HostTensor) or out.dims != wanted for out in results
+        ):
+            return None
+        return tuple(bound)
 
 
-def _is_of(kind: str, value: EValue, values: Sequence[EValue]) -> bool:
+def _ends_with(values: Sequence[EValue], outs: tuple[int, ...], last: int) -> bool:
+    if len(outs) == 1:
+        return last == outs[0]
+    both = values[last]
+    return isinstance(both, TensorIds) and both.ids == outs
+
+
+def _bound(
+    kind: str, values: Sequence[EValue], at: int, given: frozenset[int], before: list[Any]
+) -> tuple[Argument, Any] | None:
+    """The argument of a step, and what `dims` sees of it."""
+    value = values[at]
     if kind == TENSOR:
-        return isinstance(value, HostTensor)
-    if kind == AXIS:  # of the first argument
-        rank = len(values[0].dims) if isinstance(values[0], HostTensor) else 0
-        return type(value) is int and -rank <= value < rank
+        return (LiveArgument((at,)), value) if isinstance(value, HostTensor) else None
+    if kind == TENSORS:
+        return _bound_list(values, value)
+    if kind == NUMBER or (kind == MAYBE_NUMBER and (value is not None or at in given)):
+        is_number = isinstance(value, bool | int | float) or (value is None and at in given)
+        return (LiveArgument((at,)), value) if is_number else None
+    if kind in (INTS, MAYBE_AXES) and isinstance(value, tuple):  # ids of integers
+        if not all(type(each) is int and 0 <= each < len(values) for each in value):
+            return None
+        value = tuple(values[int(each)] for each in value)  # type: ignore[assignment]
+    rank = len(before[0].dims) if before and isinstance(before[0], HostTensor) else 0
+    return (value, value) if _is_of(kind, value, rank) else None
+
+
+def _bound_list(values: Sequence[EValue], value: EValue) -> tuple[Argument, Any] | None:
+    if not isinstance(value, TensorIds) or any(at >= len(values) for at in value.ids):
+        return None
+    tensors = [None if at < 0 else values[at] for at in value.ids]
+    if not all(each is None or isinstance(each, HostTensor) for each in tensors):
+        return None
+    return LiveArgument(value.ids, is_list=True), tensors
+
+
+def _is_of(kind: str, value: Any, rank: int) -> bool:
+    """`rank` is the first tensor's, of which axes are."""
+    whole = type(value) is int
+    if value is None:
+        return kind in (MAYBE_AXIS, MAYBE_NUMBER, MAYBE_AXES, IGNORED, WORD)
+    if kind in (AXIS, MAYBE_AXIS):
+        return whole and -rank <= value < rank
+    if kind == MAYBE_AXES:
+        axes = isinstance(value, tuple) and all(type(each) is int for each in value)
+        inside = axes and all(-rank <= each < rank for each in value)
+        return inside and len({each % rank for each in value}) == len(value)
+    if kind == INTS:
+        return isinstance(value, tuple) and all(type(each) is int for each in value)
     if kind == FLAG:
         return isinstance(value, bool)
-    return value is None or isinstance(value, bool | int | float)  # null: one that callers pass
-
-
-def _no_dims(*values: EValue) -> Dims:
-    return ()
-
-
-def _same_dims(x: HostTensor, *values: EValue) -> Dims:
-    return x.dims
-
-
-def _dims_without(x: HostTensor, axis: int, keeps: bool) -> Dims:
-    axis %= len(x.dims)
-    return (*x.dims[:axis], *([1] if keeps else []), *x.dims[axis + 1 :])
-
-
-def _scalar_tensor(dtype: np.dtype, value: float) -> Array:
-    return np.asarray(value).astype(dtype)
-
-
-def _add_scalar(dtype: np.dtype, x: Array, value: float, alpha: float) -> Array:
-    more = _scalar_tensor(dtype, value) * _scalar_tensor(dtype, alpha)
-    return np.asarray(x.astype(dtype) + more)
-
-
-def _mul_scalar(dtype: np.dtype, x: Array, value: float) -> Array:
-    return np.asarray(x.astype(dtype) * _scalar_tensor(dtype, value))
-
-
-def _any(dtype: np.dtype, x: Array, axis: int, keeps: bool) -> Array:
-    return np.asarray(x.any(axis=axis, keepdims=keeps)).astype(dtype)
-
-
-HOST_KERNELS = {
-    "aten::scalar_tensor.out": HostKernel((NUMBER,), (), _no_dims, _scalar_tensor),
-    "aten::add.Scalar_out": HostKernel((TENSOR, NUMBER, NUMBER), (), _same_dims, _add_scalar),
-    "aten::mul.Scalar_out": HostKernel((TENSOR, NUMBER), (), _same_dims, _mul_scalar),
-    "aten::any.out": HostKernel((TENSOR,), (AXIS, FLAG), _dims_without, _any),
-}
+    if kind == WORD:
+        return isinstance(value, str)
+    if kind == REAL:
+        return whole or isinstance(value, float)
+    return whole if kind == WHOLE else kind == IGNORED

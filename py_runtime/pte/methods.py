@@ -9,7 +9,7 @@ from py_runtime.base.errors import InputError
 from py_runtime.program import Program
 from py_runtime.pte.container import EValue
 from py_runtime.pte.errors import PteError
-from py_runtime.pte.kernels import HostKernel
+from py_runtime.pte.kernels import Argument, HostKernel, LiveArgument
 from py_runtime.weights.ranges import StoredRange
 
 
@@ -41,12 +41,18 @@ class MoveStep:
 
 @dataclass(frozen=True)
 class KernelStep:
-    """The host computes a tensor."""
+    """The host computes tensors."""
 
+    name: str
     kernel: HostKernel
-    args: tuple[int, ...]  # ids of the kernel's live arguments
-    fixed: tuple[EValue, ...]  # its others
-    target: int
+    args: tuple[Argument, ...]
+    targets: tuple[int, ...]
+
+    @property
+    def taken(self) -> tuple[int, ...]:
+        """Ids of what differs from call to call."""
+        live = [arg for arg in self.args if isinstance(arg, LiveArgument)]
+        return tuple(at for arg in live for at in arg.ids if at >= 0)
 
 
 Step = DelegateStep | CopyStep | MoveStep | KernelStep
@@ -78,7 +84,7 @@ class Method:
             if isinstance(step, DelegateStep):
                 taken.update(step.inputs)
             elif isinstance(step, KernelStep):
-                taken.update(step.args)
+                taken.update(step.taken)
         return taken
 
     @property

@@ -9,6 +9,7 @@ from py_runtime.base.errors import InputError
 from py_runtime.graph import Graph
 from py_runtime.live.host_arrays import as_array, as_int, check_int32
 from py_runtime.pte.container import EValue, HostTensor
+from py_runtime.pte.kernels import Argument, LiveArgument
 from py_runtime.pte.methods import (
     Constant,
     CopyStep,
@@ -104,11 +105,26 @@ class _Values:
                 self.current[value_id] = int(result)
 
     def compute(self, step: KernelStep) -> None:
-        spec = self._method.values[step.target]
-        assert isinstance(spec, HostTensor)
-        args = [self.current[value_id] for value_id in step.args]
-        with np.errstate(all="ignore"):  # as on the GPU: infinities are numbers
-            self.current[step.target] = step.kernel.compute(spec.dtype, *args, *step.fixed)
+        dtypes = [spec.dtype for spec in self._specs(step.targets)]
+        args = [self._argument(arg) for arg in step.args]
+        try:
+            with np.errstate(all="ignore"):  # as on the GPU: infinities are numbers
+                found = step.kernel.compute(dtypes[0], *args)
+        except (ValueError, IndexError, TypeError) as error:  # of places, live dims, dtypes
+            raise InputError(f"method '{self._method.name}', {step.name}: {error}") from None
+        results = found if isinstance(found, tuple) else (found,)
+        for target, dtype, result in zip(step.targets, dtypes, results, strict=True):
+            self.current[target] = result.astype(dtype, copy=False)
+
+    def _specs(self, ids: Sequence[int]) -> list[HostTensor]:
+        found = [self._method.values[value_id] for value_id in ids]
+        return [spec for spec in found if isinstance(spec, HostTensor)]
+
+    def _argument(self, arg: Argument) -> Any:
+        if not isinstance(arg, LiveArgument):
+            return arg
+        values = [self.current[value_id] if value_id >= 0 else None for value_id in arg.ids]
+        return values if arg.is_list else values[0]
 
     def copy(self, source: int, target: int) -> None:
         content, array = self.current[source], self.current[target]

@@ -27,8 +27,8 @@ from py_runtime.pte.container import (
 from py_runtime.pte.delegate import HEADER, DelegateGraph, read_delegate_header, read_graph
 from py_runtime.pte.errors import PteError, UnsupportedPteError, first_of
 from py_runtime.pte.flatbuffer import Budget
+from py_runtime.pte.host_kernels import HOST_KERNELS
 from py_runtime.pte.inspection import COPY, describe_method
-from py_runtime.pte.kernels import HOST_KERNELS
 from py_runtime.pte.methods import (
     Constant,
     CopyStep,
@@ -185,17 +185,14 @@ class _Opener:
     def _kernel_step(
         self, plan: ExecutionPlan, inputs: frozenset[int], call: KernelCall
     ) -> KernelStep:
-        """[arguments…, target, target]"""
-        kernel, args, target = HOST_KERNELS[call.name], call.args[:-2], call.args[-2:]
-        values = [plan.values[value_id] for value_id in args]
-        if (
-            len(set(target)) != 1
-            or not kernel.takes(values, plan.values[target[0]])
-            or any(plan.values[at] is None and at not in inputs for at in args)
-        ):
+        """[arguments…, targets…, all targets]"""
+        kernel = HOST_KERNELS[call.name]
+        args = kernel.bind(plan.values, call.args, inputs)
+        if args is None:
             raise self._unknown_form(plan, call)
-        count = len(kernel.live)
-        return KernelStep(kernel, args[:count], tuple(values[count:]), target[0])
+        count = len(kernel.kinds)
+        targets = call.args[count : count + kernel.outputs]
+        return KernelStep(call.name, kernel, args, targets)
 
     def _unknown_form(self, plan: ExecutionPlan, call: KernelCall) -> PteError:
         return PteError(f"{self._where(plan)} has a {call.name} of an unknown form")
@@ -232,7 +229,7 @@ class _Opener:
             if isinstance(step, DelegateStep):
                 taken = step.inputs
             elif isinstance(step, KernelStep):
-                taken = step.args
+                taken = step.taken
             else:
                 taken = (step.source,)
             if isinstance(step, CopyStep) and step.target not in known:
@@ -242,7 +239,10 @@ class _Opener:
                     "make inputs of the buffers that the model changes",
                 )
             self._check_known(method, taken, known)
-            known |= set(step.outputs) if isinstance(step, DelegateStep) else {step.target}
+            if isinstance(step, DelegateStep):
+                known.update(step.outputs)
+            else:
+                known.update(step.targets if isinstance(step, KernelStep) else (step.target,))
         self._check_known(method, method.output_ids, known)
 
     def _check_known(self, method: Method, wanted: Sequence[int], known: set[int]) -> None:

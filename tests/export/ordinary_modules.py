@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from export.torch_ops import sdpa_with_kv_cache
 from tests.export.plain_llama import Llama
+from tests.export.published_modules import PUBLISHED
 
 MAX_S = 24
 LIVE_SIZES = (24, 7, 1, 2, 23, 24)
@@ -194,42 +195,6 @@ class CustomOpTwice(nn.Module):
         return first, second, before, between, self.k_cache.sum((0, 2, 3))
 
 
-class PublishedLlama(nn.Module):
-    """A model as it is published, which knows nothing of us."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        from transformers import LlamaConfig, LlamaForCausalLM  # takes seconds
-
-        config = LlamaConfig(
-            vocab_size=97, hidden_size=64, intermediate_size=96, num_hidden_layers=2,
-            num_attention_heads=4, num_key_value_heads=2, max_position_embeddings=64,
-        )  # fmt: skip
-        self.model = LlamaForCausalLM(config)
-
-    def forward(self, tokens: Tensor) -> Tensor:
-        return self.model(tokens, use_cache=False).logits
-
-
-class PublishedBert(nn.Module):
-    """An encoder that sees both ways, for embeddings: a vector of length 1 for each text."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        from transformers import BertConfig, BertModel  # takes seconds
-
-        config = BertConfig(
-            vocab_size=97, hidden_size=64, intermediate_size=96, num_hidden_layers=2,
-            num_attention_heads=4, max_position_embeddings=64,
-        )  # fmt: skip
-        self.model = BertModel(config, add_pooling_layer=False)
-
-    def forward(self, tokens: Tensor) -> tuple[Tensor, Tensor]:
-        hidden = self.model(tokens).last_hidden_state  # [1, S, 64]
-        pooled = hidden.mean(dim=1)
-        return hidden, pooled / pooled.square().sum(dim=-1, keepdim=True).sqrt()
-
-
 def mlp(activation: nn.Module) -> Callable[[], nn.Module]:
     return lambda: nn.Sequential(nn.Linear(32, 48), activation, nn.Dropout(0.1), nn.Linear(48, 8))
 
@@ -294,6 +259,20 @@ def lookups(x: Tensor, at: Tensor) -> tuple[Tensor, ...]:
     )
 
 
+class Convolutions(nn.Module):
+    """Along a sequence: a filter for each channel, and filters that take all channels."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.by_channel = nn.Conv1d(32, 32, 4, padding=3, groups=32, bias=False)
+        self.of_all = nn.Conv1d(32, 8, 3, padding=2, dilation=2)
+        self.of_places = nn.Conv1d(32, 8, 1)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, ...]:
+        x = x.transpose(1, 2)  # [2, 32, S]
+        return self.by_channel(x)[..., : x.shape[2]], self.of_all(x), self.of_places(x)
+
+
 def sizes(x: Tensor) -> tuple[Tensor, ...]:
     length = x.shape[1]
     return x * length, x / (length + 1), x.new_full((length, length * 2), 0.5), x.sum(1) / length
@@ -350,6 +329,7 @@ MODULES = (
         "einsum", of(lambda x, y: torch.einsum("bsd,btd->bst", x, y)),
         lambda s: (torch.randn(2, s, 32), torch.randn(2, s, 32)), ((1,), (1,)),
     ),
+    Ordinary("convolutions", Convolutions),
     Ordinary("counter", Counter),
     Ordinary(
         "writes at places", Ring,
@@ -367,8 +347,10 @@ MODULES = (
         "custom op twice", CustomOpTwice,
         lambda at: (torch.randn(1, at[0], 2, 8), torch.tensor([at[1]])), ((1,), ()), PLACES,
     ),
-    Ordinary("transformers BERT", PublishedBert, lambda s: (torch.randint(97, (1, s)),)),
-    Ordinary("transformers Llama", PublishedLlama, lambda s: (torch.randint(97, (1, s)),)),
+    *(
+        Ordinary(f"transformers {name}", module, lambda s: (torch.randint(97, (1, s)),))
+        for name, module in PUBLISHED.items()
+    ),
     *(
         Ordinary(
             f"llama {style}", partial(Llama, style),

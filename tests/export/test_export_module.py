@@ -13,7 +13,13 @@ from tests.golden import Case, Tolerance, check
 from tests.runners import NativeRunner, Runner
 
 CLOSE = Tolerance(2e-3)
-IN_PAGE = ("nn.TransformerEncoderLayer", "counter", "llama halves", "transformers BERT")
+IN_PAGE = (
+    "nn.TransformerEncoderLayer",
+    "counter",
+    "llama halves",
+    "transformers BERT",
+    "transformers LFM2",
+)
 
 
 @cache

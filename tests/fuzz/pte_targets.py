@@ -15,7 +15,7 @@ from tests.pte.memory_source import MemorySource
 FILES = Path(__file__).parents[1] / "pte" / "files"
 LARGE = 20_000  # bytes; one in so many inputs is made of a file above that
 SMALL_AS_OFTEN = 8
-NOT_SOUND = ("other_backend", "partly_delegated", "external_data")  # they need more than we have
+NOT_SOUND = ("other_backend", "external_data")  # they need more than we have
 
 
 def programs() -> list[bytes]:

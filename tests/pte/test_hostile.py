@@ -74,7 +74,7 @@ def test_everything_that_is_missing_is_named_at_once() -> None:
     other = plan(
         name="other",
         calls=[call_kernel(0, 0, 1), call_kernel(1, 0, 1), union(4, {})],
-        operators=["aten::sort.values", "aten::copy_"],
+        operators=["aten::erf.out", "aten::copy_"],
         delegates=[delegate(0, "XnnpackBackend"), delegate(0, "CoreMLBackend")],
     )
     values = [*[vk_tensor("f32", 4)] * 4, vk_tensor("f64", 4)]
@@ -85,7 +85,7 @@ def test_everything_that_is_missing_is_named_at_once() -> None:
         "names": [
             "a conditional jump (outside the delegate)",
             "aten.convolution.default",
-            "aten::sort.values (outside the delegate)",
+            "aten::erf.out (outside the delegate)",
             "et_vk.q8ta_add.default",
             "tensors of the data type 6",
             "the backend CoreMLBackend",

@@ -128,7 +128,7 @@ def union(kind: int, fields: Mapping[int, Any]) -> Table:
 
 # The program: values, calls, methods -------------------------------------------------------------
 
-HOST_TYPES = {"i32": 3, "i64": 4, "f32": 6, "f64": 7, "bool": 11}
+HOST_TYPES = {"u8": 0, "i8": 1, "i32": 3, "i64": 4, "f32": 6, "f64": 7, "bool": 11}
 
 
 def tensor(dtype: str, *dims: int, dynamic: bool = False, buffer: int = 0) -> Table:
