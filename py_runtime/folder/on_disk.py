@@ -31,7 +31,7 @@ def open_model_folder(folder: Path) -> ModelFolder:
 
 
 class DiskFolder:
-    """What Model.load opens natively."""
+    """Its files; py_runtime/model/folder_rows.py makes of it what Model.load opens natively."""
 
     end_tokens: frozenset[int] = frozenset()
 
@@ -55,9 +55,6 @@ class DiskFolder:
 
     def constants(self, model: ModelFolder) -> "ConstantFiles":
         return ConstantFiles(self.folder, model.tensors)
-
-    def rows(self, model: ModelFolder) -> None:
-        """All that a folder has lies on the GPU."""
 
 
 def verify_files(folder: Path) -> Manifest:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 if IN_PAGE:
     from py_runtime.model.streamed_weights import StreamedFolder as FolderStore
 else:
-    from py_runtime.folder.on_disk import DiskFolder as FolderStore
+    from py_runtime.model.folder_rows import LocalFolder as FolderStore
 
 
 class Store(Protocol):

@@ -9,11 +9,11 @@ from gguf import GGMLQuantizationType as Kind
 from gguf import GGUFReader, dequantize
 
 from py_runtime.base.errors import InpageError
-from py_runtime.gguf import rows as rows_module
 from py_runtime.gguf.model import GgufModel, open_model
 from py_runtime.gguf.rows import GgufRows
 from py_runtime.model.gguf_store import GgufStore
 from py_runtime.program import Program, TensorValue
+from py_runtime.weights import kept_rows
 from tests.export.gguf_files import write_gguf
 from tests.gguf.in_runtime import BytesSource
 from tests.runners import wait
@@ -63,7 +63,7 @@ def test_rows_are_those_of_the_table(path: Path, table: np.ndarray) -> None:
 def test_a_row_that_was_used_is_not_read_again(
     path: Path, table: np.ndarray, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rows_module, "KEPT_ROWS", 3)
+    monkeypatch.setattr(kept_rows, "KEPT_ROWS", 3)
     source, _, rows = opened(path)
     before = source.reads
     for tokens, reads in (([1, 2, 1], 2), ([2, 3], 3), ([1], 3), ([4, 5], 5), ([2], 6)):
