@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from playwright.sync_api import Browser
 from rich.progress import Progress
 
 from export.pipeline import Request, export_model, prepare
@@ -15,8 +16,9 @@ from py_runtime.folder.layout import FileRange, ModelFolder
 from py_runtime.folder.on_disk import open_model_folder
 from py_runtime.model.folder_rows import FolderRows, LocalFolder
 from py_runtime.weights.byte_source import FileSource
+from tests.conftest import serving
 from tests.export.checkpoints import save_checkpoint
-from tests.runners import wait
+from tests.runners import started_page, wait
 
 TOKENS = [5, 300, 5, 0, 17]
 
@@ -51,6 +53,24 @@ def test_rows_may_lie_in_pieces(exported: tuple[Path, np.ndarray]) -> None:
     assert table is not None
     rows = FolderRows(table, in_pieces(stored), lambda file: FileSource(exported[0] / file))
     assert np.array_equal(wait(rows.read(TOKENS))[0], exported[1][TOKENS])
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("exported", ["q8"], indirect=True)
+def test_rows_of_a_site_and_of_the_browser_s_storage(
+    exported: tuple[Path, np.ndarray], shared_browser: Browser
+) -> None:
+    folder, table = exported
+    with (
+        serving("--models", str(folder.parent)) as address,
+        started_page(shared_browser, address) as page,
+    ):
+        found = page.run(
+            "tests.model.rows_in_page", "rows", where=f"models/{folder.name}", tokens=TOKENS
+        )
+    assert found["kept"]
+    for rows in (found["site"], found["stored"]):
+        assert np.array_equal(rows[0], table[TOKENS])
 
 
 def in_pieces(folder: ModelFolder) -> ModelFolder:
