@@ -10,7 +10,6 @@ from torch import Tensor, nn
 
 from export import torch_ops
 from export.decoder import Decoder
-from export.planes import dense
 from export.quantisers import Parts
 from export.sources import Source
 from py_runtime.base.shapes import ceil_div
@@ -22,6 +21,7 @@ from py_runtime.decoder.config import (
     expected_shapes,
     weight_names,
 )
+from py_runtime.gguf.plane_values import dense
 from py_runtime.model.goldens import HIDDEN, HIDDEN_TOKENS
 
 GOLDEN_STEPS = 64

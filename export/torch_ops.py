@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.library import custom_op
 
 from export.attention_ops import attended, turned
-from export.planes import dense
+from py_runtime.gguf.plane_values import dense
 from py_runtime.program.weight_kinds import BLOCK_KINDS, BlockKind
 
 ENGINE_NAMES = {

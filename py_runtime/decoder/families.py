@@ -379,11 +379,17 @@ def _expert_sizes(values: Mapping[str, Any]) -> ExpertSizes:
 
 
 def _check_per_layer(values: Mapping[str, Any]) -> None:
-    """Of families with embeddings for each layer, and layers that share keys and values."""
+    """Of families whose layers differ, share keys and values, and have embeddings of their own."""
     if values.get("attention_k_eq_v") or values.get("enable_moe_block"):
         raise ModelError(
             "its values are its keys, or it has experts beside each MLP, which is not supported",
             "get E2B or E4B of this family",
+        )
+    widest = values.get("global_head_dim") or 2
+    if widest < 2 or widest % 2:
+        raise ModelError(
+            f"heads of full layers are {widest} wide; rotary positions need even widths",
+            "get another model",
         )
     sharing, layers = values.get("num_kv_shared_layers", 0), values["num_hidden_layers"]
     if type(sharing) is not int or not 0 <= sharing < layers:

@@ -61,15 +61,17 @@ class DeviceTokens:
         pace = self._session.batches
         pace.begin()
         in_flight: deque[Drawing] = deque()
+        # A token's row can be read once the token is known.
+        most_in_flight = IN_FLIGHT if self._session.rows is None else 1
         async with self._session.graph.lock:  # nobody else may resize the graph meanwhile
             first = loop.first(self._settings, self._prompt, self._drawn, self._seed, self._draws)
             in_flight.append(first)
             asked = 1
             try:
-                while in_flight:
-                    while asked < wanted and len(in_flight) < IN_FLIGHT:
+                while in_flight or asked < wanted:
+                    while asked < wanted and len(in_flight) < most_in_flight:
                         ahead = wanted - asked
-                        drawing = self._run(loop, position, min(pace.steps, ahead), ahead)
+                        drawing = await self._run(loop, position, min(pace.steps, ahead), ahead)
                         in_flight.append(drawing)
                         position += drawing.steps
                         asked += drawing.steps
@@ -84,13 +86,16 @@ class DeviceTokens:
                 for drawing in in_flight:
                     drawing.leave()
 
-    def _run(self, loop: DecodeLoop, position: int, steps: int, ahead: int) -> Drawing:
+    async def _run(self, loop: DecodeLoop, position: int, steps: int, ahead: int) -> Drawing:
         """The next batch; whatever ends within it, the states before it are kept."""
+        rows = None
+        if self._session.rows is not None:
+            steps, rows = 1, await self._session.rows.read(self._drawn[-1:])
         states, copies = self._session.states, self._session.graph.state_copies
         if copies is not None:
             states.keep_batch(copies)
         states.leave()
-        drawing = loop.run(position, steps, ahead)
+        drawing = loop.run(position, steps, ahead, rows)
         self._session.windows.write(position + drawing.steps)
         states.reach(position + drawing.steps)
         return drawing

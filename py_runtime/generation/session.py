@@ -23,11 +23,22 @@ PrefillProgress = Callable[[int, int], None]  # (tokens in the cache, tokens of 
 RunGraph = Callable[[list[np.ndarray]], Awaitable[list[np.ndarray]]]
 
 
+class TokenRows(Protocol):
+    """What tokens bring along that does not lie on the GPU: a row each."""
+
+    @property
+    def columns(self) -> int: ...
+
+    async def read(self, tokens: Sequence[int]) -> np.ndarray:
+        """f32 [1, S, columns]."""
+
+
 class Decoder(Protocol):
     """What a session needs of a model."""
 
     graph: Graph
     max_chunk: int
+    rows: TokenRows | None  # the graph's last input, where there are some
 
     def recover(self) -> Coroutine[Any, Any, None]:
         """Builds the graph anew on a new device."""
@@ -135,7 +146,7 @@ class Session:
             missing = len(tokens) - start
             chunk = list(tokens[start : start + self._next_chunk(missing)])
             started = time.perf_counter()
-            inputs = [np.array([chunk], np.int64), np.array([start])]
+            inputs = await self.inputs(chunk, start)
             is_last = len(chunk) == missing
             self.states.leave()
             self.windows.write(start + len(chunk))
@@ -149,6 +160,12 @@ class Session:
                 progress(len(self.tokens), len(tokens))
             if is_last:
                 return results
+
+    async def inputs(self, tokens: Sequence[int], position: int) -> list[np.ndarray]:
+        """Of the graph, for these tokens from there on."""
+        given = [np.array([tokens], np.int64), np.array([position])]
+        rows = self._model.rows
+        return given if rows is None else [*given, await rows.read(tokens)]
 
     def _go_back(self, shared: int) -> None:
         """Of the tokens held, so many count; the states are as they were after what is left."""
@@ -190,6 +207,10 @@ class Session:
     @property
     def graph(self) -> Graph:
         return self._model.graph
+
+    @property
+    def rows(self) -> TokenRows | None:
+        return self._model.rows
 
     @cached_property
     def can_loop(self) -> bool:

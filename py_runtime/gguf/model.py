@@ -14,6 +14,7 @@ from py_runtime.decoder.config import (
     weight_parts,
 )
 from py_runtime.decoder.families import Family, decoder_config, rotary_tables
+from py_runtime.decoder.own_rows import TABLE, with_rows_given
 from py_runtime.decoder.program import write_decoder
 from py_runtime.decoder.rotary import Floats
 from py_runtime.gguf.config import check_tensors, read_config, read_family
@@ -29,6 +30,7 @@ from py_runtime.gguf.names import (
     is_rotated,
 )
 from py_runtime.gguf.reader import GgufFile, open_gguf
+from py_runtime.gguf.rows import GgufRows
 from py_runtime.gguf.stored_weights import FLOATS, KNOWN, kind_of
 from py_runtime.gguf.tokenizer import end_tokens, read_tokenizer
 from py_runtime.program import Program
@@ -48,6 +50,7 @@ class GgufModel:
     tokenizer: dict[str, dict[str, Any]]  # tokenizer.json and tokenizer_config.json
     end_tokens: frozenset[int]
     constants: GgufConstants
+    rows: GgufRows | None = None  # what each token has for each layer, where tokens have that
 
     @property
     def parameters(self) -> int:
@@ -73,14 +76,16 @@ async def open_model(sources: Sequence[ByteSource]) -> GgufModel:
     check_tensors(file, config)
     kinds = _kinds(file, config)
     tables = await _tables(file, values, config)
+    table = file.tensors[gguf_names(config)[TABLE]] if config.per_layer else None
     return GgufModel(
         file,
         values,
         config,
-        write_decoder(config, kinds, file.name),
+        with_rows_given(write_decoder(config, kinds, file.name)),
         read_tokenizer(file.metadata),
         end_tokens(file.metadata),
         GgufConstants(_wanted(file, config, family, kinds), tables),
+        None if table is None else GgufRows(table),
     )
 
 

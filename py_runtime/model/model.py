@@ -74,6 +74,7 @@ class Model:
         self.end_tokens = config.end_tokens(tokenizer) | store.end_tokens
         self.prompts = ChatPrompts(self.manifest.name, self.chat_template, tokenizer)
         self.max_chunk, self.vocabulary = decoder_sizes(folder.program)
+        self.rows = store.rows(folder)
         self.session = Session(self)
         self._turn = asyncio.Lock()
         self._asking = 0  # answers that wait for their turn
@@ -267,7 +268,7 @@ class Model:
         async with self._turn:
             with self.while_loaded():
                 self.session.forget()
-                return await self.graph.profile([np.zeros((1, 1), np.int64), np.array([context])])
+                return await self.graph.profile(await self.session.inputs([0], context))
 
     async def _generate(
         self,

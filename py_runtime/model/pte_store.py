@@ -84,6 +84,9 @@ class PteStore:
         assert self._program is not None, "it was opened"
         return RangeConstants(_forward(self._program).ranges)
 
+    def rows(self, model: ModelFolder) -> None:
+        """All of it lies on the GPU."""
+
     @property
     def end_tokens(self) -> frozenset[int]:
         """Those that the program itself names."""

@@ -11,6 +11,7 @@ from py_runtime.base.progress import Meter
 from py_runtime.folder.file_names import GGUF, MODEL_PTE, PTE
 from py_runtime.folder.layout import ModelFolder
 from py_runtime.folder.manifest import Manifest
+from py_runtime.generation.session import TokenRows
 from py_runtime.hub.address import leads_to_hub
 from py_runtime.weights.byte_source import ABSENT, ByteSource, is_there
 from py_runtime.weights.constants import ConstantSource
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 if IN_PAGE:
     from py_runtime.model.streamed_weights import StreamedFolder as FolderStore
 else:
-    from py_runtime.folder.on_disk import DiskFolder as FolderStore
+    from py_runtime.model.folder_rows import LocalFolder as FolderStore
 
 
 class Store(Protocol):
@@ -41,6 +42,9 @@ class Store(Protocol):
         """A file's bytes; of one that is written nowhere, what its JSON would say."""
 
     def constants(self, model: ModelFolder) -> ConstantSource | Mapping[str, Any]: ...
+
+    def rows(self, model: ModelFolder) -> TokenRows | None:
+        """What tokens bring along that does not lie on the GPU; None: nothing."""
 
 
 async def open_store(where: str) -> Store:

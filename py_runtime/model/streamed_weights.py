@@ -7,17 +7,38 @@ import numpy as np
 from py_runtime.base.concurrency import together
 from py_runtime.base.model_errors import ModelFileError
 from py_runtime.base.progress import UPLOAD, Meter
+from py_runtime.folder.browser_storage import FILE
 from py_runtime.folder.delivery import Delivery, discard
 from py_runtime.folder.layout import ModelFolder
 from py_runtime.folder.on_site import SiteFolder
 from py_runtime.gpu import Device
+from py_runtime.model.folder_rows import FolderRows, rows_of
 from py_runtime.program import Program
+from py_runtime.weights.byte_source import ByteSource
 from py_runtime.weights.constants import PlacesByName
+from py_runtime.weights.page_source import StoredSource, UrlSource
 from py_runtime.weights.uploads import UploadQueue, UploadRange
 
 
 class StreamedFolder(SiteFolder):
     """What Model.load opens in the page."""
+
+    _rows: FolderRows | None = None
+
+    async def open(self, meter: Meter | None = None) -> ModelFolder:
+        folder, self._rows = rows_of(await super().open(meter), self._source)
+        return folder
+
+    def rows(self, model: ModelFolder) -> FolderRows | None:
+        return self._rows
+
+    def _source(self, file: str) -> ByteSource:
+        """What is kept is at hand; else ranges of the site's own file."""
+        assert self._manifest is not None, "it was opened"
+        facts = self._manifest.files[file]
+        if self.delivery.is_kept(file):
+            return StoredSource(FILE + facts.sha256, file, facts.size)
+        return UrlSource(self.url + file)
 
     def constants(self, model: ModelFolder) -> "StreamedConstants":
         return StreamedConstants(self.delivery, model, self.headers)

@@ -211,7 +211,7 @@ class _Checks:
             # The session opens a device anew that was lost since; the probed run would fail on it.
             await self.session.logits_after(tokens, self._cancel)
             self.session.forget()  # from here on the cache is written over
-            graph, inputs = self.model.graph, [np.array([tokens]), np.array([0])]
+            graph, inputs = self.model.graph, await self.session.inputs(tokens, 0)
             for name, got in (await run_probed(graph, inputs, found)).items():
                 last_row = got.reshape(-1, got.shape[-1])[-1]  # of [1, S, width] or [1, width]
                 d = difference(str(name), last_row, hidden[str(name)], self._allowed)

@@ -1,5 +1,5 @@
 """Any decoder's program as a session wants it: tokens [1, S] and a position [1] go in, the last
-token's logits [1, V] come out."""
+token's logits [1, V] come out. Rows [1, S, columns] that tokens bring along may go in, too."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -29,8 +29,10 @@ ROWS_OF_POSITIONS = {
 def decoder_sizes(program: Program) -> tuple[int, int]:
     """(most tokens in a call, vocabulary); anything but a decoder cannot be chatted with."""
     shapes = [_dims(program, entry.value) for entry in program.inputs]
-    shapes += [_dims(program, value_id) for value_id in program.outputs]
-    if [len(dims) for dims in shapes] != [2, 1, 2]:
+    rows = shapes[2:]
+    shapes = shapes[:2] + [_dims(program, value_id) for value_id in program.outputs]
+    if [len(dims) for dims in shapes] != [2, 1, 2] or not all(map(_is_rows, rows)):
+        shapes += rows
         raise ModelError(
             f"{program.name} is not a decoder: it should take tokens [1, S] and a position [1] and "
             f"give logits [1, V], but has tensors of the shapes {[list(dims) for dims in shapes]}",

@@ -23,8 +23,8 @@ from bench.report import as_markdown, as_text, cells_of, put_into_readme, ratios
 from bench.rounds import PageFault, PageTimeout, agreement, run_bench, speeds
 from bench.synthetic import byte_tokenizer, write_template
 from bench.zero_points import integer_zero_points
-from export.planes import dense
 from py_runtime.folder.on_disk import verify_files
+from py_runtime.gguf.plane_values import dense
 from py_runtime.tokens import Tokenizer
 from tools.errors import UserError
 from tools.files import ROOT

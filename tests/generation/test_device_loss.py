@@ -10,7 +10,7 @@ import pytest
 from py_runtime.base import notices
 from py_runtime.base.cancel import CancelToken
 from py_runtime.base.errors import AbortedError, GpuDeviceLostError, NetworkError
-from py_runtime.generation.session import Session
+from py_runtime.generation.session import Session, TokenRows
 from py_runtime.gpu.recovery import MAX_LOSSES
 from tests.generation.conftest import Toy
 from tests.runners import wait
@@ -56,6 +56,7 @@ class FakeGraph:
 
 class FakeModel:
     max_chunk = 4
+    rows: TokenRows | None = None
 
     def __init__(
         self, lost_at: Set[int] = frozenset(), broken: list[Exception] | None = None

@@ -106,7 +106,7 @@ async def answers(
 
 async def dispatches_of_a_token(device: Device, model: Model) -> int:
     """While one is decoded at a short context."""
-    inputs = [np.zeros((1, 1), np.int64), np.array([20])]
+    inputs = await model.session.inputs([0], 20)
     await model.graph.run(inputs)
     before = device.counters.dispatches
     await model.graph.run(inputs)

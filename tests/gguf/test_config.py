@@ -325,3 +325,71 @@ def test_delta_nets_that_cannot_be(changes: dict[str, Any], fault: str) -> None:
 def test_key_heads_that_are_not_shared_evenly() -> None:
     with pytest.raises(ModelError, match="4 value heads share 3 key heads"):
         decoder_config(qwen35(ssm__group_count=3))
+
+
+# Layers that differ, and share --------------------------------------------------------------------
+
+
+def gemma4(**changes: Any) -> dict[str, Any]:
+    sizes = {
+        "block_count": 6,
+        "attention.key_length": 16,
+        "attention.value_length": 16,
+        "attention.key_length_swa": 8,
+        "attention.value_length_swa": 8,
+        "attention.shared_kv_layers": 3,
+        "attention.sliding_window": 24,
+        "attention.sliding_window_pattern": [True, True, False] * 2,
+        "feed_forward_length": [40] * 3 + [80] * 3,
+        "embedding_length_per_layer_input": 4,
+        "rope.dimension_count": 16,
+    }
+    values = small.metadata("gemma4") | {f"gemma4.{key}": value for key, value in sizes.items()}
+    values |= {f"gemma4.{key.replace('__', '.')}": value for key, value in changes.items()}
+    data = file({k: v for k, v in values.items() if v is not None}, small.tensors())
+    return read_config(result_of(open_gguf([MemorySource(data, "x.gguf")])))
+
+
+def test_the_last_layers_see_the_keys_of_the_last_of_their_kind() -> None:
+    config = decoder_config(gemma4())
+    assert [kind.shares for kind in config.kinds] == [None, None, None, 1, 1, 2]
+    assert [kind.hidden for kind in config.kinds] == [None, None, None, 80, 80, 80]
+    assert [config.head_dim_of(kind) for kind in config.kinds] == [8, 8, 16] * 2
+    assert [config.table_columns(ending) for ending in ("", "_local")] == [16, 8]
+    assert (config.hidden, config.per_layer, config.attention_scale) == (40, 4, 1.0)
+
+
+def test_one_width_of_all_layers_is_enough() -> None:
+    config = decoder_config(gemma4(feed_forward_length=40, attention__head_count_kv=[1] * 6))
+    assert {kind.hidden for kind in config.kinds} == {None}
+    assert config.kv_heads == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "fault"),
+    [
+        ({"feed_forward_length": [40] * 4 + [80] * 2}, "differs from layer to layer"),
+        ({"attention__head_count_kv": [1, 2] * 3}, "differs from layer to layer"),
+        ({"attention__value_length_swa": 4}, "differs from the keys' width"),
+        ({"attention__shared_kv_layers": 6}, "is 6, not from 0 to 5"),
+        ({"rope__dimension_count_swa": 4}, "differs from the heads' 8"),
+        ({"expert_count": 8}, "mixtures of experts"),
+    ],
+)
+def test_layers_that_cannot_differ_so(changes: dict[str, Any], fault: str) -> None:
+    with pytest.raises(GgufError, match=fault):
+        gemma4(**changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "fault"),
+    [
+        ({"attention_k_eq_v": True}, "its values are its keys"),
+        ({"global_head_dim": 15}, "15 wide; rotary positions need even widths"),
+        ({"vocab_size_per_layer_input": 7}, "7 tokens have embeddings for each layer"),
+        ({"num_kv_shared_layers": 5}, "share keys and values with none before them"),
+    ],
+)
+def test_what_larger_or_other_models_have_is_told(changes: dict[str, Any], fault: str) -> None:
+    with pytest.raises(ModelError, match=fault):
+        decoder_config(gemma4() | changes)

@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from export.planes import dense
+from py_runtime.gguf.plane_values import dense
 from py_runtime.gguf.planes import HALVES_AT, are_finite, planes
 from py_runtime.gguf.tensor_types import BY_NAME
 from tests.gguf.blocks import TYPES, random_weight

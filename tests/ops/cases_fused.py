@@ -300,7 +300,7 @@ def cases() -> Iterator[Case]:
     yield norm_residual_case(36, factor=0.75)
     yield norm_residual_case(33, factor=-1.5)
     yield decoder_case("q8_0", 4, 2, 16, 16, heads_normed=True, values_normed=True)
-    yield decoder_case("f32", 4, 1, 24, 8, values_normed=True, normed=False)
+    yield decoder_case("f32", 4, 1, 320, 8, values_normed=True, normed=False)  # wide heads
     yield queries_case("q8_0", 4, 16, 16, normed=True)
     yield queries_case("f32", 3, 8, 4, normed=False)
     yield gated_part_case((1,), 3, 12, 1)

@@ -16,13 +16,17 @@ def by_limbs(case: Case) -> Case:
 
 
 def _multiplies_blocks(case: Case) -> bool:
-    return case.name.startswith(("linear", "swiglu", "qkv")) and " f32 " not in case.name
+    return (
+        case.name.startswith(("linear", "swiglu", "qkv", "q_rotary")) and " f32 " not in case.name
+    )
 
 
 WIDE: list[Case] = [
     by_limbs(case) if _multiplies_blocks(case) else case
     for case in CASES
-    if case.name.startswith(("sdpa", "rms_norm", "linear", "swiglu", "qkv", "gated_delta"))
+    if case.name.startswith(
+        ("sdpa", "rms_norm", "linear", "swiglu", "qkv", "q_rotary", "gated_delta")
+    )
 ]
 
 # Products of weights in blocks share nothing among lanes: they are the same kernels on every GPU.

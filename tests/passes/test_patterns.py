@@ -11,6 +11,8 @@ from py_runtime.gpu.kernel_target import KernelTarget
 from py_runtime.passes import (
     fold_norms,
     fuse_delta_gates,
+    fuse_gated_part,
+    fuse_norm_residual,
     fuse_qkv,
     fuse_residual,
     fuse_swiglu,
@@ -212,3 +214,63 @@ def test_gates_of_another_x_or_that_others_read_stay() -> None:
         writer = Layers()
         delta_net(writer, **fields)
         assert fused(writer, fuse_delta_gates.run) == [*["linear"] * 4, "gated_delta"]
+
+
+def queries(writer: Layers, weighted: bool = True) -> Ref:
+    """Heads of another layer's caches: linear, norm, rotary and attention."""
+    dims, start = (1, TOKENS, 4, 16), writer.symint_input("start")
+    flat = writer.linear("q", writer.norm(writer.x()), rows=64)
+    q = writer.made("aten.view.default", dims, flat, [1, TOKENS, 4, 16])
+    weight = writer.constant("q_norm", np.ones(16, np.float32)) if weighted else None
+    q = writer.made("et_vk.rms_norm.default", dims, q, weight, 1e-6)
+    tables = [writer.constant(name, np.zeros((32, 16), np.float32)) for name in ("cos", "sin")]
+    q = writer.made("inpage.rotary_of_one.default", dims, q, *tables, start)
+    caches = [writer.state(name, (1, 32, 2, 16), F32) for name in ("k_cache", "v_cache")]
+    return writer.made("inpage.attend_kv_cache.default", dims, q, *caches, start, None)
+
+
+def test_queries_alone_are_one_op_before_attention() -> None:
+    writer = Layers()
+    writer.output(queries(writer))
+    assert fused(writer, fuse_qkv.run, fold_norms.run) == ["q_rotary", "attend_kv_cache"]
+
+
+def test_queries_whose_norm_has_no_weight_stay() -> None:
+    writer = Layers()
+    writer.output(queries(writer, weighted=False))
+    assert fused(writer, fuse_qkv.run) == names(writer.program())
+
+
+def gated(writer: Layers, dim: int = 2, number: int = 1, approximate: str = "tanh") -> Ref:
+    dims = (1, TOKENS, WIDTH)
+    parts = writer.input("parts", (1, TOKENS, 3, WIDTH), F32, dynamic=(1,))
+    gate = writer.made("aten.gelu.default", dims, writer.x(), approximate)
+    part = writer.made("aten.select_copy.int", dims, parts, dim, number)
+    return writer.made("aten.mul.Tensor", dims, gate, part)
+
+
+def test_gelu_times_a_part_is_one_op() -> None:
+    writer = Layers()
+    writer.output(gated(writer))
+    assert fused(writer, fuse_gated_part.run) == ["gated_part"]
+
+
+def test_another_gelu_and_a_part_counted_from_the_end_stay() -> None:
+    for fields in ({"approximate": "none"}, {"number": -1}, {"dim": 1}):
+        writer = Layers()
+        writer.output(gated(writer, **fields))
+        assert fused(writer, fuse_gated_part.run) == ["gelu", "select_copy", "mul"]
+
+
+def test_a_factor_goes_into_the_norm_and_sum_before_it() -> None:
+    dims = (1, TOKENS, WIDTH)
+    for read_twice in (False, True):
+        writer = Layers()
+        x = writer.x()
+        total = writer.made("aten.add.Tensor", dims, x, writer.norm(x), 1)
+        factor = writer.constant("factor", np.ones(1, np.float32))
+        writer.output(writer.made("aten.mul.Tensor", dims, total, factor))
+        if read_twice:
+            writer.output(total)
+        expected = ["norm_residual", *["mul"] * read_twice]
+        assert fused(writer, fuse_norm_residual.run) == expected

@@ -46,7 +46,8 @@ def fields(plane: Bytes, bits: int) -> np.ndarray:
     """[..., 4n] → [..., 4n * 8 / bits]: a word's lowest fields are of the first four columns."""
     words = plane.reshape(*plane.shape[:-1], -1, 1, 4)
     shifts = np.arange(0, 8, bits, dtype=np.uint8)[:, None]
-    return ((words >> shifts) & (2**bits - 1)).reshape(*plane.shape[:-1], -1)
+    columns: np.ndarray = ((words >> shifts) & (2**bits - 1)).reshape(*plane.shape[:-1], -1)
+    return columns
 
 
 def pairs(plane: Bytes) -> np.ndarray:

@@ -1,0 +1,83 @@
+"""Rows of a table of a model folder, wherever its files lie; and such a folder on a disk."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from py_runtime.base.progress import Meter
+from py_runtime.decoder.config import FLOAT
+from py_runtime.decoder.own_rows import Table, table_of, with_rows_given
+from py_runtime.folder.layout import ModelFolder, TensorPlace
+from py_runtime.folder.on_disk import DiskFolder
+from py_runtime.weights.byte_source import ByteSource, FileSource
+from py_runtime.weights.kept_rows import KeptRows
+
+Opener = Callable[[str], ByteSource]  # of a file of the folder
+
+
+class FolderRows(KeptRows):
+    """Of a table in its stored form, whose parts may lie in pieces."""
+
+    def __init__(self, table: Table, folder: ModelFolder, source: Opener) -> None:
+        super().__init__(table.columns)
+        self._kind = table.kind
+        self._parts = [folder.tensors[name] for name in table.parts]
+        self._source = source
+
+    async def read_row(self, token: int) -> bytes:
+        parts = [await self._read_part(part, token) for part in self._parts]
+        return b"".join(parts)
+
+    async def _read_part(self, part: TensorPlace, token: int) -> bytes:
+        nbytes = _row_bytes(part)
+        start, data, before = token * nbytes, b"", 0
+        for piece in part.pieces:
+            first = max(start + len(data) - before, 0)
+            wanted = min(nbytes - len(data), piece.nbytes - first)
+            if wanted > 0 and first < piece.nbytes:
+                data += await self._source(piece.file).read(piece.offset + first, wanted)
+            before += piece.nbytes
+        return data
+
+    def dense(self, rows: Sequence[bytes]) -> np.ndarray:
+        stored = np.frombuffer(b"".join(rows), np.uint8).reshape(len(rows), -1)
+        arrays, at = [], 0
+        for part in self._parts:
+            own = np.ascontiguousarray(stored[:, at : at + _row_bytes(part)])
+            arrays.append(own.view(part.dtype.host))
+            at += _row_bytes(part)
+        if self._kind == FLOAT:
+            return arrays[0]
+        from py_runtime.gguf.plane_values import dense  # few models need it
+
+        return dense(self._kind, arrays[0], arrays[1] if len(arrays) > 1 else None)
+
+
+def _row_bytes(part: TensorPlace) -> int:
+    return sum(piece.nbytes for piece in part.pieces) // part.dims[0]
+
+
+def rows_of(stored: ModelFolder, source: Opener) -> tuple[ModelFolder, FolderRows | None]:
+    """A folder as it is loaded, and the rows that its tokens bring along."""
+    table = table_of(stored.program)
+    if table is None:
+        return stored, None
+    loaded = replace(stored, program=with_rows_given(stored.program))
+    return loaded, FolderRows(table, stored, source)
+
+
+class LocalFolder(DiskFolder):
+    """What Model.load opens natively."""
+
+    _rows: FolderRows | None = None
+
+    async def open(self, meter: Meter | None = None) -> ModelFolder:
+        folder, self._rows = rows_of(await super().open(meter), self._source)
+        return folder
+
+    def rows(self, model: ModelFolder) -> FolderRows | None:
+        return self._rows
+
+    def _source(self, file: str) -> ByteSource:
+        return FileSource(self.folder / file)
