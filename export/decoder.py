@@ -23,6 +23,7 @@ from py_runtime.decoder.config import (
     LAYER_NORMS,
     Q4GSW,
     SHORT_CONV,
+    SIGMOID,
     SILU,
     TABLES,
     DecoderConfig,
@@ -238,15 +239,19 @@ class Mlp(nn.Module):
 class Mixture(nn.Module):
     """The same by a few of many experts, which the token's logits for them choose."""
 
+    expert_bias: Tensor | None
+
     def __init__(self, config: DecoderConfig, kinds: Mapping[str, WeightKind], path: str) -> None:
         super().__init__()
         assert config.experts is not None, "a config with experts has their sizes"
         self.sizes, width = config.experts, config.width
-        rows = self.sizes.count * self.sizes.hidden
-        self.gate = Weight(kinds[f"{path}.gate.weight"], self.sizes.count, width)
+        rows, has_bias = self.sizes.count * self.sizes.hidden, self.sizes.has_bias
+        self.gate = Weight(kinds[f"{path}.gate.weight"], self.sizes.count, width, has_bias)
+        is_biased = self.sizes.scoring == SIGMOID
+        self.register_buffer("expert_bias", torch.empty(self.sizes.count) if is_biased else None)
         self.experts = nn.ModuleDict(
             {
-                name: Weight(kinds[f"{path}.experts.{name}.weight"], *dims)
+                name: Weight(kinds[f"{path}.experts.{name}.weight"], *dims, has_bias)
                 for name, dims in {
                     "gate_proj": (rows, width),
                     "up_proj": (rows, width),
@@ -258,9 +263,12 @@ class Mixture(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         held: list[Any] = list(self.experts.values())
         kinds = " ".join(weight.kind.name for weight in held)
-        parts = [getattr(weight, part, None) for weight in held for part in ("weight", "scales")]
-        how = (self.sizes.used, self.sizes.renormalised, kinds)
-        return torch_ops.experts(x, self.gate(x), *how, *parts, held[0].kind.group_size)
+        names = ("weight", "scales", "bias")
+        parts = [getattr(weight, part, None) for weight in held for part in names]
+        sizes = self.sizes
+        how = (sizes.used, sizes.renormalised, sizes.scoring, sizes.scale, kinds)
+        last = (held[0].kind.group_size, sizes.activation)
+        return torch_ops.experts(x, self.gate(x), self.expert_bias, *how, *parts, *last)
 
 
 class Layer(nn.Module):
@@ -283,7 +291,8 @@ class Layer(nn.Module):
             self.linear_attn = DeltaNet(config, kinds, f"{path}.linear_attn")
         else:
             self.self_attn = Attention(config, kind, kinds, f"{path}.self_attn")
-        self.mlp = (Mlp if config.experts is None else Mixture)(config, kinds, f"{path}.mlp")
+        is_mixture = config.experts is not None and not kind.is_dense
+        self.mlp = (Mixture if is_mixture else Mlp)(config, kinds, f"{path}.mlp")
         for name in LAYER_NORMS[config.norms]:
             self.add_module(name, Norm(config.width, config.eps))
 

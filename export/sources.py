@@ -230,7 +230,9 @@ class HuggingFaceSource(Source):
 
     def _of_experts(self, name: str) -> list[str]:
         """layers.0.mlp.experts.up_proj.weight: of each its own."""
-        count = self.values["num_local_experts"]
+        sizes = self.decoder_config(None).experts
+        assert sizes is not None, "a tensor of experts is asked for where there are some"
+        count = sizes.count
         return [name.replace(f".{EXPERTS}.", f".{EXPERTS}.{each}.") for each in range(count)]
 
     def _dense_of_one(self, name: str) -> np.ndarray:

@@ -16,6 +16,7 @@ Q4GSW = "q4gsw"
 
 
 SILU, GELU = "silu", "gelu"  # of the gate; gelu by its approximation with tanh
+CLAMPED = "clamped"  # of experts alone: the gate of gpt-oss, within bounds
 # Where a layer has norms: ahead of attention and MLP, after both, or in both places.
 BEFORE, AFTER, AROUND = "before", "after", "around"
 # What q and k are normalised over: each head, or all heads of a token together.
@@ -33,6 +34,8 @@ LAYER_NORMS = {
 # What mixes the tokens of a layer.
 ATTENTION, SHORT_CONV, DELTA_NET = "attention", "short convolution", "delta net"
 ROUTER, EXPERTS = "mlp.gate", "mlp.experts"  # of a mixture
+CHOICE = "mlp.expert_bias"  # is added to the scores that choose experts, and to no shares
+SOFTMAX, SIGMOID = "softmax", "sigmoid"  # how scores of experts become shares
 LOCAL = "_local"  # ends the names of the rotary tables that sliding layers have to themselves
 
 
@@ -43,6 +46,7 @@ class LayerKind:
     window: int | None = None  # positions a token sees, its own included; None: all before it
     tables: str | None = ""  # ends the names of its rotary tables; None: heads do not turn
     mixer: str = ATTENTION
+    is_dense: bool = False  # it has one MLP, where other layers have experts
 
 
 @dataclass(frozen=True)
@@ -74,6 +78,10 @@ class ExpertSizes:
     used: int  # by a token
     hidden: int  # width of each
     renormalised: bool  # whether the shares of those used add up to 1
+    scoring: str = SOFTMAX  # with SIGMOID, a bias for each expert takes part in the choice
+    scale: float = 1.0  # of the shares
+    activation: str = SILU
+    has_bias: bool = False  # router and experts
 
 
 @dataclass(frozen=True)
@@ -172,23 +180,23 @@ def layer_matrices(config: DecoderConfig, kind: LayerKind) -> dict[str, tuple[in
             **gate,
             "self_attn.o_proj": (c.width, q_rows, c.o_bias),
         }
-    return mixer | _mlp_matrices(c)
+    return mixer | _mlp_matrices(c, kind)
 
 
-def _mlp_matrices(c: DecoderConfig) -> dict[str, tuple[int, int, bool]]:
+def _mlp_matrices(c: DecoderConfig, kind: LayerKind) -> dict[str, tuple[int, int, bool]]:
     """Those of experts lie one below the other, in one matrix."""
-    if c.experts is None:
+    if c.experts is None or kind.is_dense:
         return {
             "mlp.gate_proj": (c.hidden, c.width, c.mlp_bias),
             "mlp.up_proj": (c.hidden, c.width, c.mlp_bias),
             "mlp.down_proj": (c.width, c.hidden, c.mlp_bias),
         }
-    rows = c.experts.count * c.experts.hidden
+    rows, has_bias = c.experts.count * c.experts.hidden, c.experts.has_bias
     return {
-        ROUTER: (c.experts.count, c.width, False),
-        f"{EXPERTS}.gate_proj": (rows, c.width, False),
-        f"{EXPERTS}.up_proj": (rows, c.width, False),
-        f"{EXPERTS}.down_proj": (c.experts.count * c.width, c.experts.hidden, False),
+        ROUTER: (c.experts.count, c.width, has_bias),
+        f"{EXPERTS}.gate_proj": (rows, c.width, has_bias),
+        f"{EXPERTS}.up_proj": (rows, c.width, has_bias),
+        f"{EXPERTS}.down_proj": (c.experts.count * c.width, c.experts.hidden, has_bias),
     }
 
 
@@ -197,6 +205,8 @@ def layer_vectors(config: DecoderConfig, kind: LayerKind) -> dict[str, Dims]:
     vectors: dict[str, Dims] = {
         f"{norm}.weight": (config.width,) for norm in LAYER_NORMS[config.norms]
     }
+    if config.experts and config.experts.scoring == SIGMOID and not kind.is_dense:
+        vectors[CHOICE] = (config.experts.count,)
     if kind.mixer == SHORT_CONV:
         return vectors | {"conv.conv.weight": (config.width, config.conv_taps)}
     if kind.mixer == DELTA_NET and config.delta is not None:

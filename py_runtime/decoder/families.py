@@ -21,7 +21,9 @@ from py_runtime.decoder.config import (
     LOCAL,
     ROWS,
     SHORT_CONV,
+    SIGMOID,
     SILU,
+    SOFTMAX,
     TABLES,
     DecoderConfig,
     DeltaSizes,
@@ -85,7 +87,8 @@ class Family:
     predicts_ahead: bool = False  # GGUF files may have further layers, for tokens to come
     gated_attention: bool = False  # checkpoints have a head's gate behind its query, in one matrix
     mixers: Mapping[str, str] = field(default_factory=dict)  # of layer_types that are no attention
-    is_mixture: bool = False  # each MLP is one of experts
+    is_mixture: bool = False  # MLPs are of experts, but for those of the first layers in some
+    scoring: str = SOFTMAX  # of experts
 
 
 FAMILIES = (
@@ -153,6 +156,16 @@ FAMILIES = (
         mixers={"conv": SHORT_CONV},
     ),
     Family(
+        "lfm2_moe",
+        "lfm2moe",
+        "LFM2 with experts",
+        qk_norm=HEADS,
+        gguf_names={"token_embd_norm": "output_norm"},
+        mixers={"conv": SHORT_CONV},
+        is_mixture=True,
+        scoring=SIGMOID,
+    ),
+    Family(
         "qwen3_5_text",
         "qwen35",
         "the text part of Qwen3.5 (dense)",
@@ -213,16 +226,19 @@ def layer_kinds(values: Mapping[str, Any]) -> tuple[LayerKind, ...]:
     if values.get("position_embedding_type", "rope") != "rope":
         turns = [0] * layers
     tables = set(ropes(values))
+    dense = (values.get("num_dense_layers") or 0) if family.is_mixture else 0
 
     def kind(number: int) -> LayerKind:
+        is_dense = number < dense
         if types[number] in family.mixers:
-            return LayerKind(mixer=family.mixers[types[number]], tables=None)
+            mixer = family.mixers[types[number]]
+            return LayerKind(tables=None, mixer=mixer, is_dense=is_dense)
         slides = bool(window) and types[number] == SLIDING
         turned = bool(turns[number])
         if family.turns_only_sliding and window:
             turned = turned and slides
         ending = LOCAL if types[number] == SLIDING and LOCAL in tables else ""
-        return LayerKind(window if slides else None, ending if turned else None)
+        return LayerKind(window if slides else None, ending if turned else None, is_dense=is_dense)
 
     known = {*FULL_OR_SLIDING, *family.mixers}
     if len(types) < layers or len(turns) < layers or not {*types[:layers]} <= known:
@@ -292,7 +308,7 @@ def decoder_config(values: Mapping[str, Any], context: int | None = None) -> Dec
         conv_taps=taps,
         gated_attention=family.gated_attention,
         delta=_delta_sizes(values) if DELTA_NET in mixers else None,
-        experts=_expert_sizes(values) if family.is_mixture else None,
+        experts=_expert_sizes(values, family) if family.is_mixture else None,
     )
 
 
@@ -319,17 +335,24 @@ def _delta_sizes(values: Mapping[str, Any]) -> DeltaSizes:
     return sizes
 
 
-def _expert_sizes(values: Mapping[str, Any]) -> ExpertSizes:
+def _expert_sizes(values: Mapping[str, Any], family: Family) -> ExpertSizes:
     if values.get("mlp_only_layers") or values.get("decoder_sparse_step", 1) != 1:
         raise ModelError(
             "some of its layers have experts and others none, which is not supported",
             "get another model",
         )
+    if not values.get("use_expert_bias", True):
+        raise ModelError(
+            "nothing is added to what chooses its experts, which is not supported",
+            "get another model",
+        )
     sizes = ExpertSizes(
-        values["num_local_experts"],
+        values.get("num_local_experts") or values["num_experts"],
         values["num_experts_per_tok"],
         values["moe_intermediate_size"],
         bool(values["norm_topk_prob"]),
+        family.scoring,
+        values.get("routed_scaling_factor") or 1.0,
     )
     if not 1 <= sizes.used <= min(sizes.count, MAX_USED) or sizes.count > MAX_EXPERTS:
         raise ModelError(

@@ -12,6 +12,7 @@ from py_runtime.decoder.config import (
     AFTER,
     AROUND,
     BEFORE,
+    CHOICE,
     DELTA_NET,
     EXPERTS,
     FLOAT,
@@ -19,6 +20,7 @@ from py_runtime.decoder.config import (
     ROUTER,
     ROWS,
     SHORT_CONV,
+    SIGMOID,
     SILU,
     TABLES,
     DecoderConfig,
@@ -87,7 +89,8 @@ class _Decoder:
                 "pre_feedforward_layernorm" if c.norms == AROUND else "post_attention_layernorm"
             )
             ahead = self._norm(f"{path}.{second}", x, dims)
-        added = self._mlp(path, ahead) if c.experts is None else self._mixture(path, ahead)
+        is_mixture = c.experts is not None and not kind.is_dense
+        added = self._mixture(path, ahead) if is_mixture else self._mlp(path, ahead)
         if c.norms != BEFORE:
             added = self._norm(f"{path}.post_feedforward_layernorm", added, dims)
         return self._add(x, added, name=path)
@@ -199,12 +202,17 @@ class _Decoder:
         logits = self._linear(f"{path}.{ROUTER}", x, rows)
         names = [f"{path}.{EXPERTS}.{name}_proj" for name in ("gate", "up", "down")]
         kinds = [self.kinds[f"{name}.weight"] for name in names]
-        parts = [[*self._parts(name), None][:2] for name in names]  # null: without scales
-        how = (sizes.used, sizes.renormalised, " ".join(kind.name for kind in kinds))
-        given = [part for both in parts for part in both]
-        dims = (*rows, c.width)
+        parts = [(*[*self._parts(name), None][:2], self._bias(name)) for name in names]
+        given = [part for own in parts for part in own]  # null: without scales, or without bias
+        choice = None
+        if sizes.scoring == SIGMOID:
+            choice = self._constant(f"{path}.{CHOICE}", (sizes.count,))
+        how = (sizes.used, sizes.renormalised, sizes.scoring, sizes.scale)
+        stored = (" ".join(kind.name for kind in kinds), *given, kinds[0].group_size)
         return self._computed(
-            "inpage.experts.default", dims, x, logits, *how, *given, kinds[0].group_size
+            "inpage.experts.default",
+            (*rows, c.width),
+            *(x, logits, choice, *how, *stored, sizes.activation),
         )
 
     # Ops ---------------------------------------------------------------------------------------
@@ -225,11 +233,9 @@ class _Decoder:
 
     def _linear(self, path: str, x: Ref, rows: Dims) -> Ref:  # [*rows, columns] → [*rows, N]
         kind = self.kinds[f"{path}.weight"]
-        count, _, has_bias = self._shape(path)
-        out = self._tensor((*rows, count))
-        bias = self._constant(f"{path}.bias", (bias_rows(kind, count),)) if has_bias else None
+        out = self._tensor((*rows, self._shape(path)[0]))
         name = "aten.linear.default" if kind.name == FLOAT else BLOCK_KINDS[kind.name].linear
-        self.writer.op(name, x, *self._parts(path), bias, out)
+        self.writer.op(name, x, *self._parts(path), self._bias(path), out)
         return out
 
     def _norm(self, path: str, x: Ref, dims: Dims, name: str = "") -> Ref:
@@ -259,6 +265,11 @@ class _Decoder:
         """Rows, columns, whether it has a bias."""
         rows, columns = self.shapes[f"{path}.weight"]
         return rows, columns, f"{path}.bias" in self.shapes
+
+    def _bias(self, path: str) -> Ref | None:
+        count, _, has_bias = self._shape(path)
+        rows = bias_rows(self.kinds[f"{path}.weight"], count)
+        return self._constant(f"{path}.bias", (rows,)) if has_bias else None
 
     def _parts(self, path: str) -> list[Ref]:
         rows, columns, _ = self._shape(path)

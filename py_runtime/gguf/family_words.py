@@ -21,6 +21,7 @@ from py_runtime.gguf.rope_keys import MAX_CONTEXT, SCALES, THETAS, read_rope
 Words = dict[str, Any]
 MOST_HEADS = 1 << 12  # and columns of one
 MOST_HIDDEN = 1 << 18  # of an expert
+SIGMOID_GATING = 2  # of experts, as llama.cpp counts them
 
 WINDOW = "attention.sliding_window"
 PATTERN = "attention.sliding_window_pattern"
@@ -41,6 +42,7 @@ COMPUTED = {
     "minicpm": tuple(MULTIPLIERS),
     "gemma2": tuple(CAPS),
     "qwen3moe": ("expert_count",),
+    "lfm2moe": ("expert_count",),
 }
 # Of these, one size has heads whose scores have a scale of their own; files do not say so.
 LAYERS_OF_27B = {"gemma2": 46, "gemma3": 62}
@@ -157,6 +159,20 @@ def _qwen35(keys: Keys, values: Words, rope: Words) -> Words:
     }
 
 
+def _lfm2moe(keys: Keys, values: Words, rope: Words) -> Words:
+    """Scores are sigmoids; whether shares add up to 1 goes without saying."""
+    layers = values["num_hidden_layers"]
+    gating = keys.integer("expert_gating_func", 0, 1 << 10, default=SIGMOID_GATING)
+    if gating != SIGMOID_GATING:
+        raise keys.unsupported("expert_gating_func", f"is {gating}")
+    return {
+        **_lfm2(keys, values, rope),
+        **_qwen3moe(keys, values, rope),
+        "num_dense_layers": keys.integer("leading_dense_block_count", 0, layers, default=0),
+        "routed_scaling_factor": keys.number("expert_weights_scale", *SCALES, default=1.0),
+    }
+
+
 def _qwen3moe(keys: Keys, values: Words, rope: Words) -> Words:
     """Files do not say that the shares of those used add up to 1."""
     experts = keys.integer("expert_count", 1, MAX_EXPERTS)
@@ -211,5 +227,6 @@ OF_AN_ARCHITECTURE = {
     "gemma3": _gemma3,
     "lfm2": _lfm2,
     "qwen35": _qwen35,
+    "lfm2moe": _lfm2moe,
     "qwen3moe": _qwen3moe,
 }

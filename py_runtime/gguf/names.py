@@ -2,6 +2,7 @@
 
 from py_runtime.decoder.config import (
     BEFORE,
+    CHOICE,
     EXPERTS,
     ROUTER,
     DecoderConfig,
@@ -40,6 +41,8 @@ OF_A_LAYER = {
     f"{EXPERTS}.up_proj": "ffn_up_exps",
     f"{EXPERTS}.down_proj": "ffn_down_exps",
 }
+# Those that end otherwise.
+WHOLE_NAMES = {"linear_attn.decay.weight": "ssm_a", CHOICE: "exp_probs_b.bias"}
 # With norms ahead of attention and MLP alone, checkpoints call the second one by where it stands.
 AHEAD = {"post_attention_layernorm": "ffn_norm"}
 OF_THE_MODEL = {"embed_tokens": "token_embd", "norm": "output_norm", "lm_head": "output"}
@@ -59,8 +62,9 @@ def _gguf_name(name: str, inner_names: dict[str, str]) -> str:
     owner, _, part = name.rpartition(".")
     if owner.startswith("layers."):
         _, number, inner = owner.split(".", 2)
-        if inner == "linear_attn.decay":  # the one name without an end
-            return f"blk.{number}.ssm_a"
+        whole = f"{inner}.{part}"
+        if whole in WHOLE_NAMES:
+            return f"blk.{number}.{WHOLE_NAMES[whole]}"
         return f"blk.{number}.{inner_names[inner]}.{part}"
     return f"{OF_THE_MODEL[owner]}.{part}"
 

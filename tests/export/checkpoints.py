@@ -180,6 +180,18 @@ FAMILIES: dict[str, dict[str, Any]] = {
         "pad_token_id": None,
         **LONGER,
     },
+    "lfm2-moe": {
+        "model_type": "lfm2_moe",
+        "num_hidden_layers": 5,
+        "layer_types": ["conv", "full_attention", "conv", "conv", "full_attention"],
+        "num_dense_layers": 2,
+        "num_experts": 9,
+        "num_experts_per_tok": 4,
+        "moe_intermediate_size": 44,
+        "routed_scaling_factor": 1.25,
+        "pad_token_id": None,
+        **LONGER,
+    },
     "qwen3.5": {
         "model_type": "qwen3_5_text",
         "num_hidden_layers": 5,
@@ -257,6 +269,9 @@ def make_model(family: str, sizes: dict[str, int] | None = None) -> PreTrainedMo
                 parameter.normal_(0, 0.5)
             else:
                 parameter.normal_(0, 0.08)
+        for name, buffer in model.named_buffers():
+            if name.endswith("expert_bias"):
+                buffer.normal_(0, 0.2)
     return model
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from gguf import (
     MODEL_ARCH_NAMES,
+    ExpertGatingFuncType,
     GGMLQuantizationType,
     GGUFWriter,
     RopeScalingType,
@@ -48,6 +49,7 @@ ARCHITECTURES = {
     "gemma 2": "gemma2",
     "gemma 3": "gemma3",
     "lfm2": "lfm2",
+    "lfm2-moe": "lfm2moe",
     "qwen3.5": "qwen35",
 }
 # Those whose rotary pairs the converter lays side by side, and those whose norms it adds 1 to.
@@ -77,12 +79,16 @@ def write_gguf(
     writer.add_key_length(config.head_dim)
     writer.add_value_length(config.head_dim)
     writer.add_layer_norm_rms_eps(getattr(config, "norm_eps", None) or config.rms_norm_eps)
-    if config.model_type == "lfm2":
+    if config.model_type in ("lfm2", "lfm2_moe"):
         writer.add_shortconv_l_cache(config.conv_L_cache)
-    if config.model_type == "qwen3_moe":
+    if config.model_type in ("qwen3_moe", "lfm2_moe"):
         writer.add_expert_count(config.num_experts)
         writer.add_expert_used_count(config.num_experts_per_tok)
         writer.add_expert_feed_forward_length(config.moe_intermediate_size)
+    if config.model_type == "lfm2_moe":
+        writer.add_leading_dense_block_count(config.num_dense_layers)
+        writer.add_expert_gating_func(ExpertGatingFuncType.SIGMOID)
+        writer.add_expert_weights_scale(config.routed_scaling_factor)
     if config.model_type == "qwen3_5_text":
         _add_delta_net(writer, config)
     _add_rope(writer, config)
@@ -109,7 +115,7 @@ def _hidden(model: PreTrainedModel, config: PretrainedConfig) -> int:
 def _kv_heads(config: PretrainedConfig) -> int | list[int]:
     """None in layers that convolve."""
     heads = int(config.num_key_value_heads)
-    if config.model_type != "lfm2":
+    if config.model_type not in ("lfm2", "lfm2_moe"):
         return heads
     return [heads * (kind == "full_attention") for kind in config.layer_types]
 
@@ -220,6 +226,8 @@ def converted(model: PreTrainedModel, architecture: str) -> Iterator[tuple[str, 
             name == "lm_head.weight" and model.config.tie_word_embeddings
         ):
             continue
+        name = name.replace("feed_forward.experts", "mlp.experts")
+        name = name.replace(".expert_bias", ".expert_bias.bias")
         if "mlp.experts." in name:
             yield from _of_experts(name, values, architecture)
             continue

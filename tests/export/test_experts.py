@@ -1,6 +1,7 @@
 """Mixtures of experts as torch has them: the op that is exported, and a checkpoint's experts."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from export.errors import ExportError
 from export.pipeline import Request, prepare
 from export.sources import HuggingFaceSource, Quantisation
 from tests.export.checkpoints import save_checkpoint
-from tests.ops.cases_experts import mixed
+from tests.ops.cases_experts import mixed, shares_of
 from tests.ops.cases_fused import normal, weights_of
 
 EXPERTS, USED, WIDTH, HIDDEN = 5, 2, 64, 32
@@ -19,20 +20,27 @@ EXPERTS, USED, WIDTH, HIDDEN = 5, 2, 64, 32
 
 @pytest.mark.parametrize("kind", ["f32", "q4gsw", "q8_0"])
 @pytest.mark.parametrize("renormalised", [True, False])
-def test_the_op_is_what_its_kernels_are_compared_with(kind: str, renormalised: bool) -> None:
+@pytest.mark.parametrize("is_gpt_oss", [True, False])
+def test_the_op_is_what_its_kernels_are_compared_with(
+    kind: str, renormalised: bool, is_gpt_oss: bool
+) -> None:
+    """Scores by sigmoid and the choice's bias come with the other family, which has no biases."""
     rng = np.random.default_rng(16)
     held = [weights_of(kind, EXPERTS * HIDDEN, WIDTH, rng) for _ in range(2)]
     held.append(weights_of(kind, EXPERTS * WIDTH, HIDDEN, rng))
     x, logits = normal(rng, 1, 9, WIDTH), normal(rng, 1, 9, EXPERTS)
-    parts = [
-        None if data is None else torch.from_numpy(data)
-        for weights in held
-        for data in (weights.constants["weight"], weights.constants.get("scales"))
-    ]
-    how = (USED, renormalised, f"{kind} {kind} {kind}")
-    found = torch_ops.experts(x.double(), logits.double(), *how, *parts, 32)
-    gate, up, down = held
-    wanted = mixed(x, logits, gate, up, down, USED, renormalised)
+    rows = (EXPERTS * HIDDEN, EXPERTS * HIDDEN, EXPERTS * WIDTH)
+    biases = [normal(rng, count) if is_gpt_oss else None for count in rows]
+    choice = None if is_gpt_oss else normal(rng, EXPERTS)
+    parts: list[Any] = []
+    for weights, bias in zip(held, biases, strict=True):
+        stored = (weights.constants["weight"], weights.constants.get("scales"))
+        parts += [None if data is None else torch.from_numpy(data) for data in stored] + [bias]
+    scoring, activation = ("softmax", "clamped") if is_gpt_oss else ("sigmoid", "silu")
+    how = (USED, renormalised, scoring, 1.5, f"{kind} {kind} {kind}")
+    found = torch_ops.experts(x.double(), logits.double(), choice, *how, *parts, 32, activation)
+    shares = 1.5 * shares_of(logits, USED, renormalised, choice)
+    wanted = mixed(x, shares, held, biases, activation)
     torch.testing.assert_close(found, wanted, rtol=1e-6, atol=1e-6)
 
 
