@@ -52,6 +52,7 @@ OTHER_TENSORS = {
     "exaone": EXAONE_TENSORS,
     "lfm2": LFM2_TENSORS,
     "lfm2_moe": LFM2_MOE_TENSORS,
+    "gpt_oss": {"mlp.gate": "mlp.router"},
     "qwen3_5_text": {"self_attn.g_proj": "self_attn.q_proj"},
 }
 # Those whose names have no end.

@@ -90,6 +90,7 @@ class Attention(nn.Module):
 
     q_norm: Norm | None
     k_norm: Norm | None
+    sinks: Tensor | None
 
     def __init__(
         self,
@@ -113,6 +114,7 @@ class Attention(nn.Module):
         self.o_proj = weight("o_proj", c.width, c.heads * c.head_dim, c.o_bias)
         norms = [Norm(columns, c.eps) for columns in qk_norm_columns(c)]
         self.q_norm, self.k_norm = norms or (None, None)
+        self.register_buffer("sinks", torch.empty(c.heads) if c.sinks else None)
         for cache in ("k_cache", "v_cache"):
             self.register_buffer(cache, torch.zeros(1, c.context, c.kv_heads, c.head_dim))
 
@@ -139,9 +141,9 @@ class Attention(nn.Module):
     def _attend(self, q: Tensor, k: Tensor, v: Tensor, start: int) -> Tensor:
         scale, window, cap = self.config.attention_scale, self.kind.window, self.config.score_cap
         given = (q, k, v, self.k_cache, self.v_cache, start)
-        if window is None and cap is None:
+        if window is None and cap is None and self.sinks is None:
             return torch_ops.sdpa_with_kv_cache(*given, q.shape[1], None, 0.0, True, scale)
-        return torch_ops.windowed_attention(*given, scale, window, cap)
+        return torch_ops.windowed_attention(*given, scale, window, cap, self.sinks)
 
 
 class ShortConv(nn.Module):

@@ -253,10 +253,12 @@ def windowed_attention(
     scale: float | None,
     window: int | None,
     softcap: float | None,
+    sinks: Tensor | None,
 ) -> Tensor:
     """As sdpa_with_kv_cache; of what came before, a token sees the last `window`, itself included.
 
-    Scores s become softcap * tanh(s / softcap), where there is one.
+    Scores s become softcap * tanh(s / softcap), where there is one. Sinks, one for each query head,
+    take part in the softmax, and give nothing.
     """
     length = q.shape[1]
     end = start_pos + length
@@ -271,7 +273,11 @@ def windowed_attention(
         scores = torch.tanh(scores / softcap) * softcap
     position, token = torch.arange(end)[None, :], torch.arange(length)[:, None] + start_pos
     sees = (position <= token) & (position > token - (end + 1 if window is None else window))
-    weights = scores.masked_fill(~sees, -math.inf).softmax(-1)
+    scores = scores.masked_fill(~sees, -math.inf)
+    if sinks is not None:
+        column = sinks.to(scores.dtype)[None, :, None, None].expand(*scores.shape[:3], 1)
+        scores = torch.cat((scores, column), -1)
+    weights = scores.softmax(-1)[..., :end]
     return torch.einsum("bhsc,bchd->bshd", weights, values).contiguous()
 
 
@@ -286,6 +292,7 @@ def _(
     scale: float | None,
     window: int | None,
     softcap: float | None,
+    sinks: Tensor | None,
 ) -> Tensor:
     return torch.empty_like(q)
 

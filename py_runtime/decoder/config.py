@@ -33,6 +33,7 @@ LAYER_NORMS = {
 }
 # What mixes the tokens of a layer.
 ATTENTION, SHORT_CONV, DELTA_NET = "attention", "short convolution", "delta net"
+SINKS = "self_attn.sinks"
 ROUTER, EXPERTS = "mlp.gate", "mlp.experts"  # of a mixture
 CHOICE = "mlp.expert_bias"  # is added to the scores that choose experts, and to no shares
 SOFTMAX, SIGMOID = "softmax", "sigmoid"  # how scores of experts become shares
@@ -115,6 +116,7 @@ class DecoderConfig:
     conv_taps: int = 0  # tokens that a convolution reaches over, its own included
     gated_attention: bool = False  # what it gives is multiplied with sigmoid(x Wgᵀ)
     delta: DeltaSizes | None = None
+    sinks: bool = False  # of attention: scores that take a share of the softmax for nothing
     experts: ExpertSizes | None = None  # in place of each MLP
 
     def layer_kind(self, number: int) -> LayerKind:
@@ -216,6 +218,8 @@ def layer_vectors(config: DecoderConfig, kind: LayerKind) -> dict[str, Dims]:
             "linear_attn.dt.bias": (config.delta.value_heads,),
             "linear_attn.norm.weight": (config.delta.value_dim,),
         }
+    if config.sinks:
+        vectors[SINKS] = (config.heads,)
     for norm, columns in zip(("q_norm", "k_norm"), qk_norm_columns(config), strict=False):
         vectors[f"self_attn.{norm}.weight"] = (columns,)
     return vectors

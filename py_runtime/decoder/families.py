@@ -15,6 +15,7 @@ from py_runtime.decoder.config import (
     AFTER,
     AROUND,
     BEFORE,
+    CLAMPED,
     DELTA_NET,
     GELU,
     HEADS,
@@ -38,6 +39,7 @@ MIN_CONTEXT = 2  # a token, and one that follows it
 MAX_TAPS = 64  # of a convolution
 MAX_KEYS = 256  # columns of a delta net's key
 MAX_EXPERTS, MAX_USED = 512, 64  # of a mixture, by a token
+CLAMPED_ALPHA, CLAMPED_LIMIT = 1.702, 7.0  # of the one gate within bounds
 MAX_CHUNK = 512  # tokens in one call: longer prompts go in chunks, which keeps buffers small
 # Caches of sliding layers hold a window and a chunk: where windows are short, so are chunks.
 MIN_CHUNK, MAX_WINDOWS = 64, 2  # of the shortest window
@@ -89,6 +91,11 @@ class Family:
     mixers: Mapping[str, str] = field(default_factory=dict)  # of layer_types that are no attention
     is_mixture: bool = False  # MLPs are of experts, but for those of the first layers in some
     scoring: str = SOFTMAX  # of experts
+    expert_activation: str = SILU
+    expert_bias: bool = False  # router and experts have biases
+    # Checkpoints have gate and up of an expert in one tensor, column by column.
+    interleaved_experts: bool = False
+    sinks: bool = False  # of attention
 
 
 FAMILIES = (
@@ -164,6 +171,17 @@ FAMILIES = (
         mixers={"conv": SHORT_CONV},
         is_mixture=True,
         scoring=SIGMOID,
+    ),
+    Family(
+        "gpt_oss",
+        "gpt-oss",
+        "gpt-oss",
+        gguf_names={"post_attention_norm": "ffn_norm"},
+        is_mixture=True,
+        expert_activation=CLAMPED,
+        expert_bias=True,
+        interleaved_experts=True,
+        sinks=True,
     ),
     Family(
         "qwen3_5_text",
@@ -307,6 +325,7 @@ def decoder_config(values: Mapping[str, Any], context: int | None = None) -> Dec
         logit_cap=values.get("final_logit_softcapping") or None,
         conv_taps=taps,
         gated_attention=family.gated_attention,
+        sinks=family.sinks,
         delta=_delta_sizes(values) if DELTA_NET in mixers else None,
         experts=_expert_sizes(values, family) if family.is_mixture else None,
     )
@@ -349,11 +368,18 @@ def _expert_sizes(values: Mapping[str, Any], family: Family) -> ExpertSizes:
     sizes = ExpertSizes(
         values.get("num_local_experts") or values["num_experts"],
         values["num_experts_per_tok"],
-        values["moe_intermediate_size"],
-        bool(values["norm_topk_prob"]),
+        values.get("moe_intermediate_size") or values["intermediate_size"],
+        bool(values.get("norm_topk_prob", True)),
         family.scoring,
         values.get("routed_scaling_factor") or 1.0,
+        family.expert_activation,
+        family.expert_bias,
     )
+    for name, known in (("swiglu_alpha", CLAMPED_ALPHA), ("swiglu_limit", CLAMPED_LIMIT)):
+        if values.get(name, known) != known:
+            raise ModelError(
+                f"{name} is {values[name]}; only {known} is supported", "get another model"
+            )
     if not 1 <= sizes.used <= min(sizes.count, MAX_USED) or sizes.count > MAX_EXPERTS:
         raise ModelError(
             f"tokens go through {sizes.used} of {sizes.count} experts; up to {MAX_USED} of "

@@ -160,12 +160,13 @@ class _Decoder:
         attended = self._tensor(q_dims)
         given = (q, k, v, *caches, self.start)
         how: tuple[object, ...]
-        if kind.window is None and c.score_cap is None:
+        if kind.window is None and c.score_cap is None and not c.sinks:
             masked = (None, 0.0, True)  # no mask of one's own, no dropout, causal
             name, how = "sdpa_with_kv_cache.default", (self.length, *masked, c.attention_scale)
         else:
             name = "inpage.windowed_attention.default"
-            how = (c.attention_scale, kind.window, c.score_cap)
+            sinks = self._constant(f"{path}.sinks", (c.heads,)) if c.sinks else None
+            how = (c.attention_scale, kind.window, c.score_cap, sinks)
         writer.op(name, *given, *how, attended)
         flat = self._heads(attended, (*rows, c.heads * c.head_dim))
         if c.gated_attention:

@@ -43,6 +43,7 @@ COMPUTED = {
     "gemma2": tuple(CAPS),
     "qwen3moe": ("expert_count",),
     "lfm2moe": ("expert_count",),
+    "gpt-oss": ("expert_count",),
 }
 # Of these, one size has heads whose scores have a scale of their own; files do not say so.
 LAYERS_OF_27B = {"gemma2": 46, "gemma3": 62}
@@ -173,6 +174,16 @@ def _lfm2moe(keys: Keys, values: Words, rope: Words) -> Words:
     }
 
 
+def _gpt_oss(keys: Keys, values: Words, rope: Words) -> Words:
+    """Every other layer slides, the first one too; yarn's bounds are not rounded."""
+    rope["truncate"] = False
+    return {
+        **_qwen3moe(keys, values, rope),
+        "sliding_window": _window(keys, 128),
+        "layer_types": _layer_types(keys, values, 2),
+    }
+
+
 def _qwen3moe(keys: Keys, values: Words, rope: Words) -> Words:
     """Files do not say that the shares of those used add up to 1."""
     experts = keys.integer("expert_count", 1, MAX_EXPERTS)
@@ -228,5 +239,6 @@ OF_AN_ARCHITECTURE = {
     "lfm2": _lfm2,
     "qwen35": _qwen35,
     "lfm2moe": _lfm2moe,
+    "gpt-oss": _gpt_oss,
     "qwen3moe": _qwen3moe,
 }

@@ -5,6 +5,7 @@ from py_runtime.decoder.config import (
     CHOICE,
     EXPERTS,
     ROUTER,
+    SINKS,
     DecoderConfig,
     expected_shapes,
 )
@@ -42,7 +43,11 @@ OF_A_LAYER = {
     f"{EXPERTS}.down_proj": "ffn_down_exps",
 }
 # Those that end otherwise.
-WHOLE_NAMES = {"linear_attn.decay.weight": "ssm_a", CHOICE: "exp_probs_b.bias"}
+WHOLE_NAMES = {
+    "linear_attn.decay.weight": "ssm_a",
+    CHOICE: "exp_probs_b.bias",
+    SINKS: "attn_sinks.weight",
+}
 # With norms ahead of attention and MLP alone, checkpoints call the second one by where it stands.
 AHEAD = {"post_attention_layernorm": "ffn_norm"}
 OF_THE_MODEL = {"embed_tokens": "token_embd", "norm": "output_norm", "lm_head": "output"}

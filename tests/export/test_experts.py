@@ -6,12 +6,15 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from gguf import quantize
+from safetensors.torch import load_file, save_file
 
 from export import torch_ops
 from export.errors import ExportError
 from export.pipeline import Request, prepare
 from export.sources import HuggingFaceSource, Quantisation
-from tests.export.checkpoints import save_checkpoint
+from py_runtime.decoder.config import expected_shapes
+from tests.export.checkpoints import MXFP4, rewrite_config, save_checkpoint
 from tests.ops.cases_experts import mixed, shares_of
 from tests.ops.cases_fused import normal, weights_of
 
@@ -65,3 +68,43 @@ def test_layers_without_experts_are_refused(tmp_path: Path) -> None:
     save_checkpoint(tmp_path, "qwen3-moe", {"decoder_sparse_step": 2})
     with pytest.raises(ExportError, match="some of its layers have experts and others none"):
         prepare(Request(str(tmp_path), "none"), with_goldens=False)
+
+
+def test_blocks_of_a_checkpoint_are_taken_as_they_are(tmp_path: Path) -> None:
+    """As openai/gpt-oss-20b has them: what they hold is what the floats were."""
+    save_checkpoint(tmp_path, "gpt-oss")
+    names = [
+        f"layers.1.mlp.experts.{part}.{end}"
+        for part in ("gate_proj", "up_proj", "down_proj")
+        for end in ("weight", "bias")
+    ]
+    floats = HuggingFaceSource.open(tmp_path, Quantisation("none"))
+    wanted = [floats.dense(name) for name in names]
+    path = tmp_path / "model.safetensors"
+    stored = load_file(path)
+    for name in [name for name in stored if name.endswith(("gate_up_proj", "down_proj"))]:
+        stored |= as_blocks(name, stored.pop(name))
+    save_file(stored, path)
+    how = {"quantization_config": {"quant_method": "mxfp4"}}
+    rewrite_config(tmp_path, lambda config: config | how)
+    source = HuggingFaceSource.open(tmp_path, Quantisation("q4gsw"))
+    source.check(expected_shapes(source.decoder_config(None)))
+    for name, values in zip(names, wanted, strict=True):
+        np.testing.assert_array_equal(source.dense(name), values)
+    assert source.kind(names[0]).name == "mxfp4"
+    assert source.kind("layers.1.self_attn.q_proj.weight").name == "q4gsw"
+
+
+def as_blocks(name: str, weights: torch.Tensor) -> dict[str, torch.Tensor]:
+    """[experts, columns, rows] → [experts, rows, groups, 16], two neighbours a byte, and scales."""
+    rows_first = np.ascontiguousarray(weights.swapaxes(1, 2).numpy())
+    groups = rows_first.shape[2] // 32
+    blocks = quantize(rows_first, MXFP4).reshape(*rows_first.shape[:2], groups, 17)
+    halves = blocks[..., 1:]
+    columns = np.concatenate((halves & 15, halves >> 4), -1)  # [..., 32]
+    pairs = columns[..., ::2] | columns[..., 1::2] << 4
+    scales = np.ascontiguousarray(blocks[..., 0])
+    return {
+        f"{name}_blocks": torch.from_numpy(np.ascontiguousarray(pairs)),
+        f"{name}_scales": torch.from_numpy(scales),
+    }

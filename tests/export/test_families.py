@@ -31,7 +31,7 @@ MOST_DISPATCHES = 8  # of a layer while decoding; portable kernels always join p
 MOST_OF_A_HYBRID = 10  # of a layer in models where some layers are no attention, or of experts
 OUTSIDE = 7  # dispatches: embedding and its scale, the last row, head, scale and cap of logits
 NEW = [name for name in ARCHITECTURES if FAMILIES[name].get("max_position_embeddings", 0) >= 256]
-HYBRIDS = ("lfm2", "qwen3.5", "qwen3-moe", "lfm2-moe")
+HYBRIDS = ("lfm2", "qwen3.5", "qwen3-moe", "lfm2-moe", "gpt-oss")
 # Between them these have every switch and every kernel.
 IN_THE_PAGE = (
     "phi-4-mini",
@@ -42,6 +42,7 @@ IN_THE_PAGE = (
     "lfm2",
     "qwen3.5",
     "qwen3-moe",
+    "gpt-oss",
 )
 
 
