@@ -16,6 +16,7 @@ EXPORTER := .venv/.exporter-installed
 DEVELOPER := .venv/.developer-installed
 TESTER := .venv/.tester-installed
 EXECUTORCH := .venv/.executorch-installed
+REACH := build/reach/.installed
 NPM := node_modules/.installed
 NPM_DEV := node_modules/.dev-installed
 PYODIDE := build/pyodide/.collected
@@ -60,8 +61,8 @@ check-types: $(DEVELOPER)
 check-tests: $(DEVELOPER)
 	@$(PY) -m pytest -q $(AT_ONCE) -p tests.quick
 
-test: setup $(TESTER) $(NPM_DEV) ## every test, in a real browser too
-	@$(PY) -m tools.browser
+test: setup $(TESTER) $(NPM_DEV) $(REACH) ## every test, in a real browser too
+	@$(PY) -m tools.browser chromium firefox
 	$(PY) -m pytest $(AT_ONCE) -rfER
 
 test-fast: $(TESTER) $(MODEL)/manifest.json ## the tests that need no browser; of it only the software GPU
@@ -71,11 +72,11 @@ soak: $(TESTER) ## 10,000 answers and 200 loads, natively: nothing may grow; a q
 	$(PY) -m tests.model.soak
 
 chaos: setup $(TESTER) ## random users, lost devices and networks in the browser (STEPS=200 SEED=1)
-	@$(PY) -m tools.browser
+	@$(PY) -m tools.browser chromium
 	$(PY) -m tests.web.chaos --steps $(STEPS) --seed $(SEED)
 
 test-pte: setup $(EXECUTORCH) ## stock ExecuTorch exports, made on the spot; half an hour or more
-	@$(PY) -m tools.browser
+	@$(PY) -m tools.browser chromium
 	$(PY) -m pytest $(AT_ONCE) tests/pte_exports
 
 fuzz: $(TESTER) ## damaged inputs for every parser, new ones each time (MINUTES=10)
@@ -86,11 +87,11 @@ pte-files: $(EXECUTORCH) ## the small .pte files of the tests, anew
 	@$(PY) -m tests.pte_exports.op_catalogue
 
 families: $(TESTER) ## every family of models beside transformers, for docs/families.md; ten minutes
-	@$(PY) -m tools.browser
+	@$(PY) -m tools.browser chromium
 	@$(PY) -m tools.families
 
 mutants: $(TESTER) ## do the tests notice a wrong token in py_runtime? hours (SEED=1 COUNT=100)
-	@$(PY) -m tools.browser
+	@$(PY) -m tools.browser chromium
 	@$(PY) -m tools.mutants --seed $(SEED) --count $(COUNT)
 
 package: setup ## the wheel, and the npm package, into build/packages
@@ -103,11 +104,11 @@ lint: check-style check-types $(NPM_DEV) ## style, imports and types, of Python 
 	node_modules/.bin/eslint web bench/pages tools eslint.config.js
 
 picture: setup $(TESTER) ## the README's picture that moves: a first minute with the default model
-	@$(PY) -m tools.browser
+	@$(PY) -m tools.browser chromium
 	@$(PY) -m tools.moving_picture docs/first_minute.png
 
 bench: setup $(TESTER) $(BENCH_MODELS) $(BENCH_NPM) ## inpage beside its peers, for the README; half an hour or more (QUICK=1)
-	@$(PY) -m tools.browser
+	@$(PY) -m tools.browser chromium
 	@$(PY) -m bench $(if $(QUICK),--quick)
 	@$(BENCH_PY) -m bench.chart bench/results.json bench/results.png
 	@$(if $(QUICK),:,$(PY) -m bench --readme)
@@ -155,6 +156,16 @@ $(TESTER): pyproject.toml $(EXPORTER) $(DEVELOPER)
 $(EXECUTORCH): pyproject.toml $(TESTER)
 	@echo "installing ExecuTorch into .venv"
 	@$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[server,dev,export,pte]'
+	@touch $@
+
+# Where the tests try the engine: JupyterLite in an environment of its own, what its notebooks and micropip add to Pyodide, PyScript, Vite.
+$(REACH): $(addprefix tests/reach/,jupyterlite.txt pyodide_wheels.py package.json package-lock.json) $(SERVER) $(NPM)
+	@echo "installing JupyterLite, PyScript and Vite into build/reach (80 MB)"
+	@$(PYTHON) -m venv build/reach/venv
+	@build/reach/venv/bin/python -m pip install --quiet --disable-pip-version-check --requirement tests/reach/jupyterlite.txt
+	@$(PY) -m tests.reach.pyodide_wheels
+	@cp tests/reach/package.json tests/reach/package-lock.json build/reach
+	@npm ci --silent --ignore-scripts --omit=optional --prefix build/reach
 	@touch $@
 
 # What decides the bytes of a model folder; other changes to the runtime leave it as it is.

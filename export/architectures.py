@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from transformers import AutoConfig
 
-from export.checkpoint_words import in_known_words
+from export.checkpoint_words import in_known_words, in_own_words
 from export.errors import ExportError
 from py_runtime.base.model_errors import ModelError
 from py_runtime.decoder import families
@@ -23,6 +23,7 @@ COUNTS = {
     "num_attention_heads": 1 << 12,
     "num_key_value_heads": 1 << 12,
     "head_dim": 1 << 12,
+    "global_head_dim": 1 << 12,
     "max_position_embeddings": 1 << 30,
     "linear_conv_kernel_dim": 1 << 6,
     "linear_key_head_dim": 1 << 8,
@@ -60,6 +61,7 @@ def read_config(given: dict[str, Any]) -> dict[str, Any]:
     except Exception as error:  # transformers validates with many kinds of its own
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise ExportError(f"config.json cannot be read: {reason}") from None
+    whole = in_own_words(whole)
     whole.setdefault("tie_word_embeddings", False)
     activation = whole.get("hidden_activation") or whole.get("hidden_act")
     if ACTIVATIONS.get(str(activation)) != BY_MODEL_TYPE[architecture].activation:

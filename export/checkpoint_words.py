@@ -6,6 +6,7 @@ from math import sqrt
 from typing import Any
 
 from export.errors import ExportError
+from py_runtime.decoder.families import FULL
 from py_runtime.folder.strict_json import short
 
 # The class of transformers that a config without one of its own is read as.
@@ -59,6 +60,7 @@ OTHER_TENSORS = {
 WHOLE_NAMES = {
     "linear_attn.decay.weight": "linear_attn.A_log",
     "linear_attn.dt.bias": "linear_attn.dt_bias",
+    "layer_scalar.weight": "layer_scalar",
 }
 LAYERS = {"exaone": "h"}
 MOST_TIMES, MOST_STEP, MOST_HIDDEN = 1000, 1 << 18, 1 << 18  # of an MLP's width, and the width
@@ -89,6 +91,19 @@ def in_known_words(values: Mapping[str, Any]) -> dict[str, Any]:
         eps = values.get("norm_eps", values.get("rms_norm_eps", 1e-5))
         known |= {"rms_norm_eps": eps, "hidden_act": "silu"}
     return known
+
+
+def in_own_words(whole: Mapping[str, Any]) -> dict[str, Any]:
+    """What transformers makes of a config.json, as the table of families has it."""
+    own = dict(whole)
+    layers = own.pop("per_layer_config", None) or {}
+    if own.get("model_type") == "gemma4_text" and layers:
+        widths = {layer.get("head_dim", own["head_dim"]) for layer in layers.values()}
+        full = [str(at) for at, kind in enumerate(own["layer_types"]) if kind == FULL]
+        if len(widths) > 1 or {*map(str, layers)} != {*full}:
+            raise ExportError("its layers have heads of more than two widths")
+        own["global_head_dim"] = widths.pop()
+    return own
 
 
 def _of_lfm2(values: Mapping[str, Any]) -> dict[str, Any]:

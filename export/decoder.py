@@ -6,12 +6,13 @@ exported: the data goes from the checkpoint to the model folder tensor by tensor
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from export import state_ops, torch_ops
+from export import attention_ops, state_ops, torch_ops
 from export.support import DTYPE_OF
 from py_runtime.decoder.config import (
     AFTER,
@@ -21,6 +22,13 @@ from py_runtime.decoder.config import (
     FLOAT,
     HEADS,
     LAYER_NORMS,
+    LAYER_SCALAR,
+    PER_LAYER_GATE,
+    PER_LAYER_IN,
+    PER_LAYER_IN_NORM,
+    PER_LAYER_NORM,
+    PER_LAYER_OUT,
+    PER_LAYER_TABLE,
     Q4GSW,
     SHORT_CONV,
     SIGMOID,
@@ -36,6 +44,15 @@ from py_runtime.decoder.config import (
 
 MIXERS = {SHORT_CONV: "conv", DELTA_NET: "linear_attn"}  # by which names layers have them
 TORCH_DTYPES = {dtype: torch_dtype for torch_dtype, dtype in DTYPE_OF.items()}
+
+
+@dataclass
+class Call:
+    """What all layers of one call have together."""
+
+    tables: dict[str, Tensor]
+    start: int
+    caches: dict[int, tuple[Tensor, Tensor]] = field(default_factory=dict)  # by layer, so far
 
 
 class Weight(nn.Module):
@@ -86,7 +103,7 @@ class Norm(nn.Module):
 
 
 class Attention(nn.Module):
-    """Causal, with grouped heads, rotary embeddings and a KV cache of its own."""
+    """Causal, with grouped heads, rotary embeddings and a KV cache of its own, or another's."""
 
     q_norm: Norm | None
     k_norm: Norm | None
@@ -95,55 +112,87 @@ class Attention(nn.Module):
     def __init__(
         self,
         config: DecoderConfig,
-        kind: LayerKind,
+        number: int,
         kinds: Mapping[str, WeightKind],
         path: str,
     ) -> None:
         super().__init__()
-        c = config
-        self.config, self.kind = config, kind
+        c, kind = config, config.layer_kind(number)
+        self.config, self.kind, self.number = config, kind, number
+        self.head_dim = c.head_dim_of(kind)
+        q_rows, kv_rows = c.heads * self.head_dim, c.kv_heads * self.head_dim
 
         def weight(name: str, rows: int, columns: int, bias: bool) -> Weight:
             return Weight(kinds[f"{path}.{name}.weight"], rows, columns, bias)
 
-        self.q_proj = weight("q_proj", c.heads * c.head_dim, c.width, c.qkv_bias)
-        self.k_proj = weight("k_proj", c.kv_heads * c.head_dim, c.width, c.qkv_bias)
-        self.v_proj = weight("v_proj", c.kv_heads * c.head_dim, c.width, c.qkv_bias)
+        self.q_proj = weight("q_proj", q_rows, c.width, c.qkv_bias)
+        if kind.shares is None:
+            self.k_proj = weight("k_proj", kv_rows, c.width, c.qkv_bias)
+            self.v_proj = weight("v_proj", kv_rows, c.width, c.qkv_bias)
+            for cache in ("k_cache", "v_cache"):
+                self.register_buffer(cache, torch.zeros(1, c.context, c.kv_heads, self.head_dim))
         if c.gated_attention:
-            self.g_proj = weight("g_proj", c.heads * c.head_dim, c.width, c.qkv_bias)
-        self.o_proj = weight("o_proj", c.width, c.heads * c.head_dim, c.o_bias)
-        norms = [Norm(columns, c.eps) for columns in qk_norm_columns(c)]
+            self.g_proj = weight("g_proj", q_rows, c.width, c.qkv_bias)
+        self.o_proj = weight("o_proj", c.width, q_rows, c.o_bias)
+        norms = [Norm(columns, c.eps) for columns in qk_norm_columns(c, kind)]
         self.q_norm, self.k_norm = norms or (None, None)
+        if kind.shares is not None:
+            self.k_norm = None
         self.register_buffer("sinks", torch.empty(c.heads) if c.sinks else None)
-        for cache in ("k_cache", "v_cache"):
-            self.register_buffer(cache, torch.zeros(1, c.context, c.kv_heads, c.head_dim))
 
-    def forward(self, x: Tensor, tables: dict[str, Tensor], start: int) -> Tensor:
+    def forward(self, x: Tensor, call: Call) -> Tensor:
         c, length = self.config, x.shape[1]
+        shared = self.kind.shares is not None
+        attended = self._attend_shared(x, call) if shared else self._attend_own(x, call)
+        flat = attended.view(1, length, c.heads * self.head_dim)
+        return self.o_proj(flat * torch.sigmoid(self.g_proj(x)) if c.gated_attention else flat)
+
+    def _attend_own(self, x: Tensor, call: Call) -> Tensor:
+        c = self.config
         q = self._heads(self.q_proj(x), self.q_norm, c.heads)
         k = self._heads(self.k_proj(x), self.k_norm, c.kv_heads)
         v = self._heads(self.v_proj(x), None, c.kv_heads)
         if c.qk_norm == HEADS and self.q_norm is not None and self.k_norm is not None:
             q, k = self.q_norm(q), self.k_norm(k)
+        if c.value_norm:
+            v = torch_ops.rms_norm(v, None, c.eps)
+        q, k = self._turned(q, k, call)
+        call.caches[self.number] = self.k_cache, self.v_cache
+        scale, window, cap = c.attention_scale, self.kind.window, c.score_cap
+        given = (q, k, v, self.k_cache, self.v_cache, call.start)
+        if window is None and cap is None and self.sinks is None:
+            return torch_ops.sdpa_with_kv_cache(*given, q.shape[1], None, 0.0, True, scale)
+        return torch_ops.windowed_attention(*given, scale, window, cap, self.sinks)
+
+    def _attend_shared(self, x: Tensor, call: Call) -> Tensor:
+        """Over caches that an earlier layer has filled, for these tokens too."""
+        c, window, cap = self.config, self.kind.window, self.config.score_cap
+        assert self.kind.shares is not None, "it has none of its own"
+        q = self._heads(self.q_proj(x), self.q_norm, c.heads)
+        if c.qk_norm == HEADS and self.q_norm is not None:
+            q = self.q_norm(q)
         if self.kind.tables is not None:
-            cos, sin = (tables[f"{name}{self.kind.tables}"] for name in TABLES)
-            q, k = torch_ops.apply_rotary_emb_hf(q, k, cos, sin, start)
-        attended = self._attend(q, k, v, start)
-        flat = attended.view(1, length, c.heads * c.head_dim)
-        return self.o_proj(flat * torch.sigmoid(self.g_proj(x)) if c.gated_attention else flat)
+            q = attention_ops.rotary_of_one(q, *self._tables(call), call.start)
+        given = (q, *call.caches[self.kind.shares], call.start, c.attention_scale)
+        if window is None and cap is None and self.sinks is None:
+            return attention_ops.attend_kv_cache(*given)
+        return attention_ops.attend_window(*given, window, cap, self.sinks)
 
     def _heads(self, x: Tensor, norm: Norm | None, heads: int) -> Tensor:
         """[1, S, heads * head_dim] → [1, S, heads, head_dim], where need be after a norm of all."""
         if norm is not None and self.config.qk_norm != HEADS:
             x = norm(x)
-        return x.view(1, x.shape[1], heads, self.config.head_dim)
+        return x.view(1, x.shape[1], heads, self.head_dim)
 
-    def _attend(self, q: Tensor, k: Tensor, v: Tensor, start: int) -> Tensor:
-        scale, window, cap = self.config.attention_scale, self.kind.window, self.config.score_cap
-        given = (q, k, v, self.k_cache, self.v_cache, start)
-        if window is None and cap is None and self.sinks is None:
-            return torch_ops.sdpa_with_kv_cache(*given, q.shape[1], None, 0.0, True, scale)
-        return torch_ops.windowed_attention(*given, scale, window, cap, self.sinks)
+    def _turned(self, q: Tensor, k: Tensor, call: Call) -> tuple[Tensor, Tensor]:
+        if self.kind.tables is None:
+            return q, k
+        q, k = torch_ops.apply_rotary_emb_hf(q, k, *self._tables(call), call.start)
+        return q, k
+
+    def _tables(self, call: Call) -> tuple[Tensor, Tensor]:
+        cos, sin = (call.tables[f"{name}{self.kind.tables}"] for name in TABLES)
+        return cos, sin
 
 
 class ShortConv(nn.Module):
@@ -157,8 +206,8 @@ class ShortConv(nn.Module):
         self.out_proj = Weight(kinds[f"{path}.out_proj.weight"], width, width)
         self.register_buffer("conv_state", torch.zeros(1, taps - 1, width))
 
-    def forward(self, x: Tensor, tables: dict[str, Tensor], start: int) -> Tensor:
-        given = (self.in_proj(x), self.conv.weight, self.conv_state, start)
+    def forward(self, x: Tensor, call: Call) -> Tensor:
+        given = (self.in_proj(x), self.conv.weight, self.conv_state, call.start)
         return self.out_proj(state_ops.short_conv(*given))
 
 
@@ -188,12 +237,12 @@ class DeltaNet(nn.Module):
         dims = (1, sizes.value_heads, sizes.key_dim, sizes.value_dim)
         self.register_buffer("delta_state", torch.zeros(dims))
 
-    def forward(self, x: Tensor, tables: dict[str, Tensor], start: int) -> Tensor:
+    def forward(self, x: Tensor, call: Call) -> Tensor:
         qkv = self.in_proj_qkv(x)
-        mixed = state_ops.conv_silu(qkv, self.conv1d.weight, self.conv_state, start)
+        mixed = state_ops.conv_silu(qkv, self.conv1d.weight, self.conv_state, call.start)
         gates = (self.in_proj_z(x), self.in_proj_b(x), self.in_proj_a(x))
         constants = (self.decay.weight, self.dt.bias, self.norm.weight, self.eps)
-        how = (self.sizes.key_heads, self.sizes.tiled, self.delta_state, start)
+        how = (self.sizes.key_heads, self.sizes.tiled, self.delta_state, call.start)
         return self.out_proj(state_ops.gated_delta(mixed, *gates, *constants, *how))
 
 
@@ -221,9 +270,11 @@ class Taps(nn.Module):
 class Mlp(nn.Module):
     """down(activation(gate(x)) * up(x))."""
 
-    def __init__(self, config: DecoderConfig, kinds: Mapping[str, WeightKind], path: str) -> None:
+    def __init__(
+        self, config: DecoderConfig, kind: LayerKind, kinds: Mapping[str, WeightKind], path: str
+    ) -> None:
         super().__init__()
-        width, hidden = config.width, config.hidden
+        width, hidden = config.width, kind.hidden or config.hidden
         bias = config.mlp_bias
         self.gate_proj = Weight(kinds[f"{path}.gate_proj.weight"], hidden, width, bias)
         self.up_proj = Weight(kinds[f"{path}.up_proj.weight"], hidden, width, bias)
@@ -275,33 +326,40 @@ class Mixture(nn.Module):
 
 class Layer(nn.Module):
     """Attention, or what stands in its place, and MLP, behind norms or before them, each added to
-    what came in."""
+    what came in; then what tokens have for this layer."""
 
-    def __init__(
-        self,
-        config: DecoderConfig,
-        kind: LayerKind,
-        kinds: Mapping[str, WeightKind],
-        path: str,
-    ) -> None:
+    def __init__(self, config: DecoderConfig, number: int, kinds: Mapping[str, WeightKind]) -> None:
         super().__init__()
-        self.config = config
+        self.config, self.number = config, number
+        kind, path = config.layer_kind(number), f"layers.{number}"
         self.mixer = MIXERS.get(kind.mixer, "self_attn")
         if kind.mixer == SHORT_CONV:
             self.conv = ShortConv(config, kinds, f"{path}.conv")
         elif kind.mixer == DELTA_NET:
             self.linear_attn = DeltaNet(config, kinds, f"{path}.linear_attn")
         else:
-            self.self_attn = Attention(config, kind, kinds, f"{path}.self_attn")
-        is_mixture = config.experts is not None and not kind.is_dense
-        self.mlp = (Mixture if is_mixture else Mlp)(config, kinds, f"{path}.mlp")
+            self.self_attn = Attention(config, number, kinds, f"{path}.self_attn")
+        if config.experts is None or kind.is_dense:
+            self.mlp: nn.Module = Mlp(config, kind, kinds, f"{path}.mlp")
+        else:
+            self.mlp = Mixture(config, kinds, f"{path}.mlp")
         for name in LAYER_NORMS[config.norms]:
             self.add_module(name, Norm(config.width, config.eps))
+        if config.per_layer:
+            shapes = {
+                PER_LAYER_GATE: (config.per_layer, config.width),
+                PER_LAYER_OUT: (config.width, config.per_layer),
+            }
+            for name, dims in shapes.items():
+                self.add_module(name, Weight(kinds[f"{path}.{name}.weight"], *dims))
+            self.add_module(PER_LAYER_NORM, Norm(config.width, config.eps))
+        if config.layer_scalars:
+            self.add_module(LAYER_SCALAR, Vector("weight", 1))
 
-    def forward(self, x: Tensor, tables: dict[str, Tensor], start: int) -> Tensor:
+    def forward(self, x: Tensor, call: Call, per_layer: Tensor | None) -> Tensor:
         where = self.config.norms
         mix = getattr(self, self.mixer)
-        added = mix(x if where == AFTER else self.input_layernorm(x), tables, start)
+        added = mix(x if where == AFTER else self.input_layernorm(x), call)
         x = x + (added if where == BEFORE else self.post_attention_layernorm(added))
         ahead = x
         if where == BEFORE:
@@ -309,7 +367,12 @@ class Layer(nn.Module):
         elif where == AROUND:
             ahead = self.pre_feedforward_layernorm(x)
         added = self.mlp(ahead)
-        return x + (added if where == BEFORE else self.post_feedforward_layernorm(added))
+        x = x + (added if where == BEFORE else self.post_feedforward_layernorm(added))
+        if per_layer is not None:
+            gate = nn.functional.gelu(getattr(self, PER_LAYER_GATE)(x), approximate="tanh")
+            product = gate * per_layer[:, :, self.number]
+            x = x + getattr(self, PER_LAYER_NORM)(getattr(self, PER_LAYER_OUT)(product))
+        return x * getattr(self, LAYER_SCALAR).weight if self.config.layer_scalars else x
 
 
 class Decoder(nn.Module):
@@ -320,15 +383,24 @@ class Decoder(nn.Module):
         self.config = config
         embedding = kinds["embed_tokens.weight"]
         self.embed_tokens = Weight(embedding, config.vocabulary, config.width)
-        self.layers = nn.ModuleList(
-            Layer(config, config.layer_kind(number), kinds, f"layers.{number}")
-            for number in range(config.layers)
-        )
+        self.layers = nn.ModuleList(Layer(config, number, kinds) for number in range(config.layers))
         self.norm = Norm(config.width, config.eps)
         if not config.tied:
             self.lm_head = Weight(kinds["lm_head.weight"], config.vocabulary, config.width)
         for table in config.tables:
-            self.register_buffer(table, torch.empty(config.context, config.rotary))
+            columns = config.table_columns(table.removeprefix("cos").removeprefix("sin"))
+            self.register_buffer(table, torch.empty(config.context, columns))
+        if config.per_layer:
+            columns = config.layers * config.per_layer
+            shapes = {
+                PER_LAYER_TABLE: (config.vocabulary, columns),
+                PER_LAYER_IN: (columns, config.width),
+            }
+            for name, dims in shapes.items():
+                self.add_module(name, Weight(kinds[f"{name}.weight"], *dims))
+            # What is normalised was to be divided by the root of the width: eps grows instead.
+            norm = Norm(config.per_layer, config.eps * config.width)
+            self.add_module(PER_LAYER_IN_NORM, norm)
 
     def forward(self, tokens: Tensor, pos: Tensor) -> Tensor:
         start: Any = pos[-1].item()  # an int that stays symbolic while torch.export looks on
@@ -340,10 +412,19 @@ class Decoder(nn.Module):
         x = self.embed_tokens.look_up(tokens)
         if self.config.embedding_scale != 1:
             x = x * self.config.embedding_scale
-        tables = {name: getattr(self, name) for name in self.config.tables}
+        per_layer = self._per_layer_inputs(tokens, x) if self.config.per_layer else None
+        call = Call({name: getattr(self, name) for name in self.config.tables}, start)
         for layer in self.layers:
-            x = layer(x, tables, start)
+            x = layer(x, call, per_layer)
         return x
+
+    def _per_layer_inputs(self, tokens: Tensor, x: Tensor) -> Tensor:
+        """[1, S, layers, columns]: a token's own rows, and what its embedding gives."""
+        c = self.config
+        dims = (1, tokens.shape[1], c.layers, c.per_layer)
+        own = (getattr(self, PER_LAYER_TABLE).look_up(tokens) * c.per_layer**0.5).view(dims)
+        given = getattr(self, PER_LAYER_IN)(x).view(dims)
+        return (own + getattr(self, PER_LAYER_IN_NORM)(given)) * 2**-0.5
 
     def logits(self, x: Tensor) -> Tensor:  # [..., width] → [..., vocabulary]
         head = self.embed_tokens if self.config.tied else self.lm_head

@@ -17,6 +17,7 @@ from export.interleaved_experts import MXFP4, InterleavedExperts
 from export.quantisers import Parts, quantise
 from py_runtime.decoder.config import (
     EXPERTS,
+    PER_LAYER_TABLE,
     ROUTER,
     DecoderConfig,
     WeightKind,
@@ -27,6 +28,7 @@ from py_runtime.decoder.config import (
 from py_runtime.decoder.families import BY_MODEL_TYPE, Family
 from py_runtime.decoder.rotary import Floats
 
+AT_EIGHT_BITS = ("embed_tokens.weight", "lm_head.weight", f"{PER_LAYER_TABLE}.weight")
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json")
 
 
@@ -42,7 +44,7 @@ class Quantisation:
         token's error passes through it."""
         if self.name == "none" or weight.endswith(f"{ROUTER}.weight"):  # small, and all hangs on it
             return WeightKind("f32")
-        if self.name == "q8" or weight in ("embed_tokens.weight", "lm_head.weight"):
+        if self.name == "q8" or weight in AT_EIGHT_BITS:
             return WeightKind("q8_0")
         return WeightKind("q4_1") if self.name == "q4" else WeightKind("q4gsw", self.group_size)
 

@@ -4,13 +4,13 @@ Each is written the plain way, in whatever float dtype it is given, so float64 g
 `ENGINE_NAMES` says what the engine calls them.
 """
 
-import math
 from collections.abc import Callable
 
 import torch
 from torch import Tensor
 from torch.library import custom_op
 
+from export.attention_ops import attended, turned
 from export.planes import dense
 from py_runtime.program.weight_kinds import BLOCK_KINDS, BlockKind
 
@@ -27,13 +27,14 @@ ENGINE_NAMES = {
 
 
 @custom_op("inpage::rms_norm", mutates_args=())
-def rms_norm(x: Tensor, weight: Tensor, eps: float) -> Tensor:
-    """x: [..., width], weight: [width]."""
-    return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + eps) * weight.to(x.dtype)
+def rms_norm(x: Tensor, weight: Tensor | None, eps: float) -> Tensor:
+    """x: [..., width], weight: [width]; None: of ones."""
+    out = x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + eps)
+    return out if weight is None else out * weight.to(x.dtype)
 
 
 @rms_norm.register_fake
-def _(x: Tensor, weight: Tensor, eps: float) -> Tensor:
+def _(x: Tensor, weight: Tensor | None, eps: float) -> Tensor:
     return torch.empty_like(x)
 
 
@@ -174,18 +175,7 @@ def apply_rotary_emb_hf(
     xq: Tensor, xk: Tensor, cos: Tensor, sin: Tensor, start_pos: int
 ) -> tuple[Tensor, Tensor]:
     """xq, xk: [B, S, H, D]; cos, sin: [max_positions, R]; halves (i, i + R/2); R < D passes on."""
-
-    def rotate(x: Tensor) -> Tensor:
-        rotary = cos.shape[1]
-        rows = slice(start_pos, start_pos + x.shape[1])
-        turned, rest = x[..., :rotary], x[..., rotary:]
-        first, second = turned.chunk(2, -1)
-        half_turned = torch.cat((-second, first), -1)
-        table_cos = cos[rows].to(x.dtype)[:, None, :]  # [S, 1, R]
-        table_sin = sin[rows].to(x.dtype)[:, None, :]
-        return torch.cat((turned * table_cos + half_turned * table_sin, rest), -1)
-
-    return rotate(xq), rotate(xk)
+    return turned(xq, cos, sin, start_pos), turned(xk, cos, sin, start_pos)
 
 
 @apply_rotary_emb_hf.register_fake
@@ -211,18 +201,10 @@ def sdpa_with_kv_cache(
 
     seq_len, attn_mask and dropout_p are there for the engine's argument order and have one value.
     """
-    length = q.shape[1]
-    end = start_pos + length
+    end = start_pos + q.shape[1]
     k_cache[:, start_pos:end] = k
     v_cache[:, start_pos:end] = v
-    repeats = q.shape[2] // k.shape[2]
-    keys = k_cache[:, :end].repeat_interleave(repeats, 2)  # [1, ctx, Hq, D]
-    values = v_cache[:, :end].repeat_interleave(repeats, 2)
-    factor = 1 / math.sqrt(q.shape[3]) if scale is None else scale
-    scores = torch.einsum("bshd,bchd->bhsc", q, keys) * factor  # [1, Hq, S, ctx]
-    sees = torch.arange(end)[None, :] <= torch.arange(length)[:, None] + start_pos  # [S, ctx]
-    weights = scores.masked_fill(~sees, -math.inf).softmax(-1)
-    return torch.einsum("bhsc,bchd->bshd", weights, values).contiguous()
+    return attended(q, k_cache, v_cache, start_pos, scale, None, None, None)
 
 
 @sdpa_with_kv_cache.register_fake
@@ -260,25 +242,10 @@ def windowed_attention(
     Scores s become softcap * tanh(s / softcap), where there is one. Sinks, one for each query head,
     take part in the softmax, and give nothing.
     """
-    length = q.shape[1]
-    end = start_pos + length
+    end = start_pos + q.shape[1]
     k_cache[:, start_pos:end] = k
     v_cache[:, start_pos:end] = v
-    repeats = q.shape[2] // k.shape[2]
-    keys = k_cache[:, :end].repeat_interleave(repeats, 2)  # [1, ctx, Hq, D]
-    values = v_cache[:, :end].repeat_interleave(repeats, 2)
-    factor = 1 / math.sqrt(q.shape[3]) if scale is None else scale
-    scores = torch.einsum("bshd,bchd->bhsc", q, keys) * factor  # [1, Hq, S, ctx]
-    if softcap is not None:
-        scores = torch.tanh(scores / softcap) * softcap
-    position, token = torch.arange(end)[None, :], torch.arange(length)[:, None] + start_pos
-    sees = (position <= token) & (position > token - (end + 1 if window is None else window))
-    scores = scores.masked_fill(~sees, -math.inf)
-    if sinks is not None:
-        column = sinks.to(scores.dtype)[None, :, None, None].expand(*scores.shape[:3], 1)
-        scores = torch.cat((scores, column), -1)
-    weights = scores.softmax(-1)[..., :end]
-    return torch.einsum("bhsc,bchd->bshd", weights, values).contiguous()
+    return attended(q, k_cache, v_cache, start_pos, scale, window, softcap, sinks)
 
 
 @windowed_attention.register_fake

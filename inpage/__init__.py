@@ -8,6 +8,7 @@ async for piece in model.chat([{"role": "user", "content": "What is gravity?"}])
 model.unload()
 """
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -15,19 +16,31 @@ from py_runtime import __version__
 from py_runtime.base.platform import IN_PAGE
 
 if TYPE_CHECKING:
+    from inpage.listing import ModelEntry
     from py_runtime.base.cancel import CancelToken
     from py_runtime.base.errors import InpageError
     from py_runtime.base.progress import LoadProgress
     from py_runtime.generation.pieces import Piece
+    from py_runtime.gpu import Device
     from py_runtime.model import Model
 
-__all__ = ["CancelToken", "InpageError", "Model", "Piece", "__version__", "load"]
+__all__ = [
+    "CancelToken",
+    "InpageError",
+    "Model",
+    "ModelEntry",
+    "Piece",
+    "__version__",
+    "load",
+    "models",
+]
 
 # Imported when they are asked for: the page's server stands on this package, too, and needs no GPU.
 PLACES = {
     "CancelToken": "py_runtime.base.cancel",
     "InpageError": "py_runtime.base.errors",
     "Model": "py_runtime.model",
+    "ModelEntry": "inpage.listing",
     "Piece": "py_runtime.generation.pieces",
 }
 
@@ -49,15 +62,49 @@ async def load(
 
     `where` is a model folder, a .gguf or .pte file, or `hf:owner/name` on the Hub, natively also
     the address of its page there; in a browser, an address whose host lets the page read it. There
-    one model at a time has the device: loading another takes it away. `kernels` is one of
-    "portable", "subgroups" and "memory", where it is not to be those that suit the device best.
+    one model at a time has the device, and loading another takes it away; in our own page, whose
+    device they share, it does not. `kernels` is one of "portable", "subgroups" and "memory", where
+    it is not to be those that suit the device best. Where `progress` is not given, notebooks show a
+    bar.
     """
+    await _bring_bridge()
+    from inpage.notebook import LoadBar, in_notebook
+    from py_runtime.gpu import request_device
+    from py_runtime.model import Model
+
+    device = _device_of_page() or await request_device()
+    if progress is not None or not in_notebook():
+        return await Model.load(device, where, progress, cancel, kernels=kernels)
+    bar = LoadBar(where)
+    try:
+        model = await Model.load(device, where, bar, cancel, kernels=kernels)
+    except BaseException:
+        bar.end("was not loaded")
+        raise
+    bar.end("is loaded")
+    return model
+
+
+async def models(where: str | None = None) -> "list[ModelEntry]":
+    """The models at hand; `load` takes what each has as `where`.
+
+    Natively those in the folder `where`, or in `models/`. In a browser those that it keeps, and
+    those that the site at the address `where` lists, or the one that this runs on, if it does.
+    """
+    await _bring_bridge()
+    from inpage.listing import in_browser, in_folder
+
+    return await in_browser(where) if IN_PAGE else in_folder(where)
+
+
+async def _bring_bridge() -> None:
     if IN_PAGE:
         from py_runtime.bridge.own_bridge import bring_bridge
 
         await bring_bridge()
-    from py_runtime.gpu import request_device
-    from py_runtime.model import Model
 
-    device = await request_device()
-    return await Model.load(device, where, progress, cancel, kernels=kernels)
+
+def _device_of_page() -> "Device | None":
+    """That of our own page's engine, where this is its Python: another would take the GPU away."""
+    page = sys.modules.get("py_runtime.app.in_page")
+    return page.device_in_use() if page else None

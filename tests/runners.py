@@ -8,6 +8,7 @@ import asyncio
 import base64
 import importlib
 import inspect
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -78,11 +79,12 @@ class NativeRunner:
         return wait(case(self.device, **packing.unpack(packing.pack(arguments))))
 
 
-class PageRunner:
-    name = "page"
+class ShippingRunner(ABC):
+    """Cases travel to where Python runs; what differs is the way there."""
 
-    def __init__(self, page: Page) -> None:
-        self.page = page
+    name: str
+
+    def __init__(self) -> None:
         self._shipped: set[str] = set()
 
     def run(self, module: str, function: str, **arguments: Any) -> Any:
@@ -91,12 +93,9 @@ class PageRunner:
         answer = self.python(CALL.format(module=module, function=function, arguments=packed))
         return packing.unpack(base64.b64decode(answer["base64"]))
 
+    @abstractmethod
     def python(self, code: str) -> Any:
         """Runs Python in the page; an exception there fails the test with its traceback."""
-        outcome = self.page.evaluate(RUN_SCRIPT, code)
-        if outcome.get("error"):
-            raise AssertionError(f"in the page:\n{outcome['error']}")
-        return outcome["value"]
 
     def _ship(self, module: str) -> None:
         if module in self._shipped:
@@ -105,6 +104,20 @@ class PageRunner:
         sources = {name: inspect.getsource(importlib.import_module(name)) for name in names}
         self.python(SHIP.format(modules=sources))
         self._shipped.add(module)
+
+
+class PageRunner(ShippingRunner):
+    name = "page"
+
+    def __init__(self, page: Page) -> None:
+        super().__init__()
+        self.page = page
+
+    def python(self, code: str) -> Any:
+        outcome = self.page.evaluate(RUN_SCRIPT, code)
+        if outcome.get("error"):
+            raise AssertionError(f"in the page:\n{outcome['error']}")
+        return outcome["value"]
 
 
 @pytest.fixture(scope="session")

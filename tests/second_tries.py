@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-BROWSERS = ("browser", "shared_browser")  # fixtures
+BROWSERS = ("browser", "shared_browser", "firefox")  # fixtures
 
 
 class SecondTries:

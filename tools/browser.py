@@ -1,15 +1,17 @@
-"""Finds the Chromium that the tests drive, and knows how to start it with WebGPU."""
+"""Finds the browsers that the tests drive, and knows how to start Chromium with WebGPU."""
 
 import os
 import platform
 import shutil
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 from tools.errors import UserError, exit_status
 
 NAMES_ON_PATH = ("chromium", "chromium-browser", "google-chrome")
+FIREFOX_NAMES = ("firefox-esr", "firefox")
 
 # WebGPU on SwiftShader: the same adapter, and the same numbers, with or without a graphics card.
 WEBGPU_FLAGS = ("--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader")
@@ -36,19 +38,29 @@ class BrowserError(UserError):
 
 def find() -> Path:
     """$CHROMIUM, else a Chromium on the PATH, else Playwright's own."""
-    if chosen := os.environ.get("CHROMIUM"):
-        if path := shutil.which(chosen):
-            return Path(path)
-        raise BrowserError(f"CHROMIUM={chosen} is not a program that can be run")
-    for name in NAMES_ON_PATH:
-        if path := shutil.which(name):
-            return Path(path)
-    if own := playwrights_own():
-        return own
+    if found := chosen_or_on_path("CHROMIUM", NAMES_ON_PATH) or playwrights_own():
+        return found
     raise BrowserError(
         "no browser for the tests: install Chromium or Google Chrome, or set CHROMIUM=/path/to/it, "
         f"or run: {sys.executable} -m playwright install --with-deps chromium"
     )
+
+
+def find_firefox() -> Path:
+    """$FIREFOX, else a Firefox on the PATH. (Playwright's own is not the one that people have.)"""
+    if found := chosen_or_on_path("FIREFOX", FIREFOX_NAMES):
+        return found
+    raise BrowserError("no Firefox for the tests: install it, or set FIREFOX=/path/to/it")
+
+
+def chosen_or_on_path(variable: str, names: tuple[str, ...]) -> Path | None:
+    """What the user chose is never replaced."""
+    if chosen := os.environ.get(variable):
+        if path := shutil.which(chosen):
+            return Path(path)
+        raise BrowserError(f"{variable}={chosen} is not a program that can be run")
+    paths = map(shutil.which, names)
+    return next((Path(path) for path in paths if path), None)
 
 
 def playwrights_own() -> Path | None:
@@ -91,27 +103,35 @@ def can_install() -> bool:
     return distribution == "debian" and os.geteuid() == 0 and shutil.which("apt-get") is not None
 
 
-def install() -> None:
+def install(package: str) -> None:
     """By apt-get; BrowserError with its last words."""
-    for command in (["update"], ["install", "--yes", "--no-install-recommends", "chromium"]):
+    for command in (["update"], ["install", "--yes", "--no-install-recommends", package]):
         apt = subprocess.run(["apt-get", "-qq", *command], capture_output=True, text=True)
         if apt.returncode != 0:
             last_line = (apt.stderr.strip().splitlines() or ["no reason given"])[-1]
             raise BrowserError(f"apt-get {command[0]} failed: {last_line}")
 
 
-def find_or_install() -> None:
-    """Before the tests; BrowserError where neither works."""
+def find_or_install(name: str) -> Path:
+    """BrowserError where neither works."""
+    find_it, package = BROWSERS[name]
     try:
-        path = find()
+        return find_it()
     except BrowserError:
-        if os.environ.get("CHROMIUM") or not can_install():
+        if os.environ.get(name.upper()) or not can_install():
             raise
-        print("installing Debian's chromium for the tests", flush=True)
-        install()
-        path = find()
-    print(f"browser for the tests: {path}")
+        print(f"installing Debian's {package} for the tests", flush=True)
+        install(package)
+        return find_it()
 
+
+def make_ready(*names: str) -> None:
+    """Before the tests."""
+    for name in names:
+        print(f"browser for the tests: {find_or_install(name)}")
+
+
+BROWSERS = {"chromium": (find, "chromium"), "firefox": (find_firefox, "firefox-esr")}
 
 if __name__ == "__main__":
-    sys.exit(exit_status(find_or_install))
+    sys.exit(exit_status(partial(make_ready, *sys.argv[1:])))

@@ -200,7 +200,7 @@ def cut_lock(
     entries: dict[str, dict[str, Any]] = {}
     waiting = list(packages)
     while waiting:
-        name = waiting.pop()
+        name = waiting.pop().replace("_", "-")  # among what others depend on, both spellings
         if name in entries:
             continue
         if name not in lock["packages"]:

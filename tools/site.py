@@ -209,7 +209,10 @@ class Site:
         if snapshot is not None:
             described["snapshot"] = {
                 **snapshot.describe("snapshots/"),
-                "wheels": {"py_runtime": described["runtime"], **self._package_wheels()},
+                "wheels": {
+                    **dict.fromkeys(("py_runtime", "inpage"), described["runtime"]),
+                    **self._package_wheels(),
+                },
             }
         return described
 

@@ -101,11 +101,14 @@ async function start() {
   // For good: so the page hears of this worker's end, and the next one waits for it.
   await new Promise((held) => { navigator.locks.request(self.name, () => new Promise(() => held(null))); });
   postMessage({ event: "alive" });
-  await phase("adapter", bridge.requestAdapter); // before anything large is fetched
-  const site = await (await fetchOk("site.json", { cache: "no-cache" })).json();
-  const started = await phase("Python", () => startPython(site));
-  const module = await phase("runtime", () => importRuntime(started, site.runtime));
-  const report = await phase("GPU", () => openGpu(module, site.hub));
+  const site = fetchOk("site.json", { cache: "no-cache" }).then((response) => response.json());
+  const python = site.then(startPython); // while the adapter is looked for
+  python.catch(() => {}); // awaited below
+  await phase("adapter", bridge.requestAdapter); // without one the page ends this worker
+  const started = await phase("Python", () => python);
+  const { runtime: wheel, hub } = await site;
+  const module = await phase("runtime", () => importRuntime(started, wheel));
+  const report = await phase("GPU", () => openGpu(module, hub));
   runtime = { start: module.start, cancel: module.cancel }; // each look-up makes a proxy: one is enough
   postMessage({ event: "ready", report: { ...report, isRestored: started.isRestored } });
 }

@@ -158,6 +158,11 @@ def _engine() -> Engine:
     return _own_engine
 
 
+def device_in_use() -> gpu.Device:
+    """For `import inpage` beside the page's own model."""
+    return _engine().device
+
+
 async def _python(arguments: list[Any], emit: Any, cancel: CancelToken) -> Any:
     """Code, whether what it prints is told, and whether its value comes as text for people."""
     code, is_told, as_text = [*arguments, False, False][:3]

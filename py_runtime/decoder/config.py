@@ -37,6 +37,13 @@ SINKS = "self_attn.sinks"
 ROUTER, EXPERTS = "mlp.gate", "mlp.experts"  # of a mixture
 CHOICE = "mlp.expert_bias"  # is added to the scores that choose experts, and to no shares
 SOFTMAX, SIGMOID = "softmax", "sigmoid"  # how scores of experts become shares
+# Embeddings that tokens have for each layer: a table of all rows, what is computed from the usual
+# embedding and added, and what a layer does with its part.
+PER_LAYER_TABLE = "embed_tokens_per_layer"
+PER_LAYER_IN, PER_LAYER_IN_NORM = "per_layer_model_projection", "per_layer_projection_norm"
+PER_LAYER_GATE, PER_LAYER_OUT = "per_layer_input_gate", "per_layer_projection"
+PER_LAYER_NORM = "post_per_layer_input_norm"
+LAYER_SCALAR = "layer_scalar"
 LOCAL = "_local"  # ends the names of the rotary tables that sliding layers have to themselves
 
 
@@ -48,6 +55,9 @@ class LayerKind:
     tables: str | None = ""  # ends the names of its rotary tables; None: heads do not turn
     mixer: str = ATTENTION
     is_dense: bool = False  # it has one MLP, where other layers have experts
+    head_dim: int | None = None  # where its heads have a width of their own; all of it turns
+    hidden: int | None = None  # where its MLP has a width of its own
+    shares: int | None = None  # the layer whose keys and values it sees, in place of its own
 
 
 @dataclass(frozen=True)
@@ -118,9 +128,20 @@ class DecoderConfig:
     delta: DeltaSizes | None = None
     sinks: bool = False  # of attention: scores that take a share of the softmax for nothing
     experts: ExpertSizes | None = None  # in place of each MLP
+    value_norm: bool = False  # heads of v are normalised, without weights
+    per_layer: int = 0  # columns that a token's own embedding has for each layer
+    layer_scalars: bool = False  # each layer ends with a multiplication
 
     def layer_kind(self, number: int) -> LayerKind:
         return self.kinds[number] if self.kinds else LayerKind()
+
+    def head_dim_of(self, kind: LayerKind) -> int:
+        return kind.head_dim or self.head_dim
+
+    def table_columns(self, ending: str) -> int:
+        """Of the rotary tables with this ending: how many of a head's elements are rotated."""
+        found = (kind.head_dim for kind in self.kinds if kind.tables == ending)
+        return next(found, None) or self.rotary
 
     @property
     def tables(self) -> list[str]:
@@ -159,7 +180,8 @@ def bias_rows(kind: WeightKind, rows: int) -> int:
 def layer_matrices(config: DecoderConfig, kind: LayerKind) -> dict[str, tuple[int, int, bool]]:
     """Every matrix of a layer that has a kind: rows, columns, whether it has a bias."""
     c = config
-    q_rows, kv_rows = c.heads * c.head_dim, c.kv_heads * c.head_dim
+    head_dim = c.head_dim_of(kind)
+    q_rows, kv_rows = c.heads * head_dim, c.kv_heads * head_dim
     if kind.mixer == SHORT_CONV:
         mixer = {
             "conv.in_proj": (3 * c.width, c.width, False),
@@ -175,23 +197,31 @@ def layer_matrices(config: DecoderConfig, kind: LayerKind) -> dict[str, tuple[in
         }
     else:
         gate = {"self_attn.g_proj": (q_rows, c.width, c.qkv_bias)} if c.gated_attention else {}
-        mixer = {
-            "self_attn.q_proj": (q_rows, c.width, c.qkv_bias),
+        own = {
             "self_attn.k_proj": (kv_rows, c.width, c.qkv_bias),
             "self_attn.v_proj": (kv_rows, c.width, c.qkv_bias),
+        }
+        mixer = {
+            "self_attn.q_proj": (q_rows, c.width, c.qkv_bias),
+            **(own if kind.shares is None else {}),
             **gate,
             "self_attn.o_proj": (c.width, q_rows, c.o_bias),
         }
-    return mixer | _mlp_matrices(c, kind)
+    per_layer = {
+        PER_LAYER_GATE: (c.per_layer, c.width, False),
+        PER_LAYER_OUT: (c.width, c.per_layer, False),
+    }
+    return mixer | _mlp_matrices(c, kind) | (per_layer if c.per_layer else {})
 
 
 def _mlp_matrices(c: DecoderConfig, kind: LayerKind) -> dict[str, tuple[int, int, bool]]:
     """Those of experts lie one below the other, in one matrix."""
     if c.experts is None or kind.is_dense:
+        hidden = kind.hidden or c.hidden
         return {
-            "mlp.gate_proj": (c.hidden, c.width, c.mlp_bias),
-            "mlp.up_proj": (c.hidden, c.width, c.mlp_bias),
-            "mlp.down_proj": (c.width, c.hidden, c.mlp_bias),
+            "mlp.gate_proj": (hidden, c.width, c.mlp_bias),
+            "mlp.up_proj": (hidden, c.width, c.mlp_bias),
+            "mlp.down_proj": (c.width, hidden, c.mlp_bias),
         }
     rows, has_bias = c.experts.count * c.experts.hidden, c.experts.has_bias
     return {
@@ -209,6 +239,10 @@ def layer_vectors(config: DecoderConfig, kind: LayerKind) -> dict[str, Dims]:
     }
     if config.experts and config.experts.scoring == SIGMOID and not kind.is_dense:
         vectors[CHOICE] = (config.experts.count,)
+    if config.per_layer:
+        vectors[f"{PER_LAYER_NORM}.weight"] = (config.width,)
+    if config.layer_scalars:
+        vectors[f"{LAYER_SCALAR}.weight"] = (1,)
     if kind.mixer == SHORT_CONV:
         return vectors | {"conv.conv.weight": (config.width, config.conv_taps)}
     if kind.mixer == DELTA_NET and config.delta is not None:
@@ -220,7 +254,8 @@ def layer_vectors(config: DecoderConfig, kind: LayerKind) -> dict[str, Dims]:
         }
     if config.sinks:
         vectors[SINKS] = (config.heads,)
-    for norm, columns in zip(("q_norm", "k_norm"), qk_norm_columns(config), strict=False):
+    norms = ("q_norm", "k_norm") if kind.shares is None else ("q_norm",)
+    for norm, columns in zip(norms, qk_norm_columns(config, kind), strict=False):
         vectors[f"self_attn.{norm}.weight"] = (columns,)
     return vectors
 
@@ -228,6 +263,8 @@ def layer_vectors(config: DecoderConfig, kind: LayerKind) -> dict[str, Dims]:
 def weight_names(config: DecoderConfig) -> list[str]:
     """Every matrix that has a kind."""
     names = ["embed_tokens.weight"] + ([] if config.tied else ["lm_head.weight"])
+    if config.per_layer:
+        names += [f"{PER_LAYER_TABLE}.weight", f"{PER_LAYER_IN}.weight"]
     for number in range(config.layers):
         matrices = layer_matrices(config, config.layer_kind(number))
         names += [f"layers.{number}.{name}.weight" for name in matrices]
@@ -240,6 +277,10 @@ def expected_shapes(config: DecoderConfig) -> dict[str, Dims]:
     shapes: dict[str, Dims] = {"norm.weight": (c.width,)}
     for name in ["embed_tokens.weight"] + ([] if c.tied else ["lm_head.weight"]):
         shapes[name] = (c.vocabulary, c.width)
+    if c.per_layer:
+        shapes[f"{PER_LAYER_TABLE}.weight"] = (c.vocabulary, c.layers * c.per_layer)
+        shapes[f"{PER_LAYER_IN}.weight"] = (c.layers * c.per_layer, c.width)
+        shapes[f"{PER_LAYER_IN_NORM}.weight"] = (c.per_layer,)
     for number in range(c.layers):
         kind = c.layer_kind(number)
         for name, (rows, columns, has_bias) in layer_matrices(c, kind).items():
@@ -251,9 +292,9 @@ def expected_shapes(config: DecoderConfig) -> dict[str, Dims]:
     return shapes
 
 
-def qk_norm_columns(config: DecoderConfig) -> tuple[int, ...]:
+def qk_norm_columns(config: DecoderConfig, kind: LayerKind) -> tuple[int, ...]:
     """What the norms of q and k are as long as; empty where there are none."""
-    c = config
+    c, head_dim = config, config.head_dim_of(kind)
     if c.qk_norm == ROWS:
-        return (c.heads * c.head_dim, c.kv_heads * c.head_dim)
-    return (c.head_dim, c.head_dim) if c.qk_norm == HEADS else ()
+        return (c.heads * head_dim, c.kv_heads * head_dim)
+    return (head_dim, head_dim) if c.qk_norm == HEADS else ()

@@ -31,13 +31,14 @@ from py_runtime.decoder.config import (
     ExpertSizes,
     LayerKind,
 )
-from py_runtime.decoder.rotary import Floats, Rope
+from py_runtime.decoder.rotary import PROPORTIONAL, Floats, Rope
 from py_runtime.decoder.rotary import rotary_tables as both_tables
 
 DEFAULT_CONTEXT = 2048  # the KV cache of a full context would not fit most users' GPUs
 MIN_CONTEXT = 2  # a token, and one that follows it
 MAX_TAPS = 64  # of a convolution
 MAX_KEYS = 256  # columns of a delta net's key
+MAX_PER_LAYER = 1 << 12  # columns that a token has for each layer
 MAX_EXPERTS, MAX_USED = 512, 64  # of a mixture, by a token
 CLAMPED_ALPHA, CLAMPED_LIMIT = 1.702, 7.0  # of the one gate within bounds
 MAX_CHUNK = 512  # tokens in one call: longer prompts go in chunks, which keeps buffers small
@@ -45,7 +46,7 @@ MAX_CHUNK = 512  # tokens in one call: longer prompts go in chunks, which keeps 
 MIN_CHUNK, MAX_WINDOWS = 64, 2  # of the shortest window
 ACTIVATIONS = {"silu": SILU, "gelu_pytorch_tanh": GELU}
 # The other types change the table with the length of the text, which one fixed table cannot.
-ROPE_TYPES = ("default", "linear", "llama3", "yarn", "longrope")
+ROPE_TYPES = ("default", "linear", "llama3", "yarn", "longrope", PROPORTIONAL)
 FULL, SLIDING = "full_attention", "sliding_attention"  # of layer_types, and of rope_parameters
 FULL_OR_SLIDING = (FULL, SLIDING, "attention")
 
@@ -96,6 +97,10 @@ class Family:
     # Checkpoints have gate and up of an expert in one tensor, column by column.
     interleaved_experts: bool = False
     sinks: bool = False  # of attention
+    value_norm: bool = False  # heads of v are normalised, without weights
+    unscaled_scores: bool = False
+    layer_scalars: bool = False  # each layer ends with a multiplication
+    layers_differ: bool = False  # in their widths: GGUF files have a list of them
 
 
 FAMILIES = (
@@ -153,6 +158,19 @@ FAMILIES = (
         norms_from_one=True,
         activation=GELU,
         root_of_width=True,
+    ),
+    Family(
+        "gemma4_text",
+        "gemma4",
+        "the text part of Gemma 4 (E2B, E4B)",
+        qk_norm=HEADS,
+        norms=AROUND,
+        activation=GELU,
+        root_of_width=True,
+        value_norm=True,
+        unscaled_scores=True,
+        layer_scalars=True,
+        layers_differ=True,
     ),
     Family(
         "lfm2",
@@ -229,7 +247,7 @@ def rotary_tables(
     tables: dict[str, Floats] = {}
     for ending, rope in ropes(values).items():
         given = factors if ending == "" else None
-        made = both_tables(rope, config.rotary, config.context, given)
+        made = both_tables(rope, config.table_columns(ending), config.context, given)
         tables |= {f"{name}{ending}": table for name, table in zip(TABLES, made, strict=True)}
     return {name: tables[name] for name in config.tables}
 
@@ -256,7 +274,15 @@ def layer_kinds(values: Mapping[str, Any]) -> tuple[LayerKind, ...]:
         if family.turns_only_sliding and window:
             turned = turned and slides
         ending = LOCAL if types[number] == SLIDING and LOCAL in tables else ""
-        return LayerKind(window if slides else None, ending if turned else None, is_dense=is_dense)
+        sharing = number >= first_sharing
+        return LayerKind(
+            window if slides else None,
+            ending if turned else None,
+            is_dense=is_dense,
+            head_dim=None if types[number] == SLIDING else values.get("global_head_dim"),
+            hidden=2 * values["intermediate_size"] if sharing and doubled else None,
+            shares=last_own[types[number]] if sharing else None,
+        )
 
     known = {*FULL_OR_SLIDING, *family.mixers}
     if len(types) < layers or len(turns) < layers or not {*types[:layers]} <= known:
@@ -265,6 +291,13 @@ def layer_kinds(values: Mapping[str, Any]) -> tuple[LayerKind, ...]:
             f"{', '.join(sorted(known))} are supported, one of them for each layer",
             "get another model",
         )
+    first_sharing = layers - values.get("num_kv_shared_layers", 0)
+    last_own = {types[number]: number for number in range(first_sharing)}
+    if not {*types[first_sharing:layers]} <= {*last_own}:
+        raise ModelError(
+            "some of its layers share keys and values with none before them", "get another model"
+        )
+    doubled = bool(values.get("use_double_wide_mlp"))
     kinds = tuple(kind(number) for number in range(layers))
     return () if set(kinds) <= {LayerKind()} else kinds
 
@@ -274,12 +307,15 @@ def decoder_config(values: Mapping[str, Any], context: int | None = None) -> Dec
     family = BY_MODEL_TYPE[values["model_type"]]
     heads, width = values["num_attention_heads"], values["hidden_size"]
     head_dim = values.get("head_dim") or width // heads
-    rotary = int(head_dim * ropes(values)[""].get("partial_rotary_factor", 1.0))
+    rope = ropes(values)[""]
+    turning = 1.0 if rope["rope_type"] == PROPORTIONAL else rope.get("partial_rotary_factor", 1.0)
+    rotary = int(head_dim * turning)
     if head_dim < 2 or head_dim % 2 or rotary < 2 or rotary % 2 or rotary > head_dim:
         raise ModelError(
             f"heads are {head_dim} wide, of which {rotary} turn; rotary positions need even widths",
             "get another model",
         )
+    _check_per_layer(values)
     if values.get("num_local_experts") and not family.is_mixture:
         raise ModelError("it is a mixture of experts, which is not supported", "get another model")
     kinds = layer_kinds(values)
@@ -293,7 +329,7 @@ def decoder_config(values: Mapping[str, Any], context: int | None = None) -> Dec
             f"a context of {chosen} positions has no room for an answer", "get another model"
         )
     attention_bias = bool(values.get("attention_bias"))
-    by_query = values.get("query_pre_attn_scalar")
+    by_query = 1.0 if family.unscaled_scores else values.get("query_pre_attn_scalar")
     embedding = width**0.5 if family.root_of_width else values.get("embedding_multiplier") or 1.0
     # Where layers add r · f(norm(x)), x / r is held instead: then f is added as it is, and norms
     # give what they would, but for their eps.
@@ -328,6 +364,9 @@ def decoder_config(values: Mapping[str, Any], context: int | None = None) -> Dec
         sinks=family.sinks,
         delta=_delta_sizes(values) if DELTA_NET in mixers else None,
         experts=_expert_sizes(values, family) if family.is_mixture else None,
+        value_norm=family.value_norm,
+        per_layer=values.get("hidden_size_per_layer_input") or 0,
+        layer_scalars=family.layer_scalars,
     )
 
 
@@ -387,6 +426,32 @@ def _expert_sizes(values: Mapping[str, Any], family: Family) -> ExpertSizes:
             "get another model",
         )
     return sizes
+
+
+def _check_per_layer(values: Mapping[str, Any]) -> None:
+    """Of families with embeddings for each layer, and layers that share keys and values."""
+    if values.get("attention_k_eq_v") or values.get("enable_moe_block"):
+        raise ModelError(
+            "its values are its keys, or it has experts beside each MLP, which is not supported",
+            "get E2B or E4B of this family",
+        )
+    sharing, layers = values.get("num_kv_shared_layers", 0), values["num_hidden_layers"]
+    if type(sharing) is not int or not 0 <= sharing < layers:
+        raise ModelError(
+            f"{sharing} of its {layers} layers share keys and values", "get another model"
+        )
+    columns, rows = values.get("hidden_size_per_layer_input") or 0, values["vocab_size"]
+    if not 0 <= columns <= MAX_PER_LAYER:
+        raise ModelError(
+            f"tokens have {columns} columns for each layer; up to {MAX_PER_LAYER} are supported",
+            "get another model",
+        )
+    if columns and values.get("vocab_size_per_layer_input", rows) != rows:
+        raise ModelError(
+            f"{values['vocab_size_per_layer_input']} tokens have embeddings for each layer, of "
+            f"{rows}",
+            "get another model",
+        )
 
 
 def _check_convolution(taps: int, has_bias: bool) -> None:

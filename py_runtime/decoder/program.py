@@ -17,6 +17,13 @@ from py_runtime.decoder.config import (
     EXPERTS,
     FLOAT,
     HEADS,
+    LAYER_SCALAR,
+    PER_LAYER_GATE,
+    PER_LAYER_IN,
+    PER_LAYER_IN_NORM,
+    PER_LAYER_NORM,
+    PER_LAYER_OUT,
+    PER_LAYER_TABLE,
     ROUTER,
     ROWS,
     SHORT_CONV,
@@ -47,6 +54,7 @@ class _Decoder:
         self.shapes = expected_shapes(config)
         self.writer = ProgramWriter(name)
         self.constants: dict[str, Ref] = {}
+        self.caches: dict[int, list[Ref]] = {}  # of the layers that have their own
 
     def write(self) -> Program:
         c, writer = self.config, self.writer
@@ -56,8 +64,17 @@ class _Decoder:
         writer.op("sym_size.int", self.tokens, 1, self.length)
         writer.op("et_vk.select_as_symint.default", pos, 0, -1, self.start)
         x = self._embedding()  # [1, S, W]
+        per_layer = self._per_layer_inputs(x) if c.per_layer else None
         for number in range(c.layers):
-            x = self._layer(f"layers.{number}", c.layer_kind(number), x)
+            kind = c.layer_kind(number)
+            is_end = not c.layer_scalars and per_layer is None
+            x = self._layer(number, kind, x, is_end)
+            if per_layer is not None:
+                x = self._with_per_layer(number, x, per_layer, not c.layer_scalars)
+            if c.layer_scalars:
+                scalar = self._constant(f"layers.{number}.{LAYER_SCALAR}.weight", (1,))
+                dims = (1, c.max_chunk, c.width)
+                x = self._computed("aten.mul.Tensor", dims, x, scalar, name=f"layers.{number}")
         last = self._tensor((1, c.width))
         writer.op("aten.select_copy.int", x, 1, -1, last)
         head = "embed_tokens" if c.tied else "lm_head"
@@ -75,11 +92,38 @@ class _Decoder:
             logits = self._computed("aten.mul.Tensor", dims, bent, c.logit_cap)
         return logits
 
-    def _layer(self, path: str, kind: LayerKind, x: Ref) -> Ref:
-        c = self.config
+    def _per_layer_inputs(self, x: Ref) -> Ref:
+        """[1, S, layers, columns]: a token's own rows, and what its embedding gives."""
+        c, rows = self.config, (1, self.config.max_chunk)
+        dims = (*rows, c.layers, c.per_layer)
+        own = self._looked_up(PER_LAYER_TABLE, (*rows, c.layers * c.per_layer))
+        own = self._computed(
+            "aten.mul.Tensor", (*rows, c.layers * c.per_layer), own, c.per_layer**0.5
+        )
+        own = self._heads(own, dims)
+        given = self._heads(self._linear(PER_LAYER_IN, x, rows), dims)
+        # What is normalised was to be divided by the root of the width: eps grows instead.
+        given = self._norm(PER_LAYER_IN_NORM, given, dims, eps=c.eps * c.width)
+        both = self._computed("aten.add.Tensor", dims, own, given, 1)
+        return self._computed("aten.mul.Tensor", dims, both, 2**-0.5)
+
+    def _with_per_layer(self, number: int, x: Ref, per_layer: Ref, is_end: bool) -> Ref:
+        """x + norm(out(gelu(gate(x)) * a token's own row of this layer))."""
+        c, path, rows = self.config, f"layers.{number}", (1, self.config.max_chunk)
+        dims = (*rows, c.per_layer)
+        gate = self._linear(f"{path}.{PER_LAYER_GATE}", x, rows)
+        gate = self._computed("aten.gelu.default", dims, gate, "tanh")
+        own = self._computed("aten.select_copy.int", dims, per_layer, 2, number)
+        product = self._computed("aten.mul.Tensor", dims, gate, own)
+        added = self._linear(f"{path}.{PER_LAYER_OUT}", product, rows)
+        added = self._norm(f"{path}.{PER_LAYER_NORM}", added, (*rows, c.width))
+        return self._add(x, added, name=path if is_end else "")
+
+    def _layer(self, number: int, kind: LayerKind, x: Ref, is_end: bool) -> Ref:
+        c, path = self.config, f"layers.{number}"
         dims = (1, c.max_chunk, c.width)
         ahead = x if c.norms == AFTER else self._norm(f"{path}.input_layernorm", x, dims)
-        added = self._mixed(path, kind, ahead)
+        added = self._mixed(number, kind, ahead)
         if c.norms != BEFORE:
             added = self._norm(f"{path}.post_attention_layernorm", added, dims)
         x = self._add(x, added)
@@ -90,17 +134,18 @@ class _Decoder:
             )
             ahead = self._norm(f"{path}.{second}", x, dims)
         is_mixture = c.experts is not None and not kind.is_dense
-        added = self._mixture(path, ahead) if is_mixture else self._mlp(path, ahead)
+        added = self._mixture(path, ahead) if is_mixture else self._mlp(path, kind, ahead)
         if c.norms != BEFORE:
             added = self._norm(f"{path}.post_feedforward_layernorm", added, dims)
-        return self._add(x, added, name=path)
+        return self._add(x, added, name=path if is_end else "")
 
-    def _mixed(self, path: str, kind: LayerKind, x: Ref) -> Ref:
+    def _mixed(self, number: int, kind: LayerKind, x: Ref) -> Ref:
+        path = f"layers.{number}"
         if kind.mixer == SHORT_CONV:
             return self._short_conv(f"{path}.conv", x)
         if kind.mixer == DELTA_NET:
             return self._delta_net(f"{path}.linear_attn", x)
-        return self._attention(f"{path}.self_attn", kind, x)
+        return self._attention(number, kind, x)
 
     def _short_conv(self, path: str, x: Ref) -> Ref:
         """out(c · conv(b · u)), of which the last columns are carried on."""
@@ -136,27 +181,40 @@ class _Decoder:
         )
         return self._linear(f"{path}.out_proj", out, rows)
 
-    def _attention(self, path: str, kind: LayerKind, x: Ref) -> Ref:
-        """Causal, with grouped heads, rotary embeddings and a KV cache of its own."""
-        c, writer = self.config, self.writer
-        rows = (1, c.max_chunk)
-        q_dims, kv_dims = (*rows, c.heads, c.head_dim), (*rows, c.kv_heads, c.head_dim)
+    def _attention(self, number: int, kind: LayerKind, x: Ref) -> Ref:
+        """Causal, with grouped heads, rotary embeddings and a KV cache of its own, or another's."""
+        c, path = self.config, f"layers.{number}.self_attn"
+        rows, head_dim = (1, c.max_chunk), c.head_dim_of(kind)
+        dims = (*rows, c.heads * head_dim)
+        if kind.shares is None:
+            attended = self._attend_own(number, kind, x)
+        else:
+            attended = self._attend_shared(path, kind, x, self.caches[kind.shares])
+        flat = self._heads(attended, dims)
+        if c.gated_attention:
+            gate = self._linear(f"{path}.g_proj", x, rows)
+            gate = self._computed("aten.sigmoid.default", dims, gate)
+            flat = self._computed("aten.mul.Tensor", dims, flat, gate)
+        return self._linear(f"{path}.o_proj", flat, rows)
+
+    def _attend_own(self, number: int, kind: LayerKind, x: Ref) -> Ref:
+        c, writer, path = self.config, self.writer, f"layers.{number}.self_attn"
+        rows, head_dim = (1, c.max_chunk), c.head_dim_of(kind)
+        q_dims, kv_dims = (*rows, c.heads, head_dim), (*rows, c.kv_heads, head_dim)
         q = self._projected(f"{path}.q", x, q_dims, c.qk_norm == ROWS)
         k = self._projected(f"{path}.k", x, kv_dims, c.qk_norm == ROWS)
         v = self._projected(f"{path}.v", x, kv_dims, normed=False)
         if c.qk_norm == HEADS:
             q = self._norm(f"{path}.q_norm", q, q_dims)
             k = self._norm(f"{path}.k_norm", k, kv_dims)
-        if kind.tables is not None:
-            table = (c.context, c.rotary)
-            cos, sin = (self._constant(f"{name}{kind.tables}", table) for name in TABLES)
-            turned = [self._tensor(q_dims), self._tensor(kv_dims)]
-            writer.op("et_vk.apply_rotary_emb_hf.default", q, k, cos, sin, self.start, turned)
-            q, k = turned
-        cache_dims = (1, c.context, c.kv_heads, c.head_dim)
+        if c.value_norm:
+            v = self._computed("et_vk.rms_norm.default", kv_dims, v, None, c.eps)
+        q, k = self._turned(kind, q, q_dims, k, kv_dims)
+        cache_dims = (1, c.context, c.kv_heads, head_dim)
         caches = [
             writer.state(f"{path}.{cache}", cache_dims, F32) for cache in ("k_cache", "v_cache")
         ]
+        self.caches[number] = caches
         attended = self._tensor(q_dims)
         given = (q, k, v, *caches, self.start)
         how: tuple[object, ...]
@@ -165,16 +223,43 @@ class _Decoder:
             name, how = "sdpa_with_kv_cache.default", (self.length, *masked, c.attention_scale)
         else:
             name = "inpage.windowed_attention.default"
-            sinks = self._constant(f"{path}.sinks", (c.heads,)) if c.sinks else None
-            how = (c.attention_scale, kind.window, c.score_cap, sinks)
+            how = (c.attention_scale, kind.window, c.score_cap, self._sinks(path))
         writer.op(name, *given, *how, attended)
-        flat = self._heads(attended, (*rows, c.heads * c.head_dim))
-        if c.gated_attention:
-            dims = (*rows, c.heads * c.head_dim)
-            gate = self._linear(f"{path}.g_proj", x, rows)
-            gate = self._computed("aten.sigmoid.default", dims, gate)
-            flat = self._computed("aten.mul.Tensor", dims, flat, gate)
-        return self._linear(f"{path}.o_proj", flat, rows)
+        return attended
+
+    def _attend_shared(self, path: str, kind: LayerKind, x: Ref, caches: list[Ref]) -> Ref:
+        """Over caches that an earlier layer has filled, for these tokens too."""
+        c = self.config
+        dims = (1, c.max_chunk, c.heads, c.head_dim_of(kind))
+        q = self._projected(f"{path}.q", x, dims, c.qk_norm == ROWS)
+        if c.qk_norm == HEADS:
+            q = self._norm(f"{path}.q_norm", q, dims)
+        if kind.tables is not None:
+            how = (*self._tables(kind.tables), self.start)
+            q = self._computed("inpage.rotary_of_one.default", dims, q, *how)
+        given = (q, *caches, self.start, c.attention_scale)
+        if kind.window is None and c.score_cap is None and not c.sinks:
+            return self._computed("inpage.attend_kv_cache.default", dims, *given)
+        seen = (kind.window, c.score_cap, self._sinks(path))
+        return self._computed("inpage.attend_window.default", dims, *given, *seen)
+
+    def _sinks(self, path: str) -> Ref | None:
+        c = self.config
+        return self._constant(f"{path}.sinks", (c.heads,)) if c.sinks else None
+
+    def _turned(
+        self, kind: LayerKind, q: Ref, q_dims: Dims, k: Ref, k_dims: Dims
+    ) -> tuple[Ref, Ref]:
+        if kind.tables is None:
+            return q, k
+        how = (*self._tables(kind.tables), self.start)
+        turned = [self._tensor(q_dims), self._tensor(k_dims)]
+        self.writer.op("et_vk.apply_rotary_emb_hf.default", q, k, *how, turned)
+        return turned[0], turned[1]
+
+    def _tables(self, ending: str) -> list[Ref]:
+        dims = (self.config.context, self.config.table_columns(ending))
+        return [self._constant(f"{name}{ending}", dims) for name in TABLES]
 
     def _projected(self, path: str, x: Ref, dims: Dims, normed: bool) -> Ref:
         """As heads; `normed` where a norm goes over all of them together."""
@@ -183,10 +268,10 @@ class _Decoder:
             out = self._norm(f"{path}_norm", out, (*dims[:2], dims[2] * dims[3]))
         return self._heads(out, dims)
 
-    def _mlp(self, path: str, x: Ref) -> Ref:
+    def _mlp(self, path: str, kind: LayerKind, x: Ref) -> Ref:
         """down(activation(gate(x)) * up(x))."""
         c, rows = self.config, (1, self.config.max_chunk)
-        dims = (*rows, c.hidden)
+        dims = (*rows, kind.hidden or c.hidden)
         gate = self._linear(f"{path}.mlp.gate_proj", x, rows)
         if c.activation == SILU:
             activated = self._computed("aten.silu.default", dims, gate)
@@ -219,18 +304,22 @@ class _Decoder:
     # Ops ---------------------------------------------------------------------------------------
 
     def _embedding(self) -> Ref:
-        c, kind = self.config, self.kinds["embed_tokens.weight"]
+        c = self.config
         dims, scale = (1, c.max_chunk, c.width), c.embedding_scale
-        out = self._tensor(dims, "embedding" if scale == 1 else "")
-        parts = self._parts("embed_tokens")
-        if kind.name == FLOAT:
-            nothing = (-1, False, False)  # no padding token; the rest is of training
-            self.writer.op("aten.embedding.default", *parts, self.tokens, *nothing, out)
-        else:
-            self.writer.op(BLOCK_KINDS[kind.name].embedding, *parts, self.tokens, out)
+        out = self._looked_up("embed_tokens", dims, "embedding" if scale == 1 else "")
         if scale == 1:
             return out
         return self._computed("aten.mul.Tensor", dims, out, scale, name="embedding")
+
+    def _looked_up(self, path: str, dims: Dims, name: str = "") -> Ref:
+        """The tokens' rows of a table."""
+        kind, parts = self.kinds[f"{path}.weight"], self._parts(path)
+        if kind.name == FLOAT:
+            nothing = (-1, False, False)  # no padding token; the rest is of training
+            given = (*parts, self.tokens, *nothing)
+            return self._computed("aten.embedding.default", dims, *given, name=name)
+        embedding = BLOCK_KINDS[kind.name].embedding
+        return self._computed(embedding, dims, *parts, self.tokens, name=name)
 
     def _linear(self, path: str, x: Ref, rows: Dims) -> Ref:  # [*rows, columns] → [*rows, N]
         kind = self.kinds[f"{path}.weight"]
@@ -239,11 +328,10 @@ class _Decoder:
         self.writer.op(name, x, *self._parts(path), self._bias(path), out)
         return out
 
-    def _norm(self, path: str, x: Ref, dims: Dims, name: str = "") -> Ref:
-        out = self._tensor(dims, name)
+    def _norm(self, path: str, x: Ref, dims: Dims, name: str = "", eps: float | None = None) -> Ref:
         weight = self._constant(f"{path}.weight", dims[-1:])
-        self.writer.op("et_vk.rms_norm.default", x, weight, self.config.eps, out)
-        return out
+        how = (weight, self.config.eps if eps is None else eps)
+        return self._computed("et_vk.rms_norm.default", dims, x, *how, name=name)
 
     def _heads(self, x: Ref, dims: Dims) -> Ref:
         """The same elements in other dims, at the call's length."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float32]
 Rope = Mapping[str, Any]  # rope_parameters of a config.json
 
+PROPORTIONAL = "proportional"  # the first pairs of a head turn, as if all did
 BETA_FAST, BETA_SLOW = 32.0, 1.0  # turns over the original context, where yarn's ramp begins, ends
 
 
@@ -43,6 +44,10 @@ def _frequencies(rope: Rope, dims: int, positions: int) -> tuple[Floats, float]:
             return _yarn(rope, plain), _yarn_scale(rope)
         case "longrope":
             return _longrope(rope, plain, positions), _longrope_scale(rope)
+        case "proportional":
+            turning = int(rope.get("partial_rotary_factor", 1.0) * dims // 2)
+            plain[turning:] = 0
+            return plain / np.float32(rope.get("factor", 1.0)), 1.0
     return plain, 1.0
 
 

@@ -86,7 +86,7 @@ def read_config(file: GgufFile) -> dict[str, Any]:
         "model_type": family.model_type,
         "vocab_size": _vocabulary(file),
         "hidden_size": width,
-        "intermediate_size": keys.integer("feed_forward_length", 1, MAX_HIDDEN),
+        "intermediate_size": _hidden(keys, family, layers),
         "num_hidden_layers": layers,
         "num_attention_heads": heads,
         "num_key_value_heads": kv_heads,
@@ -109,13 +109,21 @@ def read_config(file: GgufFile) -> dict[str, Any]:
 def _kv_heads(keys: Keys, family: Family, layers: int, heads: int) -> int:
     """The same in all layers, but for those that are no attention: they have none."""
     key = "attention.head_count_kv"
-    if not family.mixers:
+    if not family.mixers and not family.layers_differ:
         return keys.integer(key, 1, MAX_HEADS, default=heads)
     found = keys.integers(key, layers, 0, MAX_HEADS, heads)
     numbers = {number for number in found if number}
     if len(numbers) > 1:
         raise keys.unsupported(key, "differs from layer to layer")
     return numbers.pop() if numbers else heads
+
+
+def _hidden(keys: Keys, family: Family, layers: int) -> int:
+    """Of the first layers, where layers differ."""
+    key = "feed_forward_length"
+    if not family.layers_differ:
+        return keys.integer(key, 1, MAX_HIDDEN)
+    return keys.integers(key, layers, 1, MAX_HIDDEN)[0]
 
 
 def check_tensors(file: GgufFile, config: DecoderConfig) -> None:
@@ -140,10 +148,10 @@ def check_tensors(file: GgufFile, config: DecoderConfig) -> None:
         )
     for name in ROPE_FACTORS:
         factors = file.tensors.get(name)
-        if factors is not None and factors.info.dims != (config.rotary // 2,):
+        pairs = config.table_columns("") // 2
+        if factors is not None and factors.info.dims != (pairs,):
             raise GgufError(
-                f"{file.name}: {shown(name)} has the shape {list(factors.info.dims)}, not "
-                f"{[config.rotary // 2]}"
+                f"{file.name}: {shown(name)} has the shape {list(factors.info.dims)}, not [{pairs}]"
             )
 
 

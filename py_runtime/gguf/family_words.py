@@ -10,6 +10,7 @@ from py_runtime.decoder.families import (
     FULL,
     MAX_EXPERTS,
     MAX_KEYS,
+    MAX_PER_LAYER,
     MAX_TAPS,
     MAX_USED,
     SLIDING,
@@ -41,6 +42,7 @@ COMPUTED = {
     "granite": tuple(MULTIPLIERS),
     "minicpm": tuple(MULTIPLIERS),
     "gemma2": tuple(CAPS),
+    "gemma4": ("final_logit_softcapping",),
     "qwen3moe": ("expert_count",),
     "lfm2moe": ("expert_count",),
     "gpt-oss": ("expert_count",),
@@ -219,6 +221,48 @@ def _gemma3(keys: Keys, values: Words, rope: Words) -> Words:
     }
 
 
+def _gemma4(keys: Keys, values: Words, rope: Words) -> Words:
+    """Heads of full layers have a width of their own; factors in a tensor stop some of their
+    pairs."""
+    layers, hidden, width = (
+        values[name] for name in ("num_hidden_layers", "intermediate_size", "head_dim")
+    )
+    local = {
+        keys.integer(f"attention.{part}_length_swa", 2, MOST_HEADS, default=width)
+        for part in ("key", "value")
+    }
+    if len(local) > 1:
+        raise keys.unsupported("attention.value_length_swa", "differs from the keys' width")
+    sharing = keys.integer("attention.shared_kv_layers", 0, layers - 1, default=0)
+    hiddens = keys.integers("feed_forward_length", layers, 1, MOST_HIDDEN)
+    doubled = hiddens[-1] == 2 * hidden
+    widths = [hidden] * (layers - sharing) + [hidden * (1 + doubled)] * sharing
+    if hiddens != widths:
+        raise keys.unsupported("feed_forward_length", "differs from layer to layer")
+    theta = keys.number("rope.freq_base_swa", *THETAS, default=10000.0)
+    rope["rope_theta"] = keys.number("rope.freq_base", *THETAS, default=1000000.0)
+    head_dim = local.pop()
+    turned = keys.integer("rope.dimension_count_swa", 2, MOST_HEADS, default=head_dim)
+    if turned != head_dim:
+        raise keys.unsupported("rope.dimension_count_swa", f"differs from the heads' {head_dim}")
+    return {
+        "head_dim": head_dim,
+        "global_head_dim": width,
+        "num_kv_shared_layers": sharing,
+        "use_double_wide_mlp": doubled,
+        "hidden_size_per_layer_input": keys.integer(
+            "embedding_length_per_layer_input", 0, MAX_PER_LAYER, default=0
+        ),
+        "sliding_window": _window(keys, 512),
+        "layer_types": _layer_types(keys, values, 5),
+        "rope_parameters": {FULL: rope, SLIDING: {"rope_type": "default", "rope_theta": theta}},
+        "hidden_activation": values["hidden_act"],
+        "final_logit_softcapping": keys.number(
+            "final_logit_softcapping", *SCALES, default=CAPS["final_logit_softcapping"]
+        ),
+    }
+
+
 def _query_scalar(keys: Keys, values: Words) -> int:
     if values["num_hidden_layers"] == LAYERS_OF_27B[keys.architecture]:
         return int(values["hidden_size"] // values["num_attention_heads"])
@@ -236,6 +280,7 @@ OF_AN_ARCHITECTURE = {
     "olmo2": _olmo,
     "gemma2": _gemma2,
     "gemma3": _gemma3,
+    "gemma4": _gemma4,
     "lfm2": _lfm2,
     "qwen35": _qwen35,
     "lfm2moe": _lfm2moe,

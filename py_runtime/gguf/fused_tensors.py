@@ -8,7 +8,7 @@ from dataclasses import replace
 from py_runtime.base.shapes import Dims
 from py_runtime.decoder.config import EXPERTS, DecoderConfig, expected_shapes
 from py_runtime.decoder.families import Family
-from py_runtime.gguf.names import gguf_names
+from py_runtime.gguf.names import OF_ITS_OWN_KEYS, gguf_names
 from py_runtime.gguf.reader import GgufFile, StoredTensor
 
 OF_A_LAYER = re.compile(r"blk\.(\d{1,6})\.")
@@ -22,10 +22,16 @@ def taken_apart(file: GgufFile, family: Family, config: DecoderConfig) -> GgufFi
     A fused tensor of other rows than the config demands stays as it is, to be told of.
     """
     names, shapes = gguf_names(config), expected_shapes(config)
+    unread = {
+        f"blk.{number}.{inner}.weight"
+        for number in range(config.layers)
+        for inner in OF_ITS_OWN_KEYS
+        if config.layer_kind(number).shares is not None
+    }
     tensors = {
         name: tensor
         for name, tensor in file.tensors.items()
-        if not (family.predicts_ahead and _layer(name) >= config.layers)
+        if not (family.predicts_ahead and _layer(name) >= config.layers) and name not in unread
     }
     for name in list(tensors):
         usual = _usual_name(name, family)

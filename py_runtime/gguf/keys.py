@@ -22,7 +22,9 @@ class Keys:
             raise self.unsupported(key, "differs from layer to layer")
         return self._metadata.integer(whole, least, most)
 
-    def integers(self, key: str, layers: int, least: int, most: int, default: int) -> list[int]:
+    def integers(
+        self, key: str, layers: int, least: int, most: int, default: int | None = None
+    ) -> list[int]:
         """One for each layer; where a file has one number, it is all layers'."""
         whole = self._whole(key)
         if not self._metadata.is_array(whole):

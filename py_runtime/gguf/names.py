@@ -4,6 +4,13 @@ from py_runtime.decoder.config import (
     BEFORE,
     CHOICE,
     EXPERTS,
+    LAYER_SCALAR,
+    PER_LAYER_GATE,
+    PER_LAYER_IN,
+    PER_LAYER_IN_NORM,
+    PER_LAYER_NORM,
+    PER_LAYER_OUT,
+    PER_LAYER_TABLE,
     ROUTER,
     SINKS,
     DecoderConfig,
@@ -41,6 +48,10 @@ OF_A_LAYER = {
     f"{EXPERTS}.gate_proj": "ffn_gate_exps",
     f"{EXPERTS}.up_proj": "ffn_up_exps",
     f"{EXPERTS}.down_proj": "ffn_down_exps",
+    PER_LAYER_GATE: "inp_gate",
+    PER_LAYER_OUT: "proj",
+    PER_LAYER_NORM: "post_norm",
+    LAYER_SCALAR: "layer_output_scale",
 }
 # Those that end otherwise.
 WHOLE_NAMES = {
@@ -50,7 +61,16 @@ WHOLE_NAMES = {
 }
 # With norms ahead of attention and MLP alone, checkpoints call the second one by where it stands.
 AHEAD = {"post_attention_layernorm": "ffn_norm"}
-OF_THE_MODEL = {"embed_tokens": "token_embd", "norm": "output_norm", "lm_head": "output"}
+OF_THE_MODEL = {
+    "embed_tokens": "token_embd",
+    "norm": "output_norm",
+    "lm_head": "output",
+    PER_LAYER_TABLE: "per_layer_token_embd",
+    PER_LAYER_IN: "per_layer_model_proj",
+    PER_LAYER_IN_NORM: "per_layer_proj_norm",
+}
+# What files may have of layers that see the keys and values of another, for nobody to read.
+OF_ITS_OWN_KEYS = ("attn_k", "attn_v", "attn_k_norm")
 FREQUENCIES, SHORT_FACTORS, LONG_FACTORS = (
     f"rope_{part}.weight" for part in ("freqs", "factors_short", "factors_long")
 )

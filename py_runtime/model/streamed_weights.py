@@ -73,6 +73,8 @@ class _FileUpload:
         self._file = file
         self._header = header
         self._targets = targets
+        self._starts = np.array([target.file_offset for target in targets])
+        self._ends = self._starts + np.array([target.nbytes for target in targets])
         self._queue = queue
         self._meter = meter
 
@@ -81,5 +83,7 @@ class _FileUpload:
         header = self._header[position:end]
         if block[: len(header)].tobytes() != header:  # then the targets are wrong, too
             raise ModelFileError(f"{self._file} changed while it was loaded", "load it again")
-        await self._queue.add(position, block, self._targets)
+        # Blocks and targets are hundreds each: asking every target at every block takes a while.
+        touched = np.flatnonzero((self._starts < end) & (self._ends > position))
+        await self._queue.add(position, block, [self._targets[at] for at in touched])
         self._meter.reach(UPLOAD, self._file, end)

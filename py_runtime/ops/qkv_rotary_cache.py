@@ -1,14 +1,17 @@
 """inpage.qkv_rotary_cache: all that lies between a decoder layer's input and its attention.
 
 x is normalised; q, k and v are computed from it; heads of q and k are normalised where the graph
-says so and turned by their position's angle; k and v go into the caches. For one token that is one
-kernel, or two where heads are normalised or a kernel can bind few buffers, and one more for each
-further kind of weight.
+says so and turned by their position's angle; heads of v may be normalised, too, without a weight;
+k and v go into the caches. For one token that is one kernel, or two where heads are normalised or
+a kernel can bind few buffers, and one more for each further kind of weight.
+
+inpage.q_rotary is the same for layers that see the keys and values of another.
 """
 
 from py_runtime.base.dtypes import F32
 from py_runtime.base.shapes import numel
 from py_runtime.live.launch import Bindable, Launch
+from py_runtime.live.values import LiveInt
 from py_runtime.ops.kernels.fused_arguments import (
     NORM,
     WEIGHTS,
@@ -29,7 +32,7 @@ BUFFERS_AT_ONCE = 10  # storage buffers of the kernel that does everything
 @register(
     "inpage.qkv_rotary_cache.default",
     args=f"x {NORM} {WEIGHTS} q_norm q_eps k_norm k_eps cos sin table_start neighbours "
-    "k_cache v_cache start_pos window out",
+    "k_cache v_cache start_pos window v_eps out",
     mutates="k_cache v_cache",
 )
 class QkvRotaryCache(Op):
@@ -40,37 +43,58 @@ class QkvRotaryCache(Op):
     Tables [rows, width / 2] turn pairs (2i, 2i + 1) with `neighbours`; else tables [rows, R] turn
     pairs (i, i + R/2) of the first R dims. Token s takes row table_start + s. Without tables
     nothing turns. Norms of q and k are as long as a head, or as all heads of a token together.
-    With a `window`, caches may be rings of what the tokens of a call see.
+    With a `window`, caches may be rings of what the tokens of a call see. With `v_eps` heads of v
+    are normalised, each by itself.
     """
 
     def build(self) -> None:
-        self.x, self.out = self.tensor("x", F32), self.tensor("out", F32)
         self.k_cache, self.v_cache = take_caches(self)
+        self.start_pos = self.live_int("start_pos")
+        self.window = take_window(self)
+        self.v_eps = self.number("v_eps") if self.has("v_eps") else None
+        self.build_heads(
+            self.k_cache,
+            self.v_cache,
+            self.start_pos,
+            {"q_norm": "q_eps", "k_norm": "k_eps"},
+            self.k_cache.dtype.name,
+        )
+
+    def build_heads(
+        self,
+        k_cache: Bindable,
+        v_cache: Bindable,
+        start_pos: LiveInt,
+        norms: dict[str, str],  # of heads, and their eps
+        store: str,
+    ) -> None:
+        self.x, self.out = self.tensor("x", F32), self.tensor("out", F32)
         self.turns = self.has("cos")
         self.cos, self.sin = (
             self.tensor(name, F32, rank=2) if self.turns else self.x for name in ("cos", "sin")
         )
-        self.table_start, self.start_pos = self.live_int("table_start"), self.live_int("start_pos")
+        self.table_start = self.live_int("table_start")
         self.neighbours = self.boolean("neighbours")
-        self.window = take_window(self)
         self.columns = self.x.max_dims[-1]
         matrices = take_matrices(self, self.columns)
-        self.has_norms = self.has("q_norm")
-        self._check_graph(part_rows(matrices))
+        self.norms = norms if self.has("q_norm") else {}
+        self.check_parts(part_rows(matrices))
+        self._check_tables()
+        self._check_norms()
         bias, norm = take_biases(self, matrices), take_norm(self, self.columns)
         ends: dict[str, Bindable] = {
             "q_out": self.out,
-            "k_cache": self.k_cache,
-            "v_cache": self.v_cache,
+            "k_cache": k_cache,
+            "v_cache": v_cache,
             "cos_table": self.cos,
             "sin_table": self.sin,
-            "start_pos": self.start_pos,
+            "start_pos": start_pos,
             "table_start": self.table_start,
         }
         rows = rows_of(matrices)
         self.pairs = rows // 2
         at_once = Finish(
-            {"finish": "qkv", "store": self.k_cache.dtype.name},
+            {"finish": "qkv", "store": store},
             {"bias": bias or self.x, **ends},
             self.pairs,
             {"has_bias": bias is not None, **self._places()},
@@ -79,7 +103,8 @@ class QkvRotaryCache(Op):
         )
         max_tokens = numel(self.x.max_dims[:-1])
         target = self.builder.target
-        self.one_at_once = not self.has_norms and target.storage_buffers >= BUFFERS_AT_ONCE
+        is_normed = bool(self.norms) or self.v_eps is not None
+        self.one_at_once = not is_normed and target.storage_buffers >= BUFFERS_AT_ONCE
         self.heads: Launch | None = None
         if self.one_at_once and (target.wide or max_tokens == 1):
             self.kernels = LinearKernels(self, self.x, matrices, at_once, norm)
@@ -89,15 +114,14 @@ class QkvRotaryCache(Op):
         apart = into_rows(self.x, rows, sums, bias)
         one = at_once if self.one_at_once else apart
         self.kernels = LinearKernels(self, self.x, matrices, one, norm, many=apart)
-        self._declare_heads({"qkv": sums, **ends})
+        self._declare_heads({"qkv": sums, **ends}, store)
 
-    def _declare_heads(self, bind: dict[str, Bindable]) -> None:
+    def _declare_heads(self, bind: dict[str, Bindable], store: str) -> None:
         bind |= {"q_norm": self.cos, "k_norm": self.cos}  # to have something there
-        self.eps = {"q_eps": 0.0, "k_eps": 0.0}
-        if self.has_norms:
-            bind |= {"q_norm": self.tensor("q_norm"), "k_norm": self.tensor("k_norm")}
-            self.eps = {name: self.number(name) for name in self.eps}
-        target, plugs = self.builder.target, {"store": self.k_cache.dtype.name}
+        bind |= {name: self.tensor(name) for name in self.norms}
+        self.eps = {"q_eps": 0.0, "k_eps": 0.0, "v_eps": self.v_eps or 0.0}
+        self.eps |= {eps: self.number(eps) for eps in self.norms.values()}
+        target, plugs = self.builder.target, {"store": store}
         if target.wide:
             plugs["lanes"] = target.lanes_by
         kernel = "attention/qkv_heads_wide" if target.wide else "attention/qkv_heads"
@@ -111,7 +135,7 @@ class QkvRotaryCache(Op):
             "q_heads": self.q_heads,
             "kv_heads": self.kv_heads,
             "width": self.width,
-            "capacity": self.k_cache.max_dims[-3],
+            "capacity": self.capacity,
             "rotated": self.rotated,
             "pair_step": 2 if self.neighbours else 1,
             "pair_gap": 1 if self.neighbours else half,
@@ -119,7 +143,7 @@ class QkvRotaryCache(Op):
             "column_gap": 0 if self.neighbours else half,
         }
 
-    def _check_graph(self, part_rows: tuple[int, ...]) -> None:
+    def check_parts(self, part_rows: tuple[int, ...]) -> None:
         q, cache = self.out.max_dims, self.k_cache.max_dims
         self.require(
             2 <= self.x.rank <= 3
@@ -128,7 +152,7 @@ class QkvRotaryCache(Op):
             f"x {list(self.x.max_dims)}, q {list(q)} and caches {list(cache)} must be of one batch",
         )
         self.q_heads, self.width = q[-2:]
-        self.kv_heads = cache[-2]
+        self.capacity, self.kv_heads = cache[-3:-1]
         q_rows, kv_rows = self.q_heads * self.width, self.kv_heads * self.width
         self.require(
             part_rows == (q_rows, kv_rows, kv_rows)
@@ -139,16 +163,19 @@ class QkvRotaryCache(Op):
             f"weights of {list(part_rows)} rows do not fit q {list(q)} and caches {list(cache)}, "
             f"{list(self.v_cache.max_dims)}",
         )
-        self._check_tables()
+
+    def _check_norms(self) -> None:
         self.normed_by_row = False
-        if self.has_norms:
-            norms = [self.tensor(name, F32).max_dims for name in ("q_norm", "k_norm")]
-            self.normed_by_row = norms == [(q_rows,), (kv_rows,)] != [(self.width,)] * 2
-            self.require(
-                self.normed_by_row or norms == [(self.width,)] * 2,
-                f"norms {norms} fit neither heads of {self.width} nor rows of {q_rows} and "
-                f"{kv_rows}",
-            )
+        if not self.norms:
+            return
+        rows = [(self.q_heads * self.width,), (self.kv_heads * self.width,)][: len(self.norms)]
+        heads = [(self.width,)] * len(rows)
+        norms = [self.tensor(name, F32).max_dims for name in self.norms]
+        self.normed_by_row = norms == rows != heads
+        self.require(
+            (self.normed_by_row and self.v_eps is None) or norms == heads,
+            f"norms {norms} fit neither heads of {self.width} nor rows of {rows}",
+        )
 
     def _check_tables(self) -> None:
         self.rotated = 0
@@ -164,18 +191,20 @@ class QkvRotaryCache(Op):
         )
 
     def live(self) -> None:
+        check_cache(self, self.start_pos, self.x.dims[-2], self.capacity, self.window)
+        for cache in (self.k_cache, self.v_cache):
+            self.require_live(cache.dims == cache.max_dims, f"{cache.label} cannot be resized")
+        self.live_heads()
+
+    def live_heads(self) -> None:
         *lead, tokens, columns = self.x.dims
-        capacity = self.k_cache.max_dims[-3]
         if self.turns:
             check_window(self, self.table_start, tokens, self.cos.dims[0], "the rotary table")
             self.require_live(
                 self.cos.dims == self.sin.dims and self.cos.dims[1] == self.cos.max_dims[1],
                 f"tables {list(self.cos.dims)} and {list(self.sin.dims)} do not fit each other",
             )
-        check_cache(self, self.start_pos, tokens, capacity, self.window)
         self.require_live(columns == self.columns, f"rows of x are {columns}, not {self.columns}")
-        for cache in (self.k_cache, self.v_cache):
-            self.require_live(cache.dims == cache.max_dims, f"{cache.label} cannot be resized")
         self.out.resize((*lead, tokens, self.q_heads, self.width))
         self.kernels(tokens)
         if self.heads is None:
@@ -187,8 +216,9 @@ class QkvRotaryCache(Op):
         fields = {
             "count": tokens,
             "pairs": self.pairs,
-            "has_norms": self.has_norms,
+            "has_norms": bool(self.norms),
             "normed_by_row": self.normed_by_row,
+            "values_normed": self.v_eps is not None,
             **self.eps,
             **self._places(),
         }
@@ -196,3 +226,35 @@ class QkvRotaryCache(Op):
             self.heads(heads, **fields)  # a workgroup for each
         else:
             self.heads.for_each(heads, **fields)
+
+
+@register(
+    "inpage.q_rotary.default",
+    args=f"x {NORM} {WEIGHTS} q_norm q_eps cos sin table_start neighbours out",
+)
+class QRotary(QkvRotaryCache):
+    """Queries alone: no caches, and the weights are those of q."""
+
+    def build(self) -> None:
+        self.v_eps = None
+        self.capacity, self.kv_heads = 1, 0
+        keys, values = (self.scratch(name, 16) for name in ("no keys", "no values"))
+        start = self.live_int("table_start")
+        self.build_heads(keys, values, start, {"q_norm": "q_eps"}, F32.name)
+
+    def check_parts(self, part_rows: tuple[int, ...]) -> None:
+        q = self.out.max_dims
+        self.require(
+            2 <= self.x.rank <= 3
+            and len(q) == self.x.rank + 1
+            and {*self.x.max_dims[:-2], *q[:-3]} <= {1},
+            f"x {list(self.x.max_dims)} and q {list(q)} must be of one batch",
+        )
+        self.q_heads, self.width = q[-2:]
+        self.require(
+            part_rows == (self.q_heads * self.width,),
+            f"weights of {list(part_rows)} rows do not fit q {list(q)}",
+        )
+
+    def live(self) -> None:
+        self.live_heads()

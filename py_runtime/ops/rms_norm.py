@@ -1,4 +1,5 @@
-"""et_vk.rms_norm: x * rsqrt(mean(x²) + eps) * weight over the last dimension."""
+"""et_vk.rms_norm: x * rsqrt(mean(x²) + eps) * weight over the last dimension; a weight of null is
+of ones."""
 
 from py_runtime.base.dtypes import F32
 from py_runtime.base.shapes import numel
@@ -10,13 +11,15 @@ from py_runtime.ops.registry import Op, register
 class RmsNorm(Op):
     def build(self) -> None:
         self.x = self.tensor("x", F32)  # [..., width]
-        weight = self.tensor("weight", F32, rank=1)  # [width]
+        weight = self.tensor("weight", F32, rank=1) if self.has("weight") else None  # [width]
         self.eps = self.number("eps")
         self.out = self.tensor("out", F32)
-        self.require(
-            self.x.rank >= 1 and self.x.max_dims[-1] == weight.max_dims[0],
-            f"rows of {list(self.x.max_dims)} do not fit a weight of {list(weight.max_dims)}",
-        )
+        self.require(self.x.rank >= 1, "x has no rows")
+        if weight is not None:
+            self.require(
+                self.x.max_dims[-1] == weight.max_dims[0],
+                f"rows of {list(self.x.max_dims)} do not fit a weight of {list(weight.max_dims)}",
+            )
         self.kernel = RmsNormKernel(self, self.x, weight, self.out)
 
     def live(self) -> None:

@@ -118,6 +118,59 @@ class ApplyRotaryEmbHf(RotaryOfQAndK):
         self.live_rotary(rotated, pair_step=1, pair_gap=rotated // 2, column_gap=rotated // 2)
 
 
+@register("inpage.rotary_of_one.default", args="x cos sin start_pos out")
+class RotaryOfOne(Op):
+    """As apply_rotary_emb_hf, of queries alone: x [batch, tokens, heads, width]."""
+
+    def build(self) -> None:
+        self.x = self.tensor("x", F32, rank=4)
+        self.cos, self.sin = self.tensor("cos", F32, rank=2), self.tensor("sin", F32, rank=2)
+        self.start_pos = self.live_int("start_pos")
+        self.out = self.tensor("out", F32, rank=4)
+        width, (_, rotated) = self.x.max_dims[-1], self.cos.max_dims
+        self.require(
+            self.cos.max_dims == self.sin.max_dims and rotated <= width and rotated % 2 == 0,
+            f"tables {list(self.cos.max_dims)} and {list(self.sin.max_dims)} do not fit heads of "
+            f"{width}",
+        )
+        self.rotate = self.launch(
+            "attention/rotary",
+            bind={
+                "xq": self.x,
+                "xk": self.x,
+                "cos_table": self.cos,
+                "sin_table": self.sin,
+                "xq_out": self.out,
+                "xk_out": self.scratch("no keys", 16),
+                "start_pos": self.start_pos,
+            },
+        )
+
+    def live(self) -> None:
+        dims, (rows, rotated) = self.x.dims, self.cos.dims
+        check_window(self, self.start_pos, dims[-3], rows, "the rotary table")
+        self.require_live(
+            self.sin.dims == self.cos.dims == (rows, self.cos.max_dims[1]),
+            f"tables {list(self.cos.dims)} and {list(self.sin.dims)} do not fit each other",
+        )
+        self.out.resize(dims)
+        pairs = numel(dims) // 2
+        self.rotate.for_each(
+            pairs,
+            q_pairs=pairs,
+            k_pairs=0,
+            tokens=dims[-3],
+            q_heads=dims[-2],
+            k_heads=1,
+            width=dims[-1],
+            rotated=rotated,
+            pair_step=1,
+            pair_gap=rotated // 2,
+            table_width=rotated,
+            column_gap=rotated // 2,
+        )
+
+
 @register("et_vk.apply_rotary_emb_interleaved.default", args="x freqs out")
 class ApplyRotaryEmbInterleaved(Op):
     """x [..., tokens, width]; freqs [rows, width]: (cosine, sine) for each pair (2i, 2i + 1)."""

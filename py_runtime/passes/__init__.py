@@ -10,6 +10,7 @@ from py_runtime.gpu.kernel_target import KernelTarget
 from py_runtime.passes import (
     fold_norms,
     fuse_delta_gates,
+    fuse_gated_part,
     fuse_norm_residual,
     fuse_qkv,
     fuse_residual,
@@ -26,6 +27,7 @@ DEFAULT_PASSES: tuple[Pass, ...] = (
     fuse_swiglu.run,
     fuse_qkv.run,
     fuse_delta_gates.run,
+    fuse_gated_part.run,
     fold_norms.run,  # into what the two before have made
     fuse_residual.run,
     fuse_norm_residual.run,

@@ -74,6 +74,12 @@ class Chain:
         only = reading[0] if len(reading) == 1 else None
         return only if only is not None and self._is_sound(only[1]) else None
 
+    def calls_reading(self, value_id: int) -> list[tuple[int, OpCall]] | None:
+        """All calls that read a value, in order; None if it is an output, or one has a fault."""
+        reading = self._calls_reading(value_id)
+        sound = [each for each in reading if each is not None and self._is_sound(each[1])]
+        return sorted(sound, key=lambda each: each[0]) if len(sound) == len(reading) else None
+
     def arg(self, call: OpCall, name: str) -> int:
         return call.args[REGISTRY[call.name].args.index(name)]
 

@@ -9,6 +9,7 @@ TAKE_A_NORM = (
     "inpage.swiglu.default",
     "inpage.geglu.default",
     "inpage.qkv_rotary_cache.default",
+    "inpage.q_rotary.default",
 )
 
 
@@ -17,6 +18,8 @@ def run(program: Program, target: KernelTarget) -> Program:
     for norm in chain.places("et_vk.rms_norm.default"):
         reading = chain.only_call_reading(chain.arg(norm[1], "out"))
         if reading is None or reading[1].name not in TAKE_A_NORM:
+            continue
+        if chain.is_null(chain.arg(norm[1], "weight")):
             continue
         place, call = reading
         x = chain.arg(norm[1], "out")

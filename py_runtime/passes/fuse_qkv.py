@@ -1,7 +1,8 @@
 """q, k and v of one x, their rotary embedding, and attention over a cache that k and v go into:
 
 inpage.qkv_rotary_cache, and inpage.attend_kv_cache or inpage.attend_window for the attention
-itself. Heads may also go without rotary embedding.
+itself. Heads may also go without rotary embedding. Of layers that see the keys and values of
+another, queries alone: inpage.q_rotary.
 """
 
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ from py_runtime.program import OpCall, Program
 
 NORM = "et_vk.rms_norm.default"
 PLAIN, WINDOWED = "sdpa_with_kv_cache.default", "inpage.windowed_attention.default"
+ATTEND = ("inpage.attend_kv_cache.default", "inpage.attend_window.default")
+OF_ONE = "inpage.rotary_of_one.default"
 HALVES, NEIGHBOURS = "et_vk.apply_rotary_emb_hf.default", "et_vk.apply_rotary_emb.default"
 
 
@@ -35,9 +38,25 @@ class Heads:
 
 def run(program: Program, target: KernelTarget) -> Program:
     chain = Chain(program)
+    for _, attend in chain.places(*ATTEND):
+        _fuse_queries(chain, chain.arg(attend, "q"))
     for attention in chain.places(PLAIN, WINDOWED):
         _fuse(chain, attention, target)
     return chain.program()
+
+
+def _fuse_queries(chain: Chain, q: int) -> None:
+    rotary = chain.maker_for_one(q, OF_ONE)
+    heads = None if rotary is None else _heads(chain, chain.arg(rotary[1], "x"))
+    if rotary is None or heads is None or not set(chain.dims(q)[:-3]) <= {1}:
+        return
+    none = chain.add(None)
+    norm = [none if arg is None else arg for arg in (heads.norm, heads.eps)]
+    tables = [chain.arg(rotary[1], name) for name in ("cos", "sin", "start_pos")]
+    weights = weight_args(chain, [heads.linear])
+    args = (heads.linear.x, none, none, *weights, *norm, *tables, chain.add(False), q)
+    call = OpCall("inpage.q_rotary.default", args, rotary[1].source)
+    chain.replace([*heads.gone, rotary], rotary[0], [call])
 
 
 def _fuse(chain: Chain, attention: tuple[int, OpCall], target: KernelTarget) -> None:
@@ -54,12 +73,18 @@ def _fuse(chain: Chain, attention: tuple[int, OpCall], target: KernelTarget) -> 
     if rotary != chain.maker_for_one(k, HALVES, NEIGHBOURS) or q == k:
         return
     turned = [q, k] if rotary is None else [chain.arg(rotary[1], name) for name in ("xq", "xk")]
-    found = [_heads(chain, each) for each in (*turned, v)]
+    v_norm = chain.maker_for_one(v, NORM)
+    if v_norm is not None and not chain.is_null(chain.arg(v_norm[1], "weight")):
+        return
+    plain_v = v if v_norm is None else chain.arg(v_norm[1], "x")
+    found = [_heads(chain, each) for each in (*turned, plain_v)]
     heads = [each for each in found if each is not None]
     if len(heads) < 3 or heads[2].norm is not None:
         return
     q_heads, k_heads = heads[:2]
     if (q_heads.norm is None, q_heads.by_row) != (k_heads.norm is None, k_heads.by_row):
+        return
+    if v_norm is not None and q_heads.by_row:
         return
     linears = [each.linear for each in heads]
     if not can_join(chain, linears, target):
@@ -78,6 +103,7 @@ def _fuse(chain: Chain, attention: tuple[int, OpCall], target: KernelTarget) -> 
         v_cache,
         start_pos,
         window,
+        none if v_norm is None else chain.arg(v_norm[1], "eps"),
         q,
     ]
     source = sdpa.source if rotary is None else rotary[1].source
@@ -89,8 +115,7 @@ def _fuse(chain: Chain, attention: tuple[int, OpCall], target: KernelTarget) -> 
         attend_args += [window, chain.arg(sdpa, "softcap"), chain.arg(sdpa, "sinks")]
     attend = OpCall(name, (*attend_args, out), sdpa.source)
     gone = [call for each in heads for call in each.gone]
-    if rotary is not None:
-        gone.append(rotary)
+    gone += [made for made in (rotary, v_norm) if made is not None]
     chain.replace([*gone, attention], place, [fill, attend])
 
 
@@ -125,7 +150,7 @@ def _heads(chain: Chain, value_id: int) -> Heads | None:
     gone: list[tuple[int, OpCall]] = []
     norm = eps = None
     normed = chain.maker_for_one(value_id, NORM)
-    if normed is not None:
+    if normed is not None and not chain.is_null(chain.arg(normed[1], "weight")):
         gone.append(normed)
         value_id, norm, eps = (chain.arg(normed[1], name) for name in ("x", "weight", "eps"))
     view = chain.maker_for_one(value_id, *VIEWS)
@@ -133,6 +158,8 @@ def _heads(chain: Chain, value_id: int) -> Heads | None:
         return None
     summed = chain.arg(view[1], "x")
     row_normed = chain.maker_for_one(summed, NORM) if norm is None else None
+    if row_normed is not None and chain.is_null(chain.arg(row_normed[1], "weight")):
+        return None
     if row_normed is not None:
         gone.append(row_normed)
         summed, norm, eps = (chain.arg(row_normed[1], name) for name in ("x", "weight", "eps"))

@@ -11,21 +11,34 @@ from py_runtime.gpu.kernel_target import KernelTarget
 from py_runtime.passes.chain import Chain
 from py_runtime.program import OpCall, Program, TensorValue
 
-WINDOWED = "inpage.windowed_attention.default"
+WINDOWED, ATTEND = "inpage.windowed_attention.default", "inpage.attend_window.default"
 
 
 def run(program: Program, target: KernelTarget) -> Program:
     chain = Chain(program)
-    for place, call in chain.places(WINDOWED):
+    for _, call in chain.places(WINDOWED):
         caches = [chain.arg(call, name) for name in ("k_cache", "v_cache")]
-        if all(_is_its_own(chain, cache, (place, call)) for cache in caches):
+        if all(_is_seen_alike(chain, cache, call) for cache in caches):
             _shorten(chain, call, caches)
     return chain.program()
 
 
-def _is_its_own(chain: Chain, cache: int, attention: tuple[int, OpCall]) -> bool:
-    """Whether this call alone knows the cache."""
-    return chain.is_state(cache) and chain.only_call_reading(cache) == attention
+def _is_seen_alike(chain: Chain, cache: int, call: OpCall) -> bool:
+    """Whether this call alone fills the cache, and all others that know it see the same window of
+    it, after it was filled."""
+    reading = chain.calls_reading(cache)
+    if not chain.is_state(cache) or reading is None or reading[0][1] != call:
+        return False
+    return all(
+        other.name == ATTEND and _view(chain, other) == _view(chain, call)
+        for _, other in reading[1:]
+    )
+
+
+def _view(chain: Chain, call: OpCall) -> tuple[object, ...]:
+    """How far back its tokens look, how many of them there are, and where they begin."""
+    window, q = chain.number(chain.arg(call, "window")), chain.dims(chain.arg(call, "q"))
+    return window, q[:-2], chain.arg(call, "start_pos")
 
 
 def _shorten(chain: Chain, call: OpCall, caches: list[int]) -> None:

@@ -1,5 +1,5 @@
-// out = x * rsqrt(mean(x²) + eps) * weight, row by row, plus residual where there is one; else any
-// buffer stands in its place, unread. x, residual, out: [rows, width]; weight: [width]. One invocation a row: no barrier, which software adapters
+// out = (x * rsqrt(mean(x²) + eps) * weight + residual) * factor, row by row, each of the three where
+// there is one; else any buffer stands in its place, unread. factor: [1]; x, residual, out: [rows, width]; weight: [width]. One invocation a row: no barrier, which software adapters
 // pay dearly for.
 // needs: nothing
 
@@ -7,7 +7,9 @@ struct Params {
   rows: u32,
   width: u32,
   eps: f32,
+  has_weight: u32,
   has_residual: u32,
+  has_factor: u32,
 }
 
 const WORKGROUP = 64u;
@@ -17,6 +19,7 @@ const WORKGROUP = 64u;
 @group(0) @binding(2) var<storage, read_write> out: array<f32>;
 @group(0) @binding(3) var<uniform> params: Params;
 @group(0) @binding(4) var<storage, read> residual: array<f32>;
+@group(0) @binding(5) var<storage, read> factor: array<f32>;
 
 @compute @workgroup_size(WORKGROUP)
 fn main(
@@ -36,9 +39,15 @@ fn main(
   }
   let scale = inverseSqrt(sum_of_squares / f32(params.width) + params.eps);
   for (var column = 0u; column < params.width; column++) {
-    var value = x[first + column] * scale * weight[column];
+    var value = x[first + column] * scale;
+    if (params.has_weight != 0u) {
+      value *= weight[column];
+    }
     if (params.has_residual != 0u) {
       value += residual[first + column];
+    }
+    if (params.has_factor != 0u) {
+      value *= factor[0];
     }
     out[first + column] = value;
   }

@@ -6,7 +6,9 @@ struct Params {
   rows: u32,
   width: u32,
   eps: f32,
+  has_weight: u32,
   has_residual: u32,
+  has_factor: u32,
 }
 
 override WORKGROUP: u32 = 256u;
@@ -16,6 +18,7 @@ override WORKGROUP: u32 = 256u;
 @group(0) @binding(2) var<storage, read_write> out: array<vec4f>;
 @group(0) @binding(3) var<uniform> params: Params;
 @group(0) @binding(4) var<storage, read> residual: array<vec4f>;
+@group(0) @binding(5) var<storage, read> factor: array<f32>;
 
 var<workgroup> sums: array<f32, WORKGROUP>;
 
@@ -44,9 +47,15 @@ fn main(
   }
   let scale = inverseSqrt(sums[0] / f32(params.width) + params.eps);
   for (var quad = lane; quad < quads; quad += WORKGROUP) {
-    var value = x[first + quad] * scale * weight[quad];
+    var value = x[first + quad] * scale;
+    if (params.has_weight != 0u) {
+      value *= weight[quad];
+    }
     if (params.has_residual != 0u) {
       value += residual[first + quad];
+    }
+    if (params.has_factor != 0u) {
+      value *= factor[0];
     }
     out[first + quad] = value;
   }

@@ -168,3 +168,17 @@ told
     ((number, answer, is_last),) = api.python(code)
     assert (number, is_last) == (10**6, True)
     assert "no call 'nonsense'" in answer
+
+
+def test_the_public_name(api: ApiPage) -> None:
+    """`import inpage` beside the page's own model, which keeps its device."""
+    code = """
+import inpage
+listed = await inpage.models()
+mine = await inpage.load(listed[0].where)
+found = [entry.name for entry in listed], mine.graph.device is engine.device, mine is model
+answers = [[token async for token in each.greedy([1, 2, 3], 4)] for each in (mine, model, mine)]
+mine.unload()
+[*found, answers[0] == answers[1] == answers[2], await inpage.models() == listed]
+"""
+    assert api.python(code) == [[NAME], True, False, True, True]

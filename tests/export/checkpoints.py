@@ -63,6 +63,7 @@ LONG_ROPE = {"rope_type": "longrope", "rope_theta": 10000.0}
 LONG_SIZES = {"max_position_embeddings": 8192, "original_max_position_embeddings": 4096}
 LINEAR_ROPE = {"rope_type": "linear", "rope_theta": 10000.0, "factor": 2.0}
 
+FULL, SLIDES = "full_attention", "sliding_attention"
 LONGER = {"max_position_embeddings": 256}
 WINDOW = {"sliding_window": 24}
 MULTIPLIERS = {
@@ -254,6 +255,22 @@ FAMILIES: dict[str, dict[str, Any]] = {
         **WINDOW,
         **LONGER,
     },
+    "gemma 4": {
+        "model_type": "gemma4_text",
+        "num_hidden_layers": 9,
+        "num_key_value_heads": 2,
+        "head_dim": 16,
+        "global_head_dim": 40,
+        "num_kv_shared_layers": 4,
+        "use_double_wide_mlp": True,
+        "hidden_size_per_layer_input": 12,
+        "vocab_size_per_layer_input": VOCABULARY,
+        "final_logit_softcapping": 3.0,
+        "layer_types": [*(SLIDES, FULL, SLIDES) * 2, SLIDES, FULL, FULL],
+        "pad_token_id": None,
+        **WINDOW,
+        **LONGER,
+    },
 }
 
 
@@ -291,6 +308,8 @@ def make_model(family: str, sizes: dict[str, int] | None = None) -> PreTrainedMo
         for name, buffer in model.named_buffers():
             if name.endswith("expert_bias"):
                 buffer.normal_(0, 0.2)
+            elif name.endswith("layer_scalar"):
+                buffer.uniform_(0.5, 1.5)
     return model
 
 

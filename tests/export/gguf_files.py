@@ -48,6 +48,7 @@ ARCHITECTURES = {
     "gemma 1": "gemma",
     "gemma 2": "gemma2",
     "gemma 3": "gemma3",
+    "gemma 4": "gemma4",
     "lfm2": "lfm2",
     "lfm2-moe": "lfm2moe",
     "gpt-oss": "gpt-oss",
@@ -77,8 +78,9 @@ def write_gguf(
     writer.add_feed_forward_length(_hidden(model, config))
     writer.add_head_count(config.num_attention_heads)
     writer.add_head_count_kv(_kv_heads(config))
-    writer.add_key_length(config.head_dim)
-    writer.add_value_length(config.head_dim)
+    head_dim = _widest_head(config)
+    writer.add_key_length(head_dim)
+    writer.add_value_length(head_dim)
     writer.add_layer_norm_rms_eps(getattr(config, "norm_eps", None) or config.rms_norm_eps)
     if config.model_type in ("lfm2", "lfm2_moe"):
         writer.add_shortconv_l_cache(config.conv_L_cache)
@@ -93,6 +95,8 @@ def write_gguf(
         writer.add_expert_weights_scale(config.routed_scaling_factor)
     if config.model_type == "qwen3_5_text":
         _add_delta_net(writer, config)
+    if config.model_type == "gemma4_text":
+        _add_gemma4(writer, config)
     _add_rope(writer, config)
     _add_scales(writer, config, family)
     _add_window(writer, config)
@@ -109,7 +113,21 @@ def write_gguf(
     return model
 
 
-def _hidden(model: PreTrainedModel, config: PretrainedConfig) -> int:
+def _widest_head(config: PretrainedConfig) -> int:
+    """Full layers of Gemma 4 have a width of their own, which the main keys have."""
+    if config.model_type != "gemma4_text":
+        return int(config.head_dim)
+    return int(config.per_layer_config["full_attention"].head_dim)
+
+
+def _head_dim(config: PretrainedConfig) -> int:
+    """Of sliding layers, where they differ."""
+    return int(config.to_dict()["head_dim"])
+
+
+def _hidden(model: PreTrainedModel, config: PretrainedConfig) -> int | list[int]:
+    if config.model_type == "gemma4_text":
+        return [int(layer.mlp.intermediate_size) for layer in model.model.layers]
     if config.model_type == "lfm2":  # whose config has another number, to be rounded
         return int(model.model.layers[0].feed_forward.w1.out_features)
     return int(getattr(config, "shared_intermediate_size", None) or config.intermediate_size)
@@ -130,7 +148,9 @@ def _add_rope(writer: GGUFWriter, config: PretrainedConfig) -> None:
     rope: dict[str, Any] = config.rope_parameters
     rope = rope.get("full_attention", rope)
     writer.add_rope_freq_base(rope["rope_theta"])
-    turned = config.head_dim * rope.get("partial_rotary_factor", 1.0)
+    turned = _widest_head(config)
+    if rope["rope_type"] != "proportional":
+        turned *= rope.get("partial_rotary_factor", 1.0)
     writer.add_rope_dimension_count(int(turned))
     if rope["rope_type"] == "longrope":
         original = rope["original_max_position_embeddings"]
@@ -172,6 +192,21 @@ def llama3_factors(rope: dict[str, Any], head_dim: int) -> np.ndarray:
     return np.array(factors, np.float32)
 
 
+def _add_gemma4(writer: GGUFWriter, config: PretrainedConfig) -> None:
+    """Pairs of full layers that do not turn are divided by so much that they stand still."""
+    writer.add_key_length_swa(_head_dim(config))
+    writer.add_value_length_swa(_head_dim(config))
+    writer.add_rope_dimension_count_swa(_head_dim(config))
+    writer.add_rope_freq_base_swa(config.rope_parameters["sliding_attention"]["rope_theta"])
+    writer.add_shared_kv_layers(config.num_kv_shared_layers)
+    writer.add_embedding_length_per_layer_input(config.hidden_size_per_layer_input)
+    writer.add_final_logit_softcapping(config.final_logit_softcapping)
+    pairs = _widest_head(config) // 2
+    share = config.rope_parameters["full_attention"]["partial_rotary_factor"]
+    factors = np.where(np.arange(pairs) < int(pairs * share), 1.0, 1e30)
+    writer.add_tensor("rope_freqs.weight", factors.astype(np.float32))
+
+
 def _add_scales(writer: GGUFWriter, config: PretrainedConfig, family: str) -> None:
     if hasattr(config, "embedding_multiplier"):
         writer.add_embedding_scale(config.embedding_multiplier)
@@ -197,7 +232,7 @@ def _add_window(writer: GGUFWriter, config: PretrainedConfig) -> None:
     if not getattr(config, "sliding_window", None) or config.model_type == "qwen2":
         return
     writer.add_sliding_window(config.sliding_window)
-    if config.model_type in ("olmo3", "exaone4"):
+    if config.model_type in ("olmo3", "exaone4", "gemma4_text"):
         writer.add_sliding_window_pattern([t == "sliding_attention" for t in config.layer_types])
 
 
@@ -238,6 +273,12 @@ def converted(model: PreTrainedModel, architecture: str) -> Iterator[tuple[str, 
         if "mlp.experts." in name:
             yield from _of_experts(name, values, architecture)
             continue
+        if name.endswith("layer_scalar"):
+            name += ".weight"
+        if "self_attn.k_proj" in name and architecture == "gemma4":  # of the last layers unread
+            number = int(name.split(".")[2]) + config.num_kv_shared_layers
+            if number >= config.num_hidden_layers - config.num_kv_shared_layers:
+                yield f"blk.{number}.attn_k.weight", np.zeros_like(values)
         if values.ndim == 3:  # a convolution: [channels, 1, taps]
             values = values[:, 0]
         if architecture in PLUS_ONE and name.endswith("norm.weight"):

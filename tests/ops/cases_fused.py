@@ -96,7 +96,7 @@ def residual_case(kind: str, rows: int, columns: int, biased: bool) -> Case:
     return case
 
 
-def norm_residual_case(width: int) -> Case:
+def norm_residual_case(width: int, factor: float | None = None) -> Case:
     rng = np.random.default_rng(width)
     weight = rng.uniform(0.5, 1.5, width).astype(np.float32)
     writer = ProgramWriter()
@@ -105,13 +105,15 @@ def norm_residual_case(width: int) -> Case:
         writer.input(name, (1, most, width), F32, dynamic=(1,)) for name in ("x", "residual")
     )
     out = writer.tensor((1, most, width), F32)
-    args = (writer.constant("weight", weight), EPS, residual, out)
+    by = None if factor is None else writer.constant("factor", np.array([factor], np.float32))
+    args = (writer.constant("weight", weight), EPS, residual, by, out)
     writer.op("inpage.norm_residual.default", x, *args)
     writer.output(out)
-    case = Case(f"rms_norm and a residual, {width}", writer, CLOSE)
+    case = Case(f"rms_norm and a residual, {width}, times {factor}", writer, CLOSE)
     for lines in LIVE_LINES:
         data, added = normal(rng, 1, lines, width), normal(rng, 1, lines, width)
-        case.call([data, added], [rms_norm(data, weight, EPS) + added.double()])
+        total = rms_norm(data, weight, EPS) + added.double()
+        case.call([data, added], [total * (1 if factor is None else factor)])
     return case
 
 
@@ -149,6 +151,7 @@ def decoder_case(
     normed: bool = True,
     heads_normed: bool = False,
     rows_normed: bool = False,  # all heads of a token together
+    values_normed: bool = False,
     lead: tuple[int, ...] = (1,),
 ) -> Case:
     """qkv_rotary_cache, then attend_kv_cache over what it left in the caches."""
@@ -179,13 +182,13 @@ def decoder_case(
         "inpage.qkv_rotary_cache.default",
         *(x, *norm_args, *parts.args(writer), *head_args),
         *(cos, sin, 0 if rotated is None else start, rotated is None),
-        *(k_cache, v_cache, start, None, q_out),
+        *(k_cache, v_cache, start, None, 1e-2 if values_normed else None, q_out),
     )
     writer.op("inpage.attend_kv_cache.default", q_out, k_cache, v_cache, start, None, attended)
     writer.output(q_out, attended)
     turn = "neighbours" if rotated is None else f"{rotated} turn"
     extras = " bias" * biased + " norm" * normed + " heads normed" * heads_normed
-    extras += " rows normed" * rows_normed
+    extras += " rows normed" * rows_normed + " values normed" * values_normed
     name = f"qkv_rotary_cache {kind} {heads}/{kv_heads} heads of {width}, {turn}{extras}"
     case = Case(name, writer, CLOSE)
     keys, values = (torch.zeros(context, kv_heads, width).double() for _ in range(2))
@@ -201,6 +204,8 @@ def decoder_case(
         if rows_normed:
             q = rms_norm(q.flatten(1), q_norm, 1e-6).view(q.shape)
             k = rms_norm(k.flatten(1), k_norm, 1e-3).view(k.shape)
+        if values_normed:
+            v = rms_norm(v, np.ones(width, np.float32), 1e-2)
         if rotated == 0:
             pass
         elif rotated is None:
@@ -218,6 +223,54 @@ def decoder_case(
         )
         expected = [q, result.transpose(0, 1)]
         case.call([data, position], [each.view(*lead, tokens, heads, width) for each in expected])
+    return case
+
+
+def queries_case(kind: str, heads: int, width: int, rotated: int, normed: bool) -> Case:
+    """q_rotary, beside the linear, norm and rotary_of_one that it stands for."""
+    rng = np.random.default_rng(heads * width)
+    columns, context, most = 96, 48, 24
+    parts = Parts.make(kind, [heads * width], columns, False, rng)
+    q_norm = rng.uniform(0.5, 1.5, width).astype(np.float32)
+    table = [normal(rng, context, rotated) for _ in range(2)]
+    writer = ProgramWriter()
+    x = writer.input("x", (1, most, columns), F32, dynamic=(1,))
+    start = writer.symint_input("start_pos")
+    tables = [writer.constant(name, made.numpy()) for name, made in zip("cs", table, strict=True)]
+    dims = (1, most, heads, width)
+    plain = writer.input("plain", dims, F32, dynamic=(1,))
+    outs = [writer.tensor(dims, F32) for _ in range(2)]
+    how = [writer.constant("qn", q_norm), 1e-3] if normed else [None, None]
+    given = (x, None, None, *parts.args(writer), *how, *tables, start, False)
+    writer.op("inpage.q_rotary.default", *given, outs[0])
+    writer.op("inpage.rotary_of_one.default", plain, *tables, start, outs[1])
+    writer.output(*outs)
+    name = f"q_rotary {kind} {heads} heads of {width}, {rotated} turn{' normed' * normed}"
+    case = Case(name, writer, CLOSE)
+    for tokens, position in ((24, 0), (1, 24), (1, 25), (7, 26), (1, 47), (24, 3)):
+        data, queries = normal(rng, 1, tokens, columns), normal(rng, 1, tokens, heads, width)
+        q = parts.sums(data.reshape(tokens, -1))[0].view(tokens, heads, width)
+        q = rms_norm(q, q_norm, 1e-3) if normed else q
+        angles = [each[position : position + tokens] for each in table]
+        wanted = [turned_halves(each, *angles)[None] for each in (q, queries[0].double())]
+        case.call([data, position, queries], wanted)
+    return case
+
+
+def gated_part_case(lead: tuple[int, ...], count: int, width: int, number: int) -> Case:
+    rng = np.random.default_rng(width)
+    writer = ProgramWriter()
+    most = max(LIVE_LINES)
+    gate = writer.input("gate", (*lead, most, width), F32, dynamic=(len(lead),))
+    parts = writer.input("parts", (*lead, most, count, width), F32, dynamic=(len(lead),))
+    out = writer.tensor((*lead, most, width), F32)
+    writer.op("inpage.gated_part.default", gate, parts, number, out)
+    writer.output(out)
+    case = Case(f"gated_part {number} of {count}, {width} columns", writer, CLOSE)
+    for lines in LIVE_LINES:
+        given = 3 * normal(rng, *lead, lines, width), normal(rng, *lead, lines, count, width)
+        own = given[1].double()[..., number, :]
+        case.call([*given], [gelu(given[0].double(), approximate="tanh") * own])
     return case
 
 
@@ -244,3 +297,11 @@ def cases() -> Iterator[Case]:
     yield swiglu_case("f32", 10, 100, biased=True, normed=False, by_gelu=True)
     yield norm_residual_case(96)
     yield norm_residual_case(37)
+    yield norm_residual_case(36, factor=0.75)
+    yield norm_residual_case(33, factor=-1.5)
+    yield decoder_case("q8_0", 4, 2, 16, 16, heads_normed=True, values_normed=True)
+    yield decoder_case("f32", 4, 1, 24, 8, values_normed=True, normed=False)
+    yield queries_case("q8_0", 4, 16, 16, normed=True)
+    yield queries_case("f32", 3, 8, 4, normed=False)
+    yield gated_part_case((1,), 3, 12, 1)
+    yield gated_part_case((), 5, 7, 4)

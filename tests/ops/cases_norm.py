@@ -69,15 +69,16 @@ def cases() -> Iterator[Case]:
     yield group_norm(6, 3, weighted=True, biased=True)
     yield group_norm(4, 1, weighted=False, biased=True)
     yield group_norm(4, 4, weighted=True, biased=False)
-    for width in (4, 33, 576):
+    for width, weighted in ((4, True), (33, True), (576, True), (36, False), (35, False)):
         generator = torch.Generator().manual_seed(width)
-        weight = torch.randn(width, generator=generator)
+        weight = torch.randn(width, generator=generator) if weighted else torch.ones(width)
         writer = ProgramWriter()
         x = writer.input("x", (1, 32, width), F32, dynamic=(1,))
         out = writer.tensor((1, 32, width), F32)
-        writer.op("et_vk.rms_norm.default", x, writer.constant("w", weight.numpy()), EPS, out)
+        own = writer.constant("w", weight.numpy()) if weighted else None
+        writer.op("et_vk.rms_norm.default", x, own, EPS, out)
         writer.output(out)
-        case = Case(f"rms_norm width {width}", writer, RMS_NORM)
+        case = Case(f"rms_norm width {width}{' weight' * weighted}", writer, RMS_NORM)
         for rows in (32, 7, 1, 32):
             data = torch.randn(1, rows, width, generator=generator)
             case.call([data], [rms_norm(data, weight)])

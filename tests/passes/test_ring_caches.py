@@ -15,7 +15,10 @@ CONTEXT_OF_GEMMA = 8192
 
 
 def attention(
-    window: int | None, given: bool = False, read_again: bool = False, kept: bool = False
+    window: int | None,
+    given: bool = False,
+    read_again: int | None = None,  # by a call of this window
+    kept: bool = False,
 ) -> ProgramWriter:
     writer = ProgramWriter()
     dims = (1, TOKENS, 2, 8)
@@ -24,10 +27,11 @@ def attention(
     cache_dims = (1, CONTEXT, 2, 8)
     make = writer.input if given else writer.state
     caches = [make(name, cache_dims, F32) for name in ("k_cache", "v_cache")]
-    outs = [writer.tensor(dims, F32) for _ in range(1 + read_again)]
+    outs = [writer.tensor(dims, F32) for _ in range(1 + bool(read_again))]
     how = (None, window, None, None)
     writer.op("inpage.windowed_attention.default", q, k, v, *caches, start, *how, outs[0])
     if read_again:
+        how = (None, read_again, None, None)
         writer.op("inpage.attend_window.default", q, *caches, start, *how, outs[1])
     writer.output(*outs, *caches[:kept])
     return writer
@@ -50,8 +54,13 @@ def test_a_window_as_long_as_the_context_saves_nothing() -> None:
 
 
 def test_caches_that_others_know_keep_all_rows() -> None:
-    for others in ({"given": True}, {"read_again": True}, {"kept": True}):
+    for others in ({"given": True}, {"kept": True}):
         assert rings(attention(24, **others)) == [Ring(CONTEXT, 24)]
+    assert rings(attention(24, read_again=25)) == [Ring(CONTEXT, 24), Ring(CONTEXT, 25)]
+
+
+def test_layers_that_see_the_same_window_share_a_ring() -> None:
+    assert rings(attention(24, read_again=24)) == [Ring(24 + TOKENS - 1, 24)]
 
 
 def test_what_can_be_gone_on_from() -> None:

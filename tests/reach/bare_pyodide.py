@@ -1,5 +1,5 @@
-"""A page with Pyodide and nothing of ours: the wheel is installed as any other, in a worker and on
-the page's main thread."""
+"""A page with Pyodide and nothing of ours: micropip installs the wheel as any other, in a worker
+and on the page's main thread."""
 
 import shutil
 from collections.abc import Iterator
@@ -10,14 +10,14 @@ from typing import Any
 from playwright.sync_api import Browser, Page
 
 from tests.conftest import serving_folder
-from tools.pyodide_dist import DIST
+from tests.reach.pyodide_wheels import write_pyodide
 
 # Defines run(code), which gives what the code's last expression says, as JSON.
 START = """
 import { loadPyodide } from "./pyodide/pyodide.mjs";
 const python = await loadPyodide();
-await python.loadPackage(["numpy", "jinja2"]);
-await python.loadPackage(new URL("./WHEEL", import.meta.url).href);
+await python.loadPackage("micropip");
+await python.pyimport("micropip").install(new URL("./WHEEL", import.meta.url).href);
 const run = async (code) => {
   try { return { value: await python.runPythonAsync(code) }; }
   catch (error) { return { error: error.message }; }
@@ -48,7 +48,7 @@ class BarePage:
 
 def write_site(folder: Path, wheel: Path) -> None:
     """Two pages: worker.html has Python in a worker, main.html in its own thread."""
-    shutil.copytree(DIST, folder / "pyodide")
+    write_pyodide(folder / "pyodide")
     shutil.copyfile(wheel, folder / wheel.name)
     start = START.replace("WHEEL", wheel.name)
     (folder / "worker.js").write_text(start + WORKER)

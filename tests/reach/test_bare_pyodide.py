@@ -9,6 +9,7 @@ from playwright.sync_api import Browser
 from tests.reach.bare_pyodide import bare_page, write_site
 from tests.reach.conftest import TOKENS, Greedy, Packages
 from tests.reach.readme import LINES, go_on
+from tests.toy_model import NAME
 
 pytestmark = [pytest.mark.browser, pytest.mark.built]
 
@@ -27,7 +28,8 @@ model.unload()
 
 from py_runtime.bridge.opfs import list_stored
 kept = [name for name, size, _ in await list_stored() if size]
-json.dumps([tokens, said.getvalue(), [notice["kind"] for notice in told], len(kept)])
+listed = [entry.where for entry in await inpage.models() if entry.stored]
+json.dumps([tokens, said.getvalue(), [notice["kind"] for notice in told], len(kept), listed])
 """
 
 
@@ -45,9 +47,10 @@ def test_a_model_answers(
     load = LINES["Python in the browser"].replace("https://models.example.org/", models_url)
     code = CODE.format(load=load, go_on=go_on(), prompt=greedy.prompt, count=TOKENS)
     with bare_page(shared_browser, folder, where) as page:
-        tokens, said, told, kept = json.loads(page.python(code))
+        tokens, said, told, kept, listed = json.loads(page.python(code))
     assert tokens == greedy.tokens
     assert said
     # Only a worker can write to this browser's files; elsewhere loading goes on without.
     assert told == ([] if where == "worker" else ["storage"])
     assert (kept > 0) == (where == "worker")
+    assert listed == ([f"{models_url}{NAME}/"] if where == "worker" else [])

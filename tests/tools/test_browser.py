@@ -1,6 +1,7 @@
-"""Which browser the tests get, on a PATH of our own making."""
+"""Which browsers the tests get, on a PATH of our own making."""
 
 import os
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,8 @@ from tools.errors import exit_status
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 
+make_ready = partial(browser.make_ready, "chromium", "firefox")
+
 
 @pytest.fixture
 def bin_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -18,6 +21,7 @@ def bin_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder.mkdir()
     monkeypatch.setenv("PATH", str(folder))
     monkeypatch.delenv("CHROMIUM", raising=False)
+    monkeypatch.delenv("FIREFOX", raising=False)
     monkeypatch.setattr(browser, "playwrights_own", lambda: None)
     return folder
 
@@ -48,30 +52,51 @@ def test_the_search_order(
     assert browser.find() == chosen
 
 
+def test_the_search_order_of_firefox(
+    bin_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("firefox", "firefox-esr"):
+        put_program(bin_folder, name)
+        assert browser.find_firefox() == bin_folder / name
+    chosen = put_program(tmp_path, "my-firefox")
+    monkeypatch.setenv("FIREFOX", str(chosen))
+    assert browser.find_firefox() == chosen
+
+
+@pytest.mark.parametrize("variable", ["CHROMIUM", "FIREFOX"])
 def test_a_chosen_browser_that_is_not_there_is_never_replaced(
-    bin_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    bin_folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    variable: str,
 ) -> None:
     put_program(bin_folder, "chromium")
+    put_program(bin_folder, "firefox-esr")
     put_program(bin_folder, "apt-get", "exit 100")
     pretend(monkeypatch, "debian", user=0)
-    monkeypatch.setenv("CHROMIUM", "/no/such/browser")
-    assert exit_status(browser.find_or_install) == 1
-    message = "inpage: CHROMIUM=/no/such/browser is not a program that can be run\n"
+    monkeypatch.setenv(variable, "/no/such/browser")
+    assert exit_status(make_ready) == 1
+    message = f"inpage: {variable}=/no/such/browser is not a program that can be run\n"
     assert capsys.readouterr().err == message
 
 
-def test_debian_as_root_installs_the_package(
-    bin_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("there", [(), ("chromium",), ("firefox-esr",)])
+def test_debian_as_root_installs_the_packages_that_are_missing(
+    bin_folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    there: tuple[str, ...],
 ) -> None:
     pretend(monkeypatch, "debian", user=0)
-    made = bin_folder / "chromium"
-    put_program(
-        bin_folder,
-        "apt-get",
-        f'case "$*" in *install*chromium) echo "#!/bin/sh" > {made}; /bin/chmod +x {made};; esac',
-    )
-    assert exit_status(browser.find_or_install) == 0
-    assert f"browser for the tests: {made}\n" in capsys.readouterr().out
+    for name in there:
+        put_program(bin_folder, name)
+    install = f'made={bin_folder}/$5; echo "#!/bin/sh" > $made; /bin/chmod +x $made'
+    put_program(bin_folder, "apt-get", f'case "$2" in install) {install};; esac')
+    assert exit_status(make_ready) == 0
+    said = capsys.readouterr().out
+    for name in ("chromium", "firefox-esr"):
+        assert (f"installing Debian's {name} for the tests\n" in said) == (name not in there)
+        assert f"browser for the tests: {bin_folder}/{name}\n" in said
 
 
 def test_a_failing_installation_is_one_line(
@@ -79,7 +104,7 @@ def test_a_failing_installation_is_one_line(
 ) -> None:
     pretend(monkeypatch, "debian", user=0)
     put_program(bin_folder, "apt-get", "echo 'E: no network' >&2; exit 100")
-    assert exit_status(browser.find_or_install) == 1
+    assert exit_status(make_ready) == 1
     assert capsys.readouterr().err == "inpage: apt-get update failed: E: no network\n"
 
 
@@ -93,9 +118,14 @@ def test_elsewhere_one_line_says_what_to_install(
 ) -> None:
     pretend(monkeypatch, distribution, user)
     put_program(bin_folder, "apt-get", "exit 1")
-    assert exit_status(browser.find_or_install) == 1
+    assert exit_status(make_ready) == 1
     message = capsys.readouterr().err
     assert message.startswith("inpage: no browser for the tests: install Chromium or Google Chrome")
+    assert message.count("\n") == 1
+    put_program(bin_folder, "chromium")
+    assert exit_status(make_ready) == 1
+    message = capsys.readouterr().err
+    assert message.startswith("inpage: no Firefox for the tests: install it, or set FIREFOX=")
     assert message.count("\n") == 1
 
 

@@ -84,12 +84,13 @@ def test_a_chat_in_german(german: User) -> None:
     page = german.page
     page.locator("#load").click()
     german.has_loaded()
+    german.talk_on()
     page.evaluate("document.querySelector('[name=max_tokens]').value = 4")
     page.locator("#draft").fill("Hello")
     page.locator("#draft").press("Enter")
     note = page.locator("#messages .note")
     expect(note).to_have_text(re.compile(r"^An der Grenze .* · 4 Tokens · \d+,\d s \("))
-    expect(note).to_have_text(re.compile(r"\d,\d Lesen"))
+    expect(note).to_have_text(re.compile(r"\d,\d (Lesen|Schreiben)"))
     expect(page.locator("#contextText")).to_have_text(
         re.compile(r"^Kontext: \d+ von [\d.]+ Tokens$")
     )

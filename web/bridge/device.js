@@ -27,7 +27,9 @@ export function createDevice(onReplaced) {
   async function requestAdapter() {
     const { gpu } = navigator;
     if (!gpu) throw new BridgeFault("no-webgpu", "navigator.gpu is missing in this browser");
-    const adapter = await gpu.requestAdapter({ powerPreference: "high-performance" });
+    const powerPreference = "high-performance";
+    const adapter = await gpu.requestAdapter({ powerPreference })
+      ?? await gpu.requestAdapter({ powerPreference, featureLevel: "compatibility" }); // OpenGL ES, for one
     return adapter ?? Promise.reject(new BridgeFault("no-adapter", "navigator.gpu.requestAdapter() found no GPU"));
   }
 

@@ -7,25 +7,30 @@ from py_runtime.ops.registry import Op
 
 
 class RmsNormKernel:
-    """Calling it sets how many rows there are, and how wide; `residual` is added to them."""
+    """Calling it sets how many rows there are, and how wide; `residual` is added to them, and then
+    they are multiplied with `factor` [1]. Without a weight, x must be a tensor."""
 
     def __init__(
         self,
         op: Op,
         x: Bindable,
-        weight: LiveTensor,
+        weight: LiveTensor | None,
         out: Bindable,
         residual: LiveTensor | None = None,
+        factor: LiveTensor | None = None,
     ) -> None:
-        self.has_residual = residual is not None
-        self.wide = op.builder.target.wide and weight.max_dims[0] % 4 == 0
+        given = {"weight": weight, "residual": residual, "factor": factor}
+        self.has = {f"has_{name}": tensor is not None for name, tensor in given.items()}
+        sized = x if weight is None else weight
+        assert isinstance(sized, LiveTensor), "rows without a weight are a tensor's"
+        self.wide = op.builder.target.wide and sized.max_dims[-1] % 4 == 0
         shader = "reduce/rms_norm_wide" if self.wide else "reduce/rms_norm"
         constants = {"WORKGROUP": usual_workgroup(op.builder.limits)} if self.wide else {}
-        bind = {"x": x, "weight": weight, "out": out, "residual": residual or x}
+        bind = {"x": x, "out": out, **{name: tensor or x for name, tensor in given.items()}}
         self.normalise = op.launch(shader, bind=bind, constants=constants)
 
     def __call__(self, rows: int, width: int, eps: float) -> None:
-        fields = {"rows": rows, "width": width, "eps": eps, "has_residual": self.has_residual}
+        fields = {"rows": rows, "width": width, "eps": eps, **self.has}
         if self.wide:
             self.normalise(rows, **fields)  # a workgroup for each
         else:

@@ -1,5 +1,5 @@
 // q, k and v that a linear has left in one line each: heads of q and k are normalised, if they are
-// to be, and turned; then all go where they belong (see qkv_store.wgsl).
+// to be, and turned; so are heads of v, without a weight; then all go where they belong (see qkv_store.wgsl).
 // qkv: [count, q_heads + 2 * kv_heads, width]; q_norm, k_norm: [width], or as long as all heads of q,
 // of k, where these are normalised together; any buffer without norms.
 // needs: attention/fragments/qkv_store
@@ -19,8 +19,10 @@ struct Params {
   column_gap: u32,  // from the table's column of a pair's first dim to that of its second
   has_norms: u32,
   normed_by_row: u32,  // all heads of q together, and all of k
+  values_normed: u32,
   q_eps: f32,
   k_eps: f32,
+  v_eps: f32,
 }
 
 @group(0) @binding(0) var<uniform> params: Params;
@@ -32,8 +34,12 @@ fn heads() -> u32 {
   return params.q_heads + 2u * params.kv_heads;
 }
 
+fn is_value(head: u32) -> bool {
+  return head >= params.q_heads + params.kv_heads;
+}
+
 fn is_normed(head: u32) -> bool {
-  return params.has_norms != 0u && head < params.q_heads + params.kv_heads;
+  return select(params.has_norms, params.values_normed, is_value(head)) != 0u;
 }
 
 // Where what is normalised together with a head begins in its line, and where it ends.
@@ -47,12 +53,16 @@ fn normed_range(head: u32) -> vec2u {
 }
 
 fn norm_scale(head: u32, squares: f32) -> f32 {
-  let eps = select(params.k_eps, params.q_eps, head < params.q_heads);
+  var eps = select(params.k_eps, params.q_eps, head < params.q_heads);
+  eps = select(eps, params.v_eps, is_value(head));
   let range = normed_range(head);
   return inverseSqrt(squares / f32(range.y - range.x) + eps);
 }
 
 fn norm_weight(head: u32, row: u32) -> f32 {
+  if (is_value(head)) {
+    return 1.0;
+  }
   let place = row - normed_range(head).x;
   if (head < params.q_heads) {
     return q_norm[place];

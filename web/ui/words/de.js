@@ -368,6 +368,7 @@ export const words = {
   "inpage computes on your graphics processor through WebGPU, and this browser does not offer it to this page.": "inpage rechnet über WebGPU auf deinem Grafikprozessor, und dieser Browser bietet es dieser Seite nicht an.",
   "Use a current Chrome or Edge (113 or newer), Safari 26 or newer, or Firefox 141 or newer.": "Benutze ein aktuelles Chrome oder Edge (ab 113), Safari ab 26 oder Firefox ab 141.",
   "Open the page over https:// or from localhost: browsers hide WebGPU from insecure addresses.": "Öffne die Seite über https:// oder von localhost: Browser verbergen WebGPU vor unsicheren Adressen.",
+  "In Firefox on Linux, open about:config in a new tab, set dom.webgpu.enabled to true, then reload this page.": "In Firefox unter Linux: Öffne about:config in einem neuen Tab, setze dom.webgpu.enabled auf true und lade diese Seite neu.",
   "If your browser should have it, look for WebGPU in its settings or flags and switch it on.": "Wenn dein Browser es haben sollte, suche WebGPU in seinen Einstellungen oder Flags und schalte es ein.",
   "No graphics processor is available": "Kein Grafikprozessor ist verfügbar",
   "The browser has WebGPU, but found no adapter to run it on: the graphics driver is missing, too old, or blocked.": "Der Browser hat WebGPU, fand aber keinen Adapter dafür: Der Grafiktreiber fehlt, ist zu alt oder gesperrt.",

@@ -1,0 +1,97 @@
+"""The models at hand: in a folder of this machine; in a browser, what it keeps and a site has."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urljoin
+
+from py_runtime.app.listing import parse_listing
+from py_runtime.base.errors import NetworkError
+from py_runtime.base.model_errors import ModelError, ModelFileError
+from py_runtime.folder.file_names import GGUF, MODEL_PTE
+from py_runtime.folder.manifest import MANIFEST, MAX_MANIFEST_BYTES, parse_manifest
+from py_runtime.gguf.part_names import model_name, parts_of
+
+FOLDER = "models"  # of a checkout
+
+
+@dataclass(frozen=True)
+class ModelEntry:
+    """A model that `inpage.load(entry.where)` takes."""
+
+    name: str
+    where: str  # a path, or an address
+    size: int | None  # bytes; None: not known before it is loaded
+    stored: bool  # whether all of it is here; natively it is
+
+
+# Natively --------------------------------------------------------------------------------------
+
+
+def in_folder(where: str | None) -> list[ModelEntry]:
+    """Those that can be loaded, in the order of their names; ModelFileError: no such folder."""
+    folder = Path(FOLDER if where is None else where)
+    if not folder.is_dir():
+        if where is None:
+            return []
+        raise ModelFileError(f"there is no folder of models at {where}")
+    found = [entry_of(path) for path in sorted(folder.iterdir()) if path.name[0] != "."]
+    return [entry for entry in found if entry is not None]
+
+
+def entry_of(path: Path) -> ModelEntry | None:
+    """None for what is not a model, or not a whole one."""
+    if path.name.lower().endswith(GGUF):
+        parts = [path.with_name(name) for name in parts_of(path.name)]
+        if parts[0] != path or not all(part.is_file() for part in parts):
+            return None
+        size = sum(part.stat().st_size for part in parts)
+        return ModelEntry(model_name(path.name), str(path), size, stored=True)
+    if (path / MANIFEST).is_file():
+        try:
+            with (path / MANIFEST).open("rb") as file:
+                manifest = parse_manifest(file.read(MAX_MANIFEST_BYTES + 1))
+        except ModelError:
+            return None
+        return ModelEntry(manifest.name, str(path), manifest.size, stored=True)
+    program = path / MODEL_PTE
+    if program.is_file():
+        return ModelEntry(path.name, str(path), program.stat().st_size, stored=True)
+    return None
+
+
+# In a browser ----------------------------------------------------------------------------------
+
+
+async def in_browser(where: str | None) -> list[ModelEntry]:
+    """Those of the site first; NetworkError where one was named that lists none."""
+    from py_runtime.folder.kept_models import LOCAL, stored_models  # where a bridge is
+
+    kept = {
+        model["url"]: ModelEntry(model["name"], model["url"], model["bytes"], stored=True)
+        for model in await stored_models()
+        if model["complete"] and not model["url"].startswith(LOCAL)  # which only the page can open
+    }
+    try:
+        offered = await of_site(where)
+    except NetworkError:
+        if where is not None:
+            raise
+        offered = []  # most pages that are not ours
+    addresses = {entry.where for entry in offered}
+    others = [entry for url, entry in kept.items() if url not in addresses]
+    return [kept.get(entry.where, entry) for entry in offered] + others
+
+
+async def of_site(where: str | None) -> list[ModelEntry]:
+    """What the models.json of a site lists; its own, where this runs, if none is named."""
+    from js import location
+
+    from py_runtime.folder.on_site import fetch_bytes
+
+    site = urljoin(location.href, where or "")
+    listed = parse_listing(await fetch_bytes(urljoin(site, "models.json")))
+    return [
+        ModelEntry(entry["name"], urljoin(site, entry["path"]), entry.get("size"), stored=False)
+        for entry in listed
+        if "error" not in entry
+    ]

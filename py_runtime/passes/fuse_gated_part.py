@@ -1,0 +1,34 @@
+"""gelu of one tensor times one part of another: inpage.gated_part."""
+
+from py_runtime.gpu.kernel_target import KernelTarget
+from py_runtime.passes.chain import Chain
+from py_runtime.program import OpCall, Program, StringValue
+
+GELU, SELECT = "aten.gelu.default", "aten.select_copy.int"
+
+
+def run(program: Program, target: KernelTarget) -> Program:
+    chain = Chain(program)
+    for place, mul in chain.places("aten.mul.Tensor"):
+        a, b, out = (chain.arg(mul, name) for name in ("a", "b", "out"))
+        for gated, part in ((a, b), (b, a)):
+            gelu, select = chain.maker_for_one(gated, GELU), chain.maker_for_one(part, SELECT)
+            if gelu is None or select is None or not _is_by_tanh(chain, gelu[1]):
+                continue
+            parts, number = chain.arg(select[1], "x"), chain.arg(select[1], "index")
+            gate = chain.arg(gelu[1], "x")
+            dim, at = chain.number(chain.arg(select[1], "dim")), chain.number(number)
+            dims = chain.dims(parts)
+            is_its_part = (*dims[:-2], *dims[-1:]) == chain.dims(gate) == chain.dims(out)
+            if dim != len(dims) - 2 or at is None or at < 0 or not is_its_part:
+                continue
+            args = (gate, parts, number, out)
+            call = OpCall("inpage.gated_part.default", args, mul.source)
+            chain.replace([gelu, select, (place, mul)], place, [call])
+            break
+    return chain.program()
+
+
+def _is_by_tanh(chain: Chain, gelu: OpCall) -> bool:
+    approximate = chain.values[chain.arg(gelu, "approximate")]
+    return isinstance(approximate, StringValue) and approximate.value == "tanh"

@@ -1,0 +1,96 @@
+"""The page in Debian's Firefox: what it stands on there, from the first start to no network."""
+
+import pytest
+
+from tests.app.test_device_loss import ANSWER, DESTROY_AT, ONE_BY_ONE, REQUEST, STREAM
+from tests.dynamic_shape.scenarios import SCENARIOS, Scenario
+from tests.firefox.conftest import Site
+from tests.golden import check
+from tests.toy_model import NAME
+from tests.web.user import PAUSE
+
+pytestmark = pytest.mark.browser
+
+ENTER = "\ue007"  # as WebDriver spells the key
+ANSWERS = "[...document.querySelectorAll('article[aria-label=Answer]')]"
+NOTES = f"{ANSWERS}.map(answer => answer.querySelector('.note').textContent)"
+# Whatever the toy says: its answers are long enough for a Stop, and no longer.
+TALK = """const {completions} = inpage.chat;
+const create = completions.create;
+completions.create = request => create({...request, ignore_eos: true, max_tokens: 60});"""
+
+
+def test_the_page_starts(started: Site) -> None:
+    report = started.firefox.run("return inpage.ready")
+    assert [phase["name"] for phase in report["phases"]] == ["adapter", "Python", "runtime", "GPU"]
+    assert report["isRestored"] is True
+    assert report["adapter"]["is_fallback"] is True
+    assert started.firefox.run("return crossOriginIsolated") is True
+    assert started.python("float(np.arange(4).sum())") == 6
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
+def test_ops_equal_torch(started: Site, scenario: Scenario) -> None:
+    for case in scenario.cases():
+        check(case, started)
+
+
+def test_the_model_computes_as_torch_does(site: Site) -> None:
+    report = site.firefox.run("return inpage.verify()")
+    assert report["ok"] is True
+    assert [text["identical"] for text in report["texts"]] == [True]
+
+
+def test_a_question_is_answered_and_stop_ends_an_answer(site: Site) -> None:
+    firefox = site.firefox
+    firefox.run(TALK)
+    firefox.type("#draft", f"Am I heard?{ENTER}")
+    firefox.until(f"{NOTES}[0]?.includes('60 tokens')")
+    site.python(PAUSE)
+    firefox.type("#draft", f"Go on and on{ENTER}")
+    firefox.until("document.querySelector('#stop').checkVisibility()")
+    firefox.click("#stop")
+    firefox.until(f"{NOTES}[1]?.includes('Stopped')")
+    site.python("del model._generate")
+    questions = firefox.run("return document.querySelector('#messages').innerText")
+    assert "Am I heard?" in questions
+    assert "Go on and on" in questions
+
+
+def test_the_same_text_after_a_lost_device(site: Site) -> None:
+    undisturbed = site.firefox.run(ANSWER, REQUEST)
+    site.python("engine.model.session.forget()")
+    site.python(ONE_BY_ONE)
+    site.python(DESTROY_AT.replace("in AT", "in ['decode 2']"))
+    outcome = site.firefox.run(STREAM, REQUEST)
+    assert site.python("del model._generate, batches.arrived; losses") == ["decode 2"]
+    assert outcome["tokens"] == undisturbed
+    assert [kind for kind, _ in outcome["notices"]] == ["device_lost", "recovered"]
+
+
+def test_the_card_without_webgpu_names_the_switch(site: Site) -> None:
+    """On Linux, WebGPU is there and switched off."""
+    firefox = site.firefox
+    with firefox.without("dom.webgpu.enabled"):
+        firefox.go(site.url)
+        firefox.until("!document.querySelector('#failure').hidden")
+    card = firefox.run("return document.querySelector('#failure').innerText")
+    assert "This browser has no WebGPU" in card
+    assert "In Firefox on Linux, open about:config" in card
+    assert "dom.webgpu.enabled" in card
+
+
+def test_without_the_network_the_page_and_its_model_come_back(site: Site) -> None:
+    """The last one in the file: nothing is served from here on."""
+    firefox = site.firefox
+    firefox.go(site.url)
+    firefox.until("document.body.dataset.model === 'ready'")  # what is kept is loaded on arrival
+    assert [kept["name"] for kept in firefox.run("return inpage.stored()")] == [NAME]
+    undisturbed = firefox.run(ANSWER, REQUEST)
+    firefox.until("document.body.dataset.kept")
+    site.stop_serving()
+    firefox.go("about:blank")
+    firefox.go(site.url)
+    firefox.until("document.body.dataset.model === 'ready'")
+    assert firefox.run("return crossOriginIsolated") is True
+    assert firefox.run(ANSWER, REQUEST) == undisturbed
