@@ -51,7 +51,8 @@ def read_config(given: dict[str, Any]) -> dict[str, Any]:
         )
     how = given.get("quantization_config") or values.get("quantization_config")
     blocks = isinstance(how, dict) and how.get("quant_method") == "mxfp4"
-    if how and not (blocks and BY_MODEL_TYPE[architecture].interleaved_experts):
+    mixture = BY_MODEL_TYPE[architecture].mixture
+    if how and not (blocks and mixture and mixture.interleaved):
         raise ExportError("this checkpoint is quantised already; give the float one, or a GGUF")
     values = in_known_words(values)
     values.pop("quantization_config", None)

@@ -210,6 +210,10 @@ class HuggingFaceSource(Source):
 
         self._interleaved = InterleavedExperts(self._file_of, self._stored_name)
 
+    @property
+    def _is_interleaved(self) -> bool:
+        return self.family.mixture is not None and self.family.mixture.interleaved
+
     def kind(self, weight: str) -> WeightKind:
         return MXFP4 if self._has_blocks(weight) else super().kind(weight)
 
@@ -219,11 +223,11 @@ class HuggingFaceSource(Source):
         return super().parts(weight)
 
     def _has_blocks(self, weight: str) -> bool:
-        is_of_experts = f".{EXPERTS}." in weight and self.family.interleaved_experts
+        is_of_experts = f".{EXPERTS}." in weight and self._is_interleaved
         return is_of_experts and self._interleaved.has_blocks(weight)
 
     def shape(self, name: str) -> tuple[int, ...] | None:
-        if f".{EXPERTS}." in name and self.family.interleaved_experts:
+        if f".{EXPERTS}." in name and self._is_interleaved:
             return self._interleaved.shape(name)
         if f".{EXPERTS}." in name:
             first, *others = [self._shape_of_one(each) for each in self._of_experts(name)]
@@ -244,7 +248,7 @@ class HuggingFaceSource(Source):
         return (max(min(rows.stop, found[0]) - rows.start, 0), *found[1:])
 
     def dense(self, name: str) -> np.ndarray:
-        if f".{EXPERTS}." in name and self.family.interleaved_experts:
+        if f".{EXPERTS}." in name and self._is_interleaved:
             return self._interleaved.dense(name)
         if f".{EXPERTS}." in name:
             return np.concatenate([self._dense_of_one(each) for each in self._of_experts(name)])

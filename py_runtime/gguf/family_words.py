@@ -8,14 +8,13 @@ from typing import Any
 
 from py_runtime.decoder.families import (
     FULL,
-    MAX_EXPERTS,
     MAX_KEYS,
     MAX_PER_LAYER,
     MAX_TAPS,
-    MAX_USED,
     SLIDING,
     TILED,
 )
+from py_runtime.decoder.mixtures import MAX_EXPERTS, MAX_USED
 from py_runtime.gguf.keys import Keys
 from py_runtime.gguf.rope_keys import MAX_CONTEXT, SCALES, THETAS, read_rope
 

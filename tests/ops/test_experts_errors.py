@@ -8,7 +8,7 @@ import pytest
 import py_runtime.ops  # noqa: F401  (fills the registry)
 from py_runtime.base.dtypes import F32
 from py_runtime.base.errors import GraphError
-from py_runtime.decoder.families import MAX_EXPERTS, MAX_USED
+from py_runtime.decoder.mixtures import MAX_EXPERTS, MAX_USED
 from py_runtime.graph.buffers import measure
 from py_runtime.ops.experts import MOST_EXPERTS, MOST_USED
 from py_runtime.program.writer import ProgramWriter
