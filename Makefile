@@ -72,11 +72,11 @@ soak: $(TESTER) ## 10,000 answers and 200 loads, natively: nothing may grow; a q
 	$(PY) -m tests.model.soak
 
 chaos: setup $(TESTER) ## random users, lost devices and networks in the browser (STEPS=200 SEED=1)
-	@$(PY) -m tools.browser chromium
+	@$(PY) -m tools.browser
 	$(PY) -m tests.web.chaos --steps $(STEPS) --seed $(SEED)
 
 test-pte: setup $(EXECUTORCH) ## stock ExecuTorch exports, made on the spot; half an hour or more
-	@$(PY) -m tools.browser chromium
+	@$(PY) -m tools.browser
 	$(PY) -m pytest $(AT_ONCE) tests/pte_exports
 
 fuzz: $(TESTER) ## damaged inputs for every parser, new ones each time (MINUTES=10)
@@ -87,11 +87,11 @@ pte-files: $(EXECUTORCH) ## the small .pte files of the tests, anew
 	@$(PY) -m tests.pte_exports.op_catalogue
 
 families: $(TESTER) ## every family of models beside transformers, for docs/families.md; ten minutes
-	@$(PY) -m tools.browser chromium
+	@$(PY) -m tools.browser
 	@$(PY) -m tools.families
 
 mutants: $(TESTER) ## do the tests notice a wrong token in py_runtime? hours (SEED=1 COUNT=100)
-	@$(PY) -m tools.browser chromium
+	@$(PY) -m tools.browser
 	@$(PY) -m tools.mutants --seed $(SEED) --count $(COUNT)
 
 package: setup ## the wheel, and the npm package, into build/packages
@@ -104,11 +104,11 @@ lint: check-style check-types $(NPM_DEV) ## style, imports and types, of Python 
 	node_modules/.bin/eslint web bench/pages tools eslint.config.js
 
 picture: setup $(TESTER) ## the README's picture that moves: a first minute with the default model
-	@$(PY) -m tools.browser chromium
+	@$(PY) -m tools.browser
 	@$(PY) -m tools.moving_picture docs/first_minute.png
 
 bench: setup $(TESTER) $(BENCH_MODELS) $(BENCH_NPM) ## inpage beside its peers, for the README; half an hour or more (QUICK=1)
-	@$(PY) -m tools.browser chromium
+	@$(PY) -m tools.browser
 	@$(PY) -m bench $(if $(QUICK),--quick)
 	@$(BENCH_PY) -m bench.chart bench/results.json bench/results.png
 	@$(if $(QUICK),:,$(PY) -m bench --readme)

@@ -134,4 +134,4 @@ def make_ready(*names: str) -> None:
 BROWSERS = {"chromium": (find, "chromium"), "firefox": (find_firefox, "firefox-esr")}
 
 if __name__ == "__main__":
-    sys.exit(exit_status(partial(make_ready, *sys.argv[1:])))
+    sys.exit(exit_status(partial(make_ready, *(sys.argv[1:] or ["chromium"]))))

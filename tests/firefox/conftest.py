@@ -1,4 +1,4 @@
-"""One Firefox, and the toy's page in it, for the whole folder: it is one file, so one process."""
+"""One Firefox, and the toy's page in it, for the whole folder, which has one file of tests."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -31,14 +31,14 @@ class Site(ShippingRunner):
         self._server.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def firefox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Firefox]:
     firefox = Firefox(tmp_path_factory.mktemp("firefox"))
     yield firefox
     firefox.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def started(firefox: Firefox, toy_model: Path) -> Iterator[Site]:
     """Its Python runs; no model is loaded."""
     site = Site(firefox, toy_model.parent)
@@ -48,7 +48,7 @@ def started(firefox: Firefox, toy_model: Path) -> Iterator[Site]:
     site.stop_serving()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def site(started: Site) -> Site:
     """The toy is loaded by the page's own button, and kept by the browser."""
     started.firefox.until("!document.querySelector('#load').disabled")

@@ -9,7 +9,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +43,8 @@ class Firefox:
     def __init__(self, profile: Path) -> None:
         user_js = [f"user_pref({json.dumps(k)}, {json.dumps(v)});" for k, v in PREFERENCES.items()]
         (profile / "user.js").write_text("\n".join(user_js))
-        self._log = (profile / "log.txt").open("w+")
+        self._opened = ExitStack()
+        self._log = self._opened.enter_context((profile / "log.txt").open("w+"))
         self._process = subprocess.Popen(
             [browser.find_firefox(), *FLAGS, "--profile", profile, "about:blank"],
             env=environment(profile),
@@ -51,8 +52,9 @@ class Firefox:
             stderr=subprocess.STDOUT,
         )
         try:
-            self._socket = self._connect(profile / "MarionetteActivePort")
-            self._stream = self._socket.makefile("rb")
+            connection = self._connect(profile / "MarionetteActivePort")
+            self._socket = self._opened.enter_context(connection)
+            self._stream = self._opened.enter_context(connection.makefile("rb"))
             self._receive()  # it greets first
             self._number = 0
             self.command("WebDriver:NewSession")
@@ -73,9 +75,11 @@ class Firefox:
 
     def close(self) -> None:
         self._process.terminate()
-        with suppress(subprocess.TimeoutExpired):
+        try:
             self._process.wait(timeout=PATIENCE)
-        self._log.close()
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+        self._opened.close()
 
     def command(self, name: str, **parameters: Any) -> Any:
         self._number += 1

@@ -6,6 +6,7 @@ from tests.app.test_device_loss import ANSWER, DESTROY_AT, ONE_BY_ONE, REQUEST, 
 from tests.dynamic_shape.scenarios import SCENARIOS, Scenario
 from tests.firefox.conftest import Site
 from tests.golden import check
+from tests.gpu.test_kernel_sources import JOINED
 from tests.toy_model import NAME
 from tests.web.user import PAUSE
 
@@ -19,6 +20,15 @@ TALK = """const {completions} = inpage.chat;
 const create = completions.create;
 completions.create = request => create({...request, ignore_eos: true, max_tokens: 60});"""
 
+AT_ONCE = 100  # kernels in a message
+COMPILE = """const device = await (await navigator.gpu.requestAdapter()).requestDevice();
+const faults = await Promise.all(given.map(async ([label, code]) => {
+    const {messages} = await device.createShaderModule({label, code}).getCompilationInfo();
+    return messages.filter(({type}) => type === "error").map(({message}) => label + message);
+}));
+device.destroy();
+return faults.flat();"""
+
 
 def test_the_page_starts(started: Site) -> None:
     report = started.firefox.run("return inpage.ready")
@@ -27,6 +37,19 @@ def test_the_page_starts(started: Site) -> None:
     assert report["adapter"]["is_fallback"] is True
     assert started.firefox.run("return crossOriginIsolated") is True
     assert started.python("float(np.arange(4).sum())") == 6
+
+
+def test_its_compiler_takes_every_kernel(started: Site) -> None:
+    """Those of graphics cards, too, which no software adapter is given. It has no subgroups."""
+    kernels = [
+        (way.label, way.source)
+        for ways in JOINED.values()
+        for way in ways
+        if "enable subgroups;" not in way.source
+    ]
+    for first in range(0, len(kernels), AT_ONCE):
+        assert started.firefox.run(COMPILE, kernels[first : first + AT_ONCE]) == []
+    assert started.firefox.run(COMPILE, [("broken", "fn")]) != []
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)

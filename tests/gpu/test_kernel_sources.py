@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from py_runtime.base.errors import GraphError
-from py_runtime.gpu.kernel_sources import Plugs, join, kernel_source
+from py_runtime.gpu.kernel_sources import KernelSource, Plugs, join, kernel_source
 from py_runtime.gpu.shader_figures import evaluate, figures_of
 from py_runtime.gpu.shader_sources import Library, all_shaders, parse
 from py_runtime.ops.binary import CODES
@@ -32,17 +32,15 @@ def every_way(library: Library, name: str, plugs: Plugs) -> Iterator[Plugs]:
     yield plugs
 
 
-def files_of(library: Library, kernel: str) -> set[str]:
-    """That take part in some way."""
-    return {
-        file.name
-        for plugs in every_way(library, kernel, {})
-        for file in join(library, kernel, plugs).files
-    }
+def joined(library: Library, kernel: str) -> list[KernelSource]:
+    """In every way."""
+    return [join(library, kernel, plugs) for plugs in every_way(library, kernel, {})]
 
 
 KERNELS = [name for name, file in FILES.items() if file.is_kernel]
-PARTS = {kernel: files_of(all_shaders(), kernel) for kernel in KERNELS}
+JOINED = {kernel: joined(all_shaders(), kernel) for kernel in KERNELS}
+# The files that take part in some way.
+PARTS = {kernel: {file.name for way in JOINED[kernel] for file in way.files} for kernel in KERNELS}
 
 
 def kernel_with(name: str) -> str:
@@ -85,7 +83,7 @@ def test_nothing_can_be_left_out_of_a_line(name: str) -> None:
     for left_out in line:
         library = with_line(name, *(entry for entry in line if entry != left_out))
         with pytest.raises(GraphError) as error:
-            files_of(library, kernel_with(name))
+            joined(library, kernel_with(name))
         assert f"shader {name} uses " in str(error.value)
         named = left_out.removeprefix("@").rpartition(" = ")[2].rstrip("*")
         assert named in str(error.value)
@@ -97,9 +95,9 @@ def test_a_superfluous_need_is_refused(name: str) -> None:
     more = next(other for other in others if other not in (name, *line_of(name)))
     text = re.escape(f"shader {name} needs {more} by its line, but uses nothing of it")
     with pytest.raises(GraphError, match=text):
-        files_of(with_line(name, *line_of(name), more), kernel_with(name))
+        joined(with_line(name, *line_of(name), more), kernel_with(name))
     with pytest.raises(GraphError, match=re.escape(f"shader {name} needs @made_up by its line")):
-        files_of(with_line(name, *line_of(name), "@made_up"), kernel_with(name))
+        joined(with_line(name, *line_of(name), "@made_up"), kernel_with(name))
 
 
 @pytest.mark.parametrize(

@@ -48,9 +48,10 @@ def test_the_notebook(
         cells.first.locator(".cm-content").click()
         for _ in range(4):
             page.keyboard.press("Shift+Enter")
-        expect(cells.nth(3).locator(".jp-OutputArea-output")).to_have_text(str(greedy.tokens))
+        expect(cells.first.locator(".jp-InputPrompt")).to_have_text("[1]:")  # it is installed
         loaded = cells.nth(1).locator(".jp-OutputArea")
         expect(loaded.get_by_text("is loaded")).to_be_visible()
+        expect(cells.nth(3).locator(".jp-OutputArea-output")).to_have_text(str(greedy.tokens))
         expect(loaded.locator("strong")).to_have_text([NAME, NAME])  # the bar's, and the model's
         expect(loaded.get_by_text("context of 512 tokens")).to_be_visible()
         seen = page.evaluate("seen")

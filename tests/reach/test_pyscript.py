@@ -10,6 +10,7 @@ from tests.conftest import serving_folder
 from tests.reach.conftest import TOKENS, Greedy, Packages
 from tests.reach.pyodide_wheels import FOLDER, write_pyodide
 from tests.reach.readme import DEFAULT, briefly
+from tests.runners import PATIENCE
 from tests.toy_model import NAME
 from tools.files import ROOT
 
@@ -54,6 +55,6 @@ def test_the_page(
     with serving_folder(tmp_path) as address:
         page = shared_browser.new_page()
         page.goto(address)
+        expect(page.locator("#answer")).not_to_be_empty(timeout=2 * PATIENCE)
         expect(page.locator("body")).to_contain_text(f"tokens: {greedy.tokens}")
-        expect(page.locator("#answer")).not_to_be_empty()
         page.close()

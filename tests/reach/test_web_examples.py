@@ -15,6 +15,7 @@ from playwright.sync_api import Browser, expect
 from tests.conftest import first_line, running, serving_folder
 from tests.reach.pyodide_wheels import FOLDER
 from tests.reach.readme import DEFAULT
+from tests.runners import PATIENCE
 from tests.toy_model import NAME
 from tools.files import ROOT
 
@@ -75,6 +76,7 @@ def developing(folder: Path) -> Iterator[str]:
 def answer_at(browser: Browser, address: str) -> str:
     page = browser.new_page()
     page.goto(address)
+    expect(page.locator("#answer")).not_to_be_empty(timeout=2 * PATIENCE)
     expect(page.locator("#progress")).to_have_text("done")
     text = page.locator("#answer").inner_text()
     page.close()

@@ -41,6 +41,7 @@ def test_it_holds_the_runtime_and_the_shaders_and_nothing_else(wheel: Path) -> N
     assert {
         path.relative_to(ROOT).as_posix() for path in (ROOT / "py_runtime").rglob("*.py")
     } <= names
+    assert {"inpage/py.typed", "py_runtime/py.typed"} <= names  # type checkers look for them
     metadata = f"inpage-{__version__}.dist-info"
     assert {name.split("/")[0] for name in names} == {"inpage", "py_runtime", metadata}
     assert not any(name.endswith(".pyc") for name in names)

@@ -27,10 +27,11 @@ export function createDevice(onReplaced) {
   async function requestAdapter() {
     const { gpu } = navigator;
     if (!gpu) throw new BridgeFault("no-webgpu", "navigator.gpu is missing in this browser");
-    const powerPreference = "high-performance";
-    const adapter = await gpu.requestAdapter({ powerPreference })
-      ?? await gpu.requestAdapter({ powerPreference, featureLevel: "compatibility" }); // OpenGL ES, for one
-    return adapter ?? Promise.reject(new BridgeFault("no-adapter", "navigator.gpu.requestAdapter() found no GPU"));
+    for (const featureLevel of ["core", "compatibility"]) {
+      const adapter = await gpu.requestAdapter({ featureLevel, powerPreference: "high-performance" });
+      if (adapter) return adapter;
+    }
+    throw new BridgeFault("no-adapter", "requestAdapter found no GPU");
   }
 
   /** @param {string} featuresJson those that are wanted where the adapter has them */
