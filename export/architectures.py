@@ -49,9 +49,13 @@ def read_config(given: dict[str, Any]) -> dict[str, Any]:
         raise ExportError(
             f"the architecture '{architecture}' is not supported; these are: {SUPPORTED}"
         )
-    if given.get("quantization_config") or values.get("quantization_config"):
+    how = given.get("quantization_config") or values.get("quantization_config")
+    blocks = isinstance(how, dict) and how.get("quant_method") == "mxfp4"
+    mixture = BY_MODEL_TYPE[architecture].mixture
+    if how and not (blocks and mixture and mixture.interleaved):
         raise ExportError("this checkpoint is quantised already; give the float one, or a GGUF")
     values = in_known_words(values)
+    values.pop("quantization_config", None)
     _check_values(values)
     try:
         whole = AutoConfig.for_model(**values).to_dict() | {"model_type": architecture}

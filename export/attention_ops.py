@@ -15,6 +15,7 @@ def attended(
     scale: float | None,
     window: int | None,
     softcap: float | None,
+    sinks: Tensor | None,
 ) -> Tensor:
     """q: [1, S, Hq, D] of the tokens at start_pos, whose keys and values the caches hold."""
     length = q.shape[1]
@@ -28,7 +29,11 @@ def attended(
         scores = torch.tanh(scores / softcap) * softcap
     position, token = torch.arange(end)[None, :], torch.arange(length)[:, None] + start_pos
     sees = (position <= token) & (position > token - (end + 1 if window is None else window))
-    weights = scores.masked_fill(~sees, -math.inf).softmax(-1)
+    scores = scores.masked_fill(~sees, -math.inf)
+    if sinks is not None:
+        column = sinks.to(scores.dtype)[None, :, None, None].expand(*scores.shape[:3], 1)
+        scores = torch.cat((scores, column), -1)
+    weights = scores.softmax(-1)[..., :end]
     return torch.einsum("bhsc,bchd->bshd", weights, values).contiguous()
 
 
@@ -37,7 +42,7 @@ def attend_kv_cache(
     q: Tensor, k_cache: Tensor, v_cache: Tensor, start_pos: int, scale: float | None
 ) -> Tensor:
     """As sdpa_with_kv_cache, over caches that hold the tokens' own keys and values already."""
-    return attended(q, k_cache, v_cache, start_pos, scale, None, None)
+    return attended(q, k_cache, v_cache, start_pos, scale, None, None, None)
 
 
 @attend_kv_cache.register_fake
@@ -54,9 +59,10 @@ def attend_window(
     scale: float | None,
     window: int | None,
     softcap: float | None,
+    sinks: Tensor | None,
 ) -> Tensor:
     """As windowed_attention, in the same way."""
-    return attended(q, k_cache, v_cache, start_pos, scale, window, softcap)
+    return attended(q, k_cache, v_cache, start_pos, scale, window, softcap, sinks)
 
 
 @attend_window.register_fake
@@ -68,6 +74,7 @@ def _(
     scale: float | None,
     window: int | None,
     softcap: float | None,
+    sinks: Tensor | None,
 ) -> Tensor:
     return torch.empty_like(q)
 

@@ -1,5 +1,6 @@
 """Checkpoints of their own code: what their config.json and their tensors are called elsewhere."""
 
+import re
 from collections.abc import Mapping
 from math import sqrt
 from typing import Any
@@ -39,10 +40,20 @@ LFM2_TENSORS = {
     "mlp.up_proj": "feed_forward.w3",
     "mlp.down_proj": "feed_forward.w2",
 }
+# A star stands for an expert's number.
+LFM2_MOE_TENSORS = LFM2_TENSORS | {
+    "mlp": "feed_forward",
+    "mlp.gate": "feed_forward.gate",
+    "mlp.experts.*.gate_proj": "feed_forward.experts.*.w1",
+    "mlp.experts.*.up_proj": "feed_forward.experts.*.w3",
+    "mlp.experts.*.down_proj": "feed_forward.experts.*.w2",
+}
 # By model type: what differs from the decoder's own names. EXAONE calls its layers otherwise, too.
 OTHER_TENSORS = {
     "exaone": EXAONE_TENSORS,
     "lfm2": LFM2_TENSORS,
+    "lfm2_moe": LFM2_MOE_TENSORS,
+    "gpt_oss": {"mlp.gate": "mlp.router"},
     "qwen3_5_text": {"self_attn.g_proj": "self_attn.q_proj"},
 }
 # Those whose names have no end.
@@ -76,6 +87,9 @@ def in_known_words(values: Mapping[str, Any]) -> dict[str, Any]:
         }
     if model_type == "lfm2":
         known |= _of_lfm2(values)
+    if model_type == "lfm2_moe":
+        eps = values.get("norm_eps", values.get("rms_norm_eps", 1e-5))
+        known |= {"rms_norm_eps": eps, "hidden_act": "silu"}
     return known
 
 
@@ -123,7 +137,11 @@ def stored_names(model_type: str, name: str) -> list[str]:
     if owner.startswith("layers."):
         _, number, inner = owner.split(".", 2)
         layers = LAYERS.get(model_type, "layers")
-        owner = f"{layers}.{number}.{others.get(inner, inner)}"
+        starred = re.sub(r"(?<=experts\.)\d+", "*", inner)
+        stored_inner = others.get(starred, starred)
+        if starred != inner:
+            stored_inner = stored_inner.replace("*", inner.split(".")[2])
+        owner = f"{layers}.{number}.{stored_inner}"
     else:
         owner = others.get(owner, owner)
     stored = f"{owner}.{part}"

@@ -31,6 +31,7 @@ from py_runtime.decoder.config import (
     PER_LAYER_TABLE,
     Q4GSW,
     SHORT_CONV,
+    SIGMOID,
     SILU,
     TABLES,
     DecoderConfig,
@@ -106,6 +107,7 @@ class Attention(nn.Module):
 
     q_norm: Norm | None
     k_norm: Norm | None
+    sinks: Tensor | None
 
     def __init__(
         self,
@@ -136,6 +138,7 @@ class Attention(nn.Module):
         self.q_norm, self.k_norm = norms or (None, None)
         if kind.shares is not None:
             self.k_norm = None
+        self.register_buffer("sinks", torch.empty(c.heads) if c.sinks else None)
 
     def forward(self, x: Tensor, call: Call) -> Tensor:
         c, length = self.config, x.shape[1]
@@ -157,9 +160,9 @@ class Attention(nn.Module):
         call.caches[self.number] = self.k_cache, self.v_cache
         scale, window, cap = c.attention_scale, self.kind.window, c.score_cap
         given = (q, k, v, self.k_cache, self.v_cache, call.start)
-        if window is None and cap is None:
+        if window is None and cap is None and self.sinks is None:
             return torch_ops.sdpa_with_kv_cache(*given, q.shape[1], None, 0.0, True, scale)
-        return torch_ops.windowed_attention(*given, scale, window, cap)
+        return torch_ops.windowed_attention(*given, scale, window, cap, self.sinks)
 
     def _attend_shared(self, x: Tensor, call: Call) -> Tensor:
         """Over caches that an earlier layer has filled, for these tokens too."""
@@ -171,9 +174,9 @@ class Attention(nn.Module):
         if self.kind.tables is not None:
             q = attention_ops.rotary_of_one(q, *self._tables(call), call.start)
         given = (q, *call.caches[self.kind.shares], call.start, c.attention_scale)
-        if window is None and cap is None:
+        if window is None and cap is None and self.sinks is None:
             return attention_ops.attend_kv_cache(*given)
-        return attention_ops.attend_window(*given, window, cap)
+        return attention_ops.attend_window(*given, window, cap, self.sinks)
 
     def _heads(self, x: Tensor, norm: Norm | None, heads: int) -> Tensor:
         """[1, S, heads * head_dim] → [1, S, heads, head_dim], where need be after a norm of all."""
@@ -289,15 +292,19 @@ class Mlp(nn.Module):
 class Mixture(nn.Module):
     """The same by a few of many experts, which the token's logits for them choose."""
 
+    expert_bias: Tensor | None
+
     def __init__(self, config: DecoderConfig, kinds: Mapping[str, WeightKind], path: str) -> None:
         super().__init__()
         assert config.experts is not None, "a config with experts has their sizes"
         self.sizes, width = config.experts, config.width
-        rows = self.sizes.count * self.sizes.hidden
-        self.gate = Weight(kinds[f"{path}.gate.weight"], self.sizes.count, width)
+        rows, has_bias = self.sizes.count * self.sizes.hidden, self.sizes.has_bias
+        self.gate = Weight(kinds[f"{path}.gate.weight"], self.sizes.count, width, has_bias)
+        is_biased = self.sizes.scoring == SIGMOID
+        self.register_buffer("expert_bias", torch.empty(self.sizes.count) if is_biased else None)
         self.experts = nn.ModuleDict(
             {
-                name: Weight(kinds[f"{path}.experts.{name}.weight"], *dims)
+                name: Weight(kinds[f"{path}.experts.{name}.weight"], *dims, has_bias)
                 for name, dims in {
                     "gate_proj": (rows, width),
                     "up_proj": (rows, width),
@@ -309,9 +316,12 @@ class Mixture(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         held: list[Any] = list(self.experts.values())
         kinds = " ".join(weight.kind.name for weight in held)
-        parts = [getattr(weight, part, None) for weight in held for part in ("weight", "scales")]
-        how = (self.sizes.used, self.sizes.renormalised, kinds)
-        return torch_ops.experts(x, self.gate(x), *how, *parts, held[0].kind.group_size)
+        names = ("weight", "scales", "bias")
+        parts = [getattr(weight, part, None) for weight in held for part in names]
+        sizes = self.sizes
+        how = (sizes.used, sizes.renormalised, sizes.scoring, sizes.scale, kinds)
+        last = (held[0].kind.group_size, sizes.activation)
+        return torch_ops.experts(x, self.gate(x), self.expert_bias, *how, *parts, *last)
 
 
 class Layer(nn.Module):
@@ -329,7 +339,7 @@ class Layer(nn.Module):
             self.linear_attn = DeltaNet(config, kinds, f"{path}.linear_attn")
         else:
             self.self_attn = Attention(config, number, kinds, f"{path}.self_attn")
-        if config.experts is None:
+        if config.experts is None or kind.is_dense:
             self.mlp: nn.Module = Mlp(config, kind, kinds, f"{path}.mlp")
         else:
             self.mlp = Mixture(config, kinds, f"{path}.mlp")

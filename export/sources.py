@@ -13,6 +13,7 @@ from safetensors import SafetensorError, safe_open
 from export import architectures
 from export.checkpoint_words import HEAD, stored_names
 from export.errors import ExportError
+from export.interleaved_experts import MXFP4, InterleavedExperts
 from export.quantisers import Parts, quantise
 from py_runtime.decoder.config import (
     EXPERTS,
@@ -167,6 +168,7 @@ class HuggingFaceSource(Source):
 
     family: Family
     _expected: dict[str, tuple[int, ...]]
+    _interleaved: InterleavedExperts
 
     @classmethod
     def open(cls, folder: Path, quantisation: Quantisation) -> "HuggingFaceSource":
@@ -206,7 +208,27 @@ class HuggingFaceSource(Source):
             for stored in opened.keys():  # noqa: SIM118  (safe_open is not a mapping)
                 self._file_of[stored] = opened
 
+        self._interleaved = InterleavedExperts(self._file_of, self._stored_name)
+
+    @property
+    def _is_interleaved(self) -> bool:
+        return self.family.mixture is not None and self.family.mixture.interleaved
+
+    def kind(self, weight: str) -> WeightKind:
+        return MXFP4 if self._has_blocks(weight) else super().kind(weight)
+
+    def parts(self, weight: str) -> Parts:
+        if self._has_blocks(weight):
+            return self._interleaved.parts(weight)
+        return super().parts(weight)
+
+    def _has_blocks(self, weight: str) -> bool:
+        is_of_experts = f".{EXPERTS}." in weight and self._is_interleaved
+        return is_of_experts and self._interleaved.has_blocks(weight)
+
     def shape(self, name: str) -> tuple[int, ...] | None:
+        if f".{EXPERTS}." in name and self._is_interleaved:
+            return self._interleaved.shape(name)
         if f".{EXPERTS}." in name:
             first, *others = [self._shape_of_one(each) for each in self._of_experts(name)]
             if first is None or any(other != first for other in others):
@@ -226,13 +248,17 @@ class HuggingFaceSource(Source):
         return (max(min(rows.stop, found[0]) - rows.start, 0), *found[1:])
 
     def dense(self, name: str) -> np.ndarray:
+        if f".{EXPERTS}." in name and self._is_interleaved:
+            return self._interleaved.dense(name)
         if f".{EXPERTS}." in name:
             return np.concatenate([self._dense_of_one(each) for each in self._of_experts(name)])
         return self._dense_of_one(name)
 
     def _of_experts(self, name: str) -> list[str]:
         """layers.0.mlp.experts.up_proj.weight: of each its own."""
-        count = self.values["num_local_experts"]
+        sizes = self.decoder_config(None).experts
+        assert sizes is not None, "a tensor of experts is asked for where there are some"
+        count = sizes.count
         return [name.replace(f".{EXPERTS}.", f".{EXPERTS}.{each}.") for each in range(count)]
 
     def _dense_of_one(self, name: str) -> np.ndarray:

@@ -201,11 +201,10 @@ def sdpa_with_kv_cache(
 
     seq_len, attn_mask and dropout_p are there for the engine's argument order and have one value.
     """
-    length = q.shape[1]
-    end = start_pos + length
+    end = start_pos + q.shape[1]
     k_cache[:, start_pos:end] = k
     v_cache[:, start_pos:end] = v
-    return attended(q, k_cache, v_cache, start_pos, scale, None, None)
+    return attended(q, k_cache, v_cache, start_pos, scale, None, None, None)
 
 
 @sdpa_with_kv_cache.register_fake
@@ -236,16 +235,17 @@ def windowed_attention(
     scale: float | None,
     window: int | None,
     softcap: float | None,
+    sinks: Tensor | None,
 ) -> Tensor:
     """As sdpa_with_kv_cache; of what came before, a token sees the last `window`, itself included.
 
-    Scores s become softcap * tanh(s / softcap), where there is one.
+    Scores s become softcap * tanh(s / softcap), where there is one. Sinks, one for each query head,
+    take part in the softmax, and give nothing.
     """
-    length = q.shape[1]
-    end = start_pos + length
+    end = start_pos + q.shape[1]
     k_cache[:, start_pos:end] = k
     v_cache[:, start_pos:end] = v
-    return attended(q, k_cache, v_cache, start_pos, scale, window, softcap)
+    return attended(q, k_cache, v_cache, start_pos, scale, window, softcap, sinks)
 
 
 @windowed_attention.register_fake
@@ -259,6 +259,7 @@ def _(
     scale: float | None,
     window: int | None,
     softcap: float | None,
+    sinks: Tensor | None,
 ) -> Tensor:
     return torch.empty_like(q)
 
@@ -291,19 +292,26 @@ def _(value: Tensor, cache: Tensor, start_pos: int) -> Tensor:
 def experts(
     x: Tensor,
     logits: Tensor,
+    choice: Tensor | None,
     used: int,
     renormalised: bool,
+    scoring: str,
+    scale: float,
     kinds: str,
     gate: Tensor,
     gate_scales: Tensor | None,
+    gate_bias: Tensor | None,
     up: Tensor,
     up_scales: Tensor | None,
+    up_bias: Tensor | None,
     down: Tensor,
     down_scales: Tensor | None,
+    down_bias: Tensor | None,
     group_size: int,
+    activation: str,
 ) -> Tensor:
     """x: [..., W], logits: [..., experts]; gate, up: [experts * hidden, W], down: [experts * W,
-    hidden], in these kinds. Each token goes through the experts of its largest logits."""
+    hidden], in these kinds. Each token goes through the experts of its largest scores."""
     width, count = x.shape[-1], logits.shape[-1]
     stored = ((gate, gate_scales), (up, up_scales), (down, down_scales))
     gates, ups, downs = (
@@ -312,15 +320,32 @@ def experts(
             kinds.split(), stored, (width, width, len(gate) // count), strict=True
         )
     )
-    lines = x.reshape(-1, width)
-    shares, chosen = logits.reshape(-1, count).softmax(-1).topk(used)  # [S, used]
+    biases = [
+        torch.zeros(count, 1, dtype=x.dtype) if bias is None else bias.to(x.dtype).view(count, -1)
+        for bias in (gate_bias, up_bias, down_bias)
+    ]
+    own_scores = logits.reshape(-1, count)
+    scores = (
+        own_scores.softmax(-1) if scoring == "softmax" else own_scores.sigmoid()
+    )  # [S, experts]
+    chosen = (scores if choice is None else scores + choice).topk(used).indices  # [S, used]
+    shares = scores.gather(-1, chosen)
     if renormalised:
-        shares = shares / shares.sum(-1, keepdim=True)
+        shares = shares / (shares.sum(-1, keepdim=True) + (0 if scoring == "softmax" else 1e-6))
     rows = []
-    for line, own, theirs in zip(lines, chosen, shares, strict=True):
-        hidden = torch.nn.functional.silu(gates[own] @ line) * (ups[own] @ line)  # [used, hidden]
-        rows.append((theirs[:, None] * (downs[own] @ hidden[..., None])[..., 0]).sum(0))
+    for line, own, theirs in zip(x.reshape(-1, width), chosen, shares * scale, strict=True):
+        first, second = gates[own] @ line + biases[0][own], ups[own] @ line + biases[1][own]
+        hidden = _gated(activation, first, second)  # [used, hidden]
+        results = (downs[own] @ hidden[..., None])[..., 0] + biases[2][own]
+        rows.append((theirs[:, None] * results).sum(0))
     return torch.stack(rows).view(x.shape)
+
+
+def _gated(activation: str, gate: Tensor, up: Tensor) -> Tensor:
+    if activation == "silu":
+        return torch.nn.functional.silu(gate) * up
+    gate, up = gate.clamp(max=7.0), up.clamp(-7.0, 7.0)
+    return (up + 1) * gate * torch.sigmoid(1.702 * gate)
 
 
 def _dense(kind: str, group_size: int, weight: Tensor, scales: Tensor | None) -> Tensor:
@@ -338,15 +363,22 @@ def _dense(kind: str, group_size: int, weight: Tensor, scales: Tensor | None) ->
 def _(
     x: Tensor,
     logits: Tensor,
+    choice: Tensor | None,
     used: int,
     renormalised: bool,
+    scoring: str,
+    scale: float,
     kinds: str,
     gate: Tensor,
     gate_scales: Tensor | None,
+    gate_bias: Tensor | None,
     up: Tensor,
     up_scales: Tensor | None,
+    up_bias: Tensor | None,
     down: Tensor,
     down_scales: Tensor | None,
+    down_bias: Tensor | None,
     group_size: int,
+    activation: str,
 ) -> Tensor:
     return torch.empty_like(x)

@@ -16,6 +16,7 @@ Q4GSW = "q4gsw"
 
 
 SILU, GELU = "silu", "gelu"  # of the gate; gelu by its approximation with tanh
+CLAMPED = "clamped"  # of experts alone: the gate of gpt-oss, within bounds
 # Where a layer has norms: ahead of attention and MLP, after both, or in both places.
 BEFORE, AFTER, AROUND = "before", "after", "around"
 # What q and k are normalised over: each head, or all heads of a token together.
@@ -32,7 +33,10 @@ LAYER_NORMS = {
 }
 # What mixes the tokens of a layer.
 ATTENTION, SHORT_CONV, DELTA_NET = "attention", "short convolution", "delta net"
+SINKS = "self_attn.sinks"
 ROUTER, EXPERTS = "mlp.gate", "mlp.experts"  # of a mixture
+CHOICE = "mlp.expert_bias"  # is added to the scores that choose experts, and to no shares
+SOFTMAX, SIGMOID = "softmax", "sigmoid"  # how scores of experts become shares
 # Embeddings that tokens have for each layer: a table of all rows, what is computed from the usual
 # embedding and added, and what a layer does with its part.
 PER_LAYER_TABLE = "embed_tokens_per_layer"
@@ -50,6 +54,7 @@ class LayerKind:
     window: int | None = None  # positions a token sees, its own included; None: all before it
     tables: str | None = ""  # ends the names of its rotary tables; None: heads do not turn
     mixer: str = ATTENTION
+    is_dense: bool = False  # it has one MLP, where other layers have experts
     head_dim: int | None = None  # where its heads have a width of their own; all of it turns
     hidden: int | None = None  # where its MLP has a width of its own
     shares: int | None = None  # the layer whose keys and values it sees, in place of its own
@@ -84,6 +89,10 @@ class ExpertSizes:
     used: int  # by a token
     hidden: int  # width of each
     renormalised: bool  # whether the shares of those used add up to 1
+    scoring: str = SOFTMAX  # with SIGMOID, a bias for each expert takes part in the choice
+    scale: float = 1.0  # of the shares
+    activation: str = SILU
+    has_bias: bool = False  # router and experts
 
 
 @dataclass(frozen=True)
@@ -117,6 +126,7 @@ class DecoderConfig:
     conv_taps: int = 0  # tokens that a convolution reaches over, its own included
     gated_attention: bool = False  # what it gives is multiplied with sigmoid(x Wgᵀ)
     delta: DeltaSizes | None = None
+    sinks: bool = False  # of attention: scores that take a share of the softmax for nothing
     experts: ExpertSizes | None = None  # in place of each MLP
     value_norm: bool = False  # heads of v are normalised, without weights
     per_layer: int = 0  # columns that a token's own embedding has for each layer
@@ -206,19 +216,19 @@ def layer_matrices(config: DecoderConfig, kind: LayerKind) -> dict[str, tuple[in
 
 def _mlp_matrices(c: DecoderConfig, kind: LayerKind) -> dict[str, tuple[int, int, bool]]:
     """Those of experts lie one below the other, in one matrix."""
-    if c.experts is None:
+    if c.experts is None or kind.is_dense:
         hidden = kind.hidden or c.hidden
         return {
             "mlp.gate_proj": (hidden, c.width, c.mlp_bias),
             "mlp.up_proj": (hidden, c.width, c.mlp_bias),
             "mlp.down_proj": (c.width, hidden, c.mlp_bias),
         }
-    rows = c.experts.count * c.experts.hidden
+    rows, has_bias = c.experts.count * c.experts.hidden, c.experts.has_bias
     return {
-        ROUTER: (c.experts.count, c.width, False),
-        f"{EXPERTS}.gate_proj": (rows, c.width, False),
-        f"{EXPERTS}.up_proj": (rows, c.width, False),
-        f"{EXPERTS}.down_proj": (c.experts.count * c.width, c.experts.hidden, False),
+        ROUTER: (c.experts.count, c.width, has_bias),
+        f"{EXPERTS}.gate_proj": (rows, c.width, has_bias),
+        f"{EXPERTS}.up_proj": (rows, c.width, has_bias),
+        f"{EXPERTS}.down_proj": (c.experts.count * c.width, c.experts.hidden, has_bias),
     }
 
 
@@ -227,6 +237,8 @@ def layer_vectors(config: DecoderConfig, kind: LayerKind) -> dict[str, Dims]:
     vectors: dict[str, Dims] = {
         f"{norm}.weight": (config.width,) for norm in LAYER_NORMS[config.norms]
     }
+    if config.experts and config.experts.scoring == SIGMOID and not kind.is_dense:
+        vectors[CHOICE] = (config.experts.count,)
     if config.per_layer:
         vectors[f"{PER_LAYER_NORM}.weight"] = (config.width,)
     if config.layer_scalars:
@@ -240,6 +252,8 @@ def layer_vectors(config: DecoderConfig, kind: LayerKind) -> dict[str, Dims]:
             "linear_attn.dt.bias": (config.delta.value_heads,),
             "linear_attn.norm.weight": (config.delta.value_dim,),
         }
+    if config.sinks:
+        vectors[SINKS] = (config.heads,)
     norms = ("q_norm", "k_norm") if kind.shares is None else ("q_norm",)
     for norm, columns in zip(norms, qk_norm_columns(config, kind), strict=False):
         vectors[f"self_attn.{norm}.weight"] = (columns,)

@@ -15,19 +15,21 @@ from py_runtime.decoder.config import (
     AFTER,
     AROUND,
     BEFORE,
+    CLAMPED,
     DELTA_NET,
     GELU,
     HEADS,
     LOCAL,
     ROWS,
     SHORT_CONV,
+    SIGMOID,
     SILU,
     TABLES,
     DecoderConfig,
     DeltaSizes,
-    ExpertSizes,
     LayerKind,
 )
+from py_runtime.decoder.mixtures import Mixture, expert_sizes
 from py_runtime.decoder.rotary import PROPORTIONAL, Floats, Rope
 from py_runtime.decoder.rotary import rotary_tables as both_tables
 
@@ -36,7 +38,6 @@ MIN_CONTEXT = 2  # a token, and one that follows it
 MAX_TAPS = 64  # of a convolution
 MAX_KEYS = 256  # columns of a delta net's key
 MAX_PER_LAYER = 1 << 12  # columns that a token has for each layer
-MAX_EXPERTS, MAX_USED = 512, 64  # of a mixture, by a token
 MAX_CHUNK = 512  # tokens in one call: longer prompts go in chunks, which keeps buffers small
 # Caches of sliding layers hold a window and a chunk: where windows are short, so are chunks.
 MIN_CHUNK, MAX_WINDOWS = 64, 2  # of the shortest window
@@ -86,7 +87,8 @@ class Family:
     predicts_ahead: bool = False  # GGUF files may have further layers, for tokens to come
     gated_attention: bool = False  # checkpoints have a head's gate behind its query, in one matrix
     mixers: Mapping[str, str] = field(default_factory=dict)  # of layer_types that are no attention
-    is_mixture: bool = False  # each MLP is one of experts
+    mixture: Mixture | None = None  # MLPs are of experts, but for those of the first layers in some
+    sinks: bool = False  # of attention
     value_norm: bool = False  # heads of v are normalised, without weights
     unscaled_scores: bool = False
     layer_scalars: bool = False  # each layer ends with a multiplication
@@ -98,7 +100,7 @@ FAMILIES = (
     Family("mistral", "llama", "Mistral", pairs_side_by_side=True),
     Family("qwen2", "qwen2", "Qwen2.5", qkv_bias=True),
     Family("qwen3", "qwen3", "Qwen3", qk_norm=HEADS),
-    Family("qwen3_moe", "qwen3moe", "Qwen3 with experts", qk_norm=HEADS, is_mixture=True),
+    Family("qwen3_moe", "qwen3moe", "Qwen3 with experts", qk_norm=HEADS, mixture=Mixture()),
     Family("qwen3_vl_text", "qwen3vl", "the text part of Qwen3-VL", qk_norm=HEADS),
     Family(
         "phi3",
@@ -171,6 +173,23 @@ FAMILIES = (
         mixers={"conv": SHORT_CONV},
     ),
     Family(
+        "lfm2_moe",
+        "lfm2moe",
+        "LFM2 with experts",
+        qk_norm=HEADS,
+        gguf_names={"token_embd_norm": "output_norm"},
+        mixers={"conv": SHORT_CONV},
+        mixture=Mixture(SIGMOID),
+    ),
+    Family(
+        "gpt_oss",
+        "gpt-oss",
+        "gpt-oss",
+        gguf_names={"post_attention_norm": "ffn_norm"},
+        mixture=Mixture(activation=CLAMPED, has_bias=True, interleaved=True),
+        sinks=True,
+    ),
+    Family(
         "qwen3_5_text",
         "qwen35",
         "the text part of Qwen3.5 (dense)",
@@ -231,10 +250,13 @@ def layer_kinds(values: Mapping[str, Any]) -> tuple[LayerKind, ...]:
     if values.get("position_embedding_type", "rope") != "rope":
         turns = [0] * layers
     tables = set(ropes(values))
+    dense = (values.get("num_dense_layers") or 0) if family.mixture else 0
 
     def kind(number: int) -> LayerKind:
+        is_dense = number < dense
         if types[number] in family.mixers:
-            return LayerKind(mixer=family.mixers[types[number]], tables=None)
+            mixer = family.mixers[types[number]]
+            return LayerKind(tables=None, mixer=mixer, is_dense=is_dense)
         slides = bool(window) and types[number] == SLIDING
         turned = bool(turns[number])
         if family.turns_only_sliding and window:
@@ -244,6 +266,7 @@ def layer_kinds(values: Mapping[str, Any]) -> tuple[LayerKind, ...]:
         return LayerKind(
             window if slides else None,
             ending if turned else None,
+            is_dense=is_dense,
             head_dim=None if types[number] == SLIDING else values.get("global_head_dim"),
             hidden=2 * values["intermediate_size"] if sharing and doubled else None,
             shares=last_own[types[number]] if sharing else None,
@@ -281,7 +304,7 @@ def decoder_config(values: Mapping[str, Any], context: int | None = None) -> Dec
             "get another model",
         )
     _check_per_layer(values)
-    if values.get("num_local_experts") and not family.is_mixture:
+    if values.get("num_local_experts") and not family.mixture:
         raise ModelError("it is a mixture of experts, which is not supported", "get another model")
     kinds = layer_kinds(values)
     mixers = {kind.mixer for kind in kinds}
@@ -326,8 +349,9 @@ def decoder_config(values: Mapping[str, Any], context: int | None = None) -> Dec
         logit_cap=values.get("final_logit_softcapping") or None,
         conv_taps=taps,
         gated_attention=family.gated_attention,
+        sinks=family.sinks,
         delta=_delta_sizes(values) if DELTA_NET in mixers else None,
-        experts=_expert_sizes(values) if family.is_mixture else None,
+        experts=expert_sizes(values, family.mixture) if family.mixture else None,
         value_norm=family.value_norm,
         per_layer=values.get("hidden_size_per_layer_input") or 0,
         layer_scalars=family.layer_scalars,
@@ -352,27 +376,6 @@ def _delta_sizes(values: Mapping[str, Any]) -> DeltaSizes:
         raise ModelError(
             f"{sizes.value_heads} value heads share {sizes.key_heads} key heads of "
             f"{sizes.key_dim}; they must share them evenly, of at most {MAX_KEYS} columns",
-            "get another model",
-        )
-    return sizes
-
-
-def _expert_sizes(values: Mapping[str, Any]) -> ExpertSizes:
-    if values.get("mlp_only_layers") or values.get("decoder_sparse_step", 1) != 1:
-        raise ModelError(
-            "some of its layers have experts and others none, which is not supported",
-            "get another model",
-        )
-    sizes = ExpertSizes(
-        values["num_local_experts"],
-        values["num_experts_per_tok"],
-        values["moe_intermediate_size"],
-        bool(values["norm_topk_prob"]),
-    )
-    if not 1 <= sizes.used <= min(sizes.count, MAX_USED) or sizes.count > MAX_EXPERTS:
-        raise ModelError(
-            f"tokens go through {sizes.used} of {sizes.count} experts; up to {MAX_USED} of "
-            f"{MAX_EXPERTS} are supported",
             "get another model",
         )
     return sizes

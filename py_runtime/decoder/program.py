@@ -12,6 +12,7 @@ from py_runtime.decoder.config import (
     AFTER,
     AROUND,
     BEFORE,
+    CHOICE,
     DELTA_NET,
     EXPERTS,
     FLOAT,
@@ -26,6 +27,7 @@ from py_runtime.decoder.config import (
     ROUTER,
     ROWS,
     SHORT_CONV,
+    SIGMOID,
     SILU,
     TABLES,
     DecoderConfig,
@@ -131,7 +133,7 @@ class _Decoder:
                 "pre_feedforward_layernorm" if c.norms == AROUND else "post_attention_layernorm"
             )
             ahead = self._norm(f"{path}.{second}", x, dims)
-        is_mixture = c.experts is not None
+        is_mixture = c.experts is not None and not kind.is_dense
         added = self._mixture(path, ahead) if is_mixture else self._mlp(path, kind, ahead)
         if c.norms != BEFORE:
             added = self._norm(f"{path}.post_feedforward_layernorm", added, dims)
@@ -216,12 +218,12 @@ class _Decoder:
         attended = self._tensor(q_dims)
         given = (q, k, v, *caches, self.start)
         how: tuple[object, ...]
-        if kind.window is None and c.score_cap is None:
+        if kind.window is None and c.score_cap is None and not c.sinks:
             masked = (None, 0.0, True)  # no mask of one's own, no dropout, causal
             name, how = "sdpa_with_kv_cache.default", (self.length, *masked, c.attention_scale)
         else:
             name = "inpage.windowed_attention.default"
-            how = (c.attention_scale, kind.window, c.score_cap)
+            how = (c.attention_scale, kind.window, c.score_cap, self._sinks(path))
         writer.op(name, *given, *how, attended)
         return attended
 
@@ -236,10 +238,14 @@ class _Decoder:
             how = (*self._tables(kind.tables), self.start)
             q = self._computed("inpage.rotary_of_one.default", dims, q, *how)
         given = (q, *caches, self.start, c.attention_scale)
-        if kind.window is None and c.score_cap is None:
+        if kind.window is None and c.score_cap is None and not c.sinks:
             return self._computed("inpage.attend_kv_cache.default", dims, *given)
-        seen = (kind.window, c.score_cap)
+        seen = (kind.window, c.score_cap, self._sinks(path))
         return self._computed("inpage.attend_window.default", dims, *given, *seen)
+
+    def _sinks(self, path: str) -> Ref | None:
+        c = self.config
+        return self._constant(f"{path}.sinks", (c.heads,)) if c.sinks else None
 
     def _turned(
         self, kind: LayerKind, q: Ref, q_dims: Dims, k: Ref, k_dims: Dims
@@ -282,12 +288,17 @@ class _Decoder:
         logits = self._linear(f"{path}.{ROUTER}", x, rows)
         names = [f"{path}.{EXPERTS}.{name}_proj" for name in ("gate", "up", "down")]
         kinds = [self.kinds[f"{name}.weight"] for name in names]
-        parts = [[*self._parts(name), None][:2] for name in names]  # null: without scales
-        how = (sizes.used, sizes.renormalised, " ".join(kind.name for kind in kinds))
-        given = [part for both in parts for part in both]
-        dims = (*rows, c.width)
+        parts = [(*[*self._parts(name), None][:2], self._bias(name)) for name in names]
+        given = [part for own in parts for part in own]  # null: without scales, or without bias
+        choice = None
+        if sizes.scoring == SIGMOID:
+            choice = self._constant(f"{path}.{CHOICE}", (sizes.count,))
+        how = (sizes.used, sizes.renormalised, sizes.scoring, sizes.scale)
+        stored = (" ".join(kind.name for kind in kinds), *given, kinds[0].group_size)
         return self._computed(
-            "inpage.experts.default", dims, x, logits, *how, *given, kinds[0].group_size
+            "inpage.experts.default",
+            (*rows, c.width),
+            *(x, logits, choice, *how, *stored, sizes.activation),
         )
 
     # Ops ---------------------------------------------------------------------------------------
@@ -312,11 +323,9 @@ class _Decoder:
 
     def _linear(self, path: str, x: Ref, rows: Dims) -> Ref:  # [*rows, columns] → [*rows, N]
         kind = self.kinds[f"{path}.weight"]
-        count, _, has_bias = self._shape(path)
-        out = self._tensor((*rows, count))
-        bias = self._constant(f"{path}.bias", (bias_rows(kind, count),)) if has_bias else None
+        out = self._tensor((*rows, self._shape(path)[0]))
         name = "aten.linear.default" if kind.name == FLOAT else BLOCK_KINDS[kind.name].linear
-        self.writer.op(name, x, *self._parts(path), bias, out)
+        self.writer.op(name, x, *self._parts(path), self._bias(path), out)
         return out
 
     def _norm(self, path: str, x: Ref, dims: Dims, name: str = "", eps: float | None = None) -> Ref:
@@ -345,6 +354,11 @@ class _Decoder:
         """Rows, columns, whether it has a bias."""
         rows, columns = self.shapes[f"{path}.weight"]
         return rows, columns, f"{path}.bias" in self.shapes
+
+    def _bias(self, path: str) -> Ref | None:
+        count, _, has_bias = self._shape(path)
+        rows = bias_rows(self.kinds[f"{path}.weight"], count)
+        return self._constant(f"{path}.bias", (rows,)) if has_bias else None
 
     def _parts(self, path: str) -> list[Ref]:
         rows, columns, _ = self._shape(path)

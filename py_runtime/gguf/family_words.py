@@ -8,20 +8,20 @@ from typing import Any
 
 from py_runtime.decoder.families import (
     FULL,
-    MAX_EXPERTS,
     MAX_KEYS,
     MAX_PER_LAYER,
     MAX_TAPS,
-    MAX_USED,
     SLIDING,
     TILED,
 )
+from py_runtime.decoder.mixtures import MAX_EXPERTS, MAX_USED
 from py_runtime.gguf.keys import Keys
 from py_runtime.gguf.rope_keys import MAX_CONTEXT, SCALES, THETAS, read_rope
 
 Words = dict[str, Any]
 MOST_HEADS = 1 << 12  # and columns of one
 MOST_HIDDEN = 1 << 18  # of an expert
+SIGMOID_GATING = 2  # of experts, as llama.cpp counts them
 
 WINDOW = "attention.sliding_window"
 PATTERN = "attention.sliding_window_pattern"
@@ -43,6 +43,8 @@ COMPUTED = {
     "gemma2": tuple(CAPS),
     "gemma4": ("final_logit_softcapping",),
     "qwen3moe": ("expert_count",),
+    "lfm2moe": ("expert_count",),
+    "gpt-oss": ("expert_count",),
 }
 # Of these, one size has heads whose scores have a scale of their own; files do not say so.
 LAYERS_OF_27B = {"gemma2": 46, "gemma3": 62}
@@ -159,6 +161,30 @@ def _qwen35(keys: Keys, values: Words, rope: Words) -> Words:
     }
 
 
+def _lfm2moe(keys: Keys, values: Words, rope: Words) -> Words:
+    """Scores are sigmoids; whether shares add up to 1 goes without saying."""
+    layers = values["num_hidden_layers"]
+    gating = keys.integer("expert_gating_func", 0, 1 << 10, default=SIGMOID_GATING)
+    if gating != SIGMOID_GATING:
+        raise keys.unsupported("expert_gating_func", f"is {gating}")
+    return {
+        **_lfm2(keys, values, rope),
+        **_qwen3moe(keys, values, rope),
+        "num_dense_layers": keys.integer("leading_dense_block_count", 0, layers, default=0),
+        "routed_scaling_factor": keys.number("expert_weights_scale", *SCALES, default=1.0),
+    }
+
+
+def _gpt_oss(keys: Keys, values: Words, rope: Words) -> Words:
+    """Every other layer slides, the first one too; yarn's bounds are not rounded."""
+    rope["truncate"] = False
+    return {
+        **_qwen3moe(keys, values, rope),
+        "sliding_window": _window(keys, 128),
+        "layer_types": _layer_types(keys, values, 2),
+    }
+
+
 def _qwen3moe(keys: Keys, values: Words, rope: Words) -> Words:
     """Files do not say that the shares of those used add up to 1."""
     experts = keys.integer("expert_count", 1, MAX_EXPERTS)
@@ -256,5 +282,7 @@ OF_AN_ARCHITECTURE = {
     "gemma4": _gemma4,
     "lfm2": _lfm2,
     "qwen35": _qwen35,
+    "lfm2moe": _lfm2moe,
+    "gpt-oss": _gpt_oss,
     "qwen3moe": _qwen3moe,
 }

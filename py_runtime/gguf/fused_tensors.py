@@ -39,10 +39,10 @@ def taken_apart(file: GgufFile, family: Family, config: DecoderConfig) -> GgufFi
             tensors[usual] = tensors.pop(name)
     for name in names:
         stored = tensors.get(names[name])
-        if config.experts and stored and f".{EXPERTS}." in name and len(stored.info.dims) == 3:
-            count, rows, columns = stored.info.dims
-            if count == config.experts.count:
-                flat = replace(stored.info, dims=(count * rows, columns))
+        if config.experts and stored and f".{EXPERTS}." in name:
+            count, *inner = stored.info.dims
+            if count == config.experts.count and len(inner) == len(shapes[name]):
+                flat = replace(stored.info, dims=(count * inner[0], *inner[1:]))
                 tensors[names[name]] = replace(stored, info=flat)
     for number in range(config.layers):
         for fused, held in family.gguf_fused.items():

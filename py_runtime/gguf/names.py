@@ -2,6 +2,7 @@
 
 from py_runtime.decoder.config import (
     BEFORE,
+    CHOICE,
     EXPERTS,
     LAYER_SCALAR,
     PER_LAYER_GATE,
@@ -11,6 +12,7 @@ from py_runtime.decoder.config import (
     PER_LAYER_OUT,
     PER_LAYER_TABLE,
     ROUTER,
+    SINKS,
     DecoderConfig,
     expected_shapes,
 )
@@ -51,6 +53,12 @@ OF_A_LAYER = {
     PER_LAYER_NORM: "post_norm",
     LAYER_SCALAR: "layer_output_scale",
 }
+# Those that end otherwise.
+WHOLE_NAMES = {
+    "linear_attn.decay.weight": "ssm_a",
+    CHOICE: "exp_probs_b.bias",
+    SINKS: "attn_sinks.weight",
+}
 # With norms ahead of attention and MLP alone, checkpoints call the second one by where it stands.
 AHEAD = {"post_attention_layernorm": "ffn_norm"}
 OF_THE_MODEL = {
@@ -79,8 +87,9 @@ def _gguf_name(name: str, inner_names: dict[str, str]) -> str:
     owner, _, part = name.rpartition(".")
     if owner.startswith("layers."):
         _, number, inner = owner.split(".", 2)
-        if inner == "linear_attn.decay":  # the one name without an end
-            return f"blk.{number}.ssm_a"
+        whole = f"{inner}.{part}"
+        if whole in WHOLE_NAMES:
+            return f"blk.{number}.{WHOLE_NAMES[whole]}"
         return f"blk.{number}.{inner_names[inner]}.{part}"
     return f"{OF_THE_MODEL[owner]}.{part}"
 

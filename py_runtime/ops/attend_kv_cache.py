@@ -5,7 +5,7 @@ from py_runtime.base.dtypes import F32
 from py_runtime.ops.kernels.kv_caches import take_caches
 from py_runtime.ops.kernels.position_checks import check_cache
 from py_runtime.ops.kernels.streaming_attention import StreamingAttention, problem_over_cache
-from py_runtime.ops.kernels.views_of_context import take_softcap, take_window
+from py_runtime.ops.kernels.views_of_context import take_sinks, take_softcap, take_window
 from py_runtime.ops.registry import Op, register
 
 
@@ -16,12 +16,15 @@ class AttendKvCache(Op):
     Each may have a leading batch. A token sees itself and what came before.
     """
 
+    may_sink = False
+
     def build(self) -> None:
         self.build_attention()
 
     def build_attention(self, window: int | None = None, softcap: float | None = None) -> None:
         self.window = window
         self.q = self.tensor("q", F32)
+        self.sinks = take_sinks(self, self.q.max_dims[-2]) if self.may_sink else None
         self.require(self.q.rank in (3, 4), f"q has rank {self.q.rank}; it must be 3 or 4")
         self.k_cache, self.v_cache = take_caches(self, self.q.rank)
         self.start_pos = self.live_int("start_pos")
@@ -44,6 +47,7 @@ class AttendKvCache(Op):
             "causal" if window is None else "windowed",
             window,
             softcap,
+            self.sinks,
         )
 
     def live(self) -> None:
@@ -61,14 +65,18 @@ class AttendKvCache(Op):
 
 
 @register(
-    "inpage.attend_window.default", args="q k_cache v_cache start_pos scale window softcap out"
+    "inpage.attend_window.default",
+    args="q k_cache v_cache start_pos scale window softcap sinks out",
 )
 class AttendWindow(AttendKvCache):
     """A token sees the last `window` positions, its own included; null: all before it. Caches may
     be rings of what the tokens of a call see.
 
-    With `softcap`, scores s become softcap * tanh(s / softcap).
+    With `softcap`, scores s become softcap * tanh(s / softcap). With `sinks` [query heads], a score
+    more of each head takes part in the softmax, and gives nothing.
     """
+
+    may_sink = True
 
     def build(self) -> None:
         self.build_attention(take_window(self), take_softcap(self))

@@ -11,7 +11,7 @@ from py_runtime.ops.kernels.streaming_attention import (
     StreamingAttention,
     problem_over_cache,
 )
-from py_runtime.ops.kernels.views_of_context import take_softcap, take_window
+from py_runtime.ops.kernels.views_of_context import take_sinks, take_softcap, take_window
 from py_runtime.ops.registry import Op, register
 
 
@@ -22,9 +22,12 @@ class AttentionOverCache(Op):
     `build_attention` in `build`.
     """
 
+    may_sink = False
+
     def build_attention(self, window: int | None = None, softcap: float | None = None) -> None:
         self.window = window
         self.q = self.tensor("q", F32)
+        self.sinks = take_sinks(self, self.q.max_dims[-2]) if self.may_sink else None
         rank = self.q.rank
         self.require(rank in (3, 4), f"q has rank {rank}; it must be 3 or 4")
         self.k, self.v = self.tensor("k", F32, rank=rank), self.tensor("v", F32, rank=rank)
@@ -54,6 +57,7 @@ class AttentionOverCache(Op):
             "causal" if window is None else "windowed",
             window,
             softcap,
+            self.sinks,
         )
 
     def _check_graph(self) -> None:
@@ -121,15 +125,18 @@ class SdpaWithKvCache(AttentionOverCache):
 
 @register(
     "inpage.windowed_attention.default",
-    args="q k v k_cache v_cache start_pos scale window softcap out",
+    args="q k v k_cache v_cache start_pos scale window softcap sinks out",
     mutates="k_cache v_cache",
 )
 class WindowedAttention(AttentionOverCache):
     """A token sees the last `window` positions, its own included; null: all before it. Caches may
     be rings of what the tokens of a call see.
 
-    With `softcap`, scores s become softcap * tanh(s / softcap).
+    With `softcap`, scores s become softcap * tanh(s / softcap). With `sinks` [query heads], a score
+    more of each head takes part in the softmax, and gives nothing.
     """
+
+    may_sink = True
 
     def build(self) -> None:
         self.build_attention(take_window(self), take_softcap(self))

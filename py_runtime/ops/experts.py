@@ -4,26 +4,33 @@ others are weights read."""
 from py_runtime.base.dtypes import F32
 from py_runtime.base.shapes import ceil_div, numel
 from py_runtime.gpu.shader_figures import figures_of
+from py_runtime.gpu.shader_sources import all_shaders
+from py_runtime.live.launch import Bindable
+from py_runtime.live.values import LiveTensor
 from py_runtime.ops.kernels.matrices import Matrix, Weight, matrices_of, part_rows
 from py_runtime.ops.registry import Op, register
 
 ROUTE = figures_of("experts/route")
 DOTS = figures_of("experts/fragments/dots")
 MOST_EXPERTS, MOST_USED = ROUTE["MOST_EXPERTS"], ROUTE["MOST_USED"]
+GATES = all_shaders().alternatives("linear/fragments/gate_")
+SCORINGS = ("softmax", "sigmoid")
 ROWS_AT_ONCE = DOTS["WORKGROUP"] // DOTS["SHARERS"]  # of a workgroup
 
 
 @register(
     "inpage.experts.default",
-    args="x logits used renormalised kinds gate gate_scales up up_scales down down_scales "
-    "group_size out",
+    args="x logits choice used renormalised scoring scale kinds gate gate_scales gate_bias up "
+    "up_scales up_bias down down_scales down_bias group_size activation out",
 )
 class Experts(Op):
     """x, out: [..., width]; logits: [..., experts]. Of each token the `used` experts of the largest
-    logits count, by their shares of the softmax: of those alone where `renormalised`.
+    scores count. `scoring` softmax: by their shares of it, of those alone where `renormalised`.
+    sigmoid: by that of each; `choice` [experts] or null is added to what chooses, and to no share.
+    All shares are times `scale`.
 
     gate, up: [experts * hidden, width]; down: [experts * width, hidden]. `kinds` are those of the
-    three; scales are null where a kind has none.
+    three; scales are null where a kind has none. Biases, of all three or none, are as long as rows.
     """
 
     def build(self) -> None:
@@ -35,6 +42,16 @@ class Experts(Op):
             self.experts <= MOST_EXPERTS and 1 <= self.used <= min(self.experts, MOST_USED),
             f"{self.used} of {self.experts} experts; up to {MOST_USED} of {MOST_EXPERTS} are taken",
         )
+        self.scoring, self.scale = self.string("scoring"), self.number("scale")
+        self.require(self.scoring in SCORINGS, f"experts scored by {self.scoring}")
+        self.choice = self.tensor("choice", F32) if self.has("choice") else None
+        self.require(
+            self.choice is None
+            or (self.scoring == "sigmoid" and self.choice.max_dims == (self.experts,)),
+            f"a bias of the choice that {self.experts} experts by {self.scoring} do not have",
+        )
+        activation = self.string("activation")
+        self.require(activation in GATES, f"the unknown activation '{activation}'")
         self.gate_up, self.down = self._matrices()
         self.hidden = self.down.columns
         lines = numel(self.x.max_dims[:-1])
@@ -43,12 +60,26 @@ class Experts(Op):
         shares = self.scratch("shares of experts", slots * 4)
         hidden = self.scratch("hidden values of experts", slots * self.hidden * 4)
         self.route = self.launch(
-            "experts/route", bind={"logits": self.logits, "chosen": chosen, "shares": shares}
+            "experts/route",
+            bind={
+                "logits": self.logits,
+                "choice": self.choice or self.logits,
+                "chosen": chosen,
+                "shares": shares,
+            },
         )
+        first_bias, last_bias = self._biases()
+        self.has_bias = last_bias is not None
         self.first = self.launch(
             "experts/gate_up",
-            plugs={**self.gate_up.octet_plugs, "gate": "silu"},
-            bind={**self.gate_up.bind, "x": self.x, "chosen": chosen, "hidden": hidden},
+            plugs={**self.gate_up.octet_plugs, "gate": activation},
+            bind={
+                **self.gate_up.bind,
+                "x": self.x,
+                "chosen": chosen,
+                "bias": first_bias or self.x,
+                "hidden": hidden,
+            },
         )
         self.second = self.launch(
             "experts/down",
@@ -58,6 +89,7 @@ class Experts(Op):
                 "x": hidden,
                 "chosen": chosen,
                 "shares": shares,
+                "bias": last_bias or self.x,
                 "out": self.out,
             },
         )
@@ -84,6 +116,23 @@ class Experts(Op):
         )
         return both[0], last[0]
 
+    def _biases(self) -> tuple[Bindable | None, LiveTensor | None]:
+        """Of gate and up, one after the other, and of down."""
+        rows = {"gate": self.gate_up.rows // 2, "up": self.gate_up.rows // 2}
+        rows["down"] = self.down.rows
+        found = {
+            name: self.tensor(f"{name}_bias", F32) for name in rows if self.has(f"{name}_bias")
+        }
+        self.require(
+            not found
+            or {name: bias.max_dims for name, bias in found.items()}
+            == {name: (count,) for name, count in rows.items()},
+            "biases of experts that are not those of gate, up and down",
+        )
+        if not found:
+            return None, None
+        return self.join([found["gate"], found["up"]]), found["down"]
+
     def _weight(self, name: str, kind: str) -> Weight:
         scales = f"{name}_scales"
         own = self.tensor(scales) if self.has(scales) else None
@@ -100,7 +149,16 @@ class Experts(Op):
             self.require_live(tensor.dims == tensor.max_dims, f"{tensor.label} cannot be resized")
         self.out.resize(self.x.dims)
         lines, of_mixture = numel(lead), {"experts": self.experts, "used": self.used}
-        self.route(lines, lines=lines, renormalised=int(self.renormalised), **of_mixture)
+        self.route(
+            lines,
+            lines=lines,
+            renormalised=int(self.renormalised),
+            by_sigmoid=int(self.scoring == "sigmoid"),
+            has_choice=int(self.choice is not None),
+            scale=self.scale,
+            **of_mixture,
+        )
+        of_mixture["has_bias"] = int(self.has_bias)
         count = lines * self.used * self.hidden
         fields = {"count": count, "rows": self.hidden, **of_mixture, **self.gate_up.fields}
         self.first(ceil_div(count, ROWS_AT_ONCE), **fields)

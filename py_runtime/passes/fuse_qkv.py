@@ -112,7 +112,7 @@ def _fuse(chain: Chain, attention: tuple[int, OpCall], target: KernelTarget) -> 
     name = "inpage.attend_kv_cache.default"
     if sdpa.name == WINDOWED:
         name = "inpage.attend_window.default"
-        attend_args += [window, chain.arg(sdpa, "softcap")]
+        attend_args += [window, chain.arg(sdpa, "softcap"), chain.arg(sdpa, "sinks")]
     attend = OpCall(name, (*attend_args, out), sdpa.source)
     gone = [call for each in heads for call in each.gone]
     gone += [made for made in (rotary, v_norm) if made is not None]

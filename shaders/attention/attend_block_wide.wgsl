@@ -3,7 +3,7 @@
 // block of positions at a time, keys go through workgroup memory in chunks of the head's width, and an
 // invocation has one position's scores; then it takes a quad of the width and every so many positions
 // ("a part"). Without splits the result goes to `out` at once.
-// needs: attention/fragments/io, attention/fragments/tiles, attention/fragments/teams, attention/fragments/loads_quads, sight = attention/fragments/sight_*, score = attention/fragments/score_*
+// needs: attention/fragments/io, attention/fragments/tiles, attention/fragments/teams, attention/fragments/loads_quads, sight = attention/fragments/sight_*, score = attention/fragments/score_*, sinks = attention/fragments/sinks_*
 
 const WORKGROUP = 128u;
 override QUADS: u32 = 16u;  // of the head's width
@@ -164,7 +164,8 @@ fn main(
 
   let total_sum = add_parts(lane, sum);
   // A row that sees nothing at all is zero, as in torch.
-  let share = select(vec4f(), 1.0 / max(total_sum, vec4f(1e-30)), top > vec4f(UNSEEN));
+  let whole = with_sinks(total_sum, top, tile.heads);
+  let share = select(vec4f(), 1.0 / max(whole, vec4f(1e-30)), top > vec4f(UNSEEN));
   let q_at = places_of(tile);
   let tile_index = (split * params.heads + head) * params.tiles + first_tile + own;
   let is_stored = part == 0u && first_tile + own < params.tiles;

@@ -2,7 +2,7 @@
 // invocations share a position's score; then each takes a quad of the head's width and every so many
 // positions ("a part"). All that a block of positions needs is loaded at once.
 // Without splits the result goes to `out` at once.
-// needs: lanes = shared/lanes_*, attention/fragments/io, attention/fragments/tiles, attention/fragments/teams, attention/fragments/loads_quads, sight = attention/fragments/sight_*, score = attention/fragments/score_*
+// needs: lanes = shared/lanes_*, attention/fragments/io, attention/fragments/tiles, attention/fragments/teams, attention/fragments/loads_quads, sight = attention/fragments/sight_*, score = attention/fragments/score_*, sinks = attention/fragments/sinks_*
 
 override WORKGROUP: u32 = 256u;
 override QUADS: u32 = 16u;  // of the head's width
@@ -107,6 +107,7 @@ fn main(
     return;
   }
   // A row that sees nothing at all is zero, as in torch.
-  let share = select(0.0, 1.0 / max(sum, 1e-30), top > UNSEEN);
+  let whole = with_sinks(vec4f(sum), vec4f(top), tile.heads).x;
+  let share = select(0.0, 1.0 / max(whole, 1e-30), top > UNSEEN);
   out[q_at + lane] = weighted * share;
 }

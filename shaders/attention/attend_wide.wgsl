@@ -3,7 +3,7 @@
 // position; for weighted sums an invocation takes a quad of the head's width and every so many
 // positions ("a part"), in registers to the end. Without splits there is nothing to add up, and the
 // result goes to `out` at once.
-// needs: lanes = shared/lanes_*, attention/fragments/io, attention/fragments/tiles, attention/fragments/teams, attention/fragments/loads_quads, sight = attention/fragments/sight_*, score = attention/fragments/score_*
+// needs: lanes = shared/lanes_*, attention/fragments/io, attention/fragments/tiles, attention/fragments/teams, attention/fragments/loads_quads, sight = attention/fragments/sight_*, score = attention/fragments/score_*, sinks = attention/fragments/sinks_*
 
 override WORKGROUP: u32 = 256u;
 override AT_A_TIME: u32 = WORKGROUP / TEAM;  // positions
@@ -123,7 +123,8 @@ fn main(
     stats[index] = Stats(top, sum);
   }
   // A row that sees nothing at all is zero, as in torch.
-  let share = select(vec4f(), 1.0 / max(sum, vec4f(1e-30)), top > vec4f(UNSEEN));
+  let whole = with_sinks(sum, top, tile.heads);
+  let share = select(vec4f(), 1.0 / max(whole, vec4f(1e-30)), top > vec4f(UNSEEN));
   for (var place = lane; place < 4u * QUADS; place += WORKGROUP) {
     let row = place / QUADS;
     let own_quad = place % QUADS;

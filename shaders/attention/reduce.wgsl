@@ -1,5 +1,5 @@
 // Puts the splits of attend.wgsl together: one invocation a tile and quad.
-// needs: attention/fragments/tiles
+// needs: attention/fragments/tiles, sinks = attention/fragments/sinks_*
 
 struct Params {
   q_batch: u32,  // strides of out, in f32
@@ -70,11 +70,13 @@ fn main(
   }
 
   // A row that sees nothing at all is zero, as in torch.
-  let share = select(vec4f(), 1.0 / max(sum, vec4f(1e-30)), top > vec4f(UNSEEN));
   let row = tile % params.tiles * TILE_ROWS;
   let head = tile / params.tiles;
   let batch = head / params.kv_heads;
   let kv_head = head % params.kv_heads;
+  let heads = kv_head * params.group + (vec4u(row) + vec4u(0, 1, 2, 3)) % params.group;
+  let whole = with_sinks(sum, top, heads);
+  let share = select(vec4f(), 1.0 / max(whole, vec4f(1e-30)), top > vec4f(UNSEEN));
   store_row(row, batch, kv_head, quad, total[0] * share.x);
   store_row(row + 1u, batch, kv_head, quad, total[1] * share.y);
   store_row(row + 2u, batch, kv_head, quad, total[2] * share.z);

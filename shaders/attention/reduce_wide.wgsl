@@ -1,6 +1,6 @@
 // Puts the splits of attend_wide.wgsl together: a workgroup for each row of a tile, in which an
 // invocation takes a quad of the head's width and every so many splits ("a part").
-// needs: attention/fragments/tiles
+// needs: attention/fragments/tiles, sinks = attention/fragments/sinks_*
 
 struct Params {
   q_batch: u32,  // strides of out, in quads
@@ -72,9 +72,10 @@ fn main(
     total += partials[at * QUADS + lane];
   }
   // A row that sees nothing at all is zero, as in torch.
-  let share = select(0.0, 1.0 / max(sum, 1e-30), top > UNSEEN);
   let head = tile / params.tiles;
   let q_head = head % params.kv_heads * params.group + row % params.group;
+  let whole = with_sinks(vec4f(sum), vec4f(top), vec4u(q_head)).x;
+  let share = select(0.0, 1.0 / max(whole, 1e-30), top > UNSEEN);
   let place = head / params.kv_heads * params.q_batch
     + row / params.group * params.q_token + q_head * params.q_head;
   out[place + lane] = total * share;

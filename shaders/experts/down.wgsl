@@ -1,4 +1,4 @@
-// out = Σ share * hidden downᵀ over the experts that a token goes through. down: [experts * rows, K].
+// out = Σ share * (hidden downᵀ + bias) over the experts that a token goes through. down: [experts * rows, K].
 // needs: experts/fragments/dots
 
 struct Params {
@@ -12,11 +12,13 @@ struct Params {
   experts: u32,
   used: u32,  // by a token
   rows: u32,  // of an expert
+  has_bias: u32,  // else any buffer stands in its place
 }
 
 @group(0) @binding(0) var<storage, read> chosen: array<u32>;  // [lines, used]
 @group(0) @binding(1) var<storage, read> shares: array<f32>;  // [lines, used]
-@group(0) @binding(2) var<storage, read_write> out: array<f32>;  // [lines, rows]
+@group(0) @binding(2) var<storage, read> bias: array<f32>;  // [experts * rows]
+@group(0) @binding(3) var<storage, read_write> out: array<f32>;  // [lines, rows]
 
 var<workgroup> sums: array<f32, WORKGROUP>;
 
@@ -32,7 +34,8 @@ fn main(
   var sum = 0.0;
   for (var slot = first; slot < first + params.used; slot++) {
     let row = min(chosen[slot], params.experts - 1u) * params.rows + known % params.rows;
-    sum += shares[slot] * share_of_dot(row, slot, lane);
+    let added = select(0.0, bias[row], params.has_bias != 0u && lane % SHARERS == 0u);
+    sum += shares[slot] * (share_of_dot(row, slot, lane) + added);
   }
   sums[lane] = sum;
   workgroupBarrier();

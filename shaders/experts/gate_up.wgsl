@@ -1,4 +1,4 @@
-// hidden = activation(x gateᵀ) * (x upᵀ), of those experts that a token goes through: of no others
+// hidden = gated(x gateᵀ, x upᵀ), each with its bias where there is one, of those experts that a token goes through: of no others
 // are weights read. The weight is gate and up, one after the other, each [experts * rows, K].
 // needs: experts/fragments/dots, gate = linear/fragments/gate_*
 
@@ -13,10 +13,12 @@ struct Params {
   experts: u32,
   used: u32,  // by a token
   rows: u32,  // of an expert
+  has_bias: u32,  // else any buffer stands in its place
 }
 
 @group(0) @binding(0) var<storage, read> chosen: array<u32>;  // [lines, used]
-@group(0) @binding(1) var<storage, read_write> hidden: array<f32>;  // [lines, used, rows]
+@group(0) @binding(1) var<storage, read> bias: array<f32>;  // [2, experts * rows]
+@group(0) @binding(2) var<storage, read_write> hidden: array<f32>;  // [lines, used, rows]
 
 var<workgroup> sums: array<vec2f, WORKGROUP>;
 
@@ -42,6 +44,9 @@ fn main(
   var both = vec2f();
   for (var at = 0u; at < SHARERS; at++) {
     both += sums[lane + at];
+  }
+  if (params.has_bias != 0u) {
+    both += vec2f(bias[row], bias[params.experts * params.rows + row]);
   }
   hidden[index] = gated(both.x, both.y);
 }

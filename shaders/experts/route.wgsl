@@ -1,28 +1,54 @@
-// Which experts a token goes through: those of the largest logits, with their shares of the softmax.
-// A workgroup has a token; an expert's place is how many others are ahead of it.
+// Which experts a token goes through, and what share each has in the sum: by the softmax of their logits,
+// or by the sigmoid of each, where a bias that is of no share may take part in the choice. A workgroup has a token; an expert's place is how many others are ahead of it.
 // needs: nothing
 
 struct Params {
   lines: u32,  // tokens
   experts: u32,
   used: u32,
-  renormalised: u32,  // whether the shares of those used add up to 1; else those of all do
+  renormalised: u32,  // whether the shares of those used add up to 1
+  by_sigmoid: u32,
+  has_choice: u32,  // else any buffer stands in its place
+  scale: f32,  // of the shares
 }
 
 const WORKGROUP = 64u;
 const MOST_EXPERTS = 512u;
 const MOST_USED = 64u;
+const LEAST = 1e-6;  // is added to a sum of sigmoids, which may be next to nothing
 
 @group(0) @binding(0) var<storage, read> logits: array<f32>;  // [lines, experts]
-@group(0) @binding(1) var<storage, read_write> chosen: array<u32>;  // [lines, used]
-@group(0) @binding(2) var<storage, read_write> shares: array<f32>;  // [lines, used]
-@group(0) @binding(3) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read> choice: array<f32>;  // [experts]
+@group(0) @binding(2) var<storage, read_write> chosen: array<u32>;  // [lines, used]
+@group(0) @binding(3) var<storage, read_write> shares: array<f32>;  // [lines, used]
+@group(0) @binding(4) var<uniform> params: Params;
 
 var<workgroup> own: array<f32, MOST_EXPERTS>;
 var<workgroup> picked: array<u32, MOST_USED>;
 
 fn is_ahead(other: u32, expert: u32) -> bool {
   return own[other] > own[expert] || (own[other] == own[expert] && other < expert);
+}
+
+fn sigmoid(logit: f32) -> f32 {
+  return 1.0 / (1.0 + exp(-logit));
+}
+
+// What orders the experts of a token.
+fn score(line: u32, expert: u32) -> f32 {
+  let logit = logits[line * params.experts + expert];
+  if (params.by_sigmoid == 0u) {
+    return logit;
+  }
+  return sigmoid(logit) + select(0.0, choice[expert], params.has_choice != 0u);
+}
+
+// What its share is in proportion to.
+fn strength(line: u32, expert: u32, top: f32) -> f32 {
+  if (params.by_sigmoid != 0u) {
+    return sigmoid(logits[line * params.experts + expert]);
+  }
+  return exp(own[expert] - top);
 }
 
 @compute @workgroup_size(WORKGROUP)
@@ -34,7 +60,7 @@ fn main(
   // A folded grid may have a few workgroups too many: they do the last one's work again.
   let line = min(group.y * groups.x + group.x, params.lines - 1u);
   for (var expert = lane; expert < params.experts; expert += WORKGROUP) {
-    own[expert] = logits[line * params.experts + expert];
+    own[expert] = score(line, expert);
   }
   workgroupBarrier();
   for (var expert = lane; expert < params.experts; expert += WORKGROUP) {
@@ -54,14 +80,17 @@ fn main(
   var total = 0.0;
   if (params.renormalised != 0u) {
     for (var place = 0u; place < params.used; place++) {
-      total += exp(own[picked[place]] - top);
+      total += strength(line, picked[place], top);
     }
+    total += select(0.0, LEAST, params.by_sigmoid != 0u);
+  } else if (params.by_sigmoid != 0u) {
+    total = 1.0;
   } else {
     for (var expert = 0u; expert < params.experts; expert++) {
-      total += exp(own[expert] - top);
+      total += strength(line, expert, top);
     }
   }
   let at = line * params.used + lane;
   chosen[at] = picked[lane];
-  shares[at] = exp(own[picked[lane]] - top) / total;
+  shares[at] = params.scale * strength(line, picked[lane], top) / total;
 }

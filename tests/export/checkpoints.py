@@ -5,7 +5,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
+from gguf import GGMLQuantizationType, dequantize, quantize
 from safetensors.torch import load_file, save_file
 from transformers import (
     AutoConfig,
@@ -21,6 +23,7 @@ from transformers import (
 
 from tests.tokens.toy import END, VOCABULARY, toy_tokenizer
 
+MXFP4 = GGMLQuantizationType.MXFP4
 TEMPLATE = (
     "{% for message in messages %}<|{{ message['role'] }}|>{{ message['content'] }}<|end|>"
     "{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}"
@@ -181,6 +184,30 @@ FAMILIES: dict[str, dict[str, Any]] = {
         "pad_token_id": None,
         **LONGER,
     },
+    "gpt-oss": {
+        "model_type": "gpt_oss",
+        "num_hidden_layers": 3,
+        "head_dim": 24,
+        "num_local_experts": 7,
+        "num_experts_per_tok": 3,
+        "intermediate_size": 96,
+        "sliding_window": 24,
+        "max_position_embeddings": 256,
+        "rope_parameters": YARN_ROPE | {"rope_theta": 150000.0, "truncate": False},
+        "pad_token_id": None,
+    },
+    "lfm2-moe": {
+        "model_type": "lfm2_moe",
+        "num_hidden_layers": 5,
+        "layer_types": ["conv", "full_attention", "conv", "conv", "full_attention"],
+        "num_dense_layers": 2,
+        "num_experts": 9,
+        "num_experts_per_tok": 4,
+        "moe_intermediate_size": 44,
+        "routed_scaling_factor": 1.25,
+        "pad_token_id": None,
+        **LONGER,
+    },
     "qwen3.5": {
         "model_type": "qwen3_5_text",
         "num_hidden_layers": 5,
@@ -268,16 +295,29 @@ def make_model(family: str, sizes: dict[str, int] | None = None) -> PreTrainedMo
                 parameter.uniform_(0.5, 1.5)
             elif name.endswith("bias"):
                 parameter.normal_(0, 0.2)
+            elif name.endswith("sinks"):
+                parameter.normal_(0, 1)
             elif name.endswith("A_log"):
                 parameter.uniform_(-3, 1)
             elif "conv.conv" in name or "conv1d" in name:  # few numbers, and all hangs on them
                 parameter.normal_(0, 0.5)
             else:
                 parameter.normal_(0, 0.08)
+            if ".experts." in name and config.model_type == "gpt_oss" and "bias" not in name:
+                parameter.copy_(as_mxfp4(parameter))
         for name, buffer in model.named_buffers():
-            if name.endswith("layer_scalar"):
+            if name.endswith("expert_bias"):
+                buffer.normal_(0, 0.2)
+            elif name.endswith("layer_scalar"):
                 buffer.uniform_(0.5, 1.5)
     return model
+
+
+def as_mxfp4(weights: torch.Tensor) -> torch.Tensor:
+    """[experts, columns, rows] of values that such blocks of columns hold, as people have them."""
+    rows_first = np.ascontiguousarray(weights.swapaxes(1, 2).numpy())
+    held = dequantize(quantize(rows_first, MXFP4), MXFP4)
+    return torch.from_numpy(held.reshape(rows_first.shape)).swapaxes(1, 2)
 
 
 def save_checkpoint(

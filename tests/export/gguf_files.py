@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from gguf import (
     MODEL_ARCH_NAMES,
+    ExpertGatingFuncType,
     GGMLQuantizationType,
     GGUFWriter,
     RopeScalingType,
@@ -19,7 +20,7 @@ from gguf import (
 )
 from transformers import PretrainedConfig, PreTrainedModel
 
-from tests.export.checkpoints import TEMPLATE, make_model
+from tests.export.checkpoints import MXFP4, TEMPLATE, make_model
 
 ARCHITECTURES = {
     "llama 2": "llama",
@@ -49,6 +50,8 @@ ARCHITECTURES = {
     "gemma 3": "gemma3",
     "gemma 4": "gemma4",
     "lfm2": "lfm2",
+    "lfm2-moe": "lfm2moe",
+    "gpt-oss": "gpt-oss",
     "qwen3.5": "qwen35",
 }
 # Those whose rotary pairs the converter lays side by side, and those whose norms it adds 1 to.
@@ -79,12 +82,17 @@ def write_gguf(
     writer.add_key_length(head_dim)
     writer.add_value_length(head_dim)
     writer.add_layer_norm_rms_eps(getattr(config, "norm_eps", None) or config.rms_norm_eps)
-    if config.model_type == "lfm2":
+    if config.model_type in ("lfm2", "lfm2_moe"):
         writer.add_shortconv_l_cache(config.conv_L_cache)
-    if config.model_type == "qwen3_moe":
+    if config.model_type in ("qwen3_moe", "lfm2_moe", "gpt_oss"):
         writer.add_expert_count(config.num_experts)
         writer.add_expert_used_count(config.num_experts_per_tok)
-        writer.add_expert_feed_forward_length(config.moe_intermediate_size)
+        hidden = getattr(config, "moe_intermediate_size", None) or config.intermediate_size
+        writer.add_expert_feed_forward_length(hidden)
+    if config.model_type == "lfm2_moe":
+        writer.add_leading_dense_block_count(config.num_dense_layers)
+        writer.add_expert_gating_func(ExpertGatingFuncType.SIGMOID)
+        writer.add_expert_weights_scale(config.routed_scaling_factor)
     if config.model_type == "qwen3_5_text":
         _add_delta_net(writer, config)
     if config.model_type == "gemma4_text":
@@ -94,9 +102,10 @@ def write_gguf(
     _add_window(writer, config)
     _add_tokenizer(writer, config.vocab_size)
     for name, values in converted(model, architecture):
-        is_float = values.ndim == 1 or "conv" in name.split(".")[-2]
-        data = values if is_float else quantize(values, kind)
-        writer.add_tensor(name, data, raw_dtype=None if is_float else kind)
+        is_float = name.endswith(".bias") or values.ndim == 1 or "conv" in name.split(".")[-2]
+        own = MXFP4 if architecture == "gpt-oss" and "_exps" in name else kind
+        data = values if is_float else quantize(values, own)
+        writer.add_tensor(name, data, raw_dtype=None if is_float else own)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
@@ -127,7 +136,7 @@ def _hidden(model: PreTrainedModel, config: PretrainedConfig) -> int | list[int]
 def _kv_heads(config: PretrainedConfig) -> int | list[int]:
     """None in layers that convolve."""
     heads = int(config.num_key_value_heads)
-    if config.model_type != "lfm2":
+    if config.model_type not in ("lfm2", "lfm2_moe"):
         return heads
     return [heads * (kind == "full_attention") for kind in config.layer_types]
 
@@ -255,6 +264,12 @@ def converted(model: PreTrainedModel, architecture: str) -> Iterator[tuple[str, 
             name == "lm_head.weight" and model.config.tie_word_embeddings
         ):
             continue
+        name = name.replace("feed_forward.experts", "mlp.experts")
+        name = name.replace(".expert_bias", ".expert_bias.bias")
+        name = name.replace(".sinks", ".sinks.weight")
+        if "mlp.experts." in name and architecture == "gpt-oss":
+            yield from _of_interleaved_experts(name, values)
+            continue
         if "mlp.experts." in name:
             yield from _of_experts(name, values, architecture)
             continue
@@ -296,6 +311,18 @@ def _of_experts(
     for part, own in zip(("gate_proj", "up_proj"), np.split(values, 2, axis=1), strict=True):
         whole = name.replace("gate_up_proj", part)
         yield gguf_name(f"{whole}.weight", architecture), np.ascontiguousarray(own)
+
+
+def _of_interleaved_experts(name: str, values: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
+    """[experts, columns, rows], biases without columns; gate and up take turns."""
+    whole, ending = (name.removesuffix("_bias"), ".bias" if name.endswith("_bias") else ".weight")
+    rows_first = values.swapaxes(1, 2) if values.ndim == 3 else values
+    parts = {"down_proj": rows_first}
+    if whole.endswith("gate_up_proj"):
+        parts = {"gate_proj": rows_first[:, ::2], "up_proj": rows_first[:, 1::2]}
+    for part, own in parts.items():
+        path = whole.rpartition(".")[0]
+        yield gguf_name(f"{path}.{part}{ending}", "gpt-oss"), np.ascontiguousarray(own)
 
 
 def _as_tiled(name: str, values: np.ndarray, config: PretrainedConfig) -> tuple[str, np.ndarray]:

@@ -34,7 +34,7 @@ OUTSIDE = 7  # dispatches: embedding and its scale, the last row, head, scale an
 OUTSIDE_OF_ROWS = 5  # further ones, for what is added to the rows
 NEW = [name for name in ARCHITECTURES if FAMILIES[name].get("max_position_embeddings", 0) >= 256]
 WITH_OWN_ROWS = ("gemma 4",)
-HYBRIDS = ("lfm2", "qwen3.5", "qwen3-moe")
+HYBRIDS = ("lfm2", "qwen3.5", "qwen3-moe", "lfm2-moe", "gpt-oss")
 # Between them these have every switch and every kernel.
 IN_THE_PAGE = (
     "phi-4-mini",
@@ -45,6 +45,7 @@ IN_THE_PAGE = (
     "lfm2",
     "qwen3.5",
     "qwen3-moe",
+    "gpt-oss",
 )
 
 

@@ -27,8 +27,10 @@ def window_case(
     softcap: float | None = None,
     scale: float | None = None,
     rows: int | None = None,  # of the caches; None: one for each position
+    has_sinks: bool = False,
 ) -> Case:
     generator = torch.Generator().manual_seed(context)
+    sinks = 2 * torch.randn(heads, generator=torch.Generator().manual_seed(heads))
     most = max(tokens for tokens, _ in calls)
     writer = ProgramWriter()
     q_dims, kv_dims = (1, most, heads, width), (1, most, kv_heads, width)
@@ -40,7 +42,8 @@ def window_case(
     caches = [
         writer.state(name, (1, rows or context, kv_heads, width), F32) for name in ("kc", "vc")
     ]
-    how = (scale, window, softcap)
+    given = writer.constant("sinks", sinks.numpy()) if has_sinks else None
+    how = (scale, window, softcap, given)
     first, again = writer.tensor(q_dims, F32), writer.tensor(q_dims, F32)
     writer.op("inpage.windowed_attention.default", *inputs, *caches, start, *how, first)
     writer.op("inpage.attend_window.default", inputs[0], *caches, start, *how, again)
@@ -49,6 +52,7 @@ def window_case(
     kernels = "sdpa" if context > 256 else "attention"
     name = f"{kernels} of {heads}/{kv_heads} heads of {width}, window {window}, cap {softcap}"
     name += "" if rows is None else f", a ring of {rows}"
+    name += ", sinks" if has_sinks else ""
     case = Case(name, writer, ATTENTION_EXACTLY)
     held = [torch.zeros(context, kv_heads, width).double() for _ in range(2)]
     for tokens, position in calls:
@@ -64,7 +68,10 @@ def window_case(
         scores = torch.einsum("shd,chd->hsc", q[0].double(), keys) * (scale or width**-0.5)
         if softcap is not None:
             scores = softcap * torch.tanh(scores / softcap)
-        weights = scores.masked_fill(~seen(tokens, position, window), -torch.inf).softmax(-1)
+        scores = scores.masked_fill(~seen(tokens, position, window), -torch.inf)
+        if has_sinks:
+            scores = torch.cat((scores, sinks.double()[:, None, None].expand(-1, tokens, 1)), -1)
+        weights = scores.softmax(-1)[..., :end]
         out = torch.einsum("hsc,chd->shd", weights, values)[None]
         case.call([q, k, v, position], [out, out])
     return case
@@ -85,6 +92,8 @@ def cases() -> Iterator[Case]:
     yield window_case(2, 2, 8, 64, SHORT, window=None, softcap=0.5)
     yield window_case(2, 1, 8, 700, LONG, window=300)
     yield window_case(2, 1, 8, 700, LONG, window=33, softcap=2.0, scale=0.3)
+    yield window_case(4, 2, 16, 64, SHORT, window=9, has_sinks=True)
+    yield window_case(6, 2, 8, 700, LONG, window=None, has_sinks=True)
     yield window_case(4, 2, 16, 160, AROUND, window=9, rows=9 + 40 - 1)
     yield window_case(3, 1, 6, 160, AROUND, window=33, rows=80)
     yield window_case(2, 1, 8, 700, FAR_AROUND, window=300, rows=300 + 128 - 1)

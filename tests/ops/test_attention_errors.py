@@ -108,7 +108,7 @@ def test_a_ring_too_short_for_the_tokens_of_a_call(native: NativeRunner) -> None
         ]
         caches = [writer.state(name, (1, 10, 2, 8), F32) for name in ("k_cache", "v_cache")]
         out = writer.tensor((1, 8, 4, 8), F32)
-        how = (writer.symint_input("start_pos"), None, 5, None, out)
+        how = (writer.symint_input("start_pos"), None, 5, None, None, out)
         writer.op("inpage.windowed_attention.default", *inputs, *caches, *how)
         writer.output(out)
 

@@ -8,7 +8,9 @@ import pytest
 import py_runtime.ops  # noqa: F401  (fills the registry)
 from py_runtime.base.dtypes import F32
 from py_runtime.base.errors import GraphError
+from py_runtime.decoder.mixtures import MAX_EXPERTS, MAX_USED
 from py_runtime.graph.buffers import measure
+from py_runtime.ops.experts import MOST_EXPERTS, MOST_USED
 from py_runtime.program.writer import ProgramWriter
 
 WIDTH, HIDDEN, EXPERTS = 8, 4, 6
@@ -19,6 +21,10 @@ def mixture(
     kinds: str = "f32 f32 f32",
     experts: int = EXPERTS,
     rows: tuple[int, int, int] = (EXPERTS * HIDDEN, EXPERTS * HIDDEN, EXPERTS * WIDTH),
+    scoring: str = "softmax",
+    has_choice: bool = False,
+    activation: str = "silu",
+    bias_rows: int = 0,
 ) -> ProgramWriter:
     writer = ProgramWriter()
     x = writer.input("x", (1, 5, WIDTH), F32, dynamic=(1,))
@@ -28,10 +34,19 @@ def mixture(
         ("gate", "up", "down"), rows, (WIDTH, WIDTH, HIDDEN), strict=True
     ):
         args += [writer.constant(name, np.zeros((count, columns), np.float32)), None]
+        args.append(
+            writer.constant(f"{name} bias", np.zeros(bias_rows, np.float32)) if bias_rows else None
+        )
     out = writer.tensor((1, 5, WIDTH), F32)
-    writer.op("inpage.experts.default", x, logits, used, True, kinds, *args, 32, out)
+    choice = writer.constant("choice", np.zeros(experts, np.float32)) if has_choice else None
+    how = (choice, used, True, scoring, 1.0, kinds)
+    writer.op("inpage.experts.default", x, logits, *how, *args, 32, activation, out)
     writer.output(out)
     return writer
+
+
+def test_configs_may_ask_for_as_many_as_the_kernel_takes() -> None:
+    assert (MAX_EXPERTS, MAX_USED) == (MOST_EXPERTS, MOST_USED)
 
 
 def test_an_honest_one_is_taken() -> None:
@@ -56,6 +71,10 @@ def test_an_honest_one_is_taken() -> None:
             "gate and up have [24, 18] rows of the kinds f32 and f32: they must be alike, and "
             "evenly of 6 experts",
         ),
+        ({"scoring": "luck"}, "experts scored by luck"),
+        ({"has_choice": True}, "a bias of the choice that 6 experts by softmax do not have"),
+        ({"activation": "relu"}, "the unknown activation 'relu'"),
+        ({"bias_rows": 24}, "biases of experts that are not those of gate, up and down"),
         ({"rows": (24, 24, 42)}, "down of 42 rows does not give 6 times 8"),
     ],
 )

@@ -28,10 +28,10 @@ def attention(
     make = writer.input if given else writer.state
     caches = [make(name, cache_dims, F32) for name in ("k_cache", "v_cache")]
     outs = [writer.tensor(dims, F32) for _ in range(1 + bool(read_again))]
-    how = (None, window, None)
+    how = (None, window, None, None)
     writer.op("inpage.windowed_attention.default", q, k, v, *caches, start, *how, outs[0])
     if read_again:
-        how = (None, read_again, None)
+        how = (None, read_again, None, None)
         writer.op("inpage.attend_window.default", q, *caches, start, *how, outs[1])
     writer.output(*outs, *caches[:kept])
     return writer

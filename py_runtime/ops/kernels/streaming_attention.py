@@ -119,6 +119,7 @@ class StreamingAttention:
         sight: str,  # what a row sees: attention/fragments/sight_*
         window: int | None = None,  # of a windowed sight
         softcap: float | None = None,
+        sinks: LiveTensor | None = None,  # [query heads]: scores that take a share for nothing
     ) -> None:
         self.window, self.softcap = window, softcap
         self.unit = 4 if most.width % 4 == 0 else 1
@@ -141,7 +142,11 @@ class StreamingAttention:
             plugs["lanes"] = op.builder.target.lanes_by
         written: dict[str, Bindable] = {"sums": sums, "stats": stats}
         constants: dict[str, float] = {}
-        if self.variant is TOGETHER:
+        sink_plugs = {"sinks": "none" if sinks is None else "learned"}
+        sink_bind: dict[str, Bindable] = {} if sinks is None else {"sinks": sinks}
+        if self.variant is TOGETHER:  # whose results are whole where there are no splits
+            plugs |= sink_plugs
+            written |= sink_bind
             written["out"] = out
             constants["QUADS"] = most.width // 4
         sized = constants
@@ -172,7 +177,8 @@ class StreamingAttention:
             )
         self.reduce = op.launch(
             self.variant.reduce,
-            bind={"sums": sums, "stats": stats, "out": out},
+            plugs=sink_plugs,
+            bind={"sums": sums, "stats": stats, "out": out, **sink_bind},
             constants=sized,
         )
 

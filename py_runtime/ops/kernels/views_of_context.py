@@ -1,6 +1,10 @@
-"""What attention over a cache may leave out: positions beyond a window, and scores beyond a cap."""
+"""What attention over a cache may leave out: positions beyond a window, scores beyond a cap, and
+shares that go to none of them."""
 
 from typing import TYPE_CHECKING
+
+from py_runtime.base.dtypes import F32
+from py_runtime.live.values import LiveTensor
 
 if TYPE_CHECKING:
     from py_runtime.ops.registry import Op
@@ -22,3 +26,12 @@ def take_softcap(op: "Op") -> float | None:
     softcap = op.number("softcap")
     op.require(softcap > 0, f"a softcap of {softcap}; it must be above 0")
     return softcap
+
+
+def take_sinks(op: "Op", heads: int) -> LiveTensor | None:
+    """[query heads], each with a score that takes a share of the softmax for nothing."""
+    if not op.has("sinks"):
+        return None
+    sinks = op.tensor("sinks", F32)
+    op.require(sinks.max_dims == (heads,), f"{list(sinks.max_dims)} sinks for {heads} heads")
+    return sinks

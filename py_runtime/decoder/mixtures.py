@@ -1,0 +1,57 @@
+"""Mixtures of experts: what sets those of a family apart, and their sizes."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from py_runtime.base.model_errors import ModelError
+from py_runtime.decoder.config import SILU, SOFTMAX, ExpertSizes
+
+MAX_EXPERTS, MAX_USED = 512, 64  # of a mixture, by a token: as shaders/experts/route.wgsl has it
+CLAMPED_ALPHA, CLAMPED_LIMIT = 1.702, 7.0  # of the one gate within bounds
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """What a family's experts have."""
+
+    scoring: str = SOFTMAX
+    activation: str = SILU
+    has_bias: bool = False  # router and experts
+    interleaved: bool = False  # checkpoints have gate and up in one tensor, column by column
+
+
+def expert_sizes(values: Mapping[str, Any], mixture: Mixture) -> ExpertSizes:
+    """Of a whole config.json."""
+    if values.get("mlp_only_layers") or values.get("decoder_sparse_step", 1) != 1:
+        raise ModelError(
+            "some of its layers have experts and others none, which is not supported",
+            "get another model",
+        )
+    if not values.get("use_expert_bias", True):
+        raise ModelError(
+            "nothing is added to what chooses its experts, which is not supported",
+            "get another model",
+        )
+    sizes = ExpertSizes(
+        values.get("num_local_experts") or values["num_experts"],
+        values["num_experts_per_tok"],
+        values.get("moe_intermediate_size") or values["intermediate_size"],
+        bool(values.get("norm_topk_prob", True)),
+        mixture.scoring,
+        values.get("routed_scaling_factor") or 1.0,
+        mixture.activation,
+        mixture.has_bias,
+    )
+    for name, known in (("swiglu_alpha", CLAMPED_ALPHA), ("swiglu_limit", CLAMPED_LIMIT)):
+        if values.get(name, known) != known:
+            raise ModelError(
+                f"{name} is {values[name]}; only {known} is supported", "get another model"
+            )
+    if not 1 <= sizes.used <= min(sizes.count, MAX_USED) or sizes.count > MAX_EXPERTS:
+        raise ModelError(
+            f"tokens go through {sizes.used} of {sizes.count} experts; up to {MAX_USED} of "
+            f"{MAX_EXPERTS} are supported",
+            "get another model",
+        )
+    return sizes
