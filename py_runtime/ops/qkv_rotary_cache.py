@@ -100,7 +100,6 @@ class QkvRotaryCache(Op):
             {"has_bias": bias is not None, **self._places()},
             start="first_head",
             start_rows=self.width,
-            stand_ins=self._stand_ins() if len(matrices) > 1 else {},
         )
         max_tokens = numel(self.x.max_dims[:-1])
         target = self.builder.target
@@ -116,17 +115,6 @@ class QkvRotaryCache(Op):
         one = at_once if self.one_at_once else apart
         self.kernels = LinearKernels(self, self.x, matrices, one, norm, many=apart)
         self._declare_heads({"qkv": sums, **ends}, store)
-
-    def _stand_ins(self) -> dict[str, tuple[range, Bindable]]:
-        """By what the rows of q, of k and of v write."""
-        q_rows, kv_rows = self.q_heads * self.width, self.kv_heads * self.width
-        ends = (0, q_rows, q_rows + kv_rows, q_rows + 2 * kv_rows)
-        return {
-            name: (range(first, end), self.scratch(f"in place of {name}", 16))
-            for name, first, end in zip(
-                ("q_out", "k_cache", "v_cache"), ends[:-1], ends[1:], strict=True
-            )
-        }
 
     def _declare_heads(self, bind: dict[str, Bindable], store: str) -> None:
         bind |= {"q_norm": self.cos, "k_norm": self.cos}  # to have something there

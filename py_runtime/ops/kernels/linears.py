@@ -5,7 +5,7 @@ each: how the weight is stored (shaders/shared/weights), and what becomes of the
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from py_runtime.base.shapes import ceil_div, numel
 from py_runtime.gpu.kernel_target import KernelTarget
@@ -113,23 +113,13 @@ class Finish:
     fields: Mapping[str, object]  # its own parameters
     start: str = "first_row"  # the parameter that says where a matrix begins
     start_rows: int = 1  # and how many rows it counts as one
-    # By what is bound: the rows that write it, and what a matrix without any of them binds instead.
-    stand_ins: Mapping[str, tuple[range, Bindable]] = field(default_factory=dict)
 
     def of(self, matrix: Matrix) -> "Finish":
-        """For one of several matrices. Those that write nothing in common need not wait for each
-        other, and a GPU has them side by side."""
+        """For one of several matrices."""
         fields = {**self.fields, self.start: matrix.first_row // self.start_rows}
         if "rows" in fields:
             fields["rows"] = matrix.rows
-        end = matrix.first_row + matrix.rows
-        unwritten = {
-            name: stand_in
-            for name, (rows, stand_in) in self.stand_ins.items()
-            if end <= rows.start or rows.stop <= matrix.first_row
-        }
-        bind = {**self.bind, **unwritten}
-        return replace(self, bind=bind, pairs=ceil_div(matrix.rows, 2), fields=fields)
+        return replace(self, pairs=ceil_div(matrix.rows, 2), fields=fields)
 
 
 def into_rows(
