@@ -15,7 +15,7 @@ from tests.export.checkpoints import FAMILIES, SIZES, save_checkpoint
 from tests.golden import Tolerance, compare
 from tests.runners import NativeRunner, wait
 
-EXACT_WEIGHTS = Tolerance(1e-3, 1e-5)
+EXACT_WEIGHTS = Tolerance(1e-3, 2e-5)  # rounding, after the nine layers of Gemma 4
 QUANTISATIONS = ("q4gsw", "q4", "q8")
 
 
