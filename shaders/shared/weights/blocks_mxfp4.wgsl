@@ -1,7 +1,7 @@
 // MXFP4: 4-bit floats, times a power of two.
 // blocks_q8_0.wgsl says what such a file gives.
 // scales: exponents, a byte a block.
-// needs: shared/weights/nibble_tables
+// needs: nothing
 
 const HALVES = 1u;
 const ADDS = false;
@@ -21,8 +21,25 @@ fn load_block(row: u32, block: u32) -> WeightBlock {
   return WeightBlock(weight[at], (scales[at / 4u] >> (8u * (at % 4u))) & 0xffu);
 }
 
+// Twice the values, as signed bytes, of four nibbles, one a byte: sign, two bits of exponent, one of
+// mantissa. 0 1 2 3 stand for themselves; above them 4 6 8 12 are as much again and 4, and 12 has 2 more.
+fn twice_fp4(nibbles: u32) -> u32 {
+  let low = nibbles & 0x03030303u;
+  let large = ((nibbles >> 2u) & 0x01010101u) * 0xffu;
+  let both = nibbles & (nibbles >> 1u) & 0x01010101u;
+  let size = low + (large & (low + 0x04040404u + 2u * both));
+  let negative = ((nibbles >> 3u) & 0x01010101u) * 0xffu;
+  return select_bits(size, (0x80808080u - size) ^ 0x80808080u, negative);
+}
+
+fn select_bits(zeros: u32, ones: u32, mask: u32) -> u32 {
+  return zeros ^ ((zeros ^ ones) & mask);
+}
+
+// Those of the low nibbles, then those of the high ones.
 fn weight_bytes(held: WeightBlock, octet: u32) -> vec2u {
-  return table_bytes(TWICE_FP4, held.words[octet]);
+  let word = held.words[octet];
+  return vec2u(twice_fp4(word & 0x0f0f0f0fu), twice_fp4((word >> 4u) & 0x0f0f0f0fu));
 }
 
 fn half_affine(held: WeightBlock, half: u32) -> vec2f {

@@ -24,5 +24,3 @@ fn table_bytes(entries: vec4u, word: u32) -> vec2u {
 
 // -127 -104 -83 -65, -49 -35 -22 -10, 1 13 25 38, 53 69 89 113: of the types IQ4.
 const NON_LINEAR = vec4u(0xbfad9881u, 0xf6eaddcfu, 0x26190d01u, 0x71594535u);
-// 0 1 2 3, 4 6 8 12, and the same below zero: twice the values of MXFP4.
-const TWICE_FP4 = vec4u(0x03020100u, 0x0c080604u, 0xfdfeff00u, 0xf4f8fafcu);
