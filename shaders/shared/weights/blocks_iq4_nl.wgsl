@@ -22,7 +22,7 @@ fn load_block(row: u32, block: u32) -> WeightBlock {
 }
 
 fn weight_bytes(held: WeightBlock, octet: u32) -> vec2u {
-  return table_bytes(NON_LINEAR, held.words[octet]);
+  return table_bytes(held.words[octet]);
 }
 
 fn half_affine(held: WeightBlock, half: u32) -> vec2f {
