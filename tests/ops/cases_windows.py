@@ -38,15 +38,16 @@ def window_case(
         writer.input(name, dims, F32, dynamic=(1,))
         for name, dims in (("q", q_dims), ("k", kv_dims), ("v", kv_dims))
     ]
-    start = writer.symint_input("start_pos")
+    # Two starts, though the same: calls that see caches alike have rings, which forget.
+    starts = [writer.symint_input(name) for name in ("start_pos", "start_again")]
     caches = [
         writer.state(name, (1, rows or context, kv_heads, width), F32) for name in ("kc", "vc")
     ]
     given = writer.constant("sinks", sinks.numpy()) if has_sinks else None
     how = (scale, window, softcap, given)
     first, again = writer.tensor(q_dims, F32), writer.tensor(q_dims, F32)
-    writer.op("inpage.windowed_attention.default", *inputs, *caches, start, *how, first)
-    writer.op("inpage.attend_window.default", inputs[0], *caches, start, *how, again)
+    writer.op("inpage.windowed_attention.default", *inputs, *caches, starts[0], *how, first)
+    writer.op("inpage.attend_window.default", inputs[0], *caches, starts[1], *how, again)
     writer.output(first, again)
     # Those that begin so run with the kernels of real GPUs, too, which browsers compile slowly.
     kernels = "sdpa" if context > 256 else "attention"
@@ -73,7 +74,7 @@ def window_case(
             scores = torch.cat((scores, sinks.double()[:, None, None].expand(-1, tokens, 1)), -1)
         weights = scores.softmax(-1)[..., :end]
         out = torch.einsum("hsc,chd->shd", weights, values)[None]
-        case.call([q, k, v, position], [out, out])
+        case.call([q, k, v, position, position], [out, out])
     return case
 
 
