@@ -1,4 +1,7 @@
-"""Draws bench/results.json: bench/.venv/bin/python -m bench.chart RESULTS.json OUT.png"""
+"""Draws what engines did with the model they all have.
+
+bench/.venv/bin/python -m bench.chart RESULTS.json OUT.png
+"""
 
 import json
 import statistics
@@ -29,9 +32,10 @@ PANELS = (
 
 def draw(results: dict[str, Any], out: Path) -> None:
     """One panel for each figure; the file is replaced only when it is whole."""
+    engines = [engine for engine in results["engines"] if engine["check"]]  # shapes have none
     figure, panels = plt.subplots(3, 2, figsize=(11, 7), layout="constrained")
     for axes, (title, context, name) in zip(panels.flat, PANELS, strict=True):
-        draw_panel(axes, title, [values_of(e, context, name) for e in results["engines"]], results)
+        draw_panel(axes, title, {e["title"]: values_of(e, context, name) for e in engines})
     figure.suptitle("Higher is better, but for start-up", fontsize=10)
     figure.supxlabel(heading_of(results), fontsize=7)
     partial = out.with_name(f".{out.name}.part")
@@ -48,18 +52,15 @@ def values_of(engine: dict[str, Any], context: str | None, name: str) -> list[fl
     return values
 
 
-def draw_panel(
-    axes: Axes, title: str, measured: list[list[float]], results: dict[str, Any]
-) -> None:
-    """Bars of medians with the spread on them; one that did not finish says so."""
-    names = [engine["title"] for engine in results["engines"]]
-    medians = [statistics.median(values) if values else 0.0 for values in measured]
-    reach = max([max(values) for values in measured if values], default=1.0)
-    axes.barh(names, medians, color=COLOURS[: len(names)])
-    for row, (values, middle) in enumerate(zip(measured, medians, strict=True)):
+def draw_panel(axes: Axes, title: str, measured: dict[str, list[float]]) -> None:
+    """Bars of medians with the spread on them; what was not measured has none."""
+    medians = [statistics.median(values) if values else 0.0 for values in measured.values()]
+    reach = max([max(values) for values in measured.values() if values], default=1.0)
+    axes.barh([*measured], medians, color=COLOURS[: len(measured)])
+    for row, (values, middle) in enumerate(zip(measured.values(), medians, strict=True)):
         if values:
             axes.hlines(row, min(values), max(values), color="black", linewidth=1.2)
-        text = short(middle) if values else "did not finish"
+        text = short(middle) if values else "not measured"
         axes.text(max([*values, 0]) + reach * 0.02, row, text, va="center", fontsize=8)
     axes.set_xlim(0, reach * 1.2)
     axes.invert_yaxis()

@@ -189,16 +189,16 @@ def test_a_live_integer_is_described() -> None:
 
 def test_what_cannot_be_loaded_can_be_described() -> None:
     file = doubling(
-        operators=["aten::sort.values"],
+        operators=["aten::unique_dim.out"],
         calls=[call_kernel(0, 0, 1), call_delegate(0, 0, 1)],
         delegates=[delegate(0, "QnnBackend")],
     )
     described = wait(inspect_pte(MemorySource(file)))
     assert described["unsupported"] == [
-        "aten::sort.values (outside the delegate)",
+        "aten::unique_dim.out (outside the delegate)",
         "the backend QnnBackend",
     ]
-    assert described["methods"]["forward"]["ops"] == {"aten::sort.values": 1}
+    assert described["methods"]["forward"]["ops"] == {"aten::unique_dim.out": 1}
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
