@@ -45,11 +45,6 @@ def attend_kv_cache(
     return attended(q, k_cache, v_cache, start_pos, scale, None, None, None)
 
 
-@attend_kv_cache.register_fake
-def _(q: Tensor, k_cache: Tensor, v_cache: Tensor, start_pos: int, scale: float | None) -> Tensor:
-    return torch.empty_like(q)
-
-
 @custom_op("inpage::attend_window", mutates_args=())
 def attend_window(
     q: Tensor,
@@ -65,29 +60,18 @@ def attend_window(
     return attended(q, k_cache, v_cache, start_pos, scale, window, softcap, sinks)
 
 
-@attend_window.register_fake
-def _(
-    q: Tensor,
-    k_cache: Tensor,
-    v_cache: Tensor,
-    start_pos: int,
-    scale: float | None,
-    window: int | None,
-    softcap: float | None,
-    sinks: Tensor | None,
-) -> Tensor:
-    return torch.empty_like(q)
-
-
 @custom_op("inpage::rotary_of_one", mutates_args=())
 def rotary_of_one(x: Tensor, cos: Tensor, sin: Tensor, start_pos: int) -> Tensor:
     """As apply_rotary_emb_hf, of one tensor."""
     return turned(x, cos, sin, start_pos)
 
 
-@rotary_of_one.register_fake
-def _(x: Tensor, cos: Tensor, sin: Tensor, start_pos: int) -> Tensor:
+def _like_the_first(x: Tensor, *others: object) -> Tensor:
     return torch.empty_like(x)
+
+
+for op in (attend_kv_cache, attend_window, rotary_of_one):
+    op.register_fake(_like_the_first)
 
 
 def turned(x: Tensor, cos: Tensor, sin: Tensor, start_pos: int) -> Tensor:

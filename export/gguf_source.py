@@ -94,7 +94,7 @@ class GgufSource(Source):
         kind = GGMLQuantizationType(tensor.info.kind.number)
         try:
             values = dequantize(self._rows(name, tensor), kind).astype(np.float32)
-        except NotImplementedError:
+        except NotImplementedError:  # so the package gguf refuses a type
             raise ExportError(
                 f"'{tensor.info.name}' is {kind.name}, which cannot be dequantised"
             ) from None
