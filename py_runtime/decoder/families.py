@@ -331,7 +331,7 @@ def decoder_config(values: Mapping[str, Any], context: int | None = None) -> Dec
         kv_heads=values["num_key_value_heads"],
         head_dim=head_dim,
         context=chosen,
-        max_chunk=min(chosen, _most_at_once(kinds)),
+        max_chunk=min(chosen, _max_chunk(kinds)),
         eps=values["rms_norm_eps"] / residual**2,
         rotary=rotary,
         qkv_bias=family.qkv_bias or attention_bias,
@@ -358,7 +358,7 @@ def decoder_config(values: Mapping[str, Any], context: int | None = None) -> Dec
     )
 
 
-def _most_at_once(kinds: Sequence[LayerKind]) -> int:
+def _max_chunk(kinds: Sequence[LayerKind]) -> int:
     """Tokens in one call."""
     windows = [kind.window for kind in kinds if kind.window is not None]
     return min([MAX_CHUNK, *(max(MIN_CHUNK, MAX_WINDOWS * window) for window in windows)])

@@ -29,13 +29,13 @@ MAX_DIMS = 4
 MAX_DIM = 2**31
 MAX_ELEMENTS = 2**53
 ALIGNMENT_KEY = "general.alignment"
-DEFAULT_ALIGNMENT, LEAST_ALIGNMENT, MOST_ALIGNMENT = 32, 8, 4096
+DEFAULT_ALIGNMENT, MIN_ALIGNMENT, MAX_ALIGNMENT = 32, 8, 4096
 
 START = struct.Struct("<4sIQQ")  # magic, version, tensors, entries of metadata
 U32, U64 = struct.Struct("<I"), struct.Struct("<Q")
 LENGTH = U64.size  # bytes before a text that tell its own
-LEAST_ENTRY = LENGTH + 1 + U32.size + 1  # a key of one byte, a type, a value of one byte
-LEAST_TENSOR = LENGTH + 1 + U32.size + U64.size + U32.size + U64.size
+MIN_ENTRY = LENGTH + 1 + U32.size + 1  # a key of one byte, a type, a value of one byte
+MIN_TENSOR = LENGTH + 1 + U32.size + U64.size + U32.size + U64.size
 SCALARS: dict[ValueType, np.dtype[Any]] = {
     ValueType.U8: np.dtype("<u1"),
     ValueType.I8: np.dtype("<i1"),
@@ -132,8 +132,8 @@ class HeaderWalk:
                 "get a newer file of this model" if version < VERSIONS[0] else "update this engine",
             )
         for count, most, least, what in (
-            (entries, MAX_ENTRIES, LEAST_ENTRY, "entries of metadata"),
-            (tensors, MAX_TENSORS, LEAST_TENSOR, "tensors"),
+            (entries, MAX_ENTRIES, MIN_ENTRY, "entries of metadata"),
+            (tensors, MAX_TENSORS, MIN_TENSOR, "tensors"),
         ):
             if count > most:
                 self._fault(f"it claims {count} {what}; at most {most} are read")
@@ -157,7 +157,7 @@ class HeaderWalk:
         if ALIGNMENT_KEY not in self._values:
             return DEFAULT_ALIGNMENT
         metadata = Metadata(self._file, self._values)
-        alignment = metadata.integer(ALIGNMENT_KEY, LEAST_ALIGNMENT, MOST_ALIGNMENT)
+        alignment = metadata.integer(ALIGNMENT_KEY, MIN_ALIGNMENT, MAX_ALIGNMENT)
         if alignment & (alignment - 1):
             raise metadata.fault(ALIGNMENT_KEY, f"is {alignment}, which is no power of two")
         return alignment
