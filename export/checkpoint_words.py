@@ -6,7 +6,7 @@ from math import sqrt
 from typing import Any
 
 from export.errors import ExportError
-from py_runtime.decoder.families import FULL
+from py_runtime.decoder.config_json import FULL
 from py_runtime.folder.strict_json import short
 
 # The class of transformers that a config without one of its own is read as.

@@ -6,7 +6,7 @@ Files leave out what llama.cpp knows by the architecture's name: periods, window
 from math import sqrt
 from typing import Any
 
-from py_runtime.decoder.families import (
+from py_runtime.decoder.config_json import (
     FULL,
     MAX_KEYS,
     MAX_PER_LAYER,

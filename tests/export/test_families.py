@@ -15,10 +15,11 @@ from gguf import GGMLQuantizationType as Kind
 from rich.progress import Progress
 
 from export.pipeline import Request, export_model, prepare
-from py_runtime.decoder.families import MIN_CHUNK
+from py_runtime.decoder.config_json import MIN_CHUNK
 from py_runtime.gpu.kernel_target import MEMORY_KERNELS
 from py_runtime.model import Model
-from tests.export.checkpoints import FAMILIES, SIZES, make_model, save_checkpoint
+from tests.export.checkpoints import make_model, save_checkpoint
+from tests.export.family_configs import FAMILIES, SIZES
 from tests.export.gguf_files import ARCHITECTURES, write_gguf
 from tests.gguf import in_runtime
 from tests.runners import NativeRunner, Runner, wait

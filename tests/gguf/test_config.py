@@ -7,7 +7,7 @@ import pytest
 
 from py_runtime.base.model_errors import ModelError
 from py_runtime.decoder.config import ATTENTION, DELTA_NET, SHORT_CONV, DeltaSizes, LayerKind
-from py_runtime.decoder.families import decoder_config
+from py_runtime.decoder.config_json import decoder_config
 from py_runtime.gguf.config import read_config
 from py_runtime.gguf.errors import GgufError, UnsupportedGgufError
 from py_runtime.gguf.model import GgufModel, open_model
