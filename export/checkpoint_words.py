@@ -73,7 +73,7 @@ def in_known_words(values: Mapping[str, Any]) -> dict[str, Any]:
     """A config.json with the keys that transformers has for them."""
     model_type = values["model_type"]
     known = {**values, "model_type": READ_AS.get(model_type, model_type)}
-    known.pop("time_step_limit", None)  # of layers that are no attention; JSON cannot write it
+    known.pop("time_step_limit", None)  # of layers without attention; JSON cannot write it
     if model_type == "exaone":
         known = {EXAONE_KEYS.get(key, key): value for key, value in known.items()}
     if model_type == "minicpm" and "scale_emb" in values:

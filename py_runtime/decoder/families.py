@@ -59,7 +59,7 @@ class Family:
     gguf_names: Mapping[str, str] = field(default_factory=dict)
     predicts_ahead: bool = False  # GGUF files may have further layers, for tokens to come
     gated_attention: bool = False  # checkpoints have a head's gate behind its query, in one matrix
-    mixers: Mapping[str, str] = field(default_factory=dict)  # of layer_types that are no attention
+    mixers: Mapping[str, str] = field(default_factory=dict)  # of layer_types without attention
     mixture: Mixture | None = None  # MLPs are of experts, but for those of the first layers in some
     sinks: bool = False  # of attention
     value_norm: bool = False  # heads of v are normalised, without weights

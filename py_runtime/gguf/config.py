@@ -105,7 +105,7 @@ def read_config(file: GgufFile) -> dict[str, Any]:
 
 
 def _kv_heads(keys: Keys, family: Family, layers: int, heads: int) -> int:
-    """The same in all layers, but for those that are no attention: they have none."""
+    """The same in all layers, but for those without attention: they have none."""
     key = "attention.head_count_kv"
     if not family.mixers and not family.layers_differ:
         return keys.integer(key, 1, MAX_HEADS, default=heads)

@@ -119,7 +119,7 @@ class HeaderWalk:
 
     def _read_start(self) -> tuple[int, int]:
         if self._file_size < START.size or self._take(len(MAGIC)) != MAGIC:
-            raise GgufError(f"{self._file} is no GGUF file: it does not begin with 'GGUF'")
+            raise GgufError(f"{self._file} is not a GGUF file: it does not begin with 'GGUF'")
         self._at = 0
         _, version, tensors, entries = START.unpack(self._take(START.size))
         if version & 0xFFFF == 0:
@@ -159,7 +159,7 @@ class HeaderWalk:
         metadata = Metadata(self._file, self._values)
         alignment = metadata.integer(ALIGNMENT_KEY, MIN_ALIGNMENT, MAX_ALIGNMENT)
         if alignment & (alignment - 1):
-            raise metadata.fault(ALIGNMENT_KEY, f"is {alignment}, which is no power of two")
+            raise metadata.fault(ALIGNMENT_KEY, f"is {alignment}, which is not a power of two")
         return alignment
 
     def _read_tensor(self) -> None:
@@ -261,7 +261,7 @@ class HeaderWalk:
             self._unfinished[first] = texts, at
             raise
         except UnicodeDecodeError:
-            self._fault(f"item {len(texts)} of its metadata {shown(key)} is no UTF-8 text")
+            self._fault(f"item {len(texts)} of its metadata {shown(key)} is not UTF-8 text")
         self._at = at
         return texts
 
@@ -305,7 +305,7 @@ class HeaderWalk:
         try:
             return self._take(length).decode()
         except UnicodeDecodeError:
-            self._fault(f"{what} is no UTF-8 text")
+            self._fault(f"{what} is not UTF-8 text")
 
     def _take(self, nbytes: int) -> bytes:
         begin, end = self._at, self._at + nbytes
@@ -325,7 +325,7 @@ class HeaderWalk:
         self._fault(f"{what} claims {length} bytes; at most {most} are read")
 
     def _fault(self, text: str) -> NoReturn:
-        raise GgufError(f"{self._file} is no whole GGUF file: {text}")
+        raise GgufError(f"{self._file} is not a whole GGUF file: {text}")
 
 
 def _padded(size: int, alignment: int) -> int:

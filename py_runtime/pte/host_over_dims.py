@@ -77,7 +77,7 @@ def _sorted(dtype: np.dtype, x: Array, axis: int, descends: bool) -> tuple[Array
 
 
 def _order(x: Array, axis: int, descends: bool) -> Array:
-    """Of equals the first comes first; what is no number counts as the largest."""
+    """Of equals the first comes first; NaN counts as the largest."""
     if not descends:
         return np.argsort(x, axis=axis, kind="stable")
     backwards = np.argsort(np.flip(x, axis), axis=axis, kind="stable")

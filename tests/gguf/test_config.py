@@ -258,7 +258,7 @@ def test_unsupported_is_told_apart() -> None:
         opened(small.small_file(**{"general.type": "adapter"}))
 
 
-# Layers that are no attention ---------------------------------------------------------------------
+# Layers without attention -------------------------------------------------------------------------
 
 
 def lfm2(**changes: Any) -> dict[str, Any]:
