@@ -120,6 +120,20 @@ def test_factors_of_frequencies_are_read() -> None:
     assert plain[1, 7] > 7 * divided[1, 7] > 0
 
 
+@pytest.mark.parametrize(("architecture", "layers"), [("gemma2", 46), ("gemma3", 62)])
+def test_scores_of_27b_have_a_scale_of_their_own(architecture: str, layers: int) -> None:
+    """Files do not say so: its number of layers tells it."""
+    for count, scalar in ((layers, small.WIDTH // small.HEADS), (layers - 1, 8), (1, 8)):
+        values = small.metadata(architecture) | {
+            f"{architecture}.block_count": count,
+            f"{architecture}.attention.key_length": 8,
+            f"{architecture}.attention.value_length": 8,
+        }
+        data = file(values, small.tensors())
+        config = read_config(result_of(open_gguf([MemorySource(data, "x.gguf")])))
+        assert (config["head_dim"], config["query_pre_attn_scalar"]) == (8, scalar)
+
+
 # The sixth check: sizes and shapes, before a byte of data is read ---------------------------------
 
 SIZES = {
