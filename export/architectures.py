@@ -8,9 +8,10 @@ from transformers import AutoConfig
 from export.checkpoint_words import in_known_words, in_own_words
 from export.errors import ExportError
 from py_runtime.base.model_errors import ModelError
-from py_runtime.decoder import families
+from py_runtime.decoder import config_json
 from py_runtime.decoder.config import DecoderConfig
-from py_runtime.decoder.families import ACTIVATIONS, BY_MODEL_TYPE, ROPE_TYPES, SUPPORTED
+from py_runtime.decoder.config_json import ACTIVATIONS, ROPE_TYPES
+from py_runtime.decoder.families import BY_MODEL_TYPE, SUPPORTED
 from py_runtime.decoder.rotary import Floats
 from py_runtime.folder.strict_json import short
 
@@ -67,7 +68,7 @@ def read_config(given: dict[str, Any]) -> dict[str, Any]:
     activation = whole.get("hidden_activation") or whole.get("hidden_act")
     if ACTIVATIONS.get(str(activation)) != BY_MODEL_TYPE[architecture].activation:
         raise ExportError(f"the activation '{activation}' is not supported for '{architecture}'")
-    for rope in families.ropes(whole).values():
+    for rope in config_json.ropes(whole).values():
         rope_type = rope["rope_type"]
         if rope_type not in ROPE_TYPES:
             raise ExportError(
@@ -102,13 +103,13 @@ def _check_values(values: dict[str, Any]) -> None:
 
 def decoder_config(values: dict[str, Any], context: int | None) -> DecoderConfig:
     """`context` positions, at most what the model was made for; when None, what most pages hold."""
-    longest = families.longest_context(values)
-    if context is not None and not families.MIN_CONTEXT <= context <= longest:
+    shortest, longest = config_json.MIN_CONTEXT, config_json.longest_context(values)
+    if context is not None and not shortest <= context <= longest:
         raise ExportError(
-            f"--max-seq-len {context} is outside {families.MIN_CONTEXT} to {longest} of this model"
+            f"--max-seq-len {context} is outside {shortest} to {longest} of this model"
         )
     try:
-        return families.decoder_config(values, context)
+        return config_json.decoder_config(values, context)
     except ModelError as error:
         raise ExportError(str(error)) from None
 
@@ -119,7 +120,7 @@ def rotary_tables(
     """By name, [context, rotated dims], scaled as the config says; `factors` come with GGUF."""
     try:
         with np.errstate(all="ignore"):
-            tables = families.rotary_tables(values, decoder_config(values, context), factors)
+            tables = config_json.rotary_tables(values, decoder_config(values, context), factors)
     except ExportError:
         raise
     except Exception as error:  # whatever a config may say of its rope

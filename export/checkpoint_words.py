@@ -6,7 +6,7 @@ from math import sqrt
 from typing import Any
 
 from export.errors import ExportError
-from py_runtime.decoder.families import FULL
+from py_runtime.decoder.config_json import FULL
 from py_runtime.folder.strict_json import short
 
 # The class of transformers that a config without one of its own is read as.
@@ -63,7 +63,7 @@ WHOLE_NAMES = {
     "layer_scalar.weight": "layer_scalar",
 }
 LAYERS = {"exaone": "h"}
-MOST_TIMES, MOST_STEP, MOST_HIDDEN = 1000, 1 << 18, 1 << 18  # of an MLP's width, and the width
+MAX_TIMES, MAX_STEP, MAX_HIDDEN = 1000, 1 << 18, 1 << 18  # of an MLP's width, and the width
 HEAD = "lm_head"
 # Where the decoder lies in a checkpoint; models that see have it deeper.
 PREFIXES = ("model.", "model.language_model.", "language_model.model.", "transformer.", "")
@@ -73,7 +73,7 @@ def in_known_words(values: Mapping[str, Any]) -> dict[str, Any]:
     """A config.json with the keys that transformers has for them."""
     model_type = values["model_type"]
     known = {**values, "model_type": READ_AS.get(model_type, model_type)}
-    known.pop("time_step_limit", None)  # of layers that are no attention; JSON cannot write it
+    known.pop("time_step_limit", None)  # of layers without attention; JSON cannot write it
     if model_type == "exaone":
         known = {EXAONE_KEYS.get(key, key): value for key, value in known.items()}
     if model_type == "minicpm" and "scale_emb" in values:
@@ -114,9 +114,9 @@ def _of_lfm2(values: Mapping[str, Any]) -> dict[str, Any]:
         multiplier = values.get("block_ffn_dim_multiplier", 1.0)
         step = values.get("block_multiple_of", 256)
         if multiplier is not None:
-            if not isinstance(multiplier, int | float) or not 0 < multiplier < MOST_TIMES:
+            if not isinstance(multiplier, int | float) or not 0 < multiplier < MAX_TIMES:
                 raise ExportError(f"block_ffn_dim_multiplier is {short(multiplier)}")
-            if type(step) is not int or not 0 < step < MOST_STEP or hidden > MOST_HIDDEN:
+            if type(step) is not int or not 0 < step < MAX_STEP or hidden > MAX_HIDDEN:
                 raise ExportError(f"block_multiple_of is {short(step)} for {short(hidden)} columns")
             hidden = -(-int(multiplier * hidden) // step) * step
     return {

@@ -32,7 +32,7 @@ class OwnHosts:
 
 
 def own_hosts(scope: Scope) -> list[str]:
-    """An address that was reached is no name that somebody can point elsewhere."""
+    """An address that was reached is not a name that somebody can point elsewhere."""
     address, port = scope["server"]
     names = ["localhost", f"[{address}]" if ":" in address else address]
     ending = "" if port == HTTP_PORT else f":{port}"

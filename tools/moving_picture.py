@@ -24,7 +24,7 @@ QUESTION = "What is a black hole? Two sentences."
 SETTINGS = {"version": 1, "chosen": [["temperature", "0"], ["repetition_penalty", "1.1"]]}
 KEYS_AT_ONCE = 3
 ANSWER_SECONDS = 7  # in the picture
-LEAST_SECONDS, MOST_SECONDS = 0.06, 0.7  # that a frame stays
+MIN_SECONDS, MAX_SECONDS = 0.06, 0.7  # that a frame stays
 FIRST_SECONDS, LAST_SECONDS = 1.5, 4
 MAX_FRAMES = 90
 PIXELS = """async text => {
@@ -94,7 +94,7 @@ def paced(shots: list[tuple[float, bytes]], asked: int) -> list[float]:
     times = [at for at, _ in shots]
     factor = ANSWER_SECONDS / (times[-1] - times[asked])
     spans = [(after - before) * factor for before, after in pairwise(times)]
-    stays = [min(max(span, LEAST_SECONDS), MOST_SECONDS) for span in spans[1:]]
+    stays = [min(max(span, MIN_SECONDS), MAX_SECONDS) for span in spans[1:]]
     return [FIRST_SECONDS, *stays, LAST_SECONDS]
 
 

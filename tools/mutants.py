@@ -30,7 +30,7 @@ from tools.files import ROOT
 from tools.nearest_first import CALLS, ORDER, Calls, nearest
 
 PACKAGE = "py_runtime"
-LEAST_SHARE = 0.9
+MIN_SHARE = 0.9
 NATIVE = "not browser and not built and not model"
 ROOM_TESTS = {  # where the folder of a room's name does not have all its tests
     "__main__.py": ["app"],
@@ -355,7 +355,7 @@ def main() -> int:
         for working in [pool.submit(try_rooms, rooms, known, say) for _ in range(cores)]:
             working.result()
     print(f"{sum(tried)} of {len(mutants)} noticed")
-    return int(sum(tried) < LEAST_SHARE * len(mutants))
+    return int(sum(tried) < MIN_SHARE * len(mutants))
 
 
 if __name__ == "__main__":

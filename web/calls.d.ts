@@ -12,8 +12,8 @@ export interface Listeners {
   newWorker(options: WorkerOptions): Worker;
   /** What a worker holds while it lives, and its name. */
   lock: string;
-  /** By somebody else's page: JSON for py_runtime/app/embedding.py. */
-  embedding?: string;
+  /** By somebody else's page: JSON for py_runtime/app/outer_page.py. */
+  outerPage?: string;
   /** A phase begins, or has taken so many seconds. */
   onPhase(phase: Phase): void;
   onFailure(failure: InpageError): void;
@@ -116,7 +116,7 @@ export interface Reader {
 }
 
 // What the worker and the page tell each other ----------------------------------------------------
-// Messages out: {event: "alive" | "phase" | "ready" | "failed" | "answer", …} and {id, json, done}; in: {shared, embedding}, then
+// Messages out: {event: "alive" | "phase" | "ready" | "failed" | "answer", …} and {id, json, done}; in: {shared, outerPage}, then
 // {question}, {id, call, args, files, aborted} or {id} alone, which cancels. A call's JSON is its events, then {result}
 // or {error}; id 0 tells notices.
 

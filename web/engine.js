@@ -33,7 +33,7 @@ export async function createEngine({ assetsURL = BESIDE, models = [], storage = 
   };
   const created = createInpage({
     newWorker: (options) => workerOf(`${assets}worker.js`, options),
-    embedding: JSON.stringify({ page: location.href, models: offered, storage }),
+    outerPage: JSON.stringify({ page: location.href, models: offered, storage }),
     kernels: null,
     onBusy() {},
     onFailure() {}, // calls reject with it

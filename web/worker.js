@@ -13,7 +13,7 @@ let runtime; // the Python module py_runtime.app.in_page
 /** @type {Int32Array | undefined} */
 let shared; // a signal for Python, the turn and the call it is for, the turns of the event loop so far
 /** @type {string | undefined} */
-let embedding; // by somebody else's page: JSON for Python
+let outerPage; // by somebody else's page: JSON for Python
 const wanted = () => (shared?.[1] === shared?.[3] ? shared?.[2] : -1); // -1: it comes too late
 
 /** @import { Library, Site, Snapshot, Started } from "./calls.d.ts" */
@@ -92,7 +92,7 @@ async function importRuntime({ python, isRestored }, wheel) {
  * @param {string} [hub]
  */
 async function openGpu(module, hub) {
-  const { result, error } = JSON.parse(await module.open_gpu(base.href, tell, wanted, hub, embedding));
+  const { result, error } = JSON.parse(await module.open_gpu(base.href, tell, wanted, hub, outerPage));
   if (error) throw Object.assign(new Error(error.message), error);
   return result;
 }
@@ -123,7 +123,7 @@ addEventListener("message", ({ data }) => {
   if (shared) shared[3]++;
   if (question) return postMessage({ event: "answer", question });
   if (!id) {
-    ({ shared, embedding } = data);
+    ({ shared, outerPage } = data);
     return start().catch(fail);
   }
   for (const [number, file] of files) bridge.given.set(number, file);

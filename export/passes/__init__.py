@@ -39,5 +39,6 @@ PASSES: tuple[Pass, ...] = (
 
 
 def run_passes(graph: ModuleGraph) -> None:
+    """All of them, in place and in this order."""
     for each in PASSES:
         each(graph)

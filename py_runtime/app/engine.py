@@ -44,8 +44,8 @@ from py_runtime.model.verify import verify
 
 if TYPE_CHECKING:
     from py_runtime.app.dropped_files import DroppedFiles
-    from py_runtime.app.embedding import Embedding
     from py_runtime.app.hub_calls import HubCalls
+    from py_runtime.app.outer_page import OuterPage
     from py_runtime.pte import PteModule
 
 KEPT = (PREFIX, LOCAL)  # what addresses begin with that lead to this browser's storage
@@ -60,10 +60,10 @@ class Engine:
         device: Device,
         site: str,
         hub: str | None = None,
-        embedding: "Embedding | None" = None,
+        outer_page: "OuterPage | None" = None,
     ) -> None:
         self.site = site  # its address, with a slash at the end
-        self.embedding = embedding  # in somebody else's page; None in our own
+        self.outer_page = outer_page  # in somebody else's page; None in our own
         self.hub = hub  # the Hub's, where the site allows its page to ask there
         self.model: Model | None = None
         self.module: PteModule | None = None  # of a user's file
@@ -280,8 +280,8 @@ class Engine:
         whole = {
             entry["url"]: entry["name"] for entry in await stored_models() if entry["complete"]
         }
-        if self.embedding is not None:
-            listed = self.embedding.listed()
+        if self.outer_page is not None:
+            listed = self.outer_page.listed()
         else:
             listed = await self._listed_by_site(whole)
         known = {entry["path"] for entry in listed}
@@ -309,7 +309,7 @@ class Engine:
 
     def _url(self, entry: Mapping[str, Any]) -> str:
         path = str(entry["path"])
-        return path if self.embedding or path.startswith(KEPT) else self.site + path
+        return path if self.outer_page or path.startswith(KEPT) else self.site + path
 
     def _find(self, name_or_url: Any, listed: list[Json]) -> str:
         where = "name_or_url"
@@ -327,10 +327,10 @@ class Engine:
             names = ", ".join(entry["name"] for entry in listed) or "none"
             raise RequestError(f"there is no model '{name_or_url}' here; there are: {names}", where)
         url = urljoin(self.site, name_or_url)
-        if self.embedding is not None and not self.embedding.allows(url):
+        if self.outer_page is not None and not self.outer_page.allows(url):
             advice = f"createEngine({{ models: [{url!r}] }}) allows it"
             raise RequestError(f"{url} is of another origin; {advice}", where)
-        if self.embedding is None and urlsplit(url)[:2] != urlsplit(self.site)[:2]:
+        if self.outer_page is None and urlsplit(url)[:2] != urlsplit(self.site)[:2]:
             raise RequestError(f"{url} is of another origin; models come from this one only", where)
         return url if url.lower().endswith(("/", PTE, GGUF)) else f"{url}/"
 

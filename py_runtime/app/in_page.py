@@ -21,9 +21,9 @@ from pyodide.code import eval_code_async
 import py_runtime
 from py_runtime import gpu
 from py_runtime.app import interrupts, printed
-from py_runtime.app.embedding import Embedding
 from py_runtime.app.engine import Engine
 from py_runtime.app.jsonable import dumps
+from py_runtime.app.outer_page import OuterPage
 from py_runtime.app.shown_value import shown_value
 from py_runtime.base import notices
 from py_runtime.base.cancel import CancelToken
@@ -71,12 +71,12 @@ async def open_gpu(
     emit: Emit,
     wanted: Callable[[], int],
     hub: str | None = None,
-    embedding: str | None = None,
+    outer_page: str | None = None,
 ) -> str:
     """Opens the device and makes the engine. A failure says its code.
 
     `wanted` says which call an interrupt is for; `hub` is the Hub's address where the page may ask;
-    `embedding` is JSON of somebody else's page.
+    `outer_page` is JSON of somebody else's page.
     """
     global _emit, _own_engine
     _emit = emit
@@ -86,7 +86,7 @@ async def open_gpu(
         device = await gpu.request_device()
     except InpageError as error:
         return dumps({"error": _describe(error)})
-    found = Embedding.from_json(embedding) if embedding else None
+    found = OuterPage.from_json(outer_page) if outer_page else None
     if found is not None and not found.storage:
         opfs.switch_off()
     _own_engine = engine = Engine(device, site, hub, found)

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-MOST_ITEMS = 60  # of a list, a dict, an array
-MOST_CHARACTERS = 10_000
+MAX_ITEMS = 60  # of a list, a dict, an array
+MAX_CHARACTERS = 10_000
 WIDTH = 88
 DEEPEST = 8  # a list may be in itself
 
@@ -28,7 +28,7 @@ def shown_value(value: Any) -> str:
         return ""
     if isinstance(value, str):
         return cut(value)
-    with np.printoptions(threshold=MOST_ITEMS, edgeitems=3, linewidth=WIDTH):
+    with np.printoptions(threshold=MAX_ITEMS, edgeitems=3, linewidth=WIDTH):
         if isinstance(value, np.ndarray):
             shape = " × ".join(map(str, value.shape)) or "one number"
             return cut(f"array of {value.dtype}, {shape}\n{value}")
@@ -37,21 +37,21 @@ def shown_value(value: Any) -> str:
 
 def cut(text: str) -> str:
     """Its beginning, and how long it is."""
-    if len(text) <= MOST_CHARACTERS:
+    if len(text) <= MAX_CHARACTERS:
         return text
-    return f"{text[:MOST_CHARACTERS]}… ({len(text):,} characters in all)"
+    return f"{text[:MAX_CHARACTERS]}… ({len(text):,} characters in all)"
 
 
 def _shortened(value: Any, depth: int) -> Any:
     """Of what Python has of its own, so that the text of a long one is never made whole."""
     if depth == 0 or type(value) not in (list, tuple, set, frozenset, dict):
         return value
-    left = len(value) - MOST_ITEMS
+    left = len(value) - MAX_ITEMS
     if isinstance(value, dict):
-        kept = islice(value.items(), MOST_ITEMS)
+        kept = islice(value.items(), MAX_ITEMS)
         items = {key: _shortened(item, depth - 1) for key, item in kept}
         return items | {Left(left): ...} if left > 0 else items
-    shortened = [_shortened(item, depth - 1) for item in islice(value, MOST_ITEMS)]
+    shortened = [_shortened(item, depth - 1) for item in islice(value, MAX_ITEMS)]
     if isinstance(value, set | frozenset):
-        shortened = list(islice(value, MOST_ITEMS))  # what a set holds stays hashable
+        shortened = list(islice(value, MAX_ITEMS))  # what a set holds stays hashable
     return type(value)([*shortened, Left(left)] if left > 0 else shortened)

@@ -34,7 +34,7 @@ def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _integer(digits: str) -> int | float:
-    """-0 is no count: other parsers read a float there."""
+    """-0 is not a count: other parsers read a float there."""
     return -0.0 if digits == "-0" else int(digits)
 
 

@@ -62,14 +62,14 @@ class DeviceTokens:
         pace.begin()
         in_flight: deque[Drawing] = deque()
         # A token's row can be read once the token is known.
-        most_in_flight = IN_FLIGHT if self._session.rows is None else 1
+        max_in_flight = IN_FLIGHT if self._session.rows is None else 1
         async with self._session.graph.lock:  # nobody else may resize the graph meanwhile
             first = loop.first(self._settings, self._prompt, self._drawn, self._seed, self._draws)
             in_flight.append(first)
             asked = 1
             try:
                 while in_flight or asked < wanted:
-                    while asked < wanted and len(in_flight) < most_in_flight:
+                    while asked < wanted and len(in_flight) < max_in_flight:
                         ahead = wanted - asked
                         drawing = await self._run(loop, position, min(pace.steps, ahead), ahead)
                         in_flight.append(drawing)

@@ -6,7 +6,7 @@ from typing import Any
 from py_runtime.decoder.config import GELU, DecoderConfig, expected_shapes
 from py_runtime.decoder.families import BY_ARCHITECTURE, FAMILIES, Family
 from py_runtime.gguf.errors import GgufError, UnsupportedGgufError, listed, shown
-from py_runtime.gguf.family_words import COMPUTED, family_words
+from py_runtime.gguf.family_words import COMPUTED, MAX_HEADS, MAX_HIDDEN, family_words
 from py_runtime.gguf.keys import Keys
 from py_runtime.gguf.names import ROPE_FACTORS, gguf_names
 from py_runtime.gguf.reader import GgufFile
@@ -14,10 +14,8 @@ from py_runtime.gguf.rope_keys import MAX_CONTEXT
 
 # The largest that a file may claim: beyond them nothing fits a page.
 MAX_LAYERS = 512
-MAX_HEADS = 1 << 12
 MAX_HEAD_DIM = 1 << 12
 MAX_WIDTH = 1 << 16
-MAX_HIDDEN = 1 << 18
 EPSILONS = (1e-12, 1e-1)
 
 OTHER_KINDS = {
@@ -107,7 +105,7 @@ def read_config(file: GgufFile) -> dict[str, Any]:
 
 
 def _kv_heads(keys: Keys, family: Family, layers: int, heads: int) -> int:
-    """The same in all layers, but for those that are no attention: they have none."""
+    """The same in all layers, but for those without attention: they have none."""
     key = "attention.head_count_kv"
     if not family.mixers and not family.layers_differ:
         return keys.integer(key, 1, MAX_HEADS, default=heads)

@@ -29,13 +29,13 @@ MAX_DIMS = 4
 MAX_DIM = 2**31
 MAX_ELEMENTS = 2**53
 ALIGNMENT_KEY = "general.alignment"
-DEFAULT_ALIGNMENT, LEAST_ALIGNMENT, MOST_ALIGNMENT = 32, 8, 4096
+DEFAULT_ALIGNMENT, MIN_ALIGNMENT, MAX_ALIGNMENT = 32, 8, 4096
 
 START = struct.Struct("<4sIQQ")  # magic, version, tensors, entries of metadata
 U32, U64 = struct.Struct("<I"), struct.Struct("<Q")
 LENGTH = U64.size  # bytes before a text that tell its own
-LEAST_ENTRY = LENGTH + 1 + U32.size + 1  # a key of one byte, a type, a value of one byte
-LEAST_TENSOR = LENGTH + 1 + U32.size + U64.size + U32.size + U64.size
+MIN_ENTRY = LENGTH + 1 + U32.size + 1  # a key of one byte, a type, a value of one byte
+MIN_TENSOR = LENGTH + 1 + U32.size + U64.size + U32.size + U64.size
 SCALARS: dict[ValueType, np.dtype[Any]] = {
     ValueType.U8: np.dtype("<u1"),
     ValueType.I8: np.dtype("<i1"),
@@ -119,7 +119,7 @@ class HeaderWalk:
 
     def _read_start(self) -> tuple[int, int]:
         if self._file_size < START.size or self._take(len(MAGIC)) != MAGIC:
-            raise GgufError(f"{self._file} is no GGUF file: it does not begin with 'GGUF'")
+            raise GgufError(f"{self._file} is not a GGUF file: it does not begin with 'GGUF'")
         self._at = 0
         _, version, tensors, entries = START.unpack(self._take(START.size))
         if version & 0xFFFF == 0:
@@ -132,8 +132,8 @@ class HeaderWalk:
                 "get a newer file of this model" if version < VERSIONS[0] else "update this engine",
             )
         for count, most, least, what in (
-            (entries, MAX_ENTRIES, LEAST_ENTRY, "entries of metadata"),
-            (tensors, MAX_TENSORS, LEAST_TENSOR, "tensors"),
+            (entries, MAX_ENTRIES, MIN_ENTRY, "entries of metadata"),
+            (tensors, MAX_TENSORS, MIN_TENSOR, "tensors"),
         ):
             if count > most:
                 self._fault(f"it claims {count} {what}; at most {most} are read")
@@ -157,9 +157,9 @@ class HeaderWalk:
         if ALIGNMENT_KEY not in self._values:
             return DEFAULT_ALIGNMENT
         metadata = Metadata(self._file, self._values)
-        alignment = metadata.integer(ALIGNMENT_KEY, LEAST_ALIGNMENT, MOST_ALIGNMENT)
+        alignment = metadata.integer(ALIGNMENT_KEY, MIN_ALIGNMENT, MAX_ALIGNMENT)
         if alignment & (alignment - 1):
-            raise metadata.fault(ALIGNMENT_KEY, f"is {alignment}, which is no power of two")
+            raise metadata.fault(ALIGNMENT_KEY, f"is {alignment}, which is not a power of two")
         return alignment
 
     def _read_tensor(self) -> None:
@@ -261,7 +261,7 @@ class HeaderWalk:
             self._unfinished[first] = texts, at
             raise
         except UnicodeDecodeError:
-            self._fault(f"item {len(texts)} of its metadata {shown(key)} is no UTF-8 text")
+            self._fault(f"item {len(texts)} of its metadata {shown(key)} is not UTF-8 text")
         self._at = at
         return texts
 
@@ -305,7 +305,7 @@ class HeaderWalk:
         try:
             return self._take(length).decode()
         except UnicodeDecodeError:
-            self._fault(f"{what} is no UTF-8 text")
+            self._fault(f"{what} is not UTF-8 text")
 
     def _take(self, nbytes: int) -> bytes:
         begin, end = self._at, self._at + nbytes
@@ -325,7 +325,7 @@ class HeaderWalk:
         self._fault(f"{what} claims {length} bytes; at most {most} are read")
 
     def _fault(self, text: str) -> NoReturn:
-        raise GgufError(f"{self._file} is no whole GGUF file: {text}")
+        raise GgufError(f"{self._file} is not a whole GGUF file: {text}")
 
 
 def _padded(size: int, alignment: int) -> int:

@@ -6,7 +6,7 @@ Files leave out what llama.cpp knows by the architecture's name: periods, window
 from math import sqrt
 from typing import Any
 
-from py_runtime.decoder.families import (
+from py_runtime.decoder.config_json import (
     FULL,
     MAX_KEYS,
     MAX_PER_LAYER,
@@ -19,8 +19,8 @@ from py_runtime.gguf.keys import Keys
 from py_runtime.gguf.rope_keys import MAX_CONTEXT, SCALES, THETAS, read_rope
 
 Words = dict[str, Any]
-MOST_HEADS = 1 << 12  # and columns of one
-MOST_HIDDEN = 1 << 18  # of an expert
+MAX_HEADS = 1 << 12  # and columns of one
+MAX_HIDDEN = 1 << 18  # of an MLP, or of an expert
 SIGMOID_GATING = 2  # of experts, as llama.cpp counts them
 
 WINDOW = "attention.sliding_window"
@@ -144,8 +144,8 @@ def _qwen35(keys: Keys, values: Words, rope: Words) -> Words:
     """All layers but each fourth are delta nets; their value heads lie tiled."""
     layers = values["num_hidden_layers"]
     period = keys.integer("full_attention_interval", 1, 1 << 10, default=4)
-    value_heads = keys.integer("ssm.time_step_rank", 1, MOST_HEADS)
-    inner = keys.integer("ssm.inner_size", value_heads, MOST_HEADS * MOST_HEADS)
+    value_heads = keys.integer("ssm.time_step_rank", 1, MAX_HEADS)
+    inner = keys.integer("ssm.inner_size", value_heads, MAX_HEADS * MAX_HEADS)
     if inner % value_heads:
         raise keys.fault("ssm.inner_size", f"is {inner}, not whole for {value_heads} heads")
     return {
@@ -153,7 +153,7 @@ def _qwen35(keys: Keys, values: Words, rope: Words) -> Words:
             FULL if (number + 1) % period == 0 else "linear_attention" for number in range(layers)
         ],
         "linear_conv_kernel_dim": keys.integer("ssm.conv_kernel", 2, MAX_TAPS),
-        "linear_num_key_heads": keys.integer("ssm.group_count", 1, MOST_HEADS),
+        "linear_num_key_heads": keys.integer("ssm.group_count", 1, MAX_HEADS),
         "linear_num_value_heads": value_heads,
         "linear_key_head_dim": keys.integer("ssm.state_size", 1, MAX_KEYS),
         "linear_value_head_dim": inner // value_heads,
@@ -191,7 +191,7 @@ def _qwen3moe(keys: Keys, values: Words, rope: Words) -> Words:
     return {
         "num_local_experts": experts,
         "num_experts_per_tok": keys.integer("expert_used_count", 1, min(experts, MAX_USED)),
-        "moe_intermediate_size": keys.integer("expert_feed_forward_length", 1, MOST_HIDDEN),
+        "moe_intermediate_size": keys.integer("expert_feed_forward_length", 1, MAX_HIDDEN),
         "norm_topk_prob": True,
     }
 
@@ -227,13 +227,13 @@ def _gemma4(keys: Keys, values: Words, rope: Words) -> Words:
         values[name] for name in ("num_hidden_layers", "intermediate_size", "head_dim")
     )
     local = {
-        keys.integer(f"attention.{part}_length_swa", 2, MOST_HEADS, default=width)
+        keys.integer(f"attention.{part}_length_swa", 2, MAX_HEADS, default=width)
         for part in ("key", "value")
     }
     if len(local) > 1:
         raise keys.unsupported("attention.value_length_swa", "differs from the keys' width")
     sharing = keys.integer("attention.shared_kv_layers", 0, layers - 1, default=0)
-    hiddens = keys.integers("feed_forward_length", layers, 1, MOST_HIDDEN)
+    hiddens = keys.integers("feed_forward_length", layers, 1, MAX_HIDDEN)
     doubled = hiddens[-1] == 2 * hidden
     widths = [hidden] * (layers - sharing) + [hidden * (1 + doubled)] * sharing
     if hiddens != widths:
@@ -241,7 +241,7 @@ def _gemma4(keys: Keys, values: Words, rope: Words) -> Words:
     theta = keys.number("rope.freq_base_swa", *THETAS, default=10000.0)
     rope["rope_theta"] = keys.number("rope.freq_base", *THETAS, default=1000000.0)
     head_dim = local.pop()
-    turned = keys.integer("rope.dimension_count_swa", 2, MOST_HEADS, default=head_dim)
+    turned = keys.integer("rope.dimension_count_swa", 2, MAX_HEADS, default=head_dim)
     if turned != head_dim:
         raise keys.unsupported("rope.dimension_count_swa", f"differs from the heads' {head_dim}")
     return {

@@ -13,7 +13,8 @@ from py_runtime.decoder.config import (
     weight_names,
     weight_parts,
 )
-from py_runtime.decoder.families import Family, decoder_config, rotary_tables
+from py_runtime.decoder.config_json import decoder_config, rotary_tables
+from py_runtime.decoder.families import Family
 from py_runtime.decoder.own_rows import TABLE, with_rows_given
 from py_runtime.decoder.program import write_decoder
 from py_runtime.decoder.rotary import Floats

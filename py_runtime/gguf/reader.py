@@ -83,7 +83,7 @@ def _in_order(headers: Parts) -> Parts:
         source, header = part
         if _part_count(part) != count:
             raise GgufError(
-                f"{source.name} is no part of the same model as {headers[0][0].name}",
+                f"{source.name} is not part of the same model as {headers[0][0].name}",
                 "give one file, or all parts of one model",
             )
         number = header.metadata.integer(NUMBER_KEY, 0, count - 1)

@@ -83,7 +83,7 @@ def workgroup_size(file: ShaderFile, figures: Mapping[str, int]) -> int:
     found = _WORKGROUP.search(file.source)
     size = evaluate(found[1], figures) if found else None
     if size is None:
-        raise GraphError(f"shader {file.name}: its workgroup size is no number that can be read")
+        raise GraphError(f"shader {file.name}: its workgroup size is not a number that can be read")
     return size
 
 

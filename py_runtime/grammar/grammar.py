@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from py_runtime.base.errors import RequestError
-from py_runtime.grammar.automaton import Automaton
 from py_runtime.grammar.limits import MAX_SCHEMA_DEPTH, MAX_SCHEMA_VALUES, PARAM, refuse, short
 from py_runtime.grammar.masks import Masks
 from py_runtime.grammar.schema import any_object, shape_of
+from py_runtime.grammar.stack_automaton import Automaton
 from py_runtime.grammar.vocabulary import IMPOSSIBLE, TokenTexts
 
 _MAX_COMPILED = 4  # automata kept for the next request with the same schema

@@ -4,7 +4,7 @@ from collections import OrderedDict
 
 import numpy as np
 
-from py_runtime.grammar.automaton import Automaton
+from py_runtime.grammar.stack_automaton import Automaton
 from py_runtime.grammar.vocabulary import Level
 
 _MAX_ROWS_A_WALK = 8_000  # an automaton that needs more gives up tokens, never time or memory

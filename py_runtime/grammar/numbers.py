@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
 
-from py_runtime.grammar.automata import Dfa, Nfa, determinise
+from py_runtime.grammar.finite_automata import Dfa, Nfa, determinise
 from py_runtime.grammar.limits import EXACT_DIGITS, MAX_DIGITS, MAX_FRACTION_DIGITS
 from py_runtime.grammar.regex import compile_pattern
 

@@ -9,7 +9,7 @@ anywhere in the text, as JSON Schema says, unless it is anchored. Everything els
 import re
 from functools import lru_cache
 
-from py_runtime.grammar.automata import Dfa, Nfa, TooComplexError, determinise
+from py_runtime.grammar.finite_automata import Dfa, Nfa, TooComplexError, determinise
 from py_runtime.grammar.limits import MAX_NFA_STATES
 from py_runtime.tokens import characters
 from py_runtime.tokens.character_sets import Dialect, SetParser

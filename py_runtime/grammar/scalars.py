@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from py_runtime.grammar.automata import Dfa, TooComplexError, of_length, product
+from py_runtime.grammar.finite_automata import Dfa, TooComplexError, of_length, product
 from py_runtime.grammar.formats import PATTERNS
 from py_runtime.grammar.keywords import TYPES, Atom, decimal, types_of
 from py_runtime.grammar.limits import refuse, short

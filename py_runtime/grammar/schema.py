@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable
 from typing import Any
 from urllib.parse import unquote
 
-from py_runtime.grammar.automata import all_but
 from py_runtime.grammar.containers import Array, Object, Property
 from py_runtime.grammar.disjoint import DisjointCheck
+from py_runtime.grammar.finite_automata import all_but
 from py_runtime.grammar.keywords import LISTS_OF_SCHEMAS, TYPE_OF, Part, read_atom
 from py_runtime.grammar.limits import (
     MAX_DEPTH,

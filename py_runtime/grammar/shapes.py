@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import Any
 
-from py_runtime.grammar.automata import Dfa
+from py_runtime.grammar.finite_automata import Dfa
 from py_runtime.grammar.limits import MAX_DEPTH
 
 Local = Any  # hashable; each shape knows its own

@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Protocol
 
-from py_runtime.grammar.automata import Move, append_range
+from py_runtime.grammar.finite_automata import Move, append_range
 from py_runtime.grammar.shapes import ByteMove, Shape
 from py_runtime.tokens.characters import LAST_CODE
 

@@ -9,7 +9,7 @@ import numpy as np
 
 import py_runtime.ops  # noqa: F401  (fills the registry)
 from py_runtime.base.concurrency import together
-from py_runtime.base.errors import GpuOutOfMemoryError, GraphError, InputError
+from py_runtime.base.errors import GraphError, InputError
 from py_runtime.base.html import shown
 from py_runtime.base.progress import Meter
 from py_runtime.base.sizes import in_words
@@ -28,21 +28,20 @@ from py_runtime.gpu import (
     Write,
 )
 from py_runtime.gpu.kernel_target import KernelTarget
-from py_runtime.graph.buffers import COPY, UNIFORMS, plan_buffers
 from py_runtime.graph.builder import Builder, LaunchSpec
-from py_runtime.graph.carried_states import COPIES, StateCopies, carried_states
+from py_runtime.graph.carried_states import StateCopies, carried_states
 from py_runtime.graph.load_checks import check_ops
 from py_runtime.graph.memory import MemoryReport
 from py_runtime.graph.needed_ops import ops_needed
 from py_runtime.graph.pipelines import compile_side_by_side
+from py_runtime.graph.placement import Placement
 from py_runtime.graph.profile import Profile, profile_of
 from py_runtime.graph.resize import LiveGraph, ResizeStats
 from py_runtime.graph.rings import rings_of
-from py_runtime.live.launch import Bindable, Joined, Piece
 from py_runtime.live.uniforms import SYMINT_BYTES
 from py_runtime.live.values import LiveInt, LiveTensor
 from py_runtime.passes import DEFAULT_PASSES, Pass, run_passes
-from py_runtime.program import Program, TensorValue, check_program
+from py_runtime.program import Program, check_program
 from py_runtime.weights.constants import ArrayConstants, ConstantSource, Place
 
 Array = np.ndarray
@@ -60,9 +59,7 @@ class Graph:
         self.rings = rings_of(builder.program)  # caches that hold the last positions only
         self._builder = builder
         self.arena = builder.arena
-        self._buffers: dict[int, Buffer] = {}  # of each tensor, by value id
-        self._offsets: dict[int, int] = {}  # in its buffer, of a constant joined with others
-        self._owned: list[Buffer] = []
+        self._placed = Placement(device, builder)
         self._recorded: list[BindGroup | Plan] = []
         self._compiling: asyncio.Future[None] | None = None  # pipelines, and the plan with them
         self._counts = np.zeros((len(builder.steps), PLAN_COLUMNS), np.uint32)
@@ -112,7 +109,7 @@ class Graph:
         meter = meter or Meter()
         try:
             await graph._allocate()
-            upload = source.upload(device, graph._constant_places(), meter)
+            upload = source.upload(device, graph.constant_places(), meter)
             graph._compiling = asyncio.ensure_future(
                 graph._create_plan(Meter() if compile_later else meter)
             )
@@ -140,46 +137,15 @@ class Graph:
         if self._compiling is not None:
             self._compiling.cancel()
         self.device.release(self._recorded)
-        self.device.destroy_buffers(self._owned)
         self._recorded = []
-        self._owned = []
-        self._buffers = {}
+        self._placed.release()
 
     async def _allocate(self) -> None:
-        builder, plan = self._builder, plan_buffers(self._builder)
-        try:
-            buffers = await self.device.create_buffers(list(plan.specs.values()))
-        except GpuOutOfMemoryError as error:
-            raise GpuOutOfMemoryError(
-                f"{self.program.name} needs {in_words(plan.report.peak)} of GPU memory, more than "
-                "this device has free: close other tabs and programs that use the GPU, or take a "
-                "smaller model, or the same one exported with a smaller --max-seq-len "
-                f"(what did not fit: {error})"
-            ) from None
-        self._owned = buffers
-        by_key = dict(zip(plan.specs, buffers, strict=True))
-        self.uniforms = by_key[UNIFORMS]
-        self._scratch_buffers = {
-            scratch: by_key[plan.key_of[scratch]] for scratch in builder.scratches
-        }
-        for value_id in builder.tensors:
-            root = builder.root(value_id)
-            if root in plan.key_of:  # a tensor that no op touches has no memory
-                self._buffers[value_id] = by_key[plan.key_of[root]]
-        self._joined_buffers = {
-            joined: by_key[plan.key_of[joined]] for joined in builder.joins.values()
-        }
-        self._piece_buffers = {
-            piece: by_key[plan.key_of[piece]] for piece in builder.pieces.values()
-        }
-        for joined, buffer in self._joined_buffers.items():
-            for part, offset in joined.offsets():
-                if part.id not in self._buffers:
-                    self._buffers[part.id], self._offsets[part.id] = buffer, offset
-        self.memory = plan.report
-        states = [self._buffers[value_id] for value_id in carried_states(self.program)]
+        await self._placed.allocate()
+        self.memory, self.uniforms = self._placed.report, self._placed.uniforms
+        states = [self._placed.buffers[value_id] for value_id in carried_states(self.program)]
         if states:
-            copies = [by_key[COPY, place] for place in range(COPIES)]
+            copies = self._placed.state_copies
             self.state_copies = StateCopies(self.device, self.program.name, states, copies)
             self._recorded.append(self.state_copies.plan)
 
@@ -193,7 +159,7 @@ class Graph:
                 BindGroupSpec(
                     spec.launch.label,
                     pipeline,
-                    tuple(self._binding(spec, resource) for _, resource in spec.bindings),
+                    tuple(self._placed.binding(spec, resource) for _, resource in spec.bindings),
                 )
                 for spec, pipeline in zip(launches, pipelines, strict=True)
             ]
@@ -207,51 +173,17 @@ class Graph:
                 steps.append(Dispatch(step.launch.label, pipeline, group))
                 step.launch.row = row.data
             else:
-                source, target = self._buffers[step.source.id], self._buffers[step.target.id]
-                steps.append(Copy(step.label, source, target))
+                ends = (self._placed.buffers[end.id] for end in (step.source, step.target))
+                steps.append(Copy(step.label, *ends))
                 step.row = row.data
         self.plan_steps = steps
         self._plan = self.device.create_plan(self.program.name, steps)
         self._recorded.append(self._plan)
         self._live.settle()
 
-    def _binding(self, spec: LaunchSpec, resource: Bindable | None) -> Binding:
-        if resource is None:
-            return Binding(self.uniforms, spec.launch.offset, spec.launch.layout.struct.size)
-        if isinstance(resource, LiveInt):
-            return Binding(self.uniforms, resource.slot(self.arena), SYMINT_BYTES)
-        if isinstance(resource, LiveTensor):
-            buffer = self._buffers[resource.id]
-        elif isinstance(resource, Joined):
-            buffer = self._joined_buffers[resource]
-        elif isinstance(resource, Piece):
-            buffer = self._piece_buffers[resource]
-        else:
-            buffer = self._scratch_buffers[resource]
-        limit = self.device.limits["max_storage_buffer_binding_size"]
-        if buffer.size > limit:
-            raise GraphError(
-                f"{resource.label} takes {buffer.size} bytes; this device binds at most {limit}; "
-                "export the model with smaller dims, or smaller maximum sizes for dynamic ones"
-            )
-        return Binding(buffer)
-
-    def _constant_places(self) -> dict[str, list[Place]]:
-        places: dict[str, dict[Place, None]] = {}  # each place once, in order
-        for value_id, _, name in self.program.constants():
-            places.setdefault(name, {})
-            if value_id in self._buffers:  # else it lies in pieces
-                own = Place(self._buffers[value_id], self._offsets.get(value_id, 0))
-                places[name][own] = None
-        for joined, buffer in self._joined_buffers.items():
-            for part, offset in joined.offsets():
-                value = self.program.values[part.id]
-                assert isinstance(value, TensorValue)
-                assert value.constant is not None
-                places[value.constant][Place(buffer, offset)] = None
-        for (name, start, nbytes), piece in self._builder.pieces.items():
-            places[name][Place(self._piece_buffers[piece], 0, start, nbytes)] = None
-        return {name: list(found) for name, found in places.items()}
+    def constant_places(self) -> dict[str, list[Place]]:
+        """Where the bytes of each constant go."""
+        return self._placed.constant_places()
 
     def maybe_resize(self, inputs: Sequence[Any]) -> list[Array]:
         """Live dims and SymInts from the inputs, through every op that they reach; all or nothing.
@@ -279,7 +211,7 @@ class Graph:
             counts = self.live_counts(wanted)
             tensors = [self._builder.tensors.get(self.program.outputs[at]) for at in wanted]
             reads = [
-                Read(self._buffers[tensor.id], tensor.live_bytes)
+                Read(self._placed.buffers[tensor.id], tensor.live_bytes)
                 for tensor in tensors
                 if tensor is not None
             ]
@@ -307,7 +239,7 @@ class Graph:
     async def finish(self) -> None:
         """Waits until everything that was submitted is computed."""
         self._check_loaded()
-        await self.device.read_buffer(next(iter(self._buffers.values())), 4)
+        await self.device.read_buffer(next(iter(self._placed.buffers.values())), 4)
 
     def _wanted(self, outputs: Sequence[int] | None) -> tuple[int, ...]:
         count = len(self.program.outputs)
@@ -320,9 +252,9 @@ class Graph:
     def _writes(self, arrays: list[Array]) -> list[Write]:
         tensor_inputs = [e.value for e in self.program.inputs if e.value in self._builder.tensors]
         writes = [
-            Write(self._buffers[value_id], array)
+            Write(self._placed.buffers[value_id], array)
             for value_id, array in zip(tensor_inputs, arrays, strict=True)
-            if value_id in self._buffers
+            if value_id in self._placed.buffers
         ]
         dirty = self.arena.dirty()
         if dirty is not None:
@@ -362,8 +294,8 @@ class Graph:
             for end, value_id in probes:
                 counts = np.where(_between(step_ops, begin, end), self._counts, np.uint32(0))
                 tensor, begin = self._builder.tensors[value_id], end
-                offset = self._offsets.get(value_id, 0)
-                read = Read(self._buffers[value_id], tensor.live_bytes, offset)
+                offset = self._placed.offsets.get(value_id, 0)
+                read = Read(self._placed.buffers[value_id], tensor.live_bytes, offset)
                 (data,) = await self.device.submit_and_read(self._plan, counts, [], [read])
                 arrays.append(_as_host(tensor, data))
             rest = _between(step_ops, begin, len(self.program.ops))
@@ -401,10 +333,10 @@ class Graph:
         """The tensor's buffer: the same one for the graph's whole life."""
         self.live_dims(value_id)
         self._check_loaded()
-        return self._buffers[value_id]
+        return self._placed.buffers[value_id]
 
     def _check_loaded(self) -> None:
-        if not self._owned:
+        if not self._placed.owned:
             raise GraphError(f"graph '{self.program.name}' was unloaded")
 
     def _symint(self, value_id: int) -> LiveInt:

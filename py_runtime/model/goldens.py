@@ -63,7 +63,7 @@ async def read_goldens(folder: ModelFolder, store: Store) -> Goldens:
     if file is None or not folder.goldens:
         raise NoGoldensError(folder.manifest.name)
     data = await store.read(folder, file)
-    assert isinstance(data, bytes), "goldens are no JSON"
+    assert isinstance(data, bytes), "goldens are not JSON"
     tensors = _Tensors(file, folder.goldens, data)
     hidden = {name: tensors.take(HIDDEN + name, F32) for name in tensors.suffixes(HIDDEN)}
     lengths = sorted(tensors.suffixes(LOGITS), key=lambda length: (len(length), length))

@@ -14,20 +14,17 @@ from py_runtime.base.concurrency import until_cancelled
 from py_runtime.base.errors import (
     AbortedError,
     ContextLengthError,
-    GpuOutOfMemoryError,
     InpageError,
     NoModelError,
     RequestError,
 )
 from py_runtime.base.html import shown
-from py_runtime.base.model_errors import ModelError
 from py_runtime.base.progress import LoadProgress, Meter
 from py_runtime.base.sizes import in_words
 from py_runtime.chat.request import ChatRequest
 from py_runtime.folder import notes
 from py_runtime.folder.file_names import CONFIG, TOKENIZER, TOKENIZER_CONFIG
 from py_runtime.folder.layout import ModelFolder
-from py_runtime.folder.manifest import NEEDED_LIMITS, Manifest
 from py_runtime.generation.device_tokens import DeviceTokens
 from py_runtime.generation.generate import Generation, generate
 from py_runtime.generation.messages import parse_messages
@@ -43,11 +40,11 @@ from py_runtime.graph.tuning import KernelChoice, choose_kernels
 from py_runtime.model.chat_prompts import ChatPrompts
 from py_runtime.model.config import Config, read_json
 from py_runtime.model.embed import embed, parse_inputs
+from py_runtime.model.requirements import check_requirements
 from py_runtime.model.stores import Store, open_store
 from py_runtime.program.decoder import check_context, decoder_sizes
 from py_runtime.tokens import Tokenizer
 
-NOT_HERE = "use a browser or a graphics processor with more, or a smaller --max-seq-len"
 WARM_UP_CHAT = [{"role": "user", "content": "Hello"}]
 WARM_UP_TOKENS = 32
 
@@ -391,21 +388,3 @@ class Model:
     def _release(self) -> None:
         self.session.drop_loop()
         self.graph.unload()
-
-
-def check_requirements(manifest: Manifest, device: Device) -> None:
-    """Refuses before anything large is fetched."""
-    for feature in manifest.requires.features:
-        if feature not in device.features:
-            raise ModelError(f"{manifest.name} needs the GPU feature '{feature}'", NOT_HERE)
-    for limit, needed in manifest.requires.limits.items():
-        has = device.limits.get(limit, 0)
-        if has >= needed:
-            continue
-        if limit in NEEDED_LIMITS:
-            raise GpuOutOfMemoryError(
-                f"{manifest.name} needs a GPU buffer of {in_words(needed)}; this device allows "
-                f"{in_words(has)} ({limit}); {NOT_HERE}"
-            )
-        fault = f"{manifest.name} needs {limit} {needed}; this device has {has}"
-        raise ModelError(fault, NOT_HERE)

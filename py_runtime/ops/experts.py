@@ -12,7 +12,7 @@ from py_runtime.ops.registry import Op, register
 
 ROUTE = figures_of("experts/route")
 DOTS = figures_of("experts/fragments/dots")
-MOST_EXPERTS, MOST_USED = ROUTE["MOST_EXPERTS"], ROUTE["MOST_USED"]
+MAX_EXPERTS, MAX_USED = ROUTE["MAX_EXPERTS"], ROUTE["MAX_USED"]
 GATES = all_shaders().alternatives("linear/fragments/gate_")
 SCORINGS = ("softmax", "sigmoid")
 ROWS_AT_ONCE = DOTS["WORKGROUP"] // DOTS["SHARERS"]  # of a workgroup
@@ -39,8 +39,8 @@ class Experts(Op):
         self.width, self.experts = self.x.max_dims[-1], self.logits.max_dims[-1]
         self.used, self.renormalised = self.integer("used"), self.boolean("renormalised")
         self.require(
-            self.experts <= MOST_EXPERTS and 1 <= self.used <= min(self.experts, MOST_USED),
-            f"{self.used} of {self.experts} experts; up to {MOST_USED} of {MOST_EXPERTS} are taken",
+            self.experts <= MAX_EXPERTS and 1 <= self.used <= min(self.experts, MAX_USED),
+            f"{self.used} of {self.experts} experts; up to {MAX_USED} of {MAX_EXPERTS} are taken",
         )
         self.scoring, self.scale = self.string("scoring"), self.number("scale")
         self.require(self.scoring in SCORINGS, f"experts scored by {self.scoring}")

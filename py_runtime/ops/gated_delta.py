@@ -6,7 +6,7 @@ from py_runtime.base.shapes import ceil_div
 from py_runtime.gpu.shader_figures import figures_of
 from py_runtime.ops.registry import Op, register
 
-MOST_KEYS = figures_of("states/fragments/delta")["MOST_KEYS"]
+MAX_KEYS = figures_of("states/fragments/delta")["MAX_KEYS"]
 DELTA, DELTA_WIDE = "states/gated_delta", "states/gated_delta_wide"
 NORM, NORM_WIDE = "states/gated_norm", "states/gated_norm_wide"
 TEAM = figures_of(DELTA_WIDE)["TEAM"]
@@ -42,14 +42,14 @@ class GatedDelta(Op):
         heads = (self.value_heads,)
         self.require(
             state.max_dims[0] == 1
-            and 0 < self.key_dim <= MOST_KEYS
+            and 0 < self.key_dim <= MAX_KEYS
             and self.key_heads > 0
             and self.value_heads % self.key_heads == 0
             and decay.max_dims == dt_bias.max_dims == heads
             and norm.max_dims == (self.value_dim,)
             and self._fits(),
             f"x {list(self.x.max_dims)} and {self.key_heads} key heads do not fit a state "
-            f"{list(state.max_dims)} (keys may be {MOST_KEYS} wide)",
+            f"{list(state.max_dims)} (keys may be {MAX_KEYS} wide)",
         )
         target = self.builder.target
         self.wide = target.wide

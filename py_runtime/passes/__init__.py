@@ -36,6 +36,7 @@ DEFAULT_PASSES: tuple[Pass, ...] = (
 
 
 def run_passes(program: Program, target: KernelTarget, passes: Sequence[Pass]) -> Program:
+    """The program after each of them, in this order."""
     for run in passes:
         program = run(program, target)
     return program

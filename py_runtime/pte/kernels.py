@@ -10,7 +10,7 @@ from py_runtime.base.shapes import Dims, numel
 from py_runtime.pte.container import EValue, HostTensor, TensorIds
 
 Array = np.ndarray
-MOST_ELEMENTS = 1 << 28  # of a result: a file can ask for it with a few bytes
+MAX_ELEMENTS = 1 << 28  # of a result: a file can ask for it with a few bytes
 # Kinds of arguments. These may differ from call to call,
 TENSOR, TENSORS, NUMBER = "tensor", "tensors", "number"
 # and these are fixed by the file. IGNORED: dtypes, which the output says, and layouts.
@@ -59,7 +59,7 @@ class HostKernel:
             shown.append(found[1])
         results = [values[at] for at in outs]
         wanted = self.dims(*shown)
-        is_sound = wanted is not None and numel(wanted) <= MOST_ELEMENTS
+        is_sound = wanted is not None and numel(wanted) <= MAX_ELEMENTS
         if not is_sound or any(
             not isinstance(out, HostTensor) or out.dims != wanted for out in results
         ):

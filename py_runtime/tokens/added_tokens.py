@@ -49,9 +49,9 @@ class AddedTokens:
         }
         written = [(self.as_written[token.id], token) for token in tokens]
         self._in_text = Finder({text: token for text, token in written if not token.normalized})
-        normalized = {text: token for text, token in written if token.normalized}
-        self._in_normalised = Finder(normalized)
-        plain = {text: token for text, token in normalized.items() if not token.special}
+        normalised = {text: token for text, token in written if token.normalized}
+        self._in_normalised = Finder(normalised)
+        plain = {text: token for text, token in normalised.items() if not token.special}
         self._in_literal = Finder(plain)
 
     def split(self, text: str, literal: Sequence[Span] = ()) -> Iterator[TextSpan]:

@@ -19,7 +19,7 @@ from py_runtime.tokens import characters
 from py_runtime.tokens.characters import Ranges
 
 MAX_PLACES = 256
-MOST_COPIES = 8  # of what is repeated so often; what is repeated more counts as endless
+MAX_COPIES = 8  # of what is repeated so often; what is repeated more counts as endless
 ANY: Ranges = [(0, characters.LAST_CODE)]
 REPEATS = (codes.MAX_REPEAT, codes.MIN_REPEAT, codes.POSSESSIVE_REPEAT)
 TEXT_START = (codes.AT, codes.AT_BEGINNING_STRING)
@@ -109,8 +109,8 @@ class Automaton:
         return Part(place, place, empty=False)
 
     def _repeated(self, least: int, most: int, inner: Any, caseless: bool) -> Part:
-        endless = most > MOST_COPIES
-        copies = min(least, MOST_COPIES) or 1 if endless else most
+        endless = most > MAX_COPIES
+        copies = min(least, MAX_COPIES) or 1 if endless else most
         whole = Part()
         for count in range(copies):
             part = self.sequence(inner, caseless)

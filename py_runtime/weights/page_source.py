@@ -1,6 +1,7 @@
 """Sources of bytes in the page: files of this site, the user's, and those that are stored."""
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import aclosing
 from urllib.parse import unquote, urljoin, urlsplit
@@ -75,49 +76,50 @@ class UrlSource:
         return stream, 0, int(headers["content-length"]) if is_plain else None
 
 
-class DroppedSource:
+class FileHere(ABC):
+    """A file of this machine, whose size is known."""
+
+    is_remote = False
+
+    def __init__(self, name: str, size: int) -> None:
+        self.name = name
+        self._size = size
+
+    async def size(self) -> int:
+        return self._size
+
+    async def read(self, offset: int, nbytes: int) -> bytes:
+        return await _joined(self, offset, nbytes)
+
+    async def pieces(self, cuts: Sequence[int]) -> Pieces:
+        stream = await self._open(cuts[0], cuts[-1])
+        async for piece in _pieces(self.name, stream, cuts[0], cuts):
+            yield piece
+
+    @abstractmethod
+    async def _open(self, start: int, end: int) -> Stream: ...
+
+
+class DroppedSource(FileHere):
     """A file that the user dropped or chose; web/bridge/files.js has it under a number."""
 
-    is_remote = False
-
     def __init__(self, number: int, name: str, size: int) -> None:
-        self.name = name
+        super().__init__(name, size)
         self._number = number
-        self._size = size
 
-    async def size(self) -> int:
-        return self._size
-
-    async def read(self, offset: int, nbytes: int) -> bytes:
-        return await _joined(self, offset, nbytes)
-
-    async def pieces(self, cuts: Sequence[int]) -> Pieces:
-        part = bridge.given.get(self._number).slice(cuts[0], cuts[-1])
-        stream = Stream(bridge.openBlob(part))
-        async for piece in _pieces(self.name, stream, cuts[0], cuts):
-            yield piece
+    async def _open(self, start: int, end: int) -> Stream:
+        return Stream(bridge.openBlob(bridge.given.get(self._number).slice(start, end)))
 
 
-class StoredSource:
+class StoredSource(FileHere):
     """A file in this browser's storage."""
 
-    is_remote = False
-
     def __init__(self, entry: str, name: str, size: int) -> None:
-        self.name = name
+        super().__init__(name, size)
         self._entry = entry
-        self._size = size
 
-    async def size(self) -> int:
-        return self._size
-
-    async def read(self, offset: int, nbytes: int) -> bytes:
-        return await _joined(self, offset, nbytes)
-
-    async def pieces(self, cuts: Sequence[int]) -> Pieces:
-        stream = await open_stored_part(self._entry, cuts[0], cuts[-1])
-        async for piece in _pieces(self.name, stream, cuts[0], cuts):
-            yield piece
+    async def _open(self, start: int, end: int) -> Stream:
+        return await open_stored_part(self._entry, start, end)
 
 
 async def _pieces(name: str, stream: Stream, position: int, cuts: Sequence[int]) -> Pieces:

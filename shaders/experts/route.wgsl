@@ -13,8 +13,8 @@ struct Params {
 }
 
 const WORKGROUP = 64u;
-const MOST_EXPERTS = 512u;
-const MOST_USED = 64u;
+const MAX_EXPERTS = 512u;
+const MAX_USED = 64u;
 const LEAST = 1e-6;  // is added to a sum of sigmoids, which may be next to nothing
 
 @group(0) @binding(0) var<storage, read> logits: array<f32>;  // [lines, experts]
@@ -23,8 +23,8 @@ const LEAST = 1e-6;  // is added to a sum of sigmoids, which may be next to noth
 @group(0) @binding(3) var<storage, read_write> shares: array<f32>;  // [lines, used]
 @group(0) @binding(4) var<uniform> params: Params;
 
-var<workgroup> own: array<f32, MOST_EXPERTS>;
-var<workgroup> picked: array<u32, MOST_USED>;
+var<workgroup> own: array<f32, MAX_EXPERTS>;
+var<workgroup> picked: array<u32, MAX_USED>;
 
 fn is_ahead(other: u32, expert: u32) -> bool {
   return own[other] > own[expert] || (own[other] == own[expert] && other < expert);

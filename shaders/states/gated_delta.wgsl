@@ -14,9 +14,9 @@ fn main(
     return;
   }
   let head = index / params.value_dim;
-  let keys = min(params.key_dim, MOST_KEYS);
+  let keys = min(params.key_dim, MAX_KEYS);
   let first = column_start(index);
-  var column: array<f32, MOST_KEYS>;
+  var column: array<f32, MAX_KEYS>;
   for (var i = 0u; i < keys; i++) {
     column[i] = select(state[first + i * params.value_dim], 0.0, start_pos.x == 0);
   }

@@ -5,7 +5,7 @@
 
 const WORKGROUP = 64u;
 const TEAM = 4u;
-const MOST_ROWS = MOST_KEYS / TEAM;
+const MAX_ROWS = MAX_KEYS / TEAM;
 override ROWS: u32 = 32u;  // of a column, an invocation's share
 
 @compute @workgroup_size(WORKGROUP)
@@ -19,8 +19,8 @@ fn main(
   let part = own.lane % TEAM;
   let head = index / params.value_dim;
   let first = column_start(index);
-  var column: array<f32, MOST_ROWS>;
-  var key: array<f32, MOST_ROWS>;
+  var column: array<f32, MAX_ROWS>;
+  var key: array<f32, MAX_ROWS>;
   for (var at = 0u; at < ROWS; at++) {
     let row = at * TEAM + part;
     let is_there = row < params.key_dim && start_pos.x != 0;

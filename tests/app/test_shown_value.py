@@ -7,7 +7,7 @@ import pytest
 
 from py_runtime.app.plain_words import fit, plain_words
 from py_runtime.app.printed import AT_ONCE, Printed
-from py_runtime.app.shown_value import MOST_CHARACTERS, shown_value
+from py_runtime.app.shown_value import MAX_CHARACTERS, shown_value
 
 IN_ITSELF: list[Any] = [1]
 IN_ITSELF.append(IN_ITSELF)
@@ -45,7 +45,7 @@ def test_short_values_are_shown_whole(value: object, text: str) -> None:
 def test_long_ones_are_summarised(value: object, words: str) -> None:
     shown = shown_value(value)
     assert words in shown
-    assert len(shown) < MOST_CHARACTERS + 50
+    assert len(shown) < MAX_CHARACTERS + 50
 
 
 def test_what_is_printed_is_told_line_by_line_until_it_is_much() -> None:

@@ -11,7 +11,8 @@ from py_runtime.decoder.program import write_decoder
 from py_runtime.gpu.kernel_target import PORTABLE
 from py_runtime.passes import DEFAULT_PASSES, run_passes
 from py_runtime.program import Program, SymIntValue, TensorValue, ValueListValue
-from tests.export.checkpoints import FAMILIES, save_checkpoint
+from tests.export.checkpoints import save_checkpoint
+from tests.export.family_configs import FAMILIES
 
 
 class Canonical:

@@ -9,9 +9,9 @@ from transformers import AutoConfig
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 from transformers.models.phi3.modeling_phi3 import Phi3RotaryEmbedding
 
-from py_runtime.decoder.families import ropes
+from py_runtime.decoder.config_json import ropes
 from py_runtime.decoder.rotary import rotary_tables
-from tests.export.checkpoints import FAMILIES, LINEAR_ROPE, LLAMA3_ROPE, SIZES, YARN_ROPE
+from tests.export.family_configs import FAMILIES, LINEAR_ROPE, LLAMA3_ROPE, SIZES, YARN_ROPE
 
 LLAMA3_ITSELF = LLAMA3_ROPE | {"factor": 32.0, "original_max_position_embeddings": 8192}
 ROPES: dict[str, dict[str, Any]] = {

@@ -11,7 +11,8 @@ from export.reference import hidden_states, last_logits, perplexity, reference_d
 from export.sources import HuggingFaceSource, Quantisation
 from py_runtime.graph import Graph
 from py_runtime.graph.probes import run_probed
-from tests.export.checkpoints import FAMILIES, SIZES, save_checkpoint
+from tests.export.checkpoints import save_checkpoint
+from tests.export.family_configs import FAMILIES, SIZES
 from tests.golden import Tolerance, compare
 from tests.runners import NativeRunner, wait
 

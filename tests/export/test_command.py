@@ -245,7 +245,7 @@ def test_bad_gguf_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
         path = tmp_path / f"{name}.gguf"
         path.write_bytes(data)
         assert main([str(path), "-o", str(out)]) == 2, name
-        assert "is no whole GGUF file" in capsys.readouterr().err
+        assert "is not a whole GGUF file" in capsys.readouterr().err
     assert main([str(tmp_path / "absent.gguf"), "-o", str(out)]) == 2
     assert "there is no file" in capsys.readouterr().err
     write_gguf(tmp_path / "lying.gguf", "smollm2", "llama", Kind.Q4_0, claimed_layers=3)

@@ -15,10 +15,11 @@ from gguf import GGMLQuantizationType as Kind
 from rich.progress import Progress
 
 from export.pipeline import Request, export_model, prepare
-from py_runtime.decoder.families import MIN_CHUNK
+from py_runtime.decoder.config_json import MIN_CHUNK
 from py_runtime.gpu.kernel_target import MEMORY_KERNELS
 from py_runtime.model import Model
-from tests.export.checkpoints import FAMILIES, SIZES, make_model, save_checkpoint
+from tests.export.checkpoints import make_model, save_checkpoint
+from tests.export.family_configs import FAMILIES, SIZES
 from tests.export.gguf_files import ARCHITECTURES, write_gguf
 from tests.gguf import in_runtime
 from tests.runners import NativeRunner, Runner, wait
@@ -27,9 +28,9 @@ LENGTHS = (5, 40, 130)
 STEPS = 32
 WORST = 1e-4  # relative RMS of logits
 CLEAR_MARGIN = 0.01  # below it the next token is a coin's toss
-MOST_DISPATCHES = 8  # of a layer while decoding; portable kernels always join parts of attention
-MOST_OF_A_HYBRID = 10  # of a layer in models where some layers are no attention, or of experts
-MOST_WITH_OWN_ROWS = 12  # where tokens have embeddings for each layer, too
+MAX_DISPATCHES = 8  # of a layer while decoding; portable kernels always join parts of attention
+MAX_OF_A_HYBRID = 10  # of a layer in models where some layers have no attention, or of experts
+MAX_WITH_OWN_ROWS = 12  # where tokens have embeddings for each layer, too
 OUTSIDE = 7  # dispatches: embedding and its scale, the last row, head, scale and cap of logits
 OUTSIDE_OF_ROWS = 5  # further ones, for what is added to the rows
 NEW = [name for name in ARCHITECTURES if FAMILIES[name].get("max_position_embeddings", 0) >= 256]
@@ -88,10 +89,10 @@ def compare(family: str, found: dict[str, Any]) -> None:
             assert error_of(given, logits) < WORST, f"{family}, a prompt of {LENGTHS[place]}"
         assert found["tokens"][place][: len(tokens)] == tokens
     layers = FAMILIES[family].get("num_hidden_layers", SIZES["num_hidden_layers"])
-    most = MOST_OF_A_HYBRID if family in HYBRIDS else MOST_DISPATCHES
+    most = MAX_OF_A_HYBRID if family in HYBRIDS else MAX_DISPATCHES
     outside = OUTSIDE
     if family in WITH_OWN_ROWS:
-        most, outside = MOST_WITH_OWN_ROWS, OUTSIDE + OUTSIDE_OF_ROWS
+        most, outside = MAX_WITH_OWN_ROWS, OUTSIDE + OUTSIDE_OF_ROWS
     assert found["dispatches"] <= (most + 1) * layers + outside
     window = getattr(make_model(family).config, "sliding_window", None)
     assert found["rings"] == ([[window + MIN_CHUNK - 1, window]] if window else [])
@@ -137,10 +138,10 @@ def test_from_a_gguf(family: str, tmp_path: Path, runner: Runner) -> None:
 @pytest.mark.parametrize(
     ("family", "most"),
     [
-        ("gemma 3", MOST_DISPATCHES),
-        ("gemma 4", MOST_WITH_OWN_ROWS),
-        ("qwen3.5", MOST_OF_A_HYBRID),
-        ("qwen3-moe", MOST_OF_A_HYBRID),
+        ("gemma 3", MAX_DISPATCHES),
+        ("gemma 4", MAX_WITH_OWN_ROWS),
+        ("qwen3.5", MAX_OF_A_HYBRID),
+        ("qwen3-moe", MAX_OF_A_HYBRID),
     ],
 )
 def test_dispatches_with_the_kernels_of_real_gpus(

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from playwright.sync_api import BrowserContext, Playwright
 
 from tests.folder.faulty_site import FaultySite, serving_with_faults
-from tests.runners import PageRunner
+from tests.runners import NativeRunner, PageRunner
 
 CASES = "tests.folder.loading_cases"
 
@@ -101,3 +102,27 @@ def page(one_page: LoadingPage) -> Iterator[LoadingPage]:
     yield one_page
     one_page.site.faults.clear()
     one_page.site.broken_off.clear()
+
+
+@pytest.fixture(scope="session")
+def manifest(toy_model: Path) -> dict[str, Any]:
+    loaded: dict[str, Any] = json.loads((toy_model / "manifest.json").read_text())
+    return loaded
+
+
+@pytest.fixture(scope="session")
+def logits(native: NativeRunner, toy_model: Path) -> np.ndarray:
+    """What a right load computes."""
+    result = native.run("tests.folder.loading_cases", "load", where=str(toy_model))
+    found: np.ndarray = result["logits"]
+    return found
+
+
+@pytest.fixture
+def check_loaded(logits: np.ndarray) -> Any:
+    def check(result: dict[str, Any]) -> None:
+        assert result["error"] is None
+        np.testing.assert_allclose(result["logits"], logits, rtol=1e-3, atol=1e-4)
+        assert result["buffers left"] == 0
+
+    return check

@@ -108,7 +108,7 @@ def test_parts_are_chosen_together(user: User, models: Path, dialog: Locator) ->
 
 def test_a_file_that_cannot_be_loaded_is_told_about(user: User, dialog: Locator) -> None:
     drop(user, torn__gguf=small.small_file()[:3000])
-    expect(dialog).to_contain_text("It cannot be loaded: torn.gguf is no whole GGUF file")
+    expect(dialog).to_contain_text("It cannot be loaded: torn.gguf is not a whole GGUF file")
     drop(user, other__gguf=small.small_file(**{"llama.expert_count": 8}))
     expect(dialog).to_contain_text("asks for mixtures of experts, which this engine does not")
     expect(dialog).to_contain_text("llama.expert_count")

@@ -157,8 +157,8 @@ def test_1_counts_are_compared_with_the_file_before_anything_is_made(
 
 
 FORMS = {
-    "nothing": (b"", "is no GGUF file: it does not begin with 'GGUF'"),
-    "another file": (b"PK\3\4" + bytes(99), "is no GGUF file: it does not begin with 'GGUF'"),
+    "nothing": (b"", "is not a GGUF file: it does not begin with 'GGUF'"),
+    "another file": (b"PK\3\4" + bytes(99), "is not a GGUF file: it does not begin with 'GGUF'"),
     "version 1": (start(0, 0, version=1), "is of version 1 of GGUF; only 2 and 3 are read"),
     "a later version": (start(0, 0, version=4), "version 4 of GGUF; only 2 and 3 are read; update"),
     "big-endian": (start(0, 0, version=3 << 24), "a GGUF file for big-endian machines; get"),
@@ -178,11 +178,11 @@ FORMS = {
     "an unknown type": (with_entry("a", 13, b""), "'a' is of the unknown type 13"),
     "an odd bool": (file({"a": Typed(BOOL, 2)}, [ONE]), "'a' is a bool of the value 2"),
     "odd bools": (file({"a": Typed(BOOL, [0, 2])}, [ONE]), "a bool that is neither 0 nor 1"),
-    "a key that is no text": (start(0, 1) + entry(b"\xff", 1) + bytes(9), "is no UTF-8 text"),
-    "a text that is none": (file({"a": b"\xff"}, [ONE]), "its metadata 'a' is no UTF-8 text"),
+    "a key that is no text": (start(0, 1) + entry(b"\xff", 1) + bytes(9), "is not UTF-8 text"),
+    "a text that is none": (file({"a": b"\xff"}, [ONE]), "its metadata 'a' is not UTF-8 text"),
     "a token that is no text": (
         file({"tokenizer.ggml.tokens": ["a", "b", b"\xc3(", "c"]}, [ONE]),
-        "item 2 of its metadata 'tokenizer.ggml.tokens' is no UTF-8 text",
+        "item 2 of its metadata 'tokenizer.ggml.tokens' is not UTF-8 text",
     ),
     "no name": (start(0, 1) + entry("", 1) + bytes(9), "an entry of its metadata has no name"),
     "a tensor without name": (
@@ -232,7 +232,7 @@ def test_3_a_value_has_the_type_that_is_asked_for() -> None:
 
 
 ALIGNMENTS = {
-    "no power of two": (24, "is 24, which is no power of two"),
+    "no power of two": (24, "is 24, which is not a power of two"),
     "zero": (0, "is 0, not from 8 to 4096"),
     "huge": (Typed(U32, 0x80000000), "is 2147483648, not from 8 to 4096"),
     "no integer": (32.0, "is f32, not an integer"),
@@ -315,7 +315,7 @@ SPLITS = {
     "one alone": ([part(0, 3, ONE)], "in 3 parts, of which these were not given: 2, 3; give all"),
     "not the first": ([part(1, 2, TWO)], "in 2 parts, of which these were not given: 1; give all"),
     "one twice": ([part(0, 2, ONE), part(0, 2, ONE)], "part1.gguf and part0.gguf are both part 1"),
-    "a stranger": ([part(0, 2, ONE), file({}, [TWO])], "part1.gguf is no part of the same model"),
+    "a stranger": ([part(0, 2, ONE), file({}, [TWO])], "part1.gguf is not part of the same model"),
     "a number too many": ([part(0, 2, ONE), part(2, 2, TWO)], "'split.no' is 2, not from 0 to 1"),
     "a tensor twice": ([part(0, 2, ONE), part(1, 2, ONE)], "'one.weight' is in part0.gguf and in"),
     "a tensor less": (

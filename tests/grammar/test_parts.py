@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from py_runtime.grammar.automata import Move
+from py_runtime.grammar.finite_automata import Move
 from py_runtime.grammar.numbers import Bound, number_automaton
 from py_runtime.grammar.regex import compile_pattern
 from py_runtime.grammar.strings import TEXT, Counted, String

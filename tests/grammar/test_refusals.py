@@ -188,7 +188,7 @@ def test_large_languages_stay_small(name: str) -> None:
 
 
 def test_tables_that_start_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("py_runtime.grammar.automaton._MAX_STATES", 40)
+    monkeypatch.setattr("py_runtime.grammar.stack_automaton._MAX_STATES", 40)
     schema = {"type": "array", "items": {"type": "string", "maxLength": 90}, "maxItems": 10}
     text = json.dumps(["All human beings are born free", "and equal in dignity", "and rights"])
     started, other = grammar(TOY, schema), grammar(TOY, schema)

@@ -14,7 +14,8 @@ from py_runtime.base.errors import GraphError, InputError
 from py_runtime.graph.probes import run_probed
 from py_runtime.program.json_format import dump_program
 from py_runtime.program.writer import ProgramWriter
-from tests.export.checkpoints import SIZES, save_checkpoint
+from tests.export.checkpoints import save_checkpoint
+from tests.export.family_configs import SIZES
 from tests.golden import Tolerance, compare
 from tests.graph import engine_graphs
 from tests.runners import NativeRunner, Runner, wait

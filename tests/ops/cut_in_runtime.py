@@ -23,7 +23,7 @@ async def run_cut(
     target = replace(candidates(device)[kernels], binding_bytes=binding_bytes)
     graph = await Graph.load(device, load_program(program), constants, target=target)
     try:
-        places = graph._constant_places()
+        places = graph.constant_places()
         held = [place.buffer.size for name in ("weight", "scales") for place in places[name]]
         outputs = [await graph.run(inputs) for inputs in calls]
     finally:

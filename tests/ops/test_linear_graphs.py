@@ -3,8 +3,14 @@
 import numpy as np
 import pytest
 
+from py_runtime.base.dtypes import F32
+from py_runtime.gpu.kernel_target import PORTABLE, KernelTarget
+from py_runtime.graph.buffers import GUARANTEED_LIMITS
+from py_runtime.graph.builder import Builder, LaunchSpec
+from py_runtime.program.writer import ProgramWriter
 from tests.golden import Case, check
 from tests.ops.cases_embedding import block_case
+from tests.ops.cases_fused import weights_of
 from tests.ops.cases_linear import blocks, linear_case
 from tests.ops.cases_matmul import mm_case
 from tests.runners import NativeRunner, Runner
@@ -45,3 +51,33 @@ def test_grids_fold(
     """Where a dimension takes few workgroups, small grids fold as large ones do elsewhere (U9)."""
     monkeypatch.setitem(native.device.limits, GROUP_LIMIT, limit)
     check(case, native)
+
+
+WIDE = KernelTarget(wide=True, lanes=32)
+GATES_AND_UPS = [  # of one kind, or of two; whether their sums are put together by another kernel
+    (PORTABLE, ("f32", "f32"), 3, True),
+    (PORTABLE, ("f32", "f32"), 1, False),
+    (WIDE, ("f32", "f32"), 3, False),
+    (PORTABLE, ("f32", "q8_0"), 1, True),
+    (WIDE, ("f32", "q8_0"), 3, True),
+]
+
+
+@pytest.mark.parametrize(("target", "kinds", "lines", "apart"), GATES_AND_UPS)
+def test_gate_and_up_are_one_kernel_where_that_compiles_soon(
+    target: KernelTarget, kinds: tuple[str, ...], lines: int, apart: bool
+) -> None:
+    """Software adapters share the product of many lines with other linears."""
+    writer = ProgramWriter()
+    x = writer.input("x", (lines, 32), F32, dynamic=(0,))
+    weights = [weights_of(kind, 8, 32, RNG).constants for kind in kinds]
+    matrices = [writer.constant(f"weight {at}", w["weight"]) for at, w in enumerate(weights)]
+    scales = [writer.constant("scales", w["scales"]) for w in weights if "scales" in w]
+    out = writer.tensor((lines, 8), F32)
+    given = (" ".join(kinds), matrices, scales or None, 32, None)
+    writer.op("inpage.swiglu.default", x, None, None, *given, out)
+    writer.output(out)
+    builder = Builder(writer.program(), GUARANTEED_LIMITS, target)
+    builder.build_ops()
+    labels = [step.pipeline.label for step in builder.steps if isinstance(step, LaunchSpec)]
+    assert any(label.startswith("linear/swiglu") for label in labels) is apart

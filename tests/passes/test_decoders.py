@@ -11,7 +11,8 @@ from export.decoder_graph import export_decoder
 from export.sources import HuggingFaceSource, Quantisation
 from py_runtime.passes import DEFAULT_PASSES
 from py_runtime.program.json_format import dump_program
-from tests.export.checkpoints import SIZES, save_checkpoint
+from tests.export.checkpoints import save_checkpoint
+from tests.export.family_configs import SIZES
 from tests.golden import Tolerance, compare
 from tests.runners import NativeRunner
 

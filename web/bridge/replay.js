@@ -6,7 +6,7 @@ const PLAN_COLUMNS = 3; // workgroups x, y, z of a dispatch; source offset, targ
 const WRITE_COLUMNS = 4; // buffer handle, buffer offset, heap address, bytes
 const READ_COLUMNS = 4; // the same, the other way round
 const NO_PLAN = 0;
-const LEAST_STAGING = 256; // bytes
+const MIN_STAGING = 256; // bytes
 const NUDGE_MILLISECONDS = 1; // some browsers ask the GPU what is done only now and then, or at a submit
 const NUDGE_SHARE = 8; // whoever has waited for long can wait for so much less of it again
 
@@ -81,7 +81,7 @@ export function createReplay(gpu, find, heap) {
 
   /** @type {(device: GPUDevice, bytes: number) => GPUBuffer} */
   function takeStaging(device, bytes) {
-    const size = 2 ** Math.ceil(Math.log2(Math.max(bytes, LEAST_STAGING)));
+    const size = 2 ** Math.ceil(Math.log2(Math.max(bytes, MIN_STAGING)));
     return stagingPool.get(size)?.pop() ?? device.createBuffer({
       label: `staging of ${size} bytes`, size, usage: GPUBufferUsage.MAP_READ | GPUBufferUsage.COPY_DST,
     });

@@ -3,8 +3,8 @@
 import { copyOf, lazy, line, notify, page, partOf, t } from "./page.js";
 import { inWords } from "./sizes.js";
 
-const MOST_BYTES = 2_000_000;
-const MOST_PDF_BYTES = 50_000_000;
+const MAX_BYTES = 2_000_000;
+const MAX_PDF_BYTES = 50_000_000;
 const chatFiles = lazy(() => import("./chat_files.js"));
 const { attachFiles, attached, composer, draft } = page;
 
@@ -15,7 +15,7 @@ const attachments = new Map(); // the row of each, and what it adds to the messa
 export async function take(file) {
   const { name, size } = file;
   const isPdf = /\.pdf$/i.test(name);
-  const most = isPdf ? MOST_PDF_BYTES : MOST_BYTES;
+  const most = isPdf ? MAX_PDF_BYTES : MAX_BYTES;
   const text = isPdf || size > most ? undefined : await textOf(file);
   if (size > most) notify(t`${name} is too large to attach: ${inWords(size)}, and ${inWords(most)} are the most.`);
   else if (isPdf) takePdf(file);

@@ -9,7 +9,7 @@ import { language, page, t } from "./page.js";
 
 const PINS = "inpagePins";
 const DAY = 24 * 3600 * 1000;
-const MOST_PINS = 200;
+const MAX_PINS = 200;
 const { chats: list, findChats, pinChat } = page;
 
 /** @returns {string[]} ids of chats */
@@ -74,7 +74,7 @@ const heading = (text) => Object.assign(document.createElement("li"), { classNam
 pinChat.onclick = () => {
   const others = pins().filter((id) => id !== shown.id);
   try {
-    localStorage.setItem(PINS, JSON.stringify(pins().includes(shown.id) ? others : [...others, shown.id].slice(-MOST_PINS)));
+    localStorage.setItem(PINS, JSON.stringify(pins().includes(shown.id) ? others : [...others, shown.id].slice(-MAX_PINS)));
   } catch { /* switched off, or full: nothing is pinned */ }
   decorate();
 };

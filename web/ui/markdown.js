@@ -18,7 +18,7 @@ const ALLOWED = /** @type {const} @satisfies {import("dompurify").Config} */ ({
 });
 
 const LONGEST = 100_000; // characters
-const MOST_CELLS = 5000; // a short row of a table has all its columns
+const MAX_CELLS = 5000; // a short row of a table has all its columns
 const DEEP = /^([ \t]*(>|([-*+]|\d+[.)])[ \t])){30}|^[ \t]{60,}(>|[-*+]|\d+[.)])/m; // quotes and lists in each other
 const RICH = /\$|\\[([]|^ *(```|~~~)|^( {4}|\t)|^[ |:-]*-[ |:-]*$|<[/|a-z]|\[\/?THINK/im; // what rich.js is for
 const MILLISECONDS = { growing: 250, whole: 1000, atOnce: 3000 };
@@ -69,7 +69,7 @@ const tokenizer = {
   escape: inTime,
   table(src) {
     const lines = src.split("\n\n", 1)[0].split("\n");
-    return bound(lines[0].split("|").length * lines.length > MOST_CELLS);
+    return bound(lines[0].split("|").length * lines.length > MAX_CELLS);
   },
 };
 

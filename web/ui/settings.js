@@ -8,7 +8,7 @@ import { keep, notify, page, recall, t } from "./page.js";
 import { showPrompts } from "./system_prompts.js";
 import { speak } from "./words.js";
 
-const MOST_STOPS = 16; // as a request has them
+const MAX_STOPS = 16; // as a request has them
 
 const { language, settings, settingsForm: form, system } = page;
 const { stop } = /** @type {{ stop: HTMLTextAreaElement }} */ (/** @type {unknown} */ (form.elements));
@@ -41,8 +41,8 @@ function check(field) {
 }
 
 function takeIn() {
-  const most = stop.value.split("\n").filter(Boolean).length > MOST_STOPS;
-  stop.setCustomValidity(most ? t`At most ${MOST_STOPS} texts.` : "");
+  const most = stop.value.split("\n").filter(Boolean).length > MAX_STOPS;
+  stop.setCustomValidity(most ? t`At most ${MAX_STOPS} texts.` : "");
   fields.forEach(check);
   for (const button of presets) {
     button.ariaPressed = String(presetOf(button).every(([name, value]) => Number(fieldOf(name).value) === Number(value)));

@@ -18,7 +18,7 @@ struct Params {
   a_column: u32,
 }
 
-const MOST_KEYS = 256u;
+const MAX_KEYS = 256u;
 const EPS = 1e-6;
 
 @group(0) @binding(0) var<storage, read> x: array<f32>;

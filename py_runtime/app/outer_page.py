@@ -10,7 +10,7 @@ ENDING = re.compile(r"(\.gguf|\.pte)?/?$", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
-class Embedding:
+class OuterPage:
     """`models`: addresses of those it offers, of any origin; others come from its own alone."""
 
     page: str
@@ -18,7 +18,7 @@ class Embedding:
     storage: bool
 
     @classmethod
-    def from_json(cls, text: str) -> "Embedding":
+    def from_json(cls, text: str) -> "OuterPage":
         return cls(**json.loads(text))
 
     def listed(self) -> list[dict[str, Any]]:

@@ -1,0 +1,111 @@
+"""Where a graph's values lie on the GPU: its buffers, what kernels bind, where constants go."""
+
+from py_runtime.base.errors import GpuOutOfMemoryError, GraphError
+from py_runtime.base.sizes import in_words
+from py_runtime.gpu import Binding, Buffer, Device
+from py_runtime.graph.buffers import COPY, UNIFORMS, plan_buffers
+from py_runtime.graph.builder import Builder, LaunchSpec
+from py_runtime.graph.carried_states import COPIES
+from py_runtime.graph.memory import MemoryReport
+from py_runtime.live.launch import Bindable, Joined, Piece
+from py_runtime.live.uniforms import SYMINT_BYTES
+from py_runtime.live.values import LiveInt, LiveTensor
+from py_runtime.program import TensorValue
+from py_runtime.weights.constants import Place
+
+
+class Placement:
+    """Empty until `await placement.allocate()`, and after `release()` again."""
+
+    report: MemoryReport
+    uniforms: Buffer
+    state_copies: list[Buffer]  # none where no state is carried
+
+    def __init__(self, device: Device, builder: Builder) -> None:
+        self._device = device
+        self._builder = builder
+        self.buffers: dict[int, Buffer] = {}  # of each tensor, by value id
+        self.offsets: dict[int, int] = {}  # in its buffer, of a constant joined with others
+        self.owned: list[Buffer] = []
+
+    async def allocate(self) -> None:
+        """All of them, or GpuOutOfMemoryError and none."""
+        builder, plan = self._builder, plan_buffers(self._builder)
+        try:
+            buffers = await self._device.create_buffers(list(plan.specs.values()))
+        except GpuOutOfMemoryError as error:
+            raise GpuOutOfMemoryError(
+                f"{builder.program.name} needs {in_words(plan.report.peak)} of GPU memory, more "
+                "than this device has free: close other tabs and programs that use the GPU, or "
+                "take a smaller model, or the same one exported with a smaller --max-seq-len "
+                f"(what did not fit: {error})"
+            ) from None
+        self.owned = buffers
+        by_key = dict(zip(plan.specs, buffers, strict=True))
+        self.uniforms = by_key[UNIFORMS]
+        self._scratch_buffers = {
+            scratch: by_key[plan.key_of[scratch]] for scratch in builder.scratches
+        }
+        for value_id in builder.tensors:
+            root = builder.root(value_id)
+            if root in plan.key_of:  # a tensor that no op touches has no memory
+                self.buffers[value_id] = by_key[plan.key_of[root]]
+        self._joined_buffers = {
+            joined: by_key[plan.key_of[joined]] for joined in builder.joins.values()
+        }
+        self._piece_buffers = {
+            piece: by_key[plan.key_of[piece]] for piece in builder.pieces.values()
+        }
+        for joined, buffer in self._joined_buffers.items():
+            for part, offset in joined.offsets():
+                if part.id not in self.buffers:
+                    self.buffers[part.id], self.offsets[part.id] = buffer, offset
+        self.report = plan.report
+        self.state_copies = [by_key[COPY, at] for at in range(COPIES) if (COPY, at) in by_key]
+
+    def release(self) -> None:
+        """Gives the memory back."""
+        self._device.destroy_buffers(self.owned)
+        self.owned = []
+        self.buffers = {}
+
+    def binding(self, spec: LaunchSpec, resource: Bindable | None) -> Binding:
+        """What a kernel binds; None is its own parameters."""
+        if resource is None:
+            return Binding(self.uniforms, spec.launch.offset, spec.launch.layout.struct.size)
+        if isinstance(resource, LiveInt):
+            return Binding(self.uniforms, resource.slot(self._builder.arena), SYMINT_BYTES)
+        if isinstance(resource, LiveTensor):
+            buffer = self.buffers[resource.id]
+        elif isinstance(resource, Joined):
+            buffer = self._joined_buffers[resource]
+        elif isinstance(resource, Piece):
+            buffer = self._piece_buffers[resource]
+        else:
+            buffer = self._scratch_buffers[resource]
+        limit = self._device.limits["max_storage_buffer_binding_size"]
+        if buffer.size > limit:
+            raise GraphError(
+                f"{resource.label} takes {buffer.size} bytes; this device binds at most {limit}; "
+                "export the model with smaller dims, or smaller maximum sizes for dynamic ones"
+            )
+        return Binding(buffer)
+
+    def constant_places(self) -> dict[str, list[Place]]:
+        """Where the bytes of each constant go."""
+        program = self._builder.program
+        places: dict[str, dict[Place, None]] = {}  # each place once, in order
+        for value_id, _, name in program.constants():
+            places.setdefault(name, {})
+            if value_id in self.buffers:  # else it lies in pieces
+                own = Place(self.buffers[value_id], self.offsets.get(value_id, 0))
+                places[name][own] = None
+        for joined, buffer in self._joined_buffers.items():
+            for part, offset in joined.offsets():
+                value = program.values[part.id]
+                assert isinstance(value, TensorValue)
+                assert value.constant is not None
+                places[value.constant][Place(buffer, offset)] = None
+        for (name, start, nbytes), piece in self._builder.pieces.items():
+            places[name][Place(self._piece_buffers[piece], 0, start, nbytes)] = None
+        return {name: list(found) for name, found in places.items()}

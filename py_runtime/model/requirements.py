@@ -1,0 +1,27 @@
+"""What a model needs of a device, compared before anything large is fetched."""
+
+from py_runtime.base.errors import GpuOutOfMemoryError
+from py_runtime.base.model_errors import ModelError
+from py_runtime.base.sizes import in_words
+from py_runtime.folder.manifest import NEEDED_LIMITS, Manifest
+from py_runtime.gpu import Device
+
+NOT_HERE = "use a browser or a graphics processor with more, or a smaller --max-seq-len"
+
+
+def check_requirements(manifest: Manifest, device: Device) -> None:
+    """Refuses before anything large is fetched."""
+    for feature in manifest.requires.features:
+        if feature not in device.features:
+            raise ModelError(f"{manifest.name} needs the GPU feature '{feature}'", NOT_HERE)
+    for limit, needed in manifest.requires.limits.items():
+        has = device.limits.get(limit, 0)
+        if has >= needed:
+            continue
+        if limit in NEEDED_LIMITS:
+            raise GpuOutOfMemoryError(
+                f"{manifest.name} needs a GPU buffer of {in_words(needed)}; this device allows "
+                f"{in_words(has)} ({limit}); {NOT_HERE}"
+            )
+        fault = f"{manifest.name} needs {limit} {needed}; this device has {has}"
+        raise ModelError(fault, NOT_HERE)

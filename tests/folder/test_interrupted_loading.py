@@ -1,0 +1,140 @@
+"""Loads in the page that are broken off, and what goes on where they ended."""
+
+from typing import Any
+
+import pytest
+
+from tests.folder.conftest import LoadingPage
+from tests.folder.faulty_site import CUT, ERROR, HANG
+from tests.folder.loading_checks import (
+    MANIFEST,
+    all_files,
+    check_refused,
+    kept_files,
+    shard,
+)
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.mark.parametrize(("fault", "words"), [(CUT, "did not arrive"), (ERROR, "answered 500")])
+def test_an_interrupted_load_goes_on_by_shard(
+    fault: str, words: str, page: LoadingPage, manifest: dict[str, Any], check_loaded: Any
+) -> None:
+    page.site.faults[f"Toy/{shard(5)}"] = fault
+    check_refused(page, page.load(), "network_error", shard(5), words)
+    kept = kept_files(page, manifest)
+    assert f"Toy/{manifest['graph']}" in kept
+    assert any(f"Toy/{file}" in kept for file in manifest["weights"]), "three come at a time"
+    assert f"Toy/{shard(5)}" not in kept
+    (entry,) = page.run("stored")
+    assert not entry["complete"]
+    assert 0 < entry["bytes"] < manifest["size"]
+
+    page.site.faults.clear()
+    page.site.take_requests()
+    result = page.load()
+    check_loaded(result)
+    missing = all_files(manifest) - kept
+    assert page.site.take_requests() == MANIFEST | missing
+    downloads = [total for phase, _, total in result["progress"] if phase == "download"]
+    sizes = [manifest["files"][file.removeprefix("Toy/")]["size"] for file in missing]
+    assert set(downloads) == {sum(sizes)}
+
+
+def begun_entry(manifest: dict[str, Any], file: str) -> str:
+    return f"begun-{manifest['files'][file]['sha256']}"
+
+
+def begin_a_download(page: LoadingPage, manifest: dict[str, Any], file: str) -> int:
+    """A load that ends while a file stands half-way; gives the bytes that are there of it."""
+    # A shard of the toy is smaller than a block: so that some of it arrives.
+    page.runner.python("import py_runtime.bridge.stream as stream\nstream.BLOCK_BYTES = 1024")
+    page.site.faults[f"Toy/{file}"] = HANG
+    missing = manifest["files"][file]["size"] / 2 + 3 * 1024
+    result = page.load(cancel_at=("download", 1 - missing / manifest["size"]))
+    check_refused(page, result, "aborted", "cancelled")
+    page.site.faults.clear()
+    page.site.ranges.clear()
+    return int(page.run("entries")[begun_entry(manifest, file)])
+
+
+def test_a_download_goes_on_within_a_shard(
+    page: LoadingPage, manifest: dict[str, Any], check_loaded: Any
+) -> None:
+    size = manifest["files"][shard(5)]["size"]
+    begun = begin_a_download(page, manifest, shard(5))
+    assert 0 < begun < size
+    (entry,) = page.run("stored")
+    assert not entry["complete"]
+    result = page.load()
+    check_loaded(result)
+    assert page.site.ranges[f"Toy/{shard(5)}"] == f"bytes={begun}-"
+    assert kept_files(page, manifest) == all_files(manifest)
+    assert not [name for name in page.run("entries") if name.startswith("begun-")]
+    assert result["notices"] == []
+
+
+def test_a_host_without_ranges_sends_it_whole(
+    page: LoadingPage, manifest: dict[str, Any], check_loaded: Any
+) -> None:
+    begin_a_download(page, manifest, shard(5))
+    page.site.has_ranges = False
+    check_loaded(page.load())
+    page.site.has_ranges = True
+    assert kept_files(page, manifest) == all_files(manifest)
+
+
+def test_a_wrong_beginning_is_found_out(
+    page: LoadingPage, manifest: dict[str, Any], check_loaded: Any
+) -> None:
+    """By its hash, once the rest has come: then the whole file comes, unasked."""
+    begin_a_download(page, manifest, shard(5))
+    page.run("overwrite", entry=begun_entry(manifest, shard(5)), at=900, data=[1, 2, 3])
+    check_loaded(page.load())
+    assert kept_files(page, manifest) == all_files(manifest)
+    page.reload()
+    check_loaded(page.load())
+
+
+def test_a_deleted_model_leaves_no_beginnings(page: LoadingPage, manifest: dict[str, Any]) -> None:
+    begin_a_download(page, manifest, shard(5))
+    assert page.run("delete", name="Toy") is None
+    assert page.run("entries") == {}
+
+
+def test_without_a_network_the_stored_model_loads(page: LoadingPage, check_loaded: Any) -> None:
+    page.site.faults["Toy/manifest.json"] = ERROR
+    check_refused(page, page.load(), "network_error", "answered 500")
+    page.site.faults.clear()
+    check_loaded(page.load())
+    page.site.faults["Toy/manifest.json"] = ERROR
+    check_loaded(page.load())
+
+
+@pytest.mark.parametrize("phase", ["download", "shaders"])
+def test_cancelling_breaks_off_and_leaves_the_gpu_empty(
+    phase: str, page: LoadingPage, manifest: dict[str, Any], check_loaded: Any
+) -> None:
+    """A shard never ends: that the pipelines are complete all the same shows they do not wait."""
+    page.site.faults[f"Toy/{shard(5)}"] = HANG
+    buffers = page.run("gpu_buffers")
+    result = page.load(cancel_at=(phase, 1.0 if phase == "shaders" else 0.5))
+    check_refused(page, result, "aborted", "cancelled")
+    assert page.run("gpu_buffers") == buffers
+    kept = kept_files(page, manifest)
+    assert kept
+
+    page.site.faults.clear()
+    page.site.take_requests()
+    check_loaded(page.load())
+    assert page.site.take_requests() == MANIFEST | (all_files(manifest) - kept)
+    assert page.site.broken_off in ([], [f"Toy/{shard(5)}"])
+
+
+def test_a_failing_graph_stops_the_download(page: LoadingPage, check_loaded: Any) -> None:
+    page.site.faults[f"Toy/{shard(1)}"] = HANG
+    result = page.run("load_with_a_broken_plan", where=page.address())
+    check_refused(page, result, "graph_error", "broken on purpose")
+    page.site.faults.clear()
+    check_loaded(page.load())
