@@ -1,12 +1,32 @@
-"""inpage.attend_kv_cache: causal attention over caches that another op has filled; and
-inpage.attend_window, which may look back less far."""
+"""inpage.attend_kv_cache: causal attention over caches that another op has filled;
+inpage.attend_window, which may look back less far; and inpage.attend_linear, which has the linear
+behind it, too."""
 
 from py_runtime.base.dtypes import F32
+from py_runtime.base.shapes import numel
+from py_runtime.live.launch import Bindable
+from py_runtime.live.values import LiveTensor
+from py_runtime.ops.kernels.fused_arguments import WEIGHTS, take_biases, take_matrices
 from py_runtime.ops.kernels.kv_caches import take_caches
+from py_runtime.ops.kernels.linears import (
+    Finish,
+    LinearKernels,
+    LineSource,
+    OneLine,
+    goes_by_limbs,
+    into_rows,
+)
+from py_runtime.ops.kernels.matrices import Matrices, rows_of
 from py_runtime.ops.kernels.position_checks import check_cache
-from py_runtime.ops.kernels.streaming_attention import StreamingAttention, problem_over_cache
+from py_runtime.ops.kernels.streaming_attention import (
+    TOGETHER,
+    StreamingAttention,
+    problem_over_cache,
+)
 from py_runtime.ops.kernels.views_of_context import take_sinks, take_softcap, take_window
 from py_runtime.ops.registry import Op, register
+
+SEEN = "q k_cache v_cache start_pos scale window softcap sinks"
 
 
 @register("inpage.attend_kv_cache.default", args="q k_cache v_cache start_pos scale out")
@@ -16,19 +36,25 @@ class AttendKvCache(Op):
     Each may have a leading batch. A token sees itself and what came before.
     """
 
-    may_sink = False
-
     def build(self) -> None:
-        self.build_attention()
+        self.take_q()
+        self.out = self.tensor("out", F32, rank=self.q.rank)
+        self.build_attention(self.out)
 
-    def build_attention(self, window: int | None = None, softcap: float | None = None) -> None:
-        self.window = window
+    def take_q(self) -> None:
         self.q = self.tensor("q", F32)
-        self.sinks = take_sinks(self, self.q.max_dims[-2]) if self.may_sink else None
         self.require(self.q.rank in (3, 4), f"q has rank {self.q.rank}; it must be 3 or 4")
+
+    def build_attention(
+        self,
+        out: Bindable,
+        window: int | None = None,
+        softcap: float | None = None,
+        sinks: LiveTensor | None = None,
+    ) -> None:
+        self.window = window
         self.k_cache, self.v_cache = take_caches(self, self.q.rank)
         self.start_pos = self.live_int("start_pos")
-        self.out = self.tensor("out", F32, rank=self.q.rank)
         q, cache = self.q.max_dims, self.k_cache.max_dims
         self.require(
             cache == self.v_cache.max_dims
@@ -43,14 +69,19 @@ class AttendKvCache(Op):
             problem_over_cache(q, cache),
             cache[-3],
             {"q": self.q, "k": self.k_cache, "v": self.v_cache, "start_pos": self.start_pos},
-            self.out,
+            out,
             "causal" if window is None else "windowed",
             window,
             softcap,
-            self.sinks,
+            sinks,
         )
 
     def live(self) -> None:
+        self.live_attention()
+        self.out.resize(self.q.dims)
+
+    def live_attention(self, leaves_splits: bool = False) -> bool:
+        """Whether splits were left."""
         q, cache = self.q.dims, self.k_cache.dims
         check_cache(self, self.start_pos, q[-3], cache[-3], self.window)
         context = self.start_pos.value + q[-3]
@@ -60,13 +91,13 @@ class AttendKvCache(Op):
             and (cache[-2:], q[-2:]) == (self.k_cache.max_dims[-2:], self.q.max_dims[-2:]),
             f"caches {list(cache)} and {list(self.v_cache.dims)} do not fit q {list(q)}",
         )
-        self.out.resize(q)
-        self.attention(problem_over_cache(q, cache), context, self.scale)
+        problem = problem_over_cache(q, cache)
+        return self.attention(problem, context, self.scale, leaves_splits=leaves_splits)
 
 
 @register(
     "inpage.attend_window.default",
-    args="q k_cache v_cache start_pos scale window softcap sinks out",
+    args=f"{SEEN} out",
 )
 class AttendWindow(AttendKvCache):
     """A token sees the last `window` positions, its own included; null: all before it. Caches may
@@ -76,7 +107,77 @@ class AttendWindow(AttendKvCache):
     more of each head takes part in the softmax, and gives nothing.
     """
 
-    may_sink = True
+    def build(self) -> None:
+        self.take_q()
+        self.out = self.tensor("out", F32, rank=self.q.rank)
+        self.build_seen(self.out)
+
+    def build_seen(self, out: Bindable) -> None:
+        sinks = take_sinks(self, self.q.max_dims[-2])
+        self.build_attention(out, take_window(self), take_softcap(self), sinks)
+
+
+MAX_LEFT_BYTES = 1 << 16  # of one token: each workgroup of the linear reads all splits
+
+
+@register(
+    "inpage.attend_linear.default",
+    args=f"{SEEN} {WEIGHTS} residual out",
+)
+class AttendLinear(AttendWindow):
+    """The same, and out = attended weightᵀ + bias + residual, where there is one: [tokens, rows].
+
+    One token over a long context leaves splits of it, which the linear puts together as it reads
+    them, where they are few: that saves a kernel.
+    """
 
     def build(self) -> None:
-        self.build_attention(take_window(self), take_softcap(self))
+        self.take_q()
+        lead, columns = self.q.max_dims[:-2], numel(self.q.max_dims[-2:])
+        self.require(numel(lead[:-1]) == 1, f"q {list(self.q.max_dims)} is more than one batch")
+        self.out = self.tensor("out", F32, rank=self.q.rank - 1)
+        self.residual = None
+        if self.has("residual"):
+            self.residual = self.tensor("residual", F32, rank=self.out.rank)
+        attended = self.scratch("attended", numel(self.q.max_dims) * 4)
+        self.build_seen(attended)
+        matrices = take_matrices(self, columns)
+        self.rows = rows_of(matrices)
+        bias = take_biases(self, matrices)
+        finish = into_rows(self.q, self.rows, self.out, bias, self.residual)
+        self.kernels = LinearKernels(self, self.out, matrices, finish, source=attended)
+        self.from_splits = self._from_splits(matrices, columns, finish)
+
+    def _from_splits(self, matrices: Matrices, columns: int, finish: Finish) -> OneLine | None:
+        """None where a kernel of its own puts splits together."""
+        problem = problem_over_cache(self.q.max_dims, self.k_cache.max_dims)
+        splits = self.attention.splits_of_one(problem)
+        if (
+            len(matrices) > 1
+            or not goes_by_limbs(matrices[0], self.builder.target)
+            or self.attention.variant is not TOGETHER
+            or problem.width % 8 != 0  # eight columns are of one head
+            or not 1 < splits <= MAX_LEFT_BYTES // (4 * columns)
+        ):
+            return None
+        constants = {"SPLITS": splits, "HEAD_QUADS": problem.width // 4, "GROUP": problem.group}
+        plugs = {"x": "splits", **self.attention.sink_plugs}
+        source = LineSource(plugs, self.attention.left, constants)
+        return OneLine(self, source, matrices[0], finish)
+
+    def live(self) -> None:
+        dims = (*self.q.dims[:-2], self.rows)
+        if self.residual is not None:
+            self.require_live(
+                self.residual.dims == dims,
+                f"{list(self.residual.dims)} cannot be added to {list(dims)} here",
+            )
+        self.out.resize(dims)
+        are_left = self.live_attention(leaves_splits=self.from_splits is not None)
+        if self.from_splits is not None and are_left:
+            self.kernels.skip()
+            self.from_splits()
+            return
+        if self.from_splits is not None:
+            self.from_splits.skip()
+        self.kernels(numel(dims[:-1]))

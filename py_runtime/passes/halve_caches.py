@@ -17,6 +17,7 @@ ATTENTION = (
     "inpage.attend_kv_cache.default",
     "inpage.windowed_attention.default",
     "inpage.attend_window.default",
+    "inpage.attend_linear.default",
 )
 AT_ONCE = 4  # halves that kernels read at a time
 

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.browser
 
 DECODED = {
     "inpage.qkv_rotary_cache.default",
-    "inpage.attend_kv_cache.default",
+    "inpage.attend_linear.default",
     "inpage.linear_residual.default",
     "inpage.swiglu.default",
 }

@@ -18,15 +18,17 @@ from tests.runners import NativeRunner, wait
 
 GEOMETRIES = {
     "abounding": limb_products.ABOUNDING,
-    "abounding bytes": limb_products.ABOUNDING_BYTES,
+    "abounding long": limb_products.ABOUNDING_LONG,
     "abounding short": limb_products.ABOUNDING_SHORT,
     "long": limb_products.LONG,
     "longest": limb_products.LONGEST,
+    "few longest": limb_products.FEW_LONGEST,
     "short": limb_products.SHORT,
+    "few short": limb_products.FEW_SHORT,
 }
 ROWS = 37  # odd: the last pair is half a pair
 LINES = (70, 2, 33, 64, 70)
-COLUMNS = (32, 576, 3136)  # a block, a tile that is not full, two tiles and a bit
+COLUMNS = (32, 576, 3136)  # a block, a tile that is not full, two tiles
 
 
 def product(
@@ -125,11 +127,15 @@ def test_nothing_gives_nothing(lines: int, native: NativeRunner) -> None:
     ("kind", "rows", "columns", "name"),
     [
         ("q4gsw", 28672, 4096, "abounding"),
-        ("q8_0", 128256, 4096, "abounding bytes"),
+        ("q8_0", 128256, 4096, "abounding long"),
+        ("q4_k", 16384, 2048, "abounding long"),
         ("q8_0", 49152, 576, "abounding short"),
         ("q4gsw", 6144, 4096, "long"),
+        ("q4gsw", 2048, 2048, "long"),
         ("q4gsw", 4096, 14336, "longest"),
-        ("q4_1", 576, 1536, "short"),
+        ("q4gsw", 2048, 8192, "few longest"),
+        ("q4_1", 3072, 576, "short"),
+        ("q4_1", 576, 1536, "few short"),
     ],
 )
 def test_shapes_get_what_suits_them(kind: str, rows: int, columns: int, name: str) -> None:
@@ -146,6 +152,10 @@ def test_tiles_are_whole_steps_and_fit(geometry: LimbGeometry, blocks: int) -> N
     tile = geometry.tile(blocks)
     assert tile % (geometry.steps * geometry.team) == 0
     assert geometry.workgroup // 4 <= tile <= limb_products.MAX_TILE
+
+
+def test_tiles_of_a_line_are_alike() -> None:
+    assert [limb_products.LONG.tile(blocks) for blocks in (64, 96, 128, 200)] == [64, 96, 64, 96]
 
 
 def limits(invocations: int) -> Mapping[str, int]:

@@ -10,6 +10,7 @@ from py_runtime.base.dtypes import F32
 from py_runtime.gpu.kernel_target import KernelTarget
 from py_runtime.passes import (
     fold_norms,
+    fuse_attend_linear,
     fuse_delta_gates,
     fuse_gated_part,
     fuse_norm_residual,
@@ -239,6 +240,45 @@ def test_queries_whose_norm_has_no_weight_stay() -> None:
     writer = Layers()
     writer.output(queries(writer, weighted=False))
     assert fused(writer, fuse_qkv.run) == names(writer.program())
+
+
+def attended(writer: Layers, view: tuple[int, ...] = (1, TOKENS, 64)) -> list[Ref]:
+    """What attention gives, through a linear; and before it."""
+    seen = queries(writer)
+    flat = writer.made("aten.view.default", view, seen, list(view))
+    return [writer.linear("o", flat, rows=WIDTH), seen]
+
+
+def test_attention_and_the_linear_behind_it_are_one_op() -> None:
+    for passes in ((), (fuse_qkv.run,)):
+        writer = Layers()
+        writer.output(attended(writer)[0])
+        found = fused(writer, *passes, fuse_attend_linear.run)
+        assert found[-1] == "attend_linear"
+        assert not {"attend_kv_cache", "linear"} & set(found[-2:])
+
+
+def test_a_residual_behind_attention_goes_along() -> None:
+    writer = Layers()
+    seen = writer.made("aten.view.default", (1, TOKENS, 64), queries(writer), [1, TOKENS, 64])
+    residual = writer.input("residual", (1, TOKENS, WIDTH), F32, dynamic=(1,))
+    operands = writer.linear("o", seen, rows=WIDTH), residual
+    writer.output(writer.made("aten.add.Tensor", (1, TOKENS, WIDTH), *operands, 1))
+    found = fused(writer, fuse_qkv.run, fuse_residual.run, fuse_attend_linear.run)
+    assert found[-1] == "attend_linear"
+    assert "linear_residual" not in found
+
+
+def test_attention_that_others_read_too_stays() -> None:
+    writer = Layers()
+    writer.output(*attended(writer))
+    assert "attend_kv_cache" in fused(writer, fuse_attend_linear.run)
+
+
+def test_attention_whose_heads_go_apart_stays() -> None:
+    writer = Layers()
+    writer.output(attended(writer, view=(1, 4 * TOKENS, 16))[0])
+    assert "attend_kv_cache" in fused(writer, fuse_attend_linear.run)
 
 
 def gated(writer: Layers, dim: int = 2, number: int = 1, approximate: str = "tanh") -> Ref:

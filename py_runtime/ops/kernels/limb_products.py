@@ -29,37 +29,49 @@ class LimbGeometry:
         return self.workgroup // self.group_pairs
 
     def tile(self, blocks: int) -> int:
-        """Blocks of x at a time: as many as fit, and no more than there are."""
+        """Blocks of x at a time: as few times as they fit, and about as many each time."""
         unit = self.steps * self.team
         least = max(unit, self.workgroup // 4)
-        return max(least, min(MAX_TILE // unit * unit, unit * ceil_div(blocks, unit)))
+        times = ceil_div(blocks, max(least, MAX_TILE // unit * unit))
+        return max(least, unit * ceil_div(blocks, unit * times))
 
 
 MAX_TILE = figures_of(GEMV_LIMBS)["TILE"]
 # Measured on an H200 in a decoder's own chain of kernels. Where rows abound, a workgroup takes
 # many, and lays x out the more seldom; where they are few, many invocations share a long row.
-MANY_ROWS, FEW_COLUMNS, LONG_ROWS, LONGEST_ROWS = 16384, 1024, 3072, 8192
+MANY_ROWS, FEW_ROWS, FEWEST_ROWS = 16384, 2048, 768
+SHORT_ROWS, LONG_ROWS, LONGER_ROWS, LONGEST_ROWS = 1024, 2048, 4096, 8192  # in columns
 ABOUNDING = LimbGeometry(256, beside=4, group_pairs=64, steps=2)
-ABOUNDING_BYTES = LimbGeometry(256, beside=8, group_pairs=16)
+ABOUNDING_LONG = LimbGeometry(256, beside=8, group_pairs=16)
 ABOUNDING_SHORT = LimbGeometry(128, beside=4, group_pairs=32)
 LONG = LimbGeometry(256, beside=8, group_pairs=8)
 LONGEST = LimbGeometry(256, beside=8, group_pairs=8, steps=2)
-SHORT = LimbGeometry(128, beside=4, group_pairs=4)
+FEW_LONGEST = LimbGeometry(256, beside=8, group_pairs=4)
+SHORT = LimbGeometry(128, beside=4, group_pairs=8)
+FEW_SHORT = LimbGeometry(128, beside=4, group_pairs=4)
 
 
 def limb_geometry(matrix: Matrix, limits: Mapping[str, int]) -> LimbGeometry:
     """By the matrix's shape; a device with small workgroups halves them."""
-    if matrix.rows >= MANY_ROWS and matrix.columns < FEW_COLUMNS:
-        chosen = ABOUNDING_SHORT
-    elif matrix.rows >= MANY_ROWS:
-        chosen = ABOUNDING_BYTES if matrix.kind == "q8_0" else ABOUNDING
+    if matrix.rows >= MANY_ROWS:
+        chosen = _of_many_rows(matrix)
     elif matrix.columns >= LONGEST_ROWS:
-        chosen = LONGEST
+        chosen = FEW_LONGEST if matrix.rows <= FEW_ROWS else LONGEST
+    elif matrix.columns >= LONG_ROWS:
+        chosen = LONG
     else:
-        chosen = LONG if matrix.columns >= LONG_ROWS else SHORT
+        chosen = SHORT if matrix.rows >= FEWEST_ROWS else FEW_SHORT
     if chosen.workgroup > limits["max_compute_invocations_per_workgroup"]:
         chosen = replace(chosen, workgroup=128, group_pairs=chosen.group_pairs // 2)
     return chosen
+
+
+def _of_many_rows(matrix: Matrix) -> LimbGeometry:
+    if matrix.columns < SHORT_ROWS:
+        return ABOUNDING_SHORT
+    if matrix.columns < LONGER_ROWS or matrix.kind == "q8_0":
+        return ABOUNDING_LONG
+    return ABOUNDING
 
 
 def is_paired(matrix: Matrix) -> bool:

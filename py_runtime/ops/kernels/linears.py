@@ -144,12 +144,26 @@ class Norm:
     eps: float
 
 
+@dataclass(frozen=True)
+class LineSource:
+    """Where the kernel for one line has it from: a file linear/fragments/x_*."""
+
+    plugs: Mapping[str, str]
+    bind: Mapping[str, Bindable]
+    constants: Mapping[str, float]
+
+
+def whole(x: Bindable) -> LineSource:
+    """x as it is."""
+    return LineSource({"x": "whole"}, {"x": x}, {})
+
+
 class LinearKernels:
     """One kernel for one line of x, others for many, a set of them for each matrix; x may be
     normalised on the way.
 
     `many` is what becomes of the sums of many lines, where that is not the same as of one; `source`
-    has the dims of x and is read in its place.
+    is read in place of x, of which then only the number of lines counts.
     """
 
     def __init__(
@@ -181,6 +195,10 @@ class LinearKernels:
         for kernels in self.of_each:
             kernels(lines)
 
+    def skip(self) -> None:
+        for kernels in self.of_each:
+            kernels.skip()
+
 
 class MatrixKernels:
     """Those of one matrix; `known` is what others have made of x for many lines."""
@@ -196,44 +214,55 @@ class MatrixKernels:
         known: "dict[str, Lines]",
     ) -> None:
         self.eps = norm.eps if norm is not None else 0.0
-        self.shared = {**matrix.fields, "eps": self.eps}
-        self.one = OneLine(op, x, matrix, ends[0], norm)
+        self.one = OneLine(op, whole(x), matrix, ends[0], norm)
+        self.shared = self.one.shared
         self.many: ManyLines | None = None
         if max_lines > 1:
             self.many = ManyLines(op, x, max_lines, matrix, ends[1], norm, known)
 
     def __call__(self, lines: int) -> None:
         if lines == 1 or self.many is None:
-            self.one(self.shared)
+            self.one()
             if self.many is not None:
                 self.many.skip()
         else:
             self.one.skip()
             self.many(lines, self.eps, self.shared)
 
+    def skip(self) -> None:
+        self.one.skip()
+        if self.many is not None:
+            self.many.skip()
+
 
 class OneLine:
     """A matrix-vector product; the norm of x costs no kernel of its own."""
 
     def __init__(
-        self, op: Op, x: Bindable, matrix: Matrix, finish: Finish, norm: Norm | None
+        self, op: Op, source: LineSource, matrix: Matrix, finish: Finish, norm: Norm | None = None
     ) -> None:
-        self.op, self.finish = op, finish
+        self.finish = finish
+        self.shared = {**matrix.fields, "eps": norm.eps if norm is not None else 0.0}
         target = op.builder.target
-        bind = {**finish.bind, **matrix.bind, "x": x, "norm": norm.weight if norm else x}
+        bind = {**finish.bind, **matrix.bind, **source.bind}
+        bind["norm"] = norm.weight if norm is not None else matrix.bind["weight"]
         variant = one_line_variant(matrix, target, op.builder.limits)
         self.group_pairs = variant.pairs
         self.gemv = op.launch(
             variant.kernel,
-            plugs={**finish.plugs, **variant.plugs},
+            plugs={**finish.plugs, **variant.plugs, **source.plugs},
             bind=bind,
-            constants={**variant.constants, "NORMED": float(norm is not None)},
+            constants={
+                **variant.constants,
+                **source.constants,
+                "NORMED": float(norm is not None),
+            },
         )
 
-    def __call__(self, shared: Mapping[str, object]) -> None:
+    def __call__(self) -> None:
         pairs = self.finish.pairs
         groups = ceil_div(pairs, self.group_pairs)
-        self.gemv(groups, count=1, pairs=pairs, **self.finish.fields, **shared)
+        self.gemv(groups, count=1, pairs=pairs, **self.finish.fields, **self.shared)
 
     def skip(self) -> None:
         self.gemv.skip()

@@ -53,6 +53,7 @@ TOGETHER = Variant(
 MAX_QUADS_TOGETHER = figures_of("attention/attend_wide")["MAX_QUADS"]
 ATTEND_BLOCK = "attention/attend_block_wide"
 BLOCK_INVOCATIONS = figures_of(ATTEND_BLOCK)["WORKGROUP"]
+NO_END = 2**31  # longer than any context
 ROW_PARTS = 32  # of attention/attend_row_wide, where a workgroup may be so large
 
 
@@ -115,7 +116,7 @@ class StreamingAttention:
         most: Problem,
         max_context: int,
         bind: dict[str, Bindable],  # q, k, v and what the fragment of sight binds
-        out: LiveTensor,
+        out: Bindable,
         sight: str,  # what a row sees: attention/fragments/sight_*
         window: int | None = None,  # of a windowed sight
         softcap: float | None = None,
@@ -129,8 +130,10 @@ class StreamingAttention:
         # splits * tiles is at most this, at any live size (see _splits)
         tiles = min(max(self.variant.enough_tiles, most.tiles), self.max_splits * most.tiles)
         tile_bytes = ceil_div(most.width, 4) * 4 * TILE_ROWS * 4
-        sums = op.scratch("weighted sums", tiles * tile_bytes)
-        stats = op.scratch("softmax statistics", tiles * TILE_STATS_BYTES)
+        self.left: dict[str, Bindable] = {  # for what puts splits together
+            "sums": op.scratch("weighted sums", tiles * tile_bytes),
+            "stats": op.scratch("softmax statistics", tiles * TILE_STATS_BYTES),
+        }
         kv = bind["k"]
         assert isinstance(kv, LiveTensor)
         plugs = {"sight": sight, "score": "plain" if softcap is None else "capped"}
@@ -140,14 +143,13 @@ class StreamingAttention:
             plugs["loads"] = "quads" if self.unit == 4 else "scalars"
         else:
             plugs["lanes"] = op.builder.target.lanes_by
-        written: dict[str, Bindable] = {"sums": sums, "stats": stats}
+        written = dict(self.left)
         constants: dict[str, float] = {}
-        sink_plugs = {"sinks": "none" if sinks is None else "learned"}
-        sink_bind: dict[str, Bindable] = {} if sinks is None else {"sinks": sinks}
+        self.sink_plugs = {"sinks": "none" if sinks is None else "learned"}
+        self.left |= {} if sinks is None else {"sinks": sinks}
         if self.variant is TOGETHER:  # whose results are whole where there are no splits
-            plugs |= sink_plugs
-            written |= sink_bind
-            written["out"] = out
+            plugs |= self.sink_plugs
+            written = {**self.left, "out": out}
             constants["QUADS"] = most.width // 4
         sized = constants
         if self.variant is TOGETHER:
@@ -177,8 +179,8 @@ class StreamingAttention:
             )
         self.reduce = op.launch(
             self.variant.reduce,
-            plugs=sink_plugs,
-            bind={"sums": sums, "stats": stats, "out": out, **sink_bind},
+            plugs=self.sink_plugs,
+            bind={**self.left, "out": out},
             constants=sized,
         )
 
@@ -186,7 +188,11 @@ class StreamingAttention:
         """Whether there are rows enough to share what is read among several tiles."""
         return problem.tiles_of_head >= self.tiles_of_block
 
-    def splits(self, tiles: int, context: int) -> int:
+    def splits_of_one(self, problem: Problem) -> int:
+        """Of one token's attention over a long context."""
+        return self.splits(problem.batches * problem.kv_heads * ceil_div(problem.group, TILE_ROWS))
+
+    def splits(self, tiles: int, context: int = NO_END) -> int:
         """A longer context makes longer splits; only whether it is short decides on their number.
 
         So a step of decoding hardly ever changes the grid.
@@ -202,7 +208,9 @@ class StreamingAttention:
         scale: float,
         mask_kind: int = NO_MASK,
         mask_strides: Dims = (0, 0, 0, 0),
-    ) -> None:
+        leaves_splits: bool = False,  # of one token, to somebody else
+    ) -> bool:
+        """Whether splits were left."""
         # The tokens of a call see a window each, which overlap but for their own positions.
         walked = context if self.window is None else self.window + problem.tokens
         splits = self.splits(problem.tiles, min(context, walked))
@@ -241,7 +249,8 @@ class StreamingAttention:
             chosen(groups, **fields)
         else:
             chosen.for_each(groups, **fields)
-        if self.variant is TOGETHER and splits == 1:
+        left = leaves_splits and problem.tokens == 1 and splits > 1
+        if left or (self.variant is TOGETHER and splits == 1):
             self.reduce.skip()
         elif self.variant is TOGETHER:
             groups = TILE_ROWS * problem.tiles
@@ -249,6 +258,7 @@ class StreamingAttention:
         else:
             quads = problem.tiles * ceil_div(problem.width, 4)
             self.reduce.for_each(quads, **shared, **self._named("q", problem.q_strides, 1))
+        return left
 
     @staticmethod
     def _named(prefix: str, strides: Dims, unit: int) -> dict[str, int]:

@@ -1,6 +1,6 @@
 // The one line of x as the kernels for it see it. Where x is to be normalised first, it comes times
 // the norm's weight, and the squares that the norm divides by are added up on the way.
-// needs: linear/fragments/io, linear/fragments/x
+// needs: linear/fragments/io, x = linear/fragments/x_*
 
 override NORMED: bool = false;
 
