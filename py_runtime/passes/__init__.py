@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from py_runtime.gpu.kernel_target import KernelTarget
 from py_runtime.passes import (
     fold_norms,
+    fold_sums,
     fuse_delta_gates,
     fuse_gated_part,
     fuse_norm_residual,
@@ -31,6 +32,7 @@ DEFAULT_PASSES: tuple[Pass, ...] = (
     fold_norms.run,  # into what the two before have made
     fuse_residual.run,
     fuse_norm_residual.run,
+    fold_sums.run,  # which that has made
     halve_caches.run,  # once it is clear which ops look at them
 )
 

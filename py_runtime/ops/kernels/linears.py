@@ -129,11 +129,18 @@ def into_rows(
     bias: Bindable | None = None,
     residual: LiveTensor | None = None,
 ) -> Finish:
-    """out: [lines, rows]; x stands in for what there is not."""
+    """out: [lines, rows]; x, which is read, stands in for what there is not."""
     bind = {"out": out, "bias": bias or x, "residual": residual or x}
     has = {"has_bias": bias is not None, "has_residual": residual is not None}
     places = {"rows": rows, "first_row": 0, "stride": rows}
     return Finish({"finish": "rows"}, bind, ceil_div(rows, 2), {**places, **has})
+
+
+def into_sums(x: LiveTensor, rows: int, out: Bindable, bias: Bindable | None) -> Finish:
+    """The same, by kernels that bind one buffer less."""
+    places = {"rows": rows, "first_row": 0, "stride": rows, "has_bias": bias is not None}
+    bind = {"out": out, "bias": bias or x}
+    return Finish({"finish": "sums"}, bind, ceil_div(rows, 2), places)
 
 
 @dataclass(frozen=True)
@@ -144,9 +151,19 @@ class Norm:
     eps: float
 
 
+@dataclass(frozen=True)
+class Summed:
+    """x is a sum that is computed first: (residual + norm(of)) * factor."""
+
+    of: LiveTensor
+    norm: Norm
+    residual: LiveTensor
+    factor: LiveTensor | None
+
+
 class LinearKernels:
     """One kernel for one line of x, others for many, a set of them for each matrix; x may be
-    normalised on the way.
+    computed and normalised on the way.
 
     `many` is what becomes of the sums of many lines, where that is not the same as of one; `source`
     has the dims of x and is read in its place.
@@ -161,23 +178,35 @@ class LinearKernels:
         norm: Norm | None = None,
         many: Finish | None = None,
         source: Bindable | None = None,
+        summed: Summed | None = None,
     ) -> None:
-        self.op = op
+        self.op, self.summed = op, summed
         self.tensors = dict.fromkeys(tensor for matrix in matrices for tensor in matrix.tensors)
         max_lines = numel(x.max_dims[:-1])
+        self.sum_up: RmsNormKernel | None = None
+        if summed is not None and max_lines > 1:
+            added = (x, summed.residual, summed.factor)
+            self.sum_up = RmsNormKernel(op, summed.of, summed.norm.weight, *added)
+        self.columns = x.max_dims[-1]
         self.of_each: list[MatrixKernels] = []
         known: dict[str, Lines] = {}
         for matrix in matrices:
             ends = [finish, many or finish]
             if len(matrices) > 1:
                 ends = [end.of(matrix) for end in ends]
-            own = MatrixKernels(op, source or x, max_lines, matrix, ends, norm, known)
+            own = MatrixKernels(op, source or x, max_lines, matrix, ends, norm, known, summed)
             self.of_each.append(own)
+            summed = None  # the first one's kernel leaves x for the others
 
     def __call__(self, lines: int) -> None:
         for tensor in self.tensors:
             if tensor.dims != tensor.max_dims:
                 self.op.require_live(False, f"{tensor.label} cannot be resized")
+        if self.sum_up is not None and self.summed is not None:
+            if lines == 1:
+                self.sum_up.skip()
+            else:
+                self.sum_up(lines, self.columns, self.summed.norm.eps)
         for kernels in self.of_each:
             kernels(lines)
 
@@ -194,10 +223,11 @@ class MatrixKernels:
         ends: Sequence[Finish],
         norm: Norm | None,
         known: "dict[str, Lines]",
+        summed: Summed | None,
     ) -> None:
         self.eps = norm.eps if norm is not None else 0.0
         self.shared = {**matrix.fields, "eps": self.eps}
-        self.one = OneLine(op, x, matrix, ends[0], norm)
+        self.one = OneLine(op, x, matrix, ends[0], norm, summed)
         self.many: ManyLines | None = None
         if max_lines > 1:
             self.many = ManyLines(op, x, max_lines, matrix, ends[1], norm, known)
@@ -213,21 +243,28 @@ class MatrixKernels:
 
 
 class OneLine:
-    """A matrix-vector product; the norm of x costs no kernel of its own."""
+    """A matrix-vector product; the norm of x costs no kernel of its own, nor does the sum it is."""
 
     def __init__(
-        self, op: Op, x: Bindable, matrix: Matrix, finish: Finish, norm: Norm | None
+        self,
+        op: Op,
+        x: Bindable,
+        matrix: Matrix,
+        finish: Finish,
+        norm: Norm | None,
+        summed: Summed | None,
     ) -> None:
         self.op, self.finish = op, finish
         target = op.builder.target
-        bind = {**finish.bind, **matrix.bind, "x": x, "norm": norm.weight if norm else x}
+        row = RowOfX.plain(x) if summed is None else RowOfX.summed(summed, x)
+        weight = norm.weight if norm else row.bind["x"]
         variant = one_line_variant(matrix, target, op.builder.limits)
         self.group_pairs = variant.pairs
         self.gemv = op.launch(
             variant.kernel,
-            plugs={**finish.plugs, **variant.plugs},
-            bind=bind,
-            constants={**variant.constants, "NORMED": float(norm is not None)},
+            plugs={**finish.plugs, **variant.plugs, "row": row.plug},
+            bind={**finish.bind, **matrix.bind, **row.bind, "norm": weight},
+            constants={**variant.constants, **row.constants, "NORMED": float(norm is not None)},
         )
 
     def __call__(self, shared: Mapping[str, object]) -> None:
@@ -237,6 +274,32 @@ class OneLine:
 
     def skip(self) -> None:
         self.gemv.skip()
+
+
+@dataclass(frozen=True)
+class RowOfX:
+    """Where a kernel for one line has it from."""
+
+    plug: str
+    bind: Mapping[str, Bindable]
+    constants: Mapping[str, float]
+
+    @classmethod
+    def plain(cls, x: Bindable) -> "RowOfX":
+        return cls("plain", {"x": x}, {})
+
+    @classmethod
+    def summed(cls, summed: Summed, x: Bindable) -> "RowOfX":
+        """x is written."""
+        bind = {
+            "x": summed.of,
+            "sum_norm": summed.norm.weight,
+            "added_to": summed.residual,
+            "sum_factor": summed.factor or summed.of,
+            "row_sum": x,
+        }
+        has_factor = summed.factor is not None
+        return cls("summed", bind, {"SUM_EPS": summed.norm.eps, "HAS_FACTOR": float(has_factor)})
 
 
 @dataclass(frozen=True)
