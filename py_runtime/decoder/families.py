@@ -304,6 +304,13 @@ def decoder_config(values: Mapping[str, Any], context: int | None = None) -> Dec
             "get another model",
         )
     _check_per_layer(values)
+    # Of models that see, tokens of a picture may see each other; those of a text do not.
+    if values.get("use_bidirectional_attention") not in (None, False, "vision"):
+        raise ModelError(
+            "its tokens see those after them, too, as in EmbeddingGemma (its config.json has "
+            "use_bidirectional_attention), which is not supported",
+            "get another model",
+        )
     if values.get("num_local_experts") and not family.mixture:
         raise ModelError("it is a mixture of experts, which is not supported", "get another model")
     kinds = layer_kinds(values)

@@ -144,6 +144,7 @@ SIZES = {
         {"tokenizer.ggml.tokens": ["a"]},
         "has 1 tokens, but embeddings of 261: they must be as many",
     ),
+    "both directions": ({"llama.attention.causal": False}, "tokens see those after them, too"),
     "no width": ({"llama.embedding_length": None}, "'llama.embedding_length' is missing"),
     "a width in floats": ({"llama.embedding_length": 32.0}, "is f32, not an integer"),
 }
@@ -388,6 +389,8 @@ def test_layers_that_cannot_differ_so(changes: dict[str, Any], fault: str) -> No
         ({"global_head_dim": 15}, "15 wide; rotary positions need even widths"),
         ({"vocab_size_per_layer_input": 7}, "7 tokens have embeddings for each layer"),
         ({"num_kv_shared_layers": 5}, "share keys and values with none before them"),
+        ({"use_bidirectional_attention": "all"}, "see those after them, too, as in EmbeddingGemma"),
+        ({"use_bidirectional_attention": True}, "see those after them, too, as in EmbeddingGemma"),
     ],
 )
 def test_what_larger_or_other_models_have_is_told(changes: dict[str, Any], fault: str) -> None:
