@@ -29,7 +29,8 @@ WORST = 1e-4  # relative RMS of logits
 CLEAR_MARGIN = 0.01  # below it the next token is a coin's toss
 MOST_DISPATCHES = 8  # of a layer while decoding; portable kernels always join parts of attention
 MOST_OF_A_HYBRID = 10  # of a layer in models where some layers are no attention, or of experts
-OUTSIDE = 7  # dispatches: embedding and its scale, the last row, head, scale and cap of logits
+# Embedding and its scale, the last layer's sum, the last row, head, scale and cap of logits.
+OUTSIDE = 8
 OUTSIDE_OF_ROWS = 5  # further ones, for what is added to the rows
 NEW = [name for name in ARCHITECTURES if FAMILIES[name].get("max_position_embeddings", 0) >= 256]
 WITH_OWN_ROWS = ("gemma 4",)
