@@ -312,7 +312,11 @@ def decoder_config(values: Mapping[str, Any], context: int | None = None) -> Dec
             "get another model",
         )
     if values.get("num_local_experts") and not family.mixture:
-        raise ModelError("it is a mixture of experts, which is not supported", "get another model")
+        known = ", ".join(each.known_as for each in FAMILIES if each.mixture)
+        raise ModelError(
+            f"it is a mixture of experts, which is not supported for '{family.model_type}'",
+            f"these are: {known}",
+        )
     kinds = layer_kinds(values)
     mixers = {kind.mixer for kind in kinds}
     taps = values.get("conv_L_cache") or values.get("linear_conv_kernel_dim") or 0
