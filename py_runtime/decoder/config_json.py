@@ -21,7 +21,7 @@ from py_runtime.decoder.config import (
     DeltaSizes,
     LayerKind,
 )
-from py_runtime.decoder.families import BY_MODEL_TYPE
+from py_runtime.decoder.families import BY_MODEL_TYPE, FAMILIES
 from py_runtime.decoder.mixtures import expert_sizes
 from py_runtime.decoder.rotary import PROPORTIONAL, Floats, Rope
 from py_runtime.decoder.rotary import rotary_tables as both_tables
@@ -140,8 +140,19 @@ def decoder_config(values: Mapping[str, Any], context: int | None = None) -> Dec
             "get another model",
         )
     _check_per_layer(values)
+    # Of models that see, tokens of a picture may see each other; those of a text do not.
+    if values.get("use_bidirectional_attention") not in (None, False, "vision"):
+        raise ModelError(
+            "its tokens see those after them, too, as in EmbeddingGemma (its config.json has "
+            "use_bidirectional_attention), which is not supported",
+            "get another model",
+        )
     if values.get("num_local_experts") and not family.mixture:
-        raise ModelError("it is a mixture of experts, which is not supported", "get another model")
+        known = ", ".join(each.known_as for each in FAMILIES if each.mixture)
+        raise ModelError(
+            f"it is a mixture of experts, which is not supported for '{family.model_type}'",
+            f"these are: {known}",
+        )
     kinds = layer_kinds(values)
     mixers = {kind.mixer for kind in kinds}
     taps = values.get("conv_L_cache") or values.get("linear_conv_kernel_dim") or 0

@@ -67,6 +67,8 @@ def read_config(file: GgufFile) -> dict[str, Any]:
     keys = Keys(file.metadata, family.architecture)
     computed = COMPUTED.get(family.architecture, ())
     keys.refuse({key: what for key, what in NOT_COMPUTED.items() if key not in computed})
+    if not keys.flag("attention.causal", True):
+        raise keys.unsupported("attention.causal", "says that tokens see those after them, too")
     heads = keys.integer("attention.head_count", 1, MAX_HEADS)
     width = keys.integer("embedding_length", 1, MAX_WIDTH)
     head_dim = keys.integer("attention.key_length", 1, MAX_HEAD_DIM, default=max(width // heads, 1))

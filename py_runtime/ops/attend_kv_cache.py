@@ -11,8 +11,8 @@ from py_runtime.ops.kernels.kv_caches import take_caches
 from py_runtime.ops.kernels.linears import (
     Finish,
     LinearKernels,
-    LineSource,
     OneLine,
+    RowOfX,
     goes_by_limbs,
     into_rows,
 )
@@ -161,9 +161,9 @@ class AttendLinear(AttendWindow):
         ):
             return None
         constants = {"SPLITS": splits, "HEAD_QUADS": problem.width // 4, "GROUP": problem.group}
-        plugs = {"x": "splits", **self.attention.sink_plugs}
-        source = LineSource(plugs, self.attention.left, constants)
-        return OneLine(self, source, matrices[0], finish)
+        plugs = {"row": "splits", **self.attention.sink_plugs}
+        row = RowOfX(plugs, self.attention.left, constants)
+        return OneLine(self, row, matrices[0], finish)
 
     def live(self) -> None:
         dims = (*self.q.dims[:-2], self.rows)

@@ -5,7 +5,8 @@ says so and turned by their position's angle; heads of v may be normalised, too,
 k and v go into the caches. For one token that is one kernel, or two where heads are normalised or
 a kernel can bind few buffers, and one more for each further kind of weight.
 
-inpage.q_rotary is the same for layers that see the keys and values of another.
+inpage.q_rotary is the same for layers that see the keys and values of another. `of_sum`: x is
+computed, too.
 """
 
 from py_runtime.base.dtypes import F32
@@ -14,13 +15,15 @@ from py_runtime.live.launch import Bindable, Launch
 from py_runtime.live.values import LiveInt
 from py_runtime.ops.kernels.fused_arguments import (
     NORM,
+    SUM,
     WEIGHTS,
     take_biases,
+    take_ends,
     take_matrices,
     take_norm,
 )
 from py_runtime.ops.kernels.kv_caches import take_caches
-from py_runtime.ops.kernels.linears import Finish, LinearKernels, into_rows
+from py_runtime.ops.kernels.linears import Finish, LinearKernels, into_rows, into_sums
 from py_runtime.ops.kernels.matrices import part_rows, rows_of
 from py_runtime.ops.kernels.position_checks import check_cache, check_window
 from py_runtime.ops.kernels.views_of_context import take_window
@@ -29,10 +32,21 @@ from py_runtime.ops.registry import Op, register
 BUFFERS_AT_ONCE = 10  # storage buffers of the kernel that does everything
 
 
+HEADS_AND_CACHES = (
+    "q_norm q_eps k_norm k_eps cos sin table_start neighbours "
+    "k_cache v_cache start_pos window v_eps out"
+)
+HEADS = "q_norm q_eps cos sin table_start neighbours out"
+
+
 @register(
     "inpage.qkv_rotary_cache.default",
-    args=f"x {NORM} {WEIGHTS} q_norm q_eps k_norm k_eps cos sin table_start neighbours "
-    "k_cache v_cache start_pos window v_eps out",
+    args=f"x {NORM} {WEIGHTS} {HEADS_AND_CACHES}",
+    mutates="k_cache v_cache",
+)
+@register(
+    "inpage.qkv_rotary_cache.of_sum",
+    args=f"{SUM} {NORM} {WEIGHTS} {HEADS_AND_CACHES}",
     mutates="k_cache v_cache",
 )
 class QkvRotaryCache(Op):
@@ -68,10 +82,12 @@ class QkvRotaryCache(Op):
         norms: dict[str, str],  # of heads, and their eps
         store: str,
     ) -> None:
-        self.x, self.out = self.tensor("x", F32), self.tensor("out", F32)
+        self.ends = take_ends(self)
+        self.x, self.out = self.ends.x, self.ends.out
+        read, summed = self.ends.read, self.ends.summed
         self.turns = self.has("cos")
         self.cos, self.sin = (
-            self.tensor(name, F32, rank=2) if self.turns else self.x for name in ("cos", "sin")
+            self.tensor(name, F32, rank=2) if self.turns else read for name in ("cos", "sin")
         )
         self.table_start = self.live_int("table_start")
         self.neighbours = self.boolean("neighbours")
@@ -95,7 +111,7 @@ class QkvRotaryCache(Op):
         self.pairs = rows // 2
         at_once = Finish(
             {"finish": "qkv", "store": store},
-            {"bias": bias or self.x, **ends},
+            {"bias": bias or read, **ends},
             self.pairs,
             {"has_bias": bias is not None, **self._places()},
             start="first_head",
@@ -107,13 +123,14 @@ class QkvRotaryCache(Op):
         self.one_at_once = not is_normed and target.storage_buffers >= BUFFERS_AT_ONCE
         self.heads: Launch | None = None
         if self.one_at_once and (target.wide or max_tokens == 1):
-            self.kernels = LinearKernels(self, self.x, matrices, at_once, norm)
+            self.kernels = LinearKernels(self, self.x, matrices, at_once, norm, summed=summed)
             return
         # Software adapters take seconds to compile each matrix product: this one others use, too.
         sums = self.scratch("q, k and v", max_tokens * rows * 4)
-        apart = into_rows(self.x, rows, sums, bias)
-        one = at_once if self.one_at_once else apart
-        self.kernels = LinearKernels(self, self.x, matrices, one, norm, many=apart)
+        apart = into_rows(read, rows, sums, bias)
+        one = apart if summed is None else into_sums(read, rows, sums, bias)
+        one = at_once if self.one_at_once else one
+        self.kernels = LinearKernels(self, self.x, matrices, one, norm, many=apart, summed=summed)
         self._declare_heads({"qkv": sums, **ends}, store)
 
     def _declare_heads(self, bind: dict[str, Bindable], store: str) -> None:
@@ -191,6 +208,7 @@ class QkvRotaryCache(Op):
         )
 
     def live(self) -> None:
+        self.ends.resize(self)
         check_cache(self, self.start_pos, self.x.dims[-2], self.capacity, self.window)
         for cache in (self.k_cache, self.v_cache):
             self.require_live(cache.dims == cache.max_dims, f"{cache.label} cannot be resized")
@@ -228,10 +246,8 @@ class QkvRotaryCache(Op):
             self.heads.for_each(heads, **fields)
 
 
-@register(
-    "inpage.q_rotary.default",
-    args=f"x {NORM} {WEIGHTS} q_norm q_eps cos sin table_start neighbours out",
-)
+@register("inpage.q_rotary.default", args=f"x {NORM} {WEIGHTS} {HEADS}")
+@register("inpage.q_rotary.of_sum", args=f"{SUM} {NORM} {WEIGHTS} {HEADS}")
 class QRotary(QkvRotaryCache):
     """Queries alone: no caches, and the weights are those of q."""
 
@@ -257,4 +273,5 @@ class QRotary(QkvRotaryCache):
         )
 
     def live(self) -> None:
+        self.ends.resize(self)
         self.live_heads()

@@ -113,6 +113,10 @@ class Op(ABC):
         """Optional arguments are always present in the call, null when absent."""
         return not isinstance(self._value(arg), NullValue)
 
+    def takes(self, arg: str) -> bool:
+        """Whether the op has such an argument under the name it was called by."""
+        return arg in self._ids
+
     def tensor(self, arg: str, *dtypes: DType, rank: int | None = None) -> LiveTensor:
         return self._checked_tensor(arg, self._ids[arg], dtypes, rank)
 

@@ -1,30 +1,34 @@
 """inpage.swiglu: silu(x gateᵀ) * (x upᵀ), x normalised first where there is a norm; one kernel.
 
-inpage.geglu: the same with gelu, by its approximation with tanh.
+inpage.geglu: the same with gelu, by its approximation with tanh. `of_sum`: x is computed, too.
 """
 
-from py_runtime.base.dtypes import F32
 from py_runtime.base.shapes import numel
 from py_runtime.live.launch import Launch
 from py_runtime.ops.kernels.fused_arguments import (
     NORM,
+    SUM,
     WEIGHTS,
     take_biases,
+    take_ends,
     take_matrices,
     take_norm,
 )
-from py_runtime.ops.kernels.linears import Finish, LinearKernels, into_rows
+from py_runtime.ops.kernels.linears import Finish, LinearKernels, into_rows, into_sums
 from py_runtime.ops.kernels.matrices import part_rows
 from py_runtime.ops.registry import Op, register
 
 
 @register("inpage.swiglu.default", "inpage.geglu.default", args=f"x {NORM} {WEIGHTS} out")
+@register("inpage.swiglu.of_sum", "inpage.geglu.of_sum", args=f"{SUM} {NORM} {WEIGHTS} out")
 class Swiglu(Op):
     """The weights are gate and up."""
 
     def build(self) -> None:
-        self.x = self.tensor("x", F32)  # [..., columns]
-        self.out = self.tensor("out", F32, rank=self.x.rank)  # [..., rows of gate]
+        self.ends = take_ends(self)
+        self.x, self.out = self.ends.x, self.ends.out  # [..., columns], [..., rows of gate]
+        self.require(self.x.rank == self.out.rank, f"out is {list(self.out.max_dims)}")
+        read, summed = self.ends.read, self.ends.summed
         columns = self.x.max_dims[-1]
         matrices = take_matrices(self, columns)
         rows = part_rows(matrices)
@@ -34,26 +38,28 @@ class Swiglu(Op):
         )
         self.columns, self.rows = columns, rows[0]
         bias, norm = take_biases(self, matrices), take_norm(self, columns)
-        bind = {"out": self.out, "bias": bias or self.x}
-        gate = {"gate": "silu" if self.name == "inpage.swiglu.default" else "gelu"}
+        bind = {"out": self.out, "bias": bias or read}
+        gate = {"gate": "silu" if self.name.startswith("inpage.swiglu.") else "gelu"}
         plugs = {"finish": "swiglu", **gate}
         finish = Finish(plugs, bind, self.rows, {"has_bias": bias is not None})
         max_lines = numel(self.x.max_dims[:-1])
         self.combine: Launch | None = None
         self.is_one = len(matrices) == 1
         if self.is_one and (self.builder.target.wide or max_lines == 1):
-            self.kernels = LinearKernels(self, self.x, matrices, finish, norm)
+            self.kernels = LinearKernels(self, self.x, matrices, finish, norm, summed=summed)
             return
         # Gate and up of two kinds are two matrices. And software adapters take seconds to compile
         # each matrix product: this one others use, too.
         sums = self.scratch("gate and up", max_lines * 2 * self.rows * 4)
-        apart = into_rows(self.x, 2 * self.rows, sums, bias)
-        one = finish if self.is_one else apart
-        self.kernels = LinearKernels(self, self.x, matrices, one, norm, many=apart)
+        apart = into_rows(read, 2 * self.rows, sums, bias)
+        one = apart if summed is None else into_sums(read, 2 * self.rows, sums, bias)
+        one = finish if self.is_one else one
+        self.kernels = LinearKernels(self, self.x, matrices, one, norm, many=apart, summed=summed)
         bind = {"sums": sums, "out": self.out}
         self.combine = self.launch("linear/swiglu", plugs=gate, bind=bind)
 
     def live(self) -> None:
+        self.ends.resize(self)
         *lead, width = self.x.dims
         self.require_live(width == self.columns, f"rows of x are {width}, not {self.columns}")
         self.out.resize((*lead, self.rows))

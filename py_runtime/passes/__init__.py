@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from py_runtime.gpu.kernel_target import KernelTarget
 from py_runtime.passes import (
     fold_norms,
+    fold_sums,
     fuse_attend_linear,
     fuse_delta_gates,
     fuse_gated_part,
@@ -33,6 +34,7 @@ DEFAULT_PASSES: tuple[Pass, ...] = (
     fuse_residual.run,
     fuse_norm_residual.run,
     fuse_attend_linear.run,
+    fold_sums.run,  # which fuse_norm_residual has made
     halve_caches.run,  # once it is clear which ops look at them
 )
 

@@ -1,7 +1,9 @@
-"""gelu of one tensor times one part of another: inpage.gated_part."""
+"""gelu of one tensor times one part of another: inpage.gated_part, or inpage.gated_linear with the
+linear that the first comes from."""
 
 from py_runtime.gpu.kernel_target import KernelTarget
 from py_runtime.passes.chain import Chain
+from py_runtime.passes.linear_calls import LINEARS, can_join, linear_call, weight_args
 from py_runtime.program import OpCall, Program, StringValue
 
 GELU, SELECT = "aten.gelu.default", "aten.select_copy.int"
@@ -22,9 +24,15 @@ def run(program: Program, target: KernelTarget) -> Program:
             is_its_part = (*dims[:-2], *dims[-1:]) == chain.dims(gate) == chain.dims(out)
             if dim != len(dims) - 2 or at is None or at < 0 or not is_its_part:
                 continue
-            args = (gate, parts, number, out)
-            call = OpCall("inpage.gated_part.default", args, mul.source)
-            chain.replace([gelu, select, (place, mul)], place, [call])
+            gone = [gelu, select, (place, mul)]
+            linear = linear_call(chain, chain.maker_for_one(gate, *LINEARS))
+            if linear is None or linear.bias is not None or not can_join(chain, [linear], target):
+                call = OpCall("inpage.gated_part.default", (gate, parts, number, out), mul.source)
+            else:
+                gone.append(linear.made)
+                args = (linear.x, *weight_args(chain, [linear]), parts, number, out)
+                call = OpCall("inpage.gated_linear.default", args, mul.source)
+            chain.replace(gone, place, [call])
             break
     return chain.program()
 

@@ -9,7 +9,7 @@ override QUADS: u32 = 16u;  // of the head's width
 override BLOCK: u32 = WORKGROUP / TEAM;  // positions at a time
 override PARTS: u32 = WORKGROUP / QUADS;
 override LOADS: u32 = (BLOCK + PARTS - 1u) / PARTS;  // values of an invocation in a block
-const MAX_LOADS = 17u;
+const MAX_LOADS = 17u;  // of wider heads a value is loaded as it is used
 
 @group(0) @binding(0) var<storage, read_write> out: array<vec4f>;  // strides are those of q
 
@@ -58,9 +58,11 @@ fn main(
     }
     let count = min(BLOCK, end - c);
     var values = array<vec4f, MAX_LOADS>();
-    for (var at = 0u; at < LOADS; at++) {
-      let known = c + min(part + at * PARTS, count - 1u);
-      values[at] = load_value(kv_at + row_of(known) * params.kv_token, quad);
+    if (LOADS <= MAX_LOADS) {
+      for (var at = 0u; at < LOADS; at++) {
+        let known = c + min(part + at * PARTS, count - 1u);
+        values[at] = load_value(kv_at + row_of(known) * params.kv_token, quad);
+      }
     }
     score = sum_of_four(own, score);
     var scores = vec4f(UNSEEN);
@@ -78,7 +80,12 @@ fn main(
       let place = part + at * PARTS;
       let by = select(0.0, block_weights[min(place, BLOCK - 1u)], place < count);
       sum += by;
-      weighted += by * values[at];
+      if (LOADS > MAX_LOADS) {
+        let known = c + min(place, count - 1u);
+        weighted += by * load_value(kv_at + row_of(known) * params.kv_token, quad);
+      } else {
+        weighted += by * values[at];
+      }
     }
   }
 

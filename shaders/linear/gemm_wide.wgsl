@@ -2,7 +2,7 @@
 // SIDE × SIDE outputs, SIDE columns of K at a time: both factors are laid out in workgroup memory
 // column by column, four rows in a vector, and an invocation keeps 4 × 4 sums in registers. Small
 // squares leave invocations for several teams, which share out the columns and add up in the end.
-// needs: linear/fragments/io, linear/fragments/x_whole, shared/weights/dequantise, finish = linear/fragments/finish_*, @pair_rows
+// needs: linear/fragments/io, linear/fragments/x, shared/weights/dequantise, finish = linear/fragments/finish_*, @pair_rows
 
 override WORKGROUP: u32 = 256u;
 override SIDE: u32 = 64u;

@@ -1,6 +1,6 @@
 // One line of x. An invocation computes four pairs of rows over all of K, 32 columns at a time: x is
 // taken once for eight rows of weights, and no sum is shared, so there is no barrier.
-// needs: linear/fragments/norm, linear/fragments/block, block = linear/fragments/block_*, weight = shared/weights/octets_*, finish = linear/fragments/finish_*, @pair_rows
+// needs: linear/fragments/norm, row = linear/fragments/row_*, linear/fragments/block, block = linear/fragments/block_*, weight = shared/weights/octets_*, finish = linear/fragments/finish_*, @pair_rows
 
 const WORKGROUP = 8u;
 const PAIRS = 4u;
@@ -50,6 +50,10 @@ fn main(
   var firsts = vec4f();
   var seconds = vec4f();
   var squares = 0.0;
+  if (SUMMED) {
+    let all = all_squares(row_squares(lane % LOADERS, LOADERS));
+    begin_row(all, pair < LOADERS * PAIRS);
+  }
   let blocks = (params.octets + OCTETS - 1u) / OCTETS;
   for (var block = 0u; block < blocks; block++) {
     let values = x_block(block, lane);

@@ -5,7 +5,7 @@
 // take a block of a pair of rows each: BESIDE neighbours share a line of memory, GROUP_PAIRS such teams
 // lie one pair below the other (their scales may be stored by rows), and the rest takes the columns
 // further on. Weights are loaded a step ahead.
-// needs: linear/fragments/norm, linear/fragments/limbs, blocks = shared/weights/blocks_*, shared/weights/order, finish = linear/fragments/finish_*, @pair_rows
+// needs: linear/fragments/norm, row = linear/fragments/row_*, linear/fragments/limbs, blocks = shared/weights/blocks_*, shared/weights/order, finish = linear/fragments/finish_*, @pair_rows
 
 override WORKGROUP: u32 = 256u;
 override BESIDE: u32 = 4u;
@@ -132,6 +132,26 @@ fn block_dot(held: WeightBlock, columns: Columns) -> f32 {
   return sum;
 }
 
+// What each invocation has left: a few add up a share of it, each of its own.
+fn add_up_squares(lane: u32) {
+  if (lane >= ADDERS) {
+    return;
+  }
+  var squares = 0.0;
+  for (var at = lane; at < WORKGROUP; at += ADDERS) {
+    squares += octet_facts[at].x;
+  }
+  octet_facts[lane].x = squares;
+}
+
+fn added_squares() -> f32 {
+  var squares = 0.0;
+  for (var at = 0u; at < ADDERS; at++) {
+    squares += octet_facts[at].x;
+  }
+  return squares;
+}
+
 @compute @workgroup_size(WORKGROUP)
 fn main(
   @builtin(workgroup_id) group: vec3u,
@@ -145,6 +165,14 @@ fn main(
   var sums = vec2f();
   var squares = 0.0;
   var next = fetch(rows, member);
+  if (SUMMED) {
+    octet_facts[lane].x = row_squares(lane, WORKGROUP);
+    workgroupBarrier();
+    add_up_squares(lane);
+    workgroupBarrier();
+    begin_row(added_squares(), first_pair == 0u);
+    workgroupBarrier();
+  }
   for (var tile = 0u; tile < blocks; tile += TILE) {
     squares += lay_out(tile, lane);
     let count = min(TILE, blocks - tile);
@@ -162,11 +190,8 @@ fn main(
   partials[lane] = sums;
   octet_facts[lane].x = squares;
   workgroupBarrier();
-  if (NORMED && lane < ADDERS) {
-    for (var at = lane + ADDERS; at < WORKGROUP; at += ADDERS) {
-      squares += octet_facts[at].x;
-    }
-    octet_facts[lane].x = squares;
+  if (NORMED) {
+    add_up_squares(lane);
   }
   workgroupBarrier();
   if (lane >= GROUP_PAIRS || first_pair + lane >= params.pairs) {
@@ -178,9 +203,5 @@ fn main(
       sums += partials[(slice * GROUP_PAIRS + lane) * BESIDE + at];
     }
   }
-  squares = 0.0;
-  for (var at = 0u; at < ADDERS; at++) {
-    squares += octet_facts[at].x;
-  }
-  store_pair(0u, first_pair + lane, norm_scale(squares) * sums);
+  store_pair(0u, first_pair + lane, norm_scale(added_squares()) * sums);
 }

@@ -1,7 +1,7 @@
 // One line of x, for weights that are not in blocks of 32 columns. A workgroup computes two pairs of
 // rows: its invocations share out the columns, sixteen at a time, so that neighbours load neighbouring
 // words, and add up in the end.
-// needs: lanes = shared/lanes_*, linear/fragments/norm, weight = shared/weights/octets_*, finish = linear/fragments/finish_*, @pair_rows
+// needs: lanes = shared/lanes_*, linear/fragments/norm, row = linear/fragments/row_*, weight = shared/weights/octets_*, finish = linear/fragments/finish_*, @pair_rows
 
 const WORKGROUP = 128u;
 const PAIRS = 2u;
@@ -35,6 +35,9 @@ fn main(
   let rows = vec4u(pair_rows(pair), pair_rows(pair + 1u));
   var sums = vec4f();
   var squares = 0.0;
+  if (SUMMED) {
+    begin_row(sum_of_all(own, row_squares(own.lane, WORKGROUP)), pair == 0u);
+  }
   for (var at = own.lane; OCTETS * at < params.octets; at += WORKGROUP) {
     let low = normed_octet(OCTETS * at);
     let high = normed_octet(OCTETS * at + 1u);

@@ -307,6 +307,24 @@ def test_every_end_that_a_checkpoint_names(checkpoint: Path, tmp_path: Path) -> 
     assert HuggingFaceSource.open(folder, Quantisation()).hf_config["eos_token_id"] == [2]
 
 
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        (
+            {"num_local_experts": 8},
+            "a mixture of experts, which is not supported for 'granitemoehybrid'; "
+            "these are: Qwen3 with experts, LFM2 with experts, gpt-oss",
+        ),
+        ({"layer_types": ["mamba", "attention"]}, "of the types full_attention, linear_attention"),
+    ],
+)
+def test_a_granite_with_experts_or_mamba_is_refused(changes: dict[str, Any], words: str) -> None:
+    usual = {"num_hidden_layers": 2, "num_local_experts": 0, "layer_types": ["attention"] * 2}
+    config = read_config({"model_type": "granitemoehybrid", **usual, **changes})
+    with pytest.raises(ExportError, match=words):
+        decoder_config(config, None)
+
+
 def test_heads_have_an_even_width() -> None:
     config = read_config({"model_type": "llama", "head_dim": 3})
     with pytest.raises(ExportError, match="heads are 3 wide"):

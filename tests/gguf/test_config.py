@@ -157,6 +157,7 @@ SIZES = {
         {"tokenizer.ggml.tokens": ["a"]},
         "has 1 tokens, but embeddings of 261: they must be as many",
     ),
+    "both directions": ({"llama.attention.causal": False}, "tokens see those after them, too"),
     "no width": ({"llama.embedding_length": None}, "'llama.embedding_length' is missing"),
     "a width in floats": ({"llama.embedding_length": 32.0}, "is f32, not an integer"),
 }

@@ -145,6 +145,8 @@ def test_layers_that_cannot_differ_so(changes: dict[str, Any], fault: str) -> No
         ({"global_head_dim": 15}, "15 wide; rotary positions need even widths"),
         ({"vocab_size_per_layer_input": 7}, "7 tokens have embeddings for each layer"),
         ({"num_kv_shared_layers": 5}, "share keys and values with none before them"),
+        ({"use_bidirectional_attention": "all"}, "see those after them, too, as in EmbeddingGemma"),
+        ({"use_bidirectional_attention": True}, "see those after them, too, as in EmbeddingGemma"),
     ],
 )
 def test_what_larger_or_other_models_have_is_told(changes: dict[str, Any], fault: str) -> None:

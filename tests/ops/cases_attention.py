@@ -127,6 +127,9 @@ def cached_cases() -> Iterator[Case]:
     graph = CachedAttention("sdpa_with_kv_cache many splits", 9, 3, 64, tokens=128, context=1100)
     calls = [(128, 128 * chunk) for chunk in range(8)]
     yield prefills_and_decodes(graph, [*calls, (1, 1024), (75, 1025), (1, 1099), (1, 300)])
+    graph = CachedAttention("sdpa_with_kv_cache wide heads", 5, 1, 512, tokens=150, context=330)
+    calls = [(150, 0), (150, 150), (1, 300), (7, 301), (1, 329), (1, 40), (3, 41), (1, 255)]
+    yield prefills_and_decodes(graph, calls)
     # The third call would not fit with the second's tokens: positions and shapes change together.
     for start in ("symint", "select"):
         graph = CachedAttention(

@@ -141,6 +141,58 @@ def swiglu_case(
     return case
 
 
+def summed_case(kind: str, rows: int, columns: int, normed: bool, factor: float | None) -> Case:
+    """(residual + norm(x)) * factor, then geglu or a gate before one part, of that and with it."""
+    rng = np.random.default_rng(rows)
+    parts = Parts.make(kind, [rows, rows] if normed else [rows], columns, False, rng)
+    sum_norm, norm = (rng.uniform(0.5, 1.5, columns).astype(np.float32) for _ in range(2))
+    writer = ProgramWriter()
+    most, count, number = max(LIVE_LINES), 3, 2
+    names = ("x", "residual")
+    x, residual = (writer.input(name, (1, most, columns), F32, dynamic=(1,)) for name in names)
+    own = writer.input("parts", (1, most, count, rows), F32, dynamic=(1,))
+    out, total = (writer.tensor((1, most, width), F32) for width in (rows, columns))
+    by = None if factor is None else writer.constant("factor", np.array([factor], np.float32))
+    given = (x, writer.constant("sum_norm", sum_norm), EPS, residual, by)
+    if normed:
+        how = (writer.constant("norm", norm), 1e-3, *parts.args(writer))
+        writer.op("inpage.geglu.of_sum", *given, *how, [out, total])
+    else:
+        writer.op(
+            "inpage.gated_linear.of_sum", *given, *parts.args(writer), own, number, [out, total]
+        )
+    writer.output(out, total)
+    case = Case(f"swiglu {kind} [{rows}, {columns}] of a sum times {factor}", writer, CLOSE)
+    for lines in LIVE_LINES:
+        data, added = normal(rng, 1, lines, columns), normal(rng, 1, lines, columns)
+        part = normal(rng, 1, lines, count, rows)
+        summed = rms_norm(data, sum_norm, EPS) + added.double()
+        summed = summed * (1 if factor is None else factor)
+        sums = parts.sums(rms_norm(summed, norm, 1e-3) if normed else summed)
+        times = sums[1] if normed else part.double()[..., number, :]
+        wanted = gelu(sums[0], approximate="tanh") * times
+        case.call([data, added, part], [wanted, summed])
+    return case
+
+
+def gated_linear_case(kind: str, rows: int, columns: int) -> Case:
+    rng = np.random.default_rng(rows)
+    parts = Parts.make(kind, [rows], columns, False, rng)
+    writer = ProgramWriter()
+    most = max(LIVE_LINES)
+    x = writer.input("x", (most, columns), F32, dynamic=(0,))
+    own = writer.input("parts", (most, 2, rows), F32, dynamic=(0,))
+    out = writer.tensor((most, rows), F32)
+    writer.op("inpage.gated_linear.default", x, *parts.args(writer), own, 1, out)
+    writer.output(out)
+    case = Case(f"gated_linear {kind} [{rows}, {columns}]", writer, CLOSE)
+    for lines in LIVE_LINES:
+        data, part = normal(rng, lines, columns), normal(rng, lines, 2, rows)
+        wanted = gelu(parts.sums(data)[0], approximate="tanh") * part.double()[:, 1]
+        case.call([data, part], [wanted])
+    return case
+
+
 def decoder_case(
     kind: str,
     heads: int,
@@ -305,3 +357,8 @@ def cases() -> Iterator[Case]:
     yield queries_case("f32", 3, 8, 4, normed=False)
     yield gated_part_case((1,), 3, 12, 1)
     yield gated_part_case((), 5, 7, 4)
+    yield gated_linear_case("q8_0", 13, 96)
+    yield summed_case("f32", 10, 100, normed=True, factor=None)
+    yield summed_case("q4_0", 12, 96, normed=True, factor=0.75)
+    yield summed_case("q8_0", 7, 7200, normed=False, factor=-1.5)  # more than is laid out at once
+    yield summed_case("f32", 5, 36, normed=False, factor=None)

@@ -5,13 +5,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from py_runtime.base.dtypes import F32
 from py_runtime.base.errors import GraphError
 from py_runtime.gpu.kernel_target import PORTABLE
 from py_runtime.graph.buffers import measure
 from py_runtime.passes import DEFAULT_PASSES, run_passes
 from py_runtime.program.json_format import dump_program, load_program
+from py_runtime.program.writer import ProgramWriter
 from py_runtime.pte import open_pte
 from tests.pte.memory_source import MemorySource
 from tests.runners import wait
@@ -87,3 +90,41 @@ def test_scales_of_another_rank_are_named_before_anything_is_fused() -> None:
         document["values"][op["args"][2]]["dims"] = [64]
     with pytest.raises(GraphError, match=r"scales are f32 \[64\]|has rank 1; it must be 2"):
         measure(load_program(json.dumps(document)))
+
+
+def gate_of_a_sum(
+    factor: int = 1, columns: int = 8, outs: int = 2, number: int = 0, biases: int | None = None
+) -> None:
+    """Three rows of eight columns become gates of parts of four."""
+    writer = ProgramWriter()
+    x, residual = (
+        writer.input(name, (3, width), F32, dynamic=(0,))
+        for name, width in (("x", 8), ("residual", columns))
+    )
+    parts = writer.input("parts", (3, 2, 4), F32, dynamic=(0,))
+    norm, scale, weight, bias = (
+        writer.constant(name, np.ones(dims, np.float32))
+        for name, dims in (("n", (8,)), ("f", (factor,)), ("w", (4, 8)), ("b", (4,)))
+    )
+    made = [writer.tensor((3, width), F32) for width in (4, 8)]
+    given = (x, norm, 1e-5, residual, scale, "f32", [weight], None, 32)
+    added = None if biases is None else [bias] * biases
+    writer.op("inpage.gated_linear.of_sum", *given, added, parts, number, made[:outs])
+    writer.output(*made[:outs])
+    measure(writer.program())
+
+
+@pytest.mark.parametrize(
+    ("lie", "fault"),
+    [
+        ({"factor": 2}, r"a factor of \[2\], not \[1\]"),
+        ({"columns": 12}, r"\[3, 12\] and their sum \[3, 8\] do not fit"),
+        ({"outs": 1}, "1 outputs; they must be two"),
+        ({"number": 2}, r"part 2 of \[3, 2, 4\] does not fit 4 rows"),
+        ({"biases": 1}, "one weight without a bias is taken"),
+    ],
+)
+def test_a_sum_and_its_gate_that_do_not_fit_are_told(lie: dict[str, int], fault: str) -> None:
+    gate_of_a_sum()
+    with pytest.raises(GraphError, match=fault):
+        gate_of_a_sum(**lie)

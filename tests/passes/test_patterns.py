@@ -10,6 +10,7 @@ from py_runtime.base.dtypes import F32
 from py_runtime.gpu.kernel_target import KernelTarget
 from py_runtime.passes import (
     fold_norms,
+    fold_sums,
     fuse_attend_linear,
     fuse_delta_gates,
     fuse_gated_part,
@@ -314,3 +315,44 @@ def test_a_factor_goes_into_the_norm_and_sum_before_it() -> None:
             writer.output(total)
         expected = ["norm_residual", *["mul"] * read_twice]
         assert fused(writer, fuse_norm_residual.run) == expected
+
+
+def summed(writer: Layers, read_before: bool = False) -> Ref:
+    """x + norm(x), which swiglu and then a sum read."""
+    dims = (1, TOKENS, WIDTH)
+    x = writer.x()
+    total = writer.made("aten.add.Tensor", dims, x, writer.norm(x), 1)
+    if read_before:
+        writer.output(writer.made("aten.sigmoid.default", dims, total))
+    gated = writer.swiglu(total)
+    writer.output(writer.made("aten.mul.Tensor", dims, total, total))
+    return gated
+
+
+def test_a_sum_goes_into_the_product_that_reads_it_first() -> None:
+    passes = (fuse_swiglu.run, fuse_norm_residual.run, fold_sums.run)
+    writer = Layers()
+    writer.output(summed(writer))
+    assert fused(writer, *passes) == ["swiglu", "mul"]
+    program = run_passes(writer.program(), TARGET, passes)
+    assert program.ops[0].name == "inpage.swiglu.of_sum"
+    few = KernelTarget(lanes=4, storage_buffers=8)
+    assert names(run_passes(writer.program(), few, passes)) == ["norm_residual", "swiglu", "mul"]
+
+
+def test_a_sum_that_something_else_reads_first_stays() -> None:
+    writer = Layers()
+    writer.output(summed(writer, read_before=True))
+    passes = (fuse_swiglu.run, fuse_norm_residual.run, fold_sums.run)
+    assert fused(writer, *passes) == ["norm_residual", "sigmoid", "swiglu", "mul"]
+
+
+def test_a_gate_of_a_linear_and_a_part_are_one_op() -> None:
+    writer = Layers()
+    dims = (1, TOKENS, WIDTH)
+    parts = writer.input("parts", (1, TOKENS, 3, WIDTH), F32, dynamic=(1,))
+    gate = writer.linear("gate", writer.x(), rows=WIDTH)
+    gate = writer.made("aten.gelu.default", dims, gate, "tanh")
+    part = writer.made("aten.select_copy.int", dims, parts, 2, 1)
+    writer.output(writer.made("aten.mul.Tensor", dims, gate, part))
+    assert fused(writer, fuse_gated_part.run) == ["gated_linear"]

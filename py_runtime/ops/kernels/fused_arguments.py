@@ -1,8 +1,11 @@
 """The arguments that fused linears have in common: weights, biases, a norm of x."""
 
+from dataclasses import dataclass
+
 from py_runtime.base.dtypes import F32
 from py_runtime.live.launch import Bindable
-from py_runtime.ops.kernels.linears import Norm
+from py_runtime.live.values import LiveTensor
+from py_runtime.ops.kernels.linears import Norm, Summed
 from py_runtime.ops.kernels.matrices import Matrices, Weight, matrices_of, part_rows
 from py_runtime.ops.registry import Op
 from py_runtime.program.weight_kinds import has_scales
@@ -11,6 +14,54 @@ from py_runtime.program.weight_kinds import has_scales
 # they and biases are null where there are none.
 WEIGHTS = "kind weights scales group_size biases"
 NORM = "norm eps"  # null where x is taken as it is
+# In the place of x, where it is a sum that the op computes first; it is then the second output.
+SUM = "of sum_norm sum_eps residual factor"
+
+
+@dataclass(frozen=True)
+class Ends:
+    """x and the output of an op, and where x comes from if the op computes it."""
+
+    x: LiveTensor
+    out: LiveTensor
+    summed: Summed | None
+
+    @property
+    def read(self) -> LiveTensor:
+        """Stands in where a kernel binds what there is not."""
+        return self.x if self.summed is None else self.summed.of
+
+    def resize(self, op: Op) -> None:
+        """x, where it is computed."""
+        if self.summed is not None:
+            of, residual = self.summed.of, self.summed.residual
+            op.require_live(
+                of.dims == residual.dims,
+                f"{list(of.dims)} cannot be added to {list(residual.dims)} here",
+            )
+            self.x.resize(of.dims)
+
+
+def take_ends(op: Op) -> Ends:
+    """By the arguments that the op has under the name it was called by."""
+    if not op.takes("of"):
+        return Ends(op.tensor("x", F32), op.tensor("out", F32), None)
+    outs, of = op.tensors("out", F32), op.tensor("of", F32)
+    op.require(len(outs) == 2, f"{len(outs)} outputs; they must be two")
+    residual, weight = op.tensor("residual", F32), op.tensor("sum_norm", F32, rank=1)
+    factor = op.tensor("factor", F32) if op.has("factor") else None
+    dims = of.max_dims
+    op.require(
+        dims == residual.max_dims == outs[1].max_dims and dims[-1:] == weight.max_dims,
+        f"{list(dims)}, a norm of {list(weight.max_dims)}, {list(residual.max_dims)} and their sum "
+        f"{list(outs[1].max_dims)} do not fit",
+    )
+    op.require(
+        factor is None or factor.max_dims == (1,),
+        f"a factor of {list(factor.max_dims) if factor is not None else []}, not [1]",
+    )
+    summed = Summed(of, Norm(weight, op.number("sum_eps")), residual, factor)
+    return Ends(outs[1], outs[0], summed)
 
 
 def take_matrices(op: Op, columns: int) -> Matrices:

@@ -129,11 +129,18 @@ def into_rows(
     bias: Bindable | None = None,
     residual: LiveTensor | None = None,
 ) -> Finish:
-    """out: [lines, rows]; x stands in for what there is not."""
+    """out: [lines, rows]; x, which is read, stands in for what there is not."""
     bind = {"out": out, "bias": bias or x, "residual": residual or x}
     has = {"has_bias": bias is not None, "has_residual": residual is not None}
     places = {"rows": rows, "first_row": 0, "stride": rows}
     return Finish({"finish": "rows"}, bind, ceil_div(rows, 2), {**places, **has})
+
+
+def into_sums(x: LiveTensor, rows: int, out: Bindable, bias: Bindable | None) -> Finish:
+    """The same, by kernels that bind one buffer less."""
+    places = {"rows": rows, "first_row": 0, "stride": rows, "has_bias": bias is not None}
+    bind = {"out": out, "bias": bias or x}
+    return Finish({"finish": "sums"}, bind, ceil_div(rows, 2), places)
 
 
 @dataclass(frozen=True)
@@ -145,22 +152,18 @@ class Norm:
 
 
 @dataclass(frozen=True)
-class LineSource:
-    """Where the kernel for one line has it from: a file linear/fragments/x_*."""
+class Summed:
+    """x is a sum that is computed first: (residual + norm(of)) * factor."""
 
-    plugs: Mapping[str, str]
-    bind: Mapping[str, Bindable]
-    constants: Mapping[str, float]
-
-
-def whole(x: Bindable) -> LineSource:
-    """x as it is."""
-    return LineSource({"x": "whole"}, {"x": x}, {})
+    of: LiveTensor
+    norm: Norm
+    residual: LiveTensor
+    factor: LiveTensor | None
 
 
 class LinearKernels:
     """One kernel for one line of x, others for many, a set of them for each matrix; x may be
-    normalised on the way.
+    computed and normalised on the way.
 
     `many` is what becomes of the sums of many lines, where that is not the same as of one; `source`
     is read in place of x, of which then only the number of lines counts.
@@ -175,27 +178,40 @@ class LinearKernels:
         norm: Norm | None = None,
         many: Finish | None = None,
         source: Bindable | None = None,
+        summed: Summed | None = None,
     ) -> None:
-        self.op = op
+        self.op, self.summed = op, summed
         self.tensors = dict.fromkeys(tensor for matrix in matrices for tensor in matrix.tensors)
         max_lines = numel(x.max_dims[:-1])
+        self.sum_up: RmsNormKernel | None = None
+        if summed is not None and max_lines > 1:
+            added = (x, summed.residual, summed.factor)
+            self.sum_up = RmsNormKernel(op, summed.of, summed.norm.weight, *added)
+        self.columns = x.max_dims[-1]
         self.of_each: list[MatrixKernels] = []
         known: dict[str, Lines] = {}
         for matrix in matrices:
             ends = [finish, many or finish]
             if len(matrices) > 1:
                 ends = [end.of(matrix) for end in ends]
-            own = MatrixKernels(op, source or x, max_lines, matrix, ends, norm, known)
+            own = MatrixKernels(op, source or x, max_lines, matrix, ends, norm, known, summed)
             self.of_each.append(own)
+            summed = None  # the first one's kernel leaves x for the others
 
     def __call__(self, lines: int) -> None:
         for tensor in self.tensors:
             if tensor.dims != tensor.max_dims:
                 self.op.require_live(False, f"{tensor.label} cannot be resized")
+        if self.sum_up is not None and self.summed is not None:
+            if lines == 1:
+                self.sum_up.skip()
+            else:
+                self.sum_up(lines, self.columns, self.summed.norm.eps)
         for kernels in self.of_each:
             kernels(lines)
 
     def skip(self) -> None:
+        """Of ops whose x is never a sum."""
         for kernels in self.of_each:
             kernels.skip()
 
@@ -212,9 +228,11 @@ class MatrixKernels:
         ends: Sequence[Finish],
         norm: Norm | None,
         known: "dict[str, Lines]",
+        summed: Summed | None,
     ) -> None:
         self.eps = norm.eps if norm is not None else 0.0
-        self.one = OneLine(op, whole(x), matrix, ends[0], norm)
+        row = RowOfX.plain(x) if summed is None else RowOfX.summed(summed, x)
+        self.one = OneLine(op, row, matrix, ends[0], norm)
         self.shared = self.one.shared
         self.many: ManyLines | None = None
         if max_lines > 1:
@@ -236,27 +254,21 @@ class MatrixKernels:
 
 
 class OneLine:
-    """A matrix-vector product; the norm of x costs no kernel of its own."""
+    """A matrix-vector product; the norm of x costs no kernel of its own, nor does the sum it is."""
 
     def __init__(
-        self, op: Op, source: LineSource, matrix: Matrix, finish: Finish, norm: Norm | None = None
+        self, op: Op, row: "RowOfX", matrix: Matrix, finish: Finish, norm: Norm | None = None
     ) -> None:
         self.finish = finish
         self.shared = {**matrix.fields, "eps": norm.eps if norm is not None else 0.0}
-        target = op.builder.target
-        bind = {**finish.bind, **matrix.bind, **source.bind}
-        bind["norm"] = norm.weight if norm is not None else matrix.bind["weight"]
-        variant = one_line_variant(matrix, target, op.builder.limits)
+        weight = norm.weight if norm is not None else matrix.bind["weight"]
+        variant = one_line_variant(matrix, op.builder.target, op.builder.limits)
         self.group_pairs = variant.pairs
         self.gemv = op.launch(
             variant.kernel,
-            plugs={**finish.plugs, **variant.plugs, **source.plugs},
-            bind=bind,
-            constants={
-                **variant.constants,
-                **source.constants,
-                "NORMED": float(norm is not None),
-            },
+            plugs={**finish.plugs, **variant.plugs, **row.plugs},
+            bind={**finish.bind, **matrix.bind, **row.bind, "norm": weight},
+            constants={**variant.constants, **row.constants, "NORMED": float(norm is not None)},
         )
 
     def __call__(self) -> None:
@@ -266,6 +278,32 @@ class OneLine:
 
     def skip(self) -> None:
         self.gemv.skip()
+
+
+@dataclass(frozen=True)
+class RowOfX:
+    """Where a kernel for one line has it from: a file linear/fragments/row_*."""
+
+    plugs: Mapping[str, str]
+    bind: Mapping[str, Bindable]
+    constants: Mapping[str, float]
+
+    @classmethod
+    def plain(cls, x: Bindable) -> "RowOfX":
+        return cls({"row": "plain"}, {"x": x}, {})
+
+    @classmethod
+    def summed(cls, summed: Summed, x: Bindable) -> "RowOfX":
+        """x is written."""
+        bind = {
+            "x": summed.of,
+            "sum_norm": summed.norm.weight,
+            "added_to": summed.residual,
+            "sum_factor": summed.factor or summed.of,
+            "row_sum": x,
+        }
+        constants = {"SUM_EPS": summed.norm.eps, "HAS_FACTOR": float(summed.factor is not None)}
+        return cls({"row": "summed"}, bind, constants)
 
 
 @dataclass(frozen=True)

@@ -55,6 +55,7 @@ ATTEND_BLOCK = "attention/attend_block_wide"
 BLOCK_INVOCATIONS = figures_of(ATTEND_BLOCK)["WORKGROUP"]
 NO_END = 2**31  # longer than any context
 ROW_PARTS = 32  # of attention/attend_row_wide, where a workgroup may be so large
+MAX_QUADS_OF_A_ROW = 128  # as many as the smallest workgroup has invocations
 
 
 @dataclass(frozen=True)
@@ -125,12 +126,15 @@ class StreamingAttention:
         self.window, self.softcap = window, softcap
         self.unit = 4 if most.width % 4 == 0 else 1
         together = self.unit == 4 and most.width <= 4 * MAX_QUADS_TOGETHER
-        self.variant = TOGETHER if op.builder.target.wide and together else ALONE
+        is_wide = op.builder.target.wide
+        self.variant = TOGETHER if is_wide and together else ALONE
+        # Heads that are too wide for a tile of rows together: a token's rows are not.
+        by_rows = is_wide and self.unit == 4 and most.width <= 4 * MAX_QUADS_OF_A_ROW
         self.max_splits = min(self.variant.max_splits, ceil_div(max_context, self.variant.block))
         # splits * tiles is at most this, at any live size (see _splits)
         tiles = min(max(self.variant.enough_tiles, most.tiles), self.max_splits * most.tiles)
         tile_bytes = ceil_div(most.width, 4) * 4 * TILE_ROWS * 4
-        self.left: dict[str, Bindable] = {  # for what puts splits together
+        written: dict[str, Bindable] = {
             "sums": op.scratch("weighted sums", tiles * tile_bytes),
             "stats": op.scratch("softmax statistics", tiles * TILE_STATS_BYTES),
         }
@@ -139,17 +143,19 @@ class StreamingAttention:
         plugs = {"sight": sight, "score": "plain" if softcap is None else "capped"}
         if self.unit == 4:
             plugs["kv"] = kv.dtype.name
+        row_plugs = {**plugs, "lanes": op.builder.target.lanes_by}
         if self.variant is ALONE:
             plugs["loads"] = "quads" if self.unit == 4 else "scalars"
         else:
-            plugs["lanes"] = op.builder.target.lanes_by
-        written = dict(self.left)
+            plugs = row_plugs
         constants: dict[str, float] = {}
+        # What puts splits together needs these.
         self.sink_plugs = {"sinks": "none" if sinks is None else "learned"}
-        self.left |= {} if sinks is None else {"sinks": sinks}
-        if self.variant is TOGETHER:  # whose results are whole where there are no splits
-            plugs |= self.sink_plugs
-            written = {**self.left, "out": out}
+        self.left = {**written, **({} if sinks is None else {"sinks": sinks})}
+        # Without splits, results of these are whole.
+        whole_plugs, whole = {**row_plugs, **self.sink_plugs}, {**self.left, "out": out}
+        if self.variant is TOGETHER:
+            plugs, written = whole_plugs, whole
             constants["QUADS"] = most.width // 4
         sized = constants
         if self.variant is TOGETHER:
@@ -158,14 +164,14 @@ class StreamingAttention:
             self.variant.attend, plugs=plugs, bind={**written, **bind}, constants=sized
         )
         self.attend_row: Launch | None = None
-        if self.variant is TOGETHER:
+        if by_rows:
             max_invocations = op.builder.limits["max_compute_invocations_per_workgroup"]
             workgroup = min(max(ROW_PARTS * most.width // 4, 256), 1024, max_invocations)
             self.attend_row = op.launch(
                 "attention/attend_row_wide",
-                plugs=plugs,
-                bind={**written, **bind},
-                constants={**constants, "WORKGROUP": workgroup},
+                plugs=whole_plugs,
+                bind={**whole, **bind},
+                constants={"QUADS": most.width // 4, "WORKGROUP": workgroup},
             )
         self.attend_block: Launch | None = None
         group = 32 if most.width // 4 <= 32 else 64
@@ -190,16 +196,17 @@ class StreamingAttention:
 
     def splits_of_one(self, problem: Problem) -> int:
         """Of one token's attention over a long context."""
-        return self.splits(problem.batches * problem.kv_heads * ceil_div(problem.group, TILE_ROWS))
+        tiles = problem.batches * problem.kv_heads * ceil_div(problem.group, TILE_ROWS)
+        return self.splits(self.variant, tiles, NO_END)
 
-    def splits(self, tiles: int, context: int = NO_END) -> int:
+    def splits(self, variant: Variant, tiles: int, context: int) -> int:
         """A longer context makes longer splits; only whether it is short decides on their number.
 
         So a step of decoding hardly ever changes the grid.
         """
-        if context <= self.variant.alone:
+        if context <= variant.alone:
             return 1
-        return max(1, min(self.max_splits, self.variant.enough_tiles // tiles))
+        return max(1, min(self.max_splits, variant.max_splits, variant.enough_tiles // tiles))
 
     def __call__(
         self,
@@ -213,7 +220,10 @@ class StreamingAttention:
         """Whether splits were left."""
         # The tokens of a call see a window each, which overlap but for their own positions.
         walked = context if self.window is None else self.window + problem.tokens
-        splits = self.splits(problem.tiles, min(context, walked))
+        # A token's rows go by workgroups wherever there is a kernel for them.
+        is_row = self.attend_row is not None and problem.tokens == 1
+        variant = TOGETHER if is_row else self.variant
+        splits = self.splits(variant, problem.tiles, min(context, walked))
         shared = {
             "kv_heads": problem.kv_heads,
             "group": problem.group,
@@ -236,8 +246,8 @@ class StreamingAttention:
             "mask_strides": mask_strides,
         }
         chosen, groups = self.attend, splits * problem.tiles
-        if self.attend_row is not None and problem.tokens == splits == 1:
-            chosen, groups = self.attend_row, problem.batches * problem.heads
+        if self.attend_row is not None and is_row and (splits == 1 or self.variant is ALONE):
+            chosen, groups = self.attend_row, splits * problem.batches * problem.heads
         elif self.attend_block is not None and self._fills_a_block(problem):
             blocks = ceil_div(problem.tiles_of_head, self.tiles_of_block)
             chosen = self.attend_block
@@ -245,12 +255,12 @@ class StreamingAttention:
         for attend in (self.attend, self.attend_row, self.attend_block):
             if attend is not None and attend is not chosen:
                 attend.skip()
-        if self.variant is TOGETHER:
+        if variant is TOGETHER:
             chosen(groups, **fields)
         else:
             chosen.for_each(groups, **fields)
         left = leaves_splits and problem.tokens == 1 and splits > 1
-        if left or (self.variant is TOGETHER and splits == 1):
+        if left or (variant is TOGETHER and splits == 1):
             self.reduce.skip()
         elif self.variant is TOGETHER:
             groups = TILE_ROWS * problem.tiles

@@ -1,6 +1,6 @@
 // Products of a line of x with rows of a weight, wherever they lie in it. A few neighbours share a row:
 // each takes every so many columns, sixteen at a time.
-// needs: linear/fragments/x_whole, weight = shared/weights/octets_*
+// needs: linear/fragments/x, weight = shared/weights/octets_*
 
 const WORKGROUP = 64u;
 const SHARERS = 8u;

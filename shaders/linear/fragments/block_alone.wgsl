@@ -1,6 +1,8 @@
 // Where invocations cannot share, each loads the whole block.
 // needs: linear/fragments/block, linear/fragments/norm
 
+const LOADERS = 1u;  // invocations that load a line together
+
 fn x_block(block: u32, lane: u32) -> Block {
   let a = normed_octet(4u * block);
   let b = normed_octet(4u * block + 1u);

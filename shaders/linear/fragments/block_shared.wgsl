@@ -2,6 +2,8 @@
 // most of the time otherwise.
 // needs: shared/subgroups, linear/fragments/quads, linear/fragments/block, linear/fragments/norm
 
+const LOADERS = QUAD_LANES;  // invocations that load a line together
+
 fn from_all_lanes(value: f32) -> vec4f {
   return vec4f(
     quadBroadcast(value, 0u),

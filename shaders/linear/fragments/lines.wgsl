@@ -1,5 +1,5 @@
 // Eight columns of eight lines of x, as gemm.wgsl takes them.
-// needs: linear/fragments/io, linear/fragments/x_whole
+// needs: linear/fragments/io, linear/fragments/x
 
 struct Lines {
   a: mat2x4f,

@@ -1,6 +1,6 @@
 // The one line of x as the kernels for it see it. Where x is to be normalised first, it comes times
 // the norm's weight, and the squares that the norm divides by are added up on the way.
-// needs: linear/fragments/io, x = linear/fragments/x_*
+// needs: linear/fragments/io, row = linear/fragments/row_*
 
 override NORMED: bool = false;
 
@@ -17,7 +17,7 @@ fn sum_of(octet: mat2x4f) -> f32 {
 }
 
 fn normed_octet(octet: u32) -> Octet {
-  let raw = x_octet(0u, octet);
+  let raw = row_octet(octet);
   if (!NORMED) {
     return Octet(raw, sum_of(raw), 0.0);
   }

@@ -2,6 +2,8 @@
 // (attention/reduce_wide.wgsl does the same for all others).
 // needs: linear/fragments/io, attention/fragments/tiles, sinks = attention/fragments/sinks_*
 
+const SUMMED = false;
+
 override SPLITS: u32 = 16u;
 override HEAD_QUADS: u32 = 16u;  // of a head's width
 override GROUP: u32 = 4u;  // query heads that share a key and value head
@@ -10,8 +12,15 @@ override HEAD_TILES: u32 = (GROUP + TILE_ROWS - 1u) / TILE_ROWS;
 @group(0) @binding(0) var<storage, read> sums: array<mat4x4f>;  // [SPLITS, heads, HEAD_TILES, HEAD_QUADS]
 @group(0) @binding(1) var<storage, read> stats: array<Stats>;  // [SPLITS, heads, HEAD_TILES]
 
+fn row_squares(first: u32, step: u32) -> f32 {
+  return 0.0;
+}
+
+fn begin_row(squares: f32, writes: bool) {
+}
+
 // Eight columns of x, which are of one head.
-fn x_octet(line: u32, octet: u32) -> mat2x4f {
+fn row_octet(octet: u32) -> mat2x4f {
   let head = 2u * octet / HEAD_QUADS;
   let quad = 2u * octet % HEAD_QUADS;
   let row = head % GROUP % TILE_ROWS;

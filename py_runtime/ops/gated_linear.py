@@ -1,0 +1,77 @@
+"""inpage.gated_linear: gelu(x weightᵀ), by its approximation with tanh, times one part of another
+tensor."""
+
+from py_runtime.base.dtypes import F32
+from py_runtime.base.shapes import ceil_div, numel
+from py_runtime.live.launch import Bindable, Launch
+from py_runtime.ops.kernels.fused_arguments import SUM, WEIGHTS, take_ends, take_matrices
+from py_runtime.ops.kernels.linears import Finish, LinearKernels, into_rows
+from py_runtime.ops.kernels.matrices import rows_of
+from py_runtime.ops.registry import Op, register
+
+GATE = {"gate": "gelu"}
+
+
+@register("inpage.gated_linear.default", args=f"x {WEIGHTS} parts number out")
+@register("inpage.gated_linear.of_sum", args=f"{SUM} {WEIGHTS} parts number out")
+class GatedLinear(Op):
+    """parts: [..., count, rows], of which `number` is taken. `of_sum`: x is computed, too."""
+
+    def build(self) -> None:
+        self.ends = take_ends(self)
+        self.x, self.out = self.ends.x, self.ends.out  # [..., columns], [..., rows]
+        self.columns = self.x.max_dims[-1]
+        self.parts = self.tensor("parts", F32, rank=self.x.rank + 1)
+        self.place = self.integer("number")
+        matrices = take_matrices(self, self.columns)
+        self.rows = rows_of(matrices)
+        *_, count, width = self.parts.max_dims
+        self.require(
+            len(matrices) == 1 and not self.has("biases"), "one weight without a bias is taken"
+        )
+        self.require(
+            width == self.rows == self.out.max_dims[-1] and 0 <= self.place < count,
+            f"part {self.place} of {list(self.parts.max_dims)} does not fit {self.rows} rows",
+        )
+        self.stride = count * width
+        at_once = Finish(
+            {"finish": "part", **GATE},
+            {"out": self.out, "parts": self.parts},
+            ceil_div(self.rows, 2),
+            {"rows": self.rows, "first_part": self.place * width, "part_stride": self.stride},
+        )
+        max_lines = numel(self.x.max_dims[:-1])
+        self.combine: Launch | None = None
+        if max_lines == 1:
+            many = at_once
+        else:
+            sums = self.scratch("gate", max_lines * self.rows * 4)
+            many = into_rows(self.ends.read, self.rows, sums)
+        norm, summed = None, self.ends.summed
+        self.kernels = LinearKernels(
+            self, self.x, matrices, at_once, norm, many=many, summed=summed
+        )
+        if max_lines > 1:
+            bind: dict[str, Bindable] = {"gate": sums, "parts": self.parts, "out": self.out}
+            self.combine = self.launch("elementwise/gated_part", plugs=GATE, bind=bind)
+
+    def live(self) -> None:
+        self.ends.resize(self)
+        *lead, width = self.x.dims
+        parts = self.parts.dims
+        self.require_live(width == self.columns, f"rows of x are {width}, not {self.columns}")
+        self.require_live(
+            parts == (*lead, *self.parts.max_dims[-2:]),
+            f"parts {list(parts)} do not fit {list(self.x.dims)}",
+        )
+        self.out.resize((*lead, self.rows))
+        lines = numel(lead)
+        self.kernels(lines)
+        if self.combine is None:
+            return
+        if lines == 1:
+            self.combine.skip()
+            return
+        count = lines * self.rows
+        first = self.place * self.rows
+        self.combine.for_each(count, count=count, width=self.rows, stride=self.stride, first=first)

@@ -1,0 +1,45 @@
+"""A sum that a fused op reads first of all ops becomes part of it: inpage.….of_sum."""
+
+from py_runtime.gpu.kernel_target import KernelTarget
+from py_runtime.passes.chain import Chain
+from py_runtime.program import OpCall, Program
+
+TAKE_A_SUM = (
+    "inpage.swiglu.default",
+    "inpage.geglu.default",
+    "inpage.gated_linear.default",
+    "inpage.qkv_rotary_cache.default",
+    "inpage.q_rotary.default",
+)
+BUFFERS = 10  # storage buffers of the kernels that do both
+
+
+def run(program: Program, target: KernelTarget) -> Program:
+    chain = Chain(program)
+    if target.storage_buffers < BUFFERS:
+        return program
+    for made in chain.places("inpage.norm_residual.default"):
+        total = chain.arg(made[1], "out")
+        reading = chain.calls_reading(total)
+        if not reading or chain.dims(total)[-1] % 4:
+            continue
+        place, call = reading[0]
+        if call.name not in TAKE_A_SUM or not _has_room(chain, call, total):
+            continue
+        _, *others, out = call.args
+        outs = chain.add([out, total])
+        names = ("x", "weight", "eps", "residual", "factor")
+        summed = [chain.arg(made[1], name) for name in names]
+        name = call.name.replace(".default", ".of_sum")
+        fused = OpCall(name, (*summed, *others, outs), call.source)
+        chain.replace([made, reading[0]], place, [fused])
+    return chain.program()
+
+
+def _has_room(chain: Chain, call: OpCall, total: int) -> bool:
+    """A kernel that turns heads, too, binds more than most devices let it."""
+    if chain.arg(call, "x") != total or call.args.count(total) > 1:
+        return False
+    if "rotary" not in call.name:
+        return True
+    return not chain.is_null(chain.arg(call, "q_norm"))

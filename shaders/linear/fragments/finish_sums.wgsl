@@ -1,0 +1,40 @@
+// out = x weightᵀ + bias: finish_rows.wgsl without its residual, for kernels that bind much else.
+// needs: nothing
+
+struct Params {
+  part_ends: vec4u,  // see scale_place
+  part_offsets: vec4u,
+  part_strides: vec4u,
+  count: u32,  // live lines of x
+  pairs: u32,  // of rows
+  rows: u32,  // of the weight
+  first_row: u32,
+  stride: u32,
+  quads: u32,  // K / 4
+  octets: u32,  // ceil(K / 8)
+  octets_per_group: u32,  // for q4gsw alone
+  eps: f32,  // of the norm of x, where it has one
+  has_bias: u32,
+}
+
+@group(0) @binding(0) var<storage, read_write> out: array<f32>;
+@group(0) @binding(1) var<storage, read> bias: array<f32>;
+
+fn pair_rows(pair: u32) -> vec2u {
+  return min(vec2u(2u * pair, 2u * pair + 1u), vec2u(params.rows - 1u));
+}
+
+fn store(line: u32, row: u32, sum: f32) {
+  var value = sum;
+  if (params.has_bias != 0u) {
+    value += bias[params.first_row + row];
+  }
+  out[line * params.stride + params.first_row + row] = value;
+}
+
+fn store_pair(line: u32, pair: u32, sums: vec2f) {
+  store(line, 2u * pair, sums.x);
+  if (2u * pair + 1u < params.rows) {
+    store(line, 2u * pair + 1u, sums.y);
+  }
+}

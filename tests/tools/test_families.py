@@ -1,0 +1,40 @@
+"""The table of families, from reports of runs as pytest writes them."""
+
+from pathlib import Path
+
+import pytest
+
+from tools.families import family_in, outcomes, table
+
+REPORT = """<testsuites><testsuite>
+<testcase classname="tests.export.test_families" name="test_from_a_folder[gemma 4]"/>
+<testcase classname="tests.export.test_families" name="test_from_a_gguf[native-gemma 4]"/>
+<testcase classname="tests.export.test_families" name="test_from_a_gguf[page-gemma 4]">
+  <failure message="other logits"/></testcase>
+<testcase classname="tests.export.test_families" name="test_from_a_folder[lfm2-moe]"/>
+<testcase classname="tests.export.test_families" name="test_from_a_gguf_natively[lfm2-moe]">
+  <skipped message="no GPU"/></testcase>
+<testcase classname="tests.gguf.test_models" name="test_torch_s_tokens[native-qwen3-qwen3-8]"/>
+<testcase classname="tests.gguf.test_mixes" name="test_torch_s_tokens[native-llama 2-Q6_K]"/>
+</testsuite></testsuites>"""
+
+
+@pytest.mark.parametrize(
+    ("parameters", "family"),
+    [
+        ("qwen3.5", "qwen3.5"),
+        ("native-lfm2-moe", "lfm2-moe"),
+        ("page-phi-3 mini", "phi-3 mini"),
+        ("native-qwen2.5-qwen2-8", "qwen2.5"),
+        ("chromium", None),
+    ],
+)
+def test_a_family_is_found_among_parameters(parameters: str, family: str | None) -> None:
+    assert family_in(parameters) == family
+
+
+def test_each_family_has_a_row_and_one_failure_counts(tmp_path: Path) -> None:
+    report = tmp_path / "report.xml"
+    report.write_text(REPORT)
+    rows = table(outcomes(report)).splitlines()[2:]
+    assert rows == ["| gemma 4 | ✔ | ✘ |", "| lfm2-moe | ✔ | – |", "| qwen3 | – | ✔ |"]
