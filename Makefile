@@ -10,11 +10,12 @@ MINUTES ?= 10
 HUB ?= 1
 
 PY := .venv/bin/python
+PIP := pip install --quiet --disable-pip-version-check
 # Each step leaves a stamp, so that nothing is done twice.
 SERVER := .venv/.server-installed
 EXPORTER := .venv/.exporter-installed
 DEVELOPER := .venv/.developer-installed
-TESTER := .venv/.tester-installed
+TESTER := $(EXPORTER) $(DEVELOPER)
 EXECUTORCH := .venv/.executorch-installed
 REACH := build/reach/.installed
 NPM := node_modules/.installed
@@ -135,34 +136,29 @@ $(SERVER): pyproject.toml | prerequisites
 	@echo "installing what the server needs into .venv"
 	@test -x $(PY) || $(PYTHON) -m venv .venv || { \
 	  rm -rf .venv; echo "inpage could not make .venv; on Debian, install python3-venv" >&2; exit 1; }
-	@$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[server]'
+	@$(PY) -m $(PIP) --editable '.[server]'
 	@touch $@
 
 $(EXPORTER): pyproject.toml $(SERVER)
 	@echo "installing what exports models into .venv (PyTorch is large)"
-	@$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[server,export]'
+	@$(PY) -m $(PIP) --editable '.[server,export]'
 	@touch $@
 
 $(DEVELOPER): pyproject.toml $(SERVER)
 	@echo "installing what checks the code into .venv"
-	@$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[server,dev]'
-	@touch $@
-
-$(TESTER): pyproject.toml $(EXPORTER) $(DEVELOPER)
-	@echo "installing what the tests need into .venv"
-	@$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[server,dev,export]'
+	@$(PY) -m $(PIP) --editable '.[server,dev]'
 	@touch $@
 
 $(EXECUTORCH): pyproject.toml $(TESTER)
 	@echo "installing ExecuTorch into .venv"
-	@$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[server,dev,export,pte]'
+	@$(PY) -m $(PIP) --editable '.[server,dev,export,pte]'
 	@touch $@
 
 # Where the tests try the engine: JupyterLite in an environment of its own, what its notebooks and micropip add to Pyodide, PyScript, Vite.
 $(REACH): $(addprefix tests/reach/,jupyterlite.txt pyodide_wheels.py package.json package-lock.json) $(SERVER) $(NPM)
 	@echo "installing JupyterLite, PyScript and Vite into build/reach (80 MB)"
 	@$(PYTHON) -m venv build/reach/venv
-	@build/reach/venv/bin/python -m pip install --quiet --disable-pip-version-check --requirement tests/reach/jupyterlite.txt
+	@build/reach/venv/bin/python -m $(PIP) --requirement tests/reach/jupyterlite.txt
 	@$(PY) -m tests.reach.pyodide_wheels
 	@cp tests/reach/package.json tests/reach/package-lock.json build/reach
 	@npm ci --silent --ignore-scripts --omit=optional --prefix build/reach
@@ -205,7 +201,7 @@ $(PREPARED): $(PYODIDE) $(VENDOR) $(MODEL)/manifest.json $(SOURCES) $(wildcard t
 bench/.venv/.installed: bench/requirements.txt | prerequisites
 	@echo "installing what makes the peers' models into bench/.venv"
 	@test -x $(BENCH_PY) || $(PYTHON) -m venv bench/.venv
-	@$(BENCH_PY) -m pip install --quiet --disable-pip-version-check --requirement bench/requirements.txt
+	@$(BENCH_PY) -m $(PIP) --requirement bench/requirements.txt
 	@touch $@
 
 $(BENCH_NPM): bench/package.json bench/package-lock.json | prerequisites

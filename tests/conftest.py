@@ -1,5 +1,6 @@
 """Servers and the browser that all tests share."""
 
+import os
 import re
 import subprocess
 import sys
@@ -11,6 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+# Before anything loads PyTorch or NumPy. Tests run as many at once as there are cores: threads that
+# wait for each other in tiny matrices spin, and took four fifths of the time of some files.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 from hypothesis import HealthCheck, settings
 from playwright.sync_api import Browser, expect
 

@@ -174,7 +174,11 @@ def test_versions_of_both_tabs_are_kept(desk: Desk, script: str) -> None:
     second = desk.tab(script=script)
     expect(second.answers).to_have_count(1)
     regenerate(first, "One")
+    if script != DEAF:  # what is heard takes an old version's place, and that of its buttons
+        expect(second.answers.last).to_contain_text("One to Hello")
     regenerate(second, "Two")
+    if script != DEAF:
+        expect(first.answers.last).to_contain_text("Two to Hello")
     first.questions.first.get_by_role("button", name="Edit").click()
     expect(first.page.locator("#editing")).to_be_visible()
     first.ask("Edited")
