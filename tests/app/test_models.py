@@ -15,7 +15,7 @@ from inpage_bridge import bridge
 [engine.device.counters.buffers_alive,
  sum(1 for entry in bridge.objects.values() if entry.constructor.name == "GPUBuffer")]
 """
-WARM = "await engine._warming\n"  # what a load leaves to the background is done
+WARM = "await engine.loaded.last.warming\n"  # what a load leaves to the background is done
 ANSWER = """(await inpage.completions.create({
     prompt: "Hello", temperature: 0, max_tokens: 5, ignore_eos: true,
 })).choices[0].token_ids"""
