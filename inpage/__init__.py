@@ -58,26 +58,31 @@ async def load(
     cancel: "CancelToken | None" = None,
     kernels: str | None = None,
 ) -> "Model":
-    """A model on a device of its own, ready to be asked; InpageError says why it cannot be.
+    """A model on the GPU, ready to be asked; InpageError says why it cannot be.
 
-    `where` is a model folder, a .gguf or .pte file, or `hf:owner/name` on the Hub, natively also
-    the address of its page there; in a browser, an address whose host lets the page read it. There
-    one model at a time has the device, and loading another takes it away; in our own page, whose
-    device they share, it does not. `kernels` is one of "portable", "subgroups" and "memory", where
-    it is not to be those that suit the device best. Where `progress` is not given, notebooks show a
-    bar.
+    `where` is a model folder, a .gguf or .pte file, by its path or its address (in a browser, one
+    whose host lets the page read it), or `hf:owner/name` on the Hub, natively also the address of
+    its page there. Models loaded one after another share one device, until each is unloaded.
+    `kernels` is one of "portable", "subgroups" and "memory", where it is not to be those that suit
+    the device best. Where `progress` is not given, notebooks show a bar.
     """
     await _bring_bridge()
     from inpage.notebook import LoadBar, in_notebook
-    from py_runtime.gpu import request_device
+    from py_runtime.gpu.one_device import device_in_use
+    from py_runtime.gpu.recovery import load_onto
     from py_runtime.model import Model
 
-    device = _device_of_page() or await request_device()
+    async def load_model(told: "LoadProgress | None") -> Model:
+        device = _device_of_page() or await device_in_use()
+        return await load_onto(
+            device, lambda found: Model.load(found, where, told, cancel, kernels=kernels), cancel
+        )
+
     if progress is not None or not in_notebook():
-        return await Model.load(device, where, progress, cancel, kernels=kernels)
+        return await load_model(progress)
     bar = LoadBar(where)
     try:
-        model = await Model.load(device, where, bar, cancel, kernels=kernels)
+        model = await load_model(bar)
     except BaseException:
         bar.end("was not loaded")
         raise

@@ -17,8 +17,8 @@ from py_runtime.base.errors import InpageError
 from py_runtime.hub.address import leads_to_hub
 
 MODEL = (
-    "a model folder, such as models/NAME; a .gguf or .pte; hf:owner/name on the Hub, or the "
-    "address of its page there"
+    "a model folder, such as models/NAME; a .gguf or .pte; the address of one of these; "
+    "hf:owner/name on the Hub, or the address of its page there"
 )
 INTERRUPTED = 130  # as shells have it: 128 and the signal's number
 
@@ -37,7 +37,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     add_settings(chat)
     inspect = commands.add_parser("inspect", help="tell what a .gguf or .pte holds, as Markdown")
     inspect.add_argument(
-        "model", metavar="FILE", help="or hf:owner/name, or the address of its page on the Hub"
+        "model", metavar="FILE", help="a path or an address; hf:owner/name, or its page on the Hub"
     )
     inspect.add_argument("--data", metavar="FILE.ptd", nargs="+", default=[], help="its data files")
     return parser.parse_args(arguments)
@@ -86,11 +86,11 @@ async def inspect_gguf(where: str) -> int:
 
 async def inspect_pte_file(where: str, data: list[str]) -> int:
     """0 where it could be loaded."""
+    from py_runtime.model.stores import source_of
     from py_runtime.pte import UnsupportedPteError, inspect_pte, open_pte
     from py_runtime.pte.about import about_pte, cannot_be_loaded
-    from py_runtime.weights.byte_source import FileSource
 
-    source, data_sources = FileSource(where), [FileSource(file) for file in data]
+    source, data_sources = source_of(where), [source_of(file) for file in data]
     described = await inspect_pte(source, data_sources)
     try:
         await open_pte(source, data_sources)
@@ -103,7 +103,9 @@ async def inspect_pte_file(where: str, data: list[str]) -> int:
 
 async def inspect(options: argparse.Namespace) -> int:
     """Gives the exit status."""
-    if leads_to_hub(options.model) or options.model.lower().endswith(".gguf"):
+    from py_runtime.model.stores import file_name
+
+    if leads_to_hub(options.model) or file_name(options.model).lower().endswith(".gguf"):
         return await inspect_gguf(options.model)
     return await inspect_pte_file(options.model, options.data)
 

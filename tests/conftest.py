@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -30,7 +31,7 @@ from tests.runners import (  # noqa: F401  (fixtures)
     toy_page,
 )
 from tests.second_tries import SecondTries
-from tests.toy_model import write_toy_model
+from tests.toy_model import NAME, SECOND, write_toy_model
 from tools.browser import find, flags_for_tests
 from tools.files import ROOT
 
@@ -99,6 +100,15 @@ def site_url() -> Iterator[str]:
 def toy_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The toy's model folder, exported once."""
     return write_toy_model(tmp_path_factory.mktemp("models"))
+
+
+@pytest.fixture(scope="session")
+def two_models(toy_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the toy and another model, of another family."""
+    models = tmp_path_factory.mktemp("two_models")
+    shutil.copytree(toy_model, models / NAME)
+    write_toy_model(models, SECOND, "tinyllama")
+    return models
 
 
 @pytest.fixture(scope="session")

@@ -20,7 +20,8 @@ from tools.site import Site
 from tools.wheel import EPOCH
 
 OUT = BUILD / "packages"
-ENTRIES = ("engine.js", "worker.js")  # the page's side, and the worker's
+# The page's side, and the workers'.
+ENTRIES = ("engine.js", "worker.js", "shared_worker.js")
 TYPES = ("engine.d.ts", "inpage.d.ts")
 IMPORT = re.compile(r"""(?:from|import\()\s*"(\.[\w./]+\.js)"|^import "(\.[\w./]+\.js)";""", re.M)
 # Only our own page has it: here engines are made.

@@ -41,10 +41,10 @@ export function createInpage(listeners) {
     loaded: null,
     loads: 0,
     models: () => client.call("models"),
-    async load(/** @type {string | File[]} */ where, { onProgress, signal, kernels = listeners.kernels } = {}) {
+    async load(/** @type {string | File[]} */ where, { onProgress, signal, kernels = listeners.kernels, keep } = {}) {
       inpage.loads++;
       try {
-        const result = await allowed((hub) => client.call("load", [where, kernels, hub], { onEvent: onProgress, signal }));
+        const result = await allowed((hub) => client.call("load", [where, kernels, hub, keep], { onEvent: onProgress, signal }));
         if (result.context) source = where; // else it is no model to talk to
         return result;
       } finally {
@@ -53,7 +53,7 @@ export function createInpage(listeners) {
     },
     hubFiles: (where) => allowed((hub) => client.call("hubFiles", [where, hub])),
     keepFiles: (files, { onProgress: onEvent, signal } = {}) => client.call("keepFiles", [files], { onEvent, signal }),
-    unload: () => client.call("unload"),
+    unload: (name) => client.call("unload", [name]),
     stored: () => client.call("stored"),
     deleteStored: (nameOrUrl) => client.call("deleteStored", [nameOrUrl]),
     chat: { completions: { create: (request) => create("chat", request) } },

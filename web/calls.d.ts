@@ -162,3 +162,20 @@ export interface FileCalls {
   closeStream(handle: number): void;
   writeFile(file: FileSystemSyncAccessHandle, at: number, address: number, bytes: number): number;
 }
+
+/** What worker.js posts, and web/shared_worker.js passes on. */
+export interface FromWorker {
+  id?: number;
+  json: string;
+  done?: boolean;
+  event?: string;
+}
+
+/** What web/shared_tab.js sends: a call, its end, a question, or, with a lock, that the tab is there. */
+export interface FromTab {
+  id: number;
+  call?: string;
+  question?: number;
+  lock?: string;
+  embedding?: string;
+}

@@ -19,6 +19,12 @@ export interface EngineOptions {
   models?: string[];
   /** Whether models are kept in this browser for the next visit. They are if not given. */
   storage?: boolean;
+  /**
+   * Whether tabs of this origin that give the same options share one engine, in a SharedWorker: one device, one set of
+   * models. Its files must be of this origin; models are not kept in the browser, and files of the user's not taken.
+   * Browsers without SharedWorkers, or without WebGPU in them, reject with `no-webgpu`.
+   */
+  shared?: boolean;
   /** Hears how the engine starts and how models load; `load` may have a listener of its own. */
   onProgress?: (progress: EngineProgress) => void;
 }

@@ -1,6 +1,7 @@
 // The engine for other people's pages: the npm package's module (docs/embedding.md). engine.d.ts has its types.
 
 import { createInpage } from "./api.js";
+import { sharedWorker } from "./shared_tab.js";
 
 const PHASES = ["adapter", "Python", "runtime", "GPU"];
 const BESIDE = import.meta.url.replace(/[^/]*$/, ""); // no new URL(…): bundlers would look for a file to copy
@@ -20,10 +21,20 @@ function workerOf(url, options) {
   return worker;
 }
 
+/** @param {string} assets */
+function checkSharing(assets) {
+  const isElsewhere = new URL(assets).origin !== location.origin;
+  if (!isElsewhere && globalThis.SharedWorker) return;
+  const why = isElsewhere ? `its files must lie on their own origin, not at ${assets}` : "this browser has no SharedWorker";
+  throw Object.assign(new Error(`tabs cannot share an engine: ${why}`), { code: isElsewhere ? "invalid_request" : "no-webgpu" });
+}
+
 /** @type {(options?: EngineOptions) => Promise<Engine>} */
-export async function createEngine({ assetsURL = BESIDE, models = [], storage = true, onProgress = () => {} } = {}) {
+export async function createEngine({ assetsURL = BESIDE, models = [], storage = true, shared = false, onProgress = () => {} } = {}) {
   const assets = new URL(assetsURL, document.baseURI).href.replace(/\/?$/, "/");
   const offered = models.map(addressOf);
+  if (shared) checkSharing(assets);
+  const outerPage = JSON.stringify({ page: shared ? location.origin : location.href, models: offered, storage });
   let started = 0; // phases
   /** @param {import("./calls.d.ts").Phase} phase */
   const onPhase = ({ name, seconds }) => {
@@ -32,8 +43,8 @@ export async function createEngine({ assetsURL = BESIDE, models = [], storage = 
     onProgress({ phase: "start", text, done: started, total: PHASES.length, fraction: started / PHASES.length, seconds: seconds ?? 0 });
   };
   const created = createInpage({
-    newWorker: (options) => workerOf(`${assets}worker.js`, options),
-    outerPage: JSON.stringify({ page: location.href, models: offered, storage }),
+    newWorker: (options) => (shared ? sharedWorker(`${assets}shared_worker.js`, `inpage ${assets} ${outerPage}`) : workerOf(`${assets}worker.js`, options)),
+    outerPage,
     kernels: null,
     onBusy() {},
     onFailure() {}, // calls reject with it

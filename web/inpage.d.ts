@@ -15,16 +15,17 @@ export interface Inpage {
    * promise in its place: read it anew rather than keep it.
    */
   readonly ready: Promise<ReadyReport>;
-  /** What `load` gave; null while no model is loaded. */
+  /** What `load` gave for the model that was loaded last; null while none is. */
   loaded: LoadedModel | null;
   /** Calls of `load` that have not ended. A page that opens loads a stored model by itself, unless there is one. */
   loads: number;
   /** What this site offers. */
   models(): Promise<OfferedModel[]>;
   /**
-   * Puts a model in the place of the one that is loaded, or is being loaded. It is named by its name in `models()`
-   * or by its address on this site; or it is one of the Hugging Face Hub: `hf:owner/name`, or
-   * `hf:owner/name/file.gguf@revision`. What is kept of the Hub's models is loaded without asking there.
+   * Puts a model in the place of those that are loaded, or are being loaded; with `keep: true`, beside them. It is
+   * named by its name in `models()` or by its address on this site; or it is one of the Hugging Face Hub:
+   * `hf:owner/name`, or `hf:owner/name/file.gguf@revision`. What is kept of the Hub's models is loaded without asking
+   * there.
    */
   load(nameOrUrl: string, options?: LoadOptions): Promise<LoadedModel>;
   /** The same with files of the user's: an ExecuTorch program, perhaps with its data and a tokenizer. */
@@ -37,8 +38,11 @@ export interface Inpage {
   hubFiles(where: string): Promise<HubFiles>;
   /** Copies GGUF files of the user's into this browser's storage; gives the address that loads the copy. */
   keepFiles(files: File[], options?: Pick<LoadOptions, "onProgress" | "signal">): Promise<string>;
-  /** Stops what is being generated or loaded, then gives the GPU's memory back. */
-  unload(): Promise<null>;
+  /**
+   * Stops what is being generated or loaded, then gives the GPU's memory back; of the loaded model of that name alone,
+   * if one is named: others go on.
+   */
+  unload(name?: string): Promise<null>;
   /** The models that this browser keeps. */
   stored(): Promise<StoredModel[]>;
   deleteStored(nameOrUrl: string): Promise<null>;
@@ -48,9 +52,9 @@ export interface Inpage {
     create(request: EmbeddingRequest & { encoding_format: "base64" }): Promise<Embeddings<string>>;
     create(request: EmbeddingRequest & { encoding_format?: "float" | null }): Promise<Embeddings>;
   };
-  /** How much of the context a conversation takes. */
+  /** How much of the context of the model that was loaded last a conversation takes. */
   countTokens(messages: Message[]): Promise<{ prompt_tokens: number; context: number }>;
-  /** Compares what this browser and GPU compute with what PyTorch computed when the model was exported. */
+  /** Compares what this browser and GPU compute with what PyTorch computed when the last loaded model was exported. */
   verify(options?: VerifyOptions): Promise<VerifyReport>;
   /**
    * Runs Python beside the live engine; resolves to the last expression's value as JSON. What the code defines
@@ -65,7 +69,7 @@ export interface Inpage {
   interrupt(): boolean;
   /**
    * Ends the engine, whatever it does, and starts another; also after a failure. Calls without an answer reject with
-   * `restarted`, what `python` defined is gone. Resolves once the model that was loaded is back, from the browser's
+   * `restarted`, what `python` defined is gone. Resolves once the model that was loaded last is back, from the browser's
    * storage, to what `load` gave; to null if there was none.
    */
   restart(options?: LoadOptions): Promise<LoadedModel | OpenedFiles | null>;
@@ -174,6 +178,11 @@ export interface LoadOptions {
   signal?: AbortSignal;
   /** To force kernels that do not suit the device best; `?kernels=` in the page's address does the same. */
   kernels?: Kernels | null;
+  /**
+   * Those that are loaded stay, on the same GPU device; one of the same name is replaced. Requests name the one they are
+   * for as `model`; those that name none go to the one that was loaded last.
+   */
+  keep?: boolean;
 }
 
 /**
@@ -268,7 +277,7 @@ export interface Completions<Request, Whole, Chunk> {
 
 /** Every field is checked: one that is wrong or unknown is refused by name. null stands for the default. */
 export interface GenerationRequest {
-  /** The loaded model's name, if anything. */
+  /** The name of a model that is loaded; if not given, the one that was loaded last. */
   model?: string | null;
   /**
    * From 0 (always the likeliest token) to 2. A request that has none of temperature, top_p, top_k, min_p and the

@@ -1,13 +1,15 @@
-"""The engine behind `globalThis.inpage`: one device, at most one model, calls by name."""
+"""The engine behind `globalThis.inpage`: one device, a model or several, calls by name."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
 from py_runtime.app.completions import Completion
 from py_runtime.app.listing import parse_listing
+from py_runtime.app.loaded_models import LoadedModel, LoadedModels
 from py_runtime.app.shown import (
     Emit,
     Json,
@@ -24,7 +26,6 @@ from py_runtime.base.errors import (
     GpuOutOfMemoryError,
     InpageError,
     NetworkError,
-    NoModelError,
     RequestError,
 )
 from py_runtime.base.progress import Meter
@@ -34,12 +35,13 @@ from py_runtime.folder.file_names import GGUF, PTE
 from py_runtime.folder.kept_models import LOCAL, delete_stored, stored_models, stored_sets
 from py_runtime.folder.on_site import fetch_bytes
 from py_runtime.generation.messages import parse_messages
-from py_runtime.gpu import Device, request_device
-from py_runtime.gpu.recovery import Recovery
+from py_runtime.gpu import Device
+from py_runtime.gpu.one_device import newest
+from py_runtime.gpu.recovery import load_onto
 from py_runtime.graph.tuning import check_kernels, choose_kernels
 from py_runtime.hub.address import PREFIX, is_hub_address
 from py_runtime.model import Model, check_requirements
-from py_runtime.model.stores import Store
+from py_runtime.model.stores import Store, open_store
 from py_runtime.model.verify import verify
 
 if TYPE_CHECKING:
@@ -50,6 +52,16 @@ if TYPE_CHECKING:
 
 KEPT = (PREFIX, LOCAL)  # what addresses begin with that lead to this browser's storage
 FETCHING = 0.9  # of a load from the Hub
+
+
+@dataclass(frozen=True)
+class Load:
+    """How a model is to be loaded."""
+
+    kernels: str | None
+    keep: bool  # those that are loaded
+    meter: LoadMeter
+    cancel: CancelToken
 
 
 class Engine:
@@ -65,17 +77,20 @@ class Engine:
         self.site = site  # its address, with a slash at the end
         self.outer_page = outer_page  # in somebody else's page; None in our own
         self.hub = hub  # the Hub's, where the site allows its page to ask there
-        self.model: Model | None = None
+        self.loaded = LoadedModels()
         self.module: PteModule | None = None  # of a user's file
         self._device = device  # while no model is loaded
-        self._running: set[CancelToken] = set()
         self._changing = asyncio.Lock()  # held while a model comes or goes
-        self._warming: asyncio.Future[None] | None = None  # the last model's warm-up
+
+    @property
+    def model(self) -> Model | None:
+        """The one that was loaded last: it answers where none is named."""
+        return self.loaded.last.model if self.loaded.last else None
 
     @property
     def device(self) -> Device:
-        """A model that lost its device has taken a new one."""
-        return self._device if self.model is None else self.model.graph.device
+        """A model that lost its device has taken a new one, which the others will, too."""
+        return newest(self._device if self.model is None else self.model.graph.device)
 
     # Models ------------------------------------------------------------------------------------
 
@@ -85,47 +100,53 @@ class Engine:
         return [{**entry, **describe_offer(entry, limits)} for entry in await self._listed()]
 
     async def load(
-        self, where: Any, kernels: Any, emit: Emit, cancel: CancelToken, permission: Any = None
+        self,
+        where: Any,
+        kernels: Any,
+        emit: Emit,
+        cancel: CancelToken,
+        permission: Any = None,
+        keep: Any = None,
     ) -> Json:
-        """Puts a model in the place of the one that is loaded, or is being loaded.
+        """Puts a model in the place of those that are loaded, or are being loaded.
 
         `where`: its name, its path or address, or a list of files that the user gave; `kernels`:
-        those of Model.load, or None; `permission`: to ask the Hub, as HubCalls has it.
+        those of Model.load, or None; `permission`: to ask the Hub, as HubCalls has it; `keep`: it
+        comes beside the others, in the place of one of its own name alone.
         """
-        meter = LoadMeter(emit)
+        if not isinstance(keep, bool | None):
+            raise RequestError(f"keep must be true or false, got {keep!r:.100}", "keep")
         check_kernels(kernels)
+        load = Load(kernels, bool(keep), LoadMeter(emit), cancel)
         if isinstance(where, list):
-            return await self._load_files(where, kernels, meter, cancel)
+            return await self._load_files(where, load)
         listed = [] if is_hub_address(where) else await self._listed()
         url = self._find(where, listed)
         if is_hub_address(url):
-            return await self._load_from_hub(url, permission, kernels, meter, cancel)
+            return await self._load_from_hub(url, permission, load)
         if url.startswith(LOCAL):
             from py_runtime.app.kept_files import local_store
 
-            return await self._load_model(await local_store(url), url, kernels, meter, cancel)
+            return await self._load_model(await local_store(url), url, load)
         path = url.removeprefix(self.site)
         try:
-            return await self._load_model(url, path, kernels, meter, cancel)
+            return await self._load_model(url, path, load)
         except GpuOutOfMemoryError as error:
             raise GpuOutOfMemoryError(f"{error}{what_fits(listed, url, self._url)}") from None
 
-    async def _load_from_hub(
-        self, url: str, permission: Any, kernels: str | None, meter: LoadMeter, cancel: CancelToken
-    ) -> Json:
+    async def _load_from_hub(self, url: str, permission: Any, load: "Load") -> Json:
         """What is loaded stays until all of the new model has come."""
         store = await self._hub.store(url, permission)
-        self._stop_all()
-        async with self._changing_alone(cancel):
+        async with self._changing_alone(load):
 
             async def fetch() -> None:
                 check_requirements(await store.manifest(), self.device)
-                meter.download_share = FETCHING
-                await store.fetch(Meter(meter))
+                load.meter.download_share = FETCHING
+                await store.fetch(Meter(load.meter))
 
-            await until_cancelled(fetch(), cancel)
+            await until_cancelled(fetch(), load.cancel)
         path = (await store.found()).url
-        return await self._load_model(store, path, kernels, meter, cancel)
+        return await self._load_model(store, path, load)
 
     async def hub_files(self, where: Any, permission: Any) -> Json:
         """What a repository of the Hub has to choose from."""
@@ -143,29 +164,29 @@ class Engine:
 
         return HubCalls(self.hub)
 
-    async def _load_model(
-        self,
-        where: str | Store,
-        path: str | None,
-        kernels: str | None,
-        meter: LoadMeter,
-        cancel: CancelToken,
-    ) -> Json:
+    async def _load_model(self, where: str | Store, path: str | None, load: "Load") -> Json:
         """`path` is what models() lists it by; None of files that the user gave."""
-        self._stop_all()
-        async with self._changing_alone(cancel):
-            await self._remove()
-            self._replace_module(None)
-            model = self.model = await self._load(where, kernels, meter, cancel)
-            of_this_load = {"path": path, "from_cache": not meter.downloaded}
+        async with self._changing_alone(load):
+            if load.keep:
+                where = await until_cancelled(_opened(where), load.cancel)
+                name = (await where.manifest()).name
+                await self._remove(one for one in self.loaded if one.name == name)
+            else:
+                await self._remove(self.loaded)
+                self._replace_module(None)
+            model = await load_onto(
+                self.device,
+                lambda device: Model.load(
+                    device, where, load.meter, load.cancel, True, load.kernels
+                ),
+                load.cancel,
+            )
+            of_this_load = {"path": path, "from_cache": not load.meter.downloaded}
             described = {**describe_model(model), **of_this_load}
-            notices.post("model", f"{model.manifest.name} is loaded.", loaded=described)
-            self._begin_warm_up(model)
+            self.loaded.add(model, described)
             return described
 
-    async def _load_files(
-        self, listed: list[Any], kernels: str | None, meter: LoadMeter, cancel: CancelToken
-    ) -> Json:
+    async def _load_files(self, listed: list[Any], load: "Load") -> Json:
         """What load() gives, and `about`: the files in words."""
         from py_runtime.app.dropped_files import DroppedFiles  # few need them
         from py_runtime.app.dropped_gguf import DroppedGguf, is_gguf
@@ -174,50 +195,51 @@ class Engine:
         try:
             await dropped.open(listed)
             if isinstance(dropped, DroppedGguf) or dropped.can_chat:
-                result = await self._load_model(dropped.store, None, kernels, meter, cancel)
+                result = await self._load_model(dropped.store, None, load)
             else:
-                result = await self._load_program(dropped, kernels, meter, cancel)
+                result = await self._load_program(dropped, load)
         except AbortedError:
             raise
         except InpageError as error:
             raise dropped.fault(error) from None
         return {**result, "about": dropped.about()}
 
-    async def _load_program(
-        self,
-        dropped: "DroppedFiles",
-        wanted_kernels: str | None,
-        meter: LoadMeter,
-        cancel: CancelToken,
-    ) -> Json:
+    async def _load_program(self, dropped: "DroppedFiles", load: "Load") -> Json:
         """It can be run from Python; the model to chat with stays where it is."""
-        from py_runtime.pte import load
+        from py_runtime.pte import load as load_pte
 
         files = dropped.store.files
-        async with self._changing_alone(cancel):
-            kernels = await choose_kernels(self.device, notes, wanted_kernels)
-            work = load(
-                files.program, self.device, files.data, meter=Meter(meter), target=kernels.target
-            )
-            self._replace_module(await until_cancelled(work, cancel))
+        async with self._changing_alone(replace(load, keep=True)):
+            kernels = await choose_kernels(self.device, notes, load.kernels)
+            meter, target = Meter(load.meter), kernels.target
+            work = load_pte(files.program, self.device, files.data, meter=meter, target=target)
+            self._replace_module(await until_cancelled(work, load.cancel))
         return {"name": files.name, "methods": list(dropped.program.methods)}
 
     @asynccontextmanager
-    async def _changing_alone(self, cancel: CancelToken) -> AsyncIterator[None]:
-        """One model comes or goes at a time; another load, or unload(), cancels it."""
-        self._running.add(cancel)
-        try:
+    async def _changing_alone(self, load: "Load") -> AsyncIterator[None]:
+        """One model comes or goes at a time; unload() cancels it, or a load that keeps none."""
+        if not load.keep:
+            self.loaded.stop_all()
+        with self.loaded.at_work(load.cancel):
             async with self._changing:
-                cancel.check()
+                load.cancel.check()
                 yield
-        finally:
-            self._running.discard(cancel)
 
-    async def unload(self) -> None:
-        """Stops what is being generated or loaded, then gives the GPU's memory back."""
-        self._stop_all()
+    async def unload(self, name: Any = None) -> None:
+        """Stops what is being generated or loaded, then gives the GPU's memory back.
+
+        Of the model of that name alone, if one is named: others go on.
+        """
+        if name is not None:
+            leaving = self.loaded.find(name)
+            self.loaded.stop(leaving.model)
+            async with self._changing:
+                await self._remove(one for one in self.loaded if one is leaving)
+            return
+        self.loaded.stop_all()
         async with self._changing:
-            await self._remove()
+            await self._remove(self.loaded)
             self._replace_module(None)
 
     def _replace_module(self, module: "PteModule | None") -> None:
@@ -225,18 +247,9 @@ class Engine:
             self.module.unload()
         self.module = module
 
-    def _stop_all(self) -> None:
-        for cancel in list(self._running):
-            cancel.cancel()
-
-    async def _remove(self) -> None:
-        if self.model is None:
-            return
-        model = self.model
-        async with model.idle():
-            self._device, self.model = model.graph.device, None
-            model.unload()
-        notices.post("model", f"{model.manifest.name} is no longer loaded.", loaded=None)
+    async def _remove(self, leaving: Iterable[LoadedModel]) -> None:
+        self._device = self.device
+        await self.loaded.remove(leaving)
 
     async def stored(self) -> list[Json]:
         return [
@@ -250,30 +263,6 @@ class Engine:
 
     async def delete_stored(self, name_or_url: str) -> None:
         await delete_stored(name_or_url)
-
-    async def _load(
-        self, where: str | Store, kernels: str | None, meter: LoadMeter, cancel: CancelToken
-    ) -> Model:
-        async def take_another() -> None:
-            self._device = await request_device()
-
-        # It may have been lost long ago, while nobody used it: nothing to tell of.
-        return await Recovery(take_another, quiet=True).survive(
-            lambda: Model.load(self._device, where, meter, cancel, True, kernels), cancel
-        )
-
-    def _begin_warm_up(self, model: Model) -> None:
-        """It goes on while the user types; unload(), or another load, stops it."""
-        cancel = CancelToken()
-        self._running.add(cancel)
-
-        async def warm_up() -> None:
-            # An answer that is asked for meets the fault, or what was interrupted, again.
-            with suppress(InpageError, KeyboardInterrupt):
-                await model.warm_up(cancel)
-            self._running.discard(cancel)
-
-        self._warming = asyncio.ensure_future(warm_up())
 
     async def _listed(self) -> list[Json]:
         """models.json, with `stored`; where it does not arrive, what this browser has of it."""
@@ -340,12 +329,11 @@ class Engine:
         """A completion; with `stream`, its chunks go through `emit` and nothing comes back."""
         if not isinstance(fields, dict):
             raise RequestError("a request is an object", None)
-        async with self._cancellable(cancel) as model:
-            completion = Completion(model, fields, is_chat)
+        with self.loaded.asked(fields.get("model"), cancel) as loaded:
+            completion = Completion(loaded.model, fields, is_chat)
             if not completion.stream:
                 return await completion.answer(cancel)
-            is_compiling = self._warming is not None and not self._warming.done()
-            await completion.chunks(cancel, emit, is_compiling)
+            await completion.chunks(cancel, emit, is_compiling=not loaded.warming.done())
             return None
 
     async def embed(self, fields: Json, cancel: CancelToken) -> Json:
@@ -353,17 +341,18 @@ class Engine:
 
         if not isinstance(fields, dict):
             raise RequestError("a request is an object", None)
-        async with self._cancellable(cancel) as model:
-            return await create_embeddings(model, fields, cancel)
+        with self.loaded.asked(fields.get("model"), cancel) as loaded:
+            return await create_embeddings(loaded.model, fields, cancel)
 
     async def count_tokens(self, messages: Any) -> Json:
-        model = self._loaded()
+        model = self.loaded.find(None).model
         prompt = model.chat_tokens(parse_messages(messages))
         return {"prompt_tokens": len(prompt), "context": model.context}
 
     async def verify(self, emit: Emit, cancel: CancelToken, thorough: bool = False) -> Any:
         """Whether this browser and this GPU compute the model rightly."""
-        async with self._cancellable(cancel) as model:
+        with self.loaded.asked(None, cancel) as loaded:
+            model = loaded.model
 
             def progress(phase: str, done: int, total: int) -> None:
                 emit({"phase": phase, "done": done, "total": total})
@@ -372,16 +361,6 @@ class Engine:
                 lambda: verify(model, progress, cancel, thorough), cancel, model.idle()
             )
 
-    @asynccontextmanager
-    async def _cancellable(self, cancel: CancelToken) -> AsyncIterator[Model]:
-        model = self._loaded()
-        self._running.add(cancel)
-        try:
-            yield model
-        finally:
-            self._running.discard(cancel)
 
-    def _loaded(self) -> Model:
-        if self.model is None:
-            raise NoModelError()
-        return self.model
+async def _opened(where: str | Store) -> Store:
+    return await open_store(where) if isinstance(where, str) else where

@@ -186,11 +186,11 @@ CALLS: dict[str, Call] = {
     "python": _python,
     "models": lambda arguments, emit, cancel: _engine().models(),
     "load": lambda arguments, emit, cancel: _engine().load(
-        arguments[0], arguments[1], emit, cancel, arguments[2]
+        arguments[0], arguments[1], emit, cancel, *arguments[2:]
     ),
     "hubFiles": lambda arguments, emit, cancel: _engine().hub_files(*arguments),
     "keepFiles": lambda arguments, emit, cancel: _engine().keep_files(arguments[0], emit, cancel),
-    "unload": lambda arguments, emit, cancel: _engine().unload(),
+    "unload": lambda arguments, emit, cancel: _engine().unload(*arguments),
     "stored": lambda arguments, emit, cancel: _engine().stored(),
     "deleteStored": lambda arguments, emit, cancel: _engine().delete_stored(arguments[0]),
     "chat": lambda arguments, emit, cancel: _engine().create(arguments[0], True, emit, cancel),

@@ -44,6 +44,8 @@ class Device(ABC):
     limits: dict[str, int]  # snake_case WebGPU names
     nanoseconds_per_tick: float = field(default=1.0, init=False)  # of its timestamps
     counters: Counters = field(default_factory=Counters, init=False)
+    # After it was lost, as one_device.py has it.
+    replaced_by: "Device | None" = field(default=None, init=False, repr=False, compare=False)
     _pipelines: dict[PipelineSpec, Pipeline] = field(default_factory=dict, init=False)
 
     # Creation: batches, asynchronous, all or nothing -------------------------------------------

@@ -13,6 +13,8 @@ from py_runtime.base import notices
 from py_runtime.base.cancel import CancelToken
 from py_runtime.base.concurrency import until_cancelled
 from py_runtime.base.errors import GpuDeviceLostError
+from py_runtime.gpu import Device
+from py_runtime.gpu.one_device import newest, replacement
 
 MAX_LOSSES = 5  # in a row, before the device is given up
 
@@ -75,3 +77,19 @@ class Recovery:
     def _tell(self, kind: str, text: str) -> None:
         if not self._quiet:
             notices.post(kind, text)
+
+
+async def load_onto(
+    device: Device, load: Callable[[Device], Awaitable[T]], cancel: CancelToken | None
+) -> T:
+    """What is loaded onto the device, or onto the one that replaces it.
+
+    It may have been lost long ago, while nobody used it: nothing to tell of.
+    """
+    at_hand = newest(device)
+
+    async def take_another() -> None:
+        nonlocal at_hand
+        at_hand = await replacement(at_hand)
+
+    return await Recovery(take_another, quiet=True).survive(lambda: load(at_hand), cancel)

@@ -48,9 +48,13 @@ def is_hub_address(where: object) -> bool:
 
 
 def leads_to_hub(where: str) -> bool:
-    """Natively an address can only be a page of the Hub's: there is no site to have others."""
-    is_address = not IN_PAGE and where.startswith(("https://", "http://"))
-    return is_address or is_hub_address(where)
+    """Natively the address of a page of the Hub's does, too."""
+    return is_hub_address(where) or (is_address(where) and urlsplit(where).hostname in HOSTS)
+
+
+def is_address(where: str) -> bool:
+    """Natively, where names are paths else; in the page all of them are addresses."""
+    return not IN_PAGE and where.startswith(("https://", "http://"))
 
 
 def parse_address(text: str) -> HubAddress:

@@ -6,12 +6,12 @@ from contextlib import aclosing
 
 import numpy as np
 
-from py_runtime.base.errors import NetworkError
+from py_runtime.base.errors import NetworkError, NotFoundError
 from py_runtime.base.model_errors import ModelFileError, ModelHashError
 from py_runtime.base.progress import DOWNLOAD, Meter
 from py_runtime.folder.manifest import FileFacts
 from py_runtime.hub.connection import BLOCK_BYTES
-from py_runtime.hub.errors import HubError
+from py_runtime.hub.errors import HubError, RefusedError
 from py_runtime.hub.requests import FileRequests
 from py_runtime.hub.shelf import Partial, Shelf
 
@@ -21,16 +21,23 @@ FOR_GOOD = (400, 401, 404, 410, 416, 429)  # what another try would not change, 
 
 
 class Download:
-    """One file."""
+    """One file; `listed_by` tells in messages whose list it is checked against."""
 
     def __init__(
-        self, name: str, facts: FileFacts, shelf: Shelf, requests: FileRequests, meter: Meter
+        self,
+        name: str,
+        facts: FileFacts,
+        shelf: Shelf,
+        requests: FileRequests,
+        meter: Meter,
+        listed_by: str = "the Hub lists",
     ) -> None:
         self._name = name
         self._facts = facts
         self._shelf = shelf
         self._requests = requests
         self._meter = meter
+        self._listed_by = listed_by
         self._position = 0
         self._sha256 = hashlib.sha256()
 
@@ -44,8 +51,8 @@ class Download:
             found = self._sha256.hexdigest()
             if found != self._facts.sha256:
                 raise ModelHashError(
-                    f"{self._name} is not the file that the Hub lists: its sha256 is {found}, but "
-                    f"should be {self._facts.sha256}",
+                    f"{self._name} is not the file that {self._listed_by}: its sha256 is {found}, "
+                    f"but should be {self._facts.sha256}",
                     "load it again",
                 )
             await partial.keep(self._facts)
@@ -78,7 +85,7 @@ class Download:
                 await self._receive(partial)
             except NetworkError as error:
                 failures = 0 if self._position > before else failures + 1
-                if failures > MAX_FAILURES or _is_for_good(error):
+                if failures > MAX_FAILURES or is_for_good(error):
                     raise
                 await asyncio.sleep(FIRST_PAUSE * 2**failures if failures else 0)
 
@@ -93,8 +100,8 @@ class Download:
                 skipped -= len(block) - len(rest)
                 if self._position + len(rest) > self._facts.size:
                     raise ModelFileError(
-                        f"{self._name} has more than the {self._facts.size} bytes that the Hub "
-                        "lists",
+                        f"{self._name} has more than the {self._facts.size} bytes that "
+                        f"{self._listed_by}",
                         "load it again",
                     )
                 if len(rest):
@@ -110,5 +117,8 @@ class Download:
             )
 
 
-def _is_for_good(error: NetworkError) -> bool:
-    return isinstance(error, HubError) and (error.status in FOR_GOOD or error.is_told)
+def is_for_good(error: NetworkError) -> bool:
+    """Whether another try would change nothing."""
+    if isinstance(error, HubError):
+        return error.status in FOR_GOOD or error.is_told
+    return isinstance(error, NotFoundError | RefusedError)

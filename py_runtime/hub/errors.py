@@ -25,6 +25,10 @@ class HubAccessError(HubError):
     code = "hub_access"
 
 
+class RefusedError(NetworkError):
+    """Another host does not give this to everybody."""
+
+
 class HubConsentError(InpageError):
     """Nobody has allowed to ask the Hub."""
 

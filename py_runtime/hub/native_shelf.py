@@ -12,10 +12,11 @@ import platformdirs
 from py_runtime.base.errors import StorageError
 from py_runtime.base.model_errors import ManifestError
 from py_runtime.folder.file_set import FileSet, parse_file_set
-from py_runtime.folder.manifest import FileFacts
+from py_runtime.folder.manifest import MANIFEST, FileFacts
 from py_runtime.weights.byte_source import FileSource
 
 FILE, BEGUN, MODEL = "file-", "begun-", "model-"  # as in the browser's storage
+FOLDER = "folder-"
 
 
 class NativeShelf:
@@ -70,6 +71,20 @@ class NativeShelf:
         source.name = name
         return source
 
+    def as_folder(self, files: FileSet, manifest: bytes) -> Path:
+        """Kept files under their own names, as a model folder has them; they are not copied."""
+        folder = self._folder / f"{FOLDER}{hashlib.sha256(manifest).hexdigest()}"
+        try:
+            folder.mkdir(exist_ok=True)
+            for name, facts in files.files.items():
+                if _size(folder / name) != facts.size:
+                    (folder / name).unlink(missing_ok=True)
+                    _link(self._path(FILE, facts), folder / name)
+            (folder / MANIFEST).write_bytes(manifest)
+        except OSError as error:
+            raise _refused(folder, error) from None
+        return folder
+
     def _path(self, kind: str, facts: FileFacts) -> Path:
         return self._folder / f"{kind}{facts.sha256}"
 
@@ -112,6 +127,13 @@ class _Partial:
 
     async def leave(self) -> None:
         self._file.close()
+
+
+def _link(kept: Path, path: Path) -> None:
+    try:
+        path.hardlink_to(kept)
+    except OSError:  # not every file system has such links
+        shutil.copyfile(kept, path)
 
 
 def _size(path: Path) -> int:

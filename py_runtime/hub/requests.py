@@ -1,6 +1,7 @@
 """What is asked of the Hub: a repository's files, and bytes of one file."""
 
 import re
+from typing import Protocol
 from urllib.parse import urljoin, urlsplit
 
 from py_runtime.base.model_errors import ModelFileError
@@ -66,10 +67,16 @@ class HubRequests:
         return whole
 
 
-class FileRequests:
-    """A file of a repository at one commit."""
+class Asked(Protocol):
+    """The Hub, or another host."""
 
-    def __init__(self, requests: HubRequests, url: str, what: str) -> None:
+    async def ask(self, url: str, what: str, more: dict[str, str]) -> Answer: ...
+
+
+class FileRequests:
+    """One file: of a repository at one commit, or of another host's."""
+
+    def __init__(self, requests: "Asked", url: str, what: str) -> None:
         self._requests = requests
         self._url = url
         self._what = what

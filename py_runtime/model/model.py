@@ -32,7 +32,8 @@ from py_runtime.generation.options import GenerationOptions, parse_options, unkn
 from py_runtime.generation.overflow import fit_messages
 from py_runtime.generation.pieces import Piece
 from py_runtime.generation.session import PrefillProgress, Session, ignore_progress
-from py_runtime.gpu import Device, request_device
+from py_runtime.gpu import Device
+from py_runtime.gpu.one_device import replacement
 from py_runtime.grammar import Grammar, TokenTexts, grammar_for
 from py_runtime.graph import Graph
 from py_runtime.graph.profile import Profile
@@ -65,6 +66,7 @@ class Model:
         self.folder = folder
         self.manifest = folder.manifest
         self.graph = graph
+        self._device = graph.device  # or the one that the graph is being rebuilt on
         self.kernels = kernels
         self.tokenizer = tokenizer
         self.chat_template = config.chat_template
@@ -131,6 +133,7 @@ class Model:
     ) -> None:
         """The graph anew, on another device if need be: its state is empty again."""
         self._release()
+        self._device = device
         self.graph = await until_cancelled(self._load_graph(device, Meter(progress)), cancel)
 
     async def _load_graph(self, device: Device, meter: Meter) -> Graph:
@@ -365,9 +368,10 @@ class Model:
         return self._turn
 
     async def recover(self) -> None:
-        """A new device in place of one that was lost; none for a model that was unloaded since."""
+        """Another device in place of one that was lost, which all that were on it share; none for
+        a model that was unloaded since."""
         with self.while_loaded():
-            await self.rebuild(await request_device())
+            await self.rebuild(await replacement(self._device))
 
     def unload(self) -> None:
         self._gone = True

@@ -3,16 +3,16 @@
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
-from urllib.parse import unquote, urljoin
+from urllib.parse import unquote, urljoin, urlsplit
 
 from py_runtime.base.model_errors import ModelFileError
 from py_runtime.base.platform import IN_PAGE
 from py_runtime.base.progress import Meter
 from py_runtime.folder.file_names import GGUF, MODEL_PTE, PTE
 from py_runtime.folder.layout import ModelFolder
-from py_runtime.folder.manifest import Manifest
+from py_runtime.folder.manifest import MANIFEST, Manifest
 from py_runtime.generation.session import TokenRows
-from py_runtime.hub.address import leads_to_hub
+from py_runtime.hub.address import is_address, leads_to_hub
 from py_runtime.weights.byte_source import ABSENT, ByteSource, is_there
 from py_runtime.weights.constants import ConstantSource
 from py_runtime.weights.open_source import open_source
@@ -48,27 +48,47 @@ class Store(Protocol):
 
 
 async def open_store(where: str) -> Store:
-    """A folder that `python -m export` wrote, a .gguf or .pte file, or a folder with model.pte.
-
-    Or a model of the Hub: `hf:owner/name`; natively the address of its page as well.
+    """A folder that `python -m export` wrote, a .gguf or .pte file, or a folder with model.pte, by
+    its path or address. Or a model of the Hub: `hf:owner/name`; natively the address of its page as
+    well.
     """
     if leads_to_hub(where):
         from py_runtime.model.hub_store import hub_store  # few models need it
 
         return await hub_store(where)
-    if where.lower().endswith(GGUF):
+    file = file_name(where)
+    if file.lower().endswith(GGUF):
         return gguf_store(where)
-    if where.endswith(PTE):
+    if file.endswith(PTE):
         return pte_store(where)
-    store = FolderStore(where)
+    where = where.removesuffix(f"/{MANIFEST}")
+    store = folder_store(where)
     try:
         await store.manifest()
     except (*ABSENT, ModelFileError):
         program = beside(f"{where.rstrip('/')}/x", MODEL_PTE)
-        if await is_there(open_source(program)):
+        if await is_there(source_of(program)):
             return pte_store(program)
         raise
     return store
+
+
+def folder_store(where: str) -> Store:
+    """Of a model folder."""
+    if not is_address(where):
+        return FolderStore(where)
+    from py_runtime.model.fetched_folder import FetchedFolder  # natively; few need it
+
+    return FetchedFolder(where)
+
+
+def source_of(where: str) -> ByteSource:
+    """Of a file at an address or path."""
+    if not is_address(where):
+        return open_source(where)
+    from py_runtime.hub.host import HostRequests, UrlSource  # natively; few need it
+
+    return UrlSource(where, HostRequests())
 
 
 def pte_store(where: str) -> "PteStore":
@@ -76,11 +96,12 @@ def pte_store(where: str) -> "PteStore":
     from py_runtime.model.pte_store import PteFiles, PteStore  # few models need its reader
 
     def find(name: str) -> ByteSource:
-        return open_source(beside(where, name))
+        return source_of(beside(where, name))
 
-    folder, _, file = where.replace("\\", "/").rpartition("/")
-    name = folder.rpartition("/")[2] if file == MODEL_PTE else file.removesuffix(PTE)
-    return PteStore(PteFiles(unquote(name) or file, open_source(where), find))
+    file = file_name(where)
+    folder = where.replace("\\", "/").rpartition("/")[0]
+    name = unquote(folder.rpartition("/")[2]) if file == MODEL_PTE else file.removesuffix(PTE)
+    return PteStore(PteFiles(name or file, source_of(where), find))
 
 
 def gguf_store(where: str) -> "GgufStore":
@@ -88,12 +109,19 @@ def gguf_store(where: str) -> "GgufStore":
     from py_runtime.gguf.part_names import model_name, parts_of  # few models need its reader
     from py_runtime.model.gguf_store import GgufStore
 
-    file = unquote(where.replace("\\", "/").rpartition("/")[2])
+    file = file_name(where)
     parts = parts_of(file)
-    sources = [open_source(where if part == file else beside(where, part)) for part in parts]
+    sources = [source_of(where if part == file else beside(where, part)) for part in parts]
     return GgufStore(model_name(file), sources)
+
+
+def file_name(where: str) -> str:
+    """The last part of an address or path."""
+    path = urlsplit(where).path if is_address(where) else where
+    return unquote(path.replace("\\", "/").rpartition("/")[2])
 
 
 def beside(where: str, name: str) -> str:
     """Another file of the same folder."""
-    return urljoin(where, name) if IN_PAGE else str(Path(where).with_name(name))
+    is_url = IN_PAGE or is_address(where)
+    return urljoin(where, name) if is_url else str(Path(where).with_name(name))

@@ -52,7 +52,7 @@ def started(browser: Browser, toy_site_url: str) -> Iterator[ApiPage]:
 def api(started: ApiPage) -> ApiPage:
     """The toy is loaded, and nothing of it is in the cache."""
     started.run(f"if (inpage.loaded?.name !== '{NAME}') await inpage.load('{NAME}')")
-    started.python("await engine._warming; engine.model.session.forget()")
+    started.python("await engine.loaded.last.warming; engine.model.session.forget()")
     return started
 
 

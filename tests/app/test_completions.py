@@ -147,7 +147,7 @@ import asyncio
 session = model.session
 
 async def stop():
-    while not any(cancel.cancelled for cancel in engine._running):
+    while not any(cancel.cancelled for cancel in engine.loaded.running):
         await asyncio.sleep(0.01)  # less than 4 ms is no timer in a worker: nothing else has a turn
 
 async def run_chunk(inputs):
@@ -225,7 +225,7 @@ def test_leaving_the_loop_stops_the_generation(api: ApiPage) -> None:
     computed = api.python("engine.model.session.computed_tokens")
     api.python("import asyncio\nfor _ in range(100): await asyncio.sleep(0)")  # whoever would go on
     assert api.python("engine.model.session.computed_tokens") == computed
-    assert api.python("len(engine._running)") == 0
+    assert api.python("len(engine.loaded.running)") == 0
 
 
 def test_unloading_stops_the_generation(api: ApiPage) -> None:

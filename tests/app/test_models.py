@@ -15,7 +15,11 @@ from inpage_bridge import bridge
 [engine.device.counters.buffers_alive,
  sum(1 for entry in bridge.objects.values() if entry.constructor.name == "GPUBuffer")]
 """
-WARM = "await engine._warming\n"  # what a load leaves to the background is done
+WARM = """
+import asyncio
+while engine.loaded.running:  # what a load leaves to the background
+    await asyncio.sleep(0.01)
+"""
 ANSWER = """(await inpage.completions.create({
     prompt: "Hello", temperature: 0, max_tokens: 5, ignore_eos: true,
 })).choices[0].token_ids"""

@@ -2,6 +2,7 @@
 
 import pytest
 
+from py_runtime.gpu.kernel_target import MEMORY_KERNELS
 from tests.app.test_device_loss import ANSWER, DESTROY_AT, ONE_BY_ONE, REQUEST, STREAM
 from tests.dynamic_shape.scenarios import SCENARIOS, Scenario
 from tests.firefox.conftest import Site
@@ -20,6 +21,8 @@ TALK = """const {completions} = inpage.chat;
 const create = completions.create;
 completions.create = request => create({...request, ignore_eos: true, max_tokens: 60});"""
 
+# Few: each takes seconds to compile there.
+WIDE = [each for each in SCENARIOS if each.name in ("C rms_norm reused", "I linear_q4gsw")]
 AT_ONCE = 100  # kernels in a message
 COMPILE = """const device = await (await navigator.gpu.requestAdapter()).requestDevice();
 const faults = await Promise.all(given.map(async ([label, code]) => {
@@ -56,6 +59,13 @@ def test_its_compiler_takes_every_kernel(started: Site) -> None:
 def test_ops_equal_torch(started: Site, scenario: Scenario) -> None:
     for case in scenario.cases():
         check(case, started)
+
+
+@pytest.mark.parametrize("scenario", WIDE, ids=lambda scenario: scenario.name)
+def test_wide_kernels_without_subgroups_equal_torch(started: Site, scenario: Scenario) -> None:
+    """Those that this browser's graphics cards get: their lanes meet in workgroup memory."""
+    for case in scenario.cases():
+        check(case, started, MEMORY_KERNELS)
 
 
 def test_the_model_computes_as_torch_does(site: Site) -> None:

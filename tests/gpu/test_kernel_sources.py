@@ -235,3 +235,10 @@ def test_functions_of_one_element_are_those_of_the_shaders() -> None:
     assert {function.name for function in elementwise.Function} == set(elementwise.CODES)
     assert len(set(elementwise.CODES.values())) == len(elementwise.CODES)
     assert len(set(CODES.values())) == len(CODES)
+
+
+def test_no_kernel_needs_halves_of_the_device() -> None:
+    """So that what adapters with shader-f16 get is what software adapters run in these tests."""
+    sources = [way.source for ways in JOINED.values() for way in ways]
+    assert any("unpack2x16float" in source for source in sources)
+    assert not [source for source in sources if "enable f16" in source]

@@ -11,13 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from safetensors.numpy import load_file
 
 from tests.conftest import serving_folder
+from tests.toy_model import Greedy, greedy_of
 from tools.package import package
-
-TOKENS = 8
-CLEAR_MARGIN = 0.01  # below it torch's own next token is a coin's toss
 
 
 @dataclass(frozen=True)
@@ -78,16 +75,6 @@ def models_url(toy_model: Path) -> Iterator[str]:
         yield address
 
 
-@dataclass(frozen=True)
-class Greedy:
-    """A prompt, and the tokens that torch finds likeliest, one after the other."""
-
-    prompt: list[int]
-    tokens: list[int]
-
-
 @pytest.fixture(scope="session")
 def greedy(toy_model: Path) -> Greedy:
-    goldens = load_file(toy_model / "goldens.safetensors")
-    assert goldens["margins_0"][:TOKENS].min() > CLEAR_MARGIN
-    return Greedy(goldens["prompt_0"].tolist(), goldens["continuation_0"][:TOKENS].tolist())
+    return greedy_of(toy_model)

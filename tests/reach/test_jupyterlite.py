@@ -7,10 +7,10 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.conftest import serving_folder
-from tests.reach.conftest import TOKENS, Greedy, Packages
+from tests.reach.conftest import Packages
 from tests.reach.jupyterlite import NOTEBOOK, write_jupyterlite
 from tests.reach.readme import DEFAULT, briefly
-from tests.toy_model import NAME
+from tests.toy_model import NAME, TOKENS, Greedy
 from tools.files import ROOT
 
 pytestmark = [pytest.mark.browser, pytest.mark.built]

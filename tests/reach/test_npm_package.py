@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page
 
-from tests.reach.conftest import TOKENS, Greedy, serving_openly
+from tests.reach.conftest import serving_openly
 from tests.reach.readme import LINES
-from tests.toy_model import NAME
+from tests.toy_model import NAME, TOKENS, Greedy
 from tools.files import ROOT
 
 pytestmark = [pytest.mark.browser, pytest.mark.built]
@@ -118,6 +118,9 @@ const engine: Engine = await createEngine({
   onProgress: ({ phase, fraction }) => { document.title = `${phase} ${fraction.toFixed(2)}`; },
 });
 await engine.load("hf:owner/name", { signal: AbortSignal.timeout(1000) });
+const { name } = await engine.load("hf:owner/other", { keep: true });
+await engine.embeddings.create({ model: name, input: "Hello" });
+await engine.unload(name);
 const messages = [{ role: "user" as const, content: "Hello" }];
 for await (const chunk of engine.chat.completions.create({ messages, stream: true })) {
   const typed: ChatCompletionChunk = chunk;

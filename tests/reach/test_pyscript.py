@@ -7,11 +7,11 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.conftest import serving_folder
-from tests.reach.conftest import TOKENS, Greedy, Packages
+from tests.reach.conftest import Packages
 from tests.reach.pyodide_wheels import FOLDER, write_pyodide
 from tests.reach.readme import DEFAULT, briefly
 from tests.runners import PATIENCE
-from tests.toy_model import NAME
+from tests.toy_model import NAME, TOKENS, Greedy
 from tools.files import ROOT
 
 pytestmark = [pytest.mark.browser, pytest.mark.built]

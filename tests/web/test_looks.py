@@ -38,7 +38,10 @@ FETCHED_LATER = {
 }
 # Another language than English.
 FETCHED_FOR_OTHER_LANGUAGES = {"ui/translating.js", "ui/words/de.js"}
-FETCHED_ELSEWHERE = {"engine.js", "isolation.js", "sw.js", "bridge/timed.js", "ui/recovery.js"}
+FETCHED_ELSEWHERE = {
+    *("engine.js", "shared_tab.js", "shared_worker.js", "isolation.js", "sw.js"),
+    *("bridge/timed.js", "ui/recovery.js"),
+}
 SAMPLE = """# Heading
 
 Text with **weight**, `code` and a [link](https://example.org/).

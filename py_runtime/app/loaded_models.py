@@ -1,0 +1,106 @@
+"""The models that an engine has loaded: one as a rule, or several that share its device."""
+
+import asyncio
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
+
+from py_runtime.app.shown import Json
+from py_runtime.base import notices
+from py_runtime.base.cancel import CancelToken
+from py_runtime.base.errors import InpageError, NoModelError, RequestError
+from py_runtime.model import Model
+
+
+@dataclass(frozen=True, eq=False)
+class LoadedModel:
+    """One of them."""
+
+    model: Model
+    described: Json  # what load() gave
+    warming: asyncio.Future[None]  # done when the first answer need wait for nothing
+
+    @property
+    def name(self) -> str:
+        return self.model.manifest.name
+
+
+class LoadedModels:
+    """In the order they came, each with a name of its own; and what is at work for each."""
+
+    def __init__(self) -> None:
+        self._loaded: list[LoadedModel] = []
+        self.running: dict[CancelToken, Model | None] = {}  # for whom; None: for one that comes
+
+    def __iter__(self) -> Iterator[LoadedModel]:
+        return iter(tuple(self._loaded))
+
+    @property
+    def last(self) -> LoadedModel | None:
+        """The one that is asked where none is named."""
+        return self._loaded[-1] if self._loaded else None
+
+    def find(self, name: Any) -> LoadedModel:
+        """By its name; None: the last one."""
+        if self.last is None:
+            raise NoModelError
+        if name is None:
+            return self.last
+        for loaded in self._loaded:
+            if loaded.name == name:
+                return loaded
+        names = ", ".join(loaded.name for loaded in self._loaded)
+        is_one = len(self._loaded) == 1
+        known = f"the loaded model is {names}" if is_one else f"the loaded models are {names}"
+        raise RequestError(f"{known}, not {name!r:.100}", "model")
+
+    def add(self, model: Model, described: Json) -> None:
+        """It is warmed up while the user types; remove(), or another load, stops that."""
+        cancel = CancelToken()
+        self.running[cancel] = model
+        warming = asyncio.ensure_future(self._warm_up(model, cancel))
+        self._loaded.append(LoadedModel(model, described, warming))
+        notices.post("model", f"{model.manifest.name} is loaded.", loaded=described)
+
+    async def _warm_up(self, model: Model, cancel: CancelToken) -> None:
+        # An answer that is asked for meets the fault, or what was interrupted, again.
+        with self.at_work(cancel, model), suppress(InpageError, KeyboardInterrupt):
+            await model.warm_up(cancel)
+
+    async def remove(self, leaving: Iterable[LoadedModel]) -> None:
+        """Stops what is being generated with them, then gives the GPU's memory back."""
+        for loaded in leaving:
+            self.stop(loaded.model)
+            async with loaded.model.idle():
+                self._loaded.remove(loaded)
+                loaded.model.unload()
+            left = self.last.described if self.last else None
+            notices.post("model", f"{loaded.name} is no longer loaded.", loaded=left)
+
+    # What is at work ---------------------------------------------------------------------------
+
+    @contextmanager
+    def at_work(self, cancel: CancelToken, model: Model | None = None) -> Iterator[None]:
+        """Until then it can be stopped."""
+        self.running[cancel] = model
+        try:
+            yield
+        finally:
+            self.running.pop(cancel, None)
+
+    @contextmanager
+    def asked(self, name: Any, cancel: CancelToken) -> Iterator[LoadedModel]:
+        """The model of that name, while it is at work for a call."""
+        loaded = self.find(name)
+        with self.at_work(cancel, loaded.model):
+            yield loaded
+
+    def stop(self, model: Model) -> None:
+        for cancel, at_work_for in list(self.running.items()):
+            if at_work_for is model:
+                cancel.cancel()
+
+    def stop_all(self) -> None:
+        for cancel in list(self.running):
+            cancel.cancel()

@@ -1,0 +1,51 @@
+"""The one device that models share: opened once, and when it is lost replaced once for all of them.
+
+A page has one device at a time, so that whoever opened a second would take the first away.
+"""
+
+import asyncio
+import weakref
+
+from py_runtime.gpu import Device, request_device
+
+_in_use: "weakref.ref[Device] | None" = None  # given back as soon as nothing is on it
+_opening: "asyncio.Future[Device] | None" = None
+
+
+async def device_in_use() -> Device:
+    """The one that models were loaded onto before, or else a new one."""
+    global _in_use
+    device = _in_use() if _in_use else None
+    device = newest(device) if device else await _opened()
+    _in_use = weakref.ref(device)
+    return device
+
+
+async def replacement(lost: Device) -> Device:
+    """In place of one that was lost: the same for everybody who was on it."""
+    global _in_use
+    device = newest(lost)
+    if device is lost:
+        device = lost.replaced_by = await _opened()
+    _in_use = weakref.ref(device)
+    return device
+
+
+def newest(device: Device) -> Device:
+    """The device, or what has taken its place meanwhile."""
+    while device.replaced_by is not None:
+        device = device.replaced_by
+    return device
+
+
+async def _opened() -> Device:
+    """Whoever asks meanwhile gets the same one, and whoever gives up waiting takes it from none."""
+    global _opening
+    opening = _opening
+    if opening is None or opening.done():
+        opening = _opening = asyncio.ensure_future(_request())
+    return await asyncio.shield(opening)
+
+
+async def _request() -> Device:
+    return await request_device()
