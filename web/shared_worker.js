@@ -44,10 +44,10 @@ function leave(port) {
 }
 
 /** @type {(port: MessagePort, message: FromTab) => void} */
-function receive(port, { id, call, question, lock, embedding, ...rest }) {
+function receive(port, { id, call, question, lock, outerPage, ...rest }) {
   if (question) return port.postMessage({ event: "answer", question });
   if (lock) {
-    if (!isStarted) tell({ embedding });
+    if (!isStarted) tell({ outerPage });
     isStarted = true;
     for (const message of model ? [model, ...told] : told) port.postMessage(message);
     tabs.add(port);
