@@ -177,5 +177,5 @@ export interface FromTab {
   call?: string;
   question?: number;
   lock?: string;
-  embedding?: string;
+  outerPage?: string;
 }

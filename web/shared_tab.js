@@ -12,15 +12,15 @@ export function sharedWorker(url, name) {
   let leave = () => {};
   /** @param {any} message as worker.js takes them */
   function postMessage(message) {
-    if (message.embedding) enter(message.embedding);
+    if (message.outerPage) enter(message.outerPage);
     else if (message.files?.length) queueMicrotask(() => hear({ id: message.id, done: true, json: JSON.stringify({ error: NO_FILES }) }));
     else port.postMessage(message);
   }
-  /** The lock is held while this tab is there. @param {string} embedding */
-  function enter(embedding) {
+  /** The lock is held while this tab is there. @param {string} outerPage */
+  function enter(outerPage) {
     const lock = `inpage tab ${Math.random()}`;
     navigator.locks.request(lock, () => {
-      port.postMessage({ embedding, lock });
+      port.postMessage({ outerPage, lock });
       return new Promise((/** @type {(nothing: void) => void} */ resolve) => { leave = resolve; });
     });
   }
