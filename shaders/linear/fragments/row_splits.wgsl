@@ -1,6 +1,6 @@
 // The one line of x as attention over a long context leaves it: in splits, put together on the way in
 // (attention/reduce_wide.wgsl does the same for all others).
-// needs: linear/fragments/io, attention/fragments/tiles, sinks = attention/fragments/sinks_*
+// needs: attention/fragments/tiles, sinks = attention/fragments/sinks_*
 
 const SUMMED = false;
 
