@@ -144,7 +144,7 @@ class AnswerReader:
         text = self._space + text
         if self._is_fresh:
             text = text.lstrip()
-            if text and self._has_content and not self._is_thinking:
+            if text and self._has_content:  # nobody thinks any more
                 text = f"\n{text}"  # a call stood between it and what was said before
         shown = text.rstrip()
         self._space = text[len(shown) :]

@@ -95,7 +95,7 @@ class ExpertSizes:
     has_bias: bool = False  # router and experts
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class DecoderConfig:
     """The sizes and choices in which the families differ."""
 
@@ -110,27 +110,27 @@ class DecoderConfig:
     max_chunk: int  # most tokens in one call
     eps: float
     rotary: int  # how many of head_dim's elements are rotated
-    qkv_bias: bool = False
-    o_bias: bool = False
-    mlp_bias: bool = False
-    qk_norm: str | None = None  # HEADS or ROWS
-    tied: bool = False  # the head is the embedding
-    norms: str = BEFORE
-    activation: str = SILU
-    kinds: tuple[LayerKind, ...] = ()  # of the layers; empty: all are plain
-    attention_scale: float | None = None  # of scores; None: head_dim^-½
-    score_cap: float | None = None  # scores s become cap · tanh(s / cap)
-    embedding_scale: float = 1.0
-    logit_divisor: float = 1.0
-    logit_cap: float | None = None
-    conv_taps: int = 0  # tokens that a convolution reaches over, its own included
-    gated_attention: bool = False  # what it gives is multiplied with sigmoid(x Wgᵀ)
-    delta: DeltaSizes | None = None
-    sinks: bool = False  # of attention: scores that take a share of the softmax for nothing
-    experts: ExpertSizes | None = None  # in place of each MLP
-    value_norm: bool = False  # heads of v are normalised, without weights
-    per_layer: int = 0  # columns that a token's own embedding has for each layer
-    layer_scalars: bool = False  # each layer ends with a multiplication
+    qkv_bias: bool
+    o_bias: bool
+    mlp_bias: bool
+    qk_norm: str | None  # HEADS or ROWS
+    tied: bool  # the head is the embedding
+    norms: str
+    activation: str
+    kinds: tuple[LayerKind, ...]  # of the layers; empty: all are plain
+    attention_scale: float | None  # of scores; None: head_dim^-½
+    score_cap: float | None  # scores s become cap · tanh(s / cap)
+    embedding_scale: float
+    logit_divisor: float
+    logit_cap: float | None
+    conv_taps: int  # tokens that a convolution reaches over, its own included
+    gated_attention: bool  # what it gives is multiplied with sigmoid(x Wgᵀ)
+    delta: DeltaSizes | None
+    sinks: bool  # of attention: scores that take a share of the softmax for nothing
+    experts: ExpertSizes | None  # in place of each MLP
+    value_norm: bool  # heads of v are normalised, without weights
+    per_layer: int  # columns that a token's own embedding has for each layer
+    layer_scalars: bool  # each layer ends with a multiplication
 
     def layer_kind(self, number: int) -> LayerKind:
         return self.kinds[number] if self.kinds else LayerKind()

@@ -2,7 +2,11 @@
 
 import subprocess
 
+import pytest
+
 from tools.files import ROOT
+
+pytestmark = pytest.mark.built
 
 STRICT = (
     *("--noEmit", "--strict", "--skipLibCheck", "--target", "esnext", "--lib", "esnext,dom"),

@@ -251,6 +251,20 @@ def test_all_are_compared() -> None:
     assert set(CALLS) | own == set(HOST_KERNELS)
 
 
+def test_a_list_may_have_the_first_value_of_all(native: NativeRunner) -> None:
+    """Numbers that say which of themselves to take."""
+    numbers = torch.tensor([2, 0, 1])
+    written = Written()
+    own = written.argument(numbers, dynamic=False)
+    taken = written.add(union(11, {0: Vector("i", [own])}))
+    out = written.add(tensor("i64", 3))
+    call = call_kernel(0, own, taken, out, out)
+    operators = ["aten::index.Tensor_out"]
+    plan = method("forward", written.values, written.inputs, [out], [call], operators=operators)
+    module = wait(load(MemorySource(pte([plan], [])), native.device))
+    compare(wait(module.run([numbers.numpy()])), [numbers[numbers]])
+
+
 @pytest.mark.parametrize("kernel", ["_to_dim_order_copy", "_clone_dim_order"])
 def test_copies_in_the_order_of_dims(kernel: str, native: NativeRunner) -> None:
     wanted = [(X * 9).to(torch.int64)]
