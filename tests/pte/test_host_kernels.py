@@ -251,18 +251,17 @@ def test_all_are_compared() -> None:
     assert set(CALLS) | own == set(HOST_KERNELS)
 
 
-def test_a_list_may_have_the_first_value_of_all(native: NativeRunner) -> None:
-    """Numbers that say which of themselves to take."""
-    numbers = torch.tensor([2, 0, 1])
+@pytest.mark.parametrize("place", [0, 1])
+def test_lists_of_tensors_have_nothing_else(place: int, native: NativeRunner) -> None:
     written = Written()
-    own = written.argument(numbers, dynamic=False)
-    taken = written.add(union(11, {0: Vector("i", [own])}))
-    out = written.add(tensor("i64", 3))
-    call = call_kernel(0, own, taken, out, out)
-    operators = ["aten::index.Tensor_out"]
+    numbers = [written.add(integer(7)) for _ in range(2)]
+    x = written.argument(X, dynamic=False)
+    taken = written.add(union(11, {0: Vector("i", [numbers[place]])}))
+    out = written.add(tensor("f32", *X.shape))
+    call, operators = call_kernel(0, x, taken, out, out), ["aten::index.Tensor_out"]
     plan = method("forward", written.values, written.inputs, [out], [call], operators=operators)
-    module = wait(load(MemorySource(pte([plan], [])), native.device))
-    compare(wait(module.run([numbers.numpy()])), [numbers[numbers]])
+    with pytest.raises(PteError):
+        wait(load(MemorySource(pte([plan], [])), native.device))
 
 
 @pytest.mark.parametrize("kernel", ["_to_dim_order_copy", "_clone_dim_order"])
