@@ -68,6 +68,14 @@ async def changed_at(name: str) -> float:
     return float((await _answer((await _entry(name)).getFile())).lastModified)
 
 
+async def size_of(name: str) -> int:
+    """Bytes; 0 where there is no such file."""
+    try:
+        return int((await _answer((await _entry(name)).getFile())).size)
+    except StorageError:
+        return 0
+
+
 async def create_stored_file(name: str) -> None:
     """An empty one, unless it is there."""
     await _entry(name, create=True)

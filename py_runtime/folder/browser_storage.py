@@ -7,18 +7,20 @@ any more are swept away. A file of which the hash was seen to be right is marked
 whose name has the time of its last change: while that stands, it need not be hashed again.
 """
 
+import asyncio
 import hashlib
 import json
 import secrets
 import time
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 
 import numpy as np
 
 from py_runtime.base.errors import StorageBusyError, StorageError
 from py_runtime.base.model_errors import ModelError
+from py_runtime.bridge.locks import SharedLock
 from py_runtime.bridge.opfs import (
     StoredWriter,
     changed_at,
@@ -27,6 +29,7 @@ from py_runtime.bridge.opfs import (
     free_bytes,
     list_stored,
     open_stored,
+    size_of,
 )
 from py_runtime.bridge.stream import Stream, read_first
 from py_runtime.folder.file_set import FileSet, parse_file_set
@@ -36,6 +39,7 @@ from py_runtime.folder.manifest import MAX_MANIFEST_BYTES, FileFacts, Manifest, 
 FILE, MODEL, NOTE, PARTIAL, BEGUN = "file-", "model-", "note-", "partial-", "begun-"
 CHECKED = "checked-"
 ABANDONED_SECONDS = 60  # a partial file that nobody has written to for so long is nobody's
+FOLLOWING_SECONDS = 0.25  # between two looks at how far another tab is
 MAX_ENTRY_BYTES = 4 * MAX_MANIFEST_BYTES  # a manifest with escapes
 
 
@@ -158,6 +162,25 @@ class Storage:
             raise
         return partial
 
+    @asynccontextmanager
+    async def turn(self, facts: FileFacts, tell: Callable[[int], None]) -> AsyncIterator[None]:
+        """While no other tab downloads the file; until then `tell` hears how far that one is. What
+        it leaves is known here."""
+        lock = SharedLock(f"inpage {BEGUN}{facts.sha256}")
+        following = asyncio.ensure_future(_follow(BEGUN + facts.sha256, tell))
+        try:
+            await lock.acquire()
+        finally:
+            following.cancel()
+        try:
+            for name in (FILE + facts.sha256, BEGUN + facts.sha256):
+                self._sizes.pop(name, None)
+                if size := await size_of(name):
+                    self._sizes[name], self._changed[name] = size, await changed_at(name)
+            yield
+        finally:
+            lock.release()
+
     async def mark_checked(self, facts: FileFacts) -> None:
         """Its bytes are right. Where that cannot be noted, so be it."""
         name = FILE + facts.sha256
@@ -205,6 +228,13 @@ class Storage:
                 await delete_stored_file(name)
             self._sizes.pop(name, None)
             self._changed.pop(name, None)
+
+
+async def _follow(name: str, tell: Callable[[int], None]) -> None:
+    """Until it is cancelled."""
+    while True:
+        await asyncio.sleep(FOLLOWING_SECONDS)
+        tell(await size_of(name))
 
 
 class PartialFile:

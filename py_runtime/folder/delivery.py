@@ -66,7 +66,10 @@ class Delivery:
                 with suppress(*DAMAGED_COPY):
                     return await self._pass_on_kept(file, sink)
                 await self._drop_kept(file)
-            await self._download(file, sink, meter)
+            meter.expect(DOWNLOAD, file, self._manifest.files[file].size)
+            if self.storage is None or not self.keeping:
+                return await self._download(file, sink, meter)
+            await self._download_for_all(self.storage, file, sink, meter)
 
     async def read(self, file: str, meter: Meter) -> bytes:
         data = bytearray(self._manifest.files[file].size)
@@ -107,9 +110,25 @@ class Delivery:
                 "model stays in memory, and what is not stored is downloaded again next time.",
             )
 
+    async def _download_for_all(
+        self, storage: Storage, file: str, sink: Sink, meter: Meter
+    ) -> None:
+        """Of tabs that want the same file one downloads it, and the others take what it keeps."""
+        facts = self._manifest.files[file]
+
+        def follow(begun: int) -> None:
+            meter.reach(DOWNLOAD, file, min(begun, facts.size))
+
+        async with storage.turn(facts, follow):
+            if self.is_kept(file):
+                with suppress(*DAMAGED_COPY):
+                    await self._pass_on_kept(file, sink)
+                    return follow(facts.size)
+                await self._drop_kept(file)
+            await self._download(file, sink, meter)
+
     async def _download(self, file: str, sink: Sink, meter: Meter) -> None:
         facts = self._manifest.files[file]
-        meter.expect(DOWNLOAD, file, facts.size)
         begun = self.storage.begun_bytes(facts) if self.storage and self.keeping else 0
         if self.storage is not None and begun:
             try:

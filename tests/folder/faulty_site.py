@@ -1,5 +1,6 @@
 """This checkout's page, with faults between the server and the browser."""
 
+import asyncio
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ from tools.compress import VariantStore
 from tools.site import Site
 
 ERROR, CUT, FLIP, HANG = "answers 500", "ends half-way", "has a wrong byte", "stops half-way"
+WAIT = "stops half-way while it has this fault"
 PREFIX = "/models/"
 
 
@@ -27,6 +29,7 @@ class FaultySite:
         self.url = url
         self.faults: dict[str, str] = {}
         self.requests: list[str] = []  # files below models/, in order; ranges and all
+        self.whole: list[str] = []  # those of them that were asked for without a range
         self.ranges: dict[str, str] = {}  # the last range that was asked of a file
         self.has_ranges = True  # some hosts know none
         self.broken_off: list[str] = []  # those that the browser did not wait for
@@ -46,6 +49,8 @@ class FaultySite:
         headers = [item for item in scope["headers"] if item[0] != b"accept-encoding"]
         if wanted := dict(headers).get(b"range"):
             self.ranges[file] = wanted.decode()
+        else:
+            self.whole.append(file)
         fault = None if wanted else self.faults.get(file)
         if not self.has_ranges:
             headers = [item for item in headers if item[0] != b"range"]
@@ -61,6 +66,10 @@ class FaultySite:
                 return await send({**message, "body": body[:-1] + bytes([body[-1] ^ 1])})
             half = {"type": "http.response.body", "body": body[: len(body) // 2]}
             await send({**half, "more_body": True})
+            if fault == WAIT:
+                while self.faults.get(file) == WAIT:
+                    await asyncio.sleep(0.01)
+                return await send({**message, "body": body[len(body) // 2 :]})
             if fault == HANG:
                 while (await receive())["type"] != "http.disconnect":
                     pass

@@ -1,0 +1,69 @@
+"""Tabs that want the same model: one downloads a file, the others take it from storage."""
+
+from typing import Any
+
+import pytest
+
+from tests.folder.conftest import LoadingPage
+from tests.folder.faulty_site import WAIT
+from tests.runners import PageRunner
+
+pytestmark = pytest.mark.browser
+
+BEGIN = """(url) => {
+  globalThis.stop = new AbortController();
+  const { signal } = globalThis.stop;
+  const load = inpage.load(url, { signal });
+  globalThis.loaded = load.then(() => inpage.loaded.name, ({ code }) => code);
+}"""
+WAITING = """navigator.locks.query().then(
+  ({ pending }) => pending.filter(({ name }) => name.startsWith("inpage begun-")).length
+)"""
+
+
+@pytest.fixture
+def shard(page: LoadingPage, manifest: dict[str, Any]) -> str:
+    """A file that stops half-way while the site has faults."""
+    first = next(file for file in manifest["files"] if file.endswith(".safetensors"))
+    page.site.faults[f"Toy/{first}"] = WAIT
+    return f"Toy/{first}"
+
+
+def begin_both(first: PageRunner, second: PageRunner, page: LoadingPage, shard: str) -> None:
+    """Until the second waits for what the first is downloading."""
+    page.site.whole.clear()
+    first.page.evaluate(BEGIN, page.address())
+    while shard not in page.site.whole:
+        first.page.wait_for_timeout(20)
+    second.page.evaluate(BEGIN, page.address())
+    second.page.wait_for_function(f"{WAITING}.then((count) => count > 0)")
+
+
+def test_one_tab_downloads_and_both_load(page: LoadingPage, shard: str) -> None:
+    tabs = page.runner, page.open_tab()
+    begin_both(*tabs, page, shard)
+    page.site.faults.clear()
+    assert [tab.page.evaluate("loaded") for tab in tabs] == ["Toy", "Toy"]
+    assert page.site.whole.count(shard) == 1
+    tabs[1].page.close()
+
+
+def test_where_the_tab_that_downloads_is_closed_another_goes_on(
+    page: LoadingPage, shard: str
+) -> None:
+    first = page.open_tab()
+    begin_both(first, page.runner, page, shard)
+    first.page.close()
+    page.site.faults.clear()
+    assert page.runner.page.evaluate("loaded") == "Toy"
+
+
+def test_who_stops_waiting_leaves_the_rest_to_the_other(page: LoadingPage, shard: str) -> None:
+    other = page.open_tab()
+    begin_both(other, page.runner, page, shard)
+    page.runner.page.evaluate("stop.abort()")
+    assert page.runner.page.evaluate("loaded") == "aborted"
+    page.site.faults.clear()
+    assert other.page.evaluate("loaded") == "Toy"
+    other.page.wait_for_function(f"{WAITING}.then((count) => count === 0)")
+    other.page.close()
