@@ -3,7 +3,7 @@
 A name is a file's path under shaders/ without its suffix. A file is a kernel, with an entry point,
 or a fragment that kernels are joined from. Each says in one line what it cannot do without:
 
-    // needs: shared/walk, element = reduce/fragments/element_*, @scale_place
+    // needs: shared/walk, element = reduce/fragments/element_*, @row_scales
 
 A plain name is a fragment that always comes along. `slot = pattern` is a slot: an op chooses the
 fragment, and says what the star stands for. `@name` is declared by whichever file of the kernel has

@@ -1,7 +1,7 @@
 // out[i] = row indices[i] of the table, dequantised, if it is one of the rows that are at hand. An
 // invocation does eight columns.
 // indices: [count]; out: [count, columns].
-// needs: shared/weights/dequantise
+// needs: weight = shared/weights/octets_*, shared/weights/dequantise
 
 struct Params {
   count: u32,  // live indices
@@ -20,8 +20,8 @@ const WORKGROUP = 64u;
 @group(0) @binding(1) var<uniform> params: Params;
 @group(0) @binding(2) var<storage, read> indices: array<i32>;
 
-fn scale_place(row: u32, group: u32) -> u32 {
-  return row * params.row_groups + group;
+fn row_scales(row: u32) -> vec2u {
+  return vec2u(row * params.row_groups, 1u);
 }
 
 @compute @workgroup_size(WORKGROUP)
@@ -39,7 +39,7 @@ fn main(
   if (row >= params.rows_here) {
     return;
   }
-  let values = dequantised(row, at % params.octets);
+  let values = dequantised(row_at(row), columns_at(at % params.octets));
   out[2u * at] = values[0];
   out[2u * at + 1u] = values[1];
 }

@@ -2,7 +2,7 @@
 // needs: experts/fragments/dots
 
 struct Params {
-  part_ends: vec4u,  // see scale_place
+  part_ends: vec4u,  // see row_scales
   part_offsets: vec4u,
   part_strides: vec4u,
   count: u32,  // of all that is computed: lines * rows

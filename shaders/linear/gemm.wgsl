@@ -1,7 +1,7 @@
 // Several lines of x. An invocation computes 8 lines × 4 pairs of rows in registers, eight columns of
 // K at a time: eight rows of weights are dequantised once for eight lines of x. Four neighbours take
 // the same lines, a tile of 8 lines × 16 pairs.
-// needs: shared/weights/dequantise, lines = linear/fragments/lines_*, finish = linear/fragments/finish_*, @pair_rows
+// needs: shared/weights/places, weight = shared/weights/octets_*, shared/weights/dequantise, lines = linear/fragments/lines_*, finish = linear/fragments/finish_*, @pair_rows
 
 const WORKGROUP = 16u;
 const TILE_LINES = 8u;
@@ -15,11 +15,11 @@ struct Rows {
   high: mat4x4f,
 }
 
-fn four_rows(rows: vec4u, octet: u32) -> Rows {
-  let a = dequantised(rows.x, octet);
-  let b = dequantised(rows.y, octet);
-  let c = dequantised(rows.z, octet);
-  let d = dequantised(rows.w, octet);
+fn four_rows(rows: array<Row, 4>, columns: Columns) -> Rows {
+  let a = dequantised(rows[0], columns);
+  let b = dequantised(rows[1], columns);
+  let c = dequantised(rows[2], columns);
+  let d = dequantised(rows[3], columns);
   return Rows(mat4x4f(a[0], b[0], c[0], d[0]), mat4x4f(a[1], b[1], c[1], d[1]));
 }
 
@@ -43,16 +43,18 @@ fn main(
   let b = pair_rows(pair + 1u);
   let c = pair_rows(pair + 2u);
   let d = pair_rows(pair + 3u);
-  let left_rows = vec4u(a.x, b.x, c.x, d.x);
-  let right_rows = vec4u(a.y, b.y, c.y, d.y);
+  let left_rows = array(row_at(a.x), row_at(b.x), row_at(c.x), row_at(d.x));
+  let right_rows = array(row_at(a.y), row_at(b.y), row_at(c.y), row_at(d.y));
   // Sums of each line of the tile: the pairs' first rows, and their second ones.
   var l0 = vec4f(); var l1 = vec4f(); var l2 = vec4f(); var l3 = vec4f();
   var l4 = vec4f(); var l5 = vec4f(); var l6 = vec4f(); var l7 = vec4f();
   var r0 = vec4f(); var r1 = vec4f(); var r2 = vec4f(); var r3 = vec4f();
   var r4 = vec4f(); var r5 = vec4f(); var r6 = vec4f(); var r7 = vec4f();
-  for (var octet = 0u; octet < params.octets; octet++) {
-    let left = four_rows(left_rows, octet);
-    let right = four_rows(right_rows, octet);
+  let octets = params.octets;
+  for (var octet = 0u; octet < octets; octet++) {
+    let columns = columns_at(octet);
+    let left = four_rows(left_rows, columns);
+    let right = four_rows(right_rows, columns);
     let lines = eight_lines(line, octet, lane);
     l0 += dots(lines.a, left);
     r0 += dots(lines.a, right);

@@ -2,7 +2,7 @@
 // SIDE × SIDE outputs, SIDE columns of K at a time: both factors are laid out in workgroup memory
 // column by column, four rows in a vector, and an invocation keeps 4 × 4 sums in registers. Small
 // squares leave invocations for several teams, which share out the columns and add up in the end.
-// needs: linear/fragments/io, linear/fragments/x, shared/weights/dequantise, finish = linear/fragments/finish_*, @pair_rows
+// needs: linear/fragments/io, linear/fragments/x, weight = shared/weights/octets_*, shared/weights/dequantise, finish = linear/fragments/finish_*, @pair_rows
 
 override WORKGROUP: u32 = 256u;
 override SIDE: u32 = 64u;
@@ -41,13 +41,14 @@ fn fetch(member: u32, first_line: u32, first_pair: u32, first_octet: u32) -> Blo
   if (member < WEIGHT_BLOCKS) {
     // Four rows of the weight are two pairs. Columns past the end of K need no zeros: x has them.
     let octet = min(first_octet + member / QUADS, params.octets - 1u);
+    let columns = columns_at(octet);
     let pair = first_pair + 2u * (member % QUADS);
     let upper = pair_rows(pair);
     let lower = pair_rows(pair + 1u);
-    let a = dequantised(upper.x, octet);
-    let b = dequantised(upper.y, octet);
-    let c = dequantised(lower.x, octet);
-    let d = dequantised(lower.y, octet);
+    let a = dequantised(row_at(upper.x), columns);
+    let b = dequantised(row_at(upper.y), columns);
+    let c = dequantised(row_at(lower.x), columns);
+    let d = dequantised(row_at(lower.y), columns);
     blocks.low = transpose(mat4x4f(a[0], b[0], c[0], d[0]));
     blocks.high = transpose(mat4x4f(a[1], b[1], c[1], d[1]));
   }

@@ -1,6 +1,6 @@
 // One line of x. An invocation computes four pairs of rows over all of K, 32 columns at a time: x is
 // taken once for eight rows of weights, and no sum is shared, so there is no barrier.
-// needs: linear/fragments/norm, row = linear/fragments/row_*, linear/fragments/block, block = linear/fragments/block_*, weight = shared/weights/octets_*, finish = linear/fragments/finish_*, @pair_rows
+// needs: linear/fragments/norm, row = linear/fragments/row_*, linear/fragments/block, shared/weights/places, block = linear/fragments/block_*, weight = shared/weights/octets_*, finish = linear/fragments/finish_*, @pair_rows
 
 const WORKGROUP = 8u;
 const PAIRS = 4u;
@@ -13,24 +13,23 @@ fn octet_dot(weights: mat2x4f, values: mat2x4f) -> f32 {
   return dot(weights[0], values[0]) + dot(weights[1], values[1]);
 }
 
-// Sum of weight * x over a block. Octets past the end are clamped: x is zero there.
-fn block_dot(row: u32, block: u32, values: Block) -> f32 {
-  let octets = min(vec4u(4u * block) + vec4u(0u, 1u, 2u, 3u), vec4u(params.octets - 1u));
-  let left = sixteen(row, octets.x / 2u);
-  let right = sixteen(row, octets.z / 2u);
+// Sum of weight * x over a block.
+fn block_dot(row: Row, at: array<Columns, OCTETS>, values: Block) -> f32 {
+  let left = sixteen(row, at[0], at[1]);
+  let right = sixteen(row, at[2], at[3]);
   let dots = vec4f(
     octet_dot(left.low, values.a),
     octet_dot(left.high, values.b),
     octet_dot(right.low, values.c),
     octet_dot(right.high, values.d),
   );
-  let first = affine(row, octets.x);
+  let first = affine(row, at[0]);
   if (!SCALE_PER_OCTET) {
     return first.x * dot(dots, vec4f(1.0)) + first.y * dot(values.sums, vec4f(1.0));
   }
-  let second = affine(row, octets.y);
-  let third = affine(row, octets.z);
-  let fourth = affine(row, octets.w);
+  let second = affine(row, at[1]);
+  let third = affine(row, at[2]);
+  let fourth = affine(row, at[3]);
   return dot(vec4f(first.x, second.x, third.x, fourth.x), dots)
     + dot(vec4f(first.y, second.y, third.y, fourth.y), values.sums);
 }
@@ -47,6 +46,8 @@ fn main(
   let b = pair_rows(pair + 1u);
   let c = pair_rows(pair + 2u);
   let d = pair_rows(pair + 3u);
+  let first_rows = array(row_at(a.x), row_at(b.x), row_at(c.x), row_at(d.x));
+  let second_rows = array(row_at(a.y), row_at(b.y), row_at(c.y), row_at(d.y));
   var firsts = vec4f();
   var seconds = vec4f();
   var squares = 0.0;
@@ -55,20 +56,29 @@ fn main(
     begin_row(all, pair < LOADERS * PAIRS);
   }
   let blocks = (params.octets + OCTETS - 1u) / OCTETS;
+  let last = params.octets - 1u;
   for (var block = 0u; block < blocks; block++) {
     let values = x_block(block, lane);
+    // Octets past the end are clamped: x is zero there.
+    let octets = min(vec4u(OCTETS * block) + vec4u(0u, 1u, 2u, 3u), vec4u(last));
+    let columns = array(
+      columns_at(octets.x),
+      columns_at(octets.y),
+      columns_at(octets.z),
+      columns_at(octets.w),
+    );
     squares += values.squares;
     firsts += vec4f(
-      block_dot(a.x, block, values),
-      block_dot(b.x, block, values),
-      block_dot(c.x, block, values),
-      block_dot(d.x, block, values),
+      block_dot(first_rows[0], columns, values),
+      block_dot(first_rows[1], columns, values),
+      block_dot(first_rows[2], columns, values),
+      block_dot(first_rows[3], columns, values),
     );
     seconds += vec4f(
-      block_dot(a.y, block, values),
-      block_dot(b.y, block, values),
-      block_dot(c.y, block, values),
-      block_dot(d.y, block, values),
+      block_dot(second_rows[0], columns, values),
+      block_dot(second_rows[1], columns, values),
+      block_dot(second_rows[2], columns, values),
+      block_dot(second_rows[3], columns, values),
     );
   }
   let scale = norm_scale(all_squares(squares));

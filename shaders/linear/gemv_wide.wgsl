@@ -1,7 +1,7 @@
 // One line of x, for weights that are not in blocks of 32 columns. A workgroup computes two pairs of
 // rows: its invocations share out the columns, sixteen at a time, so that neighbours load neighbouring
 // words, and add up in the end.
-// needs: lanes = shared/lanes_*, linear/fragments/norm, row = linear/fragments/row_*, weight = shared/weights/octets_*, finish = linear/fragments/finish_*, @pair_rows
+// needs: lanes = shared/lanes_*, linear/fragments/norm, row = linear/fragments/row_*, shared/weights/places, weight = shared/weights/octets_*, finish = linear/fragments/finish_*, @pair_rows
 
 const WORKGROUP = 128u;
 const PAIRS = 2u;
@@ -14,14 +14,14 @@ fn octet_dot(weights: mat2x4f, values: mat2x4f) -> f32 {
 }
 
 // Sum of weight * x over two octets. One past the end is clamped: x is zero there.
-fn pair_dot(row: u32, pair: u32, low: Octet, high: Octet) -> f32 {
-  let weights = sixteen(row, pair);
+fn pair_dot(row: Row, at: array<Columns, 2>, low: Octet, high: Octet) -> f32 {
+  let weights = sixteen(row, at[0], at[1]);
   let dots = vec2f(octet_dot(weights.low, low.values), octet_dot(weights.high, high.values));
-  let first = affine(row, 2u * pair);
+  let first = affine(row, at[0]);
   if (!SCALE_PER_OCTET) {
     return first.x * (dots.x + dots.y) + first.y * (low.sum + high.sum);
   }
-  let second = affine(row, min(2u * pair + 1u, params.octets - 1u));
+  let second = affine(row, at[1]);
   return first.x * dots.x + first.y * low.sum + second.x * dots.y + second.y * high.sum;
 }
 
@@ -32,7 +32,12 @@ fn main(
   own: Invocation,
 ) {
   let pair = (group.y * groups.x + group.x) * PAIRS;
-  let rows = vec4u(pair_rows(pair), pair_rows(pair + 1u));
+  let upper = pair_rows(pair);
+  let lower = pair_rows(pair + 1u);
+  let a = row_at(upper.x);
+  let b = row_at(upper.y);
+  let c = row_at(lower.x);
+  let d = row_at(lower.y);
   var sums = vec4f();
   var squares = 0.0;
   if (SUMMED) {
@@ -42,10 +47,12 @@ fn main(
     let low = normed_octet(OCTETS * at);
     let high = normed_octet(OCTETS * at + 1u);
     squares += low.squares + high.squares;
-    sums.x += pair_dot(rows.x, at, low, high);
-    sums.y += pair_dot(rows.y, at, low, high);
-    sums.z += pair_dot(rows.z, at, low, high);
-    sums.w += pair_dot(rows.w, at, low, high);
+    let last = params.octets - 1u;
+    let columns = array(columns_at(OCTETS * at), columns_at(min(OCTETS * at + 1u, last)));
+    sums.x += pair_dot(a, columns, low, high);
+    sums.y += pair_dot(b, columns, low, high);
+    sums.z += pair_dot(c, columns, low, high);
+    sums.w += pair_dot(d, columns, low, high);
   }
   sums = sums_of_all(own, sums);
   if (NORMED) {

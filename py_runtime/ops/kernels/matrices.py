@@ -150,7 +150,7 @@ def _joined(op: Op, weights: Sequence[Weight], columns: int) -> Matrix:
         small_groups or has_halves,
         first.kind in BY_BLOCKS and columns % BLOCK == 0 and not small_groups,
         {
-            **_scale_places(part_rows, scales if first.kind == "q4gsw" else []),
+            **_row_scales(part_rows, scales if first.kind == "q4gsw" else []),
             "quads": columns // 4,
             "octets": ceil_div(columns, 8),
             "octets_per_group": ceil_div(first.group_size, 8),
@@ -158,8 +158,8 @@ def _joined(op: Op, weights: Sequence[Weight], columns: int) -> Matrix:
     )
 
 
-def _scale_places(part_rows: tuple[int, ...], scales: Sequence[LiveTensor]) -> dict[str, object]:
-    """What scale_place of shaders/linear needs of q4gsw's scales, [groups, padded rows]."""
+def _row_scales(part_rows: tuple[int, ...], scales: Sequence[LiveTensor]) -> dict[str, object]:
+    """What row_scales of shaders/linear needs of q4gsw's scales, [groups, padded rows]."""
     ends, offsets, strides = [], [], []
     row = place = 0
     for rows, scale in zip(part_rows, scales, strict=False):

@@ -14,14 +14,17 @@ fn octet_sum(values: mat2x4f) -> f32 {
 }
 
 // What this invocation has of the sum. An octet past the end is clamped: x is zero there.
-fn share_of_dot(row: u32, line: u32, lane: u32) -> f32 {
+fn share_of_dot(at: u32, line: u32, lane: u32) -> f32 {
+  let row = row_at(at);
   var sum = 0.0;
   for (var pair = lane % SHARERS; 2u * pair < params.octets; pair += SHARERS) {
     let low = x_octet(line, 2u * pair);
     let high = x_octet(line, 2u * pair + 1u);
-    let weights = sixteen(row, pair);
-    let first = affine(row, 2u * pair);
-    let second = affine(row, min(2u * pair + 1u, params.octets - 1u));
+    let low_columns = columns_at(2u * pair);
+    let high_columns = columns_at(min(2u * pair + 1u, params.octets - 1u));
+    let weights = sixteen(row, low_columns, high_columns);
+    let first = affine(row, low_columns);
+    let second = affine(row, high_columns);
     sum += first.x * octet_dot(weights.low, low) + first.y * octet_sum(low)
       + second.x * octet_dot(weights.high, high) + second.y * octet_sum(high);
   }

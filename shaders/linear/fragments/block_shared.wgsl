@@ -14,7 +14,7 @@ fn from_all_lanes(value: f32) -> vec4f {
 }
 
 fn x_block(block: u32, lane: u32) -> Block {
-  let own = normed_octet(4u * block + lane % QUAD_LANES);
+  let own = normed_octet(4u * block + (lane & (QUAD_LANES - 1u)));
   return Block(
     from_lane_0(own.values),
     from_lane_1(own.values),

@@ -2,7 +2,7 @@
 // needs: nothing
 
 struct Params {
-  part_ends: vec4u,  // see scale_place
+  part_ends: vec4u,  // see row_scales
   part_offsets: vec4u,
   part_strides: vec4u,
   count: u32,  // live lines of x

@@ -4,7 +4,7 @@
 // needs: gate = linear/fragments/gate_*
 
 struct Params {
-  part_ends: vec4u,  // see scale_place
+  part_ends: vec4u,  // see row_scales
   part_offsets: vec4u,
   part_strides: vec4u,
   count: u32,  // live lines of x

@@ -12,11 +12,11 @@ fn live_line(line: u32) -> u32 {
   return min(line, params.count - 1u);
 }
 
-const MAX_PARTS = 3u;  // matrices that scale_place tells apart
+const MAX_PARTS = 3u;  // matrices that row_scales tells apart
 
-// For q4gsw: where the scale of a group lies. Each matrix that was joined has its scales
-// [groups, padded rows] behind those of the one before.
-fn scale_place(row: u32, group: u32) -> u32 {
+// For q4gsw: where the scale of a row's first group lies, and how far it is to that of the next. Each
+// matrix that was joined has its scales [groups, padded rows] behind those of the one before.
+fn row_scales(row: u32) -> vec2u {
   let part = u32(row >= params.part_ends.x) + u32(row >= params.part_ends.y);
-  return params.part_offsets[part] + group * params.part_strides[part] + row;
+  return vec2u(params.part_offsets[part] + row, params.part_strides[part]);
 }

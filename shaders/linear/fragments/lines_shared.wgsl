@@ -2,7 +2,7 @@
 // needs: linear/fragments/quads, linear/fragments/lines
 
 fn eight_lines(line: u32, octet: u32, lane: u32) -> Lines {
-  let own = line + lane % QUAD_LANES * 2u;
+  let own = line + 2u * (lane & (QUAD_LANES - 1u));
   let even = line_octet(own, octet);
   let odd = line_octet(own + 1u, octet);
   return Lines(

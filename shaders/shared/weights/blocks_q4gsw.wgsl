@@ -1,6 +1,6 @@
 // octets_q4gsw.wgsl by whole blocks: rows and groups are multiples of 32 columns; blocks_q8_0.wgsl
 // says what such a file gives.
-// needs: shared/weights/nibble_bytes, @scale_place
+// needs: shared/weights/nibble_bytes, @row_scales
 
 const HALVES = 1u;
 const ADDS = false;
@@ -17,9 +17,10 @@ struct WeightBlock {
 
 fn load_block(row: u32, block: u32) -> WeightBlock {
   let group = 4u * block / params.octets_per_group;
+  let of_row = row_scales(row);
   return WeightBlock(
     weight[row * (params.octets / 4u) + block],
-    scales[scale_place(row, group)],
+    scales[of_row.x + group * of_row.y],
   );
 }
 

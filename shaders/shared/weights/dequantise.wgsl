@@ -1,10 +1,10 @@
-// A weight as it is meant. A file octets_* says how a row is stored: `quants(row, octet)` gives eight
-// columns as they are, `sixteen(row, pair)` those of two octets that lie side by side, and
-// `affine(row, octet)` their (scale, minimum).
-// needs: weight = shared/weights/octets_*
+// A weight as it is meant. A file octets_* says how it is stored: `quants(row, columns)` gives eight
+// columns as they are, `sixteen(row, low, high)` those of two octets that lie side by side, and
+// `affine(row, columns)` their (scale, minimum).
+// needs: shared/weights/places, weight = shared/weights/octets_*
 
-fn dequantised(row: u32, octet: u32) -> mat2x4f {
-  let values = quants(row, octet);
-  let scale = affine(row, octet);
+fn dequantised(row: Row, columns: Columns) -> mat2x4f {
+  let values = quants(row, columns);
+  let scale = affine(row, columns);
   return mat2x4f(values[0] * scale.x + scale.y, values[1] * scale.x + scale.y);
 }

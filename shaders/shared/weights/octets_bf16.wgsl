@@ -1,5 +1,5 @@
 // Plain bf16 weights of a linear, K / 4 vectors a row.
-// needs: shared/weights/sixteen
+// needs: shared/weights/places
 
 @group(0) @binding(0) var<storage, read> weight: array<vec2u>;
 
@@ -8,20 +8,27 @@ fn widened(words: vec2u) -> vec4f {
   return bitcast<vec4f>(vec4u(words.x << 16u, upper.x, words.y << 16u, upper.y));
 }
 
-fn quants(row: u32, octet: u32) -> mat2x4f {
-  let start = row * params.quads;
+fn row_at(row: u32) -> Row {
+  return Row(row * params.quads, 0u, 0u);
+}
+
+fn columns_at(octet: u32) -> Columns {
+  return Columns(octet, 0u, 0u, 0u);
+}
+
+fn quants(row: Row, columns: Columns) -> mat2x4f {
+  let quad = 2u * columns.octet;
   let last = params.quads - 1u;  // x is zero past it
   return mat2x4f(
-    widened(weight[start + 2u * octet]),
-    widened(weight[start + min(2u * octet + 1u, last)]),
+    widened(weight[row.start + quad]),
+    widened(weight[row.start + min(quad + 1u, last)]),
   );
 }
 
-fn sixteen(row: u32, pair: u32) -> Sixteen {
-  let last = params.octets - 1u;  // x is zero past it
-  return Sixteen(quants(row, 2u * pair), quants(row, min(2u * pair + 1u, last)));
+fn sixteen(row: Row, low: Columns, high: Columns) -> Sixteen {
+  return Sixteen(quants(row, low), quants(row, high));
 }
 
-fn affine(row: u32, octet: u32) -> vec2f {
+fn affine(row: Row, columns: Columns) -> vec2f {
   return vec2f(1.0, 0.0);
 }

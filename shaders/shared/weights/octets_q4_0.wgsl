@@ -1,21 +1,28 @@
 // 4-bit weights in groups of 32 with an f16 scale each: (nibble - 8) * scale.
 // weight: [rows, K / 8] words; scales: [rows, K / 32] halves, two a word.
-// needs: shared/weights/sixteen, shared/weights/packed_values
+// needs: shared/weights/places, shared/weights/packed_values
 
 @group(0) @binding(0) var<storage, read> weight: array<vec2u>;
 @group(0) @binding(1) var<storage, read> scales: array<u32>;
 
-fn quants(row: u32, octet: u32) -> mat2x4f {
-  let at = row * params.octets + octet;
-  return centred_nibbles(weight[at / 2u][at % 2u]);
+fn row_at(row: u32) -> Row {
+  return Row(row * (params.octets / 2u), row * (params.octets / 4u), 1u);
 }
 
-fn sixteen(row: u32, pair: u32) -> Sixteen {
-  let words = weight[row * (params.octets / 2u) + pair];
+fn columns_at(octet: u32) -> Columns {
+  return Columns(octet, octet >> 1u, octet & 1u, octet >> 2u);
+}
+
+fn quants(row: Row, columns: Columns) -> mat2x4f {
+  return centred_nibbles(weight[row.start + columns.pair][columns.odd]);
+}
+
+fn sixteen(row: Row, low: Columns, high: Columns) -> Sixteen {
+  let words = weight[row.start + low.pair];
   return Sixteen(centred_nibbles(words.x), centred_nibbles(words.y));
 }
 
-fn affine(row: u32, octet: u32) -> vec2f {
-  let at = row * (params.octets / 4u) + octet / 4u;
-  return vec2f(half_of(scales[at / 2u], at), 0.0);
+fn affine(row: Row, columns: Columns) -> vec2f {
+  let at = row.scale + columns.group;
+  return vec2f(half_of(scales[at >> 1u], at), 0.0);
 }

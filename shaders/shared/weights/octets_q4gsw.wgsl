@@ -1,5 +1,5 @@
 // 4-bit weights, one f32 scale a group: (nibble - 8) * scale. Rows are whole words of eight values.
-// needs: shared/weights/sixteen, shared/weights/packed_values, @scale_place
+// needs: shared/weights/places, shared/weights/packed_values, @row_scales
 
 // Whether the even column of each byte is in its high nibble.
 override HIGH_FIRST: bool = false;
@@ -7,19 +7,27 @@ override HIGH_FIRST: bool = false;
 @group(0) @binding(0) var<storage, read> weight: array<u32>;
 @group(0) @binding(1) var<storage, read> scales: array<f32>;
 
-fn quants(row: u32, octet: u32) -> mat2x4f {
-  var word = weight[row * params.octets + octet];
+fn row_at(row: u32) -> Row {
+  let of_row = row_scales(row);
+  return Row(row * params.octets, of_row.x, of_row.y);
+}
+
+fn columns_at(octet: u32) -> Columns {
+  return Columns(octet, 0u, 0u, octet / params.octets_per_group);
+}
+
+fn quants(row: Row, columns: Columns) -> mat2x4f {
+  var word = weight[row.start + columns.octet];
   if (HIGH_FIRST) {
     word = ((word & 0x0f0f0f0fu) << 4u) | ((word >> 4u) & 0x0f0f0f0fu);
   }
   return centred_nibbles(word);
 }
 
-fn sixteen(row: u32, pair: u32) -> Sixteen {
-  let last = params.octets - 1u;  // x is zero past it
-  return Sixteen(quants(row, 2u * pair), quants(row, min(2u * pair + 1u, last)));
+fn sixteen(row: Row, low: Columns, high: Columns) -> Sixteen {
+  return Sixteen(quants(row, low), quants(row, high));
 }
 
-fn affine(row: u32, octet: u32) -> vec2f {
-  return vec2f(scales[scale_place(row, octet / params.octets_per_group)], 0.0);
+fn affine(row: Row, columns: Columns) -> vec2f {
+  return vec2f(scales[row.scale + columns.group * row.scale_step], 0.0);
 }

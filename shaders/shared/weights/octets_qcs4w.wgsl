@@ -1,12 +1,20 @@
 // 4-bit weights, one f32 scale a row: (nibble - 8) * scale. The even column of a byte is in its high
 // nibble. Rows are K / 2 bytes: with K % 8 == 4 every other one begins in the middle of a word.
-// needs: shared/weights/sixteen, shared/weights/packed_values
+// needs: shared/weights/places, shared/weights/packed_values
 
 @group(0) @binding(0) var<storage, read> weight: array<u32>;
 @group(0) @binding(1) var<storage, read> scales: array<f32>;
 
-fn quants(row: u32, octet: u32) -> mat2x4f {
-  let quad = row * params.quads + 2u * octet;
+fn row_at(row: u32) -> Row {
+  return Row(row * params.quads, row, 0u);
+}
+
+fn columns_at(octet: u32) -> Columns {
+  return Columns(octet, 0u, 0u, 0u);
+}
+
+fn quants(row: Row, columns: Columns) -> mat2x4f {
+  let quad = row.start + 2u * columns.octet;
   var word = weight[quad / 2u];
   if (quad % 2u == 1u) {
     let last = arrayLength(&weight) - 1u;  // x is zero past it
@@ -15,11 +23,10 @@ fn quants(row: u32, octet: u32) -> mat2x4f {
   return centred_nibbles(((word & 0x0f0f0f0fu) << 4u) | ((word >> 4u) & 0x0f0f0f0fu));
 }
 
-fn sixteen(row: u32, pair: u32) -> Sixteen {
-  let last = params.octets - 1u;  // x is zero past it
-  return Sixteen(quants(row, 2u * pair), quants(row, min(2u * pair + 1u, last)));
+fn sixteen(row: Row, low: Columns, high: Columns) -> Sixteen {
+  return Sixteen(quants(row, low), quants(row, high));
 }
 
-fn affine(row: u32, octet: u32) -> vec2f {
-  return vec2f(scales[row], 0.0);
+fn affine(row: Row, columns: Columns) -> vec2f {
+  return vec2f(scales[row.scale], 0.0);
 }

@@ -1,23 +1,30 @@
 // 8-bit weights, one f32 scale a row: value * scale. weight: [rows, K / 4] words.
-// needs: shared/weights/sixteen, shared/weights/packed_values
+// needs: shared/weights/places, shared/weights/packed_values
 
 @group(0) @binding(0) var<storage, read> weight: array<u32>;
 @group(0) @binding(1) var<storage, read> scales: array<f32>;
 
-fn quants(row: u32, octet: u32) -> mat2x4f {
-  let start = row * params.quads;
+fn row_at(row: u32) -> Row {
+  return Row(row * params.quads, row, 0u);
+}
+
+fn columns_at(octet: u32) -> Columns {
+  return Columns(octet, 0u, 0u, 0u);
+}
+
+fn quants(row: Row, columns: Columns) -> mat2x4f {
+  let quad = 2u * columns.octet;
   let last = params.quads - 1u;  // x is zero past it
   return mat2x4f(
-    signed_bytes(weight[start + 2u * octet]),
-    signed_bytes(weight[start + min(2u * octet + 1u, last)]),
+    signed_bytes(weight[row.start + quad]),
+    signed_bytes(weight[row.start + min(quad + 1u, last)]),
   );
 }
 
-fn sixteen(row: u32, pair: u32) -> Sixteen {
-  let last = params.octets - 1u;  // x is zero past it
-  return Sixteen(quants(row, 2u * pair), quants(row, min(2u * pair + 1u, last)));
+fn sixteen(row: Row, low: Columns, high: Columns) -> Sixteen {
+  return Sixteen(quants(row, low), quants(row, high));
 }
 
-fn affine(row: u32, octet: u32) -> vec2f {
-  return vec2f(scales[row], 0.0);
+fn affine(row: Row, columns: Columns) -> vec2f {
+  return vec2f(scales[row.scale], 0.0);
 }
