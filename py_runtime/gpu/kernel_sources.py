@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from py_runtime.base.errors import GraphError
+from py_runtime.gpu.second_copies import SECOND, copy_of, with_second_copies
 from py_runtime.gpu.shader_figures import figures_in, workgroup_bytes, workgroup_size
 from py_runtime.gpu.shader_sources import STAR, SUBGROUPS, Library, ShaderFile, all_shaders
 
@@ -65,6 +66,7 @@ def join(library: Library, name: str, plugs: Plugs) -> KernelSource:
     kernel = library.file(name)
     if not kernel.is_kernel:
         raise GraphError(f"shader {name} is a fragment; only a kernel can be launched")
+    library = with_second_copies(library, kernel, plugs)
     files = tuple(_with_needs(library, kernel, plugs, {}).values())
     for slot in plugs:
         if not any(slot in file.slots for file in files):
@@ -97,6 +99,8 @@ def _direct_needs(library: Library, file: ShaderFile, plugs: Plugs) -> Iterator[
         if name not in library.files:
             raise GraphError(f"shader {file.name} needs {name}, which does not exist")
         yield library.files[name]
+    for name in file.seconds:
+        yield library.files[copy_of(name)]
     for slot, start in file.slots.items():
         known = library.alternatives(start)
         if plugs.get(slot) not in known:
@@ -105,7 +109,8 @@ def _direct_needs(library: Library, file: ShaderFile, plugs: Plugs) -> Iterator[
                 f"shader {file.name}: one of {known} plugs into its slot '{slot}' "
                 f"({start}{STAR}), {given}"
             )
-        yield library.files[start + plugs[slot]]
+        plugged = start + plugs[slot]
+        yield library.files[copy_of(plugged) if slot.endswith(SECOND) else plugged]
 
 
 def check_needs(
@@ -121,7 +126,7 @@ def check_needs(
     known = _OF_EVERY_KERNEL.union(file.given, *(need.declares for need in direct))
     for name in sorted(file.uses - known):
         here = [other.name for other in files if name in other.declares]
-        if owners := here or library.owners.get(name):
+        if owners := here or library.owners.get(name.removesuffix(SECOND)):
             raise GraphError(
                 f"shader {file.name} uses {name} of {' or '.join(owners)}, which its line of needs "
                 "does not name"

@@ -7,7 +7,8 @@ or a fragment that kernels are joined from. Each says in one line what it cannot
 
 A plain name is a fragment that always comes along. `slot = pattern` is a slot: an op chooses the
 fragment, and says what the star stands for. `@name` is declared by whichever file of the kernel has
-it; `params` is a matter of course. A file that needs none of it says `// needs: nothing`.
+it; `params` is a matter of course. `second = name` is a fragment once more, with other plugs, under
+names of its own (see second_copies.py). A file that needs none of it says `// needs: nothing`.
 """
 
 import re
@@ -25,8 +26,9 @@ _INSIDE_WHEEL = Path(__file__).parent.parent / "shaders"
 _IN_CHECKOUT = Path(__file__).parent.parent.parent / "shaders"
 _SUFFIX = ".wgsl"
 
-_NEEDS = re.compile(r"^// needs: *(.*)$", re.MULTILINE)
+NEEDS = re.compile(r"^// needs: *(.*)$", re.MULTILINE)
 _SLOT = re.compile(r"(\w+) = ([\w/]+)\*")
+_SECOND = re.compile(r"second = ([\w/]+)")
 _COMMENT = re.compile(r"//[^\n]*")
 _BINDING = r"(?:@group\(\d+\)\s*@binding\(\d+\)\s*)?"
 _KEYWORD = r"(?:const|override|var(?:<[^>]*>)?|alias|struct|fn)"
@@ -46,6 +48,7 @@ class ShaderFile:
     source: str
     needs: tuple[str, ...]  # fragments that always come along
     slots: dict[str, str]  # name → how a fragment's name begins
+    seconds: tuple[str, ...]  # fragments that come along once more
     given: tuple[str, ...]  # names that another file of the kernel declares
     declares: frozenset[str]
     uses: frozenset[str]  # names of module scope that it does not declare
@@ -58,19 +61,24 @@ class ShaderFile:
 
 def parse(name: str, source: str) -> ShaderFile:
     """GraphError where the file has no line that says what it needs."""
-    lines = _NEEDS.findall(source)
+    lines = NEEDS.findall(source)
     if len(lines) != 1:
         raise GraphError(f"shader {name} has {len(lines)} lines that begin '// needs:'; it has one")
     entries = [] if lines[0] == "nothing" else [entry.strip() for entry in lines[0].split(",")]
     slots = {found[1]: found[2] for entry in entries if (found := _SLOT.fullmatch(entry))}
+    seconds = tuple(found[1] for entry in entries if (found := _SECOND.fullmatch(entry)))
+    plain = [
+        entry for entry in entries if not _SLOT.fullmatch(entry) and not _SECOND.fullmatch(entry)
+    ]
     code = _COMMENT.sub("", source)
     declares = frozenset(_words(_DECLARED.findall(code)))
     return ShaderFile(
         name,
         source,
-        tuple(entry for entry in entries if entry[0] != "@" and not _SLOT.fullmatch(entry)),
+        tuple(entry for entry in plain if entry[0] != "@"),
         slots,
-        tuple(entry[1:] for entry in entries if entry[0] == "@"),
+        seconds,
+        tuple(entry[1:] for entry in plain if entry[0] == "@"),
         declares,
         _used(code) - declares,
         tuple(_CONSTANT.findall(code)),

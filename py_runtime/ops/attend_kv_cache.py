@@ -8,14 +8,8 @@ from py_runtime.live.launch import Bindable
 from py_runtime.live.values import LiveTensor
 from py_runtime.ops.kernels.fused_arguments import WEIGHTS, take_biases, take_matrices
 from py_runtime.ops.kernels.kv_caches import take_caches
-from py_runtime.ops.kernels.linears import (
-    Finish,
-    LinearKernels,
-    OneLine,
-    RowOfX,
-    goes_by_limbs,
-    into_rows,
-)
+from py_runtime.ops.kernels.limb_products import goes_by_limbs
+from py_runtime.ops.kernels.linears import Finish, LinearKernels, OneLine, RowOfX, into_rows
 from py_runtime.ops.kernels.matrices import Matrices, rows_of
 from py_runtime.ops.kernels.position_checks import check_cache
 from py_runtime.ops.kernels.streaming_attention import (
@@ -163,7 +157,7 @@ class AttendLinear(AttendWindow):
         constants = {"SPLITS": splits, "HEAD_QUADS": problem.width // 4, "GROUP": problem.group}
         plugs = {"row": "splits", **self.attention.sink_plugs}
         row = RowOfX(plugs, self.attention.left, constants)
-        return OneLine(self, row, matrices[0], finish)
+        return OneLine(self, row, matrices, finish)
 
     def live(self) -> None:
         dims = (*self.q.dims[:-2], self.rows)

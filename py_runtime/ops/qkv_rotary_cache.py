@@ -3,7 +3,8 @@
 x is normalised; q, k and v are computed from it; heads of q and k are normalised where the graph
 says so and turned by their position's angle; heads of v may be normalised, too, without a weight;
 k and v go into the caches. For one token that is one kernel, or two where heads are normalised or
-a kernel can bind few buffers, and one more for each further kind of weight.
+a kernel can bind few buffers; two kinds of weights are two kernels where it cannot bind those of
+both, and a third kind is one more.
 
 inpage.q_rotary is the same for layers that see the keys and values of another. `of_sum`: x is
 computed, too.

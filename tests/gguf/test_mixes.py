@@ -76,13 +76,22 @@ def test_torch_s_tokens_in_the_page(mix: str, tmp_path: Path, in_page: Runner) -
     check("llama", mix, tmp_path, in_page)
 
 
-@pytest.mark.parametrize(("mix", "wanted"), [("Q6_K", 9), ("Q4_K_M", 10), ("IQ4_XS", 11)])
-def test_a_token_takes_few_kernels(mix: str, wanted: int, tmp_path: Path) -> None:
-    """Four a layer and the head, and one more where v is of another type than q and k."""
+@pytest.mark.parametrize(
+    ("mix", "buffers", "wanted"),
+    [
+        ("Q6_K", 10, 9),
+        ("Q4_K_M", 10, 10),
+        ("IQ4_XS", 10, 11),
+        *((mix, 12, 9) for mix in ("Q4_K_M", "Q5_K_M", "IQ4_XS")),
+    ],
+)
+def test_a_token_takes_few_kernels(mix: str, buffers: int, wanted: int, tmp_path: Path) -> None:
+    """Four a layer and the head, and one more where v is of another type than q and k and a kernel
+    cannot bind the weights of both."""
     path = tmp_path / "x.gguf"
     path.write_bytes(write("llama", MIXES[mix]))
     model = wait(open_model([FileSource(path)]))
-    target = KernelTarget(wide=True, lanes=32, storage_buffers=10)
+    target = KernelTarget(wide=True, lanes=32, storage_buffers=buffers)
     builder = Builder(run_passes(model.program, target, DEFAULT_PASSES), ROOMY, target)
     builder.build_ops()
     kernels = [step.pipeline.label for step in builder.steps if isinstance(step, LaunchSpec)]

@@ -10,6 +10,7 @@ from torch.nn.functional import gelu, scaled_dot_product_attention, silu
 
 from py_runtime.base.dtypes import F32
 from py_runtime.program.writer import ProgramWriter, Ref
+from tests.gguf.blocks import random_weight
 from tests.golden import QUANTISED, Case, Tolerance
 from tests.ops.cases_linear import Weights, blocks, f32, q4gsw
 from tests.ops.cases_rotary import turned_halves, turned_neighbours
@@ -27,6 +28,9 @@ def weights_of(kind: str, rows: int, columns: int, rng: np.random.Generator) -> 
             return q4gsw(rows, columns, 32, rng)
         case "q4gsw in groups of 24":
             return q4gsw(rows, columns, 24, rng)
+    if kind not in ("q4_0", "q4_1", "q8_0"):
+        weight = random_weight(kind.upper(), rows, columns, rng)
+        return Weights(weight.kind.linear, torch.from_numpy(weight.values).double(), weight.parts())
     return blocks(kind, rows, columns, rng)
 
 
@@ -35,7 +39,8 @@ KINDS = ("f32", "q4gsw", "q4gsw in groups of 24", "q4_0", "q4_1", "q8_0")
 
 @dataclass
 class Parts:
-    """Weights of one kind that an op takes as one matrix, with their biases."""
+    """Weights that an op takes together, with their biases: of one kind, or of several, which are
+    given as "q4_k + q4_k + q6_k"."""
 
     kind: str
     weights: list[Weights]
@@ -45,9 +50,11 @@ class Parts:
     def make(
         cls, kind: str, rows: Sequence[int], columns: int, biased: bool, rng: np.random.Generator
     ) -> "Parts":
-        weights = [weights_of(kind, each, columns, rng) for each in rows]
+        kinds = kind.split(" + ") if " + " in kind else [kind] * len(rows)
+        weights = [weights_of(*each, columns, rng) for each in zip(kinds, rows, strict=True)]
         biases = [rng.standard_normal(each).astype(np.float32) for each in rows if biased]
-        return cls(kind.split()[0], weights, biases)
+        names = " ".join(each.split()[0] for each in kinds) if " + " in kind else kind.split()[0]
+        return cls(names, weights, biases)
 
     def args(self, writer: ProgramWriter) -> list[Any]:
         def constants(name: str) -> list[Ref] | None:
@@ -205,10 +212,11 @@ def decoder_case(
     rows_normed: bool = False,  # all heads of a token together
     values_normed: bool = False,
     lead: tuple[int, ...] = (1,),
+    columns: int = 96,
 ) -> Case:
     """qkv_rotary_cache, then attend_kv_cache over what it left in the caches."""
     rng = np.random.default_rng(heads * width)
-    columns, context, most = 96, 48, 24
+    context, most = 48, 24
     rows = [heads * width, kv_heads * width, kv_heads * width]
     parts = Parts.make(kind, rows, columns, biased, rng)
     norm_sizes = (columns, *(rows[:2] if rows_normed else (width, width)))

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from py_runtime.base.shapes import ceil_div
+from py_runtime.gpu.kernel_target import KernelTarget
 from py_runtime.gpu.shader_figures import figures_of
 from py_runtime.live.launch import Bindable
 from py_runtime.live.values import LiveTensor
@@ -11,7 +12,8 @@ from py_runtime.ops.kernels.matrices import Matrix
 from py_runtime.ops.registry import Op
 from py_runtime.program.weight_kinds import BLOCK
 
-GEMV_LIMBS, GEMM_LIMBS, CUT_LINES = "linear/gemv_limbs", "linear/gemm_limbs", "linear/cut_lines"
+GEMV_LIMBS, MIXED_LIMBS = "linear/gemv_limbs", "linear/gemv_mixed_limbs"
+GEMM_LIMBS, CUT_LINES = "linear/gemm_limbs", "linear/cut_lines"
 SIDES = (64, 32)  # of the squares of linear/gemm_limbs, on every device
 
 
@@ -72,6 +74,11 @@ def _of_many_rows(matrix: Matrix) -> LimbGeometry:
     if matrix.columns < LONGER_ROWS or matrix.kind == "q8_0":
         return ABOUNDING_LONG
     return ABOUNDING
+
+
+def goes_by_limbs(matrix: Matrix, target: KernelTarget) -> bool:
+    """Whether the matrix is multiplied as whole numbers."""
+    return target.wide and matrix.whole_blocks
 
 
 def is_paired(matrix: Matrix) -> bool:

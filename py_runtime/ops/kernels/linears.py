@@ -4,103 +4,33 @@ A kernel says how x is shared out among invocations. It has slots for fragments 
 each: how the weight is stored (shaders/shared/weights), and what becomes of the sums (a "finish").
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from py_runtime.base.shapes import ceil_div, numel
 from py_runtime.gpu.kernel_target import KernelTarget
+from py_runtime.gpu.second_copies import SECOND
 from py_runtime.gpu.shader_figures import figures_of
 from py_runtime.live.launch import Bindable
-from py_runtime.live.values import LiveTensor
+from py_runtime.live.values import LiveInt, LiveTensor
 from py_runtime.ops.kernels.limb_products import (
-    GEMM_LIMBS,
     GEMV_LIMBS,
-    SIDES,
+    MIXED_LIMBS,
     CutLines,
+    goes_by_limbs,
     is_paired,
     limb_geometry,
 )
-from py_runtime.ops.kernels.matrices import Matrices, Matrix
+from py_runtime.ops.kernels.matrices import Matrices, Matrix, rows_of
 from py_runtime.ops.kernels.norms import RmsNormKernel
-from py_runtime.ops.kernels.workgroups import is_roomy
+from py_runtime.ops.kernels.tilings import SHARING_LANES, tilings_for
 from py_runtime.ops.registry import Op
 from py_runtime.program.weight_kinds import BLOCK
 
 GEMV, GEMV_WIDE = "linear/gemv", "linear/gemv_wide"
-GEMM, GEMM_WIDE = "linear/gemm", "linear/gemm_wide"
-SHARING_LANES = figures_of("linear/fragments/quads")["QUAD_LANES"]
 
 
-@dataclass(frozen=True)
-class Tiling:
-    """How a matrix product is shared out."""
-
-    kernel: str
-    tiles: int  # that a workgroup computes
-    lines: int  # of a tile
-    pairs: int
-    lines_from: str | None = None  # how linear/gemm comes by lines of x
-    side: int | None = None  # of the squares
-    workgroup: int | None = None  # of linear/gemm_wide
-
-    def weight_plugs(self, matrix: Matrix) -> dict[str, str]:
-        """How the kernel reads the kind of weights."""
-        return {"blocks": matrix.kind} if self.kernel == GEMM_LIMBS else matrix.octet_plugs
-
-    @property
-    def plugs(self) -> dict[str, str]:
-        return {} if self.lines_from is None else {"lines": self.lines_from}
-
-    @property
-    def constants(self) -> dict[str, float]:
-        given = {"SIDE": self.side, "WORKGROUP": self.workgroup}
-        return {name: value for name, value in given.items() if value is not None}
-
-    def count(self, lines: int, pairs: int) -> int:
-        """The tiles of a product."""
-        return ceil_div(pairs, self.pairs) * ceil_div(lines, self.lines)
-
-
-def in_registers(lines_from: str) -> Tiling:
-    """An invocation has a tile to itself, or shares it with its neighbours."""
-    known = figures_of(GEMM)
-    tiles = known["WORKGROUP"] // known["SHARERS"]
-    return Tiling(GEMM, tiles, known["TILE_LINES"], known["TILE_PAIRS"], lines_from)
-
-
-def in_squares(side: int, workgroup: int) -> Tiling:
-    """A workgroup has a square of the product, with what it needs in workgroup memory."""
-    return Tiling(GEMM_WIDE, 1, lines=side, pairs=side // 2, side=side, workgroup=workgroup)
-
-
-def of_limbs(side: int) -> Tiling:
-    """The same by whole numbers."""
-    return Tiling(GEMM_LIMBS, 1, lines=side, pairs=side // 2, side=side)
-
-
-ALONE, SHARED = in_registers("alone"), in_registers("shared")
-WIDE, SMALL = in_squares(64, 256), in_squares(32, 256)
-SMALLEST = in_squares(32, 128)  # which every device can have
-BY_LIMBS = tuple(of_limbs(side) for side in SIDES)
 ENOUGH_SQUARES = 264  # of 64, two for each core of a large device: fewer leave it idle
-
-
-def tilings_for(
-    matrix: Matrix, target: KernelTarget, limits: Mapping[str, int]
-) -> tuple[Tiling, ...]:
-    """Where there are several, the first that has enough tiles is taken."""
-    if goes_by_limbs(matrix, target):
-        return BY_LIMBS
-    if target.wide and is_roomy(limits):
-        return WIDE, SMALL
-    if target.wide:
-        return (SMALLEST,)
-    return (SHARED,) if target.lanes >= SHARING_LANES else (ALONE,)
-
-
-def goes_by_limbs(matrix: Matrix, target: KernelTarget) -> bool:
-    """Whether the matrix is multiplied as whole numbers."""
-    return target.wide and matrix.whole_blocks
 
 
 @dataclass(frozen=True)
@@ -114,12 +44,12 @@ class Finish:
     start: str = "first_row"  # the parameter that says where a matrix begins
     start_rows: int = 1  # and how many rows it counts as one
 
-    def of(self, matrix: Matrix) -> "Finish":
-        """For one of several matrices."""
-        fields = {**self.fields, self.start: matrix.first_row // self.start_rows}
+    def of(self, matrices: Matrices) -> "Finish":
+        """For some of several matrices."""
+        fields = {**self.fields, self.start: matrices[0].first_row // self.start_rows}
         if "rows" in fields:
-            fields["rows"] = matrix.rows
-        return replace(self, pairs=ceil_div(matrix.rows, 2), fields=fields)
+            fields["rows"] = rows_of(matrices)
+        return replace(self, pairs=ceil_div(rows_of(matrices), 2), fields=fields)
 
 
 def into_rows(
@@ -162,8 +92,8 @@ class Summed:
 
 
 class LinearKernels:
-    """One kernel for one line of x, others for many, a set of them for each matrix; x may be
-    computed and normalised on the way.
+    """One kernel for one line of x, or a few where kinds of weights differ, and others for many, a
+    set of them for each matrix; x may be computed and normalised on the way.
 
     `many` is what becomes of the sums of many lines, where that is not the same as of one; `source`
     is read in place of x, of which then only the number of lines counts.
@@ -188,15 +118,21 @@ class LinearKernels:
             added = (x, summed.residual, summed.factor)
             self.sum_up = RmsNormKernel(op, summed.of, summed.norm.weight, *added)
         self.columns = x.max_dims[-1]
-        self.of_each: list[MatrixKernels] = []
+        plain = RowOfX.plain(source or x)
+        row = plain if summed is None else RowOfX.summed(summed, x)
+        self.one: list[OneLine] = []
+        left = matrices
+        while left:
+            count = 2 if can_be_mixed(op, left[:2], row, finish) else 1
+            end = finish if len(matrices) == 1 else finish.of(left[:count])
+            self.one.append(OneLine(op, row, left[:count], end, norm))
+            left, row = left[count:], plain  # the first kernel leaves x for the others
+        self.many: list[ManyLines] = []
         known: dict[str, Lines] = {}
-        for matrix in matrices:
-            ends = [finish, many or finish]
-            if len(matrices) > 1:
-                ends = [end.of(matrix) for end in ends]
-            own = MatrixKernels(op, source or x, max_lines, matrix, ends, norm, known, summed)
-            self.of_each.append(own)
-            summed = None  # the first one's kernel leaves x for the others
+        for matrix in matrices if max_lines > 1 else ():
+            end = many or finish
+            end = end if len(matrices) == 1 else end.of((matrix,))
+            self.many.append(ManyLines(op, source or x, max_lines, matrix, end, norm, known))
 
     def __call__(self, lines: int) -> None:
         for tensor in self.tensors:
@@ -207,68 +143,44 @@ class LinearKernels:
                 self.sum_up.skip()
             else:
                 self.sum_up(lines, self.columns, self.summed.norm.eps)
-        for kernels in self.of_each:
-            kernels(lines)
+        if lines == 1 or not self.many:
+            for many in self.many:
+                many.skip()
+            for one in self.one:
+                one()
+        else:
+            for one in self.one:
+                one.skip()
+            for many in self.many:
+                many(lines)
 
     def skip(self) -> None:
         """Of ops whose x is never a sum."""
-        for kernels in self.of_each:
-            kernels.skip()
-
-
-class MatrixKernels:
-    """Those of one matrix; `known` is what others have made of x for many lines."""
-
-    def __init__(
-        self,
-        op: Op,
-        x: Bindable,
-        max_lines: int,
-        matrix: Matrix,
-        ends: Sequence[Finish],
-        norm: Norm | None,
-        known: "dict[str, Lines]",
-        summed: Summed | None,
-    ) -> None:
-        self.eps = norm.eps if norm is not None else 0.0
-        row = RowOfX.plain(x) if summed is None else RowOfX.summed(summed, x)
-        self.one = OneLine(op, row, matrix, ends[0], norm)
-        self.shared = self.one.shared
-        self.many: ManyLines | None = None
-        if max_lines > 1:
-            self.many = ManyLines(op, x, max_lines, matrix, ends[1], norm, known)
-
-    def __call__(self, lines: int) -> None:
-        if lines == 1 or self.many is None:
-            self.one()
-            if self.many is not None:
-                self.many.skip()
-        else:
-            self.one.skip()
-            self.many(lines, self.eps, self.shared)
-
-    def skip(self) -> None:
-        self.one.skip()
-        if self.many is not None:
-            self.many.skip()
+        for one in self.one:
+            one.skip()
+        for many in self.many:
+            many.skip()
 
 
 class OneLine:
-    """A matrix-vector product; the norm of x costs no kernel of its own, nor does the sum it is."""
+    """A matrix-vector product; the norm of x costs no kernel of its own, nor does the sum it is.
+
+    Of one matrix, or of two that can_be_mixed.
+    """
 
     def __init__(
-        self, op: Op, row: "RowOfX", matrix: Matrix, finish: Finish, norm: Norm | None = None
+        self, op: Op, row: "RowOfX", matrices: Matrices, finish: Finish, norm: Norm | None = None
     ) -> None:
         self.finish = finish
-        self.shared = {**matrix.fields, "eps": norm.eps if norm is not None else 0.0}
+        self.shared = {**matrices[0].fields, "eps": norm.eps if norm is not None else 0.0}
         # Without a norm something that is read, and large enough, stands in its place.
         weight = norm.weight if norm is not None else next(iter(row.bind.values()))
-        variant = one_line_variant(matrix, op.builder.target, op.builder.limits)
+        variant = one_line_variant(matrices, op.builder.target, op.builder.limits)
         self.group_pairs = variant.pairs
         self.gemv = op.launch(
             variant.kernel,
             plugs={**finish.plugs, **variant.plugs, **row.plugs},
-            bind={**finish.bind, **matrix.bind, **row.bind, "norm": weight},
+            bind={**finish.bind, **bound(matrices), **row.bind, "norm": weight},
             constants={**variant.constants, **row.constants, "NORMED": float(norm is not None)},
         )
 
@@ -279,6 +191,16 @@ class OneLine:
 
     def skip(self) -> None:
         self.gemv.skip()
+
+
+def bound(matrices: Matrices) -> dict[str, Bindable]:
+    """By the names in a kernel of one matrix, or of two."""
+    endings = ("", SECOND)[: len(matrices)]
+    return {
+        name + ending: resource
+        for matrix, ending in zip(matrices, endings, strict=True)
+        for name, resource in matrix.bind.items()
+    }
 
 
 @dataclass(frozen=True)
@@ -318,11 +240,12 @@ class OneLineVariant:
 
 
 def one_line_variant(
-    matrix: Matrix, target: KernelTarget, limits: Mapping[str, int]
+    matrices: Matrices, target: KernelTarget, limits: Mapping[str, int]
 ) -> OneLineVariant:
     """The kernel for one line of x (a token), by the matrix's shape and what the GPU has."""
+    matrix = matrices[0]
     if goes_by_limbs(matrix, target):
-        return by_limbs(matrix, limits)
+        return by_limbs(matrices, limits)
     kernel = GEMV_WIDE if target.wide else GEMV
     known = figures_of(kernel)
     weight = matrix.octet_plugs
@@ -339,18 +262,44 @@ def one_line_variant(
     return OneLineVariant(kernel, {**weight, "block": block}, pairs, constants)
 
 
-def by_limbs(matrix: Matrix, limits: Mapping[str, int]) -> OneLineVariant:
+def by_limbs(matrices: Matrices, limits: Mapping[str, int]) -> OneLineVariant:
     """Weights in blocks, multiplied as whole numbers."""
-    geometry = limb_geometry(matrix, limits)
+    geometry = limb_geometry(as_one(matrices), limits)
     constants = {
         "WHOLE_LINES": 1.0,
         "WORKGROUP": geometry.workgroup,
         "BESIDE": geometry.beside,
         "GROUP_PAIRS": geometry.group_pairs,
         "STEPS": geometry.steps,
-        "TILE": geometry.tile(matrix.columns // BLOCK),
+        "TILE": geometry.tile(matrices[0].columns // BLOCK),
     }
-    return OneLineVariant(GEMV_LIMBS, {"blocks": matrix.kind}, geometry.group_pairs, constants)
+    plugs = {"blocks": matrices[0].kind}
+    if len(matrices) == 1:
+        return OneLineVariant(GEMV_LIMBS, plugs, geometry.group_pairs, constants)
+    plugs |= {f"blocks{SECOND}": matrices[1].kind}
+    constants |= {"FIRST_PAIRS": matrices[0].rows // 2}
+    return OneLineVariant(MIXED_LIMBS, plugs, geometry.group_pairs, constants)
+
+
+def as_one(matrices: Matrices) -> Matrix:
+    """Their shape."""
+    return replace(matrices[0], part_rows=tuple(matrix.rows for matrix in matrices))
+
+
+def can_be_mixed(op: Op, matrices: Matrices, row: RowOfX, finish: Finish) -> bool:
+    """Whether two matrices of different kinds are one kernel's for one line of x: it binds the
+    weights of both, and each workgroup has rows of one."""
+    if len(matrices) != 2 or not all(goes_by_limbs(each, op.builder.target) for each in matrices):
+        return False
+    first, second = matrices
+    resources = (*finish.bind.values(), *row.bind.values(), *bound(matrices).values())
+    buffers = 1 + sum(not isinstance(resource, LiveInt) for resource in resources)  # and the norm
+    return (
+        first.kind != second.kind
+        and first.fields == second.fields
+        and first.rows % (2 * by_limbs(matrices, op.builder.limits).pairs) == 0
+        and buffers <= op.builder.target.storage_buffers
+    )
 
 
 class ManyLines:
@@ -367,6 +316,8 @@ class ManyLines:
         known: "dict[str, Lines]",
     ) -> None:
         self.finish = finish
+        self.eps = norm.eps if norm is not None else 0.0
+        self.shared = {**matrix.fields, "eps": self.eps}
         self.prepare = prepared(op, x, max_lines, matrix, norm, known)
         self.gemms = {
             tiling: op.launch(
@@ -378,8 +329,8 @@ class ManyLines:
             for tiling in tilings_for(matrix, op.builder.target, op.builder.limits)
         }
 
-    def __call__(self, lines: int, eps: float, shared: Mapping[str, object]) -> None:
-        self.prepare(lines, eps)
+    def __call__(self, lines: int) -> None:
+        self.prepare(lines, self.eps)
         pairs = self.finish.pairs
         *larger, chosen = self.gemms
         for tiling in reversed(larger):
@@ -389,7 +340,7 @@ class ManyLines:
             if tiling is not chosen:
                 gemm.skip()
         groups = ceil_div(chosen.count(lines, pairs), chosen.tiles)
-        self.gemms[chosen](groups, count=lines, pairs=pairs, **self.finish.fields, **shared)
+        self.gemms[chosen](groups, count=lines, pairs=pairs, **self.finish.fields, **self.shared)
 
     def skip(self) -> None:
         self.prepare.skip()

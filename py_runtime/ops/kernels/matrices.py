@@ -2,7 +2,8 @@
 
 Several weights of one kind and width can stand one after the other and be one matrix: what an op
 computes from the same x (q, k and v; gate and up) is then one kernel. Where kinds differ, or where
-a weight is larger than a kernel can bind, an op has several matrices, one below the other.
+a weight is larger than a kernel can bind, an op has several matrices, one below the other: for one
+line of x two of different kinds may still be one kernel (see linears.py).
 """
 
 from collections.abc import Sequence

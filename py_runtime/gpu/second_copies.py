@@ -1,0 +1,60 @@
+"""A fragment that a kernel has twice, each time with other plugs: WGSL has no generic functions.
+
+Copied is the fragment itself, each of its needs that has one of its slots, too, and what plugs into
+them. The names that copies declare end in `_second`, as those of their slots do.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+
+from py_runtime.gpu.shader_sources import NEEDS, Library, ShaderFile, parse
+
+SECOND = "_second"
+
+
+def with_second_copies(library: Library, kernel: ShaderFile, plugs: Mapping[str, str]) -> Library:
+    """The library, and all that the kernel has twice; what has no plug is missed by its slot."""
+    files = dict(library.files)
+    for name in kernel.seconds:
+        fragment = library.file(name)
+        copied = [*_with_its_slots(library, fragment, fragment), *_plugged(files, fragment, plugs)]
+        words = "|".join(sorted(word for file in copied for word in file.declares))
+        for file in copied:
+            code = re.sub(rf"\b({words})\b", rf"\1{SECOND}", file.source)
+            entries = _entries(file, fragment, [other.name for other in copied])
+            line = f"// needs: {', '.join(entries) or 'nothing'}"
+            files[copy_of(file.name)] = parse(copy_of(file.name), NEEDS.sub(line, code))
+    return Library(files) if kernel.seconds else library
+
+
+def copy_of(name: str) -> str:
+    """What the copy of a file is called."""
+    return f"second {name}"
+
+
+def _with_its_slots(
+    library: Library, fragment: ShaderFile, file: ShaderFile
+) -> Iterator[ShaderFile]:
+    """Of a file and all its needs, those that have slots of the fragment."""
+    for need in file.needs:
+        yield from _with_its_slots(library, fragment, library.file(need))
+    if file.slots.keys() & fragment.slots.keys():
+        yield file
+
+
+def _plugged(
+    files: Mapping[str, ShaderFile], fragment: ShaderFile, plugs: Mapping[str, str]
+) -> Iterator[ShaderFile]:
+    for slot, start in fragment.slots.items():
+        if (name := start + plugs.get(slot + SECOND, "")) in files:
+            yield files[name]
+
+
+def _entries(file: ShaderFile, fragment: ShaderFile, copied: list[str]) -> Iterator[str]:
+    """The copy's line of needs."""
+    for need in file.needs:
+        yield copy_of(need) if need in copied else need
+    for slot, start in file.slots.items():
+        yield f"{slot + SECOND if slot in fragment.slots else slot} = {start}*"
+    for name in file.given:
+        yield f"@{name}"

@@ -1,0 +1,96 @@
+// One line of x in limbs, as gemv_limbs.wgsl has it in workgroup memory; what is known of it there does
+// not depend on the kind of weights. And the end of the work: sums of a few invocations become one.
+// needs: linear/fragments/norm, row = linear/fragments/row_*, linear/fragments/limbs, finish = linear/fragments/finish_*
+
+override WORKGROUP: u32 = 256u;
+override BESIDE: u32 = 4u;
+override GROUP_PAIRS: u32 = 16u;
+override STEPS: u32 = 1u;  // blocks that an invocation loads at a time
+override TILE: u32 = 96u;  // blocks of x laid out at a time: a multiple of STEPS * TEAM, WORKGROUP / 4 or more
+override TEAM: u32 = WORKGROUP / GROUP_PAIRS;  // invocations that share a pair
+override OCTETS: u32 = (4u * TILE + WORKGROUP - 1u) / WORKGROUP;  // of a tile, an invocation's share
+const MAX_OCTETS = 8u;
+const MAX_STEPS = 2u;
+const ADDERS = 16u;  // invocations that add up the squares
+
+const FINE = 254.0;  // what the third limb counts is so many times smaller than the others
+
+// 32 columns of x, eight in a vector of words: the first four's high limbs, the others', the low ones.
+struct Columns {
+  limbs: array<vec4u, 4>,
+  fine: array<vec2u, 4>,
+  sums: vec2f,  // of the columns that share a scale of the weight
+  scale: f32,  // the padding behind it keeps neighbours in different banks
+}
+
+// What an invocation has of a pair of rows, and of the squares that the norm divides by.
+struct Share {
+  sums: vec2f,
+  squares: f32,
+}
+
+var<workgroup> x_tile: array<Columns, TILE>;
+var<workgroup> octet_facts: array<vec2f, 4u * TILE>;  // the largest and the sum; later the squares
+var<workgroup> partials: array<vec2f, WORKGROUP>;
+
+fn fine_limb(columns: vec4f) -> u32 {
+  return low_bytes(low_halves((columns - round(columns)) * FINE + ROUNDER));
+}
+
+// What each invocation has left: a few add up a share of it, each of its own.
+fn add_up_squares(lane: u32) {
+  if (lane >= ADDERS) {
+    return;
+  }
+  var squares = 0.0;
+  for (var at = lane; at < WORKGROUP; at += ADDERS) {
+    squares += octet_facts[at].x;
+  }
+  octet_facts[lane].x = squares;
+}
+
+fn added_squares() -> f32 {
+  var squares = 0.0;
+  for (var at = 0u; at < ADDERS; at++) {
+    squares += octet_facts[at].x;
+  }
+  return squares;
+}
+
+// Before the first column of x is taken; whether this workgroup writes down what x comes to be.
+fn begin_line(lane: u32, writes: bool) {
+  if (!SUMMED) {
+    return;
+  }
+  octet_facts[lane].x = row_squares(lane, WORKGROUP);
+  workgroupBarrier();
+  add_up_squares(lane);
+  workgroupBarrier();
+  begin_row(added_squares(), writes);
+  workgroupBarrier();
+}
+
+// The invocation's pair, counted from the workgroup's first.
+fn own_pair(lane: u32) -> u32 {
+  return lane / BESIDE % GROUP_PAIRS;
+}
+
+fn store_shares(first_pair: u32, lane: u32, share: Share) {
+  partials[lane] = share.sums;
+  octet_facts[lane].x = share.squares;
+  workgroupBarrier();
+  if (NORMED) {
+    add_up_squares(lane);
+  }
+  workgroupBarrier();
+  if (lane >= GROUP_PAIRS || first_pair + lane >= params.pairs) {
+    return;
+  }
+  var sums = vec2f();
+  for (var slice = 0u; slice < TEAM / BESIDE; slice++) {
+    for (var at = 0u; at < BESIDE; at++) {
+      sums += partials[(slice * GROUP_PAIRS + lane) * BESIDE + at];
+    }
+  }
+  store_pair(0u, first_pair + lane, norm_scale(added_squares()) * sums);
+}

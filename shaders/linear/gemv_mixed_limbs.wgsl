@@ -1,0 +1,20 @@
+// gemv_limbs.wgsl for rows of two kinds, one below the other: the first workgroups have those of one, the
+// others those of the second, whose fragments stand here once more under names that end in _second.
+// needs: linear/fragments/first_pairs, linear/fragments/limb_line, linear/fragments/limb_products, second = linear/fragments/limb_products, @pair_rows
+
+@compute @workgroup_size(WORKGROUP)
+fn main(
+  @builtin(workgroup_id) group: vec3u,
+  @builtin(num_workgroups) groups: vec3u,
+  @builtin(local_invocation_index) lane: u32,
+) {
+  let first_pair = (group.y * groups.x + group.x) * GROUP_PAIRS;
+  let rows = pair_rows(first_pair + own_pair(lane));
+  var share: Share;
+  if (first_pair < FIRST_PAIRS) {
+    share = share_of(rows, lane, first_pair == 0u);
+  } else {
+    share = share_of_second(rows - 2u * FIRST_PAIRS, lane, false);
+  }
+  store_shares(first_pair, lane, share);
+}
