@@ -48,12 +48,20 @@ LFM2_MOE_TENSORS = LFM2_TENSORS | {
     "mlp.experts.*.up_proj": "feed_forward.experts.*.w3",
     "mlp.experts.*.down_proj": "feed_forward.experts.*.w2",
 }
+GRANITE_MOE_TENSORS = {
+    "mlp.gate": "block_sparse_moe.router.layer",
+    "mlp.experts.gate_proj": "block_sparse_moe.input_linear",
+    "mlp.experts.up_proj": "block_sparse_moe.input_linear",
+    "mlp.experts.down_proj": "block_sparse_moe.output_linear",
+}
 # By model type: what differs from the decoder's own names. EXAONE calls its layers otherwise, too.
 OTHER_TENSORS = {
     "exaone": EXAONE_TENSORS,
     "lfm2": LFM2_TENSORS,
     "lfm2_moe": LFM2_MOE_TENSORS,
     "gpt_oss": {"mlp.gate": "mlp.router"},
+    "granitemoe": GRANITE_MOE_TENSORS,
+    "granitemoeshared": GRANITE_MOE_TENSORS,
     "qwen3_5_text": {"self_attn.g_proj": "self_attn.q_proj"},
 }
 # Those whose names have no end.
@@ -103,6 +111,8 @@ def in_own_words(whole: Mapping[str, Any]) -> dict[str, Any]:
         if len(widths) > 1 or {*map(str, layers)} != {*full}:
             raise ExportError("its layers have heads of more than two widths")
         own["global_head_dim"] = widths.pop()
+    if own.get("model_type") == "granitemoehybrid" and own.get("num_local_experts"):
+        own["model_type"] = "granitemoeshared"  # but for its layers of Mamba, which are refused
     return own
 
 

@@ -28,11 +28,11 @@ from py_runtime.decoder.config import (
     PER_LAYER_NORM,
     PER_LAYER_OUT,
     PER_LAYER_TABLE,
+    SHARED,
     SHORT_CONV,
     SIGMOID,
     SILU,
     DecoderConfig,
-    LayerKind,
     WeightKind,
 )
 
@@ -41,11 +41,10 @@ class Mlp(nn.Module):
     """down(activation(gate(x)) * up(x))."""
 
     def __init__(
-        self, config: DecoderConfig, kind: LayerKind, kinds: Mapping[str, WeightKind], path: str
+        self, config: DecoderConfig, hidden: int, kinds: Mapping[str, WeightKind], path: str
     ) -> None:
         super().__init__()
-        width, hidden = config.width, kind.hidden or config.hidden
-        bias = config.mlp_bias
+        width, bias = config.width, config.mlp_bias
         self.gate_proj = Weight(kinds[f"{path}.gate_proj.weight"], hidden, width, bias)
         self.up_proj = Weight(kinds[f"{path}.up_proj.weight"], hidden, width, bias)
         self.down_proj = Weight(kinds[f"{path}.down_proj.weight"], width, hidden, bias)
@@ -109,10 +108,15 @@ class Layer(nn.Module):
             self.linear_attn = DeltaNet(config, kinds, f"{path}.linear_attn")
         else:
             self.self_attn = Attention(config, number, kinds, f"{path}.self_attn")
+        self.has_shared = False
         if config.experts is None or kind.is_dense:
-            self.mlp: nn.Module = Mlp(config, kind, kinds, f"{path}.mlp")
+            self.mlp: nn.Module = Mlp(config, kind.hidden or config.hidden, kinds, f"{path}.mlp")
         else:
             self.mlp = Mixture(config, kinds, f"{path}.mlp")
+            self.has_shared = config.experts.shared > 0
+            if self.has_shared:
+                shared = Mlp(config, config.experts.shared, kinds, f"{path}.{SHARED}")
+                self.add_module(SHARED, shared)
         for name in LAYER_NORMS[config.norms]:
             self.add_module(name, Norm(config.width, config.eps))
         if config.per_layer:
@@ -138,6 +142,8 @@ class Layer(nn.Module):
             ahead = self.pre_feedforward_layernorm(x)
         added = self.mlp(ahead)
         x = x + (added if where == BEFORE else self.post_feedforward_layernorm(added))
+        if self.has_shared:
+            x = x + getattr(self, SHARED)(ahead)
         if per_layer is not None:
             gate = nn.functional.gelu(getattr(self, PER_LAYER_GATE)(x), approximate="tanh")
             product = gate * per_layer[:, :, self.number]

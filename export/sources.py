@@ -15,6 +15,7 @@ from export.checkpoint_words import HEAD, stored_names
 from export.errors import ExportError
 from export.interleaved_experts import MXFP4, InterleavedExperts
 from export.quantisers import Parts, quantise
+from export.stacked_experts import StackedExperts
 from py_runtime.decoder.config import (
     EXPERTS,
     PER_LAYER_TABLE,
@@ -168,7 +169,7 @@ class HuggingFaceSource(Source):
 
     family: Family
     _expected: dict[str, tuple[int, ...]]
-    _interleaved: InterleavedExperts
+    _in_one: InterleavedExperts | StackedExperts | None = None  # where experts are one tensor
 
     @classmethod
     def open(cls, folder: Path, quantisation: Quantisation) -> "HuggingFaceSource":
@@ -208,27 +209,28 @@ class HuggingFaceSource(Source):
             for stored in opened.keys():  # noqa: SIM118  (safe_open is not a mapping)
                 self._file_of[stored] = opened
 
-        self._interleaved = InterleavedExperts(self._file_of, self._stored_name)
-
-    @property
-    def _is_interleaved(self) -> bool:
-        return self.family.mixture is not None and self.family.mixture.interleaved
+        mixture = self.family.mixture
+        if mixture is not None and mixture.interleaved:
+            self._in_one = InterleavedExperts(self._file_of, self._stored_name)
+        elif mixture is not None and mixture.stacked:
+            self._in_one = StackedExperts(self._file_of, self._stored_name)
 
     def kind(self, weight: str) -> WeightKind:
-        return MXFP4 if self._has_blocks(weight) else super().kind(weight)
+        return super().kind(weight) if self._with_blocks(weight) is None else MXFP4
 
     def parts(self, weight: str) -> Parts:
-        if self._has_blocks(weight):
-            return self._interleaved.parts(weight)
-        return super().parts(weight)
+        experts = self._with_blocks(weight)
+        return super().parts(weight) if experts is None else experts.parts(weight)
 
-    def _has_blocks(self, weight: str) -> bool:
-        is_of_experts = f".{EXPERTS}." in weight and self._is_interleaved
-        return is_of_experts and self._interleaved.has_blocks(weight)
+    def _with_blocks(self, weight: str) -> InterleavedExperts | None:
+        experts = self._in_one
+        if f".{EXPERTS}." not in weight or not isinstance(experts, InterleavedExperts):
+            return None
+        return experts if experts.has_blocks(weight) else None
 
     def shape(self, name: str) -> tuple[int, ...] | None:
-        if f".{EXPERTS}." in name and self._is_interleaved:
-            return self._interleaved.shape(name)
+        if f".{EXPERTS}." in name and self._in_one is not None:
+            return self._in_one.shape(name)
         if f".{EXPERTS}." in name:
             first, *others = [self._shape_of_one(each) for each in self._of_experts(name)]
             if first is None or any(other != first for other in others):
@@ -248,8 +250,8 @@ class HuggingFaceSource(Source):
         return (max(min(rows.stop, found[0]) - rows.start, 0), *found[1:])
 
     def dense(self, name: str) -> np.ndarray:
-        if f".{EXPERTS}." in name and self._is_interleaved:
-            return self._interleaved.dense(name)
+        if f".{EXPERTS}." in name and self._in_one is not None:
+            return self._in_one.dense(name)
         if f".{EXPERTS}." in name:
             return np.concatenate([self._dense_of_one(each) for each in self._of_experts(name)])
         return self._dense_of_one(name)

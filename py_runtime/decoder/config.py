@@ -35,6 +35,7 @@ LAYER_NORMS = {
 ATTENTION, SHORT_CONV, DELTA_NET = "attention", "short convolution", "delta net"
 SINKS = "self_attn.sinks"
 ROUTER, EXPERTS = "mlp.gate", "mlp.experts"  # of a mixture
+SHARED = "shared_mlp"  # beside a mixture: what all tokens go through
 CHOICE = "mlp.expert_bias"  # is added to the scores that choose experts, and to no shares
 SOFTMAX, SIGMOID = "softmax", "sigmoid"  # how scores of experts become shares
 # Embeddings that tokens have for each layer: a table of all rows, what is computed from the usual
@@ -93,6 +94,7 @@ class ExpertSizes:
     scale: float = 1.0  # of the shares
     activation: str = SILU
     has_bias: bool = False  # router and experts
+    shared: int = 0  # width of one more that all tokens go through
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -217,18 +219,23 @@ def layer_matrices(config: DecoderConfig, kind: LayerKind) -> dict[str, tuple[in
 def _mlp_matrices(c: DecoderConfig, kind: LayerKind) -> dict[str, tuple[int, int, bool]]:
     """Those of experts lie one below the other, in one matrix."""
     if c.experts is None or kind.is_dense:
-        hidden = kind.hidden or c.hidden
-        return {
-            "mlp.gate_proj": (hidden, c.width, c.mlp_bias),
-            "mlp.up_proj": (hidden, c.width, c.mlp_bias),
-            "mlp.down_proj": (c.width, hidden, c.mlp_bias),
-        }
+        return _one_mlp(c, "mlp", kind.hidden or c.hidden)
     rows, has_bias = c.experts.count * c.experts.hidden, c.experts.has_bias
+    shared = _one_mlp(c, SHARED, c.experts.shared) if c.experts.shared else {}
     return {
         ROUTER: (c.experts.count, c.width, has_bias),
         f"{EXPERTS}.gate_proj": (rows, c.width, has_bias),
         f"{EXPERTS}.up_proj": (rows, c.width, has_bias),
         f"{EXPERTS}.down_proj": (c.experts.count * c.width, c.experts.hidden, has_bias),
+        **shared,
+    }
+
+
+def _one_mlp(c: DecoderConfig, path: str, hidden: int) -> dict[str, tuple[int, int, bool]]:
+    return {
+        f"{path}.gate_proj": (hidden, c.width, c.mlp_bias),
+        f"{path}.up_proj": (hidden, c.width, c.mlp_bias),
+        f"{path}.down_proj": (c.width, hidden, c.mlp_bias),
     }
 
 

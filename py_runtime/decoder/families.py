@@ -29,6 +29,10 @@ SHARED_MLP: Fused = {
     "shared_mlp.input_linear": ("mlp.gate_proj", "mlp.up_proj"),
     "shared_mlp.output_linear": ("mlp.down_proj",),
 }
+SHARED_EXPERT: Fused = {
+    "shared_mlp.input_linear": ("shared_mlp.gate_proj", "shared_mlp.up_proj"),
+    "shared_mlp.output_linear": ("shared_mlp.down_proj",),
+}
 # GGUF keeps the name of the half that comes second.
 GGUF_FUSED: Fused = {
     "attn_qkv": FUSED_QKV["self_attn.qkv_proj"],
@@ -87,9 +91,24 @@ FAMILIES = (
     Family(
         "granitemoehybrid",
         "granite",
-        "Granite 4 (dense)",
+        "Granite 4 without Mamba",
         pairs_side_by_side=True,
         fused=SHARED_MLP,
+    ),
+    Family(
+        "granitemoe",
+        "granitemoe",
+        "Granite 3 with experts",
+        pairs_side_by_side=True,
+        mixture=Mixture(stacked=True),
+    ),
+    Family(
+        "granitemoeshared",
+        "granitemoe",
+        "Granite with a shared expert",
+        pairs_side_by_side=True,
+        fused=SHARED_EXPERT,
+        mixture=Mixture(stacked=True, has_shared=True),
     ),
     Family("minicpm", "minicpm", "MiniCPM", pairs_side_by_side=True),
     Family("ministral3", "mistral3", "Ministral 3", pairs_side_by_side=True),

@@ -19,6 +19,8 @@ class Mixture:
     activation: str = SILU
     has_bias: bool = False  # router and experts
     interleaved: bool = False  # checkpoints have gate and up in one tensor, column by column
+    stacked: bool = False  # or one after the other
+    has_shared: bool = False  # one more that all tokens go through
 
 
 def expert_sizes(values: Mapping[str, Any], mixture: Mixture) -> ExpertSizes:
@@ -42,6 +44,7 @@ def expert_sizes(values: Mapping[str, Any], mixture: Mixture) -> ExpertSizes:
         values.get("routed_scaling_factor") or 1.0,
         mixture.activation,
         mixture.has_bias,
+        (values.get("shared_intermediate_size") or 0) if mixture.has_shared else 0,
     )
     for name, known in (("swiglu_alpha", CLAMPED_ALPHA), ("swiglu_limit", CLAMPED_LIMIT)):
         if values.get(name, known) != known:

@@ -26,6 +26,7 @@ from py_runtime.decoder.config import (
     PER_LAYER_TABLE,
     ROUTER,
     ROWS,
+    SHARED,
     SHORT_CONV,
     SIGMOID,
     SILU,
@@ -133,10 +134,16 @@ class _Decoder:
                 "pre_feedforward_layernorm" if c.norms == AROUND else "post_attention_layernorm"
             )
             ahead = self._norm(f"{path}.{second}", x, dims)
-        is_mixture = c.experts is not None and not kind.is_dense
-        added = self._mixture(path, ahead) if is_mixture else self._mlp(path, kind, ahead)
+        experts = None if kind.is_dense else c.experts
+        if experts is None:
+            added = self._mlp(f"{path}.mlp", kind.hidden or c.hidden, ahead)
+        else:
+            added = self._mixture(path, ahead)
         if c.norms != BEFORE:
             added = self._norm(f"{path}.post_feedforward_layernorm", added, dims)
+        if experts is not None and experts.shared:
+            x = self._add(x, added)
+            added = self._mlp(f"{path}.{SHARED}", experts.shared, ahead)
         return self._add(x, added, name=path if is_end else "")
 
     def _mixed(self, number: int, kind: LayerKind, x: Ref) -> Ref:
@@ -268,18 +275,18 @@ class _Decoder:
             out = self._norm(f"{path}_norm", out, (*dims[:2], dims[2] * dims[3]))
         return self._heads(out, dims)
 
-    def _mlp(self, path: str, kind: LayerKind, x: Ref) -> Ref:
+    def _mlp(self, path: str, hidden: int, x: Ref) -> Ref:
         """down(activation(gate(x)) * up(x))."""
         c, rows = self.config, (1, self.config.max_chunk)
-        dims = (*rows, kind.hidden or c.hidden)
-        gate = self._linear(f"{path}.mlp.gate_proj", x, rows)
+        dims = (*rows, hidden)
+        gate = self._linear(f"{path}.gate_proj", x, rows)
         if c.activation == SILU:
             activated = self._computed("aten.silu.default", dims, gate)
         else:
             activated = self._computed("aten.gelu.default", dims, gate, "tanh")
-        up = self._linear(f"{path}.mlp.up_proj", x, rows)
+        up = self._linear(f"{path}.up_proj", x, rows)
         product = self._computed("aten.mul.Tensor", dims, activated, up)
-        return self._linear(f"{path}.mlp.down_proj", product, rows)
+        return self._linear(f"{path}.down_proj", product, rows)
 
     def _mixture(self, path: str, x: Ref) -> Ref:
         """The same by a few of many experts, which the token's logits for them choose."""

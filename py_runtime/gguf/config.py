@@ -109,9 +109,8 @@ def read_config(file: GgufFile) -> dict[str, Any]:
 def _kv_heads(keys: Keys, family: Family, layers: int, heads: int) -> int:
     """The same in all layers, but for those without attention: they have none."""
     key = "attention.head_count_kv"
-    if not family.mixers and not family.layers_differ:
-        return keys.integer(key, 1, MAX_HEADS, default=heads)
-    found = keys.integers(key, layers, 0, MAX_HEADS, heads)
+    least = 0 if family.mixers or family.layers_differ else 1
+    found = keys.integers(key, layers, least, MAX_HEADS, heads)
     numbers = {number for number in found if number}
     if len(numbers) > 1:
         raise keys.unsupported(key, "differs from layer to layer")

@@ -39,6 +39,7 @@ CAPS = {
 # Keys that other architectures are refused for.
 COMPUTED = {
     "granite": tuple(MULTIPLIERS),
+    "granitemoe": (*MULTIPLIERS, "expert_count"),
     "minicpm": tuple(MULTIPLIERS),
     "gemma2": tuple(CAPS),
     "gemma4": ("final_logit_softcapping",),
@@ -87,6 +88,19 @@ def _granite(keys: Keys, values: Words, rope: Words) -> Words:
     if not keys.flag("rope.scaling.finetuned", True):
         words["position_embedding_type"] = None
     return words
+
+
+def _granitemoe(keys: Keys, values: Words, rope: Words) -> Words:
+    """Experts are as wide as MLPs elsewhere; one may be beside them. Files of models without any
+    may have this name, too."""
+    words = _granite(keys, values, rope)
+    if not keys.integer("expert_count", 0, MAX_EXPERTS, default=0):
+        return words | {"model_type": "granite"}
+    words |= _routing(keys)
+    shared = keys.integer("expert_shared_feed_forward_length", 0, MAX_HIDDEN, default=0)
+    if not shared:
+        return words
+    return words | {"model_type": "granitemoeshared", "shared_intermediate_size": shared}
 
 
 def _minicpm(keys: Keys, values: Words, rope: Words) -> Words:
@@ -186,12 +200,16 @@ def _gpt_oss(keys: Keys, values: Words, rope: Words) -> Words:
 
 
 def _qwen3moe(keys: Keys, values: Words, rope: Words) -> Words:
+    hidden = keys.integer("expert_feed_forward_length", 1, MAX_HIDDEN)
+    return {**_routing(keys), "moe_intermediate_size": hidden}
+
+
+def _routing(keys: Keys) -> Words:
     """Files do not say that the shares of those used add up to 1."""
     experts = keys.integer("expert_count", 1, MAX_EXPERTS)
     return {
         "num_local_experts": experts,
         "num_experts_per_tok": keys.integer("expert_used_count", 1, min(experts, MAX_USED)),
-        "moe_intermediate_size": keys.integer("expert_feed_forward_length", 1, MAX_HIDDEN),
         "norm_topk_prob": True,
     }
 
@@ -274,6 +292,7 @@ OF_AN_ARCHITECTURE = {
     "mistral3": _ministral3,
     "smollm3": _smollm3,
     "granite": _granite,
+    "granitemoe": _granitemoe,
     "minicpm": _minicpm,
     "exaone4": _exaone4,
     "olmo2": _olmo,

@@ -1,5 +1,5 @@
 """inpage.experts: the MLP of a mixture. Each token goes through a few of many experts, and of no
-others are weights read."""
+others are weights read. inpage.experts_residual: and what is added to it afterwards."""
 
 from py_runtime.base.dtypes import F32
 from py_runtime.base.shapes import ceil_div, numel
@@ -16,13 +16,14 @@ MAX_EXPERTS, MAX_USED = ROUTE["MAX_EXPERTS"], ROUTE["MAX_USED"]
 GATES = all_shaders().alternatives("linear/fragments/gate_")
 SCORINGS = ("softmax", "sigmoid")
 ROWS_AT_ONCE = DOTS["WORKGROUP"] // DOTS["SHARERS"]  # of a workgroup
-
-
-@register(
-    "inpage.experts.default",
-    args="x logits choice used renormalised scoring scale kinds gate gate_scales gate_bias up "
-    "up_scales up_bias down down_scales down_bias group_size activation out",
+GIVEN = (
+    "x logits choice used renormalised scoring scale kinds gate gate_scales gate_bias up "
+    "up_scales up_bias down down_scales down_bias group_size activation"
 )
+
+
+@register("inpage.experts.default", args=f"{GIVEN} out")
+@register("inpage.experts_residual.default", args=f"{GIVEN} residual out")
 class Experts(Op):
     """x, out: [..., width]; logits: [..., experts]. Of each token the `used` experts of the largest
     scores count. `scoring` softmax: by their shares of it, of those alone where `renormalised`.
@@ -31,6 +32,7 @@ class Experts(Op):
 
     gate, up: [experts * hidden, width]; down: [experts * width, hidden]. `kinds` are those of the
     three; scales are null where a kind has none. Biases, of all three or none, are as long as rows.
+    residual has out's dims.
     """
 
     def build(self) -> None:
@@ -50,6 +52,13 @@ class Experts(Op):
             or (self.scoring == "sigmoid" and self.choice.max_dims == (self.experts,)),
             f"a bias of the choice that {self.experts} experts by {self.scoring} do not have",
         )
+        is_sum = self.name == "inpage.experts_residual.default"
+        self.residual = self.tensor("residual", F32) if is_sum else None
+        if self.residual is not None:
+            self.require(
+                self.residual.max_dims == self.x.max_dims,
+                f"{list(self.residual.max_dims)} cannot be added to {list(self.x.max_dims)}",
+            )
         activation = self.string("activation")
         self.require(activation in GATES, f"the unknown activation '{activation}'")
         self.gate_up, self.down = self._matrices()
@@ -90,6 +99,7 @@ class Experts(Op):
                 "chosen": chosen,
                 "shares": shares,
                 "bias": last_bias or self.x,
+                "residual": self.residual or self.x,
                 "out": self.out,
             },
         )
@@ -145,6 +155,11 @@ class Experts(Op):
             f"x {list(self.x.dims)} and logits {list(self.logits.dims)} do not fit {self.experts} "
             f"experts of {self.width} columns",
         )
+        if self.residual is not None:
+            self.require_live(
+                self.residual.dims == self.x.dims,
+                f"{list(self.residual.dims)} cannot be added to {list(self.x.dims)} here",
+            )
         for tensor in (*self.gate_up.tensors, *self.down.tensors):
             self.require_live(tensor.dims == tensor.max_dims, f"{tensor.label} cannot be resized")
         self.out.resize(self.x.dims)
@@ -163,5 +178,6 @@ class Experts(Op):
         fields = {"count": count, "rows": self.hidden, **of_mixture, **self.gate_up.fields}
         self.first(ceil_div(count, ROWS_AT_ONCE), **fields)
         count = lines * self.width
+        of_mixture["has_residual"] = int(self.residual is not None)
         fields = {"count": count, "rows": self.width, **of_mixture, **self.down.fields}
         self.second(ceil_div(count, ROWS_AT_ONCE), **fields)

@@ -1,9 +1,12 @@
-"""A linear and the sum it goes into: inpage.linear_residual."""
+"""A linear and the sum it goes into: inpage.linear_residual; experts and theirs:
+inpage.experts_residual."""
 
 from py_runtime.gpu.kernel_target import KernelTarget
 from py_runtime.passes.chain import Chain
 from py_runtime.passes.linear_calls import LINEARS, linear_call, weight_args
 from py_runtime.program import OpCall, Program
+
+EXPERTS = "inpage.experts.default"
 
 
 def run(program: Program, target: KernelTarget) -> Program:
@@ -13,13 +16,19 @@ def run(program: Program, target: KernelTarget) -> Program:
         if chain.number(chain.arg(add, "alpha")) != 1:
             continue
         for sum_of, residual in ((b, a), (a, b)):
-            linear = linear_call(chain, chain.maker_for_one(sum_of, *LINEARS))
-            if linear is None:
-                continue
             if not chain.dims(sum_of) == chain.dims(residual) == chain.dims(out):
                 continue
-            args = [linear.x, *weight_args(chain, [linear]), residual, out]
-            call = OpCall("inpage.linear_residual.default", tuple(args), add.source)
-            chain.replace([linear.made, (place, add)], place, [call])
+            linear = linear_call(chain, chain.maker_for_one(sum_of, *LINEARS))
+            experts = chain.maker_for_one(sum_of, EXPERTS)
+            if linear is not None:
+                made, name = linear.made, "inpage.linear_residual.default"
+                given = [linear.x, *weight_args(chain, [linear])]
+            elif experts is not None:
+                made, name = experts, "inpage.experts_residual.default"
+                given = list(experts[1].args[:-1])
+            else:
+                continue
+            call = OpCall(name, (*given, residual, out), add.source)
+            chain.replace([made, (place, add)], place, [call])
             break
     return chain.program()

@@ -1,4 +1,5 @@
-// out = Σ share * (hidden downᵀ + bias) over the experts that a token goes through. down: [experts * rows, K].
+// out = Σ share * (hidden downᵀ + bias) over the experts that a token goes through, plus a residual where there is one.
+// down: [experts * rows, K].
 // needs: experts/fragments/dots
 
 struct Params {
@@ -13,12 +14,14 @@ struct Params {
   used: u32,  // by a token
   rows: u32,  // of an expert
   has_bias: u32,  // else any buffer stands in its place
+  has_residual: u32,  // likewise
 }
 
 @group(0) @binding(0) var<storage, read> chosen: array<u32>;  // [lines, used]
 @group(0) @binding(1) var<storage, read> shares: array<f32>;  // [lines, used]
 @group(0) @binding(2) var<storage, read> bias: array<f32>;  // [experts * rows]
-@group(0) @binding(3) var<storage, read_write> out: array<f32>;  // [lines, rows]
+@group(0) @binding(3) var<storage, read> residual: array<f32>;  // [lines, rows]
+@group(0) @binding(4) var<storage, read_write> out: array<f32>;  // [lines, rows]
 
 var<workgroup> sums: array<f32, WORKGROUP>;
 
@@ -42,7 +45,7 @@ fn main(
   if (lane % SHARERS != 0u || index >= params.count) {
     return;
   }
-  sum = 0.0;
+  sum = select(0.0, residual[index], params.has_residual != 0u);
   for (var at = 0u; at < SHARERS; at++) {
     sum += sums[lane + at];
   }

@@ -38,6 +38,9 @@ ARCHITECTURES = {
     "smollm3": "smollm3",
     "granite 3": "granite",
     "granite 4": "granite",
+    "granite 3 moe": "granitemoe",
+    "granite shared moe": "granitemoe",
+    "granite 4 moe": "granitemoe",
     "minicpm": "minicpm",
     "ministral 3": "mistral3",
     "exaone 3.5": "exaone",
@@ -55,7 +58,7 @@ ARCHITECTURES = {
     "qwen3.5": "qwen35",
 }
 # Those whose rotary pairs the converter lays side by side, and those whose norms it adds 1 to.
-PERMUTED = ("llama", "smollm3", "granite", "minicpm", "mistral3")
+PERMUTED = ("llama", "smollm3", "granite", "granitemoe", "minicpm", "mistral3")
 PLUS_ONE = ("gemma", "gemma2", "gemma3", "qwen35")
 
 
@@ -93,6 +96,10 @@ def write_gguf(
         writer.add_leading_dense_block_count(config.num_dense_layers)
         writer.add_expert_gating_func(ExpertGatingFuncType.SIGMOID)
         writer.add_expert_weights_scale(config.routed_scaling_factor)
+    if architecture == "granitemoe":
+        _add_granite_experts(writer, config)
+    if config.model_type == "granitemoehybrid":
+        writer.add_rope_scaling_finetuned(config.position_embedding_type == "rope")
     if config.model_type == "qwen3_5_text":
         _add_delta_net(writer, config)
     if config.model_type == "gemma4_text":
@@ -130,12 +137,16 @@ def _hidden(model: PreTrainedModel, config: PretrainedConfig) -> int | list[int]
         return [int(layer.mlp.intermediate_size) for layer in model.model.layers]
     if config.model_type == "lfm2":  # whose config has another number, to be rounded
         return int(model.model.layers[0].feed_forward.w1.out_features)
+    if getattr(config, "num_local_experts", 0):
+        return int(config.intermediate_size)
     return int(getattr(config, "shared_intermediate_size", None) or config.intermediate_size)
 
 
 def _kv_heads(config: PretrainedConfig) -> int | list[int]:
-    """None in layers that convolve."""
+    """None in layers that convolve; the converter of hybrids says it of each layer."""
     heads = int(config.num_key_value_heads)
+    if config.model_type == "granitemoehybrid":
+        return [heads] * int(config.num_hidden_layers)
     if config.model_type not in ("lfm2", "lfm2_moe"):
         return heads
     return [heads * (kind == "full_attention") for kind in config.layer_types]
@@ -219,6 +230,14 @@ def _add_scales(writer: GGUFWriter, config: PretrainedConfig, family: str) -> No
         writer.add_final_logit_softcapping(config.final_logit_softcapping)
 
 
+def _add_granite_experts(writer: GGUFWriter, config: PretrainedConfig) -> None:
+    """Their width is that of an MLP elsewhere."""
+    writer.add_expert_count(config.num_local_experts)
+    writer.add_expert_used_count(config.num_experts_per_tok)
+    if getattr(config, "shared_intermediate_size", 0):
+        writer.add_expert_shared_feed_forward_length(config.shared_intermediate_size)
+
+
 def _add_delta_net(writer: GGUFWriter, config: PretrainedConfig) -> None:
     writer.add_ssm_conv_kernel(config.linear_conv_kernel_dim)
     writer.add_ssm_state_size(config.linear_key_head_dim)
@@ -265,6 +284,8 @@ def converted(model: PreTrainedModel, architecture: str) -> Iterator[tuple[str, 
         ):
             continue
         name = name.replace("feed_forward.experts", "mlp.experts")
+        name = name.replace("block_sparse_moe.experts", "mlp.experts")
+        name = name.replace("block_sparse_moe.router", "block_sparse_moe.router.layer")
         name = name.replace(".expert_bias", ".expert_bias.bias")
         name = name.replace(".sinks", ".sinks.weight")
         if "mlp.experts." in name and architecture == "gpt-oss":
@@ -291,14 +312,17 @@ def converted(model: PreTrainedModel, architecture: str) -> Iterator[tuple[str, 
             values = np.ascontiguousarray(halves.swapaxes(1, 2)).reshape(values.shape)
         if "shared_mlp.input_linear" in name:
             gate, up = np.split(values, 2)
-            prefix = name.removesuffix("shared_mlp.input_linear.weight")
-            yield gguf_name(f"{prefix}mlp.gate_proj.weight", architecture), gate
-            yield gguf_name(f"{prefix}mlp.up_proj.weight", architecture), up
+            mlp = name.replace("shared_mlp.input_linear.weight", _mlp_of(config))
+            yield gguf_name(f"{mlp}.gate_proj.weight", architecture), gate
+            yield gguf_name(f"{mlp}.up_proj.weight", architecture), up
             continue
-        yield (
-            gguf_name(name.replace("shared_mlp.output_linear", "mlp.down_proj"), architecture),
-            values,
-        )
+        name = name.replace("shared_mlp.output_linear", f"{_mlp_of(config)}.down_proj")
+        yield gguf_name(name, architecture), values
+
+
+def _mlp_of(config: PretrainedConfig) -> str:
+    """What all tokens go through."""
+    return "mlp.shared_expert" if getattr(config, "num_local_experts", 0) else "mlp"
 
 
 def _of_experts(

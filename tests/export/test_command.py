@@ -307,20 +307,24 @@ def test_every_end_that_a_checkpoint_names(checkpoint: Path, tmp_path: Path) -> 
     assert HuggingFaceSource.open(folder, Quantisation()).hf_config["eos_token_id"] == [2]
 
 
+GRANITE = {"model_type": "granitemoehybrid", "layer_types": ["mamba", "attention"]}
+
+
 @pytest.mark.parametrize(
-    ("changes", "words"),
+    ("given", "words"),
     [
         (
-            {"num_local_experts": 8},
-            "a mixture of experts, which is not supported for 'granitemoehybrid'; "
-            "these are: Qwen3 with experts, LFM2 with experts, gpt-oss",
+            {"model_type": "llama", "num_local_experts": 8},
+            "a mixture of experts, which is not supported for 'llama'; these are: Qwen3 with "
+            "experts, Granite 3 with experts, Granite with a shared expert, LFM2 with experts, "
+            "gpt-oss",
         ),
-        ({"layer_types": ["mamba", "attention"]}, "of the types full_attention, linear_attention"),
+        (GRANITE | {"num_local_experts": 0}, "of the types full_attention, linear_attention"),
+        (GRANITE | {"num_local_experts": 8}, "of the types full_attention, linear_attention"),
     ],
 )
-def test_a_granite_with_experts_or_mamba_is_refused(changes: dict[str, Any], words: str) -> None:
-    usual = {"num_hidden_layers": 2, "num_local_experts": 0, "layer_types": ["attention"] * 2}
-    config = read_config({"model_type": "granitemoehybrid", **usual, **changes})
+def test_other_experts_and_mamba_are_refused(given: dict[str, Any], words: str) -> None:
+    config = read_config({"num_hidden_layers": 2, **given})
     with pytest.raises(ExportError, match=words):
         decoder_config(config, None)
 

@@ -1,5 +1,6 @@
 """Mixtures of experts as torch has them: the op that is exported, and a checkpoint's experts."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,41 @@ def test_experts_of_a_checkpoint_are_one_matrix(tmp_path: Path) -> None:
     stored = model.state_dict()["model.layers.1.mlp.experts.down_proj"]
     found = source.dense("layers.1.mlp.experts.down_proj.weight")
     np.testing.assert_array_equal(found, stored.flatten(0, 1).numpy())
+
+
+def test_experts_that_are_stacked_are_one_matrix_each(tmp_path: Path) -> None:
+    model = save_checkpoint(tmp_path, "granite shared moe")
+    source = HuggingFaceSource.open(tmp_path, Quantisation("none"))
+    held = model.model.layers[1].block_sparse_moe.experts
+    gate, up = held.gate_up_proj.detach().chunk(2, dim=1)
+    for name, stored in (("gate", gate), ("up", up), ("down", held.down_proj.detach())):
+        found = source.dense(f"layers.1.mlp.experts.{name}_proj.weight")
+        np.testing.assert_array_equal(found, stored.flatten(0, 1).numpy())
+
+
+@pytest.mark.parametrize(
+    ("part", "change", "fault"),
+    [
+        ("input_linear", lambda tensor: tensor[:, :-1], "has the shape [9, 87, 64], not [396, 64]"),
+        ("input_linear", lambda tensor: tensor[:, :-2], "has the shape [387, 64], not [396, 64]"),
+        ("output_linear", lambda tensor: tensor[0], "has the shape [64, 44], not [576, 44]"),
+        ("output_linear", None, "'layers.1.mlp.experts.down_proj.weight' is missing"),
+    ],
+)
+def test_stacked_experts_of_other_shapes_are_told(
+    part: str, change: Any, fault: str, tmp_path: Path
+) -> None:
+    save_checkpoint(tmp_path, "granite shared moe")
+    path = tmp_path / "model.safetensors"
+    stored = load_file(path)
+    name = f"model.layers.1.block_sparse_moe.{part}.weight"
+    tensor = stored.pop(name)
+    if change is not None:
+        stored[name] = change(tensor).contiguous()
+    save_file(stored, path)
+    source = HuggingFaceSource.open(tmp_path, Quantisation("none"))
+    with pytest.raises(ExportError, match=re.escape(fault)):
+        source.check(expected_shapes(source.decoder_config(None)))
 
 
 def test_goldens_of_a_mixture_are_made_and_its_router_stays_exact(tmp_path: Path) -> None:

@@ -35,7 +35,8 @@ OUTSIDE = 8
 OUTSIDE_OF_ROWS = 5  # further ones, for what is added to the rows
 NEW = [name for name in ARCHITECTURES if FAMILIES[name].get("max_position_embeddings", 0) >= 256]
 WITH_OWN_ROWS = ("gemma 4",)
-HYBRIDS = ("lfm2", "qwen3.5", "qwen3-moe", "lfm2-moe", "gpt-oss")
+GRANITE_MIXTURES = ("granite 3 moe", "granite shared moe", "granite 4 moe")
+HYBRIDS = ("lfm2", "qwen3.5", "qwen3-moe", "lfm2-moe", "gpt-oss", *GRANITE_MIXTURES)
 # Between them these have every switch and every kernel.
 IN_THE_PAGE = (
     "phi-4-mini",
@@ -47,6 +48,7 @@ IN_THE_PAGE = (
     "qwen3.5",
     "qwen3-moe",
     "gpt-oss",
+    "granite shared moe",
 )
 
 
@@ -142,6 +144,7 @@ def test_from_a_gguf(family: str, tmp_path: Path, runner: Runner) -> None:
         ("gemma 4", MAX_DISPATCHES),
         ("qwen3.5", MAX_OF_A_HYBRID),
         ("qwen3-moe", MAX_OF_A_HYBRID),
+        ("granite shared moe", MAX_OF_A_HYBRID),
     ],
 )
 def test_dispatches_with_the_kernels_of_real_gpus(

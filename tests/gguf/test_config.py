@@ -236,7 +236,7 @@ UNSUPPORTED = {
     "an importance matrix": ({"general.type": "imatrix"}, "is an importance matrix, not a model"),
     "experts": ({"llama.expert_count": 8}, "'llama.expert_count' asks for mixtures of experts"),
     "heads by layer": (
-        {"llama.attention.head_count_kv": [1]},
+        {"llama.attention.head_count_kv": [1, 2], "llama.block_count": 2},
         "'llama.attention.head_count_kv' differs from layer to layer, which this engine does not",
     ),
     "longrope": ({"llama.rope.scaling.type": "longrope"}, "scaling.type' is 'longrope', which"),
@@ -248,6 +248,10 @@ UNSUPPORTED = {
 @pytest.mark.parametrize(("changes", "fault"), UNSUPPORTED.values(), ids=UNSUPPORTED)
 def test_what_this_engine_does_not_compute(changes: dict[str, Any], fault: str) -> None:
     assert fault in refused(changes)
+
+
+def test_one_number_of_heads_for_all_layers_may_be_said_of_each() -> None:
+    assert config_of(llama__attention__head_count_kv=[1])["num_key_value_heads"] == 1
 
 
 def test_keys_that_say_that_a_file_does_without() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from py_runtime.base.model_errors import ModelError
-from py_runtime.decoder.config import ATTENTION, DELTA_NET, SHORT_CONV, DeltaSizes
+from py_runtime.decoder.config import ATTENTION, DELTA_NET, SHORT_CONV, DeltaSizes, ExpertSizes
 from py_runtime.decoder.config_json import decoder_config
 from py_runtime.gguf.config import read_config
 from py_runtime.gguf.errors import GgufError
@@ -82,6 +82,42 @@ def test_delta_nets_that_cannot_be(changes: dict[str, Any], fault: str) -> None:
 def test_key_heads_that_are_not_shared_evenly() -> None:
     with pytest.raises(ModelError, match="4 value heads share 3 key heads"):
         decoder_config(qwen35(ssm__group_count=3))
+
+
+# Mixtures ----------------------------------------------------------------------------------------
+
+
+def granitemoe(**changes: Any) -> dict[str, Any]:
+    sizes = {"expert_count": 6, "expert_used_count": 2, "residual_scale": 0.5}
+    values = small.metadata("granitemoe") | {f"granitemoe.{key}": sizes[key] for key in sizes}
+    values |= {f"granitemoe.{key.replace('__', '.')}": value for key, value in changes.items()}
+    data = file(values, small.tensors())
+    return read_config(result_of(open_gguf([MemorySource(data, "x.gguf")])))
+
+
+@pytest.mark.parametrize("shared", [0, 24])
+def test_experts_of_granite_may_have_one_beside_them(shared: int) -> None:
+    config = decoder_config(granitemoe(expert_shared_feed_forward_length=shared))
+    assert config.experts == ExpertSizes(6, 2, small.HIDDEN, True, shared=shared)
+    assert config.embedding_scale == 2
+
+
+def test_a_granite_without_experts_may_be_called_so_too() -> None:
+    config = decoder_config(granitemoe(expert_count=0, expert_used_count=0))
+    assert (config.experts, config.hidden) == (None, small.HIDDEN)
+
+
+@pytest.mark.parametrize(
+    ("changes", "fault"),
+    [
+        ({"expert_used_count": 7}, "is 7, not from 1 to 6"),
+        ({"expert_count": 1000}, "is 1,?000, not from 0 to 512"),
+        ({"attention__head_count_kv": [0]}, "needs 1 integers from 1 to"),
+    ],
+)
+def test_mixtures_that_cannot_be(changes: dict[str, Any], fault: str) -> None:
+    with pytest.raises(GgufError, match=fault):
+        granitemoe(**changes)
 
 
 # Layers that differ, and share --------------------------------------------------------------------

@@ -24,6 +24,7 @@ def experts_case(
     scoring: str = "softmax",
     has_bias: bool = False,
     activation: str = "silu",
+    is_sum: bool = False,
 ) -> Case:
     rng = np.random.default_rng(experts * width)
     first, last = kinds
@@ -46,13 +47,19 @@ def experts_case(
         args.append(writer.constant(name, weights.constants["weight"]))
         args.append(None if scales is None else writer.constant(f"{name} scales", scales))
         args.append(None if bias is None else writer.constant(f"{name} bias", bias.numpy()))
-    writer.op("inpage.experts.default", x, logits, *args, 32, activation, out)
+    given: list[Any] = [x, logits, *args, 32, activation]
+    if is_sum:
+        given.append(writer.input("residual", (1, most, width), F32, dynamic=(1,)))
+    name = "experts_residual" if is_sum else "experts"
+    writer.op(f"inpage.{name}.default", *given, out)
     writer.output(out)
-    case = Case(f"experts {first} and {last}, {used} of {experts}, {scoring}", writer, CLOSE)
+    case = Case(f"{name} {first} and {last}, {used} of {experts}, {scoring}", writer, CLOSE)
     for lines in LIVE_LINES:
         data, chances = normal(rng, 1, lines, width), 2 * normal(rng, 1, lines, experts)
         shares = scale * shares_of(chances, used, renormalised, choice)
-        case.call([data, chances], [mixed(data, shares, (gate, up, down), biases, activation)])
+        wanted = mixed(data, shares, (gate, up, down), biases, activation)
+        residuals = [normal(rng, 1, lines, width)] if is_sum else []
+        case.call([data, chances, *residuals], [sum(residuals, wanted)])
     return case
 
 
@@ -103,6 +110,6 @@ def cases() -> Iterator[Case]:
     yield experts_case(("q4gsw", "q4gsw"), 5, 1, width=96, hidden=64)
     yield experts_case(("q4_1", "q8_0"), 4, 4, width=96, hidden=32)
     yield experts_case(("f32", "f32"), 9, 4, width=40, hidden=36, scoring="sigmoid")
-    yield experts_case(
-        ("q8_0", "q8_0"), 6, 3, width=96, hidden=64, has_bias=True, activation="clamped"
-    )
+    clamped: dict[str, Any] = {"has_bias": True, "activation": "clamped"}
+    for is_sum in (False, True):
+        yield experts_case(("q8_0", "q8_0"), 6, 3, width=96, hidden=64, **clamped, is_sum=is_sum)

@@ -25,6 +25,7 @@ def mixture(
     has_choice: bool = False,
     activation: str = "silu",
     bias_rows: int = 0,
+    residual: tuple[int, ...] | None = None,
 ) -> ProgramWriter:
     writer = ProgramWriter()
     x = writer.input("x", (1, 5, WIDTH), F32, dynamic=(1,))
@@ -40,7 +41,11 @@ def mixture(
     out = writer.tensor((1, 5, WIDTH), F32)
     choice = writer.constant("choice", np.zeros(experts, np.float32)) if has_choice else None
     how = (choice, used, True, scoring, 1.0, kinds)
-    writer.op("inpage.experts.default", x, logits, *how, *args, 32, activation, out)
+    given = [x, logits, *how, *args, 32, activation]
+    name = "inpage.experts.default" if residual is None else "inpage.experts_residual.default"
+    if residual is not None:
+        given.append(writer.constant("residual", np.zeros(residual, np.float32)))
+    writer.op(name, *given, out)
     writer.output(out)
     return writer
 
@@ -82,3 +87,8 @@ def test_each_fault_is_named(given: dict[str, Any], text: str) -> None:
     with pytest.raises(GraphError) as caught:
         measure(mixture(**given).program())
     assert str(caught.value) == f"op 0 (inpage.experts.default): {text}"
+
+
+def test_a_residual_is_as_large_as_what_it_is_added_to() -> None:
+    with pytest.raises(GraphError, match=r"\[1, 1, 8\] cannot be added to \[1, 5, 8\]"):
+        measure(mixture(residual=(1, 1, WIDTH)).program())

@@ -18,10 +18,13 @@ from tests.export.family_configs import FAMILIES
 from tests.gguf.test_mixes import ROOMY
 
 MAX_DISPATCHES, MAX_OF_A_HYBRID = 8, 10
-HYBRIDS = ("lfm2", "lfm2-moe", "qwen3.5", "qwen3-moe", "gpt-oss")
+GRANITE_MIXTURES = ("granite 3 moe", "granite shared moe", "granite 4 moe")
+HYBRIDS = ("lfm2", "lfm2-moe", "qwen3.5", "qwen3-moe", "gpt-oss", *GRANITE_MIXTURES)
 # Ordinary layers take [norm + q, k, v + rotary + caches], [attention], [output + residual],
 # [norm + gate, up], [down + residual]; norms of heads are one more. Where a norm comes after
 # attention or MLP, it and the sum are part of the next product; the last layer has none behind it.
+# Layers with experts end with [norm], [router], [route], [gate, up], [down + residual]; an expert
+# that all tokens share takes two more.
 ORDINARY, HEADS_NORMED, NORMS_BEHIND = {5}, {6}, {6, 7}
 OF_A_LAYER: dict[str, set[int]] = {
     "qwen3": HEADS_NORMED,
@@ -34,10 +37,13 @@ OF_A_LAYER: dict[str, set[int]] = {
     "gemma 3": NORMS_BEHIND,
     "gemma 4": {8, 9},
     "lfm2": {6},
-    "lfm2-moe": {6, 10},
+    "lfm2-moe": {6, 9},
     "qwen3.5": {10},
-    "qwen3-moe": {10},
-    "gpt-oss": {9},
+    "qwen3-moe": {9},
+    "gpt-oss": {8},
+    "granite 3 moe": {8},
+    "granite shared moe": {10},
+    "granite 4 moe": {10},
 }
 WIDE = KernelTarget(wide=True, lanes=32, storage_buffers=10)
 POSITION = 20

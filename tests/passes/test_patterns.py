@@ -80,6 +80,26 @@ def test_a_sum_of_two_linears_takes_one_of_them() -> None:
     assert fused(writer, fuse_residual.run) == ["linear", "linear_residual"]
 
 
+def test_a_sum_goes_into_experts() -> None:
+    for is_read_twice in (True, False):
+        writer = Layers()
+        x = writer.x()
+        args: list[Any] = [x, writer.linear("router", x, rows=2), None, 1, True, "softmax", 1.0]
+        args.append("f32 f32 f32")
+        for name, rows, columns in (
+            ("gate", 2 * ROWS, WIDTH),
+            ("up", 2 * ROWS, WIDTH),
+            ("down", 2 * WIDTH, ROWS),
+        ):
+            args += [writer.constant(name, np.zeros((rows, columns), np.float32)), None, None]
+        dims = (1, TOKENS, WIDTH)
+        experts = writer.made("inpage.experts.default", dims, *args, 32, "silu")
+        total = writer.made("aten.add.Tensor", dims, x, experts, 1)
+        writer.output(*([total, experts] if is_read_twice else [total]))
+        expected = ["experts", "add"] if is_read_twice else ["experts_residual"]
+        assert fused(writer, fuse_residual.run) == ["linear", *expected]
+
+
 def test_sums_that_are_no_residuals_stay() -> None:
     for residual_dims, alpha in (((WIDTH,), 1), ((1, TOKENS, WIDTH), 2)):
         writer = Layers()
