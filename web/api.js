@@ -8,13 +8,13 @@ import { EngineClient } from "./client.js";
 export function createInpage(listeners) {
   /** @type {Set<(notice: import("./inpage.d.ts").Notice) => void>} */
   const noticeListeners = new Set();
-  /** @type {string | File[] | undefined} */
-  let source; // of the loaded model
+  /** @type {Map<string, any>} */
+  let sources = new Map(); // of the loaded models, by name
   /** @type {Listeners["onNotice"]} */
   const onNotice = (notice) => {
     if (notice.kind === "model") {
       inpage.loaded = notice.loaded;
-      source = notice.loaded?.path ?? undefined;
+      sources = new Map(Object.entries(notice.paths).map(([name, path]) => [name, sources.get(name) ?? path]));
       listeners.onModel();
     } else for (const listener of noticeListeners) listener(notice);
   };
@@ -45,7 +45,7 @@ export function createInpage(listeners) {
       inpage.loads++;
       try {
         const result = await allowed((hub) => client.call("load", [where, kernels, hub, keep], { onEvent: onProgress, signal }));
-        if (result.context) source = where; // else it is no model to talk to
+        if (result.context) sources.set(result.name, where); // else it is no model to talk to
         return result;
       } finally {
         inpage.loads--;
@@ -64,14 +64,15 @@ export function createInpage(listeners) {
       client.call("verify", [thorough], { onEvent: onProgress, signal }),
     interrupt: () => client.interrupt(),
     async restart(options) {
-      const where = source;
+      let last = null;
       client.end({ code: "restarted", message: "the engine was restarted before it answered" });
       client = new EngineClient(heard);
       client.start();
       inpage.loaded = null;
       listeners.onModel();
       listeners.onRestart(await client.ready);
-      return where ? inpage.load(where, options) : null;
+      for (const where of [...sources.values()]) last = await inpage.load(where, { ...options, keep: true });
+      return last;
     },
     python: (code, { onPrint: onEvent, signal, asText = false } = {}) =>
       client.call("python", [String(code), !!onEvent, asText], { onEvent, signal }),

@@ -5,7 +5,8 @@ import type { ErrorCode, InpageError, Kernels, Notice, ReadyReport, StartPhase }
 export type { ErrorCode, InpageError };
 export type Fault = Partial<InpageError> & { code: ErrorCode, message: string };
 export type Failure = { kind: ErrorCode, message: string, phase?: string };
-export type AnyNotice = Notice | { kind: "model", text: string, loaded: any };
+/** `paths`: of all that are loaded, in the order they came, by name; null of files that the user gave. */
+export type AnyNotice = Notice | { kind: "model", text: string, loaded: any, paths: Record<string, string | null> };
 export type Phase = { name: StartPhase["name"], seconds?: number };
 
 export interface Listeners {

@@ -69,8 +69,8 @@ export interface Inpage {
   interrupt(): boolean;
   /**
    * Ends the engine, whatever it does, and starts another; also after a failure. Calls without an answer reject with
-   * `restarted`, what `python` defined is gone. Resolves once the model that was loaded last is back, from the browser's
-   * storage, to what `load` gave; to null if there was none.
+   * `restarted`, what `python` defined is gone. Resolves once all models that were loaded are back, from the browser's storage,
+   * to what `load` gave of the last one; to null if there was none.
    */
   restart(options?: LoadOptions): Promise<LoadedModel | OpenedFiles | null>;
   /** Hears what a user should be told although nothing failed; gives the function that ends it. */

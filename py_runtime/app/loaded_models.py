@@ -61,7 +61,7 @@ class LoadedModels:
         self.running[cancel] = model
         warming = asyncio.ensure_future(self._warm_up(model, cancel))
         self._loaded.append(LoadedModel(model, described, warming))
-        notices.post("model", f"{model.manifest.name} is loaded.", loaded=described)
+        self._tell(f"{model.manifest.name} is loaded.")
 
     async def _warm_up(self, model: Model, cancel: CancelToken) -> None:
         # An answer that is asked for meets the fault, or what was interrupted, again.
@@ -75,8 +75,13 @@ class LoadedModels:
             async with loaded.model.idle():
                 self._loaded.remove(loaded)
                 loaded.model.unload()
-            left = self.last.described if self.last else None
-            notices.post("model", f"{loaded.name} is no longer loaded.", loaded=left)
+            self._tell(f"{loaded.name} is no longer loaded.")
+
+    def _tell(self, text: str) -> None:
+        """Pages hear of the last one, and where each came from: a restart brings all back."""
+        paths = {loaded.name: loaded.described["path"] for loaded in self._loaded}
+        last = self.last.described if self.last else None
+        notices.post("model", text, loaded=last, paths=paths)
 
     # What is at work ---------------------------------------------------------------------------
 

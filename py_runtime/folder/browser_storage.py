@@ -40,6 +40,7 @@ FILE, MODEL, NOTE, PARTIAL, BEGUN = "file-", "model-", "note-", "partial-", "beg
 CHECKED = "checked-"
 ABANDONED_SECONDS = 60  # a partial file that nobody has written to for so long is nobody's
 FOLLOWING_SECONDS = 0.25  # between two looks at how far another tab is
+TRIES, TRY_SECONDS = 40, 0.05  # to open a file whose writer was closed a moment ago
 MAX_ENTRY_BYTES = 4 * MAX_MANIFEST_BYTES  # a manifest with escapes
 
 
@@ -148,13 +149,21 @@ class Storage:
 
         Where another tab is at it, this one has a file of its own, from the beginning.
         """
+        for _ in range(TRIES):
+            try:
+                return await self._begin_now(facts, at)
+            except StorageBusyError:
+                if not at:
+                    return self.create()
+            await asyncio.sleep(TRY_SECONDS)  # a closed tab gives back its turn, then its file
+        raise StorageBusyError(
+            "another tab is downloading the same file: let it finish there, then load it here"
+        )
+
+    async def _begin_now(self, facts: FileFacts, at: int) -> "PartialFile":
         partial = PartialFile(self, BEGUN + facts.sha256, at)
         try:
             await partial.opened()
-        except StorageBusyError:
-            if at:
-                raise
-            return self.create()
         except StorageError:  # it is not open
             raise
         except BaseException:  # cancelled: the file must not stay open

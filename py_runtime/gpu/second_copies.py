@@ -6,6 +6,7 @@ them. The names that copies declare end in `_second`, as those of their slots do
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import cache
 
 from py_runtime.gpu.shader_sources import NEEDS, Library, ShaderFile, parse
 
@@ -14,17 +15,28 @@ SECOND = "_second"
 
 def with_second_copies(library: Library, kernel: ShaderFile, plugs: Mapping[str, str]) -> Library:
     """The library, and all that the kernel has twice; what has no plug is missed by its slot."""
+    if not kernel.seconds:
+        return library
+    own = {slot: plug for slot, plug in plugs.items() if slot.endswith(SECOND)}
+    return _with_copies(library, kernel.seconds, tuple(sorted(own.items())))
+
+
+@cache
+def _with_copies(
+    library: Library, fragments: tuple[str, ...], plugs: tuple[tuple[str, str], ...]
+) -> Library:
     files = dict(library.files)
-    for name in kernel.seconds:
+    for name in fragments:
         fragment = library.file(name)
-        copied = [*_with_its_slots(library, fragment, fragment), *_plugged(files, fragment, plugs)]
+        asking = _with_its_slots(library, fragment, fragment)
+        copied = [*asking, *_plugged(library, fragment, dict(plugs))]
         words = "|".join(sorted(word for file in copied for word in file.declares))
         for file in copied:
             code = re.sub(rf"\b({words})\b", rf"\1{SECOND}", file.source)
             entries = _entries(file, fragment, [other.name for other in copied])
             line = f"// needs: {', '.join(entries) or 'nothing'}"
             files[copy_of(file.name)] = parse(copy_of(file.name), NEEDS.sub(line, code))
-    return Library(files) if kernel.seconds else library
+    return Library(files)
 
 
 def copy_of(name: str) -> str:
@@ -43,11 +55,11 @@ def _with_its_slots(
 
 
 def _plugged(
-    files: Mapping[str, ShaderFile], fragment: ShaderFile, plugs: Mapping[str, str]
+    library: Library, fragment: ShaderFile, plugs: Mapping[str, str]
 ) -> Iterator[ShaderFile]:
     for slot, start in fragment.slots.items():
-        if (name := start + plugs.get(slot + SECOND, "")) in files:
-            yield files[name]
+        if (name := start + plugs.get(slot + SECOND, "")) in library.files:
+            yield library.files[name]
 
 
 def _entries(file: ShaderFile, fragment: ShaderFile, copied: list[str]) -> Iterator[str]:

@@ -42,7 +42,17 @@ class Download:
         self._sha256 = hashlib.sha256()
 
     async def run(self) -> None:
-        """Until it is kept; what has come stays where something breaks off."""
+        """Until it is kept, by this tab or another; what has come stays where one breaks off."""
+        async with self._shelf.turn(self._facts, self._reach):
+            if self._shelf.has(self._facts):
+                self._reach(self._facts.size)
+            else:
+                await self._download()
+
+    def _reach(self, begun: int) -> None:
+        self._meter.reach(DOWNLOAD, self._name, min(begun, self._facts.size))
+
+    async def _download(self) -> None:
         begun = self._shelf.begun_bytes(self._facts)
         partial = await self._shelf.begin(self._facts, begun if self._may_go_on(begun) else 0)
         try:
@@ -75,7 +85,7 @@ class Download:
             async for _, piece in pieces:
                 self._sha256.update(piece.data)
         self._position = begun
-        self._meter.reach(DOWNLOAD, self._name, begun)
+        self._reach(begun)
 
     async def _receive_all(self, partial: Partial) -> None:
         failures = 0
@@ -108,7 +118,7 @@ class Download:
                     self._sha256.update(rest.data)
                     await partial.write(rest)
                     self._position += len(rest)
-                    self._meter.reach(DOWNLOAD, self._name, self._position)
+                    self._reach(self._position)
         finally:
             answer.close()
         if self._position < self._facts.size:

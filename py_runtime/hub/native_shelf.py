@@ -3,7 +3,8 @@
 import hashlib
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager, nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -58,6 +59,12 @@ class NativeShelf:
             fresh.replace(path)
         except OSError as error:
             raise _refused(path, error) from None
+
+    def turn(
+        self, facts: FileFacts, tell: Callable[[int], None]
+    ) -> AbstractAsyncContextManager[None]:
+        """Processes do not wait for each other."""
+        return nullcontext()
 
     async def begin(self, facts: FileFacts, at: int) -> "_Partial":
         self._make()

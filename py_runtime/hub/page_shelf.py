@@ -1,8 +1,8 @@
 """The shelf in this browser's storage, beside the models of sites."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 
-from py_runtime.base.errors import StorageBusyError
 from py_runtime.folder.browser_storage import BEGUN, FILE, PartialFile, Storage
 from py_runtime.folder.file_set import FileSet
 from py_runtime.folder.manifest import FileFacts
@@ -35,13 +35,13 @@ class PageShelf:
     async def keep_set(self, url: str, files: FileSet) -> None:
         await self._storage.keep_manifest(url, files, files.to_json())
 
+    def turn(
+        self, facts: FileFacts, tell: Callable[[int], None]
+    ) -> AbstractAsyncContextManager[None]:
+        return self._storage.turn(facts, tell)
+
     async def begin(self, facts: FileFacts, at: int) -> PartialFile:
-        try:
-            return await self._storage.begin(facts, at)
-        except StorageBusyError:
-            raise StorageBusyError(
-                "another tab is downloading the same file: let it finish there, then load it here"
-            ) from None
+        return await self._storage.begin(facts, at)
 
     def begun(self, facts: FileFacts) -> StoredSource:
         size = self._storage.begun_bytes(facts)

@@ -4,7 +4,8 @@ A file is kept under its sha256, once for all models that have it. What is writt
 until its hash is known to be right; a download that broke off stays there and goes on later.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
 import numpy as np
@@ -42,6 +43,12 @@ class Shelf(Protocol):
 
     async def keep_set(self, url: str, files: FileSet) -> None:
         """From now on these files belong to this address."""
+
+    def turn(
+        self, facts: FileFacts, tell: Callable[[int], None]
+    ) -> AbstractAsyncContextManager[None]:
+        """Of those who share the shelf and want a file, one downloads it at a time; the others wait
+        here, and `tell` hears how many bytes are there. What was left is known then."""
 
     async def begin(self, facts: FileFacts, at: int) -> Partial:
         """Goes on behind the first `at` bytes, which are there."""

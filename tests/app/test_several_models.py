@@ -150,3 +150,16 @@ def test_a_lost_device_is_replaced_once(
 def test_a_load_without_keep_replaces_both(both: ApiPage, right: list[list[Any]]) -> None:
     both.run("return inpage.load(given)", NAME)
     assert both.python("[each.name for each in engine.loaded]") == [NAME]
+
+
+def test_a_restart_brings_both_back(
+    both: ApiPage, requests: list[dict[str, Any]], right: list[list[Any]]
+) -> None:
+    both.run(KEEP, NAME)  # it comes again, and is the last now
+    assert both.run("return (await inpage.restart()).name") == NAME
+    assert both.python("[each.name for each in engine.loaded]") == [SECOND, NAME]
+    assert both.run("return inpage.loaded.name") == NAME
+    assert both.run(ASK, requests) == right
+    both.run("return inpage.unload(given)", NAME)
+    both.run("await inpage.restart()")
+    assert both.python("[each.name for each in engine.loaded]") == [SECOND]

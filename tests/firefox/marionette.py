@@ -38,7 +38,7 @@ class ScriptError(AssertionError):
 
 
 class Firefox:
-    """A running browser with one tab."""
+    """A running browser with one tab, or for a while another."""
 
     def __init__(self, profile: Path) -> None:
         user_js = [f"user_pref({json.dumps(k)}, {json.dumps(v)});" for k, v in PREFERENCES.items()]
@@ -105,6 +105,19 @@ class Firefox:
 
     def reload(self) -> None:
         self.command("WebDriver:Refresh")
+
+    @contextmanager
+    def another_tab(self, address: str) -> Iterator[None]:
+        """Meanwhile everything is done in that one; the first stays open behind it."""
+        first = self.command("WebDriver:GetWindowHandle")["value"]
+        handle = self.command("WebDriver:NewWindow", type="tab", focus=True)["handle"]
+        self.command("WebDriver:SwitchToWindow", handle=handle)
+        try:
+            self.go(address)
+            yield
+        finally:
+            self.command("WebDriver:CloseWindow")
+            self.command("WebDriver:SwitchToWindow", handle=first)
 
     def run(self, body: str, given: Any = None) -> Any:
         """What this JavaScript, the body of an async function, returns."""

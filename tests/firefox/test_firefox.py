@@ -1,5 +1,7 @@
 """The page in Debian's Firefox: what it stands on there, from the first start to no network."""
 
+from pathlib import Path
+
 import pytest
 
 from py_runtime.gpu.kernel_target import MEMORY_KERNELS
@@ -8,7 +10,7 @@ from tests.dynamic_shape.scenarios import SCENARIOS, Scenario
 from tests.firefox.conftest import Site
 from tests.golden import check
 from tests.gpu.test_kernel_sources import JOINED
-from tests.toy_model import NAME
+from tests.toy_model import NAME, TOKENS, greedy_of
 from tests.web.user import PAUSE
 
 pytestmark = pytest.mark.browser
@@ -31,6 +33,13 @@ const faults = await Promise.all(given.map(async ([label, code]) => {
 }));
 device.destroy();
 return faults.flat();"""
+# As other people's pages do: the tabs of a site have one engine, in a SharedWorker.
+SHARE = f"""const {{createEngine}} = await import(new URL("engine.js", document.baseURI).href);
+window.engine = await createEngine({{shared: true, models: ["/models/{NAME}/"]}});
+return engine.loaded?.name ?? null;"""
+ASK = """const request = {prompt_token_ids: given, temperature: 0, ignore_eos: true};
+const {choices: [choice]} = await engine.completions.create({...request, max_tokens: TOKENS});
+return choice.token_ids;""".replace("TOKENS", str(TOKENS))
 
 
 def test_the_page_starts(started: Site) -> None:
@@ -99,6 +108,17 @@ def test_the_same_text_after_a_lost_device(site: Site) -> None:
     assert site.python("del model._generate, batches.arrived; losses") == ["decode 2"]
     assert outcome["tokens"] == undisturbed
     assert [kind for kind, _ in outcome["notices"]] == ["device_lost", "recovered"]
+
+
+def test_tabs_share_an_engine(site: Site, toy_model: Path) -> None:
+    firefox, greedy = site.firefox, greedy_of(toy_model)
+    assert firefox.run(SHARE) is None
+    assert firefox.run("return (await engine.load(given)).name", NAME) == NAME
+    with firefox.another_tab(site.url):
+        assert firefox.run(SHARE) == NAME, "it is loaded there already"
+        assert firefox.run(ASK, greedy.prompt) == greedy.tokens
+    assert firefox.run(ASK, greedy.prompt) == greedy.tokens
+    firefox.run("await engine.dispose()")
 
 
 def test_the_card_without_webgpu_names_the_switch(site: Site) -> None:

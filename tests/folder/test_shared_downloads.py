@@ -36,7 +36,7 @@ def begin_both(first: PageRunner, second: PageRunner, page: LoadingPage, shard: 
     while shard not in page.site.whole:
         first.page.wait_for_timeout(20)
     second.page.evaluate(BEGIN, page.address())
-    second.page.wait_for_function(f"{WAITING}.then((count) => count > 0)")
+    second.page.wait_for_function(f"() => {WAITING}.then((count) => count > 0)")
 
 
 def test_one_tab_downloads_and_both_load(page: LoadingPage, shard: str) -> None:
@@ -65,5 +65,5 @@ def test_who_stops_waiting_leaves_the_rest_to_the_other(page: LoadingPage, shard
     assert page.runner.page.evaluate("loaded") == "aborted"
     page.site.faults.clear()
     assert other.page.evaluate("loaded") == "Toy"
-    other.page.wait_for_function(f"{WAITING}.then((count) => count === 0)")
+    other.page.wait_for_function(f"() => {WAITING}.then((count) => count === 0)")
     other.page.close()

@@ -146,6 +146,28 @@ def test_files_are_joined_once_each_after_what_they_need() -> None:
     assert numbers == list(range(len(joined.bindings)))
 
 
+def test_what_comes_along_twice_has_names_of_its_own() -> None:
+    plugs = {"blocks": "q4_k", "blocks_second": "q6_k", "row": "plain", "finish": "sums"}
+    kernel = "linear/gemv_mixed_limbs"
+    joined = kernel_source(kernel, plugs)
+    names = [file.name for file in joined.files]
+    copies = (
+        "linear/fragments/limb_products",
+        "shared/weights/order",
+        "shared/weights/blocks_q6_k",
+    )
+    assert [name for name in names if name not in FILES] == [copy_of(n) for n in reversed(copies)]
+    assert "shared/weights/blocks_q6_k" not in names
+    assert {"weight", "scales", "weight_second", "scales_second"} <= set(joined.bindings)
+    figures = joined.figures({})
+    assert (figures["HALVES"], figures["HALVES_second"]) == (1, 2)
+    with pytest.raises(GraphError, match=r"slot 'blocks_second' .*, not 'q7_k'"):
+        kernel_source(kernel, {**plugs, "blocks_second": "q7_k"})
+    library = with_line(kernel, "second = shared/none", *line_of(kernel))
+    with pytest.raises(GraphError, match="there is no shader shared/none"):
+        join(library, kernel, plugs)
+
+
 def test_names_inside_a_function_are_its_own() -> None:
     file = parse(
         "new",

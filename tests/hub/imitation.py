@@ -8,6 +8,7 @@ import hashlib
 import json
 import re
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -49,6 +50,7 @@ class Imitation:
         self.repositories: dict[str, Repository] = {}
         self.faults: dict[str, str] = {}  # by path
         self.seen: list[Seen] = []
+        self.sent: Counter[str] = Counter()  # bytes of downloads, by path
         self.status: int | None = None  # what the Hub answers with, whatever it is asked
         self.ranges = True  # whether the CDN knows any
         self.go_on = threading.Event()
@@ -209,24 +211,27 @@ class CdnHandler(Handler):
         if fault in (CUT, CUT_ONCE):
             if fault == CUT_ONCE:
                 del self.imitation.faults[path]
-            self.wfile.write(data[:half])
+            self.pour(path, data[:half])
             self.close_connection = True
             return
         try:
             if fault == HELD:
-                data = self.drip(data, half)
-            self.wfile.write(data)
+                data = self.drip(path, data, half)
+            self.pour(path, data)
         except OSError:
             self.close_connection = True  # whoever asked has gone
 
-    def drip(self, data: bytes, at: int) -> bytes:
+    def drip(self, path: str, data: bytes, at: int) -> bytes:
         """The first half at once, of the rest a little now and then; gives what is left."""
-        self.wfile.write(data[:at])
+        self.pour(path, data[:at])
         while not self.imitation.go_on.wait(0.2) and at + 16 < len(data):
-            self.wfile.write(data[at : at + 16])
-            self.wfile.flush()
+            self.pour(path, data[at : at + 16])
             at += 16
         return data[at:]
+
+    def pour(self, path: str, data: bytes) -> None:
+        self.wfile.write(data)
+        self.imitation.sent[path] += len(data)
 
 
 @contextmanager

@@ -19,7 +19,7 @@ MAX_SCRIPT_BYTES = 80_000  # to start, load a model and chat
 FETCHED_WHEN_OPENED = {
     *("ui/chat_files.js", "ui/chat_tools.js", "ui/console.js", "ui/machine.js", "ui/opening.js"),
     *("ui/hub.js", "ui/hub_consent.js", "ui/local_files.js", "ui/settings.js", "ui/turns.js"),
-    *("ui/model_rows.js", "ui/models.js", "ui/pdf.js", "ui/system_prompts.js"),
+    *("ui/model_rows.js", "ui/models.js", "ui/pdf.js", "ui/system_prompts.js", "ui/copying.js"),
 }
 # A model, settings or chats of an earlier visit, another tab with the page, a question that waits,
 # something that is deleted.
@@ -32,8 +32,8 @@ FETCHED_FOR_RICH_ANSWERS = {"ui/rich.js", "ui/maths.js", "ui/code.js", "ui/reaso
 # Once the page stands: what nobody needs in the first second.
 FETCHED_LATER = {
     *("ui/later.js", "ui/offline.js", "ui/finding.js", "ui/latest.js", "ui/shortcuts.js"),
-    *("ui/dropping.js", "ui/speech.js", "ui/copying.js", "ui/chat_markdown.js", "ui/reasoning.js"),
-    *("ui/attaching.js", "ui/acting.js", "ui/chat_list.js", "ui/context.js"),
+    *("ui/dropping.js", "ui/speech.js", "ui/chat_markdown.js", "ui/reasoning.js"),
+    *("ui/attaching.js", "ui/chat_list.js", "ui/chat_titles.js", "ui/context.js"),
     "ui/sizes.js",
 }
 # Another language than English.

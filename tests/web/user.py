@@ -177,9 +177,9 @@ class Desk:
         return user
 
     def ready(self, user: User) -> None:
-        """Also after a reload: what hears the buttons of messages comes last."""
+        """Also after a reload: what hears keys and drops comes last."""
         user.has_opened()
-        user.page.wait_for_function("() => document.querySelector('#messages').onclick !== null")
+        user.page.wait_for_function("() => document.querySelector('#dictate').onclick !== null")
         user.page.evaluate(STAND_IN)
 
     def records(self, user: User) -> list[dict[str, Any]]:

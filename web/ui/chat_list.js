@@ -1,7 +1,8 @@
 // The list of chats, and the name of the one that is shown.
 
 import { answerIn, answers } from "./answers.js";
-import { allChats, titleOf } from "./chats.js";
+import { titleOf } from "./chat_titles.js";
+import { allChats } from "./chats.js";
 import { shown } from "./conversation.js";
 import { copyOf, page, partOf, t } from "./page.js";
 import { openChat } from "./sidebar.js";

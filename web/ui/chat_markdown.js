@@ -2,7 +2,7 @@
 
 /** @import { Chat } from "./records.js" */
 
-import { titleOf } from "./chats.js";
+import { titleOf } from "./chat_titles.js";
 import { t } from "./page.js";
 import { splitReasoning } from "./reasoning.js";
 

@@ -2,7 +2,8 @@
 
 import { exportChats, importFile as importChats } from "./chat_files.js";
 import { listChats } from "./chat_list.js";
-import { allChats, saveChat, titleOf } from "./chats.js";
+import { titleOf } from "./chat_titles.js";
+import { allChats, saveChat } from "./chats.js";
 import { shown } from "./conversation.js";
 import { deleteShown } from "./deleting.js";
 import { page } from "./page.js";

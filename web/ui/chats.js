@@ -3,7 +3,7 @@
 /** @import { Chat, Database, TabMessage } from "./records.js" */
 
 import { library, page, partOf, t } from "./page.js";
-import { isGone, pathOf } from "./tree.js";
+import { pathOf } from "./tree.js";
 
 const MILLISECONDS = 5000; // at most until the page opens, and between attempts to save
 
@@ -103,11 +103,6 @@ export function addMessage(chat, role, content, place = { parent: pathOf(chat).a
   chat.messages.push(message);
   return message;
 }
-
-/** Its own, or the first words. @param {Chat} chat */
-export const titleOf = ({ title, messages }) => title
-  || messages.find((message) => !isGone(message) && message.content)?.content.trim().replace(/\s+/g, " ").replace(/^(?=.{61})(.{1,60}) .*/, "$1…")
-  || t`New chat`;
 
 /** @param {Chat} chat */
 export const isDeleted = ({ updated, deleted }) => deleted > updated;

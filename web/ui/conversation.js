@@ -83,7 +83,6 @@ export function write(text) {
 /** What is being edited: where it belongs, and the way out. @param {Editor} [next] */
 export function setEditor(next) {
   editor = next;
-  page.editing.hidden = !next;
 }
 
 function send() {
@@ -97,7 +96,6 @@ function send() {
   answer(addMessage(shown, "assistant", ""));
 }
 
-page.stopEditing.onclick = () => editor?.stop();
 page.stop.onclick = () => { stop(); draft.focus(); };
 composer.onsubmit = (/** @type {SubmitEvent} */ event) => {
   event.preventDefault();
@@ -110,6 +108,10 @@ draft.onkeydown = (/** @type {KeyboardEvent} */ event) => {
   composer.requestSubmit();
 };
 draft.oninput = keepDraft;
+scroller.onclick = (/** @type {Event} */ { target }) => {
+  const button = /** @type {Element} */ (target).closest("[data-act]");
+  if (button) turns.act(button);
+};
 scroller.onscroll = () => {
   atEnd = scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < NEAR_THE_END;
 };

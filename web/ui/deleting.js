@@ -3,7 +3,8 @@
 /** @import { Message } from "./records.js" */
 
 import { store } from "./answers.js";
-import { isDeleted, saveChat, titleOf } from "./chats.js";
+import { titleOf } from "./chat_titles.js";
+import { isDeleted, saveChat } from "./chats.js";
 import { showChat, shown, write } from "./conversation.js";
 import { notify, page, t } from "./page.js";
 import { openChat, showNew } from "./sidebar.js";

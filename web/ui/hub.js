@@ -182,6 +182,7 @@ inpage.ready.then(({ hub: address }) => {
   if (address) showShelf().catch(() => {});
 }, () => {}); // the page tells why there is no engine
 new MutationObserver(() => {
+  page.ownFiles.replaceChildren(); // rows of the last time would take a click, and its answer, along when they go
   if (!panel.open) return;
   showOwn();
   showAccess();

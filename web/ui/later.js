@@ -1,6 +1,5 @@
 // What nobody needs in the first second: fetched once the page stands.
 
-import "./acting.js";
 import "./chat_list.js";
 import "./context.js";
 import "./finding.js";

@@ -1,10 +1,9 @@
 // A way back to the newest words of a long chat, and the answer as plain text.
 
-import { copyText } from "./copying.js";
 import { page } from "./page.js";
 
 const FAR = 300; // pixels
-const { latest, messages, scroller } = page;
+const { latest, scroller } = page;
 
 function showLatest() {
   latest.hidden = scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < FAR;
@@ -16,12 +15,6 @@ latest.onclick = () => {
 };
 scroller.addEventListener("scroll", showLatest);
 new ResizeObserver(showLatest).observe(/** @type {Element} */ (scroller.firstElementChild));
-
-messages.addEventListener("click", ({ target }) => {
-  const button = /** @type {Element} */ (target).closest('[data-does="copyText"]');
-  const text = button?.closest("article")?.querySelector(".text");
-  if (text) copyText(plainTextOf(text));
-});
 
 /**
  * As it is read: formulas as they were written, without reasoning and buttons.

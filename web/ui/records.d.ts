@@ -61,8 +61,8 @@ export type TabMessage =
 /** A question that is being edited. */
 export interface Editor {
   place: Place;
-  /** True: what was in the composer before is back. */
-  stop(): boolean;
+  /** What was in the composer before is back. */
+  stop(): void;
 }
 
 /** An answer that is being written, or waits for its turn. */

@@ -3,7 +3,8 @@
 
 import { readOne } from "./chat_records.js";
 import { answerOf, answers, stop } from "./answers.js";
-import { allChats, connect, isDeleted, tell, titleOf } from "./chats.js";
+import { titleOf } from "./chat_titles.js";
+import { allChats, connect, isDeleted, tell } from "./chats.js";
 import { articleOf, follow, shown, stateOf } from "./conversation.js";
 import { leaveDeleted } from "./deleting.js";
 import { page, partOf, t } from "./page.js";

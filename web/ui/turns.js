@@ -1,5 +1,5 @@
-// What can be done with a message that is there: copy, regenerate, continue, edit, choose a version, delete. Fetched
-// when somebody does.
+// What can be done with a message that is there: copy, regenerate, continue, edit, choose a version, delete; and an
+// example that is asked. Fetched when somebody does.
 
 /** @import { Message } from "./records.js" */
 
@@ -8,8 +8,9 @@ import { addMessage } from "./chats.js";
 import { setEditor, showChat, shown, write } from "./conversation.js";
 import { copyText } from "./copying.js";
 import { deleteMessage, hide } from "./deleting.js";
+import { plainTextOf } from "./latest.js";
 import { page, partOf } from "./page.js";
-import { chosenAt, slotOf, versionsOf } from "./tree.js";
+import { chosenAt, pathOf, slotOf, versionsOf } from "./tree.js";
 
 /**
  * @param {HTMLElement} article
@@ -57,22 +58,30 @@ function choose(message, step) {
  */
 function edit(question) {
   page.stopEditing.click(); // of another one
+  page.editing.hidden = false;
   const aside = page.draft.value;
-  setEditor({
-    place: { parent: question.parent, slot: slotOf(question) },
-    stop() {
-      const text = page.draft.value === question.content ? "" : page.draft.value;
-      setEditor();
-      write(aside || text);
-      return true;
-    },
-  });
+  const stop = () => {
+    const text = page.draft.value === question.content ? "" : page.draft.value;
+    setEditor();
+    page.editing.hidden = true;
+    page.stopEditing.onclick = null;
+    write(aside || text);
+  };
+  setEditor({ place: { parent: question.parent, slot: slotOf(question) }, stop });
+  page.stopEditing.onclick = stop;
   write(question.content);
 }
 
-/** @type {Record<string, (message: Message, button: HTMLElement) => void>} */
+/** @param {Element} button */
+function ask({ textContent }) {
+  write(textContent);
+  page.composer.requestSubmit();
+}
+
+/** @type {Record<string, (message: Message, button: Element) => void>} */
 const actions = {
   copy: ({ content }) => copyText(content),
+  copyText: (message, button) => copyText(plainTextOf(/** @type {Element} */ (button.closest("article")?.querySelector(".text")))),
   copyCode: (message, button) => copyText(button.closest("pre")?.querySelector("code")?.textContent ?? ""),
   again: (message) => again(message),
   drop: (message) => again(message, { context_overflow: "drop_oldest" }),
@@ -83,10 +92,11 @@ const actions = {
   delete: deleteMessage,
 };
 
-/**
- * @param {HTMLElement} button
- * @param {Message} message
- */
-export function act(button, message) {
-  actions[button.dataset.act ?? ""](message, button);
+/** @param {Element} button perhaps of a message that is no longer shown */
+export function act(button) {
+  const name = button.getAttribute("data-act") ?? "";
+  const id = button.closest("article")?.dataset.id;
+  const message = pathOf(shown).find((each) => each.id === id);
+  if (name === "ask") ask(button);
+  else if (message) actions[name](message, button);
 }

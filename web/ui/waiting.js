@@ -3,7 +3,7 @@
 /** @import { Answer } from "./records.js" */
 
 import { answers, end, paint } from "./answers.js";
-import { titleOf } from "./chats.js";
+import { titleOf } from "./chat_titles.js";
 import { isListed, loading } from "./model.js";
 import { page, t } from "./page.js";
 

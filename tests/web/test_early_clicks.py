@@ -1,0 +1,66 @@
+"""Clicks in the conversation that come before the script they are for: none is lost."""
+
+import pytest
+from playwright.sync_api import Route, expect
+
+from tests.web.user import STAND_IN, Desk, User
+
+pytestmark = pytest.mark.browser
+
+READ_CLIPBOARD = "navigator.clipboard.readText()"
+
+
+@pytest.fixture
+def held() -> list[Route]:
+    """Requests for turns.js, which are not answered."""
+    return []
+
+
+@pytest.fixture
+def early(desk: Desk, held: list[Route]) -> User:
+    """A page with a chat of an earlier visit, which still waits for all that comes later."""
+    user = desk.tab()
+    user.ask("First")
+    while not any(each["note"] == "2 tokens" for each in stored_messages(desk, user)):
+        user.page.wait_for_timeout(50)
+    user.page.route("**/ui/later.js", lambda route: None)
+    user.page.route("**/ui/turns.js", lambda route: held.append(route))
+    user.page.reload()
+    user.has_opened()
+    user.page.evaluate(STAND_IN)
+    return user
+
+
+def stored_messages(desk: Desk, user: User) -> list[dict[str, str]]:
+    return [{"note": "", **each} for chat in desk.records(user) for each in chat["messages"]]
+
+
+def release(user: User, held: list[Route]) -> None:
+    while not held:
+        user.page.wait_for_timeout(20)
+    held.pop().continue_()
+
+
+def test_buttons_of_messages_are_heard(early: User, held: list[Route]) -> None:
+    early.questions.get_by_role("button", name="Edit").click()
+    early.answers.get_by_role("button", name="Regenerate").click()
+    expect(early.answers.last).to_contain_text("An answer to First")
+    assert early.composer.input_value() == ""
+    release(early, held)
+    expect(early.composer).to_have_value("First")
+    expect(early.answers.locator(".which")).to_have_text("2/2")
+    early.page.get_by_role("button", name="Cancel").click()
+    expect(early.composer).to_have_value("")
+    early.answers.get_by_role("button", name="Copy as text").click()
+    early.page.wait_for_function(f"() => {READ_CLIPBOARD}.then((text) => text.endsWith('First'))")
+    assert early.complaints == []
+
+
+def test_examples_are_heard(early: User, held: list[Route]) -> None:
+    early.new_chat()
+    example = early.page.get_by_role("region", name="Example prompts").get_by_role("button").first
+    words = example.inner_text()
+    example.click()
+    release(early, held)
+    expect(early.questions).to_have_text(words)
+    assert early.complaints == []
