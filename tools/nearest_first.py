@@ -63,7 +63,6 @@ class Recorder:
         self._tests: Calls = {}
         self._called: set[CodeType] = set()
         threading.settrace(self._note)
-        sys.settrace(self._note)
 
     def _note(self, frame: FrameType, event: str, argument: object) -> None:
         self._called.add(frame.f_code)  # and no return value: lines are not asked for
@@ -80,6 +79,7 @@ class Recorder:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
         self._called, started = set(), time.monotonic()
+        sys.settrace(self._note)  # anew: a recursion that ends within _note takes it away
         result = yield
         calls = self._places()
         for fixture in getattr(item, "fixturenames", ()):

@@ -100,7 +100,7 @@ def test_noticed_and_not_noticed(copy: Copy) -> None:
 @pytest.mark.long
 def test_those_that_call_the_changed_function_come_first(copy: Copy) -> None:
     """Here two that use a fixture that calls it, and one that calls it; and not the one that has
-    nothing to do with the file."""
+    nothing to do with the file, whose recursion might end in the one who looks on."""
     (copy.root / "py_runtime/room/toy.py").write_text(TOY + "\ndef other(): pass\n")
     (copy.root / "tests/room/test_toy.py").write_text(
         """
@@ -112,7 +112,9 @@ from py_runtime.room.toy import is_large, other
 def large():
     return is_large(7)
 
-def test_apart(): pass
+def test_apart():
+    def deeper(): deeper()
+    with pytest.raises(RecursionError): deeper()
 def test_file(): other()
 def test_slow(large):
     assert large
