@@ -36,6 +36,9 @@ from tools.browser import find, flags_for_tests
 from tools.files import ROOT
 
 START_SECONDS = 120
+# In pages of a few tests V8's first compiler of WebAssembly is enough: its second one would take a
+# second for Python's main loop, in each of them. Pages that all tests share have both: runners.py.
+ONE_COMPILER = "--js-flags=--liftoff-only"
 expect.set_options(timeout=PATIENCE)  # a busy machine is not the page's fault
 # Nor is it one of the code, and every run tries the same.
 settings.register_profile(
@@ -151,7 +154,7 @@ def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[s
     return {
         **browser_type_launch_args,
         "executable_path": str(find()),
-        "args": flags_for_tests(),
+        "args": [*flags_for_tests(), ONE_COMPILER],
     }
 
 

@@ -18,6 +18,7 @@ import pytest
 from playwright.sync_api import Browser, Page, Playwright
 
 from tests import packing
+from tools.browser import flags_for_tests
 from tools.software_gpu import use_browsers_vulkan
 
 T = TypeVar("T")
@@ -131,7 +132,7 @@ def shared_browser(
 ) -> Iterator[Browser]:
     """Not pytest-playwright's own, which starts anew when tests that name a browser take turns
     with tests that do not."""
-    browser = playwright.chromium.launch(**browser_type_launch_args)
+    browser = playwright.chromium.launch(**browser_type_launch_args | {"args": flags_for_tests()})
     yield patient(browser)
     browser.close()
 

@@ -4,6 +4,7 @@ Names are those of gguf's own table, which llama.cpp's converter goes by.
 """
 
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from gguf import (
     GGMLQuantizationType,
     GGUFWriter,
     RopeScalingType,
+    TensorNameMap,
     TokenType,
     get_tensor_name_map,
     quantize,
@@ -373,8 +375,13 @@ def _as_tiled(name: str, values: np.ndarray, config: PretrainedConfig) -> tuple[
 
 def gguf_name(name: str, architecture: str = "llama") -> str:
     """Of any architecture that gguf does not know, as Llama's."""
-    known = {text: number for number, text in MODEL_ARCH_NAMES.items()}
-    names = get_tensor_name_map(known.get(architecture, known["llama"]), 64)
-    found = names.get_name(name, try_suffixes=(".weight", ".bias"))
+    found = names_of(architecture).get_name(name, try_suffixes=(".weight", ".bias"))
     assert found is not None, name
     return found
+
+
+@cache
+def names_of(architecture: str) -> TensorNameMap:
+    """A table of 20,000 names: once for each architecture, not for each tensor."""
+    known = {text: number for number, text in MODEL_ARCH_NAMES.items()}
+    return get_tensor_name_map(known.get(architecture, known["llama"]), 64)

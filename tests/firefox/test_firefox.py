@@ -9,7 +9,7 @@ from tests.app.test_device_loss import ANSWER, DESTROY_AT, ONE_BY_ONE, REQUEST, 
 from tests.dynamic_shape.scenarios import SCENARIOS, Scenario
 from tests.firefox.conftest import Site
 from tests.golden import check
-from tests.gpu.test_kernel_sources import JOINED
+from tests.gpu.test_kernel_sources import KERNELS, all_ways
 from tests.toy_model import NAME, TOKENS, greedy_of
 from tests.web.user import PAUSE
 
@@ -55,8 +55,8 @@ def test_its_compiler_takes_every_kernel(started: Site) -> None:
     """Those of graphics cards, too, which no software adapter is given. It has no subgroups."""
     kernels = [
         (way.label, way.source)
-        for ways in JOINED.values()
-        for way in ways
+        for name in KERNELS
+        for way in all_ways(name)
         if "enable subgroups;" not in way.source
     ]
     for first in range(0, len(kernels), AT_ONCE):

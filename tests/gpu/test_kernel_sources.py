@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from functools import cache
 
 import pytest
 
@@ -43,13 +44,22 @@ def joined(library: Library, kernel: str) -> list[KernelSource]:
 
 
 KERNELS = [name for name, file in FILES.items() if file.is_kernel]
-JOINED = {kernel: joined(all_shaders(), kernel) for kernel in KERNELS}
-# The files that take part in some way.
-PARTS = {kernel: {file.name for way in JOINED[kernel] for file in way.files} for kernel in KERNELS}
+
+
+@cache
+def all_ways(kernel: str) -> list[KernelSource]:
+    """Of this project's files, joined once."""
+    return joined(all_shaders(), kernel)
+
+
+@cache
+def parts_of(kernel: str) -> set[str]:
+    """The files that take part in some way."""
+    return {file.name for way in all_ways(kernel) for file in way.files}
 
 
 def kernel_with(name: str) -> str:
-    return next(kernel for kernel in KERNELS if name in PARTS[kernel])
+    return next(kernel for kernel in KERNELS if name in parts_of(kernel))
 
 
 def with_line(name: str, *needs: str) -> Library:
@@ -68,7 +78,7 @@ def line_of(name: str) -> list[str]:
 
 def test_every_line_is_right_and_every_file_is_part_of_some_kernel() -> None:
     copies = {copy_of(name) for name in FILES}
-    assert set().union(*PARTS.values()) - copies == set(FILES)
+    assert set().union(*map(parts_of, KERNELS)) - copies == set(FILES)
 
 
 def test_fragments_lie_apart_from_kernels() -> None:
@@ -226,8 +236,8 @@ def test_the_workgroup_goes_by_the_overrides() -> None:
 
 def test_every_kernels_workgroup_can_be_read() -> None:
     for name in KERNELS:
-        for plugs in every_way(all_shaders(), name, {}):
-            assert kernel_source(name, plugs).workgroup(()) >= 1
+        for kernel in all_ways(name):
+            assert kernel.workgroup(()) >= 1
 
 
 def test_workgroup_memory_is_what_the_entry_point_comes_to_use() -> None:
@@ -244,19 +254,19 @@ def test_workgroup_memory_is_what_the_entry_point_comes_to_use() -> None:
 def test_portable_kernels_fit_every_device() -> None:
     """At WebGPU's compatibility level a workgroup may have 128 invocations and 16 KiB."""
     for name in KERNELS:
-        ways = [plugs for plugs in every_way(all_shaders(), name, {}) if "size" not in plugs]
         if name.endswith(("_wide", "_limbs")):  # graph/builder.py checks these, by the device
             continue
-        for plugs in ways:
-            kernel = kernel_source(name, plugs)
+        for kernel in all_ways(name):
+            if any("size" in file.slots for file in kernel.files):
+                continue
             assert kernel.workgroup(()) <= 128
             assert kernel.workgroup_bytes(()) <= 16 << 10
 
 
 def test_every_kernels_workgroup_memory_can_be_read() -> None:
     for name in KERNELS:
-        for plugs in every_way(all_shaders(), name, {}):
-            assert kernel_source(name, plugs).workgroup_bytes(()) <= 32 << 10
+        for kernel in all_ways(name):
+            assert kernel.workgroup_bytes(()) <= 32 << 10
 
 
 def test_functions_of_one_element_are_those_of_the_shaders() -> None:
@@ -267,6 +277,6 @@ def test_functions_of_one_element_are_those_of_the_shaders() -> None:
 
 def test_no_kernel_needs_halves_of_the_device() -> None:
     """So that what adapters with shader-f16 get is what software adapters run in these tests."""
-    sources = [way.source for ways in JOINED.values() for way in ways]
+    sources = [way.source for name in KERNELS for way in all_ways(name)]
     assert any("unpack2x16float" in source for source in sources)
     assert not [source for source in sources if "enable f16" in source]

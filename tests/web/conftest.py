@@ -27,8 +27,19 @@ def user(fresh: User) -> User:
     return fresh
 
 
+@pytest.fixture(scope="module")
+def desks(browser: Browser, toy_site_url: str) -> Iterator[list[Desk]]:
+    """The one in use, if any."""
+    desks: list[Desk] = []
+    yield desks
+    for desk in desks:
+        desk.context.close()
+
+
 @pytest.fixture
-def desk(browser: Browser, toy_site_url: str) -> Iterator[Desk]:
-    desk = Desk(browser, toy_site_url)
+def desk(browser: Browser, toy_site_url: str, desks: list[Desk]) -> Iterator[Desk]:
+    """Cleared by the test before; after one that failed to, there is another."""
+    desk = desks.pop() if desks else Desk(browser, toy_site_url)
     yield desk
-    desk.context.close()
+    desk.clear()
+    desks.append(desk)

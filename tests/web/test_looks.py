@@ -198,7 +198,7 @@ def test_phones_read_of_no_keys_and_no_dropping(browser: Browser, toy_site_url: 
         viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True
     )
     user = User(context.new_page(), toy_site_url)
-    user.page.route("**/worker.js", lambda route: route.fulfill(**IDLE_WORKER))
+    user.page.add_init_script(IDLE_WORKER)
     user.page.goto(toy_site_url)
     user.has_opened()
     for dialog in ("", "models", "console", "settings"):

@@ -55,7 +55,7 @@ def reader(browser: Browser, toy_site_url: str) -> Iterator[Reader]:
         globalThis.refused = [];
         addEventListener("securitypolicyviolation", event => refused.push(event.violatedDirective));
     """)
-    user.page.route("**/worker.js", lambda route: route.fulfill(**IDLE_WORKER))
+    user.page.add_init_script(IDLE_WORKER)
     user.page.goto(toy_site_url)
     user.has_opened()
     yield user
