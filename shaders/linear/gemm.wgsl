@@ -15,7 +15,7 @@ struct Rows {
   high: mat4x4f,
 }
 
-fn four_rows(rows: array<Row, 4>, columns: Columns) -> Rows {
+fn four_rows(rows: array<Row, 4>, columns: EightColumns) -> Rows {
   let a = dequantised(rows[0], columns);
   let b = dequantised(rows[1], columns);
   let c = dequantised(rows[2], columns);

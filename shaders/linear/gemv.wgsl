@@ -14,7 +14,7 @@ fn octet_dot(weights: mat2x4f, values: mat2x4f) -> f32 {
 }
 
 // Sum of weight * x over a block.
-fn block_dot(row: Row, at: array<Columns, OCTETS>, values: Block) -> f32 {
+fn block_dot(row: Row, at: array<EightColumns, OCTETS>, values: Block) -> f32 {
   let left = sixteen(row, at[0], at[1]);
   let right = sixteen(row, at[2], at[3]);
   let dots = vec4f(

@@ -14,7 +14,7 @@ fn octet_dot(weights: mat2x4f, values: mat2x4f) -> f32 {
 }
 
 // Sum of weight * x over two octets. One past the end is clamped: x is zero there.
-fn pair_dot(row: Row, at: array<Columns, 2>, low: Octet, high: Octet) -> f32 {
+fn pair_dot(row: Row, at: array<EightColumns, 2>, low: Octet, high: Octet) -> f32 {
   let weights = sixteen(row, at[0], at[1]);
   let dots = vec2f(octet_dot(weights.low, low.values), octet_dot(weights.high, high.values));
   let first = affine(row, at[0]);

@@ -9,20 +9,20 @@ fn row_at(row: u32) -> Row {
   return Row(row * (params.octets / 2u), row * (params.octets / 4u), 1u);
 }
 
-fn columns_at(octet: u32) -> Columns {
-  return Columns(octet, octet >> 1u, octet & 1u, octet >> 2u);
+fn columns_at(octet: u32) -> EightColumns {
+  return EightColumns(octet, octet >> 1u, octet & 1u, octet >> 2u);
 }
 
-fn quants(row: Row, columns: Columns) -> mat2x4f {
+fn quants(row: Row, columns: EightColumns) -> mat2x4f {
   return centred_nibbles(weight[row.start + columns.pair][columns.odd]);
 }
 
-fn sixteen(row: Row, low: Columns, high: Columns) -> Sixteen {
+fn sixteen(row: Row, low: EightColumns, high: EightColumns) -> Sixteen {
   let words = weight[row.start + low.pair];
   return Sixteen(centred_nibbles(words.x), centred_nibbles(words.y));
 }
 
-fn affine(row: Row, columns: Columns) -> vec2f {
+fn affine(row: Row, columns: EightColumns) -> vec2f {
   let at = row.scale + columns.group;
   return vec2f(half_of(scales[at >> 1u], at), 0.0);
 }

@@ -9,19 +9,19 @@ fn row_at(row: u32) -> Row {
   return Row(row * (params.octets / 2u), row * (params.octets / 4u), 1u);
 }
 
-fn columns_at(octet: u32) -> Columns {
-  return Columns(octet, octet >> 1u, octet & 1u, octet >> 2u);
+fn columns_at(octet: u32) -> EightColumns {
+  return EightColumns(octet, octet >> 1u, octet & 1u, octet >> 2u);
 }
 
-fn quants(row: Row, columns: Columns) -> mat2x4f {
+fn quants(row: Row, columns: EightColumns) -> mat2x4f {
   return unsigned_nibbles(weight[row.start + columns.pair][columns.odd]);
 }
 
-fn sixteen(row: Row, low: Columns, high: Columns) -> Sixteen {
+fn sixteen(row: Row, low: EightColumns, high: EightColumns) -> Sixteen {
   let words = weight[row.start + low.pair];
   return Sixteen(unsigned_nibbles(words.x), unsigned_nibbles(words.y));
 }
 
-fn affine(row: Row, columns: Columns) -> vec2f {
+fn affine(row: Row, columns: EightColumns) -> vec2f {
   return unpack2x16float(scales[row.scale + columns.group]);
 }

@@ -12,11 +12,11 @@ fn row_at(row: u32) -> Row {
   return Row(row * params.octets, of_row.x, of_row.y);
 }
 
-fn columns_at(octet: u32) -> Columns {
-  return Columns(octet, 0u, 0u, octet / params.octets_per_group);
+fn columns_at(octet: u32) -> EightColumns {
+  return EightColumns(octet, 0u, 0u, octet / params.octets_per_group);
 }
 
-fn quants(row: Row, columns: Columns) -> mat2x4f {
+fn quants(row: Row, columns: EightColumns) -> mat2x4f {
   var word = weight[row.start + columns.octet];
   if (HIGH_FIRST) {
     word = ((word & 0x0f0f0f0fu) << 4u) | ((word >> 4u) & 0x0f0f0f0fu);
@@ -24,10 +24,10 @@ fn quants(row: Row, columns: Columns) -> mat2x4f {
   return centred_nibbles(word);
 }
 
-fn sixteen(row: Row, low: Columns, high: Columns) -> Sixteen {
+fn sixteen(row: Row, low: EightColumns, high: EightColumns) -> Sixteen {
   return Sixteen(quants(row, low), quants(row, high));
 }
 
-fn affine(row: Row, columns: Columns) -> vec2f {
+fn affine(row: Row, columns: EightColumns) -> vec2f {
   return vec2f(scales[row.scale + columns.group * row.scale_step], 0.0);
 }

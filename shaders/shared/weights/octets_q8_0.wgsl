@@ -9,17 +9,17 @@ fn row_at(row: u32) -> Row {
   return Row(row * (params.octets / 2u), row * (params.octets / 4u), 1u);
 }
 
-fn columns_at(octet: u32) -> Columns {
-  return Columns(octet, octet >> 1u, octet & 1u, octet >> 2u);
+fn columns_at(octet: u32) -> EightColumns {
+  return EightColumns(octet, octet >> 1u, octet & 1u, octet >> 2u);
 }
 
-fn quants(row: Row, columns: Columns) -> mat2x4f {
+fn quants(row: Row, columns: EightColumns) -> mat2x4f {
   let words = &weight[row.start + columns.pair];
   let first = 2u * columns.odd;
   return mat2x4f(signed_bytes((*words)[first]), signed_bytes((*words)[first + 1u]));
 }
 
-fn sixteen(row: Row, low: Columns, high: Columns) -> Sixteen {
+fn sixteen(row: Row, low: EightColumns, high: EightColumns) -> Sixteen {
   let words = weight[row.start + low.pair];
   return Sixteen(
     mat2x4f(signed_bytes(words.x), signed_bytes(words.y)),
@@ -27,7 +27,7 @@ fn sixteen(row: Row, low: Columns, high: Columns) -> Sixteen {
   );
 }
 
-fn affine(row: Row, columns: Columns) -> vec2f {
+fn affine(row: Row, columns: EightColumns) -> vec2f {
   let at = row.scale + columns.group;
   return vec2f(half_of(scales[at >> 1u], at), 0.0);
 }

@@ -9,11 +9,11 @@ fn row_at(row: u32) -> Row {
   return Row(row * params.quads, row, 0u);
 }
 
-fn columns_at(octet: u32) -> Columns {
-  return Columns(octet, 0u, 0u, 0u);
+fn columns_at(octet: u32) -> EightColumns {
+  return EightColumns(octet, 0u, 0u, 0u);
 }
 
-fn quants(row: Row, columns: Columns) -> mat2x4f {
+fn quants(row: Row, columns: EightColumns) -> mat2x4f {
   let quad = row.start + 2u * columns.octet;
   var word = weight[quad / 2u];
   if (quad % 2u == 1u) {
@@ -23,10 +23,10 @@ fn quants(row: Row, columns: Columns) -> mat2x4f {
   return centred_nibbles(((word & 0x0f0f0f0fu) << 4u) | ((word >> 4u) & 0x0f0f0f0fu));
 }
 
-fn sixteen(row: Row, low: Columns, high: Columns) -> Sixteen {
+fn sixteen(row: Row, low: EightColumns, high: EightColumns) -> Sixteen {
   return Sixteen(quants(row, low), quants(row, high));
 }
 
-fn affine(row: Row, columns: Columns) -> vec2f {
+fn affine(row: Row, columns: EightColumns) -> vec2f {
   return vec2f(scales[row.scale], 0.0);
 }

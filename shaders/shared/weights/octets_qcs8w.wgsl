@@ -8,11 +8,11 @@ fn row_at(row: u32) -> Row {
   return Row(row * params.quads, row, 0u);
 }
 
-fn columns_at(octet: u32) -> Columns {
-  return Columns(octet, 0u, 0u, 0u);
+fn columns_at(octet: u32) -> EightColumns {
+  return EightColumns(octet, 0u, 0u, 0u);
 }
 
-fn quants(row: Row, columns: Columns) -> mat2x4f {
+fn quants(row: Row, columns: EightColumns) -> mat2x4f {
   let quad = 2u * columns.octet;
   let last = params.quads - 1u;  // x is zero past it
   return mat2x4f(
@@ -21,10 +21,10 @@ fn quants(row: Row, columns: Columns) -> mat2x4f {
   );
 }
 
-fn sixteen(row: Row, low: Columns, high: Columns) -> Sixteen {
+fn sixteen(row: Row, low: EightColumns, high: EightColumns) -> Sixteen {
   return Sixteen(quants(row, low), quants(row, high));
 }
 
-fn affine(row: Row, columns: Columns) -> vec2f {
+fn affine(row: Row, columns: EightColumns) -> vec2f {
   return vec2f(scales[row.scale], 0.0);
 }

@@ -9,8 +9,8 @@ struct Row {
   scale_step: u32,  // to the scale of the next group
 }
 
-// Eight columns.
-struct Columns {
+// And eight of its columns.
+struct EightColumns {
   octet: u32,
   pair: u32,  // of octets that lie side by side
   odd: u32,  // whether it is the second of the two
