@@ -4,7 +4,7 @@
 // instructions for each. A workgroup lays x out so, as many blocks at a time as fit. Its invocations
 // take a block of a pair of rows each: BESIDE neighbours share a line of memory, GROUP_PAIRS such teams
 // lie one pair below the other (their scales may be stored by rows), and the rest takes the columns
-// further on. Weights are loaded a step ahead.
+// further on. Weights are loaded a step ahead where that is faster.
 // needs: linear/fragments/limb_line, linear/fragments/limb_products, @pair_rows
 
 @compute @workgroup_size(WORKGROUP)

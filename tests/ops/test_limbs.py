@@ -19,6 +19,7 @@ from tests.runners import NativeRunner, wait
 GEOMETRIES = {
     "abounding": limb_products.ABOUNDING,
     "abounding long": limb_products.ABOUNDING_LONG,
+    "abounding most": limb_products.ABOUNDING_MOST,
     "abounding short": limb_products.ABOUNDING_SHORT,
     "long": limb_products.LONG,
     "longest": limb_products.LONGEST,
@@ -127,8 +128,10 @@ def test_nothing_gives_nothing(lines: int, native: NativeRunner) -> None:
     ("kind", "rows", "columns", "name"),
     [
         ("q4gsw", 28672, 4096, "abounding"),
-        ("q8_0", 128256, 4096, "abounding long"),
-        ("q4_k", 16384, 2048, "abounding long"),
+        ("q4_k", 28672, 4096, "abounding"),
+        ("q8_0", 128256, 4096, "abounding most"),
+        ("q6_k", 128256, 2048, "abounding most"),
+        ("q4gsw", 16384, 2048, "abounding long"),
         ("q8_0", 49152, 576, "abounding short"),
         ("q4gsw", 6144, 4096, "long"),
         ("q4gsw", 2048, 2048, "long"),
@@ -144,6 +147,23 @@ def test_shapes_get_what_suits_them(kind: str, rows: int, columns: int, name: st
     small = limb_products.limb_geometry(matrix, limits(128))
     assert small.workgroup == 128
     assert small.team == GEOMETRIES[name].team
+
+
+@pytest.mark.parametrize(
+    ("kind", "rows", "columns", "ahead"),
+    [
+        ("q4_k", 16384, 2048, False),
+        ("q4_k", 3072, 2048, False),
+        ("q6_k", 576, 256, False),
+        ("q4gsw", 3072, 2048, True),
+        ("q8_0", 16384, 2048, True),
+        ("q4_0", 2048, 8192, False),
+    ],
+)
+def test_who_loads_weights_ahead(kind: str, rows: int, columns: int, ahead: bool) -> None:
+    matrix = Matrix(kind, (rows,), columns, (), {}, False, True, {})
+    for invocations in (256, 128):
+        assert limb_products.limb_geometry(matrix, limits(invocations)).ahead == ahead
 
 
 @pytest.mark.parametrize("blocks", [1, 18, 64, 97, 448])

@@ -10,7 +10,7 @@ from py_runtime.live.launch import Bindable
 from py_runtime.live.values import LiveTensor
 from py_runtime.ops.kernels.matrices import Matrix
 from py_runtime.ops.registry import Op
-from py_runtime.program.weight_kinds import BLOCK
+from py_runtime.program.weight_kinds import BLOCK, BLOCK_KINDS
 
 GEMV_LIMBS, MIXED_LIMBS = "linear/gemv_limbs", "linear/gemv_mixed_limbs"
 GEMM_LIMBS, CUT_LINES = "linear/gemm_limbs", "linear/cut_lines"
@@ -25,6 +25,7 @@ class LimbGeometry:
     beside: int
     group_pairs: int
     steps: int = 1
+    ahead: bool = True
 
     @property
     def team(self) -> int:
@@ -41,14 +42,15 @@ class LimbGeometry:
 MAX_TILE = figures_of(GEMV_LIMBS)["TILE"]
 # Measured on an H200 in a decoder's own chain of kernels. Where rows abound, a workgroup takes
 # many, and lays x out the more seldom; where they are few, many invocations share a long row.
-MANY_ROWS, FEW_ROWS, FEWEST_ROWS = 16384, 2048, 768
+MOST_ROWS, MANY_ROWS, FEW_ROWS, FEWEST_ROWS = 65536, 16384, 2048, 768
 SHORT_ROWS, LONG_ROWS, LONGER_ROWS, LONGEST_ROWS = 1024, 2048, 4096, 8192  # in columns
 ABOUNDING = LimbGeometry(256, beside=4, group_pairs=64, steps=2)
 ABOUNDING_LONG = LimbGeometry(256, beside=8, group_pairs=16)
+ABOUNDING_MOST = LimbGeometry(256, beside=8, group_pairs=32)
 ABOUNDING_SHORT = LimbGeometry(128, beside=4, group_pairs=32)
 LONG = LimbGeometry(256, beside=8, group_pairs=8)
-LONGEST = LimbGeometry(256, beside=8, group_pairs=8, steps=2)
-FEW_LONGEST = LimbGeometry(256, beside=8, group_pairs=4)
+LONGEST = LimbGeometry(256, beside=8, group_pairs=8, steps=2, ahead=False)
+FEW_LONGEST = LimbGeometry(256, beside=8, group_pairs=4, ahead=False)
 SHORT = LimbGeometry(128, beside=4, group_pairs=8)
 FEW_SHORT = LimbGeometry(128, beside=4, group_pairs=4)
 
@@ -63,6 +65,8 @@ def limb_geometry(matrix: Matrix, limits: Mapping[str, int]) -> LimbGeometry:
         chosen = LONG
     else:
         chosen = SHORT if matrix.rows >= FEWEST_ROWS else FEW_SHORT
+    if _in_large_blocks(matrix) and chosen.steps == 1 and chosen is not ABOUNDING_MOST:
+        chosen = replace(chosen, ahead=False)
     if chosen.workgroup > limits["max_compute_invocations_per_workgroup"]:
         chosen = replace(chosen, workgroup=128, group_pairs=chosen.group_pairs // 2)
     return chosen
@@ -71,9 +75,16 @@ def limb_geometry(matrix: Matrix, limits: Mapping[str, int]) -> LimbGeometry:
 def _of_many_rows(matrix: Matrix) -> LimbGeometry:
     if matrix.columns < SHORT_ROWS:
         return ABOUNDING_SHORT
+    if matrix.rows >= MOST_ROWS:
+        return ABOUNDING_MOST
     if matrix.columns < LONGER_ROWS or matrix.kind == "q8_0":
         return ABOUNDING_LONG
     return ABOUNDING
+
+
+def _in_large_blocks(matrix: Matrix) -> bool:
+    """Whose scales take registers that others have for weights still to come."""
+    return matrix.kind in BLOCK_KINDS and BLOCK_KINDS[matrix.kind].block > BLOCK
 
 
 def goes_by_limbs(matrix: Matrix, target: KernelTarget) -> bool:

@@ -271,6 +271,7 @@ def by_limbs(matrices: Matrices, limits: Mapping[str, int]) -> OneLineVariant:
         "BESIDE": geometry.beside,
         "GROUP_PAIRS": geometry.group_pairs,
         "STEPS": geometry.steps,
+        "AHEAD": float(geometry.ahead),
         "TILE": geometry.tile(matrices[0].columns // BLOCK),
     }
     plugs = {"blocks": matrices[0].kind}

@@ -6,6 +6,7 @@ override WORKGROUP: u32 = 256u;
 override BESIDE: u32 = 4u;
 override GROUP_PAIRS: u32 = 16u;
 override STEPS: u32 = 1u;  // blocks that an invocation loads at a time
+override AHEAD: bool = true;  // whether it does so while it computes with those before
 override TILE: u32 = 96u;  // blocks of x laid out at a time: a multiple of STEPS * TEAM, WORKGROUP / 4 or more
 override TEAM: u32 = WORKGROUP / GROUP_PAIRS;  // invocations that share a pair
 override OCTETS: u32 = (4u * TILE + WORKGROUP - 1u) / WORKGROUP;  // of a tile, an invocation's share

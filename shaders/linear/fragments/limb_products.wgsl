@@ -104,14 +104,21 @@ fn share_of(rows: vec2u, lane: u32, writes: bool) -> Share {
   let member = lane % BESIDE + lane / (BESIDE * GROUP_PAIRS) * BESIDE;  // of a team
   let blocks = params.octets / 4u;
   var share = Share();
-  var next = fetch(rows, member);
+  var next: Held;
+  if (AHEAD) {
+    next = fetch(rows, member);
+  }
   begin_line(lane, writes);
   for (var tile = 0u; tile < blocks; tile += TILE) {
     share.squares += lay_out(tile, lane);
     let count = min(TILE, blocks - tile);
     for (var place = member; place < count; place += STEPS * TEAM) {
-      let now = next;
-      next = fetch(rows, tile + place + STEPS * TEAM);
+      var now = next;
+      if (AHEAD) {
+        next = fetch(rows, tile + place + STEPS * TEAM);
+      } else {
+        now = fetch(rows, tile + place);
+      }
       for (var step = 0u; step < STEPS; step++) {
         let columns = x_tile[place + step * TEAM];
         share.sums.x += block_dot(now.upper[step], columns);
