@@ -87,7 +87,7 @@ pte-files: $(EXECUTORCH) ## the small .pte files of the tests, anew
 	@$(PY) -m tests.pte.make_files
 	@$(PY) -m tests.pte_exports.op_catalogue
 
-families: $(TESTER) ## every family of models beside transformers, for docs/families.md; ten minutes
+families: $(TESTER) ## every family of models beside transformers, for docs/families.md and the README; five minutes
 	@$(PY) -m tools.browser
 	@$(PY) -m tools.families
 

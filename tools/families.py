@@ -1,4 +1,5 @@
-"""Writes the table of docs/families.md: which families give what transformers gives, and from what.
+"""Writes the tables of docs/families.md and the README: which families give what transformers
+gives, and from what.
 
 It runs the tests that compare them, natively, or reads the JUnit report of a run.
 """
@@ -12,7 +13,7 @@ from xml.etree import ElementTree
 from tests.export.family_configs import FAMILIES
 from tools.files import ROOT
 
-DOCUMENT = ROOT / "docs" / "families.md"
+DOCUMENT, README = ROOT / "docs" / "families.md", ROOT / "README.md"
 MARKERS = ("<!-- families -->", "<!-- /families -->")
 SUITE = (
     "tests/export/test_architectures.py",
@@ -71,13 +72,24 @@ def table(found: Outcomes) -> str:
     return "\n".join(lines)
 
 
-def write(found: Outcomes) -> None:
-    """Between the marks of the document."""
-    text = DOCUMENT.read_text(encoding="utf-8")
+def short_table(found: Outcomes) -> str:
+    """Markdown: families that came off alike share a row."""
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for family in sorted(found):
+        signs = tuple(SIGNS[found[family].get(way)] for way in (FOLDER, GGUF))
+        alike.setdefault(signs, []).append(family)
+    lines = ["| folder | GGUF | families |", "| :-: | :-: | --- |"]
+    lines += [f"| {' | '.join(signs)} | {', '.join(names)} |" for signs, names in alike.items()]
+    return "\n".join(lines)
+
+
+def write(document: Path, written: str) -> None:
+    """Between its marks."""
+    text = document.read_text(encoding="utf-8")
     before, _, rest = text.partition(MARKERS[0])
     _, _, after = rest.partition(MARKERS[1])
-    written = f"{before}{MARKERS[0]}\n{table(found)}\n{MARKERS[1]}{after}"
-    DOCUMENT.write_text(written, encoding="utf-8")
+    whole = f"{before}{MARKERS[0]}\n{written}\n{MARKERS[1]}{after}"
+    document.write_text(whole, encoding="utf-8")
 
 
 def main(arguments: list[str]) -> None:
@@ -86,7 +98,9 @@ def main(arguments: list[str]) -> None:
         report = Path(arguments[0]) if arguments else Path(folder) / "report.xml"
         if not arguments:
             run_suite(report)
-        write(outcomes(report))
+        found = outcomes(report)
+        write(DOCUMENT, table(found))
+        write(README, short_table(found))
 
 
 if __name__ == "__main__":

@@ -67,14 +67,14 @@ def factors(pairs: int) -> dict[str, list[float]]:
 # name → the config beyond SIZES
 FAMILIES: dict[str, dict[str, Any]] = {
     "llama 2": {"model_type": "llama"},
-    "llama 3": {"model_type": "llama", "rope_parameters": LLAMA3_ROPE},
-    "smollm2": {"model_type": "llama", "tie_word_embeddings": True},
+    "llama 3": {"model_type": "llama", "rope_parameters": LLAMA3_ROPE, **LONGER},
+    "smollm2": {"model_type": "llama", "tie_word_embeddings": True, **LONGER},
     "llama with biases": {"model_type": "llama", "attention_bias": True, "mlp_bias": True},
     "tinyllama": {"model_type": "llama", "num_key_value_heads": 1},
     "linear rope": {"model_type": "llama", "rope_parameters": LINEAR_ROPE},
     "mistral": {"model_type": "mistral", "sliding_window": None},
     "qwen2.5": {"model_type": "qwen2", "tie_word_embeddings": True},
-    "qwen2.5 yarn": {"model_type": "qwen2", "rope_parameters": YARN_ROPE},
+    "qwen2.5 yarn": {"model_type": "qwen2", "rope_parameters": YARN_ROPE, **LONGER},
     "qwen3": {"model_type": "qwen3", "head_dim": 24},
     # What sets these apart needs no kernels of its own.
     "phi-3.5": {

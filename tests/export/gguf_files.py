@@ -26,11 +26,13 @@ from tests.export.checkpoints import MXFP4, TEMPLATE, make_model
 
 ARCHITECTURES = {
     "llama 2": "llama",
+    "llama 3": "llama",
     "smollm2": "llama",
     "mistral": "llama",
     "falcon3": "llama",
     "mistral 0.1": "llama",
     "qwen2.5": "qwen2",
+    "qwen2.5 yarn": "qwen2",
     "qwen3": "qwen3",
     "qwen3-moe": "qwen3moe",
     "qwen3-vl": "qwen3vl",

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.families import family_in, outcomes, table
+from tools.families import family_in, outcomes, short_table, table, write
 
 REPORT = """<testsuites><testsuite>
 <testcase classname="tests.export.test_families" name="test_from_a_folder[gemma 4]"/>
@@ -38,3 +38,14 @@ def test_each_family_has_a_row_and_one_failure_counts(tmp_path: Path) -> None:
     report.write_text(REPORT)
     rows = table(outcomes(report)).splitlines()[2:]
     assert rows == ["| gemma 4 | ✔ | ✘ |", "| lfm2-moe | ✔ | – |", "| qwen3 | – | ✔ |"]
+
+
+def test_families_that_came_off_alike_share_a_row(tmp_path: Path) -> None:
+    found = {"qwen3": {"folder": True}, "gemma 4": {"folder": True, "GGUF": False}}
+    found["lfm2"] = {"folder": True}
+    rows = short_table(found).splitlines()[2:]
+    assert rows == ["| ✔ | ✘ | gemma 4 |", "| ✔ | – | lfm2, qwen3 |"]
+    document = tmp_path / "x.md"
+    document.write_text("a\n<!-- families -->\nold\n<!-- /families -->\nb\n")
+    write(document, "new")
+    assert document.read_text() == "a\n<!-- families -->\nnew\n<!-- /families -->\nb\n"
