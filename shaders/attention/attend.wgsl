@@ -9,7 +9,7 @@
 // memory, where they cost one load and store per block: arrays in registers cannot be indexed.
 // needs: attention/fragments/io, attention/fragments/tiles, loads = attention/fragments/loads_*, sight = attention/fragments/sight_*, score = attention/fragments/score_*
 
-const WORKGROUP = 32u;
+override WORKGROUP: u32 = 32u;
 const BLOCK = 16u;  // positions at a time
 
 fn seen_block(scores: mat4x4f, position: u32, tile: Tile) -> mat4x4f {

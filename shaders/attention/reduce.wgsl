@@ -14,7 +14,7 @@ struct Params {
   width: u32,
 }
 
-const WORKGROUP = 32u;
+override WORKGROUP: u32 = 32u;
 
 @group(0) @binding(0) var<storage, read> sums: array<mat4x4f>;  // [splits, heads, tiles, quads]
 @group(0) @binding(1) var<storage, read> stats: array<Stats>;  // [splits, heads, tiles]

@@ -4,7 +4,7 @@ The context is cut into splits that run side by side, so that one token at the e
 keeps a device as busy as a long prompt does.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from py_runtime.base.shapes import Dims, ceil_div, numel
@@ -32,6 +32,7 @@ class Variant:
     enough_tiles: int  # a device is busy with so many; fewer are cut into splits
     max_splits: int
     alone: int  # so few positions are not worth sharing: no splits, and no kernel to add up
+    workgroup: int | None = None  # invocations; None: as many as suit graphics processors
 
 
 ALONE = Variant(
@@ -42,6 +43,9 @@ ALONE = Variant(
     max_splits=64,
     alone=0,
 )
+# Software runs a workgroup on one core, so that small ones keep all cores busy; it has few of them,
+# and splits that nobody waits for only cost what puts them together.
+ON_CORES = replace(ALONE, enough_tiles=512, max_splits=32, workgroup=8)
 TOGETHER = Variant(
     "attention/attend_wide",
     "attention/reduce_wide",
@@ -127,7 +131,9 @@ class StreamingAttention:
         self.unit = 4 if most.width % 4 == 0 else 1
         together = self.unit == 4 and most.width <= 4 * MAX_QUADS_TOGETHER
         is_wide = op.builder.target.wide
-        self.variant = TOGETHER if is_wide and together else ALONE
+        self.variant = ON_CORES
+        if is_wide:
+            self.variant = TOGETHER if together else ALONE
         # Heads that are too wide for a tile of rows together: a token's rows are not.
         by_rows = is_wide and self.unit == 4 and most.width <= 4 * MAX_QUADS_OF_A_ROW
         self.max_splits = min(self.variant.max_splits, ceil_div(max_context, self.variant.block))
@@ -144,7 +150,7 @@ class StreamingAttention:
         if self.unit == 4:
             plugs["kv"] = kv.dtype.name
         row_plugs = {**plugs, "lanes": op.builder.target.lanes_by}
-        if self.variant is ALONE:
+        if self.variant is not TOGETHER:
             plugs["loads"] = "quads" if self.unit == 4 else "scalars"
         else:
             plugs = row_plugs
@@ -160,6 +166,8 @@ class StreamingAttention:
         sized = constants
         if self.variant is TOGETHER:
             sized = {**constants, "WORKGROUP": usual_workgroup(op.builder.limits)}
+        elif self.variant.workgroup is not None:
+            sized = {**constants, "WORKGROUP": self.variant.workgroup}
         self.attend = op.launch(
             self.variant.attend, plugs=plugs, bind={**written, **bind}, constants=sized
         )
@@ -200,13 +208,17 @@ class StreamingAttention:
         return self.splits(self.variant, tiles, NO_END)
 
     def splits(self, variant: Variant, tiles: int, context: int) -> int:
-        """A longer context makes longer splits; only whether it is short decides on their number.
+        """A longer context makes longer splits; while it is short, their number doubles with it.
 
         So a step of decoding hardly ever changes the grid.
         """
         if context <= variant.alone:
             return 1
-        return max(1, min(self.max_splits, variant.max_splits, variant.enough_tiles // tiles))
+        most = max(1, min(self.max_splits, variant.max_splits, variant.enough_tiles // tiles))
+        if variant is TOGETHER:
+            return most  # a linear that puts them together is compiled for so many
+        filled = ceil_div(context, variant.block)
+        return min(most, 1 << (filled - 1).bit_length())
 
     def __call__(
         self,
@@ -246,7 +258,7 @@ class StreamingAttention:
             "mask_strides": mask_strides,
         }
         chosen, groups = self.attend, splits * problem.tiles
-        if self.attend_row is not None and is_row and (splits == 1 or self.variant is ALONE):
+        if self.attend_row is not None and is_row and (splits == 1 or self.variant is not TOGETHER):
             chosen, groups = self.attend_row, splits * problem.batches * problem.heads
         elif self.attend_block is not None and self._fills_a_block(problem):
             blocks = ceil_div(problem.tiles_of_head, self.tiles_of_block)
