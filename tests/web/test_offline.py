@@ -80,6 +80,24 @@ def change(web: Path, name: str, mark: str) -> None:
     path.write_text(f"{path.read_text()}\n{mark}\n")
 
 
+def test_a_model_comes_before_what_is_kept(browser: Browser, url: str) -> None:
+    context = browser.new_context(service_workers="allow")
+    page = context.new_page()
+    page.goto(url)
+    page.evaluate("""() => {
+        globalThis.asked = 0;
+        ServiceWorker.prototype.postMessage = () => { asked++; };
+        inpage.loads++;
+    }""")
+    page.evaluate(f"() => {{ globalThis.keeping = {KEEP}; }}")
+    page.evaluate("navigator.serviceWorker.ready.then(() => {})")
+    page.wait_for_timeout(500)
+    assert page.evaluate("asked") == 0
+    page.evaluate("inpage.loads--")
+    assert page.evaluate("keeping.then(() => asked)") == 1
+    context.close()
+
+
 def test_a_change_is_seen_on_reload(page: Page, web: Path) -> None:
     before = kept(page)
     change(web, "style.css", "/* first change */")

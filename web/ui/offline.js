@@ -1,8 +1,8 @@
-// Keeps the page for times without network, and tells when the site has a newer one. Fetched once the engine is up.
+// Keeps the page for times without network, and tells when the site has a newer one.
 
 import { page } from "./page.js";
 
-const AGAIN = 3_600_000; // milliseconds between two looks at the site
+const AGAIN = 3_600_000; // milliseconds between looks at the site
 
 /** @param {string} url */
 const releaseAt = async (url) => (await (await fetch(url, { cache: "no-cache" })).json()).release;
@@ -26,6 +26,7 @@ export async function keepOffline() {
 
 async function askToKeep() {
   const { active } = await navigator.serviceWorker.ready;
+  while (inpage.loads) await new Promise((resolve) => { setTimeout(resolve, 99); }); // models come first
   active?.postMessage("keep");
 }
 
