@@ -46,6 +46,7 @@ ALONE = Variant(
 # Software runs a workgroup on one core, so that small ones keep all cores busy; it has few of them,
 # and splits that nobody waits for only cost what puts them together.
 ON_CORES = replace(ALONE, enough_tiles=512, max_splits=32, workgroup=8)
+MIN_SPLITS = 8  # of those two, at any context
 TOGETHER = Variant(
     "attention/attend_wide",
     "attention/reduce_wide",
@@ -208,7 +209,7 @@ class StreamingAttention:
         return self.splits(self.variant, tiles, NO_END)
 
     def splits(self, variant: Variant, tiles: int, context: int) -> int:
-        """A longer context makes longer splits; while it is short, their number doubles with it.
+        """A longer context makes longer splits; while they are the shortest, their number doubles.
 
         So a step of decoding hardly ever changes the grid.
         """
@@ -217,7 +218,7 @@ class StreamingAttention:
         most = max(1, min(self.max_splits, variant.max_splits, variant.enough_tiles // tiles))
         if variant is TOGETHER:
             return most  # a linear that puts them together is compiled for so many
-        filled = ceil_div(context, variant.block)
+        filled = max(MIN_SPLITS, ceil_div(context, variant.block))
         return min(most, 1 << (filled - 1).bit_length())
 
     def __call__(
