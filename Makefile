@@ -10,7 +10,8 @@ MINUTES ?= 10
 HUB ?= 1
 
 PY := .venv/bin/python
-PIP := pip install --quiet --disable-pip-version-check
+# Modules are compiled when they are first imported: of PyTorch and transformers those are few.
+PIP := pip install --quiet --disable-pip-version-check --no-compile
 # Each step leaves a stamp, so that nothing is done twice.
 SERVER := .venv/.server-installed
 EXPORTER := .venv/.exporter-installed
@@ -34,7 +35,7 @@ SOURCES := $(shell find web inpage py_runtime shaders -type f ! -name '*.pyc')
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup serve build check check-style check-types check-tests test test-fast soak chaos test-pte fuzz \
+.PHONY: help setup serve build check check-style check-types check-tests test browsers test-fast soak chaos test-pte fuzz \
   pte-files families mutants package picture lint bench bench-gpu clean clean-cache prerequisites
 
 help: ## this list
@@ -62,9 +63,11 @@ check-types: $(DEVELOPER)
 check-tests: $(DEVELOPER)
 	@$(PY) -m pytest -q $(AT_ONCE) -p tests.quick
 
-test: setup $(TESTER) $(NPM_DEV) $(REACH) ## every test, in a real browser too
-	@$(PY) -m tools.browser chromium firefox
+test: setup $(TESTER) $(NPM_DEV) $(REACH) browsers ## every test, in a real browser too
 	$(PY) -m pytest $(AT_ONCE) -rfER
+
+browsers: $(DEVELOPER)
+	@$(PY) -m tools.browser chromium firefox
 
 test-fast: $(TESTER) $(MODEL)/manifest.json ## the tests that need no browser; of it only the software GPU
 	$(PY) -m pytest $(AT_ONCE) -m "not browser and not built"
@@ -148,6 +151,11 @@ $(DEVELOPER): pyproject.toml $(SERVER)
 	@echo "installing what checks the code into .venv"
 	@$(PY) -m $(PIP) --editable '.[server,dev]'
 	@touch $@
+
+# With `make --jobs` two pips would write into .venv at once: where a goal may want both, one waits.
+ifneq ($(filter-out setup serve build package bench-gpu,$(MAKECMDGOALS)),)
+$(EXPORTER): | $(DEVELOPER)
+endif
 
 $(EXECUTORCH): pyproject.toml $(TESTER)
 	@echo "installing ExecuTorch into .venv"
