@@ -37,7 +37,6 @@ ROOM_TESTS = {  # where the folder of a room's name does not have all its tests
     "app": ["app", "generation", "model"],
     "base": ["base", "folder", "graph", "generation"],
     "folder": ["folder", "model", "export/test_model_writer.py"],
-    "gguf": ["gguf", "tokens/test_gguf_tokenizer.py"],
     "gpu": ["gpu", "graph", "generation"],
     "graph": ["graph", "dynamic_shape", "generation"],
     "live": ["graph", "dynamic_shape", "ops"],
@@ -46,11 +45,11 @@ ROOM_TESTS = {  # where the folder of a room's name does not have all its tests
     "passes": ["passes", "export/test_passes.py"],
     "program": [
         *("program", "passes", "graph", "export/test_model_writer.py"),
-        *("folder/test_native_loading.py", "pte/test_decoder_program.py"),
+        "folder/test_native_loading.py",
     ],
     "pte": ["pte", "pte_ops"],
     "tokens": ["tokens", "chat/test_seams.py"],
-    "weights": ["folder", "pte/test_ranges.py", "pte/test_files.py"],
+    "weights": ["weights", "folder", "pte/test_files.py"],
 }
 # What a change may slow the tests down by, or a busy machine; then it hangs, which is noticed.
 PATIENCE, PATIENCE_SECONDS = 4, 60
