@@ -19,6 +19,7 @@ from tests.runners import NativeRunner, wait
 from tools.files import ROOT
 
 ENGINE = "tests/graph/test_graph.py"
+LIVE = "tests/live/test_values.py"
 SYMINTS = "tests/ops/test_symints.py"
 HOSTILE = "tests/graph/test_hostile_graphs.py"
 OPS = "tests/ops/test_ops.py"
@@ -29,7 +30,7 @@ HERE = "tests/test_requirements.py"
 
 REQUIREMENTS = {
     "S1 nothing raw escapes a run": f"{ENGINE}::test_only_our_errors_escape",
-    "S2 element width from the dtype": f"{ENGINE}::test_element_width_comes_from_the_dtype",
+    "S2 element width from the dtype": f"{LIVE}::test_element_width_comes_from_the_dtype",
     "S3 select_as_symint reads [0, …, index, …, 0]": (
         f"{SYMINTS}::test_select_as_symint_reads_the_element_at_index_and_zeros"
     ),
@@ -53,7 +54,7 @@ REQUIREMENTS = {
     "S15 state belongs to one op of one graph": (
         f"{HERE}::test_s15_graphs_of_one_program_share_no_state"
     ),
-    "S16 one grid helper": f"{ENGINE}::test_fold_covers_every_workgroup",
+    "S16 one grid helper": "tests/live/test_launch.py::test_fold_covers_every_workgroup",
     "S17 capacity is guarded": f"{ATTENTION}::test_a_position_beyond_the_context",
     "S18 two triggers, one resize": f"{ENGINE}::test_two_triggers_resize_an_op_once",
     "S19 live rank is checked": f"{ENGINE}::test_bad_input_is_named_and_leaves_the_graph_as_it_was",

@@ -39,7 +39,7 @@ ROOM_TESTS = {  # where the folder of a room's name does not have all its tests
     "folder": ["folder", "model", "export/test_model_writer.py"],
     "gpu": ["gpu", "graph", "generation"],
     "graph": ["graph", "dynamic_shape", "generation"],
-    "live": ["graph", "dynamic_shape", "ops"],
+    "live": ["live", "graph", "dynamic_shape", "ops"],
     "model": ["model", "folder", "generation", "pte/test_chat.py"],
     "ops": ["ops", "dynamic_shape", "pte_ops"],
     "passes": ["passes", "export/test_passes.py"],

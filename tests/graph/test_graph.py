@@ -3,13 +3,11 @@
 import numpy as np
 import pytest
 
-from py_runtime.base.dtypes import BOOL, F32, I32, I64
+from py_runtime.base.dtypes import F32, I64
 from py_runtime.base.errors import GraphError, InpageError, InputError
 from py_runtime.base.shapes import normalise_dim
 from py_runtime.gpu import Device
 from py_runtime.graph.resize import MAX_KEPT
-from py_runtime.live import launch
-from py_runtime.live.values import LiveTensor
 from py_runtime.ops.registry import REGISTRY, register
 from py_runtime.program.writer import ProgramWriter, Ref
 from tests.graph.engine_graphs import WIDTH, decoder_like, load, norm_graph, norm_of, rows, run
@@ -86,13 +84,6 @@ def test_int64_is_narrowed_after_a_range_check(device: Device) -> None:
         with pytest.raises(InputError, match=f"holds {outside}, which does not fit"):
             run(graph, np.array([[0, outside]]))
     graph.unload()
-
-
-def test_element_width_comes_from_the_dtype() -> None:
-    for dtype, nbytes in ((F32, 24), (I64, 24), (I32, 24), (BOOL, 24)):
-        tensor = LiveTensor(0, "t", dtype, (2, 3))
-        assert (tensor.max_bytes, tensor.live_bytes) == (nbytes, nbytes), dtype.name
-    assert (I64.host.itemsize, I64.gpu_bytes, BOOL.host.itemsize) == (8, 4, 1)
 
 
 # Resize ---------------------------------------------------------------------------------------
@@ -347,17 +338,6 @@ def test_normalise_dim() -> None:
     for dim in (-4, 3):
         with pytest.raises(InputError, match=rf"dimension {dim} is outside \[-3, 2\]"):
             normalise_dim(dim, 3)
-
-
-def test_fold_covers_every_workgroup() -> None:
-    assert launch.fold(1, 65535) == (1, 1)
-    assert launch.fold(65535, 65535) == (65535, 1)
-    for groups in (65536, 131071, 10**6, 65535**2):
-        x, y = launch.fold(groups, 65535)
-        assert max(x, y) <= 65535
-        assert 0 <= x * y - groups < y
-    with pytest.raises(GraphError, match="more than a device runs"):
-        launch.fold(65535**2 + 1, 65535)
 
 
 def test_a_name_is_registered_once() -> None:

@@ -1,0 +1,73 @@
+"""Parameters lie as the shader has them, and what changed of them goes up in one range."""
+
+import struct
+
+import numpy as np
+import pytest
+
+from py_runtime.base.errors import GraphError
+from py_runtime.live.uniforms import ParamsLayout, UniformArena
+from tests.live.small_kernel import kernel_with
+
+
+def test_parameters_are_packed_as_the_shader_has_them() -> None:
+    layout = ParamsLayout(
+        kernel_with(
+            "struct Params { sizes: array<vec4u, ROWS>, // a: u32\n scale: f32, shift: i32 }"
+        )
+    )
+    assert layout.names == ["sizes", "scale", "shift"]
+    packed = layout.pack({"shift": -7, "scale": 0.5, "sizes": tuple(range(8))})
+    assert packed == struct.pack("<8Ifi8x", *range(8), 0.5, -7)
+
+
+@pytest.mark.parametrize(
+    ("params", "fault"),
+    [
+        ("fn main() {}", "shader 'toy' has no `struct Params`"),
+        ("struct Params { a: u32, b: vec4f }", "shader 'toy': put 'b' at the start of Params"),
+        ("struct Params { a: array<u32, 4> }", "'a' of Params must be an array of vec4"),
+        ("struct Params { a: array<vec4u, LANES> }", "with a length that can be read"),
+    ],
+)
+def test_a_layout_that_cannot_be_told_is_refused(params: str, fault: str) -> None:
+    with pytest.raises(GraphError) as caught:
+        ParamsLayout(kernel_with(params))
+    assert fault in str(caught.value)
+
+
+@pytest.fixture
+def arena() -> UniformArena:
+    """Three slots, which the GPU has seen."""
+    arena = UniformArena(256)
+    assert [arena.reserve(nbytes) for nbytes in (16, 300, 4)] == [0, 256, 768]
+    arena.seal()
+    assert dirty(arena) == (0, bytes(1024)), "at first the GPU has seen nothing"
+    arena.uploaded()
+    return arena
+
+
+def dirty(arena: UniformArena) -> tuple[int, bytes] | None:
+    found = arena.dirty()
+    return found and (found[0], found[1].tobytes())
+
+
+def test_what_was_written_is_one_range_until_it_is_uploaded(arena: UniformArena) -> None:
+    assert dirty(arena) is None
+    arena.write(768, b"last")
+    arena.write(256, b"middle  ")
+    assert dirty(arena) == (256, b"middle  ".ljust(512, b"\0") + b"last")
+    arena.uploaded()
+    assert dirty(arena) is None
+
+
+def test_of_bytes_that_are_put_back_those_that_differ_go_up(arena: UniformArena) -> None:
+    before = arena.mirror.copy()
+    arena.write(256, b"middle  ")
+    arena.uploaded()
+    arena.replace(before)
+    assert dirty(arena) == (256, bytes(8))
+    np.testing.assert_array_equal(arena.mirror, before)
+    arena.uploaded()
+    arena.replace(before)
+    assert dirty(arena) is None
