@@ -43,7 +43,7 @@ REQUIREMENTS = {
     "S8 one named entry resizes inputs and outputs": (
         f"{ENGINE}::test_bad_input_is_named_and_leaves_the_graph_as_it_was"
     ),
-    "S9 one normalise_dim, checked": f"{ENGINE}::test_normalise_dim",
+    "S9 one normalise_dim, checked": "tests/base/test_shapes.py::test_normalise_dim",
     "S10 a zero dim is refused": (
         f"{ENGINE}::test_bad_input_is_named_and_leaves_the_graph_as_it_was"
     ),

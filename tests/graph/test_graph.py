@@ -5,7 +5,6 @@ import pytest
 
 from py_runtime.base.dtypes import F32, I64
 from py_runtime.base.errors import GraphError, InpageError, InputError
-from py_runtime.base.shapes import normalise_dim
 from py_runtime.gpu import Device
 from py_runtime.graph.resize import MAX_KEPT
 from py_runtime.ops.registry import REGISTRY, register
@@ -330,14 +329,7 @@ def test_constants_with_one_name_share_a_buffer(device: Device) -> None:
     graph.unload()
 
 
-# Helpers and the registry ---------------------------------------------------------------------
-
-
-def test_normalise_dim() -> None:
-    assert [normalise_dim(dim, 3) for dim in (-3, -1, 0, 2)] == [0, 2, 0, 2]
-    for dim in (-4, 3):
-        with pytest.raises(InputError, match=rf"dimension {dim} is outside \[-3, 2\]"):
-            normalise_dim(dim, 3)
+# The registry ---------------------------------------------------------------------------------
 
 
 def test_a_name_is_registered_once() -> None:
