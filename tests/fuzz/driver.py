@@ -25,7 +25,7 @@ from types import FrameType
 
 from py_runtime.base.errors import InpageError
 
-MAX_CPU_SECONDS = 30.0
+MAX_CPU_SECONDS = 30.0  # a watchdog for what hangs; how fast a reader is, is not asked
 MEMORY_PER_BYTE = 200  # of an input
 AGAIN_SECONDS = 0.5
 SLACK = 256 << 20  # bytes: the system counts addresses, of which Python takes more than it uses

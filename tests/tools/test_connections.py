@@ -4,7 +4,6 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -195,9 +194,11 @@ def test_half_a_second_request(impatient: int) -> None:
 @in_seconds
 def test_a_slow_download_is_not_cut(impatient: int) -> None:
     """Its reader stops for longer than a request may take."""
-    with socket.create_connection(("127.0.0.1", impatient), timeout=START_SECONDS) as connection:
+    address = ("127.0.0.1", impatient)
+    with socket.create_connection(address, timeout=START_SECONDS) as connection:
         connection.sendall(request_for(impatient, BIG_URL))
-        threading.Event().wait(5)
+        with socket.create_connection(address, timeout=START_SECONDS) as later:
+            assert ends(later, b""), "a request that began later is overdue"
         with connection.makefile("rb") as answer:
             while answer.readline() != b"\r\n":
                 pass

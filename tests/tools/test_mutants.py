@@ -97,14 +97,25 @@ def test_noticed_and_not_noticed(copy: Copy) -> None:
     assert (copy.root / file).read_text() == TOY
 
 
+def test_the_quickest_of_those_that_call_the_changed_function_come_first() -> None:
+    """Then those that call its file; the rest has nothing to do with it."""
+    file, changed = "toy.py", "toy.py:6"
+    tests = {
+        "of the file": {"seconds": 0.1, "calls": [file, "toy.py:20"]},
+        "slow": {"seconds": 9.0, "calls": [file, changed]},
+        "elsewhere": {"seconds": 0.2, "calls": ["other.py", "other.py:6"]},
+        "quick": {"seconds": 3.0, "calls": [file, changed]},
+    }
+    assert nearest(changed, tests) == ["quick", "slow", "of the file"]
+
+
 @pytest.mark.long
-def test_those_that_call_the_changed_function_come_first(copy: Copy) -> None:
+def test_what_tests_call_is_known_once_they_ran(copy: Copy) -> None:
     """Here two that use a fixture that calls it, and one that calls it; and not the one that has
     nothing to do with the file, whose recursion might end in the one who looks on."""
     (copy.root / "py_runtime/room/toy.py").write_text(TOY + "\ndef other(): pass\n")
     (copy.root / "tests/room/test_toy.py").write_text(
         """
-import time
 import pytest
 from py_runtime.room.toy import is_large, other
 
@@ -116,9 +127,7 @@ def test_apart():
     def deeper(): deeper()
     with pytest.raises(RecursionError): deeper()
 def test_file(): other()
-def test_slow(large):
-    assert large
-    time.sleep(0.5)
+def test_asks(large): assert large
 def test_shares(large): assert large
 def test_near(): assert is_large(7)
 """
@@ -126,9 +135,9 @@ def test_near(): assert is_large(7)
     mutant = mutant_of("py_runtime/room/toy.py", TOY, len(CHANGES) - 1)
     assert mutant.changed == "py_runtime/room/toy.py:6"
     tests = copy.get_to_know("tests/room")
-    *near, slow, file = [test.partition("::")[2] for test in nearest(mutant.changed, tests)]
-    assert set(near) == {"test_shares", "test_near"}
-    assert [slow, file] == ["test_slow", "test_file"]
+    *near, file = [test.partition("::")[2] for test in nearest(mutant.changed, tests)]
+    assert set(near) == {"test_asks", "test_shares", "test_near"}
+    assert file == "test_file"
 
 
 @pytest.mark.long
