@@ -20,6 +20,7 @@ from safetensors.numpy import load_file
 from export import model_writer, new_folder
 from export.errors import ExportError
 from export.shard_plan import StoredTensor, plan_shards
+from py_runtime import __version__
 from py_runtime.base.dtypes import DTYPES, F16, F32, I8, I32, U8
 from py_runtime.folder.on_disk import open_model_folder, verify_files
 from py_runtime.folder.safetensors_header import parse_safetensors_header
@@ -44,7 +45,7 @@ def test_the_layout_of_a_folder(tmp_path: Path) -> None:
     assert (tmp_path / "small/config.json").read_bytes() == FILES["config.json"]
     assert (manifest.weights, manifest.goldens) == (tuple(shards), "goldens.safetensors")
     document = json.loads((tmp_path / "small/manifest.json").read_bytes())
-    assert document["created_by"] == "inpage 0.1.0"
+    assert document["created_by"] == f"inpage {__version__}"
     assert document["requires"]["limits"]["max_buffer_size"] == 9600
     assert set(document["files"]) == {*own, *shards} - {"manifest.json"}
     assert verify_files(tmp_path / "small") == manifest

@@ -14,6 +14,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from inpage.http_server import listen
+from py_runtime import __version__
 from tools.site import Site
 from tools.snapshot import SnapshotStore
 from tools.wheel import WheelStore
@@ -21,7 +22,7 @@ from tools.wheel import WheelStore
 SCRIPT = b"export const answer = 42; // and so on\n" * 100
 WASM = bytes(range(256)) * 40
 WEIGHTS = os.urandom(1000)
-WHEEL_URL = "assets/0123456789abcdef/inpage-0.1.0-py3-none-any.whl"
+WHEEL_URL = f"assets/0123456789abcdef/inpage-{__version__}-py3-none-any.whl"
 
 
 GRAPH = b'{"ops": []}' + b" " * 1000

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -13,6 +14,10 @@ import pytest
 from py_runtime import __version__
 from tools.files import ROOT
 from tools.pyodide_dist import VERSION
+
+# The wheel, or the package of npm.
+RELEASED_FILE = re.compile(r"inpage-(\d[\w.]*)(?:-py3-none-any\.whl|\.tgz)")
+TEXT_SUFFIXES = {".html", ".json", ".md", ".py", ".ts"}
 
 
 def make(*arguments: str, path: str | None = None) -> subprocess.CompletedProcess[str]:
@@ -150,8 +155,24 @@ def test_every_direct_dependency_is_pinned() -> None:
 
 
 def test_the_version_is_said_in_one_place() -> None:
-    assert "version" not in json.loads((ROOT / "package.json").read_text())
+    for package in ("package.json", "bench/package.json"):
+        assert "version" not in json.loads((ROOT / package).read_text())
     assert f"## {__version__} " in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_what_people_are_told_to_install_is_of_this_version() -> None:
+    texts = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
+    for pattern in ("*", "*/*"):  # deeper lies what npm installs for whoever tries them
+        files = (ROOT / "examples").glob(pattern)
+        texts += [path for path in files if path.suffix in TEXT_SUFFIXES]
+    named = {
+        path.relative_to(ROOT).as_posix(): set(versions)
+        for path in texts
+        if (versions := RELEASED_FILE.findall(path.read_text(encoding="utf-8")))
+    }
+    examples = {"examples/chat_in_pyscript.html", "examples/with_vite/package.json"}
+    assert {"README.md", *examples} <= named.keys()
+    assert [name for name, versions in named.items() if versions != {__version__}] == []
 
 
 def test_the_lock_of_npm_pins_pyodide() -> None:

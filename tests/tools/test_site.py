@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from py_runtime import __version__
 from py_runtime.base.defaults import DEFAULTS
 from serve import models_found, parse
 from tests.tools.small_site import SCRIPT, WASM, WHEEL_URL, write_files
@@ -86,7 +87,7 @@ def test_site_json_leads_to_the_hashed_files(site: Site) -> None:
     described.pop("release")
     described.pop("files")
     assert described == {
-        "version": "0.1.0",
+        "version": __version__,
         "pyodide": f"pyodide/{site.pyodide_folder}/",
         "vendor": f"vendor/{site.vendor_folder}/",
         "runtime": WHEEL_URL,
