@@ -28,7 +28,7 @@ SHOW = """async ({text, step}) => {
 }"""
 
 
-class Reader(User):
+class UserWithText(User):
     def __init__(self, page: Page, url: str) -> None:
         super().__init__(page, url)
         self.shown = page.locator("#tried > .text")
@@ -47,10 +47,10 @@ class Reader(User):
 
 
 @pytest.fixture(scope="module")
-def reader(browser: Browser, toy_site_url: str) -> Iterator[Reader]:
+def user(browser: Browser, toy_site_url: str) -> Iterator[UserWithText]:
     """The page with a worker that never starts: rendering needs none."""
     context = browser.new_context()
-    user = Reader(context.new_page(), toy_site_url)
+    user = UserWithText(context.new_page(), toy_site_url)
     user.page.add_init_script("""
         globalThis.refused = [];
         addEventListener("securitypolicyviolation", event => refused.push(event.violatedDirective));
@@ -65,13 +65,13 @@ def reader(browser: Browser, toy_site_url: str) -> Iterator[Reader]:
     context.close()
 
 
-def test_nothing_is_fetched_for_plain_answers(reader: Reader) -> None:
+def test_nothing_is_fetched_for_plain_answers(user: UserWithText) -> None:
     """Runs first: what is fetched stays."""
     expect(
-        reader.show("Plain, *even* so. It costs 5 € [there](https://example.org/).")
+        user.show("Plain, *even* so. It costs 5 € [there](https://example.org/).")
     ).to_contain_text("even")
-    assert not [url for url in reader.requests if "katex" in url or "highlight" in url]
-    assert not [url for url in reader.requests if url.endswith("ui/rich.js")]
+    assert not [url for url in user.requests if "katex" in url or "highlight" in url]
+    assert not [url for url in user.requests if url.endswith("ui/rich.js")]
 
 
 # ---- maths
@@ -91,11 +91,13 @@ def test_nothing_is_fetched_for_plain_answers(reader: Reader) -> None:
     ],
 )
 @pytest.mark.parametrize("step", [0, 2])
-def test_maths_is_drawn(reader: Reader, text: str, formulas: list[list[str]], step: int) -> None:
-    reader.show(text, step)
-    expect(reader.shown.locator("[data-drawn]")).to_have_count(len(formulas))
-    assert reader.maths() == formulas
-    assert "$" not in reader.shown.inner_text()
+def test_maths_is_drawn(
+    user: UserWithText, text: str, formulas: list[list[str]], step: int
+) -> None:
+    user.show(text, step)
+    expect(user.shown.locator("[data-drawn]")).to_have_count(len(formulas))
+    assert user.maths() == formulas
+    assert "$" not in user.shown.inner_text()
 
 
 @pytest.mark.parametrize(
@@ -109,9 +111,9 @@ def test_maths_is_drawn(reader: Reader, text: str, formulas: list[list[str]], st
         "$ not maths $",
     ],
 )
-def test_what_is_no_maths_stays(reader: Reader, text: str) -> None:
-    expect(reader.show(text)).to_contain_text("$")
-    assert reader.shown.locator("[data-math]").count() == 0
+def test_what_is_no_maths_stays(user: UserWithText, text: str) -> None:
+    expect(user.show(text)).to_contain_text("$")
+    assert user.shown.locator("[data-math]").count() == 0
 
 
 DEEP = "x"
@@ -131,48 +133,50 @@ NOT_DRAWN = {
 
 
 @pytest.mark.parametrize("text", NOT_DRAWN.values(), ids=NOT_DRAWN)
-def test_what_cannot_be_drawn_is_shown_as_it_was_written(reader: Reader, text: str) -> None:
+def test_what_cannot_be_drawn_is_shown_as_it_was_written(user: UserWithText, text: str) -> None:
     """The next one is, so this had its turn."""
-    shown = reader.show(f"{text}\n\n$x$")
+    shown = user.show(f"{text}\n\n$x$")
     expect(shown.locator("[data-drawn]")).to_have_count(1)
     assert shown.locator("[data-math]").first.inner_text() == text
     assert shown.locator("a, img, [href], [src]").count() == 0
 
 
-def test_maths_cannot_leave_its_answer(reader: Reader) -> None:
-    reader.show(r"$\rule{9999em}{9999em}\kern{-999em}\raisebox{999em}{over all}$")
-    expect(reader.shown.locator("[data-drawn]")).to_have_count(1)
+def test_maths_cannot_leave_its_answer(user: UserWithText) -> None:
+    user.show(r"$\rule{9999em}{9999em}\kern{-999em}\raisebox{999em}{over all}$")
+    expect(user.shown.locator("[data-drawn]")).to_have_count(1)
     fixed = "all => all.filter(each => /fixed|sticky/.test(getComputedStyle(each).position)).length"
-    assert reader.shown.locator("*").evaluate_all(fixed) == 0
-    assert reader.shown.evaluate("box => getComputedStyle(box).overflow") == "clip"
-    assert not reader.page.evaluate("() => document.scrollingElement.scrollWidth > innerWidth")
+    assert user.shown.locator("*").evaluate_all(fixed) == 0
+    assert user.shown.evaluate("box => getComputedStyle(box).overflow") == "clip"
+    assert not user.page.evaluate("() => document.scrollingElement.scrollWidth > innerWidth")
 
 
-def test_the_styles_of_maths_hold_although_the_policy_takes_no_attributes(reader: Reader) -> None:
-    reader.show(r"$\vec{v} = \sqrt{x} \; {\color{#ff0000} y}$")
-    expect(reader.shown.locator("[data-drawn]")).to_have_count(1)
+def test_the_styles_of_maths_hold_although_the_policy_takes_no_attributes(
+    user: UserWithText,
+) -> None:
+    user.show(r"$\vec{v} = \sqrt{x} \; {\color{#ff0000} y}$")
+    expect(user.shown.locator("[data-drawn]")).to_have_count(1)
     red = "all => all.some(each => getComputedStyle(each).color === 'rgb(255, 0, 0)')"
-    assert reader.shown.locator(".katex-html *").evaluate_all(red)
-    assert reader.shown.locator(".vlist > span").first.evaluate("each => each.style.top")
+    assert user.shown.locator(".katex-html *").evaluate_all(red)
+    assert user.shown.locator(".vlist > span").first.evaluate("each => each.style.top")
     fonts = "() => document.fonts.ready.then(() => document.fonts.check('16px KaTeX_Main'))"
-    assert reader.page.evaluate(fonts)
+    assert user.page.evaluate(fonts)
 
 
 # ---- code
 
 
-def test_code_has_colours_and_keeps_its_text(reader: Reader) -> None:
+def test_code_has_colours_and_keeps_its_text(user: UserWithText) -> None:
     code = 'def f(x):\n    return "<b>" + x  # why'
-    shown = reader.show(f"```python\n{code}\n```", step=7)
+    shown = user.show(f"```python\n{code}\n```", step=7)
     expect(shown.locator(".hljs-keyword")).to_have_text(["def", "return"])
     assert shown.locator("code").inner_text() == code
     assert shown.locator("b").count() == 0
 
 
 @pytest.mark.parametrize("language", ["mermaid", "nosuch", "constructor", "__proto__"])
-def test_code_of_other_languages_is_text_with_a_copy(reader: Reader, language: str) -> None:
+def test_code_of_other_languages_is_text_with_a_copy(user: UserWithText, language: str) -> None:
     code = "graph TD\n  A --> B"
-    shown = reader.show(f"```{language}\n{code}\n```\n\n```js\n1\n```")
+    shown = user.show(f"```{language}\n{code}\n```\n\n```js\n1\n```")
     expect(shown.locator(".hljs-number")).to_have_count(1)
     first = shown.locator("pre").first
     assert first.locator("code").inner_html() == code.replace(">", "&gt;")
@@ -182,17 +186,17 @@ def test_code_of_other_languages_is_text_with_a_copy(reader: Reader, language: s
 # ---- tables and tasks
 
 
-def test_wide_tables_scroll_by_themselves(reader: Reader) -> None:
+def test_wide_tables_scroll_by_themselves(user: UserWithText) -> None:
     header = "|".join(f"column{at}" for at in range(30))
-    shown = reader.show(f"{header}\n{'|'.join(['-'] * 30)}\n{header}")
+    shown = user.show(f"{header}\n{'|'.join(['-'] * 30)}\n{header}")
     box = shown.get_by_role("region", name="Table")
     expect(box).to_have_attribute("tabindex", "0")
     assert box.evaluate("box => box.scrollWidth > box.clientWidth")
-    assert not reader.page.evaluate("() => document.scrollingElement.scrollWidth > innerWidth")
+    assert not user.page.evaluate("() => document.scrollingElement.scrollWidth > innerWidth")
 
 
-def test_task_lists_have_boxes_instead_of_bullets(reader: Reader) -> None:
-    shown = reader.show("- [x] done\n- [ ] open\n- plain")
+def test_task_lists_have_boxes_instead_of_bullets(user: UserWithText) -> None:
+    shown = user.show("- [x] done\n- [ ] open\n- plain")
     style = "all => all.map(each => getComputedStyle(each).listStyleType)"
     assert shown.locator("li").evaluate_all(style) == ["none", "none", "disc"]
     assert shown.locator("[data-task]").all_inner_texts() == ["☑", "☐"]
@@ -213,8 +217,8 @@ MARKED = {
 
 @pytest.mark.parametrize("text", MARKED.values(), ids=MARKED)
 @pytest.mark.parametrize("step", [0, 3])
-def test_reasoning_is_folded_above_the_answer(reader: Reader, text: str, step: int) -> None:
-    shown = reader.show(text, step)
+def test_reasoning_is_folded_above_the_answer(user: UserWithText, text: str, step: int) -> None:
+    shown = user.show(text, step)
     thoughts = shown.locator("details.reasoning")
     expect(thoughts).to_have_count(1)
     expect(thoughts).not_to_have_attribute("open", "")
@@ -225,29 +229,29 @@ def test_reasoning_is_folded_above_the_answer(reader: Reader, text: str, step: i
     expect(thoughts.locator("em")).to_have_text("this")
 
 
-def test_thinking_is_told_while_it_goes_on_and_timed(reader: Reader) -> None:
-    reader.show("")
-    reader.page.evaluate("""async () => {
+def test_thinking_is_told_while_it_goes_on_and_timed(user: UserWithText) -> None:
+    user.show("")
+    user.page.evaluate("""async () => {
         const {markdownIn} = await import("/ui/markdown.js");
         performance.now = () => 1000;
         globalThis.view = markdownIn(document.querySelector("#tried .text"));
         view.grow("<think>Well");
     }""")
-    summary = reader.shown.locator("summary")
+    summary = user.shown.locator("summary")
     expect(summary).to_have_text("Thinking…")
     summary.click()
-    reader.page.evaluate("""() => {
+    user.page.evaluate("""() => {
         performance.now = () => 84_000;
         view.grow("<think>Well, well</think>So");
         delete performance.now;
     }""")
     expect(summary).to_have_text("Thought for 1 min 23 s")
-    assert reader.shown.locator("details").evaluate("details => details.open"), (
-        "stays as the reader left it"
+    assert user.shown.locator("details").evaluate("details => details.open"), (
+        "stays as the user left it"
     )
-    reader.page.evaluate("view.finish('<think>Well, well</think>So it is')")
+    user.page.evaluate("view.finish('<think>Well, well</think>So it is')")
     expect(summary).to_have_text("Thought for 1 min 23 s")
-    assert reader.shown.get_attribute("data-thought") == "83"
+    assert user.shown.get_attribute("data-thought") == "83"
 
 
 @pytest.mark.parametrize(
@@ -258,9 +262,9 @@ def test_thinking_is_told_while_it_goes_on_and_timed(reader: Reader) -> None:
         "```\n</think>\n```\nOnly an answer",
     ],
 )
-def test_what_is_no_reasoning_is_not_folded(reader: Reader, text: str) -> None:
-    expect(reader.show(text)).to_contain_text("Only an answer")
-    expect(reader.shown.locator("summary:visible")).to_have_count(0)
+def test_what_is_no_reasoning_is_not_folded(user: UserWithText, text: str) -> None:
+    expect(user.show(text)).to_contain_text("Only an answer")
+    expect(user.shown.locator("summary:visible")).to_have_count(0)
 
 
 # ---- directions
@@ -277,23 +281,23 @@ def test_what_is_no_reasoning_is_not_folded(reader: Reader, text: str) -> None:
         ("# 你好 🙂", "ltr"),
     ],
 )
-def test_each_block_reads_in_its_direction(reader: Reader, text: str, direction: str) -> None:
-    shown = reader.show(text)
+def test_each_block_reads_in_its_direction(user: UserWithText, text: str, direction: str) -> None:
+    shown = user.show(text)
     expect(shown.locator("> *")).to_have_attribute("dir", "auto")
     assert shown.locator("> *").evaluate("block => getComputedStyle(block).direction") == direction
 
 
-def test_code_reads_from_the_left_among_arabic(reader: Reader) -> None:
-    shown = reader.show("مرحبا\n\n```\nكود = 1\n```\n\nو $x + y$ هنا")
+def test_code_reads_from_the_left_among_arabic(user: UserWithText) -> None:
+    shown = user.show("مرحبا\n\n```\nكود = 1\n```\n\nو $x + y$ هنا")
     expect(shown.locator("[data-drawn]")).to_have_count(1)
     for part in ("pre code", "[data-math]"):
         assert shown.locator(part).evaluate("one => getComputedStyle(one).direction") == "ltr"
 
 
-def test_what_is_typed_reads_in_its_direction(reader: Reader) -> None:
-    reader.composer.fill("שלום")
-    assert reader.composer.evaluate("one => getComputedStyle(one).direction") == "rtl"
-    reader.composer.fill("")
+def test_what_is_typed_reads_in_its_direction(user: UserWithText) -> None:
+    user.composer.fill("שלום")
+    assert user.composer.evaluate("one => getComputedStyle(one).direction") == "rtl"
+    user.composer.fill("")
 
 
 # ---- the bounds
@@ -306,23 +310,23 @@ BIG: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("text", BIG.values(), ids=BIG)
-def test_the_page_answers_while_much_is_drawn(reader: Reader, text: str) -> None:
-    reader.show(text)
-    reader.composer.fill("still there")
-    expect(reader.composer).to_have_value("still there")
-    reader.composer.fill("")
-    reader.show("and $y$ then")
-    expect(reader.shown.locator("[data-drawn]")).to_have_count(1)
+def test_the_page_answers_while_much_is_drawn(user: UserWithText, text: str) -> None:
+    user.show(text)
+    user.composer.fill("still there")
+    expect(user.composer).to_have_value("still there")
+    user.composer.fill("")
+    user.show("and $y$ then")
+    expect(user.shown.locator("[data-drawn]")).to_have_count(1)
 
 
-def test_rich_answers_are_open_to_everyone(reader: Reader) -> None:
+def test_rich_answers_are_open_to_everyone(user: UserWithText) -> None:
     text = "\n\n".join(
         ["<think>Hm</think>", "$$x$$", "```py\nx = 1\n```", "|a|\n|-|\n|1|", "- [x] y"]
     )
     for scheme in ("light", "dark"):
-        reader.page.emulate_media(color_scheme=scheme)
-        reader.show(text)
-        expect(reader.shown.locator("[data-drawn]")).to_have_count(1)
-        expect(reader.shown.locator(".hljs-number")).to_have_count(1)
-        assert reader.faults_of_access() == []
-    reader.page.emulate_media(color_scheme=None)
+        user.page.emulate_media(color_scheme=scheme)
+        user.show(text)
+        expect(user.shown.locator("[data-drawn]")).to_have_count(1)
+        expect(user.shown.locator(".hljs-number")).to_have_count(1)
+        assert user.faults_of_access() == []
+    user.page.emulate_media(color_scheme=None)
