@@ -135,7 +135,7 @@ def test_everything_is_built_before_every_test() -> None:
 def test_ci_runs_what_a_developer_runs() -> None:
     script = ROOT / ".ci" / "run"
     assert os.access(script, os.X_OK)
-    assert script.read_text().splitlines()[-1] == "exec make lint test"
+    assert script.read_text().splitlines()[-1] == "exec make --jobs 2 lint test"
 
 
 def test_every_direct_dependency_is_pinned() -> None:
