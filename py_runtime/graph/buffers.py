@@ -30,7 +30,7 @@ class BufferPlan:
     """Buffers to be created, and who lives in which."""
 
     specs: dict[Hashable, BufferSpec]
-    key_of: dict[Hashable, Hashable]  # tensor id, Scratch, Joined or Piece → key of its buffer
+    key_of: dict[Hashable, Hashable]  # of what kernels bind (a tensor: its id) → of a buffer
     report: MemoryReport
 
 
@@ -46,10 +46,10 @@ def plan_buffers(builder: Builder) -> BufferPlan:
         key_of[joined] = ("joined", ids)
         specs["joined", ids] = BufferSpec(joined.label, joined.nbytes)
         purpose["constants"] += joined.nbytes
-    for place, piece in builder.pieces.items():
-        key_of[piece] = ("piece", place)
-        specs["piece", place] = BufferSpec(piece.label, piece.nbytes)
-        purpose["constants"] += piece.nbytes
+    for place, weight_slice in builder.slices.items():
+        key_of[weight_slice] = ("slice", place)
+        specs["slice", place] = BufferSpec(weight_slice.label, weight_slice.nbytes)
+        purpose["constants"] += weight_slice.nbytes
     for value_id, tensor in builder.tensors.items():
         value = program.values[value_id]
         assert isinstance(value, TensorValue)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from py_runtime.gpu.kernel_target import KernelTarget
-from py_runtime.live.launch import Bindable, BufferCopy, Joined, Launch, Piece, Scratch
+from py_runtime.live.launch import Bindable, BufferCopy, Joined, Launch, Scratch, WeightSlice
 from py_runtime.live.values import LiveInt, LiveTensor
 from py_runtime.program import Program
 
@@ -54,7 +54,7 @@ class BuildContext(Protocol):
 
     def join(self, op: Caller, parts: Sequence[LiveTensor]) -> LiveTensor | Joined: ...
 
-    def cut(self, op: Caller, tensor: LiveTensor, rows: int) -> list[Piece]: ...
+    def cut(self, op: Caller, tensor: LiveTensor, rows: int) -> list[WeightSlice]: ...
 
     def try_alias(self, source: LiveTensor, target: LiveTensor) -> bool: ...
 

@@ -32,7 +32,7 @@ class Joined:
 
 
 @dataclass(eq=False)
-class Piece:
+class WeightSlice:
     """Some rows of a constant, in a buffer of their own."""
 
     label: str
@@ -52,7 +52,7 @@ class Scratch:
 
 Grid = tuple[int, int, int]  # of workgroups
 NO_GRID: Grid = (0, 0, 0)
-Bindable = LiveTensor | LiveInt | Scratch | Joined | Piece
+Bindable = LiveTensor | LiveInt | Scratch | Joined | WeightSlice
 
 
 def fold(groups: int, limit: int) -> tuple[int, int]:

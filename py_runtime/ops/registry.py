@@ -15,7 +15,7 @@ import numpy as np
 from py_runtime.base.dtypes import DType
 from py_runtime.base.errors import GraphError, InputError
 from py_runtime.live.build_context import BuildContext
-from py_runtime.live.launch import Bindable, BufferCopy, Joined, Launch, Piece, Scratch
+from py_runtime.live.launch import Bindable, BufferCopy, Joined, Launch, Scratch, WeightSlice
 from py_runtime.live.values import LiveInt, LiveTensor
 from py_runtime.program import (
     BoolListValue,
@@ -263,7 +263,7 @@ class Op(ABC):
         """Constants as one binding, one after the other; a single one is itself."""
         return self.builder.join(self, parts)
 
-    def cut(self, tensor: LiveTensor, rows: int) -> list[Piece]:
+    def cut(self, tensor: LiveTensor, rows: int) -> list[WeightSlice]:
         """A constant as several bindings of so many rows each; the last may have fewer."""
         return self.builder.cut(self, tensor, rows)
 
