@@ -45,10 +45,10 @@ def any_object() -> Choice:
 
 def shape_of(schema: Any) -> Choice:
     """RequestError names what is not supported, and where."""
-    return Reader(schema).read()
+    return SchemaReader(schema).read()
 
 
-class Reader:
+class SchemaReader:
     """Each combination of schemas is read once, so that they may refer to themselves."""
 
     def __init__(self, schema: Any) -> None:
