@@ -10,7 +10,7 @@ from py_runtime.ops.registry import register
 OPTIONS = "dtype layout device pin_memory"  # the output's own dtype decides; none of these is read
 
 
-class Constant(ElementwiseOp):
+class Filled(ElementwiseOp):
     """One number everywhere; the number is an argument or part of the op's name."""
 
     def build(self) -> None:
@@ -39,12 +39,12 @@ class Constant(ElementwiseOp):
 
 
 @register("aten.zeros.default", "aten.ones.default", args=f"size {OPTIONS} out")
-class ZerosOnes(Constant):
+class ZerosOnes(Filled):
     pass
 
 
 @register("aten.full.default", args=f"size value {OPTIONS} out")
-class Full(Constant):
+class Full(Filled):
     def take_value(self) -> Scalar:
         return self.scalar("value")
 
@@ -52,7 +52,7 @@ class Full(Constant):
 @register(
     "aten.zeros_like.default", "aten.ones_like.default", args=f"x {OPTIONS} memory_format out"
 )
-class Like(Constant):
+class Like(Filled):
     def take_shape(self) -> None:
         self.x = self.tensor("x")
         self.require(
@@ -71,7 +71,7 @@ class FullLike(Like):
 
 
 @register("aten.scalar_tensor.default", args=f"value {OPTIONS} out")
-class ScalarTensor(Constant):
+class ScalarTensor(Filled):
     def take_value(self) -> Scalar:
         return self.scalar("value")
 

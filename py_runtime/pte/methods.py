@@ -102,7 +102,7 @@ class Method:
         return self.steps[0]
 
 
-Constant = None | bool | int | float | str | list[Any] | np.ndarray
+ConstantResult = None | bool | int | float | str | list[Any] | np.ndarray
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,9 @@ class PteProgram:
     name: str
     size: int  # of the file
     methods: dict[str, Method]
-    constants: dict[str, Constant]  # of methods that compute nothing: get_max_seq_len and others
+    constants: dict[
+        str, ConstantResult
+    ]  # of methods that compute nothing: get_max_seq_len and others
     description: dict[str, Any]
 
     def method(self, name: str) -> Method:

@@ -11,7 +11,7 @@ from py_runtime.live.host_arrays import as_array, as_int, check_int32
 from py_runtime.pte.container import EValue, HostTensor
 from py_runtime.pte.kernels import Argument, LiveArgument
 from py_runtime.pte.methods import (
-    Constant,
+    ConstantResult,
     CopyStep,
     DelegateStep,
     KernelStep,
@@ -34,7 +34,7 @@ class PteModule:
         return list(self.graphs)
 
     @property
-    def constants(self) -> dict[str, Constant]:
+    def constants(self) -> dict[str, ConstantResult]:
         return self.program.constants
 
     def describe(self) -> dict[str, Any]:

@@ -30,7 +30,7 @@ from py_runtime.pte.flatbuffer import Budget
 from py_runtime.pte.host_kernels import HOST_KERNELS
 from py_runtime.pte.inspection import COPY, describe_method
 from py_runtime.pte.methods import (
-    Constant,
+    ConstantResult,
     CopyStep,
     DelegateStep,
     KernelStep,
@@ -70,7 +70,7 @@ class _Opener:
         self._file = source.name
         self._data = data
         self._plans: list[ExecutionPlan] = []  # methods that compute something
-        self._constants: dict[str, Constant] = {}  # what the others give
+        self._constants: dict[str, ConstantResult] = {}  # what the others give
         self._graphs: dict[Segment, DelegateGraph] = {}  # methods may share a delegate
 
     async def open(self) -> PteProgram:
@@ -266,14 +266,14 @@ class _Opener:
 
     # Constant methods --------------------------------------------------------------------------
 
-    async def _constant(self, plan: ExecutionPlan) -> Constant:
+    async def _constant(self, plan: ExecutionPlan) -> ConstantResult:
         values = [
             await self._constant_value(plan, plan.values[value_id]) for value_id in plan.outputs
         ]
         is_one = len(values) == 1 and not _is_list(plan.output_spec)
         return values[0] if is_one else values
 
-    async def _constant_value(self, plan: ExecutionPlan, value: EValue) -> Constant:
+    async def _constant_value(self, plan: ExecutionPlan, value: EValue) -> ConstantResult:
         buffers = self._container.buffers
         if value is None or isinstance(value, bool | int | float | str):
             return value
