@@ -136,23 +136,23 @@ class Container:
 
 
 @dataclass(frozen=True)
-class Header:
+class PteHeader:
     """Which bytes of the file are the program, and where segments begin."""
 
     program_size: int
     segment_base: int
 
 
-def read_header(file: str, head: bytes, file_size: int) -> Header:
+def read_header(file: str, head: bytes, file_size: int) -> PteHeader:
     """`head`: the first HEAD_BYTES of the file, fewer where it is shorter."""
     if head[4:8] != b"ET12":
         raise PteError(f"{file} is not a .pte file: bytes 4 to 7 are {head[4:8]!r}, not b'ET12'")
-    header = Header(file_size, 0)
+    header = PteHeader(file_size, 0)
     if head[8:12] == b"eh00" and len(head) >= 8 + EXTENDED_HEADER.size:
         _, length, program_size, segment_base = EXTENDED_HEADER.unpack_from(head, 8)
         if length < EXTENDED_HEADER.size:
             raise PteError(f"{file} is damaged: its extended header has {length} bytes")
-        header = Header(program_size, segment_base)
+        header = PteHeader(program_size, segment_base)
     if not HEAD_BYTES <= header.program_size <= file_size:
         raise PteError(
             f"{file} is cut short: it has {file_size} bytes, its program alone "
@@ -168,7 +168,7 @@ def read_header(file: str, head: bytes, file_size: int) -> Header:
 
 
 def read_container(
-    file: str, data: bytes, header: Header, file_size: int, budget: Budget
+    file: str, data: bytes, header: PteHeader, file_size: int, budget: Budget
 ) -> Container:
     """`data`: the first program_size bytes of the file."""
     return _Reader(file, data, header, file_size, budget).container()
@@ -176,7 +176,7 @@ def read_container(
 
 class _Reader:
     def __init__(
-        self, file: str, data: bytes, header: Header, file_size: int, budget: Budget
+        self, file: str, data: bytes, header: PteHeader, file_size: int, budget: Budget
     ) -> None:
         self._buffer = FlatBuffer(data, b"ET12", file, budget)
         self._file = file
