@@ -102,6 +102,7 @@ class Method:
         return self.steps[0]
 
 
+# What a method gives that computes nothing.
 ConstantResult = None | bool | int | float | str | list[Any] | np.ndarray
 
 
@@ -112,9 +113,7 @@ class PteProgram:
     name: str
     size: int  # of the file
     methods: dict[str, Method]
-    constants: dict[
-        str, ConstantResult
-    ]  # of methods that compute nothing: get_max_seq_len and others
+    constants: dict[str, ConstantResult]  # of methods that compute nothing, as get_max_seq_len
     description: dict[str, Any]
 
     def method(self, name: str) -> Method:
