@@ -26,34 +26,34 @@ _NO_OPS = {"uniqueItems": False, "minProperties": 0, "nullable": False, "minCont
 
 
 @dataclass(frozen=True)
-class Part:
+class SchemaPart:
     """A schema, and where it stands."""
 
     schema: Any
     path: str
 
-    def inside(self, *keys: str | int) -> "Part":
+    def inside(self, *keys: str | int) -> "SchemaPart":
         schema, path = self.schema, self.path
         for key in keys:
             schema, path = schema[key], f"{path}/{key}"
-        return Part(schema, path)
+        return SchemaPart(schema, path)
 
 
 @dataclass(frozen=True, eq=False)
 class Atom:
     """The keywords of one schema that are neither annotations nor combine others."""
 
-    part: Part
+    part: SchemaPart
     keywords: dict[str, Any]
 
     def get(self, keyword: str) -> Any:
         return self.keywords.get(keyword)
 
-    def inside(self, *keys: str | int) -> Part:
+    def inside(self, *keys: str | int) -> SchemaPart:
         return self.part.inside(*keys)
 
 
-def read_atom(part: Part) -> Atom:
+def read_atom(part: SchemaPart) -> Atom:
     """Refuses whatever is unknown or not of the right kind."""
     keywords: dict[str, Any] = {}
     for keyword, value in part.schema.items():

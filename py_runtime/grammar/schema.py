@@ -12,7 +12,7 @@ from urllib.parse import unquote
 from py_runtime.grammar.containers import Array, Object, Property
 from py_runtime.grammar.disjoint import DisjointCheck
 from py_runtime.grammar.finite_automata import all_but
-from py_runtime.grammar.keywords import LISTS_OF_SCHEMAS, TYPE_OF, Part, read_atom
+from py_runtime.grammar.keywords import LISTS_OF_SCHEMAS, TYPE_OF, SchemaPart, read_atom
 from py_runtime.grammar.limits import (
     MAX_DEPTH,
     MAX_LITERAL_BYTES,
@@ -52,9 +52,9 @@ class SchemaReader:
     """Each combination of schemas is read once, so that they may refer to themselves."""
 
     def __init__(self, schema: Any) -> None:
-        self.root = Part(schema, "#")
+        self.root = SchemaPart(schema, "#")
         self._choices: dict[tuple[int, ...], Choice] = {}
-        self._unread: list[tuple[Choice, tuple[Part, ...]]] = []
+        self._unread: list[tuple[Choice, tuple[SchemaPart, ...]]] = []
         self._expanded: dict[int, Alternatives] = {}
         self._expanding: set[int] = set()
         self._disjoint = DisjointCheck(self.alternatives)
@@ -74,7 +74,7 @@ class SchemaReader:
             )
         return root
 
-    def choice(self, parts: tuple[Part, ...]) -> Choice:
+    def choice(self, parts: tuple[SchemaPart, ...]) -> Choice:
         """The place where all these schemas hold; read later, so that schemas may be recursive."""
         parts = tuple(part for part in parts if part.schema is not True)
         key = tuple(sorted({id(part.schema) for part in parts}))
@@ -85,7 +85,7 @@ class SchemaReader:
             self._unread.append((self._choices[key], parts))
         return self._choices[key]
 
-    def _options(self, parts: tuple[Part, ...]) -> list[Shape]:
+    def _options(self, parts: tuple[SchemaPart, ...]) -> list[Shape]:
         options: list[Shape] = []
         fixed: list[Any] = []
         for atoms in self.alternatives(parts):
@@ -96,19 +96,19 @@ class SchemaReader:
                 fixed += values
         return options + self._fixed_shapes(distinct(fixed))
 
-    def alternatives(self, parts: Iterable[Part]) -> Alternatives:
+    def alternatives(self, parts: Iterable[SchemaPart]) -> Alternatives:
         """What the parts ask for together, each alternative without any choice left."""
         found: Alternatives = [()]
         for part in parts:
             found = self._both(found, self._expand(part), part)
         return found
 
-    def _both(self, left: Alternatives, right: Alternatives, part: Part) -> Alternatives:
+    def _both(self, left: Alternatives, right: Alternatives, part: SchemaPart) -> Alternatives:
         if len(left) * len(right) > MAX_OPTIONS:
             raise refuse(f"more than {MAX_OPTIONS} alternatives", part.path)
         return [tuple(dict.fromkeys(a + b)) for a in left for b in right]
 
-    def _expand(self, part: Part) -> Alternatives:
+    def _expand(self, part: SchemaPart) -> Alternatives:
         if isinstance(part.schema, bool):
             return [()] if part.schema else []
         key = id(part.schema)
@@ -121,7 +121,7 @@ class SchemaReader:
             self._expanding.remove(key)
         return self._expanded[key]
 
-    def _combined(self, part: Part) -> Alternatives:
+    def _combined(self, part: SchemaPart) -> Alternatives:
         """The schema's own keywords, with those of $ref, allOf, anyOf and oneOf."""
         atom = read_atom(part)
         found: Alternatives = [(atom,)] if atom.keywords else [()]
@@ -142,7 +142,7 @@ class SchemaReader:
             found = self._both(found, [atoms for each in branches for atoms in each], part)
         return found
 
-    def _referred(self, part: Part) -> Part:
+    def _referred(self, part: SchemaPart) -> SchemaPart:
         reference = part.schema["$ref"]
         if not isinstance(reference, str) or not (reference == "#" or reference.startswith("#/")):
             fault = f"the $ref {short(reference)} is not supported: only those that begin with #/"
@@ -158,7 +158,7 @@ class SchemaReader:
                 raise refuse(f"the $ref {short(reference)} leads nowhere", part.path)
         if not isinstance(found, dict | bool):
             raise refuse(f"the $ref {short(reference)} does not lead to a schema", part.path)
-        return Part(found, reference)
+        return SchemaPart(found, reference)
 
     def _shapes(self, atoms: Atoms) -> list[Shape]:
         makers: dict[str, Callable[[Atoms], Shape | None]] = {
@@ -194,7 +194,7 @@ class SchemaReader:
     def _constant(self, value: Any) -> Choice:
         schema = {"const": value}
         self._kept.append(schema)
-        return self.choice((Part(schema, "const"),))
+        return self.choice((SchemaPart(schema, "const"),))
 
     def _count_bytes(self, texts: list[bytes]) -> None:
         self._literal_bytes += sum(map(len, texts))
@@ -212,7 +212,7 @@ class SchemaReader:
         return Array(prefix, self._item(atoms, length), least, most)
 
     def _item(self, atoms: Atoms, index: int) -> Choice:
-        parts: list[Part] = []
+        parts: list[SchemaPart] = []
         for atom in atoms:
             if index < len(atom.get("prefixItems") or ()):
                 parts.append(atom.inside("prefixItems", index))
@@ -237,7 +237,7 @@ class SchemaReader:
         return Object(properties, key, extra)
 
     def _property(self, atoms: Atoms, name: str) -> Choice:
-        parts: list[Part] = []
+        parts: list[SchemaPart] = []
         for atom in atoms:
             if name in (atom.get("properties") or ()):
                 parts.append(atom.inside("properties", name))
