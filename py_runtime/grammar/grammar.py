@@ -9,7 +9,7 @@ from py_runtime.base.errors import RequestError
 from py_runtime.grammar.limits import MAX_SCHEMA_DEPTH, MAX_SCHEMA_VALUES, PARAM, refuse, short
 from py_runtime.grammar.masks import Masks
 from py_runtime.grammar.schema import any_object, shape_of
-from py_runtime.grammar.stack_automaton import Automaton
+from py_runtime.grammar.stack_automaton import StackAutomaton
 from py_runtime.grammar.vocabulary import IMPOSSIBLE, TokenTexts
 
 _MAX_COMPILED = 4  # automata kept for the next request with the same schema
@@ -51,7 +51,7 @@ def compiled(schema: Any, texts: TokenTexts) -> Masks:
     if masks is None:
         # Read back from its text: nobody changes it then, and every key is a string.
         root = any_object() if schema is None else shape_of(json.loads(key))
-        masks = Masks(Automaton(root, texts))
+        masks = Masks(StackAutomaton(root, texts))
     kept[key] = masks
     while len(kept) > _MAX_COMPILED:
         del kept[next(iter(kept))]

@@ -31,11 +31,11 @@ def bounded_runs(pattern: str) -> list[Ranges]:
 
     ValueError says why a pattern cannot be used at all.
     """
-    automaton = Automaton()
+    automaton = PlaceAutomaton()
     whole = automaton.sequence(parser.parse(pattern))
     bounded = automaton.bounded_runs(whole)
     while automaton.looks:  # which may hold further ones
-        inside = Automaton()
+        inside = PlaceAutomaton()
         inside.check(inside.sequence(automaton.looks.pop()))
         bounded += map(inside.union, inside.loops())
         automaton.looks += inside.looks
@@ -52,7 +52,7 @@ class PatternPart:
 
 
 @dataclass
-class Automaton:
+class PlaceAutomaton:
     """Which character of a pattern may follow which, and in how many ways."""
 
     sets: list[Ranges] = field(default_factory=list)  # the characters of each place
