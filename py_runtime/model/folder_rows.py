@@ -7,7 +7,7 @@ import numpy as np
 
 from py_runtime.base.progress import Meter
 from py_runtime.decoder.config import FLOAT
-from py_runtime.decoder.own_rows import Table, table_of, with_rows_given
+from py_runtime.decoder.own_rows import TokenRowsTable, table_of, with_rows_given
 from py_runtime.folder.layout import ModelFolder, TensorPlace
 from py_runtime.folder.on_disk import DiskFolder
 from py_runtime.weights.byte_source import ByteSource, FileSource
@@ -19,7 +19,7 @@ Opener = Callable[[str], ByteSource]  # of a file of the folder
 class FolderRows(KeptRows):
     """Of a table in its stored form, whose parts may lie in pieces."""
 
-    def __init__(self, table: Table, folder: ModelFolder, source: Opener) -> None:
+    def __init__(self, table: TokenRowsTable, folder: ModelFolder, source: Opener) -> None:
         super().__init__(table.columns)
         self._kind = table.kind
         self._parts = [folder.tensors[name] for name in table.parts]
