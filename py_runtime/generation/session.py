@@ -33,7 +33,7 @@ class TokenRows(Protocol):
         """f32 [1, S, columns]."""
 
 
-class Decoder(Protocol):
+class SessionModel(Protocol):
     """What a session needs of a model."""
 
     graph: Graph
@@ -51,7 +51,7 @@ def ignore_progress(done: int, total: int) -> None:
 class Session:
     """Computes only what the cache does not have yet, and all of it again on a new device."""
 
-    def __init__(self, model: Decoder) -> None:
+    def __init__(self, model: SessionModel) -> None:
         self.tokens: list[int] = []  # whose keys and values the cache holds, from position 0
         self.computed_tokens = 0  # that went through the graph, ever
         self.waited_s = 0.0  # for tokens drawn on the GPU, ever
