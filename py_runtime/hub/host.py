@@ -47,7 +47,7 @@ class HostRequests:
         raise NetworkError(f"{told} to a request for {what}: try again later")
 
 
-class UrlSource:
+class HostedSource:
     """A ByteSource. A host without ranges sends the file from its beginning each time."""
 
     is_remote = True

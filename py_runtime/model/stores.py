@@ -86,9 +86,9 @@ def source_of(where: str) -> ByteSource:
     """Of a file at an address or path."""
     if not is_address(where):
         return open_source(where)
-    from py_runtime.hub.host import HostRequests, UrlSource  # natively; few need it
+    from py_runtime.hub.host import HostedSource, HostRequests  # natively; few need it
 
-    return UrlSource(where, HostRequests())
+    return HostedSource(where, HostRequests())
 
 
 def pte_store(where: str) -> "PteStore":
