@@ -23,8 +23,8 @@ NO_MASK, FLOAT_MASK, BOOL_MASK = (MASKS[f"{kind}_MASK"] for kind in ("NO", "FLOA
 
 
 @dataclass(frozen=True)
-class Variant:
-    """One of the two ways: invocations alone, a tile each, or a workgroup together on one."""
+class AttendWay:
+    """How attention is shared: invocations alone, a tile each, or a workgroup together on one."""
 
     attend: str
     reduce: str
@@ -35,7 +35,7 @@ class Variant:
     workgroup: int | None = None  # invocations; None: as many as suit graphics processors
 
 
-ALONE = Variant(
+ALONE = AttendWay(
     "attention/attend",
     "attention/reduce",
     block=figures_of("attention/attend")["BLOCK"],
@@ -47,7 +47,7 @@ ALONE = Variant(
 # and splits that nobody waits for only cost what puts them together.
 ON_CORES = replace(ALONE, enough_tiles=512, max_splits=32, workgroup=8)
 MIN_SPLITS = 8  # of those two, at any context
-TOGETHER = Variant(
+TOGETHER = AttendWay(
     "attention/attend_wide",
     "attention/reduce_wide",
     block=figures_of("attention/attend_wide")["STEP"],
@@ -132,14 +132,14 @@ class StreamingAttention:
         self.unit = 4 if most.width % 4 == 0 else 1
         together = self.unit == 4 and most.width <= 4 * MAX_QUADS_TOGETHER
         is_wide = op.builder.target.wide
-        self.variant = ON_CORES
+        self.way = ON_CORES
         if is_wide:
-            self.variant = TOGETHER if together else ALONE
+            self.way = TOGETHER if together else ALONE
         # Heads that are too wide for a tile of rows together: a token's rows are not.
         by_rows = is_wide and self.unit == 4 and most.width <= 4 * MAX_QUADS_OF_A_ROW
-        self.max_splits = min(self.variant.max_splits, ceil_div(max_context, self.variant.block))
+        self.max_splits = min(self.way.max_splits, ceil_div(max_context, self.way.block))
         # splits * tiles is at most this, at any live size (see _splits)
-        tiles = min(max(self.variant.enough_tiles, most.tiles), self.max_splits * most.tiles)
+        tiles = min(max(self.way.enough_tiles, most.tiles), self.max_splits * most.tiles)
         tile_bytes = ceil_div(most.width, 4) * 4 * TILE_ROWS * 4
         written: dict[str, Bindable] = {
             "sums": op.scratch("weighted sums", tiles * tile_bytes),
@@ -151,7 +151,7 @@ class StreamingAttention:
         if self.unit == 4:
             plugs["kv"] = kv.dtype.name
         row_plugs = {**plugs, "lanes": op.builder.target.lanes_by}
-        if self.variant is not TOGETHER:
+        if self.way is not TOGETHER:
             plugs["loads"] = "quads" if self.unit == 4 else "scalars"
         else:
             plugs = row_plugs
@@ -161,16 +161,16 @@ class StreamingAttention:
         self.left = {**written, **({} if sinks is None else {"sinks": sinks})}
         # Without splits, results of these are whole.
         whole_plugs, whole = {**row_plugs, **self.sink_plugs}, {**self.left, "out": out}
-        if self.variant is TOGETHER:
+        if self.way is TOGETHER:
             plugs, written = whole_plugs, whole
             constants["QUADS"] = most.width // 4
         sized = constants
-        if self.variant is TOGETHER:
+        if self.way is TOGETHER:
             sized = {**constants, "WORKGROUP": usual_workgroup(op.builder.limits)}
-        elif self.variant.workgroup is not None:
-            sized = {**constants, "WORKGROUP": self.variant.workgroup}
+        elif self.way.workgroup is not None:
+            sized = {**constants, "WORKGROUP": self.way.workgroup}
         self.attend = op.launch(
-            self.variant.attend, plugs=plugs, bind={**written, **bind}, constants=sized
+            self.way.attend, plugs=plugs, bind={**written, **bind}, constants=sized
         )
         self.attend_row: Launch | None = None
         if by_rows:
@@ -185,7 +185,7 @@ class StreamingAttention:
         self.attend_block: Launch | None = None
         group = 32 if most.width // 4 <= 32 else 64
         self.tiles_of_block = BLOCK_INVOCATIONS // group
-        if self.variant is TOGETHER and self._fills_a_block(most):
+        if self.way is TOGETHER and self._fills_a_block(most):
             self.attend_block = op.launch(
                 ATTEND_BLOCK,
                 plugs={name: plug for name, plug in plugs.items() if name != "lanes"},
@@ -193,7 +193,7 @@ class StreamingAttention:
                 constants={**constants, "GROUP": group},
             )
         self.reduce = op.launch(
-            self.variant.reduce,
+            self.way.reduce,
             plugs=self.sink_plugs,
             bind={**self.left, "out": out},
             constants=sized,
@@ -206,19 +206,19 @@ class StreamingAttention:
     def splits_of_one(self, problem: Problem) -> int:
         """Of one token's attention over a long context."""
         tiles = problem.batches * problem.kv_heads * ceil_div(problem.group, TILE_ROWS)
-        return self.splits(self.variant, tiles, NO_END)
+        return self.splits(self.way, tiles, NO_END)
 
-    def splits(self, variant: Variant, tiles: int, context: int) -> int:
+    def splits(self, way: AttendWay, tiles: int, context: int) -> int:
         """A longer context makes longer splits; while they are the shortest, their number doubles.
 
         So a step of decoding hardly ever changes the grid.
         """
-        if context <= variant.alone:
+        if context <= way.alone:
             return 1
-        most = max(1, min(self.max_splits, variant.max_splits, variant.enough_tiles // tiles))
-        if variant is TOGETHER:
+        most = max(1, min(self.max_splits, way.max_splits, way.enough_tiles // tiles))
+        if way is TOGETHER:
             return most  # a linear that puts them together is compiled for so many
-        filled = max(MIN_SPLITS, ceil_div(context, variant.block))
+        filled = max(MIN_SPLITS, ceil_div(context, way.block))
         return min(most, 1 << (filled - 1).bit_length())
 
     def __call__(
@@ -235,8 +235,8 @@ class StreamingAttention:
         walked = context if self.window is None else self.window + problem.tokens
         # A token's rows go by workgroups wherever there is a kernel for them.
         is_row = self.attend_row is not None and problem.tokens == 1
-        variant = TOGETHER if is_row else self.variant
-        splits = self.splits(variant, problem.tiles, min(context, walked))
+        way = TOGETHER if is_row else self.way
+        splits = self.splits(way, problem.tiles, min(context, walked))
         shared = {
             "kv_heads": problem.kv_heads,
             "group": problem.group,
@@ -259,7 +259,7 @@ class StreamingAttention:
             "mask_strides": mask_strides,
         }
         chosen, groups = self.attend, splits * problem.tiles
-        if self.attend_row is not None and is_row and (splits == 1 or self.variant is not TOGETHER):
+        if self.attend_row is not None and is_row and (splits == 1 or self.way is not TOGETHER):
             chosen, groups = self.attend_row, splits * problem.batches * problem.heads
         elif self.attend_block is not None and self._fills_a_block(problem):
             blocks = ceil_div(problem.tiles_of_head, self.tiles_of_block)
@@ -268,14 +268,14 @@ class StreamingAttention:
         for attend in (self.attend, self.attend_row, self.attend_block):
             if attend is not None and attend is not chosen:
                 attend.skip()
-        if variant is TOGETHER:
+        if way is TOGETHER:
             chosen(groups, **fields)
         else:
             chosen.for_each(groups, **fields)
         left = leaves_splits and problem.tokens == 1 and splits > 1
-        if left or (variant is TOGETHER and splits == 1):
+        if left or (way is TOGETHER and splits == 1):
             self.reduce.skip()
-        elif self.variant is TOGETHER:
+        elif self.way is TOGETHER:
             groups = TILE_ROWS * problem.tiles
             self.reduce(groups, **shared, **self._named("q", problem.q_strides, self.unit))
         else:
