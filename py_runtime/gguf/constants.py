@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from py_runtime.base.errors import GraphError
-from py_runtime.base.progress import DOWNLOAD, UPLOAD, Meter
+from py_runtime.base.progress import Meter
 from py_runtime.base.shapes import numel
 from py_runtime.decoder.config import WeightKind
 from py_runtime.gguf.errors import GgufError, shown
@@ -20,7 +20,7 @@ from py_runtime.program import Program
 from py_runtime.weights.byte_source import ByteSource
 from py_runtime.weights.constants import Place, PlacesByName
 from py_runtime.weights.ranges import JOINED_GAP
-from py_runtime.weights.uploads import UploadQueue, UploadRange
+from py_runtime.weights.uploads import UploadMeter, UploadQueue, UploadRange
 
 HELD_BYTES = 1 << 19  # of a tensor, while they are converted
 UNIT_BLOCKS = 16  # so many make a multiple of 16 bytes, whatever the type
@@ -111,7 +111,7 @@ class GgufConstants:
                 tensor = self._tensors[name]
                 by_source[tensor.stored.source][tensor.stored.info.name] = tensor
         uploads = [
-            _FileUpload(source, list(tensors.values()), places, meter)
+            _TensorsUpload(source, list(tensors.values()), places, meter)
             for source, tensors in by_source.items()
         ]
         queue = UploadQueue(device)
@@ -132,7 +132,7 @@ def tensor_parts(tensor: WantedTensor) -> dict[str, int]:
     return {name: part.nbytes for name, part in blank.items()}
 
 
-class _FileUpload:
+class _TensorsUpload:
     """What one file gives, in as few passes as its tensors allow."""
 
     def __init__(
@@ -141,12 +141,8 @@ class _FileUpload:
         self._source = source
         self._tensors = sorted(tensors, key=lambda tensor: tensor.stored.info.offset)
         self._places = places
-        self._meter = meter
-        self._phases = (DOWNLOAD, UPLOAD) if source.is_remote else (UPLOAD,)
-        self._done = 0
         total = sum(tensor.stored.info.nbytes for tensor in tensors)
-        for phase in self._phases:
-            meter.expect(phase, source.name, total)
+        self._meter = UploadMeter(source, total, meter)
 
     async def run(self, queue: UploadQueue) -> None:
         for tensors in self._runs():
@@ -194,9 +190,7 @@ class _FileUpload:
             start = before[name] * blocks
             found = [_target(place, start, part) for place in self._places.get(name, ())]
             await queue.add(start, part, filter(None, found))
-        self._done += len(data)
-        for phase in self._phases:
-            self._meter.reach(phase, self._source.name, self._done)
+        self._meter.add(len(data))
 
 
 class _Held:

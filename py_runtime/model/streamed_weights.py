@@ -62,7 +62,7 @@ class StreamedConstants:
         sinks = {}
         for file in manifest.weights:
             meter.expect(UPLOAD, file, manifest.files[file].size)
-            sinks[file] = _FileUpload(file, self._headers[file], targets[file], queue, meter)
+            sinks[file] = _FileSink(file, self._headers[file], targets[file], queue, meter)
         # Goldens are for later: they only come along to be kept.
         to_keep = self._delivery.missing(filter(None, [manifest.goldens]))
         await together(
@@ -85,7 +85,7 @@ class StreamedConstants:
         return targets
 
 
-class _FileUpload:
+class _FileSink:
     """The sink of one file."""
 
     def __init__(
