@@ -103,9 +103,9 @@ class GgufConstants:
 
     async def upload(self, device: Device, places: PlacesByName, meter: Meter) -> None:
         by_source: dict[ByteSource, dict[str, WantedTensor]] = defaultdict(dict)
-        for name, targets in places.items():
+        for name, wanted in places.items():
             if name in self._tables:
-                for place in targets:
+                for place in wanted:
                     device.write_buffer(place.buffer, self._tables[name], place.offset)
             else:
                 tensor = self._tensors[name]
@@ -188,7 +188,7 @@ class _TensorsUpload:
         blocks = at // tensor.least
         for name, part in tensor.convert(data).items():
             start = before[name] * blocks
-            found = [_target(place, start, part) for place in self._places.get(name, ())]
+            found = [_upload_range(place, start, part) for place in self._places.get(name, ())]
             await queue.add(start, part, filter(None, found))
         self._meter.add(len(data))
 
@@ -227,7 +227,7 @@ def _end(tensor: WantedTensor) -> int:
     return tensor.stored.info.offset + tensor.stored.info.nbytes
 
 
-def _target(place: Place, start: int, part: np.ndarray) -> UploadRange | None:
+def _upload_range(place: Place, start: int, part: np.ndarray) -> UploadRange | None:
     found = place.of(start, part.nbytes)
     if found is None:
         return None

@@ -164,8 +164,8 @@ class Builder:
                     f"allows {self.limits[limit]}"
                 )
 
-    def copy(self, op: Caller, source: LiveTensor, target: LiveTensor) -> BufferCopy:
-        step = BufferCopy(f"{op.where} copy", source, target)
+    def copy(self, op: Caller, source: LiveTensor, destination: LiveTensor) -> BufferCopy:
+        step = BufferCopy(f"{op.where} copy", source, destination)
         step.journal = self.journal
         self._add_step(op, step)
         return step
@@ -205,16 +205,16 @@ class Builder:
             found.append(self.slices.setdefault((name, start, nbytes), weight_slice))
         return found
 
-    def try_alias(self, source: LiveTensor, target: LiveTensor) -> bool:
+    def try_alias(self, source: LiveTensor, alias: LiveTensor) -> bool:
         root = self.root(source.id)
-        if root in self._mutated or target.max_bytes > self.tensors[root].max_bytes:
+        if root in self._mutated or alias.max_bytes > self.tensors[root].max_bytes:
             return False
-        self._roots[target.id] = root
+        self._roots[alias.id] = root
         return True
 
-    def alias_mutated(self, source: LiveTensor, target: LiveTensor) -> None:
+    def alias_mutated(self, source: LiveTensor, alias: LiveTensor) -> None:
         """For an op whose result is the tensor it has just written in place."""
-        self._roots[target.id] = self.root(source.id)
+        self._roots[alias.id] = self.root(source.id)
 
     def root(self, value_id: int) -> int:
         return self._roots.get(value_id, value_id)
@@ -237,7 +237,7 @@ class Builder:
         inside |= {value_id for value_id, _, name in self.program.constants() if name in cut}
         for step in self.steps:
             if isinstance(step, BufferCopy):
-                inside -= {self.root(step.source.id), self.root(step.target.id)}
+                inside -= {self.root(step.source.id), self.root(step.destination.id)}
                 continue
             for _, resource in step.bindings:
                 if isinstance(resource, LiveTensor):

@@ -173,7 +173,7 @@ class Graph:
                 steps.append(Dispatch(step.launch.label, pipeline, group))
                 step.launch.row = row.data
             else:
-                ends = (self._placed.buffers[end.id] for end in (step.source, step.target))
+                ends = (self._placed.buffers[end.id] for end in (step.source, step.destination))
                 steps.append(Copy(step.label, *ends))
                 step.row = row.data
         self.plan_steps = steps

@@ -126,10 +126,10 @@ class Launch:
 class BufferCopy:
     """One buffer-to-buffer copy from offset 0 to offset 0; calling it sets how many bytes."""
 
-    def __init__(self, label: str, source: LiveTensor, target: LiveTensor) -> None:
+    def __init__(self, label: str, source: LiveTensor, destination: LiveTensor) -> None:
         self.label = label
         self.source = source
-        self.target = target
+        self.destination = destination
         self.journal: Journal | None = None
         self.row = np.zeros(3, np.uint32).data
 

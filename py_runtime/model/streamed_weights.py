@@ -58,11 +58,11 @@ class StreamedConstants:
     async def upload(self, device: Device, places: PlacesByName, meter: Meter) -> None:
         manifest = self._model.manifest
         queue = UploadQueue(device)
-        targets = self._targets(places)
+        ranges = self._ranges(places)
         sinks = {}
         for file in manifest.weights:
             meter.expect(UPLOAD, file, manifest.files[file].size)
-            sinks[file] = _FileSink(file, self._headers[file], targets[file], queue, meter)
+            sinks[file] = _FileSink(file, self._headers[file], ranges[file], queue, meter)
         # Goldens are for later: they only come along to be kept.
         to_keep = self._delivery.missing(filter(None, [manifest.goldens]))
         await together(
@@ -71,40 +71,40 @@ class StreamedConstants:
         )
         await queue.finish()
 
-    def _targets(self, places: PlacesByName) -> dict[str, list[UploadRange]]:
-        targets: dict[str, list[UploadRange]] = defaultdict(list)
+    def _ranges(self, places: PlacesByName) -> dict[str, list[UploadRange]]:
+        ranges: dict[str, list[UploadRange]] = defaultdict(list)
         for name, wanted in places.items():
             offset = 0
             for piece in self._model.tensors[name].pieces:
                 for place in wanted:
                     if (found := place.of(offset, piece.nbytes)) is not None:
                         skipped, taken, at = found
-                        target = UploadRange(piece.offset + skipped, taken, place.buffer, at)
-                        targets[piece.file].append(target)
+                        upload = UploadRange(piece.offset + skipped, taken, place.buffer, at)
+                        ranges[piece.file].append(upload)
                 offset += piece.nbytes
-        return targets
+        return ranges
 
 
 class _FileSink:
     """The sink of one file."""
 
     def __init__(
-        self, file: str, header: bytes, targets: list[UploadRange], queue: UploadQueue, meter: Meter
+        self, file: str, header: bytes, ranges: list[UploadRange], queue: UploadQueue, meter: Meter
     ) -> None:
         self._file = file
         self._header = header
-        self._targets = targets
-        self._starts = np.array([target.file_offset for target in targets])
-        self._ends = self._starts + np.array([target.nbytes for target in targets])
+        self._ranges = ranges
+        self._starts = np.array([each.file_offset for each in ranges])
+        self._ends = self._starts + np.array([each.nbytes for each in ranges])
         self._queue = queue
         self._meter = meter
 
     async def __call__(self, position: int, block: np.ndarray) -> None:
         end = position + len(block)
         header = self._header[position:end]
-        if block[: len(header)].tobytes() != header:  # then the targets are wrong, too
+        if block[: len(header)].tobytes() != header:  # then the ranges are wrong, too
             raise ModelFileError(f"{self._file} changed while it was loaded", "load it again")
-        # Blocks and targets are hundreds each: asking every target at every block takes a while.
+        # Blocks and ranges are hundreds each: asking every range at every block takes a while.
         touched = np.flatnonzero((self._starts < end) & (self._ends > position))
-        await self._queue.add(position, block, [self._targets[at] for at in touched])
+        await self._queue.add(position, block, [self._ranges[at] for at in touched])
         self._meter.reach(UPLOAD, self._file, end)

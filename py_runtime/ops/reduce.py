@@ -56,17 +56,17 @@ class Reduce(Op):
         for number, (first, last, parts) in enumerate(steps):
             rows = rows_along(shape, first, last)
             shape = collapse(shape, first, last, parts)
-            target: LiveTensor | Scratch = self.out
+            destination: LiveTensor | Scratch = self.out
             if number < len(steps) - 1:
-                target = self.scratch(f"pass {number}", 4 * rows.count * parts)
+                destination = self.scratch(f"pass {number}", 4 * rows.count * parts)
             launch = self.launch(
                 "reduce/reduce",
                 plugs={"element": element},
-                bind={"x": source, "out": target},
+                bind={"x": source, "out": destination},
                 constants={"CODE": code},
             )
             passes.append(Pass(first, last, parts, launch))
-            source = target
+            source = destination
         return passes
 
     def live(self) -> None:

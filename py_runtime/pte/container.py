@@ -98,7 +98,7 @@ class MoveCall:
     """One value becomes another, by their ids."""
 
     source: int
-    target: int
+    destination: int
 
 
 Instruction = KernelCall | DelegateCall | MoveCall
@@ -280,7 +280,7 @@ class _Reader:
         if kind == InstructionKind.DELEGATE_CALL:
             return [DelegateCall(table.i32(CallSlot.INDEX), table.i32s(CallSlot.ARGS))]
         if kind == InstructionKind.MOVE_CALL:
-            return [MoveCall(table.i32(MoveSlot.SOURCE), table.i32(MoveSlot.TARGET))]
+            return [MoveCall(table.i32(MoveSlot.SOURCE), table.i32(MoveSlot.DESTINATION))]
         if kind == InstructionKind.JUMP_IF_FALSE:
             return [KernelCall("a conditional jump", ())]
         if kind == InstructionKind.FREE:
@@ -299,7 +299,7 @@ class _Reader:
     def _check_ids(self, plan: ExecutionPlan) -> None:
         ids = [*plan.inputs, *plan.outputs]
         for call in plan.instructions:
-            ids += (call.source, call.target) if isinstance(call, MoveCall) else call.args
+            ids += (call.source, call.destination) if isinstance(call, MoveCall) else call.args
             if isinstance(call, DelegateCall) and not 0 <= call.delegate < len(plan.delegates):
                 raise self._buffer.fault(f"delegate {call.delegate} is called, which it lacks")
         if any(not 0 <= value_id < len(plan.values) for value_id in ids):

@@ -28,7 +28,7 @@ class CopyStep:
     """Fills a value from another: `aten::copy_` into an input that the model changes."""
 
     source: int
-    target: int
+    destination: int
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class MoveStep:
     """Another name for a value."""
 
     source: int
-    target: int
+    destination: int
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class KernelStep:
     name: str
     kernel: HostKernel
     args: tuple[Argument, ...]
-    targets: tuple[int, ...]
+    destinations: tuple[int, ...]
 
     @property
     def taken(self) -> tuple[int, ...]:

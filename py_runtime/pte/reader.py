@@ -174,37 +174,37 @@ class _Opener:
         return method
 
     def _copy_step(self, plan: ExecutionPlan, call: KernelCall) -> CopyStep:
-        """`aten::copy_`: [target, source, non_blocking, target]"""
+        """`aten::copy_`: [destination, source, non_blocking, destination]"""
         is_known = len(call.args) == 4 and call.args[0] == call.args[3]
         if not is_known or not all(
             isinstance(plan.values[value_id], HostTensor) for value_id in call.args[:2]
         ):
             raise self._unknown_form(plan, call)
-        return CopyStep(source=call.args[1], target=call.args[0])
+        return CopyStep(source=call.args[1], destination=call.args[0])
 
     def _kernel_step(
         self, plan: ExecutionPlan, inputs: frozenset[int], call: KernelCall
     ) -> KernelStep:
-        """[arguments…, targets…, all targets]"""
+        """[arguments…, destinations…, all destinations]"""
         kernel = HOST_KERNELS[call.name]
         args = kernel.bind(plan.values, call.args, inputs)
         if args is None:
             raise self._unknown_form(plan, call)
         count = len(kernel.kinds)
-        targets = call.args[count : count + kernel.outputs]
-        return KernelStep(call.name, kernel, args, targets)
+        destinations = call.args[count : count + kernel.outputs]
+        return KernelStep(call.name, kernel, args, destinations)
 
     def _unknown_form(self, plan: ExecutionPlan, call: KernelCall) -> PteError:
         return PteError(f"{self._where(plan)} has a {call.name} of an unknown form")
 
     def _move_step(self, plan: ExecutionPlan, call: MoveCall) -> MoveStep:
-        source, target = plan.values[call.source], plan.values[call.target]
-        is_same = type(source) is type(target)
-        if isinstance(source, HostTensor) and isinstance(target, HostTensor):
-            is_same = (source.dtype, source.dims) == (target.dtype, target.dims)
+        source, destination = plan.values[call.source], plan.values[call.destination]
+        is_same = type(source) is type(destination)
+        if isinstance(source, HostTensor) and isinstance(destination, HostTensor):
+            is_same = (source.dtype, source.dims) == (destination.dtype, destination.dims)
         if not is_same:
             raise PteError(f"{self._where(plan)} moves a value to where another kind is")
-        return MoveStep(call.source, call.target)
+        return MoveStep(call.source, call.destination)
 
     def _delegate_step(
         self, plan: ExecutionPlan, call: DelegateCall, stored: StoredData
@@ -232,7 +232,7 @@ class _Opener:
                 taken = step.taken
             else:
                 taken = (step.source,)
-            if isinstance(step, CopyStep) and step.target not in known:
+            if isinstance(step, CopyStep) and step.destination not in known:
                 raise UnsupportedPteError(
                     f"{self._file}, method '{method.name}'",
                     [f"{COPY} into a buffer of the model's"],
@@ -242,7 +242,9 @@ class _Opener:
             if isinstance(step, DelegateStep):
                 known.update(step.outputs)
             else:
-                known.update(step.targets if isinstance(step, KernelStep) else (step.target,))
+                known.update(
+                    step.destinations if isinstance(step, KernelStep) else (step.destination,)
+                )
         self._check_known(method, method.output_ids, known)
 
     def _check_known(self, method: Method, wanted: Sequence[int], known: set[int]) -> None:

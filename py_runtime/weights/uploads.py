@@ -41,8 +41,8 @@ class UploadQueue:
         self._device = device
         self._ahead = 0
 
-    async def add(self, position: int, block: np.ndarray, targets: Iterable[UploadRange]) -> None:
-        writes = [w for target in targets if (w := target.write(position, block)) is not None]
+    async def add(self, position: int, block: np.ndarray, ranges: Iterable[UploadRange]) -> None:
+        writes = [w for each in ranges if (w := each.write(position, block)) is not None]
         self._device.submit(None, None, writes)
         self._ahead += sum(write.data.nbytes for write in writes)
         if self._ahead > UPLOAD_AHEAD:
