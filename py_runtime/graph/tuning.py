@@ -23,7 +23,7 @@ from py_runtime.base.errors import GpuDeviceLostError, InpageError, RequestError
 from py_runtime.gpu import Device, Plan, Read
 from py_runtime.gpu.kernel_target import (
     KERNELS,
-    SMALLEST_WIDE_SUBGROUP,
+    MIN_WIDE_SUBGROUP,
     KernelTarget,
     candidates,
 )
@@ -111,7 +111,7 @@ def _asked_for(wanted: str, running: dict[str, KernelTarget]) -> KernelTarget:
 
 def is_plain_software(device: Device, expected: KernelTarget) -> bool:
     """There is no doubt, and measuring would take seconds."""
-    return device.adapter.is_fallback and expected.lanes < SMALLEST_WIDE_SUBGROUP
+    return device.adapter.is_fallback and expected.lanes < MIN_WIDE_SUBGROUP
 
 
 async def quickest(device: Device, targets: Sequence[KernelTarget]) -> KernelTarget:
