@@ -38,7 +38,7 @@ class SessionModel(Protocol):
 
     graph: Graph
     max_chunk: int
-    rows: TokenRows | None  # the graph's last input, where there are some
+    token_rows: TokenRows | None  # the graph's last input, where there are some
 
     def recover(self) -> Coroutine[Any, Any, None]:
         """Builds the graph anew on a new device."""
@@ -164,8 +164,8 @@ class Session:
     async def inputs(self, tokens: Sequence[int], position: int) -> list[np.ndarray]:
         """Of the graph, for these tokens from there on."""
         given = [np.array([tokens], np.int64), np.array([position])]
-        rows = self._model.rows
-        return given if rows is None else [*given, await rows.read(tokens)]
+        token_rows = self._model.token_rows
+        return given if token_rows is None else [*given, await token_rows.read(tokens)]
 
     def _go_back(self, shared: int) -> None:
         """Of the tokens held, so many count; the states are as they were after what is left."""
@@ -209,8 +209,8 @@ class Session:
         return self._model.graph
 
     @property
-    def rows(self) -> TokenRows | None:
-        return self._model.rows
+    def token_rows(self) -> TokenRows | None:
+        return self._model.token_rows
 
     @cached_property
     def can_loop(self) -> bool:

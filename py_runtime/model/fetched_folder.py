@@ -12,7 +12,7 @@ from py_runtime.hub.download import Download
 from py_runtime.hub.host import HostedSource, HostRequests
 from py_runtime.hub.native_shelf import NativeShelf
 from py_runtime.hub.shelf import missing_bytes
-from py_runtime.model.folder_rows import LocalFolder
+from py_runtime.model.folder_token_rows import LocalFolder
 
 
 class FetchedFolder(LocalFolder):

@@ -17,7 +17,7 @@ from py_runtime.folder.manifest import (
 )
 from py_runtime.gguf.constants import GgufConstants
 from py_runtime.gguf.model import GgufModel, open_model
-from py_runtime.gguf.rows import GgufRows
+from py_runtime.gguf.token_rows import GgufTokenRows
 from py_runtime.gpu.kernel_target import PORTABLE
 from py_runtime.graph.carried_states import COPIES, copied_bytes
 from py_runtime.ops.registry import REGISTRY
@@ -88,9 +88,9 @@ class GgufStore:
         assert self._model is not None, "it was opened"
         return self._model.constants
 
-    def rows(self, model: ModelFolder) -> GgufRows | None:
+    def token_rows(self, model: ModelFolder) -> GgufTokenRows | None:
         assert self._model is not None, "it was opened"
-        return self._model.rows
+        return self._model.token_rows
 
     @property
     def end_tokens(self) -> frozenset[int]:

@@ -73,7 +73,7 @@ class Model:
         self.end_tokens = config.end_tokens(tokenizer) | store.end_tokens
         self.prompts = ChatPrompts(self.manifest.name, self.chat_template, tokenizer)
         self.max_chunk, self.vocabulary = decoder_sizes(folder.program)
-        self.rows = store.rows(folder)
+        self.token_rows = store.token_rows(folder)
         self.session = Session(self)
         self._turn = asyncio.Lock()
         self._asking = 0  # answers that wait for their turn

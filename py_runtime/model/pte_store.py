@@ -84,7 +84,7 @@ class PteStore:
         assert self._program is not None, "it was opened"
         return RangeConstants(_forward(self._program).ranges)
 
-    def rows(self, model: ModelFolder) -> None:
+    def token_rows(self, model: ModelFolder) -> None:
         """All of it lies on the GPU."""
 
     @property

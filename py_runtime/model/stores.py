@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 if IN_PAGE:
     from py_runtime.model.streamed_weights import StreamedFolder as FolderStore
 else:
-    from py_runtime.model.folder_rows import LocalFolder as FolderStore
+    from py_runtime.model.folder_token_rows import LocalFolder as FolderStore
 
 
 class Store(Protocol):
@@ -43,7 +43,7 @@ class Store(Protocol):
 
     def constants(self, model: ModelFolder) -> ConstantSource | Mapping[str, Any]: ...
 
-    def rows(self, model: ModelFolder) -> TokenRows | None:
+    def token_rows(self, model: ModelFolder) -> TokenRows | None:
         """What tokens bring along that does not lie on the GPU; None: nothing."""
 
 

@@ -12,7 +12,7 @@ from py_runtime.folder.delivery import Delivery, discard
 from py_runtime.folder.layout import ModelFolder
 from py_runtime.folder.on_site import SiteFolder
 from py_runtime.gpu import Device
-from py_runtime.model.folder_rows import FolderRows, rows_of
+from py_runtime.model.folder_token_rows import FolderTokenRows, split_token_rows
 from py_runtime.program import Program
 from py_runtime.weights.byte_source import ByteSource
 from py_runtime.weights.constants import PlacesByName
@@ -23,14 +23,14 @@ from py_runtime.weights.uploads import UploadQueue, UploadRange
 class StreamedFolder(SiteFolder):
     """What Model.load opens in the page."""
 
-    _rows: FolderRows | None = None
+    _token_rows: FolderTokenRows | None = None
 
     async def open(self, meter: Meter | None = None) -> ModelFolder:
-        folder, self._rows = rows_of(await super().open(meter), self._source)
+        folder, self._token_rows = split_token_rows(await super().open(meter), self._source)
         return folder
 
-    def rows(self, model: ModelFolder) -> FolderRows | None:
-        return self._rows
+    def token_rows(self, model: ModelFolder) -> FolderTokenRows | None:
+        return self._token_rows
 
     def _source(self, file: str) -> ByteSource:
         """What is kept is at hand; else ranges of the site's own file."""

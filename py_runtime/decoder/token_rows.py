@@ -35,7 +35,7 @@ def table_of(program: Program) -> TokenRowsTable | None:
     return None
 
 
-def with_rows_given(program: Program) -> Program:
+def with_token_rows_given(program: Program) -> Program:
     """Without the table, where there is one: rows, f32 [1, S, columns], are one more input."""
     table = table_of(program)
     if table is None:
