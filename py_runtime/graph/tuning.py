@@ -45,7 +45,7 @@ CLEARLY = 1.2  # times faster than what the features say, or they keep the last 
 class Notes(Protocol):
     """Where a measurement is remembered (folder/notes.py)."""
 
-    def browser_name(self) -> str: ...
+    def platform_name(self) -> str: ...
 
     async def read_note(self, name: str) -> Any: ...
 
@@ -77,7 +77,7 @@ async def choose_kernels(device: Device, notes: Notes, wanted: str | None = None
     if is_plain_software(device, expected):
         return KernelChoice(expected, FEATURES)
     adapter = [*asdict(device.adapter).values(), *sorted(device.features)]
-    key = [*adapter, notes.browser_name(), py_runtime.__version__]
+    key = [*adapter, notes.platform_name(), py_runtime.__version__]
     note = await notes.read_note(NOTE)
     if isinstance(note, dict) and note.get("of") == key and note.get("kernels") in running:
         return KernelChoice(running[note["kernels"]], REMEMBERED)
