@@ -199,5 +199,5 @@ def check_files(folder: Path, manifest: Manifest) -> None:
 
 
 def shown(name: str) -> str:
-    """A file's name as text: the bytes in it that are none are escaped."""
+    """A file's name as text: bytes that are not text are escaped."""
     return name.encode(errors="backslashreplace").decode()
