@@ -14,7 +14,7 @@ from py_runtime.decoder.config import WeightKind
 from py_runtime.gguf.errors import GgufError, shown
 from py_runtime.gguf.planes import are_finite
 from py_runtime.gguf.reader import StoredTensor
-from py_runtime.gguf.stored_weights import in_halves, parts_of
+from py_runtime.gguf.stored_weights import in_halves, parts_of_blocks
 from py_runtime.gpu import Device
 from py_runtime.program import Program
 from py_runtime.weights.byte_source import ByteSource
@@ -65,7 +65,7 @@ class WantedTensor:
         found: dict[str, np.ndarray] = {}
         shares = [data] if self.turns is None else self._shares(data)
         for share, constants in zip(shares, (self.constants, self.second), strict=False):
-            parts = parts_of(self.stored.info.kind, self.kind, share)
+            parts = parts_of_blocks(self.stored.info.kind, self.kind, share)
             found |= {name: parts[part].view(np.uint8) for part, name in constants.items()}
         return found
 

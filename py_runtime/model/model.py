@@ -18,7 +18,7 @@ from py_runtime.base.errors import (
     NoModelError,
     RequestError,
 )
-from py_runtime.base.html import shown
+from py_runtime.base.html import as_html
 from py_runtime.base.progress import LoadProgress, Meter
 from py_runtime.base.sizes import in_words
 from py_runtime.chat.request import ChatRequest
@@ -150,7 +150,7 @@ class Model:
             f"context of {self.context} tokens",
             f"{in_words(self.graph.memory.peak)} of GPU memory",
         ]
-        return shown(self.manifest.name, facts)
+        return as_html(self.manifest.name, facts)
 
     @property
     def context(self) -> int:
