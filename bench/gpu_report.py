@@ -106,7 +106,8 @@ def remarks_of(results: Json) -> list[str]:
             "In parentheses: weights read in decoding, of the "
             f"{rounded(adapter['read_bytes_per_s'] / 1e12)} TB/s that a plain kernel reads; "
             "products with weights in prefill, of the "
-            f"{rounded(adapter['arithmetic_per_s'] / 1e12)} TFLOP/s of one that does nothing but f32 arithmetic."
+            f"{rounded(adapter['arithmetic_per_s'] / 1e12)} TFLOP/s of one that does nothing but "
+            "f32 arithmetic."
         )
     for engine in results["engines"]:
         remarks += [f"{engine['title']} did not finish: {fault}." for fault in engine["faults"]]

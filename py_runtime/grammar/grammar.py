@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from py_runtime.base.errors import RequestError
-from py_runtime.grammar.limits import MAX_SCHEMA_DEPTH, MAX_SCHEMA_VALUES, PARAM, refuse, short
+from py_runtime.base.short_texts import short
+from py_runtime.grammar.limits import MAX_QUOTED, MAX_SCHEMA_DEPTH, MAX_SCHEMA_VALUES, PARAM, refuse
 from py_runtime.grammar.masks import Masks
 from py_runtime.grammar.schema import any_object, shape_of
 from py_runtime.grammar.stack_automaton import StackAutomaton
@@ -30,7 +31,7 @@ def grammar_for(response_format: Any, texts: TokenTexts) -> "Grammar | None":
             raise refuse('json_schema must be an object such as {"name": ..., "schema": ...}')
         schema = described["schema"]
         if not isinstance(schema, dict | bool):
-            raise refuse(f"json_schema.schema is {short(schema)}, not a schema")
+            raise refuse(f"json_schema.schema is {short(schema, MAX_QUOTED)}, not a schema")
     else:
         raise refuse('it must be {"type": "text"}, {"type": "json_object"} or "json_schema"')
     return Grammar(compiled(schema, texts))

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from py_runtime.grammar.limits import MAX_SHORTEST, refuse, short
+from py_runtime.base.short_texts import short
+from py_runtime.grammar.limits import MAX_QUOTED, MAX_SHORTEST, refuse
 
 ANNOTATIONS = frozenset(
     ["$schema", "$id", "$comment", "$defs", "definitions", "title", "description", "default",
@@ -63,10 +64,10 @@ def read_atom(part: SchemaPart) -> Atom:
             continue
         check = CHECKS.get(keyword)
         if check is None:
-            raise refuse(f"the keyword {short(keyword)} is not supported", part.path)
+            raise refuse(f"the keyword {short(keyword, MAX_QUOTED)} is not supported", part.path)
         fault = check(value)
         if fault:
-            raise refuse(f"{keyword} is {short(value)}, not {fault}", part.path)
+            raise refuse(f"{keyword} is {short(value, MAX_QUOTED)}, not {fault}", part.path)
         keywords[keyword] = value
     return Atom(part, keywords)
 

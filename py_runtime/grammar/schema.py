@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 from urllib.parse import unquote
 
+from py_runtime.base.short_texts import short
 from py_runtime.grammar.containers import Array, Object, Property
 from py_runtime.grammar.disjoint import DisjointCheck
 from py_runtime.grammar.finite_automata import all_but
@@ -17,11 +18,11 @@ from py_runtime.grammar.limits import (
     MAX_DEPTH,
     MAX_LITERAL_BYTES,
     MAX_OPTIONS,
+    MAX_QUOTED,
     MAX_REFERENCES,
     MAX_SCHEMA_NODES,
     MAX_SHORTEST,
     refuse,
-    short,
 )
 from py_runtime.grammar.scalars import (
     Alternatives,
@@ -144,8 +145,9 @@ class SchemaReader:
 
     def _referred(self, part: SchemaPart) -> SchemaPart:
         reference = part.schema["$ref"]
+        named = f"the $ref {short(reference, MAX_QUOTED)}"
         if not isinstance(reference, str) or not (reference == "#" or reference.startswith("#/")):
-            fault = f"the $ref {short(reference)} is not supported: only those that begin with #/"
+            fault = f"{named} is not supported: only those that begin with #/"
             raise refuse(fault, part.path)
         found: Any = self.root.schema
         for name in reference.split("/")[1:]:
@@ -155,9 +157,9 @@ class SchemaReader:
             elif isinstance(found, dict) and name in found:
                 found = found[name]
             else:
-                raise refuse(f"the $ref {short(reference)} leads nowhere", part.path)
+                raise refuse(f"{named} leads nowhere", part.path)
         if not isinstance(found, dict | bool):
-            raise refuse(f"the $ref {short(reference)} does not lead to a schema", part.path)
+            raise refuse(f"{named} does not lead to a schema", part.path)
         return SchemaPart(found, reference)
 
     def _shapes(self, atoms: Atoms) -> list[Shape]:

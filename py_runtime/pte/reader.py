@@ -25,7 +25,7 @@ from py_runtime.pte.container import (
     read_header,
 )
 from py_runtime.pte.delegate import HEADER, DelegateGraph, read_delegate_header, read_graph
-from py_runtime.pte.errors import PteError, UnsupportedPteError, first_of
+from py_runtime.pte.errors import PteError, UnsupportedPteError, first_names
 from py_runtime.pte.flatbuffer import Budget
 from py_runtime.pte.host_kernels import HOST_KERNELS
 from py_runtime.pte.inspection import COPY, describe_method
@@ -109,7 +109,7 @@ class _Opener:
                 name: value.tolist() if isinstance(value, np.ndarray) else value
                 for name, value in self._constants.items()
             },
-            "unsupported": first_of(self._unsupported()),
+            "unsupported": first_names(self._unsupported()),
         }
 
     async def _read_graphs(self, plan: ExecutionPlan) -> None:
