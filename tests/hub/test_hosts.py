@@ -20,8 +20,9 @@ from py_runtime.base.errors import InpageError
 from py_runtime.base.model_errors import ModelFileError, ModelHashError
 from py_runtime.base.progress import Meter
 from py_runtime.hub import download
-from py_runtime.hub.host import HEAD_BYTES, HostedSource, HostRequests
+from py_runtime.hub.host import HostedSource, HostRequests
 from py_runtime.model.stores import open_store
+from py_runtime.weights.byte_source import HEAD_BYTES
 from tests.gguf import small
 from tests.pte.counting import write_decoder
 from tests.runners import NativeRunner, wait
