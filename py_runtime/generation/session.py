@@ -10,14 +10,12 @@ import numpy as np
 
 from py_runtime.base.cancel import CancelToken
 from py_runtime.base.errors import GpuDeviceLostError
-from py_runtime.generation.decode_loop import DecodeLoop, can_loop
+from py_runtime.generation.decode_loop import LOGITS, DecodeLoop, can_loop
 from py_runtime.generation.held_windows import HeldWindows
 from py_runtime.generation.kept_states import TAIL, KeptStates
 from py_runtime.generation.pace import BatchPace, PrefillPace
 from py_runtime.gpu.recovery import Recovery
 from py_runtime.graph import Graph
-
-LOGITS = 0  # the decoder graph's one output
 
 PrefillProgress = Callable[[int, int], None]  # (tokens in the cache, tokens of the prompt)
 RunGraph = Callable[[list[np.ndarray]], Awaitable[list[np.ndarray]]]

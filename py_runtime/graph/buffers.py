@@ -10,7 +10,7 @@ from py_runtime.graph.carried_states import COPIES, copied_bytes
 from py_runtime.graph.load_checks import check_ops
 from py_runtime.graph.memory import MemoryReport
 from py_runtime.passes import DEFAULT_PASSES, run_passes
-from py_runtime.program import Program, TensorValue
+from py_runtime.program import Program, TensorValue, as_constant
 
 # What WebGPU guarantees everywhere; enough to build a program that no device is at hand for.
 GUARANTEED_LIMITS = {
@@ -63,7 +63,7 @@ def plan_buffers(builder: Builder) -> BufferPlan:
         key_of[value_id] = key
         if key not in specs:
             specs[key] = BufferSpec(tensor.label, tensor.max_bytes)
-            kind = "constants" if value.constant is not None else "inputs"
+            kind = "inputs" if as_constant(value) is None else "constants"
             purpose["state" if value.state else kind] += tensor.max_bytes
     copied = copied_bytes(program)
     for number in range(COPIES if copied else 0):

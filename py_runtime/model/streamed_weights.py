@@ -7,10 +7,10 @@ import numpy as np
 from py_runtime.base.concurrency import together
 from py_runtime.base.model_errors import ModelFileError
 from py_runtime.base.progress import UPLOAD, Meter
-from py_runtime.folder.browser_storage import FILE
 from py_runtime.folder.delivery import Delivery, discard
 from py_runtime.folder.layout import ModelFolder
 from py_runtime.folder.on_site import SiteFolder
+from py_runtime.folder.stored_names import FILE
 from py_runtime.gpu import Device
 from py_runtime.model.folder_token_rows import FolderTokenRows, split_token_rows
 from py_runtime.program import Program

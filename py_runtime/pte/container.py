@@ -31,7 +31,7 @@ from py_runtime.pte.schema import (
     SegmentSlot,
 )
 
-HEAD_BYTES = 40  # root offset, identifier, extended header
+HEADER_BYTES = 40  # root offset, identifier, extended header
 MAX_PROGRAM_BYTES = 64 << 20
 MAX_METHODS = 64
 EXTENDED_HEADER = struct.Struct("<4sIQQ")  # magic, its length, program size, segments' beginning
@@ -144,7 +144,7 @@ class PteHeader:
 
 
 def read_header(file: str, head: bytes, file_size: int) -> PteHeader:
-    """`head`: the first HEAD_BYTES of the file, fewer where it is shorter."""
+    """`head`: the first HEADER_BYTES of the file, fewer where it is shorter."""
     if head[4:8] != b"ET12":
         raise PteError(f"{file} is not a .pte file: bytes 4 to 7 are {head[4:8]!r}, not b'ET12'")
     header = PteHeader(file_size, 0)
@@ -153,7 +153,7 @@ def read_header(file: str, head: bytes, file_size: int) -> PteHeader:
         if length < EXTENDED_HEADER.size:
             raise PteError(f"{file} is damaged: its extended header has {length} bytes")
         header = PteHeader(program_size, segment_base)
-    if not HEAD_BYTES <= header.program_size <= file_size:
+    if not HEADER_BYTES <= header.program_size <= file_size:
         raise PteError(
             f"{file} is cut short: it has {file_size} bytes, its program alone "
             f"{header.program_size}"

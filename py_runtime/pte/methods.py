@@ -12,6 +12,8 @@ from py_runtime.pte.errors import PteError
 from py_runtime.pte.kernels import Argument, HostKernel, LiveArgument
 from py_runtime.weights.ranges import StoredRange
 
+FORWARD = "forward"  # the method that a module has without being told
+
 
 @dataclass(frozen=True)
 class DelegateStep:

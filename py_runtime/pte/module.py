@@ -11,6 +11,7 @@ from py_runtime.live.host_arrays import as_array, as_int, check_int32
 from py_runtime.pte.container import EValue, HostTensor
 from py_runtime.pte.kernels import Argument, LiveArgument
 from py_runtime.pte.methods import (
+    FORWARD,
     ConstantResult,
     CopyStep,
     DelegateStep,
@@ -18,8 +19,6 @@ from py_runtime.pte.methods import (
     Method,
     PteProgram,
 )
-
-FORWARD = "forward"
 
 
 class PteModule:

@@ -13,7 +13,7 @@ from py_runtime.graph.load_checks import check_ops
 from py_runtime.ops.registry import REGISTRY
 from py_runtime.program import check_program
 from py_runtime.pte.container import (
-    HEAD_BYTES,
+    HEADER_BYTES,
     DelegateCall,
     EValue,
     ExecutionPlan,
@@ -88,7 +88,7 @@ class _Opener:
     async def read(self) -> None:
         """All but the weights."""
         self._size = await self._source.size()
-        head = await self._source.read(0, min(self._size, HEAD_BYTES))
+        head = await self._source.read(0, min(self._size, HEADER_BYTES))
         header = read_header(self._file, head, self._size)
         self._budget = Budget(self._file, self._size)
         program = await self._read(Segment(0, header.program_size))
