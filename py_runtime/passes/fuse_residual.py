@@ -4,9 +4,7 @@ inpage.experts_residual."""
 from py_runtime.gpu.kernel_target import KernelTarget
 from py_runtime.passes.chain import Chain
 from py_runtime.passes.linear_calls import LINEARS, linear_call, weight_args
-from py_runtime.program import OpCall, Program
-
-EXPERTS = "inpage.experts.default"
+from py_runtime.program import OpCall, Program, op_names
 
 
 def run(program: Program, target: KernelTarget) -> Program:
@@ -19,7 +17,7 @@ def run(program: Program, target: KernelTarget) -> Program:
             if not chain.dims(sum_of) == chain.dims(residual) == chain.dims(out):
                 continue
             linear = linear_call(chain, chain.maker_for_one(sum_of, *LINEARS))
-            experts = chain.maker_for_one(sum_of, EXPERTS)
+            experts = chain.maker_for_one(sum_of, op_names.EXPERTS)
             if linear is not None:
                 made, name = linear.made, "inpage.linear_residual.default"
                 given = [linear.x, *weight_args(chain, [linear])]
