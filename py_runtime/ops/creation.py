@@ -40,11 +40,13 @@ class Filled(ElementwiseOp):
 
 @register("aten.zeros.default", "aten.ones.default", args=f"size {OPTIONS} out")
 class ZerosOnes(Filled):
-    pass
+    """out: [size], 0 or 1 everywhere."""
 
 
 @register("aten.full.default", args=f"size value {OPTIONS} out")
 class Full(Filled):
+    """out: [size], `value` everywhere."""
+
     def take_value(self) -> Scalar:
         return self.scalar("value")
 
@@ -53,6 +55,8 @@ class Full(Filled):
     "aten.zeros_like.default", "aten.ones_like.default", args=f"x {OPTIONS} memory_format out"
 )
 class Like(Filled):
+    """out has the dims of x: 0 or 1 everywhere."""
+
     def take_shape(self) -> None:
         self.x = self.tensor("x")
         self.require(
@@ -66,12 +70,16 @@ class Like(Filled):
 
 @register("aten.full_like.default", args=f"x value {OPTIONS} memory_format out")
 class FullLike(Like):
+    """out has the dims of x: `value` everywhere."""
+
     def take_value(self) -> Scalar:
         return self.scalar("value")
 
 
 @register("aten.scalar_tensor.default", args=f"value {OPTIONS} out")
 class ScalarTensor(Filled):
+    """out: [], `value`."""
+
     def take_value(self) -> Scalar:
         return self.scalar("value")
 
@@ -84,6 +92,8 @@ class ScalarTensor(Filled):
 
 @register("aten.arange.start_step", args=f"start end step {OPTIONS} out")
 class Arange(ElementwiseOp):
+    """out: [ceil((end - start) / step)], start + step i."""
+
     def build(self) -> None:
         self.start, self.end, self.step = (self.scalar(arg) for arg in ("start", "end", "step"))
         self.out = self.tensor("out", F32, I32, I64, rank=1)

@@ -8,6 +8,8 @@ from py_runtime.ops.registry import Op, register
 
 @register("aten.cat.default", args="tensors dim out")
 class Cat(Op):
+    """out: the tensors one after the other along dim; their other dims are alike."""
+
     def build(self) -> None:
         self.out = self.tensor("out", *ELEMENTS)
         self.parts = self.tensors("tensors", self.out.dtype)

@@ -76,11 +76,13 @@ def no_bias(dims: Dims, target: Dims) -> str:
 
 @register("aten.mm.default", args="a b out")
 class Mm(Matmul):
-    pass
+    """out = a b: [M, K] times [K, N]."""
 
 
 @register("aten.bmm.default", args="a b out")
 class Bmm(Matmul):
+    """out[i] = a[i] b[i]: [B, M, K] times [B, K, N]."""
+
     rank = 3
 
 

@@ -113,17 +113,23 @@ def collapse(shape: list[int], first: int, last: int, parts: int) -> list[int]:
 
 @register("aten.sum.dim_IntList", args="x dims keepdim dtype out")
 class Sum(Reduce):
+    """out: sums over dims; integers and bools give integers."""
+
     def build(self) -> None:
         self.declare(F32, I32, I64, BOOL)
 
 
 @register("aten.mean.dim", args="x dims keepdim dtype out")
 class Mean(Reduce):
+    """out: f32, means over dims."""
+
     def build(self) -> None:
         self.declare(F32)
 
 
 @register("aten.amax.default", "aten.amin.default", args="x dims keepdim out")
 class Extreme(Reduce):
+    """out: the largest or least over dims."""
+
     def build(self) -> None:
         self.declare(F32, I32, I64)

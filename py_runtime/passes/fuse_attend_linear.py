@@ -10,6 +10,7 @@ SEEN = ("window", "softcap", "sinks")
 
 
 def run(program: Program, target: KernelTarget) -> Program:
+    """attend_kv_cache or attend_window, then a linear, with a sum or not → attend_linear."""
     chain = Chain(program)
     for attend in chain.places(*op_names.ATTEND):
         gone, attended = [attend], chain.arg(attend[1], "out")

@@ -8,6 +8,7 @@ from py_runtime.program import OpCall, Program, StringValue, op_names
 
 
 def run(program: Program, target: KernelTarget) -> Program:
+    """gelu(gate) * select(parts) → gated_part, or gated_linear where a linear gives the gate."""
     chain = Chain(program)
     for place, mul in chain.places("aten.mul.Tensor"):
         a, b, out = (chain.arg(mul, name) for name in ("a", "b", "out"))

@@ -35,6 +35,7 @@ class Heads:
 
 
 def run(program: Program, target: KernelTarget) -> Program:
+    """Linears, norms, rotary and attention that fills caches → qkv_rotary_cache and attention."""
     chain = Chain(program)
     for _, attend in chain.places(*op_names.ATTEND):
         _fuse_queries(chain, chain.arg(attend, "q"))

@@ -8,6 +8,7 @@ from py_runtime.program import OpCall, Program, op_names
 
 
 def run(program: Program, target: KernelTarget) -> Program:
+    """residual + linear(x) → linear_residual; residual + experts(x) → experts_residual."""
     chain = Chain(program)
     for place, add in chain.places("aten.add.Tensor"):
         a, b, out = (chain.arg(add, name) for name in ("a", "b", "out"))

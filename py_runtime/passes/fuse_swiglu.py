@@ -7,6 +7,7 @@ from py_runtime.program import OpCall, Program, StringValue, op_names
 
 
 def run(program: Program, target: KernelTarget) -> Program:
+    """silu(linear(x)) * linear(x) → swiglu; with gelu by tanh → geglu."""
     chain = Chain(program)
     for place, mul in chain.places("aten.mul.Tensor"):
         a, b, out = (chain.arg(mul, name) for name in ("a", "b", "out"))

@@ -22,6 +22,7 @@ AT_ONCE = 4  # halves that kernels read at a time
 
 
 def run(program: Program, target: KernelTarget) -> Program:
+    """Caches of keys and values f32 → f16, where the target says so."""
     if not target.f16_kv:
         return program
     halved = _caches(program)

@@ -13,6 +13,7 @@ from py_runtime.program import OpCall, Program, TensorValue, op_names
 
 
 def run(program: Program, target: KernelTarget) -> Program:
+    """Caches [..., context, H, D] of windowed attention → [..., window + tokens - 1, H, D]."""
     chain = Chain(program)
     for _, call in chain.places(op_names.WINDOWED):
         caches = [chain.arg(call, name) for name in ("k_cache", "v_cache")]
