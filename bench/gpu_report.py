@@ -16,9 +16,9 @@ from bench.report import (
     aligned,
     counts_of,
     heading_of,
-    in_pipes,
     megabytes,
-    short,
+    rounded,
+    table_in_markdown,
 )
 
 Json = dict[str, Any]
@@ -64,7 +64,7 @@ def figures_of(results: Json, contexts: list[int]) -> list[tuple[str, Say]]:
             share = ""
             if engine.get(least) and adapter.get(most):
                 share = f" ({rate * engine[least] / adapter[most]:.0%})"
-            return f"{short(rate)}{share}"
+            return f"{rounded(rate)}{share}"
 
         def say(engine: Json) -> str:
             said = [say_one(engine, context) for context in of]
@@ -94,7 +94,7 @@ def figures_of(results: Json, contexts: list[int]) -> list[tuple[str, Say]]:
 
 def median(values: list[float], factor: float = 1.0) -> str:
     """In three digits."""
-    return short(factor * statistics.median(values)) if values else NOTHING
+    return rounded(factor * statistics.median(values)) if values else NOTHING
 
 
 def remarks_of(results: Json) -> list[str]:
@@ -104,9 +104,10 @@ def remarks_of(results: Json) -> list[str]:
     if adapter.get("arithmetic_per_s"):
         remarks.append(
             "In parentheses: weights read in decoding, of the "
-            f"{short(adapter['read_bytes_per_s'] / 1e12)} TB/s that a plain kernel reads; products "
-            f"with weights in prefill, of the {short(adapter['arithmetic_per_s'] / 1e12)} TFLOP/s "
-            "of one that does nothing but f32 arithmetic."
+            f"{rounded(adapter['read_bytes_per_s'] / 1e12)} TB/s that a plain kernel reads; "
+            "products with weights in prefill, of the "
+            f"{rounded(adapter['arithmetic_per_s'] / 1e12)} TFLOP/s of one that does nothing but "
+            "f32 arithmetic."
         )
     for engine in results["engines"]:
         remarks += [f"{engine['title']} did not finish: {fault}." for fault in engine["faults"]]
@@ -121,5 +122,4 @@ def as_text(results: Json) -> str:
 
 def as_markdown(results: Json) -> str:
     """For the README: the table, its heading and its remarks."""
-    words = f"{heading_of(results)}. {' '.join(remarks_of(results))}"
-    return "\n".join([*in_pipes(cells_of(results)), "", words])
+    return table_in_markdown(cells_of(results), heading_of(results), remarks_of(results))

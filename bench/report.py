@@ -24,13 +24,13 @@ def median_and_spread(values: Sequence[float]) -> str:
     """The median, and the least and the most where there are several."""
     if not values:
         return NOTHING
-    middle = short(statistics.median(values))
+    middle = rounded(statistics.median(values))
     if len(values) == 1:
         return middle
-    return f"{middle} ({short(min(values))}–{short(max(values))})"
+    return f"{middle} ({rounded(min(values))}–{rounded(max(values))})"
 
 
-def short(value: float) -> str:
+def rounded(value: float) -> str:
     """Three digits."""
     if value >= 99.95:
         return f"{value:,.0f}"
@@ -45,7 +45,7 @@ def megabytes(nbytes: int | None) -> str:
 # The table ---------------------------------------------------------------------------------------
 
 
-def rows_of(results: Json) -> list[Row]:
+def figure_rows(results: Json) -> list[Row]:
     """Every figure that some engine has."""
     contexts = sorted({int(c) for engine in results["engines"] for c in engine["runs"]})
 
@@ -103,7 +103,7 @@ def cells_of(results: Json) -> list[list[str]]:
     """The table with its head: a row a figure, a column an engine."""
     engines = results["engines"]
     table = [["", *(engine["title"] for engine in engines)]]
-    rows = [[name, *(say(engine) for engine in engines)] for name, say in rows_of(results)]
+    rows = [[name, *(say(engine) for engine in engines)] for name, say in figure_rows(results)]
     return [*table, *(row for row in rows if any(cell != NOTHING for cell in row[1:]))]
 
 
@@ -158,8 +158,8 @@ def remarks_of(results: Json) -> list[str]:
 def ops_of(engine: Json) -> str:
     """The GPU's milliseconds, in all and of the ops that take the most of them."""
     ops = engine["gpu_ops"]
-    total = short(sum(op["ms"] for op in ops))
-    most = ", ".join(f"{op['op']} {short(op['ms'])} ({op['share']:.0%})" for op in ops[:MAX_OPS])
+    total = rounded(sum(op["ms"] for op in ops))
+    most = ", ".join(f"{op['op']} {rounded(op['ms'])} ({op['share']:.0%})" for op in ops[:MAX_OPS])
     return f"{total} ms of the GPU, by timestamps, of which {most}"
 
 
@@ -167,8 +167,8 @@ def submission_of(engine: Json) -> str:
     """What one call for a whole plan saves, in words."""
     cost = engine["submission"]
     return (
-        f"{cost['dispatches']} dispatches are submitted in {short(cost['replayed_ms'])} ms by one "
-        f"call, in {short(cost['one_by_one_ms'])} ms one by one from Python"
+        f"{cost['dispatches']} dispatches are submitted in {rounded(cost['replayed_ms'])} ms by "
+        f"one call, in {rounded(cost['one_by_one_ms'])} ms one by one from Python"
     )
 
 
@@ -202,8 +202,12 @@ def aligned(table: list[list[str]]) -> list[str]:
 
 def as_markdown(results: Json) -> str:
     """For the README: the table, its heading and its remarks."""
-    words = f"{heading_of(results)}. {' '.join(remarks_of(results))}"
-    return "\n".join([*in_pipes(cells_of(results)), "", words])
+    return table_in_markdown(cells_of(results), heading_of(results), remarks_of(results))
+
+
+def table_in_markdown(cells: list[list[str]], heading: str, remarks: list[str]) -> str:
+    """A table, and what is said of it below."""
+    return "\n".join([*in_pipes(cells), "", f"{heading}. {' '.join(remarks)}"])
 
 
 def in_pipes(table: list[list[str]]) -> list[str]:

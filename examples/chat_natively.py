@@ -9,6 +9,7 @@ from tools.software_gpu import use_software_if_alone
 
 
 async def main(folder: str, question: str) -> None:
+    """Loads the model in `folder`, and prints its answer as it is written."""
     use_software_if_alone()
     model = await Model.load(await request_device(), folder)
     messages = [{"role": "user", "content": question}]

@@ -13,6 +13,7 @@ from tools.software_gpu import use_software_if_alone
 
 
 async def main() -> None:
+    """Two linears with a silu between, at three lengths, compared with torch."""
     use_software_if_alone()
     torch.manual_seed(0)
     module = nn.Sequential(nn.Linear(16, 32), nn.SiLU(), nn.Linear(32, 4)).eval()

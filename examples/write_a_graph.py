@@ -25,6 +25,7 @@ def normed_rows() -> ProgramWriter:
 
 
 async def main() -> None:
+    """Runs it at three lengths: what is built once serves all of them."""
     use_software_if_alone()
     writer = normed_rows()
     graph = await Graph.load(await request_device(), writer.program(), writer.constants)

@@ -8,12 +8,12 @@ from transformers import AutoConfig
 from export.checkpoint_words import in_known_words, in_own_words
 from export.errors import ExportError
 from py_runtime.base.model_errors import ModelError
+from py_runtime.base.short_texts import short
 from py_runtime.decoder import config_json
 from py_runtime.decoder.config import DecoderConfig
 from py_runtime.decoder.config_json import ACTIVATIONS, ROPE_TYPES
 from py_runtime.decoder.families import BY_MODEL_TYPE, SUPPORTED
 from py_runtime.decoder.rotary import Floats
-from py_runtime.folder.strict_json import short
 
 # The largest that a config may claim: beyond them nothing fits a page, or a table of it a computer.
 COUNTS = {

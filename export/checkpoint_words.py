@@ -6,8 +6,8 @@ from math import sqrt
 from typing import Any
 
 from export.errors import ExportError
+from py_runtime.base.short_texts import short
 from py_runtime.decoder.config_json import FULL
-from py_runtime.folder.strict_json import short
 
 # The class of transformers that a config without one of its own is read as.
 READ_AS = {"minicpm": "granite", "exaone": "llama"}

@@ -22,8 +22,7 @@ from py_runtime.gguf.model import factors_name
 from py_runtime.gguf.names import gguf_names, is_rotated
 from py_runtime.gguf.part_names import parts_of
 from py_runtime.gguf.reader import GgufFile, StoredTensor, open_gguf
-from py_runtime.gguf.stored_weights import in_halves, kind_of
-from py_runtime.gguf.stored_weights import parts_of as parts_of_blocks
+from py_runtime.gguf.stored_weights import in_halves, kind_of, parts_of_blocks
 from py_runtime.gguf.tokenizer import read_tokenizer
 from py_runtime.weights.byte_source import ByteSource, FileSource
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from py_runtime.base.sizes import in_words
-from py_runtime.decoder.own_rows import with_rows_given
+from py_runtime.decoder.token_rows import with_token_rows_given
 from py_runtime.folder.on_disk import open_model_folder
 from py_runtime.graph.buffers import measure
 from py_runtime.program import Program, SymIntValue, TensorValue
@@ -21,7 +21,7 @@ def describe(folder: Path) -> Iterator[str]:
     yield "files"
     for name, file in facts.files.items():
         yield f"  {file.size:>12,}  {name}"
-    report = measure(with_rows_given(model.program)).report
+    report = measure(with_token_rows_given(model.program)).report
     yield ""
     yield f"GPU memory: {in_words(report.peak)} at the full context of {facts.context}"
     for purpose in ("constants", "state", "intermediates", "inputs", "uniforms"):

@@ -9,7 +9,7 @@ import numpy as np
 from export.quantisers import Parts
 from py_runtime.decoder.config import WeightKind, weight_parts
 from py_runtime.gguf.plane_values import dense
-from py_runtime.gguf.stored_weights import parts_of
+from py_runtime.gguf.stored_weights import parts_of_blocks
 from py_runtime.gguf.tensor_types import BY_NAME
 
 BOTH = {"gate_proj": 0, "up_proj": 1}  # whose rows take turns
@@ -60,7 +60,7 @@ class InterleavedExperts:
         blocks = np.concatenate((scales[..., None], halves), -1)
         experts, count, groups = scales.shape
         declared = weight_parts(MXFP4, experts * count, groups * 2 * BLOCK_BYTES)
-        found = parts_of(BY_NAME["MXFP4"], MXFP4, blocks.reshape(-1))
+        found = parts_of_blocks(BY_NAME["MXFP4"], MXFP4, blocks.reshape(-1))
         return {
             own: found[own].view(dtype.host).reshape(dims)
             for own, (dims, dtype) in declared.items()

@@ -18,7 +18,7 @@ from export.sources import HuggingFaceSource, Quantisation, Source
 from py_runtime.base.shapes import numel
 from py_runtime.base.sizes import in_words
 from py_runtime.decoder.config import DecoderConfig, expected_shapes
-from py_runtime.decoder.own_rows import with_rows_given
+from py_runtime.decoder.token_rows import with_token_rows_given
 from py_runtime.folder import manifest
 from py_runtime.graph.buffers import BufferPlan, measure
 
@@ -75,7 +75,7 @@ def prepare(request: Request, with_goldens: bool = True) -> Prepared:
     source.check(expected_shapes(config))
     goldens = _goldens(source, config) if with_goldens else None
     graph = export_decoder(source, config)
-    return Prepared(request, source, goldens, graph, measure(with_rows_given(graph.program)))
+    return Prepared(request, source, goldens, graph, measure(with_token_rows_given(graph.program)))
 
 
 def parameter_count(config: DecoderConfig) -> int:

@@ -68,7 +68,8 @@ def add_settings(chat: argparse.ArgumentParser) -> None:
 
 async def inspect_gguf(where: str) -> int:
     """0 where it could be loaded. Of one on the Hub the header is read, and no more."""
-    from py_runtime.gguf.about import about_gguf, cannot_be_loaded
+    from py_runtime.base.markdown import cannot_be_loaded
+    from py_runtime.gguf.about import about_gguf
     from py_runtime.gguf.reader import open_gguf
     from py_runtime.model.hub_store import hub_store
     from py_runtime.model.stores import gguf_store
@@ -88,14 +89,14 @@ async def inspect_pte_file(where: str, data: list[str]) -> int:
     """0 where it could be loaded."""
     from py_runtime.model.stores import source_of
     from py_runtime.pte import UnsupportedPteError, inspect_pte, open_pte
-    from py_runtime.pte.about import about_pte, cannot_be_loaded
+    from py_runtime.pte.about import about_pte, pte_cannot_be_loaded
 
     source, data_sources = source_of(where), [source_of(file) for file in data]
     described = await inspect_pte(source, data_sources)
     try:
         await open_pte(source, data_sources)
     except UnsupportedPteError as error:
-        print(about_pte(described, cannot_be_loaded(error)))
+        print(about_pte(described, pte_cannot_be_loaded(error)))
         return 1
     print(about_pte(described, "**It can be loaded.**"))
     return 0

@@ -82,7 +82,7 @@ class Models:
 
     def _lone_entry(self, name: str) -> dict[str, Any]:
         """A GGUF in models.json; what is in it, the engine finds out."""
-        entry = {"name": shown(model_name(name)), "path": f"{FOLDER}/{quote(os.fsencode(name))}"}
+        entry = {"name": escaped(model_name(name)), "path": f"{FOLDER}/{quote(os.fsencode(name))}"}
         size = 0
         for part in parts_of(name):
             path = self.find_lone(part)
@@ -91,8 +91,8 @@ class Models:
             except OSError:
                 path = None  # it went away
             if path is None:
-                fault = f"{shown(part)} is missing, unreadable, a link, or named in a way that no "
-                return {**entry, "error": f"{fault}GGUF file is; put it here, or rename it"}
+                fault = f"{escaped(part)} is missing, unreadable, a link, or named in a way that "
+                return {**entry, "error": f"{fault}no GGUF file is; put it here, or rename it"}
         return {**entry, "size": size}
 
     def _folders(self) -> list[Path]:
@@ -141,7 +141,7 @@ def served_names(folder: Path) -> set[str]:
 
 def entry_of(folder: Path) -> dict[str, Any]:
     """A model in models.json; `error` says why one cannot be loaded."""
-    entry = {"name": shown(folder.name), "path": f"{FOLDER}/{quote(os.fsencode(folder.name))}/"}
+    entry = {"name": escaped(folder.name), "path": f"{FOLDER}/{quote(os.fsencode(folder.name))}/"}
     try:
         check_place(folder)
         program = plain_file(folder, [MODEL_PTE])
@@ -198,6 +198,6 @@ def check_files(folder: Path, manifest: Manifest) -> None:
         manifest.check_size(name, path.stat().st_size)
 
 
-def shown(name: str) -> str:
-    """A file's name as text: the bytes in it that are none are escaped."""
+def escaped(name: str) -> str:
+    """A file's name as text: bytes that are not text are escaped."""
     return name.encode(errors="backslashreplace").decode()

@@ -182,7 +182,7 @@ def changes_of(node: ast.AST) -> Iterator[Change]:
 
 
 def joins_texts(node: ast.AST) -> bool:
-    """Or lists: to subtract them is no wrong line but a type error."""
+    """Or lists: to subtract them is not a wrong line but a type error."""
     return any(
         isinstance(part, ast.JoinedStr | ast.List | ast.Tuple)
         or (isinstance(part, ast.Constant) and isinstance(part.value, str | bytes))

@@ -15,6 +15,7 @@ ENGINE_SDPA = torch.ops.inpage.sdpa.default
 
 
 def attention(graph: ModuleGraph) -> None:
+    """scaled_dot_product_attention → inpage.sdpa, with is_causal as a mask and rank 4."""
     for node in graph.calls(SDPA):
         call = arguments(node)
         q, k, v = call["query"], call["key"], call["value"]

@@ -20,6 +20,7 @@ KEPT = (
 
 
 def decompose(exported: ExportedProgram) -> ExportedProgram:
+    """A functional program without ops that only torch has."""
     table = default_decompositions()
     for op in KEPT:
         del table[op]

@@ -38,6 +38,7 @@ class CacheRead:
 
 
 def fuse_cached_attention(graph: ModuleGraph) -> None:
+    """slice_scatters into two buffers and attention over them → inpage.sdpa_with_kv_cache."""
     for node in graph.calls(SDPA):
         call = arguments(node)
         keys, values = (_cache_read(graph, call[name]) for name in ("key", "value"))

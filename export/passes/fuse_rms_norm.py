@@ -18,6 +18,7 @@ ADD = (aten.add.Tensor, aten.add.Scalar)
 
 
 def fuse_rms_norm(graph: ModuleGraph) -> None:
+    """x * rsqrt(mean(x²) + eps) * weight → inpage.rms_norm; without a weight, one of ones."""
     ones: dict[int, Node] = {}
     for node in graph.calls(aten.mul.Tensor, aten.div.Tensor):
         found = _normalised(node)

@@ -74,6 +74,7 @@ class Rotation:
 
 
 def fuse_rope(graph: ModuleGraph) -> None:
+    """Two rotations by the same tables, of a query and its key → one call that gives both."""
     found: list[Rotation] = []
     for node in graph.calls(ADD, aten.view.default):
         rotation = _in_halves(node) or _in_pairs(node)

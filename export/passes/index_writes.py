@@ -10,6 +10,7 @@ from export.passes.runs import run_of
 
 
 def index_writes(graph: ModuleGraph) -> None:
+    """index_put at positions start, start + 1, … → slice_scatter from start on."""
     for node in graph.calls(aten.index_put.default):
         x, indices, values, accumulate = arguments(node).values()
         places = [at for at, index in enumerate(indices) if index is not None]

@@ -9,6 +9,7 @@ from export.passes.patterns import aten
 
 
 def match_dtypes(graph: ModuleGraph) -> None:
+    """Operands of where and cat → cast to the dtype of what the call gives."""
     for node in graph.calls(aten.where.self, aten.cat.default):
         if node.target is aten.where.self:
             condition, *values = node.args

@@ -17,6 +17,7 @@ VIEW_OPS = (
 
 
 def is_call(node: Any, *targets: Any) -> bool:
+    """Whether it is a node that calls one of these ops."""
     return isinstance(node, Node) and node.op == "call_function" and node.target in targets
 
 
@@ -41,6 +42,7 @@ def both_ways(pair: tuple[Any, Any] | None) -> list[tuple[Any, Any]]:
 
 
 def is_number(value: Any) -> bool:
+    """An int or a float; True and False are neither."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 

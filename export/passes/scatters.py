@@ -13,6 +13,7 @@ Emit = Callable[..., Node]
 
 
 def scatters(graph: ModuleGraph) -> None:
+    """slice_scatter, and index_put with one index → where, over elements looked up by place."""
     for node in graph.calls(aten.slice_scatter.default, aten.index_put.default):
         is_slice = node.target is aten.slice_scatter.default
         with graph.before(node) as emit:

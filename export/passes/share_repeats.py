@@ -10,6 +10,7 @@ from export.module_graph import ModuleGraph, is_random, mutates
 
 
 def share_repeats(graph: ModuleGraph) -> None:
+    """A call with the op and arguments of an earlier one → what that one gave."""
     seen: dict[Hashable, Node] = {}
     for node in graph.calls():
         is_call_of_calls = isinstance(node.target, torch._ops.HigherOrderOperator)

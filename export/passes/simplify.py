@@ -35,6 +35,7 @@ IDENTITY_NUMBERS = {
 
 
 def simplify(graph: ModuleGraph) -> None:
+    """Calls that give their argument → the argument; two views or permutes in a row → one."""
     for node in graph.calls():
         source: Any = node.args[0] if node.args else None
         if is_call(node, aten.view.default) and is_call(source, *VIEW_OPS):

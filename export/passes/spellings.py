@@ -12,6 +12,8 @@ SPELLINGS: dict[Any, Callable[..., Any]] = {}
 
 
 def spells(*ops: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Enters the function below as what `decompose` puts in place of these ops."""
+
     def add(function: Callable[..., Any]) -> Callable[..., Any]:
         SPELLINGS.update(dict.fromkeys(ops, function))
         return function
@@ -23,6 +25,7 @@ def spells(*ops: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 
 def normalise(x: Tensor, dims: list[int], eps: float) -> tuple[Tensor, Tensor, Tensor]:
+    """(x - mean) / sqrt(variance + eps), the mean and 1 / sqrt(variance + eps), over dims."""
     mean = x.mean(dims, keepdim=True)
     centred = x - mean
     scale = torch.rsqrt((centred * centred).mean(dims, keepdim=True) + eps)
@@ -33,6 +36,7 @@ def normalise(x: Tensor, dims: list[int], eps: float) -> tuple[Tensor, Tensor, T
 def layer_norm(
     x: Tensor, shape: Sequence[int], weight: Tensor | None, bias: Tensor | None, eps: float
 ) -> tuple[Tensor, Tensor, Tensor]:
+    """x: [..., *shape]; weight and bias: shape. Also gives means and 1 / deviations."""
     out, mean, scale = normalise(x, [-1 - at for at in range(len(shape))], eps)
     out = out if weight is None else out * weight
     return out if bias is None else out + bias, mean, scale
@@ -85,6 +89,7 @@ def var(
     correction: float | None = None,
     keepdim: bool = False,
 ) -> Tensor:
+    """sum((x - mean)²) / (count - correction) over the dims; no dims are all of them."""
     dims = list(dim) if dim else list(range(x.dim()))
     count = math.prod(x.shape[axis] for axis in dims)
     centred = x - x.mean(dims, keepdim=True)
@@ -98,21 +103,25 @@ def var(
 
 @spells(aten.max.dim)
 def max_dim(x: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+    """The largest along dim, and where the first of them stands."""
     return x.amax(dim, keepdim), x.argmax(dim, keepdim)
 
 
 @spells(aten.min.dim)
 def min_dim(x: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+    """The least along dim, and where the first of them stands."""
     return x.amin(dim, keepdim), x.argmin(dim, keepdim)
 
 
 @spells(aten.max.default)
 def max_of_all(x: Tensor) -> Tensor:
+    """The largest element: a tensor of rank 0."""
     return x.amax(list(range(x.dim())))
 
 
 @spells(aten.min.default)
 def min_of_all(x: Tensor) -> Tensor:
+    """The least element: a tensor of rank 0."""
     return x.amin(list(range(x.dim())))
 
 
@@ -125,6 +134,7 @@ def vector_norm(
     *,
     dtype: Any = None,
 ) -> Any:
+    """(sum |x|^order)^(1 / order) for the orders 1, 2 and infinity."""
     dims = list(dim) if dim else list(range(x.dim()))
     if order == 2:
         return (x * x).sum(dims, keepdim).sqrt()
@@ -135,6 +145,7 @@ def vector_norm(
 
 @spells(aten.any.default, aten.any.dim, aten.any.dims)
 def any_of(x: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+    """Whether some element is not 0, of all or along dim."""
     return x.ne(0).sum(dim, keepdim).gt(0) if dim is not None else x.ne(0).sum().gt(0)
 
 
@@ -158,16 +169,19 @@ def cumsum(x: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
 
 @spells(aten.reciprocal.default)
 def reciprocal(x: Tensor) -> Tensor:
+    """1 / x, as a power."""
     return x.pow(-1.0)
 
 
 @spells(aten.rsub.Scalar, aten.rsub.Tensor)
 def rsub(x: Tensor, other: Any, alpha: float = 1) -> Tensor:
+    """other - alpha x."""
     return torch.neg(x if alpha == 1 else x * alpha) + other
 
 
 @spells(aten.pow.Scalar)
 def power_of_number(base: float, x: Tensor) -> Tensor:
+    """base^x of a fixed base: exp(x log(base)) of a positive one."""
     return torch.exp(x * math.log(base)) if base > 0 else torch.pow(torch.full_like(x, base), x)
 
 
@@ -186,87 +200,104 @@ def expm1(x: Tensor) -> Tensor:
 
 @spells(aten.log2.default)
 def log2(x: Tensor) -> Tensor:
+    """log(x) / log(2)."""
     return torch.log(x) * (1 / math.log(2))
 
 
 @spells(aten.log10.default)
 def log10(x: Tensor) -> Tensor:
+    """log(x) / log(10)."""
     return torch.log(x) * (1 / math.log(10))
 
 
 @spells(aten.exp2.default)
 def exp2(x: Tensor) -> Tensor:
+    """2^x as exp(x log(2))."""
     return torch.exp(x * math.log(2))
 
 
 @spells(aten.tan.default)
 def tan(x: Tensor) -> Tensor:
+    """sin(x) / cos(x)."""
     return torch.sin(x) / torch.cos(x)
 
 
 @spells(aten.floor.default)
 def floor(x: Tensor) -> Tensor:
+    """A division by 1 that rounds down."""
     return torch.div(x, 1.0, rounding_mode="floor")
 
 
 @spells(aten.ceil.default)
 def ceil(x: Tensor) -> Tensor:
+    """-floor(-x)."""
     return -torch.div(-x, 1.0, rounding_mode="floor")
 
 
 @spells(aten.trunc.default)
 def trunc(x: Tensor) -> Tensor:
+    """A division by 1 that rounds towards 0."""
     return torch.div(x, 1.0, rounding_mode="trunc")
 
 
 @spells(aten.remainder.Tensor, aten.remainder.Scalar)
 def remainder(x: Tensor, other: Any) -> Tensor:
+    """x - floor(x / other) other: it has the sign of other."""
     return x - torch.div(x, other, rounding_mode="floor") * other
 
 
 @spells(aten.fmod.Tensor, aten.fmod.Scalar)
 def fmod(x: Tensor, other: Any) -> Tensor:
+    """x - trunc(x / other) other: it has the sign of x."""
     return x - torch.div(x, other, rounding_mode="trunc") * other
 
 
 @spells(aten.sign.default)
 def sign(x: Tensor) -> Tensor:
+    """(x > 0) - (x < 0) in the dtype of x."""
     return x.gt(0).to(x.dtype) - x.lt(0).to(x.dtype)
 
 
 @spells(aten.isnan.default)
 def isnan(x: Tensor) -> Tensor:
+    """Where x differs from itself."""
     return x != x
 
 
 @spells(aten.isinf.default)
 def isinf(x: Tensor) -> Tensor:
+    """Where |x| is infinite."""
     return x.abs() == math.inf
 
 
 @spells(aten.logical_xor.default)
 def logical_xor(a: Tensor, b: Tensor) -> Tensor:
+    """Where one of the two is 0, and not both."""
     return a.ne(0) != b.ne(0)
 
 
 @spells(aten.bitwise_xor.Tensor)
 def bitwise_xor(a: Tensor, b: Tensor) -> Any:
+    """Of bools alone: where they differ."""
     return a != b if a.dtype == b.dtype == torch.bool else NotImplemented
 
 
 @spells(aten.elu.default)
 def elu(x: Tensor, alpha: float = 1, scale: float = 1, input_scale: float = 1) -> Tensor:
+    """scale x above 0, elsewhere scale alpha (exp(input_scale x) - 1)."""
     return torch.where(x > 0, x * scale, torch.expm1(x * input_scale) * (alpha * scale))
 
 
 @spells(aten.clamp.Tensor)
 def clamp_to_tensors(x: Tensor, least: Tensor | None = None, most: Tensor | None = None) -> Tensor:
+    """Between two tensors that broadcast; either may be left out."""
     x = x if least is None else torch.maximum(x, least)
     return x if most is None else torch.minimum(x, most)
 
 
 @spells(aten.copy.default)
 def copy(target: Tensor, source: Tensor, non_blocking: bool = False) -> Tensor:
+    """The source in the dtype and the shape of what it is copied to."""
     return source.to(target.dtype).expand(target.shape)
 
 

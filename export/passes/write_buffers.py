@@ -47,6 +47,7 @@ def restore_in_place_calls(graph: ModuleGraph) -> None:
 
 
 def write_buffers(graph: ModuleGraph) -> None:
+    """New values of buffers at the end of the graph → update_cache, in place."""
     for buffer, value in graph.updates():
         if any(mutates(user) for user in buffer.users):
             raise ExportError(

@@ -9,7 +9,7 @@ from py_runtime.base.markdown import plain
 from py_runtime.folder.file_names import PTD, PTE, TOKENIZER
 from py_runtime.model.pte_store import PteFiles, PteStore, decoder_of
 from py_runtime.pte import PteProgram, inspect_pte
-from py_runtime.pte.about import about_pte, cannot_be_loaded
+from py_runtime.pte.about import about_pte, pte_cannot_be_loaded
 from py_runtime.weights.page_source import DroppedSource
 
 Json = dict[str, Any]
@@ -61,7 +61,7 @@ class DroppedFiles:
 
     def fault(self, error: InpageError) -> FilesError:
         """The same of files that could not be loaded."""
-        outcome = cannot_be_loaded(error)
+        outcome = pte_cannot_be_loaded(error)
         return FilesError(
             error, about_pte(self._described, outcome) if self._described else outcome
         )

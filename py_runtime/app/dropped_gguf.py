@@ -4,8 +4,9 @@ from typing import Any
 
 from py_runtime.app.dropped_files import AS_MODEL, FilesError, sources_of
 from py_runtime.base.errors import InpageError
+from py_runtime.base.markdown import cannot_be_loaded
 from py_runtime.folder.file_names import GGUF
-from py_runtime.gguf.about import about_gguf, cannot_be_loaded
+from py_runtime.gguf.about import about_gguf
 from py_runtime.gguf.part_names import model_name
 from py_runtime.gguf.reader import GgufFile, open_gguf
 from py_runtime.model.gguf_store import GgufStore

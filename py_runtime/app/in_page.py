@@ -229,7 +229,7 @@ def _describe(error: BaseException, is_users_code: bool = False) -> dict[str, An
 
 
 def _users_part(trace: TracebackType | None) -> TracebackType | None:
-    """From the user's line on: how it was reached is no concern of theirs."""
+    """From the user's line on: how it was reached does not concern them."""
     while trace and trace.tb_frame.f_code.co_filename != USERS_FILE:
         trace = trace.tb_next
     return trace

@@ -3,7 +3,8 @@
 from typing import Any
 
 from py_runtime.base.errors import NetworkError
-from py_runtime.folder.strict_json import is_count, parse_strict_json, short
+from py_runtime.base.short_texts import short
+from py_runtime.folder.strict_json import is_count, parse_strict_json
 
 Json = dict[str, Any]
 

@@ -57,7 +57,7 @@ class Speed:
     """Of the last seconds: what was there before the first look counts for nothing."""
 
     SECONDS = 10.0
-    LEAST = 1.0  # before that, nobody can tell
+    MIN_SECONDS = 1.0  # before that, nobody can tell
 
     def __init__(self) -> None:
         self._seen: deque[tuple[float, int]] = deque()
@@ -68,7 +68,7 @@ class Speed:
         while now - self._seen[0][0] > self.SECONDS and len(self._seen) > 2:
             self._seen.popleft()
         start, before = self._seen[0]
-        return (done - before) / (now - start) if now - start >= self.LEAST else None
+        return (done - before) / (now - start) if now - start >= self.MIN_SECONDS else None
 
 
 def time_in_words(seconds: float) -> str:

@@ -6,7 +6,7 @@ from html import escape
 MAX_ROWS = 60
 
 
-def shown(title: str, facts: Sequence[object], *table: Sequence[object]) -> str:
+def as_html(title: str, facts: Sequence[object], *table: Sequence[object]) -> str:
     """`table`: its head, then its rows."""
     line = " · ".join(escape(str(fact)) for fact in facts if fact)
     text = f"<div><strong>{escape(title)}</strong> {line}</div>"

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
+from py_runtime.base.errors import InpageError
+
 MAX_ROWS = 300  # of a table: a file may claim anything
 MAX_CHARACTERS = 80  # of a name
 
@@ -28,6 +30,11 @@ def plain(text: str, max_characters: int = MAX_CHARACTERS) -> str:
         f"\\{character}" if character in "\\`*_[]<>#|~!" else character
         for character in _printable(text, max_characters, "")
     )
+
+
+def cannot_be_loaded(error: InpageError) -> str:
+    """A file of a stranger's, for this reason."""
+    return f"**It cannot be loaded**: {plain(str(error), max_characters=2000)}."
 
 
 def _printable(text: str, max_characters: int, forbidden: Iterable[str]) -> str:

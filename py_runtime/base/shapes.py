@@ -46,10 +46,10 @@ def broadcast(a: Sequence[int], b: Sequence[int]) -> Dims:
     return tuple(y if x == 1 else x for x, y in zip(padded_a, padded_b, strict=True))
 
 
-def broadcast_strides(dims: Sequence[int], target: Sequence[int]) -> Dims:
-    """Strides that read `dims` as if it had the shape `target`: 0 where a dimension stretches."""
-    lead = len(target) - len(dims)
+def broadcast_strides(dims: Sequence[int], wanted: Sequence[int]) -> Dims:
+    """Strides that read `dims` as if it had the shape `wanted`: 0 where a dimension stretches."""
+    lead = len(wanted) - len(dims)
     own = strides_of(dims)
     return (0,) * lead + tuple(
-        0 if size == 1 and target[lead + axis] != 1 else own[axis] for axis, size in enumerate(dims)
+        0 if size == 1 and wanted[lead + axis] != 1 else own[axis] for axis, size in enumerate(dims)
     )

@@ -28,17 +28,17 @@ async def bring_bridge() -> None:
     import pyodide_js
     from pyodide.code import run_js
 
-    await run_js(JOIN)(address_of(SOURCES / "bridge.js"), pyodide_js, NAME)
+    await run_js(JOIN)(blob_address_of(SOURCES / "bridge.js"), pyodide_js, NAME)
 
 
 @cache
-def address_of(module: Path) -> str:
+def blob_address_of(module: Path) -> str:
     """A blob of it, whose imports are blobs, too."""
     from js import URL, Blob, Object
     from pyodide.ffi import to_js
 
     def joined(match: re.Match[str]) -> str:
-        return f'"{address_of((module.parent / (match[1] or match[2])).resolve())}"'
+        return f'"{blob_address_of((module.parent / (match[1] or match[2])).resolve())}"'
 
     source = IMPORTED.sub(joined, module.read_text(encoding="utf-8"))
     kind = to_js({"type": "text/javascript"}, dict_converter=Object.fromEntries)

@@ -28,7 +28,7 @@ class Parts:
         return self
 
 
-class Reader(Protocol):
+class PartsReader(Protocol):
     """Takes an answer apart."""
 
     def push(self, text: str) -> Parts: ...

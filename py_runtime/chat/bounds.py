@@ -32,8 +32,8 @@ _PADDED = ("center", "ljust", "rjust", "zfill", "batch", "slice", "round")
 _REFUSED = ("translate", "maketrans", "to_bytes")  # they grow in ways of their own
 
 
-class Meter:
-    """Of one rendering."""
+class RenderingMeter:
+    """Counts what one rendering takes, and ends it where that is too much."""
 
     def __init__(self) -> None:
         self._steps = 0
@@ -98,7 +98,7 @@ def text_size(value: Any) -> int:
     return len(value) if isinstance(value, str) else 10 * weight(value)  # '\U0001f600'
 
 
-def counted(items: Iterator[Any], meter: Meter) -> Iterator[Any]:
+def counted(items: Iterator[Any], meter: RenderingMeter) -> Iterator[Any]:
     """What a lazy filter gives."""
     for item in items:
         meter.step()
@@ -109,7 +109,7 @@ def counted(items: Iterator[Any], meter: Meter) -> Iterator[Any]:
 # What a step could make, before it is done -------------------------------------------------------
 
 
-def check_named(meter: Meter, name: str, subject: Any, given: Sequence[Any]) -> None:
+def check_named(meter: RenderingMeter, name: str, subject: Any, given: Sequence[Any]) -> None:
     """Of filters and of the methods of texts, which have the same names where they do the same."""
     if name in _REFUSED:
         raise ChatTemplateError(f"the chat template uses {name}, which is not supported")
@@ -134,14 +134,14 @@ def check_named(meter: Meter, name: str, subject: Any, given: Sequence[Any]) -> 
         meter.expect(text_size(subject))
 
 
-def check_format(meter: Meter, layout: str, given: Any) -> None:
+def check_format(meter: RenderingMeter, layout: str, given: Any) -> None:
     """Every place of a layout could take every value, and be as wide as any number says."""
     places = layout.count("%") + layout.count("{")
     widths = sum(min(int(digits[:12]), MAX_MADE) for digits in _NUMBER.findall(layout))
     meter.expect(len(layout) + widths + places * (text_size(given) + _widest(_flat(given))))
 
 
-def check_operator(meter: Meter, operator: str, left: Any, right: Any) -> None:
+def check_operator(meter: RenderingMeter, operator: str, left: Any, right: Any) -> None:
     """Before it is computed: raises where the result would be too large."""
     if operator == "%" and isinstance(left, str | bytes):
         check_format(meter, str(left), right)

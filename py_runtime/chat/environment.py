@@ -18,7 +18,7 @@ from jinja2.visitor import NodeTransformer
 
 from py_runtime.chat.bounds import (
     MAX_SOURCE,
-    Meter,
+    RenderingMeter,
     check_named,
     check_operator,
     counted,
@@ -52,7 +52,7 @@ def compile_template(source: str) -> Render:
         raise ChatTemplateError("the chat template is nested too deeply") from None
 
     def render(variables: dict[str, Any]) -> str:
-        environment.meter = Meter()
+        environment.meter = RenderingMeter()
         return template.render(**variables)
 
     return render
@@ -65,7 +65,7 @@ class GuardedEnvironment(ImmutableSandboxedEnvironment):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options, optimized=False)  # nothing is computed but by rendering
-        self.meter = Meter()
+        self.meter = RenderingMeter()
 
     def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
         parsed = super()._parse(source, name, filename)

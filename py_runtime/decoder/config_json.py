@@ -21,7 +21,7 @@ from py_runtime.decoder.config import (
     DeltaSizes,
     LayerKind,
 )
-from py_runtime.decoder.families import BY_MODEL_TYPE, FAMILIES
+from py_runtime.decoder.families import BY_MODEL_TYPE, FAMILIES, Family
 from py_runtime.decoder.mixtures import expert_sizes
 from py_runtime.decoder.rotary import PROPORTIONAL, Floats, Rope
 from py_runtime.decoder.rotary import rotary_tables as both_tables
@@ -131,28 +131,9 @@ def decoder_config(values: Mapping[str, Any], context: int | None = None) -> Dec
     family = BY_MODEL_TYPE[values["model_type"]]
     heads, width = values["num_attention_heads"], values["hidden_size"]
     head_dim = values.get("head_dim") or width // heads
-    rope = ropes(values)[""]
-    turning = 1.0 if rope["rope_type"] == PROPORTIONAL else rope.get("partial_rotary_factor", 1.0)
-    rotary = int(head_dim * turning)
-    if head_dim < 2 or head_dim % 2 or rotary < 2 or rotary % 2 or rotary > head_dim:
-        raise ModelError(
-            f"heads are {head_dim} wide, of which {rotary} turn; rotary positions need even widths",
-            "get another model",
-        )
+    rotary = _rotary_width(values, head_dim)
     _check_per_layer(values)
-    # Of models that see, tokens of a picture may see each other; those of a text do not.
-    if values.get("use_bidirectional_attention") not in (None, False, "vision"):
-        raise ModelError(
-            "its tokens see those after them, too, as in EmbeddingGemma (its config.json has "
-            "use_bidirectional_attention), which is not supported",
-            "get another model",
-        )
-    if values.get("num_local_experts") and not family.mixture:
-        known = ", ".join(each.known_as for each in FAMILIES if each.mixture)
-        raise ModelError(
-            f"it is a mixture of experts, which is not supported for '{family.model_type}'",
-            f"these are: {known}",
-        )
+    _check_supported(values, family)
     kinds = layer_kinds(values)
     mixers = {kind.mixer for kind in kinds}
     taps = values.get("conv_L_cache") or values.get("linear_conv_kernel_dim") or 0
@@ -203,6 +184,35 @@ def decoder_config(values: Mapping[str, Any], context: int | None = None) -> Dec
         per_layer=values.get("hidden_size_per_layer_input") or 0,
         layer_scalars=family.layer_scalars,
     )
+
+
+def _rotary_width(values: Mapping[str, Any], head_dim: int) -> int:
+    """How many columns of a head turn."""
+    rope = ropes(values)[""]
+    turning = 1.0 if rope["rope_type"] == PROPORTIONAL else rope.get("partial_rotary_factor", 1.0)
+    rotary = int(head_dim * turning)
+    if head_dim < 2 or head_dim % 2 or rotary < 2 or rotary % 2 or rotary > head_dim:
+        raise ModelError(
+            f"heads are {head_dim} wide, of which {rotary} turn; rotary positions need even widths",
+            "get another model",
+        )
+    return rotary
+
+
+def _check_supported(values: Mapping[str, Any], family: Family) -> None:
+    # Of models that see, tokens of a picture may see each other; those of a text do not.
+    if values.get("use_bidirectional_attention") not in (None, False, "vision"):
+        raise ModelError(
+            "its tokens see those after them, too, as in EmbeddingGemma (its config.json has "
+            "use_bidirectional_attention), which is not supported",
+            "get another model",
+        )
+    if values.get("num_local_experts") and not family.mixture:
+        known = ", ".join(each.known_as for each in FAMILIES if each.mixture)
+        raise ModelError(
+            f"it is a mixture of experts, which is not supported for '{family.model_type}'",
+            f"these are: {known}",
+        )
 
 
 def _max_chunk(kinds: Sequence[LayerKind]) -> int:

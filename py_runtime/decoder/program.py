@@ -38,7 +38,7 @@ from py_runtime.decoder.config import (
     expected_shapes,
     weight_parts,
 )
-from py_runtime.program import Program
+from py_runtime.program import Program, op_names
 from py_runtime.program.weight_kinds import BLOCK_KINDS
 from py_runtime.program.writer import ProgramWriter, Ref
 
@@ -77,7 +77,7 @@ class _Decoder:
                 dims = (1, c.max_chunk, c.width)
                 x = self._computed("aten.mul.Tensor", dims, x, scalar, name=f"layers.{number}")
         last = self._tensor((1, c.width))
-        writer.op("aten.select_copy.int", x, 1, -1, last)
+        writer.op(op_names.SELECT, x, 1, -1, last)
         head = "embed_tokens" if c.tied else "lm_head"
         logits = self._linear(head, self._norm("norm", last, (1, c.width), name="norm"), (1,))
         writer.output(self._finished(logits))
@@ -113,8 +113,8 @@ class _Decoder:
         c, path, rows = self.config, f"layers.{number}", (1, self.config.max_chunk)
         dims = (*rows, c.per_layer)
         gate = self._linear(f"{path}.{PER_LAYER_GATE}", x, rows)
-        gate = self._computed("aten.gelu.default", dims, gate, "tanh")
-        own = self._computed("aten.select_copy.int", dims, per_layer, 2, number)
+        gate = self._computed(op_names.GELU, dims, gate, "tanh")
+        own = self._computed(op_names.SELECT, dims, per_layer, 2, number)
         product = self._computed("aten.mul.Tensor", dims, gate, own)
         added = self._linear(f"{path}.{PER_LAYER_OUT}", product, rows)
         added = self._norm(f"{path}.{PER_LAYER_NORM}", added, (*rows, c.width))
@@ -227,9 +227,9 @@ class _Decoder:
         how: tuple[object, ...]
         if kind.window is None and c.score_cap is None and not c.sinks:
             masked = (None, 0.0, True)  # no mask of one's own, no dropout, causal
-            name, how = "sdpa_with_kv_cache.default", (self.length, *masked, c.attention_scale)
+            name, how = op_names.SDPA, (self.length, *masked, c.attention_scale)
         else:
-            name = "inpage.windowed_attention.default"
+            name = op_names.WINDOWED
             how = (c.attention_scale, kind.window, c.score_cap, self._sinks(path))
         writer.op(name, *given, *how, attended)
         return attended
@@ -246,9 +246,9 @@ class _Decoder:
             q = self._computed("inpage.rotary_of_one.default", dims, q, *how)
         given = (q, *caches, self.start, c.attention_scale)
         if kind.window is None and c.score_cap is None and not c.sinks:
-            return self._computed("inpage.attend_kv_cache.default", dims, *given)
+            return self._computed(op_names.ATTEND_KV_CACHE, dims, *given)
         seen = (kind.window, c.score_cap, self._sinks(path))
-        return self._computed("inpage.attend_window.default", dims, *given, *seen)
+        return self._computed(op_names.ATTEND_WINDOW, dims, *given, *seen)
 
     def _sinks(self, path: str) -> Ref | None:
         c = self.config
@@ -281,9 +281,9 @@ class _Decoder:
         dims = (*rows, hidden)
         gate = self._linear(f"{path}.gate_proj", x, rows)
         if c.activation == SILU:
-            activated = self._computed("aten.silu.default", dims, gate)
+            activated = self._computed(op_names.SILU, dims, gate)
         else:
-            activated = self._computed("aten.gelu.default", dims, gate, "tanh")
+            activated = self._computed(op_names.GELU, dims, gate, "tanh")
         up = self._linear(f"{path}.up_proj", x, rows)
         product = self._computed("aten.mul.Tensor", dims, activated, up)
         return self._linear(f"{path}.down_proj", product, rows)
@@ -303,7 +303,7 @@ class _Decoder:
         how = (sizes.used, sizes.renormalised, sizes.scoring, sizes.scale)
         stored = (" ".join(kind.name for kind in kinds), *given, kinds[0].group_size)
         return self._computed(
-            "inpage.experts.default",
+            op_names.EXPERTS,
             (*rows, c.width),
             *(x, logits, choice, *how, *stored, sizes.activation),
         )

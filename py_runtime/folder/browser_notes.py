@@ -14,8 +14,8 @@ MAX_NOTE_BYTES = 4096
 _here: dict[str, Any] = {}  # for browsers that keep nothing
 
 
-def browser_name() -> str:
-    """With its version: what was measured in another one does not hold."""
+def platform_name() -> str:
+    """The browser with its version: what was measured in another one does not hold."""
     from js import navigator  # not above: a snapshot is made before there is a browser
 
     return str(navigator.userAgent)

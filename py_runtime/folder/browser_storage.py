@@ -34,10 +34,9 @@ from py_runtime.bridge.opfs import (
 from py_runtime.bridge.stream import Stream, read_first
 from py_runtime.folder.file_set import FileSet, parse_file_set
 from py_runtime.folder.manifest import MAX_MANIFEST_BYTES, FileFacts, Manifest, parse_manifest
+from py_runtime.folder.stored_names import BEGUN, FILE, MODEL
 
-# What the names in the folder begin with.
-FILE, MODEL, NOTE, PARTIAL, BEGUN = "file-", "model-", "note-", "partial-", "begun-"
-CHECKED = "checked-"
+NOTE, PARTIAL, CHECKED = "note-", "partial-", "checked-"  # what further names begin with
 ABANDONED_SECONDS = 60  # a partial file that nobody has written to for so long is nobody's
 FOLLOWING_SECONDS = 0.25  # between two looks at how far another tab is
 TRIES, TRY_SECONDS = 40, 0.05  # to open a file whose writer was closed a moment ago

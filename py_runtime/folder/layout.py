@@ -12,9 +12,9 @@ from py_runtime.base.dtypes import DTYPES, DType
 from py_runtime.base.errors import GraphError
 from py_runtime.base.model_errors import ModelFileError, ModelTensorsError
 from py_runtime.base.shapes import Dims, numel
+from py_runtime.base.short_texts import short
 from py_runtime.folder.manifest import Manifest
 from py_runtime.folder.safetensors_header import ALIGNMENT, TensorEntry
-from py_runtime.folder.strict_json import short
 from py_runtime.program import Program
 from py_runtime.program.json_format import load_program
 

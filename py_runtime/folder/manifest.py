@@ -12,8 +12,9 @@ from py_runtime.base.model_errors import (
     ModelHashError,
     ModelVersionError,
 )
+from py_runtime.base.short_texts import short
 from py_runtime.base.sizes import in_words
-from py_runtime.folder.strict_json import is_count, parse_strict_json, short
+from py_runtime.folder.strict_json import is_count, parse_strict_json
 
 MANIFEST = "manifest.json"
 FORMAT = "inpage-model"

@@ -3,8 +3,8 @@
 from py_runtime.base.platform import IN_PAGE
 
 if IN_PAGE:
-    from py_runtime.folder.browser_notes import browser_name, read_note, write_note
+    from py_runtime.folder.browser_notes import platform_name, read_note, write_note
 else:
-    from py_runtime.folder.process_notes import browser_name, read_note, write_note
+    from py_runtime.folder.process_notes import platform_name, read_note, write_note
 
-__all__ = ["browser_name", "read_note", "write_note"]
+__all__ = ["platform_name", "read_note", "write_note"]

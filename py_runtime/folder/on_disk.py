@@ -31,7 +31,7 @@ def open_model_folder(folder: Path) -> ModelFolder:
 
 
 class DiskFolder:
-    """Its files; py_runtime/model/folder_rows.py makes of it what Model.load opens natively."""
+    """Its files; model/folder_token_rows.py makes of it what Model.load opens natively."""
 
     end_tokens: frozenset[int] = frozenset()
 

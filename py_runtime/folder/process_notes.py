@@ -6,8 +6,8 @@ from typing import Any
 _here: dict[str, Any] = {}
 
 
-def browser_name() -> str:
-    """There is none: what runs Python stands in its place."""
+def platform_name() -> str:
+    """What runs Python: its system and version."""
     return platform.platform()
 
 

@@ -12,7 +12,8 @@ from typing import Any
 from py_runtime.base.dtypes import BOOL, F16, F32, I8, I32, I64, U8, DType
 from py_runtime.base.model_errors import TensorHeaderError, TensorLayoutError
 from py_runtime.base.shapes import MAX_ELEMENTS, Dims, numel
-from py_runtime.folder.strict_json import is_count, parse_strict_json, short
+from py_runtime.base.short_texts import short
+from py_runtime.folder.strict_json import is_count, parse_strict_json
 from py_runtime.program import MAX_RANK
 
 LENGTH_BYTES = 8

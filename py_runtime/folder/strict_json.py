@@ -3,6 +3,8 @@
 import json
 from typing import Any, TypeGuard
 
+from py_runtime.base.short_texts import short
+
 MAX_SAFE_INTEGER = 2**53 - 1
 
 
@@ -40,12 +42,6 @@ def _integer(digits: str) -> int | float:
 
 def _refuse(name: str) -> Any:
     raise ValueError(f"{name} is not a JSON number")
-
-
-def short(data: object) -> str:
-    """Untrusted data in a message: escaped, and never longer than a message should be."""
-    text = repr(data)
-    return text if len(text) <= 80 else f"{text[:77]}..."
 
 
 def is_count(data: object) -> TypeGuard[int]:

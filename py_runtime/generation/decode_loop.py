@@ -26,7 +26,7 @@ from py_runtime.graph import Graph
 from py_runtime.program import Program
 from py_runtime.sampling import NoFiniteLogitsError, SamplingSettings
 
-TOKENS, POSITION, ROWS = 0, 1, 2  # the decoder's inputs; few have rows that tokens bring along
+TOKENS, POSITION, TOKEN_ROWS = 0, 1, 2  # the decoder's inputs; few take token rows
 LOGITS = 0  # its output
 MAX_LINES = 8
 ONE_TOKEN = np.zeros((1, 1), np.int64)  # what it is does not matter: the GPU writes the real one
@@ -105,8 +105,8 @@ class DecodeLoop:
         self._sampler = sampler
         self._lines: deque[Line] = deque(maxlen=MAX_LINES)  # found so far, the last one used first
         self._is_on_line = False  # the graph on that one, since nobody else resized it
-        columns = [graph.live_dims(given.value)[-1] for given in graph.program.inputs[ROWS:]]
-        self._no_rows = np.zeros((1, 1, sum(columns)), np.float32)
+        columns = [graph.live_dims(given.value)[-1] for given in graph.program.inputs[TOKEN_ROWS:]]
+        self._no_token_rows = np.zeros((1, 1, sum(columns)), np.float32)
         self._plan: Plan = graph.device.create_plan(
             f"{graph.program.name} decode loop", [*graph.plan_steps, sampler.step]
         )
@@ -152,13 +152,13 @@ class DecodeLoop:
         position: int,
         steps: int,
         ahead: int | None = None,
-        rows: np.ndarray | None = None,
+        token_rows: np.ndarray | None = None,
     ) -> Drawing:
         """Computes on from the last token drawn, at `position`, and draws: at most `steps` times.
 
         Batches may be started one after the other without waiting for their tokens; `ahead` is how
-        many steps there may be with those that follow. `rows` [1, 1, columns] are what that token
-        brings along, where the decoder takes such; then there is one step.
+        many steps there may be with those that follow. `token_rows` [1, 1, columns] is that token's
+        row, where the decoder takes such; then there is one step.
         """
         line = self._line_from(position, max(steps, ahead or 0))
         arena = self._graph.arena
@@ -170,9 +170,9 @@ class DecodeLoop:
             offset, data = dirty[0], dirty[1].copy()
             data.view(np.uint32)[line.places - offset // WORD] = line.words_at(position)
             writes.append(Write(self._graph.uniforms, data, offset))
-        if rows is not None:
-            buffer = self._graph.buffer(self._graph.program.inputs[ROWS].value)
-            writes.append(Write(buffer, rows))
+        if token_rows is not None:
+            buffer = self._graph.buffer(self._graph.program.inputs[TOKEN_ROWS].value)
+            writes.append(Write(buffer, token_rows))
         arena.uploaded()
         arena.mark_dirty(*line.moving)
         return self._submit(line.counts, writes, min(steps, line.end - position))
@@ -224,8 +224,8 @@ class DecodeLoop:
     def _resized(self, position: int) -> tuple[np.ndarray, np.ndarray]:
         """The arena and the plan's counts for one token there."""
         graph = self._graph
-        rows = [self._no_rows] if self._no_rows.size else []
-        graph.maybe_resize([ONE_TOKEN, np.array([position]), *rows])
+        token_rows = [self._no_token_rows] if self._no_token_rows.size else []
+        graph.maybe_resize([ONE_TOKEN, np.array([position]), *token_rows])
         counts = np.vstack([graph.live_counts((LOGITS,)), ONE_WORKGROUP])
         return graph.arena.mirror.view(np.uint32).copy(), counts
 

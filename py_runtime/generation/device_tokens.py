@@ -62,7 +62,7 @@ class DeviceTokens:
         pace.begin()
         in_flight: deque[Drawing] = deque()
         # A token's row can be read once the token is known.
-        max_in_flight = IN_FLIGHT if self._session.rows is None else 1
+        max_in_flight = IN_FLIGHT if self._session.token_rows is None else 1
         async with self._session.graph.lock:  # nobody else may resize the graph meanwhile
             first = loop.first(self._settings, self._prompt, self._drawn, self._seed, self._draws)
             in_flight.append(first)
@@ -88,14 +88,14 @@ class DeviceTokens:
 
     async def _run(self, loop: DecodeLoop, position: int, steps: int, ahead: int) -> Drawing:
         """The next batch; whatever ends within it, the states before it are kept."""
-        rows = None
-        if self._session.rows is not None:
-            steps, rows = 1, await self._session.rows.read(self._drawn[-1:])
+        token_rows = None
+        if self._session.token_rows is not None:
+            steps, token_rows = 1, await self._session.token_rows.read(self._drawn[-1:])
         states, copies = self._session.states, self._session.graph.state_copies
         if copies is not None:
             states.keep_batch(copies)
         states.leave()
-        drawing = loop.run(position, steps, ahead, rows)
+        drawing = loop.run(position, steps, ahead, token_rows)
         self._session.windows.write(position + drawing.steps)
         states.reach(position + drawing.steps)
         return drawing

@@ -4,7 +4,7 @@ many as still seem to flow."""
 from py_runtime.generation.device_sampler import MAX_DRAWS
 
 CHUNK_SECONDS = 0.25  # what a user who presses Stop hardly notices
-SMALLEST_CHUNK = 16
+MIN_PREFILL_CHUNK = 16  # tokens
 BATCH_SECONDS = 0.05  # text that comes so often seems to flow, and Stop seems to act at once
 
 
@@ -13,18 +13,18 @@ class PrefillPace:
 
     def __init__(self, largest: int) -> None:
         self.largest = largest
-        self._chunk = min(2 * SMALLEST_CHUNK, largest)
+        self._chunk = min(2 * MIN_PREFILL_CHUNK, largest)
 
     def next_chunk(self) -> int:
         return self._chunk
 
     def took(self, tokens: int, seconds: float) -> None:
         """A full chunk is a measurement; a shorter one, at a prompt's end, only if it was slow."""
-        if tokens < SMALLEST_CHUNK or (tokens < self._chunk and seconds <= CHUNK_SECONDS):
+        if tokens < MIN_PREFILL_CHUNK or (tokens < self._chunk and seconds <= CHUNK_SECONDS):
             return
         fitting = int(tokens * CHUNK_SECONDS / max(seconds, 1e-6))
         power = 1 << max(fitting.bit_length() - 1, 0)
-        self._chunk = min(max(power, SMALLEST_CHUNK), self.largest)
+        self._chunk = min(max(power, MIN_PREFILL_CHUNK), self.largest)
 
 
 class BatchPace:

@@ -10,14 +10,12 @@ import numpy as np
 
 from py_runtime.base.cancel import CancelToken
 from py_runtime.base.errors import GpuDeviceLostError
-from py_runtime.generation.decode_loop import DecodeLoop, can_loop
+from py_runtime.generation.decode_loop import LOGITS, DecodeLoop, can_loop
 from py_runtime.generation.held_windows import HeldWindows
 from py_runtime.generation.kept_states import TAIL, KeptStates
 from py_runtime.generation.pace import BatchPace, PrefillPace
 from py_runtime.gpu.recovery import Recovery
 from py_runtime.graph import Graph
-
-LOGITS = 0  # the decoder graph's one output
 
 PrefillProgress = Callable[[int, int], None]  # (tokens in the cache, tokens of the prompt)
 RunGraph = Callable[[list[np.ndarray]], Awaitable[list[np.ndarray]]]
@@ -33,12 +31,12 @@ class TokenRows(Protocol):
         """f32 [1, S, columns]."""
 
 
-class Decoder(Protocol):
+class SessionModel(Protocol):
     """What a session needs of a model."""
 
     graph: Graph
     max_chunk: int
-    rows: TokenRows | None  # the graph's last input, where there are some
+    token_rows: TokenRows | None  # the graph's last input, where there are some
 
     def recover(self) -> Coroutine[Any, Any, None]:
         """Builds the graph anew on a new device."""
@@ -51,7 +49,7 @@ def ignore_progress(done: int, total: int) -> None:
 class Session:
     """Computes only what the cache does not have yet, and all of it again on a new device."""
 
-    def __init__(self, model: Decoder) -> None:
+    def __init__(self, model: SessionModel) -> None:
         self.tokens: list[int] = []  # whose keys and values the cache holds, from position 0
         self.computed_tokens = 0  # that went through the graph, ever
         self.waited_s = 0.0  # for tokens drawn on the GPU, ever
@@ -164,8 +162,8 @@ class Session:
     async def inputs(self, tokens: Sequence[int], position: int) -> list[np.ndarray]:
         """Of the graph, for these tokens from there on."""
         given = [np.array([tokens], np.int64), np.array([position])]
-        rows = self._model.rows
-        return given if rows is None else [*given, await rows.read(tokens)]
+        token_rows = self._model.token_rows
+        return given if token_rows is None else [*given, await token_rows.read(tokens)]
 
     def _go_back(self, shared: int) -> None:
         """Of the tokens held, so many count; the states are as they were after what is left."""
@@ -209,8 +207,8 @@ class Session:
         return self._model.graph
 
     @property
-    def rows(self) -> TokenRows | None:
-        return self._model.rows
+    def token_rows(self) -> TokenRows | None:
+        return self._model.token_rows
 
     @cached_property
     def can_loop(self) -> bool:

@@ -2,8 +2,7 @@
 
 from collections import defaultdict
 
-from py_runtime.base.errors import InpageError
-from py_runtime.base.markdown import code, plain, table
+from py_runtime.base.markdown import code, table
 from py_runtime.base.sizes import in_words
 from py_runtime.gguf.metadata import Value
 from py_runtime.gguf.reader import GgufFile
@@ -25,11 +24,6 @@ def about_gguf(file: GgufFile, outcome: str) -> str:
             table(["key", "value"], rows),
         )
     )
-
-
-def cannot_be_loaded(error: InpageError) -> str:
-    """Markdown."""
-    return f"**It cannot be loaded**: {plain(str(error), max_characters=2000)}."
 
 
 def _types(file: GgufFile) -> str:

@@ -8,19 +8,19 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from py_runtime.base.errors import GraphError
-from py_runtime.base.progress import DOWNLOAD, UPLOAD, Meter
+from py_runtime.base.progress import Meter
 from py_runtime.base.shapes import numel
 from py_runtime.decoder.config import WeightKind
 from py_runtime.gguf.errors import GgufError, shown
 from py_runtime.gguf.planes import are_finite
 from py_runtime.gguf.reader import StoredTensor
-from py_runtime.gguf.stored_weights import in_halves, parts_of
+from py_runtime.gguf.stored_weights import in_halves, parts_of_blocks
 from py_runtime.gpu import Device
 from py_runtime.program import Program
 from py_runtime.weights.byte_source import ByteSource
 from py_runtime.weights.constants import Place, PlacesByName
 from py_runtime.weights.ranges import JOINED_GAP
-from py_runtime.weights.uploads import UploadQueue, UploadRange
+from py_runtime.weights.uploads import UploadMeter, UploadQueue, UploadRange
 
 HELD_BYTES = 1 << 19  # of a tensor, while they are converted
 UNIT_BLOCKS = 16  # so many make a multiple of 16 bytes, whatever the type
@@ -65,7 +65,7 @@ class WantedTensor:
         found: dict[str, np.ndarray] = {}
         shares = [data] if self.turns is None else self._shares(data)
         for share, constants in zip(shares, (self.constants, self.second), strict=False):
-            parts = parts_of(self.stored.info.kind, self.kind, share)
+            parts = parts_of_blocks(self.stored.info.kind, self.kind, share)
             found |= {name: parts[part].view(np.uint8) for part, name in constants.items()}
         return found
 
@@ -103,15 +103,15 @@ class GgufConstants:
 
     async def upload(self, device: Device, places: PlacesByName, meter: Meter) -> None:
         by_source: dict[ByteSource, dict[str, WantedTensor]] = defaultdict(dict)
-        for name, targets in places.items():
+        for name, wanted in places.items():
             if name in self._tables:
-                for place in targets:
+                for place in wanted:
                     device.write_buffer(place.buffer, self._tables[name], place.offset)
             else:
                 tensor = self._tensors[name]
                 by_source[tensor.stored.source][tensor.stored.info.name] = tensor
         uploads = [
-            _FileUpload(source, list(tensors.values()), places, meter)
+            _TensorsUpload(source, list(tensors.values()), places, meter)
             for source, tensors in by_source.items()
         ]
         queue = UploadQueue(device)
@@ -132,7 +132,7 @@ def tensor_parts(tensor: WantedTensor) -> dict[str, int]:
     return {name: part.nbytes for name, part in blank.items()}
 
 
-class _FileUpload:
+class _TensorsUpload:
     """What one file gives, in as few passes as its tensors allow."""
 
     def __init__(
@@ -141,12 +141,8 @@ class _FileUpload:
         self._source = source
         self._tensors = sorted(tensors, key=lambda tensor: tensor.stored.info.offset)
         self._places = places
-        self._meter = meter
-        self._phases = (DOWNLOAD, UPLOAD) if source.is_remote else (UPLOAD,)
-        self._done = 0
         total = sum(tensor.stored.info.nbytes for tensor in tensors)
-        for phase in self._phases:
-            meter.expect(phase, source.name, total)
+        self._meter = UploadMeter(source, total, meter)
 
     async def run(self, queue: UploadQueue) -> None:
         for tensors in self._runs():
@@ -192,11 +188,9 @@ class _FileUpload:
         blocks = at // tensor.least
         for name, part in tensor.convert(data).items():
             start = before[name] * blocks
-            found = [_target(place, start, part) for place in self._places.get(name, ())]
+            found = [_upload_range(place, start, part) for place in self._places.get(name, ())]
             await queue.add(start, part, filter(None, found))
-        self._done += len(data)
-        for phase in self._phases:
-            self._meter.reach(phase, self._source.name, self._done)
+        self._meter.add(len(data))
 
 
 class _Held:
@@ -233,7 +227,7 @@ def _end(tensor: WantedTensor) -> int:
     return tensor.stored.info.offset + tensor.stored.info.nbytes
 
 
-def _target(place: Place, start: int, part: np.ndarray) -> UploadRange | None:
+def _upload_range(place: Place, start: int, part: np.ndarray) -> UploadRange | None:
     found = place.of(start, part.nbytes)
     if found is None:
         return None

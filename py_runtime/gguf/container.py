@@ -63,7 +63,7 @@ class TensorInfo:
 
 
 @dataclass(frozen=True)
-class Header:
+class GgufHeader:
     """All that a file says of itself."""
 
     metadata: Metadata
@@ -93,7 +93,7 @@ class HeaderWalk:
         self._alignment = DEFAULT_ALIGNMENT
         self._data_bytes = 0  # of the tensors so far, with what pads them
 
-    def read(self, data: bytes) -> Header:
+    def read(self, data: bytes) -> GgufHeader:
         """From the first bytes of the file; TooFewBytes where they end too early."""
         self._data = data
         if self._counts is None:
@@ -104,7 +104,7 @@ class HeaderWalk:
         self._alignment = self._read_alignment()
         while len(self._tensors) < tensors:
             self._whole(self._read_tensor)
-        return Header(Metadata(self._file, self._values), self._placed())
+        return GgufHeader(Metadata(self._file, self._values), self._placed())
 
     def _whole(self, read: Callable[[], None]) -> None:
         """One entry, or none of it."""

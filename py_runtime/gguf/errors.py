@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from py_runtime.base.model_errors import ModelError
+from py_runtime.base.short_texts import first_of
 
 DAMAGED = "copy or download the file again"
 MAX_SHOWN = 80  # characters of a name that a file gave
@@ -32,6 +33,4 @@ def shown(name: str) -> str:
 
 def listed(names: Iterable[str]) -> str:
     """As many as a person reads, and how many more there are."""
-    found = list(names)
-    more = len(found) - MAX_NAMES
-    return ", ".join([*found[:MAX_NAMES], *([f"and {more} more"] if more > 0 else [])])
+    return ", ".join(first_of(list(names), MAX_NAMES))

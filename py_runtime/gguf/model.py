@@ -15,9 +15,9 @@ from py_runtime.decoder.config import (
 )
 from py_runtime.decoder.config_json import decoder_config, rotary_tables
 from py_runtime.decoder.families import Family
-from py_runtime.decoder.own_rows import TABLE, with_rows_given
 from py_runtime.decoder.program import write_decoder
 from py_runtime.decoder.rotary import Floats
+from py_runtime.decoder.token_rows import TABLE, with_token_rows_given
 from py_runtime.gguf.config import check_tensors, read_config, read_family
 from py_runtime.gguf.constants import GgufConstants, WantedTensor
 from py_runtime.gguf.dequantise import dequantise
@@ -31,8 +31,8 @@ from py_runtime.gguf.names import (
     is_rotated,
 )
 from py_runtime.gguf.reader import GgufFile, open_gguf
-from py_runtime.gguf.rows import GgufRows
 from py_runtime.gguf.stored_weights import FLOATS, KNOWN, kind_of
+from py_runtime.gguf.token_rows import GgufTokenRows
 from py_runtime.gguf.tokenizer import end_tokens, read_tokenizer
 from py_runtime.program import Program
 from py_runtime.weights.byte_source import ByteSource
@@ -51,7 +51,7 @@ class GgufModel:
     tokenizer: dict[str, dict[str, Any]]  # tokenizer.json and tokenizer_config.json
     end_tokens: frozenset[int]
     constants: GgufConstants
-    rows: GgufRows | None = None  # what each token has for each layer, where tokens have that
+    token_rows: GgufTokenRows | None = None  # where tokens have something for each layer
 
     @property
     def parameters(self) -> int:
@@ -82,11 +82,11 @@ async def open_model(sources: Sequence[ByteSource]) -> GgufModel:
         file,
         values,
         config,
-        with_rows_given(write_decoder(config, kinds, file.name)),
+        with_token_rows_given(write_decoder(config, kinds, file.name)),
         read_tokenizer(file.metadata),
         end_tokens(file.metadata),
         GgufConstants(_wanted(file, config, family, kinds), tables),
-        None if table is None else GgufRows(table),
+        None if table is None else GgufTokenRows(table),
     )
 
 

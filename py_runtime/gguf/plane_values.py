@@ -36,7 +36,7 @@ def _upper_halves(weight: np.ndarray) -> np.ndarray:
 # Small integers out of words of eight columns, and of 32 -------------------------------------
 
 
-def nibbles(plane: Bytes) -> np.ndarray:
+def word_nibbles(plane: Bytes) -> np.ndarray:
     """[..., 4n] → [..., 8n]: a word has four columns in low nibbles, four more in high ones."""
     words = plane.reshape(*plane.shape[:-1], -1, 4)
     return np.concatenate((words & 15, words >> 4), -1).reshape(*plane.shape[:-1], -1)
@@ -98,12 +98,12 @@ def _q8_0(weight: Bytes, scales: Bytes) -> Floats:
 
 def _q5_0(weight: Bytes, scales: Bytes) -> Floats:
     bits, scale = in_order(scales)
-    values = nibbles(weight) | fields(np.ascontiguousarray(bits), 1) << 4
+    values = word_nibbles(weight) | fields(np.ascontiguousarray(bits), 1) << 4
     return scaled(_floats(values) - 16, half(scale, 0))
 
 
 def _q5_1(weight: Bytes, scales: Bytes) -> Floats:
-    values = nibbles(weight) | fields(scales[:, 4:], 1) << 4
+    values = word_nibbles(weight) | fields(scales[:, 4:], 1) << 4
     return scaled(values, half(scales, 0)) + half(scales, 2)
 
 
@@ -120,15 +120,15 @@ def _k_affine(values: np.ndarray, scales: Bytes) -> Floats:
 
 
 def _q4_k(weight: Bytes, scales: Bytes) -> Floats:
-    return _k_affine(nibbles(weight), scales)
+    return _k_affine(word_nibbles(weight), scales)
 
 
 def _q5_k(weight: Bytes, scales: Bytes) -> Floats:
-    return _k_affine(nibbles(weight[:, :128]) | fields(weight[:, 128:], 1) << 4, scales)
+    return _k_affine(word_nibbles(weight[:, :128]) | fields(weight[:, 128:], 1) << 4, scales)
 
 
 def _q6_k(weight: Bytes, scales: Bytes) -> Floats:
-    values = nibbles(weight[:, :128]) | fields(weight[:, 128:], 2) << 4
+    values = word_nibbles(weight[:, :128]) | fields(weight[:, 128:], 2) << 4
     own = _floats(np.ascontiguousarray(scales[:, :16]).view(np.int8))
     return scaled(_floats(values) - 32, half(scales, 16) * own)
 
@@ -149,19 +149,19 @@ def _q2_k(weight: Bytes, scales: Bytes) -> Floats:
 
 
 def _iq4_nl(weight: Bytes, scales: Bytes) -> Floats:
-    return scaled(NON_LINEAR[nibbles(weight)], half(scales, 0))
+    return scaled(NON_LINEAR[word_nibbles(weight)], half(scales, 0))
 
 
 def _iq4_xs(weight: Bytes, scales: Bytes) -> Floats:
     low = pairs(scales[:, 4:])
     above = np.ascontiguousarray(scales[:, 2:4]).view("<u2") >> np.arange(0, 16, 2, dtype=np.uint16)
     own = _floats(low | ((above & 3) << 4).astype(np.uint8)) - 32
-    return scaled(NON_LINEAR[nibbles(weight)], half(scales, 0) * own)
+    return scaled(NON_LINEAR[word_nibbles(weight)], half(scales, 0) * own)
 
 
 def _mxfp4(weight: Bytes, scales: Bytes) -> Floats:
     half_scale = np.ldexp(np.float32(1), scales.astype(np.int32) - 128)
-    return scaled(TWICE_FP4[nibbles(weight)], half_scale)
+    return scaled(TWICE_FP4[word_nibbles(weight)], half_scale)
 
 
 DENSE: dict[str, Callable[[Bytes, Bytes], Floats]] = {

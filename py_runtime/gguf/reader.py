@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from py_runtime.gguf.container import Header, HeaderWalk, TensorInfo, TooFewBytes
+from py_runtime.gguf.container import GgufHeader, HeaderWalk, TensorInfo, TooFewBytes
 from py_runtime.gguf.errors import GgufError, UnsupportedGgufError, listed, shown
 from py_runtime.gguf.metadata import Metadata
 from py_runtime.gguf.part_names import MAX_PARTS
@@ -55,7 +55,7 @@ async def open_gguf(sources: Sequence[ByteSource]) -> GgufFile:
     return GgufFile(first.name, size, header.metadata, tensors)
 
 
-async def read_header(source: ByteSource) -> Header:
+async def read_header(source: ByteSource) -> GgufHeader:
     """By ranges, as far as the header goes."""
     size = await source.size()
     walk = HeaderWalk(source.name, size)
@@ -70,7 +70,7 @@ async def read_header(source: ByteSource) -> Header:
             wanted = max(short.wanted, 2 * len(data))
 
 
-Parts = list[tuple[ByteSource, Header]]
+Parts = list[tuple[ByteSource, GgufHeader]]
 
 
 def _in_order(headers: Parts) -> Parts:
@@ -78,7 +78,7 @@ def _in_order(headers: Parts) -> Parts:
     if len(headers) == 1 and _part_count(headers[0]) <= 1:
         return headers
     count = max(_part_count(part) for part in headers)
-    by_number: dict[int, tuple[ByteSource, Header]] = {}
+    by_number: dict[int, tuple[ByteSource, GgufHeader]] = {}
     for part in headers:
         source, header = part
         if _part_count(part) != count:
@@ -103,6 +103,6 @@ def _in_order(headers: Parts) -> Parts:
     return [by_number[number] for number in range(count)]
 
 
-def _part_count(part: tuple[ByteSource, Header]) -> int:
+def _part_count(part: tuple[ByteSource, GgufHeader]) -> int:
     metadata = part[1].metadata
     return metadata.integer(COUNT_KEY, 1, MAX_PARTS) if COUNT_KEY in metadata else 1

@@ -22,7 +22,7 @@ def kind_of(stored: TensorType, columns: int) -> WeightKind | None:
     return WeightKind(FLOAT if is_wide else name)
 
 
-def parts_of(stored: TensorType, kind: WeightKind | None, data: np.ndarray) -> Planes:
+def parts_of_blocks(stored: TensorType, kind: WeightKind | None, data: np.ndarray) -> Planes:
     """Whole blocks as the parts of a weight; without a kind they are floats, and become f32."""
     if kind is None or kind.name == FLOAT:
         return widened(stored, data)

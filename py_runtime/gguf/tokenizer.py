@@ -288,7 +288,8 @@ def check_bytes(fields: Fields) -> None:
     wrong = [shown(token) for token in found if not _BYTE_TOKEN.fullmatch(token)]
     if wrong:
         raise fields.metadata.fault(
-            f"{PREFIX}tokens", f"has tokens for bytes that are none: {listed(sorted(wrong))}"
+            f"{PREFIX}tokens",
+            f"has tokens for bytes that are not among <0x00> to <0xFF>: {listed(sorted(wrong))}",
         )
     if found and len(found) < 256:
         raise fields.metadata.fault(

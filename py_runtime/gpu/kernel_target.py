@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from py_runtime.gpu import Device
 
-SMALLEST_WIDE_SUBGROUP = 16  # software adapters have 4 or 8 lanes
+MIN_WIDE_SUBGROUP = 16  # software adapters have 4 or 8 lanes
 
 # Kernels by name, as users choose them.
 PORTABLE_KERNELS, SUBGROUP_KERNELS, MEMORY_KERNELS = "portable", "subgroups", "memory"
@@ -51,7 +51,7 @@ class KernelTarget:
 def seems_software(device: Device) -> bool:
     """An adapter that says so, or whose subgroups are as small as software's."""
     has_subgroups = "subgroups" in device.features
-    small = has_subgroups and device.adapter.subgroup_min_size < SMALLEST_WIDE_SUBGROUP
+    small = has_subgroups and device.adapter.subgroup_min_size < MIN_WIDE_SUBGROUP
     return device.adapter.is_fallback or small
 
 

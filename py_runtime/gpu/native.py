@@ -312,9 +312,11 @@ def _timestamps(queries: Any, number: int) -> dict[str, Any]:
     }
 
 
-def _encode_copy(encoder: Any, step: Copy, source_at: int, target_at: int, nbytes: int) -> None:
+def _encode_copy(
+    encoder: Any, step: Copy, source_at: int, destination_at: int, nbytes: int
+) -> None:
     encoder.copy_buffer_to_buffer(
-        step.source.handle, source_at, step.destination.handle, target_at, nbytes
+        step.source.handle, source_at, step.destination.handle, destination_at, nbytes
     )
 
 

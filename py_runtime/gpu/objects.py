@@ -118,7 +118,7 @@ class Dispatch:
 
 @dataclass(frozen=True)
 class Copy:
-    """Plan step; its live integers are (source offset, target offset, bytes); 0 bytes skip it."""
+    """Plan step; its live integers are (source and destination offset, bytes); 0 bytes skip it."""
 
     label: str
     source: Buffer

@@ -9,7 +9,7 @@ import weakref
 from py_runtime.gpu import Device, request_device
 
 _in_use: "weakref.ref[Device] | None" = None  # given back as soon as nothing is on it
-_opening: "asyncio.Future[Device] | None" = None
+_device_being_opened: "asyncio.Future[Device] | None" = None
 
 
 async def device_in_use() -> Device:
@@ -40,11 +40,11 @@ def newest(device: Device) -> Device:
 
 async def _opened() -> Device:
     """Whoever asks meanwhile gets the same one, and whoever gives up waiting takes it from none."""
-    global _opening
-    opening = _opening
-    if opening is None or opening.done():
-        opening = _opening = asyncio.ensure_future(_request())
-    return await asyncio.shield(opening)
+    global _device_being_opened
+    device_being_opened = _device_being_opened
+    if device_being_opened is None or device_being_opened.done():
+        device_being_opened = _device_being_opened = asyncio.ensure_future(_request())
+    return await asyncio.shield(device_being_opened)
 
 
 async def _request() -> Device:

@@ -41,7 +41,7 @@ class Property:
     required: bool
 
 
-class Container(Shape):
+class JsonContainer(Shape):
     """Its states are (kind, index of a member, whitespace so far)."""
 
     start: Local = (OPEN, 0, NO_GAP)
@@ -53,7 +53,7 @@ class Container(Shape):
         return bool(local[0] == DONE)
 
 
-class Object(Container):
+class Object(JsonContainer):
     """Properties in the schema's order, then others, if they are allowed."""
 
     def __init__(self, properties: list[Property], extra_key: Shape | None, extra: Choice) -> None:
@@ -215,7 +215,7 @@ class Object(Container):
         return before != (self.shortest, self.nesting)
 
 
-class Array(Container):
+class Array(JsonContainer):
     """Items by their place, then any number of others."""
 
     def __init__(self, prefix: list[Choice], others: Choice, least: int, most: int | None) -> None:

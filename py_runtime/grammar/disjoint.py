@@ -4,7 +4,7 @@ refused: the text could fit both, and would then be invalid."""
 from collections.abc import Callable, Iterable
 from itertools import combinations
 
-from py_runtime.grammar.keywords import Part
+from py_runtime.grammar.keywords import SchemaPart
 from py_runtime.grammar.limits import MAX_COMPARISONS, refuse
 from py_runtime.grammar.scalars import (
     Alternatives,
@@ -23,11 +23,11 @@ _MAX_DEPTH = 4  # properties of properties that are compared
 class DisjointCheck:
     """RequestError where two branches may have a value in common, or it takes too long to tell."""
 
-    def __init__(self, alternatives: Callable[[Iterable[Part]], Alternatives]) -> None:
+    def __init__(self, alternatives: Callable[[Iterable[SchemaPart]], Alternatives]) -> None:
         self._alternatives = alternatives
         self._comparisons_left = MAX_COMPARISONS
 
-    def check(self, branches: list[Alternatives], part: Part) -> None:
+    def check(self, branches: list[Alternatives], part: SchemaPart) -> None:
         for left, right in combinations(range(len(branches)), 2):
             if self._disjoint(branches[left], branches[right], 0):
                 continue
@@ -103,7 +103,7 @@ def _forbids_any(atoms: Atoms, names: Iterable[str]) -> bool:
     return any(name not in listed for listed in known for name in names)
 
 
-def _parts(atoms: Atoms, name: str) -> list[Part]:
+def _parts(atoms: Atoms, name: str) -> list[SchemaPart]:
     return [
         atom.inside("properties", name) for atom in atoms if name in (atom.get("properties") or ())
     ]

@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 
 from py_runtime.base.errors import RequestError
-from py_runtime.grammar.limits import MAX_SCHEMA_DEPTH, MAX_SCHEMA_VALUES, PARAM, refuse, short
+from py_runtime.base.short_texts import short
+from py_runtime.grammar.limits import MAX_QUOTED, MAX_SCHEMA_DEPTH, MAX_SCHEMA_VALUES, PARAM, refuse
 from py_runtime.grammar.masks import Masks
 from py_runtime.grammar.schema import any_object, shape_of
-from py_runtime.grammar.stack_automaton import Automaton
+from py_runtime.grammar.stack_automaton import StackAutomaton
 from py_runtime.grammar.vocabulary import IMPOSSIBLE, TokenTexts
 
 _MAX_COMPILED = 4  # automata kept for the next request with the same schema
@@ -30,7 +31,7 @@ def grammar_for(response_format: Any, texts: TokenTexts) -> "Grammar | None":
             raise refuse('json_schema must be an object such as {"name": ..., "schema": ...}')
         schema = described["schema"]
         if not isinstance(schema, dict | bool):
-            raise refuse(f"json_schema.schema is {short(schema)}, not a schema")
+            raise refuse(f"json_schema.schema is {short(schema, MAX_QUOTED)}, not a schema")
     else:
         raise refuse('it must be {"type": "text"}, {"type": "json_object"} or "json_schema"')
     return Grammar(compiled(schema, texts))
@@ -51,7 +52,7 @@ def compiled(schema: Any, texts: TokenTexts) -> Masks:
     if masks is None:
         # Read back from its text: nobody changes it then, and every key is a string.
         root = any_object() if schema is None else shape_of(json.loads(key))
-        masks = Masks(Automaton(root, texts))
+        masks = Masks(StackAutomaton(root, texts))
     kept[key] = masks
     while len(kept) > _MAX_COMPILED:
         del kept[next(iter(kept))]

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from py_runtime.grammar.limits import MAX_SHORTEST, refuse, short
+from py_runtime.base.short_texts import short
+from py_runtime.grammar.limits import MAX_QUOTED, MAX_SHORTEST, refuse
 
 ANNOTATIONS = frozenset(
     ["$schema", "$id", "$comment", "$defs", "definitions", "title", "description", "default",
@@ -26,34 +27,34 @@ _NO_OPS = {"uniqueItems": False, "minProperties": 0, "nullable": False, "minCont
 
 
 @dataclass(frozen=True)
-class Part:
+class SchemaPart:
     """A schema, and where it stands."""
 
     schema: Any
     path: str
 
-    def inside(self, *keys: str | int) -> "Part":
+    def inside(self, *keys: str | int) -> "SchemaPart":
         schema, path = self.schema, self.path
         for key in keys:
             schema, path = schema[key], f"{path}/{key}"
-        return Part(schema, path)
+        return SchemaPart(schema, path)
 
 
 @dataclass(frozen=True, eq=False)
 class Atom:
     """The keywords of one schema that are neither annotations nor combine others."""
 
-    part: Part
+    part: SchemaPart
     keywords: dict[str, Any]
 
     def get(self, keyword: str) -> Any:
         return self.keywords.get(keyword)
 
-    def inside(self, *keys: str | int) -> Part:
+    def inside(self, *keys: str | int) -> SchemaPart:
         return self.part.inside(*keys)
 
 
-def read_atom(part: Part) -> Atom:
+def read_atom(part: SchemaPart) -> Atom:
     """Refuses whatever is unknown or not of the right kind."""
     keywords: dict[str, Any] = {}
     for keyword, value in part.schema.items():
@@ -63,10 +64,10 @@ def read_atom(part: Part) -> Atom:
             continue
         check = CHECKS.get(keyword)
         if check is None:
-            raise refuse(f"the keyword {short(keyword)} is not supported", part.path)
+            raise refuse(f"the keyword {short(keyword, MAX_QUOTED)} is not supported", part.path)
         fault = check(value)
         if fault:
-            raise refuse(f"{keyword} is {short(value)}, not {fault}", part.path)
+            raise refuse(f"{keyword} is {short(value, MAX_QUOTED)}, not {fault}", part.path)
         keywords[keyword] = value
     return Atom(part, keywords)
 

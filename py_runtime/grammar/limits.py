@@ -19,15 +19,10 @@ MAX_LITERAL_BYTES = 1 << 16  # of all enum values and property names together
 MAX_PATTERN_STATES = 512
 MAX_PATTERN_WORK = 200_000  # steps taken while a pattern becomes an automaton
 MAX_NFA_STATES = 4_000
+MAX_QUOTED = 60  # characters of what a schema says, in messages
 
 
 def refuse(fault: str, path: str = "") -> RequestError:
     """The error that names the place in the schema."""
     place = f"{PARAM}: {path}: " if path else f"{PARAM}: "
     return RequestError(place + fault, PARAM)
-
-
-def short(data: object) -> str:
-    """Untrusted data in a message, never longer than a message should be."""
-    text = repr(data)
-    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -4,7 +4,7 @@ from collections import OrderedDict
 
 import numpy as np
 
-from py_runtime.grammar.stack_automaton import Automaton
+from py_runtime.grammar.stack_automaton import StackAutomaton
 from py_runtime.grammar.vocabulary import Level
 
 _MAX_ROWS_A_WALK = 8_000  # an automaton that needs more gives up tokens, never time or memory
@@ -15,7 +15,7 @@ _MAX_REMEMBERED = 1_000
 class Masks:
     """Masks of an automaton's states, remembered as bits."""
 
-    def __init__(self, automaton: Automaton) -> None:
+    def __init__(self, automaton: StackAutomaton) -> None:
         self.automaton = automaton
         self.texts = automaton.texts
         self._generation = automaton.generation

@@ -13,7 +13,7 @@ _ANY_NUMBER = (
     rf"^-?(?:0|[1-9]\d{{0,{MAX_DIGITS - 1}}})(?:\.\d{{1,{MAX_FRACTION_DIGITS}}})?"
     r"(?:[eE][+-]?(?:\d{1,2}|[12][0-8]\d))?$"
 )
-_ZERO, _NINE, _POINT, _MINUS = 0x30, 0x39, 0x2E, 0x2D
+_ZERO, _POINT, _MINUS = 0x30, 0x2E, 0x2D
 
 
 @dataclass(frozen=True)

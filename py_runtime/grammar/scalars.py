@@ -4,10 +4,11 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from py_runtime.base.short_texts import short
 from py_runtime.grammar.finite_automata import Dfa, TooComplexError, of_length, product
 from py_runtime.grammar.formats import PATTERNS
 from py_runtime.grammar.keywords import TYPES, Atom, decimal, types_of
-from py_runtime.grammar.limits import refuse, short
+from py_runtime.grammar.limits import MAX_QUOTED, refuse
 from py_runtime.grammar.numbers import Bound, number_automaton
 from py_runtime.grammar.regex import compile_pattern
 from py_runtime.grammar.shapes import Number
@@ -58,7 +59,7 @@ def text_automata(atoms: Atoms) -> list[Dfa | None]:
         if name is not None:
             if name not in PATTERNS:
                 known = ", ".join(PATTERNS)
-                fault = f"the format {short(name)} is not supported (known are {known})"
+                fault = f"the format {short(name, MAX_QUOTED)} is not supported (known are {known})"
                 raise refuse(fault, atom.part.path)
             found.append(compile_pattern(PATTERNS[name]))
         source = atom.get("pattern")
@@ -66,7 +67,7 @@ def text_automata(atoms: Atoms) -> list[Dfa | None]:
             try:
                 found.append(compile_pattern(source))
             except ValueError as error:
-                fault = f"the pattern {short(source)} is not supported: {error}"
+                fault = f"the pattern {short(source, MAX_QUOTED)} is not supported: {error}"
                 raise refuse(fault, atom.part.path) from None
     return found
 

@@ -9,19 +9,20 @@ from collections.abc import Callable, Iterable
 from typing import Any
 from urllib.parse import unquote
 
+from py_runtime.base.short_texts import short
 from py_runtime.grammar.containers import Array, Object, Property
 from py_runtime.grammar.disjoint import DisjointCheck
 from py_runtime.grammar.finite_automata import all_but
-from py_runtime.grammar.keywords import LISTS_OF_SCHEMAS, TYPE_OF, Part, read_atom
+from py_runtime.grammar.keywords import LISTS_OF_SCHEMAS, TYPE_OF, SchemaPart, read_atom
 from py_runtime.grammar.limits import (
     MAX_DEPTH,
     MAX_LITERAL_BYTES,
     MAX_OPTIONS,
+    MAX_QUOTED,
     MAX_REFERENCES,
     MAX_SCHEMA_NODES,
     MAX_SHORTEST,
     refuse,
-    short,
 )
 from py_runtime.grammar.scalars import (
     Alternatives,
@@ -45,16 +46,16 @@ def any_object() -> Choice:
 
 def shape_of(schema: Any) -> Choice:
     """RequestError names what is not supported, and where."""
-    return Reader(schema).read()
+    return SchemaReader(schema).read()
 
 
-class Reader:
+class SchemaReader:
     """Each combination of schemas is read once, so that they may refer to themselves."""
 
     def __init__(self, schema: Any) -> None:
-        self.root = Part(schema, "#")
+        self.root = SchemaPart(schema, "#")
         self._choices: dict[tuple[int, ...], Choice] = {}
-        self._unread: list[tuple[Choice, tuple[Part, ...]]] = []
+        self._unread: list[tuple[Choice, tuple[SchemaPart, ...]]] = []
         self._expanded: dict[int, Alternatives] = {}
         self._expanding: set[int] = set()
         self._disjoint = DisjointCheck(self.alternatives)
@@ -74,7 +75,7 @@ class Reader:
             )
         return root
 
-    def choice(self, parts: tuple[Part, ...]) -> Choice:
+    def choice(self, parts: tuple[SchemaPart, ...]) -> Choice:
         """The place where all these schemas hold; read later, so that schemas may be recursive."""
         parts = tuple(part for part in parts if part.schema is not True)
         key = tuple(sorted({id(part.schema) for part in parts}))
@@ -85,7 +86,7 @@ class Reader:
             self._unread.append((self._choices[key], parts))
         return self._choices[key]
 
-    def _options(self, parts: tuple[Part, ...]) -> list[Shape]:
+    def _options(self, parts: tuple[SchemaPart, ...]) -> list[Shape]:
         options: list[Shape] = []
         fixed: list[Any] = []
         for atoms in self.alternatives(parts):
@@ -96,19 +97,19 @@ class Reader:
                 fixed += values
         return options + self._fixed_shapes(distinct(fixed))
 
-    def alternatives(self, parts: Iterable[Part]) -> Alternatives:
+    def alternatives(self, parts: Iterable[SchemaPart]) -> Alternatives:
         """What the parts ask for together, each alternative without any choice left."""
         found: Alternatives = [()]
         for part in parts:
             found = self._both(found, self._expand(part), part)
         return found
 
-    def _both(self, left: Alternatives, right: Alternatives, part: Part) -> Alternatives:
+    def _both(self, left: Alternatives, right: Alternatives, part: SchemaPart) -> Alternatives:
         if len(left) * len(right) > MAX_OPTIONS:
             raise refuse(f"more than {MAX_OPTIONS} alternatives", part.path)
         return [tuple(dict.fromkeys(a + b)) for a in left for b in right]
 
-    def _expand(self, part: Part) -> Alternatives:
+    def _expand(self, part: SchemaPart) -> Alternatives:
         if isinstance(part.schema, bool):
             return [()] if part.schema else []
         key = id(part.schema)
@@ -121,7 +122,7 @@ class Reader:
             self._expanding.remove(key)
         return self._expanded[key]
 
-    def _combined(self, part: Part) -> Alternatives:
+    def _combined(self, part: SchemaPart) -> Alternatives:
         """The schema's own keywords, with those of $ref, allOf, anyOf and oneOf."""
         atom = read_atom(part)
         found: Alternatives = [(atom,)] if atom.keywords else [()]
@@ -142,10 +143,11 @@ class Reader:
             found = self._both(found, [atoms for each in branches for atoms in each], part)
         return found
 
-    def _referred(self, part: Part) -> Part:
+    def _referred(self, part: SchemaPart) -> SchemaPart:
         reference = part.schema["$ref"]
+        named = f"the $ref {short(reference, MAX_QUOTED)}"
         if not isinstance(reference, str) or not (reference == "#" or reference.startswith("#/")):
-            fault = f"the $ref {short(reference)} is not supported: only those that begin with #/"
+            fault = f"{named} is not supported: only those that begin with #/"
             raise refuse(fault, part.path)
         found: Any = self.root.schema
         for name in reference.split("/")[1:]:
@@ -155,10 +157,10 @@ class Reader:
             elif isinstance(found, dict) and name in found:
                 found = found[name]
             else:
-                raise refuse(f"the $ref {short(reference)} leads nowhere", part.path)
+                raise refuse(f"{named} leads nowhere", part.path)
         if not isinstance(found, dict | bool):
-            raise refuse(f"the $ref {short(reference)} does not lead to a schema", part.path)
-        return Part(found, reference)
+            raise refuse(f"{named} does not lead to a schema", part.path)
+        return SchemaPart(found, reference)
 
     def _shapes(self, atoms: Atoms) -> list[Shape]:
         makers: dict[str, Callable[[Atoms], Shape | None]] = {
@@ -194,7 +196,7 @@ class Reader:
     def _constant(self, value: Any) -> Choice:
         schema = {"const": value}
         self._kept.append(schema)
-        return self.choice((Part(schema, "const"),))
+        return self.choice((SchemaPart(schema, "const"),))
 
     def _count_bytes(self, texts: list[bytes]) -> None:
         self._literal_bytes += sum(map(len, texts))
@@ -212,7 +214,7 @@ class Reader:
         return Array(prefix, self._item(atoms, length), least, most)
 
     def _item(self, atoms: Atoms, index: int) -> Choice:
-        parts: list[Part] = []
+        parts: list[SchemaPart] = []
         for atom in atoms:
             if index < len(atom.get("prefixItems") or ()):
                 parts.append(atom.inside("prefixItems", index))
@@ -237,7 +239,7 @@ class Reader:
         return Object(properties, key, extra)
 
     def _property(self, atoms: Atoms, name: str) -> Choice:
-        parts: list[Part] = []
+        parts: list[SchemaPart] = []
         for atom in atoms:
             if name in (atom.get("properties") or ()):
                 parts.append(atom.inside("properties", name))

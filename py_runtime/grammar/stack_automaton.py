@@ -21,7 +21,7 @@ Cell = int
 Cells = tuple[Cell, ...]
 
 
-class Automaton:
+class StackAutomaton:
     """States are numbered as they are met; their table is started anew when it grows too large."""
 
     def __init__(self, root: Choice, texts: TokenTexts) -> None:

@@ -10,7 +10,7 @@ from py_runtime.graph.carried_states import COPIES, copied_bytes
 from py_runtime.graph.load_checks import check_ops
 from py_runtime.graph.memory import MemoryReport
 from py_runtime.passes import DEFAULT_PASSES, run_passes
-from py_runtime.program import Program, TensorValue
+from py_runtime.program import Program, TensorValue, as_constant
 
 # What WebGPU guarantees everywhere; enough to build a program that no device is at hand for.
 GUARANTEED_LIMITS = {
@@ -30,7 +30,7 @@ class BufferPlan:
     """Buffers to be created, and who lives in which."""
 
     specs: dict[Hashable, BufferSpec]
-    key_of: dict[Hashable, Hashable]  # tensor id, Scratch, Joined or Piece → key of its buffer
+    key_of: dict[Hashable, Hashable]  # of what kernels bind (a tensor: its id) → of a buffer
     report: MemoryReport
 
 
@@ -46,10 +46,10 @@ def plan_buffers(builder: Builder) -> BufferPlan:
         key_of[joined] = ("joined", ids)
         specs["joined", ids] = BufferSpec(joined.label, joined.nbytes)
         purpose["constants"] += joined.nbytes
-    for place, piece in builder.pieces.items():
-        key_of[piece] = ("piece", place)
-        specs["piece", place] = BufferSpec(piece.label, piece.nbytes)
-        purpose["constants"] += piece.nbytes
+    for place, weight_slice in builder.slices.items():
+        key_of[weight_slice] = ("slice", place)
+        specs["slice", place] = BufferSpec(weight_slice.label, weight_slice.nbytes)
+        purpose["constants"] += weight_slice.nbytes
     for value_id, tensor in builder.tensors.items():
         value = program.values[value_id]
         assert isinstance(value, TensorValue)
@@ -63,7 +63,7 @@ def plan_buffers(builder: Builder) -> BufferPlan:
         key_of[value_id] = key
         if key not in specs:
             specs[key] = BufferSpec(tensor.label, tensor.max_bytes)
-            kind = "constants" if value.constant is not None else "inputs"
+            kind = "inputs" if as_constant(value) is None else "constants"
             purpose["state" if value.state else kind] += tensor.max_bytes
     copied = copied_bytes(program)
     for number in range(COPIES if copied else 0):

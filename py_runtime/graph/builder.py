@@ -14,8 +14,8 @@ from py_runtime.live.launch import (
     BufferCopy,
     Joined,
     Launch,
-    Piece,
     Scratch,
+    WeightSlice,
 )
 from py_runtime.live.uniforms import UniformArena, params_layout
 from py_runtime.live.values import Journal, LiveInt, LiveTensor
@@ -54,7 +54,7 @@ class Builder:
     step_ops: list[int] = field(default_factory=list)  # the op each step belongs to
     scratches: list[Scratch] = field(default_factory=list)
     joins: dict[tuple[int, ...], Joined] = field(default_factory=dict)  # by the parts' ids
-    pieces: dict[tuple[str, int, int], Piece] = field(default_factory=dict)  # by name and bytes
+    slices: dict[tuple[str, int, int], WeightSlice] = field(default_factory=dict)  # by name, bytes
     host_sources: list[HostSource] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -164,8 +164,8 @@ class Builder:
                     f"allows {self.limits[limit]}"
                 )
 
-    def copy(self, op: Caller, source: LiveTensor, target: LiveTensor) -> BufferCopy:
-        step = BufferCopy(f"{op.where} copy", source, target)
+    def copy(self, op: Caller, source: LiveTensor, destination: LiveTensor) -> BufferCopy:
+        step = BufferCopy(f"{op.where} copy", source, destination)
         step.journal = self.journal
         self._add_step(op, step)
         return step
@@ -189,7 +189,7 @@ class Builder:
         label = f"{op.where} {parts[0].label} and {len(parts) - 1} more"
         return self.joins.setdefault(tuple(part.id for part in parts), Joined(label, tuple(parts)))
 
-    def cut(self, op: Caller, tensor: LiveTensor, rows: int) -> list[Piece]:
+    def cut(self, op: Caller, tensor: LiveTensor, rows: int) -> list[WeightSlice]:
         """Buffers of so many rows each, for a constant that no binding has room for."""
         value = as_constant(self.program.values[tensor.id])
         name = value.constant if value is not None else None
@@ -201,20 +201,20 @@ class Builder:
         for first in range(0, count, rows):
             start, nbytes = first * row_bytes, min(rows, count - first) * row_bytes
             label = f"{tensor.label} from row {first} on"
-            piece = Piece(label, tensor, start, nbytes)
-            found.append(self.pieces.setdefault((name, start, nbytes), piece))
+            weight_slice = WeightSlice(label, tensor, start, nbytes)
+            found.append(self.slices.setdefault((name, start, nbytes), weight_slice))
         return found
 
-    def try_alias(self, source: LiveTensor, target: LiveTensor) -> bool:
+    def try_alias(self, source: LiveTensor, alias: LiveTensor) -> bool:
         root = self.root(source.id)
-        if root in self._mutated or target.max_bytes > self.tensors[root].max_bytes:
+        if root in self._mutated or alias.max_bytes > self.tensors[root].max_bytes:
             return False
-        self._roots[target.id] = root
+        self._roots[alias.id] = root
         return True
 
-    def alias_mutated(self, source: LiveTensor, target: LiveTensor) -> None:
+    def alias_mutated(self, source: LiveTensor, alias: LiveTensor) -> None:
         """For an op whose result is the tensor it has just written in place."""
-        self._roots[target.id] = self.root(source.id)
+        self._roots[alias.id] = self.root(source.id)
 
     def root(self, value_id: int) -> int:
         return self._roots.get(value_id, value_id)
@@ -233,11 +233,11 @@ class Builder:
     def only_in_parts(self) -> set[int]:
         """Constants that no step needs in a buffer of their own."""
         inside = {part.id for joined in self.joins.values() for part in joined.parts}
-        cut = {name for name, _, _ in self.pieces}
+        cut = {name for name, _, _ in self.slices}
         inside |= {value_id for value_id, _, name in self.program.constants() if name in cut}
         for step in self.steps:
             if isinstance(step, BufferCopy):
-                inside -= {self.root(step.source.id), self.root(step.target.id)}
+                inside -= {self.root(step.source.id), self.root(step.destination.id)}
                 continue
             for _, resource in step.bindings:
                 if isinstance(resource, LiveTensor):

@@ -10,7 +10,7 @@ import numpy as np
 import py_runtime.ops  # noqa: F401  (fills the registry)
 from py_runtime.base.concurrency import together
 from py_runtime.base.errors import GraphError, InputError
-from py_runtime.base.html import shown
+from py_runtime.base.html import as_html
 from py_runtime.base.progress import Meter
 from py_runtime.base.sizes import in_words
 from py_runtime.gpu import (
@@ -74,7 +74,7 @@ class Graph:
             f"{in_words(self.memory.peak)} of GPU memory",
             f"kernels: {self.target.kernels}",
         ]
-        return shown(self.program.name, facts, ("op", "count"), *counts.most_common())
+        return as_html(self.program.name, facts, ("op", "count"), *counts.most_common())
 
     # Loading -----------------------------------------------------------------------------------
 
@@ -173,7 +173,7 @@ class Graph:
                 steps.append(Dispatch(step.launch.label, pipeline, group))
                 step.launch.row = row.data
             else:
-                ends = (self._placed.buffers[end.id] for end in (step.source, step.target))
+                ends = (self._placed.buffers[end.id] for end in (step.source, step.destination))
                 steps.append(Copy(step.label, *ends))
                 step.row = row.data
         self.plan_steps = steps

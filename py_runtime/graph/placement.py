@@ -7,7 +7,7 @@ from py_runtime.graph.buffers import COPY, UNIFORMS, plan_buffers
 from py_runtime.graph.builder import Builder, LaunchSpec
 from py_runtime.graph.carried_states import COPIES
 from py_runtime.graph.memory import MemoryReport
-from py_runtime.live.launch import Bindable, Joined, Piece
+from py_runtime.live.launch import Bindable, Joined, WeightSlice
 from py_runtime.live.uniforms import SYMINT_BYTES
 from py_runtime.live.values import LiveInt, LiveTensor
 from py_runtime.program import TensorValue
@@ -53,8 +53,9 @@ class Placement:
         self._joined_buffers = {
             joined: by_key[plan.key_of[joined]] for joined in builder.joins.values()
         }
-        self._piece_buffers = {
-            piece: by_key[plan.key_of[piece]] for piece in builder.pieces.values()
+        self._slice_buffers = {
+            weight_slice: by_key[plan.key_of[weight_slice]]
+            for weight_slice in builder.slices.values()
         }
         for joined, buffer in self._joined_buffers.items():
             for part, offset in joined.offsets():
@@ -79,8 +80,8 @@ class Placement:
             buffer = self.buffers[resource.id]
         elif isinstance(resource, Joined):
             buffer = self._joined_buffers[resource]
-        elif isinstance(resource, Piece):
-            buffer = self._piece_buffers[resource]
+        elif isinstance(resource, WeightSlice):
+            buffer = self._slice_buffers[resource]
         else:
             buffer = self._scratch_buffers[resource]
         limit = self._device.limits["max_storage_buffer_binding_size"]
@@ -97,7 +98,7 @@ class Placement:
         places: dict[str, dict[Place, None]] = {}  # each place once, in order
         for value_id, _, name in program.constants():
             places.setdefault(name, {})
-            if value_id in self.buffers:  # else it lies in pieces
+            if value_id in self.buffers:  # else it lies in slices
                 own = Place(self.buffers[value_id], self.offsets.get(value_id, 0))
                 places[name][own] = None
         for joined, buffer in self._joined_buffers.items():
@@ -106,6 +107,6 @@ class Placement:
                 assert isinstance(value, TensorValue)
                 assert value.constant is not None
                 places[value.constant][Place(buffer, offset)] = None
-        for (name, start, nbytes), piece in self._builder.pieces.items():
-            places[name][Place(self._piece_buffers[piece], 0, start, nbytes)] = None
+        for (name, start, nbytes), weight_slice in self._builder.slices.items():
+            places[name][Place(self._slice_buffers[weight_slice], 0, start, nbytes)] = None
         return {name: list(found) for name, found in places.items()}

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from py_runtime.base.html import shown
+from py_runtime.base.html import as_html
 from py_runtime.graph.builder import Builder, LaunchSpec
 
 
@@ -36,7 +36,7 @@ class Profile:
             for each in self.kinds
         ]
         facts = [f"{self.microseconds:.1f} µs", f"{len(self.dispatches)} dispatches"]
-        return shown("Profile", facts, head, *rows)
+        return as_html("Profile", facts, head, *rows)
 
 
 def profile_of(builder: Builder, counts: np.ndarray, nanoseconds: np.ndarray) -> Profile:

@@ -23,7 +23,7 @@ from py_runtime.base.errors import GpuDeviceLostError, InpageError, RequestError
 from py_runtime.gpu import Device, Plan, Read
 from py_runtime.gpu.kernel_target import (
     KERNELS,
-    SMALLEST_WIDE_SUBGROUP,
+    MIN_WIDE_SUBGROUP,
     KernelTarget,
     candidates,
 )
@@ -45,7 +45,7 @@ CLEARLY = 1.2  # times faster than what the features say, or they keep the last 
 class Notes(Protocol):
     """Where a measurement is remembered (folder/notes.py)."""
 
-    def browser_name(self) -> str: ...
+    def platform_name(self) -> str: ...
 
     async def read_note(self, name: str) -> Any: ...
 
@@ -77,7 +77,7 @@ async def choose_kernels(device: Device, notes: Notes, wanted: str | None = None
     if is_plain_software(device, expected):
         return KernelChoice(expected, FEATURES)
     adapter = [*asdict(device.adapter).values(), *sorted(device.features)]
-    key = [*adapter, notes.browser_name(), py_runtime.__version__]
+    key = [*adapter, notes.platform_name(), py_runtime.__version__]
     note = await notes.read_note(NOTE)
     if isinstance(note, dict) and note.get("of") == key and note.get("kernels") in running:
         return KernelChoice(running[note["kernels"]], REMEMBERED)
@@ -111,7 +111,7 @@ def _asked_for(wanted: str, running: dict[str, KernelTarget]) -> KernelTarget:
 
 def is_plain_software(device: Device, expected: KernelTarget) -> bool:
     """There is no doubt, and measuring would take seconds."""
-    return device.adapter.is_fallback and expected.lanes < SMALLEST_WIDE_SUBGROUP
+    return device.adapter.is_fallback and expected.lanes < MIN_WIDE_SUBGROUP
 
 
 async def quickest(device: Device, targets: Sequence[KernelTarget]) -> KernelTarget:

@@ -6,8 +6,8 @@ from urllib.parse import quote, unquote, urlsplit
 
 from py_runtime.base.errors import RequestError
 from py_runtime.base.platform import IN_PAGE
+from py_runtime.base.short_texts import short
 from py_runtime.folder.file_names import GGUF
-from py_runtime.folder.strict_json import short
 
 PREFIX = "hf:"
 HUB = "https://huggingface.co"

@@ -9,7 +9,7 @@ from py_runtime.base.platform import IN_PAGE
 
 __all__ = ["Answer", "Connection", "open_connection"]
 
-BLOCK_BYTES = 2 << 20  # of memory, for what arrives
+READ_BYTES = 2 << 20  # of memory, for what arrives
 
 
 class Answer(Protocol):
@@ -44,7 +44,7 @@ def open_connection() -> Connection:
 
 async def read_all(answer: Answer, max_bytes: int) -> bytes:
     """What is small; one byte more than `max_bytes` shows that it is not."""
-    memory = np.empty(min(BLOCK_BYTES, max_bytes + 1), np.uint8)
+    memory = np.empty(min(READ_BYTES, max_bytes + 1), np.uint8)
     data = bytearray()
     try:
         while len(data) <= max_bytes and len(block := await answer.next_block(memory)):

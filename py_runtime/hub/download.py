@@ -10,7 +10,7 @@ from py_runtime.base.errors import NetworkError, NotFoundError
 from py_runtime.base.model_errors import ModelFileError, ModelHashError
 from py_runtime.base.progress import DOWNLOAD, Meter
 from py_runtime.folder.manifest import FileFacts
-from py_runtime.hub.connection import BLOCK_BYTES
+from py_runtime.hub.connection import READ_BYTES
 from py_runtime.hub.errors import HubError, RefusedError
 from py_runtime.hub.requests import FileRequests
 from py_runtime.hub.shelf import Partial, Shelf
@@ -102,7 +102,7 @@ class Download:
     async def _receive(self, partial: Partial) -> None:
         """As much as one answer gives. Each is asked of the Hub anew: its redirects expire."""
         start, answer = await self._requests.open(self._position)
-        memory = np.empty(BLOCK_BYTES, np.uint8)
+        memory = np.empty(READ_BYTES, np.uint8)
         skipped = self._position - start
         try:
             while len(block := await answer.next_block(memory)):

@@ -1,7 +1,6 @@
 """Files of any host, natively: read by ranges, gone on with where an answer breaks off."""
 
 import asyncio
-import re
 from collections.abc import Sequence
 from contextlib import aclosing
 from urllib.parse import unquote, urlsplit
@@ -13,12 +12,16 @@ from py_runtime.hub import download
 from py_runtime.hub.connection import Answer, Connection, open_connection
 from py_runtime.hub.errors import FORBIDDEN, MISSING, UNAUTHORISED, RefusedError
 from py_runtime.hub.requests import PART, WHOLE, FileRequests
-from py_runtime.weights.byte_source import PIECE_BYTES, Pieces, ends_early
+from py_runtime.weights.byte_source import (
+    CONTENT_RANGE,
+    HEAD_BYTES,
+    PIECE_BYTES,
+    Pieces,
+    ends_early,
+)
 
-HEAD_BYTES = 1 << 16  # what the first request brings along: most of what is read beforehand
 GONE = 410
 UPLOADED_AT_ONCE = 16  # bytes: pieces are whole numbers of them, as byte_source.py has it
-TOTAL = re.compile(r"bytes [0-9]+-[0-9]+/([0-9]+)")
 
 
 class HostRequests:
@@ -47,7 +50,7 @@ class HostRequests:
         raise NetworkError(f"{told} to a request for {what}: try again later")
 
 
-class UrlSource:
+class HostedSource:
     """A ByteSource. A host without ranges sends the file from its beginning each time."""
 
     is_remote = True
@@ -137,9 +140,9 @@ async def _first(answer: Answer, wanted: int | None) -> tuple[bytes, int]:
 def _size_told(answer: Answer, what: str) -> int | None:
     """The file's, where the host tells it."""
     if answer.status == PART:
-        told = TOTAL.fullmatch(answer.headers.get("content-range", ""))
+        told = CONTENT_RANGE.fullmatch(answer.headers.get("content-range", ""))
         if told is None:
             raise NetworkError(f"{what} came in part, and its host did not tell its size")
-        return int(told[1])
+        return int(told[2])
     length = answer.headers.get("content-length", "")
     return int(length) if length.isdecimal() else None

@@ -4,8 +4,9 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from py_runtime.base.short_texts import short
 from py_runtime.folder.manifest import SHA256
-from py_runtime.folder.strict_json import is_count, parse_strict_json, short
+from py_runtime.folder.strict_json import is_count, parse_strict_json
 from py_runtime.hub.address import COMMIT, is_plain_path
 from py_runtime.hub.errors import HubError
 

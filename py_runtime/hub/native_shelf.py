@@ -14,9 +14,9 @@ from py_runtime.base.errors import StorageError
 from py_runtime.base.model_errors import ManifestError
 from py_runtime.folder.file_set import FileSet, parse_file_set
 from py_runtime.folder.manifest import MANIFEST, FileFacts
+from py_runtime.folder.stored_names import BEGUN, FILE, MODEL
 from py_runtime.weights.byte_source import FileSource
 
-FILE, BEGUN, MODEL = "file-", "begun-", "model-"  # as in the browser's storage
 FOLDER = "folder-"
 
 

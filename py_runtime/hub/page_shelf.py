@@ -3,9 +3,10 @@
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 
-from py_runtime.folder.browser_storage import BEGUN, FILE, PartialFile, Storage
+from py_runtime.folder.browser_storage import PartialFile, Storage
 from py_runtime.folder.file_set import FileSet
 from py_runtime.folder.manifest import FileFacts
+from py_runtime.folder.stored_names import BEGUN, FILE
 from py_runtime.weights.page_source import StoredSource
 
 

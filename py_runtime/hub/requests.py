@@ -1,6 +1,5 @@
 """What is asked of the Hub: a repository's files, and bytes of one file."""
 
-import re
 from typing import Protocol
 from urllib.parse import urljoin, urlsplit
 
@@ -9,8 +8,8 @@ from py_runtime.hub.address import MAIN, HubAddress, path_in_url
 from py_runtime.hub.connection import Answer, Connection, read_all
 from py_runtime.hub.errors import HubError, refusal
 from py_runtime.hub.listing import HubFile, Repository, next_page, parse_about, parse_tree
+from py_runtime.weights.byte_source import CONTENT_RANGE
 
-CONTENT_RANGE = re.compile(r"bytes ([0-9]+)-[0-9]+/[0-9]+")
 WHOLE, PART = 200, 206
 MAX_ANSWER = 16 << 20
 MAX_PAGES = 50

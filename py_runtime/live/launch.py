@@ -32,7 +32,7 @@ class Joined:
 
 
 @dataclass(eq=False)
-class Piece:
+class WeightSlice:
     """Some rows of a constant, in a buffer of their own."""
 
     label: str
@@ -52,7 +52,7 @@ class Scratch:
 
 Grid = tuple[int, int, int]  # of workgroups
 NO_GRID: Grid = (0, 0, 0)
-Bindable = LiveTensor | LiveInt | Scratch | Joined | Piece
+Bindable = LiveTensor | LiveInt | Scratch | Joined | WeightSlice
 
 
 def fold(groups: int, limit: int) -> tuple[int, int]:
@@ -126,10 +126,10 @@ class Launch:
 class BufferCopy:
     """One buffer-to-buffer copy from offset 0 to offset 0; calling it sets how many bytes."""
 
-    def __init__(self, label: str, source: LiveTensor, target: LiveTensor) -> None:
+    def __init__(self, label: str, source: LiveTensor, destination: LiveTensor) -> None:
         self.label = label
         self.source = source
-        self.target = target
+        self.destination = destination
         self.journal: Journal | None = None
         self.row = np.zeros(3, np.uint32).data
 

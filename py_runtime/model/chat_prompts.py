@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from py_runtime.base.errors import InputError
-from py_runtime.chat.answer_reader import AnswerReader, ForcedCall, Parts, Reader
+from py_runtime.chat.answer_reader import AnswerReader, ForcedCall, Parts, PartsReader
 from py_runtime.chat.conventions import convention_of, thoughts_of
 from py_runtime.chat.request import ChatRequest, in_plain_words
 from py_runtime.chat.seams import Seams, unmark
@@ -98,7 +98,7 @@ class ChatPrompts:
 
     def reader(
         self, asked: ChatRequest, prompt: Sequence[int], last: Mapping[str, Any] | None
-    ) -> Reader | None:
+    ) -> PartsReader | None:
         """None: the answer is its text. `last`: the message that the answer continues."""
         if asked.forced:
             return ForcedCall()
@@ -114,7 +114,7 @@ class ChatPrompts:
         return AnswerReader(thoughts, convention, asked.schemas, is_thinking, asked.is_parallel)
 
     async def read(
-        self, pieces: AsyncIterator[Piece], reader: Reader | None
+        self, pieces: AsyncIterator[Piece], reader: PartsReader | None
     ) -> AsyncIterator[Piece]:
         """The same tokens, with what their text means."""
         whole = Parts()

@@ -13,10 +13,9 @@ from py_runtime.base.errors import ContextLengthError, InputError, RequestError
 from py_runtime.generation.session import Session
 from py_runtime.graph import Graph
 from py_runtime.graph.probes import run_probed
-from py_runtime.program import DoubleValue, Program
+from py_runtime.program import DoubleValue, Program, op_names
 
 NORM = "et_vk.rms_norm."
-SELECT = "aten.select_copy.int"
 POOLINGS = ("mean", "last")
 TINY = 1e-12
 
@@ -50,7 +49,7 @@ class HiddenStates:
         makers = {value_id: call for call in program.ops for value_id in program.writes(call)}
         norms = [call for call in program.ops if call.name.startswith(NORM)]
         chosen = makers.get(norms[-1].args[0]) if norms else None
-        if chosen is None or chosen.name != SELECT:
+        if chosen is None or chosen.name != op_names.SELECT:
             raise InputError(
                 f"{program.name} has no hidden states that could be read: it cannot embed texts"
             )

@@ -9,10 +9,10 @@ from py_runtime.folder.file_set import FileSet
 from py_runtime.folder.layout import ModelFolder
 from py_runtime.folder.manifest import MANIFEST, MAX_MANIFEST_BYTES, Manifest, parse_manifest
 from py_runtime.hub.download import Download
-from py_runtime.hub.host import HostRequests, UrlSource
+from py_runtime.hub.host import HostedSource, HostRequests
 from py_runtime.hub.native_shelf import NativeShelf
 from py_runtime.hub.shelf import missing_bytes
-from py_runtime.model.folder_rows import LocalFolder
+from py_runtime.model.folder_token_rows import LocalFolder
 
 
 class FetchedFolder(LocalFolder):
@@ -28,7 +28,7 @@ class FetchedFolder(LocalFolder):
 
     async def manifest(self) -> Manifest:
         if self._manifest is None:
-            source = UrlSource(self._url + MANIFEST, self._requests)
+            source = HostedSource(self._url + MANIFEST, self._requests)
             nbytes = min(await source.size(), MAX_MANIFEST_BYTES + 1)
             self._manifest_bytes = await source.read(0, nbytes)
             self._manifest = parse_manifest(self._manifest_bytes)

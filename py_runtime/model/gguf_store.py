@@ -17,16 +17,15 @@ from py_runtime.folder.manifest import (
 )
 from py_runtime.gguf.constants import GgufConstants
 from py_runtime.gguf.model import GgufModel, open_model
-from py_runtime.gguf.rows import GgufRows
+from py_runtime.gguf.token_rows import GgufTokenRows
 from py_runtime.gpu.kernel_target import PORTABLE
 from py_runtime.graph.carried_states import COPIES, copied_bytes
 from py_runtime.ops.registry import REGISTRY
 from py_runtime.passes import ring_caches
-from py_runtime.program import Program, TensorValue
+from py_runtime.program import Program, TensorValue, op_names
 from py_runtime.weights.byte_source import ByteSource
 
 MADE_BY = "GGUF"
-EXPERTS = "inpage.experts.default"
 
 
 class GgufStore:
@@ -88,9 +87,9 @@ class GgufStore:
         assert self._model is not None, "it was opened"
         return self._model.constants
 
-    def rows(self, model: ModelFolder) -> GgufRows | None:
+    def token_rows(self, model: ModelFolder) -> GgufTokenRows | None:
         assert self._model is not None, "it was opened"
-        return self._model.rows
+        return self._model.token_rows
 
     @property
     def end_tokens(self) -> frozenset[int]:
@@ -125,9 +124,9 @@ def _needed(program: Program) -> int:
 
 def _bytes_of_experts(program: Program) -> Iterator[int]:
     """Gate and up are one buffer, down another."""
-    places = [REGISTRY[EXPERTS].args.index(name) for name in ("gate", "up", "down")]
+    places = [REGISTRY[op_names.EXPERTS].args.index(name) for name in ("gate", "up", "down")]
     for call in program.ops:
-        if call.name == EXPERTS:
+        if call.name == op_names.EXPERTS:
             held = [program.values[call.args[place]] for place in places]
             gate, up, down = (_nbytes(each) for each in held if isinstance(each, TensorValue))
             yield max(gate + up, down)

@@ -12,7 +12,7 @@ from py_runtime.model.stores import Store
 
 HIDDEN_TOKENS = "hidden_tokens"
 HIDDEN = "hidden."  # the name of a value of the graph follows
-LOGITS, TOKENS = "logits_", "tokens_"  # the prompt's length follows
+LOGITS_PREFIX, TOKENS_PREFIX = "logits_", "tokens_"  # the prompt's length follows
 PROMPT, CONTINUATION, MARGINS = "prompt_", "continuation_", "margins_"  # a number follows
 
 
@@ -66,13 +66,14 @@ async def read_goldens(folder: ModelFolder, store: Store) -> Goldens:
     assert isinstance(data, bytes), "goldens are not JSON"
     tensors = _Tensors(file, folder.goldens, data)
     hidden = {name: tensors.take(HIDDEN + name, F32) for name in tensors.suffixes(HIDDEN)}
-    lengths = sorted(tensors.suffixes(LOGITS), key=lambda length: (len(length), length))
+    lengths = sorted(tensors.suffixes(LOGITS_PREFIX), key=lambda length: (len(length), length))
     return Goldens(
         hidden_tokens=tensors.take(HIDDEN_TOKENS, I32).tolist() if hidden else [],
         hidden=hidden,
         logits=[
             GoldenLogits(
-                tensors.take(TOKENS + length, I32).tolist(), tensors.take(LOGITS + length, F32)
+                tensors.take(TOKENS_PREFIX + length, I32).tolist(),
+                tensors.take(LOGITS_PREFIX + length, F32),
             )
             for length in lengths
         ],

@@ -18,7 +18,7 @@ from py_runtime.base.errors import (
     NoModelError,
     RequestError,
 )
-from py_runtime.base.html import shown
+from py_runtime.base.html import as_html
 from py_runtime.base.progress import LoadProgress, Meter
 from py_runtime.base.sizes import in_words
 from py_runtime.chat.request import ChatRequest
@@ -73,7 +73,7 @@ class Model:
         self.end_tokens = config.end_tokens(tokenizer) | store.end_tokens
         self.prompts = ChatPrompts(self.manifest.name, self.chat_template, tokenizer)
         self.max_chunk, self.vocabulary = decoder_sizes(folder.program)
-        self.rows = store.rows(folder)
+        self.token_rows = store.token_rows(folder)
         self.session = Session(self)
         self._turn = asyncio.Lock()
         self._asking = 0  # answers that wait for their turn
@@ -150,7 +150,7 @@ class Model:
             f"context of {self.context} tokens",
             f"{in_words(self.graph.memory.peak)} of GPU memory",
         ]
-        return shown(self.manifest.name, facts)
+        return as_html(self.manifest.name, facts)
 
     @property
     def context(self) -> int:

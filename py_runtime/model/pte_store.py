@@ -19,11 +19,10 @@ from py_runtime.folder.manifest import (
 from py_runtime.program import Program
 from py_runtime.program.decoder import as_decoder, decoder_sizes
 from py_runtime.pte import PteError, PteProgram, open_pte
-from py_runtime.pte.methods import DelegateStep
+from py_runtime.pte.methods import FORWARD, DelegateStep
 from py_runtime.weights.byte_source import ABSENT, ByteSource, is_there
 from py_runtime.weights.ranges import RangeConstants
 
-FORWARD = "forward"
 LIMITS = ("get_max_context_len", "get_max_seq_len")  # constant methods: most positions
 END_TOKENS = ("get_eos_ids", "get_eos_id")
 
@@ -84,7 +83,7 @@ class PteStore:
         assert self._program is not None, "it was opened"
         return RangeConstants(_forward(self._program).ranges)
 
-    def rows(self, model: ModelFolder) -> None:
+    def token_rows(self, model: ModelFolder) -> None:
         """All of it lies on the GPU."""
 
     @property

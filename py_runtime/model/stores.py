@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 if IN_PAGE:
     from py_runtime.model.streamed_weights import StreamedFolder as FolderStore
 else:
-    from py_runtime.model.folder_rows import LocalFolder as FolderStore
+    from py_runtime.model.folder_token_rows import LocalFolder as FolderStore
 
 
 class Store(Protocol):
@@ -43,7 +43,7 @@ class Store(Protocol):
 
     def constants(self, model: ModelFolder) -> ConstantSource | Mapping[str, Any]: ...
 
-    def rows(self, model: ModelFolder) -> TokenRows | None:
+    def token_rows(self, model: ModelFolder) -> TokenRows | None:
         """What tokens bring along that does not lie on the GPU; None: nothing."""
 
 
@@ -86,9 +86,9 @@ def source_of(where: str) -> ByteSource:
     """Of a file at an address or path."""
     if not is_address(where):
         return open_source(where)
-    from py_runtime.hub.host import HostRequests, UrlSource  # natively; few need it
+    from py_runtime.hub.host import HostedSource, HostRequests  # natively; few need it
 
-    return UrlSource(where, HostRequests())
+    return HostedSource(where, HostRequests())
 
 
 def pte_store(where: str) -> "PteStore":

@@ -7,12 +7,12 @@ import numpy as np
 from py_runtime.base.concurrency import together
 from py_runtime.base.model_errors import ModelFileError
 from py_runtime.base.progress import UPLOAD, Meter
-from py_runtime.folder.browser_storage import FILE
 from py_runtime.folder.delivery import Delivery, discard
 from py_runtime.folder.layout import ModelFolder
 from py_runtime.folder.on_site import SiteFolder
+from py_runtime.folder.stored_names import FILE
 from py_runtime.gpu import Device
-from py_runtime.model.folder_rows import FolderRows, rows_of
+from py_runtime.model.folder_token_rows import FolderTokenRows, split_token_rows
 from py_runtime.program import Program
 from py_runtime.weights.byte_source import ByteSource
 from py_runtime.weights.constants import PlacesByName
@@ -23,14 +23,14 @@ from py_runtime.weights.uploads import UploadQueue, UploadRange
 class StreamedFolder(SiteFolder):
     """What Model.load opens in the page."""
 
-    _rows: FolderRows | None = None
+    _token_rows: FolderTokenRows | None = None
 
     async def open(self, meter: Meter | None = None) -> ModelFolder:
-        folder, self._rows = rows_of(await super().open(meter), self._source)
+        folder, self._token_rows = split_token_rows(await super().open(meter), self._source)
         return folder
 
-    def rows(self, model: ModelFolder) -> FolderRows | None:
-        return self._rows
+    def token_rows(self, model: ModelFolder) -> FolderTokenRows | None:
+        return self._token_rows
 
     def _source(self, file: str) -> ByteSource:
         """What is kept is at hand; else ranges of the site's own file."""
@@ -58,11 +58,11 @@ class StreamedConstants:
     async def upload(self, device: Device, places: PlacesByName, meter: Meter) -> None:
         manifest = self._model.manifest
         queue = UploadQueue(device)
-        targets = self._targets(places)
+        ranges = self._ranges(places)
         sinks = {}
         for file in manifest.weights:
             meter.expect(UPLOAD, file, manifest.files[file].size)
-            sinks[file] = _FileUpload(file, self._headers[file], targets[file], queue, meter)
+            sinks[file] = _FileSink(file, self._headers[file], ranges[file], queue, meter)
         # Goldens are for later: they only come along to be kept.
         to_keep = self._delivery.missing(filter(None, [manifest.goldens]))
         await together(
@@ -71,40 +71,40 @@ class StreamedConstants:
         )
         await queue.finish()
 
-    def _targets(self, places: PlacesByName) -> dict[str, list[UploadRange]]:
-        targets: dict[str, list[UploadRange]] = defaultdict(list)
+    def _ranges(self, places: PlacesByName) -> dict[str, list[UploadRange]]:
+        ranges: dict[str, list[UploadRange]] = defaultdict(list)
         for name, wanted in places.items():
             offset = 0
             for piece in self._model.tensors[name].pieces:
                 for place in wanted:
                     if (found := place.of(offset, piece.nbytes)) is not None:
                         skipped, taken, at = found
-                        target = UploadRange(piece.offset + skipped, taken, place.buffer, at)
-                        targets[piece.file].append(target)
+                        upload = UploadRange(piece.offset + skipped, taken, place.buffer, at)
+                        ranges[piece.file].append(upload)
                 offset += piece.nbytes
-        return targets
+        return ranges
 
 
-class _FileUpload:
+class _FileSink:
     """The sink of one file."""
 
     def __init__(
-        self, file: str, header: bytes, targets: list[UploadRange], queue: UploadQueue, meter: Meter
+        self, file: str, header: bytes, ranges: list[UploadRange], queue: UploadQueue, meter: Meter
     ) -> None:
         self._file = file
         self._header = header
-        self._targets = targets
-        self._starts = np.array([target.file_offset for target in targets])
-        self._ends = self._starts + np.array([target.nbytes for target in targets])
+        self._ranges = ranges
+        self._starts = np.array([each.file_offset for each in ranges])
+        self._ends = self._starts + np.array([each.nbytes for each in ranges])
         self._queue = queue
         self._meter = meter
 
     async def __call__(self, position: int, block: np.ndarray) -> None:
         end = position + len(block)
         header = self._header[position:end]
-        if block[: len(header)].tobytes() != header:  # then the targets are wrong, too
+        if block[: len(header)].tobytes() != header:  # then the ranges are wrong, too
             raise ModelFileError(f"{self._file} changed while it was loaded", "load it again")
-        # Blocks and targets are hundreds each: asking every target at every block takes a while.
+        # Blocks and ranges are hundreds each: asking every range at every block takes a while.
         touched = np.flatnonzero((self._starts < end) & (self._ends > position))
-        await self._queue.add(position, block, [self._targets[at] for at in touched])
+        await self._queue.add(position, block, [self._ranges[at] for at in touched])
         self._meter.reach(UPLOAD, self._file, end)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from py_runtime.base.cancel import CancelToken
-from py_runtime.base.html import shown
+from py_runtime.base.html import as_html
 from py_runtime.base.model_errors import ModelTensorsError
 from py_runtime.base.platform import IN_PAGE
 from py_runtime.gpu import Device
@@ -130,7 +130,7 @@ class VerifyReport:
             (each.layer, f"{each.relative_rms:.1e}", f"{each.worst:.1e}", "✓" if each.ok else "✗")
             for each in self.layers
         ]
-        return shown("Verification", [self.summary, self.adapter], head, *rows)
+        return as_html("Verification", [self.summary, self.adapter], head, *rows)
 
 
 async def verify(

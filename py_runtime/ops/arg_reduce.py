@@ -8,6 +8,8 @@ from py_runtime.ops.registry import Op, register
 
 @register("aten.argmax.default", "aten.argmin.default", args="x dim keepdim out")
 class ArgReduce(Op):
+    """out: where x is largest or least along dim, the dim dropped or 1; without one, of all."""
+
     def build(self) -> None:
         self.x = self.tensor("x", F32, I32, I64)
         self.dim = normalise_dim(self.integer("dim"), self.x.rank) if self.has("dim") else None

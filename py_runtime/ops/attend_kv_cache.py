@@ -149,7 +149,7 @@ class AttendLinear(AttendWindow):
         if (
             len(matrices) > 1
             or not goes_by_limbs(matrices[0], self.builder.target)
-            or self.attention.variant is not TOGETHER
+            or self.attention.way is not TOGETHER
             or problem.width % 8 != 0  # eight columns are of one head
             or not 1 < splits <= MAX_LEFT_BYTES // (4 * columns)
         ):

@@ -95,6 +95,8 @@ class Arithmetic(Binary):
 
 @register(*forms("add", "sub"), args="a b alpha out")
 class AddSub(Arithmetic):
+    """out = a ± alpha b."""
+
     function = "add"
     keeps_bools = False
 
@@ -117,7 +119,7 @@ class AddSub(Arithmetic):
     args="a b out",
 )
 class MulMinMaxPow(Arithmetic):
-    pass
+    """out = a b, min(a, b), max(a, b) or a^b, by the op's name."""
 
 
 @register(*forms("div"), args="a b out")
@@ -131,6 +133,8 @@ class Div(Binary):
 
 @register("aten.div.Tensor_mode", args="a b rounding_mode out")
 class DivMode(Arithmetic):
+    """out = a / b rounded down or towards 0; without a mode, true division."""
+
     keeps_bools = False
 
     def build(self) -> None:
@@ -151,6 +155,8 @@ class DivMode(Arithmetic):
     args="a b out",
 )
 class Comparison(Binary):
+    """out: bool, whether a and b compare so; to logic, all but 0 is true."""
+
     def build(self) -> None:
         self.take_operands(*ELEMENTS)
         in_floats = F32 in self.operand_dtypes or not self.b_scalar.is_whole
@@ -159,6 +165,8 @@ class Comparison(Binary):
 
 @register("aten.bitwise_and.Tensor", "aten.bitwise_or.Tensor", args="a b out")
 class Bitwise(Binary):
+    """out = a & b or a | b of integers; of bools it is a bool."""
+
     def build(self) -> None:
         self.take_operands(*INTEGERS)
         results = (BOOL,) if self.operand_dtypes == {BOOL} else (I32, I64)

@@ -10,7 +10,7 @@ from py_runtime.ops.registry import register
 OPTIONS = "dtype layout device pin_memory"  # the output's own dtype decides; none of these is read
 
 
-class Constant(ElementwiseOp):
+class Filled(ElementwiseOp):
     """One number everywhere; the number is an argument or part of the op's name."""
 
     def build(self) -> None:
@@ -39,12 +39,14 @@ class Constant(ElementwiseOp):
 
 
 @register("aten.zeros.default", "aten.ones.default", args=f"size {OPTIONS} out")
-class ZerosOnes(Constant):
-    pass
+class ZerosOnes(Filled):
+    """out: [size], 0 or 1 everywhere."""
 
 
 @register("aten.full.default", args=f"size value {OPTIONS} out")
-class Full(Constant):
+class Full(Filled):
+    """out: [size], `value` everywhere."""
+
     def take_value(self) -> Scalar:
         return self.scalar("value")
 
@@ -52,7 +54,9 @@ class Full(Constant):
 @register(
     "aten.zeros_like.default", "aten.ones_like.default", args=f"x {OPTIONS} memory_format out"
 )
-class Like(Constant):
+class Like(Filled):
+    """out has the dims of x: 0 or 1 everywhere."""
+
     def take_shape(self) -> None:
         self.x = self.tensor("x")
         self.require(
@@ -66,12 +70,16 @@ class Like(Constant):
 
 @register("aten.full_like.default", args=f"x value {OPTIONS} memory_format out")
 class FullLike(Like):
+    """out has the dims of x: `value` everywhere."""
+
     def take_value(self) -> Scalar:
         return self.scalar("value")
 
 
 @register("aten.scalar_tensor.default", args=f"value {OPTIONS} out")
-class ScalarTensor(Constant):
+class ScalarTensor(Filled):
+    """out: [], `value`."""
+
     def take_value(self) -> Scalar:
         return self.scalar("value")
 
@@ -84,6 +92,8 @@ class ScalarTensor(Constant):
 
 @register("aten.arange.start_step", args=f"start end step {OPTIONS} out")
 class Arange(ElementwiseOp):
+    """out: [ceil((end - start) / step)], start + step i."""
+
     def build(self) -> None:
         self.start, self.end, self.step = (self.scalar(arg) for arg in ("start", "end", "step"))
         self.out = self.tensor("out", F32, I32, I64, rank=1)

@@ -63,18 +63,18 @@ class QuantisedEmbedding(Embedding):
         self.table, self.group_size = tuple(table.values()), group_size
         self.rows = weight.max_dims[0]
         self.rows_at_once = rows_at_once(self, self.table, self.rows)
-        pieces = [dict[str, Bindable](table)]
+        slices = [dict[str, Bindable](table)]
         if self.rows_at_once < self.rows:
             cut = {name: self.cut(part, self.rows_at_once) for name, part in table.items()}
-            pieces = [dict(zip(cut, own, strict=True)) for own in zip(*cut.values(), strict=True)]
+            slices = [dict(zip(cut, own, strict=True)) for own in zip(*cut.values(), strict=True)]
         self.gathers = [
             self.launch(
                 "copies/embedding_quantised",
                 plugs=octet_plugs(kind),
-                bind={**piece, "indices": self.indices, "out": self.out},
+                bind={**weight_slice, "indices": self.indices, "out": self.out},
                 constants=constants,
             )
-            for piece in pieces
+            for weight_slice in slices
         ]
 
     def live(self) -> None:

@@ -36,29 +36,7 @@ class Experts(Op):
     """
 
     def build(self) -> None:
-        self.x, self.out = self.tensor("x", F32), self.tensor("out", F32)
-        self.logits = self.tensor("logits", F32, rank=self.x.rank)
-        self.width, self.experts = self.x.max_dims[-1], self.logits.max_dims[-1]
-        self.used, self.renormalised = self.integer("used"), self.boolean("renormalised")
-        self.require(
-            self.experts <= MAX_EXPERTS and 1 <= self.used <= min(self.experts, MAX_USED),
-            f"{self.used} of {self.experts} experts; up to {MAX_USED} of {MAX_EXPERTS} are taken",
-        )
-        self.scoring, self.scale = self.string("scoring"), self.number("scale")
-        self.require(self.scoring in SCORINGS, f"experts scored by {self.scoring}")
-        self.choice = self.tensor("choice", F32) if self.has("choice") else None
-        self.require(
-            self.choice is None
-            or (self.scoring == "sigmoid" and self.choice.max_dims == (self.experts,)),
-            f"a bias of the choice that {self.experts} experts by {self.scoring} do not have",
-        )
-        is_sum = self.name == "inpage.experts_residual.default"
-        self.residual = self.tensor("residual", F32) if is_sum else None
-        if self.residual is not None:
-            self.require(
-                self.residual.max_dims == self.x.max_dims,
-                f"{list(self.residual.max_dims)} cannot be added to {list(self.x.max_dims)}",
-            )
+        self._read_arguments()
         activation = self.string("activation")
         self.require(activation in GATES, f"the unknown activation '{activation}'")
         self.gate_up, self.down = self._matrices()
@@ -103,6 +81,32 @@ class Experts(Op):
                 "out": self.out,
             },
         )
+
+    def _read_arguments(self) -> None:
+        """All but the weights."""
+        self.x, self.out = self.tensor("x", F32), self.tensor("out", F32)
+        self.logits = self.tensor("logits", F32, rank=self.x.rank)
+        self.width, self.experts = self.x.max_dims[-1], self.logits.max_dims[-1]
+        self.used, self.renormalised = self.integer("used"), self.boolean("renormalised")
+        self.require(
+            self.experts <= MAX_EXPERTS and 1 <= self.used <= min(self.experts, MAX_USED),
+            f"{self.used} of {self.experts} experts; up to {MAX_USED} of {MAX_EXPERTS} are taken",
+        )
+        self.scoring, self.scale = self.string("scoring"), self.number("scale")
+        self.require(self.scoring in SCORINGS, f"experts scored by {self.scoring}")
+        self.choice = self.tensor("choice", F32) if self.has("choice") else None
+        self.require(
+            self.choice is None
+            or (self.scoring == "sigmoid" and self.choice.max_dims == (self.experts,)),
+            f"a bias of the choice that {self.experts} experts by {self.scoring} do not have",
+        )
+        is_sum = self.name == "inpage.experts_residual.default"
+        self.residual = self.tensor("residual", F32) if is_sum else None
+        if self.residual is not None:
+            self.require(
+                self.residual.max_dims == self.x.max_dims,
+                f"{list(self.residual.max_dims)} cannot be added to {list(self.x.max_dims)}",
+            )
 
     def _matrices(self) -> tuple[Matrix, Matrix]:
         kinds = self.string("kinds").split()

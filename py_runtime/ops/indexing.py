@@ -48,6 +48,8 @@ class IndexOp(Op):
 
 @register("aten.index_select.default", args="x dim index out")
 class IndexSelect(IndexOp):
+    """out[..., i, ...] = x[..., index[i], ...] along dim; index: [n]."""
+
     def build(self) -> None:
         self.x = self.tensor("x", *ELEMENTS)
         self.out = self.tensor("out", self.x.dtype, rank=self.x.rank)
@@ -67,6 +69,8 @@ class IndexSelect(IndexOp):
 
 @register("aten.gather.default", args="x dim index sparse_grad out")
 class Gather(IndexOp):
+    """out[..., i, ...] = x[..., index[..., i, ...], ...] along dim; out has the dims of index."""
+
     def build(self) -> None:
         self.x = self.tensor("x", *ELEMENTS)
         self.out = self.tensor("out", self.x.dtype, rank=self.x.rank)

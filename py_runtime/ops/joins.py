@@ -8,6 +8,8 @@ from py_runtime.ops.registry import Op, register
 
 @register("aten.cat.default", args="tensors dim out")
 class Cat(Op):
+    """out: the tensors one after the other along dim; their other dims are alike."""
+
     def build(self) -> None:
         self.out = self.tensor("out", *ELEMENTS)
         self.parts = self.tensors("tensors", self.out.dtype)
@@ -34,7 +36,7 @@ class Cat(Op):
         strides = strides_of(shape)
         start = 0
         for part, move in zip(self.parts, self.moves, strict=True):
-            move(part.dims, strides_of(part.dims), strides, target_at=start * strides[dim])
+            move(part.dims, strides_of(part.dims), strides, destination_at=start * strides[dim])
             start += part.dims[dim]
 
 
@@ -67,12 +69,14 @@ class ConstantPad(ElementwiseOp):
             f"pads {[entry.value for entry in self.pad]} crop all of {list(self.x.dims)}",
         )
         self.out.resize(tuple(size + low + high for size, low, high in pads))
-        source, target = strides_of(self.x.dims), strides_of(self.out.dims)
+        source, destination = strides_of(self.x.dims), strides_of(self.out.dims)
         self.fill(numel(self.out.dims), self.value.value)
         self.move(
             taken,
             source,
-            target,
+            destination,
             source_at=sum(max(-low, 0) * step for low, step in zip(before, source, strict=True)),
-            target_at=sum(max(low, 0) * step for low, step in zip(before, target, strict=True)),
+            destination_at=sum(
+                max(low, 0) * step for low, step in zip(before, destination, strict=True)
+            ),
         )

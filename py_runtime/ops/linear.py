@@ -129,11 +129,15 @@ class ChannelLinear(Linear):
 
 @register("et_vk.linear_qcs4w.default", args="x weight scales out")
 class LinearQcs4w(ChannelLinear):
+    """weight: u8 [N, K / 2], two columns a byte, the first in its high nibble; 8 is 0."""
+
     kind, dtype = "qcs4w", U8
 
 
 @register("aten._weight_int8pack_mm.default", args="x weight scales out")
 class LinearQcs8w(ChannelLinear):
+    """weight: i8 [N, K]."""
+
     kind, dtype = "qcs8w", I8
 
 

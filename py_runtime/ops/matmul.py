@@ -63,24 +63,26 @@ class Matmul(Op):
         return broadcast_strides(self.bias.dims, dims)
 
 
-def stretches(dims: Dims, target: Dims) -> bool:
-    """Whether `dims` broadcasts to exactly `target`."""
-    pairs = zip(reversed(dims), reversed(target), strict=False)
-    return len(dims) <= len(target) and all(size in (1, most) for size, most in pairs)
+def stretches(dims: Dims, wanted: Dims) -> bool:
+    """Whether `dims` broadcasts to exactly `wanted`."""
+    pairs = zip(reversed(dims), reversed(wanted), strict=False)
+    return len(dims) <= len(wanted) and all(size in (1, most) for size, most in pairs)
 
 
-def no_bias(dims: Dims, target: Dims) -> str:
+def no_bias(dims: Dims, wanted: Dims) -> str:
     """What to say where it does not fit."""
-    return f"a bias of {list(dims)} does not broadcast to {list(target)}"
+    return f"a bias of {list(dims)} does not broadcast to {list(wanted)}"
 
 
 @register("aten.mm.default", args="a b out")
 class Mm(Matmul):
-    pass
+    """out = a b: [M, K] times [K, N]."""
 
 
 @register("aten.bmm.default", args="a b out")
 class Bmm(Matmul):
+    """out[i] = a[i] b[i]: [B, M, K] times [B, K, N]."""
+
     rank = 3
 
 

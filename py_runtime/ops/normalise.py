@@ -57,6 +57,8 @@ class Normalise(Op):
 
 @register("aten.native_layer_norm.default", args="x shape weight bias eps out")
 class LayerNorm(Normalise):
+    """x: [..., *shape]; weight, bias: shape. Each [*shape] of x is a row."""
+
     def build(self) -> None:
         self.x = self.tensor("x", F32)
         self.shape = tuple(self.int_list("shape"))

@@ -22,6 +22,8 @@ class RearrangeOp(Op):
 
 @register("aten.permute.default", "aten.permute_copy.default", args="x dims out")
 class Permute(RearrangeOp):
+    """out's dim i is x's dim dims[i]."""
+
     def build(self) -> None:
         dims = self.int_list("dims")
         self.take_tensors(len(dims))
@@ -39,6 +41,8 @@ class Permute(RearrangeOp):
 
 @register("aten.transpose.int", "aten.transpose_copy.int", args="x dim0 dim1 out")
 class Transpose(Permute):
+    """dim0 and dim1 change places."""
+
     def build(self) -> None:
         rank = self.tensor("x").rank
         self.take_tensors(rank)
@@ -49,6 +53,8 @@ class Transpose(Permute):
 
 @register("aten.expand_copy.default", "aten.expand.default", args="x size implicit out")
 class Expand(RearrangeOp):
+    """Dims of 1 stretch to `size`, and dims may come before; -1 keeps a dim as it is."""
+
     def build(self) -> None:
         self.size = self.live_ints("size")
         self.take_tensors(len(self.size))
@@ -75,6 +81,8 @@ class Expand(RearrangeOp):
 
 @register("aten.repeat.default", args="x repeats out")
 class Repeat(RearrangeOp):
+    """All of x again and again: repeats[i] times along dim i; dims may come before."""
+
     def build(self) -> None:
         self.repeats = self.live_ints("repeats")
         self.take_tensors(len(self.repeats))
@@ -98,6 +106,8 @@ class Repeat(RearrangeOp):
 
 @register("aten.flip.default", args="x dims out")
 class Flip(RearrangeOp):
+    """The order along these dims is turned round."""
+
     def build(self) -> None:
         self.take_tensors(self.tensor("x").rank)
         self.flipped = {normalise_dim(dim, self.x.rank) for dim in self.int_list("dims")}

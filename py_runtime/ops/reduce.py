@@ -56,17 +56,17 @@ class Reduce(Op):
         for number, (first, last, parts) in enumerate(steps):
             rows = rows_along(shape, first, last)
             shape = collapse(shape, first, last, parts)
-            target: LiveTensor | Scratch = self.out
+            destination: LiveTensor | Scratch = self.out
             if number < len(steps) - 1:
-                target = self.scratch(f"pass {number}", 4 * rows.count * parts)
+                destination = self.scratch(f"pass {number}", 4 * rows.count * parts)
             launch = self.launch(
                 "reduce/reduce",
                 plugs={"element": element},
-                bind={"x": source, "out": target},
+                bind={"x": source, "out": destination},
                 constants={"CODE": code},
             )
             passes.append(Pass(first, last, parts, launch))
-            source = target
+            source = destination
         return passes
 
     def live(self) -> None:
@@ -113,17 +113,23 @@ def collapse(shape: list[int], first: int, last: int, parts: int) -> list[int]:
 
 @register("aten.sum.dim_IntList", args="x dims keepdim dtype out")
 class Sum(Reduce):
+    """out: sums over dims; integers and bools give integers."""
+
     def build(self) -> None:
         self.declare(F32, I32, I64, BOOL)
 
 
 @register("aten.mean.dim", args="x dims keepdim dtype out")
 class Mean(Reduce):
+    """out: f32, means over dims."""
+
     def build(self) -> None:
         self.declare(F32)
 
 
 @register("aten.amax.default", "aten.amin.default", args="x dims keepdim out")
 class Extreme(Reduce):
+    """out: the largest or least over dims."""
+
     def build(self) -> None:
         self.declare(F32, I32, I64)

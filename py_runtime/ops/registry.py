@@ -15,7 +15,7 @@ import numpy as np
 from py_runtime.base.dtypes import DType
 from py_runtime.base.errors import GraphError, InputError
 from py_runtime.live.build_context import BuildContext
-from py_runtime.live.launch import Bindable, BufferCopy, Joined, Launch, Piece, Scratch
+from py_runtime.live.launch import Bindable, BufferCopy, Joined, Launch, Scratch, WeightSlice
 from py_runtime.live.values import LiveInt, LiveTensor
 from py_runtime.program import (
     BoolListValue,
@@ -252,8 +252,8 @@ class Op(ABC):
         """
         return self.builder.launch(self, kernel, plugs or {}, bind, constants or {})
 
-    def copy(self, source: LiveTensor, target: LiveTensor) -> BufferCopy:
-        return self.builder.copy(self, source, target)
+    def copy(self, source: LiveTensor, destination: LiveTensor) -> BufferCopy:
+        return self.builder.copy(self, source, destination)
 
     def scratch(self, label: str, nbytes: int) -> Scratch:
         """GPU memory that this op alone uses while it runs; ops share it one after the other."""
@@ -263,13 +263,13 @@ class Op(ABC):
         """Constants as one binding, one after the other; a single one is itself."""
         return self.builder.join(self, parts)
 
-    def cut(self, tensor: LiveTensor, rows: int) -> list[Piece]:
+    def cut(self, tensor: LiveTensor, rows: int) -> list[WeightSlice]:
         """A constant as several bindings of so many rows each; the last may have fewer."""
         return self.builder.cut(self, tensor, rows)
 
-    def try_alias(self, source: LiveTensor, target: LiveTensor) -> bool:
-        """Lets `target` be the same bytes as `source`; refused when some op writes those bytes."""
-        return self.builder.try_alias(source, target)
+    def try_alias(self, source: LiveTensor, alias: LiveTensor) -> bool:
+        """Lets `alias` be the same bytes as `source`; refused when some op writes those bytes."""
+        return self.builder.try_alias(source, alias)
 
 
 def _whole(value: Value) -> int | None:

@@ -9,6 +9,8 @@ from py_runtime.ops.registry import Op, register
 
 @register("et_vk.rms_norm.default", args="x weight eps out")
 class RmsNorm(Op):
+    """out = x · rsqrt(mean(x²) + eps) · weight, by rows. x, out: [..., width]; weight: [width]."""
+
     def build(self) -> None:
         self.x = self.tensor("x", F32)  # [..., width]
         weight = self.tensor("weight", F32, rank=1) if self.has("weight") else None  # [width]

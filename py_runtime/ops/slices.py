@@ -9,6 +9,8 @@ from py_runtime.ops.registry import Op, register
 
 @register("aten.select_copy.int", "aten.select.int", args="x dim index out")
 class Select(Op):
+    """out = x[..., index, ...] along dim, which goes; index may be live, and count from the end."""
+
     def build(self) -> None:
         self.x = self.tensor("x", *ELEMENTS)
         self.dim = normalise_dim(self.integer("dim"), self.x.rank)
@@ -33,6 +35,8 @@ class Select(Op):
 
 @register("aten.slice_copy.Tensor", "aten.slice.Tensor", args="x dim start end step out")
 class Slice(Op):
+    """out = x[..., start:end:step, ...] along dim; start and end may be live."""
+
     def build(self) -> None:
         self.x = self.tensor("x", *ELEMENTS)
         self.dim = normalise_dim(self.integer("dim"), self.x.rank)
@@ -79,6 +83,8 @@ class Slice(Op):
     args="x sizes dim out",
 )
 class SplitWithSizes(Op):
+    """outs: neighbouring parts of x along dim, of these sizes."""
+
     def build(self) -> None:
         self.x = self.tensor("x", *ELEMENTS)
         self.dim = normalise_dim(self.integer("dim"), self.x.rank)

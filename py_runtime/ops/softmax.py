@@ -8,6 +8,8 @@ from py_runtime.ops.registry import Op, register
 
 @register("aten._softmax.default", "aten._log_softmax.default", args="x dim half_to_float out")
 class Softmax(Op):
+    """out = exp(x - max) / sum(exp(x - max)) along dim, or its logarithm."""
+
     def build(self) -> None:
         self.x = self.tensor("x", F32)
         self.out = self.tensor("out", F32, rank=self.x.rank)

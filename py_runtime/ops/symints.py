@@ -38,6 +38,8 @@ class SelectAsSymint(HostReadOp):
 
 @register("sym_size.int", args="x dim out")
 class SymSize(Op):
+    """out: how long dim of x is in this call."""
+
     def build(self) -> None:
         self.x = self.tensor("x")
         self.dim = normalise_dim(self.integer("dim"), self.x.rank)
@@ -68,18 +70,24 @@ class SymIntArithmetic(Op):
 
 @register("add", args="a b out")
 class SymIntAdd(SymIntArithmetic):
+    """a + b."""
+
     def compute(self, a: int, b: int) -> int:
         return a + b
 
 
 @register("sub", args="a b out")
 class SymIntSub(SymIntArithmetic):
+    """a - b."""
+
     def compute(self, a: int, b: int) -> int:
         return a - b
 
 
 @register("mul", args="a b out")
 class SymIntMul(SymIntArithmetic):
+    """a b."""
+
     def compute(self, a: int, b: int) -> int:
         return a * b
 

@@ -46,6 +46,8 @@ FLOAT_FUNCTIONS = "sigmoid silu tanh exp log sqrt rsqrt sin cos round hardswish"
 
 @register(*(f"aten.{name}.default" for name in FLOAT_FUNCTIONS.split()), args="x out")
 class FloatFunction(UnaryOp):
+    """out = f(x), f32, by the op's name; round goes to the even one of two."""
+
     def build(self) -> None:
         self.x = self.tensor("x", F32)
         self.out = self.tensor("out", F32)
@@ -54,6 +56,8 @@ class FloatFunction(UnaryOp):
 
 @register("aten.neg.default", "aten.abs.default", "aten.relu.default", args="x out")
 class SignFunction(UnaryOp):
+    """out = -x, |x| or max(x, 0), in the kind of x."""
+
     def build(self) -> None:
         self.take_like()
         self.declare(self.function)
@@ -61,6 +65,8 @@ class SignFunction(UnaryOp):
 
 @register("aten.gelu.default", args="x approximate out")
 class Gelu(UnaryOp):
+    """out = x Φ(x), with erf, or its approximation with tanh."""
+
     def build(self) -> None:
         self.x = self.tensor("x", F32)
         self.out = self.tensor("out", F32)
@@ -73,6 +79,8 @@ class Gelu(UnaryOp):
 
 @register("aten.clamp.default", "aten.hardtanh.default", args="x min max out")
 class Clamp(UnaryOp):
+    """out = min(max(x, `min`), `max`); one of the two may be null."""
+
     def build(self) -> None:
         self.take_like()
         least, most = self.bound("min"), self.bound("max")
@@ -98,6 +106,8 @@ class Clamp(UnaryOp):
 
 @register("aten.leaky_relu.default", args="x negative_slope out")
 class LeakyRelu(UnaryOp):
+    """out = x above 0, elsewhere negative_slope x."""
+
     def build(self) -> None:
         self.x = self.tensor("x", F32)
         self.out = self.tensor("out", F32)
@@ -106,6 +116,8 @@ class LeakyRelu(UnaryOp):
 
 @register("aten.logical_not.default", args="x out")
 class LogicalNot(UnaryOp):
+    """out: bool, whether x is 0."""
+
     def build(self) -> None:
         self.x = self.tensor("x", *ELEMENTS)
         self.out = self.tensor("out", BOOL)
@@ -114,6 +126,8 @@ class LogicalNot(UnaryOp):
 
 @register("aten.bitwise_not.default", args="x out")
 class BitwiseNot(UnaryOp):
+    """out = ~x; of bools, not x."""
+
     def build(self) -> None:
         self.x = self.tensor("x", *INTEGERS)
         is_bool = self.x.dtype is BOOL

@@ -97,6 +97,8 @@ class Squeeze(ViewOp):
 
 @register("aten.unsqueeze_copy.default", "aten.unsqueeze.default", args="x dim out")
 class Unsqueeze(ViewOp):
+    """One more dim, of size 1, at `dim`."""
+
     def build_view(self) -> int:
         self.dim = normalise_dim(self.integer("dim"), self.x.rank + 1)
         return self.x.rank + 1
@@ -109,6 +111,8 @@ class Unsqueeze(ViewOp):
 @register("dim_order_ops._clone_dim_order.default", args="x non_blocking dim_order out")
 @register("aten.alias_copy.default", "aten.alias.default", "et_vk.prepack.default", args="x out")
 class Same(ViewOp):
+    """out is x."""
+
     def build_view(self) -> int:
         return self.x.rank
 

@@ -9,6 +9,8 @@ from py_runtime.ops.registry import Op, register
 
 @register("aten.where.self", args="condition a b out")
 class Where(Op):
+    """out = a where the condition holds, elsewhere b; all three broadcast."""
+
     def build(self) -> None:
         self.condition = self.tensor("condition", BOOL)
         self.a = self.tensor("a", *ELEMENTS)

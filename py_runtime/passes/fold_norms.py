@@ -14,6 +14,7 @@ TAKE_A_NORM = (
 
 
 def run(program: Program, target: KernelTarget) -> Program:
+    """rms_norm, then swiglu, geglu, qkv_rotary_cache or q_rotary → that op, with the norm in it."""
     chain = Chain(program)
     for norm in chain.places("et_vk.rms_norm.default"):
         reading = chain.only_call_reading(chain.arg(norm[1], "out"))

@@ -15,6 +15,7 @@ BUFFERS = 10  # storage buffers of the kernels that do both
 
 
 def run(program: Program, target: KernelTarget) -> Program:
+    """norm_residual, then one of TAKE_A_SUM → its form of_sum, which gives the sum, too."""
     chain = Chain(program)
     if target.storage_buffers < BUFFERS:
         return program

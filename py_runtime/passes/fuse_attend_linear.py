@@ -3,16 +3,16 @@
 from py_runtime.gpu.kernel_target import KernelTarget
 from py_runtime.passes.chain import VIEWS, Chain
 from py_runtime.passes.linear_calls import LINEARS, linear_call, weight_args
-from py_runtime.program import OpCall, Program
+from py_runtime.program import OpCall, Program, op_names
 
-ATTEND = ("inpage.attend_kv_cache.default", "inpage.attend_window.default")
 LINEAR_RESIDUAL = "inpage.linear_residual.default"
 SEEN = ("window", "softcap", "sinks")
 
 
 def run(program: Program, target: KernelTarget) -> Program:
+    """attend_kv_cache or attend_window, then a linear, with a sum or not → attend_linear."""
     chain = Chain(program)
-    for attend in chain.places(*ATTEND):
+    for attend in chain.places(*op_names.ATTEND):
         gone, attended = [attend], chain.arg(attend[1], "out")
         q = chain.dims(attended)
         if (view := chain.only_call_reading(attended)) is not None and view[1].name in VIEWS:
@@ -25,7 +25,7 @@ def run(program: Program, target: KernelTarget) -> Program:
         known = [chain.arg(attend[1], name) for name in ("q", "k_cache", "v_cache")]
         known += [chain.arg(attend[1], name) for name in ("start_pos", "scale")]
         seen = [chain.add(None)] * len(SEEN)
-        if attend[1].name != ATTEND[0]:
+        if attend[1].name == op_names.ATTEND_WINDOW:
             seen = [chain.arg(attend[1], name) for name in SEEN]
         call = OpCall("inpage.attend_linear.default", (*known, *seen, *args), linear[1].source)
         chain.replace([*gone, linear], linear[0], [call])

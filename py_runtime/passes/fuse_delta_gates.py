@@ -8,6 +8,7 @@ from py_runtime.program import OpCall, Program
 
 
 def run(program: Program, target: KernelTarget) -> Program:
+    """Two linears of one x that gated_delta reads → joined_linears, of which it reads halves."""
     chain = Chain(program)
     for place, delta in chain.places("inpage.gated_delta.default"):
         gates = [chain.arg(delta, name) for name in ("b", "a")]

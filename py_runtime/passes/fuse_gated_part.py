@@ -4,17 +4,17 @@ linear that the first comes from."""
 from py_runtime.gpu.kernel_target import KernelTarget
 from py_runtime.passes.chain import Chain
 from py_runtime.passes.linear_calls import LINEARS, can_join, linear_call, weight_args
-from py_runtime.program import OpCall, Program, StringValue
-
-GELU, SELECT = "aten.gelu.default", "aten.select_copy.int"
+from py_runtime.program import OpCall, Program, StringValue, op_names
 
 
 def run(program: Program, target: KernelTarget) -> Program:
+    """gelu(gate) * select(parts) → gated_part, or gated_linear where a linear gives the gate."""
     chain = Chain(program)
     for place, mul in chain.places("aten.mul.Tensor"):
         a, b, out = (chain.arg(mul, name) for name in ("a", "b", "out"))
         for gated, part in ((a, b), (b, a)):
-            gelu, select = chain.maker_for_one(gated, GELU), chain.maker_for_one(part, SELECT)
+            gelu = chain.maker_for_one(gated, op_names.GELU)
+            select = chain.maker_for_one(part, op_names.SELECT)
             if gelu is None or select is None or not _is_by_tanh(chain, gelu[1]):
                 continue
             parts, number = chain.arg(select[1], "x"), chain.arg(select[1], "index")

@@ -6,6 +6,7 @@ from py_runtime.program import OpCall, Program
 
 
 def run(program: Program, target: KernelTarget) -> Program:
+    """(residual + rms_norm(x)) * factor → norm_residual, with the factor or without."""
     chain = Chain(program)
     for place, add in chain.places("aten.add.Tensor"):
         a, b, out = (chain.arg(add, name) for name in ("a", "b", "out"))

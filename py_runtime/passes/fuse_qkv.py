@@ -16,11 +16,9 @@ from py_runtime.passes.linear_calls import (
     linear_call,
     weight_args,
 )
-from py_runtime.program import OpCall, Program
+from py_runtime.program import OpCall, Program, op_names
 
 NORM = "et_vk.rms_norm.default"
-PLAIN, WINDOWED = "sdpa_with_kv_cache.default", "inpage.windowed_attention.default"
-ATTEND = ("inpage.attend_kv_cache.default", "inpage.attend_window.default")
 OF_ONE = "inpage.rotary_of_one.default"
 HALVES, NEIGHBOURS = "et_vk.apply_rotary_emb_hf.default", "et_vk.apply_rotary_emb.default"
 
@@ -37,10 +35,11 @@ class Heads:
 
 
 def run(program: Program, target: KernelTarget) -> Program:
+    """Linears, norms, rotary and attention that fills caches → qkv_rotary_cache and attention."""
     chain = Chain(program)
-    for _, attend in chain.places(*ATTEND):
+    for _, attend in chain.places(*op_names.ATTEND):
         _fuse_queries(chain, chain.arg(attend, "q"))
-    for attention in chain.places(PLAIN, WINDOWED):
+    for attention in chain.places(op_names.SDPA, op_names.WINDOWED):
         _fuse(chain, attention, target)
     return chain.program()
 
@@ -90,7 +89,7 @@ def _fuse(chain: Chain, attention: tuple[int, OpCall], target: KernelTarget) -> 
     if not can_join(chain, linears, target):
         return
     none = chain.add(None)
-    window = chain.arg(sdpa, "window") if sdpa.name == WINDOWED else none
+    window = chain.arg(sdpa, "window") if sdpa.name == op_names.WINDOWED else none
     norms = [none if arg is None else arg for each in heads[:2] for arg in (each.norm, each.eps)]
     args = [
         linears[0].x,
@@ -109,9 +108,9 @@ def _fuse(chain: Chain, attention: tuple[int, OpCall], target: KernelTarget) -> 
     source = sdpa.source if rotary is None else rotary[1].source
     fill = OpCall("inpage.qkv_rotary_cache.default", tuple(args), source)
     attend_args = [q, k_cache, v_cache, start_pos, scale]
-    name = "inpage.attend_kv_cache.default"
-    if sdpa.name == WINDOWED:
-        name = "inpage.attend_window.default"
+    name = op_names.ATTEND_KV_CACHE
+    if sdpa.name == op_names.WINDOWED:
+        name = op_names.ATTEND_WINDOW
         attend_args += [window, chain.arg(sdpa, "softcap"), chain.arg(sdpa, "sinks")]
     attend = OpCall(name, (*attend_args, out), sdpa.source)
     gone = [call for each in heads for call in each.gone]
@@ -134,7 +133,7 @@ def _is_plain(chain: Chain, sdpa: OpCall) -> bool:
     """What the op itself takes, and nothing that it would refuse; one batch."""
     if not set(chain.dims(chain.arg(sdpa, "q"))[:-3]) <= {1}:
         return False
-    if sdpa.name == WINDOWED:
+    if sdpa.name == op_names.WINDOWED:
         return True
     causal = chain.arg(sdpa, "is_causal")
     return (

@@ -4,12 +4,11 @@ inpage.experts_residual."""
 from py_runtime.gpu.kernel_target import KernelTarget
 from py_runtime.passes.chain import Chain
 from py_runtime.passes.linear_calls import LINEARS, linear_call, weight_args
-from py_runtime.program import OpCall, Program
-
-EXPERTS = "inpage.experts.default"
+from py_runtime.program import OpCall, Program, op_names
 
 
 def run(program: Program, target: KernelTarget) -> Program:
+    """residual + linear(x) → linear_residual; residual + experts(x) → experts_residual."""
     chain = Chain(program)
     for place, add in chain.places("aten.add.Tensor"):
         a, b, out = (chain.arg(add, name) for name in ("a", "b", "out"))
@@ -19,7 +18,7 @@ def run(program: Program, target: KernelTarget) -> Program:
             if not chain.dims(sum_of) == chain.dims(residual) == chain.dims(out):
                 continue
             linear = linear_call(chain, chain.maker_for_one(sum_of, *LINEARS))
-            experts = chain.maker_for_one(sum_of, EXPERTS)
+            experts = chain.maker_for_one(sum_of, op_names.EXPERTS)
             if linear is not None:
                 made, name = linear.made, "inpage.linear_residual.default"
                 given = [linear.x, *weight_args(chain, [linear])]

@@ -3,17 +3,16 @@
 from py_runtime.gpu.kernel_target import KernelTarget
 from py_runtime.passes.chain import Chain
 from py_runtime.passes.linear_calls import LINEARS, can_join, linear_call, weight_args
-from py_runtime.program import OpCall, Program, StringValue
-
-SILU, GELU = "aten.silu.default", "aten.gelu.default"
+from py_runtime.program import OpCall, Program, StringValue, op_names
 
 
 def run(program: Program, target: KernelTarget) -> Program:
+    """silu(linear(x)) * linear(x) → swiglu; with gelu by tanh → geglu."""
     chain = Chain(program)
     for place, mul in chain.places("aten.mul.Tensor"):
         a, b, out = (chain.arg(mul, name) for name in ("a", "b", "out"))
         for gated, plain in ((a, b), (b, a)):
-            activation = chain.maker_for_one(gated, SILU, GELU)
+            activation = chain.maker_for_one(gated, op_names.SILU, op_names.GELU)
             if activation is None or not _is_known(chain, activation[1]):
                 continue
             sums = (chain.arg(activation[1], "x"), plain)
@@ -25,7 +24,7 @@ def run(program: Program, target: KernelTarget) -> Program:
                 continue
             none = chain.add(None)
             args = [linears[0].x, none, none, *weight_args(chain, linears), out]
-            fused = "swiglu" if activation[1].name == SILU else "geglu"
+            fused = "swiglu" if activation[1].name == op_names.SILU else "geglu"
             call = OpCall(f"inpage.{fused}.default", tuple(args), mul.source)
             gone = [*(linear.made for linear in linears), activation, (place, mul)]
             chain.replace(gone, place, [call])
@@ -35,7 +34,7 @@ def run(program: Program, target: KernelTarget) -> Program:
 
 def _is_known(chain: Chain, activation: OpCall) -> bool:
     """Of the two kinds of gelu, the one that fused kernels compute."""
-    if activation.name == SILU:
+    if activation.name == op_names.SILU:
         return True
     approximate = chain.values[chain.arg(activation, "approximate")]
     return isinstance(approximate, StringValue) and approximate.value == "tanh"

@@ -9,20 +9,20 @@ from dataclasses import replace
 from py_runtime.base.dtypes import F16, F32
 from py_runtime.gpu.kernel_target import KernelTarget
 from py_runtime.ops.registry import REGISTRY
-from py_runtime.program import OpCall, Program, TensorValue
+from py_runtime.program import OpCall, Program, TensorValue, op_names
 
 ATTENTION = (
-    "sdpa_with_kv_cache.default",
+    op_names.SDPA,
+    op_names.WINDOWED,
+    *op_names.ATTEND,
     "inpage.qkv_rotary_cache.default",
-    "inpage.attend_kv_cache.default",
-    "inpage.windowed_attention.default",
-    "inpage.attend_window.default",
     "inpage.attend_linear.default",
 )
 AT_ONCE = 4  # halves that kernels read at a time
 
 
 def run(program: Program, target: KernelTarget) -> Program:
+    """Caches of keys and values f32 → f16, where the target says so."""
     if not target.f16_kv:
         return program
     halved = _caches(program)

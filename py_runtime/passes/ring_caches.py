@@ -9,14 +9,13 @@ from dataclasses import replace
 
 from py_runtime.gpu.kernel_target import KernelTarget
 from py_runtime.passes.chain import Chain
-from py_runtime.program import OpCall, Program, TensorValue
-
-WINDOWED, ATTEND = "inpage.windowed_attention.default", "inpage.attend_window.default"
+from py_runtime.program import OpCall, Program, TensorValue, op_names
 
 
 def run(program: Program, target: KernelTarget) -> Program:
+    """Caches [..., context, H, D] of windowed attention → [..., window + tokens - 1, H, D]."""
     chain = Chain(program)
-    for _, call in chain.places(WINDOWED):
+    for _, call in chain.places(op_names.WINDOWED):
         caches = [chain.arg(call, name) for name in ("k_cache", "v_cache")]
         if all(_is_seen_alike(chain, cache, call) for cache in caches):
             _shorten(chain, call, caches)
@@ -30,7 +29,7 @@ def _is_seen_alike(chain: Chain, cache: int, call: OpCall) -> bool:
     if not chain.is_state(cache) or reading is None or reading[0][1] != call:
         return False
     return all(
-        other.name == ATTEND and _view(chain, other) == _view(chain, call)
+        other.name == op_names.ATTEND_WINDOW and _view(chain, other) == _view(chain, call)
         for _, other in reading[1:]
     )
 

@@ -7,9 +7,8 @@ from dataclasses import replace
 
 from py_runtime.base.dtypes import I32, I64
 from py_runtime.base.model_errors import ModelError
-from py_runtime.program import INT32_MAX, IntValue, OpCall, Program, TensorValue, Value
+from py_runtime.program import INT32_MAX, IntValue, OpCall, Program, TensorValue, Value, op_names
 
-SELECT = "aten.select_copy.int"
 VIEW = "aten.view_copy.default"
 # Each row of their output comes from the same row of their first argument alone.
 ROW_BY_ROW = ("aten.linear.", "et_vk.linear_", "et_vk.rms_norm.")
@@ -17,11 +16,11 @@ ROW_BY_ROW = ("aten.linear.", "et_vk.linear_", "et_vk.rms_norm.")
 # op has two such, it checks that they are alike.
 CACHE_ROWS, TABLE_ROWS = slice(-3, -2), slice(0, 1)
 ROWS_OF_POSITIONS = {
-    "sdpa_with_kv_cache.default": (3, CACHE_ROWS),
-    "inpage.windowed_attention.default": (3, CACHE_ROWS),
+    op_names.SDPA: (3, CACHE_ROWS),
+    op_names.WINDOWED: (3, CACHE_ROWS),
     "update_cache.default": (1, CACHE_ROWS),
-    "inpage.attend_kv_cache.default": (1, CACHE_ROWS),
-    "inpage.attend_window.default": (1, CACHE_ROWS),
+    op_names.ATTEND_KV_CACHE: (1, CACHE_ROWS),
+    op_names.ATTEND_WINDOW: (1, CACHE_ROWS),
     "et_vk.apply_rotary_emb_hf.default": (2, TABLE_ROWS),
 }
 
@@ -117,7 +116,7 @@ class _Rewriter:
         """`chain` again after `source`, for its last row."""
         dim, index = self._add(IntValue(1)), self._add(IntValue(-1))
         row = self._row_of(source)
-        ops = [OpCall(SELECT, (source, dim, index, row))]
+        ops = [OpCall(op_names.SELECT, (source, dim, index, row))]
         for call in chain:
             if call.name != VIEW:
                 out = self._row_of(call.args[-1])

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from py_runtime.base.errors import InpageError
-from py_runtime.base.markdown import code, plain, table
+from py_runtime.base.markdown import cannot_be_loaded, code, table
 from py_runtime.base.sizes import in_words
 from py_runtime.pte.errors import UnsupportedPteError
 
@@ -23,12 +23,12 @@ def about_pte(described: Json, outcome: str) -> str:
     return "\n\n".join(filter(None, parts))
 
 
-def cannot_be_loaded(error: InpageError) -> str:
+def pte_cannot_be_loaded(error: InpageError) -> str:
     """Markdown; where ops are missing, all of them by name."""
     if isinstance(error, UnsupportedPteError):
         listed = "\n".join(f"- {code(name)}" for name in error.names)
         return f"**It cannot be loaded**: it needs what this engine does not have.\n\n{listed}"
-    return f"**It cannot be loaded**: {plain(str(error), max_characters=2000)}."
+    return cannot_be_loaded(error)
 
 
 def _ends(method: Json) -> str:

@@ -31,7 +31,7 @@ from py_runtime.pte.schema import (
     SegmentSlot,
 )
 
-HEAD_BYTES = 40  # root offset, identifier, extended header
+HEADER_BYTES = 40  # root offset, identifier, extended header
 MAX_PROGRAM_BYTES = 64 << 20
 MAX_METHODS = 64
 EXTENDED_HEADER = struct.Struct("<4sIQQ")  # magic, its length, program size, segments' beginning
@@ -98,7 +98,7 @@ class MoveCall:
     """One value becomes another, by their ids."""
 
     source: int
-    target: int
+    destination: int
 
 
 Instruction = KernelCall | DelegateCall | MoveCall
@@ -136,24 +136,24 @@ class Container:
 
 
 @dataclass(frozen=True)
-class Header:
+class PteHeader:
     """Which bytes of the file are the program, and where segments begin."""
 
     program_size: int
     segment_base: int
 
 
-def read_header(file: str, head: bytes, file_size: int) -> Header:
-    """`head`: the first HEAD_BYTES of the file, fewer where it is shorter."""
+def read_header(file: str, head: bytes, file_size: int) -> PteHeader:
+    """`head`: the first HEADER_BYTES of the file, fewer where it is shorter."""
     if head[4:8] != b"ET12":
         raise PteError(f"{file} is not a .pte file: bytes 4 to 7 are {head[4:8]!r}, not b'ET12'")
-    header = Header(file_size, 0)
+    header = PteHeader(file_size, 0)
     if head[8:12] == b"eh00" and len(head) >= 8 + EXTENDED_HEADER.size:
         _, length, program_size, segment_base = EXTENDED_HEADER.unpack_from(head, 8)
         if length < EXTENDED_HEADER.size:
             raise PteError(f"{file} is damaged: its extended header has {length} bytes")
-        header = Header(program_size, segment_base)
-    if not HEAD_BYTES <= header.program_size <= file_size:
+        header = PteHeader(program_size, segment_base)
+    if not HEADER_BYTES <= header.program_size <= file_size:
         raise PteError(
             f"{file} is cut short: it has {file_size} bytes, its program alone "
             f"{header.program_size}"
@@ -168,7 +168,7 @@ def read_header(file: str, head: bytes, file_size: int) -> Header:
 
 
 def read_container(
-    file: str, data: bytes, header: Header, file_size: int, budget: Budget
+    file: str, data: bytes, header: PteHeader, file_size: int, budget: Budget
 ) -> Container:
     """`data`: the first program_size bytes of the file."""
     return _Reader(file, data, header, file_size, budget).container()
@@ -176,7 +176,7 @@ def read_container(
 
 class _Reader:
     def __init__(
-        self, file: str, data: bytes, header: Header, file_size: int, budget: Budget
+        self, file: str, data: bytes, header: PteHeader, file_size: int, budget: Budget
     ) -> None:
         self._buffer = FlatBuffer(data, b"ET12", file, budget)
         self._file = file
@@ -280,7 +280,7 @@ class _Reader:
         if kind == InstructionKind.DELEGATE_CALL:
             return [DelegateCall(table.i32(CallSlot.INDEX), table.i32s(CallSlot.ARGS))]
         if kind == InstructionKind.MOVE_CALL:
-            return [MoveCall(table.i32(MoveSlot.SOURCE), table.i32(MoveSlot.TARGET))]
+            return [MoveCall(table.i32(MoveSlot.SOURCE), table.i32(MoveSlot.DESTINATION))]
         if kind == InstructionKind.JUMP_IF_FALSE:
             return [KernelCall("a conditional jump", ())]
         if kind == InstructionKind.FREE:
@@ -299,7 +299,7 @@ class _Reader:
     def _check_ids(self, plan: ExecutionPlan) -> None:
         ids = [*plan.inputs, *plan.outputs]
         for call in plan.instructions:
-            ids += (call.source, call.target) if isinstance(call, MoveCall) else call.args
+            ids += (call.source, call.destination) if isinstance(call, MoveCall) else call.args
             if isinstance(call, DelegateCall) and not 0 <= call.delegate < len(plan.delegates):
                 raise self._buffer.fault(f"delegate {call.delegate} is called, which it lacks")
         if any(not 0 <= value_id < len(plan.values) for value_id in ids):

@@ -3,21 +3,16 @@
 from collections.abc import Iterable, Sequence
 
 from py_runtime.base.errors import GraphError
+from py_runtime.base.short_texts import first_of
 
 DAMAGED = "copy or download the file again, or export it again"
-
-
 MAX_NAMES = 50  # that are listed
 MAX_NAME = 200  # characters of one
 
 
-def first_of(names: Sequence[str]) -> list[str]:
-    """As many as a person reads, and how many more there are."""
-    more = len(names) - MAX_NAMES
-    return [
-        *(name[:MAX_NAME] for name in names[:MAX_NAMES]),
-        *([f"and {more} more"] if more > 0 else []),
-    ]
+def first_names(names: Sequence[str]) -> list[str]:
+    """As many as a person reads, each as long as that, and how many more there are."""
+    return first_of([name[:MAX_NAME] for name in names], MAX_NAMES)
 
 
 class PteError(GraphError):
@@ -35,7 +30,7 @@ class UnsupportedPteError(PteError):
     code = "pte_unsupported"
 
     def __init__(self, file: str, names: Iterable[str], advice: str) -> None:
-        self.names = first_of(sorted(set(names)))
+        self.names = first_names(sorted(set(names)))
         super().__init__(
             f"{file} needs what this engine does not have: {', '.join(self.names)}", advice
         )

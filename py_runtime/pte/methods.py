@@ -12,6 +12,8 @@ from py_runtime.pte.errors import PteError
 from py_runtime.pte.kernels import Argument, HostKernel, LiveArgument
 from py_runtime.weights.ranges import StoredRange
 
+FORWARD = "forward"  # the method that a module has without being told
+
 
 @dataclass(frozen=True)
 class DelegateStep:
@@ -28,7 +30,7 @@ class CopyStep:
     """Fills a value from another: `aten::copy_` into an input that the model changes."""
 
     source: int
-    target: int
+    destination: int
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,7 @@ class MoveStep:
     """Another name for a value."""
 
     source: int
-    target: int
+    destination: int
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ class KernelStep:
     name: str
     kernel: HostKernel
     args: tuple[Argument, ...]
-    targets: tuple[int, ...]
+    destinations: tuple[int, ...]
 
     @property
     def taken(self) -> tuple[int, ...]:
@@ -102,7 +104,8 @@ class Method:
         return self.steps[0]
 
 
-Constant = None | bool | int | float | str | list[Any] | np.ndarray
+# What a method gives that computes nothing.
+ConstantResult = None | bool | int | float | str | list[Any] | np.ndarray
 
 
 @dataclass(frozen=True)
@@ -112,7 +115,7 @@ class PteProgram:
     name: str
     size: int  # of the file
     methods: dict[str, Method]
-    constants: dict[str, Constant]  # of methods that compute nothing: get_max_seq_len and others
+    constants: dict[str, ConstantResult]  # of methods that compute nothing, as get_max_seq_len
     description: dict[str, Any]
 
     def method(self, name: str) -> Method:

@@ -11,15 +11,14 @@ from py_runtime.live.host_arrays import as_array, as_int, check_int32
 from py_runtime.pte.container import EValue, HostTensor
 from py_runtime.pte.kernels import Argument, LiveArgument
 from py_runtime.pte.methods import (
-    Constant,
+    FORWARD,
+    ConstantResult,
     CopyStep,
     DelegateStep,
     KernelStep,
     Method,
     PteProgram,
 )
-
-FORWARD = "forward"
 
 
 class PteModule:
@@ -34,7 +33,7 @@ class PteModule:
         return list(self.graphs)
 
     @property
-    def constants(self) -> dict[str, Constant]:
+    def constants(self) -> dict[str, ConstantResult]:
         return self.program.constants
 
     def describe(self) -> dict[str, Any]:
@@ -58,9 +57,9 @@ class PteModule:
             elif isinstance(step, KernelStep):
                 values.compute(step)
             elif isinstance(step, CopyStep):
-                values.copy(step.source, step.target)
+                values.copy(step.source, step.destination)
             else:
-                values.current[step.target] = values.current[step.source]
+                values.current[step.destination] = values.current[step.source]
         return [values.current[value_id] for value_id in found.output_ids]
 
     def unload(self) -> None:
@@ -105,7 +104,7 @@ class _Values:
                 self.current[value_id] = int(result)
 
     def compute(self, step: KernelStep) -> None:
-        dtypes = [spec.dtype for spec in self._specs(step.targets)]
+        dtypes = [spec.dtype for spec in self._specs(step.destinations)]
         args = [self._argument(arg) for arg in step.args]
         try:
             with np.errstate(all="ignore"):  # as on the GPU: infinities are numbers
@@ -113,8 +112,8 @@ class _Values:
         except (ValueError, IndexError, TypeError) as error:  # of places, live dims, dtypes
             raise InputError(f"method '{self._method.name}', {step.name}: {error}") from None
         results = found if isinstance(found, tuple) else (found,)
-        for target, dtype, result in zip(step.targets, dtypes, results, strict=True):
-            self.current[target] = result.astype(dtype, copy=False)
+        for destination, dtype, result in zip(step.destinations, dtypes, results, strict=True):
+            self.current[destination] = result.astype(dtype, copy=False)
 
     def _specs(self, ids: Sequence[int]) -> list[HostTensor]:
         found = [self._method.values[value_id] for value_id in ids]
@@ -126,8 +125,8 @@ class _Values:
         values = [self.current[value_id] if value_id >= 0 else None for value_id in arg.ids]
         return values if arg.is_list else values[0]
 
-    def copy(self, source: int, target: int) -> None:
-        content, array = self.current[source], self.current[target]
+    def copy(self, source: int, destination: int) -> None:
+        content, array = self.current[source], self.current[destination]
         if content.shape != array.shape:
             raise InputError(
                 f"method '{self._method.name}' writes {list(content.shape)} into an input of the "
@@ -135,7 +134,7 @@ class _Values:
             )
         array = array if array.flags.writeable else array.copy()
         array[...] = content
-        self.current[target] = array
+        self.current[destination] = array
 
     @staticmethod
     def _narrowed(value: Any) -> Any:

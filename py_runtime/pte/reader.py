@@ -13,7 +13,7 @@ from py_runtime.graph.load_checks import check_ops
 from py_runtime.ops.registry import REGISTRY
 from py_runtime.program import check_program
 from py_runtime.pte.container import (
-    HEAD_BYTES,
+    HEADER_BYTES,
     DelegateCall,
     EValue,
     ExecutionPlan,
@@ -25,12 +25,12 @@ from py_runtime.pte.container import (
     read_header,
 )
 from py_runtime.pte.delegate import HEADER, DelegateGraph, read_delegate_header, read_graph
-from py_runtime.pte.errors import PteError, UnsupportedPteError, first_of
+from py_runtime.pte.errors import PteError, UnsupportedPteError, first_names
 from py_runtime.pte.flatbuffer import Budget
 from py_runtime.pte.host_kernels import HOST_KERNELS
 from py_runtime.pte.inspection import COPY, describe_method
 from py_runtime.pte.methods import (
-    Constant,
+    ConstantResult,
     CopyStep,
     DelegateStep,
     KernelStep,
@@ -70,7 +70,7 @@ class _Opener:
         self._file = source.name
         self._data = data
         self._plans: list[ExecutionPlan] = []  # methods that compute something
-        self._constants: dict[str, Constant] = {}  # what the others give
+        self._constants: dict[str, ConstantResult] = {}  # what the others give
         self._graphs: dict[Segment, DelegateGraph] = {}  # methods may share a delegate
 
     async def open(self) -> PteProgram:
@@ -88,7 +88,7 @@ class _Opener:
     async def read(self) -> None:
         """All but the weights."""
         self._size = await self._source.size()
-        head = await self._source.read(0, min(self._size, HEAD_BYTES))
+        head = await self._source.read(0, min(self._size, HEADER_BYTES))
         header = read_header(self._file, head, self._size)
         self._budget = Budget(self._file, self._size)
         program = await self._read(Segment(0, header.program_size))
@@ -109,7 +109,7 @@ class _Opener:
                 name: value.tolist() if isinstance(value, np.ndarray) else value
                 for name, value in self._constants.items()
             },
-            "unsupported": first_of(self._unsupported()),
+            "unsupported": first_names(self._unsupported()),
         }
 
     async def _read_graphs(self, plan: ExecutionPlan) -> None:
@@ -174,37 +174,37 @@ class _Opener:
         return method
 
     def _copy_step(self, plan: ExecutionPlan, call: KernelCall) -> CopyStep:
-        """`aten::copy_`: [target, source, non_blocking, target]"""
+        """`aten::copy_`: [destination, source, non_blocking, destination]"""
         is_known = len(call.args) == 4 and call.args[0] == call.args[3]
         if not is_known or not all(
             isinstance(plan.values[value_id], HostTensor) for value_id in call.args[:2]
         ):
             raise self._unknown_form(plan, call)
-        return CopyStep(source=call.args[1], target=call.args[0])
+        return CopyStep(source=call.args[1], destination=call.args[0])
 
     def _kernel_step(
         self, plan: ExecutionPlan, inputs: frozenset[int], call: KernelCall
     ) -> KernelStep:
-        """[arguments…, targets…, all targets]"""
+        """[arguments…, destinations…, all destinations]"""
         kernel = HOST_KERNELS[call.name]
         args = kernel.bind(plan.values, call.args, inputs)
         if args is None:
             raise self._unknown_form(plan, call)
         count = len(kernel.kinds)
-        targets = call.args[count : count + kernel.outputs]
-        return KernelStep(call.name, kernel, args, targets)
+        destinations = call.args[count : count + kernel.outputs]
+        return KernelStep(call.name, kernel, args, destinations)
 
     def _unknown_form(self, plan: ExecutionPlan, call: KernelCall) -> PteError:
         return PteError(f"{self._where(plan)} has a {call.name} of an unknown form")
 
     def _move_step(self, plan: ExecutionPlan, call: MoveCall) -> MoveStep:
-        source, target = plan.values[call.source], plan.values[call.target]
-        is_same = type(source) is type(target)
-        if isinstance(source, HostTensor) and isinstance(target, HostTensor):
-            is_same = (source.dtype, source.dims) == (target.dtype, target.dims)
+        source, destination = plan.values[call.source], plan.values[call.destination]
+        is_same = type(source) is type(destination)
+        if isinstance(source, HostTensor) and isinstance(destination, HostTensor):
+            is_same = (source.dtype, source.dims) == (destination.dtype, destination.dims)
         if not is_same:
             raise PteError(f"{self._where(plan)} moves a value to where another kind is")
-        return MoveStep(call.source, call.target)
+        return MoveStep(call.source, call.destination)
 
     def _delegate_step(
         self, plan: ExecutionPlan, call: DelegateCall, stored: StoredData
@@ -232,7 +232,7 @@ class _Opener:
                 taken = step.taken
             else:
                 taken = (step.source,)
-            if isinstance(step, CopyStep) and step.target not in known:
+            if isinstance(step, CopyStep) and step.destination not in known:
                 raise UnsupportedPteError(
                     f"{self._file}, method '{method.name}'",
                     [f"{COPY} into a buffer of the model's"],
@@ -242,7 +242,9 @@ class _Opener:
             if isinstance(step, DelegateStep):
                 known.update(step.outputs)
             else:
-                known.update(step.targets if isinstance(step, KernelStep) else (step.target,))
+                known.update(
+                    step.destinations if isinstance(step, KernelStep) else (step.destination,)
+                )
         self._check_known(method, method.output_ids, known)
 
     def _check_known(self, method: Method, wanted: Sequence[int], known: set[int]) -> None:
@@ -266,14 +268,14 @@ class _Opener:
 
     # Constant methods --------------------------------------------------------------------------
 
-    async def _constant(self, plan: ExecutionPlan) -> Constant:
+    async def _constant(self, plan: ExecutionPlan) -> ConstantResult:
         values = [
             await self._constant_value(plan, plan.values[value_id]) for value_id in plan.outputs
         ]
         is_one = len(values) == 1 and not _is_list(plan.output_spec)
         return values[0] if is_one else values
 
-    async def _constant_value(self, plan: ExecutionPlan, value: EValue) -> Constant:
+    async def _constant_value(self, plan: ExecutionPlan, value: EValue) -> ConstantResult:
         buffers = self._container.buffers
         if value is None or isinstance(value, bool | int | float | str):
             return value

@@ -118,7 +118,7 @@ class MoveSlot:
     """Value ids."""
 
     SOURCE = 0
-    TARGET = 1
+    DESTINATION = 1
 
 
 class MethodValueKind:

@@ -148,12 +148,12 @@ def _without_prepacks(graph: DelegateGraph) -> tuple[list[GraphValue], list[OpCa
     values, ops = list(graph.values), []
     for call in graph.chain:
         if call.name == PREPACK and len(call.args) == 2 and _are_ids(call.args, values):
-            source, target = (values[value_id] for value_id in call.args)
+            source, destination = (values[value_id] for value_id in call.args)
             if (
                 isinstance(source, GraphTensor)
-                and isinstance(target, GraphTensor)
-                and source.constant >= 0 > target.constant
-                and (source.dtype, source.dims) == (target.dtype, target.dims)
+                and isinstance(destination, GraphTensor)
+                and source.constant >= 0 > destination.constant
+                and (source.dtype, source.dims) == (destination.dtype, destination.dims)
             ):
                 values[call.args[1]] = source
                 continue

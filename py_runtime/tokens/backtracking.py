@@ -31,11 +31,11 @@ def bounded_runs(pattern: str) -> list[Ranges]:
 
     ValueError says why a pattern cannot be used at all.
     """
-    automaton = Automaton()
+    automaton = PlaceAutomaton()
     whole = automaton.sequence(parser.parse(pattern))
     bounded = automaton.bounded_runs(whole)
     while automaton.looks:  # which may hold further ones
-        inside = Automaton()
+        inside = PlaceAutomaton()
         inside.check(inside.sequence(automaton.looks.pop()))
         bounded += map(inside.union, inside.loops())
         automaton.looks += inside.looks
@@ -43,7 +43,7 @@ def bounded_runs(pattern: str) -> list[Ranges]:
 
 
 @dataclass(frozen=True)
-class Part:
+class PatternPart:
     """Of a pattern: the places where it begins and ends, and whether it matches nothing too."""
 
     first: frozenset[int] = frozenset()
@@ -52,7 +52,7 @@ class Part:
 
 
 @dataclass
-class Automaton:
+class PlaceAutomaton:
     """Which character of a pattern may follow which, and in how many ways."""
 
     sets: list[Ranges] = field(default_factory=list)  # the characters of each place
@@ -63,8 +63,8 @@ class Automaton:
 
     # From the parsed pattern -------------------------------------------------------------------
 
-    def sequence(self, items: Iterable[Any], caseless: bool = False) -> Part:
-        whole = Part()
+    def sequence(self, items: Iterable[Any], caseless: bool = False) -> PatternPart:
+        whole = PatternPart()
         for code, argument in items:
             before = self._conditions
             part = self._item(code, argument, caseless)
@@ -73,11 +73,11 @@ class Automaton:
             whole = self._behind(whole, part)
         return whole
 
-    def _item(self, code: Any, argument: Any, caseless: bool) -> Part:
+    def _item(self, code: Any, argument: Any, caseless: bool) -> PatternPart:
         if code in LOOKS or code is codes.AT:
             self._conditions += 1
             self.looks += [argument[1]] if code in LOOKS else []
-            return Part()
+            return PatternPart()
         if code in REPEATS:
             least, most, inner = argument
             return self._repeated(least, most, inner, caseless)
@@ -93,37 +93,37 @@ class Automaton:
             ]  # one way at most
             if sum(part.empty for part in parts) - sum(at_start) > 1:
                 raise ValueError("two alternatives match nothing at all")
-            return Part(
+            return PatternPart(
                 frozenset().union(*(part.first for part in parts)),
                 frozenset().union(*(part.last for part in parts)),
                 any(part.empty for part in parts),
             )
         return self._place(_ranges(code, argument), caseless)
 
-    def _place(self, ranges: Ranges, caseless: bool) -> Part:
+    def _place(self, ranges: Ranges, caseless: bool) -> PatternPart:
         if len(self.sets) == MAX_PLACES:
             raise ValueError("it is too long")
         self.sets.append(_in_both_cases(ranges) if caseless else ranges)
         self.follows.append(Counter())
         place = frozenset([len(self.sets) - 1])
-        return Part(place, place, empty=False)
+        return PatternPart(place, place, empty=False)
 
-    def _repeated(self, least: int, most: int, inner: Any, caseless: bool) -> Part:
+    def _repeated(self, least: int, most: int, inner: Any, caseless: bool) -> PatternPart:
         endless = most > MAX_COPIES
         copies = min(least, MAX_COPIES) or 1 if endless else most
-        whole = Part()
+        whole = PatternPart()
         for count in range(copies):
             part = self.sequence(inner, caseless)
             if endless and count == copies - 1:
                 self._connect(part.last, part.first)
             if count >= least:
-                part = Part(part.first, part.last)
+                part = PatternPart(part.first, part.last)
             whole = self._behind(whole, part)
         return whole
 
-    def _behind(self, one: Part, other: Part) -> Part:
+    def _behind(self, one: PatternPart, other: PatternPart) -> PatternPart:
         self._connect(one.last, other.first)
-        return Part(
+        return PatternPart(
             one.first | other.first if one.empty else one.first,
             one.last | other.last if other.empty else other.last,
             one.empty and other.empty,
@@ -135,7 +135,7 @@ class Automaton:
 
     # What it can do ----------------------------------------------------------------------------
 
-    def check(self, whole: Part) -> None:
+    def check(self, whole: PatternPart) -> None:
         loops = self.loops()
         can_fail = [loop for loop in loops if self._can_fail(loop, whole)]
         if any(map(self.is_ambiguous, can_fail)):
@@ -143,7 +143,7 @@ class Automaton:
         if any(one is not loop and self.share(one, loop) for loop in can_fail for one in loops):
             raise ValueError("two repeated parts, one behind the other, match the same text")
 
-    def bounded_runs(self, whole: Part) -> list[Ranges]:
+    def bounded_runs(self, whole: PatternPart) -> list[Ranges]:
         """Of the loops that can fail, unless an alternative of just such characters takes a run."""
         self.check(whole)
         free = whole.last - self.guarded
@@ -151,7 +151,7 @@ class Automaton:
         runs = [self.union(loop) for loop in self.loops() if self._can_fail(loop, whole)]
         return [run for run in runs if not any(_covers(taker, run) for taker in takers)]
 
-    def _can_fail(self, loop: frozenset[int], whole: Part) -> bool:
+    def _can_fail(self, loop: frozenset[int], whole: PatternPart) -> bool:
         """Whether it goes round without a place where the pattern has matched for good."""
         inner = loop - (whole.last - self.guarded)
         return any(place in self._reached(place, inner) for place in inner)

@@ -28,7 +28,7 @@ class Stage(Protocol):
 MakeStage = Callable[[], Stage]
 
 
-class Decoder:
+class TokenDecoder:
     """One decoding in progress."""
 
     def __init__(self, stages: Iterable[Stage]) -> None:
@@ -49,10 +49,10 @@ class Decoder:
         return "".join(tokens)
 
 
-def build_decoder(section: Section | None) -> Callable[[], Decoder]:
+def build_decoder(section: Section | None) -> Callable[[], TokenDecoder]:
     """Gives a function that starts a decoding."""
     makers = [Spaced] if section is None else make_stages(flat(section))
-    return lambda: Decoder(make() for make in makers)
+    return lambda: TokenDecoder(make() for make in makers)
 
 
 def flat(section: Section) -> list[Section]:

@@ -101,7 +101,8 @@ class Pattern:
             if found := run.search(text):
                 raise TextError(
                     f"the text has a run of {MAX_RUN} characters such as {found[0][:3]!r}, over "
-                    f"which this tokenizer would take too long ({self.where}: {short(self.source)})"
+                    "which this tokenizer would take too long "
+                    f"({self.where}: {short_pattern(self.source)})"
                 )
         return compiled.pattern
 
@@ -122,7 +123,9 @@ class Pattern:
             fault = str(error)
         except RecursionError:
             fault = "it is nested too deeply"
-        raise TokenizerError(f"tokenizer.json: {self.where}: {fault} in {short(self.source)}")
+        raise TokenizerError(
+            f"tokenizer.json: {self.where}: {fault} in {short_pattern(self.source)}"
+        )
 
 
 class Literal(Pattern):
@@ -249,6 +252,6 @@ def quantified(atom: str, interval: re.Match[str]) -> str:
     return f"(?:{counted})+" if repeated else counted
 
 
-def short(source: str) -> str:
+def short_pattern(source: str) -> str:
     """A stranger's pattern in a message."""
     return repr(source if len(source) <= 200 else f"{source[:200]}…")

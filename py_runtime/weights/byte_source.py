@@ -1,9 +1,10 @@
 """Files as sources of bytes: read at any place, or streamed past in pieces.
 
 In the page a source is a URL of this site or a file that the user gave (weights/page_source.py);
-natively it is a file on the disk. folder/open_source.py chooses.
+natively it is a file on the disk. weights/open_source.py chooses.
 """
 
+import re
 from collections.abc import AsyncGenerator, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -14,6 +15,8 @@ import numpy as np
 from py_runtime.base.errors import NotFoundError
 from py_runtime.base.model_errors import ModelFileError
 
+CONTENT_RANGE = re.compile(r"bytes ([0-9]+)-[0-9]+/([0-9]+)")  # where a part begins; all bytes
+HEAD_BYTES = 1 << 16  # what the first request brings along: most of what is read beforehand
 PIECE_BYTES = 2 << 20  # most that is held of a file that streams past
 
 Pieces = AsyncGenerator[tuple[int, np.ndarray], None]  # (place in the file, bytes from there on)

@@ -71,17 +71,17 @@ class ArrayConstants:
         self._gpu_dtypes = {name: value.dtype.gpu for _, value, name in program.constants()}
 
     async def upload(self, device: Device, places: PlacesByName, meter: Meter) -> None:
-        nbytes = {name: self._bytes(name) * len(targets) for name, targets in places.items()}
+        nbytes = {name: self._bytes(name) * len(wanted) for name, wanted in places.items()}
         for name, total in nbytes.items():
             meter.expect(UPLOAD, name, total)
-        for name, targets in places.items():
+        for name, wanted in places.items():
             await asyncio.sleep(0)  # pipelines compile meanwhile, and a caller may cancel
             data = self._arrays[name]
             if data.dtype.kind in "iu":
                 check_int32(f"the constant '{name}'", np.asarray(data))
             data = np.asarray(data, self._gpu_dtypes[name], order="C")
             flat = data.reshape(-1).view(np.uint8)
-            for place in targets:
+            for place in wanted:
                 if (found := place.of(0, flat.nbytes)) is not None:
                     skipped, taken, at = found
                     device.write_buffer(place.buffer, flat[skipped : skipped + taken], at)

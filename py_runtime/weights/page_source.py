@@ -1,6 +1,5 @@
 """Sources of bytes in the page: files of this site, the user's, and those that are stored."""
 
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import aclosing
@@ -11,10 +10,14 @@ import numpy as np
 from py_runtime.bridge.calls import bridge
 from py_runtime.bridge.opfs import open_stored_part
 from py_runtime.bridge.stream import Stream, open_url
-from py_runtime.weights.byte_source import PIECE_BYTES, ByteSource, Pieces, ends_early
-
-CONTENT_RANGE = re.compile(r"bytes ([0-9]+)-[0-9]+/([0-9]+)")
-HEAD_BYTES = 1 << 16  # what the first request brings along: most of what is read beforehand
+from py_runtime.weights.byte_source import (
+    CONTENT_RANGE,
+    HEAD_BYTES,
+    PIECE_BYTES,
+    ByteSource,
+    Pieces,
+    ends_early,
+)
 
 
 def url_of(where: str) -> str:

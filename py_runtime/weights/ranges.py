@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from py_runtime.base.dtypes import BOOL
 from py_runtime.base.errors import GraphError
 from py_runtime.base.model_errors import ModelFileError
-from py_runtime.base.progress import DOWNLOAD, UPLOAD, Meter
+from py_runtime.base.progress import Meter
 from py_runtime.base.shapes import numel
 from py_runtime.gpu import Device
 from py_runtime.program import Program
 from py_runtime.weights.byte_source import ByteSource
 from py_runtime.weights.constants import PlacesByName
-from py_runtime.weights.uploads import UploadQueue, UploadRange
+from py_runtime.weights.uploads import UploadMeter, UploadQueue, UploadRange
 
 JOINED_GAP = 1 << 16  # bytes between two ranges that are rather read than asked for anew
 
@@ -50,43 +50,38 @@ class RangeConstants:
                 )
 
     async def upload(self, device: Device, places: PlacesByName, meter: Meter) -> None:
-        targets: dict[ByteSource, list[UploadRange]] = defaultdict(list)
+        ranges: dict[ByteSource, list[UploadRange]] = defaultdict(list)
         for name, wanted in places.items():
             found, widen = self._ranges[name], name in self._widened
             for place in wanted:
                 if (part := place.of(0, found.nbytes)) is not None:
                     skipped, taken, at = part
-                    target = UploadRange(found.offset + skipped, taken, place.buffer, at, widen)
-                    targets[found.source].append(target)
-        uploads = [_FileUpload(source, found, meter) for source, found in targets.items()]
+                    upload = UploadRange(found.offset + skipped, taken, place.buffer, at, widen)
+                    ranges[found.source].append(upload)
+        files = [_RangesUpload(source, found, meter) for source, found in ranges.items()]
         queue = UploadQueue(device)
-        for upload in uploads:
-            await upload.run(queue)
+        for file in files:
+            await file.run(queue)
         await queue.finish()
 
 
-class _FileUpload:
+class _RangesUpload:
     """What one file gives, in as few passes as its ranges allow."""
 
-    def __init__(self, source: ByteSource, targets: Iterable[UploadRange], meter: Meter) -> None:
+    def __init__(self, source: ByteSource, uploads: Iterable[UploadRange], meter: Meter) -> None:
         self._source = source
-        self._meter = meter
-        self._phases = (DOWNLOAD, UPLOAD) if source.is_remote else (UPLOAD,)
-        self._targets: dict[tuple[int, int], list[UploadRange]] = defaultdict(
-            list
-        )  # by (start, end)
-        for target in targets:
-            self._targets[target.file_offset, target.file_offset + target.nbytes].append(target)
+        self._by_range: dict[tuple[int, int], list[UploadRange]] = defaultdict(list)  # start, end
+        for upload in uploads:
+            self._by_range[upload.file_offset, upload.file_offset + upload.nbytes].append(upload)
         self._runs = self._find_runs()
-        self._done = 0
-        for phase in self._phases:
-            meter.expect(phase, source.name, sum(run[-1][1] - run[0][0] for run in self._runs))
+        total = sum(run[-1][1] - run[0][0] for run in self._runs)
+        self._meter = UploadMeter(source, total, meter)
 
     def _find_runs(self) -> list[list[tuple[int, int]]]:
         """Ranges that are read in one go: they lie next to each other, or nearly so."""
         runs: list[list[tuple[int, int]]] = []
         end = 0
-        for found in sorted(self._targets):
+        for found in sorted(self._by_range):
             if found[0] < end:
                 raise ModelFileError(f"{self._source.name} has constants that overlap")
             if runs and found[0] <= end + JOINED_GAP:
@@ -106,10 +101,5 @@ class _FileUpload:
                     if position >= current[1]:
                         current = next(ahead)
                     if position >= current[0]:  # else it lies between two ranges
-                        await queue.add(position, piece, self._targets[current])
-                    self._tell(len(piece))
-
-    def _tell(self, nbytes: int) -> None:
-        self._done += nbytes
-        for phase in self._phases:
-            self._meter.reach(phase, self._source.name, self._done)
+                        await queue.add(position, piece, self._by_range[current])
+                    self._meter.add(len(piece))

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from py_runtime.base.progress import DOWNLOAD, UPLOAD, Meter
 from py_runtime.gpu import Buffer, Device, Write
+from py_runtime.weights.byte_source import ByteSource
 
 UPLOAD_AHEAD = 64 << 20  # bytes after which streaming waits for the GPU
 
@@ -39,8 +41,8 @@ class UploadQueue:
         self._device = device
         self._ahead = 0
 
-    async def add(self, position: int, block: np.ndarray, targets: Iterable[UploadRange]) -> None:
-        writes = [w for target in targets if (w := target.write(position, block)) is not None]
+    async def add(self, position: int, block: np.ndarray, ranges: Iterable[UploadRange]) -> None:
+        writes = [w for each in ranges if (w := each.write(position, block)) is not None]
         self._device.submit(None, None, writes)
         self._ahead += sum(write.data.nbytes for write in writes)
         if self._ahead > UPLOAD_AHEAD:
@@ -49,3 +51,20 @@ class UploadQueue:
 
     async def finish(self) -> None:
         await self._device.finish_writes()
+
+
+class UploadMeter:
+    """Tells how far a file has come; one that is not here yet comes down as it goes up."""
+
+    def __init__(self, source: ByteSource, total: int, meter: Meter) -> None:
+        self._file = source.name
+        self._phases = (DOWNLOAD, UPLOAD) if source.is_remote else (UPLOAD,)
+        self._meter = meter
+        self._done = 0
+        for phase in self._phases:
+            meter.expect(phase, self._file, total)
+
+    def add(self, nbytes: int) -> None:
+        self._done += nbytes
+        for phase in self._phases:
+            self._meter.reach(phase, self._file, self._done)

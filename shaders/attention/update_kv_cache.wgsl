@@ -34,7 +34,7 @@ fn main(
   let first = index % params.pairs * 2u;
   let both = vec2u(first, min(first + 1u, params.token_size - 1u));  // the last one may be alone
   let places = line * params.token_size + both;
-  let targets = (batch * params.capacity + row) * params.token_size + both;
-  store_keys(targets, vec2f(k[places.x], k[places.y]));
-  store_values(targets, vec2f(v[places.x], v[places.y]));
+  let destinations = (batch * params.capacity + row) * params.token_size + both;
+  store_keys(destinations, vec2f(k[places.x], k[places.y]));
+  store_values(destinations, vec2f(v[places.x], v[places.y]));
 }

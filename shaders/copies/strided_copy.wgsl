@@ -1,14 +1,14 @@
-// out[target] = x[source] along a walk. Pure movement of 32-bit elements. `start` is a live position along
+// out[destination] = x[source] along a walk. Pure movement of 32-bit elements. `start` is a live position along
 // one axis of x.
 // needs: shared/walk
 
 struct Params {
-  steps: array<vec4u, MAX_AXES>,  // for source and target
+  steps: array<vec4u, MAX_AXES>,  // for source and destination
   sizes: array<vec4u, MAX_AXES / 4u>,
   rank: u32,
   count: u32,
   source_at: u32,
-  target_at: u32,
+  destination_at: u32,
   start_stride: u32,
 }
 
@@ -31,5 +31,5 @@ fn main(
   }
   let at = walk(index);
   let source = params.source_at + bitcast<u32>(start.x) * params.start_stride + at.x;
-  out[params.target_at + at.y] = x[source];
+  out[params.destination_at + at.y] = x[source];
 }

@@ -15,7 +15,7 @@ struct Params {
 const WORKGROUP = 64u;
 const MAX_EXPERTS = 512u;
 const MAX_USED = 64u;
-const LEAST = 1e-6;  // is added to a sum of sigmoids, which may be next to nothing
+const EPSILON = 1e-6;  // is added to a sum of sigmoids, which may be next to nothing
 
 @group(0) @binding(0) var<storage, read> logits: array<f32>;  // [lines, experts]
 @group(0) @binding(1) var<storage, read> choice: array<f32>;  // [experts]
@@ -82,7 +82,7 @@ fn main(
     for (var place = 0u; place < params.used; place++) {
       total += strength(line, picked[place], top);
     }
-    total += select(0.0, LEAST, params.by_sigmoid != 0u);
+    total += select(0.0, EPSILON, params.by_sigmoid != 0u);
   } else if (params.by_sigmoid != 0u) {
     total = 1.0;
   } else {

@@ -16,7 +16,7 @@ from bench.files import own_page
 from bench.gpu_report import WITHOUT
 from bench.prompts import VARIANTS, cut
 from bench.remote import Mailbox, Server
-from bench.report import as_markdown, as_text, cells_of, put_into_readme, ratios_of, short
+from bench.report import as_markdown, as_text, cells_of, put_into_readme, ratios_of, rounded
 from bench.rounds import PageFault, PageTimeout, agreement, run_bench, speeds
 from bench.synthetic import byte_tokenizer
 from bench.zero_points import integer_zero_points
@@ -122,7 +122,7 @@ def test_agreement_ends_at_the_first_difference() -> None:
     [(0.0912, "0.09"), (9.994, "9.99"), (9.996, "10.0"), (99.96, "100"), (15400.4, "15,400")],
 )
 def test_figures_are_short(value: float, text: str) -> None:
-    assert short(value) == text
+    assert rounded(value) == text
 
 
 def test_integer_zero_points_keep_the_weights() -> None:

@@ -164,7 +164,7 @@ def test_what_is_just_within_them() -> None:
 
 
 def test_what_was_made_before_counts() -> None:
-    meter = bounds.Meter()
+    meter = bounds.RenderingMeter()
     meter.make(bounds.MAX_MADE - 10)
     meter.expect(10)
     with pytest.raises(ChatTemplateError, match="makes more than"):

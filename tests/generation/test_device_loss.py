@@ -56,7 +56,7 @@ class FakeGraph:
 
 class FakeModel:
     max_chunk = 4
-    rows: TokenRows | None = None
+    token_rows: TokenRows | None = None
 
     def __init__(
         self, lost_at: Set[int] = frozenset(), broken: list[Exception] | None = None

@@ -11,7 +11,7 @@ from py_runtime.generation.device_sampler import MAX_DRAWS
 from py_runtime.generation.pace import (
     BATCH_SECONDS,
     CHUNK_SECONDS,
-    SMALLEST_CHUNK,
+    MIN_PREFILL_CHUNK,
     BatchPace,
     PrefillPace,
 )
@@ -90,7 +90,7 @@ def test_a_user_may_leave_the_loop(toy: Toy) -> None:
 def test_chunks_follow_the_speed() -> None:
     pace = PrefillPace(512)
     first = pace.next_chunk()
-    assert SMALLEST_CHUNK <= first < 512  # unknown speed: a careful start
+    assert MIN_PREFILL_CHUNK <= first < 512  # unknown speed: a careful start
     pace.took(first, CHUNK_SECONDS * first / 100)
     assert pace.next_chunk() == 64  # the power of two below 100 tokens
     pace.took(64, CHUNK_SECONDS / 100)
@@ -98,7 +98,7 @@ def test_chunks_follow_the_speed() -> None:
     pace.took(512, CHUNK_SECONDS * 4)
     assert pace.next_chunk() == 128
     pace.took(128, 1000)
-    assert pace.next_chunk() == SMALLEST_CHUNK
+    assert pace.next_chunk() == MIN_PREFILL_CHUNK
 
 
 def test_a_short_chunk_tells_only_that_it_was_slow() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 from gguf import GGMLQuantizationType, dequantize
 
 from py_runtime.gguf.planes import HALVES_AT
-from py_runtime.gguf.stored_weights import KNOWN, kind_of, parts_of
+from py_runtime.gguf.stored_weights import KNOWN, kind_of, parts_of_blocks
 from py_runtime.gguf.tensor_types import BY_NAME, TensorType
 from py_runtime.program.weight_kinds import BLOCK_KINDS, BlockKind
 
@@ -28,7 +28,7 @@ class RandomWeight:
     def parts(self) -> dict[str, np.ndarray]:
         """The constants of an op that takes it."""
         rows, columns = self.values.shape
-        planes = parts_of(self.stored, kind_of(self.stored, columns), self.raw.reshape(-1))
+        planes = parts_of_blocks(self.stored, kind_of(self.stored, columns), self.raw.reshape(-1))
         weight = planes["weight"].view(self.kind.dtype.host)
         parts = {"weight": weight.reshape(self.kind.weight_dims(rows, columns))}
         if self.kind.has_scales:

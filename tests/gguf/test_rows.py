@@ -10,7 +10,7 @@ from gguf import GGUFReader, dequantize
 
 from py_runtime.base.errors import InpageError
 from py_runtime.gguf.model import GgufModel, open_model
-from py_runtime.gguf.rows import GgufRows
+from py_runtime.gguf.token_rows import GgufTokenRows
 from py_runtime.model.gguf_store import GgufStore
 from py_runtime.program import Program, TensorValue
 from py_runtime.weights import kept_rows
@@ -45,11 +45,11 @@ def table(path: Path) -> np.ndarray:
     return np.array(dequantize(tensor.data, tensor.tensor_type))
 
 
-def opened(path: Path) -> tuple[Counted, GgufModel, GgufRows]:
+def opened(path: Path) -> tuple[Counted, GgufModel, GgufTokenRows]:
     source = Counted(np.fromfile(path, np.uint8))
     model = wait(open_model([source]))
-    assert model.rows is not None
-    return source, model, model.rows
+    assert model.token_rows is not None
+    return source, model, model.token_rows
 
 
 def test_rows_are_those_of_the_table(path: Path, table: np.ndarray) -> None:
@@ -74,11 +74,11 @@ def test_a_row_that_was_used_is_not_read_again(
 def test_rows_that_are_no_numbers_are_named(path: Path) -> None:
     data = np.fromfile(path, np.uint8)
     model = wait(open_model([BytesSource(data)]))
-    assert model.rows is not None
+    assert model.token_rows is not None
     offset = model.file.tensors[TABLE].info.offset
     data[offset : offset + 2].view("<f2")[0] = np.inf
     with pytest.raises(InpageError, match=r"per_layer_token_embd.*infinite or none"):
-        wait(model.rows.read([1, 0]))
+        wait(model.token_rows.read([1, 0]))
 
 
 def test_the_table_is_not_among_what_goes_to_the_gpu(path: Path, table: np.ndarray) -> None:

@@ -370,9 +370,9 @@ def test_a_token_that_is_there_twice() -> None:
 
 PIECE_FAULTS = {
     "a score that is none": ("scores", 9, float("nan"), "has the value nan at 9, which is not"),
-    "a byte below zero": ("tokens", 3, "<0x-1>", "has tokens for bytes that are none: '<0x-1>'"),
+    "a byte below zero": ("tokens", 3, "<0x-1>", "not among <0x00> to <0xFF>: '<0x-1>'"),
     "a byte twice": ("tokens", 20, "<0x00>", "has '<0x00>' twice, at 3 and at 20"),
-    "a byte in small letters": ("tokens", 20, "<0xab>", "for bytes that are none: '<0xab>'"),
+    "a byte in small letters": ("tokens", 20, "<0xab>", "not among <0x00> to <0xFF>: '<0xab>'"),
     "a byte that is none": ("token_type", 30, NORMAL, "has tokens for 255 bytes, not for all 256"),
 }
 

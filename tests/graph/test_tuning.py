@@ -13,8 +13,8 @@ from py_runtime.gpu import Device
 from py_runtime.gpu.kernel_target import (
     KERNELS,
     MEMORY_KERNELS,
+    MIN_WIDE_SUBGROUP,
     PORTABLE_KERNELS,
-    SMALLEST_WIDE_SUBGROUP,
     KernelTarget,
 )
 from py_runtime.graph import tuning
@@ -30,7 +30,7 @@ from tests.graph.tuning_cases import posing
 from tests.runners import NativeRunner, Runner, wait
 
 CASES = "tests.graph.tuning_cases"
-SMALL, LARGE = 4, SMALLEST_WIDE_SUBGROUP
+SMALL, LARGE = 4, MIN_WIDE_SUBGROUP
 
 
 @pytest.fixture(autouse=True)

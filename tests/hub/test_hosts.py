@@ -20,8 +20,9 @@ from py_runtime.base.errors import InpageError
 from py_runtime.base.model_errors import ModelFileError, ModelHashError
 from py_runtime.base.progress import Meter
 from py_runtime.hub import download
-from py_runtime.hub.host import HEAD_BYTES, HostRequests, UrlSource
+from py_runtime.hub.host import HostedSource, HostRequests
 from py_runtime.model.stores import open_store
+from py_runtime.weights.byte_source import HEAD_BYTES
 from tests.gguf import small
 from tests.pte.counting import write_decoder
 from tests.runners import NativeRunner, wait
@@ -95,11 +96,11 @@ def answer(handler: BaseHTTPRequestHandler, host: Host) -> None:
     handler.wfile.write(data[start:end])
 
 
-def source(host: Host, path: str = "data.bin") -> UrlSource:
-    return UrlSource(host.url + path, HostRequests())
+def source(host: Host, path: str = "data.bin") -> HostedSource:
+    return HostedSource(host.url + path, HostRequests())
 
 
-async def in_pieces(read: UrlSource, cuts: list[int]) -> bytes:
+async def in_pieces(read: HostedSource, cuts: list[int]) -> bytes:
     """What comes, piece by piece, as uploads want it."""
     data, position = b"", cuts[0]
     async for at, piece in read.pieces(cuts):

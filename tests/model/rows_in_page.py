@@ -13,13 +13,13 @@ async def rows(device: Device, where: str, tokens: list[int]) -> dict[str, Any]:
 
     store = StreamedFolder(where)
     folder = await store.open()
-    own = store.rows(folder)
+    own = store.token_rows(folder)
     assert own is not None
     from_site = await own.read(tokens)
     for file in folder.manifest.weights:
         await store.delivery.deliver(file, discard, Meter())
     kept = [store.delivery.is_kept(file) for file in folder.manifest.weights]
     again = StreamedFolder(where)
-    stored = again.rows(await again.open())
+    stored = again.token_rows(await again.open())
     assert stored is not None
     return {"site": from_site, "kept": all(kept), "stored": await stored.read(tokens)}

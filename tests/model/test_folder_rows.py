@@ -11,10 +11,10 @@ from rich.progress import Progress
 
 from export.pipeline import Request, export_model, prepare
 from export.reference import stored_values
-from py_runtime.decoder.own_rows import TABLE, table_of
+from py_runtime.decoder.token_rows import TABLE, table_of
 from py_runtime.folder.layout import FileRange, ModelFolder
 from py_runtime.folder.on_disk import open_model_folder
-from py_runtime.model.folder_rows import FolderRows, LocalFolder
+from py_runtime.model.folder_token_rows import FolderTokenRows, LocalFolder
 from py_runtime.weights.byte_source import FileSource
 from tests.conftest import serving
 from tests.export.checkpoints import save_checkpoint
@@ -38,7 +38,7 @@ def exported(
 def test_rows_are_those_of_the_table(exported: tuple[Path, np.ndarray]) -> None:
     store = LocalFolder(exported[0])
     folder = wait(store.open())
-    rows = store.rows(folder)
+    rows = store.token_rows(folder)
     assert rows is not None
     assert np.array_equal(wait(rows.read(TOKENS))[0], exported[1][TOKENS])
     names = {name for _, _, name in folder.program.constants()}
@@ -51,7 +51,7 @@ def test_rows_may_lie_in_pieces(exported: tuple[Path, np.ndarray]) -> None:
     stored = open_model_folder(exported[0])
     table = table_of(stored.program)
     assert table is not None
-    rows = FolderRows(table, in_pieces(stored), lambda file: FileSource(exported[0] / file))
+    rows = FolderTokenRows(table, in_pieces(stored), lambda file: FileSource(exported[0] / file))
     assert np.array_equal(wait(rows.read(TOKENS))[0], exported[1][TOKENS])
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from py_runtime.pte import PteError, UnsupportedPteError, inspect_pte, open_pte
-from py_runtime.pte.about import cannot_be_loaded
+from py_runtime.pte.about import pte_cannot_be_loaded
 from tests.pte.memory_source import MemorySource
 from tests.pte.written import call_kernel, integer, method, pte, tensor, union
 from tests.runners import wait
@@ -21,7 +21,7 @@ def test_many_unknown_ops_are_counted_not_listed() -> None:
     names = caught.value.facts()["names"]
     assert isinstance(names, list)
     assert len(names) == 51
-    assert cannot_be_loaded(caught.value).count("\n") < 60
+    assert pte_cannot_be_loaded(caught.value).count("\n") < 60
     assert len(wait(inspect_pte(MemorySource(file)))["unsupported"]) == 51
 
 

@@ -100,7 +100,7 @@ def matrices_of(op: Op, weights: Sequence[Weight], columns: int) -> Matrices:
     return tuple(found)
 
 
-CUT_ROWS = 64  # pieces have a multiple of so many rows
+CUT_ROWS = 64  # slices have a multiple of so many rows
 
 
 def rows_at_once(op: Op, tensors: Sequence[LiveTensor], rows: int) -> int:
@@ -119,13 +119,13 @@ def _cut(op: Op, matrix: Matrix) -> list[Matrix]:
     if rows >= matrix.rows or not can_be_cut or len(matrix.part_rows) > 1:
         return [matrix]
     by_name = zip(matrix.bind, matrix.tensors, strict=True)
-    pieces = {name: op.cut(tensor, rows) for name, tensor in by_name}
+    slices = {name: op.cut(tensor, rows) for name, tensor in by_name}
     starts = range(0, matrix.rows, rows)
     return [
         replace(
             matrix,
             part_rows=(min(rows, matrix.rows - start),),
-            bind={name: own[at] for name, own in pieces.items()},
+            bind={name: own[at] for name, own in slices.items()},
             first_row=matrix.first_row + start,
         )
         for at, start in enumerate(starts)

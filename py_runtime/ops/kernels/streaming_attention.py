@@ -23,8 +23,8 @@ NO_MASK, FLOAT_MASK, BOOL_MASK = (MASKS[f"{kind}_MASK"] for kind in ("NO", "FLOA
 
 
 @dataclass(frozen=True)
-class Variant:
-    """One of the two ways: invocations alone, a tile each, or a workgroup together on one."""
+class AttendWay:
+    """How attention is shared: invocations alone, a tile each, or a workgroup together on one."""
 
     attend: str
     reduce: str
@@ -35,7 +35,7 @@ class Variant:
     workgroup: int | None = None  # invocations; None: as many as suit graphics processors
 
 
-ALONE = Variant(
+ALONE = AttendWay(
     "attention/attend",
     "attention/reduce",
     block=figures_of("attention/attend")["BLOCK"],
@@ -47,7 +47,7 @@ ALONE = Variant(
 # and splits that nobody waits for only cost what puts them together.
 ON_CORES = replace(ALONE, enough_tiles=512, max_splits=32, workgroup=8)
 MIN_SPLITS = 8  # of those two, at any context
-TOGETHER = Variant(
+TOGETHER = AttendWay(
     "attention/attend_wide",
     "attention/reduce_wide",
     block=figures_of("attention/attend_wide")["STEP"],
@@ -130,73 +130,88 @@ class StreamingAttention:
     ) -> None:
         self.window, self.softcap = window, softcap
         self.unit = 4 if most.width % 4 == 0 else 1
-        together = self.unit == 4 and most.width <= 4 * MAX_QUADS_TOGETHER
-        is_wide = op.builder.target.wide
-        self.variant = ON_CORES
-        if is_wide:
-            self.variant = TOGETHER if together else ALONE
-        # Heads that are too wide for a tile of rows together: a token's rows are not.
-        by_rows = is_wide and self.unit == 4 and most.width <= 4 * MAX_QUADS_OF_A_ROW
-        self.max_splits = min(self.variant.max_splits, ceil_div(max_context, self.variant.block))
-        # splits * tiles is at most this, at any live size (see _splits)
-        tiles = min(max(self.variant.enough_tiles, most.tiles), self.max_splits * most.tiles)
-        tile_bytes = ceil_div(most.width, 4) * 4 * TILE_ROWS * 4
-        written: dict[str, Bindable] = {
-            "sums": op.scratch("weighted sums", tiles * tile_bytes),
-            "stats": op.scratch("softmax statistics", tiles * TILE_STATS_BYTES),
-        }
+        self.way = ON_CORES
+        if op.builder.target.wide:
+            together = self.unit == 4 and most.width <= 4 * MAX_QUADS_TOGETHER
+            self.way = TOGETHER if together else ALONE
+        self.max_splits = min(self.way.max_splits, ceil_div(max_context, self.way.block))
+        written = self._scratches(op, most)
+        # What puts splits together needs these.
+        self.sink_plugs = {"sinks": "none" if sinks is None else "learned"}
+        self.left = {**written, **({} if sinks is None else {"sinks": sinks})}
         kv = bind["k"]
         assert isinstance(kv, LiveTensor)
         plugs = {"sight": sight, "score": "plain" if softcap is None else "capped"}
         if self.unit == 4:
             plugs["kv"] = kv.dtype.name
-        row_plugs = {**plugs, "lanes": op.builder.target.lanes_by}
-        if self.variant is not TOGETHER:
-            plugs["loads"] = "quads" if self.unit == 4 else "scalars"
-        else:
-            plugs = row_plugs
-        constants: dict[str, float] = {}
-        # What puts splits together needs these.
-        self.sink_plugs = {"sinks": "none" if sinks is None else "learned"}
-        self.left = {**written, **({} if sinks is None else {"sinks": sinks})}
         # Without splits, results of these are whole.
-        whole_plugs, whole = {**row_plugs, **self.sink_plugs}, {**self.left, "out": out}
-        if self.variant is TOGETHER:
-            plugs, written = whole_plugs, whole
-            constants["QUADS"] = most.width // 4
-        sized = constants
-        if self.variant is TOGETHER:
-            sized = {**constants, "WORKGROUP": usual_workgroup(op.builder.limits)}
-        elif self.variant.workgroup is not None:
-            sized = {**constants, "WORKGROUP": self.variant.workgroup}
-        self.attend = op.launch(
-            self.variant.attend, plugs=plugs, bind={**written, **bind}, constants=sized
-        )
-        self.attend_row: Launch | None = None
-        if by_rows:
-            max_invocations = op.builder.limits["max_compute_invocations_per_workgroup"]
-            workgroup = min(max(ROW_PARTS * most.width // 4, 256), 1024, max_invocations)
-            self.attend_row = op.launch(
-                "attention/attend_row_wide",
-                plugs=whole_plugs,
-                bind={**whole, **bind},
-                constants={"QUADS": most.width // 4, "WORKGROUP": workgroup},
+        whole_plugs = {**plugs, "lanes": op.builder.target.lanes_by, **self.sink_plugs}
+        whole_bind = {**self.left, "out": out, **bind}
+        constants = self._constants(op, most)
+        if self.way is TOGETHER:
+            self.attend = op.launch(
+                self.way.attend, plugs=whole_plugs, bind=whole_bind, constants=constants
             )
-        self.attend_block: Launch | None = None
-        group = 32 if most.width // 4 <= 32 else 64
-        self.tiles_of_block = BLOCK_INVOCATIONS // group
-        if self.variant is TOGETHER and self._fills_a_block(most):
-            self.attend_block = op.launch(
-                ATTEND_BLOCK,
-                plugs={name: plug for name, plug in plugs.items() if name != "lanes"},
+        else:
+            self.attend = op.launch(
+                self.way.attend,
+                plugs={**plugs, "loads": "quads" if self.unit == 4 else "scalars"},
                 bind={**written, **bind},
-                constants={**constants, "GROUP": group},
+                constants=constants,
             )
+        self.attend_row = self._launch_of_rows(op, most, whole_plugs, whole_bind)
+        self.attend_block = self._launch_of_blocks(op, most, whole_plugs, whole_bind)
         self.reduce = op.launch(
-            self.variant.reduce,
+            self.way.reduce,
             plugs=self.sink_plugs,
             bind={**self.left, "out": out},
-            constants=sized,
+            constants=constants,
+        )
+
+    def _scratches(self, op: "Op", most: Problem) -> dict[str, Bindable]:
+        # splits * tiles is at most this, at any live size (see splits)
+        tiles = min(max(self.way.enough_tiles, most.tiles), self.max_splits * most.tiles)
+        tile_bytes = ceil_div(most.width, 4) * 4 * TILE_ROWS * 4
+        return {
+            "sums": op.scratch("weighted sums", tiles * tile_bytes),
+            "stats": op.scratch("softmax statistics", tiles * TILE_STATS_BYTES),
+        }
+
+    def _constants(self, op: "Op", most: Problem) -> dict[str, float]:
+        """Of the kernels for tiles, and of those that put splits together."""
+        if self.way is TOGETHER:
+            return {"QUADS": most.width // 4, "WORKGROUP": usual_workgroup(op.builder.limits)}
+        return {} if self.way.workgroup is None else {"WORKGROUP": self.way.workgroup}
+
+    def _launch_of_rows(
+        self, op: "Op", most: Problem, plugs: dict[str, str], bind: dict[str, Bindable]
+    ) -> Launch | None:
+        """Heads that are too wide for a tile of rows together: a token's rows are not."""
+        is_wide = op.builder.target.wide
+        if not is_wide or self.unit != 4 or most.width > 4 * MAX_QUADS_OF_A_ROW:
+            return None
+        max_invocations = op.builder.limits["max_compute_invocations_per_workgroup"]
+        workgroup = min(max(ROW_PARTS * most.width // 4, 256), 1024, max_invocations)
+        return op.launch(
+            "attention/attend_row_wide",
+            plugs=plugs,
+            bind=bind,
+            constants={"QUADS": most.width // 4, "WORKGROUP": workgroup},
+        )
+
+    def _launch_of_blocks(
+        self, op: "Op", most: Problem, plugs: dict[str, str], bind: dict[str, Bindable]
+    ) -> Launch | None:
+        """For prompts: several tiles share what is read."""
+        group = 32 if most.width // 4 <= 32 else 64
+        self.tiles_of_block = BLOCK_INVOCATIONS // group
+        if self.way is not TOGETHER or not self._fills_a_block(most):
+            return None
+        return op.launch(
+            ATTEND_BLOCK,
+            plugs={name: plug for name, plug in plugs.items() if name != "lanes"},
+            bind=bind,
+            constants={"QUADS": most.width // 4, "GROUP": group},
         )
 
     def _fills_a_block(self, problem: Problem) -> bool:
@@ -206,19 +221,19 @@ class StreamingAttention:
     def splits_of_one(self, problem: Problem) -> int:
         """Of one token's attention over a long context."""
         tiles = problem.batches * problem.kv_heads * ceil_div(problem.group, TILE_ROWS)
-        return self.splits(self.variant, tiles, NO_END)
+        return self.splits(self.way, tiles, NO_END)
 
-    def splits(self, variant: Variant, tiles: int, context: int) -> int:
+    def splits(self, way: AttendWay, tiles: int, context: int) -> int:
         """A longer context makes longer splits; while they are the shortest, their number doubles.
 
         So a step of decoding hardly ever changes the grid.
         """
-        if context <= variant.alone:
+        if context <= way.alone:
             return 1
-        most = max(1, min(self.max_splits, variant.max_splits, variant.enough_tiles // tiles))
-        if variant is TOGETHER:
+        most = max(1, min(self.max_splits, way.max_splits, way.enough_tiles // tiles))
+        if way is TOGETHER:
             return most  # a linear that puts them together is compiled for so many
-        filled = max(MIN_SPLITS, ceil_div(context, variant.block))
+        filled = max(MIN_SPLITS, ceil_div(context, way.block))
         return min(most, 1 << (filled - 1).bit_length())
 
     def __call__(
@@ -235,9 +250,9 @@ class StreamingAttention:
         walked = context if self.window is None else self.window + problem.tokens
         # A token's rows go by workgroups wherever there is a kernel for them.
         is_row = self.attend_row is not None and problem.tokens == 1
-        variant = TOGETHER if is_row else self.variant
-        splits = self.splits(variant, problem.tiles, min(context, walked))
-        shared = {
+        way = TOGETHER if is_row else self.way
+        splits = self.splits(way, problem.tiles, min(context, walked))
+        sizes = {
             "kv_heads": problem.kv_heads,
             "group": problem.group,
             "heads": problem.batches * problem.kv_heads,
@@ -247,7 +262,7 @@ class StreamingAttention:
             "width": problem.width,
         }
         fields = {
-            **shared,
+            **sizes,
             **self._named("q", problem.q_strides, self.unit),
             **self._named("kv", problem.kv_strides, self.unit),
             "kv_tokens": problem.kv_tokens,
@@ -258,30 +273,38 @@ class StreamingAttention:
             "mask_kind": mask_kind,
             "mask_strides": mask_strides,
         }
-        chosen, groups = self.attend, splits * problem.tiles
-        if self.attend_row is not None and is_row and (splits == 1 or self.variant is not TOGETHER):
-            chosen, groups = self.attend_row, splits * problem.batches * problem.heads
-        elif self.attend_block is not None and self._fills_a_block(problem):
-            blocks = ceil_div(problem.tiles_of_head, self.tiles_of_block)
-            chosen = self.attend_block
-            groups = splits * problem.batches * problem.kv_heads * blocks
+        chosen, groups = self._chosen(problem, splits)
         for attend in (self.attend, self.attend_row, self.attend_block):
             if attend is not None and attend is not chosen:
                 attend.skip()
-        if variant is TOGETHER:
+        if way is TOGETHER:
             chosen(groups, **fields)
         else:
             chosen.for_each(groups, **fields)
         left = leaves_splits and problem.tokens == 1 and splits > 1
-        if left or (variant is TOGETHER and splits == 1):
+        if left or (way is TOGETHER and splits == 1):
             self.reduce.skip()
-        elif self.variant is TOGETHER:
+        else:
+            self._put_together(problem, sizes)
+        return left
+
+    def _chosen(self, problem: Problem, splits: int) -> tuple[Launch, int]:
+        """The kernel for this many tokens, and its workgroups; alone, its invocations."""
+        by_rows = problem.tokens == 1 and (splits == 1 or self.way is not TOGETHER)
+        if self.attend_row is not None and by_rows:
+            return self.attend_row, splits * problem.batches * problem.heads
+        if self.attend_block is not None and self._fills_a_block(problem):
+            blocks = ceil_div(problem.tiles_of_head, self.tiles_of_block)
+            return self.attend_block, splits * problem.batches * problem.kv_heads * blocks
+        return self.attend, splits * problem.tiles
+
+    def _put_together(self, problem: Problem, sizes: dict[str, int]) -> None:
+        if self.way is TOGETHER:
             groups = TILE_ROWS * problem.tiles
-            self.reduce(groups, **shared, **self._named("q", problem.q_strides, self.unit))
+            self.reduce(groups, **sizes, **self._named("q", problem.q_strides, self.unit))
         else:
             quads = problem.tiles * ceil_div(problem.width, 4)
-            self.reduce.for_each(quads, **shared, **self._named("q", problem.q_strides, 1))
-        return left
+            self.reduce.for_each(quads, **sizes, **self._named("q", problem.q_strides, 1))
 
     @staticmethod
     def _named(prefix: str, strides: Dims, unit: int) -> dict[str, int]:

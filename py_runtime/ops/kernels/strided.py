@@ -67,39 +67,39 @@ def _merge(
 
 
 class StridedCopy:
-    """A launch that moves 32-bit elements from a strided view of `source` into one of `target`.
+    """Moves 32-bit elements from a strided view of `source` into one of `destination`.
 
     A live `start` is bound as a uniform: while it is used as it is, only its own 4 bytes change.
     """
 
     def __init__(
-        self, op: Op, source: LiveTensor, target: LiveTensor, start: LiveInt | None = None
+        self, op: Op, source: LiveTensor, destination: LiveTensor, start: LiveInt | None = None
     ) -> None:
         self._start = start if start is not None and start.is_symint else None
         bound = self._start or op.builder.fixed_int(source.id, 0)
         self._launch = op.launch(
-            "copies/strided_copy", bind={"x": source, "start": bound, "out": target}
+            "copies/strided_copy", bind={"x": source, "start": bound, "out": destination}
         )
 
     def __call__(
         self,
         dims: Sequence[int],
         source: Sequence[int],
-        target: Dims | None = None,
+        destination: Dims | None = None,
         source_at: int = 0,
-        target_at: int = 0,
+        destination_at: int = 0,
         start: int = 0,
         start_stride: int = 0,
     ) -> None:
-        """Copies `dims` elements along these strides; a dense target needs none.
+        """Copies `dims` elements along these strides; a dense destination needs none.
 
         `start` is the position that the live start comes to, after wrapping and clamping.
         """
         given = self._start.value if self._start is not None else 0
         self._launch.for_each(
             numel(dims),
-            **walk(dims, source, strides_of(dims) if target is None else target),
+            **walk(dims, source, strides_of(dims) if destination is None else destination),
             source_at=(source_at + (start - given) * start_stride) % 2**32,
-            target_at=target_at,
+            destination_at=destination_at,
             start_stride=start_stride,
         )

@@ -12,7 +12,7 @@ KINDS = {kind.embedding: kind.name for kind in BLOCK_KINDS.values()}
 
 
 @dataclass(frozen=True)
-class Table:
+class TokenRowsTable:
     """What a program looks rows up in."""
 
     call: OpCall
@@ -21,7 +21,7 @@ class Table:
     columns: int
 
 
-def table_of(program: Program) -> Table | None:
+def table_of(program: Program) -> TokenRowsTable | None:
     """None where tokens have nothing for each layer."""
     for call in program.ops:
         first = as_constant(program.values[call.args[0]]) if call.args else None
@@ -31,11 +31,11 @@ def table_of(program: Program) -> Table | None:
         assert isinstance(rows, TensorValue), "an embedding gives a tensor"
         found = [as_constant(program.values[arg]) for arg in call.args]
         parts = tuple(str(part.constant) for part in found if part is not None)
-        return Table(call, KINDS.get(call.name, FLOAT), parts, rows.dims[-1])
+        return TokenRowsTable(call, KINDS.get(call.name, FLOAT), parts, rows.dims[-1])
     return None
 
 
-def with_rows_given(program: Program) -> Program:
+def with_token_rows_given(program: Program) -> Program:
     """Without the table, where there is one: rows, f32 [1, S, columns], are one more input."""
     table = table_of(program)
     if table is None:

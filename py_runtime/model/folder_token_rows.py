@@ -7,7 +7,7 @@ import numpy as np
 
 from py_runtime.base.progress import Meter
 from py_runtime.decoder.config import FLOAT
-from py_runtime.decoder.own_rows import Table, table_of, with_rows_given
+from py_runtime.decoder.token_rows import TokenRowsTable, table_of, with_token_rows_given
 from py_runtime.folder.layout import ModelFolder, TensorPlace
 from py_runtime.folder.on_disk import DiskFolder
 from py_runtime.weights.byte_source import ByteSource, FileSource
@@ -16,10 +16,10 @@ from py_runtime.weights.kept_rows import KeptRows
 Opener = Callable[[str], ByteSource]  # of a file of the folder
 
 
-class FolderRows(KeptRows):
+class FolderTokenRows(KeptRows):
     """Of a table in its stored form, whose parts may lie in pieces."""
 
-    def __init__(self, table: Table, folder: ModelFolder, source: Opener) -> None:
+    def __init__(self, table: TokenRowsTable, folder: ModelFolder, source: Opener) -> None:
         super().__init__(table.columns)
         self._kind = table.kind
         self._parts = [folder.tensors[name] for name in table.parts]
@@ -58,26 +58,28 @@ def _row_bytes(part: TensorPlace) -> int:
     return sum(piece.nbytes for piece in part.pieces) // part.dims[0]
 
 
-def rows_of(stored: ModelFolder, source: Opener) -> tuple[ModelFolder, FolderRows | None]:
+def split_token_rows(
+    stored: ModelFolder, source: Opener
+) -> tuple[ModelFolder, FolderTokenRows | None]:
     """A folder as it is loaded, and the rows that its tokens bring along."""
     table = table_of(stored.program)
     if table is None:
         return stored, None
-    loaded = replace(stored, program=with_rows_given(stored.program))
-    return loaded, FolderRows(table, stored, source)
+    loaded = replace(stored, program=with_token_rows_given(stored.program))
+    return loaded, FolderTokenRows(table, stored, source)
 
 
 class LocalFolder(DiskFolder):
     """What Model.load opens natively."""
 
-    _rows: FolderRows | None = None
+    _token_rows: FolderTokenRows | None = None
 
     async def open(self, meter: Meter | None = None) -> ModelFolder:
-        folder, self._rows = rows_of(await super().open(meter), self._source)
+        folder, self._token_rows = split_token_rows(await super().open(meter), self._source)
         return folder
 
-    def rows(self, model: ModelFolder) -> FolderRows | None:
-        return self._rows
+    def token_rows(self, model: ModelFolder) -> FolderTokenRows | None:
+        return self._token_rows
 
     def _source(self, file: str) -> ByteSource:
         return FileSource(self.folder / file)

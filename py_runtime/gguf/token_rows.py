@@ -11,7 +11,7 @@ from py_runtime.gguf.reader import StoredTensor
 from py_runtime.weights.kept_rows import KeptRows
 
 
-class GgufRows(KeptRows):
+class GgufTokenRows(KeptRows):
     """Of a matrix of any type: `stored` has the dims [rows, columns]."""
 
     def __init__(self, stored: StoredTensor) -> None:
