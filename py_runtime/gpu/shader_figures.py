@@ -136,8 +136,8 @@ def extent_of(kind: str, source: str, figures: Mapping[str, int]) -> tuple[int, 
     """A type's bytes, and what its address is a multiple of; structs as WGSL lays them out."""
     if kind in _EXTENTS:
         return _EXTENTS[kind]
-    offsets, alignment = _laid_out(kind, source, figures)
-    return offsets[""], alignment
+    _, size, alignment = _laid_out(kind, source, figures)
+    return size, alignment
 
 
 def offset_of(name: str, struct: str, member: str) -> int:
@@ -145,8 +145,10 @@ def offset_of(name: str, struct: str, member: str) -> int:
     return _laid_out(struct, all_shaders().file(name).source, figures_of(name))[0][member]
 
 
-def _laid_out(struct: str, source: str, figures: Mapping[str, int]) -> tuple[dict[str, int], int]:
-    """Where each member begins, and what has no name, behind them all; and the alignment."""
+def _laid_out(
+    struct: str, source: str, figures: Mapping[str, int]
+) -> tuple[dict[str, int], int, int]:
+    """Where each member begins; the extent of it all."""
     offsets: dict[str, int] = {}
     end, widest = 0, 1
     for member in members_of(source, struct):
@@ -161,7 +163,7 @@ def _laid_out(struct: str, source: str, figures: Mapping[str, int]) -> tuple[dic
         widest = max(widest, alignment)
     if not offsets:
         raise GraphError(f"the type {struct} is neither known nor a struct of the shader")
-    return {**offsets, "": _up_to(end, widest)}, widest
+    return offsets, _up_to(end, widest), widest
 
 
 def _up_to(size: int, alignment: int) -> int:
