@@ -257,13 +257,14 @@ struct Outer {
   one: u32,  // padding: 4 bytes
   inner: array<Inner, COUNT * 2u>,
   wide: vec4f,
-  two: array<u32>,
+  two: u32,
+  rest: array<u32>,
 }
 """
 
 
 @pytest.mark.parametrize(
-    ("kind", "extent"), [("u32", (4, 4)), ("Inner", (16, 8)), ("Outer", (64, 16))]
+    ("kind", "extent"), [("u32", (4, 4)), ("Inner", (16, 8)), ("Outer", (80, 16))]
 )
 def test_structs_are_laid_out_as_wgsl_does_it(kind: str, extent: tuple[int, int]) -> None:
     assert extent_of(kind, STRUCTS, {"COUNT": 1}) == extent
