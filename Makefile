@@ -92,7 +92,7 @@ pte-files: $(EXECUTORCH) ## the small .pte files of the tests, anew
 
 families: $(TESTER) ## every family of models beside transformers, for docs/families.md and the README; five minutes
 	@$(PY) -m tools.browser
-	@$(PY) -m tools.families
+	@$(PY) -m tests.export.families_table
 
 mutants: $(TESTER) ## do the tests notice a wrong token in py_runtime? hours (SEED=1 COUNT=100)
 	@$(PY) -m tools.browser

@@ -3,9 +3,9 @@
 import asyncio
 import sys
 
+from py_runtime.app.software_gpu import use_software_if_alone
 from py_runtime.gpu import request_device
 from py_runtime.model import Model
-from tools.software_gpu import use_software_if_alone
 
 
 async def main(folder: str, question: str) -> None:

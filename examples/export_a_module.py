@@ -7,9 +7,9 @@ from torch import nn
 from torch.export import Dim
 
 from export.module import export_module
+from py_runtime.app.software_gpu import use_software_if_alone
 from py_runtime.gpu import request_device
 from py_runtime.graph import Graph
-from tools.software_gpu import use_software_if_alone
 
 
 async def main() -> None:

@@ -4,11 +4,11 @@ import asyncio
 
 import numpy as np
 
+from py_runtime.app.software_gpu import use_software_if_alone
 from py_runtime.base.dtypes import F32
 from py_runtime.gpu import request_device
 from py_runtime.graph import Graph
 from py_runtime.program.writer import ProgramWriter
-from tools.software_gpu import use_software_if_alone
 
 WIDTH = 8
 

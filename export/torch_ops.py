@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.library import custom_op
 
 from export.attention_ops import attended, turned
+from py_runtime.decoder.mixtures import CLAMPED_ALPHA, CLAMPED_LIMIT
 from py_runtime.gguf.plane_values import dense
 from py_runtime.program.weight_kinds import BLOCK_KINDS, BlockKind
 
@@ -344,8 +345,8 @@ def experts(
 def _gated(activation: str, gate: Tensor, up: Tensor) -> Tensor:
     if activation == "silu":
         return torch.nn.functional.silu(gate) * up
-    gate, up = gate.clamp(max=7.0), up.clamp(-7.0, 7.0)
-    return (up + 1) * gate * torch.sigmoid(1.702 * gate)
+    gate, up = gate.clamp(max=CLAMPED_LIMIT), up.clamp(-CLAMPED_LIMIT, CLAMPED_LIMIT)
+    return (up + 1) * gate * torch.sigmoid(CLAMPED_ALPHA * gate)
 
 
 def _dense(kind: str, group_size: int, weight: Tensor, scales: Tensor | None) -> Tensor:

@@ -18,6 +18,7 @@ from export.reference import (
     perplexity,
     reference_decoder,
 )
+from py_runtime.app.software_gpu import use_software_if_alone
 from py_runtime.folder.on_disk import verify_files
 from py_runtime.gpu import request_device
 from py_runtime.graph.probes import run_probed
@@ -30,7 +31,6 @@ from py_runtime.model.verify import (
     percent,
     precision_of,
 )
-from tools.software_gpu import use_software_if_alone
 
 STEPS = 32
 

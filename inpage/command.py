@@ -10,13 +10,13 @@ inpage export SOURCE     write a model folder, from a checkout of inpage
 
 import argparse
 import asyncio
-import contextlib
 import importlib
 import sys
 from collections.abc import Callable, Coroutine, Sequence
 
 from py_runtime import __main__ as runtime
 from py_runtime import __version__
+from py_runtime.app.software_gpu import use_software_if_alone
 from py_runtime.base.errors import InpageError
 
 INTERRUPTED = runtime.INTERRUPTED
@@ -106,10 +106,7 @@ def of_checkout(module: str, what: str) -> Command:
 
 def run(model: str, work: Coroutine[None, None, int]) -> int:
     """Our own errors are one line, not a traceback."""
-    with contextlib.suppress(ImportError):  # part of a checkout, not of the wheel
-        from tools.software_gpu import use_software_if_alone
-
-        use_software_if_alone()
+    use_software_if_alone()
     try:
         return asyncio.run(work)
     except InpageError as error:

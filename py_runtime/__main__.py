@@ -7,10 +7,10 @@ HF_TOKEN opens those that are gated, and HF_ENDPOINT names a mirror.
 
 import argparse
 import asyncio
-import contextlib
 import os
 import sys
 
+from py_runtime.app.software_gpu import use_software_if_alone
 from py_runtime.app.terminal import TerminalChat
 from py_runtime.base.defaults import DEFAULTS
 from py_runtime.base.errors import InpageError
@@ -120,10 +120,7 @@ async def chat(options: argparse.Namespace) -> int:
 def main(arguments: list[str]) -> int:
     """Gives the exit status; our own errors are one line, not a traceback."""
     options = parse(arguments)
-    with contextlib.suppress(ImportError):  # part of a checkout, not of the wheel
-        from tools.software_gpu import use_software_if_alone
-
-        use_software_if_alone()
+    use_software_if_alone()
     try:
         return asyncio.run(chat(options) if options.command == "chat" else inspect(options))
     except InpageError as error:

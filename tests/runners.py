@@ -17,9 +17,9 @@ from typing import Any, Protocol, TypeVar
 import pytest
 from playwright.sync_api import Browser, Page, Playwright
 
+from py_runtime.app.software_gpu import use_browsers_vulkan
 from tests import packing
 from tools.browser import flags_for_tests
-from tools.software_gpu import use_browsers_vulkan
 
 T = TypeVar("T")
 PATIENCE = 120_000  # milliseconds

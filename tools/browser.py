@@ -8,9 +8,10 @@ import sys
 from functools import partial
 from pathlib import Path
 
+from py_runtime.app.software_gpu import CHROMIUM, chosen_or_on_path, chromium
 from tools.errors import UserError, exit_status
 
-NAMES_ON_PATH = ("chromium", "chromium-browser", "google-chrome")
+FIREFOX = "FIREFOX"
 FIREFOX_NAMES = ("firefox-esr", "firefox")
 
 # WebGPU on SwiftShader: the same adapter, and the same numbers, with or without a graphics card.
@@ -28,9 +29,6 @@ QUIET_FLAGS = (
 # number, and compiling those takes ten times as long as compiling a large kernel itself.
 CLEARING_FLAG = "--disable-dawn-features=use_vulkan_zero_initialize_workgroup_memory_extension"
 
-# Debian and Google start the browser through a script elsewhere than its files.
-BROWSER_FOLDERS = ("/usr/lib/chromium", "/usr/lib/chromium-browser", "/opt/google/chrome")
-
 
 class BrowserError(UserError):
     """There is no browser for the tests; says what to do about it."""
@@ -38,41 +36,27 @@ class BrowserError(UserError):
 
 def find() -> Path:
     """$CHROMIUM, else a Chromium on the PATH, else Playwright's own."""
-    if found := chosen_or_on_path("CHROMIUM", NAMES_ON_PATH) or playwrights_own():
+    if found := chromium():
         return found
-    raise BrowserError(
+    raise missing(
+        CHROMIUM,
         "no browser for the tests: install Chromium or Google Chrome, or set CHROMIUM=/path/to/it, "
-        f"or run: {sys.executable} -m playwright install --with-deps chromium"
+        f"or run: {sys.executable} -m playwright install --with-deps chromium",
     )
 
 
 def find_firefox() -> Path:
     """$FIREFOX, else a Firefox on the PATH. (Playwright's own is not the one that people have.)"""
-    if found := chosen_or_on_path("FIREFOX", FIREFOX_NAMES):
+    if found := chosen_or_on_path(FIREFOX, FIREFOX_NAMES):
         return found
-    raise BrowserError("no Firefox for the tests: install it, or set FIREFOX=/path/to/it")
+    raise missing(FIREFOX, "no Firefox for the tests: install it, or set FIREFOX=/path/to/it")
 
 
-def chosen_or_on_path(variable: str, names: tuple[str, ...]) -> Path | None:
-    """What the user chose is never replaced."""
+def missing(variable: str, advice: str) -> BrowserError:
+    """Advice is for those who have not chosen one."""
     if chosen := os.environ.get(variable):
-        if path := shutil.which(chosen):
-            return Path(path)
-        raise BrowserError(f"{variable}={chosen} is not a program that can be run")
-    paths = map(shutil.which, names)
-    return next((Path(path) for path in paths if path), None)
-
-
-def playwrights_own() -> Path | None:
-    """None where Playwright has not installed one."""
-    # In a process of its own: Playwright's driver does not start inside a running event loop.
-    script = (
-        "from playwright.sync_api import sync_playwright\n"
-        "with sync_playwright() as playwright: print(playwright.chromium.executable_path)"
-    )
-    asked = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    path = Path(asked.stdout.strip())
-    return path if asked.returncode == 0 and path.is_file() else None
+        return BrowserError(f"{variable}={chosen} is not a program that can be run")
+    return BrowserError(advice)
 
 
 def launch_flags() -> list[str]:
@@ -83,15 +67,6 @@ def launch_flags() -> list[str]:
 def flags_for_tests() -> list[str]:
     """The same for tests, which compile many kernels that were made for graphics cards."""
     return [*launch_flags(), CLEARING_FLAG]
-
-
-def swiftshader_icd() -> Path | None:
-    """SwiftShader's Vulkan driver file beside the browser, for WebGPU outside of it."""
-    for folder in (find().resolve().parent, *map(Path, BROWSER_FOLDERS)):
-        icd = folder / "vk_swiftshader_icd.json"
-        if icd.is_file():
-            return icd
-    return None
 
 
 def can_install() -> bool:

@@ -1,13 +1,18 @@
-"""Files that users drop on the page or choose: which of them is the program, what goes with it,
-and what it all holds, in words. The engine loads them."""
+"""Files that users drop on the page or choose: which of them is the model or the program, what goes
+with it, and what it all holds, in words. The engine loads them."""
 
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, Protocol
 
 from py_runtime.base.errors import InpageError, RequestError
-from py_runtime.base.markdown import plain
-from py_runtime.folder.file_names import PTD, PTE, TOKENIZER
+from py_runtime.base.markdown import cannot_be_loaded, plain
+from py_runtime.folder.file_names import GGUF, PTD, PTE, TOKENIZER
+from py_runtime.gguf.about import about_gguf
+from py_runtime.gguf.part_names import model_name
+from py_runtime.gguf.reader import GgufFile, open_gguf
+from py_runtime.model.gguf_store import GgufStore
 from py_runtime.model.pte_store import PteFiles, PteStore, decoder_of
+from py_runtime.model.stores import Store
 from py_runtime.pte import PteProgram, inspect_pte
 from py_runtime.pte.about import about_pte, pte_cannot_be_loaded
 from py_runtime.weights.page_source import DroppedSource
@@ -29,45 +34,68 @@ class FilesError(InpageError):
         return self._facts
 
 
-class DroppedFiles:
+class Dropped(Protocol):
+    """Use `open()` first; what it raises, and what fails later, `fault` puts into words."""
+
+    async def open(self) -> None: ...
+
+    @property
+    def store(self) -> Store:
+        """Of the model, where there is one to chat with."""
+
+    @property
+    def program(self) -> PteFiles | None:
+        """What can be run from Python, and not chatted with; None: there is a model."""
+
+    def about(self) -> str:
+        """What they hold and what became of them, as Markdown."""
+
+    def fault(self, error: InpageError) -> FilesError:
+        """The same of files that could not be loaded."""
+
+
+def dropped(listed: list[Any]) -> Dropped:
+    """`listed`: what web/client.js makes of a list of Files."""
+    names = [entry.get("name") for entry in listed if isinstance(entry, dict)]
+    is_gguf = any(isinstance(name, str) and name.lower().endswith(GGUF) for name in names)
+    return DroppedGguf(listed) if is_gguf else DroppedPte(listed)
+
+
+class DroppedPte:
     """A decoder beside its tokenizer can become the model to chat with; any other program can be
-    run from Python. Use `open()`; what it raises, and what fails later, `fault` puts into words."""
+    run from Python."""
 
     store: PteStore
-    program: PteProgram
 
-    def __init__(self) -> None:
+    def __init__(self, listed: list[Any]) -> None:
+        self._listed = listed
         self._described: Json | None = None  # what the program holds
         self._has_tokenizer = False
         self._why_no_decoder = ""  # empty where it is one
 
-    async def open(self, listed: list[Any]) -> None:
-        """`listed`: what web/client.js makes of a list of Files."""
-        files = find_program(listed)
+    async def open(self) -> None:
+        files = find_program(self._listed)
         self._described = await inspect_pte(files.program, files.data)
         self.store = PteStore(files)
-        self.program = await self.store.program()
         self._has_tokenizer = files.beside(TOKENIZER) is not None
-        self._why_no_decoder = _why_no_decoder(self.program)
+        self._why_no_decoder = _why_no_decoder(await self.store.program())
 
     @property
-    def can_chat(self) -> bool:
-        return self._has_tokenizer and not self._why_no_decoder
+    def program(self) -> PteFiles | None:
+        can_chat = self._has_tokenizer and not self._why_no_decoder
+        return None if can_chat else self.store.files
 
     def about(self) -> str:
-        """What they hold and what became of them, as Markdown."""
         assert self._described is not None, "they were opened"
         return about_pte(self._described, self._outcome())
 
     def fault(self, error: InpageError) -> FilesError:
-        """The same of files that could not be loaded."""
         outcome = pte_cannot_be_loaded(error)
-        return FilesError(
-            error, about_pte(self._described, outcome) if self._described else outcome
-        )
+        known = self._described
+        return FilesError(error, about_pte(known, outcome) if known else outcome)
 
     def _outcome(self) -> str:
-        if self.can_chat:
+        if self.program is None:
             return AS_MODEL
         if self._has_tokenizer:
             fault = plain(self._why_no_decoder, max_characters=1000)
@@ -78,6 +106,33 @@ class DroppedFiles:
             f"{AS_GRAPH} To chat with it, give its `{TOKENIZER}` and `tokenizer_config.json` "
             "as well."
         )
+
+
+class DroppedGguf:
+    """A GGUF file, or all parts of one: a model to chat with."""
+
+    store: GgufStore
+    program = None
+
+    def __init__(self, listed: list[Any]) -> None:
+        self._listed = listed
+        self._file: GgufFile | None = None
+
+    async def open(self) -> None:
+        named = sources_of(self._listed).items()
+        sources = [source for name, source in named if name.lower().endswith(GGUF)]
+        self._file = await open_gguf(sources)
+        self.store = GgufStore(model_name(self._file.name), sources)
+        await self.store.model()  # what is loaded stays where this cannot be
+
+    def about(self) -> str:
+        assert self._file is not None, "it was opened"
+        return about_gguf(self._file, AS_MODEL)
+
+    def fault(self, error: InpageError) -> FilesError:
+        outcome = cannot_be_loaded(error)
+        known = self._file
+        return FilesError(error, about_gguf(known, outcome) if known else outcome)
 
 
 def sources_of(listed: list[Any]) -> dict[str, DroppedSource]:

@@ -45,9 +45,9 @@ from py_runtime.model.stores import Store, open_store
 from py_runtime.model.verify import verify
 
 if TYPE_CHECKING:
-    from py_runtime.app.dropped_files import DroppedFiles
     from py_runtime.app.hub_calls import HubCalls
     from py_runtime.app.outer_page import OuterPage
+    from py_runtime.model.pte_store import PteFiles
     from py_runtime.pte import PteModule
 
 KEPT = (PREFIX, LOCAL)  # what addresses begin with that lead to this browser's storage
@@ -188,33 +188,32 @@ class Engine:
 
     async def _load_files(self, listed: list[Any], load: "Load") -> Json:
         """What load() gives, and `about`: the files in words."""
-        from py_runtime.app.dropped_files import DroppedFiles  # few need them
-        from py_runtime.app.dropped_gguf import DroppedGguf, is_gguf
+        from py_runtime.app.dropped_files import dropped  # few need them
 
-        dropped = DroppedGguf() if is_gguf(listed) else DroppedFiles()
+        files = dropped(listed)
         try:
-            await dropped.open(listed)
-            if isinstance(dropped, DroppedGguf) or dropped.can_chat:
-                result = await self._load_model(dropped.store, None, load)
+            await files.open()
+            if files.program is None:
+                result = await self._load_model(files.store, None, load)
             else:
-                result = await self._load_program(dropped, load)
+                result = await self._load_program(files.program, load)
         except AbortedError:
             raise
         except InpageError as error:
-            raise dropped.fault(error) from None
-        return {**result, "about": dropped.about()}
+            raise files.fault(error) from None
+        return {**result, "about": files.about()}
 
-    async def _load_program(self, dropped: "DroppedFiles", load: "Load") -> Json:
+    async def _load_program(self, files: "PteFiles", load: "Load") -> Json:
         """It can be run from Python; the model to chat with stays where it is."""
         from py_runtime.pte import load as load_pte
 
-        files = dropped.store.files
         async with self._changing_alone(replace(load, keep=True)):
             kernels = await choose_kernels(self.device, notes, load.kernels)
             meter, target = Meter(load.meter), kernels.target
             work = load_pte(files.program, self.device, files.data, meter=meter, target=target)
-            self._replace_module(await until_cancelled(work, load.cancel))
-        return {"name": files.name, "methods": list(dropped.program.methods)}
+            module = await until_cancelled(work, load.cancel)
+            self._replace_module(module)
+        return {"name": files.name, "methods": module.methods}
 
     @asynccontextmanager
     async def _changing_alone(self, load: "Load") -> AsyncIterator[None]:

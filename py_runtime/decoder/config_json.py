@@ -29,7 +29,7 @@ from py_runtime.decoder.rotary import rotary_tables as both_tables
 DEFAULT_CONTEXT = 2048  # the KV cache of a full context would not fit most users' GPUs
 MIN_CONTEXT = 2  # a token, and one that follows it
 MAX_TAPS = 64  # of a convolution
-MAX_KEYS = 256  # columns of a delta net's key
+MAX_KEYS = 256  # columns of a delta net's key, as its kernel has it: tests/decoder/test_figures.py
 MAX_PER_LAYER = 1 << 12  # columns that a token has for each layer
 MAX_CHUNK = 512  # tokens in one call: longer prompts go in chunks, which keeps buffers small
 # Caches of sliding layers hold a window and a chunk: where windows are short, so are chunks.

@@ -18,13 +18,12 @@ from py_runtime.gpu import (
 )
 from py_runtime.gpu.kernel_sources import kernel_source
 from py_runtime.gpu.kernel_target import KernelTarget
-from py_runtime.gpu.shader_figures import figures_of
+from py_runtime.gpu.shader_figures import figures_of, offset_of
 from py_runtime.live.uniforms import params_layout
 from py_runtime.sampling import SamplingSettings
 
 MAX_DRAWS = 256  # tokens of one batch
 MAX_CHANGES = 64  # words of the arena that follow the position
-STATE_HEADER = 2  # words before the tokens: drawn, draws
 NO_MIN_P = -1e30  # its logarithm would be minus infinity
 # Nothing but exact ties is left to chance from here on, and a float32 still holds its inverse.
 MIN_TEMPERATURE = 1e-20
@@ -36,6 +35,7 @@ IN_PROMPT = figures_of(NAME)["IN_PROMPT"]
 NO_TOKEN = figures_of(NAME)["NO_TOKEN"]  # the logits held no number
 WIDE, WIDEST = (figures_of(f"sampling/fragments/size_{s}")["WORKGROUP"] for s in ("wide", "widest"))
 LAYOUT = params_layout(kernel_source(NAME, {"size": "narrow"}))  # of all sizes
+STATE_HEADER = offset_of(NAME, "State", "tokens") // WORD
 
 
 class DeviceSampler:

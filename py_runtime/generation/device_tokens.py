@@ -7,11 +7,9 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 from py_runtime.base.cancel import CancelToken
-from py_runtime.base.errors import GpuDeviceLostError
 from py_runtime.generation.decode_loop import Batch, DecodeLoop, Drawing
 from py_runtime.generation.pieces import Drawn
 from py_runtime.generation.session import PrefillProgress, Session
-from py_runtime.gpu.recovery import MAX_LOSSES
 from py_runtime.sampling import SamplingSettings
 
 IN_FLIGHT = 2
@@ -37,23 +35,20 @@ class DeviceTokens:
         self._drawn: list[int] = []
         self._draws = 0  # random numbers used
 
-    async def batches(self, on_prefill: PrefillProgress) -> AsyncGenerator[list[Drawn], None]:
+    def batches(self, on_prefill: PrefillProgress) -> AsyncGenerator[list[Drawn], None]:
         """Tokens as they come. After a lost device they go on, with the same random numbers."""
-        losses = 0
-        while len(self._drawn) < self._room:
-            try:
-                so_far = [*self._prompt, *self._drawn]
-                await self._session.compute_after(so_far, self._cancel, on_prefill)
-                loop = await self._session.decode_loop()
-                async with aclosing(self._from(loop, len(so_far))) as batches:
-                    async for tokens in batches:
-                        losses = 0
-                        yield [Drawn(token) for token in tokens]
-            except GpuDeviceLostError as error:
-                losses += 1
-                if losses > MAX_LOSSES:
-                    raise
-                self._session.device.lose(error)
+        return self._session.device.survive_each(lambda: self._rest(on_prefill), self._cancel)
+
+    async def _rest(self, on_prefill: PrefillProgress) -> AsyncGenerator[list[Drawn], None]:
+        """Those that have not come yet."""
+        if len(self._drawn) >= self._room:
+            return
+        so_far = [*self._prompt, *self._drawn]
+        await self._session.compute_after(so_far, self._cancel, on_prefill)
+        loop = await self._session.decode_loop()
+        async with aclosing(self._from(loop, len(so_far))) as batches:
+            async for tokens in batches:
+                yield [Drawn(token) for token in tokens]
 
     async def _from(self, loop: DecodeLoop, position: int) -> AsyncGenerator[list[int], None]:
         """From the logits that the graph has just computed: the first token is for `position`."""

@@ -9,7 +9,6 @@ from typing import Any, Protocol
 import numpy as np
 
 from py_runtime.base.cancel import CancelToken
-from py_runtime.base.errors import GpuDeviceLostError
 from py_runtime.generation.decode_loop import LOGITS, DecodeLoop, can_loop
 from py_runtime.generation.held_windows import HeldWindows
 from py_runtime.generation.kept_states import TAIL, KeptStates
@@ -84,11 +83,8 @@ class Session:
         return self
 
     async def compile(self) -> None:
-        """What an answer needs compiled. A lost device is replaced by what is computed next."""
-        try:
-            await (self.decode_loop() if self.can_loop else self.graph.compiled())
-        except GpuDeviceLostError as error:
-            self.device.lose(error)
+        """What an answer needs compiled."""
+        await self.device.attempt(self.decode_loop() if self.can_loop else self.graph.compiled())
 
     async def logits_after(
         self,
@@ -108,8 +104,9 @@ class Session:
     async def compute_after(
         self, tokens: Sequence[int], cancel: CancelToken, progress: PrefillProgress
     ) -> None:
-        """The same, and the logits stay on the GPU."""
-        await self._compute(tokens, cancel, progress, self._leave_logits)
+        """The same, and the logits stay on the GPU; whoever goes on with them there survives the
+        loss of the device with all of it, or not at all."""
+        await self._fill(tokens, cancel, progress, self._leave_logits, self._run_chunk)
 
     async def compute_each(self, tokens: Sequence[int], cancel: CancelToken, run: RunGraph) -> None:
         """All of these tokens anew, every chunk by `run`: after a loss again from position 0."""

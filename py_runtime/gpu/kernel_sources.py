@@ -19,6 +19,7 @@ PARAMS = "params"  # the WGSL name of a kernel's own parameters
 _OF_EVERY_KERNEL = frozenset({PARAMS, "Params"})
 _NUMBER = re.compile(r"(?P<start>@group\(0\)\s*@binding\()\d+\)")
 _BOUND = re.compile(_NUMBER.pattern + r"\s*var<[^>]*>\s*(?P<name>\w+)")
+_STORAGE = re.compile(_NUMBER.pattern + r"\s*var<storage\b")
 
 Plugs = Mapping[str, str]  # slot → what the star of its pattern stands for
 
@@ -32,6 +33,11 @@ class KernelSource:
     files: tuple[ShaderFile, ...]  # what is needed before what needs it
     source: str
     bindings: tuple[str, ...]  # WGSL variable names in binding order
+
+    @property
+    def storage_buffers(self) -> int:
+        """That it binds."""
+        return len(_STORAGE.findall(self.source))
 
     def figures(self, constants: Mapping[str, float]) -> dict[str, int]:
         return figures_in(self.files, constants)

@@ -5,8 +5,8 @@ built again; this module says when.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
-from contextlib import nullcontext
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
+from contextlib import aclosing, nullcontext
 from typing import Any, TypeVar
 
 from py_runtime.base import notices
@@ -56,6 +56,33 @@ class Recovery:
                     self.lose(error)
                 lost = error
         raise lost
+
+    async def survive_each(
+        self, rest: Callable[[], AsyncGenerator[T, None]], cancel: CancelToken
+    ) -> AsyncGenerator[T, None]:
+        """What comes one after the other. After a loss `rest` is asked again, for what has not come
+        yet; each thing that comes shows that the device is of use."""
+        losses = 0
+        while True:
+            try:
+                await self._recover(cancel)
+                async with aclosing(rest()) as coming:
+                    async for each in coming:
+                        losses = 0
+                        yield each
+                return
+            except GpuDeviceLostError as error:
+                self.lose(error)
+                losses += 1
+                if losses == MAX_LOSSES:
+                    raise
+
+    async def attempt(self, work: Awaitable[object]) -> None:
+        """Work that may stay undone: a lost device is replaced by what must be computed next."""
+        try:
+            await work
+        except GpuDeviceLostError as error:
+            self.lose(error)
 
     def lose(self, error: GpuDeviceLostError) -> None:
         """The device is gone, and what it held; users are told once."""

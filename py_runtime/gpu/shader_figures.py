@@ -1,9 +1,10 @@
-"""Workgroup sizes, tile figures and codes as the WGSL has them: one source for both sides."""
+"""Workgroup sizes, tile figures, codes and structs as the WGSL has them: one source for all."""
 
 import ast
 import operator
 import re
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from functools import cache
 
 from py_runtime.base.errors import GraphError
@@ -16,16 +17,20 @@ _WORKGROUP_VARIABLE = re.compile(
 )
 _FUNCTION = re.compile(r"^fn (\w+)\(.*?^\}", re.MULTILINE | re.DOTALL)
 _NAME = re.compile(r"\w+")
-_BYTES = {
-    "Columns": 112,
-    "vec2f": 8,
-    "f32": 4,
-    "u32": 4,
-    "i32": 4,
-    "atomic<u32>": 4,
-    "vec4f": 16,
-    "vec4u": 16,
-    "mat4x4f": 64,
+_STRUCT = r"\bstruct {name} \{{(.*?)\}}"
+_MEMBER = re.compile(r"(\w+)\s*:\s*(?:array<(atomic<u32>|\w+)(,[^>]+)?>|(\w+))")
+_COMMENT = re.compile(r"//[^\n]*")
+# Bytes, and what their address is a multiple of.
+_EXTENTS = {
+    "f32": (4, 4),
+    "u32": (4, 4),
+    "i32": (4, 4),
+    "atomic<u32>": (4, 4),
+    "vec2f": (8, 8),
+    "vec2u": (8, 8),
+    "vec4f": (16, 16),
+    "vec4u": (16, 16),
+    "mat4x4f": (64, 16),
 }
 _TRUTHS = {"true": 1, "false": 0}
 _OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
@@ -103,5 +108,63 @@ def workgroup_bytes(files: Iterable[ShaderFile], figures: Mapping[str, int]) -> 
         count = evaluate(length, figures) if length else 1
         if count is None:
             raise GraphError(f"workgroup variable {name}: an array of {length} cannot be sized")
-        total += _BYTES[element or single] * count * (name in reached)
+        size, _ = extent_of(element or single, source, figures)
+        total += size * count * (name in reached)
     return total
+
+
+@dataclass(frozen=True)
+class Member:
+    """Of a struct."""
+
+    name: str
+    type: str  # of an array: its elements'
+    length: str | None  # of an array: an expression, or nothing where the buffer's size decides
+
+
+def members_of(source: str, struct: str) -> list[Member]:
+    """In order; none where there is no such struct."""
+    found = re.search(_STRUCT.format(name=struct), source, re.DOTALL)
+    body = _COMMENT.sub("", found[1]) if found else ""
+    return [
+        Member(name, element or single, length.strip(", ") if element else None)
+        for name, element, length, single in _MEMBER.findall(body)
+    ]
+
+
+def extent_of(kind: str, source: str, figures: Mapping[str, int]) -> tuple[int, int]:
+    """A type's bytes, and what its address is a multiple of; structs as WGSL lays them out."""
+    if kind in _EXTENTS:
+        return _EXTENTS[kind]
+    _, size, alignment = _laid_out(kind, source, figures)
+    return size, alignment
+
+
+def offset_of(name: str, struct: str, member: str) -> int:
+    """Bytes before it, of a struct in the file of that name."""
+    return _laid_out(struct, all_shaders().file(name).source, figures_of(name))[0][member]
+
+
+def _laid_out(
+    struct: str, source: str, figures: Mapping[str, int]
+) -> tuple[dict[str, int], int, int]:
+    """Where each member begins; the extent of it all."""
+    offsets: dict[str, int] = {}
+    end, widest = 0, 1
+    for member in members_of(source, struct):
+        size, alignment = extent_of(member.type, source, figures)
+        offsets[member.name] = _up_to(end, alignment)
+        if member.length is not None:
+            length = evaluate(member.length, figures) if member.length else 0
+            if length is None:
+                raise GraphError(f"{struct}.{member.name}: {member.length} cannot be read")
+            size = _up_to(size, alignment) * length
+        end = offsets[member.name] + size
+        widest = max(widest, alignment)
+    if not offsets:
+        raise GraphError(f"the type {struct} is neither known nor a struct of the shader")
+    return offsets, _up_to(end, widest), widest
+
+
+def _up_to(size: int, alignment: int) -> int:
+    return -(-size // alignment) * alignment

@@ -3,7 +3,6 @@
 The host keeps a mirror; what changed since the last upload goes up in one write.
 """
 
-import re
 import struct
 from functools import cache
 
@@ -11,36 +10,30 @@ import numpy as np
 
 from py_runtime.base.errors import GraphError
 from py_runtime.gpu.kernel_sources import KernelSource
-from py_runtime.gpu.shader_figures import evaluate
+from py_runtime.gpu.shader_figures import evaluate, members_of
 
 SYMINT_BYTES = 16  # an int32, zero padded: the smallest uniform WebGPU binds
 _SCALARS = {"u32": "I", "i32": "i", "f32": "f", "vec4u": "4I", "vec4i": "4i", "vec4f": "4f"}
-_STRUCT = re.compile(r"struct Params \{(?P<body>.*?)\}", re.DOTALL)
-_FIELD = re.compile(
-    r"(?P<name>\w+)\s*:\s*(?:array<(?P<element>\w+),(?P<length>[^>]+)>|(?P<type>\w+))"
-)
 
 
 class ParamsLayout:
     """The fields of a shader's `struct Params`, read from the shader itself."""
 
     def __init__(self, kernel: KernelSource) -> None:
-        found = _STRUCT.search(kernel.source)
-        if found is None:
+        members = members_of(kernel.source, "Params")
+        if not members:
             raise GraphError(f"shader '{kernel.label}' has no `struct Params`")
-        body = re.sub(r"//[^\n]*", "", found["body"])
-        self.names: list[str] = []
+        self.names = [member.name for member in members]
         layout, offset = "<", 0
-        for match in _FIELD.finditer(body):
-            code = _SCALARS[match["type"] or match["element"]]
+        for member in members:
+            code = _SCALARS[member.type]
             if code.startswith("4") and offset % 16:
                 raise GraphError(
-                    f"shader '{kernel.label}': put '{match['name']}' at the start of Params, where "
+                    f"shader '{kernel.label}': put '{member.name}' at the start of Params, where "
                     "a vec4 is aligned without padding"
                 )
-            if match["element"]:
-                code *= self._length(kernel, match["name"], code, match["length"])
-            self.names.append(match["name"])
+            if member.length is not None:
+                code *= self._length(kernel, member.name, code, member.length)
             layout += code
             offset += struct.calcsize(code)
         self.name_set = frozenset(self.names)
@@ -49,7 +42,7 @@ class ParamsLayout:
 
     @staticmethod
     def _length(kernel: KernelSource, name: str, code: str, expression: str) -> int:
-        length = evaluate(expression.strip(), kernel.figures({}))
+        length = evaluate(expression, kernel.figures({}))
         if length is None or not code.startswith("4"):
             raise GraphError(
                 f"shader '{kernel.label}': '{name}' of Params must be an array of vec4 with a "

@@ -24,14 +24,20 @@ from py_runtime.ops.kernels.fused_arguments import (
     take_norm,
 )
 from py_runtime.ops.kernels.kv_caches import take_caches
-from py_runtime.ops.kernels.linears import Finish, LinearKernels, into_rows, into_sums
+from py_runtime.ops.kernels.linears import (
+    Finish,
+    LinearKernels,
+    into_rows,
+    into_sums,
+    one_line_buffers,
+)
 from py_runtime.ops.kernels.matrices import part_rows, rows_of
 from py_runtime.ops.kernels.position_checks import check_cache, check_window
 from py_runtime.ops.kernels.views_of_context import take_window
 from py_runtime.ops.registry import Op, register
 
-BUFFERS_AT_ONCE = 10  # storage buffers of the kernel that does everything
-
+# Storage buffers of the kernel that does everything.
+BUFFERS_AT_ONCE = one_line_buffers({"row": "plain", "finish": "qkv", "store": F32.name})
 
 HEADS_AND_CACHES = (
     "q_norm q_eps k_norm k_eps cos sin table_start neighbours "

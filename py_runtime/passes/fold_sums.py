@@ -1,6 +1,7 @@
 """A sum that a fused op reads first of all ops becomes part of it: inpage.….of_sum."""
 
 from py_runtime.gpu.kernel_target import KernelTarget
+from py_runtime.ops.kernels.linears import one_line_buffers
 from py_runtime.passes.chain import Chain
 from py_runtime.program import OpCall, Program
 
@@ -11,7 +12,8 @@ TAKE_A_SUM = (
     "inpage.qkv_rotary_cache.default",
     "inpage.q_rotary.default",
 )
-BUFFERS = 10  # storage buffers of the kernels that do both
+# Storage buffers of the kernels that do both.
+BUFFERS = one_line_buffers({"row": "summed", "finish": "swiglu", "gate": "silu"})
 
 
 def run(program: Program, target: KernelTarget) -> Program:

@@ -13,6 +13,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from py_runtime.app.software_gpu import swiftshader_icd
 from tools import browser
 
 PATIENCE = 120  # seconds; the machine may have other things to do
@@ -164,7 +165,7 @@ class Firefox:
 def environment(profile: Path) -> dict[str, str]:
     """Vulkan is the other browser's SwiftShader, so that all tests compute alike."""
     ours = {**os.environ, "HOME": str(profile)}
-    icd = browser.swiftshader_icd()
+    icd = swiftshader_icd()
     # Tests outside of browsers that ran before may have chosen it, too.
     if icd is None or os.environ.get("VK_ICD_FILENAMES", str(icd)) != str(icd):
         return ours

@@ -1,7 +1,7 @@
 """A lost device: another one is taken, the tokens are computed again, the text stays the same."""
 
 import asyncio
-from collections.abc import Iterator, Set
+from collections.abc import AsyncGenerator, Iterator, Set
 from typing import Any
 
 import numpy as np
@@ -151,3 +151,56 @@ def test_stopped_while_a_replacement_does_not_come() -> None:
         model.logits(TOKENS, cancel)
     model.session.device._replace = come
     assert model.logits(TOKENS) == FakeModel().logits(TOKENS)
+
+
+class Counting:
+    """1, 2, 3, … as they come: those of `lost_before` only once the device was lost so often."""
+
+    def __init__(self, last: int, lost_before: dict[int, int]) -> None:
+        self.came = 0
+        self.asked = 0
+        self._last = last
+        self._lost_before = lost_before
+
+    async def rest(self) -> AsyncGenerator[int, None]:
+        self.asked += 1
+        while self.came < self._last:
+            if self._lost_before.get(self.came + 1, 0) > 0:
+                self._lost_before[self.came + 1] -= 1
+                raise LOST
+            self.came += 1
+            yield self.came
+
+
+async def all_of(model: FakeModel, counting: Counting, cancel: CancelToken) -> list[int]:
+    return [each async for each in model.session.device.survive_each(counting.rest, cancel)]
+
+
+def test_what_comes_one_by_one_goes_on_where_it_stopped(heard: list[str]) -> None:
+    """More losses than the limit, but never so many in a row."""
+    counting = Counting(4, {1: MAX_LOSSES - 1, 3: MAX_LOSSES - 1, 4: 1})
+    assert wait(all_of(FakeModel(), counting, CancelToken())) == [1, 2, 3, 4]
+    assert heard == ["device_lost", "recovered"] * (2 * MAX_LOSSES - 1)
+
+
+def test_what_comes_one_by_one_gives_up_after_as_many_losses_as_anything() -> None:
+    counting = Counting(4, {3: 100})
+    with pytest.raises(GpuDeviceLostError):
+        wait(all_of(FakeModel(), counting, CancelToken()))
+    assert (counting.came, counting.asked) == (2, MAX_LOSSES)
+
+
+def test_what_comes_one_by_one_is_stopped_while_the_device_is_replaced() -> None:
+    cancel = CancelToken()
+    stop = notices.listen(lambda notice: cancel.cancel())
+    with pytest.raises(AbortedError):
+        wait(all_of(FakeModel(), Counting(4, {3: 1}), cancel))
+    stop()
+
+
+def test_what_may_stay_undone_leaves_a_lost_device_to_what_follows(heard: list[str]) -> None:
+    model = FakeModel({0})
+    wait(model.session.device.attempt(model.graph.finish()))
+    assert heard == ["device_lost"]
+    assert model.logits(TOKENS) == FakeModel().logits(TOKENS)
+    assert heard == ["device_lost", "recovered"]

@@ -9,7 +9,7 @@ import pytest
 from py_runtime.base.errors import GraphError
 from py_runtime.gpu.kernel_sources import KernelSource, Plugs, join, kernel_source
 from py_runtime.gpu.second_copies import SECOND, copy_of
-from py_runtime.gpu.shader_figures import evaluate, figures_of
+from py_runtime.gpu.shader_figures import evaluate, extent_of, figures_of, offset_of
 from py_runtime.gpu.shader_sources import Library, all_shaders, parse
 from py_runtime.ops.binary import CODES
 from py_runtime.ops.kernels import elementwise
@@ -249,6 +249,43 @@ def test_workgroup_memory_is_what_the_entry_point_comes_to_use() -> None:
     assert heads.workgroup_bytes(()) == 32 * 4, "it adds up single values, not vectors"
     alone = {**plugs, "block": "alone", "row": "plain"}
     assert kernel_source("linear/gemv", alone).workgroup_bytes(()) == 0
+
+
+STRUCTS = """
+struct Inner { first: vec2u, last: f32 }
+struct Outer {
+  one: u32,  // padding: 4 bytes
+  inner: array<Inner, COUNT * 2u>,
+  wide: vec4f,
+  two: u32,
+  rest: array<u32>,
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "extent"), [("u32", (4, 4)), ("Inner", (16, 8)), ("Outer", (80, 16))]
+)
+def test_structs_are_laid_out_as_wgsl_does_it(kind: str, extent: tuple[int, int]) -> None:
+    assert extent_of(kind, STRUCTS, {"COUNT": 1}) == extent
+
+
+def test_a_type_of_unknown_size_is_an_error() -> None:
+    with pytest.raises(GraphError, match="the type Other is neither known nor a struct"):
+        extent_of("Other", STRUCTS, {})
+    with pytest.raises(GraphError, match=r"Outer.inner: COUNT \* 2u cannot be read"):
+        extent_of("Outer", STRUCTS, {})
+
+
+def test_where_a_member_lies_is_read_from_the_file() -> None:
+    assert offset_of("sampling/sample", "State", "tokens") == 8
+    assert offset_of("copies/strided_copy", "Params", "rank") == (8 + 2) * 16
+    columns = FILES["linear/fragments/limb_line"].source
+    assert extent_of("Columns", columns, {}) == (112, 16)
+
+
+def test_storage_buffers_are_counted_and_uniforms_are_not() -> None:
+    assert kernel_source("copies/strided_copy", {}).storage_buffers == 2
 
 
 def test_portable_kernels_fit_every_device() -> None:

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from py_runtime.app.software_gpu import use_browsers_vulkan
 from py_runtime.gpu import Device, request_device
 from py_runtime.model import Model
 from tests.toy_model import write_toy_model
-from tools.software_gpu import use_browsers_vulkan
 
 ANSWERS, LOADS = 10_000, 200
 FIELDS: dict[str, Any] = {"temperature": 0, "max_tokens": 3, "ignore_eos": True}

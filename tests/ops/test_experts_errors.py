@@ -8,9 +8,7 @@ import pytest
 import py_runtime.ops  # noqa: F401  (fills the registry)
 from py_runtime.base.dtypes import F32
 from py_runtime.base.errors import GraphError
-from py_runtime.decoder import mixtures
 from py_runtime.graph.buffers import measure
-from py_runtime.ops.experts import MAX_EXPERTS, MAX_USED
 from py_runtime.program.writer import ProgramWriter
 
 WIDTH, HIDDEN, EXPERTS = 8, 4, 6
@@ -48,10 +46,6 @@ def mixture(
     writer.op(name, *given, out)
     writer.output(out)
     return writer
-
-
-def test_configs_may_ask_for_as_many_as_the_kernel_takes() -> None:
-    assert (mixtures.MAX_EXPERTS, mixtures.MAX_USED) == (MAX_EXPERTS, MAX_USED)
 
 
 def test_an_honest_one_is_taken() -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from py_runtime.app import software_gpu
 from tools import browser
 from tools.errors import exit_status
 
@@ -22,7 +23,7 @@ def bin_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PATH", str(folder))
     monkeypatch.delenv("CHROMIUM", raising=False)
     monkeypatch.delenv("FIREFOX", raising=False)
-    monkeypatch.setattr(browser, "playwrights_own", lambda: None)
+    monkeypatch.setattr(software_gpu, "playwrights_own", lambda: None)
     return folder
 
 
@@ -42,7 +43,7 @@ def test_the_search_order(
     bin_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own = put_program(tmp_path, "playwrights-chrome")
-    monkeypatch.setattr(browser, "playwrights_own", lambda: own)
+    monkeypatch.setattr(software_gpu, "playwrights_own", lambda: own)
     assert browser.find() == own
     for name in reversed(NAMES):
         put_program(bin_folder, name)
@@ -138,15 +139,15 @@ def test_webgpu_is_switched_on() -> None:
 def test_swiftshaders_driver_file_lies_beside_the_browser(
     bin_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(browser, "BROWSER_FOLDERS", ())
+    monkeypatch.setattr(software_gpu, "BROWSER_FOLDERS", ())
     real = tmp_path / "chromium-files"
     real.mkdir()
     program = put_program(real, "chromium")
     (bin_folder / "chromium").symlink_to(program)
-    assert browser.swiftshader_icd() is None
+    assert software_gpu.swiftshader_icd() is None
     (real / "vk_swiftshader_icd.json").write_text("{}")
-    assert browser.swiftshader_icd() == real / "vk_swiftshader_icd.json"
-    monkeypatch.setattr(browser, "BROWSER_FOLDERS", (str(real),))
+    assert software_gpu.swiftshader_icd() == real / "vk_swiftshader_icd.json"
+    monkeypatch.setattr(software_gpu, "BROWSER_FOLDERS", (str(real),))
     (bin_folder / "chromium").unlink()
     put_program(bin_folder, "chromium")
-    assert browser.swiftshader_icd() == real / "vk_swiftshader_icd.json"
+    assert software_gpu.swiftshader_icd() == real / "vk_swiftshader_icd.json"

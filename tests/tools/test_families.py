@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.families import family_in, outcomes, short_table, table, write
+from tests.export.families_table import family_in, outcomes, short_table, table, write
 
 REPORT = """<testsuites><testsuite>
 <testcase classname="tests.export.test_families" name="test_from_a_folder[gemma 4]"/>

@@ -1,17 +1,13 @@
 """Key and value caches: held as they are, or as halves where the adapter knows them (f16)."""
 
-from typing import TYPE_CHECKING
-
 from py_runtime.base.dtypes import F16, F32
 from py_runtime.live.values import LiveTensor
-
-if TYPE_CHECKING:
-    from py_runtime.ops.registry import Op
+from py_runtime.ops.registry import Op
 
 KINDS = (F32, F16)
 
 
-def take_caches(op: "Op", rank: int | None = None) -> tuple[LiveTensor, LiveTensor]:
+def take_caches(op: Op, rank: int | None = None) -> tuple[LiveTensor, LiveTensor]:
     """An op's k_cache and v_cache, of one kind."""
     k_cache, v_cache = (op.tensor(name, *KINDS, rank=rank) for name in ("k_cache", "v_cache"))
     op.require(

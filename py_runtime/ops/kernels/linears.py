@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from py_runtime.base.shapes import ceil_div, numel
+from py_runtime.gpu.kernel_sources import kernel_source
 from py_runtime.gpu.kernel_target import KernelTarget
 from py_runtime.gpu.second_copies import SECOND
 from py_runtime.gpu.shader_figures import figures_of
@@ -260,6 +261,11 @@ def one_line_variant(
     block = "shared" if target.lanes >= SHARING_LANES else "alone"
     pairs = known["WORKGROUP"] * known["PAIRS"]
     return OneLineVariant(kernel, {**weight, "block": block}, pairs, constants)
+
+
+def one_line_buffers(plugs: Mapping[str, str]) -> int:
+    """Storage buffers that a kernel for one line of x binds with these, and weights with scales."""
+    return kernel_source(GEMV, {"weight": "q4gsw", "block": "alone", **plugs}).storage_buffers
 
 
 def by_limbs(matrices: Matrices, limits: Mapping[str, int]) -> OneLineVariant:

@@ -1,14 +1,10 @@
 """The checks that tokens at a position fit into the rows of a table or a cache."""
 
-from typing import TYPE_CHECKING
-
 from py_runtime.live.values import LiveInt
-
-if TYPE_CHECKING:
-    from py_runtime.ops.registry import Op
+from py_runtime.ops.registry import Op
 
 
-def check_window(op: "Op", start: LiveInt, tokens: int, rows: int, table: str) -> None:
+def check_window(op: Op, start: LiveInt, tokens: int, rows: int, table: str) -> None:
     """Tokens take the rows [start, start + tokens) of a table that has so many."""
     position = start.value
     if 0 <= position <= rows - tokens:
@@ -21,7 +17,7 @@ def check_window(op: "Op", start: LiveInt, tokens: int, rows: int, table: str) -
     )
 
 
-def check_cache(op: "Op", start: LiveInt, tokens: int, rows: int, window: int | None) -> None:
+def check_cache(op: Op, start: LiveInt, tokens: int, rows: int, window: int | None) -> None:
     """Tokens take these rows of a cache, or, where they see a window, those of a ring: it must
     hold all that the first of them sees besides them all."""
     if window is None or start.value < 0 or start.value + tokens <= rows:

@@ -5,16 +5,13 @@ keeps a device as busy as a long prompt does.
 """
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from py_runtime.base.shapes import Dims, ceil_div, numel
 from py_runtime.gpu.shader_figures import figures_of
 from py_runtime.live.launch import Bindable, Launch
 from py_runtime.live.values import LiveTensor
 from py_runtime.ops.kernels.workgroups import usual_workgroup
-
-if TYPE_CHECKING:
-    from py_runtime.ops.registry import Op
+from py_runtime.ops.registry import Op
 
 TILE_ROWS = figures_of("attention/fragments/tiles")["TILE_ROWS"]
 TILE_STATS_BYTES = 2 * 4 * TILE_ROWS  # the largest score and the sum of each row
@@ -118,7 +115,7 @@ class StreamingAttention:
 
     def __init__(
         self,
-        op: "Op",
+        op: Op,
         most: Problem,
         max_context: int,
         bind: dict[str, Bindable],  # q, k, v and what the fragment of sight binds

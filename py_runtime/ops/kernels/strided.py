@@ -15,12 +15,14 @@ from collections.abc import Sequence
 
 from py_runtime.base.errors import InputError
 from py_runtime.base.shapes import Dims, numel, strides_of
-from py_runtime.gpu.shader_figures import figures_of
+from py_runtime.gpu.shader_figures import figures_of, offset_of
 from py_runtime.live.values import LiveInt, LiveTensor
 from py_runtime.ops.registry import Op
 
 MAX_AXES = figures_of("shared/walk")["MAX_AXES"]
-OPERANDS = 4  # of a walk
+COPY = "copies/strided_copy"
+# Of a walk: words that an axis has in `steps`, which come first in Params, before `sizes`.
+OPERANDS = offset_of(COPY, "Params", "sizes") // (4 * MAX_AXES)
 
 
 def walk(dims: Sequence[int], *strides: Sequence[int]) -> dict[str, object]:
@@ -77,9 +79,7 @@ class StridedCopy:
     ) -> None:
         self._start = start if start is not None and start.is_symint else None
         bound = self._start or op.builder.fixed_int(source.id, 0)
-        self._launch = op.launch(
-            "copies/strided_copy", bind={"x": source, "start": bound, "out": destination}
-        )
+        self._launch = op.launch(COPY, bind={"x": source, "start": bound, "out": destination})
 
     def __call__(
         self,

@@ -1,16 +1,12 @@
 """What attention over a cache may leave out: positions beyond a window, scores beyond a cap, and
 shares that go to none of them."""
 
-from typing import TYPE_CHECKING
-
 from py_runtime.base.dtypes import F32
 from py_runtime.live.values import LiveTensor
-
-if TYPE_CHECKING:
-    from py_runtime.ops.registry import Op
+from py_runtime.ops.registry import Op
 
 
-def take_window(op: "Op") -> int | None:
+def take_window(op: Op) -> int | None:
     """Positions that a token sees, its own included; None: all."""
     if not op.has("window"):
         return None
@@ -19,7 +15,7 @@ def take_window(op: "Op") -> int | None:
     return window
 
 
-def take_softcap(op: "Op") -> float | None:
+def take_softcap(op: Op) -> float | None:
     """What scores come near to; None: they are taken as they are."""
     if not op.has("softcap"):
         return None
@@ -28,7 +24,7 @@ def take_softcap(op: "Op") -> float | None:
     return softcap
 
 
-def take_sinks(op: "Op", heads: int) -> LiveTensor | None:
+def take_sinks(op: Op, heads: int) -> LiveTensor | None:
     """[query heads], each with a score that takes a share of the softmax for nothing."""
     if not op.has("sinks"):
         return None
