@@ -56,6 +56,7 @@ check-style: $(DEVELOPER)
 	@$(PY) -m ruff check .
 	@$(PY) -m ruff format --check .
 	@.venv/bin/lint-imports --no-logo
+	@$(PY) -m tools.script_circles
 
 check-types: $(DEVELOPER)
 	@$(PY) -m mypy

@@ -1,7 +1,10 @@
 // The page: starts the engine, shows how it starts, and offers it as globalThis.inpage.
 
+/** @import { ButtonData, Dialog } from "./ui/elements.js" */
+
 import { createInpage } from "./api.js";
-import { opened } from "./ui/chats.js";
+import { opened } from "./ui/chat_store.js";
+import "./ui/hearing.js";
 import { loadMarkdown } from "./ui/markdown.js";
 import { listModels, showModel, showStep, stored, tellReadiness } from "./ui/model.js";
 import { decimal, fetched, lazy, notify, page, partOf, t } from "./ui/page.js";
@@ -22,6 +25,8 @@ function onPhase({ name, seconds }) {
 const recovery = lazy(() => import("./ui/recovery.js"));
 const arriving = lazy(() => import("./ui/arriving.js"));
 const hub = lazy(() => import("./ui/hub.js"));
+const turns = lazy(() => import("./ui/turns.js"));
+const tools = lazy(() => import("./ui/chat_tools.js"));
 
 /** @param {import("./inpage.d.ts").ReadyReport} report */
 async function showMachine({ adapter, facts, phases }) {
@@ -33,16 +38,21 @@ async function showMachine({ adapter, facts, phases }) {
   await listModels();
 }
 
-/** Its script comes when a dialog is opened: few open one. @param {"console" | "models" | "settings"} name */
+/** Its script comes when a dialog is opened: few open one. @param {Dialog} name */
 async function openDialog(name) {
   if (await fetched(import(`./ui/${name}.js`))) page[name].showModal();
 }
 
 document.addEventListener("click", ({ target }) => {
-  const { opens, chooses } = /** @type {Element} */ (target).closest("button")?.dataset ?? {};
-  if (opens) openDialog(/** @type {Parameters<typeof openDialog>[0]} */ (opens));
-  if (chooses) page[/** @type {"attachFiles" | "files" | "importFile"} */ (chooses)].click();
+  const button = /** @type {Element} */ (target).closest("button");
+  const { act, chooses, opens, tool } = /** @type {ButtonData} */ (button?.dataset ?? {});
+  if (button && act) turns.act(button);
+  if (tool) tools[tool]();
+  if (opens) openDialog(opens);
+  if (chooses) page[chooses].click();
 });
+page.chatTitle.onchange = () => { tools.rename(); };
+page.importFile.onchange = () => { tools.importFiles(); };
 
 const { inpage, client } = createInpage({
   newWorker: (options) => new Worker(new URL("./worker.js", import.meta.url), options),

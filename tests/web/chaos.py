@@ -46,7 +46,8 @@ SETTLED = """async () => {
   }
 }"""
 STORED = """async () => {
-  const {allChats, connect} = await import(new URL("ui/chats.js", document.baseURI));
+  const {connect} = await import(new URL("ui/chat_store.js", document.baseURI));
+  const {allChats} = await import(new URL("ui/chats.js", document.baseURI));
   await connect();
   const {pathOf} = await import(new URL("ui/tree.js", document.baseURI));
   return allChats().map((chat) => ({id: chat.id, texts: pathOf(chat).map(({content}) => content)}));

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.browser
 
 # Until the last message is stored as it is: what is under way when a page closes may be lost.
 UNTIL_IT_IS_KEPT = """async ([note, length]) => {
-    const {connect} = await import("/ui/chats.js");
+    const {connect} = await import("/ui/chat_store.js");
     const isKept = ({messages}) => messages.some(message =>
         message.note?.includes(note) && message.content.length >= length);
     while (!(await (await connect()).getAll("chats")).some(isKept)) {

@@ -22,10 +22,10 @@ FETCHED_WHEN_OPENED = {
     *("ui/model_rows.js", "ui/models.js", "ui/pdf.js", "ui/system_prompts.js", "ui/copying.js"),
 }
 # A model, settings or chats of an earlier visit, another tab with the page, a question that waits,
-# something that is deleted.
+# something that is deleted, a message in several versions.
 FETCHED_WHEN_THERE_ARE_SOME = {
     *("ui/arriving.js", "ui/chat_records.js", "ui/deleting.js", "ui/notices.js", "ui/tabs.js"),
-    *("ui/kept_settings.js", "ui/waiting.js"),
+    *("ui/kept_settings.js", "ui/versions.js", "ui/waiting.js"),
 }
 # Answers with maths, code, tables or reasoning.
 FETCHED_FOR_RICH_ANSWERS = {"ui/rich.js", "ui/maths.js", "ui/code.js", "ui/reasoning.js"}

@@ -13,7 +13,7 @@ from tests.web.user import Desk, User
 pytestmark = pytest.mark.browser
 
 PUT = """async records => {
-    const database = await (await import("/ui/chats.js")).opened;
+    const database = await (await import("/ui/chat_store.js")).opened;
     for (const record of records) await database.put("chats", record);
 }"""
 ONLY_HERE = "they last until you close the page"
@@ -217,7 +217,9 @@ def test_a_database_that_another_tab_deletes_is_opened_anew(desk: Desk) -> None:
 def test_a_connection_that_closed_is_opened_anew(desk: Desk) -> None:
     user = desk.tab()
     user.ask("Dear to me")
-    user.page.evaluate("import('/ui/chats.js').then(async ({opened}) => (await opened).close())")
+    user.page.evaluate(
+        "import('/ui/chat_store.js').then(async ({opened}) => (await opened).close())"
+    )
     user.ask("Goes on")
     expect(user.answers).to_have_count(2)
     while [len(each["messages"]) for each in desk.records(user)] != [4]:

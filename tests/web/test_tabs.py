@@ -13,7 +13,7 @@ pytestmark = pytest.mark.browser
 DEAF = "globalThis.BroadcastChannel = class { postMessage() {} addEventListener() {} }"
 # What is under way when a page closes may be lost.
 UNTIL_STORED = """async ([name, rules]) => {
-    const {connect} = await import("/ui/chats.js");
+    const {connect} = await import("/ui/chat_store.js");
     const isThere = ({title, system}) => title === name && system === rules;
     while (!(await (await connect()).getAll("chats")).some(isThere)) {
         await new Promise(resolve => setTimeout(resolve, 50));
@@ -173,7 +173,7 @@ def test_each_tab_keeps_its_own_draft_and_its_own_chat(desk: Desk) -> None:
 def test_chats_from_before_messages_had_ids_are_merged_too(desk: Desk) -> None:
     old = [{"role": "user", "content": "Old"}, {"role": "assistant", "content": "times"}]
     desk.tab().page.evaluate(
-        """async messages => (await (await import("/ui/chats.js")).opened)
+        """async messages => (await (await import("/ui/chat_store.js")).opened)
             .put("chats", {id: "o", title: "", system: "", updated: 1, messages})""",
         old,
     )

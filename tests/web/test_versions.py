@@ -11,7 +11,7 @@ from tests.web.user import Desk, User
 
 pytestmark = pytest.mark.browser
 
-PUT = """async record => (await (await import("/ui/chats.js")).opened).put("chats", record)"""
+PUT = """async record => (await (await import("/ui/chat_store.js")).opened).put("chats", record)"""
 PATH = """async () => {
     const {shown} = await import("/ui/conversation.js");
     return (await import("/ui/tree.js")).pathOf(shown).map(({content}) => content);

@@ -4,7 +4,8 @@
 
 import { check, readChat } from "./chat_records.js";
 import { fileName } from "./chat_markdown.js";
-import { newChat, saveChat } from "./chats.js";
+import { saveChat } from "./chat_store.js";
+import { newChat } from "./chats.js";
 import { shown } from "./conversation.js";
 import { notify, t } from "./page.js";
 import { openChat } from "./sidebar.js";

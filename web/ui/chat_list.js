@@ -1,6 +1,6 @@
 // The list of chats, and the name of the one that is shown.
 
-import { answerIn, answers } from "./answers.js";
+import { answerIn, answers } from "./answer_queue.js";
 import { titleOf } from "./chat_titles.js";
 import { allChats } from "./chats.js";
 import { shown } from "./conversation.js";

@@ -2,7 +2,7 @@
 
 /** @import { Chat, Database, Message } from "./records.js" */
 
-import { chats, isDeleted, save, unsaved } from "./chats.js";
+import { chats, isDeleted, unsaved } from "./chats.js";
 import { notify, page, t } from "./page.js";
 
 const VERSION = 3; // in the first, messages had no ids; in the second, no versions
@@ -13,13 +13,14 @@ const MONTH = 30 * 24 * 3600 * 1000; // that a deleted chat is remembered as suc
  * One by one: what cannot be read stays where it is, and keeps no other from being listed.
  * @param {Database} database
  * @param {any[]} keys
+ * @param {() => void} save
  */
-export async function readAll(database, keys) {
+export async function readAll(database, keys, save) {
   const read = await Promise.allSettled(keys.map((key) => readOne(database, key)));
   const faults = read.flatMap((result) => (result.status === "rejected" ? [result.reason.message] : []));
   if (faults.length) notify(t`${faults.length} of your chats cannot be read and is left as it is: ${faults[0]}.|${faults.length} of your chats cannot be read and are left as they are: ${faults[0]}.`, { stays: true });
   const cleared = [...chats.values()].filter((chat) => !keys.includes(chat.id) && !unsaved.has(chat) && !isDeleted(chat));
-  if (cleared.length) offer(cleared);
+  if (cleared.length) offer(cleared, save);
   dispatchEvent(new Event("chatschange"));
 }
 
@@ -36,20 +37,21 @@ export async function readOne(database, id) {
 }
 
 /**
- * What another tab wrote: it appears here, too.
+ * What another tab wrote: it appears here, too (hearing.js).
  * @param {Chat} chat
  * @param {unknown} record
  */
 export function takeIn(chat, record) {
   mergeInto(chat, readChat(record, t`this chat`));
-  import("./tabs.js").then(({ refresh }) => refresh());
+  dispatchEvent(new Event("chatmerged"));
 }
 
 /**
  * Perhaps the user wanted them gone: only the user brings them back.
  * @param {Chat[]} cleared
+ * @param {() => void} save
  */
-function offer(cleared) {
+function offer(cleared, save) {
   page.unkept.dataset.state = "cleared";
   page.keepChats.onclick = () => {
     page.unkept.dataset.state = "";

@@ -2,8 +2,9 @@
 
 import { exportChats, importFile as importChats } from "./chat_files.js";
 import { listChats } from "./chat_list.js";
+import { saveChat } from "./chat_store.js";
 import { titleOf } from "./chat_titles.js";
-import { allChats, saveChat } from "./chats.js";
+import { allChats } from "./chats.js";
 import { shown } from "./conversation.js";
 import { deleteShown } from "./deleting.js";
 import { page } from "./page.js";
@@ -35,7 +36,6 @@ export function rename() {
 
 export const exportChat = () => exportChats([shown]);
 export const exportAll = () => exportChats(allChats());
-export const exportUnkept = exportAll;
 
 export function deleteChat() {
   toggle(false);

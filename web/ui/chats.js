@@ -1,93 +1,13 @@
-// The user's chats: in memory, and in IndexedDB as long as the browser keeps them there.
+// The user's chats, in memory.
 
-/** @import { Chat, Database, TabMessage } from "./records.js" */
+/** @import { AddMessage, Chat } from "./records.js" */
 
-import { library, page, partOf, t } from "./page.js";
 import { pathOf } from "./tree.js";
-
-const MILLISECONDS = 5000; // at most until the page opens, and between attempts to save
 
 /** @type {Map<string, Chat>} */
 export const chats = new Map();
 /** @type {Set<Chat>} */
 export const unsaved = new Set();
-/** @type {Promise<Database | undefined> | undefined} */
-let connection;
-let retry = 0;
-
-const tab = crypto.randomUUID();
-const channel = new BroadcastChannel("inpage");
-/** @param {TabMessage} message */
-export const tell = (message) => channel.postMessage({ tab, ...message });
-channel.onmessage = (/** @type {MessageEvent} */ { data }) => import("./tabs.js").then((tabs) => tabs.hear(data), () => {});
-
-export const connect = () => connection ??= open();
-
-async function open() {
-  try {
-    const { openDB } = await library("idb.js");
-    /** @type {Database} */
-    const database = await openDB("inpage", 1, {
-      upgrade: (fresh) => { fresh.createObjectStore("chats", { keyPath: "id" }); },
-      blocking: () => lose(t`it was cleared`),
-      terminated: () => lose(t`the browser closed it`),
-    });
-    const keys = await database.getAllKeys("chats");
-    if (keys.length || chats.size) await (await import("./chat_records.js")).readAll(database, keys);
-    return database;
-  } catch (error) {
-    showUnkept(error);
-  }
-}
-
-/** @param {string} message */
-function lose(message) {
-  showUnkept({ message });
-  save();
-}
-
-/** @param {any} why they are in this page alone, until an attempt succeeds */
-function showUnkept({ message, name }) {
-  connection?.then((database) => database?.close());
-  connection = undefined;
-  clearTimeout(retry);
-  retry = setTimeout(save, MILLISECONDS);
-  partOf(page.unkept, "why").textContent = `(${message || name})`;
-  page.unkept.dataset.state = "away";
-}
-
-export async function save() {
-  const database = await connect();
-  if (!database) return;
-  let fault; // of one, which keeps no other from being saved
-  for (const chat of unsaved) {
-    await write(database, chat).catch((error) => {
-      unsaved.add(chat);
-      fault = error;
-    });
-  }
-  if (fault) showUnkept(fault);
-  else if (page.unkept.dataset.state === "away") page.unkept.dataset.state = "";
-}
-
-/** Merges what another tab has written meanwhile. @type {import("./records.js").Write} */
-async function write(database, chat, records) {
-  const transaction = database.transaction("chats", "readwrite");
-  transaction.done.catch(() => {}); // the request that failed tells
-  const record = await transaction.store.get(chat.id);
-  if (record && record.stamp !== chat.stamp) {
-    if (!records) return write(database, chat, await import("./chat_records.js"));
-    records.takeIn(chat, record);
-  }
-  chat.stamp = crypto.randomUUID();
-  const emptied = isDeleted(chat) && { title: "", system: "", messages: [] };
-  const put = transaction.store.put({ ...chat, ...emptied, version: 3 });
-  transaction.commit(); // at once: the page may be closing
-  await Promise.all([put, transaction.done]);
-  unsaved.delete(chat);
-}
-
-export const opened = Promise.race([connect(), new Promise((resolve) => { setTimeout(resolve, MILLISECONDS); })]);
 
 export const allChats = () => [...chats.values()].filter((chat) => !isDeleted(chat)).sort((a, b) => b.updated - a.updated);
 
@@ -96,7 +16,7 @@ export const newChat = () => ({
   id: crypto.randomUUID(), title: "", system: "", set: { title: 0, system: 0 }, updated: Date.now(), deleted: 0, messages: [],
 });
 
-/** At the end, or where `place` says. @type {import("./records.js").AddMessage} */
+/** At the end, or where `place` says. @type {AddMessage} */
 export function addMessage(chat, role, content, place = { parent: pathOf(chat).at(-1)?.id ?? "" }) {
   const born = Math.max(Date.now(), (chat.messages.at(-1)?.born ?? 0) + 1);
   const message = { id: crypto.randomUUID(), born, version: 0, role, content, ...place };
@@ -106,13 +26,3 @@ export function addMessage(chat, role, content, place = { parent: pathOf(chat).a
 
 /** @param {Chat} chat */
 export const isDeleted = ({ updated, deleted }) => deleted > updated;
-
-/** @type {(chat: Chat, writing?: string) => Promise<void>} */
-export async function saveChat(chat, writing) {
-  chats.set(chat.id, chat);
-  unsaved.add(chat);
-  await save();
-  tell({ saved: chat.id, writing });
-}
-
-addEventListener("beforeunload", (event) => { if (page.unkept.dataset.state && chats.size) event.preventDefault(); });

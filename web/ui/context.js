@@ -1,6 +1,7 @@
 // How much of the model's context the chat takes.
 
-import { answerIn, promptOf } from "./answers.js";
+import { answerIn } from "./answer_queue.js";
+import { promptOf } from "./answers.js";
 import { shown } from "./conversation.js";
 import { page, t } from "./page.js";
 

@@ -1,8 +1,9 @@
 // The conversation: shows a chat, and sends what is typed.
 
-/** @import { Editor, Message } from "./records.js" */
+/** @import { AnswerHere, Editor, Message, PaintedIn } from "./records.js" */
 
-import { answer, answerOf, paint, showRunning, stop } from "./answers.js";
+import { answerIn, answerOf } from "./answer_queue.js";
+import { answer, stop } from "./answers.js";
 import { addMessage, chats, newChat } from "./chats.js";
 import { markdownIn } from "./markdown.js";
 import { copyOf, keep, lazy, page, partOf, recall, t } from "./page.js";
@@ -11,7 +12,7 @@ import { pathOf, versionsOf } from "./tree.js";
 const NEAR_THE_END = 48; // pixels
 
 const { composer, draft, messages: list, scroller, system } = page;
-const turns = lazy(() => import("./turns.js"));
+const versions = lazy(() => import("./versions.js"));
 
 export let shown = newChat();
 /** @type {Editor | undefined} */
@@ -34,7 +35,7 @@ export function showChat(next = shown, /** @type {string | undefined} */ text = 
   list.replaceChildren(...pathOf(shown).map(articleOf));
   document.body.toggleAttribute("data-empty", !list.children.length);
   system.value = shown.system;
-  showRunning();
+  dispatchEvent(new Event("chatschange"));
   follow();
 }
 
@@ -44,12 +45,12 @@ export function articleOf(message) {
   const text = partOf(article, "text");
   const growing = answerOf(message);
   Object.assign(article.dataset, { id: message.id, state: stateOf(message) });
-  if (versionsOf(shown, message).length > 1) turns.showVersions(article, message);
+  if (versionsOf(shown, message).length > 1) versions.showVersions(article, shown, message);
   if (message.role === "user") text.textContent = message.content;
   else if (growing) {
     article.dataset.pending = "";
-    growing.painted = { article, view: markdownIn(text) };
-    paint(growing);
+    growing.painted = paintedIn(article, growing);
+    growing.painted.grow();
   } else {
     if (message.thought) text.dataset.thought = String(message.thought);
     markdownIn(text).finish(message.content);
@@ -58,11 +59,36 @@ export function articleOf(message) {
   return article;
 }
 
+/** An answer that grows. @type {PaintedIn} */
+function paintedIn(article, growing) {
+  const { chat, message } = growing;
+  const text = partOf(article, "text");
+  const view = markdownIn(text);
+  return {
+    grow() {
+      delete growing.frame;
+      if (chat !== shown) return;
+      view.grow(message.content);
+      partOf(article, "note").textContent = growing.status;
+      dispatchEvent(new Event("answergrows"));
+      follow();
+    },
+    finish(isNothing) {
+      if (chat === shown && isNothing) return showChat();
+      view.finish(message.content);
+      message.thought = Number(text.dataset.thought ?? 0);
+      showOutcome(article, message);
+      follow();
+      if (article.isConnected) page.announcer.textContent = message.error || t`Answer: ${text.textContent}`;
+    },
+  };
+}
+
 /** What an article shows. @param {Message} message */
 export const stateOf = (message) => `${message.version} ${versionsOf(shown, message).length}`;
 
 /** @type {(article: HTMLElement, message: Message) => void} */
-export function showOutcome(article, { note = "", error = "", code = "" }) {
+function showOutcome(article, { note = "", error = "", code = "" }) {
   partOf(article, "note").textContent = t(note);
   partOf(article, "error").textContent = t(error);
   article.dataset.code = code;
@@ -85,6 +111,13 @@ export function setEditor(next) {
   editor = next;
 }
 
+/** Has an answer written in this chat. @type {AnswerHere} */
+export function answerHere(message, options) {
+  answer(shown, message, options);
+  showChat();
+  draft.focus();
+}
+
 function send() {
   const content = draft.value.trim();
   if (!content) return;
@@ -93,10 +126,10 @@ function send() {
   if (editor) editor.stop();
   else write("");
   addMessage(shown, "user", content, place);
-  answer(addMessage(shown, "assistant", ""));
+  answerHere(addMessage(shown, "assistant", ""));
 }
 
-page.stop.onclick = () => { stop(); draft.focus(); };
+page.stop.onclick = () => { stop(answerIn(shown)); draft.focus(); };
 composer.onsubmit = (/** @type {SubmitEvent} */ event) => {
   event.preventDefault();
   send();
@@ -108,11 +141,9 @@ draft.onkeydown = (/** @type {KeyboardEvent} */ event) => {
   composer.requestSubmit();
 };
 draft.oninput = keepDraft;
-scroller.onclick = (/** @type {Event} */ { target }) => {
-  const button = /** @type {Element} */ (target).closest("[data-act]");
-  if (button) turns.act(button);
-};
 scroller.onscroll = () => {
   atEnd = scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < NEAR_THE_END;
 };
+addEventListener("chatschange", () => document.body.toggleAttribute("data-running", !!answerIn(shown)));
+addEventListener("textdrawn", follow);
 draft.value = recall(`inpageDraft ${recall("inpageChat")}`) ?? recall("inpageDraft") ?? "";

@@ -2,9 +2,9 @@
 
 /** @import { Message } from "./records.js" */
 
-import { store } from "./answers.js";
+import { saveChat, store } from "./chat_store.js";
 import { titleOf } from "./chat_titles.js";
-import { isDeleted, saveChat } from "./chats.js";
+import { isDeleted } from "./chats.js";
 import { showChat, shown, write } from "./conversation.js";
 import { notify, page, t } from "./page.js";
 import { openChat, showNew } from "./sidebar.js";

@@ -5,7 +5,7 @@ type Templates = Record<
   HTMLTemplateElement
 >;
 type Buttons = Record<
-  | "cancelLoad" | "copyFile" | "deleteChat" | "exportAll" | "exportChat" | "exportUnkept" | "hubLoad" | "hubLook" | "hubPersist" | "hubWithdraw" | "keepChats" | "load" | "newChat" | "rememberFile" | "renameChat" | "resetSettings" | "run"
+  | "cancelLoad" | "copyFile" | "hubLoad" | "hubLook" | "hubPersist" | "hubWithdraw" | "keepChats" | "load" | "newChat" | "rememberFile" | "resetSettings" | "run"
   | "forgetPrompt" | "keepPrompt" | "stop" | "stopEditing" | "stopPython" | "toggleSidebar" | "unload" | "verify",
   HTMLButtonElement
 >;
@@ -35,6 +35,22 @@ export type Elements = OfReading & Templates & Buttons & Forms & Inputs & TextAr
   progress: HTMLProgressElement;
 };
 
+/** In the element of a step on the way to a model. */
+export type ShowStep = (phase: import("../inpage.d.ts").LoadProgress["phase"] | "Python", text: string, state: "" | "running" | "done") => void;
+
+/** Whose script comes when it is opened. */
+export type Dialog = "console" | "models" | "settings";
+
+/** What a button says that a click on it does. */
+export interface ButtonData {
+  /** With its message (turns.js). */
+  act?: string;
+  chooses?: "attachFiles" | "files" | "importFile";
+  opens?: Dialog;
+  /** For the list of chats. */
+  tool?: keyof typeof import("./chat_tools.js");
+}
+
 /** A module's functions, which answer once it is fetched. */
 export type Lazy<Module> = {
   [Name in keyof Module]: Module[Name] extends (...given: infer Given) => infer Result
@@ -42,6 +58,7 @@ export type Lazy<Module> = {
     : never;
 };
 
+export type Fetched = <Module>(arriving: Promise<Module>) => Promise<Module | void>;
 export type ToLazy = <Module extends object>(load: () => Promise<Module>) => Lazy<Module>;
 
 /** What the page takes from npm, by its files. */
@@ -53,6 +70,8 @@ export interface Libraries {
   "marked.js": typeof import("marked");
   "pdf.js": typeof import("pdfjs-dist");
 }
+
+export type FromNpm = <Name extends keyof Libraries>(name: Name) => Promise<Libraries[Name]>;
 
 /** Its package has no types. */
 interface Highlighter {

@@ -1,4 +1,4 @@
-// Finds chats: by their words, by date, pinned ones first. Decorates the list that sidebar.js makes.
+// Finds chats: by their words, by date, pinned ones first. Decorates the list that chat_list.js makes.
 
 /** @import { Chat } from "./records.js" */
 

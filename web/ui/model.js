@@ -49,7 +49,7 @@ export function showModel() {
   dispatchEvent(new Event("modelchange"));
 }
 
-/** @type {(phase: LoadProgress["phase"] | "Python", text: string, state: "" | "running" | "done") => void} */
+/** @type {import("./elements.js").ShowStep} */
 export function showStep(phase, text, state) {
   const step = page[`step-${phase}`];
   step.dataset.state = state;

@@ -1,6 +1,6 @@
 // Lines above the conversation, the newest on top. Fetched when there is something to tell.
 
-import { copyOf, page, partOf } from "./page.js";
+import { copyOf, page, partOf } from "./dom.js";
 
 /** Milliseconds that a line stays. Tests have more. */
 export const patience = { notice: 8000, undo: 20_000 };

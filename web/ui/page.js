@@ -1,21 +1,12 @@
 // What every part of the page uses.
 
-/** @import { Elements, Libraries } from "./elements.js" */
+/** @import { Fetched, FromNpm, ToLazy } from "./elements.js" */
 
+import { page } from "./dom.js";
 import { t } from "./words.js";
 
+export * from "./dom.js";
 export { decimal, language, t } from "./words.js";
-
-/** The page's elements by their id. */
-export const page = /** @type {Elements} */ (new Proxy({}, {
-  get: (_, id) => document.getElementById(/** @type {string} */ (id)),
-}));
-
-/** @param {HTMLTemplateElement} template that holds one element */
-export const copyOf = ({ content }) => /** @type {HTMLElement} */ (content.firstElementChild?.cloneNode(true));
-
-/** By its class. @type {(element: ParentNode, name: string) => HTMLElement} */
-export const partOf = (element, name) => /** @type {HTMLElement} */ (element.querySelector(`.${name}`));
 
 /** @param {(string | false | null | undefined)[]} parts */
 export const line = (...parts) => parts.filter(Boolean).join(" · ");
@@ -23,12 +14,12 @@ export const line = (...parts) => parts.filter(Boolean).join(" · ");
 /** Tells something above the conversation. @type {typeof import("./notices.js").notify} */
 export const notify = (text, options) => import("./notices.js").then((notices) => notices.notify(text, options), () => page.notices.append(text));
 
-/** A part that few use, or nothing: then that is told. @type {<Module>(arriving: Promise<Module>) => Promise<Module | void>} */
+/** A part that few use, or nothing: then that is told. @type {Fetched} */
 export const fetched = (arriving) => arriving.catch(({ message }) => {
   notify(t`This part of the page did not arrive: check the connection to this site, then try again (${message}).`, { stays: true });
 });
 
-/** The functions of such a part: a call fetches it. @type {import("./elements.d.ts").ToLazy} */
+/** The functions of such a part: a call fetches it. @type {ToLazy} */
 export const lazy = (load) => /** @type {any} */ (new Proxy({}, {
   get: (_, name) => async (/** @type {any[]} */ ...given) => {
     const module = /** @type {any} */ (await fetched(load()));
@@ -36,7 +27,7 @@ export const lazy = (load) => /** @type {any} */ (new Proxy({}, {
   },
 }));
 
-/** From npm. Its URL carries a hash. @type {<Name extends keyof Libraries>(name: Name) => Promise<Libraries[Name]>} */
+/** From npm. Its URL carries a hash. @type {FromNpm} */
 export async function library(name) {
   const { vendor } = await (await fetch("site.json")).json();
   return import(new URL(vendor + name, document.baseURI).href);

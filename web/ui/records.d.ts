@@ -1,4 +1,6 @@
-// What is kept of a chat.
+// What is kept of a chat, and answers on their way into it.
+
+import type { ChatCompletionChunk, ChatRequest } from "../inpage.d.ts";
 
 export interface Message {
   id: string;
@@ -50,6 +52,9 @@ export type Database = import("idb").IDBPDatabase<Schema>;
 
 /** In one transaction. */
 export type Write = (database: Database, chat: Chat, records?: typeof import("./chat_records.js")) => Promise<void>;
+/** `writing`: the message that is being written. */
+export type SaveChat = (chat: Chat, writing?: string) => Promise<void>;
+export type Store = (chat: Chat, writing?: string) => void;
 export type Place = Pick<Message, "parent" | "slot">;
 export type AddMessage = (chat: Chat, role: Message["role"], content: string, place?: Place) => Message;
 
@@ -69,7 +74,7 @@ export interface Editor {
 export interface Answer {
   chat: Chat;
   message: Message;
-  options: Partial<import("../inpage.d.ts").ChatRequest>;
+  options: Partial<ChatRequest>;
   abort: AbortController;
   tokens: number;
   /** Tokens of its prompt, once they are counted. */
@@ -83,5 +88,17 @@ export interface Answer {
   /** The timer that will save it. */
   saving?: number;
   /** Where it is shown. */
-  painted?: { article: HTMLElement, view: ReturnType<typeof import("./markdown.js").markdownIn> };
+  painted?: Painted;
 }
+
+export interface Painted {
+  grow(): void;
+  /** What was written is whole; where that is nothing, the version before it is shown again. */
+  finish(isNothing: boolean): void;
+}
+
+export type PaintedIn = (article: HTMLElement, growing: Answer) => Painted;
+export type PromptOf = (chat: Chat, last?: Message) => import("../inpage.d.ts").Message[];
+export type AnswerIn = (chat: Chat, message: Message, options?: Answer["options"]) => Promise<void>;
+export type TakeIn = (growing: Answer, chunk: ChatCompletionChunk) => void;
+export type AnswerHere = (message: Message, options?: Answer["options"]) => void;

@@ -2,7 +2,6 @@
 
 /** @import { MarkedExtension, TokenizerAndRendererExtension } from "marked" */
 
-import { follow } from "./conversation.js";
 import { copyOf, page, t } from "./page.js";
 
 export { folded } from "./reasoning.js";
@@ -85,7 +84,7 @@ async function work() {
     if (spent) await new Promise((resolve) => { setTimeout(resolve); });
     const end = performance.now() + SLICE;
     while (queue.length && performance.now() < end) await draw(/** @type {HTMLElement} */ (queue.shift()));
-    follow();
+    dispatchEvent(new Event("textdrawn"));
   }
   queue.length = 0;
   isWorking = false;

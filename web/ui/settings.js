@@ -1,7 +1,7 @@
 // The panel of settings: what is typed counts at once, if it can; what cannot be says so where it stands. Fetched when
 // somebody opens it.
 
-import { store } from "./answers.js";
+import { store } from "./chat_store.js";
 import { showChat, shown } from "./conversation.js";
 import { chosen, fields } from "./options.js";
 import { keep, notify, page, recall, t } from "./page.js";

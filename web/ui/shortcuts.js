@@ -1,6 +1,8 @@
 // Keyboard shortcuts, and their list.
 
+import { answerIn } from "./answer_queue.js";
 import { stop } from "./answers.js";
+import { shown } from "./conversation.js";
 import { page } from "./page.js";
 
 const isMac = /Mac|iPhone|iPad/.test(navigator.userAgent);
@@ -37,7 +39,9 @@ const alone = { "?": showList, "/": () => draft.focus() };
 
 /** A dialog closes by itself, unless there was something to stop. */
 function stopOrLeave() {
-  if (stop()) return true;
+  const mine = answerIn(shown);
+  stop(mine);
+  if (mine) return true;
   const isEditing = !page.editing.hidden;
   if (isEditing) page.stopEditing.click();
   return isEditing;

@@ -1,13 +1,11 @@
-// The chats beside the conversation: open, new, rename, delete, export and import.
+// The chats beside the conversation: opening one, a new one, and the list itself.
 
 /** @import { Chat } from "./records.js" */
 
-import { allChats, newChat, tell } from "./chats.js";
+import { tell } from "./chat_store.js";
+import { allChats, newChat } from "./chats.js";
 import { showChat, shown } from "./conversation.js";
-import { keep, lazy, page, recall } from "./page.js";
-
-const { importFile, sidebar } = page;
-const tools = lazy(() => import("./chat_tools.js"));
+import { keep, page, recall } from "./page.js";
 
 /** @param {Chat} chat */
 export function openChat(chat) {
@@ -31,15 +29,10 @@ export function toggle(on) {
 }
 
 function showToggle() {
-  page.toggleSidebar.ariaExpanded = String(sidebar.checkVisibility());
+  page.toggleSidebar.ariaExpanded = String(page.sidebar.checkVisibility());
 }
 
 page.newChat.onclick = () => openChat(newChat());
-for (const name of /** @type {const} */ (["toggleSidebar", "renameChat", "exportChat", "exportAll", "exportUnkept", "deleteChat"])) {
-  page[name].onclick = () => { tools[name](); };
-}
-page.chatTitle.onchange = () => { tools.rename(); };
-importFile.onchange = () => { tools.importFiles(); };
 
 export const showNew = () => show(newChat());
 

@@ -1,10 +1,12 @@
 // Other tabs with this page: what they save appears here, and a chat that is open twice says so. Fetched when there
 // is another one.
 
+import { answerOf, answers } from "./answer_queue.js";
+import { stop } from "./answers.js";
 import { readOne } from "./chat_records.js";
-import { answerOf, answers, stop } from "./answers.js";
+import { connect, tell } from "./chat_store.js";
 import { titleOf } from "./chat_titles.js";
-import { allChats, connect, isDeleted, tell } from "./chats.js";
+import { allChats, isDeleted } from "./chats.js";
 import { articleOf, follow, shown, stateOf } from "./conversation.js";
 import { leaveDeleted } from "./deleting.js";
 import { page, partOf, t } from "./page.js";

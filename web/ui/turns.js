@@ -1,39 +1,27 @@
 // What can be done with a message that is there: copy, regenerate, continue, edit, choose a version, delete; and an
 // example that is asked. Fetched when somebody does.
 
-/** @import { Message } from "./records.js" */
+/** @import { Answer, Message } from "./records.js" */
 
-import { answer, store } from "./answers.js";
+import { store } from "./chat_store.js";
 import { addMessage } from "./chats.js";
-import { setEditor, showChat, shown, write } from "./conversation.js";
+import { answerHere, setEditor, showChat, shown, write } from "./conversation.js";
 import { copyText } from "./copying.js";
 import { deleteMessage, hide } from "./deleting.js";
 import { plainTextOf } from "./latest.js";
 import { page, partOf } from "./page.js";
 import { chosenAt, pathOf, slotOf, versionsOf } from "./tree.js";
-
-/**
- * @param {HTMLElement} article
- * @param {Message} message
- */
-export function showVersions(article, message) {
-  const versions = versionsOf(shown, message);
-  const at = versions.indexOf(message);
-  partOf(article, "versions").hidden = false;
-  partOf(article, "which").textContent = `${at + 1}/${versions.length}`;
-  /** @type {HTMLButtonElement} */ (partOf(article, "earlier")).disabled = at === 0;
-  /** @type {HTMLButtonElement} */ (partOf(article, "later")).disabled = at === versions.length - 1;
-}
+import { showVersions } from "./versions.js";
 
 /**
  * Another version of an answer, or the first one to a question; a version without a word is not kept.
  * @param {Message} message
- * @param {Parameters<typeof answer>[1]} [options]
+ * @param {Answer["options"]} [options]
  */
 function again(message, options) {
   const place = message.role === "user" ? { parent: message.id } : { parent: message.parent, slot: slotOf(message) };
   if (message.role === "assistant" && !message.content) hide(message);
-  answer(addMessage(shown, "assistant", "", place), options);
+  answerHere(addMessage(shown, "assistant", "", place), options);
 }
 
 /**
@@ -48,7 +36,7 @@ function choose(message, step) {
   showChat();
   store(shown);
   const article = /** @type {HTMLElement} */ (page.messages.querySelector(`[data-id="${CSS.escape(next.id)}"]`));
-  showVersions(article, next);
+  showVersions(article, shown, next);
   for (const name of step < 0 ? ["later", "earlier"] : ["earlier", "later"]) partOf(article, name).focus(); // if it can be
 }
 
@@ -85,7 +73,7 @@ const actions = {
   copyCode: (message, button) => copyText(button.closest("pre")?.querySelector("code")?.textContent ?? ""),
   again: (message) => again(message),
   drop: (message) => again(message, { context_overflow: "drop_oldest" }),
-  goOn: (message) => answer(message),
+  goOn: (message) => answerHere(message),
   edit,
   earlier: (message) => choose(message, -1),
   later: (message) => choose(message, 1),

@@ -1,0 +1,12 @@
+// Answers on their way.
+
+/** @import { Answer, Chat, Message } from "./records.js" */
+
+/** @type {Answer[]} */
+export const answers = []; // the first is being written, the others wait
+
+/** @param {Chat} chat */
+export const answerIn = (chat) => answers.find((each) => each.chat === chat);
+
+/** @param {Message} message */
+export const answerOf = (message) => answers.find((each) => each.message === message);
