@@ -45,7 +45,7 @@ export function createInpage(listeners) {
       inpage.loads++;
       try {
         const result = await allowed((hub) => client.call("load", [where, kernels, hub, keep], { onEvent: onProgress, signal }));
-        if (result.context) sources.set(result.name, where); // else it is no model to talk to
+        if (result.context) sources.set(result.name, where); // else it cannot be talked to
         return result;
       } finally {
         inpage.loads--;

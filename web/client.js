@@ -126,7 +126,7 @@ export class EngineClient {
     return this.#asked;
   }
 
-  /** Counts beats, not seconds: a computer that slept is no worker that hangs. */
+  /** Counts beats, not seconds: a computer may sleep, too. */
   #watch() {
     if (!this.#pending.size) this.#watching = clearInterval(this.#watching) ?? 0;
     else if (this.#answered === this.#asked) this.#ask();

@@ -11,7 +11,7 @@ from tests.web.user import Desk, User
 pytestmark = pytest.mark.browser
 
 BOUNDS = """bounds => import(new URL("ui/pdf.js", document.baseURI))
-    .then(({most}) => { Object.assign(most, bounds); })"""
+    .then(({max}) => { Object.assign(max, bounds); })"""
 REFUSED = """addEventListener("securitypolicyviolation", ({violatedDirective, blockedURI}) => {
     (globalThis.refused ??= []).push(`${violatedDirective} ${blockedURI}`);
 })"""

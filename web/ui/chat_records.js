@@ -6,7 +6,7 @@ import { chats, isDeleted, unsaved } from "./chats.js";
 import { notify, page, t } from "./page.js";
 
 const VERSION = 3; // in the first, messages had no ids; in the second, no versions
-const LONGEST_TITLE = 200;
+const MAX_TITLE = 200;
 const MONTH = 30 * 24 * 3600 * 1000; // that a deleted chat is remembered as such
 
 /**
@@ -91,7 +91,7 @@ export function readChat(record, name) {
   if (!(version > 2)) for (const [at, message] of read.entries()) message.parent ??= read[at - 1]?.id ?? ""; // one after the other
   return {
     id,
-    title: title.slice(0, LONGEST_TITLE),
+    title: title.slice(0, MAX_TITLE),
     system,
     set: { title: whole(set?.title), system: whole(set?.system) },
     updated: whole(updated),

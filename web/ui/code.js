@@ -2,7 +2,7 @@
 
 import { library } from "./page.js";
 
-const LONGEST = 20_000; // characters
+const MAX_CHARACTERS = 20_000; // characters
 const ALLOWED = /** @type {const} @satisfies {import("dompurify").Config} */ ({
   ALLOWED_TAGS: ["span", "#text"],
   ALLOWED_ATTR: ["class"],
@@ -20,6 +20,6 @@ const [{ default: highlight }, { default: purify }] = await Promise.all([library
 export function colour(code) {
   const [language] = code.parentElement?.dataset.language?.split(/[\s,{]/) ?? [];
   const { textContent } = code;
-  if (!language || !highlight.getLanguage(language) || textContent.length > LONGEST) return;
+  if (!language || !highlight.getLanguage(language) || textContent.length > MAX_CHARACTERS) return;
   code.replaceChildren(purify.sanitize(highlight.highlight(textContent, { language, ignoreIllegals: true }).value, ALLOWED));
 }

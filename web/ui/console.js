@@ -3,7 +3,7 @@
 
 import { page, t } from "./page.js";
 
-const LONGEST = 100_000; // characters that are shown
+const MAX_CHARACTERS = 100_000; // characters that are shown
 const INDENT = "    ";
 const { code, consoleForm, example, output, pythonStatus: status, run, stopPython } = page;
 /** @type {AbortController | undefined} */
@@ -57,7 +57,7 @@ function stop() {
 /** Of a loop that prints for ever, the end. @param {string} text */
 function print(text) {
   printed += text;
-  if (printed.length > 2 * LONGEST) printed = `…${printed.slice(-LONGEST)}`;
+  if (printed.length > 2 * MAX_CHARACTERS) printed = `…${printed.slice(-MAX_CHARACTERS)}`;
   frame ||= requestAnimationFrame(showPrinted);
 }
 

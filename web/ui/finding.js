@@ -23,7 +23,7 @@ function pins() {
 }
 
 /**
- * Since when, in words of the reader's language.
+ * Since when, in words of the user's language.
  * @param {number} updated
  */
 function dayOf(updated) {

@@ -1,6 +1,6 @@
 // A way back to the newest words of a long chat, and the answer as plain text.
 
-import { page } from "./page.js";
+import { page, partOf } from "./page.js";
 
 const FAR = 300; // pixels
 const { latest, scroller } = page;
@@ -14,7 +14,7 @@ latest.onclick = () => {
   page.draft.focus();
 };
 scroller.addEventListener("scroll", showLatest);
-new ResizeObserver(showLatest).observe(/** @type {Element} */ (scroller.firstElementChild));
+new ResizeObserver(showLatest).observe(partOf(scroller, "column"));
 
 /**
  * As it is read: formulas as they were written, without reasoning and buttons.

@@ -17,7 +17,7 @@ const ALLOWED = /** @type {const} @satisfies {import("dompurify").Config} */ ({
   RETURN_DOM_FRAGMENT: true,
 });
 
-const LONGEST = 100_000; // characters
+const MAX_TEXT = 100_000; // characters
 const MAX_CELLS = 5000; // a short row of a table has all its columns
 const DEEP = /^([ \t]*(>|([-*+]|\d+[.)])[ \t])){30}|^[ \t]{60,}(>|[-*+]|\d+[.)])/m; // quotes and lists in each other
 const RICH = /\$|\\[([]|^ *(```|~~~)|^( {4}|\t)|^[ |:-]*-[ |:-]*$|<[/|a-z]|\[\/?THINK/im; // what rich.js is for
@@ -110,7 +110,7 @@ function within(text, milliseconds, render) {
   }
   deadline = Math.min(now + milliseconds, lastDeadline);
   try {
-    bound(text.length > LONGEST || DEEP.test(text));
+    bound(text.length > MAX_TEXT || DEEP.test(text));
     if (marked) return render(marked, marked.lexer(text));
   } catch { /* too long, deep or slow, or a fault of marked's */ }
   const plain = document.createElement("p");

@@ -3,8 +3,8 @@
 
 import { library } from "./page.js";
 
-const LONGEST = 4000; // characters of a formula
-const DEEPEST = 10; // braces in each other: accents in powers of accents take twice the time each
+const MAX_CHARACTERS = 4000; // characters of a formula
+const MAX_DEPTH = 10; // braces in each other: accents in powers of accents take twice the time each
 const WRITTEN = /^(?:\$\$|\$|\\\(|\\\[)([^]*?)(?:\$\$|\$|\\\)|\\\])$/;
 // What defines macros could make a page of a line.
 const MACROS = /\\(?:[gex]?def|let|futurelet|global|(?:re|provide)?newcommand|renewcommand|providecommand|DeclareMathOperator)(?![a-zA-Z])/;
@@ -31,7 +31,7 @@ document.head.append(Object.assign(document.createElement("link"), { rel: "style
  */
 export function draw(element) {
   const [, tex] = WRITTEN.exec(element.textContent) ?? [];
-  if (!tex || tex.length > LONGEST || depthOf(tex) > DEEPEST || MACROS.test(tex)) throw new RangeError();
+  if (!tex || tex.length > MAX_CHARACTERS || depthOf(tex) > MAX_DEPTH || MACROS.test(tex)) throw new RangeError();
   const displayMode = element.dataset.math === "display";
   const html = katex.renderToString(tex, { displayMode, throwOnError: true, strict: "ignore", trust, maxSize: 20, maxExpand: 1000 });
   // KaTeX escapes quotes everywhere else, so that this is an attribute for sure.

@@ -4,7 +4,7 @@
 import { library, t } from "./page.js";
 
 /** What is read of a file. Tests have less. */
-export const most = { pages: 1000, characters: 1_000_000, milliseconds: 30_000 };
+export const max = { pages: 1000, characters: 1_000_000, milliseconds: 30_000 };
 
 /** @typedef {{ text: string, read: number, pages: number }} Found with the pages read, and those there are */
 
@@ -20,7 +20,7 @@ export async function textOfPdf(file, signal) {
   /** @type {Found} */
   const found = { text: "", read: 0, pages: 0 };
   const [ended, broken] = [Promise.withResolvers(), Promise.withResolvers()];
-  const timer = setTimeout(ended.resolve, most.milliseconds);
+  const timer = setTimeout(ended.resolve, max.milliseconds);
   signal.addEventListener("abort", ended.resolve);
   port.addEventListener("error", () => broken.reject(new Error(t`what reads PDF files did not arrive: check the connection to this site, then attach it again`)));
   try {
@@ -44,8 +44,8 @@ export async function textOfPdf(file, signal) {
  */
 async function read(document, found) {
   found.pages = document.numPages;
-  for (let number = 1; number <= Math.min(document.numPages, most.pages) && found.text.length < most.characters; number++) {
-    const room = most.characters - found.text.length;
+  for (let number = 1; number <= Math.min(document.numPages, max.pages) && found.text.length < max.characters; number++) {
+    const room = max.characters - found.text.length;
     const text = await document.getPage(number).then((page) => textOf(page, room)).catch(() => ""); // one that is broken hides no other
     found.text += `${text.slice(0, room)}\n\n`;
     found.read = number;

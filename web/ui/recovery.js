@@ -5,12 +5,11 @@ import { copyOf, page, partOf, t } from "./page.js";
 
 const line = copyOf(page.busy);
 const interrupt = /** @type {HTMLButtonElement} */ (partOf(line, "interrupt"));
-const [words, wordsMeanwhile] = /** @type {NodeListOf<HTMLElement>} */ (line.querySelectorAll(".words"));
 
 /** @param {boolean} isInterrupting */
 function show(isInterrupting) {
-  words.hidden = isInterrupting;
-  wordsMeanwhile.hidden = !isInterrupting;
+  partOf(line, "unanswered").hidden = isInterrupting;
+  partOf(line, "interrupting").hidden = !isInterrupting;
   interrupt.disabled = isInterrupting;
 }
 

@@ -3,7 +3,7 @@
 import { notify, page, t } from "./page.js";
 
 const KEY = "inpagePrompts";
-const [MOST, LONGEST, NAME_LENGTH] = [100, 20_000, 60];
+const [MAX_PROMPTS, MAX_LENGTH, MAX_NAME] = [100, 20_000, 60];
 const { forgetPrompt, keepPrompt, prompts, settings, system } = page;
 
 const examples = () => [
@@ -18,8 +18,8 @@ const examples = () => [
 function keptPrompts() {
   try {
     const { version, texts } = JSON.parse(localStorage.getItem(KEY) ?? "{}");
-    const isText = (/** @type {unknown} */ text) => typeof text === "string" && !!text && text.length <= LONGEST;
-    return version === 1 ? [...new Set(texts.filter(isText))].slice(0, MOST) : [];
+    const isText = (/** @type {unknown} */ text) => typeof text === "string" && !!text && text.length <= MAX_LENGTH;
+    return version === 1 ? [...new Set(texts.filter(isText))].slice(0, MAX_PROMPTS) : [];
   } catch {
     return [];
   }
@@ -41,7 +41,7 @@ export function showPrompts() {
   prompts.replaceChildren(new Option(t`Take a kept prompt…`, ""), ...groupOf(t`Yours`, kept), ...groupOf(t`To begin with`, examples()));
   prompts.value = text;
   if (prompts.selectedIndex < 0) prompts.value = "";
-  keepPrompt.hidden = !text || !!prompts.value || text.length > LONGEST || kept.length >= MOST;
+  keepPrompt.hidden = !text || !!prompts.value || text.length > MAX_LENGTH || kept.length >= MAX_PROMPTS;
   forgetPrompt.hidden = !kept.includes(text);
 }
 
@@ -54,7 +54,7 @@ function groupOf(label, texts) {
 }
 
 /** @param {string} text */
-const nameOf = (text) => (text.length > NAME_LENGTH ? `${text.slice(0, NAME_LENGTH).replace(/\s+\S*$/, "")}…` : text);
+const nameOf = (text) => (text.length > MAX_NAME ? `${text.slice(0, MAX_NAME).replace(/\s+\S*$/, "")}…` : text);
 
 prompts.onchange = () => {
   if (!prompts.value) return;
