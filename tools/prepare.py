@@ -2,10 +2,11 @@
 with it, compressed variants."""
 
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 from tools.compress import VariantStore, may_pay
 from tools.errors import exit_status
-from tools.site import Site
+from tools.site import Resource, Site
 from tools.snapshot import SnapshotError
 
 
@@ -16,9 +17,13 @@ def prepare() -> None:
         site.snapshots.make(site.wheels.current())
     except SnapshotError as error:  # pages start without it, only later
         print(f"inpage: {error}", file=sys.stderr)
-    for resource in filter(None, map(site.find, site.urls())):
+
+    def compress(resource: Resource) -> None:
         if resource.sha256 and may_pay(resource.url, resource.size):
             variants.make(resource.sha256, resource.read())
+
+    with ThreadPoolExecutor() as threads:  # both libraries compress outside Python's lock
+        list(threads.map(compress, filter(None, map(site.find, site.urls()))))
 
 
 if __name__ == "__main__":
