@@ -90,7 +90,7 @@ def test_a_chat_in_german(german: User) -> None:
     page.locator("#draft").press("Enter")
     note = page.locator("#messages .note")
     expect(note).to_have_text(re.compile(r"^An der Grenze .* · 4 Tokens · \d+,\d s \("))
-    expect(note).to_have_text(re.compile(r"\d,\d (Lesen|Schreiben)"))
+    expect(note).to_have_text(re.compile(r"\d,\d (Vorbereitung|Lesen|Schreiben)"))
     expect(page.locator("#contextText")).to_have_text(
         re.compile(r"^Kontext: \d+ von [\d.]+ Tokens$")
     )
