@@ -19,6 +19,7 @@ from playwright.sync_api import Browser, Page, Playwright
 
 from py_runtime.app.software_gpu import use_browsers_vulkan
 from tests import packing
+from tests.byte_products import write_out_byte_products
 from tools.browser import flags_for_tests
 
 T = TypeVar("T")
@@ -74,6 +75,7 @@ class NativeRunner:
         from py_runtime import gpu
 
         self.device = wait(gpu.request_device())
+        write_out_byte_products(self.device)
 
     def run(self, module: str, function: str, **arguments: Any) -> Any:
         case = getattr(importlib.import_module(module), function)

@@ -36,6 +36,15 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
   if (id.x < params.count) { data[id.x] = data[id.x] * params.factor + offset; }
 }
 """
+PRODUCTS_OF_BYTES = """
+@group(0) @binding(0) var<storage, read> a: array<u32>;
+@group(0) @binding(1) var<storage, read> b: array<u32>;
+@group(0) @binding(2) var<storage, read_write> products: array<i32>;
+@compute @workgroup_size(64)
+fn main(@builtin(global_invocation_id) id: vec3u) {
+  if (id.x < arrayLength(&products)) { products[id.x] = dot4I8Packed(a[id.x], b[id.x]); }
+}
+"""
 PARAMS = np.dtype([("count", np.uint32), ("factor", np.float32), ("pad", np.uint32, 2)])
 
 
@@ -95,6 +104,26 @@ async def replay(device: Device, steps: int) -> dict[str, Any]:
     device.release([group, plan])
     device.destroy_buffers([data, copied, params])
     return result
+
+
+async def products_of_bytes(device: Device, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Of four bytes in a word each; int32."""
+    buffers = await device.create_buffers(
+        [BufferSpec(name, a.nbytes) for name in ("a", "b", "products")]
+    )
+    (pipeline,) = await device.create_compute_pipelines(
+        [PipelineSpec("products of bytes", PRODUCTS_OF_BYTES)]
+    )
+    (group,) = await device.create_bind_groups(
+        [BindGroupSpec("products", pipeline, tuple(Binding(buffer) for buffer in buffers))]
+    )
+    plan = device.create_plan("products", [Dispatch("products", pipeline, group)])
+    counts = np.array([[-(-len(a) // 64), 1, 1]], np.uint32)
+    writes = [Write(buffers[0], a), Write(buffers[1], b)]
+    (read,) = await device.submit_and_read(plan, counts, writes, [Read(buffers[2], a.nbytes)])
+    device.release([group, plan])
+    device.destroy_buffers(buffers)
+    return read.view(np.int32)
 
 
 async def cancelled_reads(device: Device) -> np.ndarray:
