@@ -167,19 +167,23 @@ class Desk:
         self.context = browser.new_context(permissions=["clipboard-read", "clipboard-write"])
         self.context.add_init_script(IDLE_WORKER)
         self.url = url
+        self.blank: Page | None = None
 
     def clear(self) -> None:
         """Back to nothing open and nothing kept: cheaper than another context."""
-        blank = self.context.new_page()
+        self.blank = self.context.new_page()
         for page in self.context.pages:
-            if page is not blank:
+            if page is not self.blank:
                 page.close()
         everything = {"origin": self.url.rstrip("/"), "storageTypes": "all"}
-        self.context.new_cdp_session(blank).send("Storage.clearDataForOrigin", everything)
-        blank.close()
+        session = self.context.new_cdp_session(self.blank)
+        session.send("Storage.clearDataForOrigin", everything)
+        session.detach()
 
     def tab(self, *, script: str = "") -> User:
-        user = User(self.context.new_page(), self.url)
+        """The first one is the page that the clearing before took: it has seen no site yet."""
+        page, self.blank = self.blank or self.context.new_page(), None
+        user = User(page, self.url)
         if script:
             user.page.add_init_script(script)
         user.page.goto(self.url)
