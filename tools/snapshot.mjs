@@ -23,7 +23,7 @@ async function takeSnapshot({ pyodide: folder, wheels, libraries, site_packages:
   /** @type {import("../web/calls.d.ts").Library[]} */
   const compiled = libraries.map(([path, file]) => [path, WebAssembly.compile(readFileSync(file))]);
   const env = { PYTHONHASHSEED: "0" }; // equal inputs give nearly equal snapshots
-  const pyodide = await loadPython(folder, compiled, { _makeSnapshot: true, env });
+  const pyodide = await loadPython(folder, null, compiled, { _makeSnapshot: true, env });
 
   // Not by loadPackage(): it loads every native library of a package, used or not.
   for (const wheel of wheels) {
@@ -42,7 +42,16 @@ async function takeSnapshot({ pyodide: folder, wheels, libraries, site_packages:
     if (object.bridge === bridge) return "module";
     throw new Error(`no page could restore the object ${object}`);
   };
-  writeFileSync(out, pyodide.makeMemorySnapshot({ serializer }));
+  writeFileSync(out, withoutEnd(pyodide.makeMemorySnapshot({ serializer })));
+}
+
+/**
+ * A page's memory has zeros beyond its end anyway.
+ * @param {Uint8Array} snapshot
+ */
+function withoutEnd({ buffer }) {
+  const words = new Int32Array(buffer);
+  return words.subarray(0, words.findLastIndex(Boolean) + 1);
 }
 
 /**

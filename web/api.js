@@ -2,11 +2,12 @@
 
 import { EngineClient } from "./client.js";
 
-/** @import { HubPermission, Listeners, PageListeners } from "./calls.d.ts" */
+/** @import { HubPermission, Listeners, PageListeners, Streamed } from "./calls.d.ts" */
+/** @import { Inpage, Notice } from "./inpage.d.ts" */
 
 /** The page starts the client. @param {PageListeners} listeners */
 export function createInpage(listeners) {
-  /** @type {Set<(notice: import("./inpage.d.ts").Notice) => void>} */
+  /** @type {Set<(notice: Notice) => void>} */
   const noticeListeners = new Set();
   /** @type {Map<string, any>} */
   let sources = new Map(); // of the loaded models, by name
@@ -35,7 +36,7 @@ export function createInpage(listeners) {
       : client.call(call, [request], { signal });
   }
 
-  /** @type {import("./inpage.d.ts").Inpage} */
+  /** @type {Inpage} */
   const inpage = {
     get ready() { return client.ready; },
     loaded: null,
@@ -84,7 +85,7 @@ export function createInpage(listeners) {
   return { inpage, lock: heard.lock, get client() { return client; } };
 }
 
-/** Who leaves the loop early stops the generation. @type {import("./calls.d.ts").Streamed} */
+/** Who leaves the loop early stops the generation. @type {Streamed} */
 async function* streamed(begin, signal) {
   /** @type {any[]} */
   const chunks = [];

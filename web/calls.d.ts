@@ -49,6 +49,8 @@ export interface Site {
 
 export interface Snapshot {
   memory: string;
+  /** Of the memory, unzipped, in bytes. */
+  size: number;
   libraries: [path: string, url: string][];
   wheels: Record<string, string>;
 }
@@ -71,6 +73,19 @@ export interface Options {
   _loadSnapshot?: Promise<ArrayBuffer>;
   _snapshotDeserializer?: (name: string) => object;
 }
+
+/** py_runtime.app.in_page */
+export type Runtime = { start: (id: number, call: string, args: string) => void, cancel: (id: number) => void };
+export type Tell = (id: number, json: string, done: boolean) => void;
+export type FetchOk = (path: string, options?: RequestInit) => Promise<Response>;
+export type Compiled = Promise<WebAssembly.Module>;
+/** `core` is Pyodide's own; without it, Pyodide finds it. */
+export type LoadPython = (indexURL: string, core: Compiled | null, libraries: Library[], options: Options) => Promise<Python>;
+export type RestorePython = (indexURL: string, core: Compiled, snapshot: Snapshot) => Promise<Python>;
+export type StartPython = (site: Site) => Promise<Started>;
+export type ImportRuntime = (started: Started, wheel: string) => Promise<any>;
+export type Unzip = (path: string, size: number) => Promise<ArrayBuffer>;
+export type Phased = <Result>(name: string, work: () => Result | Promise<Result>) => Promise<Result>;
 
 /** Steps, column by column. A step is [pipeline, bind group] or [source buffer, target buffer]. */
 export interface Plan {

@@ -1,6 +1,7 @@
 // The page's side of the worker: starts it, and turns messages into promises.
 
-/** @import { AnyNotice, Failure, Fault, InpageError, Listeners, Pending } from "./calls.d.ts" */
+/** @import { AnyNotice, Call, Failure, Fault, InpageError, Listeners, Pending, Send } from "./calls.d.ts" */
+/** @import { ReadyReport, StartPhase } from "./inpage.d.ts" */
 
 /** In milliseconds; a worker may stay silent for so many beats. Tests have less. */
 export const patience = { beat: 1000, beats: 10, cancel: 2000, interrupt: 250 };
@@ -35,7 +36,7 @@ export class EngineClient {
   #nextFile = 0;
   /** @type {CallError | null} */
   #dead = null;
-  /** @type {PromiseWithResolvers<import("./inpage.d.ts").ReadyReport>} */
+  /** @type {PromiseWithResolvers<ReadyReport>} */
   #settleReady = Promise.withResolvers();
   #listeners;
   #shared = globalThis.crossOriginIsolated ? new Int32Array(new SharedArrayBuffer(16)) : undefined; // see worker.js
@@ -47,7 +48,7 @@ export class EngineClient {
   /** @param {Listeners} listeners */
   constructor(listeners) {
     this.#listeners = listeners;
-    /** @type {import("./inpage.d.ts").StartPhase[]} */
+    /** @type {StartPhase[]} */
     this.phases = [];
     this.isReady = false;
     this.ready = this.#settleReady.promise;
@@ -70,13 +71,13 @@ export class EngineClient {
     });
   }
 
-  /** Rejects with CallError; `onEvent` hears what it tells meanwhile. @type {import("./calls.d.ts").Call} */
+  /** Rejects with CallError; `onEvent` hears what it tells meanwhile. @type {Call} */
   async call(name, args = [], { onEvent, signal } = {}) {
     await this.ready;
     return this.#send(name, args, onEvent, signal);
   }
 
-  /** @type {import("./calls.d.ts").Send} */
+  /** @type {Send} */
   #send(call, args, onEvent, signal) {
     if (this.#dead) return Promise.reject(this.#dead);
     return new Promise((resolve, reject) => {

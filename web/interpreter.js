@@ -3,12 +3,24 @@
 
 const TABLE = 16384; // functions: Pyodide's own are fewer, and one of them is there in some browsers only
 
-/** @import { Library, Options, Python } from "./calls.d.ts" */
+/** @import { Compiled, FetchOk, LoadPython, Python } from "./calls.d.ts" */
 
-/** @type {(indexURL: string, libraries: Library[], options: Options) => Promise<Python>} */
-export async function loadPython(indexURL, libraries, options) {
-  const { loadPyodide } = await import(`${indexURL}pyodide.mjs`);
-  const { default: create } = await import(`${indexURL}pyodide.asm.mjs`);
+const { fetch } = globalThis;
+
+/** @type {FetchOk} */
+export async function fetchOk(path, options) {
+  const url = new URL(path, import.meta.url);
+  const response = await fetch(url, options).catch(({ message }) => {
+    throw new Error(`${url} did not arrive: ${message}`);
+  });
+  if (!response.ok) throw new Error(`${url} answered ${response.status} ${response.statusText}`);
+  return response;
+}
+
+/** @type {LoadPython} */
+export async function loadPython(indexURL, core, libraries, options) {
+  const scripts = ["pyodide.mjs", "pyodide.asm.mjs"].map((name) => import(`${indexURL}${name}`));
+  const [{ loadPyodide }, { default: create }] = await Promise.all(scripts);
 
   async function place(/** @type {any} */ module) {
     module.addRunDependency("libraries");
@@ -26,21 +38,19 @@ export async function loadPython(indexURL, libraries, options) {
     module.removeRunDependency("libraries");
   }
 
-  const { fetch, WebAssembly: { instantiateStreaming } } = globalThis;
+  const { instantiateStreaming } = WebAssembly;
   return new Promise((resolve, reject) => {
     // Pyodide only warns when its own files do not arrive or compile, then waits for ever.
-    globalThis.fetch = (...args) => {
-      const response = fetch(...args);
-      response.then(
-        ({ ok, url, status }) => ok || reject(new Error(`${url} answered ${status}`)),
-        (error) => reject(new Error(`${args[0] instanceof Request ? args[0].url : args[0]} did not arrive: ${error.message}`)),
-      );
+    core?.catch(reject);
+    globalThis.fetch = async (file, how) => {
+      if (core && `${file}`.endsWith(".wasm")) return new Response(); // that is on its way
+      const response = fetchOk(`${file}`, how);
+      response.catch(reject);
       return response;
     };
-    WebAssembly.instantiateStreaming = (...args) => {
-      const instance = instantiateStreaming.apply(WebAssembly, args);
-      instance.catch(reject);
-      return instance;
+    WebAssembly.instantiateStreaming = async (_, imports) => {
+      const module = await /** @type {Compiled} */ (core);
+      return { module, instance: await WebAssembly.instantiate(module, imports) };
     };
     const createPyodideModule = (/** @type {any} */ settings) => {
       settings.preRun.push((/** @type {any} */ module) => { place(module).catch(reject); });

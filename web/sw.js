@@ -76,16 +76,29 @@ async function kept(key) {
   return found?.json();
 }
 
+/** What tabs began with: each of their files asks for it, and this worker lives briefly. @type {Map<string, Site>} */
+const known = new Map();
+
+/** @param {string} id a tab's, or a worker's of its */
+async function beganWith(id) {
+  const site = known.get(id) ?? await kept(clientKey(id));
+  if (site) known.set(id, site);
+  return site;
+}
+
 /**
  * A tab's release: a navigation begins with the newest that can be had.
  * @param {FetchEvent} event
  */
-async function siteOf({ request, clientId, resultingClientId }) {
+async function siteOf(event) {
+  const { request, clientId, resultingClientId } = event;
   const site = request.mode === "navigate"
     ? await inTime(fetchSite(), () => kept(keyOf("site.json")))
-    : await kept(clientKey(clientId)) ?? await kept(keyOf("site.json")) ?? await fetchSite();
-  const cache = await caches.open(CACHE);
-  if (resultingClientId && site.files) await cache.put(clientKey(resultingClientId), Response.json(site));
+    : await beganWith(clientId) ?? await kept(keyOf("site.json")) ?? await fetchSite();
+  if (resultingClientId && site.files) {
+    known.set(resultingClientId, site);
+    event.waitUntil(caches.open(CACHE).then((cache) => cache.put(clientKey(resultingClientId), Response.json(site))));
+  }
   return site;
 }
 

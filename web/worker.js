@@ -2,23 +2,23 @@
 // in calls.d.ts.
 
 import { createBridge, BridgeFault } from "./bridge.js";
-import { loadPython } from "./interpreter.js";
+import { fetchOk, loadPython } from "./interpreter.js";
+
+/** @import { ImportRuntime, Library, Phased, RestorePython, Runtime, StartPython, Tell, Unzip } from "./calls.d.ts" */
 
 const base = new URL(".", import.meta.url);
 const bridge = createBridge();
-/** @type {(id: number, json: string, done: boolean) => void} */
+/** @type {Tell} */
 const tell = (id, json, done) => postMessage({ id, json, done });
-/** @type {{ start: (id: number, call: string, args: string) => void, cancel: (id: number) => void }} */
-let runtime; // the Python module py_runtime.app.in_page
+/** @type {Runtime} */
+let runtime;
 /** @type {Int32Array | undefined} */
 let shared; // a signal for Python, the turn and the call it is for, the turns of the event loop so far
 /** @type {string | undefined} */
 let outerPage; // by somebody else's page: JSON for Python
 const wanted = () => (shared?.[1] === shared?.[3] ? shared?.[2] : -1); // -1: it comes too late
 
-/** @import { Library, Site, Snapshot, Started } from "./calls.d.ts" */
-
-/** Says how long it took. @type {<Result>(name: string, work: () => Result | Promise<Result>) => Promise<Result>} */
+/** Says how long it took. @type {Phased} */
 async function phase(name, work) {
   postMessage({ event: "phase", name });
   const started = performance.now();
@@ -31,42 +31,42 @@ async function phase(name, work) {
   }
 }
 
-/** @type {(path: string, options?: RequestInit) => Promise<Response>} */
-async function fetchOk(path, options) {
-  const url = new URL(path, base);
-  const response = await fetch(url, options);
-  if (!response.ok) throw new Error(`${url} answered ${response.status} ${response.statusText}`);
-  return response;
-}
-
-/** @param {string} path */
-async function unzipped(path) {
+/** Turn by turn: else this thread does nothing but unzip until all is here. @type {Unzip} */
+async function unzipped(path, size) {
   const { body } = /** @type {Response & { body: {} }} */ (await fetchOk(path));
-  return new Response(body.pipeThrough(new DecompressionStream("gzip"))).arrayBuffer();
+  const chunks = body.pipeThrough(new DecompressionStream("gzip")).getReader();
+  const { port1, port2 } = new MessageChannel();
+  const bytes = new Uint8Array(size);
+  for (let at = 0; at < size;) {
+    const { value } = /** @type {any} */ (await chunks.read());
+    bytes.set(value, at);
+    at += value.length;
+    await new Promise((turn) => { port1.onmessage = turn; port2.postMessage(null); });
+  }
+  port1.close();
+  return bytes.buffer;
 }
 
-/** As tools/snapshot.mjs left it. @type {(indexURL: string, snapshot: Snapshot) => Promise<Started["python"]>} */
-async function restorePython(indexURL, { memory, libraries, wheels }) {
+/** As tools/snapshot.mjs left it. @type {RestorePython} */
+async function restorePython(indexURL, core, { memory, size, libraries, wheels }) {
   /** @type {Library[]} */
   const compiled = libraries.map(([path, url]) => [path, WebAssembly.compileStreaming(fetchOk(url))]);
-  const python = await loadPython(indexURL, compiled, {
-    _loadSnapshot: unzipped(memory),
+  const python = await loadPython(indexURL, core, compiled, {
+    _loadSnapshot: unzipped(memory, size),
     _snapshotDeserializer: (name) => (name === "bridge" ? bridge : { bridge }),
   });
   python.pyimport("py_runtime.app.snapshot").settle(JSON.stringify(wheels), base.href);
   return python;
 }
 
-/**
- * @param {Site} site
- * @returns {Promise<Started>}
- */
+/** @type {StartPython} */
 async function startPython({ pyodide, packages, snapshot }) {
   const indexURL = new URL(pyodide, base).href;
-  const restored = snapshot && await restorePython(indexURL, snapshot).catch((error) => {
+  const core = WebAssembly.compileStreaming(fetchOk(`${pyodide}pyodide.asm.wasm`)); // Pyodide would wait for the snapshot
+  const restored = snapshot && await restorePython(indexURL, core, snapshot).catch((error) => {
     console.warn(`Python starts without its snapshot: ${error.message}`);
   });
-  const python = restored ?? await loadPython(indexURL, [], { packages });
+  const python = restored ?? await loadPython(indexURL, core, [], { packages });
   python._api.on_fatal = (/** @type {unknown} */ error) => { // a wasm trap leaves every promise of Python pending
     postMessage({ event: "failed", failure: { kind: "crashed", message: String(error) } });
   };
@@ -75,10 +75,7 @@ async function startPython({ pyodide, packages, snapshot }) {
   return { python, isRestored: python === restored };
 }
 
-/**
- * @param {Started} started
- * @param {string} wheel
- */
+/** @type {ImportRuntime} */
 async function importRuntime({ python, isRestored }, wheel) {
   if (!isRestored) {
     python.registerJsModule("inpage_bridge", { bridge });
@@ -87,10 +84,7 @@ async function importRuntime({ python, isRestored }, wheel) {
   return python.pyimport("py_runtime.app.in_page");
 }
 
-/**
- * @param {any} module
- * @param {string} [hub]
- */
+/** @type {(module: any, hub?: string) => Promise<any>} */
 async function openGpu(module, hub) {
   const { result, error } = JSON.parse(await module.open_gpu(base.href, tell, wanted, hub, outerPage));
   if (error) throw Object.assign(new Error(error.message), error);

@@ -1,5 +1,6 @@
 """The snapshot of Python: made when it must be, offered only beside the wheel that is in it."""
 
+import gzip
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,8 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     def fill(store: SnapshotStore, folder: Path, wheel: Path) -> None:
         wheels.append(wheel)
         for name in (MEMORY, *map(file_of, LIBRARIES)):
-            (folder / name).write_bytes(wheel.read_bytes() + name.encode())
+            content = wheel.read_bytes() + name.encode()
+            (folder / name).write_bytes(gzip.compress(content) if name == MEMORY else content)
 
     monkeypatch.setattr(SnapshotStore, "_fill", fill)
     return wheels
@@ -40,6 +42,7 @@ def test_it_is_made_once_and_offered(site: Site, made: list[Path]) -> None:
     assert made == [wheel]
     described: dict[str, Any] = site.describe()["snapshot"]
     addresses = [described["memory"], *(url for _, url in described["libraries"])]
+    assert described["size"] == len(wheel.read_bytes() + MEMORY.encode())
     assert all(path.endswith(".so") for path, _ in described["libraries"])
     assert described["wheels"]["py_runtime"] == site.describe()["runtime"]
     assert set(addresses) <= set(site.urls())
@@ -84,6 +87,7 @@ def test_nodes_words_are_passed_on(site: Site, monkeypatch: pytest.MonkeyPatch) 
     wheel = site.wheels.current()
     monkeypatch.setattr("tools.snapshot.LIBRARIES", ())
     (site.pyodide / "numpy-1-any.whl").write_bytes(b"PK\x05\x06" + bytes(18))
+    (site.pyodide / "pyodide.asm.mjs").touch()
     with pytest.raises(SnapshotError, match="Node said: Identifier"):
         site.snapshots.make(wheel)
     assert list(site.snapshots.folder.iterdir()) == []

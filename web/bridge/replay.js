@@ -2,6 +2,8 @@
 
 import { BridgeFault } from "./fault.js";
 
+/** @import { Plan, ReplayCalls } from "../calls.d.ts" */
+
 const PLAN_COLUMNS = 3; // workgroups x, y, z of a dispatch; source offset, target offset, bytes of a copy
 const WRITE_COLUMNS = 4; // buffer handle, buffer offset, heap address, bytes
 const READ_COLUMNS = 4; // the same, the other way round
@@ -31,10 +33,10 @@ export function createReplay(gpu, find, heap) {
     }
   }
 
-  /** @type {(at: number, plan: import("../calls.d.ts").Plan) => Uint32Array} */
+  /** @type {(at: number, plan: Plan) => Uint32Array} */
   const countsOf = (at, { isCopy }) => new Uint32Array(heap.buffer(), at, isCopy.length * PLAN_COLUMNS);
 
-  /** @type {(encoder: GPUCommandEncoder, plan: import("../calls.d.ts").Plan, countsAt: number) => void} */
+  /** @type {(encoder: GPUCommandEncoder, plan: Plan, countsAt: number) => void} */
   function encodePlan(encoder, plan, countsAt) {
     const { label, isCopy, first, second } = plan;
     const counts = countsOf(countsAt, plan);
@@ -94,7 +96,7 @@ export function createReplay(gpu, find, heap) {
     else stagingPool.set(buffer.size, [buffer]);
   }
 
-  /** @type {import("../calls.d.ts").ReplayCalls} */
+  /** @type {ReplayCalls} */
   const calls = {
     submit(plan, countsAt, writesAt, writeCount) {
       const device = gpu.live();

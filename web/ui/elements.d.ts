@@ -38,6 +38,17 @@ export type Elements = OfReading & Templates & Buttons & Forms & Inputs & TextAr
 /** In the element of a step on the way to a model. */
 export type ShowStep = (phase: import("../inpage.d.ts").LoadProgress["phase"] | "Python", text: string, state: "" | "running" | "done") => void;
 
+/** `begin` is what loads it, unless the engine does from there. */
+export type LoadFrom = (where: string | File[], name: string, begin?: (options: any) => Promise<any>) => Promise<string | undefined>;
+
+/** As a tag of templates, or of a text that is whole. */
+export type Tell = (parts: TemplateStringsArray | string, ...values: (string | number)[]) => string;
+
+type Tokens = import("marked").Token[];
+export type NodesOf = (reading: import("marked").Marked, tokens: Tokens) => DocumentFragment;
+/** In so much time. */
+export type Within = (text: string, milliseconds: number, render: (reading: import("marked").Marked, tokens: Tokens) => (Node | string)[]) => (Node | string)[];
+
 /** Whose script comes when it is opened. */
 export type Dialog = "console" | "models" | "settings";
 

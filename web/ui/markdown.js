@@ -1,13 +1,15 @@
 // Markdown of a model, which is not to be trusted. Three nets: marked reads no HTML, our renderer
 // makes links of http(s) addresses alone, DOMPurify lets nothing else pass. Beyond its bounds, text is shown as it is.
 
-/** @import { Marked, RendererObject, Token, TokenizerObject } from "marked" */
+/** @import { Config, DOMPurify } from "dompurify" */
+/** @import { Marked, RendererObject, TokenizerObject } from "marked" */
+/** @import { NodesOf, Within } from "./elements.js" */
 
 import { library, partOf, t } from "./page.js";
 
 const TAGS = "p br hr strong em del code pre blockquote ul ol li h3 h4 h5 h6 table thead tbody tr th td a span #text";
 const PLAIN_ATTRIBUTES = ["start", "align", "data-language", "data-math", "data-task"];
-const ALLOWED = /** @type {const} @satisfies {import("dompurify").Config} */ ({
+const ALLOWED = /** @type {const} @satisfies {Config} */ ({
   ALLOWED_TAGS: TAGS.split(" "),
   ALLOWED_ATTR: ["href", ...PLAIN_ATTRIBUTES],
   ALLOWED_URI_REGEXP: /^https?:\/\//i,
@@ -26,10 +28,7 @@ const MILLISECONDS = { growing: 250, whole: 1000, atOnce: 3000 };
 /** @param {string} text */
 const escape = (text) => text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 
-/**
- * @param {string} href
- * @param {string} html
- */
+/** @type {(href: string, html: string) => string} */
 function link(href, html) {
   const url = URL.canParse(href) ? new URL(href) : null;
   return url && /^https?:$/.test(url.protocol) ? `<a href="${escape(url.href)}">${html}</a>` : html;
@@ -50,10 +49,7 @@ const renderer = {
 let deadline = 0;
 let lastDeadline = 0; // of all that is rendered at once
 
-/**
- * @param {boolean} beyond
- * @returns {false}
- */
+/** @type {(beyond: boolean) => false} */
 function bound(beyond) {
   if (beyond) throw new RangeError();
   return false; // marked goes on by itself
@@ -75,7 +71,7 @@ const tokenizer = {
 
 /** @type {Marked | undefined} */
 let marked; // perhaps it or the other did not arrive
-/** @type {import("dompurify").DOMPurify} */
+/** @type {DOMPurify} */
 let purify;
 /** @type {typeof import("./rich.js") | undefined} */
 let rich;
@@ -96,12 +92,7 @@ export async function loadMarkdown() {
   marked = new Marked({ renderer, tokenizer });
 }
 
-/**
- * The text's nodes, or the text as it was written.
- * @param {string} text
- * @param {number} milliseconds
- * @param {(reading: Marked, tokens: Token[]) => (Node | string)[]} render
- */
+/** The text's nodes, or the text as it was written. @type {Within} */
 function within(text, milliseconds, render) {
   const now = performance.now();
   if (!lastDeadline) {
@@ -120,10 +111,7 @@ function within(text, milliseconds, render) {
   return [plain];
 }
 
-/**
- * @param {Marked} reading
- * @param {Token[]} tokens
- */
+/** @type {NodesOf} */
 function nodesOf(reading, tokens) {
   const fragment = purify.sanitize(reading.parser(tokens), ALLOWED);
   for (const anchor of fragment.querySelectorAll("a")) Object.assign(anchor, { target: "_blank", rel: "noopener noreferrer" });
@@ -132,10 +120,7 @@ function nodesOf(reading, tokens) {
   return fragment;
 }
 
-/**
- * Markdown that grows: blocks that have ended are rendered once, only the tail again.
- * @param {HTMLElement} element
- */
+/** Markdown that grows: blocks that have ended are rendered once, only the tail again. @param {HTMLElement} element */
 function blocksIn(element) {
   let settledText = 0;
   /** @type {(Node | string)[]} */
@@ -156,10 +141,7 @@ function blocksIn(element) {
       unsettled = growing.filter((node) => !(node instanceof DocumentFragment));
       if (partOf(element, "plain")) milliseconds = -1; // more text takes no less
     },
-    /**
-     * The whole text at once, which alone knows all its link definitions.
-     * @param {string} text
-     */
+    /** The whole text at once, which alone knows all its link definitions. @param {string} text */
     finish(text) {
       element.replaceChildren(...within(text, MILLISECONDS.whole, (reading, tokens) => [nodesOf(reading, tokens)]));
       unsettled = [...element.childNodes];
@@ -167,10 +149,7 @@ function blocksIn(element) {
   };
 }
 
-/**
- * What it shows is shown again, richer, once what that takes has arrived.
- * @param {HTMLElement} element
- */
+/** What it shows is shown again, richer, once what that takes has arrived. @param {HTMLElement} element */
 export function markdownIn(element) {
   let view = blocksIn(element);
   const show = (/** @type {"grow" | "finish"} */ how) => (/** @type {string} */ text) => {

@@ -2,6 +2,7 @@
 
 import { decimal, keep, line, page, partOf, t } from "./page.js";
 
+/** @import { LoadFrom, ShowStep } from "./elements.js" */
 /** @import { LoadProgress, OfferedModel, StoredModel } from "../inpage.js" */
 
 const { load, loadError, model: picker, progress } = page;
@@ -49,7 +50,7 @@ export function showModel() {
   dispatchEvent(new Event("modelchange"));
 }
 
-/** @type {import("./elements.js").ShowStep} */
+/** @type {ShowStep} */
 export function showStep(phase, text, state) {
   const step = page[`step-${phase}`];
   step.dataset.state = state;
@@ -64,10 +65,7 @@ function onProgress({ phase, done, total, text, seconds, fraction }) {
   tellReadiness();
 }
 
-/**
- * A model of this site by its name, or the user's files; gives what is known of these.
- * @type {(where: string | File[], name: string, begin?: (options: any) => Promise<any>) => Promise<string | undefined>}
- */
+/** A model of this site by its name, or the user's files; gives what is known of these. @type {LoadFrom} */
 export async function loadFrom(where, name, begin = (/** @type {any} */ options) => inpage.load(where, options)) {
   const { signal } = loading = new AbortController();
   const isAsked = page.loadForm.contains(document.activeElement);

@@ -9,10 +9,7 @@ export let language = "en"; // a tag, as Intl has them
 /** @type {(value: number, digits?: number) => string} */
 export const decimal = (value, digits) => value.toLocaleString(language, { minimumFractionDigits: digits, maximumFractionDigits: digits });
 
-/**
- * A tag of templates, where "|" parts the forms of a plural: for one, for more. Also tells a text of the engine's, or one that was kept.
- * @type {(parts: TemplateStringsArray | string, ...values: (string | number)[]) => string}
- */
+/** A tag of templates, where "|" parts the forms of a plural: for one, for more. Also tells a text of the engine's, or one that was kept. @type {import("./elements.js").Tell} */
 export function t(parts, ...values) {
   if (typeof parts === "string") return retell?.(parts) ?? parts;
   const key = parts.reduce((text, part, at) => `${text}{${at - 1}}${part}`);
