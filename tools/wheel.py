@@ -7,6 +7,8 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 
 from tools.errors import UserError
@@ -62,13 +64,27 @@ class WheelStore:
 
 def digest_of_inputs(project: Path) -> str:
     """Another one as soon as any source of the wheel is another."""
-    paths = [project / name for name in INPUT_FILES]
+    return digest_of(project, tuple(sorted(facts_of_inputs(project))))
+
+
+def facts_of_inputs(project: Path) -> Iterator[tuple[str, int, int]]:
+    """(name, size, time): each page that starts asks, and few files have changed since the last."""
+    names = list(INPUT_FILES)
     for folder in INPUT_FOLDERS:
-        paths += (path for path in (project / folder).rglob("*") if path.is_file())
+        for parent, _, files in os.walk(project / folder):
+            inside = os.path.relpath(parent, project).replace(os.sep, "/")
+            names += (f"{inside}/{file}" for file in files if not file.endswith(".pyc"))
+    for name in names:
+        status = (project / name).stat()
+        yield name, status.st_size, status.st_mtime_ns
+
+
+@lru_cache(maxsize=16)
+def digest_of(project: Path, facts: tuple[tuple[str, int, int], ...]) -> str:
+    """Of the files' names and contents; read again only when a size or time is another."""
     digest = hashlib.sha256()
-    for path in sorted(path for path in paths if path.suffix != ".pyc"):
-        content = hashlib.sha256(path.read_bytes()).hexdigest()
-        digest.update(f"{path.relative_to(project).as_posix()}\0{content}\n".encode())
+    for name, _, _ in facts:
+        digest.update(f"{name}\0{sha256_of(project / name)}\n".encode())
     return digest.hexdigest()
 
 
