@@ -2,8 +2,9 @@
 
 A GPU has an instruction for dot4I8Packed. SwiftShader imitates it so lengthily that its compiler
 takes seven times as long for a large kernel as where the kernel does the same by shifts. In the
-page one of Dawn's switches writes them out (tools/browser.py), natively this does. The numbers are
-the same: they are whole. What the built-in itself computes is in gpu/test_byte_products.py.
+page one of Dawn's switches writes them out (tools/browser.py), natively and in Firefox this does.
+The numbers are the same: they are whole. What the built-in itself computes is in
+gpu/test_byte_products.py.
 """
 
 from collections.abc import Sequence

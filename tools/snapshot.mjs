@@ -42,16 +42,7 @@ async function takeSnapshot({ pyodide: folder, wheels, libraries, site_packages:
     if (object.bridge === bridge) return "module";
     throw new Error(`no page could restore the object ${object}`);
   };
-  writeFileSync(out, withoutEnd(pyodide.makeMemorySnapshot({ serializer })));
-}
-
-/**
- * A page's memory has zeros beyond its end anyway.
- * @param {Uint8Array} snapshot
- */
-function withoutEnd({ buffer }) {
-  const words = new Int32Array(buffer);
-  return words.subarray(0, words.findLastIndex(Boolean) + 1);
+  writeFileSync(out, pyodide.makeMemorySnapshot({ serializer }));
 }
 
 /**
