@@ -50,7 +50,9 @@ export async function loadPython(indexURL, core, libraries, options) {
     };
     WebAssembly.instantiateStreaming = async (_, imports) => {
       const module = await /** @type {Compiled} */ (core);
-      return { module, instance: await WebAssembly.instantiate(module, imports) };
+      const instance = WebAssembly.instantiate(module, imports);
+      instance.catch(reject);
+      return { module, instance: await instance };
     };
     const createPyodideModule = (/** @type {any} */ settings) => {
       settings.preRun.push((/** @type {any} */ module) => { place(module).catch(reject); });
