@@ -18,8 +18,7 @@ import pytest
 from playwright.sync_api import Browser, Page, Playwright
 
 from py_runtime.app.software_gpu import use_browsers_vulkan
-from tests import packing
-from tests.byte_products import write_out_byte_products
+from tests import compiled_sooner, packing
 from tools.browser import flags_for_tests
 
 T = TypeVar("T")
@@ -75,7 +74,7 @@ class NativeRunner:
         from py_runtime import gpu
 
         self.device = wait(gpu.request_device())
-        write_out_byte_products(self.device)
+        compiled_sooner.compile_sooner(self.device)
 
     def run(self, module: str, function: str, **arguments: Any) -> Any:
         case = getattr(importlib.import_module(module), function)
@@ -99,6 +98,12 @@ class ShippingRunner(ABC):
     @abstractmethod
     def python(self, code: str) -> Any:
         """Runs Python in the page; an exception there fails the test with its traceback."""
+
+    def compile_sooner(self) -> None:
+        """As natively."""
+        module = compiled_sooner.__name__
+        self._ship(module)
+        self.python(f"import {module}; {module}.compile_sooner(device)")
 
     def _ship(self, module: str) -> None:
         if module in self._shipped:
@@ -150,6 +155,7 @@ def patient(browser: Browser) -> Browser:
 def in_page(shared_browser: Browser, site_url: str) -> Iterator[PageRunner]:
     """One page for the whole run: starting Python takes longer than most tests."""
     with started_page(shared_browser, site_url) as runner:
+        runner.compile_sooner()
         yield runner
 
 

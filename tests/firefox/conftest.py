@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from tests import byte_products
 from tests.conftest import serving
 from tests.firefox.marionette import Firefox
 from tests.runners import ShippingRunner
@@ -28,11 +27,6 @@ class Site(ShippingRunner):
     def python(self, code: str) -> Any:
         return self.firefox.run("return inpage.python(given)", code)
 
-    def write_out_byte_products(self) -> None:
-        """As natively: on some machines the driver takes minutes to compile those of a kernel."""
-        self._ship(byte_products.__name__)
-        self.python(f"import {byte_products.__name__} as own; own.write_out_byte_products(device)")
-
     def stop_serving(self) -> None:
         self._server.close()
 
@@ -50,7 +44,7 @@ def started(firefox: Firefox, toy_model: Path) -> Iterator[Site]:
     site = Site(firefox, toy_model.parent)
     firefox.go(site.url)
     firefox.run("await inpage.ready")
-    site.write_out_byte_products()
+    site.compile_sooner()  # on some machines the driver takes minutes for a kernel
     yield site
     site.stop_serving()
 

@@ -1,19 +1,21 @@
 """Products by whole numbers, in every way to share out a matrix: one line of x takes three limbs
 and is as exact as floats, many lines take two."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pytest
 
-from py_runtime import ops  # noqa: F401  (before linears, which ops import)
+from py_runtime import gpu, ops  # noqa: F401  (before linears, which ops import)
 from py_runtime.base.dtypes import F32
+from py_runtime.gpu import Device
 from py_runtime.gpu.kernel_target import MEMORY_KERNELS, candidates
 from py_runtime.graph import Graph
 from py_runtime.ops.kernels import limb_products, linears
 from py_runtime.ops.kernels.limb_products import LimbGeometry
 from py_runtime.ops.kernels.matrices import Matrix
 from py_runtime.program.writer import ProgramWriter
+from tests.compiled_sooner import compile_sooner, written_out
 from tests.runners import NativeRunner, wait
 
 GEOMETRIES = {
@@ -50,15 +52,15 @@ def product(
 
 
 def multiply(native: NativeRunner, writer: ProgramWriter, x: np.ndarray) -> np.ndarray:
-    return multiply_each(native, writer, [x])[0]
+    return multiply_each(native.device, writer, [x])[0]
 
 
 def multiply_each(
-    native: NativeRunner, writer: ProgramWriter, calls: Sequence[np.ndarray]
+    device: Device, writer: ProgramWriter, calls: Sequence[np.ndarray]
 ) -> list[np.ndarray]:
     async def work() -> list[np.ndarray]:
-        target = candidates(native.device)[MEMORY_KERNELS]
-        graph = await Graph.load(native.device, writer.program(), writer.constants, target=target)
+        target = candidates(device)[MEMORY_KERNELS]
+        graph = await Graph.load(device, writer.program(), writer.constants, target=target)
         try:
             return [(await graph.run([x]))[0] for x in calls]
         finally:
@@ -93,16 +95,32 @@ def worst(
     return float(np.max(np.abs(got.astype(np.float64) - exact @ weight.T) / size))
 
 
+@pytest.fixture(scope="module")
+def as_users_have_it(native: NativeRunner) -> Iterator[Device]:
+    """With kernels whose eight lines do not take turns: see tests/compiled_sooner.py."""
+    device = wait(gpu.request_device())
+    compile_sooner(device, written_out)
+    yield device
+    device.destroy()
+
+
 @pytest.mark.parametrize("columns", COLUMNS)
 @pytest.mark.parametrize("enough", [1, 10**6], ids=["large squares", "small squares"])
 def test_many_lines_take_two_limbs(
-    enough: int, columns: int, native: NativeRunner, monkeypatch: pytest.MonkeyPatch
+    enough: int,
+    columns: int,
+    native: NativeRunner,
+    as_users_have_it: Device,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(linears, "ENOUGH_SQUARES", enough)
     rng = np.random.default_rng(columns)
     writer, weight = product(columns, rng, lines=70)
     calls = [of_many_sizes(rng, lines, columns) for lines in LINES]
-    for x, got in zip(calls, multiply_each(native, writer, calls), strict=True):
+    results = multiply_each(as_users_have_it, writer, calls)
+    in_turns = multiply_each(native.device, writer, calls)
+    for x, got, other in zip(calls, results, in_turns, strict=True):
+        np.testing.assert_array_equal(got, other)
         tops = np.abs(x).reshape(len(x), -1, 32).max(axis=2).repeat(32, axis=1)
         assert worst(got, x, weight, tops) < 1.6e-5  # half of a 32512th of a block's largest column
 

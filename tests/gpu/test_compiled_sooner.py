@@ -1,5 +1,5 @@
-"""Products of bytes: the tests' kernels have them written out (tests/byte_products.py), those of
-users have the built-in. Both are right, whichever way WGSL is translated."""
+"""What the tests' kernels have in other words than those of users (tests/compiled_sooner.py): both
+are right, whichever way WGSL is translated."""
 
 from collections.abc import Iterator
 from itertools import product
@@ -10,7 +10,9 @@ import pytest
 from playwright.sync_api import Playwright
 
 from py_runtime import gpu
-from tests.byte_products import BUILT_IN, written_out
+from py_runtime.gpu.shader_sources import all_shaders
+from py_runtime.ops.kernels.limb_products import GEMM_LIMBS
+from tests.compiled_sooner import BUILT_IN, IN_TURNS, sooner
 from tests.gpu import gpu_cases
 from tests.runners import NativeRunner, PageRunner, Runner, patient, started_page, wait
 from tools.browser import launch_flags
@@ -56,4 +58,12 @@ def test_the_tests_own_kernels_have_no_built_in(native: NativeRunner) -> None:
     native.run(gpu_cases.__name__, "products_of_bytes", a=A, b=B)
     assert not any(BUILT_IN in spec.source for spec in native.device._pipelines)
     plain = gpu.PipelineSpec("plain", gpu_cases.SCALE_AND_ADD)
-    assert written_out(plain) is plain
+    assert sooner(plain) == plain
+
+
+def test_eight_lines_take_turns() -> None:
+    kernel = all_shaders().file(GEMM_LIMBS).source
+    in_turns = sooner(gpu.PipelineSpec("in turns", kernel)).source
+    assert IN_TURNS in in_turns
+    assert in_turns.count("block_dots(rows,") == 1
+    assert kernel.count("block_dots(rows,") == 8
