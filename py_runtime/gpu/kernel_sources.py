@@ -131,11 +131,11 @@ def check_needs(
             )
     known = _OF_EVERY_KERNEL.union(file.given, *(need.declares for need in direct))
     for name in sorted(file.uses - known):
-        here = [other.name for other in files if name in other.declares]
-        if owners := here or library.owners.get(name.removesuffix(SECOND)):
+        if owners := library.owners.get(name) or library.owners.get(name.removesuffix(SECOND)):
+            here = [other.name for other in files if name in other.declares]
             raise GraphError(
-                f"shader {file.name} uses {name} of {' or '.join(owners)}, which its line of needs "
-                "does not name"
+                f"shader {file.name} uses {name} of {' or '.join(here or owners)}, which its line "
+                "of needs does not name"
             )
     for name in file.given:
         if name not in file.uses:

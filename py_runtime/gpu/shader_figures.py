@@ -57,9 +57,14 @@ def evaluate(expression: str, known: Mapping[str, int]) -> int | None:
         raise KeyError(expression)
 
     try:
-        return value(ast.parse(_LITERAL.sub(r"\1", expression), mode="eval").body)
+        return value(_parsed(expression))
     except (KeyError, SyntaxError):
         return None
+
+
+@cache
+def _parsed(expression: str) -> ast.expr:
+    return ast.parse(_LITERAL.sub(r"\1", expression), mode="eval").body
 
 
 def figures_in(files: Iterable[ShaderFile], given: Mapping[str, float]) -> dict[str, int]:
@@ -94,8 +99,8 @@ def workgroup_size(file: ShaderFile, figures: Mapping[str, int]) -> int:
 
 def workgroup_bytes(files: Iterable[ShaderFile], figures: Mapping[str, int]) -> int:
     """The workgroup memory of joined files, as far as their entry point comes to use it."""
-    source = "\n".join(file.source for file in files)
-    functions = {found[1]: set(_NAME.findall(found[0])) for found in _FUNCTION.finditer(source)}
+    files = tuple(files)
+    functions = {name: words for file in files for name, words in _functions_of(file).items()}
     reached, waiting = set(functions["main"]), {"main"}
     seen: set[str] = set()
     while waiting:
@@ -104,6 +109,7 @@ def workgroup_bytes(files: Iterable[ShaderFile], figures: Mapping[str, int]) -> 
         reached |= functions[name]
         waiting |= functions[name] & functions.keys() - seen
     total = 0
+    source = "\n".join(file.source for file in files)
     for name, element, length, single in _WORKGROUP_VARIABLE.findall(source):
         count = evaluate(length, figures) if length else 1
         if count is None:
@@ -111,6 +117,12 @@ def workgroup_bytes(files: Iterable[ShaderFile], figures: Mapping[str, int]) -> 
         size, _ = extent_of(element or single, source, figures)
         total += size * count * (name in reached)
     return total
+
+
+@cache
+def _functions_of(file: ShaderFile) -> dict[str, set[str]]:
+    """The words of each; read once, for a file is part of hundreds of kernels."""
+    return {found[1]: set(_NAME.findall(found[0])) for found in _FUNCTION.finditer(file.source)}
 
 
 @dataclass(frozen=True)

@@ -112,8 +112,15 @@ class Library:
 
     def alternatives(self, start: str) -> list[str]:
         """What the star of a slot's pattern can stand for; `start` is what comes before it."""
-        names = (name.removeprefix(start) for name in self.files if name.startswith(start))
-        return [name for name in names if "/" not in name]
+        if start not in self._alternatives:
+            names = [name.removeprefix(start) for name in self.files if name.startswith(start)]
+            self._alternatives[start] = [name for name in names if "/" not in name]
+        return self._alternatives[start]
+
+    @cached_property
+    def _alternatives(self) -> dict[str, list[str]]:
+        """Those that were asked for: every join does, for every slot."""
+        return {}
 
     @cached_property
     def owners(self) -> dict[str, list[str]]:

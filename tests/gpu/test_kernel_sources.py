@@ -20,10 +20,10 @@ NEEDS = re.compile(r"// needs: .*")
 FILES = all_shaders().files
 
 
-def every_way(library: Library, name: str, plugs: Plugs) -> Iterator[Plugs]:
-    """All that can plug into a kernel's slots."""
+def every_way(library: Library, name: str, plugs: Plugs) -> Iterator[tuple[Plugs, KernelSource]]:
+    """A kernel, with all that can plug into its slots."""
     try:
-        join(library, name, plugs)
+        yield plugs, join(library, name, plugs)
     except GraphError as error:
         empty = EMPTY_SLOT.search(str(error))
         if empty is None:
@@ -34,13 +34,6 @@ def every_way(library: Library, name: str, plugs: Plugs) -> Iterator[Plugs]:
             choices = [choices[choices.index(first) - 1]]
         for choice in choices:
             yield from every_way(library, name, {**plugs, empty[1]: choice})
-        return
-    yield plugs
-
-
-def joined(library: Library, kernel: str) -> list[KernelSource]:
-    """In every way."""
-    return [join(library, kernel, plugs) for plugs in every_way(library, kernel, {})]
 
 
 KERNELS = [name for name, file in FILES.items() if file.is_kernel]
@@ -49,7 +42,7 @@ KERNELS = [name for name, file in FILES.items() if file.is_kernel]
 @cache
 def all_ways(kernel: str) -> list[KernelSource]:
     """Of this project's files, joined once."""
-    return joined(all_shaders(), kernel)
+    return [way for _, way in every_way(all_shaders(), kernel, {})]
 
 
 @cache
@@ -58,8 +51,11 @@ def parts_of(kernel: str) -> set[str]:
     return {file.name for way in all_ways(kernel) for file in way.files}
 
 
-def kernel_with(name: str) -> str:
-    return next(kernel for kernel in KERNELS if name in parts_of(kernel))
+def join_some_with(name: str, library: Library) -> None:
+    """A kernel that the file is part of, in every way."""
+    kernel = next(kernel for kernel in KERNELS if name in parts_of(kernel))
+    for _ in every_way(library, kernel, {}):
+        pass
 
 
 def with_line(name: str, *needs: str) -> Library:
@@ -99,7 +95,7 @@ def test_nothing_can_be_left_out_of_a_line(name: str) -> None:
     for left_out in line:
         library = with_line(name, *(entry for entry in line if entry != left_out))
         with pytest.raises(GraphError) as error:
-            joined(library, kernel_with(name))
+            join_some_with(name, library)
         assert f"shader {name} uses " in str(error.value)
         named = left_out.removeprefix("@").rpartition(" = ")[2].rstrip("*")
         assert named in str(error.value)
@@ -111,9 +107,9 @@ def test_a_superfluous_need_is_refused(name: str) -> None:
     more = next(other for other in others if other not in (name, *line_of(name)))
     text = re.escape(f"shader {name} needs {more} by its line, but uses nothing of it")
     with pytest.raises(GraphError, match=text):
-        joined(with_line(name, *line_of(name), more), kernel_with(name))
+        join_some_with(name, with_line(name, *line_of(name), more))
     with pytest.raises(GraphError, match=re.escape(f"shader {name} needs @made_up by its line")):
-        joined(with_line(name, *line_of(name), "@made_up"), kernel_with(name))
+        join_some_with(name, with_line(name, *line_of(name), "@made_up"))
 
 
 @pytest.mark.parametrize(
