@@ -110,7 +110,8 @@ def workgroup_bytes(files: Iterable[ShaderFile], figures: Mapping[str, int]) -> 
         waiting |= functions[name] & functions.keys() - seen
     total = 0
     source = "\n".join(file.source for file in files)
-    for name, element, length, single in _WORKGROUP_VARIABLE.findall(source):
+    variables = [variable for file in files for variable in _workgroup_variables_of(file)]
+    for name, element, length, single in variables:
         count = evaluate(length, figures) if length else 1
         if count is None:
             raise GraphError(f"workgroup variable {name}: an array of {length} cannot be sized")
@@ -123,6 +124,11 @@ def workgroup_bytes(files: Iterable[ShaderFile], figures: Mapping[str, int]) -> 
 def _functions_of(file: ShaderFile) -> dict[str, set[str]]:
     """The words of each; read once, for a file is part of hundreds of kernels."""
     return {found[1]: set(_NAME.findall(found[0])) for found in _FUNCTION.finditer(file.source)}
+
+
+@cache
+def _workgroup_variables_of(file: ShaderFile) -> list[tuple[str, str, str, str]]:
+    return _WORKGROUP_VARIABLE.findall(file.source)
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,13 @@ import re
 import threading
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, quote, unquote, urlsplit
+
+from tests.background import answering
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 TOKEN = "hf_imitated"
@@ -237,18 +239,15 @@ class CdnHandler(Handler):
 @contextmanager
 def imitated() -> Iterator[Imitation]:
     imitation = Imitation()
-    servers = []
-    for base in (HubHandler, CdnHandler):
-        handler = type(base.__name__, (base,), {"imitation": imitation})
-        server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-        server.daemon_threads = True
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        servers.append(server)
-    imitation.hub, imitation.cdn = (f"http://127.0.0.1:{s.server_port}" for s in servers)
-    try:
-        yield imitation
-    finally:
-        imitation.go_on.set()
-        for server in servers:
-            server.shutdown()
-            server.server_close()
+    with ExitStack() as stack:
+        addresses = []
+        for base in (HubHandler, CdnHandler):
+            handler = type(base.__name__, (base,), {"imitation": imitation})
+            server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+            server.daemon_threads = True
+            addresses.append(stack.enter_context(answering(server)).rstrip("/"))
+        imitation.hub, imitation.cdn = addresses
+        try:
+            yield imitation
+        finally:
+            imitation.go_on.set()

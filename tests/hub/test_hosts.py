@@ -4,7 +4,6 @@ import re
 import shutil
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -23,6 +22,7 @@ from py_runtime.hub import download
 from py_runtime.hub.host import HostedSource, HostRequests
 from py_runtime.model.stores import open_store
 from py_runtime.weights.byte_source import HEAD_BYTES
+from tests.background import answering
 from tests.gguf import small
 from tests.pte.counting import write_decoder
 from tests.runners import NativeRunner, wait
@@ -62,13 +62,8 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Host]:
         def log_message(self, format: str, *arguments: Any) -> None:
             pass
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        host.url = f"http://127.0.0.1:{server.server_port}/"
+    with answering(ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as host.url:
         yield host
-        server.shutdown()
-        thread.join()
 
 
 def answer(handler: BaseHTTPRequestHandler, host: Host) -> None:

@@ -1,7 +1,6 @@
 """What `make package` writes, installed in an empty project; another origin; torch's tokens."""
 
 import subprocess
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.background import answering
 from tests.conftest import serving_folder
 from tests.toy_model import Greedy, greedy_of
 from tools.package import package
@@ -60,12 +60,8 @@ class Open(SimpleHTTPRequestHandler):
 def serving_openly(folder: Path) -> Iterator[str]:
     """The address of another origin, which ends with a slash."""
     handler = partial(Open, directory=str(folder))
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}/"
-        server.shutdown()
-        thread.join()
+    with answering(ThreadingHTTPServer(("127.0.0.1", 0), handler)) as address:
+        yield address
 
 
 @pytest.fixture(scope="session")

@@ -46,6 +46,7 @@ def found_by_tokenizers(pattern: str, text: str) -> set[str]:
     return set(text) - set("".join(part for part, _ in kept))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("pattern", SETS.split())
 def test_a_set_has_the_same_characters(pattern: str) -> None:
     """In two texts, because patterns have a form of their own for ASCII."""
