@@ -25,6 +25,7 @@ def draw(settings: SamplingSettings, count: int, allowed: Any = None) -> list[in
     return [sampler.sample(LOGITS, history, allowed) for _ in range(count)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "settings",
     [

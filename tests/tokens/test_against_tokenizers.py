@@ -18,6 +18,8 @@ from tests.tokens.reference import (
 )
 from tests.tokens.styles import ODDITIES
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module", params=NAMES)
 def name(request: pytest.FixtureRequest) -> str:
@@ -54,7 +56,6 @@ def their_ids(name: str, texts: list[str]) -> list[list[int]]:
     return reference_ids(name, texts, add_special_tokens=True)
 
 
-@pytest.mark.long
 def test_ids_of_every_line(ours: Tokenizer, texts: list[str], their_ids: list[list[int]]) -> None:
     assert differences(texts, [ours.encode(text) for text in texts], their_ids) == []
 
@@ -66,7 +67,6 @@ def test_ids_without_special_tokens(name: str, ours: Tokenizer) -> None:
     assert differences(texts, made, theirs) == []
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("skip_special_tokens", [False, True])
 def test_texts_of_every_line(
     name: str, ours: Tokenizer, their_ids: list[list[int]], skip_special_tokens: bool
