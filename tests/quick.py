@@ -1,10 +1,11 @@
 """The tests of `make check`, a plugin: what needs no browser, no GPU, no model and no PyTorch.
 
-Files that import PyTorch, be it through others, are passed over unread; of the rest, tests are left
-out by the fixtures they ask for, and by their marks.
+Files that import PyTorch, be it through others, or that are marked as a whole, are passed over; of
+the rest, tests are left out by the fixtures they ask for, and by their marks.
 """
 
 import ast
+import re
 import sys
 from functools import cache
 from pathlib import Path
@@ -26,6 +27,7 @@ FIXTURES = {
     "toy_site_url",
 }
 MARKS = ("browser", "built", "long", "model")
+WHOLE_FILE = re.compile(rf"^pytestmark = .*\bmark\.({'|'.join(MARKS)})\b", re.MULTILINE)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -35,14 +37,16 @@ def pytest_load_initial_conftests() -> None:
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
-    is_test = collection_path.match("test_*.py")
-    return True if is_test and imports_heavy(collection_path) else None
+    if not collection_path.match("test_*.py"):
+        return None
+    is_marked = WHOLE_FILE.search(collection_path.read_text())
+    return True if is_marked or imports_heavy(collection_path) else None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    left_out = [item for item in items if asks_for_much(item)]
-    config.hook.pytest_deselected(items=left_out)
-    items[:] = [item for item in items if item not in set(left_out)]
+    left_out = {item for item in items if asks_for_much(item)}
+    config.hook.pytest_deselected(items=list(left_out))
+    items[:] = [item for item in items if item not in left_out]
 
 
 def asks_for_much(item: pytest.Item) -> bool:
