@@ -124,7 +124,7 @@ def cached_cases() -> Iterator[Case]:
         to_the_end = [(1, position) for position in range(25, 33)]
         calls = [(20, 0), (5, 20), *to_the_end, (20, 0), (3, 20), (1, 0), (2, 1), (20, 13)]
         yield prefills_and_decodes(graph, calls)
-    graph = CachedAttention("sdpa_with_kv_cache many splits", 9, 3, 64, tokens=128, context=1100)
+    graph = CachedAttention("sdpa_with_kv_cache many splits", 3, 1, 64, tokens=128, context=1100)
     calls = [(128, 128 * chunk) for chunk in range(8)]
     yield prefills_and_decodes(graph, [*calls, (1, 1024), (75, 1025), (1, 1099), (1, 300)])
     graph = CachedAttention("sdpa_with_kv_cache wide heads", 5, 1, 512, tokens=150, context=330)
