@@ -26,7 +26,7 @@ async def replacement(lost: Device) -> Device:
     global _in_use
     device = newest(lost)
     if device is lost:
-        device = lost.replaced_by = await _opened()
+        device = lost.replaced_by = await _opened(lost)
     _in_use = weakref.ref(device)
     return device
 
@@ -38,14 +38,17 @@ def newest(device: Device) -> Device:
     return device
 
 
-async def _opened() -> Device:
+async def _opened(lost: Device | None = None) -> Device:
     """Whoever asks meanwhile gets the same one, and whoever gives up waiting takes it from none."""
     global _device_being_opened
     device_being_opened = _device_being_opened
     if device_being_opened is None or device_being_opened.done():
-        device_being_opened = _device_being_opened = asyncio.ensure_future(_request())
+        device_being_opened = _device_being_opened = asyncio.ensure_future(_request(lost))
     return await asyncio.shield(device_being_opened)
 
 
-async def _request() -> Device:
-    return await request_device()
+async def _request(lost: Device | None) -> Device:
+    device = await request_device()
+    if lost is not None:  # those who wait go on later: who asks before them finds it, too
+        lost.replaced_by = device
+    return device
