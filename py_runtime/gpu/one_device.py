@@ -48,7 +48,10 @@ async def _opened(lost: Device | None = None) -> Device:
 
 
 async def _request(lost: Device | None) -> Device:
+    """Those who wait go on later: who asks before them finds it, too."""
+    global _in_use
     device = await request_device()
-    if lost is not None:  # those who wait go on later: who asks before them finds it, too
+    _in_use = weakref.ref(device)
+    if lost is not None:
         lost.replaced_by = device
     return device
