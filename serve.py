@@ -8,6 +8,7 @@ import argparse
 import re
 import sys
 from collections.abc import Iterable
+from email.utils import formatdate
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,9 @@ from tools.compress import ENCODINGS, VariantStore
 from tools.errors import UserError, exit_status
 from tools.site import HUB_ORIGINS, Resource, Site
 from tools.static_build import build
+
+# What is sent at once: a chunk costs a hop between threads, and weights are hundreds of MB.
+CHUNK = 1 << 20
 
 
 def create_app(site: Site, variants: VariantStore, further_hosts: Iterable[str] = ()) -> ASGIApp:
@@ -68,15 +72,20 @@ def response_to(request: Request, resource: Resource, variants: VariantStore) ->
         if encoding:
             path = encoded[encoding]
             headers |= {"Content-Encoding": encoding, "ETag": f'"{resource.etag}-{encoding}"'}
+    status = path.stat()
+    if status.st_size <= CHUNK and "range" not in request.headers:
+        date = formatdate(status.st_mtime, usegmt=True)
+        headers |= {"Accept-Ranges": "bytes", "Last-Modified": date}
+        return Response(path.read_bytes(), headers=headers, media_type=resource.media_type)
     return LargeFileResponse(
-        path, headers=headers, media_type=resource.media_type, stat_result=path.stat()
+        path, headers=headers, media_type=resource.media_type, stat_result=status
     )
 
 
 class LargeFileResponse(FileResponse):
-    """A file that is sent in larger chunks."""
+    """A file that is sent in larger chunks, and not read before."""
 
-    chunk_size = 1 << 20  # a chunk costs a hop between threads, and weights are hundreds of MB
+    chunk_size = CHUNK
 
 
 def accepted_encodings(header: str) -> set[str]:

@@ -3,6 +3,7 @@
 import hashlib
 import os
 import shutil
+import stat
 import tempfile
 from pathlib import Path
 
@@ -25,15 +26,23 @@ def sha256_of(path: Path) -> str:
 
 def is_plain_name(name: str) -> bool:
     """One step down a folder, and nothing else: no dotfile, no way up, no odd character."""
-    return name.isprintable() and not name.startswith(".") and "\\" not in name and name != ""
+    return name.isprintable() and name[:1] not in ("", ".") and not {"/", "\\"} & set(name)
 
 
 def plain_file(root: Path, parts: list[str]) -> Path | None:
-    """The file `parts` below `root`, which is resolved already. Symbolic links are not followed."""
-    path = root.joinpath(*parts)
+    """The file `parts` below `root`, of which all but the last step is resolved already. Symbolic
+    links are not followed."""
+    if not all(map(is_plain_name, parts)):
+        return None
+    # Of each step by itself, in strings: a site has hundreds of files, and each start asks for all.
+    path = os.fspath(root)
     try:
-        return path if path.resolve(strict=True) == path and path.is_file() else None
-    except (OSError, ValueError, RuntimeError):  # absent, an impossible name, a link to itself
+        for part in parts:
+            if not stat.S_ISDIR(os.lstat(path).st_mode):
+                return None
+            path = f"{path}{os.sep}{part}"
+        return Path(path) if stat.S_ISREG(os.lstat(path).st_mode) else None
+    except (OSError, ValueError):  # absent, an impossible name
         return None
 
 

@@ -170,12 +170,15 @@ class Site:
     def urls(self) -> Iterator[str]:
         """Every URL there is."""
         yield from ("site.json", "models.json")
-        yield from self._page_urls(self._describe_places())
+        yield from self.page_urls()
         yield from (f"{models.FOLDER}/{name}/{file}" for name, file in self.models.files())
         yield from (f"{models.FOLDER}/{file}" for file in self.models.lone_files())
 
-    def _page_urls(self, described: dict[str, Any]) -> Iterator[str]:
+    def page_urls(self) -> Iterator[str]:
         """All but the models and what is made at each request."""
+        return self._page_urls(self._describe_places())
+
+    def _page_urls(self, described: dict[str, Any]) -> Iterator[str]:
         yield described["runtime"]
         if snapshot := described.get("snapshot"):
             yield from (snapshot["memory"], *(url for _, url in snapshot["libraries"]))
@@ -265,15 +268,18 @@ def remembered_sha256(path: Path, size: int, mtime_ns: int) -> str:
 
 def files_in(root: Path) -> list[str]:
     """Names below `root`, folders and all, in a fixed order; dotfiles and links left out."""
-    names = []
-    for folder, subfolders, files in os.walk(root):
-        subfolders[:] = filter(is_plain_name, subfolders)
-        names += [(Path(folder) / name).relative_to(root).as_posix() for name in files]
-    return sorted(
-        name
-        for name in names
-        if all(map(is_plain_name, name.split("/"))) and not (root / name).is_symlink()
-    )
+    return sorted(names_in(os.fspath(root), ""))
+
+
+def names_in(folder: str, prefix: str) -> Iterator[str]:
+    """The same in no order, each after `prefix`."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if is_plain_name(entry.name) and not entry.is_symlink():
+                if entry.is_dir():
+                    yield from names_in(entry.path, f"{prefix}{entry.name}/")
+                else:
+                    yield prefix + entry.name
 
 
 def digest_of_folder(root: Path) -> str:

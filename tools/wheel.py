@@ -69,14 +69,23 @@ def digest_of_inputs(project: Path) -> str:
 
 def facts_of_inputs(project: Path) -> Iterator[tuple[str, int, int]]:
     """(name, size, time): each page that starts asks, and few files have changed since the last."""
-    names = list(INPUT_FILES)
-    for folder in INPUT_FOLDERS:
-        for parent, _, files in os.walk(project / folder):
-            inside = os.path.relpath(parent, project).replace(os.sep, "/")
-            names += (f"{inside}/{file}" for file in files if not file.endswith(".pyc"))
-    for name in names:
+    for name in INPUT_FILES:
         status = (project / name).stat()
         yield name, status.st_size, status.st_mtime_ns
+    for folder in INPUT_FOLDERS:
+        yield from facts_of_folder(os.fspath(project / folder), folder)
+
+
+def facts_of_folder(folder: str, name: str) -> Iterator[tuple[str, int, int]]:
+    """Of all below it that is not compiled; a link to a folder is left out."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            inside = f"{name}/{entry.name}"
+            if entry.is_dir(follow_symlinks=False):
+                yield from facts_of_folder(entry.path, inside)
+            elif entry.is_file() and not entry.name.endswith(".pyc"):
+                status = entry.stat()
+                yield inside, status.st_size, status.st_mtime_ns
 
 
 @lru_cache(maxsize=16)

@@ -19,6 +19,16 @@ from tools.files import ROOT
 
 pytestmark = pytest.mark.long  # it waits for what times out
 
+
+def test_a_body_does_not_wait_until_its_headers_have_arrived() -> None:
+    with (
+        http_server.listen("127.0.0.1", 0) as listener,
+        socket.create_connection(listener.getsockname()),
+        listener.accept()[0] as accepted,
+    ):
+        assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
 # ---- names
 
 

@@ -308,6 +308,20 @@ def test_head_has_get_s_headers_and_no_body(ask: Ask) -> None:
         assert {**head.headers, "date": ""} == {**get.headers, "date": ""}
 
 
+@pytest.mark.parametrize("path", ["/app.js", WEIGHTS_URL])
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+def test_a_file_in_one_piece_is_answered_as_one_in_several(
+    ask: Ask, path: str, method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def answer() -> tuple[int, dict[str, str], bytes]:
+        reply = ask(path, method, Accept_Encoding="br")
+        return reply.status, {**reply.headers, "date": ""}, reply.body
+
+    whole = answer()
+    monkeypatch.setattr("serve.CHUNK", 0)
+    assert answer() == whole
+
+
 def test_a_wheel_that_cannot_be_built_is_told_to_the_page(
     ask: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
