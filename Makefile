@@ -23,6 +23,7 @@ NPM := node_modules/.installed
 NPM_DEV := node_modules/.dev-installed
 PYODIDE := build/pyodide/.collected
 VENDOR := build/vendor/.collected
+PAGE := build/.page-prepared
 PREPARED := build/.prepared
 BENCH_PY := bench/.venv/bin/python
 BENCH_MODELS := bench/build/.models-made
@@ -128,7 +129,7 @@ clean: ## back to a fresh clone; downloads and your own models stay
 
 clean-cache: $(SERVER) ## remove the downloads from your cache folder
 	@$(PY) -m tools.files
-	@rm -f $(PREPARED)
+	@rm -f $(PAGE) $(PREPARED)
 
 prerequisites:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
@@ -201,8 +202,13 @@ $(VENDOR): tools/vendor.py $(SERVER) $(NPM)
 	@$(PY) -m tools.vendor
 	@touch $@
 
-$(PREPARED): $(PYODIDE) $(VENDOR) $(MODEL)/manifest.json $(SOURCES) $(wildcard tools/*.py tools/*.mjs)
+# Apart from the model: with `make --jobs` the page is made while PyTorch exports.
+$(PAGE): $(PYODIDE) $(VENDOR) $(SOURCES) $(wildcard tools/*.py tools/*.mjs)
 	@echo "building the runtime's wheel and the snapshot of Python, compressing what pays"
+	@$(PY) -m tools.prepare page
+	@touch $@
+
+$(PREPARED): $(PAGE) $(MODEL)/manifest.json
 	@$(PY) -m tools.prepare
 	@touch $@
 

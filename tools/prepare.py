@@ -1,8 +1,12 @@
 """Does ahead of time what the server needs done once: the runtime's wheel, the snapshot of Python
-with it, compressed variants."""
+with it, compressed variants.
+
+python -m tools.prepare [page]   page: all but the models, which may be on their way
+"""
 
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 from tools.compress import VariantStore, may_pay
 from tools.errors import exit_status
@@ -10,7 +14,7 @@ from tools.site import Resource, Site
 from tools.snapshot import SnapshotError
 
 
-def prepare() -> None:
+def prepare(*, with_models: bool) -> None:
     """Where the snapshot fails it says so, and the rest is done."""
     site, variants = Site.of_checkout(), VariantStore()
     try:
@@ -23,8 +27,9 @@ def prepare() -> None:
             variants.make(resource.sha256, resource.read())
 
     with ThreadPoolExecutor() as threads:  # both libraries compress outside Python's lock
-        list(threads.map(compress, filter(None, map(site.find, site.urls()))))
+        urls = site.urls() if with_models else site.page_urls()
+        list(threads.map(compress, filter(None, map(site.find, urls))))
 
 
 if __name__ == "__main__":
-    sys.exit(exit_status(prepare))
+    sys.exit(exit_status(partial(prepare, with_models=sys.argv[1:] != ["page"])))

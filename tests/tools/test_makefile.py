@@ -129,7 +129,9 @@ def test_fast_tests_need_the_model_but_nothing_built() -> None:
 
 def test_everything_is_built_before_every_test() -> None:
     steps = steps_of("test")
-    assert steps.index("tools.prepare") < steps.index("-m pytest")
+    (page, models), export = re.finditer("tools.prepare.*", steps), steps.index("-m export default")
+    assert page[0] == "tools.prepare page"
+    assert export < models.start() < steps.index("-m pytest")
 
 
 def test_ci_runs_what_a_developer_runs() -> None:
