@@ -228,6 +228,32 @@ def test_a_connection_that_closed_is_opened_anew(desk: Desk) -> None:
     assert user.complaints == []
 
 
+def test_a_change_is_kept_whose_predecessor_is_just_being_written_when_the_connection_closes(
+    desk: Desk,
+) -> None:
+    user = desk.tab()
+    ask_and_see_it_kept(desk, user)
+    user.page.evaluate("""async () => {
+        const {opened, saveChat} = await import("/ui/chat_store.js");
+        const {chats} = await import("/ui/chats.js");
+        const [chat] = chats.values();
+        const database = await opened;
+        const {put} = IDBObjectStore.prototype;
+        IDBObjectStore.prototype.put = function (record) {
+            IDBObjectStore.prototype.put = put;
+            const request = put.call(this, record);
+            database.dispatchEvent(new Event("versionchange")); // it is opened anew, which takes a while
+            chat.title = "Changed meanwhile";
+            saveChat(chat);
+            return request;
+        };
+        await saveChat(chat);
+    }""")
+    while [each["title"] for each in desk.records(user)] != ["Changed meanwhile"]:
+        user.page.wait_for_timeout(50)
+    assert user.complaints == []
+
+
 def test_a_full_disk_is_told_until_there_is_room(desk: Desk) -> None:
     user = desk.tab()
     user.ask("Before")

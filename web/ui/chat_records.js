@@ -55,7 +55,7 @@ function offer(cleared, save) {
   page.unkept.dataset.state = "cleared";
   page.keepChats.onclick = () => {
     page.unkept.dataset.state = "";
-    for (const chat of cleared) if (!isDeleted(chat)) unsaved.add(chat);
+    for (const chat of cleared) if (!isDeleted(chat)) unsaved.set(chat, {});
     save();
   };
 }

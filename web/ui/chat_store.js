@@ -55,9 +55,9 @@ export async function save() {
   const database = await connect();
   if (!database) return;
   let fault; // of one, which keeps no other from being saved
-  for (const chat of unsaved) {
+  for (const chat of unsaved.keys()) {
     await write(database, chat).catch((error) => {
-      unsaved.add(chat);
+      unsaved.set(chat, {});
       fault = error;
     });
   }
@@ -76,10 +76,11 @@ async function write(database, chat, records) {
   }
   chat.stamp = crypto.randomUUID();
   const emptied = isDeleted(chat) && { title: "", system: "", messages: [] };
+  const change = unsaved.get(chat);
   const put = transaction.store.put({ ...chat, ...emptied, version: 3 });
   transaction.commit(); // at once: the page may be closing
   await Promise.all([put, transaction.done]);
-  unsaved.delete(chat);
+  if (unsaved.get(chat) === change) unsaved.delete(chat);
 }
 
 export const opened = Promise.race([connect(), new Promise((resolve) => { setTimeout(resolve, MILLISECONDS); })]);
@@ -87,7 +88,7 @@ export const opened = Promise.race([connect(), new Promise((resolve) => { setTim
 /** @type {SaveChat} */
 export async function saveChat(chat, writing) {
   chats.set(chat.id, chat);
-  unsaved.add(chat);
+  unsaved.set(chat, {});
   await save();
   tell({ saved: chat.id, writing });
 }
