@@ -43,6 +43,35 @@ async def late_answers(device: Device) -> list[str]:
     return undone
 
 
+async def after_a_listing_was_broken_off(device: Device) -> str:
+    """What JavaScript answers once the folder has told of its next entry, and nobody listens."""
+    from js import Object, Promise, Reflect, Symbol
+    from pyodide.ffi import create_proxy, to_js
+
+    from py_runtime.bridge import opfs
+    from py_runtime.bridge.calls import answer_of
+
+    entry, entries, folder = Promise.withResolvers(), Object.new(), Object.new()
+    entries.next = create_proxy(lambda *_: entry.promise)
+    Reflect.set(entries, Symbol.asyncIterator, create_proxy(lambda: entries))
+    folder.entries = create_proxy(lambda: entries)
+
+    async def slow_folder() -> Any:
+        return folder
+
+    own_folder, opfs._folder = opfs._folder, slow_folder
+    try:
+        listing = asyncio.ensure_future(opfs.list_stored())
+        await asyncio.sleep(0.05)
+        listing.cancel()
+        await asyncio.wait([listing])
+        assert listing.cancelled(), listing
+    finally:
+        opfs._folder = own_folder
+    entry.resolve(Object.fromEntries(to_js([["done", False], ["value", "an entry"]])))
+    return str(await asyncio.wait_for(answer_of(Promise.resolve("an answer")), 10))
+
+
 async def streamed(device: Device, url: str, memory_bytes: int) -> dict[str, Any]:
     """A file block by block, and its first ten bytes."""
     from py_runtime.bridge.stream import open_url, read_first

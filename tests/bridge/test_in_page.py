@@ -34,6 +34,11 @@ def test_faults_become_our_own_and_bugs_stay(
     assert text in found[1]
 
 
+def test_a_listing_that_was_broken_off_takes_no_later_answer_away(in_page: PageRunner) -> None:
+    """Pyodide would: its error, when it tells a future that was cancelled, stays for the next."""
+    assert in_page.run(CASES, "after_a_listing_was_broken_off") == "an answer"
+
+
 def test_an_answer_that_nobody_waits_for_is_taken_back(in_page: PageRunner) -> None:
     assert in_page.run(CASES, "late_answers") == ["an answer"]
 
