@@ -35,8 +35,8 @@ async def list_stored() -> list[tuple[str, int, float]]:
     """(name, bytes, milliseconds of the last change) of everything stored."""
     rows = []
     entries = (await _folder()).entries()
-    # Not `async for`: Pyodide tells a future of its own, and where that was cancelled meanwhile, its
-    # error stays and takes the next answer of JavaScript's away from whoever waits for it.
+    # Not `async for`: Pyodide tells a future of its own, and where that was cancelled meanwhile,
+    # its error stays and takes the next answer of JavaScript's away from whoever waits for it.
     while not (step := await _answer(entries.next())).done:
         name, entry = step.value
         # What another tab deletes meanwhile is not listed.

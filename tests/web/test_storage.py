@@ -242,7 +242,7 @@ def test_a_change_is_kept_whose_predecessor_is_just_being_written_when_the_conne
         IDBObjectStore.prototype.put = function (record) {
             IDBObjectStore.prototype.put = put;
             const request = put.call(this, record);
-            database.dispatchEvent(new Event("versionchange")); // it is opened anew, which takes a while
+            database.dispatchEvent(new Event("versionchange")); // it is opened anew
             chat.title = "Changed meanwhile";
             saveChat(chat);
             return request;
