@@ -61,8 +61,7 @@ def test_an_answer_is_torchs_and_regenerating_gives_it_again(
 ) -> None:
     assert user.text_of(user.ask(QUESTION)) == torchs_answer
     assert any(WEIGHTS in url for url in user.requests)
-    user.page.get_by_role("button", name="Regenerate").click()
-    assert user.text_of(user.answered()) == torchs_answer
+    assert user.text_of(user.regenerate()) == torchs_answer
 
 
 def test_stop_and_a_second_turn(user: User) -> None:
