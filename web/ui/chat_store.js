@@ -54,12 +54,9 @@ function showUnkept({ message, name }) {
 export async function save() {
   const database = await connect();
   if (!database) return;
-  let fault; // of one, which keeps no other from being saved
+  let fault; // of one of them
   for (const chat of unsaved.keys()) {
-    await write(database, chat).catch((error) => {
-      unsaved.set(chat, {});
-      fault = error;
-    });
+    await write(database, chat).catch((error) => { fault = error; });
   }
   if (fault) showUnkept(fault);
   else if (page.unkept.dataset.state === "away") page.unkept.dataset.state = "";

@@ -7,7 +7,7 @@ import { pathOf } from "./tree.js";
 /** @type {Map<string, Chat>} */
 export const chats = new Map();
 /** @type {Map<Chat, object>} */
-export const unsaved = new Map(); // each with its last change: one that comes while it is being written counts, too
+export const unsaved = new Map(); // with its last change
 
 export const allChats = () => [...chats.values()].filter((chat) => !isDeleted(chat)).sort((a, b) => b.updated - a.updated);
 
