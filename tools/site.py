@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -272,8 +273,8 @@ def files_in(root: Path) -> list[str]:
 
 
 def names_in(folder: str, prefix: str) -> Iterator[str]:
-    """The same in no order, each after `prefix`."""
-    with os.scandir(folder) as entries:
+    """The same in no order, each after `prefix`; a folder that has just gone has none."""
+    with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             if is_plain_name(entry.name) and not entry.is_symlink():
                 if entry.is_dir():

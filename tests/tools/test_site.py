@@ -20,7 +20,7 @@ from tests.tools.small_site import SCRIPT, WASM, WHEEL_URL, write_files
 from tools.compress import VariantStore, compressed
 from tools.files import ROOT
 from tools.models import Models
-from tools.site import HUB_ORIGINS, SECURITY_HEADERS, Site, SiteError
+from tools.site import HUB_ORIGINS, SECURITY_HEADERS, Site, SiteError, files_in
 from tools.static_build import BuildError, build
 from tools.vendor import MODULES, STYLE, STYLE_SOURCE, VendorError, collect
 
@@ -98,6 +98,11 @@ def test_site_json_leads_to_the_hashed_files(site: Site) -> None:
     wasm = site.find(described["pyodide"] + "pyodide.asm.wasm")
     assert wasm
     assert wasm.read() == WASM
+
+
+def test_a_folder_that_has_just_gone_has_no_files(tmp_path: Path) -> None:
+    """An editor may make and remove one while the page starts."""
+    assert files_in(tmp_path / "gone") == []
 
 
 def test_pyodides_url_changes_with_any_of_its_files(site: Site, tmp_path: Path) -> None:
