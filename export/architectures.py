@@ -13,27 +13,39 @@ from py_runtime.decoder import config_json
 from py_runtime.decoder.config import DecoderConfig
 from py_runtime.decoder.config_json import ACTIVATIONS, ROPE_TYPES
 from py_runtime.decoder.families import BY_MODEL_TYPE, SUPPORTED
+from py_runtime.decoder.limits import (
+    MAX_CONTEXT,
+    MAX_EXPERTS,
+    MAX_HEAD_DIM,
+    MAX_HEADS,
+    MAX_HIDDEN,
+    MAX_KEYS,
+    MAX_LAYERS,
+    MAX_TAPS,
+    MAX_USED,
+    MAX_WIDTH,
+)
 from py_runtime.decoder.rotary import Floats
 
-# The largest that a config may claim: beyond them nothing fits a page, or a table of it a computer.
+# The largest that a config may claim.
 COUNTS = {
     "vocab_size": 1 << 22,
-    "hidden_size": 1 << 16,
-    "intermediate_size": 1 << 18,
-    "num_hidden_layers": 1 << 10,
-    "num_attention_heads": 1 << 12,
-    "num_key_value_heads": 1 << 12,
-    "head_dim": 1 << 12,
-    "global_head_dim": 1 << 12,
-    "max_position_embeddings": 1 << 30,
-    "linear_conv_kernel_dim": 1 << 6,
-    "linear_key_head_dim": 1 << 8,
-    "linear_value_head_dim": 1 << 12,
-    "linear_num_key_heads": 1 << 12,
-    "linear_num_value_heads": 1 << 12,
-    "num_experts": 1 << 9,
-    "num_experts_per_tok": 1 << 6,
-    "moe_intermediate_size": 1 << 18,
+    "hidden_size": MAX_WIDTH,
+    "intermediate_size": MAX_HIDDEN,
+    "num_hidden_layers": MAX_LAYERS,
+    "num_attention_heads": MAX_HEADS,
+    "num_key_value_heads": MAX_HEADS,
+    "head_dim": MAX_HEAD_DIM,
+    "global_head_dim": MAX_HEAD_DIM,
+    "max_position_embeddings": MAX_CONTEXT,
+    "linear_conv_kernel_dim": MAX_TAPS,
+    "linear_key_head_dim": MAX_KEYS,
+    "linear_value_head_dim": MAX_HEAD_DIM,
+    "linear_num_key_heads": MAX_HEADS,
+    "linear_num_value_heads": MAX_HEADS,
+    "num_experts": MAX_EXPERTS,
+    "num_experts_per_tok": MAX_USED,
+    "moe_intermediate_size": MAX_HIDDEN,
 }
 NUMBERS = ("rms_norm_eps", "rope_theta")
 MAX_NUMBER = 1e30  # of these

@@ -8,6 +8,7 @@ from typing import Any
 from export.errors import ExportError
 from py_runtime.base.short_texts import short
 from py_runtime.decoder.config_json import FULL
+from py_runtime.decoder.limits import MAX_HIDDEN
 
 # The class of transformers that a config without one of its own is read as.
 READ_AS = {"minicpm": "granite", "exaone": "llama"}
@@ -71,7 +72,7 @@ WHOLE_NAMES = {
     "layer_scalar.weight": "layer_scalar",
 }
 LAYERS = {"exaone": "h"}
-MAX_TIMES, MAX_STEP, MAX_HIDDEN = 1000, 1 << 18, 1 << 18  # of an MLP's width, and the width
+MAX_TIMES, MAX_STEP = 1000, MAX_HIDDEN  # of an MLP's width
 HEAD = "lm_head"
 # Where the decoder lies in a checkpoint; models that see have it deeper.
 PREFIXES = ("model.", "model.language_model.", "language_model.model.", "transformer.", "")

@@ -13,7 +13,7 @@ from export import architectures
 from export.errors import ExportError
 from export.quantisers import Parts
 from export.sources import Quantisation, Source
-from py_runtime.decoder.config import FLOAT, WeightKind, weight_parts
+from py_runtime.decoder.config import WeightKind, weight_parts
 from py_runtime.decoder.families import Family
 from py_runtime.decoder.rotary import Floats
 from py_runtime.gguf.config import check_tensors, read_config, read_family
@@ -24,6 +24,7 @@ from py_runtime.gguf.part_names import parts_of
 from py_runtime.gguf.reader import GgufFile, StoredTensor, open_gguf
 from py_runtime.gguf.stored_weights import in_halves, kind_of, parts_of_blocks
 from py_runtime.gguf.tokenizer import read_tokenizer
+from py_runtime.program.weight_kinds import FLOAT
 from py_runtime.weights.byte_source import ByteSource, FileSource
 
 T = TypeVar("T")

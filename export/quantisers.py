@@ -4,7 +4,7 @@ import numpy as np
 
 from export.errors import ExportError
 from py_runtime.decoder.config import WeightKind
-from py_runtime.program.weight_kinds import pack_linear_scales, pack_nibbles
+from py_runtime.program.weight_kinds import Q4GSW, pack_linear_scales, pack_nibbles
 
 BLOCK = 32
 # A smaller scale clips the largest value of a group and serves all others better, up to a point.
@@ -30,7 +30,7 @@ def quantise(kind: WeightKind, dense: np.ndarray, name: str) -> Parts:
     ]
     weight = np.concatenate([weight for weight, _ in chunks])
     scales = np.concatenate([scales for _, scales in chunks])
-    if kind.name == "q4gsw":
+    if kind.name == Q4GSW:
         return {"weight": weight, "scales": pack_linear_scales(scales)}
     return {"weight": weight, "scales": scales}
 
@@ -91,4 +91,4 @@ def _rounded(values: np.ndarray, scale: np.ndarray, low: int, high: int) -> np.n
     return np.clip(np.rint(values * inverse), low, high)
 
 
-QUANTISERS = {"q4gsw": _q4_symmetric, "q4_1": _q4_with_minimum, "q8_0": _q8}
+QUANTISERS = {Q4GSW: _q4_symmetric, "q4_1": _q4_with_minimum, "q8_0": _q8}

@@ -14,8 +14,6 @@ from export.quantisers import Parts
 from export.sources import Source
 from py_runtime.base.shapes import ceil_div
 from py_runtime.decoder.config import (
-    FLOAT,
-    Q4GSW,
     DecoderConfig,
     WeightKind,
     expected_shapes,
@@ -23,6 +21,7 @@ from py_runtime.decoder.config import (
 )
 from py_runtime.gguf.plane_values import dense
 from py_runtime.model.goldens import HIDDEN, HIDDEN_TOKENS
+from py_runtime.program.weight_kinds import FLOAT, Q4GSW
 
 GOLDEN_STEPS = 64
 GOLDEN_LENGTHS = (1, 7, 64, 300)

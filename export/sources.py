@@ -16,6 +16,7 @@ from export.errors import ExportError
 from export.interleaved_experts import MXFP4, InterleavedExperts
 from export.quantisers import Parts, quantise
 from export.stacked_experts import StackedExperts
+from py_runtime.base.short_texts import first_of
 from py_runtime.decoder.config import (
     EXPERTS,
     PER_LAYER_TABLE,
@@ -28,9 +29,11 @@ from py_runtime.decoder.config import (
 )
 from py_runtime.decoder.families import BY_MODEL_TYPE, Family
 from py_runtime.decoder.rotary import Floats
+from py_runtime.program.weight_kinds import Q4GSW
 
 AT_EIGHT_BITS = ("embed_tokens.weight", "lm_head.weight", f"{PER_LAYER_TABLE}.weight")
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json")
+MAX_FAULTS = 5  # that are told at once
 
 
 @dataclass(frozen=True)
@@ -47,7 +50,7 @@ class Quantisation:
             return WeightKind("f32")
         if self.name == "q8" or weight in AT_EIGHT_BITS:
             return WeightKind("q8_0")
-        return WeightKind("q4_1") if self.name == "q4" else WeightKind("q4gsw", self.group_size)
+        return WeightKind("q4_1") if self.name == "q4" else WeightKind(Q4GSW, self.group_size)
 
 
 @dataclass
@@ -104,8 +107,7 @@ class Source(ABC):
             elif found != shape:
                 faults.append(f"'{name}' has the shape {list(found)}, not {list(shape)}")
         if faults:
-            more = f" (and {len(faults) - 5} more)" if len(faults) > 5 else ""
-            raise ExportError(f"{self.name}: {'; '.join(faults[:5])}{more}")
+            raise ExportError(f"{self.name}: {'; '.join(first_of(faults, MAX_FAULTS))}")
 
     def constants(self, config: DecoderConfig, names: list[str]) -> dict[str, Callable[[], Any]]:
         """For each constant of the graph, a function that gives its data."""

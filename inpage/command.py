@@ -14,12 +14,11 @@ import importlib
 import sys
 from collections.abc import Callable, Coroutine, Sequence
 
-from py_runtime import __main__ as runtime
 from py_runtime import __version__
+from py_runtime.app import commands
 from py_runtime.app.software_gpu import use_software_if_alone
 from py_runtime.base.errors import InpageError
 
-INTERRUPTED = runtime.INTERRUPTED
 Command = Callable[[list[str]], int]
 
 
@@ -41,12 +40,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def chat(arguments: list[str]) -> int:
     """As `python -m py_runtime chat`."""
-    return runtime.main(["chat", *arguments])
+    return commands.main(["chat", *arguments])
 
 
 def inspect(arguments: list[str]) -> int:
     """As `python -m py_runtime inspect`."""
-    return runtime.main(["inspect", *arguments])
+    return commands.main(["inspect", *arguments])
 
 
 def verify(arguments: list[str]) -> int:
@@ -76,7 +75,7 @@ def api(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="inpage api", description="OpenAI's requests, answered by a model on this machine."
     )
-    parser.add_argument("model", metavar="MODEL", help=runtime.MODEL)
+    parser.add_argument("model", metavar="MODEL", help=commands.MODEL)
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (%(default)s)")
     parser.add_argument("--port", type=int, default=8080, help="%(default)s; 0: a free one")
     parser.add_argument(
@@ -114,7 +113,7 @@ def run(model: str, work: Coroutine[None, None, int]) -> int:
     except OSError as error:  # an address that is taken
         return refuse(str(error))
     except KeyboardInterrupt:
-        return INTERRUPTED
+        return commands.INTERRUPTED
 
 
 def refuse(text: str) -> int:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from py_runtime.base.cancel import CancelToken
 from py_runtime.base.errors import RequestError
+from py_runtime.base.sizes import counted
 from py_runtime.base.tool_call import ToolCall
 from py_runtime.generation.options import take_bool, unknown_field
 from py_runtime.generation.pieces import Piece, Usage
@@ -265,11 +266,6 @@ def _seconds(usage: Usage, seconds: float) -> str:
     return f"{sum(spent.values()) / 10:.1f} s" + (f" ({parts})" if parts else "")
 
 
-def counted(count: int, what: str) -> str:
-    """Such as "1 token" and "2 tokens"."""
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
-
-
 def _count(given: Any) -> int:
     if given is None:
         return 1
@@ -279,7 +275,7 @@ def _count(given: Any) -> int:
 
 
 def check_model(model: "Model", asked: Any) -> None:
-    """There is one model at a time."""
+    """A request may leave it open; one that names a model is for that one alone."""
     if asked not in (None, model.manifest.name):
         raise RequestError(f"the loaded model is {model.manifest.name}, not {asked!r}", "model")
 

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from py_runtime.base.platform import ON_LINUX
+
 CHROMIUM = "CHROMIUM"  # the environment's word for which one to take
 NAMES_ON_PATH = ("chromium", "chromium-browser", "google-chrome")
 # Debian and Google start the browser through a script elsewhere than its files.
@@ -16,7 +18,7 @@ BROWSER_FOLDERS = ("/usr/lib/chromium", "/usr/lib/chromium-browser", "/opt/googl
 
 def use_software_if_alone() -> None:
     """Where the system has no Vulkan at all, the browser's is better than none."""
-    if sys.platform == "linux" and ctypes.util.find_library("vulkan") is None:
+    if ON_LINUX and ctypes.util.find_library("vulkan") is None:
         use_browsers_vulkan()
 
 

@@ -16,6 +16,7 @@ from py_runtime.base.sizes import in_words
 from py_runtime.generation.pieces import Piece
 from py_runtime.gpu import request_device
 from py_runtime.model import Model
+from py_runtime.model.verify import adapter_name
 
 PROMPT = "> "
 COMMAND = re.compile(r"/[a-z]+")
@@ -42,7 +43,7 @@ class TerminalChat:
 
     async def run(self) -> int:
         device = await request_device()
-        tell(f"loading {self._where} on {device.adapter.description or device.adapter.device}")
+        tell(f"loading {self._where} on {adapter_name(device)}")
         model = await Model.load(device, self._where, self._status.show_load)
         self._status.clear()
         try:

@@ -9,7 +9,7 @@ SECONDS_BETWEEN = 0.05  # two calls of one phase
 
 
 class LoadProgress(Protocol):
-    """Phases are "download" and "upload" in bytes, "shaders" and "warm-up" in counts."""
+    """Phases are "download" and "upload" in bytes, "shaders" in counts."""
 
     def __call__(self, phase: str, done: int, total: int) -> None: ...
 

@@ -19,6 +19,11 @@ def ceil_div(value: int, by: int) -> int:
     return -(-value // by)
 
 
+def round_up(value: int, to: int) -> int:
+    """The next multiple, or the value itself where it is one."""
+    return ceil_div(value, to) * to
+
+
 def normalise_dim(dim: int, rank: int) -> int:
     """-1 is the last dimension, as in torch."""
     if not -rank <= dim < rank:
@@ -44,6 +49,12 @@ def broadcast(a: Sequence[int], b: Sequence[int]) -> Dims:
     if any(x != y and 1 not in (x, y) for x, y in zip(padded_a, padded_b, strict=True)):
         raise InputError(f"shapes {list(a)} and {list(b)} do not broadcast")
     return tuple(y if x == 1 else x for x, y in zip(padded_a, padded_b, strict=True))
+
+
+def broadcasts_to(dims: Sequence[int], wanted: Sequence[int]) -> bool:
+    """Whether `dims` stretches to exactly `wanted`."""
+    pairs = zip(reversed(dims), reversed(wanted), strict=False)
+    return len(dims) <= len(wanted) and all(size in (1, most) for size, most in pairs)
 
 
 def broadcast_strides(dims: Sequence[int], wanted: Sequence[int]) -> Dims:

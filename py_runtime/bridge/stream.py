@@ -6,13 +6,15 @@ from typing import Any
 
 import numpy as np
 
+from py_runtime.base.file_blocks import BLOCK_UNIT
+from py_runtime.base.shapes import round_up
 from py_runtime.bridge.calls import address_of, answer_of, bridge
 
 BLOCK_BYTES = 2 << 20  # of the heap, for each stream
 
 
 class Stream:
-    """Use it in a `with`: leaving breaks off what has not arrived."""
+    """FileBlocks. Use it in a `with`: leaving breaks off what has not arrived."""
 
     def __init__(self, handle: int) -> None:
         self._handle = handle
@@ -36,10 +38,7 @@ class Stream:
         return dict(json.loads(await answer_of(bridge.streamHeaders(self._handle))))
 
     async def next_block(self, memory: np.ndarray) -> np.ndarray:
-        """The next bytes, at the beginning of `memory`; none at the end.
-
-        A block has a multiple of 16 bytes, unless it fills the memory or is the last.
-        """
+        """The next bytes, at the beginning of `memory`, by BLOCK_UNIT; none at the end."""
         promise = bridge.readBlock(self._handle, address_of(memory), memory.nbytes)
         return memory[: await answer_of(promise)]
 
@@ -51,7 +50,7 @@ def open_url(url: str, **options: Any) -> Stream:
 
 def memory_for(nbytes: int) -> np.ndarray:
     """Where blocks of a file of that size arrive; a byte too much shows, too."""
-    return np.empty(min(BLOCK_BYTES, (nbytes + 16) & ~15), np.uint8)
+    return np.empty(min(BLOCK_BYTES, round_up(nbytes + 1, BLOCK_UNIT)), np.uint8)
 
 
 async def read_first(stream: Stream, max_bytes: int) -> bytes:

@@ -11,6 +11,7 @@ from typing import Protocol
 from py_runtime.base.tool_call import ToolCall
 from py_runtime.chat.call_syntax import Tools, json_calls
 from py_runtime.chat.conventions import Convention, Markers, Thoughts
+from py_runtime.sampling.stop_strings import held_back
 
 
 @dataclass
@@ -197,14 +198,3 @@ class AnswerReader:
         self._rest = self._rest[after:]
         self._call, self._is_fresh = None, True
         return True
-
-
-def held_back(text: str, markers: Iterable[str]) -> int:
-    """How many characters at the end may be the beginning of a marker."""
-    longest = 0
-    for marker in markers:
-        for length in range(min(len(marker) - 1, len(text)), longest, -1):
-            if text.endswith(marker[:length]):
-                longest = length
-                break
-    return longest

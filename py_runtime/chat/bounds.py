@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from py_runtime.tokens.errors import ChatTemplateError
+from py_runtime.chat.errors import ChatTemplateError
 
 MAX_SOURCE = 1 << 18  # characters; long templates have 30,000
 MAX_STEPS = 1 << 19  # a chat of a thousand messages takes about 50,000

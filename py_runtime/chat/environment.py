@@ -25,7 +25,7 @@ from py_runtime.chat.bounds import (
     text_size,
     weight,
 )
-from py_runtime.tokens.errors import ChatTemplateError
+from py_runtime.chat.errors import ChatTemplateError
 
 # Nothing is escaped in plain text. The page has no markupsafe for them either.
 HTML_FILTERS = ("e", "escape", "forceescape", "striptags", "urlize", "xmlattr")

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from py_runtime.chat import plain_markup
-from py_runtime.tokens.errors import ChatTemplateError
+from py_runtime.chat.errors import ChatTemplateError
 
 if TYPE_CHECKING:
     from py_runtime.chat.environment import Render

@@ -8,12 +8,9 @@ from dataclasses import dataclass
 
 from py_runtime.base.dtypes import F32, U8, DType
 from py_runtime.base.shapes import Dims, ceil_div
-from py_runtime.program.weight_kinds import BLOCK, BLOCK_KINDS, q4gsw_row_bytes
+from py_runtime.program.weight_kinds import BLOCK, BLOCK_KINDS, FLOAT, Q4GSW, q4gsw_row_bytes
 
-FLOAT = "f32"
 TABLES = ("cos", "sin")
-Q4GSW = "q4gsw"
-
 
 SILU, GELU = "silu", "gelu"  # of the gate; gelu by its approximation with tanh
 CLAMPED = "clamped"  # of experts alone: the gate of gpt-oss, within bounds

@@ -22,15 +22,13 @@ from py_runtime.decoder.config import (
     LayerKind,
 )
 from py_runtime.decoder.families import BY_MODEL_TYPE, FAMILIES, Family
+from py_runtime.decoder.limits import MAX_KEYS, MAX_PER_LAYER, MAX_TAPS
 from py_runtime.decoder.mixtures import expert_sizes
 from py_runtime.decoder.rotary import PROPORTIONAL, Floats, Rope
 from py_runtime.decoder.rotary import rotary_tables as both_tables
 
 DEFAULT_CONTEXT = 2048  # the KV cache of a full context would not fit most users' GPUs
 MIN_CONTEXT = 2  # a token, and one that follows it
-MAX_TAPS = 64  # of a convolution
-MAX_KEYS = 256  # columns of a delta net's key, as its kernel has it: tests/decoder/test_figures.py
-MAX_PER_LAYER = 1 << 12  # columns that a token has for each layer
 MAX_CHUNK = 512  # tokens in one call: longer prompts go in chunks, which keeps buffers small
 # Caches of sliding layers hold a window and a chunk: where windows are short, so are chunks.
 MIN_CHUNK, MAX_WINDOWS = 64, 2  # of the shortest window
@@ -87,6 +85,20 @@ def layer_kinds(values: Mapping[str, Any]) -> tuple[LayerKind, ...]:
         turns = [0] * layers
     tables = set(ropes(values))
     dense = (values.get("num_dense_layers") or 0) if family.mixture else 0
+    known = {*FULL_OR_SLIDING, *family.mixers}
+    if len(types) < layers or len(turns) < layers or not {*types[:layers]} <= known:
+        raise ModelError(
+            f"its layers are of the types {', '.join(sorted({*map(str, types)}))}; only "
+            f"{', '.join(sorted(known))} are supported, one of them for each layer",
+            "get another model",
+        )
+    first_sharing = layers - values.get("num_kv_shared_layers", 0)
+    last_own = {types[number]: number for number in range(first_sharing)}
+    if not {*types[first_sharing:layers]} <= {*last_own}:
+        raise ModelError(
+            "some of its layers share keys and values with none before them", "get another model"
+        )
+    doubled = bool(values.get("use_double_wide_mlp"))
 
     def kind(number: int) -> LayerKind:
         is_dense = number < dense
@@ -108,20 +120,6 @@ def layer_kinds(values: Mapping[str, Any]) -> tuple[LayerKind, ...]:
             shares=last_own[types[number]] if sharing else None,
         )
 
-    known = {*FULL_OR_SLIDING, *family.mixers}
-    if len(types) < layers or len(turns) < layers or not {*types[:layers]} <= known:
-        raise ModelError(
-            f"its layers are of the types {', '.join(sorted({*map(str, types)}))}; only "
-            f"{', '.join(sorted(known))} are supported, one of them for each layer",
-            "get another model",
-        )
-    first_sharing = layers - values.get("num_kv_shared_layers", 0)
-    last_own = {types[number]: number for number in range(first_sharing)}
-    if not {*types[first_sharing:layers]} <= {*last_own}:
-        raise ModelError(
-            "some of its layers share keys and values with none before them", "get another model"
-        )
-    doubled = bool(values.get("use_double_wide_mlp"))
     kinds = tuple(kind(number) for number in range(layers))
     return () if set(kinds) <= {LayerKind()} else kinds
 

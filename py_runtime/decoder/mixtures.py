@@ -6,10 +6,10 @@ from typing import Any
 
 from py_runtime.base.model_errors import ModelError
 from py_runtime.decoder.config import SILU, SOFTMAX, ExpertSizes
+from py_runtime.decoder.limits import MAX_EXPERTS, MAX_USED
 
-# As the kernels have them, which nothing here knows: tests/decoder/test_figures.py compares.
-MAX_EXPERTS, MAX_USED = 512, 64  # of a mixture, by a token
-CLAMPED_ALPHA, CLAMPED_LIMIT = 1.702, 7.0  # of the one gate within bounds
+# Of the one gate within bounds, as its kernel has them: tests/decoder/test_limits.py compares.
+CLAMPED_ALPHA, CLAMPED_LIMIT = 1.702, 7.0
 
 
 @dataclass(frozen=True)

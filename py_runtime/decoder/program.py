@@ -15,7 +15,6 @@ from py_runtime.decoder.config import (
     CHOICE,
     DELTA_NET,
     EXPERTS,
-    FLOAT,
     HEADS,
     LAYER_SCALAR,
     PER_LAYER_GATE,
@@ -39,7 +38,7 @@ from py_runtime.decoder.config import (
     weight_parts,
 )
 from py_runtime.program import Program, op_names
-from py_runtime.program.weight_kinds import BLOCK_KINDS
+from py_runtime.program.weight_kinds import BLOCK_KINDS, FLOAT
 from py_runtime.program.writer import ProgramWriter, Ref
 
 
@@ -75,7 +74,7 @@ class _Decoder:
             if c.layer_scalars:
                 scalar = self._constant(f"layers.{number}.{LAYER_SCALAR}.weight", (1,))
                 dims = (1, c.max_chunk, c.width)
-                x = self._computed("aten.mul.Tensor", dims, x, scalar, name=f"layers.{number}")
+                x = self._computed(op_names.MUL, dims, x, scalar, name=f"layers.{number}")
         last = self._tensor((1, c.width))
         writer.op(op_names.SELECT, x, 1, -1, last)
         head = "embed_tokens" if c.tied else "lm_head"
@@ -90,7 +89,7 @@ class _Decoder:
         if c.logit_cap is not None:
             small = self._computed("aten.div.Tensor", dims, logits, c.logit_cap)
             bent = self._computed("aten.tanh.default", dims, small)
-            logits = self._computed("aten.mul.Tensor", dims, bent, c.logit_cap)
+            logits = self._computed(op_names.MUL, dims, bent, c.logit_cap)
         return logits
 
     def _per_layer_inputs(self, x: Ref) -> Ref:
@@ -98,15 +97,13 @@ class _Decoder:
         c, rows = self.config, (1, self.config.max_chunk)
         dims = (*rows, c.layers, c.per_layer)
         own = self._looked_up(PER_LAYER_TABLE, (*rows, c.layers * c.per_layer))
-        own = self._computed(
-            "aten.mul.Tensor", (*rows, c.layers * c.per_layer), own, c.per_layer**0.5
-        )
+        own = self._computed(op_names.MUL, (*rows, c.layers * c.per_layer), own, c.per_layer**0.5)
         own = self._heads(own, dims)
         given = self._heads(self._linear(PER_LAYER_IN, x, rows), dims)
         # What is normalised was to be divided by the root of the width: eps grows instead.
         given = self._norm(PER_LAYER_IN_NORM, given, dims, eps=c.eps * c.width)
-        both = self._computed("aten.add.Tensor", dims, own, given, 1)
-        return self._computed("aten.mul.Tensor", dims, both, 2**-0.5)
+        both = self._computed(op_names.ADD, dims, own, given, 1)
+        return self._computed(op_names.MUL, dims, both, 2**-0.5)
 
     def _with_per_layer(self, number: int, x: Ref, per_layer: Ref, is_end: bool) -> Ref:
         """x + norm(out(gelu(gate(x)) * a token's own row of this layer))."""
@@ -115,7 +112,7 @@ class _Decoder:
         gate = self._linear(f"{path}.{PER_LAYER_GATE}", x, rows)
         gate = self._computed(op_names.GELU, dims, gate, "tanh")
         own = self._computed(op_names.SELECT, dims, per_layer, 2, number)
-        product = self._computed("aten.mul.Tensor", dims, gate, own)
+        product = self._computed(op_names.MUL, dims, gate, own)
         added = self._linear(f"{path}.{PER_LAYER_OUT}", product, rows)
         added = self._norm(f"{path}.{PER_LAYER_NORM}", added, (*rows, c.width))
         return self._add(x, added, name=path if is_end else "")
@@ -201,7 +198,7 @@ class _Decoder:
         if c.gated_attention:
             gate = self._linear(f"{path}.g_proj", x, rows)
             gate = self._computed("aten.sigmoid.default", dims, gate)
-            flat = self._computed("aten.mul.Tensor", dims, flat, gate)
+            flat = self._computed(op_names.MUL, dims, flat, gate)
         return self._linear(f"{path}.o_proj", flat, rows)
 
     def _attend_own(self, number: int, kind: LayerKind, x: Ref) -> Ref:
@@ -215,7 +212,7 @@ class _Decoder:
             q = self._norm(f"{path}.q_norm", q, q_dims)
             k = self._norm(f"{path}.k_norm", k, kv_dims)
         if c.value_norm:
-            v = self._computed("et_vk.rms_norm.default", kv_dims, v, None, c.eps)
+            v = self._computed(op_names.RMS_NORM, kv_dims, v, None, c.eps)
         q, k = self._turned(kind, q, q_dims, k, kv_dims)
         cache_dims = (1, c.context, c.kv_heads, head_dim)
         caches = [
@@ -285,7 +282,7 @@ class _Decoder:
         else:
             activated = self._computed(op_names.GELU, dims, gate, "tanh")
         up = self._linear(f"{path}.up_proj", x, rows)
-        product = self._computed("aten.mul.Tensor", dims, activated, up)
+        product = self._computed(op_names.MUL, dims, activated, up)
         return self._linear(f"{path}.down_proj", product, rows)
 
     def _mixture(self, path: str, x: Ref) -> Ref:
@@ -316,7 +313,7 @@ class _Decoder:
         out = self._looked_up("embed_tokens", dims, "embedding" if scale == 1 else "")
         if scale == 1:
             return out
-        return self._computed("aten.mul.Tensor", dims, out, scale, name="embedding")
+        return self._computed(op_names.MUL, dims, out, scale, name="embedding")
 
     def _looked_up(self, path: str, dims: Dims, name: str = "") -> Ref:
         """The tokens' rows of a table."""
@@ -338,7 +335,7 @@ class _Decoder:
     def _norm(self, path: str, x: Ref, dims: Dims, name: str = "", eps: float | None = None) -> Ref:
         weight = self._constant(f"{path}.weight", dims[-1:])
         how = (weight, self.config.eps if eps is None else eps)
-        return self._computed("et_vk.rms_norm.default", dims, x, *how, name=name)
+        return self._computed(op_names.RMS_NORM, dims, x, *how, name=name)
 
     def _heads(self, x: Ref, dims: Dims) -> Ref:
         """The same elements in other dims, at the call's length."""
@@ -348,7 +345,7 @@ class _Decoder:
 
     def _add(self, x: Ref, y: Ref, name: str = "") -> Ref:
         c = self.config
-        return self._computed("aten.add.Tensor", (1, c.max_chunk, c.width), x, y, 1, name=name)
+        return self._computed(op_names.ADD, (1, c.max_chunk, c.width), x, y, 1, name=name)
 
     def _computed(self, op: str, dims: Dims, *args: object, name: str = "") -> Ref:
         out = self._tensor(dims, name)

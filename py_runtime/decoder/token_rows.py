@@ -3,9 +3,9 @@ row, which the host reads where the model lies and gives along with the token.""
 
 from dataclasses import dataclass, replace
 
-from py_runtime.decoder.config import FLOAT, PER_LAYER_TABLE
+from py_runtime.decoder.config import PER_LAYER_TABLE
 from py_runtime.program import NullValue, OpCall, Program, ProgramInput, TensorValue, as_constant
-from py_runtime.program.weight_kinds import BLOCK_KINDS
+from py_runtime.program.weight_kinds import BLOCK_KINDS, FLOAT
 
 TABLE = f"{PER_LAYER_TABLE}.weight"
 KINDS = {kind.embedding: kind.name for kind in BLOCK_KINDS.values()}
@@ -42,8 +42,8 @@ def with_token_rows_given(program: Program) -> Program:
         return program
     *given, rows = table.call.args
     values = [
-        NullValue() if place in given and as_constant(value) else value
-        for place, value in enumerate(program.values)
+        NullValue() if value_id in given and as_constant(value) else value
+        for value_id, value in enumerate(program.values)
     ]
     named = values[rows]
     assert isinstance(named, TensorValue), "an embedding gives a tensor"

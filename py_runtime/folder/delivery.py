@@ -8,13 +8,14 @@ unless it is kept, was seen to be right before, and nobody has written to it sin
 import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import Any, Protocol
 
 import numpy as np
 
 from py_runtime.base import notices
 from py_runtime.base.errors import StorageBusyError, StorageError
+from py_runtime.base.file_blocks import BLOCK_UNIT, FileBlocks
 from py_runtime.base.model_errors import ModelFileError, ModelHashError
 from py_runtime.base.progress import DOWNLOAD, Meter
 from py_runtime.bridge.stream import Stream, memory_for, open_url, read_first
@@ -22,7 +23,6 @@ from py_runtime.folder.browser_storage import PartialFile, Storage
 from py_runtime.folder.manifest import FileFacts, Manifest
 
 FILES_AT_ONCE = 3
-WHOLE = 16  # bytes of which a block has a multiple, unless it is the last
 DAMAGED_COPY = (StorageError, ModelFileError, ModelHashError)
 
 
@@ -30,16 +30,6 @@ class Sink(Protocol):
     """Takes a file's blocks in order; one at position 0 may come again, and begins anew."""
 
     def __call__(self, position: int, block: np.ndarray) -> Awaitable[None]: ...
-
-
-class Blocks(Protocol):
-    """A stream, or what gives blocks as one does."""
-
-    def __enter__(self) -> Any: ...
-
-    def __exit__(self, *details: Any) -> None: ...
-
-    async def next_block(self, memory: np.ndarray) -> np.ndarray: ...
 
 
 class Delivery:
@@ -139,15 +129,15 @@ class Delivery:
                 await self.storage.drop_begun(facts)
         await self._fetch(file, sink, meter, self._open_whole, 0)
 
-    async def _open_whole(self, file: str) -> Blocks:
+    async def _open_whole(self, file: str) -> FileBlocks:
         return open_url(self._url + file, cache=self._cache())
 
-    async def _open_rest(self, file: str) -> Blocks:
+    async def _open_rest(self, file: str) -> FileBlocks:
         """What is there from storage, the rest from the network, as one file."""
         assert self.storage is not None, "something is there"
         facts = self._manifest.files[file]
         begun = self.storage.begun_bytes(facts)
-        if begun % WHOLE or begun >= facts.size:  # no download leaves it so
+        if begun % BLOCK_UNIT or begun >= facts.size:  # no download leaves it so
             raise ModelFileError(f"{file} has {begun} bytes in storage")
         wanted = {"Range": f"bytes={begun}-"}
         rest = open_url(self._url + file, headers=wanted, cache=self._cache())
@@ -165,7 +155,7 @@ class Delivery:
         file: str,
         sink: Sink,
         meter: Meter,
-        open_stream: Callable[[str], Awaitable[Blocks]],
+        open_stream: Callable[[str], Awaitable[FileBlocks]],
         begun: int,
     ) -> None:
         """Keeps what comes behind the first `begun` bytes, which storage has."""
@@ -209,7 +199,9 @@ class Delivery:
         if not known:
             await self.storage.mark_checked(facts)
 
-    async def _pass_on(self, file: str, stream: Blocks, sink: Sink, hashing: bool = True) -> None:
+    async def _pass_on(
+        self, file: str, stream: FileBlocks, sink: Sink, hashing: bool = True
+    ) -> None:
         """Every byte, hashed; raises ModelFileError or ModelHashError when they are not the file's.
 
         Only the end shows that, so that a sink must not count its bytes as good before.
@@ -218,7 +210,7 @@ class Delivery:
         memory = memory_for(size)
         sha256 = hashlib.sha256()
         position = 0
-        with stream:
+        with closing(stream):
             while len(block := await stream.next_block(memory)):
                 if position + len(block) > size:
                     raise ModelFileError(f"{file} has more than the {size} bytes it should have")
@@ -288,10 +280,7 @@ class _Joined:
         self._first: Stream | None = first
         self._second = second
 
-    def __enter__(self) -> "_Joined":
-        return self
-
-    def __exit__(self, *details: object) -> None:
+    def close(self) -> None:
         if self._first is not None:
             self._first.close()
         self._second.close()

@@ -1,4 +1,4 @@
-"""A model folder behind a URL, in the page: headers first, then weights straight to the GPU."""
+"""A model folder behind a URL, in the page: its small files and the headers of the others."""
 
 from js import URL, location
 

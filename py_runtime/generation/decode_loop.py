@@ -28,7 +28,7 @@ from py_runtime.sampling import NoFiniteLogitsError, SamplingSettings
 
 TOKENS, POSITION, TOKEN_ROWS = 0, 1, 2  # the decoder's inputs; few take token rows
 LOGITS = 0  # its output
-MAX_LINES = 8
+MAX_STRETCHES = 8
 ONE_TOKEN = np.zeros((1, 1), np.int64)  # what it is does not matter: the GPU writes the real one
 
 
@@ -61,7 +61,7 @@ class Drawing:
 
 
 @dataclass(frozen=True, eq=False)
-class Line:
+class Stretch:
     """Positions over which nothing changes but words of the arena, each by the same every step."""
 
     start: int
@@ -103,8 +103,9 @@ class DecodeLoop:
     def __init__(self, graph: Graph, sampler: DeviceSampler) -> None:
         self._graph = graph
         self._sampler = sampler
-        self._lines: deque[Line] = deque(maxlen=MAX_LINES)  # found so far, the last one used first
-        self._is_on_line = False  # the graph on that one, since nobody else resized it
+        # Found so far, the last one used first.
+        self._stretches: deque[Stretch] = deque(maxlen=MAX_STRETCHES)
+        self._is_on_stretch = False  # the graph on that one, since nobody else resized it
         columns = [graph.live_dims(given.value)[-1] for given in graph.program.inputs[TOKEN_ROWS:]]
         self._no_token_rows = np.zeros((1, 1, sum(columns)), np.float32)
         self._plan: Plan = graph.device.create_plan(
@@ -142,7 +143,7 @@ class DecodeLoop:
 
         It starts an answer, or goes on with one after so many tokens and random numbers.
         """
-        self._is_on_line = False
+        self._is_on_stretch = False
         begin = self._sampler.begin(settings, prompt, answer, seed, draws)
         counts = np.vstack([np.zeros_like(self._graph.live_counts(())), ONE_WORKGROUP])
         return self._submit(counts, [*begin, *self._sampler.batch(NO_CHANGES)], 1)
@@ -160,22 +161,22 @@ class DecodeLoop:
         many steps there may be with those that follow. `token_rows` [1, 1, columns] is that token's
         row, where the decoder takes such; then there is one step.
         """
-        line = self._line_from(position, max(steps, ahead or 0))
+        stretch = self._stretch_from(position, max(steps, ahead or 0))
         arena = self._graph.arena
         # The GPU has the words as after the last batch, the mirror as at the last resize.
-        arena.mark_dirty(*line.moving)
-        writes = self._sampler.batch(line.changes)
+        arena.mark_dirty(*stretch.moving)
+        writes = self._sampler.batch(stretch.changes)
         dirty = arena.dirty()
         if dirty is not None:
             offset, data = dirty[0], dirty[1].copy()
-            data.view(np.uint32)[line.places - offset // WORD] = line.words_at(position)
+            data.view(np.uint32)[stretch.places - offset // WORD] = stretch.words_at(position)
             writes.append(Write(self._graph.uniforms, data, offset))
         if token_rows is not None:
             buffer = self._graph.buffer(self._graph.program.inputs[TOKEN_ROWS].value)
             writes.append(Write(buffer, token_rows))
         arena.uploaded()
-        arena.mark_dirty(*line.moving)
-        return self._submit(line.counts, writes, min(steps, line.end - position))
+        arena.mark_dirty(*stretch.moving)
+        return self._submit(stretch.counts, writes, min(steps, stretch.end - position))
 
     def _submit(self, counts: np.ndarray, writes: list[Write], rounds: int) -> Drawing:
         read = Read(self._sampler.state, (STATE_HEADER + rounds) * WORD)
@@ -187,39 +188,42 @@ class DecodeLoop:
         self._graph.device.release([self._plan])
         self._sampler.unload()
 
-    def _line_from(self, position: int, steps: int) -> Line:
+    def _stretch_from(self, position: int, steps: int) -> Stretch:
         """One that was found before, if it still holds there, or a new one."""
-        if self._is_on_line and self._lines[0].start <= position < self._lines[0].end:
-            return self._lines[0]
+        if self._is_on_stretch and self._stretches[0].start <= position < self._stretches[0].end:
+            return self._stretches[0]
         words, counts = self._resized(position)
-        line = next((line for line in self._lines if line.holds(position, words, counts)), None)
-        if line is None:
-            line = self._new_line(position, steps, words, counts)
+        holding = (known for known in self._stretches if known.holds(position, words, counts))
+        stretch = next(holding, None)
+        if stretch is None:
+            stretch = self._new_stretch(position, steps, words, counts)
         else:
-            self._lines.remove(line)
-        self._lines.appendleft(line)
-        self._is_on_line = True
-        return line
+            self._stretches.remove(stretch)
+        self._stretches.appendleft(stretch)
+        self._is_on_stretch = True
+        return stretch
 
-    def _new_line(self, start: int, steps: int, words: np.ndarray, counts: np.ndarray) -> Line:
-        """As long as can be, up to so many steps; one step is always a line.
+    def _new_stretch(
+        self, start: int, steps: int, words: np.ndarray, counts: np.ndarray
+    ) -> Stretch:
+        """As long as can be, up to so many steps; one step is always a stretch.
 
         Live scalars grow with the position, by sums, products and floor divisions: where the ends
         and the slope agree, so does all between.
         """
         if steps == 1:
-            return Line(start, start + 1, words, NO_CHANGES, counts)
+            return Stretch(start, start + 1, words, NO_CHANGES, counts)
         slope = self._resized(start + 1)[0] - words  # uint32, wrapping round: what the kernel adds
         moving = np.flatnonzero(slope)
         changes = np.stack([moving, slope[moving]], axis=1).astype(np.uint32)
         while steps > 1 and len(moving) <= MAX_CHANGES:
             last, last_counts = self._resized(start + steps - 1)
-            is_line = np.array_equal(last, words + slope * np.uint32(steps - 1))
-            if is_line and np.array_equal(counts, last_counts):
-                return Line(start, start + steps, words, changes, counts)
+            is_straight = np.array_equal(last, words + slope * np.uint32(steps - 1))
+            if is_straight and np.array_equal(counts, last_counts):
+                return Stretch(start, start + steps, words, changes, counts)
             steps //= 2
         self._resized(start)
-        return Line(start, start + 1, words, NO_CHANGES, counts)
+        return Stretch(start, start + 1, words, NO_CHANGES, counts)
 
     def _resized(self, position: int) -> tuple[np.ndarray, np.ndarray]:
         """The arena and the plan's counts for one token there."""

@@ -5,17 +5,20 @@ from typing import Any
 
 from py_runtime.decoder.config import GELU, DecoderConfig, expected_shapes
 from py_runtime.decoder.families import BY_ARCHITECTURE, FAMILIES, Family
+from py_runtime.decoder.limits import (
+    MAX_CONTEXT,
+    MAX_HEAD_DIM,
+    MAX_HEADS,
+    MAX_HIDDEN,
+    MAX_LAYERS,
+    MAX_WIDTH,
+)
 from py_runtime.gguf.errors import GgufError, UnsupportedGgufError, listed, shown
-from py_runtime.gguf.family_words import COMPUTED, MAX_HEADS, MAX_HIDDEN, family_words
+from py_runtime.gguf.family_words import COMPUTED, family_words
 from py_runtime.gguf.keys import Keys
 from py_runtime.gguf.names import ROPE_FACTORS, gguf_names
 from py_runtime.gguf.reader import GgufFile
-from py_runtime.gguf.rope_keys import MAX_CONTEXT
 
-# The largest that a file may claim: beyond them nothing fits a page.
-MAX_LAYERS = 512
-MAX_HEAD_DIM = 1 << 12
-MAX_WIDTH = 1 << 16
 EPSILONS = (1e-12, 1e-1)
 
 OTHER_KINDS = {

@@ -9,10 +9,7 @@ import numpy as np
 
 from py_runtime.base.errors import GraphError
 from py_runtime.base.progress import Meter
-from py_runtime.base.shapes import numel
 from py_runtime.decoder.config import WeightKind
-from py_runtime.gguf.errors import GgufError, shown
-from py_runtime.gguf.planes import are_finite
 from py_runtime.gguf.reader import StoredTensor
 from py_runtime.gguf.stored_weights import in_halves, parts_of_blocks
 from py_runtime.gpu import Device
@@ -53,11 +50,7 @@ class WantedTensor:
         if self.head_dim is not None:
             data = in_halves(data.reshape(-1, info.nbytes // info.dims[0]), self.head_dim)
         data = data.reshape(-1)
-        if not are_finite(info.kind, data):
-            raise GgufError(
-                f"{self.stored.source.name}: the tensor {shown(info.name)} has numbers that are "
-                "infinite or none"
-            )
+        self.stored.check_finite(data)
         return self.split(data)
 
     def split(self, data: np.ndarray) -> dict[str, np.ndarray]:
@@ -96,10 +89,10 @@ class GgufConstants:
                     raise GraphError(f"{label} is {list(value.dims)}, but its table is not")
             elif name not in self._tensors:
                 raise GraphError(f"{label} needs the constant '{name}', which is missing")
-            elif (found := _nbytes(self._tensors[name], name)) != (
-                wanted := numel(value.dims) * value.dtype.gpu_bytes
-            ):
-                raise GraphError(f"{label} takes {wanted} bytes, but its tensor gives {found}")
+            elif (found := _nbytes(self._tensors[name], name)) != value.gpu_bytes:
+                raise GraphError(
+                    f"{label} takes {value.gpu_bytes} bytes, but its tensor gives {found}"
+                )
 
     async def upload(self, device: Device, places: PlacesByName, meter: Meter) -> None:
         by_source: dict[ByteSource, dict[str, WantedTensor]] = defaultdict(dict)

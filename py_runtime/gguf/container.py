@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from py_runtime.base.shapes import round_up
 from py_runtime.base.sizes import in_words
 from py_runtime.gguf.errors import GgufError, UnsupportedGgufError, shown
 from py_runtime.gguf.metadata import Item, Metadata, Value, ValueType
@@ -193,11 +194,11 @@ class HeaderWalk:
             )
         nbytes = elements // kind.values * kind.nbytes
         self._tensors[name] = TensorInfo(name, kind, tuple(reversed(sizes)), offset, nbytes)
-        self._data_bytes = _padded(offset + nbytes, self._alignment)
+        self._data_bytes = round_up(offset + nbytes, self._alignment)
 
     def _placed(self) -> tuple[TensorInfo, ...]:
         """The data begins behind the header, padded; it ends where the file does."""
-        start = _padded(self._at, self._alignment)
+        start = round_up(self._at, self._alignment)
         tensors = tuple(
             TensorInfo(info.name, info.kind, info.dims, start + info.offset, info.nbytes)
             for info in self._tensors.values()
@@ -210,7 +211,7 @@ class HeaderWalk:
                 f"it has {in_words(self._file_size)}, but its tensors take {in_words(end)}: it is "
                 "cut short"
             )
-        if self._file_size > _padded(end, self._alignment):
+        if self._file_size > round_up(end, self._alignment):
             self._fault(f"{self._file_size - end} bytes follow its last tensor")
         return tensors
 
@@ -326,7 +327,3 @@ class HeaderWalk:
 
     def _fault(self, text: str) -> NoReturn:
         raise GgufError(f"{self._file} is not a whole GGUF file: {text}")
-
-
-def _padded(size: int, alignment: int) -> int:
-    return -(-size // alignment) * alignment

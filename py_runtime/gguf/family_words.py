@@ -6,26 +6,27 @@ Files leave out what llama.cpp knows by the architecture's name: periods, window
 from math import sqrt
 from typing import Any
 
-from py_runtime.decoder.config_json import (
-    FULL,
+from py_runtime.decoder.config_json import FULL, SLIDING, TILED
+from py_runtime.decoder.limits import (
+    MAX_CONTEXT,
+    MAX_EXPERTS,
+    MAX_HEAD_DIM,
+    MAX_HEADS,
+    MAX_HIDDEN,
     MAX_KEYS,
     MAX_PER_LAYER,
     MAX_TAPS,
-    SLIDING,
-    TILED,
+    MAX_USED,
 )
-from py_runtime.decoder.mixtures import MAX_EXPERTS, MAX_USED
 from py_runtime.gguf.keys import Keys
-from py_runtime.gguf.rope_keys import MAX_CONTEXT, SCALES, THETAS, read_rope
+from py_runtime.gguf.rope_keys import SCALES, THETAS, read_rope
 
 Words = dict[str, Any]
-MAX_HEADS = 1 << 12  # and columns of one
-MAX_HIDDEN = 1 << 18  # of an MLP, or of an expert
 SIGMOID_GATING = 2  # of experts, as llama.cpp counts them
 
 WINDOW = "attention.sliding_window"
 PATTERN = "attention.sliding_window_pattern"
-LONG_FACTORS = ("phi3", "minicpm")  # whose factors for frequencies are tensors
+WITH_FACTOR_TENSORS = ("phi3", "minicpm")  # whose factors for frequencies are tensors
 MULTIPLIERS = {
     "embedding_scale": "embedding_multiplier",
     "residual_scale": "residual_multiplier",
@@ -54,7 +55,7 @@ LAYERS_OF_27B = {"gemma2": 46, "gemma3": 62}
 def family_words(keys: Keys, values: Words) -> Words:
     """All that depends on the architecture; `values` has the sizes."""
     architecture = keys.architecture
-    words = {"rope_parameters": read_rope(keys, architecture in LONG_FACTORS)}
+    words = {"rope_parameters": read_rope(keys, architecture in WITH_FACTOR_TENSORS)}
     if architecture in OF_AN_ARCHITECTURE:
         return words | OF_AN_ARCHITECTURE[architecture](keys, values, words["rope_parameters"])
     # Full attention stands in for a window that the file may or may not mean: as far as it goes.
@@ -245,7 +246,7 @@ def _gemma4(keys: Keys, values: Words, rope: Words) -> Words:
         values[name] for name in ("num_hidden_layers", "intermediate_size", "head_dim")
     )
     local = {
-        keys.integer(f"attention.{part}_length_swa", 2, MAX_HEADS, default=width)
+        keys.integer(f"attention.{part}_length_swa", 2, MAX_HEAD_DIM, default=width)
         for part in ("key", "value")
     }
     if len(local) > 1:
@@ -259,7 +260,7 @@ def _gemma4(keys: Keys, values: Words, rope: Words) -> Words:
     theta = keys.number("rope.freq_base_swa", *THETAS, default=10000.0)
     rope["rope_theta"] = keys.number("rope.freq_base", *THETAS, default=1000000.0)
     head_dim = local.pop()
-    turned = keys.integer("rope.dimension_count_swa", 2, MAX_HEADS, default=head_dim)
+    turned = keys.integer("rope.dimension_count_swa", 2, MAX_HEAD_DIM, default=head_dim)
     if turned != head_dim:
         raise keys.unsupported("rope.dimension_count_swa", f"differs from the heads' {head_dim}")
     return {

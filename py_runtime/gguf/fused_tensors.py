@@ -11,7 +11,7 @@ from py_runtime.decoder.families import Family
 from py_runtime.gguf.names import OF_ITS_OWN_KEYS, gguf_names
 from py_runtime.gguf.reader import GgufFile, StoredTensor
 
-OF_A_LAYER = re.compile(r"blk\.(\d{1,6})\.")
+LAYER_NUMBER = re.compile(r"blk\.(\d{1,6})\.")
 
 
 def taken_apart(file: GgufFile, family: Family, config: DecoderConfig) -> GgufFile:
@@ -21,29 +21,11 @@ def taken_apart(file: GgufFile, family: Family, config: DecoderConfig) -> GgufFi
 
     A fused tensor of other rows than the config demands stays as it is, to be told of.
     """
+    tensors = _tensors_of_decoder(file, family, config)
     names, shapes = gguf_names(config), expected_shapes(config)
-    unread = {
-        f"blk.{number}.{inner}.weight"
-        for number in range(config.layers)
-        for inner in OF_ITS_OWN_KEYS
-        if config.layer_kind(number).shares is not None
-    }
-    tensors = {
-        name: tensor
-        for name, tensor in file.tensors.items()
-        if not (family.predicts_ahead and _layer(name) >= config.layers) and name not in unread
-    }
-    for name in list(tensors):
-        usual = _usual_name(name, family)
-        if usual not in tensors:
-            tensors[usual] = tensors.pop(name)
     for name in names:
-        stored = tensors.get(names[name])
-        if config.experts and stored and f".{EXPERTS}." in name:
-            count, *inner = stored.info.dims
-            if count == config.experts.count and len(inner) == len(shapes[name]):
-                flat = replace(stored.info, dims=(count * inner[0], *inner[1:]))
-                tensors[names[name]] = replace(stored, info=flat)
+        if config.experts and f".{EXPERTS}." in name and (stored := tensors.get(names[name])):
+            tensors[names[name]] = _experts_as_matrix(stored, config.experts.count, shapes[name])
     for number in range(config.layers):
         for fused, held in family.gguf_fused.items():
             whole = file.tensors.get(f"blk.{number}.{fused}.weight")
@@ -65,9 +47,39 @@ def taken_apart(file: GgufFile, family: Family, config: DecoderConfig) -> GgufFi
     return replace(file, tensors=tensors)
 
 
+def _tensors_of_decoder(
+    file: GgufFile, family: Family, config: DecoderConfig
+) -> dict[str, StoredTensor]:
+    """Those that it reads, each by its usual name."""
+    unread = {
+        f"blk.{number}.{inner}.weight"
+        for number in range(config.layers)
+        for inner in OF_ITS_OWN_KEYS
+        if config.layer_kind(number).shares is not None
+    }
+    tensors = {
+        name: tensor
+        for name, tensor in file.tensors.items()
+        if not (family.predicts_ahead and _layer(name) >= config.layers) and name not in unread
+    }
+    for name in list(tensors):
+        usual = _usual_name(name, family)
+        if usual not in tensors:
+            tensors[usual] = tensors.pop(name)
+    return tensors
+
+
+def _experts_as_matrix(stored: StoredTensor, experts: int, wanted: Dims) -> StoredTensor:
+    """[experts, rows, ...] → [experts * rows, ...], where it has so many of them."""
+    count, *inner = stored.info.dims
+    if count != experts or len(inner) != len(wanted):
+        return stored
+    return replace(stored, info=replace(stored.info, dims=(count * inner[0], *inner[1:])))
+
+
 def _layer(name: str) -> int:
     """-1: it is of none."""
-    match = OF_A_LAYER.match(name)
+    match = LAYER_NUMBER.match(name)
     return int(match[1]) if match else -1
 
 

@@ -22,6 +22,7 @@ from py_runtime.gguf.config import check_tensors, read_config, read_family
 from py_runtime.gguf.constants import GgufConstants, WantedTensor
 from py_runtime.gguf.dequantise import dequantise
 from py_runtime.gguf.errors import GgufError, UnsupportedGgufError, listed, shown
+from py_runtime.gguf.family_words import WITH_FACTOR_TENSORS
 from py_runtime.gguf.fused_tensors import taken_apart
 from py_runtime.gguf.names import (
     FREQUENCIES,
@@ -158,6 +159,6 @@ async def _tables(
 def factors_name(values: dict[str, Any], context: int) -> str:
     """Where there are two sets, the context's length decides: one table serves all of it."""
     original = values["rope_parameters"].get("original_max_position_embeddings")
-    if values["model_type"] not in ("phi3", "minicpm") or original is None:
+    if values["model_type"] not in WITH_FACTOR_TENSORS or original is None:
         return FREQUENCIES
     return LONG_FACTORS if context > original else SHORT_FACTORS

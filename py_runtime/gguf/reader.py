@@ -3,10 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from py_runtime.gguf.container import GgufHeader, HeaderWalk, TensorInfo, TooFewBytes
 from py_runtime.gguf.errors import GgufError, UnsupportedGgufError, listed, shown
 from py_runtime.gguf.metadata import Metadata
 from py_runtime.gguf.part_names import MAX_PARTS
+from py_runtime.gguf.planes import are_finite
 from py_runtime.weights.byte_source import ByteSource
 
 FIRST_BYTES = 1 << 20  # twice as many each time these are too few
@@ -19,6 +22,14 @@ class StoredTensor:
 
     info: TensorInfo
     source: ByteSource
+
+    def check_finite(self, data: np.ndarray) -> None:
+        """`data` are bytes of it, whole blocks."""
+        if not are_finite(self.info.kind, data):
+            raise GgufError(
+                f"{self.source.name}: the tensor {shown(self.info.name)} has values that are "
+                "infinite or not numbers"
+            )
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,10 @@
 
 from typing import Any
 
+from py_runtime.decoder.limits import MAX_CONTEXT
 from py_runtime.gguf.errors import shown
 from py_runtime.gguf.keys import Keys
 
-MAX_CONTEXT = 1 << 30
 THETAS = (2.0, 1e12)
 SCALES = (1e-6, 1e6)
 

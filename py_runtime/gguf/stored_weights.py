@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from py_runtime.decoder.config import FLOAT, WeightKind
+from py_runtime.decoder.config import WeightKind
 from py_runtime.gguf.planes import SPLITTERS, Planes, planes, widened
 from py_runtime.gguf.tensor_types import TensorType
-from py_runtime.program.weight_kinds import BLOCK_KINDS
+from py_runtime.program.weight_kinds import BLOCK_KINDS, FLOAT
 
 FLOATS = ("F32", "F16", "BF16")
 # Types that kernels exist for.

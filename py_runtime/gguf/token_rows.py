@@ -5,8 +5,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from py_runtime.gguf.dequantise import dequantise
-from py_runtime.gguf.errors import GgufError, shown
-from py_runtime.gguf.planes import are_finite
 from py_runtime.gguf.reader import StoredTensor
 from py_runtime.weights.kept_rows import KeptRows
 
@@ -24,10 +22,6 @@ class GgufTokenRows(KeptRows):
         return await self._stored.source.read(info.offset + token * nbytes, nbytes)
 
     def dense(self, rows: Sequence[bytes]) -> np.ndarray:
-        data, info = np.frombuffer(b"".join(rows), np.uint8), self._stored.info
-        if not are_finite(info.kind, data):
-            raise GgufError(
-                f"{self._stored.source.name}: the tensor {shown(info.name)} has numbers that are "
-                "infinite or none"
-            )
-        return dequantise(info.kind, data)
+        data = np.frombuffer(b"".join(rows), np.uint8)
+        self._stored.check_finite(data)
+        return dequantise(self._stored.info.kind, data)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from py_runtime.base.errors import GraphError
+from py_runtime.base.shapes import round_up
 from py_runtime.gpu.shader_sources import ShaderFile, all_shaders
 
 _LITERAL = re.compile(r"\b(0x[0-9a-f]+|\d+)[iu]?\b")
@@ -171,18 +172,14 @@ def _laid_out(
     end, widest = 0, 1
     for member in members_of(source, struct):
         size, alignment = extent_of(member.type, source, figures)
-        offsets[member.name] = _up_to(end, alignment)
+        offsets[member.name] = round_up(end, alignment)
         if member.length is not None:
             length = evaluate(member.length, figures) if member.length else 0
             if length is None:
                 raise GraphError(f"{struct}.{member.name}: {member.length} cannot be read")
-            size = _up_to(size, alignment) * length
+            size = round_up(size, alignment) * length
         end = offsets[member.name] + size
         widest = max(widest, alignment)
     if not offsets:
         raise GraphError(f"the type {struct} is neither known nor a struct of the shader")
-    return offsets, _up_to(end, widest), widest
-
-
-def _up_to(size: int, alignment: int) -> int:
-    return -(-size // alignment) * alignment
+    return offsets, round_up(end, widest), widest

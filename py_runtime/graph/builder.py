@@ -36,7 +36,7 @@ class LaunchSpec:
 class HostSource:
     """A SymInt read from an input on the host, before anything is resized."""
 
-    place: int  # among the program's inputs, found once
+    index: int  # among the program's inputs, found once
     op: HostReadOp
 
 
@@ -64,7 +64,7 @@ class Builder:
         self.symints: dict[int, LiveInt] = {}
         self._bound_fixed_ints: list[LiveInt] = []  # never set, so uploaded once, at load
         self._roots: dict[int, int] = {}  # alias → the tensor whose bytes it shares
-        self._input_place = {entry.value: at for at, entry in enumerate(self.program.inputs)}
+        self._input_index = {entry.value: at for at, entry in enumerate(self.program.inputs)}
         for value_id, value in enumerate(self.program.values):
             label = self.program.label(value_id)
             if isinstance(value, TensorValue):
@@ -106,10 +106,10 @@ class Builder:
         return LiveInt(value_id, self.program.label(value_id), value, is_symint=False)
 
     def read_from_host(self, op: HostReadOp, tensor: LiveTensor) -> None:
-        place = self._input_place.get(tensor.id)
-        if place is None:
+        index = self._input_index.get(tensor.id)
+        if index is None:
             raise GraphError(f"{op.where} reads {tensor.label} on the host; only an input can be")
-        self.host_sources.append(HostSource(place, op))
+        self.host_sources.append(HostSource(index, op))
 
     def launch(
         self,
@@ -228,7 +228,7 @@ class Builder:
         """Inputs, constants and state keep a buffer of their own."""
         value = self.program.values[value_id]
         assert isinstance(value, TensorValue)
-        return value.persistent or value_id in self._input_place
+        return value.persistent or value_id in self._input_index
 
     def only_in_parts(self) -> set[int]:
         """Constants that no step needs in a buffer of their own."""

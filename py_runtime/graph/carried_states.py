@@ -5,7 +5,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from py_runtime.base.shapes import numel
 from py_runtime.gpu import PLAN_COLUMNS, Buffer, Copy, Device, Plan, padded_size
 from py_runtime.ops.registry import REGISTRY
 from py_runtime.program import Program, TensorValue
@@ -32,7 +31,7 @@ def copied_bytes(program: Program) -> int:
 def _nbytes(program: Program, value_id: int) -> int:
     value = program.values[value_id]
     assert isinstance(value, TensorValue), "ops check what they are given before"
-    return padded_size(numel(value.dims) * value.dtype.gpu_bytes)
+    return padded_size(value.gpu_bytes)
 
 
 class StateCopies:
@@ -50,20 +49,20 @@ class StateCopies:
         self._sizes = np.array([state.size for state in states], np.uint32)
         self._offsets = np.cumsum(self._sizes, dtype=np.uint32) - self._sizes
 
-    def keep(self, place: int) -> None:
+    def keep(self, copy: int) -> None:
         """What the states are now, in this copy."""
-        rows, counts = self._rows(place)
+        rows, counts = self._rows(copy)
         counts[rows, 1], counts[rows, 2] = self._offsets, self._sizes
         self._device.submit(self.plan, counts)
 
-    def put_back(self, place: int) -> None:
+    def put_back(self, copy: int) -> None:
         """The states become what this copy is."""
-        rows, counts = self._rows(place)
+        rows, counts = self._rows(copy)
         back = slice(rows.start + len(self._ways), rows.stop + len(self._ways))
         counts[back, 0], counts[back, 2] = self._offsets, self._sizes
         self._device.submit(self.plan, counts)
 
-    def _rows(self, place: int) -> tuple[slice, np.ndarray]:
-        first = place * len(self._sizes)
+    def _rows(self, copy: int) -> tuple[slice, np.ndarray]:
+        first = copy * len(self._sizes)
         counts = np.zeros((2 * len(self._ways), PLAN_COLUMNS), np.uint32)
         return slice(first, first + len(self._sizes)), counts

@@ -244,9 +244,9 @@ class Graph:
     def _wanted(self, outputs: Sequence[int] | None) -> tuple[int, ...]:
         count = len(self.program.outputs)
         wanted = tuple(range(count) if outputs is None else outputs)
-        for place in wanted:
-            if not 0 <= place < count:
-                raise InputError(f"output {place} was asked for; the graph has 0 to {count - 1}")
+        for index in wanted:
+            if not 0 <= index < count:
+                raise InputError(f"output {index} was asked for; the graph has 0 to {count - 1}")
         return wanted
 
     def _writes(self, arrays: list[Array]) -> list[Write]:
@@ -264,8 +264,8 @@ class Graph:
     def _results(self, wanted: tuple[int, ...], data: list[Array]) -> list[Array]:
         """Bytes as host arrays: int32 widens to int64 and to bool where the graph says so."""
         results, chunks = [], iter(data)
-        for place in wanted:
-            value_id = self.program.outputs[place]
+        for index in wanted:
+            value_id = self.program.outputs[index]
             if value_id in self._builder.symints:
                 results.append(np.array(self._builder.symints[value_id].value, np.int64))
                 continue

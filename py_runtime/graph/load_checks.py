@@ -1,6 +1,7 @@
 """What must hold of a program's ops before it is built."""
 
 from py_runtime.base.errors import GraphError
+from py_runtime.base.short_texts import first_of
 from py_runtime.ops.registry import REGISTRY
 from py_runtime.program import Program, SymIntValue
 
@@ -11,9 +12,8 @@ def check_ops(program: Program) -> None:
     """Every op is known, and none that cannot resize is reached by anything that changes."""
     unknown = sorted({call.name for call in program.ops if call.name not in REGISTRY})
     if unknown:
-        listed, more = unknown[:MAX_NAMES], len(unknown) - MAX_NAMES
-        text = ", ".join(listed) + (f" and {more} more" if more > 0 else "")
-        raise GraphError(f"the graph uses ops that this engine does not have: {text}")
+        listed = ", ".join(first_of(unknown, MAX_NAMES))
+        raise GraphError(f"the graph uses ops that this engine does not have: {listed}")
     changing = {entry.value for entry in program.inputs if entry.dynamic_dims}
     changing |= {at for at, v in enumerate(program.values) if isinstance(v, SymIntValue)}
     for index, call in enumerate(program.ops):

@@ -10,7 +10,7 @@ from py_runtime.program import Program
 
 def ops_needed(program: Program, wanted: Sequence[int]) -> np.ndarray:
     """bool [ops], for the outputs with these indices; tensors are always written in place."""
-    needed = {program.outputs[place] for place in wanted}
+    needed = {program.outputs[index] for index in wanted}
     runs = np.zeros(len(program.ops), bool)
     for index in reversed(range(len(program.ops))):
         call = program.ops[index]

@@ -56,7 +56,7 @@ class LiveGraph:
         self._kept: OrderedDict[Shapes, Snapshot] = OrderedDict()
 
     def settle(self) -> None:
-        """Every op sees the largest shapes once, so that a first call there finds all in place."""
+        """Every op sees the largest shapes once, so that a first call there finds all in index."""
         for live_int in self._builder.symints.values():
             live_int.upload()
         self._journal.queue(range(len(self._program.ops)))
@@ -82,7 +82,7 @@ class LiveGraph:
         try:
             self._set_inputs(inputs, arrays)
             for source in self._builder.host_sources:
-                source.op.read_host(np.asarray(inputs[source.place]))
+                source.op.read_host(np.asarray(inputs[source.index]))
             if not self._settled:
                 self._journal.queue(range(len(self._program.ops)))
             self._propagate()
@@ -120,33 +120,33 @@ class LiveGraph:
         if len(inputs) != len(program.inputs):
             raise InputError(f"the graph takes {len(program.inputs)} inputs, got {len(inputs)}")
         arrays: list[Array | None] = []
-        for place, (entry, given) in enumerate(zip(program.inputs, inputs, strict=True)):
+        for index, (entry, given) in enumerate(zip(program.inputs, inputs, strict=True)):
             if isinstance(program.values[entry.value], SymIntValue):
                 arrays.append(None)
                 continue
             tensor = self._builder.tensors[entry.value]
-            array = as_gpu_array(place, tensor, given)
+            array = as_gpu_array(index, tensor, given)
             tensor.check_dims(array.shape)
             for axis, size in enumerate(array.shape):
                 if axis not in entry.dynamic_dims and size != tensor.max_dims[axis]:
                     raise InputError(
-                        f"input {place} ({tensor.label}): dim {axis} is {size}, but it is fixed "
+                        f"input {index} ({tensor.label}): dim {axis} is {size}, but it is fixed "
                         f"at {tensor.max_dims[axis]}"
                     )
             arrays.append(array)
         return arrays
 
     def _set_inputs(self, inputs: Sequence[Any], arrays: list[Array | None]) -> None:
-        for place, (entry, array) in enumerate(zip(self._program.inputs, arrays, strict=True)):
+        for index, (entry, array) in enumerate(zip(self._program.inputs, arrays, strict=True)):
             if array is None:
-                self._builder.symints[entry.value].set(as_int(place, inputs[place]))
+                self._builder.symints[entry.value].set(as_int(index, inputs[index]))
             else:
                 self._builder.tensors[entry.value].resize(array.shape)
 
     # Shapes that come again --------------------------------------------------------------------
 
     def _come_back_to(self, shapes: Shapes) -> Snapshot | None:
-        """Keeps the state of the last call; gives it if that of other shapes took its place."""
+        """Keeps the state of the last call; gives it if that of other shapes took its index."""
         if shapes == self._shapes or not self._settled:
             return None
         before = self._take_snapshot()

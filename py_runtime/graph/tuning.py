@@ -116,12 +116,12 @@ def is_plain_software(device: Device, expected: KernelTarget) -> bool:
 
 async def quickest(device: Device, targets: Sequence[KernelTarget]) -> KernelTarget:
     """The first, which the features speak for, unless another is clearly quicker."""
-    expected, *others = zip(await measure(device, targets), targets, strict=True)
+    expected, *others = zip(await time_products(device, targets), targets, strict=True)
     best = min(others, key=lambda timed: timed[0])
     return best[1] if best[0] * CLEARLY < expected[0] else expected[1]
 
 
-async def measure(device: Device, targets: Sequence[KernelTarget]) -> list[float]:
+async def time_products(device: Device, targets: Sequence[KernelTarget]) -> list[float]:
     """Seconds of a matrix-vector product with each target's kernels, the least of a few samples;
     infinite where they do not run.
 

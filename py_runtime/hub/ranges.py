@@ -1,12 +1,11 @@
 """A file of the Hub that is read in parts, and not kept: to see what it is before it comes."""
 
 from collections.abc import Sequence
-
-import numpy as np
+from contextlib import aclosing
 
 from py_runtime.hub.listing import HubFile
 from py_runtime.hub.requests import FileRequests
-from py_runtime.weights.byte_source import PIECE_BYTES, Pieces, ends_early
+from py_runtime.weights.byte_source import Pieces, cut_pieces, read_pieces
 
 
 class HubSource:
@@ -23,24 +22,12 @@ class HubSource:
         return self._size
 
     async def read(self, offset: int, nbytes: int) -> bytes:
-        data = bytearray()
-        async for _, piece in self.pieces([offset, offset + nbytes]):
-            data += piece.tobytes()
-        return bytes(data)
+        return await read_pieces(self, offset, nbytes)
 
     async def pieces(self, cuts: Sequence[int]) -> Pieces:
         if cuts[0] == cuts[-1]:
             return
         position, answer = await self._requests.open(cuts[0], cuts[-1])
-        memory = np.empty(PIECE_BYTES, np.uint8)
-        try:
-            for end in cuts:
-                while position < end:
-                    block = await answer.next_block(memory[: end - position])
-                    if not len(block):
-                        raise ends_early(self.name, position)
-                    if position >= cuts[0]:
-                        yield position, block
-                    position += len(block)
-        finally:
-            answer.close()
+        async with aclosing(cut_pieces(self.name, answer, position, cuts)) as pieces:
+            async for piece in pieces:
+                yield piece

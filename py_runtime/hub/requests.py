@@ -10,7 +10,7 @@ from py_runtime.hub.errors import HubError, refusal
 from py_runtime.hub.listing import HubFile, Repository, next_page, parse_about, parse_tree
 from py_runtime.weights.byte_source import CONTENT_RANGE
 
-WHOLE, PART = 200, 206
+OK, PARTIAL_CONTENT = 200, 206
 MAX_ANSWER = 16 << 20
 MAX_PAGES = 50
 
@@ -46,7 +46,7 @@ class HubRequests:
     async def ask(self, url: str, what: str, more: dict[str, str]) -> Answer:
         """HubError where it does not answer with what was asked for."""
         answer = await self._connection.open(url, {**self._headers, **more})
-        if answer.status in (WHOLE, PART):
+        if answer.status in (OK, PARTIAL_CONTENT):
             return answer
         answer.close()
         raise refusal(answer.status, what, answer.headers, bool(self._headers))
@@ -88,7 +88,7 @@ class FileRequests:
         wanted = f"bytes={start}-{'' if end is None else end - 1}"
         more = {"Range": wanted} if start or end is not None else {}
         answer = await self._requests.ask(self._url, self._what, more)
-        if answer.status == WHOLE:  # a host without ranges
+        if answer.status == OK:  # a host without ranges
             return 0, answer
         told = CONTENT_RANGE.fullmatch(answer.headers.get("content-range", ""))
         if told is not None and int(told[1]) != start:

@@ -10,19 +10,19 @@ from py_runtime.live.values import LiveTensor
 from py_runtime.program import INT32_MAX, INT32_MIN
 
 
-def as_array(place: int, given: Any) -> np.ndarray:
+def as_array(index: int, given: Any) -> np.ndarray:
     """InputError names the input."""
     try:
         return np.asarray(given)
     except (ValueError, TypeError) as error:
-        raise InputError(f"input {place} is not an array: {error}") from None
+        raise InputError(f"input {index} is not an array: {error}") from None
 
 
-def as_int(place: int, given: Any) -> int:
+def as_int(index: int, given: Any) -> int:
     """InputError unless it is one integer."""
-    array = as_array(place, given)
+    array = as_array(index, given)
     if array.size != 1 or array.dtype.kind not in "iu":
-        raise InputError(f"input {place} is a SymInt and takes one integer, got {given!r}")
+        raise InputError(f"input {index} is a SymInt and takes one integer, got {given!r}")
     return int(array.reshape(()))
 
 
@@ -36,10 +36,10 @@ def check_int32(where: str, array: np.ndarray) -> None:
         raise InputError(f"{where} holds {outside}, which does not fit the GPU's int32")
 
 
-def as_gpu_array(place: int, tensor: LiveTensor, given: Any) -> np.ndarray:
+def as_gpu_array(index: int, tensor: LiveTensor, given: Any) -> np.ndarray:
     """Host dtype checked, integers of any width narrowed to int32 after a range check."""
-    array = as_array(place, given)
-    where = f"input {place} ({tensor.label})"
+    array = as_array(index, given)
+    where = f"input {index} ({tensor.label})"
     # numpy's own integer is int32 in the page and int64 elsewhere: either is one to a caller.
     both_integers = tensor.dtype in (I32, I64) and array.dtype.kind in "iu"
     if array.dtype != tensor.dtype.host and not both_integers:

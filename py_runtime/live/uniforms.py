@@ -9,6 +9,7 @@ from functools import cache
 import numpy as np
 
 from py_runtime.base.errors import GraphError
+from py_runtime.base.shapes import round_up
 from py_runtime.gpu.kernel_sources import KernelSource
 from py_runtime.gpu.shader_figures import evaluate, members_of
 
@@ -83,7 +84,7 @@ class UniformArena:
     def reserve(self, nbytes: int) -> int:
         """The offset of a new slot; all slots are reserved before the first write."""
         offset = self._size
-        self._size += -(-nbytes // self._alignment) * self._alignment
+        self._size += round_up(nbytes, self._alignment)
         return offset
 
     def seal(self) -> None:

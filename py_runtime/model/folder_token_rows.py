@@ -6,10 +6,10 @@ from dataclasses import replace
 import numpy as np
 
 from py_runtime.base.progress import Meter
-from py_runtime.decoder.config import FLOAT
 from py_runtime.decoder.token_rows import TokenRowsTable, table_of, with_token_rows_given
 from py_runtime.folder.layout import ModelFolder, TensorPlace
 from py_runtime.folder.on_disk import DiskFolder
+from py_runtime.program.weight_kinds import FLOAT
 from py_runtime.weights.byte_source import ByteSource, FileSource
 from py_runtime.weights.kept_rows import KeptRows
 

@@ -5,7 +5,6 @@ from typing import Any
 
 from py_runtime.base.model_errors import ModelFileError
 from py_runtime.base.progress import Meter
-from py_runtime.base.shapes import numel
 from py_runtime.folder.file_names import CONFIG
 from py_runtime.folder.layout import ModelFolder
 from py_runtime.folder.manifest import (
@@ -102,7 +101,7 @@ def _held_bytes(program: Program) -> int:
     constants = {name: value for _, value, name in program.constants()}
     ringed = ring_caches.run(program, PORTABLE)
     states = [v for v in ringed.values if isinstance(v, TensorValue) and v.state]
-    held = sum(_nbytes(value) for value in (*constants.values(), *states))
+    held = sum(value.gpu_bytes for value in (*constants.values(), *states))
     return held + COPIES * copied_bytes(program)
 
 
@@ -112,13 +111,13 @@ def _needed(program: Program) -> int:
     What is larger is cut by rows. A table of f32 is not, since nothing but a copy reads it, nor are
     experts, whose rows are looked for.
     """
-    largest = max(_nbytes(value) for _, value, _ in program.constants())
+    largest = max(value.gpu_bytes for _, value, _ in program.constants())
     tables = [
         program.values[call.args[0]]
         for call in program.ops
         if call.name == "aten.embedding.default"
     ]
-    uncut = [_nbytes(table) for table in tables if isinstance(table, TensorValue)]
+    uncut = [table.gpu_bytes for table in tables if isinstance(table, TensorValue)]
     return max([min(largest, PORTABLE.binding_bytes), *uncut, *_bytes_of_experts(program)])
 
 
@@ -128,9 +127,5 @@ def _bytes_of_experts(program: Program) -> Iterator[int]:
     for call in program.ops:
         if call.name == op_names.EXPERTS:
             held = [program.values[call.args[place]] for place in places]
-            gate, up, down = (_nbytes(each) for each in held if isinstance(each, TensorValue))
+            gate, up, down = (each.gpu_bytes for each in held if isinstance(each, TensorValue))
             yield max(gate + up, down)
-
-
-def _nbytes(value: TensorValue) -> int:
-    return numel(value.dims) * value.dtype.gpu_bytes

@@ -28,7 +28,7 @@ from py_runtime.folder.layout import ModelFolder
 from py_runtime.generation.device_tokens import DeviceTokens
 from py_runtime.generation.generate import Generation, generate
 from py_runtime.generation.messages import parse_messages
-from py_runtime.generation.options import GenerationOptions, parse_options, unknown_field
+from py_runtime.generation.options import GenerationOptions, parse_options
 from py_runtime.generation.overflow import fit_messages
 from py_runtime.generation.pieces import Piece
 from py_runtime.generation.session import PrefillProgress, Session, ignore_progress
@@ -43,7 +43,7 @@ from py_runtime.model.config import Config, read_json
 from py_runtime.model.embed import embed, parse_inputs
 from py_runtime.model.requirements import check_requirements
 from py_runtime.model.stores import Store, open_store
-from py_runtime.program.decoder import check_context, decoder_sizes
+from py_runtime.program.decoder_form import check_context, decoder_sizes
 from py_runtime.tokens import Tokenizer
 
 WARM_UP_CHAT = [{"role": "user", "content": "Hello"}]
@@ -226,7 +226,10 @@ class Model:
         """What follows a text, or the tokens of one."""
         options = parse_options(fields, self.vocabulary)
         if options.continue_final_message:
-            raise unknown_field("continue_final_message")
+            raise RequestError(
+                "continue_final_message is for chats: what complete() gives follows its prompt",
+                "continue_final_message",
+            )
         tokens = self.prompt_tokens(prompt)
         async for piece in self._generate(tokens, options, cancel, on_prefill):
             yield piece

@@ -17,7 +17,7 @@ from py_runtime.folder.manifest import (
     Source,
 )
 from py_runtime.program import Program
-from py_runtime.program.decoder import as_decoder, decoder_sizes
+from py_runtime.program.decoder_form import as_decoder, decoder_sizes
 from py_runtime.pte import PteError, PteProgram, open_pte
 from py_runtime.pte.methods import FORWARD, DelegateStep
 from py_runtime.weights.byte_source import ABSENT, ByteSource, is_there

@@ -11,6 +11,7 @@ from py_runtime.base.cancel import CancelToken
 from py_runtime.base.html import as_html
 from py_runtime.base.model_errors import ModelTensorsError
 from py_runtime.base.platform import IN_PAGE
+from py_runtime.base.sizes import counted
 from py_runtime.gpu import Device
 from py_runtime.graph.probes import run_probed, tensors_by_name
 from py_runtime.model import Model
@@ -254,7 +255,8 @@ def _conclude(report: VerifyReport) -> None:
     report.first_wrong_layer = wrong_layers[0].layer if wrong_layers else None
     faults = [_layer_fault(report)] if wrong_layers else []
     faults += [
-        f"the results after {_count(check.tokens, 'token')} differ by {percent(check.relative_rms)}"
+        f"the results after {counted(check.tokens, 'token')} differ by "
+        f"{percent(check.relative_rms)}"
         for check in report.lengths
         if not check.ok
     ]
@@ -304,13 +306,9 @@ def _praise(report: VerifyReport) -> str:
         findings.append(f"the largest difference in the results is {percent(worst)}")
     compared = sum(check.tokens for check in report.texts)
     if compared:
-        answers = _count(len(report.texts), "answer")
-        findings.append(f"the first {_count(compared, 'word piece')} of {answers} are the same")
+        answers = counted(len(report.texts), "answer")
+        findings.append(f"the first {counted(compared, 'word piece')} of {answers} are the same")
     return f"{who} this model as PyTorch does: {', and '.join(findings)}."
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def percent(share: float) -> str:

@@ -14,7 +14,7 @@ from py_runtime.ops.kernels.matrices import Matrices, rows_of
 from py_runtime.ops.kernels.position_checks import check_cache
 from py_runtime.ops.kernels.streaming_attention import (
     TOGETHER,
-    StreamingAttention,
+    attention_over_cache,
     problem_over_cache,
 )
 from py_runtime.ops.kernels.views_of_context import take_sinks, take_softcap, take_window
@@ -58,16 +58,9 @@ class AttendKvCache(Op):
             f"caches {list(cache)} and {list(self.v_cache.max_dims)} do not fit q {list(q)}",
         )
         self.scale = self.number("scale") if self.has("scale") else q[-1] ** -0.5
-        self.attention = StreamingAttention(
-            self,
-            problem_over_cache(q, cache),
-            cache[-3],
-            {"q": self.q, "k": self.k_cache, "v": self.v_cache, "start_pos": self.start_pos},
-            out,
-            "causal" if window is None else "windowed",
-            window,
-            softcap,
-            sinks,
+        caches = (self.k_cache, self.v_cache)
+        self.attention = attention_over_cache(
+            self, self.q, caches, self.start_pos, out, window, softcap, sinks
         )
 
     def live(self) -> None:

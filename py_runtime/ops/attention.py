@@ -1,7 +1,14 @@
 """sdpa_with_kv_cache (causal, over a cache it fills) and et_vk.sdpa (with an optional mask)."""
 
 from py_runtime.base.dtypes import BOOL, F32
-from py_runtime.base.shapes import Dims, broadcast_strides, ceil_div, numel, strides_of
+from py_runtime.base.shapes import (
+    Dims,
+    broadcast_strides,
+    broadcasts_to,
+    ceil_div,
+    numel,
+    strides_of,
+)
 from py_runtime.ops.kernels.kv_caches import take_caches
 from py_runtime.ops.kernels.position_checks import check_cache
 from py_runtime.ops.kernels.streaming_attention import (
@@ -9,6 +16,7 @@ from py_runtime.ops.kernels.streaming_attention import (
     FLOAT_MASK,
     Problem,
     StreamingAttention,
+    attention_over_cache,
     problem_over_cache,
 )
 from py_runtime.ops.kernels.views_of_context import take_sinks, take_softcap, take_window
@@ -22,12 +30,10 @@ class AttentionOverCache(Op):
     `build_attention` in `build`.
     """
 
-    may_sink = False
-
     def build_attention(self, window: int | None = None, softcap: float | None = None) -> None:
         self.window = window
         self.q = self.tensor("q", F32)
-        self.sinks = take_sinks(self, self.q.max_dims[-2]) if self.may_sink else None
+        sinks = take_sinks(self, self.q.max_dims[-2]) if self.takes("sinks") else None
         rank = self.q.rank
         self.require(rank in (3, 4), f"q has rank {rank}; it must be 3 or 4")
         self.k, self.v = self.tensor("k", F32, rank=rank), self.tensor("v", F32, rank=rank)
@@ -48,16 +54,9 @@ class AttentionOverCache(Op):
                 "start_pos": self.start_pos,
             },
         )
-        self.attention = StreamingAttention(
-            self,
-            problem_over_cache(self.q.max_dims, self.k_cache.max_dims),
-            self.k_cache.max_dims[-3],
-            {"q": self.q, "k": self.k_cache, "v": self.v_cache, "start_pos": self.start_pos},
-            self.out,
-            "causal" if window is None else "windowed",
-            window,
-            softcap,
-            self.sinks,
+        caches = (self.k_cache, self.v_cache)
+        self.attention = attention_over_cache(
+            self, self.q, caches, self.start_pos, self.out, window, softcap, sinks
         )
 
     def _check_graph(self) -> None:
@@ -136,8 +135,6 @@ class WindowedAttention(AttentionOverCache):
     more of each head takes part in the softmax, and gives nothing.
     """
 
-    may_sink = True
-
     def build(self) -> None:
         self.build_attention(take_window(self), take_softcap(self))
 
@@ -189,10 +186,10 @@ class Sdpa(Op):
             self.attention(self._problem(q, k), k[2], self.scale)
             return
         scores, mask = (q[0], q[1], q[2], k[2]), self.mask.dims
-        fits = len(mask) <= 4 and all(
-            size in (1, most) for size, most in zip(reversed(mask), reversed(scores), strict=False)
+        self.require_live(
+            broadcasts_to(mask, scores),
+            f"mask {list(mask)} does not stretch to scores {list(scores)}",
         )
-        self.require_live(fits, f"mask {list(mask)} does not stretch to scores {list(scores)}")
         kind = BOOL_MASK if self.mask.dtype is BOOL else FLOAT_MASK
         strides = broadcast_strides(mask, scores)
         self.attention(self._problem(q, k), k[2], self.scale, kind, strides)

@@ -6,7 +6,7 @@ from py_runtime.live.launch import Bindable
 from py_runtime.live.values import LiveTensor
 from py_runtime.ops.kernels.matrices import block_columns, octet_plugs, rows_at_once
 from py_runtime.ops.registry import Op, register
-from py_runtime.program.weight_kinds import BLOCK, BLOCK_KINDS
+from py_runtime.program.weight_kinds import BLOCK, BLOCK_KINDS, Q4GSW
 
 
 class Embedding(Op):
@@ -117,7 +117,7 @@ class EmbeddingQ4gsw(QuantisedEmbedding):
         )
         self.take_ends(columns)
         high_first = not self.boolean("is_linear")
-        self.declare("q4gsw", weight, scales, group_size, {"HIGH_FIRST": float(high_first)})
+        self.declare(Q4GSW, weight, scales, group_size, {"HIGH_FIRST": float(high_first)})
 
 
 class BlockEmbedding(QuantisedEmbedding):

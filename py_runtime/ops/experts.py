@@ -100,8 +100,7 @@ class Experts(Op):
             or (self.scoring == "sigmoid" and self.choice.max_dims == (self.experts,)),
             f"a bias of the choice that {self.experts} experts by {self.scoring} do not have",
         )
-        is_sum = self.name == "inpage.experts_residual.default"
-        self.residual = self.tensor("residual", F32) if is_sum else None
+        self.residual = self.tensor("residual", F32) if self.takes("residual") else None
         if self.residual is not None:
             self.require(
                 self.residual.max_dims == self.x.max_dims,

@@ -22,7 +22,7 @@ class GatedLinear(Op):
         self.x, self.out = self.ends.x, self.ends.out  # [..., columns], [..., rows]
         self.columns = self.x.max_dims[-1]
         self.parts = self.tensor("parts", F32, rank=self.x.rank + 1)
-        self.place = self.integer("number")
+        self.part = self.integer("number")
         matrices = take_matrices(self, self.columns)
         self.rows = rows_of(matrices)
         *_, count, width = self.parts.max_dims
@@ -30,15 +30,15 @@ class GatedLinear(Op):
             len(matrices) == 1 and not self.has("biases"), "one weight without a bias is taken"
         )
         self.require(
-            width == self.rows == self.out.max_dims[-1] and 0 <= self.place < count,
-            f"part {self.place} of {list(self.parts.max_dims)} does not fit {self.rows} rows",
+            width == self.rows == self.out.max_dims[-1] and 0 <= self.part < count,
+            f"part {self.part} of {list(self.parts.max_dims)} does not fit {self.rows} rows",
         )
         self.stride = count * width
         at_once = Finish(
-            {"finish": "part", **GATE},
+            {"finish": "rows", "each": "part", **GATE},
             {"out": self.out, "parts": self.parts},
             ceil_div(self.rows, 2),
-            {"rows": self.rows, "first_part": self.place * width, "part_stride": self.stride},
+            {"rows": self.rows, "first_part": self.part * width, "part_stride": self.stride},
         )
         max_lines = numel(self.x.max_dims[:-1])
         self.combine: Launch | None = None
@@ -73,5 +73,5 @@ class GatedLinear(Op):
             self.combine.skip()
             return
         count = lines * self.rows
-        first = self.place * self.rows
+        first = self.part * self.rows
         self.combine.for_each(count, count=count, width=self.rows, stride=self.stride, first=first)

@@ -12,12 +12,12 @@ class GatedPart(Op):
     def build(self) -> None:
         self.gate = self.tensor("gate", F32)
         self.parts = self.tensor("parts", F32, rank=self.gate.rank + 1)
-        self.place = self.integer("number")
+        self.part = self.integer("number")
         self.out = self.tensor("out", F32, rank=self.gate.rank)
         *_, count, width = self.parts.max_dims
         self.require(
-            width == self.gate.max_dims[-1] and 0 <= self.place < count,
-            f"part {self.place} of {list(self.parts.max_dims)} does not fit "
+            width == self.gate.max_dims[-1] and 0 <= self.part < count,
+            f"part {self.part} of {list(self.parts.max_dims)} does not fit "
             f"{list(self.gate.max_dims)}",
         )
         self.apply = self.launch(
@@ -30,7 +30,7 @@ class GatedPart(Op):
         *lead, width = self.gate.dims
         parts = self.parts.dims
         self.require_live(
-            (*parts[:-2], parts[-1]) == (*lead, width) and parts[-2] > self.place,
+            (*parts[:-2], parts[-1]) == (*lead, width) and parts[-2] > self.part,
             f"parts {list(parts)} do not fit {list(self.gate.dims)}",
         )
         self.out.resize(self.gate.dims)
@@ -40,5 +40,5 @@ class GatedPart(Op):
             count=count,
             width=width,
             stride=parts[-2] * width,
-            first=self.place * width,
+            first=self.part * width,
         )

@@ -9,7 +9,7 @@ from py_runtime.ops.kernels.linears import LinearKernels, into_rows
 from py_runtime.ops.kernels.matrices import Weight, matrices_of
 from py_runtime.ops.registry import Op, register
 from py_runtime.program import as_constant
-from py_runtime.program.weight_kinds import BLOCK_KINDS
+from py_runtime.program.weight_kinds import BLOCK_KINDS, FLOAT, Q4GSW
 
 MATMUL_TILE = figures_of("linear/matmul")["TILE"]
 
@@ -35,6 +35,10 @@ class Linear(Op):
             self.bias is None or self.bias.max_dims[0] >= rows,
             f"the bias is shorter than the {rows} rows of the weight",
         )
+
+    def columns_of_x(self) -> int:
+        """For weights that are padded; 0 of an x without dims, which no weight fits."""
+        return (0, *self.tensor("x", F32).max_dims)[-1]
 
     def take_bias(self) -> LiveTensor | None:
         return self.tensor("bias", F32, rank=1) if self.has("bias") else None
@@ -64,9 +68,8 @@ class LinearQ4gsw(Linear):
     def build(self) -> None:
         weight = self.tensor("weight", U8, rank=2)
         scales = self.tensor("scales", F32, rank=2)
-        columns = (0, *self.tensor("x", F32).max_dims)[-1]
-        self.take_ends(weight.max_dims[0], columns)
-        self.declare(Weight("q4gsw", weight, scales, self.integer("group_size")))
+        self.take_ends(weight.max_dims[0], self.columns_of_x())
+        self.declare(Weight(Q4GSW, weight, scales, self.integer("group_size")))
 
 
 @register(
@@ -85,8 +88,7 @@ class LinearDq8caQ4gsw(Linear):
         scales = self.tensor("scales", F32, rank=2)
         self.x_scales = self.tensor("x_scales", F32)
         self.zero_points = self.tensor("x_zero_points", I8, I32)
-        columns = (0, *self.tensor("x", F32).max_dims)[-1]
-        self.take_ends(weight.max_dims[0], columns)
+        self.take_ends(weight.max_dims[0], self.columns_of_x())
         rounded = self.scratch("rounded x", self.x.max_bytes)
         self.round_rows = self.launch(
             "linear/quantise_rows",
@@ -98,7 +100,7 @@ class LinearDq8caQ4gsw(Linear):
             },
             constants={"ZEROS_ARE_BYTES": float(self.zero_points.dtype is I8)},
         )
-        self.declare(Weight("q4gsw", weight, scales, self.integer("group_size")), rounded)
+        self.declare(Weight(Q4GSW, weight, scales, self.integer("group_size")), rounded)
 
     def live(self) -> None:
         super().live()
@@ -119,8 +121,7 @@ class ChannelLinear(Linear):
     def build(self) -> None:
         weight = self.tensor("weight", self.dtype, rank=2)
         scales = self.tensor("scales", F32, rank=1)
-        columns = (0, *self.tensor("x", F32).max_dims)[-1]
-        self.take_ends(weight.max_dims[0], columns)
+        self.take_ends(weight.max_dims[0], self.columns_of_x())
         self.declare(Weight(self.kind, weight, scales))
 
     def take_bias(self) -> None:
@@ -168,7 +169,7 @@ class LinearF32(Linear):
         fixed = as_constant(self.builder.program.values[self.weight.id]) is not None
         self.vectorised = fixed and self.columns % 4 == 0
         if self.vectorised:
-            self.declare(Weight("f32", self.weight))
+            self.declare(Weight(FLOAT, self.weight))
         else:
             bias = self.bias or self.x
             self.matmul = self.launch(

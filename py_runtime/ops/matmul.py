@@ -1,7 +1,7 @@
 """Products of two f32 matrices: aten.mm, aten.bmm, aten.addmm."""
 
 from py_runtime.base.dtypes import F32
-from py_runtime.base.shapes import Dims, broadcast_strides, ceil_div
+from py_runtime.base.shapes import Dims, broadcast_strides, broadcasts_to, ceil_div
 from py_runtime.gpu.shader_figures import figures_of
 from py_runtime.live.values import LiveTensor
 from py_runtime.ops.registry import Op, register
@@ -59,14 +59,8 @@ class Matmul(Op):
     def bias_strides(self, dims: Dims) -> Dims:
         if self.bias is None:
             return (0, 0)
-        self.require_live(stretches(self.bias.dims, dims), no_bias(self.bias.dims, dims))
+        self.require_live(broadcasts_to(self.bias.dims, dims), no_bias(self.bias.dims, dims))
         return broadcast_strides(self.bias.dims, dims)
-
-
-def stretches(dims: Dims, wanted: Dims) -> bool:
-    """Whether `dims` broadcasts to exactly `wanted`."""
-    pairs = zip(reversed(dims), reversed(wanted), strict=False)
-    return len(dims) <= len(wanted) and all(size in (1, most) for size, most in pairs)
 
 
 def no_bias(dims: Dims, wanted: Dims) -> str:
@@ -96,4 +90,4 @@ class Addmm(Matmul):
         self.bias = bias if self.beta != 0.0 else None
         super().build()
         most = self.out.max_dims
-        self.require(stretches(bias.max_dims, most), no_bias(bias.max_dims, most))
+        self.require(broadcasts_to(bias.max_dims, most), no_bias(bias.max_dims, most))

@@ -72,7 +72,8 @@ class LayerNorm(Normalise):
     def live(self) -> None:
         dims = self.x.dims
         self.require_live(
-            dims[self.lead :] == self.shape, f"x of {list(dims)} does not end with the normalised"
+            dims[self.lead :] == self.shape,
+            f"{list(dims)} does not end with the normalised {list(self.shape)}",
         )
         self.normalise((*dims[: self.lead], *[1] * len(self.shape)), inner=1, group_count=1)
 

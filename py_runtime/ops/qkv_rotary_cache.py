@@ -31,8 +31,8 @@ from py_runtime.ops.kernels.linears import (
     into_sums,
     one_line_buffers,
 )
-from py_runtime.ops.kernels.matrices import part_rows, rows_of
-from py_runtime.ops.kernels.position_checks import check_cache, check_window
+from py_runtime.ops.kernels.matrices import Matrices, part_rows, rows_of
+from py_runtime.ops.kernels.position_checks import check_cache, check_rows
 from py_runtime.ops.kernels.views_of_context import take_window
 from py_runtime.ops.registry import Op, register
 
@@ -89,21 +89,8 @@ class QkvRotaryCache(Op):
         norms: dict[str, str],  # of heads, and their eps
         store: str,
     ) -> None:
-        self.ends = take_ends(self)
-        self.x, self.out = self.ends.x, self.ends.out
+        matrices = self._take_arguments(norms)
         read, summed = self.ends.read, self.ends.summed
-        self.turns = self.has("cos")
-        self.cos, self.sin = (
-            self.tensor(name, F32, rank=2) if self.turns else read for name in ("cos", "sin")
-        )
-        self.table_start = self.live_int("table_start")
-        self.neighbours = self.boolean("neighbours")
-        self.columns = self.x.max_dims[-1]
-        matrices = take_matrices(self, self.columns)
-        self.norms = norms if self.has("q_norm") else {}
-        self.check_parts(part_rows(matrices))
-        self._check_tables()
-        self._check_norms()
         bias, norm = take_biases(self, matrices), take_norm(self, self.columns)
         ends: dict[str, Bindable] = {
             "q_out": self.out,
@@ -139,6 +126,24 @@ class QkvRotaryCache(Op):
         one = at_once if self.one_at_once else one
         self.kernels = LinearKernels(self, self.x, matrices, one, norm, many=apart, summed=summed)
         self._declare_heads({"qkv": sums, **ends}, store)
+
+    def _take_arguments(self, norms: dict[str, str]) -> Matrices:
+        self.ends = take_ends(self)
+        self.x, self.out = self.ends.x, self.ends.out
+        self.turns = self.has("cos")
+        self.cos, self.sin = (
+            self.tensor(name, F32, rank=2) if self.turns else self.ends.read
+            for name in ("cos", "sin")
+        )
+        self.table_start = self.live_int("table_start")
+        self.neighbours = self.boolean("neighbours")
+        self.columns = self.x.max_dims[-1]
+        matrices = take_matrices(self, self.columns)
+        self.norms = norms if self.has("q_norm") else {}
+        self.check_parts(part_rows(matrices))
+        self._check_tables()
+        self._check_norms()
+        return matrices
 
     def _declare_heads(self, bind: dict[str, Bindable], store: str) -> None:
         bind |= {"q_norm": self.cos, "k_norm": self.cos}  # to have something there
@@ -224,7 +229,7 @@ class QkvRotaryCache(Op):
     def live_heads(self) -> None:
         *lead, tokens, columns = self.x.dims
         if self.turns:
-            check_window(self, self.table_start, tokens, self.cos.dims[0], "the rotary table")
+            check_rows(self, self.table_start, tokens, self.cos.dims[0], "the rotary table")
             self.require_live(
                 self.cos.dims == self.sin.dims and self.cos.dims[1] == self.cos.max_dims[1],
                 f"tables {list(self.cos.dims)} and {list(self.sin.dims)} do not fit each other",

@@ -3,7 +3,7 @@
 from py_runtime.base.dtypes import F32
 from py_runtime.base.shapes import numel
 from py_runtime.live.values import LiveInt
-from py_runtime.ops.kernels.position_checks import check_window
+from py_runtime.ops.kernels.position_checks import check_rows
 from py_runtime.ops.registry import Op, register
 
 
@@ -114,7 +114,7 @@ class ApplyRotaryEmbHf(RotaryOfQAndK):
 
     def live(self) -> None:
         rows, rotated = self.cos.dims
-        check_window(self, self.start_pos, self.xq.dims[-3], rows, "the rotary table")
+        check_rows(self, self.start_pos, self.xq.dims[-3], rows, "the rotary table")
         self.live_rotary(rotated, pair_step=1, pair_gap=rotated // 2, column_gap=rotated // 2)
 
 
@@ -148,7 +148,7 @@ class RotaryOfOne(Op):
 
     def live(self) -> None:
         dims, (rows, rotated) = self.x.dims, self.cos.dims
-        check_window(self, self.start_pos, dims[-3], rows, "the rotary table")
+        check_rows(self, self.start_pos, dims[-3], rows, "the rotary table")
         self.require_live(
             self.sin.dims == self.cos.dims == (rows, self.cos.max_dims[1]),
             f"tables {list(self.cos.dims)} and {list(self.sin.dims)} do not fit each other",

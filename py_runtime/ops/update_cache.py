@@ -2,7 +2,7 @@
 
 from py_runtime.base.dtypes import BOOL, F32, I32, I64
 from py_runtime.base.shapes import numel
-from py_runtime.ops.kernels.position_checks import check_window
+from py_runtime.ops.kernels.position_checks import check_rows
 from py_runtime.ops.registry import Op, register
 
 
@@ -31,7 +31,7 @@ class UpdateCache(Op):
 
     def live(self) -> None:
         value, cache = self.value.dims, self.cache.dims
-        check_window(self, self.start_pos, value[-3], cache[-3], "the cache")
+        check_rows(self, self.start_pos, value[-3], cache[-3], "the cache")
         self.require_live(
             value[:-3] == cache[:-3] and value[-2:] == cache[-2:],
             f"value {list(value)} does not fit into the cache {list(cache)}",

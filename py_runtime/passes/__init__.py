@@ -1,4 +1,5 @@
-"""Passes over a program before it is built: chains of ops become one op with one kernel.
+"""Passes over a program before it is built: chains of ops become one op with one kernel, and caches
+take less memory.
 
 A pass finds patterns of ops, in any model. It keeps what it cannot fuse as it is, and every
 value that something else reads. `Graph.load(…, passes=())` runs a program as it was exported.
@@ -30,7 +31,7 @@ DEFAULT_PASSES: tuple[Pass, ...] = (
     fuse_qkv.run,
     fuse_delta_gates.run,
     fuse_gated_part.run,
-    fold_norms.run,  # into what the two before have made
+    fold_norms.run,  # into what fuse_swiglu and fuse_qkv have made
     fuse_residual.run,
     fuse_norm_residual.run,
     fuse_attend_linear.run,

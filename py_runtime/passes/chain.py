@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from py_runtime.ops.registry import REGISTRY
 from py_runtime.program import (
@@ -11,6 +12,7 @@ from py_runtime.program import (
     NullValue,
     OpCall,
     Program,
+    StringValue,
     TensorValue,
     Value,
     ValueListValue,
@@ -26,17 +28,24 @@ VIEWS = (
 )
 
 
+class CallAt(NamedTuple):
+    """A call, and its place among the program's own calls: that stays as calls come and go."""
+
+    at: int
+    call: OpCall
+
+
 class Chain:
-    """Places are those of the program's own calls: they stay as calls come and go."""
+    """Begins as the program; passes look at its calls and rewrite them."""
 
     def __init__(self, program: Program) -> None:
         self._program = program
         self.values: list[Value] = list(program.values)
         self._calls: list[list[OpCall]] = [[call] for call in program.ops]  # at each place
-        self._makers: dict[int, tuple[int, OpCall]] = {}
-        self._read_by: dict[int, list[tuple[int, OpCall]]] = {}
-        for place, call in enumerate(program.ops):
-            self._enter(place, call)
+        self._makers: dict[int, CallAt] = {}
+        self._read_by: dict[int, list[CallAt]] = {}
+        for at, call in enumerate(program.ops):
+            self._enter(at, call)
         self._named: dict[str, list[int]] = {}  # the values of each constant
         for value_id, _, name in program.constants():
             self._named.setdefault(name, []).append(value_id)
@@ -52,33 +61,33 @@ class Chain:
 
     # Looking -----------------------------------------------------------------------------------
 
-    def places(self, *names: str) -> list[tuple[int, OpCall]]:
+    def calls_of(self, *names: str) -> list[CallAt]:
         """The calls of these ops, in order; a rewrite on the way does not disturb it."""
         return [
-            (place, call)
-            for place, calls in enumerate(self._calls)
+            CallAt(at, call)
+            for at, calls in enumerate(self._calls)
             for call in calls
             if call.name in names and self._is_sound(call)
         ]
 
-    def maker_for_one(self, value_id: int, *names: str) -> tuple[int, OpCall] | None:
+    def maker_for_one(self, value_id: int, *names: str) -> CallAt | None:
         """The call that makes a value, if it is of these ops and the value is read once."""
         made = self._makers.get(value_id)
-        if made is None or made[1].name not in names or not self._is_sound(made[1]):
+        if made is None or made.call.name not in names or not self._is_sound(made.call):
             return None
         return made if len(self._calls_reading(value_id)) == 1 else None
 
-    def only_call_reading(self, value_id: int) -> tuple[int, OpCall] | None:
+    def only_call_reading(self, value_id: int) -> CallAt | None:
         """The one call that reads a value; None if there are several, or it is an output."""
         reading = self._calls_reading(value_id)
         only = reading[0] if len(reading) == 1 else None
-        return only if only is not None and self._is_sound(only[1]) else None
+        return only if only is not None and self._is_sound(only.call) else None
 
-    def calls_reading(self, value_id: int) -> list[tuple[int, OpCall]] | None:
+    def calls_reading(self, value_id: int) -> list[CallAt] | None:
         """All calls that read a value, in order; None if it is an output, or one has a fault."""
         reading = self._calls_reading(value_id)
-        sound = [each for each in reading if each is not None and self._is_sound(each[1])]
-        return sorted(sound, key=lambda each: each[0]) if len(sound) == len(reading) else None
+        sound = [each for each in reading if each is not None and self._is_sound(each.call)]
+        return sorted(sound, key=lambda each: each.at) if len(sound) == len(reading) else None
 
     def arg(self, call: OpCall, name: str) -> int:
         return call.args[REGISTRY[call.name].args.index(name)]
@@ -105,6 +114,11 @@ class Chain:
         value = self.values[value_id]
         return isinstance(value, TensorValue) and value.state
 
+    def is_by_tanh(self, gelu: OpCall) -> bool:
+        """Of the two kinds of gelu, the one that fused kernels compute."""
+        approximate = self.values[self.arg(gelu, "approximate")]
+        return isinstance(approximate, StringValue) and approximate.value == "tanh"
+
     # Rewriting ---------------------------------------------------------------------------------
 
     def add(self, given: object) -> int:
@@ -122,30 +136,28 @@ class Chain:
         self.values.append(TensorValue(value.dtype, dims))
         return len(self.values) - 1
 
-    def replace(
-        self, gone: Iterable[tuple[int, OpCall]], place: int, calls: Sequence[OpCall]
-    ) -> None:
+    def replace(self, gone: Iterable[CallAt], at: int, calls: Sequence[OpCall]) -> None:
         """Takes calls out and puts others in at a place, where all that they read is made."""
-        for old_place, call in gone:
-            self._calls[old_place].remove(call)
-            self._leave(old_place, call)
-        self._calls[place].extend(calls)
+        for was_at, call in gone:
+            self._calls[was_at].remove(call)
+            self._leave(was_at, call)
+        self._calls[at].extend(calls)
         for call in calls:
-            self._enter(place, call)
+            self._enter(at, call)
 
-    def _calls_reading(self, value_id: int) -> list[tuple[int, OpCall] | None]:
+    def _calls_reading(self, value_id: int) -> list[CallAt | None]:
         kept = [None] * self._program.outputs.count(value_id)
         return [*self._read_by.get(value_id, []), *kept]
 
-    def _enter(self, place: int, call: OpCall) -> None:
+    def _enter(self, at: int, call: OpCall) -> None:
         for value_id in self._reads(call):
-            self._read_by.setdefault(value_id, []).append((place, call))
+            self._read_by.setdefault(value_id, []).append(CallAt(at, call))
         for value_id in self._flat(call.args[-1]):
-            self._makers[value_id] = (place, call)
+            self._makers[value_id] = CallAt(at, call)
 
-    def _leave(self, place: int, call: OpCall) -> None:
+    def _leave(self, at: int, call: OpCall) -> None:
         for value_id in self._reads(call):
-            self._read_by[value_id].remove((place, call))
+            self._read_by[value_id].remove(CallAt(at, call))
         for value_id in self._flat(call.args[-1]):
             del self._makers[value_id]
 

@@ -3,12 +3,12 @@
 from py_runtime.gpu.kernel_target import KernelTarget
 from py_runtime.ops.registry import REGISTRY
 from py_runtime.passes.chain import Chain
-from py_runtime.program import OpCall, Program
+from py_runtime.program import OpCall, Program, op_names
 
 TAKE_A_NORM = (
     "inpage.swiglu.default",
     "inpage.geglu.default",
-    "inpage.qkv_rotary_cache.default",
+    op_names.QKV_ROTARY_CACHE,
     "inpage.q_rotary.default",
 )
 
@@ -16,19 +16,19 @@ TAKE_A_NORM = (
 def run(program: Program, target: KernelTarget) -> Program:
     """rms_norm, then swiglu, geglu, qkv_rotary_cache or q_rotary → that op, with the norm in it."""
     chain = Chain(program)
-    for norm in chain.places("et_vk.rms_norm.default"):
-        reading = chain.only_call_reading(chain.arg(norm[1], "out"))
-        if reading is None or reading[1].name not in TAKE_A_NORM:
+    for norm in chain.calls_of(op_names.RMS_NORM):
+        reading = chain.only_call_reading(chain.arg(norm.call, "out"))
+        if reading is None or reading.call.name not in TAKE_A_NORM:
             continue
-        if chain.is_null(chain.arg(norm[1], "weight")):
+        if chain.is_null(chain.arg(norm.call, "weight")):
             continue
-        place, call = reading
-        x = chain.arg(norm[1], "out")
+        at, call = reading
+        x = chain.arg(norm.call, "out")
         if chain.arg(call, "x") != x or not chain.is_null(chain.arg(call, "norm")):
             continue
-        changed = {name: chain.arg(norm[1], name) for name in ("x", "eps")}
-        changed["norm"] = chain.arg(norm[1], "weight")
+        changed = {name: chain.arg(norm.call, name) for name in ("x", "eps")}
+        changed["norm"] = chain.arg(norm.call, "weight")
         names = REGISTRY[call.name].args
         args = [changed.get(name, arg) for name, arg in zip(names, call.args, strict=True)]
-        chain.replace([norm, reading], place, [OpCall(call.name, tuple(args), call.source)])
+        chain.replace([norm, reading], at, [OpCall(call.name, tuple(args), call.source)])
     return chain.program()

@@ -3,13 +3,13 @@
 from py_runtime.gpu.kernel_target import KernelTarget
 from py_runtime.ops.kernels.linears import one_line_buffers
 from py_runtime.passes.chain import Chain
-from py_runtime.program import OpCall, Program
+from py_runtime.program import OpCall, Program, op_names
 
 TAKE_A_SUM = (
     "inpage.swiglu.default",
     "inpage.geglu.default",
     "inpage.gated_linear.default",
-    "inpage.qkv_rotary_cache.default",
+    op_names.QKV_ROTARY_CACHE,
     "inpage.q_rotary.default",
 )
 # Storage buffers of the kernels that do both.
@@ -21,21 +21,21 @@ def run(program: Program, target: KernelTarget) -> Program:
     chain = Chain(program)
     if target.storage_buffers < BUFFERS:
         return program
-    for made in chain.places("inpage.norm_residual.default"):
-        total = chain.arg(made[1], "out")
+    for made in chain.calls_of("inpage.norm_residual.default"):
+        total = chain.arg(made.call, "out")
         reading = chain.calls_reading(total)
         if not reading or chain.dims(total)[-1] % 4:
             continue
-        place, call = reading[0]
+        at, call = reading[0]
         if call.name not in TAKE_A_SUM or not _has_room(chain, call, total):
             continue
         _, *others, out = call.args
         outs = chain.add([out, total])
         names = ("x", "weight", "eps", "residual", "factor")
-        summed = [chain.arg(made[1], name) for name in names]
+        summed = [chain.arg(made.call, name) for name in names]
         name = call.name.replace(".default", ".of_sum")
         fused = OpCall(name, (*summed, *others, outs), call.source)
-        chain.replace([made, reading[0]], place, [fused])
+        chain.replace([made, reading[0]], at, [fused])
     return chain.program()
 
 

@@ -2,7 +2,7 @@
 
 from py_runtime.gpu.kernel_target import KernelTarget
 from py_runtime.ops.registry import REGISTRY
-from py_runtime.passes.chain import Chain
+from py_runtime.passes.chain import CallAt, Chain
 from py_runtime.passes.linear_calls import LINEARS, can_join, linear_call, weight_args
 from py_runtime.program import OpCall, Program
 
@@ -10,7 +10,7 @@ from py_runtime.program import OpCall, Program
 def run(program: Program, target: KernelTarget) -> Program:
     """Two linears of one x that gated_delta reads → joined_linears, of which it reads halves."""
     chain = Chain(program)
-    for place, delta in chain.places("inpage.gated_delta.default"):
+    for at, delta in chain.calls_of("inpage.gated_delta.default"):
         gates = [chain.arg(delta, name) for name in ("b", "a")]
         found = [linear_call(chain, chain.maker_for_one(gate, *LINEARS)) for gate in gates]
         linears = [each for each in found if each is not None]
@@ -29,6 +29,6 @@ def run(program: Program, target: KernelTarget) -> Program:
             tuple(both if name in ("b", "a") else arg for name, arg in given),
             delta.source,
         )
-        gone = [*(linear.made for linear in linears), (place, delta)]
-        chain.replace(gone, place, [joined, changed])
+        gone = [*(linear.made for linear in linears), CallAt(at, delta)]
+        chain.replace(gone, at, [joined, changed])
     return chain.program()

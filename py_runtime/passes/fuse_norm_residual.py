@@ -1,42 +1,42 @@
 """A norm, the sum it goes into and a factor of that: inpage.norm_residual."""
 
 from py_runtime.gpu.kernel_target import KernelTarget
-from py_runtime.passes.chain import Chain
-from py_runtime.program import OpCall, Program
+from py_runtime.passes.chain import CallAt, Chain
+from py_runtime.program import OpCall, Program, op_names
 
 
 def run(program: Program, target: KernelTarget) -> Program:
     """(residual + rms_norm(x)) * factor → norm_residual, with the factor or without."""
     chain = Chain(program)
-    for place, add in chain.places("aten.add.Tensor"):
+    for at, add in chain.calls_of(op_names.ADD):
         a, b, out = (chain.arg(add, name) for name in ("a", "b", "out"))
         if chain.number(chain.arg(add, "alpha")) != 1:
             continue
         for sum_of, residual in ((b, a), (a, b)):
-            norm = chain.maker_for_one(sum_of, "et_vk.rms_norm.default")
-            if norm is None or chain.is_null(chain.arg(norm[1], "weight")):
+            norm = chain.maker_for_one(sum_of, op_names.RMS_NORM)
+            if norm is None or chain.is_null(chain.arg(norm.call, "weight")):
                 continue
             if not chain.dims(sum_of) == chain.dims(residual) == chain.dims(out):
                 continue
-            x, weight, eps = (chain.arg(norm[1], name) for name in ("x", "weight", "eps"))
+            x, weight, eps = (chain.arg(norm.call, name) for name in ("x", "weight", "eps"))
             factor = _factor(chain, out)
-            gone, factor_arg = [norm, (place, add)], chain.add(None)
+            gone, factor_arg = [norm, CallAt(at, add)], chain.add(None)
             if factor is not None:
-                gone, out = [*gone, factor], chain.arg(factor[1], "out")
-                factor_arg = chain.arg(factor[1], "b")
-                place = factor[0]
+                gone, out = [*gone, factor], chain.arg(factor.call, "out")
+                factor_arg = chain.arg(factor.call, "b")
+                at = factor.at
             args = (x, weight, eps, residual, factor_arg, out)
             call = OpCall("inpage.norm_residual.default", args, add.source)
-            chain.replace(gone, place, [call])
+            chain.replace(gone, at, [call])
             break
     return chain.program()
 
 
-def _factor(chain: Chain, value_id: int) -> tuple[int, OpCall] | None:
+def _factor(chain: Chain, value_id: int) -> CallAt | None:
     """The one call that reads the sum, if it multiplies it with a constant of one number."""
     reading = chain.only_call_reading(value_id)
-    if reading is None or reading[1].name != "aten.mul.Tensor":
+    if reading is None or reading.call.name != op_names.MUL:
         return None
-    a, b = (chain.arg(reading[1], name) for name in ("a", "b"))
+    a, b = (chain.arg(reading.call, name) for name in ("a", "b"))
     is_one = chain.constant(b) is not None and chain.dims(b) == (1,)
     return reading if a == value_id and is_one else None

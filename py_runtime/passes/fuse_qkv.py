@@ -8,7 +8,7 @@ another, queries alone: inpage.q_rotary.
 from dataclasses import dataclass
 
 from py_runtime.gpu.kernel_target import KernelTarget
-from py_runtime.passes.chain import VIEWS, Chain
+from py_runtime.passes.chain import VIEWS, CallAt, Chain
 from py_runtime.passes.linear_calls import (
     LINEARS,
     LinearCall,
@@ -18,7 +18,6 @@ from py_runtime.passes.linear_calls import (
 )
 from py_runtime.program import OpCall, Program, op_names
 
-NORM = "et_vk.rms_norm.default"
 OF_ONE = "inpage.rotary_of_one.default"
 HALVES, NEIGHBOURS = "et_vk.apply_rotary_emb_hf.default", "et_vk.apply_rotary_emb.default"
 
@@ -31,102 +30,129 @@ class Heads:
     norm: int | None  # its weight
     eps: int | None
     by_row: bool  # whether one norm goes over all heads of a row
-    gone: list[tuple[int, OpCall]]
+    gone: list[CallAt]
 
 
 def run(program: Program, target: KernelTarget) -> Program:
     """Linears, norms, rotary and attention that fills caches → qkv_rotary_cache and attention."""
     chain = Chain(program)
-    for _, attend in chain.places(*op_names.ATTEND):
+    for _, attend in chain.calls_of(*op_names.ATTEND):
         _fuse_queries(chain, chain.arg(attend, "q"))
-    for attention in chain.places(op_names.SDPA, op_names.WINDOWED):
+    for attention in chain.calls_of(op_names.SDPA, op_names.WINDOWED):
         _fuse(chain, attention, target)
     return chain.program()
 
 
 def _fuse_queries(chain: Chain, q: int) -> None:
     rotary = chain.maker_for_one(q, OF_ONE)
-    heads = None if rotary is None else _heads(chain, chain.arg(rotary[1], "x"))
+    heads = None if rotary is None else _heads(chain, chain.arg(rotary.call, "x"))
     if rotary is None or heads is None or not set(chain.dims(q)[:-3]) <= {1}:
         return
     none = chain.add(None)
     norm = [none if arg is None else arg for arg in (heads.norm, heads.eps)]
-    tables = [chain.arg(rotary[1], name) for name in ("cos", "sin", "start_pos")]
+    tables = [chain.arg(rotary.call, name) for name in ("cos", "sin", "start_pos")]
     weights = weight_args(chain, [heads.linear])
     args = (heads.linear.x, none, none, *weights, *norm, *tables, chain.add(False), q)
-    call = OpCall("inpage.q_rotary.default", args, rotary[1].source)
-    chain.replace([*heads.gone, rotary], rotary[0], [call])
+    call = OpCall("inpage.q_rotary.default", args, rotary.call.source)
+    chain.replace([*heads.gone, rotary], rotary.at, [call])
 
 
-def _fuse(chain: Chain, attention: tuple[int, OpCall], target: KernelTarget) -> None:
-    place, sdpa = attention
-    q, k, v, k_cache, v_cache, start_pos, scale, out = (
-        chain.arg(sdpa, name)
-        for name in ("q", "k", "v", "k_cache", "v_cache", "start_pos", "scale", "out")
+@dataclass(frozen=True)
+class HeadsOfAttention:
+    """What attention over caches attends to, and the calls that turn and normalise it."""
+
+    q: Heads
+    k: Heads
+    v: Heads
+    rotary: CallAt | None  # of q and k together
+    v_norm: CallAt | None  # over each head, without a weight
+
+    @property
+    def linears(self) -> list[LinearCall]:
+        return [each.linear for each in (self.q, self.k, self.v)]
+
+    @property
+    def gone(self) -> list[CallAt]:
+        own = [call for each in (self.q, self.k, self.v) for call in each.gone]
+        return [*own, *(made for made in (self.rotary, self.v_norm) if made is not None)]
+
+
+def _fuse(chain: Chain, attention: CallAt, target: KernelTarget) -> None:
+    at, sdpa = attention
+    found = _heads_of_attention(chain, sdpa)
+    if found is None or not can_join(chain, found.linears, target):
+        return
+    q, k_cache, v_cache, start_pos, scale, out = (
+        chain.arg(sdpa, name) for name in ("q", "k_cache", "v_cache", "start_pos", "scale", "out")
     )
-    if not _is_plain(chain, sdpa) or k_cache == v_cache:
-        return
-    if not all(chain.is_state(cache) for cache in (k_cache, v_cache)):
-        return  # an input's dims may change from call to call
-    rotary = chain.maker_for_one(q, HALVES, NEIGHBOURS)
-    if rotary != chain.maker_for_one(k, HALVES, NEIGHBOURS) or q == k:
-        return
-    turned = [q, k] if rotary is None else [chain.arg(rotary[1], name) for name in ("xq", "xk")]
-    v_norm = chain.maker_for_one(v, NORM)
-    if v_norm is not None and not chain.is_null(chain.arg(v_norm[1], "weight")):
-        return
-    plain_v = v if v_norm is None else chain.arg(v_norm[1], "x")
-    found = [_heads(chain, each) for each in (*turned, plain_v)]
-    heads = [each for each in found if each is not None]
-    if len(heads) < 3 or heads[2].norm is not None:
-        return
-    q_heads, k_heads = heads[:2]
-    if (q_heads.norm is None, q_heads.by_row) != (k_heads.norm is None, k_heads.by_row):
-        return
-    if v_norm is not None and q_heads.by_row:
-        return
-    linears = [each.linear for each in heads]
-    if not can_join(chain, linears, target):
-        return
     none = chain.add(None)
     window = chain.arg(sdpa, "window") if sdpa.name == op_names.WINDOWED else none
-    norms = [none if arg is None else arg for each in heads[:2] for arg in (each.norm, each.eps)]
+    norms = [
+        none if arg is None else arg for each in (found.q, found.k) for arg in (each.norm, each.eps)
+    ]
     args = [
-        linears[0].x,
+        found.q.linear.x,
         none,
         none,
-        *weight_args(chain, linears),
+        *weight_args(chain, found.linears),
         *norms,
-        *_tables(chain, rotary, start_pos),
+        *_tables(chain, found.rotary, start_pos),
         k_cache,
         v_cache,
         start_pos,
         window,
-        none if v_norm is None else chain.arg(v_norm[1], "eps"),
+        none if found.v_norm is None else chain.arg(found.v_norm.call, "eps"),
         q,
     ]
-    source = sdpa.source if rotary is None else rotary[1].source
-    fill = OpCall("inpage.qkv_rotary_cache.default", tuple(args), source)
-    attend_args = [q, k_cache, v_cache, start_pos, scale]
-    name = op_names.ATTEND_KV_CACHE
+    source = sdpa.source if found.rotary is None else found.rotary.call.source
+    fill = OpCall(op_names.QKV_ROTARY_CACHE, tuple(args), source)
+    name, attend_args = op_names.ATTEND_KV_CACHE, [q, k_cache, v_cache, start_pos, scale]
     if sdpa.name == op_names.WINDOWED:
         name = op_names.ATTEND_WINDOW
         attend_args += [window, chain.arg(sdpa, "softcap"), chain.arg(sdpa, "sinks")]
     attend = OpCall(name, (*attend_args, out), sdpa.source)
-    gone = [call for each in heads for call in each.gone]
-    gone += [made for made in (rotary, v_norm) if made is not None]
-    chain.replace([*gone, attention], place, [fill, attend])
+    chain.replace([*found.gone, attention], at, [fill, attend])
 
 
-def _tables(chain: Chain, rotary: tuple[int, OpCall] | None, start_pos: int) -> list[int]:
+def _heads_of_attention(chain: Chain, sdpa: OpCall) -> HeadsOfAttention | None:
+    """Where all that is on the way to attention can be done in one op."""
+    q, k, v, k_cache, v_cache = (
+        chain.arg(sdpa, name) for name in ("q", "k", "v", "k_cache", "v_cache")
+    )
+    if not _is_plain(chain, sdpa) or k_cache == v_cache:
+        return None
+    if not all(chain.is_state(cache) for cache in (k_cache, v_cache)):
+        return None  # an input's dims may change from call to call
+    rotary = chain.maker_for_one(q, HALVES, NEIGHBOURS)
+    if rotary != chain.maker_for_one(k, HALVES, NEIGHBOURS) or q == k:
+        return None
+    if rotary is not None:
+        q, k = (chain.arg(rotary.call, name) for name in ("xq", "xk"))
+    v_norm = chain.maker_for_one(v, op_names.RMS_NORM)
+    if v_norm is not None:
+        if not chain.is_null(chain.arg(v_norm.call, "weight")):
+            return None
+        v = chain.arg(v_norm.call, "x")
+    heads = [found for each in (q, k, v) if (found := _heads(chain, each)) is not None]
+    if len(heads) < 3 or heads[2].norm is not None:
+        return None
+    q_heads, k_heads, v_heads = heads
+    if (q_heads.norm is None, q_heads.by_row) != (k_heads.norm is None, k_heads.by_row):
+        return None
+    if v_norm is not None and q_heads.by_row:
+        return None
+    return HeadsOfAttention(q_heads, k_heads, v_heads, rotary, v_norm)
+
+
+def _tables(chain: Chain, rotary: CallAt | None, start_pos: int) -> list[int]:
     """cos, sin, table_start and neighbours."""
     if rotary is None:
         none = chain.add(None)
         return [none, none, start_pos, chain.add(False)]
-    neighbours = rotary[1].name == NEIGHBOURS
+    neighbours = rotary.call.name == NEIGHBOURS
     names = ("freqs_cos", "freqs_sin") if neighbours else ("cos", "sin")
-    table_start = chain.add(0) if neighbours else chain.arg(rotary[1], "start_pos")
-    return [*(chain.arg(rotary[1], name) for name in names), table_start, chain.add(neighbours)]
+    table_start = chain.add(0) if neighbours else chain.arg(rotary.call, "start_pos")
+    return [*(chain.arg(rotary.call, name) for name in names), table_start, chain.add(neighbours)]
 
 
 def _is_plain(chain: Chain, sdpa: OpCall) -> bool:
@@ -146,22 +172,22 @@ def _is_plain(chain: Chain, sdpa: OpCall) -> bool:
 def _heads(chain: Chain, value_id: int) -> Heads | None:
     """value ← (norm over each head) ← view ← (norm of a row) ← linear, one norm at most and
     nothing else reading on the way."""
-    gone: list[tuple[int, OpCall]] = []
+    gone: list[CallAt] = []
     norm = eps = None
-    normed = chain.maker_for_one(value_id, NORM)
-    if normed is not None and not chain.is_null(chain.arg(normed[1], "weight")):
+    normed = chain.maker_for_one(value_id, op_names.RMS_NORM)
+    if normed is not None and not chain.is_null(chain.arg(normed.call, "weight")):
         gone.append(normed)
-        value_id, norm, eps = (chain.arg(normed[1], name) for name in ("x", "weight", "eps"))
+        value_id, norm, eps = (chain.arg(normed.call, name) for name in ("x", "weight", "eps"))
     view = chain.maker_for_one(value_id, *VIEWS)
     if view is None:
         return None
-    summed = chain.arg(view[1], "x")
-    row_normed = chain.maker_for_one(summed, NORM) if norm is None else None
-    if row_normed is not None and chain.is_null(chain.arg(row_normed[1], "weight")):
+    summed = chain.arg(view.call, "x")
+    row_normed = chain.maker_for_one(summed, op_names.RMS_NORM) if norm is None else None
+    if row_normed is not None and chain.is_null(chain.arg(row_normed.call, "weight")):
         return None
     if row_normed is not None:
         gone.append(row_normed)
-        summed, norm, eps = (chain.arg(row_normed[1], name) for name in ("x", "weight", "eps"))
+        summed, norm, eps = (chain.arg(row_normed.call, name) for name in ("x", "weight", "eps"))
     linear = linear_call(chain, chain.maker_for_one(summed, *LINEARS))
     if linear is None:
         return None

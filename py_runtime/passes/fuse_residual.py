@@ -2,7 +2,7 @@
 inpage.experts_residual."""
 
 from py_runtime.gpu.kernel_target import KernelTarget
-from py_runtime.passes.chain import Chain
+from py_runtime.passes.chain import CallAt, Chain
 from py_runtime.passes.linear_calls import LINEARS, linear_call, weight_args
 from py_runtime.program import OpCall, Program, op_names
 
@@ -10,7 +10,7 @@ from py_runtime.program import OpCall, Program, op_names
 def run(program: Program, target: KernelTarget) -> Program:
     """residual + linear(x) → linear_residual; residual + experts(x) → experts_residual."""
     chain = Chain(program)
-    for place, add in chain.places("aten.add.Tensor"):
+    for at, add in chain.calls_of(op_names.ADD):
         a, b, out = (chain.arg(add, name) for name in ("a", "b", "out"))
         if chain.number(chain.arg(add, "alpha")) != 1:
             continue
@@ -24,10 +24,10 @@ def run(program: Program, target: KernelTarget) -> Program:
                 given = [linear.x, *weight_args(chain, [linear])]
             elif experts is not None:
                 made, name = experts, "inpage.experts_residual.default"
-                given = list(experts[1].args[:-1])
+                given = list(experts.call.args[:-1])
             else:
                 continue
             call = OpCall(name, (*given, residual, out), add.source)
-            chain.replace([made, (place, add)], place, [call])
+            chain.replace([made, CallAt(at, add)], at, [call])
             break
     return chain.program()

@@ -1,21 +1,24 @@
 """silu(gate) * up of two linears of the same x: inpage.swiglu; inpage.geglu with gelu."""
 
 from py_runtime.gpu.kernel_target import KernelTarget
-from py_runtime.passes.chain import Chain
+from py_runtime.passes.chain import CallAt, Chain
 from py_runtime.passes.linear_calls import LINEARS, can_join, linear_call, weight_args
-from py_runtime.program import OpCall, Program, StringValue, op_names
+from py_runtime.program import OpCall, Program, op_names
 
 
 def run(program: Program, target: KernelTarget) -> Program:
     """silu(linear(x)) * linear(x) → swiglu; with gelu by tanh → geglu."""
     chain = Chain(program)
-    for place, mul in chain.places("aten.mul.Tensor"):
+    for at, mul in chain.calls_of(op_names.MUL):
         a, b, out = (chain.arg(mul, name) for name in ("a", "b", "out"))
         for gated, plain in ((a, b), (b, a)):
             activation = chain.maker_for_one(gated, op_names.SILU, op_names.GELU)
-            if activation is None or not _is_known(chain, activation[1]):
+            if activation is None:
                 continue
-            sums = (chain.arg(activation[1], "x"), plain)
+            is_silu = activation.call.name == op_names.SILU
+            if not is_silu and not chain.is_by_tanh(activation.call):
+                continue
+            sums = (chain.arg(activation.call, "x"), plain)
             found = [linear_call(chain, chain.maker_for_one(each, *LINEARS)) for each in sums]
             linears = [each for each in found if each is not None]
             if len(linears) < 2 or not can_join(chain, linears, target):
@@ -24,17 +27,9 @@ def run(program: Program, target: KernelTarget) -> Program:
                 continue
             none = chain.add(None)
             args = [linears[0].x, none, none, *weight_args(chain, linears), out]
-            fused = "swiglu" if activation[1].name == op_names.SILU else "geglu"
+            fused = "swiglu" if is_silu else "geglu"
             call = OpCall(f"inpage.{fused}.default", tuple(args), mul.source)
-            gone = [*(linear.made for linear in linears), activation, (place, mul)]
-            chain.replace(gone, place, [call])
+            gone = [*(linear.made for linear in linears), activation, CallAt(at, mul)]
+            chain.replace(gone, at, [call])
             break
     return chain.program()
-
-
-def _is_known(chain: Chain, activation: OpCall) -> bool:
-    """Of the two kinds of gelu, the one that fused kernels compute."""
-    if activation.name == op_names.SILU:
-        return True
-    approximate = chain.values[chain.arg(activation, "approximate")]
-    return isinstance(approximate, StringValue) and approximate.value == "tanh"

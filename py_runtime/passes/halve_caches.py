@@ -15,7 +15,7 @@ ATTENTION = (
     op_names.SDPA,
     op_names.WINDOWED,
     *op_names.ATTEND,
-    "inpage.qkv_rotary_cache.default",
+    op_names.QKV_ROTARY_CACHE,
     "inpage.attend_linear.default",
 )
 AT_ONCE = 4  # halves that kernels read at a time
@@ -27,14 +27,16 @@ def run(program: Program, target: KernelTarget) -> Program:
         return program
     halved = _caches(program)
     values = tuple(
-        replace(value, dtype=F16) if isinstance(value, TensorValue) and place in halved else value
-        for place, value in enumerate(program.values)
+        replace(value, dtype=F16)
+        if isinstance(value, TensorValue) and value_id in halved
+        else value
+        for value_id, value in enumerate(program.values)
     )
     return replace(program, values=values)
 
 
 def _caches(program: Program) -> set[int]:
-    found = {place for place, value in enumerate(program.values) if _is_cache(value)}
+    found = {value_id for value_id, value in enumerate(program.values) if _is_cache(value)}
     found -= set(program.outputs)
     pairs = []
     for call in program.ops:
@@ -42,7 +44,7 @@ def _caches(program: Program) -> set[int]:
         pairs.append(pair)
         found -= {*program.reads(call), *program.writes(call)} - {*pair}
     while apart := [pair for pair in pairs if len(found & {*pair}) == 1]:
-        found -= {place for pair in apart for place in pair}
+        found -= {value_id for pair in apart for value_id in pair}
     return found
 
 

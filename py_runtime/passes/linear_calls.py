@@ -3,15 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from py_runtime.base.shapes import numel
 from py_runtime.gpu.kernel_target import KernelTarget
-from py_runtime.passes.chain import Chain
-from py_runtime.program import OpCall, TensorValue
-from py_runtime.program.weight_kinds import BLOCK, BLOCK_KINDS, has_scales
+from py_runtime.passes.chain import CallAt, Chain
+from py_runtime.program import OpCall
+from py_runtime.program.weight_kinds import BLOCK, BLOCK_KINDS, FLOAT, Q4GSW, has_scales
 
 KINDS = {
-    "aten.linear.default": "f32",
-    "et_vk.linear_q4gsw.default": "q4gsw",
+    "aten.linear.default": FLOAT,
+    "et_vk.linear_q4gsw.default": Q4GSW,
     **{kind.linear: kind.name for kind in BLOCK_KINDS.values()},
 }
 LINEARS = tuple(KINDS)
@@ -21,7 +20,7 @@ LINEARS = tuple(KINDS)
 class LinearCall:
     """A linear of any kind; its arguments by value id."""
 
-    place: int
+    at: int
     call: OpCall
     kind: str
     group_size: int
@@ -32,28 +31,28 @@ class LinearCall:
     out: int
 
     @property
-    def made(self) -> tuple[int, OpCall]:
-        return self.place, self.call
+    def made(self) -> CallAt:
+        return CallAt(self.at, self.call)
 
 
-def linear_call(chain: Chain, made: tuple[int, OpCall] | None) -> LinearCall | None:
+def linear_call(chain: Chain, made: CallAt | None) -> LinearCall | None:
     """The linear that makes a value, if its weight is one that fused kernels take."""
     if made is None:
         return None
-    place, call = made
+    at, call = made
     kind = KINDS[call.name]
     bias, weight = chain.arg(call, "bias"), chain.arg(call, "weight")
     if chain.constant(weight) is None or len(chain.dims(weight)) != 2:
         return None
-    if kind == "f32" and chain.dims(weight)[1] % 4:
+    if kind == FLOAT and chain.dims(weight)[1] % 4:
         return None
     group_size: float | None = float(BLOCK)
-    if kind == "q4gsw":
+    if kind == Q4GSW:
         group_size = chain.number(chain.arg(call, "group_size"))
     if group_size is None or not group_size.is_integer():
         return None
     return LinearCall(
-        place,
+        at,
         call,
         kind,
         int(group_size),
@@ -78,9 +77,9 @@ def can_join(chain: Chain, linears: Sequence[LinearCall], target: KernelTarget) 
     for of in ("weight", "scales", "bias"):
         ids = [part for each in linears if (part := getattr(each, of)) is not None]
         parts = [part for value_id in ids if (part := chain.constant(value_id)) is not None]
-        if len(parts) < len(ids) or any(_bytes(part) % 4 for part in parts):
+        if len(parts) < len(ids) or any(part.gpu_bytes % 4 for part in parts):
             return False
-        if sum(map(_bytes, parts)) > target.binding_bytes:
+        if sum(part.gpu_bytes for part in parts) > target.binding_bytes:
             return False
         if not all(chain.is_read_once(part.constant or "") for part in parts):
             return False  # it would be on the GPU twice
@@ -104,7 +103,3 @@ def weight_args(chain: Chain, linears: Sequence[LinearCall]) -> list[int]:
 def _kind_of(linears: Sequence[LinearCall]) -> str:
     kinds = [each.kind for each in linears]
     return kinds[0] if len(set(kinds)) == 1 else " ".join(kinds)
-
-
-def _bytes(value: TensorValue) -> int:
-    return numel(value.dims) * value.dtype.gpu_bytes

@@ -15,7 +15,7 @@ from py_runtime.program import OpCall, Program, TensorValue, op_names
 def run(program: Program, target: KernelTarget) -> Program:
     """Caches [..., context, H, D] of windowed attention → [..., window + tokens - 1, H, D]."""
     chain = Chain(program)
-    for _, call in chain.places(op_names.WINDOWED):
+    for _, call in chain.calls_of(op_names.WINDOWED):
         caches = [chain.arg(call, name) for name in ("k_cache", "v_cache")]
         if all(_is_seen_alike(chain, cache, call) for cache in caches):
             _shorten(chain, call, caches)
@@ -26,7 +26,7 @@ def _is_seen_alike(chain: Chain, cache: int, call: OpCall) -> bool:
     """Whether this call alone fills the cache, and all others that know it see the same window of
     it, after it was filled."""
     reading = chain.calls_reading(cache)
-    if not chain.is_state(cache) or reading is None or reading[0][1] != call:
+    if not chain.is_state(cache) or reading is None or reading[0].call != call:
         return False
     return all(
         other.name == op_names.ATTEND_WINDOW and _view(chain, other) == _view(chain, call)

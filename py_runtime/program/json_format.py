@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 from py_runtime.base.dtypes import DTYPES
 from py_runtime.base.errors import GraphError
+from py_runtime.base.short_texts import short
 from py_runtime.program import (
     BoolListValue,
     BoolValue,
@@ -29,6 +30,7 @@ T = TypeVar("T")
 
 FORMAT = "inpage-graph"
 VERSION = 1
+MAX_SHOWN = 40  # characters of what was found instead
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 
 KINDS: dict[str, type] = {
@@ -120,7 +122,7 @@ class _Node:
 
     def get(self, key: str) -> "_Node":
         if not isinstance(self.data, dict):
-            raise GraphError(f"{self.where} must be an object, got {_short(self.data)}")
+            raise GraphError(f"{self.where} must be an object, got {short(self.data, MAX_SHOWN)}")
         if key not in self.data:
             raise GraphError(f"{self.where} has no '{key}'")
         return _Node(f"{self.where}.{key}", self.data[key])
@@ -130,12 +132,12 @@ class _Node:
 
     def each(self, load: "Callable[[_Node], T]") -> tuple[T, ...]:
         if not isinstance(self.data, list):
-            raise GraphError(f"{self.where} must be a list, got {_short(self.data)}")
+            raise GraphError(f"{self.where} must be a list, got {short(self.data, MAX_SHOWN)}")
         return tuple(load(_Node(f"{self.where}[{at}]", item)) for at, item in enumerate(self.data))
 
     def integer(self) -> int:
         if type(self.data) is not int or not INT64_MIN <= self.data <= INT64_MAX:
-            raise GraphError(f"{self.where} must be an int64, got {_short(self.data)}")
+            raise GraphError(f"{self.where} must be an int64, got {short(self.data, MAX_SHOWN)}")
         return self.data
 
     def double(self) -> float:
@@ -144,16 +146,18 @@ class _Node:
                 return float(self.data)
         except OverflowError:
             pass  # an int past the range of doubles
-        raise GraphError(f"{self.where} must be a double, got {_short(self.data)}")
+        raise GraphError(f"{self.where} must be a double, got {short(self.data, MAX_SHOWN)}")
 
     def boolean(self) -> bool:
         if type(self.data) is not bool:
-            raise GraphError(f"{self.where} must be true or false, got {_short(self.data)}")
+            raise GraphError(
+                f"{self.where} must be true or false, got {short(self.data, MAX_SHOWN)}"
+            )
         return self.data
 
     def text(self) -> str:
         if not isinstance(self.data, str):
-            raise GraphError(f"{self.where} must be a string, got {_short(self.data)}")
+            raise GraphError(f"{self.where} must be a string, got {short(self.data, MAX_SHOWN)}")
         return self.data
 
 
@@ -216,8 +220,3 @@ def _load_input(node: _Node) -> ProgramInput:
 
 def _optional_text(node: _Node, key: str) -> str | None:
     return node.get(key).text() if node.has(key) else None
-
-
-def _short(data: Any) -> str:
-    text = repr(data)
-    return text if len(text) <= 40 else f"{text[:37]}..."

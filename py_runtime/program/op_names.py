@@ -1,10 +1,13 @@
 """Names of ops that several rooms look for; each is registered in py_runtime/ops."""
 
 SELECT = "aten.select_copy.int"
+MUL, ADD = "aten.mul.Tensor", "aten.add.Tensor"
+RMS_NORM = "et_vk.rms_norm.default"
 SILU, GELU = "aten.silu.default", "aten.gelu.default"
 EXPERTS = "inpage.experts.default"
 # Attention that fills its caches first, over all positions or those of a window.
 SDPA, WINDOWED = "sdpa_with_kv_cache.default", "inpage.windowed_attention.default"
+QKV_ROTARY_CACHE = "inpage.qkv_rotary_cache.default"  # fills caches for attention behind it
 # Attention over caches that were filled before.
 ATTEND_KV_CACHE, ATTEND_WINDOW = "inpage.attend_kv_cache.default", "inpage.attend_window.default"
 ATTEND = (ATTEND_KV_CACHE, ATTEND_WINDOW)

@@ -30,6 +30,10 @@ class TensorValue:
     def persistent(self) -> bool:
         return self.constant is not None or self.state
 
+    @property
+    def gpu_bytes(self) -> int:
+        return numel(self.dims) * self.dtype.gpu_bytes
+
 
 @dataclass(frozen=True)
 class SymIntValue:
@@ -237,28 +241,28 @@ def _check_value(program: Program, value_id: int, value: Value) -> None:
 
 
 def _check_ends(program: Program) -> None:
-    for place, entry in enumerate(program.inputs):
-        _check_id(program, entry.value, f"input {place}")
+    for index, entry in enumerate(program.inputs):
+        _check_id(program, entry.value, f"input {index}")
         value = program.values[entry.value]
         if isinstance(value, TensorValue):
             if value.persistent:
-                raise GraphError(f"input {place} is {program.label(entry.value)}, a constant")
+                raise GraphError(f"input {index} is {program.label(entry.value)}, a constant")
             if any(not 0 <= dim < len(value.dims) for dim in entry.dynamic_dims):
                 raise GraphError(
-                    f"input {place} says dims {sorted(entry.dynamic_dims)} are dynamic, but "
+                    f"input {index} says dims {sorted(entry.dynamic_dims)} are dynamic, but "
                     f"{program.label(entry.value)} has rank {len(value.dims)}"
                 )
         elif not isinstance(value, SymIntValue):
             raise GraphError(
-                f"input {place} is {program.label(entry.value)}, neither a tensor nor a SymInt"
+                f"input {index} is {program.label(entry.value)}, neither a tensor nor a SymInt"
             )
     if len({entry.value for entry in program.inputs}) != len(program.inputs):
         raise GraphError("a value is twice among the inputs")
-    for place, value_id in enumerate(program.outputs):
-        _check_id(program, value_id, f"output {place}")
+    for index, value_id in enumerate(program.outputs):
+        _check_id(program, value_id, f"output {index}")
         if not isinstance(program.values[value_id], TensorValue | SymIntValue):
             raise GraphError(
-                f"output {place} is {program.label(value_id)}, neither a tensor nor a SymInt"
+                f"output {index} is {program.label(value_id)}, neither a tensor nor a SymInt"
             )
 
 
@@ -282,6 +286,6 @@ def _check_order(program: Program) -> None:
             if value_id in known:
                 raise GraphError(f"{where} writes {program.label(value_id)}, which is not its own")
             known.add(value_id)
-    for place, value_id in enumerate(program.outputs):
+    for index, value_id in enumerate(program.outputs):
         if value_id not in known:
-            raise GraphError(f"output {place} is {program.label(value_id)}, which no op produces")
+            raise GraphError(f"output {index} is {program.label(value_id)}, which no op produces")

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from py_runtime.base.dtypes import F16, I8, U8, DType
-from py_runtime.base.shapes import Dims, ceil_div
+from py_runtime.base.shapes import Dims, ceil_div, round_up
 
+FLOAT, Q4GSW = "f32", "q4gsw"  # beside those of BLOCK_KINDS
 BLOCK = 32  # columns that a kernel takes at a time; where nothing else is said, they share a scale
 
 
@@ -77,7 +78,7 @@ BLOCK_KINDS = {
 
 def has_scales(kind: str) -> bool:
     """Whether a weight of any kind has a plane beside it."""
-    return BLOCK_KINDS[kind].has_scales if kind in BLOCK_KINDS else kind != "f32"
+    return BLOCK_KINDS[kind].has_scales if kind in BLOCK_KINDS else kind != FLOAT
 
 
 def q4gsw_row_bytes(columns: int) -> int:
@@ -96,6 +97,6 @@ def pack_nibbles(values: np.ndarray) -> np.ndarray:
 def pack_linear_scales(scales: np.ndarray) -> np.ndarray:
     """[N, G] → [G, N padded with zeros to a multiple of 4], as linear_q4gsw takes them."""
     rows, groups = scales.shape
-    packed = np.zeros((groups, ceil_div(rows, 4) * 4), np.float32)
+    packed = np.zeros((groups, round_up(rows, 4)), np.float32)
     packed[:, :rows] = scales.T
     return packed

@@ -5,7 +5,7 @@ from typing import Any
 
 from py_runtime.base.errors import InpageError
 from py_runtime.base.markdown import cannot_be_loaded, code, table
-from py_runtime.base.sizes import in_words
+from py_runtime.base.sizes import counted, in_words
 from py_runtime.pte.errors import UnsupportedPteError
 
 Json = Mapping[str, Any]
@@ -34,10 +34,10 @@ def pte_cannot_be_loaded(error: InpageError) -> str:
 def _ends(method: Json) -> str:
     changed = dict.fromkeys(method["mutated_inputs"], ", which it changes")
     rows = [
-        [f"input {place}{changed.get(place, '')}", *_value(value)]
-        for place, value in enumerate(method["inputs"])
+        [f"input {index}{changed.get(index, '')}", *_value(value)]
+        for index, value in enumerate(method["inputs"])
     ]
-    rows += [[f"output {place}", *_value(value)] for place, value in enumerate(method["outputs"])]
+    rows += [[f"output {index}", *_value(value)] for index, value in enumerate(method["outputs"])]
     return table(["value", "type", "dims"], rows)
 
 
@@ -52,9 +52,9 @@ def _constants(method: Json) -> str:
     count, nbytes = method["constants"]["count"], method["constants"]["bytes"]
     if not count:
         return "No constants."
-    return f"{count} constant{'s' if count > 1 else ''}, {in_words(nbytes)}."
+    return f"{counted(count, 'constant')}, {in_words(nbytes)}."
 
 
 def _ops(method: Json) -> str:
-    counted = sorted(method["ops"].items(), key=lambda op: (-op[1], op[0]))
-    return table(["op", "calls:"], [[code(name), str(count)] for name, count in counted])
+    most_first = sorted(method["ops"].items(), key=lambda op: (-op[1], op[0]))
+    return table(["op", "calls:"], [[code(name), str(count)] for name, count in most_first])

@@ -47,7 +47,8 @@ class PteModule:
         """
         found = self.program.method(method)
         if method not in self.graphs:
-            raise InputError(f"method '{method}' was not loaded; {', '.join(self.graphs)} was")
+            loaded = ", ".join(self.graphs) or "none"
+            raise InputError(f"method '{method}' was not loaded; loaded are: {loaded}")
         values = _Values(found, inputs)
         graphs = iter(self.graphs[method])
         for step in found.steps:
@@ -88,9 +89,9 @@ class _Values:
             if value is None or isinstance(value, bool | int | float | str)
         }
         live = method.taken_ids
-        for place, (value_id, given) in enumerate(zip(method.input_ids, inputs, strict=True)):
+        for index, (value_id, given) in enumerate(zip(method.input_ids, inputs, strict=True)):
             spec = method.values[value_id]
-            self.current[value_id] = _as_input(place, spec, given, is_live=value_id in live)
+            self.current[value_id] = _as_input(index, spec, given, is_live=value_id in live)
 
     def for_graph(self, ids: Sequence[int]) -> list[Any]:
         return [self._narrowed(self.current[value_id]) for value_id in ids]
@@ -142,47 +143,47 @@ class _Values:
         return value.astype(np.float32) if is_double else value
 
 
-def _as_input(place: int, spec: EValue, given: Any, is_live: bool) -> Any:
+def _as_input(index: int, spec: EValue, given: Any, is_live: bool) -> Any:
     """What a step takes of it; `is_live` says that a delegate or a kernel does.
 
     A graph would refuse it as well, but by the delegate's number for it, not the caller's.
     """
     if isinstance(spec, HostTensor):
-        array = as_array(place, given)
+        array = as_array(index, given)
         # Integers of any width are taken: numpy's own differs in the page.
         if spec.dtype.kind == "i" and array.dtype.kind in "iu":
             if is_live:
-                check_int32(f"input {place}", array)
-            array = _as_integers(place, spec.dtype, array)
+                check_int32(f"input {index}", array)
+            array = _as_integers(index, spec.dtype, array)
         if array.dtype != spec.dtype:
-            raise InputError(f"input {place} takes {spec.dtype}, got {array.dtype}")
-        _check_dims(place, spec, array.shape)
+            raise InputError(f"input {index} takes {spec.dtype}, got {array.dtype}")
+        _check_dims(index, spec, array.shape)
         return array
     if is_live:
-        number = as_int(place, given)
-        check_int32(f"input {place}", np.asarray(number))
+        number = as_int(index, given)
+        check_int32(f"input {index}", np.asarray(number))
         return number
     if type(given) is not type(spec) or given != spec:
-        raise InputError(f"input {place} was fixed at {spec!r} by the export, got {given!r}")
+        raise InputError(f"input {index} was fixed at {spec!r} by the export, got {given!r}")
     return given
 
 
-def _as_integers(place: int, dtype: np.dtype, array: np.ndarray) -> np.ndarray:
+def _as_integers(index: int, dtype: np.dtype, array: np.ndarray) -> np.ndarray:
     """As the model's own integers; nothing wraps silently."""
     info = np.iinfo(dtype)
     for number in (int(array.min()), int(array.max())) if array.size else ():
         if not info.min <= number <= info.max:
             raise InputError(
-                f"input {place} holds {number}, which does not fit the model's {dtype}"
+                f"input {index} holds {number}, which does not fit the model's {dtype}"
             )
     return array.astype(dtype, copy=False)
 
 
-def _check_dims(place: int, spec: HostTensor, dims: tuple[int, ...]) -> None:
+def _check_dims(index: int, spec: HostTensor, dims: tuple[int, ...]) -> None:
     if spec.dynamic and len(dims) == len(spec.dims):
         fits = all(size <= most for size, most in zip(dims, spec.dims, strict=True))
     else:
         fits = dims == spec.dims
     if not fits:
         bound = " at most" if spec.dynamic else ""
-        raise InputError(f"input {place} takes{bound} {list(spec.dims)}, got {list(dims)}")
+        raise InputError(f"input {index} takes{bound} {list(spec.dims)}, got {list(dims)}")

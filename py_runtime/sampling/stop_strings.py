@@ -1,6 +1,6 @@
 """Stop strings in streamed text: nothing of one is ever shown."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 
 class StopStrings:
@@ -12,7 +12,6 @@ class StopStrings:
 
     def __init__(self, stops: Sequence[str]) -> None:
         self._stops = tuple(stops)
-        self._longest = max(map(len, self._stops), default=0)
         self._held = ""  # the longest end of the text that a stop may begin with
         self.stopped = False
 
@@ -23,7 +22,7 @@ class StopStrings:
         text = self._held + text
         cut = self._first_stop(text)
         self.stopped = cut is not None
-        shown = len(text) - self._undecided(text) if cut is None else cut
+        shown = len(text) - held_back(text, self._stops) if cut is None else cut
         self._held = "" if self.stopped else text[shown:]
         return text[:shown]
 
@@ -38,9 +37,13 @@ class StopStrings:
         ends = [(start + length, start) for start, length in found if start >= 0]
         return min(ends)[1] if ends else None
 
-    def _undecided(self, text: str) -> int:
-        """The length of the longest end of the text that is the beginning of a stop."""
-        for length in range(min(len(text), self._longest - 1), 0, -1):
-            if any(stop.startswith(text[-length:]) for stop in self._stops):
-                return length
-        return 0
+
+def held_back(text: str, markers: Iterable[str]) -> int:
+    """How many characters at the end may be the beginning of a marker, but not all of it."""
+    longest = 0
+    for marker in markers:
+        for length in range(min(len(marker) - 1, len(text)), longest, -1):
+            if text.endswith(marker[:length]):
+                longest = length
+                break
+    return longest

@@ -1,4 +1,4 @@
-"""What can be wrong with a tokenizer, a text or a chat template."""
+"""What can be wrong with a tokenizer or a text."""
 
 from py_runtime.base.errors import InpageError
 
@@ -13,9 +13,3 @@ class TextError(InpageError):
     """A text cannot be encoded, because it is not Unicode text."""
 
     code = "text_error"
-
-
-class ChatTemplateError(InpageError):
-    """A chat template is missing or broken, or refuses the messages it was given."""
-
-    code = "chat_template_error"

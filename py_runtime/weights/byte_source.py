@@ -5,14 +5,18 @@ natively it is a file on the disk. weights/open_source.py chooses.
 """
 
 import re
-from collections.abc import AsyncGenerator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing
 from itertools import pairwise
 from pathlib import Path
 from typing import Protocol
+from urllib.parse import unquote, urlsplit
 
 import numpy as np
 
 from py_runtime.base.errors import NotFoundError
+from py_runtime.base.file_blocks import FileBlocks
 from py_runtime.base.model_errors import ModelFileError
 
 CONTENT_RANGE = re.compile(r"bytes ([0-9]+)-[0-9]+/([0-9]+)")  # where a part begins; all bytes
@@ -29,6 +33,11 @@ class MissingFileError(ModelFileError):
 ABSENT = (MissingFileError, NotFoundError)  # what a source raises whose file is not there
 
 
+def ends_early(name: str, at: int) -> ModelFileError:
+    """To be raised: the file is cut short."""
+    return ModelFileError(f"{name} ends after {at} bytes, in the middle of what it should hold")
+
+
 class ByteSource(Protocol):
     """A file that is read in parts, wherever it lies."""
 
@@ -43,8 +52,8 @@ class ByteSource(Protocol):
     def pieces(self, cuts: Sequence[int]) -> Pieces:
         """Everything from the first cut to the last, in order; no piece crosses a cut.
 
-        Cuts ascend. A piece is good until the next one is asked for, and has a multiple of 16
-        bytes but where it ends at a cut. Close it (`contextlib.aclosing`) to stop early.
+        Cuts ascend. A piece is good until the next one is asked for, and has a multiple of
+        BLOCK_UNIT bytes but where it ends at a cut. Close it (`contextlib.aclosing`) to stop early.
         """
 
 
@@ -85,6 +94,87 @@ class FileSource:
         return kind(f"{self.path} cannot be read: {error.strerror or error}")
 
 
+class RemoteSource(ABC):
+    """A file at an address. Its beginning comes with its size, and is kept: headers are there."""
+
+    is_remote = True
+
+    def __init__(self, url: str) -> None:
+        self.name = unquote(urlsplit(url).path.rpartition("/")[2])
+        self._head = b""
+        self._size: int | None = None
+
+    async def size(self) -> int:
+        if self._size is None:
+            blocks, told = await self._open_head()
+            self._head, passed = await _read_head(blocks, to_the_end=told is None)
+            self._size = passed if told is None else told
+        return self._size
+
+    async def read(self, offset: int, nbytes: int) -> bytes:
+        await self.size()
+        if offset + nbytes <= len(self._head):
+            return self._head[offset : offset + nbytes]
+        return await read_pieces(self, offset, nbytes)
+
+    @abstractmethod
+    def pieces(self, cuts: Sequence[int]) -> Pieces: ...
+
+    @abstractmethod
+    async def _open_head(self) -> tuple[FileBlocks, int | None]:
+        """From the beginning, HEAD_BYTES or more; and the file's size where the host tells it."""
+
+
+async def _read_head(blocks: FileBlocks, to_the_end: bool) -> tuple[bytes, int]:
+    """The first HEAD_BYTES, and how many bytes there are, as far as it was read."""
+    memory = np.empty(PIECE_BYTES, np.uint8)
+    head, passed = b"", 0
+    try:
+        while to_the_end or passed < HEAD_BYTES:
+            block = await blocks.next_block(memory)
+            if not len(block):
+                break
+            head += block[: HEAD_BYTES - len(head)].tobytes()
+            passed += len(block)
+    finally:
+        blocks.close()
+    return head, passed
+
+
+async def cut_pieces(
+    name: str,
+    blocks: FileBlocks,
+    position: int,
+    cuts: Sequence[int],
+    fault: Callable[[str, int], Exception] = ends_early,
+) -> Pieces:
+    """A file's pieces, from blocks that begin at `position`: at the first cut, or before it.
+
+    Closes the blocks. `fault` is raised, with the place, where they end before the last cut.
+    """
+    memory = np.empty(PIECE_BYTES, np.uint8)
+    try:
+        for end in cuts:
+            while position < end:
+                block = await blocks.next_block(memory[: end - position])
+                if not len(block):
+                    raise fault(name, position)
+                if position >= cuts[0]:
+                    yield position, block
+                position += len(block)
+    finally:
+        blocks.close()
+
+
+async def read_pieces(source: ByteSource, offset: int, nbytes: int) -> bytes:
+    """What `source.read` gives, where reading it is joining its pieces."""
+    data = bytearray()
+    async with aclosing(source.pieces([offset, offset + nbytes])) as pieces:
+        async for _, piece in pieces:
+            data += piece.data
+    return bytes(data)
+
+
 async def is_there(source: ByteSource) -> bool:
     """Only its absence is False; other errors are raised."""
     try:
@@ -92,8 +182,3 @@ async def is_there(source: ByteSource) -> bool:
     except ABSENT:
         return False
     return True
-
-
-def ends_early(name: str, at: int) -> ModelFileError:
-    """To be raised: the file is cut short."""
-    return ModelFileError(f"{name} ends after {at} bytes, in the middle of what it should hold")

@@ -3,9 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import aclosing
-from urllib.parse import unquote, urljoin, urlsplit
-
-import numpy as np
+from urllib.parse import urljoin
 
 from py_runtime.bridge.calls import bridge
 from py_runtime.bridge.opfs import open_stored_part
@@ -13,10 +11,10 @@ from py_runtime.bridge.stream import Stream, open_url
 from py_runtime.weights.byte_source import (
     CONTENT_RANGE,
     HEAD_BYTES,
-    PIECE_BYTES,
-    ByteSource,
     Pieces,
-    ends_early,
+    RemoteSource,
+    cut_pieces,
+    read_pieces,
 )
 
 
@@ -27,42 +25,22 @@ def url_of(where: str) -> str:
     return urljoin(str(location.href), where)
 
 
-class UrlSource:
+class UrlSource(RemoteSource):
     """A file of this site. A host without ranges sends it from its beginning each time."""
 
-    is_remote = True
-
     def __init__(self, url: str) -> None:
+        super().__init__(url)
         self.url = url
-        self.name = unquote(urlsplit(url).path.rpartition("/")[2])
-        self._head = b""
-        self._size: int | None = None
-
-    async def size(self) -> int:
-        if self._size is None:
-            stream, _, size = await self._open(0, HEAD_BYTES)
-            self._head, passed = b"", 0
-            memory = np.empty(PIECE_BYTES, np.uint8)
-            with stream:
-                while len(self._head) < HEAD_BYTES or size is None:
-                    block = await stream.next_block(memory)
-                    if not len(block):
-                        break
-                    self._head += block[: HEAD_BYTES - len(self._head)].tobytes()
-                    passed += len(block)
-            self._size = passed if size is None else size
-        return self._size
-
-    async def read(self, offset: int, nbytes: int) -> bytes:
-        await self.size()
-        if offset + nbytes <= len(self._head):
-            return self._head[offset : offset + nbytes]
-        return await _joined(self, offset, nbytes)
 
     async def pieces(self, cuts: Sequence[int]) -> Pieces:
         stream, position, _ = await self._open(cuts[0], cuts[-1])
-        async for piece in _pieces(self.name, stream, position, cuts):
-            yield piece
+        async with aclosing(cut_pieces(self.name, stream, position, cuts)) as pieces:
+            async for piece in pieces:
+                yield piece
+
+    async def _open_head(self) -> tuple[Stream, int | None]:
+        stream, _, size = await self._open(0, HEAD_BYTES)
+        return stream, size
 
     async def _open(self, start: int, end: int) -> tuple[Stream, int, int | None]:
         """The file from some place on, that place, and the file's size where the host tells it."""
@@ -92,12 +70,13 @@ class FileHere(ABC):
         return self._size
 
     async def read(self, offset: int, nbytes: int) -> bytes:
-        return await _joined(self, offset, nbytes)
+        return await read_pieces(self, offset, nbytes)
 
     async def pieces(self, cuts: Sequence[int]) -> Pieces:
         stream = await self._open(cuts[0], cuts[-1])
-        async for piece in _pieces(self.name, stream, cuts[0], cuts):
-            yield piece
+        async with aclosing(cut_pieces(self.name, stream, cuts[0], cuts)) as pieces:
+            async for piece in pieces:
+                yield piece
 
     @abstractmethod
     async def _open(self, start: int, end: int) -> Stream: ...
@@ -123,25 +102,3 @@ class StoredSource(FileHere):
 
     async def _open(self, start: int, end: int) -> Stream:
         return await open_stored_part(self._entry, start, end)
-
-
-async def _pieces(name: str, stream: Stream, position: int, cuts: Sequence[int]) -> Pieces:
-    """From a stream that begins at `position`, at the first cut or before it."""
-    memory = np.empty(PIECE_BYTES, np.uint8)
-    with stream:
-        for end in cuts:
-            while position < end:
-                block = await stream.next_block(memory[: end - position])
-                if not len(block):
-                    raise ends_early(name, position)
-                if position >= cuts[0]:
-                    yield position, block
-                position += len(block)
-
-
-async def _joined(source: ByteSource, offset: int, nbytes: int) -> bytes:
-    data = bytearray()
-    async with aclosing(source.pieces([offset, offset + nbytes])) as pieces:
-        async for _, piece in pieces:
-            data += piece.tobytes()
-    return bytes(data)

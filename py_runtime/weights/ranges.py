@@ -37,13 +37,13 @@ class RangeConstants:
 
     def check(self, program: Program) -> None:
         for value_id, value, name in program.constants():
-            label, elements = program.label(value_id), numel(value.dims)
+            label = program.label(value_id)
             if name not in self._ranges:
                 raise GraphError(f"{label} needs the constant '{name}', which is missing")
             found = self._ranges[name]
-            if value.dtype is BOOL and found.nbytes == elements:
+            if value.dtype is BOOL and found.nbytes == numel(value.dims):
                 self._widened.add(name)
-            elif found.nbytes != elements * value.dtype.gpu_bytes:
+            elif found.nbytes != value.gpu_bytes:
                 raise GraphError(
                     f"{label} is {value.dtype.name} {list(value.dims)}, but {found.source.name} "
                     f"has {found.nbytes} bytes for it"

@@ -38,10 +38,6 @@ fn weights(scores: mat4x4f, top: vec4f) -> mat4x4f {
   );
 }
 
-fn scale_columns(m: mat4x4f, by: vec4f) -> mat4x4f {
-  return mat4x4f(m[0] * by.x, m[1] * by.y, m[2] * by.z, m[3] * by.w);
-}
-
 @compute @workgroup_size(WORKGROUP)
 fn main(
   @builtin(workgroup_id) workgroup: vec3u,

@@ -49,10 +49,6 @@ fn put_down(lane: u32, fetched: Keys) {
   keys[place_of(lane % CHUNK, (lane + WORKGROUP) / CHUNK)] = fetched.second;
 }
 
-fn scale_columns(m: mat4x4f, by: vec4f) -> mat4x4f {
-  return mat4x4f(m[0] * by.x, m[1] * by.y, m[2] * by.z, m[3] * by.w);
-}
-
 fn tile_of(batch: u32, kv_head: u32, first_row: u32) -> Tile {
   // Missing rows repeat the last one.
   let rows = min(vec4u(first_row) + vec4u(0, 1, 2, 3), vec4u(params.rows - 1u));

@@ -19,10 +19,6 @@ var<workgroup> block_weights: array<vec4f, BLOCK>;
 var<workgroup> partials: array<vec4f, 4u * WORKGROUP>;
 var<workgroup> part_sums: array<vec4f, WORKGROUP / QUADS + 1u>;  // lanes past the last part write, too
 
-fn scale_columns(m: mat4x4f, by: vec4f) -> mat4x4f {
-  return mat4x4f(m[0] * by.x, m[1] * by.y, m[2] * by.z, m[3] * by.w);
-}
-
 // This invocation's share of the products of one position with the tile's rows.
 fn share_of_scores(at: u32, lane: u32) -> vec4f {
   var dots = vec4f();

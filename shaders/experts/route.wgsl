@@ -1,5 +1,7 @@
 // Which experts a token goes through, and what share each has in the sum: by the softmax of their logits,
-// or by the sigmoid of each, where a bias that is of no share may take part in the choice. A workgroup has a token; an expert's place is how many others are ahead of it.
+// or by the sigmoid of each logit. To the sigmoids a bias may be added, which counts where experts are
+// chosen, but not in their shares. A workgroup has a token; an expert's place is how many others are ahead
+// of it.
 // needs: nothing
 
 struct Params {

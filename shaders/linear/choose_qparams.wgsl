@@ -1,5 +1,5 @@
-// The affine quantisation of each row: scale = (largest - smallest) / (QUANT_MAX - QUANT_MIN) over the
-// row and zero, at least eps; zero point = QUANT_MIN - round(smallest / scale), within the two.
+// The affine quantisation of each row: scale = (largest - smallest) / (quant_max - quant_min) over the
+// row and zero, at least eps; zero point = quant_min - round(smallest / scale), within the two.
 // x: [rows, width]; scales: [rows]; zero_points: [rows] of bytes, four a word, or of words.
 // One invocation takes four rows, so that each word is written by one alone.
 // needs: nothing

@@ -2,7 +2,7 @@
 // 32 columns, all with one scale, a column is a whole number of 15 bits, cut into two signed bytes.
 // A workgroup takes a few lines; an invocation takes every so many blocks of one of them.
 // x: [count, K]; cut: [K / 32, VECTORS, count], four octets of a block and its facts.
-// needs: linear/fragments/limbs, linear/fragments/cut, shared/weights/paired
+// needs: linear/fragments/limbs, linear/fragments/cut, shared/octets, shared/weights/paired
 
 struct Params {
   count: u32,  // live lines of x
@@ -56,10 +56,6 @@ fn whole_numbers(octet: mat2x4f, by: f32) -> mat2x4f {
   return wholes;
 }
 
-fn sum_of(octet: mat2x4f) -> f32 {
-  return dot(octet[0] + octet[1], vec4f(1.0));
-}
-
 fn cut_block(line: u32, block: u32, scale: f32) {
   var a = columns_of(line, 4u * block, scale);
   var b = columns_of(line, 4u * block + 1u, scale);
@@ -77,7 +73,7 @@ fn cut_block(line: u32, block: u32, scale: f32) {
   cut[first + 2u * params.count] = two_limbs(c);
   cut[first + 3u * params.count] = two_limbs(d);
   // Sums of the columns as they were rounded: what is added to a weight is then rounded with it.
-  let sums = vec2f(sum_of(a) + sum_of(b), sum_of(c) + sum_of(d)) * (top / TOP);
+  let sums = vec2f(octet_sum(a) + octet_sum(b), octet_sum(c) + octet_sum(d)) * (top / TOP);
   let facts = vec4f(scale_of(top, sums.x + sums.y), sums, 0.0);
   cut[first + FACTS * params.count] = bitcast<vec4u>(facts);
 }

@@ -1,21 +1,21 @@
-// Several rows of x, for adapters with cheap workgroup memory. A workgroup computes a square of
+// Several lines of x, for adapters with cheap workgroup memory. A workgroup computes a square of
 // SIDE × SIDE outputs, SIDE columns of K at a time: both factors are laid out in workgroup memory
-// column by column, four rows in a vector, and an invocation keeps 4 × 4 sums in registers. Small
-// squares leave invocations for several teams, which share out the columns and add up in the end.
+// column by column, four lines or rows in a vector, and an invocation keeps 4 × 4 sums in registers.
+// Small squares leave invocations for several teams, which share out the columns and add up in the end.
 // needs: linear/fragments/io, linear/fragments/x, weight = shared/weights/octets_*, shared/weights/dequantise, finish = linear/fragments/finish_*, @pair_rows
 
 override WORKGROUP: u32 = 256u;
 override SIDE: u32 = 64u;
-override QUADS: u32 = SIDE / 4u;  // vectors of four rows in a column of the square
+override QUADS: u32 = SIDE / 4u;  // vectors of four lines or rows in a column of the square
 override MEMBERS: u32 = QUADS * QUADS;  // invocations of a team
 override TEAMS: u32 = WORKGROUP / MEMBERS;  // at most four
 
-// An invocation carries one block of x from memory to its team's tile, 4 rows × 4 columns, and half
+// An invocation carries one block of x from memory to its team's tile, 4 lines × 4 columns, and half
 // of them one of the weight as well, 4 rows × 8 columns.
 override WEIGHT_BLOCKS: u32 = MEMBERS / 2u;
 
-var<workgroup> x_tiles: array<vec4f, 4u * WORKGROUP>;  // [team][column][quad of rows]
-var<workgroup> weight_tiles: array<vec4f, 4u * WORKGROUP>;
+var<workgroup> x_tiles: array<vec4f, 4u * WORKGROUP>;  // [team][column][quad of lines]
+var<workgroup> weight_tiles: array<vec4f, 4u * WORKGROUP>;  // [team][column][quad of rows]
 
 struct Blocks {
   x: mat4x4f,

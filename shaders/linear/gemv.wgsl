@@ -1,6 +1,6 @@
 // One line of x. An invocation computes four pairs of rows over all of K, 32 columns at a time: x is
 // taken once for eight rows of weights, and no sum is shared, so there is no barrier.
-// needs: linear/fragments/norm, row = linear/fragments/row_*, linear/fragments/block, shared/weights/places, block = linear/fragments/block_*, weight = shared/weights/octets_*, finish = linear/fragments/finish_*, @pair_rows
+// needs: linear/fragments/norm, row = linear/fragments/row_*, linear/fragments/block, shared/octets, shared/weights/places, block = linear/fragments/block_*, weight = shared/weights/octets_*, finish = linear/fragments/finish_*, @pair_rows
 
 const WORKGROUP = 8u;
 const PAIRS = 4u;
@@ -8,10 +8,6 @@ const OCTETS = 4u;  // of columns that are taken at a time
 
 // Groups that are not a multiple of 32 columns: every eight columns look for their own scale.
 override SCALE_PER_OCTET: bool = false;
-
-fn octet_dot(weights: mat2x4f, values: mat2x4f) -> f32 {
-  return dot(weights[0], values[0]) + dot(weights[1], values[1]);
-}
 
 // Sum of weight * x over a block.
 fn block_dot(row: Row, at: array<EightColumns, OCTETS>, values: Block) -> f32 {

@@ -1,17 +1,13 @@
 // One line of x, for weights that are not in blocks of 32 columns. A workgroup computes two pairs of
 // rows: its invocations share out the columns, sixteen at a time, so that neighbours load neighbouring
 // words, and add up in the end.
-// needs: lanes = shared/lanes_*, linear/fragments/norm, row = linear/fragments/row_*, shared/weights/places, weight = shared/weights/octets_*, finish = linear/fragments/finish_*, @pair_rows
+// needs: lanes = shared/lanes_*, linear/fragments/norm, row = linear/fragments/row_*, shared/octets, shared/weights/places, weight = shared/weights/octets_*, finish = linear/fragments/finish_*, @pair_rows
 
 const WORKGROUP = 128u;
 const PAIRS = 2u;
 // Groups that are not a multiple of 32 columns: every eight columns look for their own scale.
 override SCALE_PER_OCTET: bool = false;
 const OCTETS = 2u;  // of columns that an invocation takes at a time
-
-fn octet_dot(weights: mat2x4f, values: mat2x4f) -> f32 {
-  return dot(weights[0], values[0]) + dot(weights[1], values[1]);
-}
 
 // Sum of weight * x over two octets. One past the end is clamped: x is zero there.
 fn pair_dot(row: Row, at: array<EightColumns, 2>, low: Octet, high: Octet) -> f32 {

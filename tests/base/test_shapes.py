@@ -3,7 +3,7 @@
 import pytest
 
 from py_runtime.base.errors import InputError
-from py_runtime.base.shapes import normalise_dim
+from py_runtime.base.shapes import normalise_dim, round_up
 
 
 def test_normalise_dim() -> None:
@@ -11,3 +11,7 @@ def test_normalise_dim() -> None:
     for dim in (-4, 3):
         with pytest.raises(InputError, match=rf"dimension {dim} is outside \[-3, 2\]"):
             normalise_dim(dim, 3)
+
+
+def test_round_up() -> None:
+    assert [round_up(value, 16) for value in (0, 1, 15, 16, 17)] == [0, 16, 16, 16, 32]

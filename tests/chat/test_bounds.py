@@ -6,8 +6,8 @@ Nothing here looks at a clock: what is not bounded runs into the time limit of e
 import pytest
 
 from py_runtime.chat import bounds
+from py_runtime.chat.errors import ChatTemplateError
 from py_runtime.chat.template import ChatTemplate
-from py_runtime.tokens.errors import ChatTemplateError
 from tests.chat.chats import USER
 
 pytestmark = pytest.mark.long

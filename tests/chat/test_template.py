@@ -6,8 +6,8 @@ import pytest
 from jinja2 import TemplateError
 from transformers import PreTrainedTokenizerFast
 
+from py_runtime.chat.errors import ChatTemplateError
 from py_runtime.chat.template import ChatTemplate
-from py_runtime.tokens import ChatTemplateError
 from tests.chat.chats import CALLS, SPECIAL_TOKENS, TEMPLATES, USER
 from tests.runners import Runner
 from tests.tokens.reference import reference, smollm2_metadata

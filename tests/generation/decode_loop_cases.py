@@ -74,7 +74,7 @@ async def loop_and_steps(device: Device, where: str, prompt: list[int], sizes: l
         "looped": tokens,
         "stepped": stepped,
         "submits": submits,
-        "moving": len(loop._lines[0].changes),
+        "moving": len(loop._stretches[0].changes),
         "difference": float(np.abs(again - fresh).max()),
         "alive": device.counters.buffers_alive,
     }

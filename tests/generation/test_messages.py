@@ -114,7 +114,9 @@ def test_a_message_is_continued_as_if_it_had_not_been_cut(native_toy: Toy) -> No
 def test_only_an_answer_can_be_continued(native_toy: Toy) -> None:
     fields = {"continue_final_message": True}
     question = {"messages": [{"role": "user", "content": "the"}], "fields": fields}
-    for step in (question, {"prompt": [5], "fields": fields}):
+    prompt = {"prompt": [5], "fields": fields}
+    for step, text in ((question, "needs an answer"), (prompt, "is for chats")):
         (answer,) = native_toy.ask(step)
         assert answer["error"]["code"] == "invalid_request"
         assert answer["error"]["param"] == "continue_final_message"
+        assert f"continue_final_message {text}" in answer["error"]["message"]

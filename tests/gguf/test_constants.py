@@ -147,7 +147,7 @@ def test_9_a_scale_that_is_no_number_names_its_tensor(kind: str, value: float) -
     spoilt[at : at + number.nbytes] = number.tobytes()
     tensors[7] = Tensor(tensors[7].name, tensors[7].dims, kind, bytes(spoilt))
     model = opened(MemorySource(file(small.metadata(), tensors), "x.gguf"))
-    with pytest.raises(GgufError, match=r"x.gguf: the tensor 'blk.0.ffn_gate.weight' has numbers"):
+    with pytest.raises(GgufError, match=r"x.gguf: the tensor 'blk.0.ffn_gate.weight' has values"):
         uploaded(model)
 
 

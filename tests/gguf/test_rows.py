@@ -77,7 +77,7 @@ def test_rows_that_are_no_numbers_are_named(path: Path) -> None:
     assert model.token_rows is not None
     offset = model.file.tensors[TABLE].info.offset
     data[offset : offset + 2].view("<f2")[0] = np.inf
-    with pytest.raises(InpageError, match=r"per_layer_token_embd.*infinite or none"):
+    with pytest.raises(InpageError, match=r"per_layer_token_embd.*infinite or not numbers"):
         wait(model.token_rows.read([1, 0]))
 
 

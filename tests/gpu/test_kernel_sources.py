@@ -140,7 +140,7 @@ def test_a_file_has_one_line_of_needs(source: str) -> None:
 
 
 def test_files_are_joined_once_each_after_what_they_need() -> None:
-    plugs = {"lines": "shared", "weight": "q4_0", "finish": "rows"}
+    plugs = {"lines": "shared", "weight": "q4_0", "finish": "rows", "each": "bias"}
     joined = kernel_source("linear/gemm", plugs)
     names = [file.name for file in joined.files]
     assert len(set(names)) == len(names)
@@ -153,7 +153,8 @@ def test_files_are_joined_once_each_after_what_they_need() -> None:
 
 
 def test_what_comes_along_twice_has_names_of_its_own() -> None:
-    plugs = {"blocks": "q4_k", "blocks_second": "q6_k", "row": "plain", "finish": "sums"}
+    blocks = {"blocks": "q4_k", "blocks_second": "q6_k"}
+    plugs = {**blocks, "row": "plain", "finish": "rows", "each": "bias"}
     kernel = "linear/gemv_mixed_limbs"
     joined = kernel_source(kernel, plugs)
     names = [file.name for file in joined.files]
@@ -237,7 +238,7 @@ def test_every_kernels_workgroup_can_be_read() -> None:
 
 
 def test_workgroup_memory_is_what_the_entry_point_comes_to_use() -> None:
-    plugs = {"weight": "f32", "finish": "rows"}
+    plugs = {"weight": "f32", "finish": "rows", "each": "residual"}
     product = kernel_source("linear/gemm_wide", plugs)
     assert product.workgroup_bytes(()) == 2 * 4 * 256 * 16
     assert product.workgroup_bytes((("WORKGROUP", 128),)) == 2 * 4 * 128 * 16

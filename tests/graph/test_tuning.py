@@ -60,7 +60,7 @@ class Straw:
         self._outcomes = {True: wide, False: portable}
         self.calls = 0
 
-    async def measure(self, device: Any, targets: list[KernelTarget]) -> list[float]:
+    async def time_products(self, device: Any, targets: list[KernelTarget]) -> list[float]:
         self.calls += 1
         seconds = []
         for outcome in (self._outcomes[target.wide] for target in targets):
@@ -99,7 +99,7 @@ def test_the_clearly_quicker_one_wins(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     straw = Straw(wide, portable)
-    monkeypatch.setattr(tuning, "measure", straw.measure)
+    monkeypatch.setattr(tuning, "time_products", straw.time_products)
     first = chosen(native, lanes, is_fallback)
     assert (first.why, first.target.wide) == (MEASURED, is_wide)
     again = chosen(native, lanes, is_fallback)
@@ -114,7 +114,7 @@ def test_a_fault_leaves_the_features_choice(
     lanes: int, native: NativeRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     straw = Straw(GpuValidationError("no such luck"), GpuValidationError("no such luck"))
-    monkeypatch.setattr(tuning, "measure", straw.measure)
+    monkeypatch.setattr(tuning, "time_products", straw.time_products)
     first = chosen(native, lanes)
     assert (first.why, first.target.wide) == (FEATURES, lanes == LARGE)
     assert chosen(native, lanes).why == REMEMBERED, "a slow fault is not met again"
@@ -122,7 +122,7 @@ def test_a_fault_leaves_the_features_choice(
 
 def test_a_lost_device_is_no_verdict(native: NativeRunner, monkeypatch: pytest.MonkeyPatch) -> None:
     straw = Straw(GpuDeviceLostError("gone"), GpuDeviceLostError("gone"))
-    monkeypatch.setattr(tuning, "measure", straw.measure)
+    monkeypatch.setattr(tuning, "time_products", straw.time_products)
     assert [chosen(native, LARGE).why for _ in range(2)] == [FEATURES, FEATURES]
 
 
@@ -133,7 +133,7 @@ def test_a_compiler_without_end_is_not_waited_for(
         await asyncio.Event().wait()
         return []
 
-    monkeypatch.setattr(tuning, "measure", for_ever)
+    monkeypatch.setattr(tuning, "time_products", for_ever)
     with posing(native.device, "slow", LARGE, is_fallback=False):
         monkeypatch.setattr(tuning, "LIMIT_SECONDS", 0.0)
         choice = wait(choose_kernels(native.device, process_notes))
@@ -145,7 +145,7 @@ def test_without_subgroups_memory_and_portable_kernels_compete(
     wide: float, portable: float, native: NativeRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(native.device, "features", frozenset())
-    monkeypatch.setattr(tuning, "measure", Straw(wide, portable).measure)
+    monkeypatch.setattr(tuning, "time_products", Straw(wide, portable).time_products)
     choice = chosen(native, lanes=0)
     assert (choice.why, choice.target.lanes) == (MEASURED, 1)
     assert choice.target.kernels == (MEMORY_KERNELS if wide < portable else PORTABLE_KERNELS)
@@ -184,7 +184,7 @@ def test_what_cannot_be_had_is_told(
 def test_a_note_that_makes_no_sense_is_ignored(
     note: Any, native: NativeRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tuning, "measure", Straw(1.0, 2.0).measure)
+    monkeypatch.setattr(tuning, "time_products", Straw(1.0, 2.0).time_products)
     process_notes._here[tuning.NOTE] = note
     assert chosen(native, LARGE).why == MEASURED
 

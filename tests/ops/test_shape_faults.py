@@ -153,6 +153,14 @@ AT_A_CALL: dict[str, tuple[str, Write, str]] = {
         lambda w, x, y: [x, [6, 4], False, w.tensor((6, 4), F32)],
         "[3, 4] does not expand to [6, 4]",
     ),
+    "layer norm of a live shape": (
+        "aten.native_layer_norm.default",
+        lambda w, x, y: [
+            *(x, [6, 4], None, None, 1e-5),
+            [w.tensor((6, 4), F32), w.tensor((1, 1), F32), w.tensor((1, 1), F32)],
+        ],
+        "[3, 4] does not end with the normalised [6, 4]",
+    ),
     "pad": (
         "aten.constant_pad_nd.default",
         lambda w, x, y: [x, [0, 0, -2, -1], 0, w.tensor((3, 4), F32)],

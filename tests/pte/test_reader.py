@@ -279,7 +279,7 @@ def test_only_the_methods_that_are_wanted_are_loaded(native: NativeRunner) -> No
     source = MemorySource(pte(plans, [graph]))
     module = wait(load(source, native.device, methods=["other"]))
     assert module.methods == ["other"]
-    with pytest.raises(InputError, match="'forward' was not loaded; other was"):
+    with pytest.raises(InputError, match="'forward' was not loaded; loaded are: other"):
         wait(module.run([VECTOR]))
     with pytest.raises(InputError, match="no method 'third'; it has forward, other"):
         wait(module.run([VECTOR], "third"))

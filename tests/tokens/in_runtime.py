@@ -6,8 +6,9 @@ import unicodedata
 from itertools import groupby
 from typing import Any
 
+from py_runtime.chat.errors import ChatTemplateError
 from py_runtime.chat.template import ChatTemplate
-from py_runtime.tokens import ChatTemplateError, StreamDecoder, TextError, Tokenizer
+from py_runtime.tokens import StreamDecoder, TextError, Tokenizer
 from py_runtime.tokens.normalizers import unicode_form
 
 

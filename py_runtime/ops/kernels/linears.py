@@ -26,7 +26,7 @@ from py_runtime.ops.kernels.matrices import Matrices, Matrix, rows_of
 from py_runtime.ops.kernels.norms import RmsNormKernel
 from py_runtime.ops.kernels.tilings import SHARING_LANES, tilings_for
 from py_runtime.ops.registry import Op
-from py_runtime.program.weight_kinds import BLOCK
+from py_runtime.program.weight_kinds import BLOCK, Q4GSW
 
 GEMV, GEMV_WIDE = "linear/gemv", "linear/gemv_wide"
 
@@ -64,14 +64,15 @@ def into_rows(
     bind = {"out": out, "bias": bias or x, "residual": residual or x}
     has = {"has_bias": bias is not None, "has_residual": residual is not None}
     places = {"rows": rows, "first_row": 0, "stride": rows}
-    return Finish({"finish": "rows"}, bind, ceil_div(rows, 2), {**places, **has})
+    plugs = {"finish": "rows", "each": "residual"}
+    return Finish(plugs, bind, ceil_div(rows, 2), {**places, **has})
 
 
 def into_sums(x: LiveTensor, rows: int, out: Bindable, bias: Bindable | None) -> Finish:
     """The same, by kernels that bind one buffer less."""
     places = {"rows": rows, "first_row": 0, "stride": rows, "has_bias": bias is not None}
     bind = {"out": out, "bias": bias or x}
-    return Finish({"finish": "sums"}, bind, ceil_div(rows, 2), places)
+    return Finish({"finish": "rows", "each": "bias"}, bind, ceil_div(rows, 2), places)
 
 
 @dataclass(frozen=True)
@@ -265,7 +266,7 @@ def one_line_variant(
 
 def one_line_buffers(plugs: Mapping[str, str]) -> int:
     """Storage buffers that a kernel for one line of x binds with these, and weights with scales."""
-    return kernel_source(GEMV, {"weight": "q4gsw", "block": "alone", **plugs}).storage_buffers
+    return kernel_source(GEMV, {"weight": Q4GSW, "block": "alone", **plugs}).storage_buffers
 
 
 def by_limbs(matrices: Matrices, limits: Mapping[str, int]) -> OneLineVariant:

@@ -17,7 +17,14 @@ from py_runtime.gpu.shader_sources import all_shaders
 from py_runtime.live.launch import Bindable
 from py_runtime.live.values import LiveTensor
 from py_runtime.ops.registry import Op
-from py_runtime.program.weight_kinds import BLOCK, BLOCK_KINDS, BlockKind, q4gsw_row_bytes
+from py_runtime.program.weight_kinds import (
+    BLOCK,
+    BLOCK_KINDS,
+    FLOAT,
+    Q4GSW,
+    BlockKind,
+    q4gsw_row_bytes,
+)
 
 MAX_PARTS = figures_of("linear/fragments/io")["MAX_PARTS"]
 NO_END = 2**32 - 1
@@ -114,7 +121,7 @@ def rows_at_once(op: Op, tensors: Sequence[LiveTensor], rows: int) -> int:
 
 def _cut(op: Op, matrix: Matrix) -> list[Matrix]:
     """Rows that can be bound at once; those of q4gsw and of single channels lie across others."""
-    can_be_cut = matrix.kind in BLOCK_KINDS or matrix.kind == "f32"
+    can_be_cut = matrix.kind in BLOCK_KINDS or matrix.kind == FLOAT
     rows = rows_at_once(op, matrix.tensors, matrix.rows)
     if rows >= matrix.rows or not can_be_cut or len(matrix.part_rows) > 1:
         return [matrix]
@@ -140,7 +147,7 @@ def _joined(op: Op, weights: Sequence[Weight], columns: int) -> Matrix:
         bind["scales"] = op.join(scales)
     part_rows = tuple(weight.weight.max_dims[0] for weight in weights)
     groups = ceil_div(columns, first.group_size)
-    small_groups = first.kind == "q4gsw" and groups > 1 and first.group_size % BLOCK != 0
+    small_groups = first.kind == Q4GSW and groups > 1 and first.group_size % BLOCK != 0
     has_halves = first.kind in BLOCK_KINDS and BLOCK_KINDS[first.kind].halves > 1
     return Matrix(
         first.kind,
@@ -151,7 +158,7 @@ def _joined(op: Op, weights: Sequence[Weight], columns: int) -> Matrix:
         small_groups or has_halves,
         first.kind in BY_BLOCKS and columns % BLOCK == 0 and not small_groups,
         {
-            **_row_scales(part_rows, scales if first.kind == "q4gsw" else []),
+            **_row_scales(part_rows, scales if first.kind == Q4GSW else []),
             "quads": columns // 4,
             "octets": ceil_div(columns, 8),
             "octets_per_group": ceil_div(first.group_size, 8),
@@ -186,7 +193,7 @@ def _check_ranks(op: Op, weight: Weight) -> None:
     """Scales have the dtype and rank that their kind stores them in; floats have none."""
     dims = list(weight.weight.max_dims)
     op.require(len(dims) == 2, f"a weight of {dims}; it must be [rows, columns]")
-    if weight.kind == "f32" or (
+    if weight.kind == FLOAT or (
         weight.kind in BLOCK_KINDS and not BLOCK_KINDS[weight.kind].has_scales
     ):
         op.require(weight.scales is None, f"weights of the kind {weight.kind} with scales")
@@ -195,7 +202,7 @@ def _check_ranks(op: Op, weight: Weight) -> None:
     op.require(scales is not None, f"weights of the kind {weight.kind} without scales")
     assert scales is not None
     if weight.kind not in BLOCK_KINDS:
-        rank = 2 if weight.kind == "q4gsw" else 1
+        rank = 2 if weight.kind == Q4GSW else 1
         op.require(
             scales.dtype is F32 and scales.rank == rank,
             f"scales are {scales.dtype.name} {list(scales.max_dims)}; the kind {weight.kind} has "
@@ -283,8 +290,8 @@ def _shown(dims: Dims | None) -> str:
 
 
 CHECKS = {
-    "f32": check_f32,
-    "q4gsw": check_q4gsw,
+    FLOAT: check_f32,
+    Q4GSW: check_q4gsw,
     "qcs4w": check_channels,
     "qcs8w": check_channels,
     **dict.fromkeys(BLOCK_KINDS, check_blocks),

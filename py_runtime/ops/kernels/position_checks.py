@@ -4,7 +4,7 @@ from py_runtime.live.values import LiveInt
 from py_runtime.ops.registry import Op
 
 
-def check_window(op: Op, start: LiveInt, tokens: int, rows: int, table: str) -> None:
+def check_rows(op: Op, start: LiveInt, tokens: int, rows: int, table: str) -> None:
     """Tokens take the rows [start, start + tokens) of a table that has so many."""
     position = start.value
     if 0 <= position <= rows - tokens:
@@ -21,7 +21,7 @@ def check_cache(op: Op, start: LiveInt, tokens: int, rows: int, window: int | No
     """Tokens take these rows of a cache, or, where they see a window, those of a ring: it must
     hold all that the first of them sees besides them all."""
     if window is None or start.value < 0 or start.value + tokens <= rows:
-        check_window(op, start, tokens, rows, "the cache")
+        check_rows(op, start, tokens, rows, "the cache")
         return
     op.require_live(
         window + tokens - 1 <= rows,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from py_runtime.base.shapes import Dims, ceil_div, numel
 from py_runtime.gpu.shader_figures import figures_of
 from py_runtime.live.launch import Bindable, Launch
-from py_runtime.live.values import LiveTensor
+from py_runtime.live.values import LiveInt, LiveTensor
 from py_runtime.ops.kernels.workgroups import usual_workgroup
 from py_runtime.ops.registry import Op
 
@@ -32,7 +32,7 @@ class AttendWay:
     workgroup: int | None = None  # invocations; None: as many as suit graphics processors
 
 
-ALONE = AttendWay(
+TILE_EACH = AttendWay(
     "attention/attend",
     "attention/reduce",
     block=figures_of("attention/attend")["BLOCK"],
@@ -42,7 +42,7 @@ ALONE = AttendWay(
 )
 # Software runs a workgroup on one core, so that small ones keep all cores busy; it has few of them,
 # and splits that nobody waits for only cost what puts them together.
-ON_CORES = replace(ALONE, enough_tiles=512, max_splits=32, workgroup=8)
+ON_CORES = replace(TILE_EACH, enough_tiles=512, max_splits=32, workgroup=8)
 MIN_SPLITS = 8  # of those two, at any context
 TOGETHER = AttendWay(
     "attention/attend_wide",
@@ -55,7 +55,7 @@ TOGETHER = AttendWay(
 MAX_QUADS_TOGETHER = figures_of("attention/attend_wide")["MAX_QUADS"]
 ATTEND_BLOCK = "attention/attend_block_wide"
 BLOCK_INVOCATIONS = figures_of(ATTEND_BLOCK)["WORKGROUP"]
-NO_END = 2**31  # longer than any context
+ENDLESS = 2**31  # longer than any context
 ROW_PARTS = 32  # of attention/attend_row_wide, where a workgroup may be so large
 MAX_QUADS_OF_A_ROW = 128  # as many as the smallest workgroup has invocations
 
@@ -130,7 +130,7 @@ class StreamingAttention:
         self.way = ON_CORES
         if op.builder.target.wide:
             together = self.unit == 4 and most.width <= 4 * MAX_QUADS_TOGETHER
-            self.way = TOGETHER if together else ALONE
+            self.way = TOGETHER if together else TILE_EACH
         self.max_splits = min(self.way.max_splits, ceil_div(max_context, self.way.block))
         written = self._scratches(op, most)
         # What puts splits together needs these.
@@ -218,7 +218,7 @@ class StreamingAttention:
     def splits_of_one(self, problem: Problem) -> int:
         """Of one token's attention over a long context."""
         tiles = problem.batches * problem.kv_heads * ceil_div(problem.group, TILE_ROWS)
-        return self.splits(self.way, tiles, NO_END)
+        return self.splits(self.way, tiles, ENDLESS)
 
     def splits(self, way: AttendWay, tiles: int, context: int) -> int:
         """A longer context makes longer splits; while they are the shortest, their number doubles.
@@ -307,3 +307,28 @@ class StreamingAttention:
     def _named(prefix: str, strides: Dims, unit: int) -> dict[str, int]:
         names = (f"{prefix}_{axis}" for axis in ("batch", "token", "head"))
         return dict(zip(names, (stride // unit for stride in strides), strict=True))
+
+
+def attention_over_cache(
+    op: Op,
+    q: LiveTensor,
+    caches: tuple[LiveTensor, LiveTensor],  # of keys and values
+    start_pos: LiveInt,
+    out: Bindable,
+    window: int | None,
+    softcap: float | None,
+    sinks: LiveTensor | None,
+) -> StreamingAttention:
+    """Causal attention over all that caches hold, or the last positions of it."""
+    k, v = caches
+    return StreamingAttention(
+        op,
+        problem_over_cache(q.max_dims, k.max_dims),
+        k.max_dims[-3],
+        {"q": q, "k": k, "v": v, "start_pos": start_pos},
+        out,
+        "causal" if window is None else "windowed",
+        window,
+        softcap,
+        sinks,
+    )

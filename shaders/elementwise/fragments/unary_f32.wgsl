@@ -1,20 +1,13 @@
 // Functions of one f32.
-// needs: elementwise/fragments/codes_of_one, @CODE
+// needs: elementwise/fragments/codes_of_one, shared/tanh, @CODE
+
+alias OneOrFour = f32;  // what tanh_of takes
 
 // exp never sees a large positive number, so nothing overflows on the way.
 fn sigmoid(x: f32) -> f32 {
   let small = exp(-abs(x));
   let upper = 1.0 / (1.0 + small);
   return select(small * upper, upper, x >= 0.0);
-}
-
-fn tangent(x: f32) -> f32 {
-  let square = x * x;
-  let series = x * (1.0 + square * (-0.33333333 + square * (0.13333333 + square * (
-    -0.05396825 + square * 0.021869488))));
-  let small = exp(-2.0 * abs(x));
-  let far = sign(x) * (1.0 - small) / (1.0 + small);
-  return select(far, series, abs(x) < 0.25);
 }
 
 // erfc(z) for z >= 0, to 3e-7: exp(-z²) times a polynomial in t fitted to erfc(z) exp(z²) / t.
@@ -76,7 +69,7 @@ fn apply(bits: u32) -> u32 {
     case SILU: { return bitcast<u32>(x * sigmoid(x)); }
     case GELU: { return bitcast<u32>(gelu(x)); }
     case GELU_TANH: { return bitcast<u32>(gelu_tanh(x)); }
-    case TANH: { return bitcast<u32>(tangent(x)); }
+    case TANH: { return bitcast<u32>(tanh_of(x)); }
     case EXP: { return bitcast<u32>(exp(x)); }
     case LOG: { return bitcast<u32>(log(x)); }
     case SQRT: { return bitcast<u32>(sqrt(x)); }

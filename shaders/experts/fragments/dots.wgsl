@@ -1,17 +1,9 @@
 // Products of a line of x with rows of a weight, wherever they lie in it. A few neighbours share a row:
 // each takes every so many columns, sixteen at a time.
-// needs: linear/fragments/x, weight = shared/weights/octets_*
+// needs: linear/fragments/x, shared/octets, weight = shared/weights/octets_*
 
 const WORKGROUP = 64u;
 const SHARERS = 8u;
-
-fn octet_dot(weights: mat2x4f, values: mat2x4f) -> f32 {
-  return dot(weights[0], values[0]) + dot(weights[1], values[1]);
-}
-
-fn octet_sum(values: mat2x4f) -> f32 {
-  return dot(values[0] + values[1], vec4f(1.0));
-}
 
 // What this invocation has of the sum. An octet past the end is clamped: x is zero there.
 fn share_of_dot(at: u32, line: u32, lane: u32) -> f32 {

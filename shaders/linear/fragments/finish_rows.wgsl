@@ -1,43 +1,8 @@
-// out = x weightᵀ + bias + residual, each of the two where there is one; else any buffer stands in
-// its place, unread. out, residual: [count, stride]; the weight may be some of their columns, from
-// first_row on. Pairs are neighbouring rows.
-// needs: nothing
-
-struct Params {
-  part_ends: vec4u,  // see row_scales
-  part_offsets: vec4u,
-  part_strides: vec4u,
-  count: u32,  // live lines of x
-  pairs: u32,  // of rows
-  rows: u32,  // of the weight
-  first_row: u32,
-  stride: u32,
-  quads: u32,  // K / 4
-  octets: u32,  // ceil(K / 8)
-  octets_per_group: u32,  // for q4gsw alone
-  eps: f32,  // of the norm of x, where it has one
-  has_bias: u32,
-  has_residual: u32,
-}
-
-@group(0) @binding(0) var<storage, read_write> out: array<f32>;
-@group(0) @binding(1) var<storage, read> bias: array<f32>;
-@group(0) @binding(2) var<storage, read> residual: array<f32>;
+// Pairs are neighbouring rows, of which each is finished by itself. The last pair may have but one.
+// needs: each = linear/fragments/each_*
 
 fn pair_rows(pair: u32) -> vec2u {
   return min(vec2u(2u * pair, 2u * pair + 1u), vec2u(params.rows - 1u));
-}
-
-fn store(line: u32, row: u32, sum: f32) {
-  var value = sum;
-  if (params.has_bias != 0u) {
-    value += bias[params.first_row + row];
-  }
-  let at = line * params.stride + params.first_row + row;
-  if (params.has_residual != 0u) {
-    value += residual[at];
-  }
-  out[at] = value;
 }
 
 fn store_pair(line: u32, pair: u32, sums: vec2f) {

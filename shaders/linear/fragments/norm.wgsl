@@ -1,6 +1,6 @@
 // The one line of x as the kernels for it see it. Where x is to be normalised first, it comes times
 // the norm's weight, and the squares that the norm divides by are added up on the way.
-// needs: linear/fragments/io, row = linear/fragments/row_*
+// needs: linear/fragments/io, shared/octets, row = linear/fragments/row_*
 
 override NORMED: bool = false;
 
@@ -12,14 +12,10 @@ struct Octet {
   squares: f32,  // of x itself
 }
 
-fn sum_of(octet: mat2x4f) -> f32 {
-  return dot(octet[0] + octet[1], vec4f(1.0));
-}
-
 fn normed_octet(octet: u32) -> Octet {
   let raw = row_octet(octet);
   if (!NORMED) {
-    return Octet(raw, sum_of(raw), 0.0);
+    return Octet(raw, octet_sum(raw), 0.0);
   }
   // x is zero past the end
   let last = select(params.quads - 1u, 2u * octet + 1u, WHOLE_LINES);
@@ -27,7 +23,7 @@ fn normed_octet(octet: u32) -> Octet {
     raw[0] * norm[min(2u * octet, last)],
     raw[1] * norm[min(2u * octet + 1u, last)],
   );
-  return Octet(values, sum_of(values), dot(raw[0], raw[0]) + dot(raw[1], raw[1]));
+  return Octet(values, octet_sum(values), dot(raw[0], raw[0]) + dot(raw[1], raw[1]));
 }
 
 // What every sum of products is still to be multiplied by.

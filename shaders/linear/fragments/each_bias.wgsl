@@ -1,4 +1,4 @@
-// out = x weightᵀ + bias: finish_rows.wgsl without its residual, for kernels that bind much else.
+// out = x weightᵀ + bias: each_residual.wgsl without the residual, for kernels that bind much else.
 // needs: nothing
 
 struct Params {
@@ -20,21 +20,10 @@ struct Params {
 @group(0) @binding(0) var<storage, read_write> out: array<f32>;
 @group(0) @binding(1) var<storage, read> bias: array<f32>;
 
-fn pair_rows(pair: u32) -> vec2u {
-  return min(vec2u(2u * pair, 2u * pair + 1u), vec2u(params.rows - 1u));
-}
-
 fn store(line: u32, row: u32, sum: f32) {
   var value = sum;
   if (params.has_bias != 0u) {
     value += bias[params.first_row + row];
   }
   out[line * params.stride + params.first_row + row] = value;
-}
-
-fn store_pair(line: u32, pair: u32, sums: vec2f) {
-  store(line, 2u * pair, sums.x);
-  if (2u * pair + 1u < params.rows) {
-    store(line, 2u * pair + 1u, sums.y);
-  }
 }

@@ -1,5 +1,5 @@
 // out = activation(x weightᵀ) * one part of each row of parts: [count, part_stride], of which the columns
-// from first_part on are taken. out: [count, rows]. Pairs are neighbouring rows.
+// from first_part on are taken. out: [count, rows].
 // needs: gate = linear/fragments/gate_*
 
 struct Params {
@@ -20,18 +20,7 @@ struct Params {
 @group(0) @binding(0) var<storage, read_write> out: array<f32>;
 @group(0) @binding(1) var<storage, read> parts: array<f32>;
 
-fn pair_rows(pair: u32) -> vec2u {
-  return min(vec2u(2u * pair, 2u * pair + 1u), vec2u(params.rows - 1u));
-}
-
 fn store(line: u32, row: u32, value: f32) {
   let part = parts[line * params.part_stride + params.first_part + row];
   out[line * params.rows + row] = gated(value, part);
-}
-
-fn store_pair(line: u32, pair: u32, sums: vec2f) {
-  store(line, 2u * pair, sums.x);
-  if (2u * pair + 1u < params.rows) {
-    store(line, 2u * pair + 1u, sums.y);
-  }
 }

@@ -7,7 +7,7 @@ from py_runtime.base.dtypes import F32, I32
 from py_runtime.base.model_errors import ModelError
 from py_runtime.graph import Graph
 from py_runtime.program import Program, TensorValue
-from py_runtime.program.decoder import as_decoder, decoder_sizes
+from py_runtime.program.decoder_form import as_decoder, decoder_sizes
 from py_runtime.program.writer import ProgramWriter, Ref
 from tests.runners import NativeRunner, wait
 
