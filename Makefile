@@ -176,7 +176,8 @@ $(REACH): $(addprefix tests/reach/,jupyterlite.txt pyodide_wheels.py package.jso
 
 # What decides the bytes of a model folder; other changes to the runtime leave it as it is.
 MODEL_SOURCES := $(shell find export -name '*.py') export/sample.txt \
-  $(wildcard py_runtime/program/*.py) py_runtime/model/goldens.py \
+  $(wildcard $(addprefix py_runtime/,program/*.py decoder/*.py gguf/*.py)) \
+  py_runtime/graph/buffers.py py_runtime/model/goldens.py \
   $(addprefix py_runtime/folder/,manifest.py layout.py safetensors_header.py strict_json.py)
 
 $(MODEL)/manifest.json: $(EXPORTER) $(MODEL_SOURCES)

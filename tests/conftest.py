@@ -28,6 +28,7 @@ from tests.runners import (  # noqa: F401  (fixtures)
     patient,
     runner,
     shared_browser,
+    toy,
     toy_page,
 )
 from tests.second_tries import SecondTries

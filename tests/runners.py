@@ -12,6 +12,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import pytest
@@ -19,10 +21,14 @@ from playwright.sync_api import Browser, Page, Playwright
 
 from py_runtime.app.software_gpu import use_browsers_vulkan
 from tests import compiled_sooner, packing
+from tests.toy_model import NAME
 from tools.browser import flags_for_tests
 
 T = TypeVar("T")
 PATIENCE = 120_000  # milliseconds
+# The page's heap never shrinks: what it grows by while a model loads is what that needs at once.
+HEAP = "from inpage_bridge import bridge\nbridge.heapBytes()"
+MAX_GROWTH = 32 << 20
 
 SHIP = """
 import importlib, pathlib, sys
@@ -183,3 +189,20 @@ def runner(request: pytest.FixtureRequest) -> Runner:
     name = "in_page" if request.param == "page" else "native"
     found: Runner = request.getfixturevalue(name)
     return found
+
+
+@dataclass(frozen=True)
+class PlacedToy:
+    """The toy model where it can be loaded: natively from its folder, in a page from its site."""
+
+    runner: Runner
+    where: str
+
+
+@pytest.fixture(params=["native", pytest.param("page", marks=pytest.mark.browser)])
+def toy(request: pytest.FixtureRequest, toy_model: Path) -> PlacedToy:
+    """The test runs twice: natively and in the page."""
+    if request.param == "native":
+        return PlacedToy(request.getfixturevalue("native"), str(toy_model))
+    address = request.getfixturevalue("toy_site_url")
+    return PlacedToy(request.getfixturevalue("toy_page"), f"{address}models/{NAME}/")

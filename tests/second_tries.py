@@ -1,5 +1,8 @@
 """A test in the browser that fails is tried once more: two pages share two cores with whatever else
-runs there. Both tries are in the summary (`-rR`): the first is a fault to mend."""
+runs there. Both tries are in the summary (`-rR`): the first is a fault to mend.
+
+A page may also not answer at all, and nothing bounds what a test asks of it (`page.evaluate`):
+each try ends in half the time that other tests have, unless the test says otherwise."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -9,6 +12,7 @@ from typing import Any
 import pytest
 
 BROWSERS = ("browser", "shared_browser", "firefox")  # fixtures
+SECONDS = 300  # several times what the longest test takes
 
 
 class SecondTries:
@@ -21,6 +25,8 @@ class SecondTries:
         for item in items:
             if item.get_closest_marker("browser"):
                 item.add_marker(pytest.mark.flaky(reruns=1))
+                if not item.get_closest_marker("timeout"):
+                    item.add_marker(pytest.mark.timeout(SECONDS))
 
     def pytest_fixture_setup(self, fixturedef: Any, request: pytest.FixtureRequest) -> None:
         if fixturedef.argname in BROWSERS:

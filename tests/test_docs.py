@@ -18,6 +18,7 @@ PATH = re.compile(rf"{START}((?:{FOLDERS})/[\w./-]*[\w/])(?![\w*])")
 IN_ROOM = re.compile(rf"{START}((?:{'|'.join(ROOMS)})/[\w/]+\.py)\b")
 LINK = re.compile(r"\]\((?!https?://|#)([^)#\s]+)")
 ROOM = re.compile(r"`(\w+)/?`")
+BROWSERS = re.compile(r"(Chrome|Edge|Safari|Firefox)\b(?: from)? \(?(\d+) (?:on|or newer)")
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
@@ -44,3 +45,9 @@ def test_every_family_of_shaders_is_named_where_they_are_explained() -> None:
     text = (ROOT / "docs/adding-an-op.md").read_text(encoding="utf-8")
     families = {path.name for path in (ROOT / "shaders").iterdir() if path.is_dir()} - {"shared"}
     assert {name for name in families if f"`{name}`" not in text} == set()
+
+
+def test_the_page_asks_for_the_browsers_that_the_readme_names() -> None:
+    readme, page = ((ROOT / path).read_text() for path in ("README.md", "web/index.html"))
+    assert BROWSERS.findall(readme) == BROWSERS.findall(page)
+    assert len(BROWSERS.findall(readme)) == 3

@@ -6,9 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser
 
-from tests.runners import NativeRunner
+from tests.runners import NativeRunner, PageRunner
 from tests.toy_model import NAME
 from tools.files import ROOT
 
@@ -46,26 +45,29 @@ def test_a_chat(native: NativeRunner, toy_model: Path) -> None:
     assert "".join(printed("chat_natively", str(toy_model), "the quick brown fox"))
 
 
-# The toy's weights are random, and it may well have nothing to say.
-TALK_ON = """async () => {
-  await inpage.ready;
+# Gives what it logs. The toy's weights are random, and it may well have nothing to say.
+RUN = """async () => {
+  await inpage.unload();
   const {completions} = inpage.chat;
-  const create = completions.create;
+  const {create} = completions;
+  const {log} = console;
+  const said = [];
   completions.create = (request) =>
     create(request.stream ? {...request, ignore_eos: true} : request);
+  console.log = (text) => said.push(text);
+  try {
+    SCRIPT
+  } finally {
+    completions.create = create;
+    console.log = log;
+  }
+  return said;
 }"""
 
 
 @pytest.mark.browser
-def test_a_script_in_the_page(shared_browser: Browser, toy_site_url: str) -> None:
-    said: list[str] = []
-    page = shared_browser.new_page()
-    page.on("console", lambda message: said.append(message.text))
-    page.goto(toy_site_url)
-    page.evaluate(TALK_ON)
+def test_a_script_in_the_page(toy_page: PageRunner) -> None:
     script = (EXAMPLES / "ask_in_the_page.js").read_text().replace("SmolLM2-135M-Instruct", NAME)
-    page.evaluate(f"(async () => {{ {script} }})()")
-    answer, as_json = said[-2:]
+    answer, as_json = toy_page.page.evaluate(RUN.replace("SCRIPT", script))
     assert answer
     assert json.loads(as_json).keys() == {"mass"}
-    page.close()

@@ -53,6 +53,22 @@ def test_fails_always(page):
 
 def test_fails_without_a_browser():
     assert False
+
+def seconds_of(request):
+    mark = request.node.get_closest_marker("timeout")
+    return mark and mark.args[0]
+
+@pytest.mark.browser
+@pytest.mark.timeout(7)
+def test_has_its_own_time(request):
+    assert seconds_of(request) == 7
+
+@pytest.mark.browser
+def test_has_less_time(request):
+    assert seconds_of(request) == 300
+
+def test_has_the_usual_time_without_a_browser(request):
+    assert seconds_of(request) is None
 """
 
 
@@ -72,4 +88,4 @@ def test_a_second_try_has_a_browser_of_its_own(tmp_path: Path) -> None:
     assert "RERUN test_toy.py::test_fails_at_first" in summary, told
     assert "FAILED test_toy.py::test_fails_always" in summary
     assert "FAILED test_toy.py::test_fails_without_a_browser" in summary
-    assert "2 failed, 3 passed, 1 error, 2 rerun" in summary, "the last browser's end is an error"
+    assert "2 failed, 6 passed, 1 error, 2 rerun" in summary, "the last browser's end is an error"

@@ -60,7 +60,7 @@ def manifest(version: str) -> dict[str, object]:
     return {
         "name": "inpage",
         "version": version,
-        "description": "A language model that runs in the reader's browser, on WebGPU.",
+        "description": "A language model that runs in the user's browser, on WebGPU.",
         "license": "Apache-2.0",
         "type": "module",
         "exports": {

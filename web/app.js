@@ -40,7 +40,7 @@ async function showMachine({ adapter, facts, phases }) {
 
 /** Its script comes when a dialog is opened: few open one. @param {Dialog} name */
 async function openDialog(name) {
-  if (await fetched(import(`./ui/${name}.js`))) page[name].showModal();
+  if (await fetched(import(`./ui/${name}.js`).then(({ prepare }) => prepare?.() ?? true))) page[name].showModal();
 }
 
 document.addEventListener("click", ({ target }) => {

@@ -43,8 +43,14 @@ export interface Site {
   packages: string[];
   defaults: Record<string, number>;
   runtime: string;
+  /** The folder of what the page takes from npm. */
+  vendor: string;
   snapshot?: Snapshot;
   hub?: string;
+  headers: Record<string, string>;
+  /** The name of what `files` lists, by hash. */
+  release: string;
+  files: Record<string, string>;
 }
 
 export interface Snapshot {
@@ -76,7 +82,7 @@ export interface Options {
 
 /** py_runtime.app.in_page */
 export type Runtime = { start: (id: number, call: string, args: string) => void, cancel: (id: number) => void };
-export type Tell = (id: number, json: string, done: boolean) => void;
+export type Post = (id: number, json: string, done: boolean) => void;
 export type FetchOk = (path: string, options?: RequestInit) => Promise<Response>;
 export type Compiled = Promise<WebAssembly.Module>;
 /** `core` is Pyodide's own; without it, Pyodide finds it. */
@@ -98,6 +104,15 @@ export interface Plan {
 export type BufferSpec = { label: string, size: number, usage: number };
 export type PipelineSpec = { label: string, source: string, entryPoint: string, constants: Record<string, number> };
 export type BindGroupSpec = { label: string, pipeline: number, bindings: [buffer: number, offset: number, size: number][] };
+
+/** Inside one error scope of each kind. */
+export type Scoped = <Made>(what: string, create: (device: GPUDevice) => Made) => Promise<Awaited<Made>>;
+/** Of specs in JSON the handles in JSON; all or nothing. */
+export type Creating = <Spec>(create: (spec: Spec) => Promise<object>) => (json: string) => Promise<string>;
+export type Compiling = (device: GPUDevice, label: string, code: string) => Promise<GPUShaderModule>;
+export type EncodePlan = (encoder: GPUCommandEncoder, plan: Plan, countsAt: number) => void;
+/** With a fault of this kind, in these words. */
+export type Failing = <Value>(kind: string, fault: string, promise: Promise<Value>) => Promise<Value>;
 
 export type OnEvent = (event: any) => void;
 export type Call = (name: string, args?: unknown[], options?: { onEvent?: OnEvent, signal?: AbortSignal }) => Promise<any>;

@@ -5,33 +5,46 @@ const ENDED = { event: "failed", failure: { kind: "crashed", message: "the engin
 
 /** Those who say the same `name` get the same engine. @type {(url: string, name: string) => Worker} */
 export function sharedWorker(url, name) {
-  const worker = new SharedWorker(url, { type: "module", name });
-  const { port } = worker;
   const heard = new EventTarget();
   const hear = (/** @type {object} */ data) => heard.dispatchEvent(new MessageEvent("message", { data }));
-  let leave = () => {};
+  const fail = (/** @type {string} */ message) => heard.dispatchEvent(new ErrorEvent("error", { message }));
+  /** @type {PromiseWithResolvers<MessagePort>} */
+  const { promise: entered, resolve: enteredBy } = Promise.withResolvers();
+  /** @type {PromiseWithResolvers<void>} */
+  const { promise: left, resolve: leave } = Promise.withResolvers();
+  let isLeft = false;
   /** @param {any} message as worker.js takes them */
   function postMessage(message) {
     if (message.outerPage) enter(message.outerPage);
     else if (message.files?.length) queueMicrotask(() => hear({ id: message.id, done: true, json: JSON.stringify({ error: NO_FILES }) }));
-    else port.postMessage(message);
+    else entered.then((port) => port.postMessage(message));
   }
-  /** The lock is held while this tab is there. @param {string} outerPage */
+  /** An engine that closes has the door to itself until it has ended: whoever comes meanwhile gets the next one. @param {string} outerPage */
   function enter(outerPage) {
-    const lock = `inpage tab ${Math.random()}`;
-    navigator.locks.request(lock, () => {
-      port.postMessage({ outerPage, lock });
-      return new Promise((/** @type {(nothing: void) => void} */ resolve) => { leave = resolve; });
-    });
+    navigator.locks.request(`door of ${name}`, { mode: "shared" }, async () => {
+      const lock = `inpage tab ${Math.random()}`; // held while this tab is there
+      await new Promise((held) => { navigator.locks.request(lock, () => { held(null); return left; }); });
+      if (isLeft) return;
+      connect({ outerPage, lock });
+      await Promise.race([entered, left]);
+    }).catch(({ message }) => fail(message));
   }
-  port.onmessage = ({ data }) => {
-    if (data.event === "alive") navigator.locks.request(name, { mode: "shared" }, () => hear(ENDED)); // it holds it for good
-    else hear(data);
-  };
-  worker.onerror = () => heard.dispatchEvent(new ErrorEvent("error", { message: "the shared worker's script could not be loaded or run" }));
+  /** @param {{ outerPage: string, lock: string }} greeting */
+  function connect(greeting) {
+    const worker = new SharedWorker(url, { type: "module", name });
+    const { port } = worker;
+    worker.onerror = () => fail("the shared worker's script could not be loaded or run");
+    port.onmessage = ({ data }) => {
+      if (data.event === "entered") enteredBy(port);
+      else if (data.event === "alive") navigator.locks.request(name, { mode: "shared" }, () => hear(ENDED)); // it holds it for good
+      else hear(data);
+    };
+    left.then(() => { port.onmessage = null; });
+    port.postMessage(greeting);
+  }
   const terminate = () => {
+    isLeft = true;
     leave();
-    port.onmessage = null;
   };
   return /** @type {any} */ (Object.assign(heard, { postMessage, terminate }));
 }

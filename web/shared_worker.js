@@ -3,7 +3,7 @@
 
 /** @import { FromTab, FromWorker } from "./calls.d.ts" */
 
-const RELOADING = 500; // milliseconds: a tab that is reloaded comes back
+const RELOADING_MILLISECONDS = 500; // a tab that is reloaded comes back
 /** @type {Set<MessagePort>} */
 const tabs = new Set();
 /** @type {Map<number, { port: MessagePort, id: number }>} */
@@ -40,8 +40,15 @@ function leave(port) {
   tabs.delete(port);
   for (const [number, call] of calls) if (call.port === port) tell({ id: number });
   port.close();
-  setTimeout(() => { if (!tabs.size) scope.close(); }, RELOADING);
+  setTimeout(closeIfEmpty, RELOADING_MILLISECONDS);
 }
+
+/** The door stays shut until this worker has ended: whoever comes meanwhile gets the next one (web/shared_tab.js). */
+const closeIfEmpty = () => navigator.locks.request(`door of ${scope.name}`, () => {
+  if (tabs.size) return;
+  scope.close();
+  return new Promise(() => {});
+});
 
 /** @type {(port: MessagePort, message: FromTab) => void} */
 function receive(port, { id, call, question, lock, outerPage, ...rest }) {
@@ -51,6 +58,7 @@ function receive(port, { id, call, question, lock, outerPage, ...rest }) {
     isStarted = true;
     for (const message of model ? [model, ...told] : told) port.postMessage(message);
     tabs.add(port);
+    port.postMessage({ event: "entered" });
     navigator.locks.request(lock, () => leave(port)); // the tab holds it while it is there
   } else if (call) {
     calls.set(++lastCall, { port, id });

@@ -4,10 +4,10 @@
 // site.json lists every file with its hash: that is a release. Each tab has the one it began with until it is loaded
 // again, whatever the site has by then. A navigation asks the site first, so that a reload shows what is there now.
 
-/** @typedef {{ release: string, files: Record<string, string>, headers: Record<string, string> }} Site */
+/** @typedef {import("./calls.d.ts").Site} Site */
 
 const CACHE = "inpage";
-const PATIENCE = 4000; // milliseconds for the site's answer, where something is kept
+const PATIENCE_MILLISECONDS = 4000; // for the site's answer, where something is kept
 const AT_ONCE = 4;
 // Only there do the headers mean anything.
 const CONTEXTS = new Set(["document", "iframe", "worker", "sharedworker"]);
@@ -21,7 +21,9 @@ worker.addEventListener("activate", (event) => event.waitUntil(worker.clients.cl
 
 worker.addEventListener("message", (event) => {
   if (event.data !== "keep") return;
-  event.waitUntil(keep().catch(() => "").then((release) => event.source?.postMessage({ kept: release })));
+  // One after the other, whichever tab asks, also of a worker before this one: what one puts, another would forget.
+  const keeping = navigator.locks.request(keyOf("?keeping"), keep);
+  event.waitUntil(keeping.catch(() => "").then((release) => event.source?.postMessage({ kept: release })));
 });
 
 worker.addEventListener("fetch", (event) => {
@@ -76,6 +78,13 @@ async function kept(key) {
   return found?.json();
 }
 
+/**
+ * If there is room: whoever asked for a file gets it all the same.
+ * @param {string} key
+ * @param {Response} response
+ */
+const store = (key, response) => caches.open(CACHE).then((cache) => cache.put(key, response)).catch(() => {});
+
 /** What tabs began with: each of their files asks for it, and this worker lives briefly. @type {Map<string, Site>} */
 const known = new Map();
 
@@ -97,7 +106,7 @@ async function siteOf(event) {
     : await beganWith(clientId) ?? await kept(keyOf("site.json")) ?? await fetchSite();
   if (resultingClientId && site.files) {
     known.set(resultingClientId, site);
-    event.waitUntil(caches.open(CACHE).then((cache) => cache.put(clientKey(resultingClientId), Response.json(site))));
+    event.waitUntil(store(clientKey(resultingClientId), Response.json(site)));
   }
   return site;
 }
@@ -110,7 +119,7 @@ async function siteOf(event) {
  * @returns {Promise<Value>}
  */
 async function inTime(asked, find) {
-  const late = new Promise((resolve) => { setTimeout(resolve, PATIENCE); });
+  const late = new Promise((resolve) => { setTimeout(resolve, PATIENCE_MILLISECONDS); });
   const first = await Promise.race([asked, late]).catch(() => undefined);
   return /** @type {Value | undefined} */ (first) ?? await find() ?? asked;
 }
@@ -159,18 +168,17 @@ async function put(path, hash, response) {
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
   const found = Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
   const make = () => new Response(bytes, { headers });
-  if (found === hash) await (await caches.open(CACHE)).put(fileKey(path, hash), make());
+  if (found === hash) await store(fileKey(path, hash), make());
   return make();
 }
 
 /** @param {Request} request */
 async function newest(request) {
-  const cache = await caches.open(CACHE);
   const asked = fetch(request).then(whole).then(async (response) => {
-    await cache.put(request.url, response.clone());
+    await store(request.url, response.clone());
     return response;
   });
-  return inTime(asked, () => cache.match(request.url));
+  return inTime(asked, async () => (await caches.open(CACHE)).match(request.url));
 }
 
 /**
@@ -196,7 +204,7 @@ async function keep() {
     for (let file = left.shift(); file; file = left.shift()) {
       const [path, hash] = file;
       if (!await cache.match(fileKey(path, hash))) await put(path, hash, whole(await fetch(urlOf(path), optionsFor(path))));
-      if (!await cache.match(fileKey(path, hash))) throw new Error(`${path} is of another release`);
+      if (!await cache.match(fileKey(path, hash))) throw new Error(`${path} is of another release, or there is no room for it`);
     }
   };
   await Promise.all(Array.from({ length: AT_ONCE }, some));

@@ -4,11 +4,11 @@
 import { createBridge, BridgeFault } from "./bridge.js";
 import { fetchOk, loadPython } from "./interpreter.js";
 
-/** @import { ImportRuntime, Library, Phased, RestorePython, Runtime, StartPython, Tell, Unzip } from "./calls.d.ts" */
+/** @import { ImportRuntime, Library, Phased, Post, RestorePython, Runtime, StartPython, Unzip } from "./calls.d.ts" */
 
 const base = new URL(".", import.meta.url);
 const bridge = createBridge();
-/** @type {Tell} */
+/** @type {Post} */
 const tell = (id, json, done) => postMessage({ id, json, done });
 /** @type {Runtime} */
 let runtime;

@@ -53,6 +53,9 @@ def test_another_file_in_its_place(data: bytes, words: str) -> None:
 
 # ---- in the page
 
+# What a page does once Python has started.
+LIST_ANEW = "import('/ui/model.js').then(({listModels}) => listModels())"
+
 
 @pytest.fixture(scope="module")
 def faulty(
@@ -87,6 +90,7 @@ def answered_by(faulty: ApiPage) -> Iterator[Any]:
 
     yield answer
     faulty.page.unroute("**/models.json")
+    faulty.page.evaluate(LIST_ANEW)
 
 
 BROKEN: list[tuple[dict[str, Any], str]] = [
@@ -106,17 +110,14 @@ def test_a_broken_list_says_so(answered_by: Any, answer: dict[str, Any], words: 
 @pytest.mark.browser
 @pytest.mark.parametrize(("answer", "words"), BROKEN)
 def test_a_page_without_its_list_says_why(
-    browser: Browser, toy_site_url: str, answer: dict[str, Any], words: str
+    answered_by: Any, answer: dict[str, Any], words: str
 ) -> None:
-    context = browser.new_context()
-    page = context.new_page()
-    page.route("**/models.json", lambda route: route.fulfill(**answer))
-    page.goto(toy_site_url)
+    page = answered_by(**answer).page
+    page.evaluate(LIST_ANEW)
     facts = page.locator("#modelFacts")
     expect(facts).to_contain_text("The models of this site could not be listed")
     expect(facts).to_contain_text(words)
     expect(page.locator("#load")).to_be_disabled()
-    context.close()
 
 
 @pytest.mark.browser
@@ -127,8 +128,7 @@ def test_a_torn_model_is_named_with_its_fault(faulty: ApiPage) -> None:
     assert torn["facts"].startswith("Cannot be loaded: manifest.json is not JSON")
     error = faulty.fails("return inpage.load('Torn')")
     assert error["message"].startswith("Torn cannot be loaded: manifest.json is not JSON")
-    choose = "const [picker] = document.getElementsByTagName('select'); picker.selectedIndex = 1;"
-    faulty.run(choose + "picker.onchange()")
+    faulty.page.locator("#model").select_option(label="Torn")
     expect(faulty.page.locator("#load")).to_be_disabled()
     expect(faulty.page.locator("#modelFacts")).to_contain_text("Cannot be loaded: manifest.json is")
 

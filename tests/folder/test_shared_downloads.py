@@ -1,5 +1,6 @@
 """Tabs that want the same model: one downloads a file, the others take it from storage."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from tests.folder.conftest import LoadingPage
 from tests.folder.faulty_site import WAIT
 from tests.runners import PageRunner
+from tests.web.user import until
 
 pytestmark = pytest.mark.browser
 
@@ -21,6 +23,23 @@ WAITING = """navigator.locks.query().then(
 )"""
 
 
+@pytest.fixture(scope="module")
+def others() -> Iterator[list[PageRunner]]:
+    """The last one is in use."""
+    others: list[PageRunner] = []
+    yield others
+    for other in others:
+        other.page.close()
+
+
+@pytest.fixture
+def other(page: LoadingPage, others: list[PageRunner]) -> PageRunner:
+    """Another tab; that of the test before, unless it was closed."""
+    if not others or others[-1].page.is_closed():
+        others.append(page.open_tab())
+    return others[-1]
+
+
 @pytest.fixture
 def shard(page: LoadingPage, manifest: dict[str, Any]) -> str:
     """A file that stops half-way while the site has faults."""
@@ -33,37 +52,34 @@ def begin_both(first: PageRunner, second: PageRunner, page: LoadingPage, shard: 
     """Until the second waits for what the first is downloading."""
     page.site.whole.clear()
     first.page.evaluate(BEGIN, page.address())
-    while shard not in page.site.whole:
-        first.page.wait_for_timeout(20)
+    until(first.page, lambda: shard in page.site.whole, "the shard is asked for")
     second.page.evaluate(BEGIN, page.address())
     second.page.wait_for_function(f"() => {WAITING}.then((count) => count > 0)")
 
 
-def test_one_tab_downloads_and_both_load(page: LoadingPage, shard: str) -> None:
-    tabs = page.runner, page.open_tab()
+def test_one_tab_downloads_and_both_load(page: LoadingPage, other: PageRunner, shard: str) -> None:
+    tabs = page.runner, other
     begin_both(*tabs, page, shard)
     page.site.faults.clear()
     assert [tab.page.evaluate("loaded") for tab in tabs] == ["Toy", "Toy"]
     assert page.site.whole.count(shard) == 1
-    tabs[1].page.close()
 
 
-def test_where_the_tab_that_downloads_is_closed_another_goes_on(
-    page: LoadingPage, shard: str
+def test_who_stops_waiting_leaves_the_rest_to_the_other(
+    page: LoadingPage, other: PageRunner, shard: str
 ) -> None:
-    first = page.open_tab()
-    begin_both(first, page.runner, page, shard)
-    first.page.close()
-    page.site.faults.clear()
-    assert page.runner.page.evaluate("loaded") == "Toy"
-
-
-def test_who_stops_waiting_leaves_the_rest_to_the_other(page: LoadingPage, shard: str) -> None:
-    other = page.open_tab()
     begin_both(other, page.runner, page, shard)
     page.runner.page.evaluate("stop.abort()")
     assert page.runner.page.evaluate("loaded") == "aborted"
     page.site.faults.clear()
     assert other.page.evaluate("loaded") == "Toy"
     other.page.wait_for_function(f"() => {WAITING}.then((count) => count === 0)")
+
+
+def test_where_the_tab_that_downloads_is_closed_another_goes_on(
+    page: LoadingPage, other: PageRunner, shard: str
+) -> None:
+    begin_both(other, page.runner, page, shard)
     other.page.close()
+    page.site.faults.clear()
+    assert page.runner.page.evaluate("loaded") == "Toy"

@@ -5,17 +5,12 @@ from typing import Any
 
 import pytest
 
-from tests.runners import Runner
-from tests.toy_model import NAME
+from tests.runners import PlacedToy
 
 CASES = "tests.generation.in_runtime"
 
 
-class Toy:
-    def __init__(self, runner: Runner, where: str) -> None:
-        self.runner = runner
-        self.where = where
-
+class Toy(PlacedToy):
     def ask(self, *steps: dict[str, Any]) -> list[dict[str, Any]]:
         """What came of each step, one after the other in one session; see in_runtime.py."""
         answers: list[dict[str, Any]] = self.run("ask", steps=list(steps))
@@ -25,13 +20,10 @@ class Toy:
         return self.runner.run(CASES, case, where=self.where, **arguments)
 
 
-@pytest.fixture(params=["native", pytest.param("page", marks=pytest.mark.browser)])
-def toy(request: pytest.FixtureRequest, toy_model: Path) -> Toy:
+@pytest.fixture
+def toy(toy: PlacedToy) -> Toy:
     """The test runs twice: natively and in the page."""
-    if request.param == "native":
-        return request.getfixturevalue("native_toy")
-    address = request.getfixturevalue("toy_site_url")
-    return Toy(request.getfixturevalue("toy_page"), f"{address}models/{NAME}/")
+    return Toy(toy.runner, toy.where)
 
 
 @pytest.fixture

@@ -11,8 +11,7 @@ from export.default_model import default_gguf
 from tests.conftest import serving
 from tests.gguf import small
 from tests.gguf.written import file
-from tests.pte.test_page import HEAP, MAX_GROWTH, drop
-from tests.runners import PageRunner
+from tests.runners import HEAP, MAX_GROWTH, PageRunner
 from tests.web.user import User
 
 pytestmark = pytest.mark.browser
@@ -84,7 +83,7 @@ def test_a_dropped_file_answers_as_that_of_the_site(
     assert "Q8_0" in described["facts"]
     said = answer(user)
     assert said
-    drop(user, mine__gguf=small.small_file())
+    user.drop({"mine.gguf": small.small_file()})
     expect(dialog).to_contain_text("You can chat with it now")
     expect(dialog).to_contain_text("tokenizer.ggml.tokens")
     user.page.keyboard.press("Escape")
@@ -102,14 +101,15 @@ def test_parts_are_chosen_together(user: User, models: Path, dialog: Locator) ->
     expect(dialog).to_contain_text("You can chat with it now")
     user.page.keyboard.press("Escape")
     expect(user.page.locator("#modelName")).to_have_text("big")
+    expect(user.page.locator("#files")).to_have_value("")  # the same ones can be chosen again
     user.page.locator("#files").set_input_files(chosen[:1])
     expect(dialog).to_contain_text("of which these were not given: 2; give all of them together")
 
 
 def test_a_file_that_cannot_be_loaded_is_told_about(user: User, dialog: Locator) -> None:
-    drop(user, torn__gguf=small.small_file()[:3000])
+    user.drop({"torn.gguf": small.small_file()[:3000]})
     expect(dialog).to_contain_text("It cannot be loaded: torn.gguf is not a whole GGUF file")
-    drop(user, other__gguf=small.small_file(**{"llama.expert_count": 8}))
+    user.drop({"other.gguf": small.small_file(**{"llama.expert_count": 8})})
     expect(dialog).to_contain_text("asks for mixtures of experts, which this engine does not")
     expect(dialog).to_contain_text("llama.expert_count")
     user.page.keyboard.press("Escape")

@@ -1,6 +1,5 @@
 """The quantisations people have, in the page: from the Hub and dropped, with torch's tokens."""
 
-import base64
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -25,12 +24,6 @@ PROMPT = [5, 100, 7, 200, 31, 8, 250, 9, 44]
 GREEDY = f"""inpage.completions.create({{
     prompt_token_ids: {PROMPT}, temperature: 0, max_tokens: {STEPS}, ignore_eos: true,
 }}).then(({{ choices }}) => choices[0].token_ids)"""
-DROPPED = """([name, text]) => {
-    const transfer = new DataTransfer();
-    const bytes = Uint8Array.from(atob(text), letter => letter.charCodeAt(0));
-    transfer.items.add(new File([bytes], name));
-    return transfer;
-}"""
 
 
 @pytest.fixture(scope="module")
@@ -73,9 +66,7 @@ def torchs(path: Path) -> list[int]:
 
 
 def drop(user: User, path: Path) -> None:
-    text = base64.b64encode(path.read_bytes()).decode()
-    transfer = user.page.evaluate_handle(DROPPED, [f"dropped-{path.name}", text])
-    user.page.dispatch_event("main", "drop", {"dataTransfer": transfer})
+    user.drop({f"dropped-{path.name}": path.read_bytes()})
     dialog = user.page.get_by_role("dialog", name="Your file")
     expect(dialog).to_contain_text("You can chat with it now")
     user.page.keyboard.press("Escape")

@@ -242,9 +242,7 @@ def test_consent_can_be_withdrawn(user: User, hub: Imitation, dialog: Locator) -
 
 
 def test_a_copy_of_a_dropped_file_is_kept_when_asked(user: User) -> None:
-    from tests.pte.test_page import drop
-
-    drop(user, mine__gguf=small.small_file())
+    user.drop({"mine.gguf": small.small_file()})
     told = user.page.get_by_role("dialog", name="Your file")
     expect(told).to_contain_text("You can chat with it now")
     names = "inpage.stored().then((rows) => rows.map(({ name }) => name))"

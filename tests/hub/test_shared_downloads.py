@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, BrowserContext, expect
 from tests.conftest import serving
 from tests.gguf import small
 from tests.hub.imitation import HELD, Imitation
-from tests.web.user import User
+from tests.web.user import User, until
 
 pytestmark = pytest.mark.browser
 
@@ -58,6 +58,12 @@ def tab(open_tab: Callable[[], User]) -> User:
     return open_tab()
 
 
+@pytest.fixture(scope="module")
+def other(open_tab: Callable[[], User]) -> User:
+    """Another one."""
+    return open_tab()
+
+
 @pytest.fixture
 def model(hub: Imitation, request: pytest.FixtureRequest) -> Iterator[str]:
     """The name of one that nobody has yet, whose second half is held back."""
@@ -79,8 +85,7 @@ def let_go(hub: Imitation) -> None:
 def begin(hub: Imitation, user: User, name: str) -> None:
     """Until its bytes arrive."""
     user.page.evaluate(BEGIN, f"hf:toys/{name}")
-    while not downloads(hub):
-        user.page.wait_for_timeout(20)
+    until(user.page, lambda: downloads(hub), "bytes are asked for")
 
 
 def downloads(hub: Imitation) -> list[str | None]:
@@ -101,10 +106,10 @@ def follows(user: User, name: str) -> None:
 
 
 def test_one_tab_downloads_and_both_load(
-    hub: Imitation, tab: User, open_tab: Callable[[], User], model: str
+    hub: Imitation, tab: User, other: User, model: str
 ) -> None:
-    other = open_tab()
     begin(hub, other, model)
+    tab.come_to_front()
     tab.page.locator("#loader [data-opens=models]").click()
     panel = tab.page.get_by_role("dialog", name="Models")
     panel.get_by_label("Name or address").fill(f"toys/{model}")
@@ -121,14 +126,24 @@ def test_one_tab_downloads_and_both_load(
     assert downloads(hub) == [None]
     assert hub.sent[f"{model}.gguf"] == size, "each byte once"
     assert tab.complaints == other.complaints == []
-    other.page.close()
 
 
-@pytest.mark.parametrize("leaves", ["closed", "paused"])
-def test_another_tab_goes_on_where_the_one_that_downloads_is(
-    hub: Imitation, tab: User, open_tab: Callable[[], User], model: str, leaves: str
+def test_who_stops_waiting_leaves_the_other_alone(
+    hub: Imitation, tab: User, other: User, model: str
 ) -> None:
-    other = open_tab()
+    begin(hub, other, model)
+    follows(tab, model)
+    tab.page.evaluate("stop.abort()")
+    assert tab.page.evaluate("loaded") == "aborted"
+    let_go(hub)
+    assert other.page.evaluate("loaded") == model
+    assert downloads(hub) == [None]
+
+
+@pytest.mark.parametrize("leaves", ["paused", "closed"])  # in this order: the second is for good
+def test_another_tab_goes_on_where_the_one_that_downloads_is(
+    hub: Imitation, tab: User, other: User, model: str, leaves: str
+) -> None:
     begin(hub, other, model)
     follows(tab, model)
     if leaves == "paused":
@@ -143,18 +158,3 @@ def test_another_tab_goes_on_where_the_one_that_downloads_is(
     assert rest is not None
     size = len(hub.repositories[f"toys/{model}"].files[f"{model}.gguf"])
     assert 0 < int(rest.removeprefix("bytes=").removesuffix("-")) < size
-    other.page.close()
-
-
-def test_who_stops_waiting_leaves_the_other_alone(
-    hub: Imitation, tab: User, open_tab: Callable[[], User], model: str
-) -> None:
-    other = open_tab()
-    begin(hub, other, model)
-    follows(tab, model)
-    tab.page.evaluate("stop.abort()")
-    assert tab.page.evaluate("loaded") == "aborted"
-    let_go(hub)
-    assert other.page.evaluate("loaded") == model
-    assert downloads(hub) == [None]
-    other.page.close()

@@ -12,8 +12,7 @@ from export.command import main
 from export.reference import hidden_states, reference_decoder
 from export.sources import HuggingFaceSource, Quantisation
 from tests.export.checkpoints import save_checkpoint
-from tests.model.conftest import Toy
-from tests.runners import NativeRunner
+from tests.runners import NativeRunner, PlacedToy
 from tests.toy_model import CONTEXT, NAME
 
 CASES = "tests.model.embed_cases"
@@ -30,7 +29,7 @@ def pooled(rows: np.ndarray, pooling: str) -> np.ndarray:
     return np.asarray(vector / np.linalg.norm(vector))
 
 
-def test_hidden_states_are_torchs(toy: Toy, toy_model: Path) -> None:
+def test_hidden_states_are_torchs(toy: PlacedToy, toy_model: Path) -> None:
     source = HuggingFaceSource.open(toy_model.parent / ".checkpoint" / NAME, Quantisation("q4gsw"))
     decoder = reference_decoder(source, source.decoder_config(CONTEXT))
     rows = np.stack(

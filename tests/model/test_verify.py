@@ -18,8 +18,7 @@ from py_runtime.gpu import request_device
 from py_runtime.model import Model
 from py_runtime.model.goldens import NoGoldensError, read_goldens
 from py_runtime.model.verify import CLEAR_MARGIN, VerifyReport, difference, percent, verify
-from tests.model.conftest import Toy
-from tests.runners import NativeRunner, wait
+from tests.runners import NativeRunner, PlacedToy, wait
 
 PROMPT = [5, 6, 7, 8, 9, 10, 11, 12]
 LAYERS = ["embedding", "layers.0", "layers.1", "norm"]
@@ -31,7 +30,7 @@ SPOILT = {
 }
 
 
-def test_sound_spoilt_and_mended(toy: Toy) -> None:
+def test_sound_spoilt_and_mended(toy: PlacedToy) -> None:
     answer = toy.runner.run(
         "tests.model.verify_cases",
         "verify_while_spoilt",

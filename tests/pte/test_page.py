@@ -18,7 +18,7 @@ from tests.pte.counting import (
     write_decoder,
     write_tokenizer,
 )
-from tests.runners import PageRunner
+from tests.runners import HEAP, MAX_GROWTH, PageRunner
 from tests.web.user import User
 
 pytestmark = pytest.mark.browser
@@ -26,20 +26,12 @@ pytestmark = pytest.mark.browser
 ALPHABET = "abcdefghijklmnopqrstuvwxyz"
 LARGE = "models/Large/table.pte"
 ROWS = [0, 1, 31_337, 49_999]
-MAX_GROWTH = 32 << 20
-# The heap never shrinks, so that what it has grown by is what a load has needed at once.
-HEAP = "from inpage_bridge import bridge\nbridge.heapBytes()"
 LOAD_LARGE = f"own = await load('{LARGE}')"
 RUN_LARGE = f"""
 (found,) = await {{name}}.run([np.array([{ROWS}]), np.array([0])])
 {{name}}.unload()
 [list(found.shape), found[0, :, :3].tolist(), float(found[0, -1, -1])]
 """
-DROP = """files => {
-    const transfer = new DataTransfer();
-    for (const [name, bytes] of files) transfer.items.add(new File([Uint8Array.from(bytes)], name));
-    return transfer;
-}"""
 
 
 @pytest.fixture(scope="module")
@@ -76,15 +68,9 @@ def dialog(user: User) -> Iterator[Locator]:
     user.page.keyboard.press("Escape")
 
 
-def drop(user: User, **files: bytes) -> None:
-    listed = [[name.replace("__", "."), list(data)] for name, data in files.items()]
-    transfer = user.page.evaluate_handle(DROP, listed)
-    user.page.dispatch_event("main", "drop", {"dataTransfer": transfer})
-
-
 def tokenizer_files(folder: Path) -> dict[str, bytes]:
     names = ("tokenizer.json", "tokenizer_config.json")
-    return {name.replace(".", "__"): (folder / name).read_bytes() for name in names}
+    return {name: (folder / name).read_bytes() for name in names}
 
 
 # Large files -------------------------------------------------------------------------------------
@@ -139,7 +125,7 @@ def test_a_large_file_of_the_users_streams(
 def test_a_program_is_told_about_and_at_hand_in_python(
     user: User, python: Callable[[str], Any], dialog: Locator
 ) -> None:
-    drop(user, twice__pte=doubling())
+    user.drop({"twice.pte": doubling()})
     expect(dialog).to_contain_text("It is loaded")
     expect(dialog.get_by_role("heading", name="twice.pte")).to_be_visible()
     for cells in ("input 0 float32 4", "output 0 float32 4", "aten.add.Tensor 1"):
@@ -149,7 +135,7 @@ def test_a_program_is_told_about_and_at_hand_in_python(
 
 
 def test_what_is_not_supported_is_listed(user: User, dialog: Locator) -> None:
-    drop(user, other__pte=unsupported_file())
+    user.drop({"other.pte": unsupported_file()})
     expect(dialog).to_contain_text("It cannot be loaded")
     items = dialog.get_by_role("listitem").all_inner_texts()
     assert items == [
@@ -162,17 +148,17 @@ def test_what_is_not_supported_is_listed(user: User, dialog: Locator) -> None:
 
 
 def test_what_is_broken_says_so(user: User, dialog: Locator) -> None:
-    drop(user, torn__pte=counting_decoder()[:3000])
+    user.drop({"torn.pte": counting_decoder()[:3000]})
     expect(dialog).to_contain_text("It cannot be loaded: torn.pte")
-    drop(user, letter__pte=b"Dear user, this is not a program, as you can see.")
+    user.drop({"letter.pte": b"Dear user, this is not a program, as you can see."})
     expect(dialog).to_contain_text("letter.pte is not a .pte file")
-    drop(user, alone__ptd=b"x")
+    user.drop({"alone.ptd": b"x"})
     expect(dialog).to_contain_text("or one .pte file with its .ptd files")
 
 
 def test_a_hostile_name_is_shown_as_text(user: User, dialog: Locator) -> None:
     hostile = "<img src=x onerror=alert(1)> **bold** `code` | [x](https://x.org/)"
-    drop(user, **{f"{hostile}__pte": doubling()})
+    user.drop({f"{hostile}.pte": doubling()})
     shown = f"{hostile.translate({ord('`'): '·', ord('|'): '·'})}.pte"
     expect(dialog.get_by_role("heading", level=3)).to_have_text(shown)
     assert dialog.locator("img, a, strong:text('bold')").count() == 0
@@ -198,7 +184,7 @@ def answers_alphabet(user: User) -> None:
 def test_a_dropped_decoder_and_its_tokenizer_chat(
     user: User, models: Path, python: Callable[[str], Any], dialog: Locator
 ) -> None:
-    drop(user, counts__pte=counting_decoder(), **tokenizer_files(models / "Counting"))
+    user.drop({"counts.pte": counting_decoder(), **tokenizer_files(models / "Counting")})
     expect(dialog).to_contain_text("You can chat with it now")
     user.page.keyboard.press("Escape")
     expect(user.page.locator("#modelName")).to_have_text("counts")
@@ -210,7 +196,7 @@ def test_a_dropped_decoder_and_its_tokenizer_chat(
 
 
 def test_a_decoder_without_its_tokenizer_says_what_it_lacks(user: User, dialog: Locator) -> None:
-    drop(user, alone__pte=counting_decoder())
+    user.drop({"alone.pte": counting_decoder()})
     expect(dialog).to_contain_text("To chat with it, give its tokenizer.json")
     user.page.keyboard.press("Escape")
     expect(user.page.locator("#modelName")).to_have_text("counts")  # it stays

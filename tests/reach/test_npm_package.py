@@ -10,6 +10,7 @@ from playwright.sync_api import Browser, Page
 from tests.reach.conftest import serving_openly
 from tests.reach.readme import LINES
 from tests.toy_model import NAME, TOKENS, Greedy
+from tests.web.user import until
 from tools.files import ROOT
 
 pytestmark = [pytest.mark.browser, pytest.mark.built]
@@ -99,8 +100,8 @@ def test_engines_of_a_page(
     assert page.evaluate(ASK, [[1], greedy.prompt, TOKENS]) == [greedy.tokens]
     page.evaluate("engines[1].dispose()")
     assert page.evaluate(LOCKS) == 0
-    while page.workers:  # Playwright hears of their end a little later
-        page.wait_for_timeout(50)
+    # Playwright hears of it a little later.
+    until(page, lambda: not page.workers, "their workers have ended")
 
 
 def test_assets_that_are_not_there(page: Page, models_url: str) -> None:

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page
 
 from tests.toy_model import NAME, TOKENS, Greedy
-from tests.web.user import PAUSE
+from tests.web.user import PAUSE, until
 
 pytestmark = [pytest.mark.browser, pytest.mark.built]
 
@@ -84,17 +84,14 @@ def test_tabs_share_an_engine(context: BrowserContext, project_url: str, greedy:
     running = "len([1 for cancel in engine.loaded.running if not cancel.cancelled])"
     python(second, PAUSE)
     first.evaluate(BEGIN, [greedy.prompt, 400])
-    while not python(second, running):
-        second.wait_for_timeout(20)
+    until(second, lambda: python(second, running), "the first tab's question is being answered")
     first.close()
-    while python(second, running):
-        second.wait_for_timeout(20)
+    until(second, lambda: not python(second, running), "the first tab's question is cancelled")
     python(second, "del model._generate")
     assert second.evaluate(ASK, asked) == greedy.tokens
 
     # The last one to leave ends it; whoever comes then has another.
     second.evaluate("engine.dispose()")
-    while second.evaluate(ENGINES):
-        second.wait_for_timeout(20)
+    until(second, lambda: not second.evaluate(ENGINES), "the engine has ended")
     third = tab(context, project_url)
     assert third.evaluate(CREATE) is None

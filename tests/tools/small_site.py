@@ -81,7 +81,23 @@ def write_model(folder: Path, files: dict[str, bytes], **changes: Any) -> None:
     write_files(folder, {**files, "manifest.json": json.dumps(manifest | changes).encode()})
 
 
+def make_python(root: Path) -> tuple[Path, WheelStore, SnapshotStore]:
+    """What a site has of Python, in a few kB: its distribution, its wheel, and no snapshot."""
+    write_files(
+        root,
+        {
+            "pyodide/pyodide.mjs": SCRIPT,
+            "pyodide/pyodide.asm.wasm": WASM,
+            "wheels/.current.json": b"{}",
+            WHEEL_URL.replace("assets", "wheels", 1): b"a wheel",
+        },
+    )
+    wheels = BuiltWheel(project=root, folder=root / "wheels")
+    return root / "pyodide", wheels, SnapshotStore(root / "pyodide", root / "snapshots")
+
+
 def make_site(root: Path) -> Site:
+    pyodide, wheels, snapshots = make_python(root)
     write_files(
         root,
         {
@@ -92,11 +108,7 @@ def make_site(root: Path) -> Site:
             "web/kernels/add.wgsl": b"fn add() {}",
             "web/.hidden/key.txt": b"not for the web",
             "web/.env": b"not for the web",
-            "pyodide/pyodide.mjs": SCRIPT,
-            "pyodide/pyodide.asm.wasm": WASM,
             "vendor/marked.js": SCRIPT,
-            "wheels/.current.json": b"{}",
-            WHEEL_URL.replace("assets", "wheels", 1): b"a wheel",
             "models/torn/manifest.json": b"{",
             "models/torn/weights.safetensors": WEIGHTS,
             "models/unfinished/weights.safetensors": WEIGHTS,
@@ -109,9 +121,7 @@ def make_site(root: Path) -> Site:
     (root / "web/link.txt").symlink_to(root / "secret.txt")
     (root / "web/folder").symlink_to(root, target_is_directory=True)
     (root / "models/linked").symlink_to(root / "elsewhere", target_is_directory=True)
-    wheels = BuiltWheel(project=root, folder=root / "wheels")
-    snapshots = SnapshotStore(root / "pyodide", root / "snapshots")
-    return Site(root / "web", root / "pyodide", root / "vendor", wheels, snapshots, root / "models")
+    return Site(root / "web", pyodide, root / "vendor", wheels, snapshots, root / "models")
 
 
 @contextmanager

@@ -134,6 +134,21 @@ def test_everything_is_built_before_every_test() -> None:
     assert export < models.start() < steps.index("-m pytest")
 
 
+def prerequisites_of(target: str) -> set[str]:
+    database = make("--print-data-base", "--dry-run", "help").stdout
+    (rule,) = re.findall(rf"^{re.escape(target)}: (.*)", database, re.MULTILINE)
+    return set(rule.split())
+
+
+def test_the_default_model_is_made_anew_after_a_change_to_what_decides_it() -> None:
+    deciding = prerequisites_of("models/SmolLM2-135M-Instruct/manifest.json")
+    for room in ("export", "py_runtime/decoder", "py_runtime/gguf", "py_runtime/program"):
+        files = [path.relative_to(ROOT).as_posix() for path in (ROOT / room).rglob("*.py")]
+        assert set(files) - deciding == set()
+    assert {"export/sample.txt", "py_runtime/graph/buffers.py"} <= deciding
+    assert "py_runtime/ops/rms_norm.py" not in deciding
+
+
 def test_ci_runs_what_a_developer_runs() -> None:
     script = ROOT / ".ci" / "run"
     assert os.access(script, os.X_OK)

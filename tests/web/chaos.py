@@ -196,6 +196,7 @@ class Chaos:
         (action,) = self.random.choices(list(actions), list(actions.values()))
         tab = self.random.choice(self.tabs)
         self.log.append(f"{number} {action.__name__} in tab {self.tabs.index(tab)}")
+        tab.user.come_to_front()
         try:
             action(tab)
         except Violation:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.web.user import Desk, User
+from tests.web.user import Desk, User, until
 
 pytestmark = pytest.mark.browser
 
@@ -139,16 +139,14 @@ def test_a_pdf_without_end_holds_nothing_up(tab: User) -> None:
     attach(tab, "endless.pdf", endless())
     row = tab.page.locator("#attached li")
     expect(row).to_have_text("Reading endless.pdf…")
-    while not readers(tab):
-        tab.page.wait_for_timeout(20)
+    until(tab.page, lambda: readers(tab), "somebody reads it")
     tab.composer.fill("Hello")
     tab.composer.press("Enter")
     expect(tab.notices).to_contain_text("A file is still being read")
     expect(tab.composer).to_have_value("Hello")
     row.get_by_role("button", name="Remove endless.pdf").click()
     expect(row).to_have_count(0)
-    while readers(tab):
-        tab.page.wait_for_timeout(20)
+    until(tab.page, lambda: not readers(tab), "whoever read it has ended")
     tab.composer.fill("")
     tab.dismiss_notices()
     tab.page.evaluate(BOUNDS, {"milliseconds": 500})

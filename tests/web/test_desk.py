@@ -13,7 +13,7 @@ LEFT = "[localStorage.left, sessionStorage.left].filter(Boolean)"
 def test_a_cleared_desk_keeps_nothing(desk: Desk) -> None:
     for _ in range(2):
         user = desk.tab()
-        assert desk.records(user) == []
+        assert user.records() == []
         assert user.page.evaluate(LEFT) == []
         assert [page for page in desk.context.pages if page is not user.page] == []
         user.ask("Left behind")

@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import Route, expect
 
-from tests.web.user import STAND_IN, Desk, User
+from tests.web.user import STAND_IN, Desk, User, until
 
 pytestmark = pytest.mark.browser
 
@@ -21,8 +21,7 @@ def early(desk: Desk, held: list[Route]) -> User:
     """A page with a chat of an earlier visit, which still waits for all that comes later."""
     user = desk.tab()
     user.ask("First")
-    while not any(each["note"] == "2 tokens" for each in stored_messages(desk, user)):
-        user.page.wait_for_timeout(50)
+    until(user.page, lambda: "2 tokens" in str(user.records()), "the answer is kept")
     user.page.route("**/ui/later.js", lambda route: None)
     user.page.route("**/ui/turns.js", lambda route: held.append(route))
     user.page.reload()
@@ -31,13 +30,8 @@ def early(desk: Desk, held: list[Route]) -> User:
     return user
 
 
-def stored_messages(desk: Desk, user: User) -> list[dict[str, str]]:
-    return [{"note": "", **each} for chat in desk.records(user) for each in chat["messages"]]
-
-
 def release(user: User, held: list[Route]) -> None:
-    while not held:
-        user.page.wait_for_timeout(20)
+    until(user.page, lambda: held, "turns.js is asked for")
     held.pop().continue_()
 
 

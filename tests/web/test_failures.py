@@ -1,5 +1,7 @@
 """Each way in which the page cannot start or dies gives an explanation, never a blank."""
 
+from collections.abc import Iterator
+
 import pytest
 from playwright.sync_api import Browser, BrowserType, Page, Route, expect
 
@@ -118,29 +120,34 @@ def test_the_worker_throws_while_starting(browser: Browser, site_url: str) -> No
     page.close()
 
 
-def test_the_interpreter_dies_at_work(browser: Browser, site_url: str) -> None:
-    """A wild read ends the wasm instance: this call and later ones fail, the page explains."""
+@pytest.fixture(scope="module")
+def started(browser: Browser, site_url: str) -> Iterator[Page]:
+    """A page whose Python has started."""
     page = browser.new_page()
     page.goto(site_url)
     assert rejection(page) == "started"
-    crash = "import ctypes; ctypes.string_at(0xFFFFFFF0, 64)"
-    script = "code => inpage.python(code).then(() => 'survived', error => error.code)"
-    assert page.evaluate(script, crash) == "crashed"
-    expect_explanation(page, "The engine stopped", "Nothing you typed has left this machine")
-    assert page.evaluate(script, "1") == "crashed"
+    yield page
     page.close()
 
 
-def test_a_stray_error_in_the_worker_is_no_crash(browser: Browser, site_url: str) -> None:
-    page = browser.new_page()
-    page.goto(site_url)
-    assert rejection(page) == "started"
+# In this order: the second one ends the page's Python.
+
+
+def test_a_stray_error_in_the_worker_is_no_crash(started: Page) -> None:
     stray = (
         "import js\nfrom pyodide.ffi import create_once_callable\n"
         "def fail(): raise ValueError('stray')\n"
         "_ = js.setTimeout(create_once_callable(fail), 0)\nNone"
     )
-    page.evaluate("code => inpage.python(code)", stray)
-    assert page.evaluate("inpage.python('1 + 1')") == 2
-    expect(page.locator("#failure")).to_be_hidden()
-    page.close()
+    started.evaluate("code => inpage.python(code)", stray)
+    assert started.evaluate("inpage.python('1 + 1')") == 2
+    expect(started.locator("#failure")).to_be_hidden()
+
+
+def test_the_interpreter_dies_at_work(started: Page) -> None:
+    """A wild read ends the wasm instance: this call and later ones fail, the page explains."""
+    crash = "import ctypes; ctypes.string_at(0xFFFFFFF0, 64)"
+    script = "code => inpage.python(code).then(() => 'survived', error => error.code)"
+    assert started.evaluate(script, crash) == "crashed"
+    expect_explanation(started, "The engine stopped", "Nothing you typed has left this machine")
+    assert started.evaluate(script, "1") == "crashed"

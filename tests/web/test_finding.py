@@ -23,12 +23,6 @@ CHATS: list[dict[str, Any]] = [
     },
     {"title": "Verne", "messages": [{"role": "user", "content": "Who was Captain NEMO?"}]},
 ]
-DROP = """({files, type}) => {
-    const transfer = new DataTransfer();
-    for (const [name, text] of files) transfer.items.add(new File([text], name));
-    const options = {dataTransfer: transfer, bubbles: true, cancelable: true};
-    document.querySelector("#draft").dispatchEvent(new DragEvent(type, options));
-}"""
 
 
 @pytest.fixture(scope="module")
@@ -71,10 +65,6 @@ def tab(browser: Browser, toy_site_url: str) -> Iterator[User]:
 
 def rows(user: User) -> Locator:
     return user.page.locator("#chats .open:visible")
-
-
-def drop(user: User, *files: tuple[str, str], event: str = "drop") -> None:
-    user.page.evaluate(DROP, {"files": files, "type": event})
 
 
 # ---- finding
@@ -141,20 +131,38 @@ def test_exports_carry_the_chats_name(tab: User) -> None:
     assert download.value.suggested_filename == "Cooking-soup-1.json"
 
 
+def test_an_exported_file_takes_no_memory_for_long(tab: User) -> None:
+    tab.page.evaluate("""async () => {
+        const {patience} = await import("/ui/giving.js");
+        patience.file = 0;
+        globalThis.addresses = new Set();
+        const {createObjectURL, revokeObjectURL} = URL;
+        URL.createObjectURL = (blob) => {
+            const address = createObjectURL(blob);
+            addresses.add(address);
+            return address;
+        };
+        URL.revokeObjectURL = (address) => { addresses.delete(address); revokeObjectURL(address); };
+    }""")
+    for name in ("Export as Markdown", "Export this chat"):
+        tab.exported(name)
+        tab.page.wait_for_function("() => !addresses.size")
+
+
 def test_a_dropped_export_is_imported(tab: User) -> None:
     export = {
         "format": "inpage-chats",
         "version": 1,
         "chats": [{"title": "Dropped", "messages": [{"role": "user", "content": "Hello"}]}],
     }
-    drop(tab, ("chats.json", json.dumps(export, indent=1)))
+    tab.drop({"chats.json": json.dumps(export, indent=1).encode()})
     expect(rows(tab).filter(has_text="Dropped")).to_have_count(1)
     expect(tab.questions).to_have_text(["Hello"])
     expect(tab.page.locator("#opened")).to_be_hidden()
 
 
 def test_dropped_texts_are_attached_to_the_message(tab: User) -> None:
-    drop(tab, ("notes.csv", "a,b\n1,2\n"), ("odd.md", "```js\n1\n```"))
+    tab.drop({"notes.csv": b"a,b\n1,2\n", "odd.md": b"```js\n1\n```"})
     attached = tab.page.get_by_role("list", name="Attached to the message")
     expect(attached.get_by_role("listitem")).to_have_text(
         ["notes.csv · 1 token", "odd.md · 1 token"]
@@ -168,7 +176,7 @@ def test_dropped_texts_are_attached_to_the_message(tab: User) -> None:
 
 def test_what_is_too_long_says_so(tab: User) -> None:
     tab.page.evaluate("inpage.countTokens = async () => ({prompt_tokens: 5300})")
-    drop(tab, ("long.txt", "` " * 300_000))
+    tab.drop({"long.txt": b"` " * 300_000})
     row = tab.page.locator("#attached li")
     expect(row).to_contain_text("does not fit: 5,300 tokens, and this model holds 1,000")
     row.get_by_role("button").click()
@@ -176,20 +184,20 @@ def test_what_is_too_long_says_so(tab: User) -> None:
 
 
 def test_other_files_are_named_with_what_can_be_dropped(tab: User) -> None:
-    drop(tab, ("cat.png", "\0PNG"))
+    tab.drop({"cat.png": b"\0PNG"})
     expect(tab.notices).to_contain_text("cat.png is not a text. What can be dropped: models")
-    drop(tab, ("empty.txt", " "))
+    tab.drop({"empty.txt": b" "})
     expect(tab.notices).to_contain_text("empty.txt is empty.")
-    drop(tab, ("big.log", "x" * 2_100_000))
+    tab.drop({"big.log": b"x" * 2_100_000})
     expect(tab.notices).to_contain_text("big.log is too large to attach: 2.1 MB")
     tab.dismiss_notices()
 
 
 def test_a_drop_zone_shows_while_files_are_dragged(tab: User) -> None:
     zone = tab.page.locator("#dropZone")
-    drop(tab, ("notes.txt", "x"), event="dragenter")
+    tab.drop({"notes.txt": b"x"}, event="dragenter")
     expect(zone).to_be_visible()
-    drop(tab, ("notes.txt", "x"), event="dragleave")
+    tab.drop({"notes.txt": b"x"}, event="dragleave")
     expect(zone).to_be_hidden()
 
 

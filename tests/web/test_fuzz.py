@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.fuzz.documents import lied
-from tests.web.user import User
+from tests.web.user import Desk
 
 pytestmark = pytest.mark.browser
 
@@ -33,44 +33,42 @@ def damaged(number: int, documents: list[Any]) -> bytes:
     return lied(rng, json.dumps(rng.choice(documents)).encode())
 
 
-def count_of_chats(user: User) -> int:
-    return user.page.locator("#chats .open").count()
-
-
-def test_damaged_files_of_chats(fresh: User) -> None:
-    fresh.import_text(json.dumps({**EXPORTS[0], "chats": [{**CHAT, "title": "Kept"}]}))
-    expect(fresh.notices).to_contain_text("imported from chats.json")
-    expected, refused = count_of_chats(fresh), 0
+def test_damaged_files_of_chats(desk: Desk) -> None:
+    user = desk.tab()
+    user.import_text(json.dumps({**EXPORTS[0], "chats": [{**CHAT, "title": "Kept"}]}))
+    expect(user.notices).to_contain_text("imported from chats.json")
+    expected, refused = user.titles.count(), 0
     for number in range(IMPORTS):
-        fresh.dismiss_notices()
+        user.dismiss_notices()
         name = f"{number}.json"
         file = {"name": name, "mimeType": "", "buffer": damaged(number, EXPORTS)}
-        fresh.page.locator("#importFile").set_input_files(file)  # type: ignore[arg-type]
-        expect(fresh.notices).to_contain_text(name)
-        said = fresh.notices.inner_text()
+        user.page.locator("#importFile").set_input_files(file)  # type: ignore[arg-type]
+        expect(user.notices).to_contain_text(name)
+        said = user.notices.inner_text()
         taken = re.search(rf"(\d+) chats? imported from {name}", said)
         assert taken or f"{name} was not imported: " in said, f"number {number}: {said}"
         expected += int(taken[1]) if taken else 0
         refused += not taken
-        assert fresh.complaints == [], f"number {number}"
+        assert user.complaints == [], f"number {number}"
     assert 0 < refused < IMPORTS
-    expect(fresh.page.locator("#chats .open")).to_have_count(expected)
-    fresh.page.reload()
-    fresh.has_opened()
-    expect(fresh.page.locator("#chats .open")).to_have_count(expected)
-    expect(fresh.page.locator("#chats .open", has_text="Kept")).to_have_count(1)
-    assert fresh.complaints == []
+    expect(user.titles).to_have_count(expected)
+    user.page.reload()
+    desk.ready(user)
+    expect(user.titles).to_have_count(expected)
+    expect(user.titles.filter(has_text="Kept")).to_have_count(1)
+    assert user.complaints == []
 
 
-def test_damaged_settings(fresh: User) -> None:
+def test_damaged_settings(desk: Desk) -> None:
+    user = desk.tab()
     for number in range(SETTINGS):
         text = damaged(number, KEPT_SETTINGS).decode(errors="replace")
-        fresh.page.evaluate("text => { localStorage.inpageSettings = text; }", text)
-        fresh.page.reload()
-        fresh.has_opened()
-        assert fresh.complaints == [], f"number {number}: {text[:200]}"
-        assert fresh.page.evaluate("document.querySelector('#settingsForm').checkValidity()")
-    fresh.choose(temperature="0.25")
-    fresh.page.reload()
-    fresh.has_opened()
-    expect(fresh.page.locator("#settings [name=temperature]")).to_have_value("0.25")
+        user.page.evaluate("text => { localStorage.inpageSettings = text; }", text)
+        user.page.reload()
+        desk.ready(user)
+        assert user.complaints == [], f"number {number}: {text[:200]}"
+        assert user.page.evaluate("document.querySelector('#settingsForm').checkValidity()")
+    user.choose(temperature="0.25")
+    user.page.reload()
+    desk.ready(user)
+    expect(user.page.locator("#settings [name=temperature]")).to_have_value("0.25")

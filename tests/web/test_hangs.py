@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, Route, expect
+from playwright.sync_api import Browser, Locator, Route, expect
 
 from tests.toy_model import NAME
 from tests.web.user import User
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.browser
 LOOP = "while True: pass"
 LONG = """
 from time import time
-until = time() + 3
+until = time() + 1
 while time() < until: pass
 """
 QUESTION = "Tell me of the fox"
@@ -58,17 +58,29 @@ class Fixed(type(session._pace)):
     def next_chunk(self): return 16
 session._pace, run = Fixed(16), session._run_chunk
 async def slowly(inputs):
-    await asyncio.sleep(1)
+    await asyncio.sleep(0.2)
     return await run(inputs)
 session._run_chunk = slowly
 """
 
 
-def be_patient(page: Page, **milliseconds: int) -> None:
-    script = """async (given) => {
-        Object.assign((await import("./client.js")).patience, given);
-    }"""
-    page.evaluate(script, milliseconds)
+# The first call decides how often the page looks whether Python answers, and it is early.
+LOOK_OFTEN = """
+if (location.protocol === "http:") {
+    import("/client.js").then(({patience}) => Object.assign(patience, {beat: 100, beats: 100}));
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def fresh(browser: Browser, toy_site_url: str) -> Iterator[User]:
+    """A page of its own, open, with nothing loaded."""
+    context = browser.new_context()
+    user = User(context.new_page(), toy_site_url)
+    user.page.add_init_script(LOOK_OFTEN)
+    user.open()
+    yield user
+    context.close()
 
 
 def line_of(user: User) -> Locator:
@@ -114,11 +126,11 @@ def await_hang(user: User) -> None:
 @pytest.fixture
 def impatient(user: User) -> Iterator[User]:
     """A user who is told soon of Python that does not answer."""
-    be_patient(user.page, beat=100, beats=10, cancel=500, interrupt=100)
+    user.be_patient(beats=10, cancel=500, interrupt=100)
     yield user
     if not user.page.evaluate("inpage.loaded"):
         user.page.evaluate(f"inpage.load('{NAME}').then(() => null)")
-    be_patient(user.page, beat=1000, beats=10, cancel=2000)
+    user.be_patient(beats=100, cancel=2000)
     assert user.complaints == []
 
 
@@ -133,11 +145,12 @@ def expected(user: User) -> str:
 def test_a_long_prefill_that_answers_is_no_hang(user: User, expected: str) -> None:
     """Prefilling takes longer than anybody's patience; the event loop answers meanwhile."""
     python(user, SLOW_PREFILL)
-    be_patient(user.page, beat=100, beats=100)
+    user.be_patient(beats=20)
     user.new_chat()
     expect(user.ask("fox and hound " * 20).locator(".note")).to_contain_text("tokens")
     assert not [url for url in user.requests if "recovery" in url], "the line was shown"
     python(user, "del session._run_chunk")
+    user.be_patient(beats=100)
 
 
 def test_a_loop_in_the_console_is_interrupted(impatient: User, expected: str) -> None:
@@ -163,7 +176,7 @@ def test_calls_that_wait_behind_it_are_answered(impatient: User) -> None:
 
 
 def test_stop_interrupts_a_template_without_an_end(impatient: User, expected: str) -> None:
-    be_patient(impatient.page, beats=1_000_000)  # Stop alone does it
+    impatient.be_patient(beats=1_000_000)  # Stop alone does it
     hang_in(impatient, HANGING_TEMPLATE)
     impatient.new_chat()
     impatient.composer.fill(QUESTION)
@@ -178,7 +191,7 @@ def test_stop_interrupts_a_template_without_an_end(impatient: User, expected: st
 
 def test_stop_spares_the_code_of_another_call(impatient: User) -> None:
     """It waits: what it would break off is not its own."""
-    be_patient(impatient.page, cancel=100)
+    impatient.be_patient(cancel=100)
     begin(
         impatient,
         f"inpage.python(`{LONG}`)",
@@ -260,6 +273,7 @@ def test_without_isolation_a_restart_is_all_there_is(browser: Browser, toy_site_
     user = User(context.new_page(), toy_site_url)
     # As where the service worker could not help either.
     user.page.add_init_script("sessionStorage.setItem('inpage-isolation-reloaded', Date.now())")
+    user.page.add_init_script(LOOK_OFTEN)
     user.page.route(toy_site_url, without_isolation)
     user.open()
     assert user.page.evaluate("crossOriginIsolated") is False
@@ -267,7 +281,7 @@ def test_without_isolation_a_restart_is_all_there_is(browser: Browser, toy_site_
     user.talk_on()
     user.choose(max_tokens="16", temperature="0")
     text = user.text_of(user.ask(QUESTION))
-    be_patient(user.page, beat=100, beats=10)
+    user.be_patient(beats=10)
     assert user.page.evaluate("inpage.interrupt()") is False
     begin(user, f"inpage.python('{LOOP}')", "inpage.models()")
     expect(line_of(user)).to_be_visible()

@@ -7,25 +7,24 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Locator, Route, expect
+from playwright.sync_api import Browser, Route, expect
 
-from tests.web.user import User
+from tests.web.user import IDLE_WORKER, User, chat_of, until
 
 pytestmark = pytest.mark.browser
 
-# Until the last message is stored as it is: what is under way when a page closes may be lost.
-UNTIL_IT_IS_KEPT = """async ([note, length]) => {
-    const {connect} = await import("/ui/chat_store.js");
-    const isKept = ({messages}) => messages.some(message =>
-        message.note?.includes(note) && message.content.length >= length);
-    while (!(await (await connect()).getAll("chats")).some(isKept)) {
-        await new Promise(resolve => setTimeout(resolve, 50));
-    }
-}"""
 
+def until_kept(user: User, note: str, length: int = 1) -> None:
+    """What is under way when a page closes may be lost."""
 
-def titles(user: User) -> Locator:
-    return user.page.locator("#chats .open")
+    def is_kept() -> bool:
+        messages = [message for chat in user.records() for message in chat["messages"]]
+        return any(
+            note in (message.get("note") or "") and len(message["content"]) >= length
+            for message in messages
+        )
+
+    until(user.page, is_kept, f"an answer is kept whose note is “{note}”")
 
 
 def test_history_survives_a_reload(user: User) -> None:
@@ -33,14 +32,14 @@ def test_history_survives_a_reload(user: User) -> None:
     user.ask("What do I see?")
     user.composer.fill("not sent yet")
     before = user.page.locator("#messages").inner_text()
-    user.page.evaluate(UNTIL_IT_IS_KEPT, ["16 tokens", 1])
+    until_kept(user, "16 tokens")
     user.page.reload()
     expect(user.answers).to_have_count(1)
     expect(user.composer).to_have_value("not sent yet")
     expect(user.page.locator("#system")).to_have_value("Be brief.")
     expect(user.page.locator("#settings [name=max_tokens]")).to_have_value("16")
     assert user.page.locator("#messages").inner_text() == before
-    expect(titles(user)).to_have_text(["What do I see?"])
+    expect(user.titles).to_have_text(["What do I see?"])
 
 
 def test_an_answer_that_a_reload_cut_off_keeps_its_text(user: User) -> None:
@@ -53,7 +52,7 @@ def test_an_answer_that_a_reload_cut_off_keeps_its_text(user: User) -> None:
     text = user.answers.last.locator(".text")
     expect(text).to_have_text(re.compile(".{20}"))
     begun = text.text_content() or ""
-    user.page.evaluate(UNTIL_IT_IS_KEPT, ["Interrupted", 20])
+    until_kept(user, "Interrupted", 20)
     user.page.reload()
     expect(user.answers.last).to_contain_text("Interrupted")
     kept = user.answers.last.locator(".text").text_content()
@@ -65,27 +64,21 @@ def test_chats_are_separate_renamed_and_deleted(user: User) -> None:
     user.new_chat()
     expect(user.questions).to_have_count(0)
     user.import_chats(chat_of("Only here"))
-    expect(titles(user)).to_have_text(["Only here", "What do I see?"])
+    expect(user.titles).to_have_text(["Only here", "What do I see?"])
     user.page.get_by_role("button", name="Rename this chat").click()
     expect(user.page.locator("#chatTitle")).to_be_focused()
     user.page.keyboard.type("A better name")
     user.page.keyboard.press("Enter")
-    expect(titles(user)).to_have_text(["A better name", "What do I see?"])
+    expect(user.titles).to_have_text(["A better name", "What do I see?"])
     user.page.get_by_role("button", name="What do I see?").click()
     expect(user.questions).to_have_count(2)
     user.page.get_by_role("button", name="A better name").click()
     expect(user.questions).to_have_count(1)
     user.page.get_by_role("button", name="Delete this chat").click()
-    expect(titles(user)).to_have_text(["What do I see?"])
+    expect(user.titles).to_have_text(["What do I see?"])
     user.notices.get_by_role("button", name="Undo").click()
-    expect(titles(user)).to_have_text(["A better name", "What do I see?"])
+    expect(user.titles).to_have_text(["A better name", "What do I see?"])
     user.page.get_by_role("button", name="Delete this chat").click()
-
-
-def chat_of(*texts: str, **fields: Any) -> dict[str, Any]:
-    roles = ("user", "assistant")
-    messages = [{"role": roles[at % 2], "content": text} for at, text in enumerate(texts)]
-    return {"messages": messages, **fields}
 
 
 def essence(path: Any) -> list[Any]:
@@ -113,9 +106,10 @@ def test_export_and_import_are_inverse(user: User, browser: Browser) -> None:
     assert len(essence(everything)) == 2
 
     elsewhere = User(browser.new_page(), user.url)
+    elsewhere.page.add_init_script(IDLE_WORKER)
     elsewhere.page.goto(user.url)
     elsewhere.import_text(everything.read_text())
-    expect(elsewhere.page.locator("#chats .open")).to_have_count(2)
+    expect(elsewhere.titles).to_have_count(2)
     assert sorted(map(str, essence(elsewhere.exported("Export all")))) == sorted(
         map(str, essence(everything))
     )
@@ -139,7 +133,7 @@ BAD_CHATS: dict[str, list[Any]] = {
 
 
 def test_bad_files_are_refused_in_words(user: User) -> None:
-    before = titles(user).all_inner_texts()
+    before = user.titles.all_inner_texts()
     for text, words in BAD_FILES.items():
         user.import_text(text, "bad.json")
         expect(user.notices).to_contain_text(f"bad.json was not imported: {words}")
@@ -148,7 +142,7 @@ def test_bad_files_are_refused_in_words(user: User) -> None:
         user.import_chats(*chats)
         expect(user.notices).to_contain_text(words)
         user.dismiss_notices()
-    expect(titles(user)).to_have_text(before)
+    expect(user.titles).to_have_text(before)
 
 
 def test_an_import_is_shown_as_text_and_gets_an_id_of_its_own(user: User) -> None:
@@ -157,7 +151,7 @@ def test_an_import_is_shown_as_text_and_gets_an_id_of_its_own(user: User) -> Non
     user.import_chats(chat_of(hostile, hostile, title=hostile, id=known["id"], extra="dropped"))
     expect(user.questions.first).to_contain_text(hostile)
     expect(user.answers.first).to_contain_text(hostile)
-    expect(titles(user).first).to_have_text(hostile)
+    expect(user.titles.first).to_have_text(hostile)
     assert user.page.locator("main img, nav img").count() == 0
     chats = json.loads(user.exported("Export all").read_text())["chats"]
     assert len({chat["id"] for chat in chats}) == len(chats) == 3
@@ -170,13 +164,14 @@ def test_without_indexeddb_chats_last_as_long_as_the_page(
 ) -> None:
     context = browser.new_context()
     context.add_init_script("IDBFactory.prototype.open = () => { throw new Error('refused'); }")
+    context.add_init_script(IDLE_WORKER)
     user = User(context.new_page(), toy_site_url)
     user.page.goto(toy_site_url)
     expect(user.page.locator("#unkept")).to_contain_text(
         "they last until you close the page (refused)"
     )
     user.import_chats(chat_of("Kept for now"))
-    expect(titles(user)).to_have_text(["Kept for now"])
+    expect(user.titles).to_have_text(["Kept for now"])
     context.close()
 
 
@@ -185,8 +180,7 @@ def without_yet(browser: Browser, url: str, library: str) -> Iterator[tuple[User
     """A page on a phone whose library is still on its way: `held`."""
     context = browser.new_context(viewport={"width": 360, "height": 740})
     user = User(context.new_page(), url)
-    script = {"content_type": "text/javascript", "body": ""}
-    user.page.route("**/worker.js", lambda route: route.fulfill(**script))
+    user.page.add_init_script(IDLE_WORKER)
     held: list[Route] = []
     user.page.route(f"**/{library}", lambda route: held.append(route), times=1)
     with user.page.expect_request(f"**/{library}"):

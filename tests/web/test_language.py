@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.web import words
-from tests.web.user import User
+from tests.web.user import IDLE_WORKER, User
 
 pytestmark = pytest.mark.browser
 
@@ -146,6 +146,7 @@ def test_another_language_is_chosen_at_once_and_kept(german: User) -> None:
 
 def test_words_that_do_not_arrive_leave_english(browser: Browser, toy_site_url: str) -> None:
     context = browser.new_context(locale="de-AT")
+    context.add_init_script(IDLE_WORKER)
     user = User(context.new_page(), toy_site_url)
     asked: list[Route] = []
     user.page.route("**/words/de.js", lambda route: asked.append(route))
@@ -166,6 +167,7 @@ def test_a_language_that_there_is_not_gives_the_next_one(
 ) -> None:
     """Dates and numbers are of the country."""
     context = browser.new_context(locale="gsw")
+    context.add_init_script(IDLE_WORKER)
     user = User(context.new_page(), toy_site_url)
     languages = "Object.defineProperty(navigator, 'languages', {get: () => ['gsw', 'de-CH', 'en']})"
     user.page.add_init_script(languages)

@@ -17,10 +17,6 @@ def test_nothing_of_a_model_is_fetched_before_load(fresh: User) -> None:
     assert not any("safetensors" in url for url in fresh.requests)
 
 
-def test_the_draft_stays(fresh: User) -> None:
-    fresh.composer.fill("My question")
-
-
 def test_a_server_error_is_told_and_load_tries_again(fresh: User) -> None:
     fresh.page.route(SHARDS, lambda route: route.fulfill(status=500, body="broken"))
     fresh.load_button.click()

@@ -7,8 +7,7 @@ from typing import Literal
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.web.test_finding import CHATS, drop
-from tests.web.user import IDLE_WORKER, Desk, User
+from tests.web.user import IDLE_WORKER, Desk, User, chat_of
 from tools.files import ROOT
 
 pytestmark = pytest.mark.browser
@@ -34,7 +33,7 @@ FETCHED_LATER = {
     *("ui/later.js", "ui/offline.js", "ui/finding.js", "ui/latest.js", "ui/shortcuts.js"),
     *("ui/dropping.js", "ui/speech.js", "ui/chat_markdown.js", "ui/reasoning.js"),
     *("ui/attaching.js", "ui/chat_list.js", "ui/chat_titles.js", "ui/context.js"),
-    "ui/sizes.js",
+    *("ui/giving.js", "ui/sizes.js"),
 }
 # Another language than English.
 FETCHED_FOR_OTHER_LANGUAGES = {"ui/translating.js", "ui/words/de.js"}
@@ -177,8 +176,7 @@ def test_fingers_find_their_targets(browser: Browser, toy_site_url: str) -> None
         viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True
     )
     user = User(context.new_page(), toy_site_url)
-    script = {"content_type": "text/javascript", "body": ""}
-    user.page.route("**/worker.js", lambda route: route.fulfill(**script))
+    user.page.add_init_script(IDLE_WORKER)
     user.page.goto(toy_site_url)
     user.has_opened()
     user.import_chats(CONVERSATION)
@@ -256,20 +254,21 @@ def versions(user: User) -> None:
 
 def attaching(user: User) -> None:
     user.page.keyboard.press("Escape")
-    drop(user, ("notes.md", "x"))
+    user.drop({"notes.md": b"x"})
     expect(user.page.locator("#attached li")).to_have_count(1)
-    drop(user, ("notes.md", "x"), event="dragenter")
+    user.drop({"notes.md": b"x"}, event="dragenter")
     expect(user.page.locator("#dropZone")).to_be_visible()
 
 
 def telling(user: User) -> None:
-    drop(user, ("notes.md", "x"), event="dragleave")
+    user.drop({"notes.md": b"x"}, event="dragleave")
     user.page.evaluate(SHOW_NOTICES)
     expect(user.notices.get_by_role("button", name="Undo")).to_be_visible()
 
 
 def finding(user: User) -> None:
-    user.import_chats(*CHATS)  # where there are few, there is nothing to find them by
+    # Where there are few, there is nothing to find them by.
+    user.import_chats(*map(chat_of, ("One", "Two", "Three")))
     user.page.get_by_label("Find in chats").fill("nowhere")
     expect(user.page.get_by_text("Nothing found")).to_be_visible()
 
@@ -339,6 +338,32 @@ def test_a_panel_that_does_not_arrive_is_told_and_opens_later(chatted: User) -> 
     expect(chatted.page.get_by_label("Code")).to_have_value(re.compile("ProgramWriter"))
     chatted.page.keyboard.press("Escape")
     expect(opener).to_be_focused()
+
+
+def test_settings_open_once_the_site_answers(desk: Desk) -> None:
+    """What failed while the page started is asked for again."""
+    user = desk.tab(
+        script="""
+        const {fetch} = globalThis;
+        globalThis.isOnline = false;
+        globalThis.fetch = (url, options) => isOnline || url !== "site.json"
+            ? fetch(url, options) : Promise.reject(new TypeError("no network"));
+        """
+    )
+    opener = user.page.locator("header [data-opens=settings]")
+    opener.click()
+    expect(user.notices).to_contain_text("did not arrive")
+    expect(user.page.locator("#settings")).to_be_hidden()
+    user.page.evaluate("isOnline = true")
+    user.dismiss_notices()
+    opener.click()
+    expect(user.page.locator("#settings")).to_be_visible()
+    expect(user.page.locator("[name=top_k]")).not_to_have_value("")
+    user.page.evaluate("isOnline = false")
+    user.page.keyboard.press("Escape")
+    opener.click()
+    expect(user.page.locator("#settings")).to_be_visible()
+    assert user.complaints == []
 
 
 def test_the_panel_of_models_knows_what_happened_before_it_was_fetched(chatted: User) -> None:

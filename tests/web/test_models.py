@@ -97,6 +97,68 @@ def test_a_model_is_loaded_and_another_one_takes_its_place(user: User, panel: Lo
     assert user.faults_of_access() == []
 
 
+def test_a_list_that_nobody_answers_for_stands(user: User) -> None:
+    """As where the engine is started anew while it is asked."""
+    user.page.evaluate("""async () => {
+        const {loadFrom} = await import("/ui/model.js");
+        const {models, stored} = inpage;
+        inpage.models = inpage.stored = () => Promise.reject(new Error("it has ended"));
+        await loadFrom("models/Toy/", "Toy");
+        await new Promise(resolve => setTimeout(resolve)); // nobody waits for the list
+        Object.assign(inpage, {models, stored});
+    }""")
+    expect(user.page.locator("#model option")).to_have_text(["Other", "Toy", "Vast"])
+    assert user.complaints == []
+
+
+def test_only_a_download_can_be_paused(user: User, panel: Locator) -> None:
+    """Whatever else is loaded meanwhile."""
+    words = user.page.evaluate("""async () => {
+        const {loadModel} = await import("/ui/model_rows.js");
+        const {loadFrom} = await import("/ui/model.js");
+        const {load} = inpage;
+        const begun = [];
+        inpage.load = () => new Promise(end => begun.push(end));
+        const words = [];
+        const say = () => words.push(document.querySelector("#cancelLoad").textContent);
+        const loads = [];
+        for (const begin of [
+            () => loadModel("models/Other/", "Other", true),
+            () => loadModel("models/Toy/", "Toy", true),
+            () => loadFrom([], "a file"),
+        ]) {
+            loads.push(begin());
+            say();
+        }
+        for (const end of begun) end({});
+        await Promise.all(loads);
+        say();
+        Object.assign(inpage, {load});
+        return words;
+    }""")
+    assert words == ["Pause", "Pause", "Cancel", "Cancel"]
+
+
+def test_a_deletion_that_fails_keeps_no_other_from_being_done(user: User, panel: Locator) -> None:
+    user.page.evaluate("""() => {
+        Object.assign(globalThis, {deleted: [], listings: 0, own: inpage.deleteStored});
+        inpage.deleteStored = async url => {
+            if (deleted.push(url) === 1) throw new Error("another tab has deleted it");
+        };
+        addEventListener("modelslisted", () => listings++);
+    }""")
+    for name in ("Other", "Toy"):
+        panel.get_by_role("button", name=f"Delete {name}").click()
+    user.page.keyboard.press("Escape")
+    expect(user.notices).to_contain_text("Other was not deleted: another tab has deleted it.")
+    user.page.wait_for_function("() => listings")
+    deleted = user.page.evaluate("deleted")
+    assert [url.rstrip("/").rsplit("/")[-1] for url in deleted] == ["Other", "Toy"]
+    user.page.evaluate("() => { inpage.deleteStored = own; }")
+    user.dismiss_notices()
+    assert user.complaints == []
+
+
 def test_a_deletion_can_be_undone(user: User, panel: Locator) -> None:
     words = row(panel, "Other").locator(".words")
     panel.get_by_role("button", name="Delete Other").click()

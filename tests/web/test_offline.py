@@ -8,17 +8,15 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, BrowserType, Page, expect
+from starlette.types import Receive, Scope, Send
 
 from serve import create_app
 from tests.conftest import serving_folder
-from tests.tools.small_site import serving_app
+from tests.tools.small_site import make_python, serving_app
 from tools.compress import VariantStore
 from tools.files import ROOT
-from tools.pyodide_dist import DIST
 from tools.site import Site
-from tools.snapshot import SnapshotStore
 from tools.vendor import VENDOR
-from tools.wheel import WheelStore
 
 pytestmark = pytest.mark.browser
 
@@ -34,6 +32,18 @@ KEPT_RELEASE = """async () => {
     return (await found.json()).release;
 }"""
 TEXT_OF = "path => fetch(path).then(response => response.text())"
+KEEP_TWICE = """() => new Promise(resolve => {
+    const {serviceWorker} = navigator;
+    const kept = [];
+    serviceWorker.addEventListener("message", ({data}) => {
+        if (kept.push(data.kept) === 2) resolve(kept);
+    });
+    serviceWorker.startMessages();
+    serviceWorker.ready.then(({active}) => {
+        active.postMessage("keep");
+        active.postMessage("keep");
+    });
+})"""
 
 
 @pytest.fixture
@@ -46,9 +56,23 @@ def web(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def url(web: Path, tmp_path: Path) -> Iterator[str]:
-    site = Site(web, DIST, VENDOR, WheelStore(), SnapshotStore(), None)
-    with serving_app(create_app(site, VariantStore(tmp_path / "cache"))) as port:
+def asked() -> list[str]:
+    """Paths that the server was asked for."""
+    return []
+
+
+@pytest.fixture
+def url(web: Path, tmp_path: Path, asked: list[str]) -> Iterator[str]:
+    """Of Python there is little: nobody starts it, and a browser hashes all that it keeps."""
+    pyodide, wheels, snapshots = make_python(tmp_path)
+    site = Site(web, pyodide, VENDOR, wheels, snapshots, None)
+    app = create_app(site, VariantStore(tmp_path / "cache"))
+
+    async def listening(scope: Scope, receive: Receive, send: Send) -> None:
+        asked.append(scope.get("path", ""))
+        await app(scope, receive, send)
+
+    with serving_app(listening) as port:
         yield f"http://127.0.0.1:{port}/"
 
 
@@ -187,6 +211,31 @@ def test_a_release_that_is_not_whole_is_not_kept(
     assert page.evaluate(KEPT_RELEASE) == before
 
 
+def test_with_storage_full_the_page_still_opens(page: Page, web: Path, url: str) -> None:
+    """Or nobody could delete a model to make room."""
+    before = kept(page)
+    change(web, "style.css", "/* changed */")
+    session = page.context.new_cdp_session(page)
+    session.send("Storage.overrideQuotaForOrigin", {"origin": url.rstrip("/"), "quotaSize": 1})
+    page.reload()
+    expect(page.get_by_label("Message", exact=True)).to_be_visible()
+    assert "changed" in page.evaluate(TEXT_OF, "style.css")
+    assert page.evaluate("fetch('models.json').then(response => response.json())") == []
+    assert page.evaluate(ASK_TO_KEEP) == "", "not all of it is there"
+    assert page.evaluate(KEPT_RELEASE) == before
+
+
+def test_tabs_that_keep_at_once_fetch_a_release_once(
+    page: Page, web: Path, asked: list[str]
+) -> None:
+    """One after the other: what one has just put, another would take for an old release's."""
+    change(web, "ui/console.js", "// changed")
+    asked.clear()
+    first, second = page.evaluate(KEEP_TWICE)
+    assert first == second != ""
+    assert asked.count("/ui/console.js") == 1
+
+
 def test_without_service_workers_the_page_opens_all_the_same(browser: Browser, url: str) -> None:
     context = browser.new_context()
     page = context.new_page()
@@ -218,15 +267,20 @@ def test_the_page_can_be_installed(
     context.close()
 
 
-def test_a_static_build_in_a_subfolder_works_offline(
-    browser: Browser, static_site: Path, tmp_path: Path
+def test_a_static_build_in_a_subfolder_works_and_does_so_offline(
+    browser: Browser, static_site: Path
 ) -> None:
     context = browser.new_context(service_workers="allow")
     page = context.new_page()
+    requests: list[str] = []
+    page.on("request", lambda request: requests.append(request.url))
     with serving_folder(static_site.parent) as address:
         url = f"{address}{static_site.name}/"
         page.goto(url)
         expect(page.locator("#status")).to_contain_text("Ready in")
+        assert page.evaluate("crossOriginIsolated"), "without a header of the host's"
+        assert page.evaluate("inpage.python('1 + 1')") == 2
+        assert [asked for asked in requests if not asked.startswith(url)] == []
         kept(page)
     page.goto("about:blank")
     page.goto(url)

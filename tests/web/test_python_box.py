@@ -18,7 +18,8 @@ while True:
 
 @pytest.fixture(scope="module")
 def box(fresh: User) -> Locator:
-    """Open, with nothing loaded."""
+    """Open, with nothing loaded; Stop soon breaks off what does not answer."""
+    fresh.be_patient(cancel=100)
     fresh.page.get_by_role("button", name="Python").click()
     box = fresh.page.get_by_role("dialog", name="Python")
     expect(box).to_be_visible()

@@ -74,6 +74,24 @@ def test_nothing_is_fetched_for_plain_answers(user: UserWithText) -> None:
     assert not [url for url in user.requests if url.endswith("ui/rich.js")]
 
 
+@pytest.mark.parametrize(
+    ("library", "text", "result"),
+    [("katex", "$x$", "[data-drawn]"), ("highlight", "```js\nlet x;\n```", "code span")],
+)
+def test_what_did_not_arrive_is_fetched_again(
+    user: UserWithText, library: str, text: str, result: str
+) -> None:
+    """Before the tests that need it: what is fetched stays."""
+    url = f"**/{library}.js"
+    user.page.route(url, lambda route: route.abort())
+    with user.page.expect_event("requestfailed", lambda request: library in request.url):
+        user.show(text)
+    user.page.unroute(url)
+    expect(user.shown.locator(result)).to_have_count(0)
+    user.show(text)
+    expect(user.shown.locator(result)).not_to_have_count(0)
+
+
 # ---- maths
 
 

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from tests.web.test_history import chat_of, titles
-from tests.web.user import Desk, User
+from tests.web.user import TICKS_WHEN_LOOKED_AT, Desk, User, chat_of, clock, until
 
 pytestmark = pytest.mark.browser
 
@@ -17,6 +16,12 @@ PUT = """async records => {
     for (const record of records) await database.put("chats", record);
 }"""
 ONLY_HERE = "they last until you close the page"
+# What the page does every five seconds, or after as many, it does soon.
+IN_HASTE = """{
+    const own = setTimeout;
+    globalThis.setTimeout = (then, delay, ...given) =>
+        own(then, delay === 5000 ? 250 : delay, ...given);
+}"""
 
 
 def unkept(user: User) -> Any:
@@ -112,16 +117,16 @@ def test_one_chat_that_cannot_be_read_keeps_no_other_from_being_listed(desk: Des
     user = desk.tab()
     user.ask("Sound")
     user.page.evaluate(PUT, [*HOSTILE_RECORDS, *ODD_RECORDS])
-    before = [each for each in desk.records(user) if each["id"] in ("newer", "null", 5)]
+    before = [each for each in user.records() if each["id"] in ("newer", "null", 5)]
     user.page.reload()
     desk.ready(user)
-    expect(titles(user)).to_have_text(["Sound", "Twins", "Odd"])
+    expect(user.titles).to_have_text(["Sound", "Twins", "Odd"])
     expect(user.notices).to_contain_text(f"{len(HOSTILE_RECORDS)} of your chats cannot be read")
     user.ask("Goes on")
     user.page.get_by_role("button", name="Odd").click()
     user.ask("More")
     expect(user.answers).to_have_count(2)
-    assert [each for each in desk.records(user) if each["id"] in ("newer", "null", 5)] == before
+    assert [each for each in user.records() if each["id"] in ("newer", "null", 5)] == before
     assert user.complaints == []
 
 
@@ -142,7 +147,7 @@ def test_an_answer_that_breaks_markdown_hides_no_chat(desk: Desk) -> None:
     expect(user.answers).to_have_count(2)
     user.page.reload()
     desk.ready(user)
-    expect(titles(user)).to_have_text(["Break it", "Harmless"])
+    expect(user.titles).to_have_text(["Break it", "Harmless"])
     expect(user.answers.first.locator(".text")).to_contain_text(DEEP)
     assert user.complaints == []
 
@@ -154,23 +159,32 @@ def test_what_is_on_screen_is_what_is_deleted(desk: Desk) -> None:
     expect(user.notices).to_contain_text("2 chats imported")
     expect(user.questions).to_have_text(["Deep"])
     user.page.get_by_role("button", name="Delete this chat").click()
-    expect(titles(user)).to_have_text(["Slow", "Harmless"])
-    user.page.get_by_role("button", name="Slow").click()
-    expect(user.questions).to_have_text(["Slow"])
-    assert user.answers.locator(".text").text_content() == SLOW
+    expect(user.titles).to_have_text(["Slow", "Harmless"])
+    with clock(user.page, TICKS_WHEN_LOOKED_AT):
+        user.page.get_by_role("button", name="Slow").click()
+        expect(user.questions).to_have_text(["Slow"])
+        assert user.answers.locator(".text").text_content() == SLOW
     user.page.get_by_role("button", name="Delete this chat").click()
-    expect(titles(user)).to_have_text(["Harmless"])
+    expect(user.titles).to_have_text(["Harmless"])
     assert user.complaints == []
 
 
 # ---- the database goes away
 
 
-def ask_and_see_it_kept(desk: Desk, user: User) -> None:
+def ask_and_see_it_kept(user: User) -> None:
     """What is still to be saved when the database goes is saved in the next: no loss to tell."""
     user.ask("Dear to me")
-    while "2 tokens" not in str(desk.records(user)):
-        user.page.wait_for_timeout(200)
+    until(user.page, lambda: "2 tokens" in str(user.records()), "the answer is kept")
+
+
+def lengths(user: User) -> list[int]:
+    """Of the chats that are kept, in messages."""
+    return [len(each["messages"]) for each in user.records()]
+
+
+def kept_titles(user: User) -> list[str]:
+    return [each["title"] for each in user.records()]
 
 
 def exported_questions(user: User) -> list[str]:
@@ -182,13 +196,13 @@ def exported_questions(user: User) -> list[str]:
 
 def test_cleared_chats_are_told_of_and_kept_again_if_the_user_wants(desk: Desk) -> None:
     user = desk.tab()
-    ask_and_see_it_kept(desk, user)
+    ask_and_see_it_kept(user)
     session = desk.context.new_cdp_session(user.page)
     origin = desk.url.rstrip("/")
     session.send("Storage.clearDataForOrigin", {"origin": origin, "storageTypes": "indexeddb"})
     expect(user.page.get_by_text("were cleared")).to_be_visible()
     assert exported_questions(user) == ["Dear to me"]
-    assert desk.records(user) == [], "what a user cleared does not come back by itself"
+    assert user.records() == [], "what a user cleared does not come back by itself"
     user.page.get_by_role("button", name="Keep them").click()
     expect(unkept(user)).to_be_hidden()
     user.ask("And more")
@@ -200,7 +214,7 @@ def test_cleared_chats_are_told_of_and_kept_again_if_the_user_wants(desk: Desk) 
 
 def test_a_database_that_another_tab_deletes_is_opened_anew(desk: Desk) -> None:
     user = desk.tab()
-    ask_and_see_it_kept(desk, user)
+    ask_and_see_it_kept(user)
     user.page.evaluate("""() => new Promise((resolve, reject) => {
         const deleting = indexedDB.deleteDatabase("inpage");
         deleting.onsuccess = resolve;
@@ -210,7 +224,7 @@ def test_a_database_that_another_tab_deletes_is_opened_anew(desk: Desk) -> None:
     user.ask("Goes on")
     user.page.get_by_role("button", name="Keep them").click()
     expect(unkept(user)).to_be_hidden()
-    assert [len(each["messages"]) for each in desk.records(user)] == [4]
+    assert lengths(user) == [4]
     assert user.complaints == []
 
 
@@ -222,8 +236,7 @@ def test_a_connection_that_closed_is_opened_anew(desk: Desk) -> None:
     )
     user.ask("Goes on")
     expect(user.answers).to_have_count(2)
-    while [len(each["messages"]) for each in desk.records(user)] != [4]:
-        user.page.wait_for_timeout(200)  # until the next attempt
+    until(user.page, lambda: lengths(user) == [4], "the next attempt to save succeeds")
     expect(unkept(user)).to_be_hidden()
     assert user.complaints == []
 
@@ -232,7 +245,7 @@ def test_a_change_is_kept_whose_predecessor_is_just_being_written_when_the_conne
     desk: Desk,
 ) -> None:
     user = desk.tab()
-    ask_and_see_it_kept(desk, user)
+    ask_and_see_it_kept(user)
     user.page.evaluate("""async () => {
         const {opened, saveChat} = await import("/ui/chat_store.js");
         const {chats} = await import("/ui/chats.js");
@@ -249,13 +262,12 @@ def test_a_change_is_kept_whose_predecessor_is_just_being_written_when_the_conne
         };
         await saveChat(chat);
     }""")
-    while [each["title"] for each in desk.records(user)] != ["Changed meanwhile"]:
-        user.page.wait_for_timeout(50)
+    until(user.page, lambda: kept_titles(user) == ["Changed meanwhile"], "the change is kept")
     assert user.complaints == []
 
 
 def test_a_full_disk_is_told_until_there_is_room(desk: Desk) -> None:
-    user = desk.tab()
+    user = desk.tab(script=IN_HASTE)
     user.ask("Before")
     user.page.evaluate("""() => {
         const {put} = IDBObjectStore.prototype;
@@ -274,11 +286,12 @@ def test_a_full_disk_is_told_until_there_is_room(desk: Desk) -> None:
         assert user.faults_of_access() == []
     user.page.evaluate("room()")
     expect(unkept(user)).to_be_hidden()
-    assert sorted(len(each["messages"]) for each in desk.records(user)) == [2, 4]
+    assert sorted(lengths(user)) == [2, 4]
     assert user.complaints == []
 
 
 def test_a_database_that_never_opens_does_not_hold_the_page_up(desk: Desk) -> None:
-    user = desk.tab(script="IDBOpenDBRequest.prototype.addEventListener = () => {}")
+    never = "IDBOpenDBRequest.prototype.addEventListener = () => {}"
+    user = desk.tab(script=f"{IN_HASTE}\n{never}")
     user.ask("Hello")
     expect(user.answers).to_have_text([re.compile("to Hello")])

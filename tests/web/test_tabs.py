@@ -5,20 +5,10 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.web.user import Desk, User
+from tests.web.user import DEAF, Desk, User, until
 
 pytestmark = pytest.mark.browser
 
-# A tab that hears nothing of others: frozen in the background, say.
-DEAF = "globalThis.BroadcastChannel = class { postMessage() {} addEventListener() {} }"
-# What is under way when a page closes may be lost.
-UNTIL_STORED = """async ([name, rules]) => {
-    const {connect} = await import("/ui/chat_store.js");
-    const isThere = ({title, system}) => title === name && system === rules;
-    while (!(await (await connect()).getAll("chats")).some(isThere)) {
-        await new Promise(resolve => setTimeout(resolve, 50));
-    }
-}"""
 ALSO_OPEN = "This chat is open in another tab"
 
 
@@ -26,22 +16,22 @@ def questions(user: User) -> list[str]:
     return [text.strip() for text in user.questions.locator(".text").all_inner_texts()]
 
 
-def stored(desk: Desk, user: User) -> list[list[str]]:
+def stored(user: User) -> list[list[str]]:
     """Questions of each chat that storage has and that is not deleted."""
     return [
         [each["content"] for each in chat["messages"] if each["role"] == "user" and each["content"]]
-        for chat in desk.records(user)
+        for chat in user.records()
         if chat["messages"]
     ]
 
 
-def becomes_stored(desk: Desk, user: User, *chats: list[str]) -> None:
+def names_and_rules(user: User) -> list[tuple[str, str]]:
+    return [(chat["title"], chat["system"]) for chat in user.records()]
+
+
+def becomes_stored(user: User, *chats: list[str]) -> None:
     """An answer is on screen before it is kept."""
-    for _ in range(600):
-        if stored(desk, user) == [*chats]:
-            return
-        user.page.wait_for_timeout(100)
-    assert stored(desk, user) == [*chats]
+    until(user.page, lambda: stored(user) == [*chats], f"these are kept: {chats}")
 
 
 @pytest.mark.parametrize("script", ["", DEAF], ids=["hearing", "deaf"])
@@ -50,7 +40,9 @@ def test_turns_of_both_tabs_are_kept(desk: Desk, script: str) -> None:
     first.ask("One")
     second = desk.tab(script=script)
     expect(second.questions).to_have_count(1)
+    first.come_to_front()
     first.ask("In the first tab")
+    second.come_to_front()
     second.ask("In the second tab")
     expect(second.questions).to_have_count(3)
     second.page.reload()
@@ -67,10 +59,13 @@ def test_what_was_deleted_in_one_tab_does_not_come_back_from_the_other(desk: Des
     first.ask("Stays")
     first.ask("Goes")
     second = desk.tab(script=DEAF)
+    first.come_to_front()
     first.questions.last.get_by_role("button", name="Delete").click()
     expect(first.questions).to_have_count(1)
+    second.come_to_front()
     second.ask("Comes")
-    becomes_stored(desk, second, ["Stays", "Comes"])
+    becomes_stored(second, ["Stays", "Comes"])
+    first.come_to_front()
     first.notices.get_by_role("button", name="Undo").click()
     expect(first.questions).to_have_count(3)
     assert questions(first) == ["Stays", "Goes", "Comes"]
@@ -86,28 +81,33 @@ def test_a_chat_that_was_deleted_in_another_tab_stays_deleted(desk: Desk) -> Non
     expect(first.questions).to_have_count(2)
     expect(first.answers.last).to_contain_text("Being written in another tab")
     second.page.evaluate("() => { document.querySelector('#draft').value = 'half a word'; }")
+    first.come_to_front()
     first.page.get_by_role("button", name="Delete this chat").click()
     expect(second.notices).to_contain_text("“Away with it” was deleted in another tab.")
     expect(second.questions).to_have_count(0)
     expect(second.stop).to_be_hidden()
     expect(second.composer).to_have_value("half a word")
-    expect(second.page.locator("#chats .open")).to_have_count(0)
-    becomes_stored(desk, second)
-    assert "Away" not in str(desk.records(second)), "a deleted chat leaves no text behind"
+    expect(second.titles).to_have_count(0)
+    becomes_stored(second)
+    assert "Away" not in str(second.records()), "a deleted chat leaves no text behind"
     for user in (first, second):
         user.page.reload()
         desk.ready(user)
-        expect(user.page.locator("#chats .open")).to_have_count(0)
+        expect(user.titles).to_have_count(0)
 
 
 def test_a_deletion_in_another_tab_can_be_taken_back_here(desk: Desk) -> None:
     first, second = desk.tab(), desk.tab()
+    first.come_to_front()
     first.ask("Away with it")
+    second.come_to_front()
     second.page.get_by_role("button", name="Away with it").click()
+    first.come_to_front()
     first.page.get_by_role("button", name="Delete this chat").click()
+    second.come_to_front()
     second.notices.get_by_role("button", name="Undo").click()
     assert questions(second) == ["Away with it"]
-    expect(first.page.locator("#chats .open")).to_have_text(["Away with it"])
+    expect(first.titles).to_have_text(["Away with it"])
 
 
 def test_going_on_with_a_chat_that_was_deleted_elsewhere_brings_it_back(desk: Desk) -> None:
@@ -115,10 +115,12 @@ def test_going_on_with_a_chat_that_was_deleted_elsewhere_brings_it_back(desk: De
     first = desk.tab(script=DEAF)
     first.ask("Before")
     second = desk.tab(script=DEAF)
+    first.come_to_front()
     first.page.get_by_role("button", name="Delete this chat").click()
-    expect(first.page.locator("#chats .open")).to_have_count(0)
+    expect(first.titles).to_have_count(0)
+    second.come_to_front()
     second.ask("After")
-    becomes_stored(desk, second, ["Before", "After"])
+    becomes_stored(second, ["Before", "After"])
     second.page.reload()
     desk.ready(second)
     assert questions(second) == ["Before", "After"]
@@ -128,13 +130,17 @@ def test_names_and_system_prompts_of_both_tabs_are_kept(desk: Desk) -> None:
     first = desk.tab(script=DEAF)
     first.ask("Hello")
     second = desk.tab(script=DEAF)
+    first.come_to_front()
     first.choose(system="Be brief.")
+    second.come_to_front()
     second.page.get_by_label("Name of this chat").fill("A name")
     second.page.keyboard.press("Enter")
-    second.page.evaluate(UNTIL_STORED, ["A name", "Be brief."])
+    until(
+        second.page, lambda: names_and_rules(second) == [("A name", "Be brief.")], "both are kept"
+    )
     second.page.reload()
     desk.ready(second)
-    expect(second.page.locator("#chats .open")).to_have_text(["A name"])
+    expect(second.titles).to_have_text(["A name"])
     expect(second.page.locator("#system")).to_have_value("Be brief.")
 
 
@@ -179,7 +185,18 @@ def test_chats_from_before_messages_had_ids_are_merged_too(desk: Desk) -> None:
     )
     first, second = desk.tab(script=DEAF), desk.tab(script=DEAF)
     for user in (first, second):
+        user.come_to_front()
         user.page.get_by_role("button", name="Old", exact=True).click()
+    first.come_to_front()
     first.ask("A")
+    second.come_to_front()
     second.ask("B")
-    becomes_stored(desk, second, ["Old", "A", "B"])
+    becomes_stored(second, ["Old", "A", "B"])
+
+
+def test_a_script_for_several_tabs_that_does_not_arrive_is_told(desk: Desk) -> None:
+    user = desk.tab()
+    user.page.route("**/ui/tabs.js", lambda route: route.abort())
+    user.page.evaluate("dispatchEvent(new Event('chatmerged'))")
+    expect(user.notices).to_contain_text("This part of the page did not arrive")
+    assert user.complaints == []

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, expect
 
-from tests.web.test_tabs import DEAF
-from tests.web.user import Desk, User
+from tests.web.user import DEAF, Desk, User, until
 
 pytestmark = pytest.mark.browser
 
@@ -33,10 +32,14 @@ def which(message: Locator) -> Locator:
     return message.locator(".which")
 
 
-def until_kept(desk: Desk, user: User, *texts: str) -> None:
+def until_kept(user: User, *texts: str) -> None:
     """What is under way when a page closes may be lost."""
-    while not all(text in str(desk.records(user)) for text in texts):
-        user.page.wait_for_timeout(100)
+
+    def are_kept() -> bool:
+        kept = str(user.records())
+        return all(text in kept for text in texts)
+
+    until(user.page, are_kept, f"these are kept: {texts}")
 
 
 def path(user: User) -> list[str]:
@@ -60,7 +63,7 @@ def test_regenerating_adds_a_version_and_the_old_one_stays(desk: Desk) -> None:
     expect(which(user.answers.last)).to_have_text("2/3")
     expect(user.answers.last.get_by_role("button", name="Earlier version")).to_be_focused()
     user.ask("Go on")
-    until_kept(desk, user, "to Go on")
+    until_kept(user, "to Go on")
     user.page.reload()
     desk.ready(user)
     expect(user.answers.first).to_contain_text("Two")
@@ -145,7 +148,7 @@ def test_a_deleted_version_goes_with_its_branch_and_comes_back(desk: Desk) -> No
     user.notices.get_by_role("button", name="Undo").click()
     expect(user.questions).to_have_text([re.compile("Bye")])
     expect(which(user.questions.first)).to_have_text("2/2")
-    until_kept(desk, user, "After one", "to Bye")
+    until_kept(user, "After one", "to Bye")
 
 
 def test_an_answer_that_was_cut_can_be_continued(desk: Desk) -> None:
@@ -173,16 +176,20 @@ def test_versions_of_both_tabs_are_kept(desk: Desk, script: str) -> None:
     first.ask("Hello")
     second = desk.tab(script=script)
     expect(second.answers).to_have_count(1)
+    first.come_to_front()
     regenerate(first, "One")
     if script != DEAF:  # what is heard takes an old version's place, and that of its buttons
         expect(second.answers.last).to_contain_text("One to Hello")
+    second.come_to_front()
     regenerate(second, "Two")
     if script != DEAF:
         expect(first.answers.last).to_contain_text("Two to Hello")
+    first.come_to_front()
     first.questions.first.get_by_role("button", name="Edit").click()
     expect(first.page.locator("#editing")).to_be_visible()
     first.ask("Edited")
-    until_kept(desk, first, "One to Hello", "Two to Hello", "to Edited")
+    until_kept(first, "One to Hello", "Two to Hello", "to Edited")
+    second.come_to_front()
     second.page.reload()
     desk.ready(second)
     expect(second.questions).to_have_text([re.compile("Edited")])
@@ -199,15 +206,17 @@ def test_a_version_that_was_deleted_in_one_tab_stays_so(desk: Desk) -> None:
     regenerate(first, "One")
     second = desk.tab(script=DEAF)
     expect(which(second.answers.last)).to_have_text("2/2")
+    first.come_to_front()
     first.answers.last.get_by_role("button", name="Delete").click()
     expect(first.answers.last).to_contain_text("Zero")
+    second.come_to_front()
     second.ask("Goes on")  # from the version that is gone
-    until_kept(desk, second, "to Goes on")
+    until_kept(second, "to Goes on")
     second.page.reload()
     desk.ready(second)
     assert path(second)[0::2] == ["Hello", "Goes on"]
     assert path(second)[1].startswith("Zero")
-    assert "One to Hello" not in str(desk.records(second)), "a deleted text is not kept"
+    assert "One to Hello" not in str(second.records()), "a deleted text is not kept"
 
 
 # ---- chats of earlier versions of the page
@@ -234,7 +243,7 @@ def test_chats_of_version_2_are_read_and_gone_on_with(desk: Desk) -> None:
     user.ask("Else")
     user.questions.first.get_by_role("button", name="Earlier version").click()
     assert path(user) == ["m0", "m1", "m2", "m3"]
-    assert {each["version"] for each in desk.records(user)} == {3}
+    assert {each["version"] for each in user.records()} == {3}
     assert user.complaints == []
 
 

@@ -1,15 +1,20 @@
 """A user of the page: does what people do, by the names that people see."""
 
+import base64
 import json
 import re
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import Browser, Locator, Page, expect
 
+from tests.runners import PATIENCE
 from tools.files import ROOT
 
-START_MILLISECONDS = 120_000
+LOOK_AGAIN = 50  # milliseconds
 PAUSE_AFTER_TOKENS = 40
 AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
 # However slow the test looks: it finds what the page said, and its Undo.
@@ -33,11 +38,61 @@ async def write_with_a_pause(prompt, options, cancel, *others):
 
 model._generate = write_with_a_pause
 """
+BE_PATIENT = """async (bounds) => {
+    const {patience} = await import(new URL("client.js", document.baseURI));
+    Object.assign(patience, bounds);
+}"""
+DROP = """([files, type]) => {
+    const transfer = new DataTransfer();
+    for (const [name, base64] of files) {
+        const bytes = Uint8Array.from(atob(base64), letter => letter.charCodeAt(0));
+        transfer.items.add(new File([bytes], name));
+    }
+    const options = {dataTransfer: transfer, bubbles: true, cancelable: true};
+    document.querySelector("#draft").dispatchEvent(new DragEvent(type, options));
+}"""
+STORED = """() => new Promise((resolve, reject) => {
+    const opening = indexedDB.open("inpage", 1);
+    opening.onerror = () => reject(opening.error);
+    opening.onsuccess = () => {
+        const all = opening.result.transaction("chats").objectStore("chats").getAll();
+        all.onsuccess = () => { opening.result.close(); resolve(all.result); };
+    };
+})"""
+# A tab that hears nothing of others: frozen in the background, say.
+DEAF = "globalThis.BroadcastChannel = class { postMessage() {} addEventListener() {} }"
+CLOCK = """() => {
+    let looks = 0;
+    performance.now = Object.assign(() => NOW, {before: performance.now});
+}"""
+STANDS_STILL, TICKS_WHEN_LOOKED_AT = "0", "100 * ++looks"
+
+
+def until(page: Page, condition: Callable[[], object], what: str) -> None:
+    """For what `expect` cannot see; `what` says what is waited for."""
+    overdue = time.monotonic() + PATIENCE / 1000
+    while not condition():
+        assert time.monotonic() < overdue, f"not within {PATIENCE // 1000} s: {what}"
+        page.wait_for_timeout(LOOK_AGAIN)
+
+
+@contextmanager
+def clock(page: Page, now: str) -> Iterator[None]:
+    """However fast this machine is: what the page's clock shows, given how often it was asked."""
+    page.evaluate(CLOCK.replace("NOW", now))
+    yield
+    page.evaluate("() => { performance.now = performance.now.before; }")
+
+
+def chat_of(*texts: str, **fields: Any) -> dict[str, Any]:
+    roles = ("user", "assistant")
+    messages = [{"role": roles[at % 2], "content": text} for at, text in enumerate(texts)]
+    return {"messages": messages, **fields}
 
 
 class User:
     def __init__(self, page: Page, url: str) -> None:
-        page.set_default_timeout(START_MILLISECONDS)
+        page.set_default_timeout(PATIENCE)
         self.page = page
         self.url = url
         self.requests: list[str] = []
@@ -47,6 +102,7 @@ class User:
         self.composer = page.get_by_label("Message", exact=True)
         self.questions = page.get_by_role("article", name="You")
         self.answers = page.get_by_role("article", name="Answer")
+        self.titles = page.locator("#chats .open")
         self.notices = page.locator("#notices")
         self.stop = page.get_by_role("button", name="Stop")
         self.send = page.get_by_role("button", name="Send", exact=True)
@@ -64,6 +120,10 @@ class User:
             "aria-expanded", re.compile("true|false")
         )
         self.page.evaluate(NOTICES_STAY)
+
+    def come_to_front(self) -> None:
+        """Before anything is clicked in a tab behind another, which may draw one frame a second."""
+        self.page.bring_to_front()
 
     def load(self) -> None:
         self.load_button.click()
@@ -125,6 +185,10 @@ class User:
     def let_answers_go_on(self) -> None:
         self.page.evaluate("inpage.python('going_on.set()')")
 
+    def be_patient(self, **bounds: int) -> None:
+        """How long the page waits for Python that does not answer: `patience` of web/client.js."""
+        self.page.evaluate(BE_PATIENT, bounds)
+
     def new_chat(self) -> None:
         self.page.get_by_role("button", name="New chat").click()
 
@@ -158,6 +222,16 @@ class User:
     def import_chats(self, *chats: Any, **fields: Any) -> None:
         export = {"format": "inpage-chats", "version": 1, "chats": chats, **fields}
         self.import_text(json.dumps(export))
+
+    def records(self) -> list[dict[str, Any]]:
+        """The chats as this browser keeps them."""
+        found: list[dict[str, Any]] = self.page.evaluate(STORED)
+        return found
+
+    def drop(self, files: dict[str, bytes], event: str = "drop") -> None:
+        """Files by their names, dropped; or dragged so far."""
+        encoded = [[name, base64.b64encode(data).decode()] for name, data in files.items()]
+        self.page.evaluate(DROP, [encoded, event])
 
 
 class Desk:
@@ -196,10 +270,6 @@ class Desk:
         user.page.wait_for_function("() => document.querySelector('#dictate').onclick !== null")
         user.page.evaluate(STAND_IN)
 
-    def records(self, user: User) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = user.page.evaluate(STORED)
-        return found
-
 
 # Python's worker says nothing. Not by a route: that would have every request pass through the test.
 IDLE_WORKER = """{
@@ -230,11 +300,3 @@ STAND_IN = """() => {
         yield {choices: [], usage: {summary: signal.aborted ? "Stopped" : "2 tokens"}};
     };
 }"""
-STORED = """() => new Promise((resolve, reject) => {
-    const opening = indexedDB.open("inpage", 1);
-    opening.onerror = () => reject(opening.error);
-    opening.onsuccess = () => {
-        const all = opening.result.transaction("chats").objectStore("chats").getAll();
-        all.onsuccess = () => { opening.result.close(); resolve(all.result); };
-    };
-})"""

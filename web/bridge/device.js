@@ -78,7 +78,7 @@ export function createDevice(onReplaced) {
     return lost ? new BridgeFault("lost", lost) : new BridgeFault("validation", otherwise());
   }
 
-  /** Inside one scope of each kind. @type {<Made>(what: string, create: (device: GPUDevice) => Made) => Promise<Awaited<Made>>} */
+  /** @type {import("../calls.d.ts").Scoped} */
   async function scoped(what, create) {
     const scoping = live();
     for (const scope of SCOPES) scoping.pushErrorScope(scope);

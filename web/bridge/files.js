@@ -3,11 +3,11 @@
 import { BridgeFault } from "./fault.js";
 
 const WHOLE = 16; // a block ends at a multiple of these bytes, or where the file does: the GPU takes whole words
-const PATIENCE_MS = 100; // after which a block that is not full is handed over, so that progress shows
+const PATIENCE_MILLISECONDS = 100; // after which a block that is not full is handed over, so that progress shows
 
-/** @import { FileCalls, Reader, Stream } from "../calls.d.ts" */
+/** @import { Failing, FileCalls, Reader, Stream } from "../calls.d.ts" */
 
-/** @type {<Value>(kind: string, fault: string, promise: Promise<Value>) => Promise<Value>} */
+/** @type {Failing} */
 const failing = (kind, fault, promise) => promise.catch(({ message }) => {
   throw new BridgeFault(kind, `${fault}: ${message}`);
 });
@@ -71,7 +71,7 @@ export function createFiles(heap) {
         new Uint8Array(heap.buffer(), address + filled, taken.length).set(taken);
         filled += taken.length;
         chunk = chunk.subarray(taken.length);
-        const late = filled >= WHOLE && performance.now() - started > PATIENCE_MS;
+        const late = filled >= WHOLE && performance.now() - started > PATIENCE_MILLISECONDS;
         if (ended || filled === capacity || late) break;
         const { done, value } = await reader.read();
         ended = done;

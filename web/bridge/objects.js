@@ -2,7 +2,7 @@
 
 import { BridgeFault } from "./fault.js";
 
-/** @import { BindGroupSpec, BufferSpec, ObjectCalls, PipelineSpec } from "../calls.d.ts" */
+/** @import { BindGroupSpec, BufferSpec, Compiling, Creating, ObjectCalls, PipelineSpec } from "../calls.d.ts" */
 /** @typedef {ReturnType<typeof createObjects>} Objects */
 
 /** @param {import("./device.js").DeviceHolder} gpu */
@@ -24,7 +24,7 @@ export function createObjects(gpu) {
     return object;
   }
 
-  /** All or nothing. @type {<Spec>(create: (spec: Spec) => Promise<object>) => (json: string) => Promise<string>} */
+  /** @type {Creating} */
   const creating = (create) => async (json) => {
     const outcomes = await Promise.allSettled(JSON.parse(json).map(create));
     const failure = outcomes.find((outcome) => outcome.status === "rejected");
@@ -77,7 +77,7 @@ export function createObjects(gpu) {
   return { objects, find, calls };
 }
 
-/** @type {(device: GPUDevice, label: string, code: string) => Promise<GPUShaderModule>} */
+/** @type {Compiling} */
 async function compiled(device, label, code) {
   // The module's own faults are read from its compilation info; this scope keeps them off the console.
   device.pushErrorScope("validation");

@@ -2,7 +2,7 @@
 
 import { BridgeFault } from "./fault.js";
 
-/** @import { Plan, ReplayCalls } from "../calls.d.ts" */
+/** @import { EncodePlan, Plan, ReplayCalls } from "../calls.d.ts" */
 
 const PLAN_COLUMNS = 3; // workgroups x, y, z of a dispatch; source offset, target offset, bytes of a copy
 const WRITE_COLUMNS = 4; // buffer handle, buffer offset, heap address, bytes
@@ -36,7 +36,7 @@ export function createReplay(gpu, find, heap) {
   /** @type {(at: number, plan: Plan) => Uint32Array} */
   const countsOf = (at, { isCopy }) => new Uint32Array(heap.buffer(), at, isCopy.length * PLAN_COLUMNS);
 
-  /** @type {(encoder: GPUCommandEncoder, plan: Plan, countsAt: number) => void} */
+  /** @type {EncodePlan} */
   function encodePlan(encoder, plan, countsAt) {
     const { label, isCopy, first, second } = plan;
     const counts = countsOf(countsAt, plan);
@@ -118,14 +118,9 @@ export function createReplay(gpu, find, heap) {
       let total = 0;
       for (let at = 0; at < reads.length; at += READ_COLUMNS) total += wholeWords(reads[at + 3]);
       const staging = takeStaging(device, total);
-      let encoder = device.createCommandEncoder({ label: "submit and read" });
-      for (let round = 0; plan !== NO_PLAN && round < repeat; round++) {
-        if (round) {
-          device.queue.submit([encoder.finish()]);
-          encoder = device.createCommandEncoder({ label: "submit and read" });
-        }
-        encodePlan(encoder, find(plan), countsAt);
-      }
+      for (let round = 1; round < repeat; round++) calls.submit(plan, countsAt, 0, 0);
+      const encoder = device.createCommandEncoder({ label: "submit and read" });
+      if (plan !== NO_PLAN) encodePlan(encoder, find(plan), countsAt);
       for (let at = 0, offset = 0; at < reads.length; at += READ_COLUMNS) {
         const bytes = wholeWords(reads[at + 3]);
         encoder.copyBufferToBuffer(find(reads[at]), reads[at + 1], staging, offset, bytes);

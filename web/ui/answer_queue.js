@@ -1,6 +1,6 @@
 // Answers on their way.
 
-/** @import { Answer, Chat, Message } from "./records.js" */
+/** @import { Answer, Chat, ChatMessage } from "./records.js" */
 
 /** @type {Answer[]} */
 export const answers = []; // the first is being written, the others wait
@@ -8,5 +8,5 @@ export const answers = []; // the first is being written, the others wait
 /** @param {Chat} chat */
 export const answerIn = (chat) => answers.find((each) => each.chat === chat);
 
-/** @param {Message} message */
+/** @param {ChatMessage} message */
 export const answerOf = (message) => answers.find((each) => each.message === message);

@@ -7,6 +7,7 @@ import { fileName } from "./chat_markdown.js";
 import { saveChat } from "./chat_store.js";
 import { newChat } from "./chats.js";
 import { shown } from "./conversation.js";
+import { giveFile } from "./giving.js";
 import { notify, t } from "./page.js";
 import { openChat } from "./sidebar.js";
 
@@ -16,9 +17,7 @@ const FORMAT = "inpage-chats";
 export function exportChats(chosen) {
   const chats = chosen.map((chat) => ({ ...chat, stamp: undefined }));
   const text = JSON.stringify({ format: FORMAT, version: 1, chats }, null, 1);
-  const href = URL.createObjectURL(new Blob([text], { type: "application/json" }));
-  const download = chosen.length === 1 ? fileName(chosen[0], "json") : "inpage-chats.json";
-  Object.assign(document.createElement("a"), { href, download }).click();
+  giveFile(chosen.length === 1 ? fileName(chosen[0], "json") : "inpage-chats.json", text, "application/json");
 }
 
 /** @param {File} file */

@@ -10,15 +10,12 @@ import { splitReasoning } from "./reasoning.js";
 export function chatAsMarkdown(chat) {
   const parts = [`# ${titleOf(chat)}`];
   if (chat.system) parts.push(`> ${chat.system.replace(/\n/g, "\n> ")}`);
-  for (const { role, content } of chat.messages) parts.push(role === "user" ? `## ${t`You`}` : `## ${t`Answer`}`, answerOf(content));
+  for (const { role, content } of chat.messages) parts.push(role === "user" ? `## ${t`You`}` : `## ${t`Answer`}`, withoutReasoning(content));
   return `${parts.join("\n\n")}\n`;
 }
 
-/**
- * Without its reasoning.
- * @param {string} content
- */
-export const answerOf = (content) => (splitReasoning(content)?.answer ?? content).trim();
+/** @param {string} content */
+const withoutReasoning = (content) => (splitReasoning(content)?.answer ?? content).trim();
 
 /**
  * One that every system takes.

@@ -1,6 +1,6 @@
 // Chats as they are kept: read with care, and merged message by message. Fetched when there are some.
 
-/** @import { Chat, Database, Message } from "./records.js" */
+/** @import { Chat, ChatMessage, Database } from "./records.js" */
 
 import { chats, isDeleted, unsaved } from "./chats.js";
 import { notify, page, t } from "./page.js";
@@ -85,7 +85,7 @@ export function readChat(record, name) {
   check(!(version > VERSION), t`${name} is of a newer version of this page: reload it`);
   check(areTexts(title, system), t`title or system prompt of ${name} is not a text`);
   check(Array.isArray(messages), t`${name} has no list of messages`);
-  /** @type {Message[]} */
+  /** @type {ChatMessage[]} */
   const read = messages.map((/** @type {any} */ message, /** @type {number} */ at) => readMessage(message ?? {}, name, at));
   const unique = [...new Map([...goneOf(record.gone), ...read].map((message) => [message.id, message])).values()];
   if (!(version > 2)) for (const [at, message] of read.entries()) message.parent ??= read[at - 1]?.id ?? ""; // one after the other
@@ -104,19 +104,19 @@ export function readChat(record, name) {
 /**
  * Of version 2, which kept the ids of deleted messages alone.
  * @param {unknown} ids
- * @returns {Message[]}
+ * @returns {ChatMessage[]}
  */
 const goneOf = (ids) => (Array.isArray(ids) ? ids : []).filter((id) => areTexts(id))
   .map((id) => ({ id, born: 0, version: 0, role: "user", content: "", gone: 1 }));
 
-/** @type {(a: Message, b: Message) => number} */
+/** @type {(a: ChatMessage, b: ChatMessage) => number} */
 const byAge = (a, b) => a.born - b.born || (a.id < b.id ? -1 : 1);
 
 /**
  * @param {any} message
  * @param {string} name
  * @param {number} at
- * @returns {Message}
+ * @returns {ChatMessage}
  */
 function readMessage(message, name, at) {
   const { id = `old-${at}`, born, version, role, content, thought, note = "", error = "", code = "", parent, slot, picked, gone } = message;

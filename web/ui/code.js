@@ -11,15 +11,19 @@ const ALLOWED = /** @type {const} @satisfies {import("dompurify").Config} */ ({
   RETURN_DOM_FRAGMENT: true,
 });
 
-const [{ default: highlight }, { default: purify }] = await Promise.all([library("highlight.js"), library("dompurify.js")]);
+const fetchLibraries = () => Promise.all([library("highlight.js"), library("dompurify.js")]);
+/** @type {Awaited<ReturnType<typeof fetchLibraries>> | undefined} */
+let libraries; // once they are here
 
 /**
  * Where the block names a language that is known; nothing is guessed.
  * @param {HTMLElement} code
  */
-export function colour(code) {
+export async function colour(code) {
   const [language] = code.parentElement?.dataset.language?.split(/[\s,{]/) ?? [];
   const { textContent } = code;
-  if (!language || !highlight.getLanguage(language) || textContent.length > MAX_CHARACTERS) return;
+  if (!language || textContent.length > MAX_CHARACTERS) return;
+  const [{ default: highlight }, { default: purify }] = libraries ??= await fetchLibraries();
+  if (!highlight.getLanguage(language)) return;
   code.replaceChildren(purify.sanitize(highlight.highlight(textContent, { language, ignoreIllegals: true }).value, ALLOWED));
 }

@@ -1,6 +1,6 @@
 // The conversation: shows a chat, and sends what is typed.
 
-/** @import { AnswerHere, Editor, Message, PaintedIn } from "./records.js" */
+/** @import { AnswerHere, ChatMessage, Editor, PaintedIn } from "./records.js" */
 
 import { answerIn, answerOf } from "./answer_queue.js";
 import { answer, stop } from "./answers.js";
@@ -39,7 +39,7 @@ export function showChat(next = shown, /** @type {string | undefined} */ text = 
   follow();
 }
 
-/** @param {Message} message */
+/** @param {ChatMessage} message */
 export function articleOf(message) {
   const article = copyOf(page[message.role]);
   const text = partOf(article, "text");
@@ -84,10 +84,10 @@ function paintedIn(article, growing) {
   };
 }
 
-/** What an article shows. @param {Message} message */
+/** What an article shows. @param {ChatMessage} message */
 export const stateOf = (message) => `${message.version} ${versionsOf(shown, message).length}`;
 
-/** @type {(article: HTMLElement, message: Message) => void} */
+/** @type {(article: HTMLElement, message: ChatMessage) => void} */
 function showOutcome(article, { note = "", error = "", code = "" }) {
   partOf(article, "note").textContent = t(note);
   partOf(article, "error").textContent = t(error);

@@ -1,6 +1,6 @@
 // Deleting a chat or messages, and taking it back. Fetched when somebody does.
 
-/** @import { Message } from "./records.js" */
+/** @import { ChatMessage } from "./records.js" */
 
 import { saveChat, store } from "./chat_store.js";
 import { titleOf } from "./chat_titles.js";
@@ -12,18 +12,18 @@ import { pathOf, versionsOf } from "./tree.js";
 
 /**
  * Its text goes, its place stays: what follows it knows where it belongs. Gives a function that takes it back.
- * @param {Message} message
+ * @param {ChatMessage} message
  */
 export function hide(message) {
   const { content, note, error } = message;
-  const change = (/** @type {Partial<Message>} */ fields) => {
+  const change = (/** @type {Partial<ChatMessage>} */ fields) => {
     Object.assign(message, fields, { gone: (message.gone ?? 0) + 1, version: message.version + 1 });
   };
   change({ content: "", note: "", error: "" });
   return () => change({ content, note, error });
 }
 
-/** All that follows a message, in every branch. @param {Message} message */
+/** All that follows a message, in every branch. @param {ChatMessage} message */
 function branchOf(message) {
   const ids = new Set([message.id]);
   for (const each of shown.messages) if (ids.has(each.parent ?? "")) ids.add(each.id); // by age: none is missed
@@ -33,7 +33,7 @@ function branchOf(message) {
 /**
  * One of several versions goes with all that follows it. A question goes with its answers; what follows the one that is
  * shown stays.
- * @param {Message} message
+ * @param {ChatMessage} message
  */
 function goingWith(message) {
   if (versionsOf(shown, message).length > 1) return branchOf(message);
@@ -44,7 +44,7 @@ function goingWith(message) {
   return [message, next, ...others.flatMap(branchOf)];
 }
 
-/** @param {Message} message */
+/** @param {ChatMessage} message */
 export function deleteMessage(message) {
   const from = shown;
   const takeBack = goingWith(message).map(hide);

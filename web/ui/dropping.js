@@ -30,4 +30,7 @@ addEventListener("drop", (event) => {
   if (!dropped.some(({ name }) => MODEL.test(name))) for (const file of dropped) take(file);
   else opening.openFiles(dropped, [...items].map((item) => /** @type {any} */ (item).getAsFileSystemHandle?.()));
 });
-page.files.onchange = () => { opening.openFiles([...page.files.files ?? []]); }; // the browser takes the list back
+page.files.onchange = () => {
+  opening.openFiles([...page.files.files ?? []]); // the browser takes the list back
+  page.files.value = ""; // or the same file, chosen again, would be no change
+};

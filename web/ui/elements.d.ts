@@ -1,7 +1,7 @@
 // The elements of index.html that scripts use, by their ids.
 
 type Templates = Record<
-  "assistant" | "busy" | "chatRow" | "copyCode" | "failureDetail" | "hubRow" | "modelRow" | "notice" | "ownRow" | "reasoning" | "shelfRow" | "user" | `failure-${string}`,
+  "assistant" | "busy" | "chatRow" | "copyCode" | "failureDetail" | "hubRow" | "modelRow" | "notice" | "ownRow" | "shelfRow" | "user" | `failure-${string}`,
   HTMLTemplateElement
 >;
 type Buttons = Record<
@@ -15,7 +15,7 @@ type TextAreas = Record<"code" | "draft" | "system", HTMLTextAreaElement>;
 type Selects = Record<"example" | "language" | "model" | "prompts", HTMLSelectElement>;
 type Dialogs = Record<"console" | "hubAsk" | "models" | "opened" | "settings", HTMLDialogElement>;
 type Others = Record<
-  | "about" | "announcer" | "chats" | "chatTools" | "contextText" | "editing" | "examples" | "facts" | "failure"
+  | "about" | "announcer" | "chats" | "chatTools" | "contextText" | "editing" | "facts" | "failure"
   | "hubConsent" | "hubError" | "hubFiles" | "hubFound" | "hubHost" | "hubSection" | "hubStatus" | "hubStorage" | "keeping" | "keepingText" | "layers" | "loadError" | "loadedFacts" | "loadedName" | "loadedPlain" | "messages" | "modelFacts" | "modelName" | "modelRows" | "notices" | "output" | "ownFiles"
   | "progressText" | "pythonStatus" | "scrim" | "scroller" | "shelf" | "sidebar" | "status" | "twice" | "unkept" | "verdict"
   | `phase-${string}` | `step-${string}`,

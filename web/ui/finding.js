@@ -5,10 +5,11 @@
 import { chatAsMarkdown, fileName } from "./chat_markdown.js";
 import { chats as known } from "./chats.js";
 import { shown } from "./conversation.js";
+import { giveFile } from "./giving.js";
 import { language, page, t } from "./page.js";
 
 const PINS = "inpagePins";
-const DAY = 24 * 3600 * 1000;
+const DAY_MILLISECONDS = 24 * 3600 * 1000;
 const MAX_PINS = 200;
 const { chats: list, findChats, pinChat } = page;
 
@@ -28,7 +29,7 @@ function pins() {
  */
 function dayOf(updated) {
   const midnight = new Date().setHours(0, 0, 0, 0);
-  const days = Math.ceil((midnight - updated) / DAY);
+  const days = Math.ceil((midnight - updated) / DAY_MILLISECONDS);
   if (days <= 0) return t`Today`;
   if (days === 1) return t`Yesterday`;
   if (days <= 7) return t`Last seven days`;
@@ -78,10 +79,7 @@ pinChat.onclick = () => {
   } catch { /* switched off, or full: nothing is pinned */ }
   decorate();
 };
-page.exportMarkdown.onclick = () => {
-  const href = URL.createObjectURL(new Blob([chatAsMarkdown(shown)], { type: "text/markdown" }));
-  Object.assign(document.createElement("a"), { href, download: fileName(shown, "md") }).click();
-};
+page.exportMarkdown.onclick = () => giveFile(fileName(shown, "md"), chatAsMarkdown(shown), "text/markdown");
 findChats.oninput = decorate;
 addEventListener("chatslisted", decorate);
 decorate();

@@ -1,6 +1,8 @@
 // Hears other tabs, and of what they wrote: for those who have some.
 
 import { channel } from "./chat_store.js";
+import { lazy } from "./page.js";
 
-channel.onmessage = ({ data }) => import("./tabs.js").then(({ hear }) => hear(data), () => {});
-addEventListener("chatmerged", () => import("./tabs.js").then(({ refresh }) => refresh()));
+const tabs = lazy(() => import("./tabs.js"));
+channel.onmessage = ({ data }) => { tabs.hear(data); };
+addEventListener("chatmerged", () => { tabs.refresh(); });

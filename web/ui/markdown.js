@@ -5,7 +5,7 @@
 /** @import { Marked, RendererObject, TokenizerObject } from "marked" */
 /** @import { NodesOf, Within } from "./elements.js" */
 
-import { library, partOf, t } from "./page.js";
+import { escape, library, partOf, t } from "./page.js";
 
 const TAGS = "p br hr strong em del code pre blockquote ul ol li h3 h4 h5 h6 table thead tbody tr th td a span #text";
 const PLAIN_ATTRIBUTES = ["start", "align", "data-language", "data-math", "data-task"];
@@ -25,12 +25,9 @@ const DEEP = /^([ \t]*(>|([-*+]|\d+[.)])[ \t])){30}|^[ \t]{60,}(>|[-*+]|\d+[.)])
 const RICH = /\$|\\[([]|^ *(```|~~~)|^( {4}|\t)|^[ |:-]*-[ |:-]*$|<[/|a-z]|\[\/?THINK/im; // what rich.js is for
 const MILLISECONDS = { growing: 250, whole: 1000, atOnce: 3000 };
 
-/** @param {string} text */
-const escape = (text) => text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
-
 /** @type {(href: string, html: string) => string} */
 function link(href, html) {
-  const url = URL.canParse(href) ? new URL(href) : null;
+  const url = URL.parse(href);
   return url && /^https?:$/.test(url.protocol) ? `<a href="${escape(url.href)}">${html}</a>` : html;
 }
 

@@ -1,7 +1,7 @@
 // Maths by KaTeX, which reads what a model wrote: bounded in length and depth, without macros and links, and what it
 // makes passes DOMPurify. Its style attributes, which the page's policy refuses, are set by script, one by one.
 
-import { library } from "./page.js";
+import { library, siteFacts } from "./page.js";
 
 const MAX_CHARACTERS = 4000; // characters of a formula
 const MAX_DEPTH = 10; // braces in each other: accents in powers of accents take twice the time each
@@ -21,17 +21,17 @@ const ALLOWED = /** @type {const} @satisfies {import("dompurify").Config} */ ({
 });
 const STYLES = /^(?:border|margin|padding|min-width|width|height|top|bottom|left|vertical-align|color|background-color)/;
 
-const [{ default: katex }, { default: purify }] = await Promise.all([library("katex.js"), library("dompurify.js")]);
-const { vendor } = await (await fetch("site.json")).json();
-document.head.append(Object.assign(document.createElement("link"), { rel: "stylesheet", href: `${vendor}katex.css` }));
+/** @type {Awaited<ReturnType<typeof fetchTools>> | undefined} */
+let tools; // once they are here
 
 /**
- * Throws where it is not maths, or beyond the bounds.
+ * Rejects where it is not maths, or beyond the bounds.
  * @param {HTMLElement} element holds what was written, between its marks
  */
-export function draw(element) {
+export async function draw(element) {
   const [, tex] = WRITTEN.exec(element.textContent) ?? [];
   if (!tex || tex.length > MAX_CHARACTERS || depthOf(tex) > MAX_DEPTH || MACROS.test(tex)) throw new RangeError();
+  const { katex, purify } = tools ??= await fetchTools();
   const displayMode = element.dataset.math === "display";
   const html = katex.renderToString(tex, { displayMode, throwOnError: true, strict: "ignore", trust, maxSize: 20, maxExpand: 1000 });
   // KaTeX escapes quotes everywhere else, so that this is an attribute for sure.
@@ -40,6 +40,17 @@ export function draw(element) {
   element.replaceChildren(drawn);
   element.dataset.drawn = "";
   if (displayMode) element.tabIndex = 0; // a long one scrolls, by keyboard too
+}
+
+async function fetchTools() {
+  const [{ default: katex }, { default: purify }, { vendor }] = await Promise.all([library("katex.js"), library("dompurify.js"), siteFacts()]);
+  const styles = Object.assign(document.createElement("link"), { rel: "stylesheet", href: `${vendor}katex.css` });
+  styles.onerror = () => {
+    styles.remove();
+    tools = undefined; // the next formula fetches them again
+  };
+  document.head.append(styles);
+  return { katex, purify };
 }
 
 /** @returns {boolean} */

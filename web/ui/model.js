@@ -20,11 +20,11 @@ export const tellReadiness = () => dispatchEvent(new Event("readiness"));
 
 export async function listModels() {
   const chosen = picker.value;
-  stored = await inpage.stored();
+  stored = await inpage.stored().catch(() => stored); // without an answer the old list stands
   listFault = "";
   models = await inpage.models().catch(({ message }) => {
     listFault = t`The models of this site could not be listed: ${message}. Reload to try again.`;
-    return [];
+    return models;
   });
   picker.replaceChildren(...models.map(({ name, path }) => new Option(name, path, false, path === chosen)));
   isListed = true;

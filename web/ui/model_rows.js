@@ -2,13 +2,15 @@
 
 /** @import { OfferedModel } from "../inpage.js" */
 
-import { listModels, loadFrom, models, stored } from "./model.js";
+import { listModels, loadFrom, loading, models, stored } from "./model.js";
 import { copyOf, line, notify, page, partOf, t } from "./page.js";
 import { inWords } from "./sizes.js";
 
 const { cancelLoad, model: picker, models: panel } = page;
 /** @type {Set<string>} */
 const going = new Set(); // addresses of what the user deletes: until the panel closes, that can be undone
+/** @type {typeof loading} */
+let pausable; // the load whose files are fetched: Load goes on with what has arrived
 let room = Infinity; // bytes that this browser may still keep
 
 /** As `stored` has them. @param {string | null | undefined} path */
@@ -78,13 +80,17 @@ function roomWords({ stored: isWhole, size = 0, kept_bytes: kept = 0 }) {
  * @type {(where: string, name: string, isFetched: boolean) => Promise<void>}
  */
 export async function loadModel(where, name, isFetched) {
-  const words = cancelLoad.textContent;
   panel.close();
-  if (isFetched) cancelLoad.textContent = t`Pause`;
   addEventListener("modelslisted", () => choose(where), { once: true });
-  await loadFrom(where, name);
-  cancelLoad.textContent = words;
+  const loaded = loadFrom(where, name);
+  if (isFetched) pausable = loading;
+  showCancel();
+  await loaded;
   if (inpage.loaded && page.loadError.textContent) notify(page.loadError.textContent); // the card that says so is not shown
+}
+
+function showCancel() {
+  cancelLoad.textContent = loading && loading === pausable ? t`Pause` : t`Cancel`;
 }
 
 /** What was paused is what Load goes on with. @param {string} path */
@@ -98,8 +104,12 @@ function choose(path) {
 panel.onclose = async () => {
   const urls = [...going];
   going.clear();
-  for (const url of urls) await inpage.deleteStored(url);
-  if (urls.length) await listModels();
+  if (!urls.length) return;
+  for (const url of urls) {
+    const name = stored.find((each) => each.url === url)?.name ?? url;
+    await inpage.deleteStored(url).catch(({ message }) => notify(t`${name} was not deleted: ${message}.`, { stays: true }));
+  }
+  await listModels();
 };
 
 async function measure() {
@@ -111,5 +121,6 @@ async function measure() {
 
 new MutationObserver(measure).observe(panel, { attributeFilter: ["open"] });
 addEventListener("modelchange", showRows);
+addEventListener("modelchange", showCancel);
 addEventListener("modelslisted", showRows);
 showRows();

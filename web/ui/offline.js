@@ -2,7 +2,7 @@
 
 import { page } from "./page.js";
 
-const AGAIN = 3_600_000; // milliseconds between looks at the site
+const AGAIN_MILLISECONDS = 3_600_000; // between looks at the site
 
 /** @param {string} url */
 const releaseAt = async (url) => (await (await fetch(url, { cache: "no-cache" })).json()).release;
@@ -21,7 +21,7 @@ export async function keepOffline() {
   if (!registration) return; // it is blocked
   await askToKeep();
   addEventListener("visibilitychange", look);
-  setInterval(look, AGAIN);
+  setInterval(look, AGAIN_MILLISECONDS);
 }
 
 async function askToKeep() {
@@ -32,7 +32,7 @@ async function askToKeep() {
 
 /** Offers what the site has by now; the user decides when. */
 async function look() {
-  if (document.hidden || Date.now() - looked < AGAIN / 60) return;
+  if (document.hidden || Date.now() - looked < AGAIN_MILLISECONDS / 60) return;
   looked = Date.now();
   const newest = await releaseAt("site.json?newest").catch(() => own);
   if (newest === own) return;

@@ -1,5 +1,6 @@
 // What every part of the page uses.
 
+/** @import { Site } from "../calls.js" */
 /** @import { Fetched, FromNpm, ToLazy } from "./elements.js" */
 
 import { page } from "./dom.js";
@@ -7,6 +8,9 @@ import { t } from "./words.js";
 
 export * from "./dom.js";
 export { decimal, language, t } from "./words.js";
+
+/** For HTML. @param {string} text */
+export const escape = (text) => text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 
 /** @param {(string | false | null | undefined)[]} parts */
 export const line = (...parts) => parts.filter(Boolean).join(" · ");
@@ -27,9 +31,14 @@ export const lazy = (load) => /** @type {any} */ (new Proxy({}, {
   },
 }));
 
+/** @type {Site | undefined} */
+let site; // once it is here: what failed is asked for again
+
+export const siteFacts = async () => site ??= /** @type {Site} */ (await (await fetch("site.json")).json());
+
 /** From npm. Its URL carries a hash. @type {FromNpm} */
 export async function library(name) {
-  const { vendor } = await (await fetch("site.json")).json();
+  const { vendor } = await siteFacts();
   return import(new URL(vendor + name, document.baseURI).href);
 }
 

@@ -1,7 +1,7 @@
 // The text of PDF files, by pdf.js in a worker of its own, which is ended whatever the file does to it. Fetched when
 // somebody attaches one.
 
-import { library, t } from "./page.js";
+import { library, siteFacts, t } from "./page.js";
 
 /** What is read of a file. Tests have less. */
 export const max = { pages: 1000, characters: 1_000_000, milliseconds: 30_000 };
@@ -15,7 +15,7 @@ export const max = { pages: 1000, characters: 1_000_000, milliseconds: 30_000 };
  */
 export async function textOfPdf(file, signal) {
   const pdf = await library("pdf.js");
-  const { vendor } = await (await fetch("site.json")).json();
+  const { vendor } = await siteFacts();
   const port = new Worker(new URL(`${vendor}pdf-worker.js`, document.baseURI), { type: "module" });
   /** @type {Found} */
   const found = { text: "", read: 0, pages: 0 };

@@ -2,7 +2,8 @@
 
 import type { ChatCompletionChunk, ChatRequest } from "../inpage.d.ts";
 
-export interface Message {
+/** As it is kept and shown; inpage.d.ts has what a model is sent. */
+export interface ChatMessage {
   id: string;
   /** When it was added: messages stand in this order. */
   born: number;
@@ -39,7 +40,7 @@ export interface Chat {
   /** When it was deleted; going on later takes that back. */
   deleted: number;
   /** By age; deleted ones stay, without their text. */
-  messages: Message[];
+  messages: ChatMessage[];
   /** Of the last time it was written: another one means that another tab wrote it. */
   stamp?: string;
 }
@@ -55,8 +56,8 @@ export type Write = (database: Database, chat: Chat, records?: typeof import("./
 /** `writing`: the message that is being written. */
 export type SaveChat = (chat: Chat, writing?: string) => Promise<void>;
 export type Store = (chat: Chat, writing?: string) => void;
-export type Place = Pick<Message, "parent" | "slot">;
-export type AddMessage = (chat: Chat, role: Message["role"], content: string, place?: Place) => Message;
+export type Place = Pick<ChatMessage, "parent" | "slot">;
+export type AddMessage = (chat: Chat, role: ChatMessage["role"], content: string, place?: Place) => ChatMessage;
 
 /** What tabs tell each other. */
 export type TabMessage =
@@ -73,7 +74,7 @@ export interface Editor {
 /** An answer that is being written, or waits for its turn. */
 export interface Answer {
   chat: Chat;
-  message: Message;
+  message: ChatMessage;
   options: Partial<ChatRequest>;
   abort: AbortController;
   tokens: number;
@@ -98,7 +99,7 @@ export interface Painted {
 }
 
 export type PaintedIn = (article: HTMLElement, growing: Answer) => Painted;
-export type PromptOf = (chat: Chat, last?: Message) => import("../inpage.d.ts").Message[];
-export type AnswerIn = (chat: Chat, message: Message, options?: Answer["options"]) => Promise<void>;
+export type PromptOf = (chat: Chat, last?: ChatMessage) => import("../inpage.d.ts").Message[];
+export type AnswerIn = (chat: Chat, message: ChatMessage, options?: Answer["options"]) => Promise<void>;
 export type TakeIn = (growing: Answer, chunk: ChatCompletionChunk) => void;
-export type AnswerHere = (message: Message, options?: Answer["options"]) => void;
+export type AnswerHere = (message: ChatMessage, options?: Answer["options"]) => void;

@@ -2,15 +2,12 @@
 
 /** @import { MarkedExtension, TokenizerAndRendererExtension } from "marked" */
 
-import { copyOf, page, t } from "./page.js";
+import { copyOf, escape, page, t } from "./page.js";
 
 export { folded } from "./reasoning.js";
 
-const SLICE = 30; // milliseconds of work between two looks of the browser at the user
-const PATIENCE = 3000; // milliseconds of work without rest: what is left then stays as it was written
-
-/** @param {string} text */
-const escape = (text) => text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
+const SLICE_MILLISECONDS = 30; // of work between two looks of the browser at the user
+const PATIENCE_MILLISECONDS = 3000; // of work without rest: what is left then stays as it was written
 
 /**
  * Maths stands in the page as it was written until it is drawn.
@@ -80,9 +77,9 @@ function scrolling(table) {
 async function work() {
   if (isWorking) return;
   isWorking = true;
-  for (let spent = 0; queue.length && spent < PATIENCE; spent += SLICE) {
+  for (let spent = 0; queue.length && spent < PATIENCE_MILLISECONDS; spent += SLICE_MILLISECONDS) {
     if (spent) await new Promise((resolve) => { setTimeout(resolve); });
-    const end = performance.now() + SLICE;
+    const end = performance.now() + SLICE_MILLISECONDS;
     while (queue.length && performance.now() < end) await draw(/** @type {HTMLElement} */ (queue.shift()));
     dispatchEvent(new Event("textdrawn"));
   }
@@ -94,7 +91,7 @@ async function work() {
 async function draw(element) {
   if (!element.isConnected) return; // text that has grown since
   try {
-    if (element.dataset.math) (await import("./maths.js")).draw(element);
-    else (await import("./code.js")).colour(element);
+    if (element.dataset.math) await (await import("./maths.js")).draw(element);
+    else await (await import("./code.js")).colour(element);
   } catch { /* a library that did not arrive, maths that is none: it stays as it was written */ }
 }

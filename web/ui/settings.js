@@ -4,7 +4,7 @@
 import { store } from "./chat_store.js";
 import { showChat, shown } from "./conversation.js";
 import { chosen, fields } from "./options.js";
-import { keep, notify, page, recall, t } from "./page.js";
+import { keep, notify, page, recall, siteFacts, t } from "./page.js";
 import { showPrompts } from "./system_prompts.js";
 import { speak } from "./words.js";
 
@@ -17,18 +17,25 @@ const presets = /** @type {NodeListOf<HTMLButtonElement>} */ (form.querySelector
 /** @param {string} name */
 const fieldOf = (name) => /** @type {HTMLInputElement} */ (fields.find((field) => field.name === name));
 
-/** @type {{ defaults: Record<string, string> }} */
-const { defaults } = await (await fetch("site.json")).json(); // the engine's
-for (const [name, value] of Object.entries(defaults)) {
-  const field = fieldOf(name);
-  field.required = true; // until now an empty one was the engine's to choose
-  field.defaultValue = value;
-  field.value ||= value;
-}
+/** @type {import("../calls.d.ts").Site["defaults"]} */
+let defaults = {}; // the engine's
 const sound = new Map(fields.map((field) => [field, field.value])); // the last values that could be
 
+/** Before it is shown; rejects where that cannot be. */
+export async function prepare() {
+  ({ defaults } = await siteFacts());
+  for (const [name, value] of Object.entries(defaults)) {
+    const field = fieldOf(name);
+    field.required = true; // until now an empty one was the engine's to choose
+    field.defaultValue = String(value);
+    field.value ||= String(value);
+  }
+  takeIn();
+  return true;
+}
+
 /** @param {HTMLButtonElement} button */
-const presetOf = (button) => /** @type {[string, string][]} */ (Object.entries(button.dataset.preset ? JSON.parse(button.dataset.preset) : defaults));
+const presetOf = (button) => /** @type {[string, number][]} */ (Object.entries(button.dataset.preset ? JSON.parse(button.dataset.preset) : defaults));
 
 /** Says beside a field what is wrong with it. @param {HTMLInputElement} field */
 function check(field) {
@@ -45,7 +52,7 @@ function takeIn() {
   stop.setCustomValidity(most ? t`At most ${MAX_STOPS} texts.` : "");
   fields.forEach(check);
   for (const button of presets) {
-    button.ariaPressed = String(presetOf(button).every(([name, value]) => Number(fieldOf(name).value) === Number(value)));
+    button.ariaPressed = String(presetOf(button).every(([name, value]) => Number(fieldOf(name).value) === value));
   }
   keep("inpageSettings", JSON.stringify({ version: 1, chosen: chosen() }));
 }
@@ -59,7 +66,7 @@ form.onsubmit = (/** @type {SubmitEvent} */ event) => {
 };
 for (const button of presets) {
   button.onclick = () => {
-    for (const [name, value] of presetOf(button)) fieldOf(name).value = value;
+    for (const [name, value] of presetOf(button)) fieldOf(name).value = String(value);
     takeIn();
   };
 }
@@ -93,4 +100,3 @@ system.onchange = () => {
   shown.set.system = Date.now();
   if (shown.messages.length) store(shown);
 };
-takeIn();

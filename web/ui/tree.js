@@ -1,21 +1,21 @@
 // A chat's messages are a tree: edited questions and regenerated answers stay. What two tabs add is shown one after the other.
 
-/** @import { Chat, Message } from "./records.js" */
+/** @import { Chat, ChatMessage } from "./records.js" */
 
-/** @param {Message} message */
+/** @param {ChatMessage} message */
 export const isGone = ({ gone = 0 }) => gone % 2 === 1;
 
-/** @param {Message} message */
+/** @param {ChatMessage} message */
 export const slotOf = ({ slot, id }) => slot || id;
 
-/** @param {Message} message */
+/** @param {ChatMessage} message */
 export const chosenAt = ({ picked = 0, born }) => Math.max(picked, born);
 
 /** What is shown of a chat: of each slot the version that was chosen or written last. @param {Chat} chat */
 export function pathOf({ messages }) {
   /** @type {Map<string, string>} */
   const homes = new Map(); // id → the message itself, or the one before it where it is deleted
-  /** @type {Map<string, Map<string, Message>>} */
+  /** @type {Map<string, Map<string, ChatMessage>>} */
   const slots = new Map(); // id → slot after it → the version that is shown
   for (const message of messages) { // by age: what came before is known, or never will be
     const before = homes.get(message.parent ?? "") ?? "";
@@ -33,5 +33,5 @@ export function pathOf({ messages }) {
   return path;
 }
 
-/** @type {(chat: Chat, message: Message) => Message[]} */
+/** @type {(chat: Chat, message: ChatMessage) => ChatMessage[]} */
 export const versionsOf = ({ messages }, message) => messages.filter((each) => slotOf(each) === slotOf(message) && !isGone(each));

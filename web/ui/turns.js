@@ -1,7 +1,7 @@
 // What can be done with a message that is there: copy, regenerate, continue, edit, choose a version, delete; and an
 // example that is asked. Fetched when somebody does.
 
-/** @import { Answer, Message } from "./records.js" */
+/** @import { Answer, ChatMessage } from "./records.js" */
 
 import { store } from "./chat_store.js";
 import { addMessage } from "./chats.js";
@@ -15,7 +15,7 @@ import { showVersions } from "./versions.js";
 
 /**
  * Another version of an answer, or the first one to a question; a version without a word is not kept.
- * @param {Message} message
+ * @param {ChatMessage} message
  * @param {Answer["options"]} [options]
  */
 function again(message, options) {
@@ -25,7 +25,7 @@ function again(message, options) {
 }
 
 /**
- * @param {Message} message
+ * @param {ChatMessage} message
  * @param {number} step
  */
 function choose(message, step) {
@@ -42,7 +42,7 @@ function choose(message, step) {
 
 /**
  * Takes the question into the composer; what is there comes back afterwards.
- * @param {Message} question
+ * @param {ChatMessage} question
  */
 function edit(question) {
   page.stopEditing.click(); // of another one
@@ -66,7 +66,7 @@ function ask({ textContent }) {
   page.composer.requestSubmit();
 }
 
-/** @type {Record<string, (message: Message, button: Element) => void>} */
+/** @type {Record<string, (message: ChatMessage, button: Element) => void>} */
 const actions = {
   copy: ({ content }) => copyText(content),
   copyText: (message, button) => copyText(plainTextOf(/** @type {Element} */ (button.closest("article")?.querySelector(".text")))),

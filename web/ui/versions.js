@@ -1,11 +1,11 @@
 // Which of its versions a message is. Fetched when one has several.
 
-/** @import { Chat, Message } from "./records.js" */
+/** @import { Chat, ChatMessage } from "./records.js" */
 
 import { partOf } from "./page.js";
 import { versionsOf } from "./tree.js";
 
-/** @type {(article: HTMLElement, chat: Chat, message: Message) => void} */
+/** @type {(article: HTMLElement, chat: Chat, message: ChatMessage) => void} */
 export function showVersions(article, chat, message) {
   const versions = versionsOf(chat, message);
   const at = versions.indexOf(message);
