@@ -19,8 +19,9 @@ MODULES = {
     "idb.js": ("idb/build/index.js", "idb/LICENSE"),
     "katex.js": ("katex/dist/katex.mjs", "katex/LICENSE"),
     "marked.js": ("marked/lib/marked.esm.js", "marked/LICENSE"),
-    "pdf.js": ("pdfjs-dist/build/pdf.min.mjs", "pdfjs-dist/LICENSE"),
-    "pdf-worker.js": ("pdfjs-dist/build/pdf.worker.min.mjs", "pdfjs-dist/LICENSE"),
+    # Its other build is for the newest browsers alone, which are fewer than have WebGPU.
+    "pdf.js": ("pdfjs-dist/legacy/build/pdf.min.mjs", "pdfjs-dist/LICENSE"),
+    "pdf-worker.js": ("pdfjs-dist/legacy/build/pdf.worker.min.mjs", "pdfjs-dist/LICENSE"),
 }
 # With its fonts, which lie beside it.
 STYLE = "katex.css"

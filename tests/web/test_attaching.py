@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Route, expect
 
 from tests.web.user import Desk, User, until
 
@@ -16,6 +16,14 @@ REFUSED = """addEventListener("securitypolicyviolation", ({violatedDirective, bl
     (globalThis.refused ??= []).push(`${violatedDirective} ${blockedURI}`);
 })"""
 GENEROUS = {"pages": 1000, "characters": 1_000_000, "milliseconds": 1e9}
+# What Chrome 127 has not, nor Safari 26 and Firefox 141.
+OLD_BROWSER = """
+for (const [where, name] of [
+    [Map.prototype, "getOrInsertComputed"], [WeakMap.prototype, "getOrInsertComputed"],
+    [Promise, "try"], [Math, "sumPrecise"], [Uint8Array.prototype, "toHex"],
+    [Uint8Array, "fromBase64"], [Uint8Array.prototype, "toBase64"],
+]) delete where[name];
+"""
 FONT = "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>"
 RESOURCES = "/Resources << /Font << /F 3 0 R >> {} >>"
 NESTED = 40  # forms, each of which draws the next one twice
@@ -101,6 +109,18 @@ def test_the_text_of_a_pdf_goes_with_the_message(tab: User) -> None:
         "Paper.PDF:\n\n```text\nA first line,\nand (a second) one.\n\nThe next page\n```"
         "\n\nSum it up"
     )
+
+
+def test_the_oldest_browsers_that_start_the_page_read_a_pdf(desk: Desk) -> None:
+    def hide_the_new(route: Route) -> None:
+        answer = route.fetch()
+        route.fulfill(response=answer, body=OLD_BROWSER + answer.text())
+
+    user = desk.tab(script=OLD_BROWSER)
+    user.page.route("**/pdf-worker.js", hide_the_new)
+    attach(user, "paper.pdf", pdf([text_at(700, "A line")]))
+    expect(user.page.locator("#attached li")).to_have_text("paper.pdf · 1 token")
+    assert user.complaints == []
 
 
 @pytest.mark.parametrize(
