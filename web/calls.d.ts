@@ -202,7 +202,7 @@ export interface FromWorker {
   event?: string;
 }
 
-/** What web/shared_tab.js sends: a call, its end, a question, or, with a lock, that the tab is there. */
+/** What web/shared_tab.js sends: a call, its end, a question, or, with a lock, that the tab is there; {event: "entered"} answers that. */
 export interface FromTab {
   id: number;
   call?: string;

@@ -260,7 +260,7 @@ def test_bad_gguf_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
 @pytest.mark.parametrize(
     ("values", "words"),
     [
-        ({"num_hidden_layers": 10**8}, "num_hidden_layers must be an integer from 1 to 1024"),
+        ({"num_hidden_layers": 10**8}, "num_hidden_layers must be an integer from 1 to 512"),
         ({"head_dim": 0}, "head_dim must be an integer from 1 to"),
         ({"hidden_size": -4}, "hidden_size must be an integer from 1 to"),
         ({"vocab_size": 2.5}, "vocab_size must be an integer from 1 to"),
