@@ -53,9 +53,6 @@ def test_another_file_in_its_place(data: bytes, words: str) -> None:
 
 # ---- in the page
 
-# What a page does once Python has started.
-LIST_ANEW = "import('/ui/model.js').then(({listModels}) => listModels())"
-
 
 @pytest.fixture(scope="module")
 def faulty(
@@ -90,7 +87,6 @@ def answered_by(faulty: ApiPage) -> Iterator[Any]:
 
     yield answer
     faulty.page.unroute("**/models.json")
-    faulty.page.evaluate(LIST_ANEW)
 
 
 BROKEN: list[tuple[dict[str, Any], str]] = [
@@ -110,14 +106,17 @@ def test_a_broken_list_says_so(answered_by: Any, answer: dict[str, Any], words: 
 @pytest.mark.browser
 @pytest.mark.parametrize(("answer", "words"), BROKEN)
 def test_a_page_without_its_list_says_why(
-    answered_by: Any, answer: dict[str, Any], words: str
+    browser: Browser, toy_site_url: str, answer: dict[str, Any], words: str
 ) -> None:
-    page = answered_by(**answer).page
-    page.evaluate(LIST_ANEW)
+    context = browser.new_context()
+    page = context.new_page()
+    page.route("**/models.json", lambda route: route.fulfill(**answer))
+    page.goto(toy_site_url)
     facts = page.locator("#modelFacts")
     expect(facts).to_contain_text("The models of this site could not be listed")
     expect(facts).to_contain_text(words)
     expect(page.locator("#load")).to_be_disabled()
+    context.close()
 
 
 @pytest.mark.browser
