@@ -56,7 +56,7 @@ class LiveGraph:
         self._kept: OrderedDict[Shapes, Snapshot] = OrderedDict()
 
     def settle(self) -> None:
-        """Every op sees the largest shapes once, so that a first call there finds all in index."""
+        """Every op sees the largest shapes once, so that a first call there finds all in place."""
         for live_int in self._builder.symints.values():
             live_int.upload()
         self._journal.queue(range(len(self._program.ops)))
@@ -146,7 +146,7 @@ class LiveGraph:
     # Shapes that come again --------------------------------------------------------------------
 
     def _come_back_to(self, shapes: Shapes) -> Snapshot | None:
-        """Keeps the state of the last call; gives it if that of other shapes took its index."""
+        """Keeps the state of the last call; gives it if that of other shapes took its place."""
         if shapes == self._shapes or not self._settled:
             return None
         before = self._take_snapshot()
