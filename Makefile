@@ -12,6 +12,11 @@ HUB ?= 1
 PY := .venv/bin/python
 # Modules are compiled when they are first imported: of PyTorch and transformers those are few.
 PIP := pip install --quiet --disable-pip-version-check --no-compile
+# Set-up installs the versions of the lock file, also to build this package with.
+LOCK := requirements.lock
+LOCKED := PIP_CONSTRAINT=$(LOCK) PIP_BUILD_CONSTRAINT=$(LOCK)
+# Resolves the lock file, in an environment of its own: .venv may not fit pyproject.toml yet.
+UV := uv==0.13.8
 # Each step leaves a stamp, so that nothing is done twice.
 SERVER := .venv/.server-installed
 EXPORTER := .venv/.exporter-installed
@@ -37,7 +42,7 @@ SOURCES := $(shell find web inpage py_runtime shaders -type f ! -name '*.pyc')
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help setup serve build check check-style check-types check-tests test browsers test-fast soak chaos test-pte fuzz \
-  pte-files families mutants package picture lint bench bench-gpu clean clean-cache prerequisites
+  pte-files families mutants package lock picture lint bench bench-gpu clean clean-cache prerequisites
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -122,6 +127,12 @@ bench: setup $(TESTER) $(BENCH_MODELS) $(BENCH_NPM) ## inpage beside its peers, 
 bench-gpu: setup $(EXPORTER) $(if $(PEERS),$(BENCH_MODELS) $(BENCH_NPM)) ## a folder to measure on another machine's GPU (OUT=dist PEERS=1)
 	@$(PY) -m bench.gpu_folder "$(OUT)" $(if $(PEERS),--peers) --shapes llama-3.2-1b llama-3.2-1b-q4_k_m llama-3.1-8b llama-3.1-8b-q4_k_m gemma-3-1b lfm2-1.2b qwen3.5-0.8b
 
+lock: prerequisites ## update requirements.lock after a change to pyproject.toml (UPGRADE=1: to newer versions)
+	@test -x build/lock/bin/python || $(PYTHON) -m venv build/lock
+	@build/lock/bin/python -m $(PIP) $(UV)
+	@build/lock/bin/uv pip compile --quiet --no-cache --universal --python-version 3.11 --all-extras --annotation-style line \
+	  --custom-compile-command 'make lock' $(if $(UPGRADE),--upgrade) --output-file $(LOCK) pyproject.toml
+
 clean: ## back to a fresh clone; downloads and your own models stay
 	rm -rf $(MODEL) .venv node_modules build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis test-results \
 	  bench/.venv bench/node_modules bench/build
@@ -137,21 +148,21 @@ prerequisites:
 	@node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)' 2>/dev/null || { \
 	  echo "inpage needs Node 20 or newer, but node is $$(node --version 2>/dev/null || echo not there); see https://nodejs.org" >&2; exit 1; }
 
-$(SERVER): pyproject.toml | prerequisites
+$(SERVER): pyproject.toml $(LOCK) | prerequisites
 	@echo "installing what the server needs into .venv"
 	@test -x $(PY) || $(PYTHON) -m venv .venv || { \
 	  rm -rf .venv; echo "inpage could not make .venv; on Debian, install python3-venv" >&2; exit 1; }
-	@$(PY) -m $(PIP) --editable '.[server]'
+	@$(LOCKED) $(PY) -m $(PIP) --editable '.[server]'
 	@touch $@
 
-$(EXPORTER): pyproject.toml $(SERVER)
+$(EXPORTER): pyproject.toml $(LOCK) $(SERVER)
 	@echo "installing what exports models into .venv (PyTorch is large)"
-	@$(PY) -m $(PIP) --editable '.[server,export]'
+	@$(LOCKED) $(PY) -m $(PIP) --editable '.[server,export]'
 	@touch $@
 
-$(DEVELOPER): pyproject.toml $(SERVER)
+$(DEVELOPER): pyproject.toml $(LOCK) $(SERVER)
 	@echo "installing what checks the code into .venv"
-	@$(PY) -m $(PIP) --editable '.[server,dev]'
+	@$(LOCKED) $(PY) -m $(PIP) --editable '.[server,dev]'
 	@touch $@
 
 # With `make --jobs` two pips would write into .venv at once: where a goal may want both, one waits.
@@ -159,9 +170,9 @@ ifneq ($(filter-out setup serve build package bench-gpu,$(MAKECMDGOALS)),)
 $(EXPORTER): | $(DEVELOPER)
 endif
 
-$(EXECUTORCH): pyproject.toml $(TESTER)
+$(EXECUTORCH): pyproject.toml $(LOCK) $(TESTER)
 	@echo "installing ExecuTorch into .venv"
-	@$(PY) -m $(PIP) --editable '.[server,dev,export,pte]'
+	@$(LOCKED) $(PY) -m $(PIP) --editable '.[server,dev,export,pte]'
 	@touch $@
 
 # Where the tests try the engine: JupyterLite in an environment of its own, what its notebooks and micropip add to Pyodide, PyScript, Vite.
