@@ -4,7 +4,7 @@ A stranger's first minute with the default model: start, ask, answer. Whatever h
 as it is and played faster, for there may be no graphics card here; waits are cut short.
 """
 
-import base64
+import io
 import json
 import sys
 import time
@@ -12,10 +12,9 @@ from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
-import numpy as np
+from PIL import Image
 from playwright.sync_api import Page, ViewportSize, expect
 
-from tools.animated_png import Frame, animated_png
 from tools.screenshot import WAIT_MILLISECONDS, visiting
 
 SIZE: ViewportSize = {"width": 800, "height": 520}
@@ -27,18 +26,7 @@ ANSWER_SECONDS = 7  # in the picture
 MIN_SECONDS, MAX_SECONDS = 0.06, 0.7  # that a frame stays
 FIRST_SECONDS, LAST_SECONDS = 1.5, 4
 MAX_FRAMES = 90
-PIXELS = """async text => {
-    const bytes = Uint8Array.from(atob(text), letter => letter.charCodeAt(0));
-    const image = await createImageBitmap(new Blob([bytes], {type: "image/png"}));
-    const canvas = new OffscreenCanvas(image.width, image.height).getContext("2d");
-    canvas.drawImage(image, 0, 0);
-    const {data} = canvas.getImageData(0, 0, image.width, image.height);
-    let letters = "";
-    for (let at = 0; at < data.length; at += 4) {
-        letters += String.fromCharCode(...data.slice(at, at + 3));
-    }
-    return btoa(letters);
-}"""
+COLOURS = 256  # in the palette of a PNG
 
 
 class Recording:
@@ -98,24 +86,28 @@ def paced(shots: list[tuple[float, bytes]], asked: int) -> list[float]:
     return [FIRST_SECONDS, *stays, LAST_SECONDS]
 
 
-def frames_of(page: Page, shots: list[tuple[float, bytes]], seconds: list[float]) -> list[Frame]:
-    """The browser that took the pictures takes them apart."""
-    page.goto("about:blank")
-    frames = []
-    for (_, image), span in zip(shots, seconds, strict=True):
-        letters = page.evaluate(PIXELS, base64.b64encode(image).decode())
-        pixels = np.frombuffer(base64.b64decode(letters), np.uint8)
-        frames.append((pixels.reshape(SIZE["height"], SIZE["width"], 3), span))
-    return frames
+def save_animation(shots: list[bytes], seconds: list[float], out: Path) -> None:
+    """Write screenshots as one animated PNG that repeats; all of them share a palette."""
+    frames = [Image.open(io.BytesIO(shot)).convert("RGB") for shot in shots]
+    width, height = frames[0].size
+    strip = Image.new("RGB", (width, height * len(frames)))
+    for number, frame in enumerate(frames):
+        strip.paste(frame, (0, number * height))
+    indexed = strip.quantize(COLOURS, dither=Image.Dither.NONE)
+    first, *others = [
+        indexed.crop((0, number * height, width, (number + 1) * height))
+        for number in range(len(frames))
+    ]
+    milliseconds = [round(span * 1000) for span in seconds]
+    first.save(out, save_all=True, append_images=others, duration=milliseconds, loop=0)
 
 
 def main(out: Path) -> None:
     """Takes a few minutes without a graphics card."""
     with visiting(SIZE) as page:
         shots, asked = thinned(*first_minute(page))
-        frames = frames_of(page, shots, paced(shots, asked))
-    out.write_bytes(animated_png(frames))
-    print(f"{out}: {len(frames)} frames, {out.stat().st_size:,} bytes")
+    save_animation([image for _, image in shots], paced(shots, asked), out)
+    print(f"{out}: {len(shots)} frames, {out.stat().st_size:,} bytes")
 
 
 if __name__ == "__main__":
