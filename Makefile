@@ -10,6 +10,7 @@ MINUTES ?= 10
 HUB ?= 1
 
 PY := .venv/bin/python
+INPAGE := .venv/bin/inpage
 # Modules are compiled when they are first imported: of PyTorch and transformers those are few.
 PIP := pip install --quiet --disable-pip-version-check --no-compile
 # Set-up installs the versions of the lock file, also to build this package with.
@@ -50,10 +51,10 @@ help: ## this list
 setup: $(PREPARED) ## everything the page needs, without serving it
 
 serve: setup ## the page on this machine (PORT=8000; OPEN=1: in your browser)
-	@$(PY) serve.py --port $(PORT) $(if $(filter-out 0,$(OPEN)),--open)
+	@$(INPAGE) serve --port $(PORT) $(if $(filter-out 0,$(OPEN)),--open)
 
 build: setup ## the whole site as static files (OUT=dist; HUB=0: without the Hugging Face Hub)
-	@$(PY) serve.py build "$(OUT)" $(if $(filter 0,$(HUB)),--no-hub)
+	@$(INPAGE) serve build "$(OUT)" $(if $(filter 0,$(HUB)),--no-hub)
 
 check: $(DEVELOPER) ## the inner loop: style, types, and the tests that need no browser, GPU, model or PyTorch
 	@$(MAKE) --no-print-directory --jobs 2 check-tests check-types check-style
@@ -193,7 +194,7 @@ MODEL_SOURCES := $(shell find export -name '*.py') export/sample.txt \
 
 $(MODEL)/manifest.json: $(EXPORTER) $(MODEL_SOURCES)
 	@echo "exporting the default model"
-	@$(PY) -m export default -o $(MODEL)
+	@$(INPAGE) export default -o $(MODEL)
 
 $(NPM): package.json package-lock.json | prerequisites
 	@echo "installing Pyodide's core and the page's libraries with npm"

@@ -1,7 +1,7 @@
-"""Serves the page, or writes it as static files.
+"""The command `inpage serve`: serve the page, or write it as static files.
 
-python serve.py [--host 127.0.0.1] [--port 8000] [--allow-host NAME] [--models DIR] [--no-hub]
-python serve.py build OUT [--models DIR] [--no-hub]
+inpage serve [--host 127.0.0.1] [--port 8000] [--allow-host NAME] [--models DIR] [--no-hub]
+inpage serve build OUT [--models DIR] [--no-hub]
 """
 
 import argparse
@@ -152,8 +152,10 @@ def models_found(site: Site) -> list[str]:
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
-    """What serve.py is called with."""
-    parser = argparse.ArgumentParser(prog="serve.py", description="Serve the page on this machine.")
+    """Return the options that the arguments give."""
+    parser = argparse.ArgumentParser(
+        prog="inpage serve", description="Serve the page on this machine."
+    )
     host_help = "address to listen on (%(default)s); from other machines WebGPU needs https"
     parser.add_argument("--host", default="127.0.0.1", help=host_help)
     parser.add_argument("--port", type=port, default=8000, help="port (%(default)s; 0: a free one)")

@@ -1,4 +1,4 @@
-"""The command line: export a model, or look into one."""
+"""The command `inpage export`: convert a checkpoint to a model folder."""
 
 import argparse
 import re
@@ -19,12 +19,13 @@ DIFFERS, USER_ERROR = 1, 2  # exit statuses
 UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9}
 EPILOG = """\
 examples:
-  python -m export default -o models/SmolLM2-135M-Instruct
-  python -m export path/to/checkpoint -o models/mine --verify
-  python -m export owner/name -o models/mine --quant q8 --max-seq-len 4096
-  python -m export FILE.gguf -o models/mine
-  python -m export owner/name --dry-run     says what would be written
-  python -m export inspect models/mine      shows what is in a model folder
+  inpage export default -o models/SmolLM2-135M-Instruct
+  inpage export path/to/checkpoint -o models/mine --verify
+  inpage export owner/name -o models/mine --quant q8 --max-seq-len 4096
+  inpage export FILE.gguf -o models/mine
+  inpage export owner/name --dry-run     says what would be written
+
+`inpage inspect models/mine` shows what is in a model folder.
 
 families:
 {families}
@@ -32,20 +33,19 @@ A GGUF file of these also runs as it is, without an export: put it into models/.
 
 
 def main(argv: list[str]) -> int:
-    """Errors of the input are one line and exit status 2; a model that differs from torch is 1."""
+    """Export what the arguments ask for, and return the exit status.
+
+    Faults of the input are one line and exit status 2; a model that differs from torch is 1.
+    """
     console = Console(stderr=True, highlight=False)
     try:
-        if argv[:1] == ["inspect"]:
-            inspect(_inspect_parser().parse_args(argv[1:]).folder)
-        else:
-            return export(_export_parser().parse_args(argv), console)
+        return export(_parser().parse_args(argv), console)
     except (InpageError, OSError) as error:  # a folder that cannot be written, a full disk
         print(f"error: {error}", file=sys.stderr)
         return USER_ERROR
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)
         return 130
-    return 0
 
 
 def families_in_words() -> str:
@@ -54,10 +54,10 @@ def families_in_words() -> str:
     return textwrap.fill(names, 78, initial_indent="  ", subsequent_indent="  ")
 
 
-def _export_parser() -> argparse.ArgumentParser:
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m export",
-        description="Turns a checkpoint into a model folder that the page loads.",
+        prog="inpage export",
+        description="Convert a checkpoint to a model folder that the page loads.",
         epilog=EPILOG.format(families=families_in_words()),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -88,12 +88,6 @@ def _export_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--dry-run", action="store_true", help="say what would be written")
     parser.add_argument("--verify", action="store_true", help="run the result against torch")
-    return parser
-
-
-def _inspect_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m export inspect")
-    parser.add_argument("folder", type=Path, metavar="DIR")
     return parser
 
 
@@ -157,11 +151,3 @@ def _closing_table(rows: dict[str, str]) -> Table:
     for name, value in rows.items():
         table.add_row(name, value)
     return table
-
-
-def inspect(folder: Path) -> None:
-    """Prints what is in a model folder."""
-    from export.inspection import describe
-
-    for line in describe(folder):
-        print(line)

@@ -1,4 +1,4 @@
-"""python -m inpage: see `inpage --help`."""
+"""`python -m inpage` is the command `inpage`."""
 
 import sys
 

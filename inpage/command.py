@@ -1,29 +1,47 @@
-"""The command `inpage`: chat, ask, look inside and serve, from a terminal.
-
-inpage chat MODEL        talk to a model; see `inpage chat --help`
-inpage inspect FILE      tell what a .gguf or .pte holds
-inpage verify MODEL      compare it with what PyTorch computed
-inpage api MODEL         answer OpenAI's requests on this machine
-inpage serve             the page, from a checkout of inpage
-inpage export SOURCE     write a model folder, from a checkout of inpage
-"""
+"""The command `inpage`: everything that inpage does from a terminal."""
 
 import argparse
 import asyncio
 import importlib
+import os
 import sys
 from collections.abc import Callable, Coroutine, Sequence
+from pathlib import Path
 
 from py_runtime import __version__
-from py_runtime.app import commands
-from py_runtime.app.software_gpu import use_software_if_alone
+from py_runtime.base.defaults import DEFAULTS
 from py_runtime.base.errors import InpageError
+
+USAGE = """\
+usage: inpage COMMAND …
+
+inpage chat MODEL        chat with a model in this terminal
+inpage api MODEL         serve a model to OpenAI clients on this machine
+inpage serve             serve the page (only in a checkout of inpage)
+inpage export SOURCE     convert a checkpoint to a model folder (only in a checkout of inpage)
+inpage inspect MODEL     show what a model folder, a .gguf or a .pte contains
+inpage verify MODEL      compare a model folder with what PyTorch computed
+
+`inpage COMMAND --help` lists the options of a command."""
+MODEL = (
+    "a model folder such as models/NAME, a .gguf or a .pte file, the URL of one of these, "
+    "hf:owner/name on the Hugging Face Hub, or the URL of its page there"
+)
+SETTINGS = {
+    "temperature": "0 always takes the most likely token",
+    "top_p": "sample from the most likely tokens that add up to this probability",
+    "top_k": "sample from this many most likely tokens; 0: from all",
+    "min_p": "drop tokens less likely than this share of the best one",
+    "repetition_penalty": "above 1 avoids tokens that were used before",
+}
+INTERRUPTED = 130  # what shells expect: 128 plus the number of the signal
+CHECKOUT = Path(__file__).parent.parent  # site-packages, if inpage was installed as a wheel
 
 Command = Callable[[list[str]], int]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Gives the exit status."""
+    """Run the command that the arguments name, and return the exit status."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     name, rest = (given[0], given[1:]) if given else ("--help", [])
     if name in COMMANDS:
@@ -31,25 +49,68 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if name == "--version":
         print(f"inpage {__version__}")
         return 0
-    wants_help = name in ("--help", "-h")
-    print(__doc__.strip(), file=sys.stdout if wants_help else sys.stderr)
-    if not wants_help:
-        print(f"inpage: there is no command {name!r}", file=sys.stderr)
-    return 0 if wants_help else 2
+    if name in ("--help", "-h"):
+        print(USAGE)
+        return 0
+    print(USAGE, file=sys.stderr)
+    refuse(f"there is no command {name!r}")
+    return 2
 
 
 def chat(arguments: list[str]) -> int:
-    """As `python -m py_runtime chat`."""
-    return commands.main(["chat", *arguments])
+    """Chat in this terminal until the input ends."""
+    parser = argparse.ArgumentParser(
+        prog="inpage chat",
+        description="Chat with a model in this terminal. Models from the Hugging Face Hub are kept "
+        "in your cache folder; HF_TOKEN opens gated ones, and HF_ENDPOINT names a mirror.",
+    )
+    parser.add_argument("model", metavar="MODEL", help=MODEL)
+    parser.add_argument("--system", metavar="TEXT", help="system prompt")
+    for name, default in DEFAULTS.items():
+        parser.add_argument(
+            f"--{name.replace('_', '-')}",
+            type=type(default),
+            default=default,
+            metavar="N",
+            help=f"{SETTINGS[name]} (%(default)s)",
+        )
+    parser.add_argument(
+        "--max-tokens", type=int, metavar="N", help="limit of an answer (what the context holds)"
+    )
+    parser.add_argument("--seed", type=int, metavar="N", help="the same seed gives the same text")
+    options = parser.parse_args(arguments)
+    fields = {name: getattr(options, name) for name in (*DEFAULTS, "max_tokens", "seed")}
+
+    async def work() -> int:
+        from py_runtime.app.terminal import TerminalChat
+
+        return await TerminalChat(options.model, options.system, fields).run()
+
+    return run(options.model, work())
 
 
 def inspect(arguments: list[str]) -> int:
-    """As `python -m py_runtime inspect`."""
-    return commands.main(["inspect", *arguments])
+    """Show what a model contains; exit status 1 says that it cannot be loaded."""
+    parser = argparse.ArgumentParser(
+        prog="inpage inspect",
+        description="Show what a model contains and whether it can be loaded.",
+    )
+    parser.add_argument("model", metavar="MODEL", help=MODEL)
+    parser.add_argument(
+        "--data", metavar="FILE.ptd", nargs="+", default=[], help="the data files of a .pte"
+    )
+    options = parser.parse_args(arguments)
+
+    async def work() -> int:
+        from inpage.inspection import inspect as show
+
+        return await show(options.model, options.data)
+
+    return run(options.model, work())
 
 
 def verify(arguments: list[str]) -> int:
-    """1 where it differs from PyTorch by more than rounding does."""
+    """Compare a model with PyTorch; exit status 1 says that it differs by more than rounding."""
     parser = argparse.ArgumentParser(prog="inpage verify")
     parser.add_argument("model", metavar="MODEL", help="a model folder: its goldens are compared")
     parser.add_argument("--thorough", action="store_true", help="all goldens, which takes minutes")
@@ -71,15 +132,19 @@ def verify(arguments: list[str]) -> int:
 
 
 def api(arguments: list[str]) -> int:
-    """Until it is interrupted."""
+    """Serve a model to OpenAI clients until it is interrupted."""
     parser = argparse.ArgumentParser(
-        prog="inpage api", description="OpenAI's requests, answered by a model on this machine."
+        prog="inpage api", description="Serve a model on this machine as OpenAI's API does."
     )
-    parser.add_argument("model", metavar="MODEL", help=commands.MODEL)
+    parser.add_argument("model", metavar="MODEL", help=MODEL)
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (%(default)s)")
-    parser.add_argument("--port", type=int, default=8080, help="%(default)s; 0: a free one")
+    parser.add_argument("--port", type=int, default=8080, help="port (%(default)s; 0: a free one)")
     parser.add_argument(
-        "--allow-host", action="append", default=[], metavar="NAME", help="another name of it"
+        "--allow-host",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="another name of this server (may be repeated)",
     )
     options = parser.parse_args(arguments)
     try:
@@ -90,43 +155,50 @@ def api(arguments: list[str]) -> int:
     return run(options.model, work)
 
 
-def of_checkout(module: str, what: str) -> Command:
-    """A command whose code is part of a checkout, and not of the wheel."""
+def in_checkout(command: str, module: str) -> Command:
+    """Return a command whose code is part of a checkout but not of the wheel."""
 
     def call(arguments: list[str]) -> int:
+        if not (CHECKOUT / "pyproject.toml").is_file():
+            return refuse(f"`inpage {command}` only works in a checkout of inpage")
         try:
-            command = importlib.import_module(module)
-        except ImportError:
-            return refuse(f"{what} works from a checkout of inpage, where `make setup` was run")
-        return int(command.main(arguments))
+            code = importlib.import_module(module)
+        except ImportError as error:
+            return refuse(f"{error.name} is missing: run `make setup`")
+        return int(code.main(arguments))
 
     return call
 
 
 def run(model: str, work: Coroutine[None, None, int]) -> int:
-    """Our own errors are one line, not a traceback."""
+    """Run a command to its end; faults of the input are one line, not a traceback."""
+    from py_runtime.app.software_gpu import use_software_if_alone
+
     use_software_if_alone()
     try:
         return asyncio.run(work)
     except InpageError as error:
         return refuse(f"{model}: {error}")
-    except OSError as error:  # an address that is taken
+    except BrokenPipeError:  # the reader of our output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except OSError as error:  # the port is taken, say
         return refuse(str(error))
     except KeyboardInterrupt:
-        return commands.INTERRUPTED
+        return INTERRUPTED
 
 
 def refuse(text: str) -> int:
-    """The exit status that goes with it."""
+    """Print why the command cannot do its work, and return the exit status."""
     print(f"inpage: {text}", file=sys.stderr)
     return 1
 
 
 COMMANDS: dict[str, Command] = {
     "chat": chat,
+    "api": api,
+    "serve": in_checkout("serve", "serve"),
+    "export": in_checkout("export", "export.command"),
     "inspect": inspect,
     "verify": verify,
-    "api": api,
-    "serve": of_checkout("serve", "the page"),
-    "export": of_checkout("export.command", "the exporter"),
 }

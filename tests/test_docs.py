@@ -1,10 +1,11 @@
-"""The documents name files that exist, and no room of the code is missing from the map."""
+"""The documents name files and commands that exist, and the map has every room of the code."""
 
 import re
 from pathlib import Path
 
 import pytest
 
+from inpage.command import COMMANDS
 from tools.files import ROOT
 
 DOCUMENTS = sorted(
@@ -18,6 +19,20 @@ PATH = re.compile(rf"{START}((?:{FOLDERS})/[\w./-]*[\w/])(?![\w*])")
 IN_ROOM = re.compile(rf"{START}((?:{'|'.join(ROOMS)})/[\w/]+\.py)\b")
 LINK = re.compile(r"\]\((?!https?://|#)([^)#\s]+)")
 ROOM = re.compile(r"`(\w+)/?`")
+COMMAND = re.compile(r"(?:`|bin/|^ +)inpage ([a-z]+)", re.MULTILINE)
+# Programs that people would take for other command-line tools than `inpage`.
+OTHER_TOOL = re.compile(r"python3? -m (?:py_runtime|export|inpage)\b|\bserve\.py (?:build|--)")
+# Where people read texts of ours: documents, help, errors. The changelog tells what was.
+SHOWN_TO_PEOPLE = [
+    *(path for path in DOCUMENTS if path.name != "CHANGELOG.md"),
+    *(
+        path
+        for folder in ("examples", "export", "inpage", "py_runtime", "web")
+        for path in (ROOT / folder).rglob("*")
+        if path.suffix in (".html", ".ipynb", ".js", ".py") and "node_modules" not in path.parts
+    ),
+    ROOT / "serve.py",
+]
 BROWSERS = re.compile(r"(Chrome|Edge|Safari|Firefox)\b(?: from)? \(?(\d+) (?:on|or newer)")
 
 
@@ -28,6 +43,22 @@ def test_every_path_that_a_document_names_exists(document: Path) -> None:
     in_rooms = [ROOT / "py_runtime" / path for path in IN_ROOM.findall(text)]
     linked = [document.parent / path for path in LINK.findall(text)]
     assert [str(path) for path in (*named, *in_rooms, *linked) if not path.exists()] == []
+
+
+def test_the_documents_name_commands_that_exist() -> None:
+    named = {name for path in DOCUMENTS for name in COMMAND.findall(path.read_text())}
+    assert {"chat", "api", "serve", "export", "inspect"} <= named
+    assert named <= COMMANDS.keys()
+
+
+def test_people_are_told_of_one_command_line_tool() -> None:
+    found = {
+        str(path.relative_to(ROOT)): OTHER_TOOL.findall(path.read_text(encoding="utf-8"))
+        for path in SHOWN_TO_PEOPLE
+    }
+    assert {path: texts for path, texts in found.items() if texts} == {
+        "inpage/__main__.py": ["python -m inpage"]  # the same tool
+    }
 
 
 def test_the_map_has_every_room_and_the_readme_its_order() -> None:

@@ -25,7 +25,6 @@ from py_runtime.chat.template import ChatTemplate
 from py_runtime.gpu.shader_sources import all_shaders
 
 SITE_PACKAGES = Path(np.__file__).parent.parent
-FOR_TERMINALS = ("py_runtime.__main__", "py_runtime.app.commands")  # pages have no use for them
 
 
 def fill() -> None:
@@ -35,8 +34,7 @@ def fill() -> None:
     importlib.import_module("py_runtime.app.in_page")
     for module in pkgutil.walk_packages(py_runtime.__path__, "py_runtime."):
         try:
-            if module.name not in FOR_TERMINALS:
-                importlib.import_module(module.name)
+            importlib.import_module(module.name)
         except ModuleNotFoundError:  # it is for use outside the page, and so is what it wants
             continue
     all_shaders()

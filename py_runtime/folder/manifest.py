@@ -129,7 +129,7 @@ def _check_version(root: Any) -> None:
     if get("format", _text) != FORMAT:
         raise ModelVersionError(
             f"{MANIFEST} is of format {short(root['format'])}, not '{FORMAT}'",
-            "give a folder that python -m export wrote",
+            "use a folder that inpage export wrote",
         )
     version = get("version", _count)
     if version != VERSION:

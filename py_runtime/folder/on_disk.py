@@ -122,7 +122,7 @@ class PiecedTensor:
 def _open_manifest(folder: Path) -> Manifest:
     if not (folder / MANIFEST).is_file():
         raise ModelFileError(
-            f"there is no model in {folder}: it has no {MANIFEST}", "make one with python -m export"
+            f"there is no model in {folder}: it has no {MANIFEST}", "create one with inpage export"
         )
     manifest = parse_manifest(_read(folder, MANIFEST, MAX_MANIFEST_BYTES + 1))
     for file in manifest.files:

@@ -24,7 +24,7 @@ class NoGoldensError(ModelError):
     def __init__(self, name: str) -> None:
         super().__init__(
             f"{name} comes without goldens, so this GPU cannot be compared with PyTorch",
-            "verify it on the machine that exports it: python -m export … --verify",
+            "verify it on the machine that exports it: inpage export … --verify",
         )
 
 

@@ -48,7 +48,7 @@ class Store(Protocol):
 
 
 async def open_store(where: str) -> Store:
-    """A folder that `python -m export` wrote, a .gguf or .pte file, or a folder with model.pte, by
+    """A folder that `inpage export` wrote, a .gguf or .pte file, or a folder with model.pte, by
     its path or address. Or a model of the Hub: `hf:owner/name`; natively the address of its page as
     well.
     """

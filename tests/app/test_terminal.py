@@ -1,4 +1,4 @@
-"""`python -m py_runtime chat MODEL`: answers on standard output, all else on standard error."""
+"""`inpage chat MODEL`: answers on standard output, all else on standard error."""
 
 import os
 import pty
@@ -14,7 +14,7 @@ from tools.files import ROOT
 
 
 def chat(*arguments: str, prompt: str = "the quick brown fox") -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "py_runtime", "chat", *arguments]
+    command = [sys.executable, "-m", "inpage", "chat", *arguments]
     return subprocess.run(command, input=prompt, capture_output=True, text=True, cwd=ROOT)
 
 
@@ -47,7 +47,7 @@ def test_a_bad_folder_is_one_line(folder: str) -> None:
     assert done.returncode == 1
     assert done.stdout == ""
     *told, last = done.stderr.splitlines()
-    assert last.startswith(f"{folder}: ")
+    assert last.startswith(f"inpage: {folder}: ")
     assert all(row.startswith("[loading ") for row in told)
 
 
@@ -78,7 +78,7 @@ class Terminal:
 @contextmanager
 def chatting(*arguments: str) -> Iterator[Terminal]:
     keyboard, terminal = pty.openpty()
-    command = [sys.executable, "-m", "py_runtime", "chat", *arguments]
+    command = [sys.executable, "-m", "inpage", "chat", *arguments]
     with subprocess.Popen(
         command,
         cwd=ROOT,

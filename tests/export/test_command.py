@@ -1,4 +1,4 @@
-"""python -m export: folders that load, and one clear line with status 2 for every bad source."""
+"""`inpage export`: folders that load, and one clear line with status 2 for every bad source."""
 
 import json
 import re
@@ -51,7 +51,7 @@ def test_help_has_examples_and_every_family(capsys: pytest.CaptureFixture[str]) 
     with pytest.raises(SystemExit, match="0"):
         main(["--help"])
     text = " ".join(capsys.readouterr().out.split())
-    assert "examples: python -m export default -o models/" in text
+    assert "examples: inpage export default -o models/" in text
     assert [family.known_as for family in FAMILIES if family.known_as not in text] == []
 
 
@@ -92,8 +92,8 @@ def test_gpu_bytes_are_what_the_engine_takes(exported: Path, native: NativeRunne
 
 def test_the_whole_command_with_verify(checkpoint: Path, tmp_path: Path) -> None:
     out = tmp_path / "verified"
-    command = [sys.executable, "-m", "export", str(checkpoint), "-o", str(out), "--verify"]
-    command += ["--max-seq-len", "96"]  # as far as the perplexity is computed
+    command = [sys.executable, "-m", "inpage", "export", str(checkpoint), "-o", str(out)]
+    command += ["--verify", "--max-seq-len", "96"]  # as far as the perplexity is computed
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     rows = ("parameters", "GPU memory", "layers", "64 random tokens", "greedy tokens", "perplexity")
@@ -127,13 +127,6 @@ def test_verify_of_a_model_that_differs_is_one_line_and_status_1(
     assert line.startswith(f"{out} differs from torch: layers.1, the first of 2 layers, by ")
     assert "; the logits after 64 tokens by " in line
     assert "relative RMS" in " ".join(table)
-
-
-def test_inspect(exported: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["inspect", str(exported)]) == 0
-    printed = capsys.readouterr().out
-    for words in ("tiny-qwen", "weights-00001", "GPU memory", "tokens: i64 [1, 1..96]", "ops"):
-        assert words in printed
 
 
 def test_dry_run_writes_nothing(
@@ -347,7 +340,6 @@ def test_heads_have_an_even_width() -> None:
         ),
         (["{checkpoint}", "-o", "out", "--max-seq-len", "0"], "--max-seq-len 0 is outside 2 to"),
         (["{checkpoint}", "-o", "out", "--max-seq-len", "1"], "--max-seq-len 1 is outside 2 to"),
-        (["inspect", "nowhere"], "there is no model in nowhere"),
     ],
 )
 def test_bad_requests(

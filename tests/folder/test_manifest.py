@@ -187,7 +187,7 @@ RAW_FAULTS = {
 FOREIGN = {
     "format": (
         put("format", "gguf"),
-        "manifest.json is of format 'gguf', not 'inpage-model'; give a folder that python -m "
+        "manifest.json is of format 'gguf', not 'inpage-model'; use a folder that inpage "
         "export wrote",
     ),
     "newer": (

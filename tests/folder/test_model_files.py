@@ -93,8 +93,7 @@ def check_fault(folder: Path, kind: type[InpageError], text: str) -> None:
 def test_no_model(tmp_path: Path) -> None:
     for folder in (tmp_path, tmp_path / "none"):
         text = (
-            f"there is no model in {folder}: it has no manifest.json; make one with python -m "
-            "export"
+            f"there is no model in {folder}: it has no manifest.json; create one with inpage export"
         )
         check_fault(folder, ModelFileError, text)
         with pytest.raises(ModelFileError):

@@ -134,7 +134,7 @@ def test_11_no_token_beyond_the_rows_is_looked_up(tmp_path: Path, native: Native
 def test_the_terminal_tells_what_a_file_holds(tmp_path: Path) -> None:
     def inspect(data: bytes) -> subprocess.CompletedProcess[str]:
         (tmp_path / "x.gguf").write_bytes(data)
-        command = [sys.executable, "-m", "py_runtime", "inspect", str(tmp_path / "x.gguf")]
+        command = [sys.executable, "-m", "inpage", "inspect", str(tmp_path / "x.gguf")]
         return subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
 
     told = inspect(small.small_file())

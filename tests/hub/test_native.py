@@ -217,7 +217,7 @@ def test_names_that_lead_nowhere(hub: Imitation) -> None:
 
 @pytest.mark.long
 def test_the_terminal_looks_into_a_file_without_fetching_it(hub: Imitation, cache: Path) -> None:
-    command = [sys.executable, "-m", "py_runtime", "inspect", f"hf:{NAME}"]
+    command = [sys.executable, "-m", "inpage", "inspect", f"hf:{NAME}"]
     told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert told.returncode == 0, told.stderr
     assert "small\\_Q8\\_0.gguf" in told.stdout or "small_Q8_0.gguf" in told.stdout
@@ -225,4 +225,4 @@ def test_the_terminal_looks_into_a_file_without_fetching_it(hub: Imitation, cach
     hub.status = 404
     told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert (told.returncode, told.stderr.count("\n")) == (1, 1)
-    assert told.stderr.startswith(f"hf:{NAME}: the Hub has no {NAME}; check the name")
+    assert told.stderr.startswith(f"inpage: hf:{NAME}: the Hub has no {NAME}; check the name")

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 import inpage
-from inpage.command import COMMANDS, main, of_checkout
+from inpage import command
+from inpage.command import COMMANDS, in_checkout, main
+from tests.pte.counting import doubling
 from tests.runners import NativeRunner, wait
 from tools.files import ROOT
 
@@ -21,7 +23,8 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
 def test_help_names_every_command(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(arguments) == 0
     told = capsys.readouterr().out
-    assert all(f"inpage {name} " in told for name in COMMANDS)
+    assert all(f"\ninpage {name} " in told for name in COMMANDS)
+    assert set(COMMANDS) == {"chat", "api", "serve", "export", "inspect", "verify"}
 
 
 def test_an_unknown_command_is_a_matter_of_usage(capsys: pytest.CaptureFixture[str]) -> None:
@@ -34,16 +37,40 @@ def test_the_version_is_the_packages(capsys: pytest.CaptureFixture[str]) -> None
     assert capsys.readouterr().out == f"inpage {inpage.__version__}\n"
 
 
-def test_what_a_wheel_does_not_have_says_so(capsys: pytest.CaptureFixture[str]) -> None:
-    assert of_checkout("not_a_module_of_ours", "the page")([]) == 1
-    assert "works from a checkout" in capsys.readouterr().err
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_of_a_command_calls_it_by_its_name(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        main([name, "--help"])
+    assert capsys.readouterr().out.startswith(f"usage: inpage {name} ")
 
 
-@pytest.mark.parametrize("command", ["verify", "api"])
-def test_a_bad_model_is_one_line(command: str, native: NativeRunner) -> None:
-    done = run(command, "nowhere")
+@pytest.mark.parametrize("name", ["serve", "export"])
+def test_what_a_wheel_does_not_have_says_so(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Even beside a module of somebody else that has the same name."""
+    monkeypatch.setattr(command, "CHECKOUT", tmp_path)
+    assert main([name]) == 1
+    told = capsys.readouterr().err
+    assert told == f"inpage: `inpage {name}` only works in a checkout of inpage\n"
+
+
+def test_a_checkout_without_the_packages_says_what_to_run(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert in_checkout("export", "not_a_module_of_ours")([]) == 1
+    assert capsys.readouterr().err == (
+        "inpage: not_a_module_of_ours is missing: run `make setup`\n"
+    )
+
+
+@pytest.mark.parametrize("name", ["chat", "inspect", "verify", "api"])
+def test_a_bad_model_is_one_line(name: str, native: NativeRunner) -> None:
+    done = run(name, "nowhere")
     assert done.returncode == 1
-    assert done.stderr.startswith("inpage: nowhere: ")
+    assert done.stderr.splitlines()[-1].startswith("inpage: nowhere: ")
     assert "Traceback" not in done.stderr
 
 
@@ -54,6 +81,21 @@ def test_chat_and_verify(toy_model: Path, native: NativeRunner) -> None:
     verified = run("verify", str(toy_model))
     assert verified.returncode == 0, verified.stderr
     assert "layers.0" in verified.stdout
+
+
+def test_inspecting_a_folder(toy_model: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["inspect", str(toy_model)]) == 0
+    shown = capsys.readouterr().out
+    for words in ("M parameters", "weights-00001", "GPU memory", "tokens: i64 [1, 1..", "ops"):
+        assert words in shown
+
+
+def test_inspecting_a_folder_with_an_executorch_program(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "model.pte").write_bytes(doubling())
+    assert main(["inspect", str(tmp_path)]) == 0
+    assert "**It can be loaded.**" in capsys.readouterr().out
 
 
 def test_load_and_ask(toy_model: Path, native: NativeRunner) -> None:

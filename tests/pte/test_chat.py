@@ -131,7 +131,7 @@ def test_what_is_no_decoder_is_refused(native: NativeRunner, tmp_path: Path) -> 
 @pytest.mark.long
 def test_the_terminal_tells_what_a_file_holds(folder: Path, tmp_path: Path) -> None:
     def inspect(path: Path) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "py_runtime", "inspect", str(path)]
+        command = [sys.executable, "-m", "inpage", "inspect", str(path)]
         return subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
 
     told = inspect(folder / "model.pte")
@@ -147,5 +147,5 @@ def test_the_terminal_tells_what_a_file_holds(folder: Path, tmp_path: Path) -> N
     other.write_bytes(b"not a program")
     told = inspect(other)
     assert told.returncode == 1
-    assert told.stderr.startswith(f"{other}: ")
+    assert told.stderr.startswith(f"inpage: {other}: ")
     assert told.stderr.count("\n") == 1

@@ -116,22 +116,23 @@ def test_style_and_types_need_nothing_built_and_no_torch(target: str) -> None:
     steps = steps_of(target)
     assert "'.[server,dev]'" in steps
     assert "-m mypy" in steps
-    for absent in ("export]", "tools.prepare", "-m export"):
+    for absent in ("export]", "tools.prepare", "inpage export"):
         assert absent not in steps
 
 
 def test_fast_tests_need_the_model_but_nothing_built() -> None:
     steps = steps_of("test-fast")
-    assert "-m export default" in steps
+    assert "inpage export default" in steps
     assert "tools.prepare" not in steps
     assert "tools.pyodide_dist" not in steps
 
 
 def test_everything_is_built_before_every_test() -> None:
     steps = steps_of("test")
-    (page, models), export = re.finditer("tools.prepare.*", steps), steps.index("-m export default")
+    page, models = re.finditer("tools.prepare.*", steps)
     assert page[0] == "tools.prepare page"
-    assert export < models.start() < steps.index("-m pytest")
+    exported = steps.index("inpage export default")
+    assert exported < models.start() < steps.index("-m pytest")
 
 
 def prerequisites_of(target: str) -> set[str]:

@@ -1,4 +1,4 @@
-"""serve.py as people start it."""
+"""`inpage serve` as people start it."""
 
 import os
 import socket
@@ -13,7 +13,7 @@ from tools.files import ROOT
 
 
 def run_serve(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "serve.py", *arguments]
+    command = [sys.executable, "-m", "inpage", "serve", *arguments]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
 
 
@@ -36,7 +36,7 @@ def test_a_browser_opens_where_that_is_asked_for(tmp_path: Path) -> None:
     opener.write_text('#!/bin/sh\necho "opened $1"\n')
     opener.chmod(0o700)
     environment = {**os.environ, "BROWSER": f"{opener} %s"}
-    command = [sys.executable, "serve.py", "--port", "0", "--open"]
+    command = [sys.executable, "-m", "inpage", "serve", "--port", "0", "--open"]
     with running(command, cwd=ROOT, env=environment) as process:
         address = first_line(process).removeprefix("inpage is at ")
         while (line := first_line(process)) and not line.startswith("opened"):
@@ -52,7 +52,8 @@ def test_a_missing_folder_of_models_is_one_line(tmp_path: Path) -> None:
 
 def test_the_server_imports_nothing_heavy() -> None:
     script = (
-        "import serve, sys; print({'torch', 'numpy', 'hatchling', 'httpx'} & sys.modules.keys())"
+        "import inpage.command, serve, sys; "
+        "print({'torch', 'numpy', 'hatchling', 'httpx'} & sys.modules.keys())"
     )
     command = [sys.executable, "-c", script]
     outcome = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
