@@ -33,6 +33,8 @@ SHOWN_TO_PEOPLE = [
     ),
     ROOT / "serve.py",
 ]
+VERSION = re.compile(r"\d+\.\d+\.\d+(?:-alpha\.\d+)? – (\d{4}-\d\d-\d\d)")
+SCREEN_LINES = 60
 BROWSERS = re.compile(r"(Chrome|Edge|Safari|Firefox)\b(?: from)? \(?(\d+) (?:on|or newer)")
 
 
@@ -82,3 +84,14 @@ def test_the_page_asks_for_the_browsers_that_the_readme_names() -> None:
     readme, page = ((ROOT / path).read_text() for path in ("README.md", "web/index.html"))
     assert BROWSERS.findall(readme) == BROWSERS.findall(page)
     assert len(BROWSERS.findall(readme)) == 3
+
+
+def test_the_changelog_has_dated_versions_of_a_screen_each() -> None:
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    _, unreleased, *versions = re.split(r"^## ", text, flags=re.MULTILINE)
+    assert unreleased.startswith("Unreleased\n")
+    headings = [version.partition("\n")[0] for version in versions]
+    dates = [found[1] for heading in headings if (found := VERSION.fullmatch(heading))]
+    assert len(dates) == len(headings)
+    assert max(section.count("\n") for section in (unreleased, *versions)) <= SCREEN_LINES
+    assert dates == sorted(dates, reverse=True)
