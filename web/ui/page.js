@@ -7,10 +7,8 @@ import { page } from "./dom.js";
 import { t } from "./words.js";
 
 export * from "./dom.js";
+export { escape } from "./html.js";
 export { decimal, language, t } from "./words.js";
-
-/** For HTML. @param {string} text */
-export const escape = (text) => text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 
 /** @param {(string | false | null | undefined)[]} parts */
 export const line = (...parts) => parts.filter(Boolean).join(" · ");
