@@ -1,6 +1,7 @@
 // The house's rules for JavaScript; types are tsc's part.
 
 import js from "@eslint/js";
+import regexp from "eslint-plugin-regexp";
 import globals from "globals";
 
 const ENGINE = { inpage: "readonly" };
@@ -19,6 +20,15 @@ export default [
       "object-shorthand": "error",
       "prefer-const": "error",
       "prefer-template": "error",
+    },
+  },
+  {
+    // What runs over texts of strangers must be linear: no part may match in two ways, from many places.
+    files: ["web/**"],
+    plugins: { regexp },
+    rules: {
+      "regexp/no-super-linear-backtracking": ["error", { report: "potential" }],
+      "regexp/no-super-linear-move": ["error", { report: "potential" }],
     },
   },
   { files: ["web/**", "bench/pages/**"], languageOptions: { globals: { ...globals.browser, ...ENGINE } } },

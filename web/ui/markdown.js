@@ -7,7 +7,7 @@
 /** @import { RenderedMarkdown } from "./rendered.js" */
 
 import { isRenderable, options, renderMarkdown } from "./markdown_html.js";
-import { library, t } from "./page.js";
+import { excerptOf, library, t } from "./page.js";
 
 const TAGS = "p br hr strong em del code pre blockquote ul ol li h3 h4 h5 h6 table thead tbody tr th td a span #text";
 const PLAIN_ATTRIBUTES = ["start", "align", "data-image", "data-language", "data-math", "data-task"];
@@ -76,7 +76,7 @@ function plain(text) {
   const paragraph = document.createElement("p");
   paragraph.className = "plain";
   paragraph.dir = "auto";
-  paragraph.textContent = text;
+  paragraph.textContent = excerptOf(text);
   return paragraph;
 }
 
@@ -190,8 +190,8 @@ function blocksIn(element) {
       if (isHopeless) return replaceRest(plain(text));
       const tail = text.slice(settledText);
       const last = settledText && !isBusy ? renderAtOnce(tail, true) : undefined;
-      if (last) put(last); // what is there already, up to its end
-      else if (!element.hasChildNodes()) replaceRest(plain(text));
+      if (last) put(last);
+      else replaceRest(plain(tail)); // all of it can be read meanwhile
       haveRendered(text, false);
     },
   };
