@@ -18,6 +18,7 @@ export async function countSteps(work, most = Infinity) {
   Object.assign(counter, { steps: 0, most });
   try {
     await work();
+    if (counter.steps > most) throw new TooManySteps(); // somebody has caught it
     return counter.steps;
   } finally {
     counter.most = Infinity;
@@ -29,7 +30,9 @@ export function countApart(work, most) {
   const { ...before } = counter;
   Object.assign(counter, { steps: 0, most });
   try {
-    return work();
+    const result = work();
+    if (counter.steps > most) throw new TooManySteps();
+    return result;
   } finally {
     Object.assign(counter, before);
   }

@@ -27,13 +27,21 @@ function* literalsOf(file) {
   }
 }
 
-/** Those that a module makes of texts. */
-async function patternsMadeBy(file) {
+/** Those that are made of texts while `work` goes on. */
+async function patternsMadeBy(work) {
   const [made, Native] = [[], RegExp];
   globalThis.RegExp = new Proxy(Native, { construct: (target, given) => { made.push(Reflect.construct(target, given)); return made.at(-1); } });
-  await import(new URL(`web/${file}`, ROOT));
+  await work();
   globalThis.RegExp = Native;
   return made;
+}
+
+/** highlight.js makes those of a language when it first reads some. */
+const patternsOfLanguages = new Map();
+
+async function patternsOf(language) {
+  if (!patternsOfLanguages.has(language)) patternsOfLanguages.set(language, await patternsMadeBy(() => highlight.highlight("x", { language })));
+  return patternsOfLanguages.get(language);
 }
 
 /** Numbers below `end` that look random, from a seed (mulberry32). */
@@ -84,7 +92,7 @@ async function patternsIn() {
   const files = readdirSync(new URL("web/", ROOT), { recursive: true }).filter((file) => file.endsWith(".js")).sort();
   const found = { markdown: [], maths: [] };
   for (const file of files) found[OF_MATHS.test(file) ? "maths" : "markdown"].push(...literalsOf(file));
-  found.maths.push(...await patternsMadeBy("ui/maths_syntax.js"));
+  found.maths.push(...await patternsMadeBy(() => import(new URL("web/ui/maths_syntax.js", ROOT))));
   return found;
 }
 
@@ -192,7 +200,10 @@ async function prepare() {
   install();
   performance.now = () => stepsSoFar() / STEPS_A_MILLISECOND;
   return async ({ kind, ...given }) => {
-    if (kind === "code") return colourOnPage(given);
+    if (kind === "code") {
+      const all = await patternsOf(given.language);
+      return colourOnPage({ text: grownFrom(all[given.pattern % all.length], given.seed)(given.length), ...given });
+    }
     if (given.text !== undefined) return renderOnPage(reader[kind], given.text);
     const ours = patterns[kind];
     for (let at = 0; at < TRIES; at++) await checkGrowth(ours[(given.pattern + at) % ours.length], given.seed + at);
