@@ -1,6 +1,7 @@
 // The house's rules for JavaScript; types are tsc's part.
 
 import js from "@eslint/js";
+import regexp from "eslint-plugin-regexp";
 import globals from "globals";
 
 const ENGINE = { inpage: "readonly" };
@@ -21,9 +22,18 @@ export default [
       "prefer-template": "error",
     },
   },
+  {
+    // What runs over texts of strangers must be linear: no part may match in two ways, from many places.
+    files: ["web/**"],
+    plugins: { regexp },
+    rules: {
+      "regexp/no-super-linear-backtracking": ["error", { report: "potential" }],
+      "regexp/no-super-linear-move": ["error", { report: "potential" }],
+    },
+  },
   { files: ["web/**", "bench/pages/**"], languageOptions: { globals: { ...globals.browser, ...ENGINE } } },
   {
-    files: ["web/worker.js", "web/interpreter.js", "web/sw.js", "web/bridge.js", "web/bridge/**"],
+    files: ["web/worker.js", "web/render_worker.js", "web/interpreter.js", "web/sw.js", "web/bridge.js", "web/bridge/**"],
     languageOptions: { globals: globals.worker },
   },
   { files: ["tools/**"], languageOptions: { globals: globals.node } },

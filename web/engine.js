@@ -4,7 +4,7 @@ import { createInpage } from "./api.js";
 import { sharedWorker } from "./shared_tab.js";
 
 const PHASES = ["adapter", "Python", "runtime", "GPU"];
-const BESIDE = import.meta.url.replace(/[^/]*$/, ""); // no new URL(…): bundlers would look for a file to copy
+const BESIDE = import.meta.url.slice(0, import.meta.url.lastIndexOf("/") + 1); // no new URL(…): bundlers would look for a file to copy
 
 /** @import { Engine, EngineOptions, EngineProgress } from "./engine.d.ts" */
 

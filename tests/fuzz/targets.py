@@ -1,4 +1,4 @@
-"""Every reader of what users bring. Those of the page (chats, settings) are in tests/web."""
+"""Every reader of what users bring. Of the page, chats and settings are read in tests/web."""
 
 from tests.fuzz import (
     export_targets,
@@ -6,6 +6,7 @@ from tests.fuzz import (
     gguf_targets,
     hub_targets,
     pte_targets,
+    rendering_targets,
     request_targets,
     text_targets,
 )
@@ -18,5 +19,6 @@ ROWS = [
     *text_targets.TARGETS,
     *request_targets.TARGETS,
     *export_targets.TARGETS,
+    *rendering_targets.TARGETS,
 ]
 TARGETS = {target.name: target for target in ROWS}

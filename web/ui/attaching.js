@@ -86,7 +86,7 @@ function remove(row) {
  */
 async function fill(row, title, text, language) {
   const fence = "`".repeat((text.match(/`+/g) ?? []).reduce((most, { length }) => Math.max(most, length + 1), 3));
-  const content = `${title}:\n\n${fence}${language}\n${text.replace(/\s+$/, "")}\n${fence}`;
+  const content = `${title}:\n\n${fence}${language}\n${text.trimEnd()}\n${fence}`;
   const words = partOf(row, "words");
   words.textContent = title;
   attachments.set(row, content);

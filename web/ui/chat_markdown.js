@@ -23,6 +23,6 @@ const withoutReasoning = (content) => (splitReasoning(content)?.answer ?? conten
  * @param {string} ending
  */
 export function fileName(chat, ending) {
-  const name = titleOf(chat).normalize("NFC").replace(/[^\p{L}\p{N}\p{M}]+/gu, "-").replace(/^-+|-+$/g, "").slice(0, 60);
+  const name = titleOf(chat).normalize("NFC").replace(/[^\p{L}\p{N}\p{M}]+/gu, "-").replace(/^-|-$/g, "").slice(0, 60);
   return `${name || "chat"}.${ending}`;
 }

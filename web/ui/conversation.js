@@ -6,10 +6,12 @@ import { answerIn, answerOf } from "./answer_queue.js";
 import { answer, stop } from "./answers.js";
 import { addMessage, chats, newChat } from "./chats.js";
 import { markdownIn } from "./markdown.js";
-import { copyOf, keep, lazy, page, partOf, recall, t } from "./page.js";
-import { pathOf, versionsOf } from "./tree.js";
+import { copyOf, excerptOf, keep, language, lazy, page, partOf, recall, t } from "./page.js";
+import { countVersions, pathOf, slotOf } from "./tree.js";
 
 const NEAR_THE_END = 48; // pixels
+const AT_ONCE = 40; // messages, the newest: those before them come in slices
+const SLICE_MILLISECONDS = 12; // of work between two looks of the browser at the user
 
 const { composer, draft, messages: list, scroller, system } = page;
 const versions = lazy(() => import("./versions.js"));
@@ -18,6 +20,7 @@ export let shown = newChat();
 /** @type {Editor | undefined} */
 let editor; // of a question that is in the composer
 let atEnd = true; // the user reads along
+let showing = {}; // replaced when messages are shown anew: slices of an earlier time stop
 
 /** A draft belongs to its chat; one that is not kept yet is the new one. */
 const draftName = () => (chats.has(shown.id) ? `inpageDraft ${shown.id}` : "inpageDraft");
@@ -32,21 +35,71 @@ export function showChat(next = shown, /** @type {string | undefined} */ text = 
     keepDraft();
   }
   atEnd = true;
-  list.replaceChildren(...pathOf(shown).map(articleOf));
-  document.body.toggleAttribute("data-empty", !list.children.length);
+  showMessages();
   system.value = shown.system;
   dispatchEvent(new Event("chatschange"));
   follow();
 }
 
-/** @param {ChatMessage} message */
-export function articleOf(message) {
+/**
+ * Shows the messages of the chat: the newest at once, those before them in slices, so that the page answers however
+ * many there are. An article that shows what it should stays.
+ */
+export function showMessages() {
+  const mine = showing = {};
+  if (list.dataset.chat !== shown.id) list.replaceChildren(); // ids are unique within a chat alone
+  list.dataset.chat = shown.id;
+  const path = pathOf(shown);
+  const versionCounts = countVersions(shown);
+  const ids = new Set(path.map(({ id }) => id));
+  /** @type {Map<string, HTMLElement>} */
+  const there = new Map();
+  for (const article of /** @type {HTMLElement[]} */ ([...list.children])) {
+    if (ids.has(article.dataset.id ?? "")) there.set(article.dataset.id ?? "", article);
+    else article.remove();
+  }
+  document.body.toggleAttribute("data-empty", !path.length);
+  /** @type {HTMLElement | null} */
+  let later = null; // the article before which the next one stands
+
+  function showNext() {
+    const message = /** @type {ChatMessage} */ (path.pop());
+    const old = there.get(message.id);
+    const article = old?.dataset.state === stateOf(message, versionCounts) ? old : articleOf(message, versionCounts);
+    if (old !== article) old?.remove();
+    if (article.parentElement !== list || article.nextElementSibling !== later) list.insertBefore(article, later);
+    later = article;
+    return article;
+  }
+
+  function showSlice() {
+    if (mine !== showing) return;
+    const end = performance.now() + SLICE_MILLISECONDS;
+    while (path.length && performance.now() < end) showNext().classList.add("earlier");
+    follow();
+    if (path.length) setTimeout(showSlice);
+  }
+
+  for (let left = AT_ONCE; path.length && left; left--) showNext();
+  if (path.length) setTimeout(showSlice);
+}
+
+/**
+ * What decides how a message is shown. An answer that grows paints itself.
+ * @type {(message: ChatMessage, versionCounts: Map<string, number>) => string}
+ */
+function stateOf(message, versionCounts) {
+  return answerOf(message) ? "growing" : `${message.version} ${versionCounts.get(slotOf(message))} ${language}`;
+}
+
+/** @type {(message: ChatMessage, versionCounts: Map<string, number>) => HTMLElement} */
+function articleOf(message, versionCounts) {
   const article = copyOf(page[message.role]);
   const text = partOf(article, "text");
   const growing = answerOf(message);
-  Object.assign(article.dataset, { id: message.id, state: stateOf(message) });
-  if (versionsOf(shown, message).length > 1) versions.showVersions(article, shown, message);
-  if (message.role === "user") text.textContent = message.content;
+  Object.assign(article.dataset, { id: message.id, state: stateOf(message, versionCounts) });
+  if ((versionCounts.get(slotOf(message)) ?? 1) > 1) versions.showVersions(article, shown, message);
+  if (message.role === "user") text.textContent = excerptOf(message.content);
   else if (growing) {
     article.dataset.pending = "";
     growing.painted = paintedIn(article, growing);
@@ -76,6 +129,7 @@ function paintedIn(article, growing) {
     finish(isNothing) {
       if (chat === shown && isNothing) return showChat();
       view.finish(message.content);
+      article.dataset.state = ""; // it may grow again
       message.thought = Number(text.dataset.thought ?? 0);
       showOutcome(article, message);
       follow();
@@ -83,9 +137,6 @@ function paintedIn(article, growing) {
     },
   };
 }
-
-/** What an article shows. @param {ChatMessage} message */
-export const stateOf = (message) => `${message.version} ${versionsOf(shown, message).length}`;
 
 /** @type {(article: HTMLElement, message: ChatMessage) => void} */
 function showOutcome(article, { note = "", error = "", code = "" }) {

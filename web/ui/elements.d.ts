@@ -44,11 +44,6 @@ export type LoadFrom = (where: string | File[], name: string, begin?: (options: 
 /** As a tag of templates, or of a text that is whole. */
 export type Tell = (parts: TemplateStringsArray | string, ...values: (string | number)[]) => string;
 
-type Tokens = import("marked").Token[];
-export type NodesOf = (reading: import("marked").Marked, tokens: Tokens) => DocumentFragment;
-/** In so much time. */
-export type Within = (text: string, milliseconds: number, render: (reading: import("marked").Marked, tokens: Tokens) => (Node | string)[]) => (Node | string)[];
-
 /** Whose script comes when it is opened. */
 export type Dialog = "console" | "models" | "settings";
 
@@ -72,20 +67,4 @@ export type Lazy<Module> = {
 export type Fetched = <Module>(arriving: Promise<Module>) => Promise<Module | void>;
 export type ToLazy = <Module extends object>(load: () => Promise<Module>) => Lazy<Module>;
 
-/** What the page takes from npm, by its files. */
-export interface Libraries {
-  "dompurify.js": typeof import("dompurify");
-  "highlight.js": { default: Highlighter };
-  "idb.js": typeof import("idb");
-  "katex.js": typeof import("katex");
-  "marked.js": typeof import("marked");
-  "pdf.js": typeof import("pdfjs-dist");
-}
-
-export type FromNpm = <Name extends keyof Libraries>(name: Name) => Promise<Libraries[Name]>;
-
-/** Its package has no types. */
-interface Highlighter {
-  getLanguage(name: string): object | undefined;
-  highlight(code: string, options: { language: string, ignoreIllegals: boolean }): { value: string };
-}
+export type FromNpm = <Name extends keyof import("./rendered.js").Libraries>(name: Name) => Promise<import("./rendered.js").Libraries[Name]>;

@@ -1,14 +1,16 @@
-// Markdown of a model, which is not to be trusted. Three nets: marked reads no HTML, our renderer
-// makes links of http(s) addresses alone, DOMPurify lets nothing else pass. Beyond its bounds, text is shown as it is.
+// Markdown of a model, which is not to be trusted. Three nets: marked reads no HTML, our renderer makes links of
+// http(s) addresses alone, DOMPurify lets nothing else pass. Short texts are rendered at once, long ones in a worker
+// that can be ended. What is beyond the bounds of both is shown as it was written.
 
 /** @import { Config, DOMPurify } from "dompurify" */
-/** @import { Marked, RendererObject, TokenizerObject } from "marked" */
-/** @import { NodesOf, Within } from "./elements.js" */
+/** @import { Marked } from "marked" */
+/** @import { RenderedMarkdown } from "./rendered.js" */
 
-import { escape, library, partOf, t } from "./page.js";
+import { isRenderable, options, renderMarkdown } from "./markdown_html.js";
+import { excerptOf, library, t } from "./page.js";
 
 const TAGS = "p br hr strong em del code pre blockquote ul ol li h3 h4 h5 h6 table thead tbody tr th td a span #text";
-const PLAIN_ATTRIBUTES = ["start", "align", "data-language", "data-math", "data-task"];
+const PLAIN_ATTRIBUTES = ["start", "align", "data-image", "data-language", "data-math", "data-task"];
 const ALLOWED = /** @type {const} @satisfies {Config} */ ({
   ALLOWED_TAGS: TAGS.split(" "),
   ALLOWED_ATTR: ["href", ...PLAIN_ATTRIBUTES],
@@ -19,52 +21,11 @@ const ALLOWED = /** @type {const} @satisfies {Config} */ ({
   RETURN_DOM_FRAGMENT: true,
 });
 
-const MAX_TEXT = 100_000; // characters
-const MAX_CELLS = 5000; // a short row of a table has all its columns
-const DEEP = /^([ \t]*(>|([-*+]|\d+[.)])[ \t])){30}|^[ \t]{60,}(>|[-*+]|\d+[.)])/m; // quotes and lists in each other
-const RICH = /\$|\\[([]|^ *(```|~~~)|^( {4}|\t)|^[ |:-]*-[ |:-]*$|<[/|a-z]|\[\/?THINK/im; // what rich.js is for
-const MILLISECONDS = { growing: 250, whole: 1000, atOnce: 3000 };
-
-/** @type {(href: string, html: string) => string} */
-function link(href, html) {
-  const url = URL.parse(href);
-  return url && /^https?:$/.test(url.protocol) ? `<a href="${escape(url.href)}">${html}</a>` : html;
-}
-
-/** @type {RendererObject} */
-const renderer = {
-  heading({ tokens, depth }) {
-    const tag = `h${Math.min(depth + 2, 6)}`; // below the page's own headings
-    return `<${tag}>${this.parser.parseInline(tokens)}</${tag}>`;
-  },
-  link({ href, tokens }) { return link(href, this.parser.parseInline(tokens)); },
-  image: ({ href, text }) => link(href, t`[image: ${escape(text || href)}]`),
-  checkbox: ({ checked }) => `<span data-task>${checked ? "☑" : "☐"}</span> `,
-  code: ({ text, lang }) => `<pre data-language="${escape(lang || "text")}"><code>${escape(text)}</code></pre>`,
-};
-
-let deadline = 0;
-let lastDeadline = 0; // of all that is rendered at once
-
-/** @type {(beyond: boolean) => false} */
-function bound(beyond) {
-  if (beyond) throw new RangeError();
-  return false; // marked goes on by itself
-}
-
-const inTime = () => bound(performance.now() > deadline);
-
-/** @type {TokenizerObject} */
-const tokenizer = {
-  html: () => undefined,
-  tag: () => undefined,
-  space: inTime, // what marked tries first at each of its steps: nothing else can interrupt it
-  escape: inTime,
-  table(src) {
-    const lines = src.split("\n\n", 1)[0].split("\n");
-    return bound(lines[0].split("|").length * lines.length > MAX_CELLS);
-  },
-};
+// marked has patterns that take the square or the cube of a text: this is short enough for all of them.
+const MAX_AT_ONCE = 4000; // characters
+const MILLISECONDS = { text: 100, task: 500 }; // for what is rendered at once: one text, and all of them in a task
+// What rich.js is for: maths, code, tables, reasoning. Linear: no part of it can match in two ways.
+const RICH = /\$|\\[([]|^ *(```|~~~)|^( {4}|\t)|^[ |:]*-[ |:-]*$|<[/|a-z]|\[\/?THINK/im;
 
 /** @type {Marked | undefined} */
 let marked; // perhaps it or the other did not arrive
@@ -86,62 +47,152 @@ async function loadRich() {
 export async function loadMarkdown() {
   ({ default: purify } = await library("dompurify.js"));
   const { Marked } = await library("marked.js");
-  marked = new Marked({ renderer, tokenizer });
+  marked = new Marked(options);
 }
 
-/** The text's nodes, or the text as it was written. @type {Within} */
-function within(text, milliseconds, render) {
+let taskEnds = 0;
+
+/**
+ * Renders a short text; undefined where it is not, or takes too long.
+ * @param {string} text
+ * @param {boolean} isGrowing
+ */
+function renderAtOnce(text, isGrowing) {
+  if (!marked || text.length > MAX_AT_ONCE) return undefined;
   const now = performance.now();
-  if (!lastDeadline) {
-    lastDeadline = now + MILLISECONDS.atOnce;
-    setTimeout(() => { lastDeadline = 0; });
+  if (!taskEnds) {
+    taskEnds = now + MILLISECONDS.task;
+    setTimeout(() => { taskEnds = 0; });
   }
-  deadline = Math.min(now + milliseconds, lastDeadline);
   try {
-    bound(text.length > MAX_TEXT || DEEP.test(text));
-    if (marked) return render(marked, marked.lexer(text));
-  } catch { /* too long, deep or slow, or a fault of marked's */ }
-  const plain = document.createElement("p");
-  plain.className = "plain";
-  plain.dir = "auto";
-  plain.textContent = text;
-  return [plain];
+    return renderMarkdown(marked, text, isGrowing, Math.min(now + MILLISECONDS.text, taskEnds));
+  } catch {
+    return undefined; // too slow, or a fault of marked's
+  }
 }
 
-/** @type {NodesOf} */
-function nodesOf(reading, tokens) {
-  const fragment = purify.sanitize(reading.parser(tokens), ALLOWED);
+/** @param {string} text */
+function plain(text) {
+  const paragraph = document.createElement("p");
+  paragraph.className = "plain";
+  paragraph.dir = "auto";
+  paragraph.textContent = excerptOf(text);
+  return paragraph;
+}
+
+/** @param {string} html */
+function nodesOf(html) {
+  const fragment = purify.sanitize(html, ALLOWED);
+  for (const image of fragment.querySelectorAll("[data-image]")) nameImage(image);
   for (const anchor of fragment.querySelectorAll("a")) Object.assign(anchor, { target: "_blank", rel: "noopener noreferrer" });
   for (const block of /** @type {Iterable<HTMLElement>} */ (fragment.children)) block.dir = "auto";
   rich?.enrich(fragment);
   return fragment;
 }
 
-/** Markdown that grows: blocks that have ended are rendered once, only the tail again. @param {HTMLElement} element */
+/** Says that a text stands for an image, of which only the address is there. @param {Element} image */
+function nameImage(image) {
+  image.textContent = t`[image: ${image.textContent}]`;
+  image.removeAttribute("data-image");
+  if (image.localName === "span") image.replaceWith(...image.childNodes);
+}
+
+/** @type {WeakMap<Element, object>} */
+const owners = new WeakMap(); // whose turn it is to fill an element: what the worker made for others is dropped
+
+/**
+ * Renders a long text; undefined where it is beyond the worker's bounds.
+ * @type {(text: string, isGrowing: boolean, isWanted: () => boolean) => Promise<RenderedMarkdown | undefined>}
+ */
+async function renderLater(text, isGrowing, isWanted) {
+  try {
+    const { renderInWorker } = await import("./rendering.js");
+    return await renderInWorker("markdown", { text, isGrowing }, isWanted);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Shows Markdown: of a text that grows, blocks that have ended are rendered once, only the tail again. @param {HTMLElement} element */
 function blocksIn(element) {
+  let turn = {};
   let settledText = 0;
-  /** @type {(Node | string)[]} */
+  /** @type {ChildNode[]} */
   let unsettled = []; // nodes that show the rest
-  let milliseconds = MILLISECONDS.growing;
+  let isPlain = false; // the rest, from now on: more text takes no less
+  let isBusy = false; // the worker, with an earlier state of this text
+  /** @type {{ text: string, isGrowing: boolean } | undefined} */
+  let next; // for the worker
+  owners.set(element, turn);
+
+  /** @param {RenderedMarkdown} rendered */
+  function put({ length, settled, rest }) {
+    const [done, tail] = [nodesOf(settled), nodesOf(rest)];
+    replaceRest(...tail.childNodes);
+    element.insertBefore(done, unsettled[0] ?? null);
+    settledText += length;
+  }
+
+  /** @param {ChildNode[]} nodes */
+  function replaceRest(...nodes) {
+    for (const node of unsettled) node.remove();
+    unsettled = nodes;
+    element.append(...nodes);
+  }
+
+  function startAnew() {
+    settledText = 0;
+    unsettled = [];
+    element.replaceChildren();
+  }
+
+  /** @type {(text: string, isGrowing: boolean) => Promise<void>} */
+  async function haveRendered(text, isGrowing) {
+    next = { text, isGrowing };
+    if (isBusy) return;
+    isBusy = true;
+    const mine = turn;
+    const isWanted = () => element.isConnected && owners.get(element) === mine;
+    for (let job; (job = next);) {
+      next = undefined;
+      const tail = job.text.slice(job.isGrowing ? settledText : 0);
+      const rendered = await renderLater(tail, job.isGrowing, isWanted);
+      if (!isWanted()) break;
+      if (!job.isGrowing) startAnew();
+      isPlain = !rendered;
+      if (rendered) put(rendered);
+      else replaceRest(plain(tail));
+      dispatchEvent(new Event("textdrawn"));
+    }
+    isBusy = false;
+  }
+
   return {
     /** @param {string} text */
     grow(text) {
-      const growing = within(text.slice(settledText), milliseconds, (reading, tail) => {
-        // A block may take in the next one (a list its next item), hardly the one after that.
-        const ended = tail.splice(0, tail.length - 3);
-        const [settled, rest] = [nodesOf(reading, ended), nodesOf(reading, tail)];
-        for (const { raw } of ended) settledText += raw.length;
-        return [settled, ...rest.childNodes];
-      });
-      for (const node of unsettled) /** @type {ChildNode} */ (node).remove();
-      element.append(...growing);
-      unsettled = growing.filter((node) => !(node instanceof DocumentFragment));
-      if (partOf(element, "plain")) milliseconds = -1; // more text takes no less
+      const tail = text.slice(settledText);
+      const rendered = isPlain || isBusy ? undefined : renderAtOnce(tail, true);
+      if (rendered) return put(rendered);
+      isPlain ||= !marked || !isRenderable(tail);
+      if (isPlain || !element.hasChildNodes()) replaceRest(plain(tail));
+      if (!isPlain) haveRendered(text, true);
     },
-    /** The whole text at once, which alone knows all its link definitions. @param {string} text */
+    /** Shows the whole text, which alone knows all its link definitions. @param {string} text */
     finish(text) {
-      element.replaceChildren(...within(text, MILLISECONDS.whole, (reading, tokens) => [nodesOf(reading, tokens)]));
-      unsettled = [...element.childNodes];
+      const rendered = renderAtOnce(text, false);
+      const isHopeless = !marked || !isRenderable(text);
+      if (rendered || isHopeless) {
+        owners.set(element, turn = {}); // what the worker still has comes too late
+        next = undefined;
+        startAnew();
+      }
+      if (rendered) return put(rendered);
+      if (isHopeless) return replaceRest(plain(text));
+      const tail = text.slice(settledText);
+      const last = settledText && !isBusy ? renderAtOnce(tail, true) : undefined;
+      if (last) put(last);
+      else replaceRest(plain(tail)); // all of it can be read meanwhile
+      haveRendered(text, false);
     },
   };
 }
@@ -158,7 +209,9 @@ export function markdownIn(element) {
         show(how)(text);
       });
     }
-    view = rich?.folded(view, element, text, blocksIn) ?? view;
+    const other = rich?.folded(view, element, text, blocksIn) ?? view;
+    if (other !== view) owners.delete(element); // its parts have views of their own
+    view = other;
     view[how](text);
   };
   return { grow: show("grow"), finish: show("finish") };

@@ -1,7 +1,9 @@
-// Maths by KaTeX, which reads what a model wrote: bounded in length and depth, without macros and links, and what it
-// makes passes DOMPurify. Its style attributes, which the page's policy refuses, are set by script, one by one.
+// Maths by KaTeX, in the rendering worker: bounded in length and depth, without macros and links, and what it makes
+// passes DOMPurify. Its style attributes, which the page's policy refuses, are set by script, one by one.
 
+import { remember, remembered } from "./drawn.js";
 import { library, siteFacts } from "./page.js";
+import { renderInWorker } from "./rendering.js";
 
 const MAX_CHARACTERS = 4000; // characters of a formula
 const MAX_DEPTH = 10; // braces in each other: accents in powers of accents take twice the time each
@@ -21,41 +23,44 @@ const ALLOWED = /** @type {const} @satisfies {import("dompurify").Config} */ ({
 });
 const STYLES = /^(?:border|margin|padding|min-width|width|height|top|bottom|left|vertical-align|color|background-color)/;
 
-/** @type {Awaited<ReturnType<typeof fetchTools>> | undefined} */
-let tools; // once they are here
+/** @type {import("dompurify").DOMPurify | undefined} */
+let purify; // once it is here, with KaTeX's styles
 
 /**
- * Rejects where it is not maths, or beyond the bounds.
+ * Draws a formula, at once if it was drawn before. Rejects where it is not maths, or beyond the bounds.
  * @param {HTMLElement} element holds what was written, between its marks
  */
 export async function draw(element) {
-  const [, tex] = WRITTEN.exec(element.textContent) ?? [];
-  if (!tex || tex.length > MAX_CHARACTERS || depthOf(tex) > MAX_DEPTH || MACROS.test(tex)) throw new RangeError();
-  const { katex, purify } = tools ??= await fetchTools();
-  const displayMode = element.dataset.math === "display";
-  const html = katex.renderToString(tex, { displayMode, throwOnError: true, strict: "ignore", trust, maxSize: 20, maxExpand: 1000 });
+  const { textContent: written } = element;
+  const [, tex] = written.length > MAX_CHARACTERS ? [] : WRITTEN.exec(written) ?? [];
+  if (!tex || depthOf(tex) > MAX_DEPTH || MACROS.test(tex)) throw new RangeError();
+  const isDisplay = element.dataset.math === "display";
+  const name = `maths ${isDisplay} ${tex}`;
+  const known = remembered(name);
+  if (known !== undefined && purify) return show(element, known, purify);
+  const html = await renderInWorker("maths", { text: tex, isDisplay }, () => element.isConnected);
+  show(element, remember(name, html), purify ??= await fetchTools());
+}
+
+/** @type {(element: HTMLElement, html: string, tool: import("dompurify").DOMPurify) => void} */
+function show(element, html, tool) {
   // KaTeX escapes quotes everywhere else, so that this is an attribute for sure.
-  const drawn = purify.sanitize(html.replaceAll(' style="', ' data-css="'), ALLOWED);
+  const drawn = tool.sanitize(html.replaceAll(' style="', ' data-css="'), ALLOWED);
   for (const part of /** @type {NodeListOf<HTMLElement>} */ (drawn.querySelectorAll("[data-css]"))) setStyle(part);
   element.replaceChildren(drawn);
   element.dataset.drawn = "";
-  if (displayMode) element.tabIndex = 0; // a long one scrolls, by keyboard too
+  if (element.dataset.math === "display") element.tabIndex = 0; // a long one scrolls, by keyboard too
 }
 
 async function fetchTools() {
-  const [{ default: katex }, { default: purify }, { vendor }] = await Promise.all([library("katex.js"), library("dompurify.js"), siteFacts()]);
+  const [{ default: tool }, { vendor }] = await Promise.all([library("dompurify.js"), siteFacts()]);
   const styles = Object.assign(document.createElement("link"), { rel: "stylesheet", href: `${vendor}katex.css` });
   styles.onerror = () => {
     styles.remove();
-    tools = undefined; // the next formula fetches them again
+    purify = undefined; // the next formula fetches them again
   };
   document.head.append(styles);
-  return { katex, purify };
-}
-
-/** @returns {boolean} */
-function trust() {
-  throw new RangeError(); // links, images, HTML: KaTeX asks, and all of the formula stays as it was written
+  return tool;
 }
 
 /** @param {string} tex */

@@ -7,10 +7,13 @@ import { page } from "./dom.js";
 import { t } from "./words.js";
 
 export * from "./dom.js";
+export { escape } from "./html.js";
 export { decimal, language, t } from "./words.js";
 
-/** For HTML. @param {string} text */
-export const escape = (text) => text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
+const MAX_SHOWN = 200_000; // characters of one text, which browsers lay out in a moment
+
+/** As much of a text as can be shown. @param {string} text */
+export const excerptOf = (text) => (text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}\n\n${t`The rest is too long to be shown: copying the message gives all of it.`}` : text);
 
 /** @param {(string | false | null | undefined)[]} parts */
 export const line = (...parts) => parts.filter(Boolean).join(" · ");

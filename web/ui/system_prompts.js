@@ -53,8 +53,11 @@ function groupOf(label, texts) {
   return [group];
 }
 
-/** @param {string} text */
-const nameOf = (text) => (text.length > MAX_NAME ? `${text.slice(0, MAX_NAME).replace(/\s+\S*$/, "")}…` : text);
+/** Whole words, if there are several. @param {string} text */
+function nameOf(text) {
+  const start = text.slice(0, MAX_NAME);
+  return start === text ? text : `${/^[^]*\S(?=\s)/.exec(start)?.[0] ?? start}…`;
+}
 
 prompts.onchange = () => {
   if (!prompts.value) return;

@@ -1,16 +1,16 @@
 // Other tabs with this page: what they save appears here, and a chat that is open twice says so. Fetched when there
 // is another one.
 
-import { answerOf, answers } from "./answer_queue.js";
+import { answers } from "./answer_queue.js";
 import { stop } from "./answers.js";
 import { readOne } from "./chat_records.js";
 import { connect, tell } from "./chat_store.js";
 import { titleOf } from "./chat_titles.js";
 import { allChats, isDeleted } from "./chats.js";
-import { articleOf, follow, shown, stateOf } from "./conversation.js";
+import { follow, showMessages, shown } from "./conversation.js";
 import { leaveDeleted } from "./deleting.js";
 import { page, partOf, t } from "./page.js";
-import { isGone, pathOf } from "./tree.js";
+import { isGone } from "./tree.js";
 
 const { messages: list, system } = page;
 /** @type {Map<string, string>} */
@@ -42,17 +42,9 @@ async function hearSaved(id) {
  * @param {string} [writing]
  */
 export function refresh(writing) {
-  const there = new Map([.../** @type {Iterable<HTMLElement>} */ (list.children)].map((article) => [article.dataset.id, article]));
-  const path = pathOf(shown);
-  for (const [at, message] of path.entries()) {
-    const old = there.get(message.id);
-    const isSame = old && (answerOf(message) || old.dataset.state === stateOf(message));
-    const article = isSame ? old : articleOf(message);
-    if (article !== list.children[at]) list.insertBefore(article, list.children[at] ?? null);
-    if (message.id === writing) partOf(article, "note").textContent = t`Being written in another tab`;
-  }
-  while (list.children.length > path.length) list.lastElementChild?.remove();
-  document.body.toggleAttribute("data-empty", !path.length);
+  showMessages();
+  const written = writing && list.querySelector(`[data-id="${CSS.escape(writing)}"]`);
+  if (written) partOf(written, "note").textContent = t`Being written in another tab`;
   if (!system.matches(":focus")) system.value = shown.system;
   follow();
   dispatchEvent(new Event("answergrows"));

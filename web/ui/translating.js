@@ -4,12 +4,14 @@
 const ATTRIBUTES = ["aria-label", "placeholder", "title"];
 const SOMEBODYS = "[dir=auto], [lang]:not(html), .text, code, pre, script, style"; // not the page's own words
 const NUMBER = String.raw`\d(?:[\d.,'’\s]*\d)?`;
+const MAX_AMOUNT = 200; // characters: a pattern of several numbers takes a power of their length
+const MAX_TOLD = 4000; // characters: longer texts are nobody's but a stranger's
 const UNIT = " (?:[kMGT]B|s|min|h|%)(?:/s)?"; // the same in every language
 const QUANTITY = new RegExp(`^(${NUMBER})(${UNIT})?$`);
 
 /** @typedef {Record<string, string>} Table */
 /** @typedef {{ words: Table, said: Table, amounts: Table }} Tables as a file of words/ has them */
-/** @typedef {[text: string, other: string, value: string]} Entry with what matches its values */
+/** @typedef {[text: string, other: string, isAmount: boolean]} Entry whose values are amounts, or anything */
 
 
 /** @type {Tables} */
@@ -24,7 +26,7 @@ export async function translate(tag) {
   const [name] = tag.split("-");
   /** @type {Tables} */
   const tables = name === "en" ? ENGLISH : await import(`./words/${name}.js`);
-  const back = teller(entriesOf(spoken.tables).map(([english, other, value]) => [other, english, value]), spoken.tag, "en");
+  const back = teller(entriesOf(spoken.tables).map(([english, other, isAmount]) => [other, english, isAmount]), spoken.tag, "en");
   const forth = teller(entriesOf(tables), "en", tag);
   await parsed();
   rewrite(document, (text) => forth(back(text)));
@@ -62,16 +64,16 @@ function rewrite(root, tell) {
 const around = (text, tell) => text.replace(/\S(?:[^]*\S)?/, (words) => tell(words.replace(/\s+/g, " ")));
 
 /** @param {Tables} tables */
-const entriesOf = ({ words, said, amounts }) => [...pairs({ ...words, ...said }, "[^]+?"), ...pairs(amounts, `${NUMBER}(?:${UNIT}| \\p{L}{2,5})?`)];
+const entriesOf = ({ words, said, amounts }) => [...pairs({ ...words, ...said }, false), ...pairs(amounts, true)];
 
 /**
  * Each form of a plural by itself.
  * @param {Table} table
- * @param {string} value
+ * @param {boolean} isAmount
  */
-const pairs = (table, value) => Object.entries(table).flatMap(([english, other]) => {
+const pairs = (table, isAmount) => Object.entries(table).flatMap(([english, other]) => {
   const [ours, theirs] = [english.split("|"), other.split("|")];
-  return ours.map((form, at) => /** @type {Entry} */ ([form, theirs[at], value]));
+  return ours.map((form, at) => /** @type {Entry} */ ([form, theirs[at], isAmount]));
 });
 
 /**
@@ -88,9 +90,9 @@ function teller(entries, from, to) {
   function one(text) {
     const known = whole.get(text) ?? number(text);
     if (known !== undefined) return known;
-    for (const { pattern, other, order } of patterns) {
-      const found = pattern.exec(text);
-      if (found) return other.replace(/{(\d)}/g, (_, at) => tell(found[order.indexOf(at) + 1] ?? ""));
+    for (const { valuesIn, other, order } of patterns) {
+      const found = valuesIn(text);
+      if (found) return other.replace(/{(\d)}/g, (_, at) => tell(found[order.indexOf(at)] ?? ""));
     }
     const parts = text.split(", ");
     const told = parts.length > 1 ? parts.map(one) : parts;
@@ -98,19 +100,46 @@ function teller(entries, from, to) {
   }
 
   /** @type {(text: string) => string} */
-  const tell = (text) => (isSame ? text : whole.get(text) ?? text.split(" · ").map(one).join(" · "));
+  const tell = (text) => (isSame || text.length > MAX_TOLD ? text : whole.get(text) ?? text.split(" · ").map(one).join(" · "));
   return tell;
 }
 
 /** @param {Entry} entry */
-function patternOf([text, other, value]) {
-  const escaped = text.replace(/[.*+?^$()[\]\\]/g, "\\$&");
-  return {
-    pattern: new RegExp(`^${escaped.replace(/{\d}/g, `(${value})`)}$`, "u"),
-    other,
-    order: [...text.matchAll(/{(\d)}/g)].map(([, at]) => at),
-  };
+const patternOf = ([text, other, isAmount]) => ({
+  valuesIn: isAmount ? amountsBetween(text.split(/{\d}/)) : valuesBetween(text.split(/{\d}/)),
+  other,
+  order: [...text.matchAll(/{(\d)}/g)].map(([, at]) => at),
+});
+
+/**
+ * Finds the amounts that stand between the pieces of a text.
+ * @param {string[]} pieces
+ */
+function amountsBetween(pieces) {
+  const escaped = pieces.map((piece) => piece.replace(/[.*+?^$()[\]\\]/g, "\\$&"));
+  const pattern = new RegExp(`^${escaped.join(`(${NUMBER}(?:${UNIT}| \\p{L}{2,5})?)`)}$`, "u");
+  return (/** @type {string} */ text) => (text.length > MAX_AMOUNT ? undefined : pattern.exec(text)?.slice(1));
 }
+
+/**
+ * Finds what stands between the pieces of a text, whatever it is. Each is as short as can be: a pattern would do the
+ * same, and take a power of the text's length where it fails.
+ * @param {string[]} pieces
+ */
+const valuesBetween = ([first, ...pieces]) => (/** @type {string} */ text) => {
+  const last = pieces.at(-1) ?? "";
+  if (!text.startsWith(first) || !text.endsWith(last)) return undefined;
+  const end = text.length - last.length;
+  const values = [];
+  let at = first.length;
+  for (const piece of pieces.slice(0, -1)) {
+    const next = text.indexOf(piece, at + 1);
+    if (next < 0) return undefined;
+    values.push(text.slice(at, next));
+    at = next + piece.length;
+  }
+  return at < end ? [...values, text.slice(at, end)] : undefined;
+};
 
 /**
  * A quantity as the other language writes it; undefined where it is something else.
@@ -121,7 +150,7 @@ function numbers(from, to) {
   const parts = new Intl.NumberFormat(from).formatToParts(1234567.8);
   const [group, point] = ["group", "decimal"].map((type) => parts.find((part) => part.type === type)?.value ?? "");
   return (/** @type {string} */ text) => {
-    const [, digits, unit = ""] = QUANTITY.exec(text) ?? [];
+    const [, digits, unit = ""] = text.length > MAX_AMOUNT ? [] : QUANTITY.exec(text) ?? [];
     if (!digits) return undefined;
     const fraction = digits.split(point)[1]?.length ?? 0;
     const value = Number(digits.replaceAll(group, "").replace(point, "."));

@@ -35,3 +35,11 @@ export function pathOf({ messages }) {
 
 /** @type {(chat: Chat, message: ChatMessage) => ChatMessage[]} */
 export const versionsOf = ({ messages }, message) => messages.filter((each) => slotOf(each) === slotOf(message) && !isGone(each));
+
+/** How many versions each slot has. @param {Chat} chat */
+export function countVersions({ messages }) {
+  /** @type {Map<string, number>} */
+  const counts = new Map();
+  for (const message of messages) if (!isGone(message)) counts.set(slotOf(message), (counts.get(slotOf(message)) ?? 0) + 1);
+  return counts;
+}

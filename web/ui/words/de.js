@@ -107,6 +107,7 @@ export const words = {
   "Drop files: a model to load, chats to import, or text to attach to your message": "Dateien ablegen: ein Modell zum Laden, Chats zum Importieren oder Text als Anhang deiner Nachricht",
   "Remove": "Entfernen",
   "Remove {0}": "{0} entfernen",
+  "The rest is too long to be shown: copying the message gives all of it.": "Der Rest ist zu lang, um gezeigt zu werden: Wer die Nachricht kopiert, bekommt alles.",
   "{0} is too large to attach: {1}, and {2} are the most.": "{0} ist zu groß zum Anhängen: {1}, und höchstens {2} gehen.",
   "{0} bytes": "{0} Byte",
   "{0} is not a text. What can be dropped: models (.gguf, .pte), exported chats, and text, Markdown, code, CSV or PDF files.": "{0} ist kein Text. Was du ablegen kannst: Modelle (.gguf, .pte), exportierte Chats sowie Text-, Markdown-, Code-, CSV- oder PDF-Dateien.",
