@@ -30,8 +30,8 @@ CONTAINER = 1000  # units of work for entering a list
 POINTER = 8  # bytes
 OBJECT = 64  # bytes that a small text or tuple takes besides its contents
 
-VIEWS = (type({}.keys()), type({}.values()), type({}.items()))
-CONTAINERS = (list, tuple, dict, *VIEWS)
+VIEWS: tuple[type, ...] = (type({}.keys()), type({}.values()), type({}.items()))
+CONTAINERS: tuple[type, ...] = (list, tuple, dict, *VIEWS)
 
 
 class RenderingMeter:

@@ -21,7 +21,7 @@ from py_runtime.chat.bounds import (
     weigh,
 )
 
-KEYS = type({}.keys())
+KEYS: type = type({}.keys())
 LARGEST_KEY = 1 << 30  # beyond it, integers that share a hash are easily found
 NAIVE_SEARCH = 30_000  # characters: Python searches longer texts in linear time
 FIELD = 500  # units of work for a field of a format

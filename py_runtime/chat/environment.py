@@ -30,7 +30,6 @@ from py_runtime.chat.bounds import (
     shortened,
     spelled_bytes,
     unsupported,
-    weigh,
 )
 from py_runtime.chat.costs import (
     check_comparison,
@@ -235,12 +234,12 @@ class GuardedEnvironment(ImmutableSandboxedEnvironment):
         """Compute value[start:stop:step]."""
         self.meter.step()
         part = slice(start, stop, step)
-        if isinstance(value, str | list | tuple):
+        if isinstance(value, str):
+            check_text(self.meter, len(range(*part.indices(len(value)))), value)
+        elif isinstance(value, list | tuple):
             length = len(range(*part.indices(len(value))))
-            if isinstance(value, str):
-                check_text(self.meter, length, value)
             self.meter.work(length)
-            self.meter.expect(POINTER * length if not isinstance(value, str) else 0)
+            self.meter.expect(POINTER * length)
         elif not isinstance(value, range | Undefined):
             raise TypeError(f"a {type(value).__name__} has no slices")
         return self.charged(value[part])
@@ -264,11 +263,11 @@ def make_dict(environment: GuardedEnvironment, /, *given: Any, **named: Any) -> 
     """Return dict(...): a function rather than the type, whose methods no template needs."""
     if len(given) > 1:
         raise TypeError(f"dict expected at most 1 argument, got {len(given)}")
-    pairs = listed(environment.meter, given[0]) if given else {}
-    if not isinstance(pairs, dict):
-        if not all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in pairs):
-            raise TypeError("dict takes an object, or pairs of keys and values")
-    check_new_keys(environment.meter, [*(pair[0] for pair in pairs)] if not isinstance(pairs, dict) else [*pairs])
+    items = listed(environment.meter, given[0]) if given else {}
+    pairs = list(items.items()) if isinstance(items, dict) else items
+    if not all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in pairs):
+        raise TypeError("dict takes an object, or pairs of keys and values")
+    check_new_keys(environment.meter, [pair[0] for pair in pairs])
     return {**dict(pairs), **named}
 
 

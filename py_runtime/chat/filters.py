@@ -130,7 +130,8 @@ def check_indent(
     indent = len(width) if isinstance(width, str) else max(width, 0)
     meter.work(ITEM * lines)
     meter.expect(lines * (OBJECT + POINTER))
-    check_text(meter, 2 * len(text) + lines * (indent + 2), text, width if indent and isinstance(width, str) else "")
+    before = width if isinstance(width, str) else ""
+    check_text(meter, 2 * len(text) + lines * (indent + 2), text, before)
 
 
 def check_filter_replace(
@@ -143,7 +144,9 @@ def check_filter_replace(
     return text
 
 
-def check_filter_format(environment: "GuardedEnvironment", value: Any, *args: Any, **named: Any) -> Any:
+def check_filter_format(
+    environment: "GuardedEnvironment", value: Any, *args: Any, **named: Any
+) -> Any:
     """Charge for a format with percent signs."""
     text = as_text(environment.meter, value)
     check_percent_format(environment.meter, text, named or args)
@@ -157,7 +160,9 @@ def check_number(environment: "GuardedEnvironment", value: Any, *args: Any, **na
     return value
 
 
-def check_round(environment: "GuardedEnvironment", value: Any, precision: Any = 0, *args: Any, **named: Any) -> Any:
+def check_round(
+    environment: "GuardedEnvironment", value: Any, precision: Any = 0, *args: Any, **named: Any
+) -> Any:
     """Check the precision of a number."""
     if isinstance(value, str | list | tuple):
         raise TypeError(f"round takes a number, not a {type(value).__name__}")
@@ -174,7 +179,9 @@ def check_list(environment: "GuardedEnvironment", value: Any, *args: Any, **name
     return found
 
 
-def check_batch(environment: "GuardedEnvironment", value: Any, count: Any, fill_with: Any = None) -> Any:
+def check_batch(
+    environment: "GuardedEnvironment", value: Any, count: Any, fill_with: Any = None
+) -> Any:
     """Charge for lists of so many items, or so many lists."""
     if isinstance(count, int):
         environment.meter.expect(POINTER * abs(count))
@@ -195,7 +202,9 @@ def check_filter_join(
     return items
 
 
-def check_sum(environment: "GuardedEnvironment", value: Any, attribute: Any = None, start: Any = 0) -> Any:
+def check_sum(
+    environment: "GuardedEnvironment", value: Any, attribute: Any = None, start: Any = 0
+) -> Any:
     """Check that what is added up is numbers: adding up lists takes quadratic time."""
     items = check_list(environment, value)
     for number in (start, *map(make_attrgetter(environment, attribute), items)):
@@ -370,18 +379,18 @@ TEST_CHECKS: dict[str, Check] = {
 # Both ---------------------------------------------------------------------------------------------
 
 
-def guarded_filters(environment: "GuardedEnvironment") -> dict[str, Callable[..., Any]]:
+def guarded_filters(environment: "GuardedEnvironment") -> dict[str, Any]:
     """Return the filters by name."""
-    found = {name: FILTERS[name] for name in FILTER_CHECKS}
-    filters = {
-        name: _guarded(environment, run, FILTER_CHECKS[name], environment.charged)
-        for name, run in found.items()
+    filters: dict[str, Any] = {
+        name: _guarded(environment, FILTERS[name], check, environment.charged)
+        for name, check in FILTER_CHECKS.items()
     }
-    own = {"tojson": pass_environment(to_json), "safe": lambda value: as_text(environment.meter, value)}
-    return filters | own
+    filters["safe"] = filters["string"]  # nothing is escaped
+    filters["tojson"] = pass_environment(to_json)
+    return filters
 
 
-def guarded_tests(environment: "GuardedEnvironment") -> dict[str, Callable[..., Any]]:
+def guarded_tests(environment: "GuardedEnvironment") -> dict[str, Any]:
     """Return the tests by name."""
     return {
         name: _guarded(environment, TESTS[name], check, bool) for name, check in TEST_CHECKS.items()
@@ -390,7 +399,7 @@ def guarded_tests(environment: "GuardedEnvironment") -> dict[str, Callable[..., 
 
 def _guarded(
     environment: "GuardedEnvironment",
-    run: Callable[..., Any],
+    run: Any,
     check: Check,
     finish: Callable[[Any], Any],
 ) -> Callable[..., Any]:

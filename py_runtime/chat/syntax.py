@@ -94,7 +94,9 @@ class CheckedSyntax(NodeTransformer):
         """Charge for everything that is written."""
         self.generic_visit(node)
         node.nodes = [
-            _own("written", nodes.Const(part.data) if isinstance(part, nodes.TemplateData) else part)
+            _own(
+                "written", nodes.Const(part.data) if isinstance(part, nodes.TemplateData) else part
+            )
             for part in node.nodes
         ]
         return node

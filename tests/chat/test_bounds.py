@@ -23,7 +23,8 @@ UNSUPPORTED = "which is not supported"
 REPEATED = (
     "{%% set ns = namespace(x=%s) %%}{%% for i in range(%d) %%}{%% set ns.x = %s %%}{%% endfor %%}"
 )
-TWICE = "{%% set ns = namespace(x=%s) %%}{%% for i in range(90) %%}{%% set ns.x = %s %%}{%% endfor %%}"
+NUMBER = "makes a number of a text of more than 4,096 characters"
+NODES = "has more than 10,000 names, values and tags"
 LONG = "{% set long = 'a' * 2**22 %}"
 SHARED = REPEATED % ("['a']", 40, "[ns.x, ns.x]")
 EQUAL = SHARED + "{% set one = ns.x %}" + SHARED
@@ -76,9 +77,9 @@ INTEGERS = {
     "squares": (REPEATED % ("3", 40, "ns.x * ns.x"), BITS),
     "sums": (REPEATED % ("2 ** 4090", 40, "ns.x + ns.x"), BITS),
     "a negative product": ("{{ (0 - 2 ** 4000) * 2 ** 4000 }}", BITS),
-    "a long number in a text": ("{{ ('f' * 2 ** 22) | int(0, 16) % 7 }}", "makes a number of a text"),
+    "a long number in a text": ("{{ ('f' * 2 ** 22) | int(0, 16) % 7 }}", NUMBER),
     "a shorter one": ("{{ ('f' * 4000) | int(0, 16) % 7 }}", BITS),
-    "a long fraction in a text": ("{{ ('1' * 2 ** 22) | float }}", "makes a number of a text"),
+    "a long fraction in a text": ("{{ ('1' * 2 ** 22) | float }}", NUMBER),
     "a long literal": ("{{ 0x" + "f" * 2000 + " }}", BITS),
     "a precision": ("{{ 1 | round(64000000, 'ceil') }}", DIGITS),
     "a negative precision": ("{{ 1 | round(-64000000) }}", DIGITS),
@@ -93,8 +94,7 @@ MEMORY = {
     "a long text": ("{{ 'x' * 999999999 }}", ""),
     "a long list": ("{{ [0] * 999999999 }}", MADE),
     "slices of a text": (
-        "{% set x = 'a' * 2**25 %}{% set ns = namespace(kept=[]) %}{% for i in range(60) %}"
-        "{% set ns.kept = ns.kept + [x[i:]] %}{% endfor %}",
+        "{% set x = 'a' * 2**25 %}" + "".join(f"{{% set a{i} = x[{i}:] %}}" for i in range(60)),
         MADE,
     ),
     "slices of a list": (
@@ -157,8 +157,8 @@ MEMORY = {
     ),
     "a date": ("{{ strftime_now('%999999999d') }}", UNSUPPORTED),
     "a date with a flag": ("{{ strftime_now('%-_999999999d') }}", UNSUPPORTED),
-    "doubled texts": (TWICE % ("'x'", "ns.x ~ ns.x"), MADE),
-    "doubled sums": (TWICE % ("'x'", "ns.x + ns.x"), MADE),
+    "doubled texts": (REPEATED % ("'x'", 90, "ns.x ~ ns.x"), MADE),
+    "doubled sums": (REPEATED % ("'x'", 90, "ns.x + ns.x"), MADE),
     "doubled blocks": (
         "{% set ns = namespace(x='x') %}{% for i in range(90) %}{% set ns.x %}{{ ns.x }}{{ ns.x }}"
         "{% endset %}{% endfor %}",
@@ -214,7 +214,7 @@ WORKLOADS = {
     "a refusal that is long": (SHARED + "{{ raise_exception(ns.x) }}", WORK),
     "a search from the end": (LONG + "{{ long.rfind('ab' ~ long[:2**20]) }}", WORK),
     "a split from the end": (LONG + "{{ long.rsplit('ab' ~ long[:2**20], 1) | length }}", WORK),
-    "a partition from the end": (LONG + "{{ long.rpartition('ab' ~ long[:2**20]) | length }}", WORK),
+    "a partition from the end": (LONG + "{{ long.rpartition('ab' ~ long[:2**20]) }}", WORK),
     "a strip": (LONG + "{{ long.strip('b' * 2**16 ~ 'a') | length }}", WORK),
     "the filter trim": (LONG + "{{ long | trim('b' * 2**16 ~ 'a') | length }}", WORK),
     "many searches": (
@@ -240,7 +240,10 @@ WORKLOADS = {
         WORK,
     ),
     "a set of keys": ("{{ {'a': 1}.keys() - range(9) }}", "dict_keys of an object, " + UNSUPPORTED),
-    "words of another range": ("{% for i in range(9999) %}{{ 'x' in range(99999) }}{% endfor %}", WORK),
+    "a text in a range": (
+        "{% for i in range(9999) %}{{ 'x' in range(99999) }}{% endfor %}",
+        WORK,
+    ),
 }
 
 SOURCES = {
@@ -248,8 +251,8 @@ SOURCES = {
     "nested brackets": ("{{ " + "(" * 20_000 + "1" + ")" * 20_000 + " }}", "nested too deeply"),
     "nested loops": ("{% for i in x %}" * 30 + "{% endfor %}" * 30, "nested too deeply"),
     "a long literal in figures": ("{{ " + "1" * 5000 + " }}", ""),
-    "many names": ("{{ a }}" * 30_000, "has more than 10,000 names, values and tags"),
-    "a long chain": ("{{ a" + " ~ a" * 30_000 + " }}", "has more than 10,000 names, values and tags"),
+    "many names": ("{{ a }}" * 30_000, NODES),
+    "a long chain": ("{{ a" + " ~ a" * 30_000 + " }}", NODES),
     "include": ("{% include 'x' %}", "uses include in line 1, " + UNSUPPORTED),
     "import": ("\n{% import 'x' as y %}", "uses import in line 2, " + UNSUPPORTED),
     "extends": ("{% extends 'x' %}", "uses extends in line 1, " + UNSUPPORTED),
