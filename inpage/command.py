@@ -18,6 +18,7 @@ from py_runtime import __version__
 from py_runtime.app import commands
 from py_runtime.app.software_gpu import use_software_if_alone
 from py_runtime.base.errors import InpageError
+from py_runtime.base.printing import print_plainly
 
 Command = Callable[[list[str]], int]
 
@@ -64,7 +65,7 @@ def verify(arguments: list[str]) -> int:
             report = await compare(model, thorough=options.thorough)
         finally:
             model.unload()
-        print(f"{report.table}\n\n{report.summary}")
+        print_plainly(f"{report.table}\n\n{report.summary}")
         return 0 if report.ok else 1
 
     return run(options.model, work())
@@ -118,7 +119,7 @@ def run(model: str, work: Coroutine[None, None, int]) -> int:
 
 def refuse(text: str) -> int:
     """The exit status that goes with it."""
-    print(f"inpage: {text}", file=sys.stderr)
+    print_plainly(f"inpage: {text}", file=sys.stderr)
     return 1
 
 

@@ -14,6 +14,7 @@ from py_runtime.app.software_gpu import use_software_if_alone
 from py_runtime.app.terminal import TerminalChat
 from py_runtime.base.defaults import DEFAULTS
 from py_runtime.base.errors import InpageError
+from py_runtime.base.printing import print_plainly
 from py_runtime.hub.address import leads_to_hub
 
 MODEL = (
@@ -79,9 +80,9 @@ async def inspect_gguf(where: str) -> int:
     try:
         await store.model()
     except InpageError as error:
-        print(about_gguf(file, cannot_be_loaded(error)))
+        print_plainly(about_gguf(file, cannot_be_loaded(error)))
         return 1
-    print(about_gguf(file, "**It can be loaded.**"))
+    print_plainly(about_gguf(file, "**It can be loaded.**"))
     return 0
 
 
@@ -96,9 +97,9 @@ async def inspect_pte_file(where: str, data: list[str]) -> int:
     try:
         await open_pte(source, data_sources)
     except UnsupportedPteError as error:
-        print(about_pte(described, pte_cannot_be_loaded(error)))
+        print_plainly(about_pte(described, pte_cannot_be_loaded(error)))
         return 1
-    print(about_pte(described, "**It can be loaded.**"))
+    print_plainly(about_pte(described, "**It can be loaded.**"))
     return 0
 
 
@@ -124,7 +125,7 @@ def main(arguments: list[str]) -> int:
     try:
         return asyncio.run(chat(options) if options.command == "chat" else inspect(options))
     except InpageError as error:
-        print(f"{options.model}: {error}", file=sys.stderr)
+        print_plainly(f"{options.model}: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return INTERRUPTED
