@@ -13,6 +13,7 @@ from rich.table import Table
 from export.errors import ExportError
 from export.quantisation import QUANTISATIONS
 from py_runtime.base.errors import InpageError
+from py_runtime.base.printing import print_plainly
 from py_runtime.decoder.families import FAMILIES
 
 DIFFERS, USER_ERROR = 1, 2  # exit statuses
@@ -41,7 +42,7 @@ def main(argv: list[str]) -> int:
     try:
         return export(_parser().parse_args(argv), console)
     except (InpageError, OSError) as error:  # a folder that cannot be written, a full disk
-        print(f"error: {error}", file=sys.stderr)
+        print_plainly(f"error: {error}", file=sys.stderr)
         return USER_ERROR
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)

@@ -11,6 +11,7 @@ from pathlib import Path
 from py_runtime import __version__
 from py_runtime.base.defaults import DEFAULTS
 from py_runtime.base.errors import InpageError
+from py_runtime.base.printing import print_plainly
 
 USAGE = """\
 usage: inpage COMMAND …
@@ -125,7 +126,7 @@ def verify(arguments: list[str]) -> int:
             report = await compare(model, thorough=options.thorough)
         finally:
             model.unload()
-        print(f"{report.table}\n\n{report.summary}")
+        print_plainly(f"{report.table}\n\n{report.summary}")
         return 0 if report.ok else 1
 
     return run(options.model, work())
@@ -190,7 +191,7 @@ def run(model: str, work: Coroutine[None, None, int]) -> int:
 
 def refuse(text: str) -> int:
     """Print why the command cannot do its work, and return the exit status."""
-    print(f"inpage: {text}", file=sys.stderr)
+    print_plainly(f"inpage: {text}", file=sys.stderr)
     return 1
 
 

@@ -11,6 +11,8 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from py_runtime.base.printing import print_plainly
+
 REQUEST_SECONDS = 20
 
 
@@ -98,7 +100,7 @@ class AnnouncingServer(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        print(f"inpage is at {self.address}", *self.more, "Ctrl-C stops it", sep="\n", flush=True)
+        print_plainly("\n".join((f"inpage is at {self.address}", *self.more, "Ctrl-C stops it")))
         if self.open_browser:
             asyncio.get_running_loop().run_in_executor(None, webbrowser.open, self.address)
 

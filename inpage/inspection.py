@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from py_runtime.base.errors import InpageError
 from py_runtime.base.markdown import cannot_be_loaded
+from py_runtime.base.printing import print_plainly
 from py_runtime.base.sizes import in_words
 from py_runtime.decoder.token_rows import with_token_rows_given
 from py_runtime.folder.file_names import MODEL_PTE
@@ -40,9 +41,9 @@ async def inspect_gguf(where: str) -> int:
     try:
         await store.model()
     except InpageError as error:
-        print(about_gguf(file, cannot_be_loaded(error)))
+        print_plainly(about_gguf(file, cannot_be_loaded(error)))
         return 1
-    print(about_gguf(file, CAN_BE_LOADED))
+    print_plainly(about_gguf(file, CAN_BE_LOADED))
     return 0
 
 
@@ -53,9 +54,9 @@ async def inspect_pte_file(where: str, data: list[str]) -> int:
     try:
         await open_pte(source, data_sources)
     except UnsupportedPteError as error:
-        print(about_pte(described, pte_cannot_be_loaded(error)))
+        print_plainly(about_pte(described, pte_cannot_be_loaded(error)))
         return 1
-    print(about_pte(described, CAN_BE_LOADED))
+    print_plainly(about_pte(described, CAN_BE_LOADED))
     return 0
 
 
@@ -65,7 +66,7 @@ async def inspect_folder(where: str, data: list[str]) -> int:
     if isinstance(store, PteStore):
         return await inspect_pte_file(f"{where.rstrip('/')}/{MODEL_PTE}", data)
     for line in describe_folder(await store.open()):
-        print(line)
+        print_plainly(line)
     return 0
 
 

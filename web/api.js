@@ -21,6 +21,8 @@ export function createInpage(listeners) {
   };
   const heard = { ...listeners, onNotice, lock: `inpage ${Math.random()}` }; // a worker holds the lock while it lives
   let client = new EngineClient(heard);
+  /** @type {AbortController | null} */
+  let restoring = null; // while a restart brings models back
 
   /** What may have to ask the Hub: then the user is asked first. @param {(hub: HubPermission | null) => Promise<any>} begin */
   const allowed = (begin) => begin(null).catch(async (error) => {
@@ -28,6 +30,19 @@ export function createInpage(listeners) {
     if (!hub) throw error;
     return begin(hub);
   });
+
+  /** @type {(where: string | File[], options: any, isRestored: boolean) => Promise<any>} */
+  async function load(where, { onProgress, signal, kernels = listeners.kernels, keep }, isRestored) {
+    inpage.loads++;
+    try {
+      const options = { onEvent: onProgress, signal, urgent: !keep }; // it takes the place of whatever runs
+      const result = await allowed((hub) => client.call("load", [where, kernels, hub, keep, isRestored], options));
+      if (result.context) sources.set(result.name, where); // else it cannot be talked to
+      return result;
+    } finally {
+      inpage.loads--;
+    }
+  }
 
   /** A completion, or with `stream: true` an async iterator of its chunks. @type {(call: string, request?: any) => any} */
   function create(call, { signal, ...request } = {}) {
@@ -42,15 +57,9 @@ export function createInpage(listeners) {
     loaded: null,
     loads: 0,
     models: () => client.call("models"),
-    async load(/** @type {string | File[]} */ where, { onProgress, signal, kernels = listeners.kernels, keep } = {}) {
-      inpage.loads++;
-      try {
-        const result = await allowed((hub) => client.call("load", [where, kernels, hub, keep], { onEvent: onProgress, signal }));
-        if (result.context) sources.set(result.name, where); // else it cannot be talked to
-        return result;
-      } finally {
-        inpage.loads--;
-      }
+    load(/** @type {string | File[]} */ where, options = {}) {
+      if (!options.keep) restoring?.abort(); // the user wants another model instead
+      return load(where, options, false);
     },
     hubFiles: (where) => allowed((hub) => client.call("hubFiles", [where, hub])),
     keepFiles: (files, { onProgress: onEvent, signal } = {}) => client.call("keepFiles", [files], { onEvent, signal }),
@@ -64,15 +73,22 @@ export function createInpage(listeners) {
     verify: ({ onProgress, signal, thorough = false } = {}) =>
       client.call("verify", [thorough], { onEvent: onProgress, signal }),
     interrupt: () => client.interrupt(),
-    async restart(options) {
+    async restart(options = {}) {
       let last = null;
+      if (restoring && client.isSilent) sources = new Map(); // what was brought back does not return either
+      const own = restoring = new AbortController();
+      const signal = options.signal ? AbortSignal.any([options.signal, own.signal]) : own.signal;
       client.end({ code: "restarted", message: "the engine was restarted before it answered" });
       client = new EngineClient(heard);
       client.start();
       inpage.loaded = null;
       listeners.onModel();
-      listeners.onRestart(await client.ready);
-      for (const where of [...sources.values()]) last = await inpage.load(where, { ...options, keep: true });
+      try {
+        listeners.onRestart(await client.ready);
+        for (const where of [...sources.values()]) last = await load(where, { ...options, signal, keep: true }, true);
+      } finally {
+        if (restoring === own) restoring = null;
+      }
       return last;
     },
     python: (code, { onPrint: onEvent, signal, asText = false } = {}) =>

@@ -115,8 +115,10 @@ export type EncodePlan = (encoder: GPUCommandEncoder, plan: Plan, countsAt: numb
 export type Failing = <Value>(kind: string, fault: string, promise: Promise<Value>) => Promise<Value>;
 
 export type OnEvent = (event: any) => void;
-export type Call = (name: string, args?: unknown[], options?: { onEvent?: OnEvent, signal?: AbortSignal }) => Promise<any>;
-export type Send = (call: string, args: unknown[], onEvent?: OnEvent, signal?: AbortSignal) => Promise<any>;
+/** `urgent`: code that keeps the worker from hearing of it is interrupted. */
+export type CallOptions = { onEvent?: OnEvent, signal?: AbortSignal, urgent?: boolean };
+export type Call = (name: string, args?: unknown[], options?: CallOptions) => Promise<any>;
+export type Send = (call: string, args: unknown[], onEvent?: OnEvent, signal?: AbortSignal, urgent?: boolean) => Promise<any>;
 
 /** A call's chunks as they come. */
 export type Streamed = (
@@ -125,6 +127,7 @@ export type Streamed = (
 
 /** A call without its answer yet. */
 export interface Pending {
+  name: string;
   resolve(value: any): void;
   reject(error: InpageError): void;
   onEvent: ((event: any) => void) | undefined;

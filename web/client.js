@@ -72,13 +72,13 @@ export class EngineClient {
   }
 
   /** Rejects with CallError; `onEvent` hears what it tells meanwhile. @type {Call} */
-  async call(name, args = [], { onEvent, signal } = {}) {
+  async call(name, args = [], { onEvent, signal, urgent } = {}) {
     await this.ready;
-    return this.#send(name, args, onEvent, signal);
+    return this.#send(name, args, onEvent, signal, urgent);
   }
 
   /** @type {Send} */
-  #send(call, args, onEvent, signal) {
+  #send(call, args, onEvent, signal, urgent) {
     if (this.#dead) return Promise.reject(this.#dead);
     return new Promise((resolve, reject) => {
       const id = this.#nextId++;
@@ -91,8 +91,9 @@ export class EngineClient {
         files.push([this.#nextFile, value]);
         return { number: this.#nextFile++, name: value.name, size: value.size };
       });
+      if (urgent) this.#hurry(id, () => ([...this.#pending.values()].some(({ name }) => name === "python") ? id : 0));
       this.#worker?.postMessage({ id, call, args: json, files, aborted: signal?.aborted });
-      this.#pending.set(id, { resolve, reject, onEvent, settled });
+      this.#pending.set(id, { name: call, resolve, reject, onEvent, settled });
       signal?.addEventListener("abort", cancel);
       this.#watching ||= setInterval(() => this.#watch(), patience.beat);
     });
@@ -100,10 +101,24 @@ export class EngineClient {
 
   #cancel(/** @type {number} */ id) {
     this.#worker?.postMessage({ id });
+    this.#hurry(id, () => id);
+  }
+
+  /**
+   * Interrupts the code that keeps the worker from hearing of a call; `which` tells whose it may be.
+   * @param {number} id
+   * @param {() => number} which
+   */
+  #hurry(id, which) {
     const question = this.#ask();
     setTimeout(() => {
-      if (this.#answered < question && this.#pending.has(id) && !this.interrupt(id)) this.#silent = patience.beats;
+      if (this.#answered < question && this.#pending.has(id) && !this.interrupt(which())) this.#silent = patience.beats;
     }, patience.cancel);
+  }
+
+  /** Whether Python has kept the worker from answering for longer than users are patient. */
+  get isSilent() {
+    return this.#silent >= patience.beats;
   }
 
   /** Breaks off Python code, of one call or any. False: it cannot. */

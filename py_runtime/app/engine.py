@@ -60,6 +60,7 @@ class Load:
 
     kernels: str | None
     keep: bool  # those that are loaded
+    is_restored: bool  # it was loaded before the engine was restarted
     meter: LoadMeter
     cancel: CancelToken
 
@@ -107,17 +108,19 @@ class Engine:
         cancel: CancelToken,
         permission: Any = None,
         keep: Any = None,
+        is_restored: Any = None,
     ) -> Json:
         """Puts a model in the place of those that are loaded, or are being loaded.
 
         `where`: its name, its path or address, or a list of files that the user gave; `kernels`:
         those of Model.load, or None; `permission`: to ask the Hub, as HubCalls has it; `keep`: it
-        comes beside the others, in the place of one of its own name alone.
+        comes beside the others, in the place of one of its own name alone; `is_restored`: it was
+        loaded before the engine was restarted, perhaps because of it.
         """
         if not isinstance(keep, bool | None):
             raise RequestError(f"keep must be true or false, got {keep!r:.100}", "keep")
         check_kernels(kernels)
-        load = Load(kernels, bool(keep), LoadMeter(emit), cancel)
+        load = Load(kernels, bool(keep), bool(is_restored), LoadMeter(emit), cancel)
         if isinstance(where, list):
             return await self._load_files(where, load)
         listed = [] if is_hub_address(where) else await self._listed()
@@ -183,7 +186,7 @@ class Engine:
             )
             of_this_load = {"path": path, "from_cache": not load.meter.downloaded}
             described = {**describe_model(model), **of_this_load}
-            self.loaded.add(model, described)
+            self.loaded.add(model, described, with_template=not load.is_restored)
             return described
 
     async def _load_files(self, listed: list[Any], load: "Load") -> Json:

@@ -55,18 +55,21 @@ class LoadedModels:
         known = f"the loaded model is {names}" if is_one else f"the loaded models are {names}"
         raise RequestError(f"{known}, not {name!r:.100}", "model")
 
-    def add(self, model: Model, described: Json) -> None:
-        """It is warmed up while the user types; remove(), or another load, stops that."""
+    def add(self, model: Model, described: Json, with_template: bool = True) -> None:
+        """It is warmed up while the user types; remove(), or another load, stops that.
+
+        Without its template where that may be what the engine hung in before it was restarted.
+        """
         cancel = CancelToken()
         self.running[cancel] = model
-        warming = asyncio.ensure_future(self._warm_up(model, cancel))
+        warming = asyncio.ensure_future(self._warm_up(model, cancel, with_template))
         self._loaded.append(LoadedModel(model, described, warming))
         self._tell(f"{model.manifest.name} is loaded.")
 
-    async def _warm_up(self, model: Model, cancel: CancelToken) -> None:
+    async def _warm_up(self, model: Model, cancel: CancelToken, with_template: bool) -> None:
         # An answer that is asked for meets the fault, or what was interrupted, again.
         with self.at_work(cancel, model), suppress(InpageError, KeyboardInterrupt):
-            await model.warm_up(cancel)
+            await model.warm_up(cancel, with_template)
 
     async def remove(self, leaving: Iterable[LoadedModel]) -> None:
         """Stops what is being generated with them, then gives the GPU's memory back."""

@@ -11,6 +11,7 @@ from typing import Any
 from py_runtime.app.completions import in_a_line
 from py_runtime.base.cancel import CancelToken
 from py_runtime.base.errors import InpageError
+from py_runtime.base.printing import print_plainly, printable
 from py_runtime.base.progress import DOWNLOAD, UPLOAD
 from py_runtime.base.sizes import in_words
 from py_runtime.generation.pieces import Piece
@@ -85,7 +86,7 @@ class TerminalChat:
                 async for last in pieces:
                     self._status.clear()
                     text += last.text
-                    print(last.text, end="", flush=True)
+                    print_plainly(last.text, end="")
             except InpageError as error:
                 self._status.clear()
                 tell(str(error))
@@ -122,7 +123,7 @@ class StatusLine:
 
     def _write(self, text: str) -> None:
         if self._is_watched:
-            print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+            print(f"\r\x1b[K{printable(text)}", end="", file=sys.stderr, flush=True)
             self._is_shown = bool(text)
 
 
@@ -160,7 +161,7 @@ def keyboard_held() -> Iterator[None]:
 
 def tell(text: str) -> None:
     """What is not the answer goes to standard error, so that a pipe gets the answer alone."""
-    print(f"[{text}]", file=sys.stderr, flush=True)
+    print_plainly(f"[{text}]", file=sys.stderr)
 
 
 class stop_on_interrupt:

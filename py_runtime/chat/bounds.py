@@ -1,175 +1,173 @@
-"""How much a chat template may do: it is a stranger's program, and a page has one thread for it.
+"""The bounds of one rendering of a chat template, which is a stranger's program.
 
-Whatever a template makes is counted: steps (turns of loops, calls, filters, operators), characters
-and items. What one step could blow up at once is estimated before it is done.
+A page has one thread for it, and nobody can interrupt a single step of Python's own. So every
+operation is charged before it runs, from the sizes of what it is given: for the work that it does
+and for the memory that its result takes. Garbage counts like what is still in use.
 """
 
-import re
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import Any, NamedTuple
 
 from py_runtime.chat.errors import ChatTemplateError
 
 MAX_SOURCE = 1 << 18  # characters; long templates have 30,000
+MAX_NODES = 10_000  # of the syntax tree; the largest templates have 1,500
 MAX_STEPS = 1 << 19  # a chat of a thousand messages takes about 50,000
+MAX_WORK = 1 << 30  # units, each about what comparing two characters takes: a nanosecond
+MAX_MADE = 1 << 27  # bytes, of all that is computed on the way
 MAX_OUTPUT = 1 << 22  # characters: more than any context holds
-MAX_MADE = 1 << 26  # characters, of all that is computed on the way
-ITEM = 64  # of a list or object, as so many characters
-MAX_SECONDS = 20.0
-BITS_PER_CHARACTER = 8  # of a large integer
+MAX_BITS = 4096  # of an integer
+MAX_DIGITS = 4096  # the width or precision of a number, or its text
+MAX_DEPTH = 100  # of lists in lists
+MAX_SECONDS = 20.0  # the last resort, should an operation be slower than it is charged for
+MAX_MESSAGE = 1000  # characters of an error
 
-HOLDERS: tuple[type[Iterable[Any]], ...] = (
-    list,
-    tuple,
-    set,
-    frozenset,
-    type({}.values()),
-    type({}.items()),
-)
-_NUMBER = re.compile(r"[0-9]+")
-_PADDED = ("center", "ljust", "rjust", "zfill", "batch", "slice", "round")
-_REFUSED = ("translate", "maketrans", "to_bytes")  # they grow in ways of their own
+ACCESS = 1000  # units of work: looking up an attribute or an item, or a test
+ITEM = 150  # units of work for visiting an item of a list
+CONTAINER = 1000  # units of work for entering a list
+POINTER = 8  # bytes
+OBJECT = 64  # bytes that a small text or tuple takes besides its contents
+
+VIEWS: tuple[type, ...] = (type({}.keys()), type({}.values()), type({}.items()))
+CONTAINERS: tuple[type, ...] = (list, tuple, dict, *VIEWS)
 
 
 class RenderingMeter:
-    """Counts what one rendering takes, and ends it where that is too much."""
+    """A budget for one rendering, which ends it once it is spent."""
 
     def __init__(self) -> None:
-        self._steps = 0
-        self._made = 0
-        self._shown = 0
+        self.steps = 0
+        self.work_done = 0
+        self.bytes_made = 0
+        self.characters_shown = 0
         self._end = time.monotonic() + MAX_SECONDS
 
     def step(self) -> None:
-        self._steps += 1
-        if self._steps > MAX_STEPS:
+        """Count one operation."""
+        self.steps += 1
+        if self.steps > MAX_STEPS:
             raise too_much(f"takes more than {MAX_STEPS:,} steps")
         if time.monotonic() > self._end:
             raise too_much(f"takes longer than {MAX_SECONDS:.0f} seconds")
 
-    def make(self, size: int) -> None:
-        """Before or after so much is made."""
-        self._made += size
-        if self._made > MAX_MADE:
-            raise too_much(f"makes more than {MAX_MADE:,} characters")
-
-    def show(self, size: int) -> None:
-        self._shown += size
-        if self._shown > MAX_OUTPUT:
-            raise too_much(f"writes more than {MAX_OUTPUT:,} characters")
+    def work(self, units: int) -> None:
+        """Charge for work that is about to be done."""
+        self.work_done += units
+        if self.work_done > MAX_WORK:
+            raise too_much(f"takes more than {MAX_WORK:,} units of work")
 
     def expect(self, size: int) -> None:
-        """That what is about to be made has room."""
-        if size > MAX_MADE - self._made:
-            raise too_much(f"makes more than {MAX_MADE:,} characters")
+        """Check that there is room for so many bytes, without charging for them."""
+        if size > MAX_MADE - self.bytes_made:
+            raise too_much(f"makes more than {MAX_MADE:,} bytes")
+
+    def make(self, size: int) -> None:
+        """Charge for so many bytes of memory, whether or not they are freed again."""
+        self.expect(size)
+        self.bytes_made += size
+
+    def show(self, size: int) -> None:
+        """Charge for so many characters of output."""
+        self.characters_shown += size
+        if self.characters_shown > MAX_OUTPUT:
+            raise too_much(f"writes more than {MAX_OUTPUT:,} characters")
 
 
 def too_much(what: str) -> ChatTemplateError:
-    """The error of a template past one of its bounds."""
+    """Return the error for a template that exceeds one of its bounds."""
     return ChatTemplateError(f"the chat template {what} for these messages")
 
 
-def weight(value: Any) -> int:
-    """In characters, with all that is inside; what stands in two places counts twice.
-
-    Nothing weighs more than a little over MAX_MADE: nobody counts on.
-    """
-    total = 0
-    pending = [value]
-    while pending and total <= MAX_MADE:
-        item = pending.pop()
-        total += ITEM
-        if isinstance(item, (str, bytes)):
-            total += len(item)
-        elif isinstance(item, int):
-            total += item.bit_length() // BITS_PER_CHARACTER
-        elif isinstance(item, dict):
-            pending += item.keys()
-            pending += item.values()
-        elif isinstance(item, HOLDERS):
-            pending += item
-        total += MAX_MADE * (len(pending) * ITEM > MAX_MADE)
-    return total
+def unsupported(what: str) -> ChatTemplateError:
+    """Return the error for something that a template can do in jinja2, but not here."""
+    return ChatTemplateError(f"the chat template uses {what}, which is not supported")
 
 
-def text_size(value: Any) -> int:
-    """At most so many characters are what str() gives; before it is asked."""
-    return len(value) if isinstance(value, str) else 10 * weight(value)  # '\U0001f600'
+def shortened(text: str) -> str:
+    """Return the beginning of a text that is too long for an error message."""
+    return text if len(text) <= MAX_MESSAGE else f"{text[:MAX_MESSAGE]}…"
+
+
+# The sizes of values ------------------------------------------------------------------------------
+
+
+class Weight(NamedTuple):
+    """What walking through a value meets, where a part that stands in two places counts twice."""
+
+    items: int
+    characters: int  # of all texts and integers; those beyond ASCII count four times
+
+    @property
+    def spelled(self) -> int:
+        """The most bytes that the value takes as text, or as JSON."""
+        return 6 * self.characters + OBJECT * self.items  # each may become \u1234
+
+
+def weigh(meter: RenderingMeter, value: Any) -> Weight:
+    """Return the weight of a value, and charge for walking through it."""
+    if not isinstance(value, CONTAINERS):
+        meter.work(ITEM)
+        return Weight(1, _scalar_size(value))
+    return _weigh_container(meter, value, 1)
+
+
+def _weigh_container(meter: RenderingMeter, container: Any, depth: int) -> Weight:
+    if depth > MAX_DEPTH:
+        raise too_much(f"nests values more than {MAX_DEPTH} deep")
+    is_dict = isinstance(container, dict)
+    items = len(container) * (2 if is_dict else 1) + 1
+    meter.work(CONTAINER + ITEM * items)
+    inside: Iterable[Any] = chain(container, container.values()) if is_dict else container
+    characters, deeper = 0, 0
+    for item in inside:
+        if isinstance(item, CONTAINERS):
+            inner = _weigh_container(meter, item, depth + 1)
+            items += inner.items
+            deeper += inner.characters
+        else:
+            characters += _scalar_size(item)
+    meter.work(characters)
+    return Weight(items, characters + deeper)
+
+
+def _scalar_size(value: Any) -> int:
+    if isinstance(value, str):
+        return text_bytes(value)
+    return value.bit_length() if isinstance(value, int) else 0
+
+
+def text_bytes(text: str) -> int:
+    """Return the most bytes that the characters of a text take."""
+    return len(text) * character_bytes(text)
+
+
+def character_bytes(*texts: str) -> int:
+    """Return the most bytes that one character takes where these texts are put together."""
+    return 1 if all(text.isascii() for text in texts) else 4
+
+
+def spelled_bytes(meter: RenderingMeter, value: Any) -> int:
+    """Return the most bytes that str(value) takes."""
+    return text_bytes(value) if isinstance(value, str) else weigh(meter, value).spelled
+
+
+def items_bytes(items: Any) -> int:
+    """Return the bytes of a list with these items; the characters of a text are made for it."""
+    per_item = POINTER + OBJECT + 16 if isinstance(items, str) and not items.isascii() else POINTER
+    return len(items) * per_item
 
 
 def counted(items: Iterator[Any], meter: RenderingMeter) -> Iterator[Any]:
-    """What a lazy filter gives."""
+    """Yield what a lazy filter yields, and charge for each item."""
     for item in items:
         meter.step()
-        meter.make(weight(item))
+        if isinstance(item, list | tuple):  # of batch, slice and items
+            meter.make(POINTER * len(item) + OBJECT)
         yield item
 
 
-# What a step could make, before it is done -------------------------------------------------------
-
-
-def check_named(meter: RenderingMeter, name: str, subject: Any, given: Sequence[Any]) -> None:
-    """Of filters and of the methods of texts, which have the same names where they do the same."""
-    if name in _REFUSED:
-        raise ChatTemplateError(f"the chat template uses {name}, which is not supported")
-    if name in _PADDED:
-        meter.expect(_widest(given))
-    elif name == "expandtabs":
-        meter.expect(weight(subject) * _widest(given))
-    elif name in ("indent", "wordwrap"):
-        breaks = str(subject).count("\n") + 1 if name == "indent" else weight(subject)
-        meter.expect(breaks * max(_widest(given), _longest(given)))
-    elif name == "replace" and len(given) >= 2:
-        meter.expect(str(subject).count(str(given[0])) * text_size(given[1]))
-    elif name == "join":
-        is_method = isinstance(subject, str | bytes) and given
-        items, between = (given[0], [subject]) if is_method else (subject, given[:1])
-        meter.expect(sum(map(text_size, items)) + _longest(between) * len(items))
-    elif name == "sum":
-        meter.expect(weight(subject) * (1 if _is_number(given[1:]) else len(subject)))
-    elif name in ("format", "format_map"):
-        check_format(meter, str(subject), given)
-    elif name in ("string", "tojson"):
-        meter.expect(text_size(subject))
-
-
-def check_format(meter: RenderingMeter, layout: str, given: Any) -> None:
-    """Every place of a layout could take every value, and be as wide as any number says."""
-    places = layout.count("%") + layout.count("{")
-    widths = sum(min(int(digits[:12]), MAX_MADE) for digits in _NUMBER.findall(layout))
-    meter.expect(len(layout) + widths + places * (text_size(given) + _widest(_flat(given))))
-
-
-def check_operator(meter: RenderingMeter, operator: str, left: Any, right: Any) -> None:
-    """Before it is computed: raises where the result would be too large."""
-    if operator == "%" and isinstance(left, str | bytes):
-        check_format(meter, str(left), right)
-    elif operator == "*":
-        for sequence, times in ((left, right), (right, left)):
-            if isinstance(sequence, str | bytes) and isinstance(times, int):
-                meter.expect(len(sequence) * times)
-            if isinstance(sequence, list | tuple) and isinstance(times, int):
-                meter.expect(weight(sequence) * times)
-    elif operator == "**" and isinstance(left, int) and isinstance(right, int):
-        meter.expect(left.bit_length() * max(right, 0) // BITS_PER_CHARACTER)
-
-
-def _flat(given: Any) -> list[Any]:
-    if isinstance(given, dict):
-        return list(given.values())
-    return list(given) if isinstance(given, HOLDERS) else [given]
-
-
-def _widest(given: Sequence[Any]) -> int:
-    """The largest integer among the arguments."""
-    return max((abs(value) for value in given if isinstance(value, int)), default=0)
-
-
-def _longest(given: Sequence[Any]) -> int:
-    """The length of the longest text among the arguments."""
-    return max((len(value) for value in given if isinstance(value, str | bytes)), default=0)
-
-
-def _is_number(given: Sequence[Any]) -> bool:
-    return all(isinstance(value, int | float) for value in given)
+def listed(meter: RenderingMeter, value: Any) -> Any:
+    """Return a value that can be walked through twice: a list instead of an iterator."""
+    return list(counted(value, meter)) if isinstance(value, Iterator) else value

@@ -331,7 +331,7 @@ class Model:
 
     # Its life on the GPU ------------------------------------------------------------------------
 
-    async def warm_up(self, cancel: CancelToken) -> None:
+    async def warm_up(self, cancel: CancelToken, with_template: bool = True) -> None:
         """What the first answer would otherwise wait for; the prefill's pace is measured too.
 
         Whoever asks meanwhile has to wait for pipelines alone, which the answer needs as well. It
@@ -341,14 +341,16 @@ class Model:
             session = Session(self)
             try:
                 await until_cancelled(session.compile(), cancel)
-                for step in (self._warm_template, self._warm_prefill, self._warm_decode):
+                if with_template and not self._asking:
+                    self._warm_template()
+                for step in (self._warm_prefill, self._warm_decode):
                     if self._asking:
                         return
                     await step(session, cancel)
             finally:
                 self.session = session.begin_anew()
 
-    async def _warm_template(self, session: Session, cancel: CancelToken) -> None:
+    def _warm_template(self) -> None:
         if self.chat_template is not None:
             self.tokenizer.encode(self.chat_template.render(WARM_UP_CHAT))
 

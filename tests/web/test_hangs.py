@@ -241,6 +241,43 @@ def test_a_restart_keeps_what_was_written_and_brings_the_model_back(
     assert impatient.text_of(impatient.regenerate()) == expected
 
 
+# Each is in place before the new engine brings the model back.
+HANGS_AFTER_RESTART = {
+    "in the template": """
+from py_runtime.chat.template import ChatTemplate
+def hang(*arguments, **others):
+    while True: pass
+ChatTemplate.render = hang
+""",
+    "in the load": HANG + HANGING_TOKENIZER,
+}
+
+
+@pytest.mark.parametrize("place", HANGS_AFTER_RESTART)
+def test_a_model_that_hangs_again_keeps_no_other_from_loading(
+    impatient: User, place: str, expected: str
+) -> None:
+    page = impatient.page
+    if not page.evaluate("inpage.loaded"):
+        impatient.load()
+    impatient.new_chat()
+    page.evaluate(
+        """code => { globalThis.restarted = inpage.restart().then(() => "restored", ({code}) => code);
+            globalThis.hooked = inpage.python(code); }""",
+        HANGS_AFTER_RESTART[place],
+    )
+    page.evaluate("hooked")
+    if place == "in the template":
+        assert page.evaluate("restarted") == "restored"
+        assert python(impatient, "1 + 1") == 2
+        page.evaluate("() => { inpage.restart(); }")
+    assert page.evaluate(f"inpage.load('{NAME}').then(({{name}}) => name)") == NAME
+    if place == "in the load":
+        assert page.evaluate("restarted") == "aborted"
+    expect(page.locator("body")).to_have_attribute("data-model", "ready")
+    assert impatient.text_of(impatient.ask(QUESTION)) == expected
+
+
 def test_a_worker_that_closes_itself_rejects_every_call(impatient: User, expected: str) -> None:
     page = impatient.page
     begin(
