@@ -76,7 +76,7 @@ def _normalised(form: str, text: str) -> str:
     """
     if _has_long_run_of_marks(text):
         decomposition = "NFKD" if "K" in form else "NFD"
-        single = partial(unicodedata.normalize, decomposition)
+        single = partial(unicodedata.normalize, decomposition)  # type: ignore[arg-type]
         text = _with_marks_in_order("".join(map(single, text)))
     return unicodedata.normalize(form, text)  # type: ignore[arg-type]
 

@@ -140,11 +140,22 @@ def comparisons(work: Callable[[], Any]) -> int:
 
 def test_files_of_a_manifest() -> None:
     weights = tuple(CountedText(f"w{at}.safetensors") for at in range(300))
-    facts = {CountedText(name): FileFacts(1, SHA) for name in (*weights, "graph.json")}
-    needs = Requirements((), {})
+    names = (*weights, CountedText("graph.json"))
+    files: dict[str, FileFacts] = {name: FileFacts(1, SHA) for name in names}
     manifest = Manifest(
-        *("x", 1, 1, len(facts), 1, "q", "graph.json", weights, None),
-        *(dict(facts), needs, Source("x", None, "mit"), "x"),
+        name="x",
+        parameters=1,
+        context=1,
+        size=len(files),
+        gpu_bytes=1,
+        quantisation="q",
+        graph="graph.json",
+        weights=weights,
+        goldens=None,
+        files=files,
+        requires=Requirements((), {}),
+        source=Source("x", None, "mit"),
+        created_by="x",
     )
     assert comparisons(lambda: _check_files(manifest)) < 10 * len(weights)
 
