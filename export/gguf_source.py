@@ -41,11 +41,12 @@ class GgufSource(Source):
 
     @classmethod
     def open(cls, path: Path, quantisation: Quantisation) -> "GgufSource":
-        paths = [path.with_name(name) for name in parts_of(path.name)]
-        for part in paths:
+        sources = []
+        for name in parts_of(path.name):
+            part = path.with_name(name)
             if not part.is_file():
                 raise ExportError(f"there is no file {part}")
-        sources = [FileSource(part) for part in paths]
+            sources.append(FileSource(part))
         file = _at_once(open_gguf(sources))
         metadata = file.metadata
         named = {

@@ -5,14 +5,13 @@ GET /v1/models, /v1/models/NAME.
 """
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from functools import partial
 from typing import Any
 
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
@@ -21,14 +20,23 @@ from inpage.hosts import OwnHosts
 from inpage.http_server import AnnouncingServer, config_of, in_brackets, listen
 from py_runtime.app.completions import Completion
 from py_runtime.app.embeddings import create_embeddings
+from py_runtime.app.jsonable import dumps
 from py_runtime.base.cancel import CancelToken
+from py_runtime.base.concurrency import aside
 from py_runtime.base.errors import ContextLengthError, InpageError, InputError, RequestError
+from py_runtime.base.short_texts import short
 from py_runtime.base.sizes import in_words
+from py_runtime.chat.errors import ChatTemplateError
+from py_runtime.folder.strict_json import parse_strict_json
 from py_runtime.model import Model
+from py_runtime.tokens.errors import TextError
 
 MAX_BODY = 16_000_000  # bytes: far more than any context holds
+LONG_BODY = 50_000  # bytes, which take a while to parse
 JSON_TYPE = "application/json"
-BAD_REQUEST, NOT_FOUND, TOO_LARGE, WRONG_TYPE, FAULT = 400, 404, 413, 415, 500
+BAD_REQUEST, NOT_FOUND, WRONG_METHOD, TOO_LARGE, WRONG_TYPE, FAULT = 400, 404, 405, 413, 415, 500
+# What is wrong with a request that names no field: its texts, or what the template says of them.
+CALLERS_FAULTS = (ContextLengthError, InputError, TextError, ChatTemplateError)
 Json = dict[str, Any]
 
 
@@ -51,11 +59,11 @@ def create_api(model: Model, further_hosts: Iterable[str] = ()) -> ASGIApp:
     card = {"id": model.manifest.name, "object": "model", "created": 0, "owned_by": "inpage"}
 
     async def models(request: Request) -> Response:
-        return JSONResponse({"object": "list", "data": [card]})
+        return ApiResponse({"object": "list", "data": [card]})
 
     async def one_model(request: Request) -> Response:
         if request.path_params["name"] == model.manifest.name:
-            return JSONResponse(card)
+            return ApiResponse(card)
         return failure(RequestError(f"the loaded model is {model.manifest.name}", "model"))
 
     async def chat(request: Request) -> Response:
@@ -74,13 +82,29 @@ def create_api(model: Model, further_hosts: Iterable[str] = ()) -> ASGIApp:
         Route("/v1/completions", text, methods=["POST"]),
         Route("/v1/embeddings", embeddings, methods=["POST"]),
     ]
-    return OwnHosts(Starlette(routes=routes, exception_handlers={404: unknown_path}), further_hosts)
+    handlers = {NOT_FOUND: unknown_path, WRONG_METHOD: wrong_method, Exception: own_fault}
+    return OwnHosts(Starlette(routes=routes, exception_handlers=handlers), further_hosts)
 
 
 async def unknown_path(request: Request, error: Exception) -> Response:
     """Says what there is instead."""
-    text = f"there is nothing at {request.url.path}: this server has /v1/models, /v1/embeddings"
+    path = short(request.url.path)
+    text = f"there is nothing at {path}: this server has /v1/models, /v1/embeddings"
     return failure(BodyError(f"{text}, /v1/completions and /v1/chat/completions", NOT_FOUND))
+
+
+async def wrong_method(request: Request, error: Exception) -> Response:
+    """Say which method it would have been."""
+    wanted = "GET" if request.url.path.startswith("/v1/models") else "POST"
+    text = f"{short(request.url.path)} takes {wanted}, not {request.method[:20]}"
+    response = failure(BodyError(text, WRONG_METHOD))
+    response.headers["Allow"] = wanted
+    return response
+
+
+async def own_fault(request: Request, error: Exception) -> Response:
+    """Answer in OpenAI's shape; what went wrong is in this server's terminal."""
+    return failure(InpageError("something went wrong in this server: its terminal shows what"))
 
 
 async def complete(model: Model, request: Request, is_chat: bool) -> Response:
@@ -112,7 +136,7 @@ async def whole(request: Request, work: Callable[[CancelToken], Awaitable[Json]]
     cancel = CancelToken()
     watching = asyncio.create_task(cancel_when_gone(request, cancel))
     try:
-        return JSONResponse(await work(cancel))
+        return ApiResponse(await work(cancel))
     except InpageError as error:
         return failure(error)
     finally:
@@ -128,18 +152,27 @@ async def fields_of(request: Request) -> Json:
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type != JSON_TYPE:
         raise BodyError(f"send {JSON_TYPE}, not {media_type[:100]!a}", WRONG_TYPE)
-    body = b""
+    body = bytearray()
     async for part in request.stream():
         body += part
         if len(body) > MAX_BODY:
             raise BodyError(f"the request is larger than {in_words(MAX_BODY)}", TOO_LARGE)
     try:
-        fields = json.loads(body)
-    except (ValueError, RecursionError):
-        raise BodyError("the request is not JSON") from None
+        fields = await aside(len(body) > LONG_BODY, lambda: parse_strict_json(bytes(body)))
+    except ValueError as error:
+        raise BodyError(f"the request is not JSON: {error}") from None
     if not isinstance(fields, dict):
         raise BodyError("the request must be a JSON object")
     return fields
+
+
+class ApiResponse(Response):
+    """JSON in ASCII: whatever a text holds, it can be sent."""
+
+    media_type = JSON_TYPE
+
+    def render(self, content: Json) -> bytes:
+        return dumps(content).encode()
 
 
 class BodyError(RequestError):
@@ -196,7 +229,7 @@ class Stream:
         try:
             while chunk is not None:
                 found = error_json(chunk) if isinstance(chunk, InpageError) else chunk
-                yield event(json.dumps(found))
+                yield event(dumps(found))
                 chunk = await self.next()
             yield event("[DONE]")
         finally:
@@ -214,7 +247,7 @@ def event(data: str) -> bytes:
 
 def failure(error: InpageError) -> Response:
     """With the status that OpenAI's clients know."""
-    return JSONResponse(error_json(error), status_code=status_of(error))
+    return ApiResponse(error_json(error), status_code=status_of(error))
 
 
 def status_of(error: InpageError) -> int:
@@ -223,7 +256,7 @@ def status_of(error: InpageError) -> int:
         return error.status
     if isinstance(error, RequestError):
         return NOT_FOUND if error.param == "model" else BAD_REQUEST
-    return BAD_REQUEST if isinstance(error, ContextLengthError | InputError) else FAULT
+    return BAD_REQUEST if isinstance(error, CALLERS_FAULTS) else FAULT
 
 
 def error_json(error: InpageError) -> Json:

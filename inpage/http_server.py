@@ -13,7 +13,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from py_runtime.base.printing import print_plainly
 
-REQUEST_SECONDS = 20
+REQUEST_SECONDS = 20  # within which a request is there, its body included
+MAX_CONNECTIONS = 256  # at a time
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -53,13 +54,17 @@ def config_of(app: ASGIApp) -> uvicorn.Config:
 
 
 class ImpatientProtocol(H11Protocol):
-    """Closes a connection whose next request is not there in time; an answer may take any."""
+    """Closes a connection whose next request is not there in time; an answer may take any.
+
+    Of too many connections, the one that has waited longest for its request makes room.
+    """
 
     overdue: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self.watch()
+        self.make_room()
 
     def handle_events(self) -> None:
         super().handle_events()
@@ -71,11 +76,22 @@ class ImpatientProtocol(H11Protocol):
 
     def watch(self) -> None:
         """One request has one span of time, however many pieces it comes in."""
-        if self.cycle is not None and not self.cycle.response_complete:
+        if self.cycle is not None and not self.cycle.response_complete and not self.cycle.more_body:
             self.stop_watching()
         elif self.overdue is None and not self.transport.is_closing():
             # What is still being sent is sent: close() waits for that.
             self.overdue = self.loop.call_later(REQUEST_SECONDS, self.transport.close)
+
+    def make_room(self) -> None:
+        """Close one connection where there are too many: an idle one, or else this one."""
+        alive = [each for each in self.connections if not each.transport.is_closing()]
+        if len(alive) > MAX_CONNECTIONS:
+            waiting = {
+                each.overdue.when(): each
+                for each in alive
+                if isinstance(each, ImpatientProtocol) and each.overdue is not None
+            }
+            waiting[min(waiting)].transport.close()
 
     def stop_watching(self) -> None:
         if self.overdue is not None:

@@ -9,7 +9,7 @@ from py_runtime.base.errors import NetworkError
 from py_runtime.base.model_errors import ModelError, ModelFileError
 from py_runtime.folder.file_names import GGUF, MODEL_PTE
 from py_runtime.folder.manifest import MANIFEST, MAX_MANIFEST_BYTES, parse_manifest
-from py_runtime.gguf.part_names import model_name, parts_of
+from py_runtime.gguf.part_names import is_first_part, model_name, parts_of
 
 FOLDER = "models"  # of a checkout
 
@@ -41,10 +41,14 @@ def in_folder(where: str | None) -> list[ModelEntry]:
 def entry_of(path: Path) -> ModelEntry | None:
     """None for what is not a model, or not a whole one."""
     if path.name.lower().endswith(GGUF):
-        parts = [path.with_name(name) for name in parts_of(path.name)]
-        if parts[0] != path or not all(part.is_file() for part in parts):
+        if not is_first_part(path.name):
             return None
-        size = sum(part.stat().st_size for part in parts)
+        size = 0
+        for name in parts_of(path.name):
+            part = path.with_name(name)
+            if not part.is_file():
+                return None
+            size += part.stat().st_size
         return ModelEntry(model_name(path.name), str(path), size, stored=True)
     if (path / MANIFEST).is_file():
         try:

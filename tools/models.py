@@ -21,7 +21,7 @@ from py_runtime.folder.manifest import (
     Manifest,
     parse_manifest,
 )
-from py_runtime.gguf.part_names import model_name, parts_of
+from py_runtime.gguf.part_names import is_first_part, model_name, parts_of
 from tools.errors import UserError
 from tools.files import is_plain_name, plain_file
 
@@ -74,7 +74,7 @@ class Models:
     def listing(self) -> list[dict[str, Any]]:
         """models.json: each model, or its name with its fault."""
         ggufs = [name for name in self._names() if name.lower().endswith(GGUF)]
-        first_parts = [name for name in ggufs if parts_of(name)[0] == name]
+        first_parts = filter(is_first_part, ggufs)
         return [
             *(entry_of(folder) for folder in self._folders()),
             *(self._lone_entry(name) for name in first_parts),

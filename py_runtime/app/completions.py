@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from py_runtime.base.cancel import CancelToken
 from py_runtime.base.errors import RequestError
+from py_runtime.base.request_texts import refuse_half_pairs
+from py_runtime.base.short_texts import short
 from py_runtime.base.sizes import counted
 from py_runtime.base.tool_call import ToolCall
 from py_runtime.generation.options import take_bool, unknown_field
@@ -27,6 +29,7 @@ class Completion:
     """One request: what to run, and how its chunks and its answer look."""
 
     def __init__(self, model: "Model", given: Mapping[str, Any], is_chat: bool) -> None:
+        refuse_half_pairs(given)
         fields = {name: value for name, value in given.items() if value is not None}
         self._model = model
         self._is_chat = is_chat
@@ -277,7 +280,9 @@ def _count(given: Any) -> int:
 def check_model(model: "Model", asked: Any) -> None:
     """A request may leave it open; one that names a model is for that one alone."""
     if asked not in (None, model.manifest.name):
-        raise RequestError(f"the loaded model is {model.manifest.name}, not {asked!r}", "model")
+        raise RequestError(
+            f"the loaded model is {model.manifest.name}, not {short(asked)}", "model"
+        )
 
 
 def check_labels(user: Any, metadata: Any) -> None:

@@ -8,7 +8,9 @@ import numpy as np
 
 from py_runtime.app.completions import check_labels, check_model
 from py_runtime.base.cancel import CancelToken
+from py_runtime.base.concurrency import aside
 from py_runtime.base.errors import RequestError
+from py_runtime.base.request_texts import is_long, refuse_half_pairs
 from py_runtime.generation.options import unknown_field
 from py_runtime.model import Model
 from py_runtime.model.embed import TINY, embed, parse_inputs
@@ -19,6 +21,7 @@ Json = dict[str, Any]
 
 async def create_embeddings(model: Model, given: Mapping[str, Any], cancel: CancelToken) -> Json:
     """One vector of length 1 for each input; RequestError names the field that is wrong."""
+    refuse_half_pairs(given)
     fields = {name: value for name, value in given.items() if value is not None}
     check_model(model, fields.pop("model", None))
     check_labels(fields.pop("user", None), None)
@@ -29,7 +32,8 @@ async def create_embeddings(model: Model, given: Mapping[str, Any], cancel: Canc
         )
     dimensions = fields.pop("dimensions", None)
     pooling = fields.pop("pooling", "mean")
-    prompts = parse_inputs(model, fields.pop("input", None))
+    texts = fields.pop("input", None)
+    prompts = await aside(is_long(texts), lambda: parse_inputs(model, texts))
     if fields:
         raise unknown_field(next(iter(fields)))
     vectors = shortened(await embed(model, prompts, pooling, cancel), dimensions)

@@ -16,6 +16,7 @@ from py_runtime.model.gguf_store import GgufStore
 from py_runtime.model.hub_store import HubStore
 
 BUFFER_LIMIT = "max_storage_buffer_binding_size"
+MAX_OFFERED = 200  # files to choose from: far more than any repository is known to have
 
 
 class HubCalls:
@@ -51,10 +52,13 @@ class HubCalls:
         }
         if not variants:
             return {**described, "error": "it has no GGUF files: look for a name with -GGUF"}
-        models = [model_of(found, variant, address) for variant in variants]
-        chosen = next(model for model in models if model.variant is _chosen(variants, address))
+        preferred = _chosen(variants, address)
+        chosen = model_of(found, preferred, address)
         largest, fault = await _look_at(hub, chosen)
-        rows = [await _row(hub, model, chosen, largest, limits) for model in models]
+        rows = [
+            await _row(hub, model_of(found, variant, address), chosen, largest, limits)
+            for variant in _offered(variants, preferred)
+        ]
         described |= {"files": rows, "default": chosen.url}
         return {**described, "error": fault} if fault else described
 
@@ -79,6 +83,12 @@ def _chosen(variants: list[Variant], address: HubAddress) -> Variant:
     """The one whose file was named, or the default."""
     named = [v for v in variants if any(file.path == address.file for file in v.files)]
     return named[0] if named else default_of(variants)
+
+
+def _offered(variants: list[Variant], preferred: Variant) -> list[Variant]:
+    """Return the smallest variants, and the preferred one wherever it stands."""
+    first = variants[:MAX_OFFERED]
+    return first if preferred in first else [*first[:-1], preferred]
 
 
 async def _look_at(hub: Hub, model: HubModel) -> tuple[int, str]:

@@ -1,13 +1,23 @@
 """Work side by side that ends side by side."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 from py_runtime.base.cancel import CancelToken
 from py_runtime.base.errors import AbortedError
+from py_runtime.base.platform import IN_PAGE
 
 T = TypeVar("T")
+
+
+async def aside(is_long: bool, work: Callable[[], T]) -> T:
+    """Return what `work` gives; where it is long, without holding up the event loop.
+
+    Natively a thread does long work, so that others are answered meanwhile. The page has no
+    threads, and nobody else to answer.
+    """
+    return await asyncio.to_thread(work) if is_long and not IN_PAGE else work()
 
 
 async def together(*work: Coroutine[Any, Any, T]) -> list[T]:

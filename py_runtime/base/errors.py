@@ -104,15 +104,22 @@ class RequestError(InpageError):
         return {"param": self.param}
 
 
+def most_counted(context: int) -> int:
+    """Return how many tokens of a prompt are counted before it is too long beyond doubt."""
+    return max(2 * context, 1 << 16)
+
+
 class ContextLengthError(InpageError):
     """A prompt does not fit the model's context."""
 
     code = "context_length_exceeded"
 
     def __init__(self, prompt_tokens: int, context: int) -> None:
+        # A prompt that is far too long is not counted to its end.
+        least = "at least " if prompt_tokens > most_counted(context) else ""
         super().__init__(
-            f"the prompt has {prompt_tokens} tokens, and the model's context holds {context}, the "
-            "answer included: shorten it, or let the oldest turns be dropped"
+            f"the prompt has {least}{prompt_tokens} tokens, and the model's context holds "
+            f"{context}, the answer included: shorten it, or let the oldest turns be dropped"
         )
         self.prompt_tokens = prompt_tokens
         self.context = context

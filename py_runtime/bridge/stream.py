@@ -3,10 +3,12 @@
 import json
 from types import TracebackType
 from typing import Any
+from urllib.parse import urlsplit
 
 import numpy as np
 
 from py_runtime.base.file_blocks import BLOCK_UNIT
+from py_runtime.base.patience import Pace
 from py_runtime.base.shapes import round_up
 from py_runtime.bridge.calls import address_of, answer_of, bridge
 
@@ -43,9 +45,23 @@ class Stream:
         return memory[: await answer_of(promise)]
 
 
+class NetworkStream(Stream):
+    """What comes from a server, which must not come too slowly."""
+
+    def __init__(self, handle: int, url: str) -> None:
+        super().__init__(handle)
+        self._pace = Pace(urlsplit(url).netloc)
+
+    async def next_block(self, memory: np.ndarray) -> np.ndarray:
+        self._pace.begin_waiting()
+        block = await super().next_block(memory)
+        self._pace.take(len(block))
+        return block
+
+
 def open_url(url: str, **options: Any) -> Stream:
     """A request with the options of JavaScript's fetch()."""
-    return Stream(bridge.openUrl(url, json.dumps(options)))
+    return NetworkStream(bridge.openUrl(url, json.dumps(options)), url)
 
 
 def memory_for(nbytes: int) -> np.ndarray:

@@ -79,10 +79,12 @@ def _tools(given: Any) -> tuple[Json, ...]:
         raise RequestError("tools must be a list with at least one tool", "tools")
     refuse_deep(given, "tools", "tools")
     tools = tuple(_tool(f"tools[{at}]", tool) for at, tool in enumerate(given))
-    names = [tool["function"]["name"] for tool in tools]
-    for name in names:
-        if names.count(name) > 1:
+    names: set[str] = set()
+    for tool in tools:
+        name = tool["function"]["name"]
+        if name in names:
             raise RequestError(f"tools has {name!r} twice", "tools")
+        names.add(name)
     return tools
 
 

@@ -143,13 +143,14 @@ def _check_version(root: Any) -> None:
 def _check_files(manifest: Manifest) -> None:
     if MANIFEST in manifest.files:
         raise ManifestError(f"{MANIFEST}.files lists the manifest itself")
-    if len(set(manifest.weights)) != len(manifest.weights):
+    weights = set(manifest.weights)
+    if len(weights) != len(manifest.weights):
         raise ManifestError(f"{MANIFEST}.weights names a file twice")
     goldens = () if manifest.goldens is None else (manifest.goldens,)
     for file in (manifest.graph, *manifest.weights, *goldens):
         if file not in manifest.files:
             raise ManifestError(f"{MANIFEST}.files has no '{file}'")
-    whole = sum(f.size for name, f in manifest.files.items() if name not in manifest.weights)
+    whole = sum(f.size for name, f in manifest.files.items() if name not in weights)
     if whole > MAX_WHOLE_BYTES:
         raise ManifestError(
             f"{MANIFEST}.files has {in_words(whole)} beside the weights; at most "

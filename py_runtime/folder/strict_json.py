@@ -6,6 +6,7 @@ from typing import Any, TypeGuard
 from py_runtime.base.short_texts import short
 
 MAX_SAFE_INTEGER = 2**53 - 1
+MAX_DIGITS = 1000  # of an integer; the largest double has 309
 
 
 def parse_strict_json(data: bytes) -> Any:
@@ -37,6 +38,8 @@ def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _integer(digits: str) -> int | float:
     """-0 is not a count: other parsers read a float there."""
+    if len(digits) > MAX_DIGITS:
+        raise ValueError(f"a number of {len(digits)} digits is too long")
     return -0.0 if digits == "-0" else int(digits)
 
 

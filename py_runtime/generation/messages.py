@@ -5,6 +5,7 @@ from typing import Any
 
 from py_runtime.base.errors import RequestError
 from py_runtime.base.nesting import refuse_deep
+from py_runtime.base.short_texts import short
 
 ROLES = ("system", "developer", "user", "assistant", "tool")
 THOUGHTS = ("reasoning_content", "reasoning")  # servers and clients call them so
@@ -26,7 +27,7 @@ def _parse(where: str, message: Any) -> Message:
     role = message.get("role")
     if role not in ROLES:
         raise RequestError(
-            f"{where}.role must be one of {', '.join(ROLES)}, got {role!r}", "messages"
+            f"{where}.role must be one of {', '.join(ROLES)}, got {short(role)}", "messages"
         )
     # Templates know the older name of the two only.
     parsed: Message = {"role": "system" if role == "developer" else role}
@@ -49,7 +50,7 @@ def _content(where: str, content: Any) -> str:
     if isinstance(content, str):
         return content
     if not isinstance(content, list):
-        raise RequestError(f"{where} must be a text, got {content!r}", "messages")
+        raise RequestError(f"{where} must be a text, got {short(content)}", "messages")
     texts = []
     for at, part in enumerate(content):
         text = part.get("text") if isinstance(part, dict) and part.get("type") == "text" else None

@@ -8,9 +8,11 @@ import numpy as np
 
 from py_runtime.base.defaults import DEFAULTS
 from py_runtime.base.errors import RequestError
+from py_runtime.base.short_texts import short
 from py_runtime.sampling import SamplingSettings
 
 MAX_STOPS = 16
+MAX_NAME = 100  # characters of a field's name that an error repeats
 MAX_TOP_LOGPROBS = 20
 
 CustomSampler = Callable[[np.ndarray, list[int]], int]  # (logits [V], all tokens so far) → token
@@ -78,14 +80,14 @@ def parse_options(given: Mapping[str, Any], vocabulary: int) -> GenerationOption
 
 def unknown_field(name: str) -> RequestError:
     """To be raised: no field is ignored."""
-    return RequestError(f"'{name}' is not a field this engine knows", name)
+    return RequestError(f"{short(name)} is not a field this engine knows", name[:MAX_NAME])
 
 
 def take_bool(wanted: dict[str, Any], name: str) -> bool:
     """Takes it out of the request; False where it is absent."""
     value = wanted.pop(name, False)
     if not isinstance(value, bool):
-        raise RequestError(f"{name} must be true or false, got {value!r}", name)
+        raise RequestError(f"{name} must be true or false, got {short(value)}", name)
     return value
 
 
@@ -96,7 +98,7 @@ def _max_tokens(wanted: dict[str, Any]) -> int | None:
         if value is None:
             continue
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise RequestError(f"{name} must be an integer from 1 on, got {value!r}", name)
+            raise RequestError(f"{name} must be an integer from 1 on, got {short(value)}", name)
         return value
     return None
 
@@ -112,12 +114,12 @@ def _stop(value: Any) -> tuple[str, ...]:
 
 def _top_logprobs(logprobs: Any, top: Any) -> int | None:
     if not isinstance(logprobs, bool):
-        raise RequestError(f"logprobs must be true or false, got {logprobs!r}", "logprobs")
+        raise RequestError(f"logprobs must be true or false, got {short(logprobs)}", "logprobs")
     if top is None:
         return 0 if logprobs else None
     if isinstance(top, bool) or not isinstance(top, int) or not 0 <= top <= MAX_TOP_LOGPROBS:
         raise RequestError(
-            f"top_logprobs must be an integer from 0 to {MAX_TOP_LOGPROBS}, got {top!r}",
+            f"top_logprobs must be an integer from 0 to {MAX_TOP_LOGPROBS}, got {short(top)}",
             "top_logprobs",
         )
     if not logprobs:
@@ -138,7 +140,7 @@ def _logit_bias(value: Any) -> dict[int, Any]:
 def _overflow(value: Any) -> str:
     if value not in OVERFLOWS:
         raise RequestError(
-            f"context_overflow must be one of {', '.join(OVERFLOWS)}, got {value!r}",
+            f"context_overflow must be one of {', '.join(OVERFLOWS)}, got {short(value)}",
             "context_overflow",
         )
     return str(value)

@@ -37,11 +37,14 @@ def fit_messages(
     pair = len(encode_chat([*system, QUESTION, ANSWER, QUESTION])) - base
     overhead = pair // 2 + 1  # tokens that the template puts around a message, or a few more
     sizes = [TurnSize.of(turn, encode_text, overhead) for turn in turns]
-    for first in range(first_kept_turn(base, sizes, room), len(turns)):
+    first, step = first_kept_turn(base, sizes, room), 1
+    while first < len(turns):
         kept = [*system, *(message for turn in turns[first:] for message in turn)]
         prompt = encode_chat(kept)
         if len(prompt) <= room or (first == len(turns) - 1 and len(prompt) < context):
             return prompt, len(messages) - len(kept)
+        # Ever more of them: a template that writes much between the turns is not rendered for each.
+        first, step = max(first + 1, min(first + step, len(turns) - 1)), 2 * step
     raise ContextLengthError(len(prompt), context)
 
 

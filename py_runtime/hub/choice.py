@@ -2,12 +2,11 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 
 from py_runtime.base.errors import RequestError
-from py_runtime.gguf.part_names import model_name, parts_of
+from py_runtime.gguf.part_names import is_first_part, model_name, parts_of
 from py_runtime.hub.listing import HubFile
 
 # What lies beside models: projectors of pictures, drafts of several tokens, importance matrices.
@@ -34,15 +33,22 @@ class Variant:
 
 
 def variants_of(files: Iterable[HubFile]) -> list[Variant]:
-    """The smallest first; one whose parts are not all there is none."""
+    """Return the variants among these files, the smallest first.
+
+    A variant whose parts are not all there is left out. The work grows with the number of files,
+    whatever numbers of parts their names claim.
+    """
     by_path = {file.path: file for file in files}
-    found: dict[str, Variant] = {}
+    found: list[Variant] = []
     for path in sorted(by_path):
-        parts = _paths_of_parts(path)
-        if all(part in by_path for part in parts) and not _is_beside(path):
-            name = model_name(PurePosixPath(path).name)
-            found[parts[0]] = Variant(name, label_of(name), tuple(by_path[p] for p in parts))
-    return sorted(found.values(), key=lambda variant: (variant.size, variant.name))
+        folder, slash, name = path.rpartition("/")
+        if not is_first_part(name) or _is_beside(name):
+            continue
+        parts = _all_present(by_path, (f"{folder}{slash}{part}" for part in parts_of(name)))
+        if parts:
+            model = model_name(name)
+            found.append(Variant(model, label_of(model), parts))
+    return sorted(found, key=lambda variant: (variant.size, variant.name))
 
 
 def default_of(variants: Sequence[Variant]) -> Variant:
@@ -75,10 +81,15 @@ def label_of(name: str) -> str:
     return found[-1] if found else ""
 
 
-def _paths_of_parts(path: str) -> list[str]:
-    folder, slash, file = path.rpartition("/")
-    return [f"{folder}{slash}{part}" for part in parts_of(file)]
+def _all_present(by_path: Mapping[str, HubFile], paths: Iterable[str]) -> tuple[HubFile, ...]:
+    """Return the files at these paths, or nothing as soon as one of them is missing."""
+    found: list[HubFile] = []
+    for path in paths:
+        if path not in by_path:
+            return ()
+        found.append(by_path[path])
+    return tuple(found)
 
 
-def _is_beside(path: str) -> bool:
-    return PurePosixPath(path).name.lower().startswith(BESIDE)
+def _is_beside(name: str) -> bool:
+    return name.lower().startswith(BESIDE)

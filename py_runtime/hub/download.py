@@ -8,14 +8,17 @@ import numpy as np
 
 from py_runtime.base.errors import NetworkError, NotFoundError
 from py_runtime.base.model_errors import ModelFileError, ModelHashError
+from py_runtime.base.patience import SlowError
 from py_runtime.base.progress import DOWNLOAD, Meter
+from py_runtime.base.sizes import in_words
 from py_runtime.folder.manifest import FileFacts
 from py_runtime.hub.connection import READ_BYTES
 from py_runtime.hub.errors import HubError, RefusedError
 from py_runtime.hub.requests import FileRequests
 from py_runtime.hub.shelf import Partial, Shelf
 
-MAX_FAILURES = 4  # one after the other, without a byte between them
+MAX_FAILURES = 4  # one after the other, without much between them
+MUCH = 64 << 10  # bytes: a host that sends less each time would keep a download going forever
 FIRST_PAUSE = 0.5  # seconds; twice as long each time
 FOR_GOOD = (400, 401, 404, 410, 416, 429)  # what another try would not change, or not soon
 
@@ -93,8 +96,14 @@ class Download:
             before = self._position
             try:
                 await self._receive(partial)
+            except SlowError as error:
+                size = in_words(self._facts.size)
+                raise SlowError(
+                    f"{error}; {in_words(self._position)} of the {size} of {self._name} have "
+                    "arrived and are kept: a download goes on from there when it is asked for again"
+                ) from None
             except NetworkError as error:
-                failures = 0 if self._position > before else failures + 1
+                failures = 0 if self._position - before >= MUCH else failures + 1
                 if failures > MAX_FAILURES or is_for_good(error):
                     raise
                 await asyncio.sleep(FIRST_PAUSE * 2**failures if failures else 0)
@@ -131,4 +140,4 @@ def is_for_good(error: NetworkError) -> bool:
     """Whether another try would change nothing."""
     if isinstance(error, HubError):
         return error.status in FOR_GOOD or error.is_told
-    return isinstance(error, NotFoundError | RefusedError)
+    return isinstance(error, NotFoundError | RefusedError | SlowError)

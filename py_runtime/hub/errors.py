@@ -26,7 +26,7 @@ class HubAccessError(HubError):
 
 
 class RefusedError(NetworkError):
-    """Another host does not give this to everybody."""
+    """Another host does not give this to everybody, or leads where nobody should follow."""
 
 
 class HubConsentError(InpageError):

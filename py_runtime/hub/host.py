@@ -71,7 +71,7 @@ class HostedSource(RemoteSource):
                         yield position, piece
                         position += len(piece)
             except NetworkError as error:
-                failures = 0 if position > before else failures + 1
+                failures = 0 if position - before >= download.MUCH else failures + 1
                 if failures > download.MAX_FAILURES or download.is_for_good(error):
                     raise
                 await asyncio.sleep(download.FIRST_PAUSE * 2**failures if failures else 0)

@@ -4,6 +4,7 @@ from typing import Protocol
 from urllib.parse import urljoin, urlsplit
 
 from py_runtime.base.model_errors import ModelFileError
+from py_runtime.base.sizes import in_words
 from py_runtime.hub.address import MAIN, HubAddress, path_in_url
 from py_runtime.hub.connection import Answer, Connection, read_all
 from py_runtime.hub.errors import HubError, refusal
@@ -12,7 +13,8 @@ from py_runtime.weights.byte_source import CONTENT_RANGE
 
 OK, PARTIAL_CONTENT = 200, 206
 MAX_ANSWER = 16 << 20
-MAX_PAGES = 50
+MAX_PAGES = 50  # of a listing, which the Hub cuts into pages of 1,000 files
+MAX_LISTING = 32 << 20  # bytes of all pages: 1,000 files take about 400 kB
 
 
 class HubRequests:
@@ -31,10 +33,14 @@ class HubRequests:
         commit, licence, gated = parse_about(name, (await self._read(about, what))[0])
         files: list[HubFile] = []
         page: str | None = f"{self.endpoint}/api/models/{name}/tree/{commit}?recursive=true"
+        listed = 0
         for _ in range(MAX_PAGES):
             if page is None:
                 break
             data, headers = await self._read(page, what)
+            listed += len(data)
+            if listed > MAX_LISTING:
+                raise _too_long(what, MAX_LISTING)
             files += parse_tree(name, data)
             page = self._further(next_page(headers))
         return Repository(name, commit, licence, gated, tuple(files))
@@ -55,7 +61,7 @@ class HubRequests:
         answer = await self.ask(url, what, {})
         data = await read_all(answer, MAX_ANSWER)
         if len(data) > MAX_ANSWER:
-            raise HubError(f"the Hub says too much of {what}: more than {MAX_ANSWER} bytes")
+            raise _too_long(what, MAX_ANSWER)
         return data, answer.headers
 
     def _further(self, url: str | None) -> str | None:
@@ -64,6 +70,10 @@ class HubRequests:
         if whole and urlsplit(whole)[:2] != urlsplit(self.endpoint)[:2]:
             raise HubError(f"the Hub's list goes on at {urlsplit(whole).netloc}, which is not it")
         return whole
+
+
+def _too_long(what: str, most: int) -> HubError:
+    return HubError(f"the Hub says too much of {what}: more than {in_words(most)}")
 
 
 class Asked(Protocol):

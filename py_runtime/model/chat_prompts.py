@@ -35,10 +35,12 @@ class ChatPrompts:
         asked: ChatRequest,
         allow_special: bool = False,
         continues: bool = False,
+        most: int | None = None,
     ) -> list[int]:
         """The prompt that asks for the assistant's next message, or `continues` its last one.
 
-        What spells a control token in a message is text, unless `allow_special`.
+        What spells a control token in a message is text, unless `allow_special`. Of a prompt with
+        more than `most` tokens, the rest is left out.
         """
         if self._template is None:
             raise InputError(f"{self._name} has no chat template: use complete()")
@@ -56,7 +58,7 @@ class ChatPrompts:
             turns, add_generation_prompt=True, tools=tools, **variables
         )
         text, literal = unmark(rendered + begun + self._forced(asked, rendered))
-        return self._tokenizer.encode(text, add_special_tokens=False, literal=literal)
+        return self._tokenizer.encode(text, add_special_tokens=False, literal=literal, most=most)
 
     def _forced(self, asked: ChatRequest, rendered: str) -> str:
         """What begins a call that has to come: no thoughts before it."""

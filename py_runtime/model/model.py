@@ -10,16 +10,19 @@ from typing import Any
 import numpy as np
 
 from py_runtime.base.cancel import CancelToken
-from py_runtime.base.concurrency import until_cancelled
+from py_runtime.base.concurrency import aside, until_cancelled
 from py_runtime.base.errors import (
     AbortedError,
     ContextLengthError,
     InpageError,
     NoModelError,
     RequestError,
+    most_counted,
 )
 from py_runtime.base.html import as_html
 from py_runtime.base.progress import LoadProgress, Meter
+from py_runtime.base.request_texts import is_long
+from py_runtime.base.short_texts import short
 from py_runtime.base.sizes import in_words
 from py_runtime.chat.request import ChatRequest
 from py_runtime.folder import notes
@@ -27,7 +30,7 @@ from py_runtime.folder.file_names import CONFIG, TOKENIZER, TOKENIZER_CONFIG
 from py_runtime.folder.layout import ModelFolder
 from py_runtime.generation.device_tokens import DeviceTokens
 from py_runtime.generation.generate import Generation, generate
-from py_runtime.generation.messages import parse_messages
+from py_runtime.generation.messages import Message, parse_messages
 from py_runtime.generation.options import GenerationOptions, parse_options
 from py_runtime.generation.overflow import fit_messages
 from py_runtime.generation.pieces import Piece
@@ -174,6 +177,18 @@ class Model:
         """The assistant's next message in pieces; fields are those of a chat completion."""
         asked = ChatRequest.take(fields)
         options = self._with_tools(parse_options(fields, self.vocabulary), asked)
+        prompt, dropped, continued = await aside(
+            is_long([messages, asked.tools]), lambda: self._chat_prompt(messages, asked, options)
+        )
+        pieces = self._generate(prompt, options, cancel, on_prefill, dropped)
+        reader = self.prompts.reader(asked, prompt, continued)
+        async for piece in self.prompts.read(pieces, reader):
+            yield piece
+
+    def _chat_prompt(
+        self, messages: Any, asked: ChatRequest, options: GenerationOptions
+    ) -> tuple[list[int], int, Message | None]:
+        """Return the prompt, how many messages were left out, and the one that it continues."""
         parsed = parse_messages(messages)
         continues = options.continue_final_message
         if continues and parsed[-1]["role"] != "assistant":
@@ -181,6 +196,7 @@ class Model:
                 "continue_final_message needs an answer of the assistant's as the last message",
                 "continue_final_message",
             )
+        most = most_counted(self.context)
         prompt, dropped = fit_messages(
             parsed,
             partial(
@@ -188,15 +204,13 @@ class Model:
                 asked=asked,
                 allow_special=options.allow_special,
                 continues=continues,
+                most=most,
             ),
-            self.tokenizer.encode,
+            partial(self.tokenizer.encode, most=most),
             self.context,
             options,
         )
-        pieces = self._generate(prompt, options, cancel, on_prefill, dropped)
-        reader = self.prompts.reader(asked, prompt, parsed[-1] if continues else None)
-        async for piece in self.prompts.read(pieces, reader):
-            yield piece
+        return prompt, dropped, parsed[-1] if continues else None
 
     def _with_tools(self, options: GenerationOptions, asked: ChatRequest) -> GenerationOptions:
         """The options, so that what the model writes can be read as calls and thoughts."""
@@ -230,7 +244,7 @@ class Model:
                 "continue_final_message is for chats: what complete() gives follows its prompt",
                 "continue_final_message",
             )
-        tokens = self.prompt_tokens(prompt)
+        tokens = await aside(is_long(prompt), lambda: self.prompt_tokens(prompt))
         async for piece in self._generate(tokens, options, cancel, on_prefill):
             yield piece
 
@@ -259,7 +273,8 @@ class Model:
 
         They are the mean of the hidden states, or the last one (`pooling`: "mean" or "last").
         """
-        return await embed(self, parse_inputs(self, given), pooling, cancel or CancelToken())
+        prompts = await aside(is_long(given), lambda: parse_inputs(self, given))
+        return await embed(self, prompts, pooling, cancel or CancelToken())
 
     async def profile(self, context: int) -> Profile:
         """Where the GPU's time goes while a token is decoded that follows so many others.
@@ -314,13 +329,13 @@ class Model:
 
     def prompt_tokens(self, prompt: Any) -> list[int]:
         if isinstance(prompt, str):
-            prompt = self.tokenizer.encode(prompt)
+            prompt = self.tokenizer.encode(prompt, most=most_counted(self.context))
         if not isinstance(prompt, Sequence) or not prompt:
             raise RequestError("the prompt must be a text or a list of tokens, not empty", "prompt")
         for token in prompt:
             if not isinstance(token, int) or not 0 <= token < self.vocabulary:
                 raise RequestError(
-                    f"the prompt holds {token!r}, not a token from 0 to {self.vocabulary - 1}",
+                    f"the prompt holds {short(token)}, not a token from 0 to {self.vocabulary - 1}",
                     "prompt_token_ids",
                 )
         return list(prompt)

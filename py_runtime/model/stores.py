@@ -110,8 +110,7 @@ def gguf_store(where: str) -> "GgufStore":
     from py_runtime.model.gguf_store import GgufStore
 
     file = file_name(where)
-    parts = parts_of(file)
-    sources = [source_of(where if part == file else beside(where, part)) for part in parts]
+    sources = [source_of(where if part == file else beside(where, part)) for part in parts_of(file)]
     return GgufStore(model_name(file), sources)
 
 

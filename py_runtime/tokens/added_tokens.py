@@ -1,9 +1,11 @@
 """Tokens that are found in the text as they stand, before anything else is done to it."""
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from operator import itemgetter
 
 from py_runtime.tokens import characters
 from py_runtime.tokens.normalizers import Normalizer
@@ -55,8 +57,9 @@ class AddedTokens:
         self._in_literal = Finder(plain)
 
     def split(self, text: str, literal: Sequence[Span] = ()) -> Iterator[TextSpan]:
-        """Special tokens are not looked for inside the `literal` spans. Those that are found in
-        normalised text, whose places are others, are not looked for anywhere near such a span."""
+        """Special tokens are not looked for inside the `literal` spans, which ascend. Those that
+        are found in normalised text, whose places are others, are not looked for anywhere near
+        such a span."""
         at = 0
         for raw in self._in_text.split(text, True, literal):
             end = at + len(raw.text)
@@ -103,8 +106,12 @@ class Finder:
 
 
 def touches(spans: Sequence[Span], start: int, end: int) -> bool:
-    """Whether text[start:end] has a character of one of the spans."""
-    return any(first < end and start < last for first, last in spans)
+    """Return whether text[start:end] has a character of one of the spans.
+
+    The spans ascend and do not overlap, so that the last one that begins before `end` decides.
+    """
+    before = bisect_left(spans, end, key=itemgetter(0))
+    return before > 0 and start < spans[before - 1][1]
 
 
 def stands_alone(text: str, start: int, end: int) -> bool:

@@ -24,6 +24,7 @@ class BpeModel:
             raise section.unsupported()
         self.vocabulary = read_vocabulary(section)
         self.token_of = {token_id: token for token, token_id in self.vocabulary.items()}
+        self.longest_token = max(map(len, self.vocabulary), default=1)  # characters
         self._prefix = section.get("continuing_subword_prefix", str, "")
         self._suffix = section.get("end_of_word_suffix", str, "")
         self._ignore_merges = section.get("ignore_merges", bool, False)

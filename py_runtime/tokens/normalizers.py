@@ -3,6 +3,7 @@
 import unicodedata
 from collections.abc import Callable
 from functools import partial, reduce
+from itertools import groupby
 
 from py_runtime.tokens.characters import WHITESPACE
 from py_runtime.tokens.patterns import Pattern
@@ -32,6 +33,7 @@ _YOUNGER_SET = "".join(
     "-".join(f"\\x{{{end}}}" for end in ends.split("-")) for ends in _YOUNGER.split()
 )
 _INERT = Pattern(f"[{_YOUNGER_SET}]+")
+LONG_RUN = 64  # marks behind one letter: more than any script stacks
 
 
 def build_normalizer(section: Section | None) -> Normalizer:
@@ -63,7 +65,34 @@ def unicode_form(form: str, text: str) -> str:
     """As Unicode 10 had it, whatever version Python has."""
     if unicodedata.is_normalized(form, text):  # type: ignore[arg-type]
         return text
-    return between(_INERT, text, lambda part: unicodedata.normalize(form, part))  # type: ignore[arg-type]
+    return between(_INERT, text, partial(_normalised, form))
+
+
+def _normalised(form: str, text: str) -> str:
+    """Return unicodedata's normal form, in time that grows with the text alone.
+
+    Python sorts the marks behind a letter by insertion: a text of a million marks would take it
+    hours. Long runs are sorted beforehand, which does not change the result.
+    """
+    if _has_long_run_of_marks(text):
+        decomposition = "NFKD" if "K" in form else "NFD"
+        single = partial(unicodedata.normalize, decomposition)  # type: ignore[arg-type]
+        text = _with_marks_in_order("".join(map(single, text)))
+    return unicodedata.normalize(form, text)  # type: ignore[arg-type]
+
+
+def _has_long_run_of_marks(text: str) -> bool:
+    runs = groupby(map(unicodedata.combining, text), key=bool)
+    return any(are_marks and sum(1 for _ in run) > LONG_RUN for are_marks, run in runs)
+
+
+def _with_marks_in_order(decomposed: str) -> str:
+    """Return the text in canonical order: runs of marks sorted by their combining classes."""
+    runs = groupby(decomposed, key=lambda char: unicodedata.combining(char) > 0)
+    return "".join(
+        "".join(sorted(run, key=unicodedata.combining) if are_marks else run)
+        for are_marks, run in runs
+    )
 
 
 def between(pattern: Pattern, text: str, change: Normalizer) -> str:

@@ -11,7 +11,7 @@ from py_runtime.tokens.byte_level import ALPHABET
 from py_runtime.tokens.patterns import Literal, Pattern
 from py_runtime.tokens.section import Section
 
-PreTokenizer = Callable[[str, bool], list[str]]
+PreTokenizer = Callable[[str, bool], Iterable[str]]
 Segment = tuple[int, int, bool]  # start, end, is it a match
 
 GPT2_PATTERN = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
@@ -19,6 +19,8 @@ BEHAVIORS = ("Removed", "Isolated", "MergedWithPrevious", "MergedWithNext", "Con
 KEEPING_MATCHES = (("Isolated", False), ("Isolated", True), ("Removed", True))
 PREPEND_SCHEMES = ("always", "first", "never")
 _MAX_REMEMBERED = 20_000
+_MAX_REMEMBERED_LENGTH = 256  # characters
+LONG_PIECE = 1 << 16  # characters: of a longer one, words are cut off one by one as they are wanted
 
 
 def build_pre_tokenizer(section: Section | None) -> PreTokenizer:
@@ -64,15 +66,19 @@ class Sequence:
     def __init__(self, steps: Iterable[PreTokenizer]) -> None:
         self.steps = list(steps)
 
-    def __call__(self, piece: str, starts_text: bool) -> list[str]:
-        pieces = [piece]
+    def __call__(self, piece: str, starts_text: bool) -> Iterable[str]:
+        is_long = len(piece) > LONG_PIECE
+        pieces: Iterable[str] = [piece]
         for step in self.steps:
-            pieces = [
-                word
-                for index, part in enumerate(pieces)
-                for word in (step(part, starts_text and index == 0) if part else [part])
-            ]
+            cut = cut_each(step, pieces, starts_text)
+            pieces = cut if is_long else list(cut)
         return pieces
+
+
+def cut_each(step: PreTokenizer, pieces: Iterable[str], starts_text: bool) -> Iterator[str]:
+    """Yield the words that one step makes of the pieces before it."""
+    for index, part in enumerate(pieces):
+        yield from step(part, starts_text and index == 0) if part else [part]
 
 
 class Split:
@@ -83,7 +89,10 @@ class Split:
         self.behavior = behavior
         self.inverted = inverted
 
-    def __call__(self, piece: str, starts_text: bool) -> list[str]:
+    def __call__(self, piece: str, starts_text: bool) -> Iterable[str]:
+        if len(piece) > LONG_PIECE and self.behavior == "Isolated":
+            spans = isolated(segments_of(self.pattern, piece, self.inverted))
+            return (piece[start:end] for start, end in spans)
         matches = self.pattern.find_all(piece)
         if not matches and not self.inverted:
             return [piece]
@@ -113,7 +122,7 @@ def removed(segments: list[Segment]) -> list[tuple[int, int]]:
     return [(0, 0), *kept] if is_beginning_gone else kept
 
 
-def isolated(segments: list[Segment]) -> Iterator[tuple[int, int]]:
+def isolated(segments: Iterable[Segment]) -> Iterator[tuple[int, int]]:
     """Matches are pieces of their own."""
     return ((start, end) for start, end, _ in segments if start < end)
 
@@ -166,19 +175,20 @@ class ByteLevel:
         self.split = Split(Pattern(GPT2_PATTERN), "Isolated") if use_regex else None
         self.letters_of = _RememberedLetters()
 
-    def __call__(self, piece: str, starts_text: bool) -> list[str]:
+    def __call__(self, piece: str, starts_text: bool) -> Iterable[str]:
         if self.add_prefix_space and not piece.startswith(" "):
             piece = " " + piece
         words = self.split(piece, starts_text) if self.split else [piece]
-        return [self.letters_of[word] for word in words]
+        return map(self.letters_of.__getitem__, words)
 
 
 class _RememberedLetters(dict[str, str]):
     def __missing__(self, word: str) -> str:
         letters = word.encode().decode("latin-1").translate(ALPHABET)
-        if len(self) >= _MAX_REMEMBERED:
-            self.clear()
-        self[word] = letters
+        if len(word) <= _MAX_REMEMBERED_LENGTH:
+            if len(self) >= _MAX_REMEMBERED:
+                self.clear()
+            self[word] = letters
         return letters
 
 
@@ -190,7 +200,7 @@ class Metaspace:
         self.prepend_scheme = prepend_scheme
         self.split = Split(Literal(sign), "MergedWithNext") if split else None
 
-    def __call__(self, piece: str, starts_text: bool) -> list[str]:
+    def __call__(self, piece: str, starts_text: bool) -> Iterable[str]:
         piece = piece.replace(" ", self.sign)
         wants_sign = self.prepend_scheme == "always" or (
             self.prepend_scheme == "first" and starts_text

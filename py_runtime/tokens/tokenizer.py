@@ -1,6 +1,7 @@
 """Text to ids and back, as a tokenizer.json says: the ids that the package `tokenizers` gives."""
 
 import json
+import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -58,19 +59,41 @@ class Tokenizer:
         return self._added.special
 
     def encode(
-        self, text: str, add_special_tokens: bool = True, literal: Sequence[Span] = ()
+        self,
+        text: str,
+        add_special_tokens: bool = True,
+        literal: Sequence[Span] = (),
+        most: int | None = None,
     ) -> list[int]:
-        """What spells a special token in a `literal` span of the text is text like any other."""
+        """What spells a special token in a `literal` span of the text is text like any other.
+
+        Whoever has no use for more than `most` tokens gets the first of a longer text, more than
+        `most` of them; the rest of it is not looked at.
+        """
         refuse_surrogates(text)
         ids: list[int] = []
-        ids_of = self._model.ids_of
+        enough = sys.maxsize if most is None else most
         for piece in self._added.split(text, literal):
             if piece.token_id is not None:
                 ids.append(piece.token_id)
             else:
-                for word in self._pre_tokenize(piece.text, piece.starts_text):
-                    ids += ids_of[word]
+                self._encode_words(self._pre_tokenize(piece.text, piece.starts_text), ids, enough)
+            if len(ids) > enough:
+                break
         return self._post_process(ids, add_special_tokens)
+
+    def _encode_words(self, words: Iterable[str], ids: list[int], enough: int) -> None:
+        """Append the ids of the words, until there are more than enough."""
+        ids_of, longest = self._model.ids_of, self._model.longest_token
+        for word in words:
+            left = enough - len(ids)
+            first = word[: longest * (left + 1)]
+            found = ids_of[first]
+            if len(first) < len(word) and len(found) <= left:  # some characters have no token
+                found = ids_of[word]
+            ids += found
+            if len(ids) > enough:
+                return
 
     def decode(self, ids: Iterable[int], skip_special_tokens: bool = True) -> str:
         stream = StreamDecoder(self, skip_special_tokens)

@@ -10,7 +10,7 @@ from gguf.constants import GGML_QUANT_SIZES, GGMLQuantizationType
 
 from py_runtime.gguf import container, reader
 from py_runtime.gguf.errors import GgufError, UnsupportedGgufError
-from py_runtime.gguf.part_names import parts_of
+from py_runtime.gguf.part_names import is_first_part, parts_of
 from py_runtime.gguf.reader import GgufFile, open_gguf
 from py_runtime.gguf.tensor_types import TENSOR_TYPES
 from tests.fuzz.in_line import result_of
@@ -332,8 +332,12 @@ def test_parts_that_do_not_belong_together(files: list[bytes], fault: str) -> No
 
 def test_names_of_parts() -> None:
     name = "Big-Q4_K_M-00002-of-00003.gguf"
-    assert parts_of(name) == [f"Big-Q4_K_M-0000{n}-of-00003.gguf" for n in (1, 2, 3)]
-    assert parts_of("small.gguf") == ["small.gguf"]
+    assert list(parts_of(name)) == [f"Big-Q4_K_M-0000{n}-of-00003.gguf" for n in (1, 2, 3)]
+    assert list(parts_of("small.gguf")) == ["small.gguf"]
+    assert list(parts_of("X-00001-OF-00002.GGUF")) == [f"X-0000{n}-OF-00002.GGUF" for n in (1, 2)]
+    assert [is_first_part(each) for each in (name, *parts_of(name), "small.gguf")] == [
+        *(False, True, False, False, True)
+    ]
 
 
 def test_what_is_unsupported_is_told_apart_from_damage() -> None:

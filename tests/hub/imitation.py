@@ -24,8 +24,10 @@ SIMPLE_RANGE = re.compile(r"bytes=(\d+)-(\d*)")
 PAGE_ENTRIES = 2  # of a tree, so that there are several pages
 EXPOSED = "X-Repo-Commit, X-Error-Code, Link, ETag, Content-Range, Content-Length"
 # What may be wrong with a file: the CDN's connection ends half-way (once, or always), its bytes are
-# wrong, it drips from half-way on until it is let go, its address has expired (once).
+# wrong, it drips from half-way on until it is let go, its address has expired (once), each answer
+# brings a few bytes and ends.
 CUT_ONCE, CUT, WRONG, HELD, EXPIRED_ONCE = "cut once", "cut", "wrong", "held", "expired once"
+CRUMBS, CRUMB = "crumbs", 16  # bytes
 
 
 @dataclass
@@ -56,6 +58,7 @@ class Imitation:
         self.status: int | None = None  # what the Hub answers with, whatever it is asked
         self.ranges = True  # whether the CDN knows any
         self.go_on = threading.Event()
+        self.left = threading.Event()  # whoever was downloading has closed the connection
         self.hub = self.cdn = ""  # addresses
         self._signatures = 0
         self._expired: set[str] = set()
@@ -210,10 +213,10 @@ class CdnHandler(Handler):
         fault, half = self.imitation.faults.get(path), len(data) // 2
         if fault == WRONG:
             data = data[:-1] + bytes([data[-1] ^ 1])
-        if fault in (CUT, CUT_ONCE):
+        if fault in (CUT, CUT_ONCE, CRUMBS):
             if fault == CUT_ONCE:
                 del self.imitation.faults[path]
-            self.pour(path, data[:half])
+            self.pour(path, data[: CRUMB if fault == CRUMBS else half])
             self.close_connection = True
             return
         try:
@@ -222,6 +225,7 @@ class CdnHandler(Handler):
             self.pour(path, data)
         except OSError:
             self.close_connection = True  # whoever asked has gone
+            self.imitation.left.set()
 
     def drip(self, path: str, data: bytes, at: int) -> bytes:
         """The first half at once, of the rest a little now and then; gives what is left."""

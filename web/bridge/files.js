@@ -3,6 +3,7 @@
 import { BridgeFault } from "./fault.js";
 
 const WHOLE = 16; // a block ends at a multiple of these bytes, or where the file does: the GPU takes whole words
+const STALLED_SECONDS = 60; // without a byte, after which a server has stopped sending (base/patience.py has the same figure)
 const PATIENCE_MILLISECONDS = 100; // after which a block that is not full is handed over, so that progress shows
 
 /** @import { Failing, FileCalls, Reader, Stream } from "../calls.d.ts" */
@@ -12,8 +13,15 @@ const failing = (kind, fault, promise) => promise.catch(({ message }) => {
   throw new BridgeFault(kind, `${fault}: ${message}`);
 });
 
+/** @type {<Value>(promise: Promise<Value>, seconds: number) => Promise<Value>} */
+function inTime(promise, seconds) {
+  const { promise: late, reject } = Promise.withResolvers();
+  const timer = setTimeout(() => reject(new Error(`nothing has come for ${seconds} seconds`)), 1000 * seconds);
+  return Promise.race([promise, /** @type {Promise<never>} */ (late)]).finally(() => clearTimeout(timer));
+}
+
 /** @param {import("./heap.js").Heap} heap */
-export function createFiles(heap) {
+export function createFiles(heap, stalledSeconds = STALLED_SECONDS) {
   /** @type {Map<number, Stream>} */
   const streams = new Map();
   /** @type {Map<number, File>} */
@@ -40,7 +48,7 @@ export function createFiles(heap) {
       const abort = new AbortController();
       const { anyStatus, ...options } = JSON.parse(optionsJson);
       /** @type {<Value>(promise: Promise<Value>) => Promise<Value>} */
-      const arriving = (promise) => failing("network", `${url} did not arrive`, promise);
+      const arriving = (promise) => failing("network", `${url} did not arrive`, inTime(promise, stalledSeconds));
       const reader = arriving(fetch(url, { ...options, signal: abort.signal })).then(({ ok, status, headers, body }) => {
         if (!ok && !anyStatus) throw new BridgeFault(status === 404 ? "missing" : "network", `${url} answered ${status}`);
         const chunks = /** @type {NonNullable<typeof body>} */ (body).getReader();
