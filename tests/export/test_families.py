@@ -104,14 +104,28 @@ def compare(family: str, found: dict[str, Any]) -> None:
 @pytest.mark.parametrize("family", NEW)
 def test_from_a_folder(family: str, tmp_path: Path, native: NativeRunner) -> None:
     save_checkpoint(tmp_path / "checkpoint", family)
-    prepared = prepare(Request(str(tmp_path / "checkpoint"), "none"), with_goldens=False)
-    export_model(prepared, tmp_path / "model", Progress(disable=True))
+    compare(family, answers_of_exported(tmp_path / "checkpoint", native))
+
+
+@pytest.mark.parametrize("family", WITH_OWN_ROWS)
+def test_from_a_folder_made_of_a_gguf(family: str, tmp_path: Path, native: NativeRunner) -> None:
+    """What the file itself answers is compared with transformers, too."""
+    gguf_of(family, tmp_path / "x.gguf")
+    compare(family, answers_of_exported(tmp_path / "x.gguf", native))
+
+
+def answers_of_exported(source: Path, native: NativeRunner) -> dict[str, Any]:
+    """Export a checkpoint or a GGUF file in f32, and ask the folder."""
+    out = source.with_name("exported")
+    export_model(
+        prepare(Request(str(source), "none"), with_goldens=False), out, Progress(disable=True)
+    )
 
     async def answers() -> dict[str, Any]:
-        model = await Model.load(native.device, str(tmp_path / "model"))
+        model = await Model.load(native.device, str(out))
         return await in_runtime.answers(native.device, model, prompts(), STEPS)
 
-    compare(family, wait(answers()))
+    return wait(answers())
 
 
 def gguf_of(family: str, path: Path) -> np.ndarray:
