@@ -115,7 +115,7 @@ def _check_values(values: dict[str, Any]) -> None:
 
 def decoder_config(values: dict[str, Any], context: int | None) -> DecoderConfig:
     """`context` positions, at most what the model was made for; when None, what most pages hold."""
-    shortest, longest = config_json.MIN_CONTEXT, config_json.longest_context(values)
+    shortest, longest = config_json.MIN_CONTEXT, values["max_position_embeddings"]
     if context is not None and not shortest <= context <= longest:
         raise ExportError(
             f"--max-seq-len {context} is outside {shortest} to {longest} of this model"

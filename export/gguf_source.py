@@ -54,15 +54,10 @@ class GgufSource(Source):
             for key in ("name", "license")
             if f"general.{key}" in metadata
         }
-        token_ids = {
-            key: metadata.integer(f"tokenizer.ggml.{key}")
-            for key in ("bos_token_id", "eos_token_id")
-            if f"tokenizer.ggml.{key}" in metadata
-        }
         source = cls(
             named.get("name") or path.stem,
             named.get("license") or "unknown",
-            read_config(file) | token_ids,
+            read_config(file),
             read_tokenizer(metadata),
             quantisation,
         )

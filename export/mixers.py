@@ -11,6 +11,7 @@ from export.weight_modules import Norm, Taps, Vector, Weight
 from py_runtime.decoder.config import (
     DELTA_NET,
     HEADS,
+    QUERY,
     SHORT_CONV,
     TABLES,
     DecoderConfig,
@@ -100,7 +101,7 @@ class Attention(nn.Module):
         if c.qk_norm == HEADS and self.q_norm is not None:
             q = self.q_norm(q)
         if self.kind.tables is not None:
-            q = attention_ops.rotary_of_one(q, *self._tables(call), call.start)
+            q = self._turned_alone(q, QUERY if c.scaled_queries else self.kind.tables, call)
         given = (q, *call.caches[self.kind.shares], call.start, c.attention_scale)
         if window is None and cap is None and self.sinks is None:
             return attention_ops.attend_kv_cache(*given)
@@ -115,11 +116,18 @@ class Attention(nn.Module):
     def _turned(self, q: Tensor, k: Tensor, call: Call) -> tuple[Tensor, Tensor]:
         if self.kind.tables is None:
             return q, k
-        q, k = torch_ops.apply_rotary_emb_hf(q, k, *self._tables(call), call.start)
+        if self.config.scaled_queries:
+            q = self._turned_alone(q, QUERY, call)
+            return q, self._turned_alone(k, self.kind.tables, call)
+        tables = self._tables(self.kind.tables, call)
+        q, k = torch_ops.apply_rotary_emb_hf(q, k, *tables, call.start)
         return q, k
 
-    def _tables(self, call: Call) -> tuple[Tensor, Tensor]:
-        cos, sin = (call.tables[f"{name}{self.kind.tables}"] for name in TABLES)
+    def _turned_alone(self, x: Tensor, ending: str, call: Call) -> Tensor:
+        return attention_ops.rotary_of_one(x, *self._tables(ending, call), call.start)
+
+    def _tables(self, ending: str, call: Call) -> tuple[Tensor, Tensor]:
+        cos, sin = (call.tables[f"{name}{ending}"] for name in TABLES)
         return cos, sin
 
 

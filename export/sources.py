@@ -158,11 +158,13 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def all_ends(*configs: Mapping[str, Any]) -> list[int]:
-    """Every token that one of them ends an answer with; generation_config.json often has more."""
+    """Return every token that one of them ends an answer with: generation_config.json often has
+    more, and where a model has parts, the one that writes may name its own."""
     found: list[Any] = []
     for config in configs:
-        ends = config.get("eos_token_id")
-        found += ends if isinstance(ends, list) else [ends]
+        for part in (config, config.get("text_config")):
+            ends = part.get("eos_token_id") if isinstance(part, Mapping) else None
+            found += ends if isinstance(ends, list) else [ends]
     return sorted({token for token in found if type(token) is int})
 
 
@@ -177,8 +179,8 @@ class HuggingFaceSource(Source):
     def open(cls, folder: Path, quantisation: Quantisation) -> "HuggingFaceSource":
         hf_config = read_json(folder / "config.json")
         generation = folder / "generation_config.json"
-        if generation.is_file():
-            hf_config["eos_token_id"] = all_ends(hf_config, read_json(generation))
+        further = [read_json(generation)] if generation.is_file() else []
+        hf_config["eos_token_id"] = all_ends(hf_config, *further)
         tokenizer = {name: read_json(folder / name) for name in TOKENIZER_FILES}
         template = folder / "chat_template.jinja"
         if template.is_file() and "chat_template" not in tokenizer["tokenizer_config.json"]:

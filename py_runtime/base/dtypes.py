@@ -26,8 +26,8 @@ F32 = _dtype("f32", np.float32, np.float32)
 I32 = _dtype("i32", np.int32, np.int32)
 I64 = _dtype("i64", np.int64, np.int32)  # int64 on the host, int32 on the GPU, range-checked
 BOOL = _dtype("bool", np.bool_, np.int32)
-U8 = _dtype("u8", np.uint8, np.uint8)  # packed weights only
-I8 = _dtype("i8", np.int8, np.int8)  # packed weights only
+U8 = _dtype("u8", np.uint8, np.uint8)  # packed weights, and quantised values
+I8 = _dtype("i8", np.int8, np.int8)  # the same, with a sign
 F16 = _dtype("f16", np.float16, np.float16)  # packed scales, and caches of keys and values
 
 DTYPES = {dtype.name: dtype for dtype in (F32, I32, I64, BOOL, U8, I8, F16)}

@@ -43,6 +43,7 @@ PER_LAYER_GATE, PER_LAYER_OUT = "per_layer_input_gate", "per_layer_projection"
 PER_LAYER_NORM = "post_per_layer_input_norm"
 LAYER_SCALAR = "layer_scalar"
 LOCAL = "_local"  # ends the names of the rotary tables that sliding layers have to themselves
+QUERY = "_query"  # ends the names of those that turn queries alone, where these are scaled, too
 
 
 @dataclass(frozen=True)
@@ -130,6 +131,7 @@ class DecoderConfig:
     value_norm: bool  # heads of v are normalised, without weights
     per_layer: int  # columns that a token's own embedding has for each layer
     layer_scalars: bool  # each layer ends with a multiplication
+    scaled_queries: bool  # by their positions: queries have rotary tables of their own
 
     def layer_kind(self, number: int) -> LayerKind:
         return self.kinds[number] if self.kinds else LayerKind()
@@ -146,6 +148,7 @@ class DecoderConfig:
     def tables(self) -> list[str]:
         """The names of all rotary tables."""
         found = {self.layer_kind(number).tables for number in range(self.layers)} - {None}
+        found |= {QUERY} if self.scaled_queries else set()
         return [f"{table}{ending}" for ending in sorted(map(str, found)) for table in TABLES]
 
 

@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 
 from py_runtime.base.model_errors import ModelError
+from py_runtime.base.short_texts import short
 from py_runtime.decoder.config import (
     DELTA_NET,
     GELU,
     LOCAL,
+    QUERY,
     SHORT_CONV,
     SILU,
     TABLES,
@@ -24,7 +26,7 @@ from py_runtime.decoder.config import (
 from py_runtime.decoder.families import BY_MODEL_TYPE, FAMILIES, Family
 from py_runtime.decoder.limits import MAX_KEYS, MAX_PER_LAYER, MAX_TAPS
 from py_runtime.decoder.mixtures import expert_sizes
-from py_runtime.decoder.rotary import PROPORTIONAL, Floats, Rope
+from py_runtime.decoder.rotary import PROPORTIONAL, Floats, Rope, query_scales
 from py_runtime.decoder.rotary import rotary_tables as both_tables
 
 DEFAULT_CONTEXT = 2048  # the KV cache of a full context would not fit most users' GPUs
@@ -39,15 +41,6 @@ FULL, SLIDING = "full_attention", "sliding_attention"  # of layer_types, and of 
 FULL_OR_SLIDING = (FULL, SLIDING, "attention")
 
 TILED = "linear_value_heads_tiled"  # of GGUF files alone: see DeltaSizes
-
-
-def longest_context(values: Mapping[str, Any]) -> int:
-    """As far as the model goes, and as one fixed table of angles computes it."""
-    longest: int = values["max_position_embeddings"]
-    rope = ropes(values)[""]
-    if rope.get("llama_4_scaling_beta"):  # queries grow past this, and not before
-        longest = min(longest, rope["original_max_position_embeddings"])
-    return longest
 
 
 def ropes(values: Mapping[str, Any]) -> dict[str, Rope]:
@@ -71,6 +64,9 @@ def rotary_tables(
         given = factors if ending == "" else None
         made = both_tables(rope, config.table_columns(ending), config.context, given)
         tables |= {f"{name}{ending}": table for name, table in zip(TABLES, made, strict=True)}
+    if config.scaled_queries:  # turning is linear: what is scaled may as well be the tables
+        scales = query_scales(ropes(values)[""], config.context)[:, np.newaxis]
+        tables |= {f"{name}{QUERY}": tables[name] * scales for name in TABLES}
     return {name: tables[name] for name in config.tables}
 
 
@@ -137,7 +133,8 @@ def decoder_config(values: Mapping[str, Any], context: int | None = None) -> Dec
     taps = values.get("conv_L_cache") or values.get("linear_conv_kernel_dim") or 0
     if mixers & {SHORT_CONV, DELTA_NET}:
         _check_convolution(taps, bool(values.get("conv_bias")))
-    chosen = min(longest_context(values), DEFAULT_CONTEXT) if context is None else context
+    longest: int = values["max_position_embeddings"]
+    chosen = min(longest, DEFAULT_CONTEXT) if context is None else context
     if chosen < MIN_CONTEXT:
         raise ModelError(
             f"a context of {chosen} positions has no room for an answer", "get another model"
@@ -181,6 +178,7 @@ def decoder_config(values: Mapping[str, Any], context: int | None = None) -> Dec
         value_norm=family.value_norm,
         per_layer=values.get("hidden_size_per_layer_input") or 0,
         layer_scalars=family.layer_scalars,
+        scaled_queries=family.scales_queries and _scales_queries(values, chosen, rotary, head_dim),
     )
 
 
@@ -195,6 +193,28 @@ def _rotary_width(values: Mapping[str, Any], head_dim: int) -> int:
             "get another model",
         )
     return rotary
+
+
+def _scales_queries(values: Mapping[str, Any], context: int, rotary: int, head_dim: int) -> bool:
+    """Tell whether some position is so far that its queries are scaled."""
+    rope = ropes(values)[""]
+    if not rope.get("llama_4_scaling_beta"):
+        return False
+    original = rope.get("original_max_position_embeddings")
+    if type(original) is not int or original < 1:
+        raise ModelError(
+            f"its queries are scaled beyond an original context of {short(original)} positions",
+            "get another model",
+        )
+    if context <= original:
+        return False
+    if rotary != head_dim:
+        raise ModelError(
+            f"queries beyond {original} positions are scaled, but only {rotary} of a head's "
+            f"{head_dim} columns turn, which is not supported",
+            "take a shorter context, or another model",
+        )
+    return True
 
 
 def _check_supported(values: Mapping[str, Any], family: Family) -> None:

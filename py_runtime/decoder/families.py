@@ -70,6 +70,8 @@ class Family:
     unscaled_scores: bool = False
     layer_scalars: bool = False  # each layer ends with a multiplication
     layers_differ: bool = False  # in their widths: GGUF files have a list of them
+    # Queries grow beyond the original context, where rope_parameters have llama_4_scaling_beta.
+    scales_queries: bool = False
 
 
 FAMILIES = (
@@ -111,7 +113,13 @@ FAMILIES = (
         mixture=Mixture(stacked=True, has_shared=True),
     ),
     Family("minicpm", "minicpm", "MiniCPM", pairs_side_by_side=True),
-    Family("ministral3", "mistral3", "Ministral 3", pairs_side_by_side=True),
+    Family(
+        "ministral3",
+        "mistral3",
+        "Ministral 3",
+        pairs_side_by_side=True,
+        scales_queries=True,
+    ),
     Family("exaone", "exaone", "EXAONE 3.5"),
     Family(
         "exaone4",

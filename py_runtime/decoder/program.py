@@ -23,6 +23,7 @@ from py_runtime.decoder.config import (
     PER_LAYER_NORM,
     PER_LAYER_OUT,
     PER_LAYER_TABLE,
+    QUERY,
     ROUTER,
     ROWS,
     SHARED,
@@ -239,8 +240,7 @@ class _Decoder:
         if c.qk_norm == HEADS:
             q = self._norm(f"{path}.q_norm", q, dims)
         if kind.tables is not None:
-            how = (*self._tables(kind.tables), self.start)
-            q = self._computed("inpage.rotary_of_one.default", dims, q, *how)
+            q = self._turned_alone(q, dims, QUERY if c.scaled_queries else kind.tables)
         given = (q, *caches, self.start, c.attention_scale)
         if kind.window is None and c.score_cap is None and not c.sinks:
             return self._computed(op_names.ATTEND_KV_CACHE, dims, *given)
@@ -256,10 +256,17 @@ class _Decoder:
     ) -> tuple[Ref, Ref]:
         if kind.tables is None:
             return q, k
+        if self.config.scaled_queries:
+            q = self._turned_alone(q, q_dims, QUERY)
+            return q, self._turned_alone(k, k_dims, kind.tables)
         how = (*self._tables(kind.tables), self.start)
         turned = [self._tensor(q_dims), self._tensor(k_dims)]
         self.writer.op("et_vk.apply_rotary_emb_hf.default", q, k, *how, turned)
         return turned[0], turned[1]
+
+    def _turned_alone(self, x: Ref, dims: Dims, ending: str) -> Ref:
+        how = (*self._tables(ending), self.start)
+        return self._computed("inpage.rotary_of_one.default", dims, x, *how)
 
     def _tables(self, ending: str) -> list[Ref]:
         dims = (self.config.context, self.config.table_columns(ending))

@@ -30,6 +30,13 @@ def rotary_tables(
     )
 
 
+def query_scales(rope: Rope, positions: int) -> Floats:
+    """Return what queries are multiplied by at each position: 1 within the original context."""
+    passed = np.arange(positions) // rope["original_max_position_embeddings"]
+    scales: Floats = (1 + rope["llama_4_scaling_beta"] * np.log1p(passed)).astype(np.float32)
+    return scales
+
+
 def _frequencies(rope: Rope, dims: int, positions: int) -> tuple[Floats, float]:
     """[dims / 2], and what cos and sin are multiplied with."""
     exponents = np.arange(0, dims, 2, dtype=np.float32) / np.float32(dims)

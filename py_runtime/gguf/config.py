@@ -18,6 +18,7 @@ from py_runtime.gguf.family_words import COMPUTED, family_words
 from py_runtime.gguf.keys import Keys
 from py_runtime.gguf.names import ROPE_FACTORS, gguf_names
 from py_runtime.gguf.reader import GgufFile
+from py_runtime.gguf.tokenizer import token_ids
 
 EPSILONS = (1e-12, 1e-1)
 
@@ -100,6 +101,7 @@ def read_config(file: GgufFile) -> dict[str, Any]:
         "mlp_bias": "blk.0.ffn_gate.bias" in tensors,
         "hidden_act": "gelu_pytorch_tanh" if family.activation == GELU else "silu",
         "tie_word_embeddings": "output.weight" not in tensors,
+        **token_ids(file.metadata),
     }
     if heads % kv_heads:
         raise keys.fault("attention.head_count_kv", f"does not divide the {heads} query heads")

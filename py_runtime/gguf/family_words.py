@@ -268,6 +268,7 @@ def _gemma4(keys: Keys, values: Words, rope: Words) -> Words:
         "global_head_dim": width,
         "num_kv_shared_layers": sharing,
         "use_double_wide_mlp": doubled,
+        "vocab_size_per_layer_input": values["vocab_size"],
         "hidden_size_per_layer_input": keys.integer(
             "embedding_length_per_layer_input", 0, MAX_PER_LAYER, default=0
         ),

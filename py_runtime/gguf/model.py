@@ -34,7 +34,7 @@ from py_runtime.gguf.names import (
 from py_runtime.gguf.reader import GgufFile, open_gguf
 from py_runtime.gguf.stored_weights import FLOATS, KNOWN, kind_of
 from py_runtime.gguf.token_rows import GgufTokenRows
-from py_runtime.gguf.tokenizer import end_tokens, read_tokenizer
+from py_runtime.gguf.tokenizer import read_tokenizer
 from py_runtime.program import Program
 from py_runtime.weights.byte_source import ByteSource
 
@@ -50,7 +50,6 @@ class GgufModel:
     config: DecoderConfig
     program: Program
     tokenizer: dict[str, dict[str, Any]]  # tokenizer.json and tokenizer_config.json
-    end_tokens: frozenset[int]
     constants: GgufConstants
     token_rows: GgufTokenRows | None = None  # where tokens have something for each layer
 
@@ -85,7 +84,6 @@ async def open_model(sources: Sequence[ByteSource]) -> GgufModel:
         config,
         with_token_rows_given(write_decoder(config, kinds, file.name)),
         read_tokenizer(file.metadata),
-        end_tokens(file.metadata),
         GgufConstants(_wanted(file, config, family, kinds), tables),
         None if table is None else GgufTokenRows(table),
     )

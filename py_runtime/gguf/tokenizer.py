@@ -98,8 +98,18 @@ def read_tokenizer(metadata: Metadata) -> Json:
     return {"tokenizer.json": file, "tokenizer_config.json": config}
 
 
+def token_ids(metadata: Metadata) -> dict[str, int | list[int]]:
+    """Return the ids that a config.json names: where a text begins, and all ends of an answer."""
+    ids: dict[str, int | list[int]] = {"eos_token_id": sorted(end_tokens(metadata))}
+    begins = f"{PREFIX}bos_token_id"
+    if begins in metadata:
+        last = len(metadata.texts(f"{PREFIX}tokens")) - 1
+        ids["bos_token_id"] = metadata.integer(begins, 0, last)
+    return ids
+
+
 def end_tokens(metadata: Metadata) -> frozenset[int]:
-    """Every token that ends an answer, by its key or its spelling."""
+    """Return every token that ends an answer, by its key or its spelling."""
     tokens = metadata.texts(f"{PREFIX}tokens")
     named = {
         metadata.integer(f"{PREFIX}{key}", 0, len(tokens) - 1)

@@ -30,6 +30,8 @@ MADE_BY = "GGUF"
 class GgufStore:
     """What Model.load opens."""
 
+    end_tokens: frozenset[int] = frozenset()  # all are in what stands for config.json
+
     def __init__(self, name: str, sources: Sequence[ByteSource]) -> None:
         self.name = name  # the model's
         self.sources = sources
@@ -89,10 +91,6 @@ class GgufStore:
     def token_rows(self, model: ModelFolder) -> GgufTokenRows | None:
         assert self._model is not None, "it was opened"
         return self._model.token_rows
-
-    @property
-    def end_tokens(self) -> frozenset[int]:
-        return frozenset() if self._model is None else self._model.end_tokens
 
 
 def _held_bytes(program: Program) -> int:

@@ -59,8 +59,8 @@ fn put_down(team: u32, member: u32, carried: Carried) {
     );
   }
   if (member < SIDE) {
-    let affine = vec4f(half_affine(carried.weight, 0u), half_affine(carried.weight, HALVES - 1u));
-    affine_tiles[team * SIDE + member] = affine * vec4f(BYTE_UNIT, 1.0, BYTE_UNIT, 1.0);
+    affine_tiles[team * SIDE + member] =
+      vec4f(half_affine(carried.weight, 0u), half_affine(carried.weight, HALVES - 1u));
   }
 }
 
@@ -97,7 +97,8 @@ fn line_at(team: u32, place: u32) -> Line {
     x_tiles[first + SIDE],
     x_tiles[first + 2u * SIDE],
     x_tiles[first + 3u * SIDE],
-    bitcast<vec4f>(x_tiles[first + FACTS * SIDE]),
+    // The scale of x takes the unit on, as one of a weight may be too small for it.
+    bitcast<vec4f>(x_tiles[first + FACTS * SIDE]) * vec4f(BYTE_UNIT, 1.0, 1.0, 1.0),
   );
 }
 

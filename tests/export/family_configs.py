@@ -28,9 +28,9 @@ YARN_ROPE = {
     "factor": 4.0,
     "original_max_position_embeddings": 32,
 }
-YARN_16 = YARN_ROPE | {
-    "factor": 16.0,
-    "original_max_position_embeddings": 256,
+YARN_64 = YARN_ROPE | {
+    "factor": 64.0,
+    "original_max_position_embeddings": 64,
     "mscale": 1.0,
     "mscale_all_dim": 1.0,
     "llama_4_scaling_beta": 0.1,
@@ -145,7 +145,7 @@ FAMILIES: dict[str, dict[str, Any]] = {
         "model_type": "ministral3",
         "num_hidden_layers": 3,
         "head_dim": 24,
-        "rope_parameters": YARN_16,
+        "rope_parameters": YARN_64,
         "max_position_embeddings": 4096,
         "pad_token_id": None,
     },

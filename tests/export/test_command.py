@@ -17,7 +17,7 @@ from export.architectures import decoder_config, read_config, rotary_tables
 from export.command import main
 from export.decoder import Decoder
 from export.errors import ExportError
-from export.sources import HuggingFaceSource, Quantisation, read_json
+from export.sources import HuggingFaceSource, Quantisation, all_ends, read_json
 from py_runtime.decoder.families import FAMILIES
 from py_runtime.folder.on_disk import open_model_folder, verify_files
 from py_runtime.model import Model
@@ -298,6 +298,12 @@ def test_every_end_that_a_checkpoint_names(checkpoint: Path, tmp_path: Path) -> 
     assert source.hf_config["eos_token_id"] == [2, 5, 7]
     (folder / "generation_config.json").write_text("{}")
     assert HuggingFaceSource.open(folder, Quantisation()).hf_config["eos_token_id"] == [2]
+
+
+def test_an_end_that_only_the_text_part_of_a_config_names() -> None:
+    """Models that see pictures have a config for each of their parts."""
+    assert all_ends({"text_config": {"eos_token_id": 9}}, {"eos_token_id": [7]}) == [7, 9]
+    assert all_ends({"text_config": None, "eos_token_id": 4}) == [4]
 
 
 GRANITE = {"model_type": "granitemoehybrid", "layer_types": ["mamba", "attention"]}

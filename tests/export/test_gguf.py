@@ -16,10 +16,15 @@ from export.errors import ExportError
 from export.gguf_source import GgufSource
 from export.reference import dequantise, last_logits, reference_decoder
 from export.sources import Quantisation
+from py_runtime.gguf.model import open_model
+from py_runtime.model.config import Config
+from py_runtime.tokens import Tokenizer
+from py_runtime.weights.byte_source import FileSource
 from tests.export.gguf_files import gguf_name, write_gguf
 from tests.gguf import small
 from tests.gguf.written import file
 from tests.golden import Tolerance, compare
+from tests.runners import wait
 
 BIT_FOR_BIT = {
     Kind.F32: "f32",
@@ -31,7 +36,13 @@ BIT_FOR_BIT = {
     Kind.Q5_1: "q5_1",
     Kind.Q8_0: "q8_0",
 }
-FAMILIES = {"llama 2": "llama", "smollm2": "llama", "qwen2.5": "qwen2", "qwen3": "qwen3"}
+FAMILIES = {
+    "llama 2": "llama",
+    "smollm2": "llama",
+    "qwen2.5": "qwen2",
+    "qwen3": "qwen3",
+    "gemma 4": "gemma4",
+}
 
 
 @pytest.mark.parametrize("kind", BIT_FOR_BIT, ids=lambda kind: kind.name)
@@ -143,3 +154,36 @@ def test_no_key_of_yarn_is_lost(lost: str | None, tmp_path: Path) -> None:
         path.write_bytes(file(small.metadata() | keys, small.tensors()))
         without = GgufSource.open(path, Quantisation()).rotary_tables(64)["cos"]
         assert np.abs(without - cos).max() > 1e-3
+
+
+# The special tokens of families whose answers end in several ways, the one that files name first,
+# and those among them that end no answer.
+SEVERAL_ENDS: dict[str, tuple[list[str], set[str]]] = {
+    "llama 3": (["<|eot_id|>", "<|end_of_text|>", "<|eom_id|>"], set()),
+    "qwen": (["<|im_end|>", "<|endoftext|>", "<|im_start|>"], {"<|im_start|>"}),
+    "phi-3.5": (["<|endoftext|>", "<|end|>", "<|user|>"], {"<|user|>"}),
+    "granite": (["<|end_of_text|>", "<|endoftext|>", "<|start_of_role|>"], {"<|start_of_role|>"}),
+    "smollm2": (["<|im_end|>", "<|endoftext|>", "<reponame>"], set()),
+    "gemma 3": (["<eos>", "<end_of_turn>", "<start_of_turn>"], {"<start_of_turn>"}),
+    "gemma 4": (["<eos>", "<turn|>", "<|tool_response>", "<|turn>"], {"<|turn>"}),
+    "gpt-oss": (["<|return|>", "<|call|>", "<|end|>", "<|start|>"], {"<|end|>", "<|start|>"}),
+}
+
+
+@pytest.mark.parametrize("family", SEVERAL_ENDS)
+def test_a_folder_has_every_end_that_its_file_has(family: str, tmp_path: Path) -> None:
+    """Both the exporter and the engine itself find them."""
+    special, others = SEVERAL_ENDS[family]
+    tokens = [*special, *small.TOKENS[len(special) :]]
+    types = [small.CONTROL] * len(special) + [small.NORMAL] * (len(tokens) - len(special))
+    path = tmp_path / "x.gguf"
+    changes = {"tokens": tokens, "token_type": types, "eos_token_id": 0, "bos_token_id": 3}
+    path.write_bytes(
+        small.small_file(**{f"tokenizer.ggml.{key}": value for key, value in changes.items()})
+    )
+    source = GgufSource.open(path, Quantisation())
+    opened = wait(open_model([FileSource(path)]))
+    for config, files in ((source.hf_config, source.tokenizer), (opened.values, opened.tokenizer)):
+        tokenizer = Tokenizer.from_json(files["tokenizer.json"])
+        ends = Config(files["tokenizer_config.json"], config).end_tokens(tokenizer)
+        assert {tokens[end] for end in ends} == set(special) - others

@@ -46,7 +46,7 @@ def test_a_whole_model() -> None:
     assert model.config.heads == small.HEADS
     assert model.config.tied
     assert model.quantisation == "Q8_0"
-    assert model.end_tokens == {2}
+    assert model.values["eos_token_id"] == [2]
     assert model.parameters == sum(int(np.prod(tensor.dims)) for tensor in small.tensors())
     assert [entry.value for entry in model.program.inputs] == [0, 1]
 

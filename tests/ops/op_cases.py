@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 import torch
 
-from py_runtime.base.dtypes import BOOL, F32, I32, I64, DType
+from py_runtime.base.dtypes import BOOL, F32, I8, I32, I64, U8, DType
 from py_runtime.program.writer import ProgramWriter, Ref
 from tests.golden import Case, Tolerance
 
@@ -16,6 +16,8 @@ DTYPE_OF: dict[torch.dtype, DType] = {
     torch.int32: I32,
     torch.int64: I64,
     torch.bool: BOOL,
+    torch.int8: I8,
+    torch.uint8: U8,
 }
 FLOATS = Tolerance(1e-4, 2e-6)
 RELATIVE = Tolerance(float("inf"), 1e-5)  # for results of any size

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 import pytest
+from gguf import GGMLQuantizationType, dequantize
 
 from py_runtime.base.dtypes import F32, I32
 from py_runtime.gpu.kernel_target import KERNELS, PORTABLE_KERNELS, SUBGROUP_KERNELS
@@ -77,6 +78,49 @@ def check(name: str, runner: Runner, kernels: str) -> None:
 @pytest.mark.parametrize("name", TYPES)
 def test_values_are_those_of_the_file(name: str, kernels: str, native: NativeRunner) -> None:
     check(name, native, kernels)
+
+
+def check_extremes(runner: Runner, kernels: str) -> None:
+    """Check MXFP4 at both ends of its exponents: row 0 has the least, row 1 the largest."""
+    rng = np.random.default_rng(0)
+    weight = random_weight("MXFP4", 5, COLUMNS[32], rng)
+    blocks = weight.raw.reshape(5, -1, weight.stored.nbytes)
+    blocks[0, :, 0], blocks[1, :, 0] = 0, 254
+    blocks[1, :, 1:] &= 0b10111011  # values up to 1.5, which no float is too small for
+    values = dequantize(weight.raw, GGMLQuantizationType.MXFP4)
+    writer = program(RandomWeight(weight.stored, weight.raw, values))
+    calls = [
+        [
+            np.arange(5, dtype=np.int32).repeat(-(-lines // 5))[:lines],
+            (2.0**118 * rng.normal(0, 1, (lines, COLUMNS[32]))).astype(np.float32),
+        ]
+        for lines in LINES
+    ]
+    results = runner.run(
+        "tests.in_runtime",
+        "run_graph",
+        program=dump_program(writer.program()),
+        constants=writer.constants,
+        calls=calls,
+        kernels=kernels,
+    )
+    for (indices, x), (looked_up, product) in zip(calls, results, strict=True):
+        exact = values[indices]
+        lost = (looked_up == 0) & (np.abs(exact) < np.finfo(np.float32).tiny)  # as WGSL allows
+        np.testing.assert_array_equal(looked_up[~lost], exact[~lost])
+        wide, least = x.astype(np.float64), values[0].astype(np.float64)
+        size = 1 + np.abs(wide) @ np.abs(least)  # with the bias, which is -1
+        assert np.max(np.abs(product[:, 0] - (wide @ least - 1)) / size) < TWO_LIMBS
+
+
+@pytest.mark.parametrize("kernels", KERNELS)
+def test_the_ends_of_mxfp4_s_exponents(kernels: str, native: NativeRunner) -> None:
+    check_extremes(native, kernels)
+
+
+@pytest.mark.browser
+def test_the_ends_of_mxfp4_s_exponents_in_the_page(in_page: Runner) -> None:
+    check_extremes(in_page, PORTABLE_KERNELS)
 
 
 @pytest.mark.browser

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from py_runtime.base.dtypes import F32, I8, DType
+from py_runtime.base.dtypes import F32, I8, U8, DType
 from py_runtime.program.json_format import dump_program
 from py_runtime.program.writer import ProgramWriter, Ref
 from tests.runners import NativeRunner
@@ -15,6 +15,7 @@ QCS4W, QCS8W = "et_vk.linear_qcs4w.default", "aten._weight_int8pack_mm.default"
 CHOOSE, DQ8CA = "torchao.choose_qparams_affine.default", "et_vk.linear_dq8ca_q4gsw.default"
 LAYER_NORM, GROUP_NORM = "aten.native_layer_norm.default", "aten.native_group_norm.default"
 SHUFFLE = "aten.pixel_shuffle.default"
+QUANTISE = "quantized_decomposed.quantize_per_tensor.default"
 
 
 def zeros(dtype: type, *dims: int) -> np.ndarray:
@@ -35,6 +36,22 @@ def choose(mapping: str = "ASYMMETRIC", blocks: Any = (1, 8), least: int = -128)
 
 # Op, dims of x, the arguments after it (arrays are constants), outputs, and what is said.
 REFUSED = {
+    "a scale of zero": (
+        *(QUANTISE, (2, 8), [0, 3, -128, 127, 1], out(2, 8, dtype=I8)),
+        "the scale 0.0 is not a positive number that float32 can divide by",
+    ),
+    "a scale whose reciprocal is no float": (
+        *(QUANTISE, (2, 8), [1e-39, 3, -128, 127, 1], out(2, 8, dtype=I8)),
+        "the scale 1e-39 is not a positive number",
+    ),
+    "a range beyond a byte": (
+        *(QUANTISE, (2, 8), [0.1, 3, -128, 255, 1], out(2, 8, dtype=I8)),
+        "values from -128 to 255 are not a range of i8",
+    ),
+    "a range of another dtype": (
+        *(QUANTISE, (2, 8), [0.1, 3, -128, 127, 1], out(2, 8, dtype=U8)),
+        "values from -128 to 127 are not a range of u8",
+    ),
     "K not a multiple of 4": (
         *(QCS4W, (2, 6), [zeros(np.uint8, 4, 3), zeros(np.float32, 4)], out(2, 4)),
         "rows of 6 columns; K must be a multiple of 4",

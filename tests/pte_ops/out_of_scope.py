@@ -4,8 +4,6 @@ CONVOLUTION = "convolutions"
 POOLING = "pooling"
 VISION = "images: sampling, resizing, the norms of convolutional models"
 INT8 = "activations of 8 bits with fixed scales"
-QUANTIZE = "quantized_decomposed.quantize_per_tensor.default"
-DEQUANTIZE = "quantized_decomposed.dequantize_per_tensor.default"
 
 # Suite: why, and the ops that its files are refused for.
 OUT_OF_SCOPE: dict[str, tuple[str, set[str]]] = {
@@ -24,21 +22,19 @@ OUT_OF_SCOPE: dict[str, tuple[str, set[str]]] = {
     "grid_sampler_2d": (VISION, {"aten.grid_sampler_2d.default"}),
     "upsample_bilinear2d": (VISION, {"aten.upsample_bilinear2d.vec"}),
     "upsample_nearest2d": (VISION, {"aten.upsample_nearest2d.vec"}),
-    "quantize_per_tensor": (INT8, {QUANTIZE}),
-    "dequantize_per_tensor": (INT8, {DEQUANTIZE}),
-    "linear_q8ta_q8csw": (INT8, {"et_vk.linear_q8ta_q8csw.default", QUANTIZE}),
+    "linear_q8ta_q8csw": (INT8, {"et_vk.linear_q8ta_q8csw.default"}),
     "q8ta_add": (INT8, {"et_vk.q8ta_add.default"}),
     "q8ta_relu": (INT8, {"et_vk.q8ta_relu.default"}),
     "q8ta_pixel_shuffle": (INT8, {"et_vk.q8ta_pixel_shuffle.default"}),
     "q8ta_linear": (
         INT8,
-        {"et_vk.q8ta_linear.default", "et_vk.q8ta_linear_gemv.default", QUANTIZE, DEQUANTIZE},
+        {"et_vk.q8ta_linear.default", "et_vk.q8ta_linear_gemv.default"},
     ),
-    "q8ta_conv2d": (INT8, {"et_vk.q8ta_conv2d.default", QUANTIZE, DEQUANTIZE}),
-    "q8ta_conv2d_dw": (INT8, {"et_vk.q8ta_conv2d_dw.default", QUANTIZE, DEQUANTIZE}),
-    "q8ta_conv2d_pw": (INT8, {"et_vk.q8ta_conv2d_pw.default", QUANTIZE, DEQUANTIZE}),
+    "q8ta_conv2d": (INT8, {"et_vk.q8ta_conv2d.default"}),
+    "q8ta_conv2d_dw": (INT8, {"et_vk.q8ta_conv2d_dw.default"}),
+    "q8ta_conv2d_pw": (INT8, {"et_vk.q8ta_conv2d_pw.default"}),
     "q8ta_conv2d_transposed": (
         INT8,
-        {"et_vk.q8ta_conv2d_transposed.default", QUANTIZE, DEQUANTIZE},
+        {"et_vk.q8ta_conv2d_transposed.default"},
     ),
 }

@@ -1,12 +1,15 @@
 // MXFP4: 4-bit floats, times a power of two.
 // blocks_q8_0.wgsl says what such a file gives.
-// scales: exponents, a byte a block.
+// scales: exponents, a byte a block, from 2^-127 to 2^127. GPUs may take f32 below 2^-126 for zero, so
+// scales are twice as large and bytes stand for quarters: only values that small themselves are lost.
+// For the largest exponent it is the bytes that are doubled, as no f32 is 2^128.
 // needs: nothing
 
 const HALVES = 1u;
 const ADDS = false;
 const PAIRED = false;
-const BYTE_UNIT = 1.0 / 2.0;
+const BYTE_UNIT = 1.0 / 4.0;
+const LARGEST = 254u;  // 255 stands for NaN, which no file has
 
 @group(0) @binding(0) var<storage, read> weight: array<vec4u>;
 @group(0) @binding(1) var<storage, read> scales: array<u32>;
@@ -39,9 +42,10 @@ fn select_bits(zeros: u32, ones: u32, mask: u32) -> u32 {
 // Those of the low nibbles, then those of the high ones.
 fn weight_bytes(held: WeightBlock, octet: u32) -> vec2u {
   let word = held.words[octet];
-  return vec2u(twice_fp4(word & 0x0f0f0f0fu), twice_fp4((word >> 4u) & 0x0f0f0f0fu));
+  let bytes = vec2u(twice_fp4(word & 0x0f0f0f0fu), twice_fp4((word >> 4u) & 0x0f0f0f0fu));
+  return select(bytes, (bytes << vec2u(1u)) & vec2u(0xfefefefeu), held.exponent >= LARGEST);
 }
 
 fn half_affine(held: WeightBlock, half: u32) -> vec2f {
-  return vec2f(bitcast<f32>(held.exponent << 23u), 0.0);
+  return vec2f(bitcast<f32>(min(held.exponent + 1u, LARGEST) << 23u), 0.0);
 }
