@@ -24,7 +24,11 @@ class SharedLock:
         locks = getattr(navigator, "locks", None)
         if locks is not None:
             locks.request(self._name, create_once_callable(self._hold))
-            await self._held
+            try:
+                await self._held
+            except asyncio.CancelledError:  # perhaps just after the browser has granted it
+                self.release()
+                raise
 
     def release(self) -> None:
         self._released.set_result(None)

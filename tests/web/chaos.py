@@ -21,7 +21,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect, sync_playwright
 from playwright.sync_api import Error as PlaywrightError
 
 from tests.conftest import serving
@@ -94,9 +94,16 @@ class Chaos:
         self.make_ready(tab)
         self.asked += 1
         question = f"fox {self.asked}"
-        answer = tab.user.ask(question)
+        answer = self.send(tab, question)
         if not answer.locator(".error").is_visible():
             self.saved.update(pair for pair in texts_in(tab.page) if pair[0] == question)
+
+    def send(self, tab: Tab, question: str) -> Locator:
+        """Send the question, see it on screen, and wait for its answer."""
+        tab.user.composer.fill(question)
+        tab.user.composer.press("Enter")
+        expect(tab.user.questions.last).to_contain_text(question)
+        return tab.user.answered()
 
     def ask_and_stop(self, tab: Tab) -> None:
         self.make_ready(tab)
@@ -114,6 +121,21 @@ class Chaos:
         self.go_online()
         tab.page.reload()
         self.wait_for_start(tab)
+
+    def reload_and_ask_at_once(self, tab: Tab) -> None:
+        """Send a question as soon as the page takes one: nothing has settled by then."""
+        self.go_online()
+        tab.page.reload(wait_until="commit")
+        tab.page.wait_for_function("() => document.querySelector('#composer')?.onsubmit")
+        self.asked += 1
+        question = f"early {self.asked}"
+        tab.user.composer.fill(question)
+        tab.user.composer.press("Enter")
+        expect(tab.user.questions.last).to_contain_text(question)
+        self.wait_for_start(tab)
+        expect(tab.user.questions.last).to_contain_text(question)
+        self.have_a_model(tab)  # the question may be waiting for one
+        tab.user.answered()
 
     def lose_the_device(self, tab: Tab) -> None:
         tab.page.evaluate("inpage.python('device.destroy()').catch(() => {})")
@@ -159,6 +181,9 @@ class Chaos:
     def make_ready(self, tab: Tab) -> None:
         """A model is loaded and nothing is under way."""
         tab.user.answered()
+        self.have_a_model(tab)
+
+    def have_a_model(self, tab: Tab) -> None:
         if tab.page.evaluate("inpage.loaded?.name") != NAME:
             self.go_online()
             tab.page.evaluate(f"inpage.load({NAME!r}).then(() => null)")
@@ -178,6 +203,7 @@ class Chaos:
             self.step(step)
             if step % STEPS_BETWEEN_CHECKS == STEPS_BETWEEN_CHECKS - 1:
                 self.check(step)
+                self.report(step + 1)
         self.check(steps)
 
     def step(self, number: int) -> None:
@@ -186,6 +212,7 @@ class Chaos:
             self.ask_and_stop: 4,
             self.new_chat: 2,
             self.reload: 1,
+            self.reload_and_ask_at_once: 1,
             self.lose_the_device: 2,
             self.end_the_worker: 1,
             self.clear_models: 1,
@@ -234,6 +261,10 @@ class Chaos:
         return {
             pair for chat in chats for pair in zip(chat["texts"], chat["texts"][1:], strict=False)
         }
+
+    def report(self, steps: int) -> None:
+        """Say how far a long run is."""
+        print(f"{steps} steps, {len(self.saved)} turns saved, {len(self.tabs)} tabs", flush=True)
 
     def violation(self, step: int, what: str) -> Violation:
         steps = "\n  ".join(self.log[-20:])

@@ -1,5 +1,6 @@
 """The text of PDF files goes with a message; what cannot be read says why, and holds nothing up."""
 
+import zlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -26,6 +27,7 @@ for (const [where, name] of [
 """
 FONT = "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>"
 RESOURCES = "/Resources << /Font << /F 3 0 R >> {} >>"
+UNPACKED = 66 << 20  # bytes; one part of a file may have fewer
 NESTED = 40  # forms, each of which draws the next one twice
 
 
@@ -38,10 +40,15 @@ def stream(content: str, entries: str = "") -> str:
 
 
 def pdf(
-    pages: list[str], *, extra: list[str] | None = None, xobjects: str = "", trailer: str = ""
+    pages: list[str],
+    *,
+    extra: list[str] | None = None,
+    xobjects: str = "",
+    trailer: str = "",
+    catalogue: str = "",
 ) -> bytes:
     """A file with these contents of pages; `extra` objects are numbered from 4 on."""
-    objects = ["<< /Type /Catalog /Pages 2 0 R >>", "", FONT, *(extra or [])]
+    objects = [f"<< /Type /Catalog /Pages 2 0 R {catalogue} >>", "", FONT, *(extra or [])]
     kids = []
     for content in pages:
         kids.append(f"{len(objects) + 1} 0 R")
@@ -71,6 +78,41 @@ def endless() -> bytes:
     return pdf(["/X Do"], extra=[*forms, leaf], xobjects=f"/XObject << /X {first} 0 R >>")
 
 
+def bomb() -> bytes:
+    """Return a small file whose first page unpacks to more than anybody wants to hold."""
+    packed = zlib.compress(b" " * UNPACKED + text_at(700, "Behind the blanks").encode())
+    entries = f"/Subtype /Form /BBox [0 0 9 9] /Filter /FlateDecode {RESOURCES.format('')}"
+    form = stream(packed.decode("latin-1"), entries)
+    pages = ["/X Do", text_at(700, "The next page")]
+    return pdf(pages, extra=[form], xobjects="/XObject << /X 4 0 R >>")
+
+
+def active() -> bytes:
+    """Return a file that would run scripts, start programs, open pages and send forms."""
+    script = "<< /S /JavaScript /JS (globalThis.hasRun = true; app.alert\\(1\\);) >>"
+    others = " ".join(
+        f"<< /Type /Annot /Subtype /Link /Rect [0 0 612 792] /A {action} >>"
+        for action in (
+            script,
+            "<< /S /URI /URI (https://example.com/opened) >>",
+            "<< /S /Launch /F (calc.exe) >>",
+            "<< /S /GoToR /F (https://example.com/other.pdf) /D [0 /Fit] >>",
+            "<< /S /SubmitForm /F (https://example.com/form) >>",
+            "<< /S /ImportData /F (https://example.com/data.fdf) >>",
+        )
+    )
+    form = f"<< /Fields [] /XFA [(template) 4 0 R] /AA << /O {script} >> >>"
+    names = (
+        f"<< /JavaScript << /Names [(all) {script}] >> /EmbeddedFiles << /Names [(a) 5 0 R] >> >>"
+    )
+    xfa = "<template><script>globalThis.hasRun = true</script></template>"
+    file = "<< /Type /Filespec /F (virus.exe) /EF << /F 6 0 R >> >>"
+    catalogue = f"/OpenAction {script} /AA << /WC {script} >> /Names {names} /AcroForm {form}"
+    extra = [stream(xfa), file, stream("MZ", "/Type /EmbeddedFile")]
+    found = pdf([text_at(700, "Harmless")], extra=extra, catalogue=catalogue)
+    return found.replace(b"/Parent 2 0 R", f"/Parent 2 0 R /Annots [{others}]".encode())
+
+
 def encrypted() -> bytes:
     keys = f"/O <{'11' * 32}> /U <{'22' * 32}>"
     lock = f"/Encrypt << /Filter /Standard /V 1 /R 2 /P -4 {keys} >> /ID [<33><33>]"
@@ -95,7 +137,7 @@ def attach(user: User, name: str, content: bytes) -> None:
 
 
 def readers(user: User) -> int:
-    return sum("pdf-worker" in worker.url for worker in user.page.workers)
+    return sum("pdf_worker" in worker.url for worker in user.page.workers)
 
 
 def test_the_text_of_a_pdf_goes_with_the_message(tab: User) -> None:
@@ -174,6 +216,27 @@ def test_a_pdf_without_end_holds_nothing_up(tab: User) -> None:
     expect(tab.notices).to_contain_text("endless.pdf was not attached: reading it takes too long")
     tab.dismiss_notices()
     tab.page.evaluate(BOUNDS, GENEROUS)
+
+
+def test_what_unpacks_to_too_much_is_left_out(tab: User) -> None:
+    content = bomb()
+    assert len(content) < 100_000
+    attach(tab, "bomb.pdf", content)
+    expect(tab.page.locator("#attached li")).to_have_text("bomb.pdf · 1 token")
+    tab.ask("Sum it up")
+    expect(tab.questions.last).to_contain_text("The next page")
+    expect(tab.questions.last).not_to_contain_text("Behind the blanks")
+
+
+def test_nothing_in_a_pdf_is_run_opened_or_sent(tab: User) -> None:
+    pages, asked = len(tab.page.context.pages), len(tab.requests)
+    attach(tab, "active.pdf", active())
+    expect(tab.page.locator("#attached li")).to_have_text("active.pdf · 1 token")
+    tab.ask("Sum it up")
+    expect(tab.questions.last).to_have_text("active.pdf:\n\n```text\nHarmless\n```\n\nSum it up")
+    assert tab.page.evaluate("globalThis.hasRun") is None
+    assert len(tab.page.context.pages) == pages
+    assert all(url.startswith(tab.url) for url in tab.requests[asked:])
 
 
 def test_a_reader_that_does_not_arrive_is_told(tab: User) -> None:

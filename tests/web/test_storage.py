@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from tests.web.user import TICKS_WHEN_LOOKED_AT, Desk, User, chat_of, clock, until
+from tests.web.user import IN_HASTE, TICKS_WHEN_LOOKED_AT, Desk, User, chat_of, clock, until
 
 pytestmark = pytest.mark.browser
 
@@ -16,12 +16,6 @@ PUT = """async records => {
     for (const record of records) await database.put("chats", record);
 }"""
 ONLY_HERE = "they last until you close the page"
-# What the page does every five seconds, or after as many, it does soon.
-IN_HASTE = """{
-    const own = setTimeout;
-    globalThis.setTimeout = (then, delay, ...given) =>
-        own(then, delay === 5000 ? 250 : delay, ...given);
-}"""
 
 
 def unkept(user: User) -> Any:

@@ -61,6 +61,12 @@ STORED = """() => new Promise((resolve, reject) => {
 })"""
 # A tab that hears nothing of others: frozen in the background, say.
 DEAF = "globalThis.BroadcastChannel = class { postMessage() {} addEventListener() {} }"
+# What the page does every five seconds, or after as many, it does soon.
+IN_HASTE = """{
+    const own = setTimeout;
+    globalThis.setTimeout = (then, delay, ...given) =>
+        own(then, delay === 5000 ? 250 : delay, ...given);
+}"""
 CLOCK = """() => {
     let looks = 0;
     performance.now = Object.assign(() => NOW, {before: performance.now});

@@ -22,6 +22,7 @@ export async function readAll(database, keys, save) {
   const cleared = [...chats.values()].filter((chat) => !keys.includes(chat.id) && !unsaved.has(chat) && !isDeleted(chat));
   if (cleared.length) offer(cleared, save);
   dispatchEvent(new Event("chatschange"));
+  dispatchEvent(new Event("chatsread"));
 }
 
 /**

@@ -176,6 +176,7 @@ function send() {
   draft.value = "";
   if (editor) editor.stop();
   else write("");
+  keep("inpageChat", shown.id); // a page that is still opening stays with it
   addMessage(shown, "user", content, place);
   answerHere(addMessage(shown, "assistant", ""));
 }
@@ -197,4 +198,4 @@ scroller.onscroll = () => {
 };
 addEventListener("chatschange", () => document.body.toggleAttribute("data-running", !!answerIn(shown)));
 addEventListener("textdrawn", follow);
-draft.value = recall(`inpageDraft ${recall("inpageChat")}`) ?? recall("inpageDraft") ?? "";
+draft.value ||= recall(`inpageDraft ${recall("inpageChat")}`) ?? recall("inpageDraft") ?? ""; // unless the user has typed by now

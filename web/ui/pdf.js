@@ -16,18 +16,15 @@ export const max = { pages: 1000, characters: 1_000_000, milliseconds: 30_000 };
 export async function textOfPdf(file, signal) {
   const pdf = await library("pdf.js");
   const { vendor } = await siteFacts();
-  const port = new Worker(new URL(`${vendor}pdf-worker.js`, document.baseURI), { type: "module" });
+  const name = new URL(`${vendor}pdf-worker.js`, document.baseURI).href;
+  const port = new Worker(new URL("./pdf_worker.js", import.meta.url), { type: "module", name });
   /** @type {Found} */
   const found = { text: "", read: 0, pages: 0 };
-  const [ended, broken] = [Promise.withResolvers(), Promise.withResolvers()];
+  const ended = Promise.withResolvers();
   const timer = setTimeout(ended.resolve, max.milliseconds);
   signal.addEventListener("abort", ended.resolve);
-  port.addEventListener("error", () => broken.reject(new Error(t`what reads PDF files did not arrive: check the connection to this site, then attach it again`)));
   try {
-    const worker = new pdf.PDFWorker({ port: /** @type {any} */ (port), verbosity: 0 });
-    const data = new Uint8Array(await file.arrayBuffer());
-    const { promise } = pdf.getDocument({ data, worker, verbosity: 0, isEvalSupported: false, disableFontFace: true, useSystemFonts: false, useWorkerFetch: false });
-    await Promise.race([promise.then((document) => read(document, found)), ended.promise, broken.promise]);
+    await Promise.race([readIn(pdf, port, file, found), ended.promise]);
   } catch (error) {
     throw inWords(/** @type {Error} */ (error));
   } finally {
@@ -36,6 +33,23 @@ export async function textOfPdf(file, signal) {
   }
   if (!found.text.trim()) throw new Error(found.read ? t`it has no text: perhaps it is a scan, and inpage reads no pictures` : t`reading it takes too long`);
   return found;
+}
+
+/**
+ * Reads the file in the worker, once pdf.js has arrived there.
+ * @type {(pdf: typeof import("pdfjs-dist"), port: Worker, file: File, found: Found) => Promise<void>}
+ */
+async function readIn(pdf, port, file, found) {
+  const isMissing = await new Promise((resolve) => {
+    port.onmessage = ({ data }) => resolve(data.isMissing);
+    port.onerror = () => resolve(true);
+  });
+  port.onmessage = null;
+  if (isMissing) throw new Error(t`what reads PDF files did not arrive: check the connection to this site, then attach it again`);
+  const worker = new pdf.PDFWorker({ port: /** @type {any} */ (port), verbosity: 0 });
+  const data = new Uint8Array(await file.arrayBuffer());
+  const { promise } = pdf.getDocument({ data, worker, verbosity: 0, isEvalSupported: false, disableFontFace: true, useSystemFonts: false, useWorkerFetch: false });
+  await read(await promise, found);
 }
 
 /**

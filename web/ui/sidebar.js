@@ -7,6 +7,8 @@ import { allChats, newChat } from "./chats.js";
 import { showChat, shown } from "./conversation.js";
 import { keep, page, recall } from "./page.js";
 
+let isOpen = false;
+
 /** @param {Chat} chat */
 export function openChat(chat) {
   toggle(false);
@@ -18,6 +20,11 @@ export function openChat(chat) {
 function show(chat, text) {
   showChat(chat, text);
   keep("inpageChat", shown.id);
+  announce();
+}
+
+/** Tells this page and other tabs which chat is shown. */
+function announce() {
   tell({ shows: shown.id, asks: true });
   dispatchEvent(new Event("chatshown"));
 }
@@ -36,9 +43,15 @@ page.newChat.onclick = () => openChat(newChat());
 
 export const showNew = () => show(newChat());
 
-/** The chat of the last visit, or the one that the user has opened by now. */
+/** Shows the chat of the last visit, or the one that the user has opened by now. */
 export function reopen() {
+  isOpen = true;
   showToggle();
-  show(allChats().find(({ id }) => id === recall("inpageChat")) ?? newChat(), page.draft.value);
+  const last = allChats().find(({ id }) => id === recall("inpageChat"));
+  if (last) show(last, page.draft.value);
+  else announce();
 }
+
 addEventListener("pagehide", () => tell({ shows: "" }));
+// The database may open late, at its second attempt say: unless the user has begun something else meanwhile.
+addEventListener("chatsread", () => { if (isOpen && !shown.messages.length) reopen(); });
