@@ -2,15 +2,16 @@
 measured and told of them, and where it goes on."""
 
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
 from py_runtime.base.cancel import CancelToken
 from py_runtime.base.errors import AbortedError
-from py_runtime.generation.kept_states import TAIL
+from py_runtime.generation.kept_states import TAIL, KeptStates
 from py_runtime.generation.session import Session
+from py_runtime.graph.carried_states import COPIES, StateCopies
 from py_runtime.graph.rings import Ring
 from tests.runners import wait
 
@@ -205,9 +206,37 @@ def test_states_go_back_to_a_copy_or_to_the_start() -> None:
     assert model.session.reusable([0, 1, 99, 5]) == 3, "on from where they are"
 
 
+def test_copies_take_turns_beside_that_of_the_prompt() -> None:
+    log: list[Any] = []
+    states, copies = KeptStates(), cast(StateCopies, FakeCopies(log))
+    states.keep_batch(copies)  # of a position that is not known
+    assert log == []
+    for position in (10, 11, 12, 13):
+        states.reach(position)
+        keep = states.keep_prompt if position == 10 else states.keep_batch
+        keep(copies)
+    taken = [copy for _, copy in log]
+    assert taken[0] == 0
+    assert {*taken[1:]} == {*range(1, COPIES)}
+    assert taken[1] == taken[3]
+    assert [states.last_up_to(most) for most in (9, 10, 11, 12, 13, 99)] == [0, 10, 10, 12, 13, 13]
+    states.keep_prompt(copies)
+    states.keep_prompt(copies)  # where its copy is already
+    assert len(log) == 5
+    states.leave()
+    assert states.last_up_to(99) == 13, "the copies stay when the states themselves move on"
+    assert states.go_back(copies, 12) == 12
+    assert states.last_up_to(99) == 12, "what was kept of later tokens is dropped"
+    states.forget()
+    assert states.last_up_to(99) == 0
+
+
 @pytest.mark.parametrize(
     ("rows", "window", "back_to", "goes_on_at"),
-    [(12, 4, 11, 11), (12, 4, 10, 0), (12, 5, 11, 0), (20, 4, 1, 1), (20, 4, 0, 0)],
+    [
+        *((12, 4, 11, 11), (12, 4, 10, 0), (12, 5, 11, 0), (12, 4, 1, 0)),
+        *((20, 4, 1, 1), (20, 4, 0, 0), (19, 4, 2, 0)),
+    ],
 )
 def test_rings_hold_what_was_written_last(
     rows: int, window: int, back_to: int, goes_on_at: int
