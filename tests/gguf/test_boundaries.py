@@ -24,6 +24,7 @@ from tests.gguf import written
 from tests.gguf.test_dequantise import HALVES
 from tests.gguf.written import ARRAY, BOOL, Tensor, Typed, entry, file, start, tensor_info
 from tests.pte.memory_source import MemorySource
+from tests.runners import wait
 
 ONE = Tensor.floats("one.weight", np.arange(64).reshape(2, 32))
 
@@ -297,5 +298,5 @@ def test_a_row_is_read_where_it_lies() -> None:
     data = file({}, [ONE, Tensor.floats("table", table)])
     rows = GgufTokenRows(opened(data).tensors["table"])
     assert rows.columns == 40
-    found = result_of(rows.read([6, 0, 6, 3]))
+    found = wait(rows.read([6, 0, 6, 3]))
     assert np.array_equal(found, table[None, [6, 0, 6, 3]])
