@@ -8,6 +8,7 @@ from typing import Any
 import jsonschema
 import pytest
 
+from py_runtime.base.errors import RequestError
 from py_runtime.grammar.schema import any_object, shape_of
 from py_runtime.grammar.stack_automaton import StackAutomaton
 from tests.grammar.vocabularies import TOY, texts_of
@@ -102,7 +103,6 @@ LANGUAGES: dict[str, tuple[Schema, list[str], list[str]]] = {
             '{"b": 1\n\t}',
             '{"b": 1  }',
             '  {"b":1}',
-            '\n{"b":1}',
         ],
     ),
     "gaps of what is nested": (
@@ -302,6 +302,61 @@ def test_numbers_of_small_ranges_and_no_others() -> None:
         machine = automaton({"type": "integer", "minimum": least, "maximum": most})
         found = [number for number in numbers if accepts(machine, str(number))]
         assert found == [number for number in numbers if least <= number <= most]
+
+
+def deep(levels: int, kind: str) -> Schema:
+    """A required property of a required property …, which is of this type."""
+    return obj("a", a=deep(levels - 1, kind)) if levels else {"type": kind}
+
+
+NUM = {"type": "number"}
+APART: list[tuple[Schema, Schema, bool]] = [
+    (INT, {"type": "string"}, True),
+    (INT, NUM, False),
+    (NUM, INT, False),
+    ({"type": ["integer", "string"]}, {"type": ["string", "null"]}, False),
+    ({"type": ["integer", "string"]}, {"type": ["boolean", "null"]}, True),
+    ({"const": 1}, {"const": 2}, True),
+    ({"const": 1}, {"enum": [1, 2]}, False),
+    ({"const": 1}, {"const": 1.0}, False),
+    ({"enum": ["a", "b"]}, {"enum": ["c", "d"]}, True),
+    ({"enum": ["a", "b"]}, {"enum": ["b", "c"]}, False),
+    ({"const": "abc"}, {"type": "string", "maxLength": 2}, True),
+    ({"type": "string", "maxLength": 2}, {"const": "abc"}, True),
+    ({"const": "abc"}, {"type": "string", "maxLength": 3}, False),
+    ({"const": 5}, {"type": "integer", "minimum": 6}, True),
+    ({"const": 5}, {"type": "integer", "minimum": 5}, False),
+    (NUM | {"maximum": 3}, NUM | {"minimum": 4}, True),
+    (NUM | {"minimum": 4}, NUM | {"maximum": 3}, True),
+    (NUM | {"maximum": 3}, NUM | {"minimum": 3}, False),
+    (NUM | {"maximum": 3}, NUM | {"exclusiveMinimum": 3}, True),
+    (NUM | {"exclusiveMaximum": 3}, NUM | {"minimum": 3}, True),
+    (NUM | {"maximum": 3}, NUM, False),
+    (INT | {"maximum": 3}, INT | {"minimum": 4}, True),
+    (INT | {"maximum": 3}, NUM | {"minimum": 4}, True),
+    ({"type": "string", "maxLength": 2}, {"type": "string", "minLength": 3}, False),  # not told
+    (array(maxItems=1), array(minItems=2), False),  # not told
+    (obj("a", a=INT), obj("b", b=INT), True),
+    (obj("a", a=INT), obj(b=INT), True),
+    (obj(b=INT), obj("a", a=INT), True),
+    (obj(a=INT), obj(b=INT), False),
+    (obj("a", a=INT, more=True), obj("b", b=INT, more=True), False),
+    (obj("a", a=INT, more=True), obj("a", a={"type": "string"}, more=True), True),
+    (obj("a", a=INT, more=True), obj(a={"type": "string"}, more=True), False),
+    (obj("a", "b", a=INT, b={"const": 1}), obj("a", "b", a=INT, b={"const": 2}), True),
+    (obj("a", a=INT), obj("a", a=INT), False),
+    (deep(4, "integer"), deep(4, "string"), True),
+    (deep(5, "integer"), deep(5, "string"), False),  # is not looked for any deeper
+]
+
+
+@pytest.mark.parametrize(("left", "right", "apart"), APART)
+def test_one_of_two_that_have_nothing_in_common(left: Schema, right: Schema, apart: bool) -> None:
+    if apart:
+        automaton({"oneOf": [left, right]})
+    else:
+        with pytest.raises(RequestError, match="could fit both schema 0 and schema 1"):
+            automaton({"oneOf": [left, right]})
 
 
 @pytest.mark.parametrize("depth", [31, 32, 33])
