@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import pytest
 
+from py_runtime.app import completions
 from py_runtime.app.completions import (
     MAX_ANSWERS,
     Completion,
@@ -39,7 +40,9 @@ THINKING = [
 
 class FakeModel:
     manifest = SimpleNamespace(name="toy")
-    tokenizer = SimpleNamespace(decode=lambda ids, skip_special_tokens: f"<{ids[0]}>")
+    tokenizer = SimpleNamespace(
+        decode=lambda ids, skip_special_tokens: f"<{ids[0]}>" if not skip_special_tokens else ""
+    )
 
     def __init__(self, pieces: list[Piece]) -> None:
         self._pieces = pieces
@@ -101,6 +104,14 @@ def test_a_chat_at_once() -> None:
     )
     assert usage["cached_tokens"] == 5
     assert "completion_tokens_details" not in usage
+
+
+def test_the_whole_time_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = SimpleNamespace(time=lambda: 1.9e9, perf_counter=iter([50.0, 52.5]).__next__)
+    monkeypatch.setattr(completions, "time", clock)
+    found = answered({"messages": []})
+    assert found["usage"]["summary"] == "3 tokens · 2.5 s"
+    assert found["created"] == 1_900_000_000
 
 
 def test_a_text_at_once() -> None:

@@ -13,8 +13,15 @@ from py_runtime.app.hub_calls import BUFFER_LIMIT, HubCalls, _is_token, _row
 from py_runtime.app.loaded_models import LoadedModels
 from py_runtime.base import notices
 from py_runtime.base.cancel import CancelToken
-from py_runtime.base.errors import InpageError, NoModelError, RequestError, StorageError
+from py_runtime.base.errors import (
+    InpageError,
+    NetworkError,
+    NoModelError,
+    RequestError,
+    StorageError,
+)
 from py_runtime.hub.errors import HubError
+from py_runtime.hub.listing import HubFile
 from tests.runners import wait
 
 
@@ -201,3 +208,71 @@ def test_who_may_ask_the_hub(monkeypatch: pytest.MonkeyPatch) -> None:
         wait(allowed._open({"token": "a b"}))
     with pytest.raises(HubError, match="does not let its page ask the Hub"):
         wait(closed._open({}))
+
+
+FILES = [
+    HubFile(f"m-{name}.gguf", size, "0" * 64) for name, size in (("Q4_K_M", 500), ("Q8_0", 1000))
+]
+
+
+def listed(
+    monkeypatch: pytest.MonkeyPatch, where: Any, files: Any = FILES, fault: Any = None
+) -> Any:
+    async def repository(address: Any) -> Any:
+        assert address.repository == "a/m"
+        return SimpleNamespace(name="a/m", commit="c", licence="mit", gated=False, files=files)
+
+    async def opened(self: HubCalls, permission: Any) -> Any:
+        assert permission == {"token": "t"}
+        return SimpleNamespace(
+            repository=repository, shelf=FakeShelf(10_000), sources=lambda model: []
+        )
+
+    async def manifest() -> Any:
+        if fault is not None:
+            raise fault
+        return SimpleNamespace(requires=SimpleNamespace(limits={BUFFER_LIMIT: 200}))
+
+    monkeypatch.setattr(HubCalls, "_open", opened)
+    monkeypatch.setattr(hub_calls, "missing_bytes", lambda shelf, files: 5)
+    monkeypatch.setattr(
+        hub_calls, "GgufStore", lambda name, sources: SimpleNamespace(manifest=manifest)
+    )
+    return wait(HubCalls("https://hub").files(where, {"token": "t"}, {BUFFER_LIMIT: 300}))
+
+
+def test_what_there_is_to_choose_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = listed(monkeypatch, "a/m")
+    facts = [found[name] for name in ("name", "commit", "licence", "gated")]
+    assert facts == ["a/m", "c", "mit", False]
+    assert "error" not in found
+    assert [(row["quantisation"], row["size"]) for row in found["files"]] == [
+        *(("Q4_K_M", 500), ("Q8_0", 1000)),
+    ]
+    assert found["default"] == found["files"][0]["address"]
+    assert [row["fits_gpu"] for row in found["files"]] == [True, False], "its tensor has 400"
+    named = listed(monkeypatch, "hf:a/m/m-Q8_0.gguf")
+    assert named["default"] == named["files"][1]["address"]
+    assert [row["fits_gpu"] for row in named["files"]] == [True, True]
+
+
+def test_what_cannot_be_chosen_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    nothing = listed(monkeypatch, "a/m", files=[])
+    assert (nothing["files"], nothing["default"]) == ([], None)
+    assert "no GGUF files" in nothing["error"]
+    wrong = listed(monkeypatch, "a/m", fault=InpageError("torn"))
+    assert wrong["error"] == "torn"
+    assert len(wrong["files"]) == 2
+    with pytest.raises(NetworkError):
+        listed(monkeypatch, "a/m", fault=NetworkError("gone"))
+    with pytest.raises(RequestError):
+        listed(monkeypatch, 5)
+
+
+def test_a_model_of_the_hub_is_opened_by_its_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def opened(self: HubCalls, permission: Any) -> str:
+        return "hub"
+
+    monkeypatch.setattr(HubCalls, "_open", opened)
+    monkeypatch.setattr(hub_calls, "HubStore", lambda hub, address: (hub, address.repository))
+    assert wait(HubCalls(None).store("hf:a/m", None)) == ("hub", "a/m")

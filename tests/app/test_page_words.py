@@ -4,21 +4,24 @@ import base64
 import json
 import math
 from dataclasses import dataclass
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
-from py_runtime.app import shown
+from py_runtime.app import embeddings, shown
 from py_runtime.app.embeddings import encoded, shortened
 from py_runtime.app.jsonable import dumps, jsonable
 from py_runtime.app.listing import COUNTS
 from py_runtime.app.plain_words import MIDDLING, SMALL, fit, plain_words
 from py_runtime.app.shown import LoadMeter, Speed, describe_offer, facts, time_in_words, what_fits
 from py_runtime.app.shown_value import DEEPEST, MAX_CHARACTERS, MAX_ITEMS, cut, shown_value
+from py_runtime.base.cancel import CancelToken
 from py_runtime.base.errors import RequestError
 from py_runtime.base.progress import DOWNLOAD, SHADERS, UPLOAD
 from py_runtime.folder.manifest import NEEDED_LIMITS
+from tests.runners import wait
 
 Json = dict[str, Any]
 
@@ -239,3 +242,55 @@ def test_embeddings_as_numbers_and_as_bytes() -> None:
     assert encoded(vector, "float") == [0.5, -1.0]
     data = base64.b64decode(str(encoded(vector, "base64")))
     assert np.frombuffer(data, "<f4").tolist() == [0.5, -1.0]
+
+
+class Embedder:
+    """Three numbers for each prompt: its length, 2 and 0."""
+
+    manifest = SimpleNamespace(name="toy")
+
+    def prompt_tokens(self, given: Any) -> list[int]:
+        return [0] * len(given)
+
+
+def embedded(monkeypatch: pytest.MonkeyPatch, **given: Any) -> Json:
+    async def embed(model: Any, prompts: list[Any], pooling: str, cancel: Any) -> np.ndarray:
+        assert pooling == given.get("pooling", "mean")
+        return np.array([[len(prompt), 2, 0] for prompt in prompts], np.float32)
+
+    monkeypatch.setattr(embeddings, "embed", embed)
+    return wait(embeddings.create_embeddings(cast(Any, Embedder()), given, CancelToken()))
+
+
+def test_embeddings_in_openais_shape(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert embedded(monkeypatch, input=["ab", "c"], model=None) == {
+        "object": "list",
+        "data": [
+            {"object": "embedding", "index": 0, "embedding": [2.0, 2.0, 0.0]},
+            {"object": "embedding", "index": 1, "embedding": [1.0, 2.0, 0.0]},
+        ],
+        "model": "toy",
+        "usage": {"prompt_tokens": 3, "total_tokens": 3},
+    }
+    asked = {"input": "ab", "model": "toy", "user": "me", "pooling": "last", "dimensions": 1}
+    (row,) = embedded(monkeypatch, **asked, encoding_format="base64")["data"]
+    assert np.frombuffer(base64.b64decode(row["embedding"]), "<f4").tolist() == [1.0]
+
+
+@pytest.mark.parametrize(
+    ("given", "param"),
+    [
+        ({"encoding_format": "hex"}, "encoding_format"),
+        ({"model": "other"}, "model"),
+        ({"user": 1}, "user"),
+        ({"dimensions": 4}, "dimensions"),
+        ({"temperature": 1}, "temperature"),
+        ({"input": None}, "input"),
+    ],
+)
+def test_a_wrong_field_of_embeddings_is_named(
+    given: Json, param: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(RequestError) as caught:
+        embedded(monkeypatch, **{"input": "ab"} | given)
+    assert caught.value.param == param
