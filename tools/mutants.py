@@ -34,22 +34,26 @@ MIN_SHARE = 0.9
 NATIVE = "not browser and not built and not model"
 ROOM_TESTS = {  # where the folder of a room's name does not have all its tests
     "__main__.py": ["app"],
-    "app": ["app", "generation", "model"],
+    "app": ["app", "generation", "model", "inpage", "web/test_words.py"],
     "base": ["base", "folder", "graph", "generation"],
+    "chat": ["chat", "generation/test_tools.py", "generation/test_messages.py"],
+    "decoder": ["decoder", "program", "gguf/test_config.py", "gguf/test_rows.py"],
     "folder": ["folder", "model", "export/test_model_writer.py"],
     "gpu": ["gpu", "graph", "generation"],
+    "grammar": ["grammar", "generation/test_options.py"],
     "graph": ["graph", "dynamic_shape", "generation"],
     "live": ["live", "graph", "dynamic_shape", "ops"],
-    "model": ["model", "folder", "generation", "pte/test_chat.py"],
+    "model": ["model", "folder", "generation", "pte/test_chat.py", "gguf/test_models.py"],
     "ops": ["ops", "dynamic_shape", "pte_ops"],
-    "passes": ["passes", "export/test_passes.py"],
+    "passes": ["passes", "export/test_passes.py", "decoder/test_program.py"],
     "program": [
-        *("program", "passes", "graph", "export/test_model_writer.py"),
+        *("program", "passes", "graph", "gguf/test_planes.py", "export/test_model_writer.py"),
         "folder/test_native_loading.py",
     ],
     "pte": ["pte", "pte_ops"],
-    "tokens": ["tokens", "chat/test_seams.py"],
-    "weights": ["weights", "folder", "pte/test_files.py"],
+    "sampling": ["sampling", "generation"],
+    "tokens": ["tokens", "chat/test_seams.py", "gguf/test_tokenizer.py"],
+    "weights": ["weights", "folder", "pte/test_files.py", "gguf/test_constants.py"],
 }
 # What a change may slow the tests down by, or a busy machine; then it hangs, which is noticed.
 PATIENCE, PATIENCE_SECONDS = 4, 60

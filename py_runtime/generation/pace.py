@@ -22,9 +22,8 @@ class PrefillPace:
         """A full chunk is a measurement; a shorter one, at a prompt's end, only if it was slow."""
         if tokens < MIN_PREFILL_CHUNK or (tokens < self._chunk and seconds <= CHUNK_SECONDS):
             return
-        fitting = int(tokens * CHUNK_SECONDS / max(seconds, 1e-6))
-        power = 1 << max(fitting.bit_length() - 1, 0)
-        self._chunk = min(max(power, MIN_PREFILL_CHUNK), self.largest)
+        fitting = max(int(tokens * CHUNK_SECONDS / max(seconds, 1e-6)), MIN_PREFILL_CHUNK)
+        self._chunk = min(1 << (fitting.bit_length() - 1), self.largest)
 
 
 class BatchPace:

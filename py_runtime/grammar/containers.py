@@ -27,8 +27,10 @@ def gap_moves(gap: int, level: int) -> list[tuple[int, int]]:
     moves = []
     if LINE <= gap < LINE + _INDENTATION * level:
         moves.append((SPACE, gap + 1))
-    if (gap == LINE or gap < 0) and -gap < level:
-        moves.append((TAB, -1 if gap == LINE else gap - 1))
+    if gap == LINE or gap < 0:
+        tabs = 0 if gap == LINE else -gap
+        if tabs < level:
+            moves.append((TAB, -(tabs + 1)))
     return moves
 
 

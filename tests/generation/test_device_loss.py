@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterator, Set
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -11,6 +11,7 @@ from py_runtime.base import notices
 from py_runtime.base.cancel import CancelToken
 from py_runtime.base.errors import AbortedError, GpuDeviceLostError, NetworkError
 from py_runtime.generation.session import Session, TokenRows
+from py_runtime.gpu import recovery
 from py_runtime.gpu.recovery import MAX_LOSSES
 from tests.generation.conftest import Toy
 from tests.runners import wait
@@ -204,3 +205,28 @@ def test_what_may_stay_undone_leaves_a_lost_device_to_what_follows(heard: list[s
     assert heard == ["device_lost"]
     assert model.logits(TOKENS) == FakeModel().logits(TOKENS)
     assert heard == ["device_lost", "recovered"]
+
+
+def test_what_is_loaded_onto_a_lost_device_goes_onto_another(
+    monkeypatch: pytest.MonkeyPatch, heard: list[str]
+) -> None:
+    """Nobody is told: nothing of theirs was on it. Whether it can be cancelled is all the same."""
+
+    async def another(device: Any) -> Any:
+        return device + 1
+
+    monkeypatch.setattr(recovery, "newest", lambda device: device)
+    monkeypatch.setattr(recovery, "replacement", another)
+
+    async def load(device: Any) -> str:
+        if device < 12:
+            raise LOST
+        return f"on {device}"
+
+    for cancel in (None, CancelToken()):
+        assert wait(recovery.load_onto(cast(Any, 10), load, cancel)) == "on 12"
+    assert heard == []
+    stopped = CancelToken()
+    stopped.cancel()
+    with pytest.raises(AbortedError):
+        wait(recovery.load_onto(cast(Any, 10), load, stopped))

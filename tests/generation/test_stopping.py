@@ -113,6 +113,16 @@ def test_a_short_chunk_tells_only_that_it_was_slow() -> None:
     assert pace.next_chunk() == 32
 
 
+def test_the_shortest_chunk_that_tells_something() -> None:
+    pace = PrefillPace(512)
+    pace.took(MIN_PREFILL_CHUNK, CHUNK_SECONDS)  # short, and just not slow
+    assert pace.next_chunk() == 2 * MIN_PREFILL_CHUNK
+    pace.took(MIN_PREFILL_CHUNK - 1, 9 * CHUNK_SECONDS)
+    assert pace.next_chunk() == 2 * MIN_PREFILL_CHUNK
+    pace.took(MIN_PREFILL_CHUNK, 1.5 * CHUNK_SECONDS)
+    assert pace.next_chunk() == MIN_PREFILL_CHUNK
+
+
 @pytest.mark.parametrize("largest", [1, 7, 16, 100])
 def test_chunks_fit_the_graph(largest: int) -> None:
     pace = PrefillPace(largest)

@@ -244,6 +244,21 @@ def test_no_space_before_the_text_and_an_end_after_it() -> None:
     assert not values["tokenizer.ggml.tokens"][ids[0]].startswith("▁")
 
 
+def test_the_package_tokenizers_reads_what_is_written() -> None:
+    """Two texts at once, too, which nothing here asks for; and it writes the same text back."""
+    ends = {"tokenizer.ggml.add_bos_token": True, "tokenizer.ggml.add_eos_token": True}
+    for values in (sentence_piece_as_gguf() | ends, as_gguf("tekken") | ends):
+        file = files_of(values)["tokenizer.json"]
+        package = tokenizers.Tokenizer.from_str(json.dumps(file))
+        ours = Tokenizer.from_json(file)
+        first, second = ours.encode("the cat"), ours.encode("a dog\u2603")
+        assert package.encode("the cat").ids == first
+        pair = package.encode("the cat", "a dog\u2603")
+        assert pair.ids == first + second
+        assert pair.type_ids.index(1) in (len(first), len(first) + 1), "the second begins there"
+        assert package.decode(second) == ours.decode(second) == "a dog\u2603"
+
+
 @pytest.mark.model
 def test_the_default_model() -> None:
     files = read_tokenizer(smollm2_metadata())
