@@ -36,7 +36,7 @@ def compare(
     ours: dict[str, Any],
     record: Record,
 ) -> None:
-    """Check every step's logits and token, and the continuation that the engine writes by itself."""
+    """Check the logits and token of every step, and the engine's own continuation."""
     ties, worst = 0, 0.0
     for given, logits, greedy in zip(theirs, ours["logits"], ours["greedy"], strict=True):
         tied = []

