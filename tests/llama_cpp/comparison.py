@@ -10,7 +10,7 @@ from tests.llama_cpp.oracle import Continuation
 
 TABLE = "difference from llama.cpp"  # the property's name, of a list of COLUMNS
 COLUMNS = ("case", "runs", "steps", "near ties", "at most", "worst relative RMS")
-TIES_IN_ALL = 0.1  # of all steps of a case, where ties are allowed at all
+TIES_IN_ALL = 0.25  # of the steps of a case, where ties are allowed at all
 
 
 class Record(Protocol):

@@ -28,6 +28,7 @@ GELU = Gate(5e-2, tie=0.05)
 HALVES = Gate(5e-3)
 SHORT_FLOATS = Gate(3e-2, tie=0.05)
 EIGHT_BITS = Gate(1e-1, tie=0.2)
+EXPERTS = Gate(2e-1, tie=0.2)  # and it may choose other ones
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,7 @@ CHANGES = {
 }
 GATES = {
     **dict.fromkeys(("gemma 1", "gemma 2", "gemma 3", "gemma 4"), GELU),
-    "gpt-oss": EIGHT_BITS,  # its experts are MXFP4
+    "gpt-oss": EXPERTS,  # which are MXFP4
 }
 
 

@@ -13,7 +13,7 @@ from tests.llama_cpp.oracle import Answer, LlamaCpp
 
 pytestmark = pytest.mark.timeout(1800)  # with 253 MB to fetch, and a software GPU to compute with
 
-STEPS = 16
+STEPS = 12
 GATE = Gate(1e-1, tie=0.1)
 BEGIN = 2  # the token that begins every text
 TEXTS = (
