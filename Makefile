@@ -25,6 +25,7 @@ DEVELOPER := .venv/.developer-installed
 TESTER := $(EXPORTER) $(DEVELOPER)
 EXECUTORCH := .venv/.executorch-installed
 REACH := build/reach/.installed
+LLAMA_CPP := build/llama_cpp/.installed
 NPM := node_modules/.installed
 NPM_DEV := node_modules/.dev-installed
 PYODIDE := build/pyodide/.collected
@@ -42,11 +43,11 @@ SOURCES := $(shell find web inpage py_runtime shaders -type f ! -name '*.pyc')
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup serve build check check-style check-types check-tests test browsers test-fast soak chaos test-pte fuzz \
+.PHONY: help setup serve build check check-style check-types check-tests test browsers test-fast soak chaos test-pte test-llama-cpp fuzz \
   pte-files families mutants package lock picture lint bench bench-gpu clean clean-cache prerequisites
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(PREPARED) ## everything the page needs, without serving it
 
@@ -91,6 +92,10 @@ test-pte: setup $(EXECUTORCH) ## stock ExecuTorch exports, made on the spot; hal
 	@$(PY) -m tools.browser
 	$(PY) -m pytest $(AT_ONCE) tests/pte_exports
 
+test-llama-cpp: setup $(TESTER) $(LLAMA_CPP) ## llama.cpp's tokens, of gemma-3-270m and of small GGUF files; fetches 300 MB
+	@$(PY) -m tools.browser
+	$(PY) -m pytest $(AT_ONCE) tests/llama_cpp
+
 fuzz: $(TESTER) ## damaged inputs for every parser, new ones each time (MINUTES=10)
 	$(PY) -m tests.fuzz --minutes $(MINUTES)
 
@@ -113,7 +118,7 @@ lint: check-style check-types $(NPM_DEV) ## style, imports and types, of Python 
 	node_modules/.bin/tsc -p .
 	node_modules/.bin/tsc -p tsconfig.worker.json
 	node_modules/.bin/tsc -p tsconfig.tools.json
-	node_modules/.bin/eslint web bench/pages tools eslint.config.js
+	node_modules/.bin/eslint web bench/pages tests/llama_cpp tools eslint.config.js
 
 picture: setup $(TESTER) ## the README's picture that moves: a first minute with the default model
 	@$(PY) -m tools.browser
@@ -184,6 +189,15 @@ $(REACH): $(addprefix tests/reach/,jupyterlite.txt pyodide_wheels.py package.jso
 	@$(PY) -m tests.reach.pyodide_wheels
 	@cp tests/reach/package.json tests/reach/package-lock.json build/reach
 	@npm ci --silent --ignore-scripts --omit=optional --prefix build/reach
+	@touch $@
+
+# npm ci would insist on builds for other systems, which not every registry has.
+$(LLAMA_CPP): $(addprefix tests/llama_cpp/,package.json package-lock.json gemma.py) $(SERVER) | prerequisites
+	@echo "installing llama.cpp into build/llama_cpp (75 MB)"
+	@mkdir -p build/llama_cpp
+	@cp tests/llama_cpp/package.json tests/llama_cpp/package-lock.json build/llama_cpp
+	@npm install --silent --no-save --ignore-scripts --prefix build/llama_cpp
+	@$(PY) -m tests.llama_cpp.gemma
 	@touch $@
 
 # What decides the bytes of a model folder; other changes to the runtime leave it as it is.

@@ -36,5 +36,5 @@ export default [
     files: ["web/worker.js", "web/render_worker.js", "web/interpreter.js", "web/sw.js", "web/ui/pdf_worker.js", "web/bridge.js", "web/bridge/**"],
     languageOptions: { globals: globals.worker },
   },
-  { files: ["tools/**"], languageOptions: { globals: globals.node } },
+  { files: ["tools/**", "tests/**"], languageOptions: { globals: globals.node } },
 ];

@@ -8,6 +8,7 @@ ACROSS_ROOMS = {
     "dynamic_shape": "one graph at many lengths, whatever ops it is made of",
     "firefox": "what holds in another browser, in one session of it",
     "fuzz": "damaged inputs for the parsers of all rooms",
+    "llama_cpp": "llama.cpp beside the engine: a set-up and a target of their own",
     "pte_exports": "files that ExecuTorch exports on the spot: a set-up and a target of their own",
     "pte_ops": "ExecuTorch's ops, from a .pte to their kernels",
     "reach": "the engine in other people's pages and notebooks",

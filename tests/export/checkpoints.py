@@ -36,7 +36,7 @@ SEEING: dict[str, Any] = {
 }
 
 
-def make_model(family: str, sizes: dict[str, int] | None = None) -> PreTrainedModel:
+def make_model(family: str, sizes: dict[str, Any] | None = None) -> PreTrainedModel:
     """Random weights that matter: norms and biases differ from 1 and 0, too."""
     torch.manual_seed(0)
     config = AutoConfig.for_model(**{**SIZES, **FAMILIES[family], **(sizes or {})})

@@ -72,12 +72,17 @@ def write_gguf(
     architecture: str,
     kind: GGMLQuantizationType,
     claimed_layers: int | None = None,
+    changes: dict[str, Any] | None = None,
 ) -> PreTrainedModel:
-    """`kind` is for matrices; norms and biases are F32."""
-    model = make_model(family)
+    """Write the file, and return the model that it holds.
+
+    `kind` is for matrices; norms and biases are F32. `changes` are to the family's config.
+    """
+    model = make_model(family, changes)
     config = model.config.get_text_config()
     writer = GGUFWriter(path, architecture)
-    writer.add_name(f"test {family}")
+    # Of a model whose name has "phi-3" in it, llama.cpp wants the tokens that Phi-3 has.
+    writer.add_name(f"test {family.replace('-', ' ')}")
     writer.add_license("mit")
     writer.add_block_count(claimed_layers or config.num_hidden_layers)
     writer.add_context_length(config.max_position_embeddings)
@@ -186,6 +191,8 @@ def _add_rope(writer: GGUFWriter, config: PretrainedConfig) -> None:
             writer.add_rope_scaling_yarn_log_mul(rope["mscale_all_dim"])
         if "llama_4_scaling_beta" in rope:
             writer.add_attn_temperature_scale(rope["llama_4_scaling_beta"])
+    if "mrope_section" in rope:
+        writer.add_rope_dimension_sections([*rope["mrope_section"], 0])
     if rope["rope_type"] == "llama3":
         writer.add_tensor("rope_freqs.weight", llama3_factors(rope, config.head_dim))
 
@@ -303,7 +310,10 @@ def converted(model: PreTrainedModel, architecture: str) -> Iterator[tuple[str, 
         if "self_attn.k_proj" in name and architecture == "gemma4":  # of the last layers unread
             number = int(name.split(".")[2]) + config.num_kv_shared_layers
             if number >= config.num_hidden_layers - config.num_kv_shared_layers:
-                yield f"blk.{number}.attn_k.weight", np.zeros_like(values)
+                is_full = config.layer_types[number] == "full_attention"
+                width = _widest_head(config) if is_full else _head_dim(config)
+                zeros = np.zeros((config.num_key_value_heads * width, values.shape[1]), np.float32)
+                yield f"blk.{number}.attn_k.weight", zeros
         if values.ndim == 3:  # a convolution: [channels, 1, taps]
             values = values[:, 0]
         if architecture in PLUS_ONE and name.endswith("norm.weight"):

@@ -58,6 +58,7 @@ def test_help_is_what_make_alone_says() -> None:
         "check",
         "test",
         "test-fast",
+        "test-llama-cpp",
         "lint",
         "mutants",
         "package",
@@ -182,7 +183,7 @@ def test_the_lock_of_npm_pins_pyodide() -> None:
     assert packages["node_modules/pyodide"]["version"] == VERSION
 
 
-@pytest.mark.parametrize("folder", [".", "tests/reach"])
+@pytest.mark.parametrize("folder", [".", "tests/llama_cpp", "tests/reach"])
 def test_every_package_of_npm_is_pinned_and_no_registry_named(folder: str) -> None:
     package = json.loads((ROOT / folder / "package.json").read_text())
     versions = [*package["dependencies"].values(), *package.get("devDependencies", {}).values()]
