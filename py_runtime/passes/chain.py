@@ -84,9 +84,7 @@ class Chain:
         return only if only is not None and self._is_sound(only.call) else None
 
     def calls_reading(self, value_id: int) -> list[CallAt] | None:
-        """Return all calls that read a value, in order; None if it is an output or a call is
-        faulty.
-        """
+        """Return all calls that read a value; None if it is an output or a call is faulty."""
         reading = self._calls_reading(value_id)
         sound = [each for each in reading if each is not None and self._is_sound(each.call)]
         return sorted(sound, key=lambda each: each.at) if len(sound) == len(reading) else None
@@ -117,7 +115,7 @@ class Chain:
         return isinstance(value, TensorValue) and value.state
 
     def is_by_tanh(self, gelu: OpCall) -> bool:
-        """Return whether a gelu is the tanh approximation, the only one that fused kernels compute."""
+        """Return whether a gelu is the tanh approximation, as in fused kernels."""
         approximate = self.values[self.arg(gelu, "approximate")]
         return isinstance(approximate, StringValue) and approximate.value == "tanh"
 

@@ -17,7 +17,7 @@ BUFFERS = one_line_buffers({"row": "summed", "finish": "swiglu", "gate": "silu"}
 
 
 def run(program: Program, target: KernelTarget) -> Program:
-    """Replace norm_residual and one of TAKE_A_SUM by its of_sum form, which returns the sum, too."""
+    """Fold norm_residual into the op of TAKE_A_SUM behind it, which returns the sum, too."""
     chain = Chain(program)
     if target.storage_buffers < BUFFERS:
         return program
