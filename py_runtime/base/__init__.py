@@ -1,1 +1,1 @@
-"""What every room stands on: errors, element types, shapes, cancelling, progress, notices."""
+"""The foundation of every room: errors, element types, shapes, cancelling, progress, notices."""

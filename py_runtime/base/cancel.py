@@ -1,4 +1,4 @@
-"""How a caller stops what it asked for: the work looks at the token between its steps."""
+"""Cancellation: the caller sets a token, and the work checks it between its steps."""
 
 from collections.abc import Callable
 
@@ -6,7 +6,7 @@ from py_runtime.base.errors import AbortedError
 
 
 class CancelToken:
-    """Set once, for good; whoever waits for something else hears of it through a callback."""
+    """A token that is set once, for good; work that waits registers a callback."""
 
     def __init__(self) -> None:
         self.cancelled = False
@@ -20,12 +20,12 @@ class CancelToken:
             callback()
 
     def check(self) -> None:
-        """Raises AbortedError once the caller has cancelled."""
+        """Raise AbortedError once the caller has cancelled."""
         if self.cancelled:
             raise AbortedError()
 
     def on_cancel(self, callback: Callable[[], None]) -> None:
-        """Calls back at once or later, for work that waits on something it can break off."""
+        """Call back on cancellation, at once if it has happened, for work that waits."""
         self._callbacks.append(callback)
         if self.cancelled:
             callback()

@@ -1,4 +1,4 @@
-"""Work side by side that ends side by side."""
+"""Concurrent work that starts and ends together."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -21,7 +21,7 @@ async def aside(is_long: bool, work: Callable[[], T]) -> T:
 
 
 async def together(*work: Coroutine[Any, Any, T]) -> list[T]:
-    """All results. The first failure cancels the others and is raised once they have stopped."""
+    """Return all results; the first failure cancels the others and is raised once they stopped."""
     if not work:
         return []
     tasks = [asyncio.ensure_future(coroutine) for coroutine in work]
@@ -38,7 +38,7 @@ async def together(*work: Coroutine[Any, Any, T]) -> list[T]:
 
 
 async def until_cancelled(work: Coroutine[Any, Any, T], cancel: CancelToken | None) -> T:
-    """The result; AbortedError, once the work has cleaned up, when the token is cancelled first."""
+    """Return the result, or raise AbortedError once cancelled work has cleaned up."""
     task = asyncio.ensure_future(_abortable(work))
 
     def stop() -> None:
@@ -57,7 +57,7 @@ async def until_cancelled(work: Coroutine[Any, Any, T], cancel: CancelToken | No
 
 
 async def _abortable(work: Coroutine[Any, Any, T]) -> T:
-    """A task that ends with a KeyboardInterrupt would raise it from the event loop as well."""
+    """Wrap work so that a KeyboardInterrupt is not raised from the event loop as well."""
     try:
         return await work
     except KeyboardInterrupt:

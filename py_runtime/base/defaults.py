@@ -1,6 +1,6 @@
-"""How tokens are chosen where nobody says how: in the page, the terminal and the API alike.
+"""The default sampling settings, the same in the page, the terminal and the API.
 
-Here, and not beside the settings themselves, so that the server needs no numpy to tell the page.
+They stand here rather than beside the settings, so that the server can send them without numpy.
 """
 
 # They suit small models: those ramble when hot, and say the same again and again when cold.

@@ -1,4 +1,4 @@
-"""Element types: how wide they are on the host and on the GPU. Width comes from here alone."""
+"""Element types and their widths on the host and on the GPU, defined here alone."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class DType:
-    """What callers give, and what a buffer holds for it."""
+    """An element type: the host's dtype, and the one that a buffer holds for it."""
 
     name: str
     host: np.dtype

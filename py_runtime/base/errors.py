@@ -1,26 +1,26 @@
-"""Every error the runtime raises on purpose: a `code` for programs, a text for people."""
+"""The errors the runtime raises on purpose: a `code` for programs, a text for people."""
 
 from dataclasses import dataclass
 
 
 class InpageError(Exception):
-    """Base class: whatever is not one of these is a bug in the runtime, no fault of the input."""
+    """The base class; any other exception is a bug in the runtime, not a fault of the input."""
 
     code = "inpage_error"
 
     def facts(self) -> dict[str, object]:
-        """What a program may want to know beside the text."""
+        """Return what a program may want to know besides the text."""
         return {}
 
 
 class GpuError(InpageError):
-    """The GPU, or the browser's WebGPU, refused something."""
+    """An error of the GPU, or of the browser's WebGPU."""
 
     code = "gpu_error"
 
 
 class GpuUnavailableError(GpuError):
-    """There is no WebGPU, or no adapter, or the device request was refused."""
+    """There is no WebGPU, no adapter, or the device request was refused."""
 
     code = "gpu_unavailable"
 
@@ -45,7 +45,7 @@ class GpuDeviceLostError(GpuError):
 
 @dataclass(frozen=True)
 class ShaderMessage:
-    """What a compiler says, and where in the WGSL."""
+    """A compiler's message and its place in the WGSL."""
 
     line: int  # 1-based line of the WGSL text; 0 when the compiler gave none
     column: int
@@ -110,7 +110,7 @@ def most_counted(context: int) -> int:
 
 
 class ContextLengthError(InpageError):
-    """A prompt does not fit the model's context."""
+    """A prompt that does not fit the model's context."""
 
     code = "context_length_exceeded"
 
@@ -129,7 +129,7 @@ class ContextLengthError(InpageError):
 
 
 class NoModelError(InpageError):
-    """Something needs a model, and none is loaded."""
+    """A call that needs a model while none is loaded."""
 
     code = "no_model"
 
@@ -138,7 +138,7 @@ class NoModelError(InpageError):
 
 
 class AbortedError(InpageError):
-    """The caller cancelled it."""
+    """A call that the caller cancelled."""
 
     code = "aborted"
 

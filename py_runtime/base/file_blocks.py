@@ -1,4 +1,4 @@
-"""Files that come a block at a time, from wherever they come."""
+"""Files that arrive block by block, from any source."""
 
 from typing import Protocol
 
@@ -10,9 +10,9 @@ BLOCK_UNIT = 16
 
 
 class FileBlocks(Protocol):
-    """A file, from some place of it on. To be closed."""
+    """A file, from some offset on; the reader closes it."""
 
     async def next_block(self, memory: np.ndarray) -> np.ndarray:
-        """The next bytes, at the beginning of `memory`; none at the end."""
+        """Read the next bytes into the beginning of `memory` and return them; none at the end."""
 
     def close(self) -> None: ...

@@ -1,4 +1,4 @@
-"""What notebooks show of our objects: a line of facts and a table, everything in them escaped."""
+"""The HTML that notebooks show for our objects: a line of facts and a table, all escaped."""
 
 from collections.abc import Sequence
 from html import escape
@@ -7,7 +7,7 @@ MAX_ROWS = 60
 
 
 def as_html(title: str, facts: Sequence[object], *table: Sequence[object]) -> str:
-    """`table`: its head, then its rows."""
+    """Render a title, facts and a table; `table` is its head, then its rows."""
     line = " · ".join(escape(str(fact)) for fact in facts if fact)
     text = f"<div><strong>{escape(title)}</strong> {line}</div>"
     if len(table) < 2:

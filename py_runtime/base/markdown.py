@@ -1,4 +1,4 @@
-"""What files of strangers say, as Markdown in which nothing acts but what we wrote."""
+"""Strangers' texts as Markdown in which nothing acts but what we wrote."""
 
 from collections.abc import Iterable, Sequence
 
@@ -9,7 +9,7 @@ MAX_CHARACTERS = 80  # of a name
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A heading that ends in a colon is of a column of numbers."""
+    """Render a table; a heading that ends in a colon marks a column of numbers."""
     if not rows:
         return ""
     rules = ["--:" if name.endswith(":") else "---" for name in head]
@@ -20,12 +20,12 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def code(value: object) -> str:
-    """In a table too: what would end a span or a cell is replaced."""
+    """Render a code span; what would end the span or a table cell is replaced."""
     return f"`{_printable(str(value), MAX_CHARACTERS, '`|')}`"
 
 
 def plain(text: str, max_characters: int = MAX_CHARACTERS) -> str:
-    """A stranger's text with nothing in it that acts as Markdown."""
+    """Escape a stranger's text so that nothing in it acts as Markdown."""
     return "".join(
         f"\\{character}" if character in "\\`*_[]<>#|~!" else character
         for character in _printable(text, max_characters, "")
@@ -33,7 +33,7 @@ def plain(text: str, max_characters: int = MAX_CHARACTERS) -> str:
 
 
 def cannot_be_loaded(error: InpageError) -> str:
-    """A file of a stranger's, for this reason."""
+    """Render why a stranger's file cannot be loaded."""
     return f"**It cannot be loaded**: {plain(str(error), max_characters=2000)}."
 
 

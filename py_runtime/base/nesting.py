@@ -1,4 +1,4 @@
-"""JSON of strangers that is nested without end: what walks into it would fail deep inside."""
+"""A limit on nested JSON from strangers, which would fail deep inside whatever walks it."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ MAX_DEPTH = 64
 
 
 def refuse_deep(value: Any, where: str, param: str) -> None:
-    """RequestError: lists and objects inside one another, deeper than anybody needs."""
+    """Raise RequestError for lists and objects nested deeper than anybody needs."""
     level = [value]
     for _ in range(MAX_DEPTH):
         level = [

@@ -1,4 +1,4 @@
-"""What a user should be told although nothing failed: storage refused, a device was replaced."""
+"""Notices for users although nothing failed: storage refused, a device was replaced."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,12 +10,12 @@ _listeners: list[Listener] = []
 
 
 def post(kind: str, text: str, **facts: Any) -> None:
-    """`facts` are for programs that listen; `text` is for people."""
+    """Post a notice; `text` is for people, `facts` are for programs that listen."""
     for listener in _listeners:
         listener({"kind": kind, "text": text, **facts})
 
 
 def listen(listener: Listener) -> Callable[[], None]:
-    """Gives the function that ends it."""
+    """Register a listener and return the function that removes it."""
     _listeners.append(listener)
     return lambda: _listeners.remove(listener)

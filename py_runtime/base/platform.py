@@ -1,4 +1,4 @@
-"""Which platform this is: the only place that asks."""
+"""The platform this runs on; no other module asks."""
 
 import sys
 

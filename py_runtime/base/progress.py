@@ -1,4 +1,4 @@
-"""How far a load is: told often enough to be watched, not so often that telling slows it down."""
+"""Progress of a load, reported often enough to watch and rarely enough not to slow it down."""
 
 import time
 from collections import defaultdict
@@ -9,16 +9,16 @@ SECONDS_BETWEEN = 0.05  # two calls of one phase
 
 
 class LoadProgress(Protocol):
-    """Phases are "download" and "upload" in bytes, "shaders" in counts."""
+    """A callback; phases are "download" and "upload" in bytes, "shaders" in counts."""
 
     def __call__(self, phase: str, done: int, total: int) -> None: ...
 
 
 class Meter:
-    """Adds up each phase over its items, and tells a caller who wants to know.
+    """A meter that adds up each phase over its items and reports to the caller.
 
-    What is done twice, such as a file that comes again because its stored copy was damaged, counts
-    once.
+    Work that is done twice, such as a file fetched again because its stored copy was damaged,
+    counts once.
     """
 
     def __init__(self, tell: LoadProgress | None = None) -> None:
@@ -31,7 +31,7 @@ class Meter:
         self._totals[phase][item] = amount
 
     def reach(self, phase: str, item: str, amount: int) -> None:
-        """Each phase's last call always comes: the one that completes it."""
+        """Record how far an item is; the call that completes a phase is always reported."""
         self._reached[phase][item] = max(amount, self._reached[phase].get(item, 0))
         done, total, now = self.done(phase), sum(self._totals[phase].values()), time.monotonic()
         recently = now - self._told_at.get(phase, -SECONDS_BETWEEN) < SECONDS_BETWEEN

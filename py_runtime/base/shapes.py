@@ -10,22 +10,22 @@ MAX_ELEMENTS = 2**31 - 1  # kernels index with 32-bit integers
 
 
 def numel(dims: Iterable[int]) -> int:
-    """1 for no dims at all."""
+    """Return the number of elements; 1 for no dims at all."""
     return prod(dims)
 
 
 def ceil_div(value: int, by: int) -> int:
-    """Rounded up."""
+    """Divide and round up."""
     return -(-value // by)
 
 
 def round_up(value: int, to: int) -> int:
-    """The next multiple, or the value itself where it is one."""
+    """Return the next multiple, or the value itself if it is one."""
     return ceil_div(value, to) * to
 
 
 def normalise_dim(dim: int, rank: int) -> int:
-    """-1 is the last dimension, as in torch."""
+    """Return a dim counted from 0; -1 is the last dimension, as in torch."""
     if not -rank <= dim < rank:
         raise InputError(
             f"dimension {dim} is outside [{-rank}, {rank - 1}] of a rank {rank} tensor"
@@ -34,7 +34,7 @@ def normalise_dim(dim: int, rank: int) -> int:
 
 
 def strides_of(dims: Sequence[int]) -> Dims:
-    """Row-major strides in elements."""
+    """Return row-major strides in elements."""
     strides, step = [], 1
     for size in reversed(dims):
         strides.append(step)
@@ -43,7 +43,7 @@ def strides_of(dims: Sequence[int]) -> Dims:
 
 
 def broadcast(a: Sequence[int], b: Sequence[int]) -> Dims:
-    """The shape both stretch to, right-aligned, as in torch."""
+    """Return the shape that both broadcast to, right-aligned, as in torch."""
     rank = max(len(a), len(b))
     padded_a, padded_b = (1,) * (rank - len(a)) + tuple(a), (1,) * (rank - len(b)) + tuple(b)
     if any(x != y and 1 not in (x, y) for x, y in zip(padded_a, padded_b, strict=True)):
@@ -52,13 +52,13 @@ def broadcast(a: Sequence[int], b: Sequence[int]) -> Dims:
 
 
 def broadcasts_to(dims: Sequence[int], wanted: Sequence[int]) -> bool:
-    """Whether `dims` stretches to exactly `wanted`."""
+    """Return whether `dims` broadcasts to exactly `wanted`."""
     pairs = zip(reversed(dims), reversed(wanted), strict=False)
     return len(dims) <= len(wanted) and all(size in (1, most) for size, most in pairs)
 
 
 def broadcast_strides(dims: Sequence[int], wanted: Sequence[int]) -> Dims:
-    """Strides that read `dims` as if it had the shape `wanted`: 0 where a dimension stretches."""
+    """Return strides that read `dims` as the shape `wanted`: 0 where a dimension stretches."""
     lead = len(wanted) - len(dims)
     own = strides_of(dims)
     return (0,) * lead + tuple(

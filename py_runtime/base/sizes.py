@@ -1,8 +1,8 @@
-"""Numbers in words."""
+"""Numbers as people read them."""
 
 
 def in_words(nbytes: int) -> str:
-    """1,234,567 is '1.2 MB'."""
+    """Return a size such as '1.2 MB' for 1,234,567."""
     size, unit = float(nbytes), "bytes"
     for larger in ("kB", "MB", "GB", "TB"):
         if size < 1000:
@@ -12,5 +12,5 @@ def in_words(nbytes: int) -> str:
 
 
 def counted(count: int, what: str) -> str:
-    """Such as "1 token" and "2 tokens"."""
+    """Return a count with its noun, such as "1 token" and "2 tokens"."""
     return f"{count} {what}" if count == 1 else f"{count} {what}s"

@@ -1,4 +1,4 @@
-"""A call of one of the caller's tools, as a model asks for it."""
+"""A model's call of one of the caller's tools."""
 
 import json
 import uuid
@@ -7,13 +7,13 @@ from typing import Any
 
 
 def new_id() -> str:
-    """Nine letters and digits: templates of Mistral's refuse any other length."""
+    """Return nine letters and digits: Mistral's templates refuse any other length."""
     return uuid.uuid4().hex[:9]
 
 
 @dataclass(frozen=True)
 class ToolCall:
-    """`arguments` is the JSON text of an object."""
+    """A call of a tool; `arguments` is the JSON text of an object."""
 
     name: str
     arguments: str
@@ -21,7 +21,7 @@ class ToolCall:
 
     @classmethod
     def of(cls, name: Any, arguments: Any) -> "ToolCall | None":
-        """None: that is not a call, or nothing that JSON can hold."""
+        """Return a call, or None if this is not one or JSON cannot hold it."""
         if not isinstance(name, str) or not name or not isinstance(arguments, dict):
             return None
         try:

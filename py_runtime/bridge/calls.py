@@ -1,4 +1,4 @@
-"""How Python calls JavaScript: the bridge of web/worker.js, addresses in the heap, its faults.
+"""Python's calls into JavaScript: the bridge of web/worker.js, heap addresses, faults.
 
 Whatever the bridge throws becomes one of our own errors here, and nowhere else.
 """
@@ -48,7 +48,7 @@ async def answer_of(
     undo: Callable[[Any], object] | None = None,
     sources: dict[str, str] | None = None,
 ) -> Any:
-    """What the bridge answers; `undo` takes it back when nobody waits for it any more."""
+    """Await the bridge's answer; `undo` takes it back if the caller no longer waits."""
     answer = asyncio.ensure_future(promise)
     try:
         return await asyncio.shield(answer)
@@ -60,7 +60,7 @@ async def answer_of(
 
 
 def fault(error: Any, sources: dict[str, str] | None = None) -> BaseException:
-    """A JsException the bridge threw, as our own error; anything else is a bug and stays itself."""
+    """Convert a JsException of the bridge to our own error; anything else is a bug and stays."""
     if error.name == "shader":
         facts = json.loads(error.message)
         messages = [ShaderMessage(*row) for row in facts["messages"]]
@@ -70,5 +70,5 @@ def fault(error: Any, sources: dict[str, str] | None = None) -> BaseException:
 
 
 def address_of(array: np.ndarray) -> int:
-    """Where the array's bytes lie in the heap that JavaScript sees."""
+    """Return where the array's bytes lie in the heap that JavaScript sees."""
     return int(array.__array_interface__["data"][0])

@@ -8,8 +8,10 @@ from typing import Any
 
 
 class SharedLock:
-    """Nobody else in this browser has it between `acquire` and `release`. Where the browser has no
-    such locks, anybody gets it."""
+    """A lock that one holder in this browser has between `acquire` and `release`.
+
+    In a browser without Web Locks, anybody gets it.
+    """
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -17,7 +19,7 @@ class SharedLock:
         self._held, self._released = loop.create_future(), loop.create_future()
 
     async def acquire(self) -> None:
-        """Whoever is cancelled meanwhile does not get it later."""
+        """Wait for the lock; a caller that is cancelled meanwhile does not get it later."""
         from js import navigator
         from pyodide.ffi import create_once_callable
 
@@ -34,7 +36,7 @@ class SharedLock:
         self._released.set_result(None)
 
     async def _hold(self, lock: Any) -> None:
-        """The browser waits for the end of this."""
+        """Hold the lock until it is released: the browser waits for the end of this coroutine."""
         if not self._held.done():
             self._held.set_result(None)
             await self._released

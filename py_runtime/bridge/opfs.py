@@ -1,4 +1,4 @@
-"""This browser's storage: a folder in the origin's private file system.
+"""The browser's storage: a folder in the origin's private file system.
 
 The browser's names are imported where they are used: a snapshot of Python is made without it.
 """
@@ -26,13 +26,13 @@ _is_off = False
 
 
 def switch_off() -> None:
-    """From now on nothing is kept, and nothing that was is found."""
+    """Stop storing files, and hide those that are stored."""
     global _is_off
     _is_off = True
 
 
 async def list_stored() -> list[tuple[str, int, float]]:
-    """(name, bytes, milliseconds of the last change) of everything stored."""
+    """List (name, bytes, milliseconds of the last change) of everything stored."""
     rows = []
     entries = (await _folder()).entries()
     # Not `async for`: Pyodide tells a future of its own, and where that was cancelled meanwhile,
@@ -47,7 +47,7 @@ async def list_stored() -> list[tuple[str, int, float]]:
 
 
 async def free_bytes() -> int:
-    """What the browser thinks may be added."""
+    """Return the bytes that the browser estimates may be added."""
     from js import navigator
 
     estimate = await _answer(navigator.storage.estimate())
@@ -55,24 +55,24 @@ async def free_bytes() -> int:
 
 
 async def open_stored(name: str) -> Stream:
-    """StorageError where there is no such file."""
+    """Open a stored file; StorageError if it does not exist."""
     file = await _answer((await _entry(name)).getFile())
     return Stream(bridge.openBlob(file))
 
 
 async def open_stored_part(name: str, start: int, end: int) -> Stream:
-    """The same of some of its bytes."""
+    """Open a byte range of a stored file."""
     file = await _answer((await _entry(name)).getFile())
     return Stream(bridge.openBlob(file.slice(start, end)))
 
 
 async def changed_at(name: str) -> float:
-    """Milliseconds of the last change; StorageError where there is no such file."""
+    """Return the milliseconds of the last change; StorageError if there is no such file."""
     return float((await _answer((await _entry(name)).getFile())).lastModified)
 
 
 async def size_of(name: str) -> int:
-    """Bytes; 0 where there is no such file."""
+    """Return the bytes of a file; 0 if there is no such file."""
     try:
         return int((await _answer((await _entry(name)).getFile())).size)
     except StorageError:
@@ -80,12 +80,12 @@ async def size_of(name: str) -> int:
 
 
 async def create_stored_file(name: str) -> None:
-    """An empty one, unless it is there."""
+    """Create an empty file unless it exists."""
     await _entry(name, create=True)
 
 
 async def delete_stored_file(name: str) -> None:
-    """StorageError where it is not there or cannot be deleted."""
+    """Delete a file; StorageError if it does not exist or cannot be deleted."""
     await _answer((await _folder()).removeEntry(name))
 
 
@@ -98,7 +98,7 @@ class StoredWriter:
         self._handle = asyncio.ensure_future(self._open())
 
     async def opened(self) -> None:
-        """Raises StorageError where it cannot be written to: another tab has it open, say."""
+        """Raise StorageError if the file cannot be written to: another tab may have it open."""
         await asyncio.shield(self._handle)
 
     async def write(self, at: int, block: np.ndarray) -> None:
@@ -113,7 +113,7 @@ class StoredWriter:
             raise QuotaError(f"{written} of {block.nbytes} bytes could be written")
 
     async def flush(self) -> None:
-        """Not even a computer that goes out loses what was written."""
+        """Flush what was written, so that not even a power failure loses it."""
         try:
             (await asyncio.shield(self._handle)).flush()
         except JsException as error:
@@ -133,7 +133,7 @@ class StoredWriter:
 
 
 def _is_writable() -> bool:
-    """Asked before a file is created, which would stay behind."""
+    """Return whether files can be written; asked before creating one, which would stay behind."""
     import js
 
     handle: Any = getattr(js, "FileSystemFileHandle", None)

@@ -1,6 +1,6 @@
-"""Brings the bridge along where no worker of ours has registered it: bare Pyodide, notebooks.
+"""The bridge for bare Pyodide and notebooks, where no worker of ours has registered it.
 
-The wheel has its JavaScript (web/bridge.js and what that imports) beside this file. A module of a
+The wheel has its JavaScript (web/bridge.js and what that imports) beside this file. A module in a
 blob finds nothing beside itself, so each import gets the address of another blob.
 """
 
@@ -22,7 +22,7 @@ JOIN = """async (address, pyodide, name) => {
 
 
 async def bring_bridge() -> None:
-    """Once; from then on py_runtime.bridge.calls can be imported."""
+    """Register the bridge once, so that py_runtime.bridge.calls can be imported."""
     if NAME in sys.modules or find_spec(NAME) is not None:
         return
     import pyodide_js
@@ -33,7 +33,7 @@ async def bring_bridge() -> None:
 
 @cache
 def blob_address_of(module: Path) -> str:
-    """A blob of it, whose imports are blobs, too."""
+    """Make a blob of a module, whose imports are blobs, too, and return its address."""
     from js import URL, Blob, Object
     from pyodide.ffi import to_js
 

@@ -1,4 +1,4 @@
-"""Bytes that arrive in the page, from the network or from storage, a block at a time."""
+"""Bytes that arrive in the page block by block, from the network or from storage."""
 
 import json
 from types import TracebackType
@@ -16,7 +16,7 @@ BLOCK_BYTES = 2 << 20  # of the heap, for each stream
 
 
 class Stream:
-    """FileBlocks. Use it in a `with`: leaving breaks off what has not arrived."""
+    """A stream of FileBlocks; leaving its `with` block cancels what has not arrived."""
 
     def __init__(self, handle: int) -> None:
         self._handle = handle
@@ -36,11 +36,11 @@ class Stream:
         bridge.closeStream(self._handle)
 
     async def headers(self) -> dict[str, str]:
-        """Of the answer to a request, by their names in lower case."""
+        """Return the response headers by their lower-case names."""
         return dict(json.loads(await answer_of(bridge.streamHeaders(self._handle))))
 
     async def next_block(self, memory: np.ndarray) -> np.ndarray:
-        """The next bytes, at the beginning of `memory`, by BLOCK_UNIT; none at the end."""
+        """Read the next bytes into the beginning of `memory`, by BLOCK_UNIT; none at the end."""
         promise = bridge.readBlock(self._handle, address_of(memory), memory.nbytes)
         return memory[: await answer_of(promise)]
 
@@ -60,17 +60,17 @@ class NetworkStream(Stream):
 
 
 def open_url(url: str, **options: Any) -> Stream:
-    """A request with the options of JavaScript's fetch()."""
+    """Send a request with the options of JavaScript's fetch()."""
     return NetworkStream(bridge.openUrl(url, json.dumps(options)), url)
 
 
 def memory_for(nbytes: int) -> np.ndarray:
-    """Where blocks of a file of that size arrive; a byte too much shows, too."""
+    """Allocate memory for a file of that size, plus a byte to notice one that is longer."""
     return np.empty(min(BLOCK_BYTES, round_up(nbytes + 1, BLOCK_UNIT)), np.uint8)
 
 
 async def read_first(stream: Stream, max_bytes: int) -> bytes:
-    """A small file, or the first bytes of a larger one."""
+    """Read a small file, or the first bytes of a larger one."""
     memory = memory_for(max_bytes)
     data = bytearray()
     with stream:

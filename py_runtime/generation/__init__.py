@@ -1,1 +1,1 @@
-"""From a prompt to an answer: sessions, sampling loops, and requests in OpenAI's words."""
+"""Generation, from a prompt to an answer: sessions, sampling loops, OpenAI's requests."""

@@ -1,8 +1,8 @@
 """Decoding without the host: several steps in one submit, each fed by the token before it.
 
-A round is one call of the decoder at a single token, then one dispatch of the sampling kernel: it
-leaves its token where the next call looks for it. The host knows every position beforehand, so
-shapes and grids are settled for a whole batch; live scalars that follow the position are moved on
+A round is one call of the decoder at a single token, then one dispatch of the sampling kernel,
+which writes its token where the next call reads it. The host knows every position beforehand, so
+shapes and grids are settled for a whole batch; live scalars that follow the position are advanced
 by the kernel itself, in the graph's own arena.
 """
 
@@ -34,7 +34,7 @@ ONE_TOKEN = np.zeros((1, 1), np.int64)  # what it is does not matter: the GPU wr
 
 @dataclass(frozen=True)
 class Batch:
-    """What one submit gave."""
+    """The tokens that one submit produced."""
 
     tokens: list[int]
     draws: int  # random numbers used since the answer began
@@ -42,7 +42,7 @@ class Batch:
 
 @dataclass(frozen=True, eq=False)
 class Drawing:
-    """A batch that the GPU is at work on."""
+    """A batch that the GPU is computing."""
 
     steps: int
     vocabulary: int
@@ -56,13 +56,13 @@ class Drawing:
         return Batch(tokens, draws)
 
     def leave(self) -> None:
-        """Nobody waits for it: it ends by itself, before anything that follows it."""
+        """Abandon the batch: it ends by itself, before anything that follows it."""
         self.state.add_done_callback(lambda done: done.cancelled() or done.exception())
 
 
 @dataclass(frozen=True, eq=False)
 class Stretch:
-    """Positions over which nothing changes but words of the arena, each by the same every step."""
+    """Positions over which only words of the arena change, each by the same amount every step."""
 
     start: int
     end: int  # the position after the last
@@ -72,24 +72,24 @@ class Stretch:
 
     @cached_property
     def places(self) -> np.ndarray:
-        """uint32 [n]: the words that change."""
+        """Return the indices of the words that change: uint32 [n]."""
         return self.changes[:, 0]
 
     @cached_property
     def moving(self) -> tuple[int, int]:
-        """The bytes of the arena from the first of them to the last, if there are any."""
+        """Return the byte range of the arena from the first such word to the last."""
         if not len(self.places):
             return self.words.nbytes, 0
         return int(self.places.min()) * WORD, (int(self.places.max()) + 1) * WORD
 
     def words_at(self, position: int) -> np.ndarray:
-        """uint32 [n]: what they are there; they wrap round, as the kernel's do."""
+        """Return the words at a position, uint32 [n]; they wrap around as the kernel's do."""
         slope = self.changes[:, 1]
         words: np.ndarray = self.words[self.places] + slope * np.uint32(position - self.start)
         return words
 
     def holds(self, position: int, words: np.ndarray, counts: np.ndarray) -> bool:
-        """Whether a graph that looks like this there is on it."""
+        """Return whether a graph in this state at this position is on the stretch."""
         if not self.start <= position < self.end or not np.array_equal(counts, self.counts):
             return False
         expected = self.words.copy()
@@ -98,7 +98,7 @@ class Stretch:
 
 
 class DecodeLoop:
-    """Use `await DecodeLoop.create(graph)`, where `can_loop` allows it."""
+    """A loop on the GPU; use `await DecodeLoop.create(graph)` where `can_loop` allows it."""
 
     def __init__(self, graph: Graph, sampler: DeviceSampler) -> None:
         self._graph = graph
@@ -139,9 +139,9 @@ class DecodeLoop:
         seed: int,
         draws: int,
     ) -> Drawing:
-        """One token, drawn from the logits that the graph has just computed.
+        """Draw one token from the logits that the graph has just computed.
 
-        It starts an answer, or goes on with one after so many tokens and random numbers.
+        It starts an answer, or resumes one after a number of tokens and random numbers.
         """
         self._is_on_stretch = False
         begin = self._sampler.begin(settings, prompt, answer, seed, draws)
@@ -155,11 +155,11 @@ class DecodeLoop:
         ahead: int | None = None,
         token_rows: np.ndarray | None = None,
     ) -> Drawing:
-        """Computes on from the last token drawn, at `position`, and draws: at most `steps` times.
+        """Decode on from the last token drawn, at `position`, for at most `steps` tokens.
 
         Batches may be started one after the other without waiting for their tokens; `ahead` is how
-        many steps there may be with those that follow. `token_rows` [1, 1, columns] is that token's
-        row, where the decoder takes such; then there is one step.
+        many steps there may be including those that follow. `token_rows` [1, 1, columns] is that
+        token's row if the decoder takes one; then there is one step.
         """
         stretch = self._stretch_from(position, max(steps, ahead or 0))
         arena = self._graph.arena
@@ -189,7 +189,7 @@ class DecodeLoop:
         self._sampler.unload()
 
     def _stretch_from(self, position: int, steps: int) -> Stretch:
-        """One that was found before, if it still holds there, or a new one."""
+        """Return a stretch found before, if it still holds there, or a new one."""
         if self._is_on_stretch and self._stretches[0].start <= position < self._stretches[0].end:
             return self._stretches[0]
         words, counts = self._resized(position)
@@ -206,10 +206,10 @@ class DecodeLoop:
     def _new_stretch(
         self, start: int, steps: int, words: np.ndarray, counts: np.ndarray
     ) -> Stretch:
-        """As long as can be, up to so many steps; one step is always a stretch.
+        """Find the longest stretch of at most `steps`; a single step always is one.
 
         Live scalars grow with the position, by sums, products and floor divisions: where the ends
-        and the slope agree, so does all between.
+        and the slope agree, so does everything between.
         """
         if steps == 1:
             return Stretch(start, start + 1, words, NO_CHANGES, counts)
@@ -226,7 +226,7 @@ class DecodeLoop:
         return Stretch(start, start + 1, words, NO_CHANGES, counts)
 
     def _resized(self, position: int) -> tuple[np.ndarray, np.ndarray]:
-        """The arena and the plan's counts for one token there."""
+        """Return the arena and the plan's counts for one token at this position."""
         graph = self._graph
         token_rows = [self._no_token_rows] if self._no_token_rows.size else []
         graph.maybe_resize([ONE_TOKEN, np.array([position]), *token_rows])
@@ -239,7 +239,7 @@ NO_CHANGES = np.zeros((0, 2), np.uint32)
 
 
 def can_loop(program: Program) -> bool:
-    """Not where a kernel reads the position as a tensor, which nobody moves on."""
+    """Return False if a kernel reads the position as a tensor, which nothing advances."""
     position = program.inputs[POSITION].value
     reading = [call.name for call in program.ops if position in program.reads(call)]
     return all(name.startswith("et_vk.select_as_symint") for name in reading)

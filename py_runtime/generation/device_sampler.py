@@ -39,7 +39,7 @@ STATE_HEADER = offset_of(NAME, "State", "tokens") // WORD
 
 
 class DeviceSampler:
-    """Use `await DeviceSampler.create(...)`: it belongs to one graph's logits and input buffers."""
+    """The sampling kernel of one graph's logits; use `await DeviceSampler.create(...)`."""
 
     def __init__(self, device: Device, vocabulary: int, buffers: dict[str, Buffer]) -> None:
         self._device = device
@@ -101,7 +101,7 @@ class DeviceSampler:
         seed: int,
         draws: int,
     ) -> list[Write]:
-        """The uploads that start an answer, or go on with one after so many random numbers."""
+        """Return the uploads that start an answer, or resume one after some random numbers."""
         penalties = (settings.frequency_penalty, settings.presence_penalty)
         has_history = settings.repetition_penalty != 1 or any(penalties)
         self._changes = None  # the GPU has no settings of this answer yet
@@ -132,7 +132,7 @@ class DeviceSampler:
         return writes
 
     def batch(self, changes: np.ndarray) -> list[Write]:
-        """The uploads before a batch; changes: uint32 [n, 2] of (arena word, what is added)."""
+        """Return the uploads before a batch; changes: uint32 [n, 2] of (arena word, increment)."""
         writes = [Write(self.state, NOTHING_DRAWN)]
         if self._changes is not changes:
             self._changes = changes
@@ -152,7 +152,7 @@ def _inverse(temperature: float) -> float:
 
 
 def _size_for(target: KernelTarget, device: Device) -> str:
-    """How large the workgroup is."""
+    """Return the size of the workgroup."""
     most = device.limits["max_compute_invocations_per_workgroup"]
     if not target.wide or most < WIDE:
         return "narrow"

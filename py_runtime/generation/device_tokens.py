@@ -1,4 +1,4 @@
-"""Tokens drawn on the GPU: batch after batch, the next one under way while one is read."""
+"""Tokens drawn on the GPU in batches: the next one runs while one is read."""
 
 import random
 import time
@@ -16,7 +16,7 @@ IN_FLIGHT = 2
 
 
 class DeviceTokens:
-    """One answer's tokens."""
+    """The tokens of one answer, drawn on the GPU."""
 
     def __init__(
         self,
@@ -36,11 +36,11 @@ class DeviceTokens:
         self._draws = 0  # random numbers used
 
     def batches(self, on_prefill: PrefillProgress) -> AsyncGenerator[list[Drawn], None]:
-        """Tokens as they come. After a lost device they go on, with the same random numbers."""
+        """Yield tokens as they come; after a lost device, resume with the same random numbers."""
         return self._session.device.survive_each(lambda: self._rest(on_prefill), self._cancel)
 
     async def _rest(self, on_prefill: PrefillProgress) -> AsyncGenerator[list[Drawn], None]:
-        """Those that have not come yet."""
+        """Yield the tokens that have not come yet."""
         if len(self._drawn) >= self._room:
             return
         so_far = [*self._prompt, *self._drawn]
@@ -51,7 +51,7 @@ class DeviceTokens:
                 yield [Drawn(token) for token in tokens]
 
     async def _from(self, loop: DecodeLoop, position: int) -> AsyncGenerator[list[int], None]:
-        """From the logits that the graph has just computed: the first token is for `position`."""
+        """Yield tokens from the logits just computed; the first token is for `position`."""
         wanted = self._room - len(self._drawn)
         pace = self._session.batches
         pace.begin()
@@ -82,7 +82,7 @@ class DeviceTokens:
                     drawing.leave()
 
     async def _run(self, loop: DecodeLoop, position: int, steps: int, ahead: int) -> Drawing:
-        """The next batch; whatever ends within it, the states before it are kept."""
+        """Start the next batch; the states before it are kept, wherever the answer ends."""
         token_rows = None
         if self._session.token_rows is not None:
             steps, token_rows = 1, await self._session.token_rows.read(self._drawn[-1:])
@@ -96,7 +96,7 @@ class DeviceTokens:
         return drawing
 
     def _take(self, batch: Batch) -> None:
-        """What the cache holds now: all tokens that were drawn, but for the last."""
+        """Record what the cache holds now: all tokens that were drawn except the last."""
         self._draws = batch.draws
         fed = [*self._drawn[-1:], *batch.tokens[:-1]]
         self._session.tokens += fed

@@ -1,4 +1,4 @@
-"""From tokens to the text of an answer, stoppable at any of them."""
+"""Generation of an answer's text from tokens; it can be stopped at any token."""
 
 import time
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -19,7 +19,7 @@ from py_runtime.tokens import StreamDecoder, Tokenizer
 
 @dataclass(frozen=True)
 class Generation:
-    """One answer to be made; everything in it is checked."""
+    """One answer to be made, with everything in it checked."""
 
     prompt: list[int]
     options: GenerationOptions
@@ -33,7 +33,7 @@ class Generation:
 
 
 class Clock:
-    """When the work began, when the first token came, how fast it went and what it took."""
+    """A clock for one answer: its start, its first token, its speed and its work."""
 
     def __init__(self, usage: Usage, session: Session) -> None:
         self._usage = usage
@@ -55,7 +55,7 @@ class Clock:
         usage.prefill_tokens_per_s = computed / max(seconds, 1e-9)
 
     def stop(self) -> None:
-        """Figures of what came after the first token."""
+        """Stop the clock and compute the figures of what came after the first token."""
         tokens = self._usage.completion_tokens - 1
         if tokens < 1:
             return
@@ -81,7 +81,7 @@ async def generate(
     cancel: CancelToken,
     on_prefill: PrefillProgress,
 ) -> AsyncIterator[Piece]:
-    """Pieces of the answer; the last has a finish_reason and the usage."""
+    """Yield pieces of the answer; the last has a finish_reason and the usage."""
     options = wanted.options
     usage = wanted.usage(session.reusable(wanted.prompt))
     clock = Clock(usage, session)
@@ -113,7 +113,7 @@ async def generate(
 def token_batches(
     session: Session, wanted: Generation, cancel: CancelToken, on_prefill: PrefillProgress
 ) -> AsyncGenerator[list[Drawn], None]:
-    """Drawn on the GPU where nothing of the host's is asked for, and the graph allows it."""
+    """Draw on the GPU if nothing needs the host and the graph allows it, else on the host."""
     options = wanted.options
     needs_logits = (
         options.sampler is not None
@@ -131,7 +131,7 @@ def token_batches(
 
 @dataclass(frozen=True)
 class WrittenToken:
-    """A token of the answer that stop strings may still take back."""
+    """A token of the answer that a stop string may still take back."""
 
     token: int
     logprobs: tuple[TokenLogprob, ...]
@@ -139,7 +139,7 @@ class WrittenToken:
 
 
 class AnswerText:
-    """Tokens to what may be shown: whole characters, nothing of a stop string or its tokens."""
+    """The shown text of an answer: whole characters, and nothing of a stop string."""
 
     def __init__(self, tokenizer: Tokenizer, options: GenerationOptions) -> None:
         self._decoder = StreamDecoder(tokenizer, shown=options.shown_tokens)
@@ -159,7 +159,7 @@ class AnswerText:
             self._add(self._decoder.push(token))
 
     def take(self) -> Piece | None:
-        """What may be shown since the last time, if there is anything."""
+        """Return what may be shown since the last call, if anything."""
         everything = self._shown == self._length
         ready = [entry for entry in self._written if everything or entry.start < self._shown]
         del self._written[: len(ready)]
@@ -173,7 +173,7 @@ class AnswerText:
         )
 
     def take_last(self, finish_reason: str, usage: Usage) -> Piece:
-        """What was held back as well, now that no token follows."""
+        """Return the last piece, including what was held back."""
         self._add(self._decoder.finish())
         self._show(self._stops.finish())  # as above, nothing where a stop was found
         return replace(self.take() or Piece(), finish_reason=finish_reason, usage=usage)

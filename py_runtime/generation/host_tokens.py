@@ -1,4 +1,4 @@
-"""Tokens chosen on the host, one call of the graph for each: by any function, in any grammar."""
+"""Tokens chosen on the host, one call of the graph each: by any function, in any grammar."""
 
 from collections.abc import AsyncGenerator
 
@@ -14,7 +14,7 @@ from py_runtime.sampling import Sampler, TokenHistory, TokenLogprob, logprobs
 
 
 class HostTokens:
-    """One answer's tokens."""
+    """The tokens of one answer, chosen on the host."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class HostTokens:
 
 
 class Chooser:
-    """Picks the next token: by the settings, by a function of the caller's, within a grammar."""
+    """A chooser of the next token: by the settings, by the caller's function, within a grammar."""
 
     def __init__(
         self,

@@ -1,9 +1,9 @@
-"""Which positions a session can go on from, where a graph has states that cannot be cut back.
+"""The positions a session can resume from where a graph has states that cannot be cut back.
 
 A state stands at one position: after the last token that was computed. It is copied shortly before
-the end of a prompt, and before each batch of an answer's tokens. A prompt that goes on with what is
-held begins at the last of these positions that it shares, and one that shares none at 0: there, ops
-take their states for empty.
+the end of a prompt, and before each batch of an answer's tokens. A prompt that continues what is
+held starts at the last of these positions that it shares, and one that shares none at 0, where ops
+treat their states as empty.
 """
 
 from collections import deque
@@ -17,7 +17,7 @@ PROMPT = 0  # the copy for the prompt; the others take turns
 
 
 class KeptStates:
-    """Positions of a graph's states and of their copies; all of it goes with the tokens held."""
+    """The positions of a graph's states and of their copies."""
 
     def __init__(self) -> None:
         self._position: int | None = None  # of the states themselves, where it is known
@@ -29,22 +29,22 @@ class KeptStates:
         self._kept.clear()
 
     def leave(self) -> None:
-        """Something is about to be computed: until it is said to have ended, nothing is known."""
+        """Forget the position before a computation; it is unknown until that has ended."""
         self._position = None
 
     def reach(self, position: int) -> None:
-        """So many tokens are computed, or will be before anything that follows."""
+        """Record that the states stand after `position` tokens, or will before what follows."""
         self._position = position
 
     def last_up_to(self, most: int) -> int:
-        """The last position, of those up to `most`, that can be gone on from."""
+        """Return the last position, at most `most`, that can be resumed."""
         places = [*self._kept.values(), 0]
         if self._position is not None:
             places.append(self._position)
         return max(place for place in places if place <= most)
 
     def go_back(self, copies: StateCopies, most: int) -> int:
-        """To that position; what was kept of later ones belongs to tokens that are dropped."""
+        """Restore that position and drop the copies of later ones."""
         position = self.last_up_to(most)
         self._kept = {copy: place for copy, place in self._kept.items() if place <= position}
         if position not in (0, self._position):
@@ -57,7 +57,7 @@ class KeptStates:
         self._keep(copies, PROMPT)
 
     def keep_batch(self, copies: StateCopies) -> None:
-        """What an answer's end lies in is the batch read last, or the one before it."""
+        """Copy the states before a batch: an answer ends in the last batch or the one before."""
         self._keep(copies, self._next[0])
         self._next.rotate(-1)
 

@@ -1,4 +1,4 @@
-"""Messages as OpenAI writes them, checked, and as a chat template wants them."""
+"""Messages in OpenAI's form, checked, and in the form that chat templates take."""
 
 import json
 from typing import Any
@@ -13,7 +13,7 @@ Message = dict[str, Any]  # role and content are texts
 
 
 def parse_messages(given: Any) -> list[Message]:
-    """RequestError names the message and the field."""
+    """Check messages; RequestError names the message and the field."""
     if not isinstance(given, list | tuple) or not given:
         raise RequestError("messages must be a list with at least one message", "messages")
     messages = [_parse(f"messages[{at}]", message) for at, message in enumerate(given)]
@@ -46,7 +46,7 @@ def _parse(where: str, message: Any) -> Message:
 
 
 def _content(where: str, content: Any) -> str:
-    """A text, or a list of parts that are all texts."""
+    """Return the content: a text, or a list of parts that are all texts."""
     if isinstance(content, str):
         return content
     if not isinstance(content, list):
@@ -61,7 +61,7 @@ def _content(where: str, content: Any) -> str:
 
 
 def _texts(where: str, message: dict[str, Any], names: tuple[str, ...]) -> dict[str, str]:
-    """Those of its fields that are there."""
+    """Return those of these fields that are present."""
     found = {name: message[name] for name in names if message.get(name) is not None}
     for name, value in found.items():
         if not isinstance(value, str):
@@ -76,7 +76,7 @@ def _calls(where: str, calls: Any) -> list[dict[str, Any]]:
 
 
 def _call(where: str, call: Any) -> dict[str, Any]:
-    """Arguments become an object: templates write them as JSON themselves."""
+    """Convert a tool call; arguments become an object, which templates write as JSON."""
     function = call.get("function") if isinstance(call, dict) else None
     if not isinstance(function, dict) or not isinstance(function.get("name"), str):
         raise RequestError(f"{where} must be a call of a function with a name", "messages")
@@ -96,7 +96,7 @@ def _call(where: str, call: Any) -> dict[str, Any]:
 
 
 def _name_results(messages: list[Message]) -> None:
-    """Some templates write the name of the tool that a result is of; requests name its call."""
+    """Name the tool of each result: requests name its call, some templates write the tool."""
     names = {
         call.get("id"): call["function"]["name"]
         for message in messages

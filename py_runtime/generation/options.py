@@ -1,4 +1,4 @@
-"""What a request may ask for, checked field by field: a wrong one is named, none is ignored."""
+"""The options of a request, checked field by field: a wrong one is named, none is ignored."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -20,7 +20,7 @@ CustomSampler = Callable[[np.ndarray, list[int]], int]  # (logits [V], all token
 
 @dataclass(frozen=True)
 class GenerationOptions:
-    """A request's fields, all of them checked."""
+    """The fields of a request, all of them checked."""
 
     sampling: SamplingSettings = field(default_factory=SamplingSettings)
     sampler: CustomSampler | None = None  # instead of the above
@@ -41,10 +41,10 @@ OVERFLOWS = ("error", "drop_oldest")
 
 
 def parse_options(given: Mapping[str, Any], vocabulary: int) -> GenerationOptions:
-    """Of a request's fields in OpenAI's names; an absent one and None mean the default.
+    """Check a request's fields in OpenAI's names; an absent one and None mean the default.
 
-    The defaults of sampling go together: a request that names one of its settings has chosen, and
-    the others change nothing, so that `temperature: 0` is the model's own likeliest token.
+    The sampling defaults belong together: once a request names one of these settings, the others
+    become neutral, so that `temperature: 0` gives the model's own likeliest token.
     """
     wanted = {name: value for name, value in given.items() if value is not None}
     settings = {name: wanted.pop(name) for name in SAMPLING_FIELDS if name in wanted}
@@ -79,12 +79,12 @@ def parse_options(given: Mapping[str, Any], vocabulary: int) -> GenerationOption
 
 
 def unknown_field(name: str) -> RequestError:
-    """To be raised: no field is ignored."""
+    """Return the error for an unknown field: no field is ignored."""
     return RequestError(f"{short(name)} is not a field this engine knows", name[:MAX_NAME])
 
 
 def take_bool(wanted: dict[str, Any], name: str) -> bool:
-    """Takes it out of the request; False where it is absent."""
+    """Take a bool out of the request; False if it is absent."""
     value = wanted.pop(name, False)
     if not isinstance(value, bool):
         raise RequestError(f"{name} must be true or false, got {short(value)}", name)
@@ -92,7 +92,7 @@ def take_bool(wanted: dict[str, Any], name: str) -> bool:
 
 
 def _max_tokens(wanted: dict[str, Any]) -> int | None:
-    """`max_completion_tokens` is the newer name of the same thing."""
+    """Return the limit of tokens; `max_completion_tokens` is the newer name of `max_tokens`."""
     given = [(name, wanted.pop(name, None)) for name in ("max_tokens", "max_completion_tokens")]
     for name, value in given:
         if value is None:
@@ -128,7 +128,7 @@ def _top_logprobs(logprobs: Any, top: Any) -> int | None:
 
 
 def _logit_bias(value: Any) -> dict[int, Any]:
-    """JSON has no integer keys: "17" is the token 17."""
+    """Parse a logit bias; JSON has no integer keys, so "17" is the token 17."""
     try:
         return {int(token): bias for token, bias in value.items()}
     except (AttributeError, TypeError, ValueError, OverflowError):

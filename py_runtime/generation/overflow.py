@@ -1,4 +1,4 @@
-"""When a chat outgrows the context: the oldest turns go, the system prompt stays."""
+"""Chats that outgrow the context: the oldest turns go, the system prompt stays."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -24,7 +24,7 @@ def fit_messages(
     context: int,
     options: GenerationOptions,
 ) -> tuple[list[int], int]:
-    """The prompt, and how many messages were left out. Raises ContextLengthError if none fits."""
+    """Return the prompt and how many messages were left out; ContextLengthError if none fits."""
     prompt = encode_chat(messages)
     if options.context_overflow == "error":
         return prompt, 0  # whoever generates refuses it if it is too long
@@ -49,7 +49,7 @@ def fit_messages(
 
 
 def split_turns(messages: list[Message]) -> list[list[Message]]:
-    """A turn is a user's message and all that follows it up to the next one."""
+    """Split a chat into turns: a user's message and everything up to the next one."""
     turns: list[list[Message]] = []
     for message in messages:
         if message["role"] == "user" or not turns:
@@ -60,7 +60,7 @@ def split_turns(messages: list[Message]) -> list[list[Message]]:
 
 @dataclass(frozen=True)
 class TurnSize:
-    """Tokens of a question with its answer, estimated text by text."""
+    """The estimated tokens of a question and its answer."""
 
     asked: int  # tokens, about, while its answer was not there yet
     answered: int  # with all of it
@@ -73,13 +73,13 @@ class TurnSize:
 
 
 def text_of(message: Message) -> str:
-    """All of a message that templates write."""
+    """Return all of a message that templates write."""
     calls = message.get("tool_calls")
     return f"{message['content']}{json.dumps(calls)}" if calls else str(message["content"])
 
 
 def first_kept_turn(base: int, sizes: list[TurnSize], room: int) -> int:
-    """The first turn that stays, found by living through the chat from its start.
+    """Return the first turn to keep, found by replaying the chat from its start.
 
     A call sees only the messages so far, so the same choice must come out turn after turn: turns
     are dropped when the room is full, down to a share of it, and not again until it is full again.

@@ -1,5 +1,8 @@
-"""How many tokens the GPU gets at a time: of a prompt as many as Stop can wait for, of an answer as
-many as still seem to flow."""
+"""The number of tokens per submit.
+
+A chunk of a prompt is as long as Stop can wait for, a batch of an answer as long as text still
+seems to flow.
+"""
 
 from py_runtime.generation.device_sampler import MAX_DRAWS
 
@@ -9,7 +12,7 @@ BATCH_SECONDS = 0.05  # text that comes so often seems to flow, and Stop seems t
 
 
 class PrefillPace:
-    """Chunks are powers of two, so that a graph sees few different sizes."""
+    """The size of a prompt's chunks, in powers of two so that a graph sees few sizes."""
 
     def __init__(self, largest: int) -> None:
         self.largest = largest
@@ -19,7 +22,7 @@ class PrefillPace:
         return self._chunk
 
     def took(self, tokens: int, seconds: float) -> None:
-        """A full chunk is a measurement; a shorter one, at a prompt's end, only if it was slow."""
+        """Record how long a chunk took; a shorter one counts only if it was slow."""
         if tokens < MIN_PREFILL_CHUNK or (tokens < self._chunk and seconds <= CHUNK_SECONDS):
             return
         fitting = max(int(tokens * CHUNK_SECONDS / max(seconds, 1e-6)), MIN_PREFILL_CHUNK)
@@ -27,19 +30,22 @@ class PrefillPace:
 
 
 class BatchPace:
-    """A session's first batches are short, and double as long as they take no longer; what was
-    found so holds for its next answer, too."""
+    """The size of an answer's batches.
+
+    A session's first batches are short and double as long as they take no longer; the result holds
+    for its next answer, too.
+    """
 
     def __init__(self) -> None:
         self.steps = 1
         self._last: float | None = None
 
     def begin(self) -> None:
-        """An answer's: how long its first token takes is the prompt's affair."""
+        """Begin an answer; the time of its first token belongs to the prompt."""
         self._last = None
 
     def arrived(self, tokens: int, now: float) -> None:
-        """A batch of so many, at this time in seconds."""
+        """Record the arrival of a batch, with the time in seconds."""
         if self._last is not None:
             fitting = int(tokens * BATCH_SECONDS / max(now - self._last, 1e-6))
             self.steps = min(max(fitting, 1), 2 * self.steps, MAX_DRAWS)

@@ -1,4 +1,4 @@
-"""What a generation gives, piece by piece."""
+"""The pieces that a generation yields."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from py_runtime.sampling import TokenLogprob
 
 @dataclass(frozen=True)
 class Drawn:
-    """A token of an answer; `is_last` where a grammar allows no other after it."""
+    """A token of an answer; `is_last` if a grammar allows no other after it."""
 
     token: int
     logprobs: tuple[TokenLogprob, ...] = ()
@@ -17,7 +17,7 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Work:
-    """What a token after the first cost, on average."""
+    """The average cost of a token after the first."""
 
     dispatches: float
     submits: float  # each is one call across the bridge
@@ -44,7 +44,7 @@ class Usage:
 
 @dataclass(frozen=True)
 class Piece:
-    """Some tokens of an answer, one or a batch. The last has a finish_reason and the usage."""
+    """Some tokens of an answer; the last piece has a finish_reason and the usage."""
 
     text: str = ""
     token_ids: tuple[int, ...] = ()

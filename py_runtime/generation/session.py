@@ -1,5 +1,7 @@
-"""A model's caches and states and the tokens in them: what is there is reused, a lost device is
-replaced."""
+"""A model's caches and states and the tokens in them.
+
+What is there is reused, and a lost device is replaced.
+"""
 
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
@@ -21,13 +23,13 @@ RunGraph = Callable[[list[np.ndarray]], Awaitable[list[np.ndarray]]]
 
 
 class TokenRows(Protocol):
-    """What tokens bring along that does not lie on the GPU: a row each."""
+    """Rows that belong to tokens and do not lie on the GPU."""
 
     @property
     def columns(self) -> int: ...
 
     async def read(self, tokens: Sequence[int]) -> np.ndarray:
-        """f32 [1, S, columns]."""
+        """Return the rows of these tokens: f32 [1, S, columns]."""
 
 
 class SessionModel(Protocol):
@@ -38,15 +40,15 @@ class SessionModel(Protocol):
     token_rows: TokenRows | None  # the graph's last input, where there are some
 
     def recover(self) -> Coroutine[Any, Any, None]:
-        """Builds the graph anew on a new device."""
+        """Rebuild the graph on a new device."""
 
 
 def ignore_progress(done: int, total: int) -> None:
-    """For prefills that nobody watches."""
+    """Ignore the progress of a prefill that nobody watches."""
 
 
 class Session:
-    """Computes only what the cache does not have yet, and all of it again on a new device."""
+    """A session computes only what the cache lacks, and everything again on a new device."""
 
     def __init__(self, model: SessionModel) -> None:
         self.tokens: list[int] = []  # whose keys and values the cache holds, from position 0
@@ -62,7 +64,10 @@ class Session:
         self._looped: Graph | None = None  # the graph it belongs to
 
     def reusable(self, prompt: Sequence[int]) -> int:
-        """How many of the prompt's tokens need no computing: never its last, whose logits count."""
+        """Return how many of the prompt's tokens are cached, not counting its last.
+
+        The last is computed again, for its logits.
+        """
         return self._reachable(self._shared(prompt))
 
     def _shared(self, prompt: Sequence[int]) -> int:
@@ -77,13 +82,13 @@ class Session:
         self.windows.forget()
 
     def begin_anew(self) -> "Session":
-        """As if nothing had been computed; what was measured and compiled stays."""
+        """Return a fresh session; what was measured and compiled stays."""
         self.forget()
         self.computed_tokens, self.waited_s = 0, 0.0
         return self
 
     async def compile(self) -> None:
-        """What an answer needs compiled."""
+        """Compile what an answer needs."""
         await self.device.attempt(self.decode_loop() if self.can_loop else self.graph.compiled())
 
     async def logits_after(
@@ -92,10 +97,10 @@ class Session:
         cancel: CancelToken,
         progress: PrefillProgress = ignore_progress,
     ) -> np.ndarray:
-        """Logits [V] after these tokens. Only what the cache lacks is computed, in chunks.
+        """Return the logits [V] after these tokens, computing what the cache lacks, in chunks.
 
-        A device lost meanwhile is replaced and the tokens are computed again: the caller sees
-        nothing but the time it takes.
+        A device lost meanwhile is replaced and the tokens are computed again: the caller notices
+        nothing but the time.
         """
         (logits,) = await self._compute(tokens, cancel, progress, self._read_logits)
         last: np.ndarray = logits[0]
@@ -104,12 +109,17 @@ class Session:
     async def compute_after(
         self, tokens: Sequence[int], cancel: CancelToken, progress: PrefillProgress
     ) -> None:
-        """The same, and the logits stay on the GPU; whoever goes on with them there survives the
-        loss of the device with all of it, or not at all."""
+        """Compute what the cache lacks and leave the logits on the GPU.
+
+        A caller that continues with them there handles the loss of the device for the whole.
+        """
         await self._fill(tokens, cancel, progress, self._leave_logits, self._run_chunk)
 
     async def compute_each(self, tokens: Sequence[int], cancel: CancelToken, run: RunGraph) -> None:
-        """All of these tokens anew, every chunk by `run`: after a loss again from position 0."""
+        """Compute all of these tokens anew, each chunk by `run`.
+
+        After a lost device it starts at position 0 again.
+        """
         self.forget()
         await self._compute(tokens, cancel, ignore_progress, run, run)
 
@@ -121,7 +131,7 @@ class Session:
         end: RunGraph,
         before: RunGraph | None = None,
     ) -> list[np.ndarray]:
-        """The last chunk goes through `end`, those before it through `before`."""
+        """Compute missing tokens, the last chunk through `end`, others through `before`."""
         return await self.device.survive(
             lambda: self._fill(tokens, cancel, progress, end, before or self._run_chunk), cancel
         )
@@ -157,13 +167,13 @@ class Session:
                 return results
 
     async def inputs(self, tokens: Sequence[int], position: int) -> list[np.ndarray]:
-        """Of the graph, for these tokens from there on."""
+        """Return the graph's inputs for these tokens at this position."""
         given = [np.array([tokens], np.int64), np.array([position])]
         token_rows = self._model.token_rows
         return given if token_rows is None else [*given, await token_rows.read(tokens)]
 
     def _go_back(self, shared: int) -> None:
-        """Of the tokens held, so many count; the states are as they were after what is left."""
+        """Go back so that only `shared` of the tokens held count, restoring the states there."""
         position, copies = self._reachable(shared), self.graph.state_copies
         if copies is not None:
             self.states.go_back(copies, position)
@@ -171,12 +181,12 @@ class Session:
         del self.tokens[position:]
 
     def _reachable(self, shared: int) -> int:
-        """The last position that can be gone on from, of those up to what is shared."""
+        """Return the last position within what is shared that can be resumed."""
         most = self.states.last_up_to(shared) if self.graph.state_copies else shared
         return self.windows.last_up_to(self.graph.rings, most)
 
     def _next_chunk(self, missing: int) -> int:
-        """Where there are states, a prompt's last tokens go by themselves, after a copy."""
+        """Return the next chunk's size; with states, a prompt's last tokens follow a copy alone."""
         most, copies = self._pace.next_chunk(), self.graph.state_copies
         if copies is None or missing == 1:  # one token is a step of decoding
             return most
@@ -209,7 +219,7 @@ class Session:
 
     @cached_property
     def can_loop(self) -> bool:
-        """Whether the graph can be decoded without the host."""
+        """Return whether the graph can be decoded without the host."""
         return can_loop(self.graph.program)
 
     async def decode_loop(self) -> DecodeLoop:
@@ -219,7 +229,7 @@ class Session:
         return self._loop
 
     def drop_loop(self) -> None:
-        """Its memory back; the next answer makes another."""
+        """Free the loop's memory; the next answer creates another."""
         if self._loop is not None:
             self._loop.unload()
         self._loop = self._looped = None

@@ -37,7 +37,7 @@ MAX_TIMED = 2048  # dispatches of one submit: each takes two of the 4096 places 
 
 @dataclass
 class Device(ABC):
-    """Checks and counts here; the underscored methods do the work on each platform."""
+    """The device as the engine sees it; subclasses implement the underscored methods."""
 
     adapter: AdapterInfo
     features: frozenset[str]
@@ -66,7 +66,7 @@ class Device(ABC):
         return buffers
 
     async def create_compute_pipelines(self, specs: Sequence[PipelineSpec]) -> list[Pipeline]:
-        """Compiles what is not compiled yet, all at once; equal specs share one pipeline."""
+        """Compile the specs that are not compiled yet, all at once; equal specs share one pipeline."""
         missing = [spec for spec in dict.fromkeys(specs) if spec not in self._pipelines]
         if missing:
             created = await self._create_compute_pipelines(missing)
@@ -85,13 +85,13 @@ class Device(ABC):
         self.submit(None, None, [Write(buffer, data, offset)])
 
     async def read_buffer(self, buffer: Buffer, nbytes: int, offset: int = 0) -> np.ndarray:
-        """The bytes as a fresh uint8 array: view it as the dtype you know."""
+        """Return the bytes as a new uint8 array; the caller views it as the dtype it knows."""
         return (await self.submit_and_read(None, None, [], [Read(buffer, nbytes, offset)]))[0]
 
     def submit(
         self, plan: Plan | None, counts: np.ndarray | None, writes: Sequence[Write] = ()
     ) -> None:
-        """Uploads, then replays the plan: one call across the bridge, nothing awaited."""
+        """Upload, then replay the plan: one call across the bridge, nothing awaited."""
         self._count(plan, counts, writes, (), 1)
         self._submit(plan, counts, writes)
 
@@ -103,7 +103,7 @@ class Device(ABC):
         reads: Sequence[Read],
         repeat: int = 1,
     ) -> list[np.ndarray]:
-        """Uploads, replays so many times, and gives each read's bytes as uint8: one await."""
+        """Upload, replay the plan `repeat` times, and return each read's bytes as uint8: one await."""
         return await self.submit_to_read(plan, counts, writes, reads, repeat)
 
     def submit_to_read(
@@ -114,14 +114,14 @@ class Device(ABC):
         reads: Sequence[Read],
         repeat: int = 1,
     ) -> "asyncio.Future[list[np.ndarray]]":
-        """The same, begun at once; whoever wants the bytes awaits them."""
+        """Start `submit_and_read` at once and return an awaitable for the bytes."""
         self._count(plan, counts, writes, reads, repeat)
         return self._submit_to_read(plan, counts, writes, reads, repeat)
 
     async def time_steps(self, plan: Plan, counts: np.ndarray) -> np.ndarray:
-        """Replays the plan once; nanoseconds that the GPU took for each step: float64 [steps].
+        """Replay the plan once and return the GPU nanoseconds of each step: float64 [steps].
 
-        Every dispatch has a pass of its own, between two timestamps. Copies are not timed.
+        Every dispatch runs in its own pass, between two timestamps. Copies are not timed.
         """
         if TIMESTAMPS not in self.features:
             raise GpuUnavailableError(
@@ -157,22 +157,22 @@ class Device(ABC):
     # Release -----------------------------------------------------------------------------------
 
     def destroy_buffers(self, buffers: Sequence[Buffer]) -> None:
-        """Gives the memory back at once; using the buffers afterwards is an error."""
+        """Free the memory at once; using the buffers afterwards is an error."""
         self.counters.buffers_alive -= len(buffers)
         self.counters.buffer_bytes_alive -= sum(buffer.size for buffer in buffers)
         self._destroy_buffers(buffers)
 
     async def finish_writes(self) -> None:
-        """Waits until the GPU has taken every upload, so that they do not pile up."""
+        """Wait until the GPU has taken every upload, so that uploads do not pile up."""
         await asyncio.sleep(0)  # natively it takes them at once
 
     @abstractmethod
     def release(self, objects: Sequence[BindGroup | Plan]) -> None:
-        """Drops what refers to buffers; pipelines stay cached for the device's life."""
+        """Drop objects that refer to buffers; pipelines stay cached for the life of the device."""
 
     @abstractmethod
     def destroy(self) -> None:
-        """Ends the device: every later call raises GpuDeviceLostError."""
+        """End the device: every later call raises GpuDeviceLostError."""
 
     # What an implementation writes -------------------------------------------------------------
 
@@ -204,7 +204,7 @@ class Device(ABC):
     async def _submit_timed(
         self, plan: Plan, counts: np.ndarray, timed: int, ticks: Buffer
     ) -> None:
-        """The plan with so many dispatches, begin and end of each left in `ticks` as u64."""
+        """Replay the plan and leave the begin and end of each dispatch in `ticks` as u64."""
 
     @abstractmethod
     def _destroy_buffers(self, buffers: Sequence[Buffer]) -> None: ...

@@ -1,7 +1,7 @@
-"""Kernels joined from WGSL files, each of which says what it needs (see shader_sources.py).
+"""Kernels joined from WGSL files, each of which declares what it needs (see shader_sources.py).
 
-What a file needs is checked by what it uses: a fragment too few or too many is an error here,
-before the GPU sees anything.
+The declared needs are compared with what the file uses: a fragment too few or too many is an error
+here, before the GPU sees anything.
 """
 
 import itertools
@@ -36,18 +36,18 @@ class KernelSource:
 
     @property
     def storage_buffers(self) -> int:
-        """That it binds."""
+        """Return how many storage buffers the kernel binds."""
         return len(_STORAGE.findall(self.source))
 
     def figures(self, constants: Mapping[str, float]) -> dict[str, int]:
         return figures_in(self.files, constants)
 
     def workgroup(self, overrides: tuple[tuple[str, float], ...]) -> int:
-        """Invocations of one."""
+        """Return the number of invocations in a workgroup."""
         return _workgroup(self, overrides)[0]
 
     def workgroup_bytes(self, overrides: tuple[tuple[str, float], ...]) -> int:
-        """Of its memory."""
+        """Return the bytes this kernel keeps in workgroup memory."""
         return _workgroup(self, overrides)[1]
 
 
@@ -58,7 +58,7 @@ def _workgroup(kernel: KernelSource, overrides: tuple[tuple[str, float], ...]) -
 
 
 def kernel_source(name: str, plugs: Plugs) -> KernelSource:
-    """Joined and checked once; GraphError names the file and the fragment that do not fit."""
+    """Join and check a kernel once; GraphError names the file and the fragment that do not fit."""
     return _of_this_project(name, tuple(sorted(plugs.items())))
 
 
@@ -68,7 +68,7 @@ def _of_this_project(name: str, plugs: tuple[tuple[str, str], ...]) -> KernelSou
 
 
 def join(library: Library, name: str, plugs: Plugs) -> KernelSource:
-    """The kernel behind all that its line says it needs, and what plugs into its slots."""
+    """Join a kernel with everything it needs and with the plugs of its slots."""
     kernel = library.file(name)
     if not kernel.is_kernel:
         raise GraphError(f"shader {name} is a fragment; only a kernel can be launched")
@@ -92,7 +92,7 @@ def join(library: Library, name: str, plugs: Plugs) -> KernelSource:
 def _with_needs(
     library: Library, file: ShaderFile, plugs: Plugs, found: dict[str, ShaderFile]
 ) -> dict[str, ShaderFile]:
-    """Each file once, after all that it needs."""
+    """Yield each file once, after everything it needs."""
     for need in _direct_needs(library, file, plugs):
         if need.name not in found:
             _with_needs(library, need, plugs, found)
@@ -122,7 +122,7 @@ def _direct_needs(library: Library, file: ShaderFile, plugs: Plugs) -> Iterator[
 def check_needs(
     library: Library, file: ShaderFile, plugs: Plugs, files: tuple[ShaderFile, ...]
 ) -> None:
-    """Its line names every file that it uses something of, and no other."""
+    """Check that the `needs` line names every file whose declarations are used, and no other."""
     direct = list(_direct_needs(library, file, plugs))
     for need in direct:
         if not file.uses & need.declares:
@@ -145,6 +145,6 @@ def check_needs(
 
 
 def number_bindings(source: str) -> str:
-    """Joined files with their bindings numbered as they come: each file counts its own from 0."""
+    """Give the bindings of joined files consecutive numbers; each file counts its own from 0."""
     numbers = itertools.count()
     return _NUMBER.sub(lambda found: f"{found['start']}{next(numbers)})", source)

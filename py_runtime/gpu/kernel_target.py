@@ -1,4 +1,4 @@
-"""What decides between the variants of a kernel: the kind of adapter it will run on."""
+"""The kind of adapter a kernel will run on, which decides between the kernel's variants."""
 
 from dataclasses import dataclass, replace
 
@@ -13,10 +13,12 @@ KERNELS = (PORTABLE_KERNELS, SUBGROUP_KERNELS, MEMORY_KERNELS)
 
 @dataclass(frozen=True)
 class KernelTarget:
-    """`wide`: barriers and workgroup memory are cheap, and the invocations of a workgroup work
-    together: those of a subgroup of `lanes` by its operations, or all through that memory.
+    """The kernel variants that suit an adapter.
 
-    Without it kernels keep everything in registers and share nothing beyond four lanes, which suits
+    `wide` means that barriers and workgroup memory are cheap, so the invocations of a workgroup
+    work together: in a subgroup of `lanes` by subgroup operations, or through workgroup memory.
+
+    Otherwise kernels keep everything in registers and share nothing beyond four lanes, which suits
     software adapters and runs on every device.
     """
 
@@ -28,7 +30,7 @@ class KernelTarget:
 
     @classmethod
     def of(cls, device: Device) -> "KernelTarget":
-        """By features alone; graph/tuning.py looks closer where they mislead."""
+        """Choose by features alone; graph/tuning.py measures where features mislead."""
         lanes = max(device.adapter.subgroup_min_size, 1) if "subgroups" in device.features else 1
         buffers = device.limits["max_storage_buffers_per_shader_stage"]
         binding_bytes = device.limits["max_storage_buffer_binding_size"]
@@ -37,26 +39,26 @@ class KernelTarget:
 
     @property
     def lanes_by(self) -> str:
-        """Which of shaders/shared/lanes_* its wide kernels have."""
+        """Return which of shaders/shared/lanes_* the wide kernels use."""
         return "subgroups" if self.lanes > 1 else "memory"
 
     @property
     def kernels(self) -> str:
-        """One of KERNELS."""
+        """Return the name of these kernels, one of KERNELS."""
         if not self.wide:
             return PORTABLE_KERNELS
         return SUBGROUP_KERNELS if self.lanes > 1 else MEMORY_KERNELS
 
 
 def seems_software(device: Device) -> bool:
-    """An adapter that says so, or whose subgroups are as small as software's."""
+    """Return whether the adapter says it is software, or has subgroups as small as software's."""
     has_subgroups = "subgroups" in device.features
     small = has_subgroups and device.adapter.subgroup_min_size < MIN_WIDE_SUBGROUP
     return device.adapter.is_fallback or small
 
 
 def candidates(device: Device) -> dict[str, KernelTarget]:
-    """All that run on this device, by name; what its features speak for comes first."""
+    """Return all targets that run on this device by name, the one its features suggest first."""
     expected = KernelTarget.of(device)
     others = [
         replace(expected, wide=False),

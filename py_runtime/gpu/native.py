@@ -47,7 +47,7 @@ SHADER_MESSAGE = re.compile(r"error: (?P<text>[^\n]*)\n\s*┌─ wgsl:(?P<line>\
 
 
 async def request_device() -> "NativeDevice":
-    """Opens the strongest adapter with its own limits and the optional features it has."""
+    """Open the strongest adapter with its own limits and the optional features it has."""
     try:
         adapter = wgpu.gpu.request_adapter_sync(power_preference="high-performance")
     except RuntimeError as error:
@@ -84,7 +84,7 @@ async def request_device() -> "NativeDevice":
 
 
 class NativeDevice(Device):
-    """Handles are wgpu's own objects; its errors become ours."""
+    """A device over wgpu-py: handles are wgpu's own objects, and its errors become ours."""
 
     def __init__(
         self,
@@ -177,8 +177,10 @@ class NativeDevice(Device):
         reads: Sequence[Read],
         repeat: int,
     ) -> "asyncio.Future[list[np.ndarray]]":
-        """Submitted at once, for what follows must find it done; read later, when somebody waits:
-        that blocks until the GPU is done."""
+        """Submit at once, because later work relies on it, and read when the result is awaited.
+
+        Reading blocks until the GPU is done.
+        """
         try:
             staging = self._buffers(
                 [
@@ -252,7 +254,7 @@ class NativeDevice(Device):
             buffer.handle.destroy()
 
     def release(self, objects: Sequence[BindGroup | Plan]) -> None:
-        """wgpu-py frees what nothing refers to any more."""
+        """Drop the references; wgpu-py frees what nothing refers to any more."""
 
     def destroy(self) -> None:
         self._destroyed = True
@@ -260,7 +262,7 @@ class NativeDevice(Device):
 
     @contextmanager
     def _faults(self, action: str) -> Iterator[None]:
-        """Turns wgpu-py's exceptions into ours, naming what was being done."""
+        """Turn wgpu-py's exceptions into ours, naming what was being done."""
         if self._destroyed:
             raise GpuDeviceLostError(f"{action}: the device was destroyed; request a new one")
         try:
@@ -274,9 +276,9 @@ class NativeDevice(Device):
 
 
 def _encode_steps(encoder: Any, plan: Plan, counts: np.ndarray, queries: Any = None) -> None:
-    """One compute pass for each run of dispatches; WebGPU orders the dispatches inside it.
+    """Encode one compute pass for each run of dispatches; WebGPU orders the dispatches inside it.
 
-    With `queries` one for each dispatch, between two timestamps.
+    With `queries`, encode one pass for each dispatch, between two timestamps.
     """
     compute_pass = None
     timed = 0

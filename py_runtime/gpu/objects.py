@@ -1,4 +1,4 @@
-"""What a device makes, and what it is made from: buffers, pipelines, bind groups, plans.
+"""The objects a device creates and their specs: buffers, pipelines, bind groups, plans.
 
 Names follow wgpu-py. A `Plan` is a recorded list of dispatches and copies, replayed by one call.
 """
@@ -16,7 +16,7 @@ PLAN_COLUMNS = 3  # integers per plan step, see Plan
 
 
 class BufferUsage(IntFlag):
-    """WebGPU's own bit values."""
+    """Buffer usages with WebGPU's own bit values."""
 
     MAP_READ = 0x0001
     COPY_SRC = 0x0004
@@ -33,7 +33,7 @@ TICKS_USAGE = BufferUsage.QUERY_RESOLVE | BufferUsage.COPY_SRC
 
 @dataclass(frozen=True)
 class AdapterInfo:
-    """As WebGPU tells it; fields that a browser hides are empty or 0."""
+    """The adapter as WebGPU describes it; fields that a browser hides are empty or 0."""
 
     vendor: str
     architecture: str
@@ -73,7 +73,7 @@ class GpuObject:
 
 @dataclass(eq=False)
 class Buffer(GpuObject):
-    """Its size is a multiple of 4, whatever was asked for."""
+    """A buffer; its size is a multiple of 4, whatever was asked for."""
 
     size: int
     usage: BufferUsage
@@ -91,7 +91,7 @@ class BindGroup(GpuObject):
 
 @dataclass(frozen=True)
 class Binding:
-    """Binding number = place in the list; size None means the rest of the buffer."""
+    """A buffer range to bind at its place in the list; size None means the rest of the buffer."""
 
     buffer: Buffer
     offset: int = 0
@@ -109,7 +109,7 @@ class BindGroupSpec:
 
 @dataclass(frozen=True)
 class Dispatch:
-    """Plan step; its live integers are the workgroup counts (x, y, z); x = 0 skips it."""
+    """A plan step that launches a kernel; its live integers are the grid (x, y, z); x = 0 skips it."""
 
     label: str
     pipeline: Pipeline
@@ -118,7 +118,7 @@ class Dispatch:
 
 @dataclass(frozen=True)
 class Copy:
-    """Plan step; its live integers are (source and destination offset, bytes); 0 bytes skip it."""
+    """A plan step that copies; its live integers are two offsets and the bytes; 0 bytes skip it."""
 
     label: str
     source: Buffer
@@ -130,7 +130,7 @@ PlanStep = Dispatch | Copy
 
 @dataclass(frozen=True)
 class Write:
-    """An upload that goes with a submit: a C-contiguous array's bytes, taken where they lie."""
+    """An upload that goes with a submit: a C-contiguous array's bytes, read in place."""
 
     buffer: Buffer
     data: np.ndarray
@@ -148,7 +148,7 @@ class Read:
 
 @dataclass
 class Counters:
-    """What crossed to the GPU since the last reset; tests and the bench read them."""
+    """Counts of what crossed to the GPU since the last reset, for tests and the bench."""
 
     submits: int = 0
     dispatches: int = 0
@@ -161,19 +161,19 @@ class Counters:
     buffer_bytes_alive: int = 0
 
     def reset(self) -> None:
-        """Zeroes the flows; what is alive stays counted."""
+        """Zero the flow counters; the counts of live objects stay."""
         self.submits = self.dispatches = 0
         self.writes = self.bytes_written = self.reads = self.bytes_read = 0
         self.submitting_s = 0.0
 
 
 def padded_size(nbytes: int) -> int:
-    """WebGPU writes, copies and binds whole words: at least 4 bytes, a multiple of 4."""
+    """Round up to whole words, at least one: WebGPU writes, copies and binds multiples of 4 bytes."""
     return max(4, (nbytes + 3) & ~3)
 
 
 def whole_words(data: np.ndarray) -> np.ndarray:
-    """What an upload sends: only a length that is not a multiple of 4 costs a zero-padded copy."""
+    """Return the data padded to whole words; only a length that is not a multiple of 4 is copied."""
     if data.nbytes % 4 == 0:
         return data
     padded = np.zeros(padded_size(data.nbytes), np.uint8)
@@ -182,7 +182,7 @@ def whole_words(data: np.ndarray) -> np.ndarray:
 
 
 class Plan:
-    """Dispatches and copies recorded once; `steps` rows of three integers decide each replay."""
+    """Dispatches and copies recorded once; a table [steps, 3] of integers drives each replay."""
 
     def __init__(self, label: str, steps: Sequence[PlanStep]) -> None:
         self.label = label

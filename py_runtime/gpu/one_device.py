@@ -1,6 +1,6 @@
-"""The one device that models share: opened once, and when it is lost replaced once for all of them.
+"""The one device that all models share: opened once, and replaced once for all when it is lost.
 
-A page has one device at a time, so that whoever opened a second would take the first away.
+A page has one device at a time: opening a second would take the first one away.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ _device_being_opened: "asyncio.Future[Device] | None" = None
 
 
 async def device_in_use() -> Device:
-    """The one that models were loaded onto before, or else a new one."""
+    """Return the device that models were loaded onto before, or open a new one."""
     global _in_use
     device = _in_use() if _in_use else None
     device = newest(device) if device else await _opened()
@@ -22,7 +22,7 @@ async def device_in_use() -> Device:
 
 
 async def replacement(lost: Device) -> Device:
-    """In place of one that was lost: the same for everybody who was on it."""
+    """Return the replacement for a lost device: the same one for everybody who was on it."""
     global _in_use
     device = newest(lost)
     if device is lost:
@@ -32,14 +32,14 @@ async def replacement(lost: Device) -> Device:
 
 
 def newest(device: Device) -> Device:
-    """The device, or what has taken its place meanwhile."""
+    """Return the device, or the one that has replaced it since."""
     while device.replaced_by is not None:
         device = device.replaced_by
     return device
 
 
 async def _opened(lost: Device | None = None) -> Device:
-    """Whoever asks meanwhile gets the same one, and whoever gives up waiting takes it from none."""
+    """Open a device for all who ask meanwhile; cancelling one caller cancels no other."""
     global _device_being_opened
     device_being_opened = _device_being_opened
     if device_being_opened is None or device_being_opened.done():
@@ -48,7 +48,7 @@ async def _opened(lost: Device | None = None) -> Device:
 
 
 async def _request(lost: Device | None) -> Device:
-    """Those who wait go on later: who asks before them finds it, too."""
+    """Request a device and record it before waiters wake; a caller that asks first sees it."""
     global _in_use
     device = await request_device()
     _in_use = weakref.ref(device)

@@ -37,7 +37,7 @@ NO_ROWS = np.zeros(0, np.uint32)
 
 
 async def request_device() -> "PageDevice":
-    """Opens the adapter with its own limits and the optional features it has."""
+    """Open the adapter with its own limits and the optional features it has."""
     try:
         opened = json.loads(await bridge.openDevice(json.dumps(OPTIONAL_FEATURES)))
     except JsException as error:
@@ -59,7 +59,7 @@ async def request_device() -> "PageDevice":
 
 
 class PagePlan(Plan):
-    """Steps as arrays of numbers, which the bridge replays without asking Python."""
+    """A plan whose steps are arrays of numbers, which the bridge replays without asking Python."""
 
     def __init__(self, label: str, steps: Sequence[PlanStep]) -> None:
         super().__init__(label, steps)
@@ -77,7 +77,7 @@ class PagePlan(Plan):
 
 
 class PageDevice(Device):
-    """Handles are numbers that web/bridge.js has objects for."""
+    """A device over web/bridge.js: handles are numbers that the bridge maps to objects."""
 
     async def _create_buffers(self, specs: Sequence[BufferSpec]) -> list[Buffer]:
         rows = [{"label": s.label, "size": s.size, "usage": int(s.usage)} for s in specs]
@@ -210,7 +210,7 @@ def _counts_at(counts: np.ndarray | None) -> int:
 
 
 def _write_rows(writes: Sequence[Write]) -> tuple[np.ndarray, list[np.ndarray]]:
-    """The table the bridge reads, and the arrays that must live until it has."""
+    """Return the table that the bridge reads, and the arrays that must outlive the call."""
     if not writes:
         return NO_ROWS, []
     arrays = [whole_words(write.data) for write in writes]

@@ -1,7 +1,7 @@
-"""Losing the device and replacing it: every computation that must survive a loss goes through here.
+"""Recovery from a lost device: every computation that must survive a loss goes through here.
 
-A loss takes all that was on the GPU with it. Whoever owns that says how it forgets and how it is
-built again; this module says when.
+A loss takes everything on the GPU with it. The owner says how to forget it and how to build it
+again; this module decides when.
 """
 
 import asyncio
@@ -22,8 +22,11 @@ T = TypeVar("T")
 
 
 class Recovery:
-    """`replace` builds again what was on the device, on another one; `forget` drops what is known
-    of the old one's memory. Users are told, unless nothing of theirs was on it (`quiet`)."""
+    """Replaces a lost device for the owner of what was on it.
+
+    `replace` rebuilds on another device what was on the lost one; `forget` drops what is known of
+    its memory. Users are told, unless nothing of theirs was on it (`quiet`).
+    """
 
     def __init__(
         self,
@@ -42,9 +45,11 @@ class Recovery:
         cancel: CancelToken | None = None,
         alone: asyncio.Lock | None = None,
     ) -> T:
-        """What the work gives. It begins anew whenever the device is lost: the caller sees nothing
-        but the time that takes, and can cancel the replacing, which may wait for a network. Who
-        does not hold the lock `alone` yet gives it."""
+        """Run the work, again from the start whenever the device is lost, and return its result.
+
+        The caller notices nothing but the time, and can cancel the replacement, which may wait for
+        a network. A caller that does not hold the lock `alone` yet passes it.
+        """
         lost = GpuDeviceLostError("the GPU device was lost")
         for _ in range(MAX_LOSSES):
             try:
@@ -60,8 +65,10 @@ class Recovery:
     async def survive_each(
         self, rest: Callable[[], AsyncGenerator[T, None]], cancel: CancelToken
     ) -> AsyncGenerator[T, None]:
-        """What comes one after the other. After a loss `rest` is asked again, for what has not come
-        yet; each thing that comes shows that the device is of use."""
+        """Yield results; after a loss, ask `rest` for those that have not come yet.
+
+        Each result proves that the device works.
+        """
         losses = 0
         while True:
             try:
@@ -78,22 +85,21 @@ class Recovery:
                     raise
 
     async def attempt(self, work: Awaitable[object]) -> None:
-        """Work that may stay undone: a lost device is replaced by what must be computed next."""
+        """Run work that may stay undone; whatever must be computed next replaces a lost device."""
         try:
             await work
         except GpuDeviceLostError as error:
             self.lose(error)
 
     def lose(self, error: GpuDeviceLostError) -> None:
-        """The device is gone, and what it held; users are told once."""
+        """Record that the device and everything on it are gone, and tell users once."""
         if not self._is_lost:
             self._tell("device_lost", f"{error}. Opening it again and going on where it stopped.")
         self._is_lost = True
         self._forget()
 
     async def _recover(self, cancel: CancelToken | None) -> None:
-        """Replaces the device if it is gone. When that fails, without the network say, the next
-        call tries again."""
+        """Replace the device if it is gone; if that fails, the next call tries again."""
         if self._is_lost:
             if cancel is not None:
                 cancel.check()
@@ -109,9 +115,9 @@ class Recovery:
 async def load_onto(
     device: Device, load: Callable[[Device], Awaitable[T]], cancel: CancelToken | None
 ) -> T:
-    """What is loaded onto the device, or onto the one that replaces it.
+    """Load onto the device, or onto the one that replaces it.
 
-    It may have been lost long ago, while nobody used it: nothing to tell of.
+    The device may have been lost long ago, while nobody used it; users are not told of that.
     """
     at_hand = newest(device)
 

@@ -1,7 +1,7 @@
 """A fragment that a kernel has twice, each time with other plugs: WGSL has no generic functions.
 
-Copied is the fragment itself, each of its needs that has one of its slots, too, and what plugs into
-them. The names that copies declare end in `_second`, as those of their slots do.
+The copy includes the fragment, those of its needs that have one of its slots, and what plugs into
+them. Names that copies declare end in `_second`, as do the names of their slots.
 """
 
 import re
@@ -14,7 +14,10 @@ SECOND = "_second"
 
 
 def with_second_copies(library: Library, kernel: ShaderFile, plugs: Mapping[str, str]) -> Library:
-    """The library, and all that the kernel has twice; what has no plug is missed by its slot."""
+    """Return the library with the files that the kernel has twice.
+
+    A missing plug is reported by the name of its slot.
+    """
     if not kernel.seconds:
         return library
     own = {slot: plug for slot, plug in plugs.items() if slot.endswith(SECOND)}
@@ -40,14 +43,14 @@ def _with_copies(
 
 
 def copy_of(name: str) -> str:
-    """What the copy of a file is called."""
+    """Return the name of a file's copy."""
     return f"second {name}"
 
 
 def _with_its_slots(
     library: Library, fragment: ShaderFile, file: ShaderFile
 ) -> Iterator[ShaderFile]:
-    """Of a file and all its needs, those that have slots of the fragment."""
+    """Return those files, of a file and all its needs, that have slots of the fragment."""
     for need in file.needs:
         yield from _with_its_slots(library, fragment, library.file(need))
     if file.slots.keys() & fragment.slots.keys():
@@ -63,7 +66,7 @@ def _plugged(
 
 
 def _entries(file: ShaderFile, fragment: ShaderFile, copied: list[str]) -> Iterator[str]:
-    """The copy's line of needs."""
+    """Yield the entries of the copy's `needs` line."""
     for need in file.needs:
         yield copy_of(need) if need in copied else need
     for slot, start in file.slots.items():

@@ -1,4 +1,4 @@
-"""Workgroup sizes, tile figures, codes and structs as the WGSL has them: one source for all."""
+"""Workgroup sizes, tile sizes, codes and structs read from the WGSL, so that they have one source."""
 
 import ast
 import operator
@@ -44,7 +44,7 @@ _OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
 
 
 def evaluate(expression: str, known: Mapping[str, int]) -> int | None:
-    """A whole number, from others by simple arithmetic, or a truth; None for anything else."""
+    """Evaluate simple arithmetic over known whole numbers; None for anything else."""
     if literal := _LITERAL.fullmatch(expression):
         return int(literal[1], 0)
 
@@ -69,7 +69,7 @@ def _parsed(expression: str) -> ast.expr:
 
 
 def figures_in(files: Iterable[ShaderFile], given: Mapping[str, float]) -> dict[str, int]:
-    """Constants of joined files, what is needed before what needs it; `given` are overrides."""
+    """Return the constants of joined files, in order of need; `given` are overrides."""
     figures = {name: int(value) for name, value in given.items()}
     for file in files:
         for name, expression in file.constants:
@@ -81,7 +81,7 @@ def figures_in(files: Iterable[ShaderFile], given: Mapping[str, float]) -> dict[
 
 @cache
 def figures_of(name: str) -> Mapping[str, int]:
-    """Constants of a file and of the fragments that it always brings along."""
+    """Return the constants of a file and of the fragments that always come with it."""
     file = all_shaders().file(name)
     brought: dict[str, int] = {}
     for need in file.needs:
@@ -90,7 +90,7 @@ def figures_of(name: str) -> Mapping[str, int]:
 
 
 def workgroup_size(file: ShaderFile, figures: Mapping[str, int]) -> int:
-    """Invocations of a workgroup, in one dimension."""
+    """Return the number of invocations in a workgroup, in one dimension."""
     found = _WORKGROUP.search(file.source)
     size = evaluate(found[1], figures) if found else None
     if size is None:
@@ -99,7 +99,7 @@ def workgroup_size(file: ShaderFile, figures: Mapping[str, int]) -> int:
 
 
 def workgroup_bytes(files: Iterable[ShaderFile], figures: Mapping[str, int]) -> int:
-    """The workgroup memory of joined files, as far as their entry point comes to use it."""
+    """Return the workgroup memory, in bytes, that the entry point of the joined files can reach."""
     files = tuple(files)
     functions = {name: words for file in files for name, words in _functions_of(file).items()}
     reached, waiting = set(functions["main"]), {"main"}
@@ -123,7 +123,7 @@ def workgroup_bytes(files: Iterable[ShaderFile], figures: Mapping[str, int]) -> 
 
 @cache
 def _functions_of(file: ShaderFile) -> dict[str, set[str]]:
-    """The words of each; read once, for a file is part of hundreds of kernels."""
+    """Return the words each function uses; cached, since a file is part of hundreds of kernels."""
     return {found[1]: set(_NAME.findall(found[0])) for found in _FUNCTION.finditer(file.source)}
 
 
@@ -134,7 +134,7 @@ def _workgroup_variables_of(file: ShaderFile) -> list[tuple[str, str, str, str]]
 
 @dataclass(frozen=True)
 class Member:
-    """Of a struct."""
+    """A member of a struct."""
 
     name: str
     type: str  # of an array: its elements'
@@ -142,7 +142,7 @@ class Member:
 
 
 def members_of(source: str, struct: str) -> list[Member]:
-    """In order; none where there is no such struct."""
+    """Return the members of a struct in order; an empty list if there is no such struct."""
     found = re.search(_STRUCT.format(name=struct), source, re.DOTALL)
     body = _COMMENT.sub("", found[1]) if found else ""
     return [
@@ -152,7 +152,7 @@ def members_of(source: str, struct: str) -> list[Member]:
 
 
 def extent_of(kind: str, source: str, figures: Mapping[str, int]) -> tuple[int, int]:
-    """A type's bytes, and what its address is a multiple of; structs as WGSL lays them out."""
+    """Return a type's size and alignment in bytes; structs as WGSL lays them out."""
     if kind in _EXTENTS:
         return _EXTENTS[kind]
     _, size, alignment = _laid_out(kind, source, figures)
@@ -160,14 +160,14 @@ def extent_of(kind: str, source: str, figures: Mapping[str, int]) -> tuple[int, 
 
 
 def offset_of(name: str, struct: str, member: str) -> int:
-    """Bytes before it, of a struct in the file of that name."""
+    """Return the offset in bytes of a member of a struct in the named file."""
     return _laid_out(struct, all_shaders().file(name).source, figures_of(name))[0][member]
 
 
 def _laid_out(
     struct: str, source: str, figures: Mapping[str, int]
 ) -> tuple[dict[str, int], int, int]:
-    """Where each member begins; the extent of it all."""
+    """Return the offset of each member, and the extent of the whole struct."""
     offsets: dict[str, int] = {}
     end, widest = 0, 1
     for member in members_of(source, struct):

@@ -42,7 +42,7 @@ _OF_SUBGROUPS = re.compile(r"\b(?:subgroup|quad)[A-Z]\w*\(")
 
 @dataclass(frozen=True, eq=False)
 class ShaderFile:
-    """A WGSL file, and what its text says of itself."""
+    """A WGSL file and what its text declares."""
 
     name: str
     source: str
@@ -60,7 +60,7 @@ class ShaderFile:
 
 
 def parse(name: str, source: str) -> ShaderFile:
-    """GraphError where the file has no line that says what it needs."""
+    """Parse a file; GraphError if it has no `needs` line."""
     lines = NEEDS.findall(source)
     if len(lines) != 1:
         raise GraphError(f"shader {name} has {len(lines)} lines that begin '// needs:'; it has one")
@@ -86,7 +86,7 @@ def parse(name: str, source: str) -> ShaderFile:
 
 
 def _used(code: str) -> frozenset[str]:
-    """A function's parameters and variables, and a struct's members, hide what is outside."""
+    """Return the global names that the code uses: parameters, variables and members hide them."""
     used = set(_WORD.findall(_SCOPE.sub("", code)))
     for scope in _SCOPE.findall(code):
         used |= set(_WORD.findall(scope)) - set(_words(_LOCAL.findall(scope)))
@@ -94,13 +94,13 @@ def _used(code: str) -> frozenset[str]:
 
 
 def _words(found: Iterable[tuple[str, ...]]) -> Iterable[str]:
-    """Whichever group of a pattern matched."""
+    """Yield, for each match, the text of whichever group matched."""
     return ("".join(groups) for groups in found)
 
 
 @dataclass(frozen=True, eq=False)
 class Library:
-    """Shader files by their path below shaders/, without the ending."""
+    """Shader files by their path below shaders/, without the suffix."""
 
     files: dict[str, ShaderFile]
 
@@ -111,7 +111,7 @@ class Library:
             raise GraphError(f"there is no shader {name}") from None
 
     def alternatives(self, start: str) -> list[str]:
-        """What the star of a slot's pattern can stand for; `start` is what comes before it."""
+        """Return what the star of a slot's pattern can stand for, given the text before it."""
         if start not in self._alternatives:
             names = [name.removeprefix(start) for name in self.files if name.startswith(start)]
             self._alternatives[start] = [name for name in names if "/" not in name]
@@ -119,12 +119,12 @@ class Library:
 
     @cached_property
     def _alternatives(self) -> dict[str, list[str]]:
-        """Those that were asked for: every join does, for every slot."""
+        """Return a cache of the alternatives asked for so far: every join asks for every slot."""
         return {}
 
     @cached_property
     def owners(self) -> dict[str, list[str]]:
-        """Who declares a name."""
+        """Return the files that declare each name."""
         owners: dict[str, list[str]] = {}
         for file in self.files.values():
             for name in file.declares:
@@ -134,7 +134,10 @@ class Library:
 
 @cache
 def all_shaders() -> Library:
-    """Read at once: a page's Python has no files left when it asks (see app/snapshot.py)."""
+    """Read all shaders at once.
+
+    In the page, Python has no files left by the time a kernel is joined (see app/snapshot.py).
+    """
     folder = _INSIDE_WHEEL if _INSIDE_WHEEL.is_dir() else _IN_CHECKOUT
     files = {}
     for path in sorted(folder.rglob(f"*{_SUFFIX}")):

@@ -1,4 +1,4 @@
-"""Which GPU buffers a graph needs, decided before any exists."""
+"""The GPU buffers that a graph needs, planned before any exists."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ ARENA_USAGE = UNIFORM_USAGE | BufferUsage.STORAGE
 
 @dataclass(frozen=True)
 class BufferPlan:
-    """Buffers to be created, and who lives in which."""
+    """Buffers to be created, and the values that live in each."""
 
     specs: dict[Hashable, BufferSpec]
     key_of: dict[Hashable, Hashable]  # of what kernels bind (a tensor: its id) → of a buffer
@@ -35,7 +35,7 @@ class BufferPlan:
 
 
 def plan_buffers(builder: Builder) -> BufferPlan:
-    """One buffer per input, constant and state tensor; shared ones for the rest; one uniform."""
+    """Plan a buffer for each input, constant and state, shared ones for the rest, and one uniform."""
     program = builder.program
     memory, unshared = builder.plan_memory()
     specs: dict[Hashable, BufferSpec] = {}
@@ -79,7 +79,7 @@ def plan_buffers(builder: Builder) -> BufferPlan:
 
 
 def measure(program: Program) -> BufferPlan:
-    """What a program would take on the GPU, without one; with the kernels that run everywhere."""
+    """Return the buffers a program would take, without a GPU, with the kernels that run everywhere."""
     check_ops(program)
     builder = Builder(run_passes(program, PORTABLE, DEFAULT_PASSES), GUARANTEED_LIMITS)
     builder.build_ops()

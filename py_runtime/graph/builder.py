@@ -25,7 +25,7 @@ from py_runtime.program import INT32_MAX, INT32_MIN, Program, SymIntValue, Tenso
 
 @dataclass(frozen=True)
 class LaunchSpec:
-    """What the device needs to create one launch."""
+    """The description from which the device creates one launch."""
 
     launch: Launch
     pipeline: PipelineSpec
@@ -42,7 +42,7 @@ class HostSource:
 
 @dataclass
 class Builder:
-    """What ops build on; it needs a device's limits, but no device."""
+    """The static side of a graph, which ops add to; it needs a device's limits, but no device."""
 
     program: Program
     limits: dict[str, int]
@@ -176,7 +176,7 @@ class Builder:
         return scratch
 
     def join(self, op: Caller, parts: Sequence[LiveTensor]) -> LiveTensor | Joined:
-        """One buffer for constants of which each begins where the last one ends."""
+        """Return one buffer for constants that follow one another without gaps."""
         if len(parts) == 1:
             return parts[0]
         for part in parts:
@@ -190,7 +190,7 @@ class Builder:
         return self.joins.setdefault(tuple(part.id for part in parts), Joined(label, tuple(parts)))
 
     def cut(self, op: Caller, tensor: LiveTensor, rows: int) -> list[WeightSlice]:
-        """Buffers of so many rows each, for a constant that no binding has room for."""
+        """Split a constant that is too large for one binding into buffers of `rows` rows each."""
         value = as_constant(self.program.values[tensor.id])
         name = value.constant if value is not None else None
         count = tensor.max_dims[0]
@@ -213,7 +213,7 @@ class Builder:
         return True
 
     def alias_mutated(self, source: LiveTensor, alias: LiveTensor) -> None:
-        """For an op whose result is the tensor it has just written in place."""
+        """Let the result of an op share the tensor that the op has just written in place."""
         self._roots[alias.id] = self.root(source.id)
 
     def root(self, value_id: int) -> int:
@@ -225,13 +225,13 @@ class Builder:
         return value_id in self._mutated
 
     def owns_buffer(self, value_id: int) -> bool:
-        """Inputs, constants and state keep a buffer of their own."""
+        """Return whether a value keeps a buffer of its own: inputs, constants and state do."""
         value = self.program.values[value_id]
         assert isinstance(value, TensorValue)
         return value.persistent or value_id in self._input_index
 
     def only_in_parts(self) -> set[int]:
-        """Constants that no step needs in a buffer of their own."""
+        """Return the constants that no step needs in a buffer of their own."""
         inside = {part.id for joined in self.joins.values() for part in joined.parts}
         cut = {name for name, _, _ in self.slices}
         inside |= {value_id for value_id, _, name in self.program.constants() if name in cut}
@@ -245,7 +245,7 @@ class Builder:
         return inside - set(map(self.root, self.program.outputs))
 
     def plan_memory(self) -> tuple[MemoryPlan, int]:
-        """The shared slots of intermediates and scratch, and the bytes they would take unshared."""
+        """Return the shared slots of intermediates and scratch, and their bytes without sharing."""
         end = len(self.program.ops)
         first: dict[int, int] = {}
         last: dict[int, int] = {}
@@ -268,7 +268,7 @@ class Builder:
         self.step_ops.append(op.index)
 
     def _find_mutated(self) -> set[int]:
-        """Tensors written in place; only what outlives the op can be."""
+        """Return the tensors written in place; only values that outlive the op can be."""
         mutated = set()
         for index, call in enumerate(self.program.ops):
             row = REGISTRY[call.name]

@@ -1,5 +1,8 @@
-"""States that hold the sum of all tokens so far: they cannot be cut back to an earlier position, as
-a cache with a row for each can, but copied at one and put back later."""
+"""States that sum up all tokens so far.
+
+Unlike a cache with a row for each position, they cannot be cut back to an earlier position; they
+are copied at one and restored later.
+"""
 
 from collections.abc import Sequence
 
@@ -13,7 +16,7 @@ COPIES = 3  # places that all states of a graph can be copied to
 
 
 def carried_states(program: Program) -> list[int]:
-    """Their value ids; empty for a decoder that has nothing but caches of positions."""
+    """Return the value ids of carried states; empty for a decoder that has caches only."""
     found: dict[int, None] = {}
     for call in program.ops:
         row = REGISTRY[call.name]
@@ -24,7 +27,7 @@ def carried_states(program: Program) -> list[int]:
 
 
 def copied_bytes(program: Program) -> int:
-    """What one copy of all of them takes."""
+    """Return the bytes that one copy of all states takes."""
     return sum(_nbytes(program, value_id) for value_id in carried_states(program))
 
 
@@ -35,12 +38,12 @@ def _nbytes(program: Program, value_id: int) -> int:
 
 
 class StateCopies:
-    """Copies on the GPU, in the order of everything else that is submitted."""
+    """Copies of the states on the GPU, made in submission order."""
 
     def __init__(
         self, device: Device, name: str, states: Sequence[Buffer], copies: Sequence[Buffer]
     ) -> None:
-        """`copies` are as long as all states together."""
+        """Create the copier; each of `copies` is as long as all states together."""
         self._device = device
         self._ways = [(state, copy) for copy in copies for state in states]
         there = [Copy(f"{s.label} into {c.label}", s, c) for s, c in self._ways]
@@ -50,13 +53,13 @@ class StateCopies:
         self._offsets = np.cumsum(self._sizes, dtype=np.uint32) - self._sizes
 
     def keep(self, copy: int) -> None:
-        """What the states are now, in this copy."""
+        """Save the current states in this copy."""
         rows, counts = self._rows(copy)
         counts[rows, 1], counts[rows, 2] = self._offsets, self._sizes
         self._device.submit(self.plan, counts)
 
     def put_back(self, copy: int) -> None:
-        """The states become what this copy is."""
+        """Restore the states from this copy."""
         rows, counts = self._rows(copy)
         back = slice(rows.start + len(self._ways), rows.stop + len(self._ways))
         counts[back, 0], counts[back, 2] = self._offsets, self._sizes

@@ -48,7 +48,7 @@ Array = np.ndarray
 
 
 class Graph:
-    """Use `await Graph.load(...)`, then `await graph.run(inputs)` as often as you like."""
+    """A graph on a device: load it once with `Graph.load`, then `run` it as often as you like."""
 
     def __init__(self, device: Device, builder: Builder, target: KernelTarget) -> None:
         self.device = device
@@ -89,13 +89,12 @@ class Graph:
         passes: Sequence[Pass] = DEFAULT_PASSES,
         compile_later: bool = False,
     ) -> "Graph":
-        """Checks and builds everything, or raises and leaves nothing on the GPU.
+        """Check and build everything, or raise and leave nothing on the GPU.
 
-        Pipelines compile while the constants arrive. Cancelled, it stops both first. With
-        `compile_later` it does not wait for them: whatever runs the graph does. `target`
-        chooses the variants of kernels: by default by the device's features (graph/tuning.py
-        looks closer).
-        `passes` fuse ops; values that end up inside a fused op cannot be looked at.
+        Pipelines compile while the constants arrive; cancelling stops both first. With
+        `compile_later` it does not wait for them: whatever runs the graph does. `target` chooses
+        the variants of kernels, by default from the device's features (graph/tuning.py measures).
+        `passes` fuse ops; values inside a fused op cannot be probed.
         """
         given = constants if constants is not None else {}
         source = given if isinstance(given, ConstantSource) else ArrayConstants(given)
@@ -124,7 +123,7 @@ class Graph:
         return graph
 
     async def compiled(self) -> None:
-        """Waits for the pipelines; raises what made their compiling fail."""
+        """Wait for the pipelines; raise the error if one failed to compile."""
         self._check_loaded()
         if self._compiling is not None and not self._compiling.done():
             await asyncio.wait([self._compiling])
@@ -133,7 +132,7 @@ class Graph:
             self._compiling.result()
 
     def unload(self) -> None:
-        """Gives all GPU memory back; the graph cannot run afterwards."""
+        """Free all GPU memory; the graph cannot run afterwards."""
         if self._compiling is not None:
             self._compiling.cancel()
         self.device.release(self._recorded)
@@ -182,13 +181,13 @@ class Graph:
         self._live.settle()
 
     def constant_places(self) -> dict[str, list[Place]]:
-        """Where the bytes of each constant go."""
+        """Return the places where the bytes of each constant go."""
         return self._placed.constant_places()
 
     def maybe_resize(self, inputs: Sequence[Any]) -> list[Array]:
-        """Live dims and SymInts from the inputs, through every op that they reach; all or nothing.
+        """Propagate dims and SymInts from the inputs through every op they reach, or nothing.
 
-        Gives the arrays as the GPU wants them. A failure leaves the graph as it was.
+        Return the arrays as the GPU takes them. A failure leaves the graph as it was.
         """
         return self._live.resize(inputs)
 
@@ -199,9 +198,9 @@ class Graph:
     # Running -----------------------------------------------------------------------------------
 
     async def run(self, inputs: Sequence[Any], outputs: Sequence[int] | None = None) -> list[Array]:
-        """Computes the outputs with these indices (all when None), as arrays at their live shapes.
+        """Compute the outputs with these indices (all when None) at their live shapes.
 
-        What only other outputs need is not computed; tensors written in place always are.
+        Ops that only other outputs need are skipped; tensors written in place always are computed.
         """
         wanted = self._wanted(outputs)
         async with self.lock:
@@ -224,7 +223,7 @@ class Graph:
             return self._results(wanted, data)
 
     async def compute(self, inputs: Sequence[Any], outputs: Sequence[int]) -> None:
-        """Computes these outputs and leaves them on the GPU, in `buffer(program.outputs[at])`."""
+        """Compute these outputs and leave them on the GPU, in `buffer(program.outputs[at])`."""
         wanted = self._wanted(outputs)
         async with self.lock:
             await self.compiled()
@@ -233,11 +232,11 @@ class Graph:
             self.arena.uploaded()
 
     def live_counts(self, wanted: tuple[int, ...]) -> np.ndarray:
-        """The plan's table for the last resize; steps that these outputs do not need are 0."""
+        """Return the plan's table for the last resize, with zeros for steps that are not needed."""
         return np.where(self._step_mask(wanted)[:, None], self._counts, np.uint32(0))
 
     async def finish(self) -> None:
-        """Waits until everything that was submitted is computed."""
+        """Wait until everything that was submitted is computed."""
         self._check_loaded()
         await self.device.read_buffer(next(iter(self._placed.buffers.values())), 4)
 
@@ -262,7 +261,7 @@ class Graph:
         return writes
 
     def _results(self, wanted: tuple[int, ...], data: list[Array]) -> list[Array]:
-        """Bytes as host arrays: int32 widens to int64 and to bool where the graph says so."""
+        """Convert bytes to host arrays; int32 widens to int64 or bool where the graph says so."""
         results, chunks = [], iter(data)
         for index in wanted:
             value_id = self.program.outputs[index]
@@ -273,7 +272,7 @@ class Graph:
         return results
 
     def _step_mask(self, wanted: tuple[int, ...]) -> np.ndarray:
-        """Which steps a set of outputs needs: found once, then remembered."""
+        """Return which steps a set of outputs needs; cached."""
         if wanted not in self._step_masks:
             needed = ops_needed(self.program, wanted)
             self._step_masks[wanted] = needed[np.array(self._builder.step_ops, int)]
@@ -284,8 +283,11 @@ class Graph:
     async def run_with_probes(
         self, inputs: Sequence[Any], probes: Sequence[tuple[int, int]]
     ) -> list[Array]:
-        """Runs the whole chain and stops on the way: each probe (number of ops, tensor) reads the
-        tensor once so many ops have run, before another takes its memory. In chain order."""
+        """Run the whole chain and stop on the way to read tensors, in chain order.
+
+        A probe (number of ops, tensor) reads the tensor after that many ops have run, before
+        another value takes its memory.
+        """
         async with self.lock:
             await self.compiled()
             self.device.submit(None, None, self._writes(self.maybe_resize(inputs)))
@@ -305,8 +307,10 @@ class Graph:
     async def profile(
         self, inputs: Sequence[Any], outputs: Sequence[int] | None = None, repeats: int = 5
     ) -> Profile:
-        """Where the GPU's time goes in `run`, by timestamps: the mean of so many runs, after one
-        that warms up. A mean, since browsers round timestamps. State is written as in any run.
+        """Measure where the GPU's time goes in `run`, after a run that warms up.
+
+        Times are means of several runs, because browsers round timestamps. State is written as in
+        any run.
         """
         wanted = self._wanted(outputs)
         async with self.lock:
@@ -321,7 +325,7 @@ class Graph:
         return self._symint(value_id).value
 
     def symint_binding(self, value_id: int) -> Binding:
-        """The 16 uniform bytes that kernels read the SymInt from."""
+        """Return the binding of the 16 uniform bytes from which kernels read the SymInt."""
         return Binding(self.uniforms, self._symint(value_id).slot(self.arena), SYMINT_BYTES)
 
     def live_dims(self, value_id: int) -> tuple[int, ...]:
@@ -330,7 +334,7 @@ class Graph:
         return self._builder.tensors[value_id].dims
 
     def buffer(self, value_id: int) -> Buffer:
-        """The tensor's buffer: the same one for the graph's whole life."""
+        """Return the tensor's buffer, which stays the same for the graph's whole life."""
         self.live_dims(value_id)
         self._check_loaded()
         return self._placed.buffers[value_id]
@@ -351,5 +355,5 @@ def _as_host(tensor: LiveTensor, data: Array) -> Array:
 
 
 def _between(step_ops: Array, begin: int, end: int) -> Array:
-    """The rows of the count table that belong to these ops: bool [steps, 1]."""
+    """Return which rows of the count table belong to these ops: bool [steps, 1]."""
     return ((step_ops >= begin) & (step_ops < end))[:, None]

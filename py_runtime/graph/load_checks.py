@@ -1,4 +1,4 @@
-"""What must hold of a program's ops before it is built."""
+"""Checks of a program's ops before it is built."""
 
 from py_runtime.base.errors import GraphError
 from py_runtime.base.short_texts import first_of
@@ -9,7 +9,7 @@ MAX_NAMES = 50  # that are listed
 
 
 def check_ops(program: Program) -> None:
-    """Every op is known, and none that cannot resize is reached by anything that changes."""
+    """Check that every op is known, and that no op that cannot resize is reached by a live value."""
     unknown = sorted({call.name for call in program.ops if call.name not in REGISTRY})
     if unknown:
         listed = ", ".join(first_of(unknown, MAX_NAMES))

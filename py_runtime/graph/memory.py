@@ -1,4 +1,4 @@
-"""Where tensors live: what needs a buffer of its own, and which intermediates can share one."""
+"""The memory of tensors: which need a buffer of their own, and which intermediates share one."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ class Interval:
 
 @dataclass(frozen=True)
 class MemoryPlan:
-    """Intermediates that are never needed at once share a slot."""
+    """Slots shared by intermediates that are never needed at the same time."""
 
     slot_bytes: tuple[int, ...]
     slot_of: dict[Hashable, int]
@@ -35,12 +35,12 @@ class MemoryReport:
 
     @property
     def peak(self) -> int:
-        """Everything is allocated at load, so this is what the graph holds from then on."""
+        """Return the peak, which is the sum: everything is allocated at load."""
         return self.constants + self.state + self.inputs + self.intermediates + self.uniforms
 
 
 def share(intervals: Sequence[Interval]) -> MemoryPlan:
-    """Largest first into the first slot that is free for the whole interval.
+    """Assign intervals, largest first, to the first slot that is free for the whole interval.
 
     Slots are whole buffers: WebGPU tracks reads and writes per buffer, so two tensors of one
     dispatch can never be two ranges of the same one.

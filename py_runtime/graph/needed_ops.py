@@ -1,4 +1,4 @@
-"""Which ops of a program must run for some of its outputs."""
+"""The ops of a program that must run for some of its outputs."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from py_runtime.program import Program
 
 
 def ops_needed(program: Program, wanted: Sequence[int]) -> np.ndarray:
-    """bool [ops], for the outputs with these indices; tensors are always written in place."""
+    """Return which ops these outputs need: bool [ops]; ops that write in place are always needed."""
     needed = {program.outputs[index] for index in wanted}
     runs = np.zeros(len(program.ops), bool)
     for index in reversed(range(len(program.ops))):

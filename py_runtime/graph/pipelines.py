@@ -1,4 +1,4 @@
-"""Compiles a graph's pipelines, and tells how far that is."""
+"""Compilation of a graph's pipelines, with progress."""
 
 import asyncio
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from py_runtime.gpu import Device, PipelineSpec
 
 
 async def compile_side_by_side(device: Device, specs: Sequence[PipelineSpec], meter: Meter) -> None:
-    """Each one that is done can be told; the device remembers them."""
+    """Compile the pipelines concurrently and report each one that is done; the device caches them."""
 
     async def compile_one(number: int, spec: PipelineSpec) -> None:
         await device.create_compute_pipelines([spec])

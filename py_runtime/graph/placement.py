@@ -1,4 +1,4 @@
-"""Where a graph's values lie on the GPU: its buffers, what kernels bind, where constants go."""
+"""The placement of a graph's values on the GPU: buffers, bindings, places of constants."""
 
 from py_runtime.base.errors import GpuOutOfMemoryError, GraphError
 from py_runtime.base.sizes import in_words
@@ -15,7 +15,7 @@ from py_runtime.weights.constants import Place
 
 
 class Placement:
-    """Empty until `await placement.allocate()`, and after `release()` again."""
+    """Buffers of a graph; empty until `await placement.allocate()`, and again after `release()`."""
 
     report: MemoryReport
     uniforms: Buffer
@@ -29,7 +29,7 @@ class Placement:
         self.owned: list[Buffer] = []
 
     async def allocate(self) -> None:
-        """All of them, or GpuOutOfMemoryError and none."""
+        """Allocate all buffers, or raise GpuOutOfMemoryError and keep none."""
         builder, plan = self._builder, plan_buffers(self._builder)
         try:
             buffers = await self._device.create_buffers(list(plan.specs.values()))
@@ -65,13 +65,13 @@ class Placement:
         self.state_copies = [by_key[COPY, at] for at in range(COPIES) if (COPY, at) in by_key]
 
     def release(self) -> None:
-        """Gives the memory back."""
+        """Free the memory."""
         self._device.destroy_buffers(self.owned)
         self.owned = []
         self.buffers = {}
 
     def binding(self, spec: LaunchSpec, resource: Bindable | None) -> Binding:
-        """What a kernel binds; None is its own parameters."""
+        """Return the binding of a resource; None stands for the kernel's own parameters."""
         if resource is None:
             return Binding(self.uniforms, spec.launch.offset, spec.launch.layout.struct.size)
         if isinstance(resource, LiveInt):
@@ -93,7 +93,7 @@ class Placement:
         return Binding(buffer)
 
     def constant_places(self) -> dict[str, list[Place]]:
-        """Where the bytes of each constant go."""
+        """Return the places where the bytes of each constant go."""
         program = self._builder.program
         places: dict[str, dict[Place, None]] = {}  # each place once, in order
         for value_id, _, name in program.constants():

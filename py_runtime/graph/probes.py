@@ -1,4 +1,4 @@
-"""Looking at any tensor of a graph while it runs.
+"""Probes: reading any tensor of a graph while it runs.
 
 Intermediates share buffers, so after a call most of them are gone. A probed run goes through the
 plan in segments and reads each probed tensor right after the op that makes it: it costs one pass
@@ -18,9 +18,9 @@ from py_runtime.program import Program, TensorValue
 async def run_probed(
     graph: Graph, inputs: Sequence[Any], probes: Iterable[str | int]
 ) -> dict[str | int, np.ndarray]:
-    """The probed tensors at their live shapes, by the names or value ids given, in chain order.
+    """Return the probed tensors at their live shapes, by the names or ids given, in chain order.
 
-    A tensor that is an input, a constant or state is read as it is before the first op.
+    An input, a constant or a state is read as it is before the first op.
     """
     program = graph.program
     named = tensors_by_name(program)
@@ -43,7 +43,7 @@ async def run_probed(
 
 
 def tensors_by_name(program: Program) -> dict[str, list[int]]:
-    """A name may stand for several values, which have their ids then."""
+    """Return the value ids of each name; a name may stand for several values."""
     named: dict[str, list[int]] = {}
     for value_id, value in enumerate(program.values):
         if isinstance(value, TensorValue) and value.name:

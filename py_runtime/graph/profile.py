@@ -1,4 +1,4 @@
-"""Where the GPU's time goes in a run of a graph: by dispatch, by kernel, by kind of op."""
+"""A profile of one run of a graph: GPU time by dispatch, by kernel, by kind of op."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +11,7 @@ from py_runtime.graph.builder import Builder, LaunchSpec
 
 @dataclass(frozen=True)
 class Timing:
-    """Of one dispatch, or of all that have something in common."""
+    """The time of one dispatch, or of a group of dispatches."""
 
     label: str
     kind: str  # the op's name
@@ -40,8 +40,10 @@ class Profile:
 
 
 def profile_of(builder: Builder, counts: np.ndarray, nanoseconds: np.ndarray) -> Profile:
-    """counts, nanoseconds: of each step of the graph's plan; dispatches that were skipped, and
-    copies, are left out."""
+    """Build a profile from the counts and nanoseconds of each step of the plan.
+
+    Copies and skipped dispatches are left out.
+    """
     total = float(nanoseconds.sum()) / 1000
     dispatches = []
     for step, op, (groups, *_), took in zip(

@@ -1,4 +1,4 @@
-"""Ops that are built alike do alike: what one does at a live state, the others repeat.
+"""Repeated ops: what one op sets at a live state, ops built like it take over.
 
 A decoder's layers are the same few ops over and over. An op's `live` is a function of the live dims
 and SymInts that it reads, and of how the op was built; so within one resize the first op of a kind
@@ -21,7 +21,7 @@ Outcome = list[Any]
 
 @dataclass(frozen=True)
 class RepeatedOp:
-    """One of several ops of a kind: what its `live` depends on, and what it sets."""
+    """One of several ops of a kind, with what its `live` depends on and what it sets."""
 
     kind: int
     reads: tuple[LiveTensor | LiveInt, ...]  # of its arguments, those that can change
@@ -31,7 +31,7 @@ class RepeatedOp:
         return (self.kind, *[holder.value for holder in self.reads])
 
     def outcome(self) -> Outcome:
-        """All that it has set, whether that changed or not: the others may have been elsewhere."""
+        """Return everything the op has set, changed or not: the other ops may hold other values."""
         return [holder.value for holder in self.sets]
 
     def repeat(self, outcome: Outcome) -> None:
@@ -41,7 +41,7 @@ class RepeatedOp:
 
 
 def find_repeated_ops(builder: Builder) -> list[RepeatedOp | None]:
-    """For each op; None where no other is like it."""
+    """Return the repeated op for each op, or None if no other op is like it."""
     steps: list[list[int]] = [[] for _ in builder.ops]
     for step, op_index in enumerate(builder.step_ops):
         steps[op_index].append(step)
@@ -61,7 +61,7 @@ def find_repeated_ops(builder: Builder) -> list[RepeatedOp | None]:
 
 
 def _signature(builder: Builder, index: int, steps: list[int]) -> Hashable:
-    """Equal for calls of one op with equal fixed arguments, shapes at most, and kernels."""
+    """Return a key that is equal for calls with equal ops, fixed arguments, maxima and kernels."""
     program, call = builder.program, builder.program.ops[index]
     given = [list(program.flatten(arg)) for arg in call.args]
     ids = [value_id for items in given for value_id in items]
@@ -76,14 +76,14 @@ def _signature(builder: Builder, index: int, steps: list[int]) -> Hashable:
 
 
 def _fixed_side(value: Value) -> Hashable:
-    """All of a value that the live state does not change."""
+    """Return everything about a value that the live state does not change."""
     if isinstance(value, TensorValue):
         return value.dtype, value.dims
     return SymIntValue if isinstance(value, SymIntValue) else value
 
 
 def _changing(builder: Builder) -> dict[int, LiveTensor | LiveInt]:
-    """What a resize can change: inputs, and what ops give."""
+    """Return what a resize can change: inputs and the results of ops."""
     program = builder.program
     ids = {entry.value for entry in program.inputs}
     ids.update(value_id for call in program.ops for value_id in program.writes(call))

@@ -1,7 +1,7 @@
-"""A graph's live side: inputs in, and every op's dims, scalars, parameters and grids follow.
+"""The live side of a graph: from the inputs follow every op's dims, scalars, parameters and grids.
 
-Shapes come again: a chat goes from a prompt's length to 1 and back. The state of the last few is
-kept whole, so that coming back to one costs no op anything but what the position changes.
+Shapes recur: a chat goes from a prompt's length to 1 and back. The states of the last few shapes
+are kept whole, so that returning to one costs only what the position changes.
 """
 
 from collections import OrderedDict
@@ -26,7 +26,7 @@ MAX_KEPT = 8
 
 @dataclass
 class ResizeStats:
-    """How much live work the last call did; a static graph's calls do none."""
+    """Counts of the live work that the last call did; a static graph's calls do none."""
 
     ops_resized: int = 0
 
@@ -41,7 +41,7 @@ class Snapshot:
 
 
 class LiveGraph:
-    """What a call changes before the GPU is asked for anything."""
+    """The part of a graph that a call changes before anything is submitted to the GPU."""
 
     def __init__(self, builder: Builder, counts: Array) -> None:
         self.stats = ResizeStats()
@@ -56,7 +56,7 @@ class LiveGraph:
         self._kept: OrderedDict[Shapes, Snapshot] = OrderedDict()
 
     def settle(self) -> None:
-        """Every op sees the largest shapes once, so that a first call there finds all in place."""
+        """Show every op the largest shapes once, so that a first call at them finds everything set."""
         for live_int in self._builder.symints.values():
             live_int.upload()
         self._journal.queue(range(len(self._program.ops)))
@@ -71,9 +71,9 @@ class LiveGraph:
         self._journal.commit()
 
     def resize(self, inputs: Sequence[Any]) -> list[Array]:
-        """Live dims and SymInts from the inputs, through every op that they reach; all or nothing.
+        """Propagate dims and SymInts from the inputs through every op they reach, or nothing.
 
-        Gives the arrays as the GPU wants them. A failure leaves the graph as it was.
+        Return the arrays as the GPU takes them. A failure leaves the graph as it was.
         """
         self.stats.ops_resized = 0
         arrays = self._check_inputs(inputs)
@@ -97,7 +97,7 @@ class LiveGraph:
         return [array for array in arrays if array is not None]
 
     def _propagate(self) -> None:
-        """Chain order, dims and SymInts together: no op ever sees the last call's state."""
+        """Update ops in chain order, dims and SymInts together: no op sees the last call's state."""
         outcomes: dict[Hashable, Outcome] = {}
         while (index := self._journal.next_op()) is not None:
             self.stats.ops_resized += 1
@@ -115,7 +115,7 @@ class LiveGraph:
     # Inputs ------------------------------------------------------------------------------------
 
     def _check_inputs(self, inputs: Sequence[Any]) -> list[Array | None]:
-        """The inputs that are tensors, as the GPU wants them; None stands for a SymInt."""
+        """Return the tensor inputs as the GPU takes them; None stands for a SymInt."""
         program = self._program
         if len(inputs) != len(program.inputs):
             raise InputError(f"the graph takes {len(program.inputs)} inputs, got {len(inputs)}")
@@ -146,7 +146,7 @@ class LiveGraph:
     # Shapes that come again --------------------------------------------------------------------
 
     def _come_back_to(self, shapes: Shapes) -> Snapshot | None:
-        """Keeps the state of the last call; gives it if that of other shapes took its place."""
+        """Restore the kept state of these shapes, if any, and return the state it replaces."""
         if shapes == self._shapes or not self._settled:
             return None
         before = self._take_snapshot()

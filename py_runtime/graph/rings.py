@@ -1,4 +1,4 @@
-"""Caches that forget: those of layers that see a window hold the last positions only."""
+"""Ring caches: layers that see a window keep the last positions only."""
 
 from dataclasses import dataclass
 
@@ -8,22 +8,22 @@ from py_runtime.program import IntValue, Program, TensorValue
 
 @dataclass(frozen=True)
 class Ring:
-    """Rows of a cache, and how far back a token looks."""
+    """The rows of a ring cache, and how far back a token looks."""
 
     rows: int
     window: int  # its own position included
 
     def can_go_on(self, position: int, written: int) -> bool:
-        """Whether the next token may be the one at `position`, once so many were written.
+        """Return whether the next token may be the one at `position` after `written` tokens.
 
-        All that it sees must still be there; at 0 there is nothing to see.
+        Everything it sees must still be there; at 0 there is nothing to see.
         """
         first_seen = max(position + 1 - self.window, 0)
         return position == 0 or first_seen >= written - self.rows
 
 
 def rings_of(program: Program) -> list[Ring]:
-    """Of a built program, each kind once; caches that never wrap round are among them."""
+    """Return the rings of a built program, each kind once, including those that never wrap."""
     found: dict[Ring, None] = {}
     for call in program.ops:
         names = REGISTRY[call.name].args

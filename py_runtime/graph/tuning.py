@@ -1,10 +1,10 @@
-"""Which kernels suit this adapter: what the user says, or its features, or a measurement.
+"""The choice of kernels for an adapter: by the user's wish, by features, or by a measurement.
 
 A software adapter that says it is one, with its four lanes, is slow at barriers: it gets the
 portable kernels. Elsewhere features mislead: a graphics processor may report subgroups of 4 or 8,
 or none, and still want the wide kernels, or a software adapter subgroups of 16. There the one
-kernel that decoding is made of, a matrix-vector product, runs every way for a moment. What came of
-it is remembered, so that it costs one load in a browser's life.
+kernel that decoding is made of, a matrix-vector product, runs with every variant for a moment. The
+result is remembered, so that it costs one load in a browser's life.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ CLEARLY = 1.2  # times faster than what the features say, or they keep the last 
 
 
 class Notes(Protocol):
-    """Where a measurement is remembered (folder/notes.py)."""
+    """Storage that remembers a measurement (folder/notes.py)."""
 
     def platform_name(self) -> str: ...
 
@@ -61,14 +61,14 @@ class KernelChoice:
 
     @property
     def wanted(self) -> str | None:
-        """What to ask for, to have the same again on another device."""
+        """Return the name to ask for to get the same kernels on another device."""
         return self.target.kernels if self.why == ASKED_FOR else None
 
 
 async def choose_kernels(device: Device, notes: Notes, wanted: str | None = None) -> KernelChoice:
-    """Before a graph is loaded: those of KERNELS that are `wanted`, or that suit the device best.
+    """Choose the kernels of a graph: the `wanted` ones, or those that suit the device.
 
-    Whatever fails while they are measured, the features' choice stands.
+    If a measurement fails, the choice by features stands.
     """
     running = candidates(device)
     if wanted is not None:
@@ -93,7 +93,7 @@ async def choose_kernels(device: Device, notes: Notes, wanted: str | None = None
 
 
 def check_kernels(wanted: object) -> None:
-    """RequestError for what is neither None nor a name of kernels."""
+    """Raise RequestError unless `wanted` is None or the name of kernels."""
     if wanted is not None and wanted not in KERNELS:
         names = ", ".join(KERNELS)
         raise RequestError(f"kernels must be one of {names}, got {wanted!r}", "kernels")
@@ -110,23 +110,23 @@ def _asked_for(wanted: str, running: dict[str, KernelTarget]) -> KernelTarget:
 
 
 def is_plain_software(device: Device, expected: KernelTarget) -> bool:
-    """There is no doubt, and measuring would take seconds."""
+    """Return whether the adapter is certainly software; measuring there would take seconds."""
     return device.adapter.is_fallback and expected.lanes < MIN_WIDE_SUBGROUP
 
 
 async def quickest(device: Device, targets: Sequence[KernelTarget]) -> KernelTarget:
-    """The first, which the features speak for, unless another is clearly quicker."""
+    """Return the first target, which the features suggest, unless another is clearly faster."""
     expected, *others = zip(await time_products(device, targets), targets, strict=True)
     best = min(others, key=lambda timed: timed[0])
     return best[1] if best[0] * CLEARLY < expected[0] else expected[1]
 
 
 async def time_products(device: Device, targets: Sequence[KernelTarget]) -> list[float]:
-    """Seconds of a matrix-vector product with each target's kernels, the least of a few samples;
-    infinite where they do not run.
+    """Return the seconds of each target's matrix-vector product, the least of a few samples.
 
-    They take turns, since a graphics processor that was idle is slow at first. The wall clock times
-    many at once: browsers round timestamps to more than one takes.
+    A target that does not run takes infinitely long. Targets take turns, since a graphics processor
+    that was idle is slow at first. The wall clock times many products at once: browsers round
+    timestamps to more than one product takes.
     """
     async with AsyncExitStack() as stack:
         products: list[Product | None] = []
@@ -146,7 +146,7 @@ async def time_products(device: Device, targets: Sequence[KernelTarget]) -> list
 
 @asynccontextmanager
 async def loaded(device: Device, target: KernelTarget) -> AsyncIterator["Product"]:
-    """A graph of one product that has run once; it is unloaded afterwards."""
+    """Load a graph of one product and run it once; unload it afterwards."""
     program, constants = matrix_vector_product()
     graph = await Graph.load(device, program, constants, target=target, passes=())
     try:
@@ -161,7 +161,7 @@ async def loaded(device: Device, target: KernelTarget) -> AsyncIterator["Product
 
 
 class Product:
-    """A matrix-vector product, many times in one submit."""
+    """A matrix-vector product, submitted many times at once."""
 
     def __init__(self, device: Device, graph: Graph, plan: Plan) -> None:
         self._device, self._graph, self._plan = device, graph, plan
@@ -169,7 +169,10 @@ class Product:
         self._repeats = 1
 
     async def seconds(self) -> float:
-        """Of one; as many are submitted as it takes for the way there and back not to matter."""
+        """Return the seconds of one product.
+
+        Enough are submitted at once that the round trip does not matter.
+        """
         while True:
             taken = await self._submit()
             if taken >= SAMPLE_SECONDS or self._repeats >= MAX_REPEATS:
@@ -184,7 +187,7 @@ class Product:
 
 
 def matrix_vector_product() -> tuple[Any, dict[str, np.ndarray]]:
-    """(program, constants): what decoding mostly does, over 4-bit weights."""
+    """Return (program, constants) of a product over 4-bit weights: most of what decoding does."""
     writer = ProgramWriter("measurement")
     x = writer.input("x", (1, COLUMNS), F32)
     weight = writer.constant("weight", np.zeros((ROWS, COLUMNS // 2), np.uint8))

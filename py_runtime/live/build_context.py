@@ -1,4 +1,4 @@
-"""What an op may ask of the graph being built; builder.Builder answers."""
+"""The questions an op may ask of the graph being built; builder.Builder answers them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
@@ -20,7 +20,7 @@ class Caller(Protocol):
 
 
 class BuildContext(Protocol):
-    """It keeps ops from importing the graph."""
+    """The graph being built, as ops see it; the protocol keeps ops from importing the graph."""
 
     @property
     def program(self) -> Program: ...

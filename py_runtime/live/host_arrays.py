@@ -1,4 +1,4 @@
-"""What callers pass, turned into what the GPU takes."""
+"""Conversion of callers' inputs into arrays that the GPU takes."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from py_runtime.program import INT32_MAX, INT32_MIN
 
 
 def as_array(index: int, given: Any) -> np.ndarray:
-    """InputError names the input."""
+    """Convert an input to an array; InputError names the input."""
     try:
         return np.asarray(given)
     except (ValueError, TypeError) as error:
@@ -19,7 +19,7 @@ def as_array(index: int, given: Any) -> np.ndarray:
 
 
 def as_int(index: int, given: Any) -> int:
-    """InputError unless it is one integer."""
+    """Convert an input to an int; InputError unless it is one integer."""
     array = as_array(index, given)
     if array.size != 1 or array.dtype.kind not in "iu":
         raise InputError(f"input {index} is a SymInt and takes one integer, got {given!r}")
@@ -27,7 +27,7 @@ def as_int(index: int, given: Any) -> int:
 
 
 def check_int32(where: str, array: np.ndarray) -> None:
-    """Integers are int32 on the GPU; nothing wraps silently."""
+    """Raise InputError if a value does not fit the GPU's int32; nothing wraps silently."""
     if array.dtype.itemsize < 4 or not array.size:
         return
     low, high = int(array.min()), int(array.max())
@@ -37,7 +37,7 @@ def check_int32(where: str, array: np.ndarray) -> None:
 
 
 def as_gpu_array(index: int, tensor: LiveTensor, given: Any) -> np.ndarray:
-    """Host dtype checked, integers of any width narrowed to int32 after a range check."""
+    """Check the host dtype and narrow integers of any width to int32 after a range check."""
     array = as_array(index, given)
     where = f"input {index} ({tensor.label})"
     # numpy's own integer is int32 in the page and int64 elsewhere: either is one to a caller.

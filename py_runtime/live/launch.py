@@ -24,7 +24,7 @@ class Joined:
         return sum(part.max_bytes for part in self.parts)
 
     def offsets(self) -> Iterator[tuple[LiveTensor, int]]:
-        """Each part and where it begins, in bytes."""
+        """Yield each part and its offset in bytes."""
         offset = 0
         for part in self.parts:
             yield part, offset
@@ -56,7 +56,10 @@ Bindable = LiveTensor | LiveInt | Scratch | Joined | WeightSlice
 
 
 def fold(groups: int, limit: int) -> tuple[int, int]:
-    """A linear workgroup count as a near-full (x, y): kernels compute y * num_workgroups.x + x."""
+    """Fold a linear workgroup count into a near-full (x, y).
+
+    Kernels compute the linear index as y * num_workgroups.x + x.
+    """
     rows = ceil_div(groups, limit)
     if rows > limit:
         raise GraphError(f"{groups} workgroups are more than a device runs ({limit} x {limit})")
@@ -64,7 +67,7 @@ def fold(groups: int, limit: int) -> tuple[int, int]:
 
 
 class Launch:
-    """One dispatch. Calling it sets its live grid and parameters; the run sends them."""
+    """One dispatch; calling it sets its live grid and parameters, which the next run sends."""
 
     def __init__(
         self,
@@ -85,7 +88,7 @@ class Launch:
         self.row = np.zeros(3, np.uint32).data  # becomes a view of the graph's count table
 
     def __call__(self, groups: int, **fields: object) -> None:
-        """Runs with so many workgroups and these parameters, by their WGSL names."""
+        """Set the number of workgroups and the parameters, by their WGSL names."""
         if fields.keys() != self.layout.name_set:
             raise GraphError(
                 f"{self.label}: parameters {sorted(fields)} given, the shader has "
@@ -95,11 +98,11 @@ class Launch:
         self.change_to((grid, self.layout.pack(fields)))
 
     def for_each(self, things: int, **fields: object) -> None:
-        """Runs with an invocation for each of so many things."""
+        """Set the grid so that each of `things` has an invocation."""
         self(ceil_div(things, self.workgroup), **fields)
 
     def skip(self) -> None:
-        """This call takes another route."""
+        """Skip this launch: the call takes another route."""
         self.change_to((NO_GRID, self.value[1]))
 
     def change_to(self, value: tuple[Grid, bytes]) -> None:
@@ -124,7 +127,7 @@ class Launch:
 
 
 class BufferCopy:
-    """One buffer-to-buffer copy from offset 0 to offset 0; calling it sets how many bytes."""
+    """One buffer-to-buffer copy from offset 0 to offset 0; calling it sets the number of bytes."""
 
     def __init__(self, label: str, source: LiveTensor, destination: LiveTensor) -> None:
         self.label = label
@@ -151,4 +154,4 @@ class BufferCopy:
         self.row[2] = old
 
     def set_from_snapshot(self, value: int) -> None:
-        """Its row of the plan's table is all it has."""
+        """Do nothing: the row of the plan's table is all the state there is."""

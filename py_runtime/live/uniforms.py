@@ -64,7 +64,7 @@ class ParamsLayout:
 
 @cache
 def params_layout(kernel: KernelSource) -> ParamsLayout:
-    """Parsed once for each kernel."""
+    """Return the layout of a kernel's parameters, parsed once for each kernel."""
     return ParamsLayout(kernel)
 
 
@@ -82,7 +82,7 @@ class UniformArena:
         return max(self._size, SYMINT_BYTES)
 
     def reserve(self, nbytes: int) -> int:
-        """The offset of a new slot; all slots are reserved before the first write."""
+        """Reserve a slot and return its offset; all slots are reserved before the first write."""
         offset = self._size
         self._size += round_up(nbytes, self._alignment)
         return offset
@@ -97,21 +97,21 @@ class UniformArena:
         self.mark_dirty(offset, offset + len(data))
 
     def mark_dirty(self, start: int, end: int) -> None:
-        """The GPU's bytes there are not the mirror's; nothing if `end` is before `start`."""
+        """Mark bytes in which the GPU differs from the mirror; none if `end` is before `start`."""
         if start < self._dirty_from:
             self._dirty_from = start
         if end > self._dirty_to:
             self._dirty_to = end
 
     def replace(self, mirror: np.ndarray) -> None:
-        """Has these bytes; what differs is dirty."""
+        """Replace the mirror and mark what differs as dirty."""
         changed = np.flatnonzero(self.mirror.view(np.uint32) != mirror.view(np.uint32))
         if len(changed):
             self.mirror[:] = mirror
             self.mark_dirty(4 * int(changed[0]), 4 * int(changed[-1]) + 4)
 
     def dirty(self) -> tuple[int, np.ndarray] | None:
-        """Offset and bytes of the range that the GPU has not seen."""
+        """Return the offset and bytes of the range that the GPU has not seen."""
         if self._dirty_from >= self._dirty_to:
             return None
         return self._dirty_from, self.mirror[self._dirty_from : self._dirty_to]

@@ -17,24 +17,24 @@ from py_runtime.program import INT32_MAX, INT32_MIN
 
 
 class Restorable(Protocol):
-    """Whatever a resize changes."""
+    """A holder of live state that a resize changes and a journal restores."""
 
     @property
     def value(self) -> Any:
-        """What it is now."""
+        """Return the current value."""
 
     def change_to(self, value: Any) -> None:
-        """A change that the journal records; graph/repeated_ops.py sets values with it."""
+        """Change the value and record that in the journal; graph/repeated_ops.py uses it."""
 
     def roll_back_to(self, old: Any) -> None:
-        """Undoes a change, and what it did to the arena or to a grid."""
+        """Undo a change, including its effect on the arena or on a grid."""
 
     def set_from_snapshot(self, value: Any) -> None:
-        """Sets the value alone: a snapshot puts the arena and the grids back as a whole."""
+        """Set the value alone: a snapshot restores the arena and the grids as a whole."""
 
 
 class Journal:
-    """What changed during one resize, and which ops still have to see it."""
+    """The changes of one resize, and the ops that still have to see them."""
 
     def __init__(self, op_count: int) -> None:
         self.holders: dict[Restorable, Any] = {}  # whatever changed, ever, and what it was before
@@ -53,7 +53,7 @@ class Journal:
                 heapq.heappush(self._pending, index)
 
     def next_op(self) -> int | None:
-        """The first op in chain order with a changed argument; each op comes once per resize."""
+        """Return the first op in chain order with a changed argument, once per resize."""
         if not self._pending:
             return None
         index = heapq.heappop(self._pending)
@@ -174,7 +174,7 @@ class LiveInt:
     change_to = set
 
     def upload(self) -> None:
-        """Puts the value into the arena's mirror; 12 zero bytes follow from the seal."""
+        """Write the value to the arena's mirror; 12 zero bytes follow from the seal."""
         if self._arena is not None and self.offset is not None:
             self._arena.write(self.offset, struct.pack("<i", self.value))
 

@@ -1,4 +1,4 @@
-"""From messages to the tokens of a prompt, and from an answer's text to its parts."""
+"""Prompts from messages, and the parts of an answer from its text."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
@@ -17,7 +17,7 @@ TAIL = 16  # tokens at the end of a prompt, in which a template may begin though
 
 
 class ChatPrompts:
-    """Of one model, whose template decides how everything is written."""
+    """The prompts of one model, whose template decides how everything is written."""
 
     def __init__(self, name: str, template: ChatTemplate | None, tokenizer: Tokenizer) -> None:
         self._name = name
@@ -37,10 +37,10 @@ class ChatPrompts:
         continues: bool = False,
         most: int | None = None,
     ) -> list[int]:
-        """The prompt that asks for the assistant's next message, or `continues` its last one.
+        """Return the prompt for the assistant's next message, or one that `continues` its last.
 
-        What spells a control token in a message is text, unless `allow_special`. Of a prompt with
-        more than `most` tokens, the rest is left out.
+        Text in a message that spells a control token stays text, unless `allow_special`. The rest of
+        a prompt with more than `most` tokens is left out.
         """
         if self._template is None:
             raise InputError(f"{self._name} has no chat template: use complete()")
@@ -61,7 +61,7 @@ class ChatPrompts:
         return self._tokenizer.encode(text, add_special_tokens=False, literal=literal, most=most)
 
     def _forced(self, asked: ChatRequest, rendered: str) -> str:
-        """What begins a call that has to come: no thoughts before it."""
+        """Return the beginning of a required call, which comes without reasoning before it."""
         if not asked.forced:
             return ""
         thoughts = self._thoughts
@@ -75,7 +75,7 @@ class ChatPrompts:
     # Answers -----------------------------------------------------------------------------------
 
     def shown_tokens(self, asked: ChatRequest) -> frozenset[str]:
-        """Control tokens that answers are read by, and so are not left out of their text."""
+        """Return the control tokens by which answers are read, so they are kept in the text."""
         markers = list(self._thoughts.markers) if self._thoughts else []
         markers += self._convention.markers if asked.tools else []
         return frozenset(
@@ -85,14 +85,14 @@ class ChatPrompts:
         )
 
     def stops(self, asked: ChatRequest) -> tuple[str, ...]:
-        """The end of a call, where there is to be one only."""
+        """Return the end of a call as a stop string if only one call is allowed."""
         if asked.is_parallel or not asked.tools or asked.forced:
             return ()
         calls = self._convention.calls
         return tuple(call.closer for call in calls if call.closer not in ("", call.opener))
 
     def response_format(self, asked: ChatRequest) -> Any:
-        """The grammar of a call that has to come; None: whatever the request asks for."""
+        """Return the grammar of a required call; None leaves the request's own format."""
         if not asked.forced:
             return None
         schema = asked.schema(self._convention.arguments)
@@ -101,7 +101,10 @@ class ChatPrompts:
     def reader(
         self, asked: ChatRequest, prompt: Sequence[int], last: Mapping[str, Any] | None
     ) -> PartsReader | None:
-        """None: the answer is its text. `last`: the message that the answer continues."""
+        """Return a reader of the answer, or None if it is plain text.
+
+        `last` is the message that the answer continues.
+        """
         if asked.forced:
             return ForcedCall()
         thoughts = self._thoughts if asked.splits_reasoning else None
@@ -118,7 +121,7 @@ class ChatPrompts:
     async def read(
         self, pieces: AsyncIterator[Piece], reader: PartsReader | None
     ) -> AsyncIterator[Piece]:
-        """The same tokens, with what their text means."""
+        """Yield the same tokens, with the meaning of their text."""
         whole = Parts()
         async for piece in pieces:
             if reader is None:

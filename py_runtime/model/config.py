@@ -1,4 +1,4 @@
-"""The two config files of a model: its chat template, and which tokens end an answer."""
+"""The two config files of a model: its chat template, and its end tokens."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from py_runtime.tokens import Tokenizer
 
 
 class Config:
-    """What the two config files say of chatting."""
+    """What the two config files say about chatting."""
 
     def __init__(self, tokenizer_config: dict[str, Any], config: dict[str, Any]) -> None:
         has_template = tokenizer_config.get("chat_template")
@@ -18,14 +18,14 @@ class Config:
         self._end_ids = config.get("eos_token_id")
 
     def end_tokens(self, tokenizer: Tokenizer) -> frozenset[int]:
-        """The tokens that end an answer: one or several ids, and the tokenizer's own."""
+        """Return the tokens that end an answer: one or several ids, and the tokenizer's own."""
         ids = self._end_ids if isinstance(self._end_ids, list) else [self._end_ids]
         named = tokenizer.id_of(self._end_text) if self._end_text is not None else None
         return frozenset(token for token in (*ids, named) if isinstance(token, int))
 
 
 def read_json(file: str, data: bytes | dict[str, Any]) -> dict[str, Any]:
-    """A file's object; ModelError names the file."""
+    """Parse a file that holds an object; ModelError names the file."""
     if isinstance(data, dict):
         return data
     try:

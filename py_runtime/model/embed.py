@@ -1,4 +1,4 @@
-"""Texts as vectors: the hidden states that a decoder's head would read, pooled."""
+"""Embeddings: the hidden states that a decoder's head would read, pooled."""
 
 import asyncio
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ TINY = 1e-12
 
 
 class Embedder(Protocol):
-    """What is needed of a model."""
+    """What embedding needs of a model."""
 
     graph: Graph
     session: Session
@@ -38,7 +38,7 @@ class Embedder(Protocol):
 
 @dataclass(frozen=True)
 class HiddenStates:
-    """Where a decoder's program has them: before the norm, which it applies to the last alone."""
+    """The hidden states before the final norm, which the program applies to the last one only."""
 
     rows: int  # [1, S, W]
     weight: int  # [W], the norm's
@@ -59,7 +59,7 @@ class HiddenStates:
         return cls(chosen.args[0], weight, value.value)
 
     async def read(self, graph: Graph, inputs: list[np.ndarray]) -> np.ndarray:
-        """f64 [S, W], after the norm."""
+        """Return the hidden states after the norm: f64 [S, W]."""
         found = await run_probed(graph, inputs, [self.rows, self.weight])
         hidden, weight = found[self.rows][0], found[self.weight]
         mean_square = np.square(hidden, dtype=np.float64).mean(axis=-1, keepdims=True)
@@ -69,7 +69,7 @@ class HiddenStates:
 async def embed(
     model: Embedder, prompts: Sequence[list[int]], pooling: str, cancel: CancelToken
 ) -> np.ndarray:
-    """f32 [prompts, W], of length 1 each."""
+    """Return f32 [prompts, W], each of length 1."""
     if pooling not in POOLINGS:
         raise RequestError(f"pooling must be one of {', '.join(POOLINGS)}", "pooling")
     hidden = HiddenStates.of(model.graph.program)
@@ -99,7 +99,7 @@ async def embed(
 
 
 def parse_inputs(model: Embedder, given: Any) -> list[list[int]]:
-    """A text, the tokens of one, or a list of either."""
+    """Parse a text, the tokens of one, or a list of either."""
     is_one = isinstance(given, str) or (
         isinstance(given, Sequence) and len(given) > 0 and isinstance(given[0], int)
     )

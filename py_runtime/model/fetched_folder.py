@@ -1,4 +1,4 @@
-"""A model folder at an address, natively: its files are kept in the user's cache folder."""
+"""A model folder at an address, natively; its files are kept in the user's cache folder."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from py_runtime.model.folder_token_rows import LocalFolder
 
 
 class FetchedFolder(LocalFolder):
-    """What Model.load opens. The manifest is asked for each time, the rest is fetched once."""
+    """A store for Model.load; the manifest is requested each time, the rest is fetched once."""
 
     def __init__(self, where: str) -> None:
         super().__init__(Path())  # known once it is fetched
@@ -42,7 +42,7 @@ class FetchedFolder(LocalFolder):
         return await super().open(meter)
 
     async def _fetch(self, files: FileSet, meter: Meter) -> None:
-        """What is not there, checked against the manifest."""
+        """Fetch what is missing, checked against the manifest."""
         needed = missing_bytes(self._shelf, files)
         free = await self._shelf.room_for(self._url, files)
         if needed > free:

@@ -1,4 +1,4 @@
-"""Rows of a table of a model folder, wherever its files lie; and such a folder on a disk."""
+"""Token rows from a table of a model folder, and such a folder on a disk."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -17,7 +17,7 @@ Opener = Callable[[str], ByteSource]  # of a file of the folder
 
 
 class FolderTokenRows(KeptRows):
-    """Of a table in its stored form, whose parts may lie in pieces."""
+    """The rows of a table in its stored form, whose parts may lie in several shards."""
 
     def __init__(self, table: TokenRowsTable, folder: ModelFolder, source: Opener) -> None:
         super().__init__(table.columns)
@@ -61,7 +61,7 @@ def _row_bytes(part: TensorPlace) -> int:
 def split_token_rows(
     stored: ModelFolder, source: Opener
 ) -> tuple[ModelFolder, FolderTokenRows | None]:
-    """A folder as it is loaded, and the rows that its tokens bring along."""
+    """Split a folder into what is loaded and the token rows that stay in their files."""
     table = table_of(stored.program)
     if table is None:
         return stored, None
@@ -70,7 +70,7 @@ def split_token_rows(
 
 
 class LocalFolder(DiskFolder):
-    """What Model.load opens natively."""
+    """A folder store for Model.load, natively."""
 
     _token_rows: FolderTokenRows | None = None
 

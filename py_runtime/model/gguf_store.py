@@ -1,4 +1,4 @@
-"""A GGUF file opened as a model to chat with: all that a folder would say is in its metadata."""
+"""A GGUF file opened as a model to chat with; its metadata has all that a folder would say."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -28,7 +28,7 @@ MADE_BY = "GGUF"
 
 
 class GgufStore:
-    """What Model.load opens."""
+    """A GGUF store for Model.load."""
 
     end_tokens: frozenset[int] = frozenset()  # all are in what stands for config.json
 
@@ -46,7 +46,7 @@ class GgufStore:
         return self._model
 
     async def manifest(self) -> Manifest:
-        """What a manifest would say of it."""
+        """Return what a manifest would say about the file."""
         model = await self.model()
         sources = await self.opened_sources()
         sizes = {source.name: await source.size() for source in sources}
@@ -77,7 +77,7 @@ class GgufStore:
         return ModelFolder(await self.manifest(), model.program, tensors={}, goldens={})
 
     async def read(self, model: ModelFolder, file: str) -> dict[str, Any]:
-        """The files of a folder, from metadata: as text a vocabulary would take as much again."""
+        """Return a folder's file from metadata, parsed: its text would take as much again."""
         opened = await self.model()
         files: dict[str, dict[str, Any]] = {CONFIG: opened.values, **opened.tokenizer}
         if file not in files:
@@ -94,8 +94,7 @@ class GgufStore:
 
 
 def _held_bytes(program: Program) -> int:
-    """Weights, caches, states and copies of them: what stays on the GPU; the rest is little
-    beside it."""
+    """Return the bytes that stay on the GPU: weights, caches, states and their copies."""
     constants = {name: value for _, value, name in program.constants()}
     ringed = ring_caches.run(program, PORTABLE)
     states = [v for v in ringed.values if isinstance(v, TensorValue) and v.state]
@@ -104,10 +103,10 @@ def _held_bytes(program: Program) -> int:
 
 
 def _needed(program: Program) -> int:
-    """The least size of a buffer that the device must allow; every device allows this much.
+    """Return the smallest buffer size that the device must allow.
 
-    What is larger is cut by rows. A table of f32 is not, since nothing but a copy reads it, nor are
-    experts, whose rows are looked for.
+    Larger weights are cut by rows. A table of f32 is not, since only a copy reads it, nor are
+    experts, whose rows are looked up.
     """
     largest = max(value.gpu_bytes for _, value, _ in program.constants())
     tables = [
@@ -120,7 +119,7 @@ def _needed(program: Program) -> int:
 
 
 def _bytes_of_experts(program: Program) -> Iterator[int]:
-    """Gate and up are one buffer, down another."""
+    """Yield the bytes of each layer's experts: gate and up in one buffer, down in another."""
     places = [REGISTRY[op_names.EXPERTS].args.index(name) for name in ("gate", "up", "down")]
     for call in program.ops:
         if call.name == op_names.EXPERTS:

@@ -1,4 +1,4 @@
-"""The goldens of a model folder: what torch computed, to compare with (docs/blob.md)."""
+"""The goldens of a model folder: torch's results, to compare with (docs/blob.md)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ PROMPT, CONTINUATION, MARGINS = "prompt_", "continuation_", "margins_"  # a numb
 
 
 class NoGoldensError(ModelError):
-    """The model was exported without goldens, so that there is nothing to compare with."""
+    """A model that was exported without goldens, so there is nothing to compare with."""
 
     code = "no_goldens"
 
@@ -30,7 +30,7 @@ class NoGoldensError(ModelError):
 
 @dataclass(frozen=True)
 class GoldenLogits:
-    """What torch computes after a prompt."""
+    """Torch's logits after a prompt."""
 
     tokens: list[int]
     logits: np.ndarray  # f32 [vocabulary], after the last token
@@ -38,7 +38,7 @@ class GoldenLogits:
 
 @dataclass(frozen=True)
 class GoldenText:
-    """What torch writes after a prompt, always taking the likeliest token."""
+    """Torch's greedy continuation of a prompt."""
 
     prompt: list[int]
     continuation: list[int]  # the likeliest token, again and again
@@ -47,7 +47,7 @@ class GoldenText:
 
 @dataclass(frozen=True)
 class Goldens:
-    """All that a folder's goldens hold."""
+    """The goldens of a folder."""
 
     hidden_tokens: list[int]
     hidden: dict[
@@ -58,7 +58,7 @@ class Goldens:
 
 
 async def read_goldens(folder: ModelFolder, store: Store) -> Goldens:
-    """NoGoldensError where the folder comes without."""
+    """Read the goldens; NoGoldensError if the folder has none."""
     file = folder.manifest.goldens
     if file is None or not folder.goldens:
         raise NoGoldensError(folder.manifest.name)
@@ -82,7 +82,7 @@ async def read_goldens(folder: ModelFolder, store: Store) -> Goldens:
 
 
 class _Tensors:
-    """The tensors of the file, all of them vectors with something in them."""
+    """The tensors of the file, all of them non-empty vectors."""
 
     def __init__(self, file: str, places: Mapping[str, TensorPlace], data: bytes) -> None:
         self._file = file
@@ -90,7 +90,7 @@ class _Tensors:
         self._data = data
 
     def suffixes(self, prefix: str) -> list[str]:
-        """What follows the prefix in the names that have it, in the order of the file."""
+        """Return what follows the prefix in the names that have it, in file order."""
         return [name[len(prefix) :] for name in self._places if name.startswith(prefix)]
 
     def take(self, name: str, dtype: DType) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""A GGUF of the Hub as a model: its header is looked at first, then it is fetched and kept."""
+"""A GGUF file on the Hub as a model: its header is read first, then it is fetched and kept."""
 
 import os
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ ENDPOINT, TOKEN = "HF_ENDPOINT", "HF_TOKEN"
 
 
 class HubStore(GgufStore):
-    """What Model.load opens. A model that cannot be loaded is refused before its weights come."""
+    """A Hub store for Model.load; a model that cannot run is refused before its weights come."""
 
     def __init__(self, hub: Hub, address: HubAddress) -> None:
         super().__init__(address.name, ())
@@ -36,7 +36,7 @@ class HubStore(GgufStore):
         return self._found
 
     async def opened_sources(self) -> Sequence[ByteSource]:
-        """Where its files are kept; ranges of the Hub's until then."""
+        """Return the kept files, or ranges on the Hub until they are fetched."""
         return self._hub.sources(await self.found())
 
     async def manifest(self) -> Manifest:
@@ -46,7 +46,7 @@ class HubStore(GgufStore):
         return replace(manifest, source=Source(found.repository, found.page, licence))
 
     async def fetch(self, meter: Meter) -> None:
-        """All of it. What its header said before that is forgotten: nobody had checked it."""
+        """Fetch everything, and forget the header read before, which nothing had verified."""
         found = await self.found()
         if not self._hub.is_whole(found):
             await self._hub.fetch(found, meter)
@@ -58,7 +58,7 @@ class HubStore(GgufStore):
 
 
 async def hub_store(where: str) -> HubStore:
-    """By its address. A page asks its user before it asks the Hub; whoever types a command has."""
+    """Open a model by its address; a page asks its user first, a typed command is consent."""
     requests = None
     if not IN_PAGE:
         endpoint = os.environ.get(ENDPOINT) or HUB

@@ -54,7 +54,7 @@ WARM_UP_TOKENS = 32
 
 
 class Model:
-    """Use `await Model.load(device, where)`: a URL in the page, a folder natively."""
+    """A model; use `await Model.load(device, where)` with a URL in the page, a folder natively."""
 
     def __init__(
         self,
@@ -93,11 +93,10 @@ class Model:
         compile_later: bool = False,
         kernels: str | None = None,
     ) -> "Model":
-        """All of it, or AbortedError or another error and nothing of it left on the GPU.
+        """Load everything, or raise and leave nothing on the GPU.
 
-        With `compile_later` it comes while its pipelines compile: its first answer waits for them.
-        `kernels` are those that it is to run with, where not those that suit the device best:
-        "portable", "subgroups" or "memory".
+        With `compile_later` it returns while pipelines compile, and its first answer waits for
+        them. `kernels` overrides the choice by device: "portable", "subgroups" or "memory".
         """
         work = cls._load(device, where, Meter(progress), compile_later, kernels)
         return await until_cancelled(work, cancel)
@@ -134,7 +133,7 @@ class Model:
         progress: LoadProgress | None = None,
         cancel: CancelToken | None = None,
     ) -> None:
-        """The graph anew, on another device if need be: its state is empty again."""
+        """Rebuild the graph, on another device if need be; its state is empty again."""
         self._release()
         self._device = device
         self.graph = await until_cancelled(self._load_graph(device, Meter(progress)), cancel)
@@ -160,7 +159,7 @@ class Model:
         return self.manifest.context
 
     def chat_tokens(self, messages: Sequence[Mapping[str, Any]]) -> list[int]:
-        """The prompt that asks for the assistant's next message."""
+        """Return the prompt that asks for the assistant's next message."""
         return self.prompts.tokens(messages, ChatRequest())
 
     # Generating --------------------------------------------------------------------------------
@@ -174,7 +173,7 @@ class Model:
         on_prefill: PrefillProgress = ignore_progress,
         **fields: Any,
     ) -> AsyncIterator[Piece]:
-        """The assistant's next message in pieces; fields are those of a chat completion."""
+        """Yield the assistant's next message in pieces; fields are those of a chat completion."""
         asked = ChatRequest.take(fields)
         options = self._with_tools(parse_options(fields, self.vocabulary), asked)
         prompt, dropped, continued = await aside(
@@ -213,7 +212,7 @@ class Model:
         return prompt, dropped, parsed[-1] if continues else None
 
     def _with_tools(self, options: GenerationOptions, asked: ChatRequest) -> GenerationOptions:
-        """The options, so that what the model writes can be read as calls and thoughts."""
+        """Adjust the options so that the text can be read as tool calls and reasoning."""
         forced = self.prompts.response_format(asked)
         if forced is not None:
             try:
@@ -237,7 +236,7 @@ class Model:
         on_prefill: PrefillProgress = ignore_progress,
         **fields: Any,
     ) -> AsyncIterator[Piece]:
-        """What follows a text, or the tokens of one."""
+        """Yield the continuation of a text, or of its tokens."""
         options = parse_options(fields, self.vocabulary)
         if options.continue_final_message:
             raise RequestError(
@@ -249,7 +248,7 @@ class Model:
             yield piece
 
     async def greedy(self, prompt: Sequence[int], max_tokens: int) -> AsyncIterator[int]:
-        """The likeliest token, again and again, past any end token."""
+        """Yield the likeliest token again and again, past any end token."""
         async for piece in self.complete(
             prompt, temperature=0, max_tokens=max_tokens, ignore_eos=True
         ):
@@ -257,7 +256,7 @@ class Model:
                 yield token
 
     async def prefill(self, tokens: Sequence[int]) -> np.ndarray:
-        """Logits [V] after these tokens, all of them computed anew."""
+        """Return the logits [V] after these tokens, all of them computed anew."""
         prompt = self.prompt_tokens(tokens)
         if len(prompt) > self.context:
             raise ContextLengthError(len(prompt), self.context)
@@ -269,17 +268,17 @@ class Model:
     async def embed(
         self, given: Any, /, *, pooling: str = "mean", cancel: CancelToken | None = None
     ) -> np.ndarray:
-        """f32 [N, W]: texts, or their tokens, as vectors of length 1.
+        """Return texts, or their tokens, as vectors of length 1: f32 [N, W].
 
-        They are the mean of the hidden states, or the last one (`pooling`: "mean" or "last").
+        `pooling` is "mean" or "last" of the hidden states.
         """
         prompts = await aside(is_long(given), lambda: parse_inputs(self, given))
         return await embed(self, prompts, pooling, cancel or CancelToken())
 
     async def profile(self, context: int) -> Profile:
-        """Where the GPU's time goes while a token is decoded that follows so many others.
+        """Measure where the GPU's time goes while a token is decoded after `context` others.
 
-        What they are does not matter, so none is computed; the session begins anew.
+        Their values do not matter, so none is computed; the session begins anew.
         """
         if not 0 <= context < self.context:
             raise ContextLengthError(context, self.context)
@@ -347,10 +346,10 @@ class Model:
     # Its life on the GPU ------------------------------------------------------------------------
 
     async def warm_up(self, cancel: CancelToken, with_template: bool = True) -> None:
-        """What the first answer would otherwise wait for; the prefill's pace is measured too.
+        """Do what the first answer would otherwise wait for, and measure the prefill's pace.
 
-        Whoever asks meanwhile has to wait for pipelines alone, which the answer needs as well. It
-        works in a session of its own, which then is the model's: no trace of it is left there.
+        A request that comes meanwhile waits for pipelines only, which it needs as well. The work
+        happens in a fresh session, which then becomes the model's without a trace of it.
         """
         async with self._turn:
             session = Session(self)
@@ -370,7 +369,7 @@ class Model:
             self.tokenizer.encode(self.chat_template.render(WARM_UP_CHAT))
 
     async def _warm_prefill(self, session: Session, cancel: CancelToken) -> None:
-        """Twice: the first call still compiles, the second tells how fast prompts are read."""
+        """Prefill twice: the first call still compiles, the second is measured."""
         for _ in range(2):
             session.forget()
             length = min(WARM_UP_TOKENS, self.context - 1)
@@ -384,12 +383,11 @@ class Model:
                 pass
 
     def idle(self) -> asyncio.Lock:
-        """`async with model.idle():` waits until no answer is being written."""
+        """Return a lock: `async with model.idle():` waits until no answer is being written."""
         return self._turn
 
     async def recover(self) -> None:
-        """Another device in place of one that was lost, which all that were on it share; none for
-        a model that was unloaded since."""
+        """Replace a lost device, shared by all models on it, unless this one was unloaded since."""
         with self.while_loaded():
             await self.rebuild(await replacement(self._device))
 
@@ -399,7 +397,7 @@ class Model:
 
     @contextmanager
     def while_loaded(self) -> Iterator[None]:
-        """Whoever waited, or was at work, when the model was unloaded is told just that."""
+        """Raise a clear error for work that waited or ran when the model was unloaded."""
         if self._gone:
             raise NoModelError
         try:

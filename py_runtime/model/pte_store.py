@@ -29,7 +29,7 @@ END_TOKENS = ("get_eos_ids", "get_eos_id")
 
 @dataclass(frozen=True)
 class PteFiles:
-    """A program, and what lies beside it."""
+    """A program and the files beside it."""
 
     name: str  # the model's
     program: ByteSource
@@ -50,7 +50,7 @@ class PteFiles:
 
 
 class PteStore:
-    """What Model.load opens."""
+    """A .pte store for Model.load."""
 
     def __init__(self, files: PteFiles) -> None:
         self.files = files
@@ -62,7 +62,7 @@ class PteStore:
         return self._program
 
     async def manifest(self) -> Manifest:
-        """What a manifest would say of it."""
+        """Return what a manifest would say about the file."""
         return _manifest(self.files.name, await self.program())
 
     async def open(self, meter: Meter | None = None) -> ModelFolder:
@@ -70,7 +70,7 @@ class PteStore:
         return ModelFolder(await self.manifest(), program, tensors={}, goldens={})
 
     async def read(self, model: ModelFolder, file: str) -> bytes:
-        """Only the tokenizer must be there: the others would add to what is known."""
+        """Read a file; only the tokenizer must exist."""
         data = await self.files.read(file)
         if data is None and file == TOKENIZER:
             raise ModelFileError(
@@ -84,11 +84,11 @@ class PteStore:
         return RangeConstants(_forward(self._program).ranges)
 
     def token_rows(self, model: ModelFolder) -> None:
-        """All of it lies on the GPU."""
+        """Return None: everything lies on the GPU."""
 
     @property
     def end_tokens(self) -> frozenset[int]:
-        """Those that the program itself names."""
+        """Return the end tokens that the program itself names."""
         constants = {} if self._program is None else self._program.constants
         named = [constants.get(name) for name in END_TOKENS]
         ids = [
@@ -97,7 +97,7 @@ class PteStore:
         return frozenset(token for token in ids if type(token) is int)
 
     async def _open(self) -> PteProgram:
-        """With its data from another file where it needs that: few do."""
+        """Open the program, with its data from another file if it needs that."""
         source, data = self.files.program, self.files.data
         try:
             return await open_pte(source, data)
@@ -109,7 +109,7 @@ class PteStore:
 
 
 def decoder_of(program: PteProgram) -> Program:
-    """The graph that computes logits, in the form that a session wants; or ModelError."""
+    """Return the graph that computes logits, in a session's form; or raise ModelError."""
     decoder = as_decoder(_forward(program).program)
     decoder_sizes(decoder)
     return decoder

@@ -1,4 +1,4 @@
-"""What a model needs of a device, compared before anything large is fetched."""
+"""A model's requirements of a device, checked before anything large is fetched."""
 
 from py_runtime.base.errors import GpuOutOfMemoryError
 from py_runtime.base.model_errors import ModelError
@@ -10,7 +10,7 @@ NOT_HERE = "use a browser or a graphics processor with more, or a smaller --max-
 
 
 def check_requirements(manifest: Manifest, device: Device) -> None:
-    """Refuses before anything large is fetched."""
+    """Raise if the device cannot run the model, before anything large is fetched."""
     for feature in manifest.requires.features:
         if feature not in device.features:
             raise ModelError(f"{manifest.name} needs the GPU feature '{feature}'", NOT_HERE)

@@ -1,4 +1,4 @@
-"""Which kind of model a place holds, and what Model.load opens it with."""
+"""The kind of model that a place holds, and the store that Model.load opens."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -28,29 +28,30 @@ else:
 
 
 class Store(Protocol):
-    """A model's files."""
+    """The files of a model."""
 
     @property
     def end_tokens(self) -> frozenset[int]:
-        """Those that end an answer, beside what the config files say."""
+        """Return end tokens besides those in the config files."""
 
     async def manifest(self) -> Manifest: ...
 
     async def open(self, meter: Meter | None = None) -> ModelFolder: ...
 
     async def read(self, model: ModelFolder, file: str) -> bytes | dict[str, Any]:
-        """A file's bytes; of one that is written nowhere, what its JSON would say."""
+        """Return a file's bytes, or its parsed JSON if it exists nowhere as a file."""
 
     def constants(self, model: ModelFolder) -> ConstantSource | Mapping[str, Any]: ...
 
     def token_rows(self, model: ModelFolder) -> TokenRows | None:
-        """What tokens bring along that does not lie on the GPU; None: nothing."""
+        """Return the rows of tokens that do not lie on the GPU, if the model has them."""
 
 
 async def open_store(where: str) -> Store:
-    """A folder that `inpage export` wrote, a .gguf or .pte file, or a folder with model.pte, by
-    its path or address. Or a model of the Hub: `hf:owner/name`; natively the address of its page as
-    well.
+    """Open a model by its path, address or Hub name.
+
+    That is a folder that `inpage export` wrote, a .gguf or .pte file, or a folder with model.pte.
+    Or a model of the Hub: `hf:owner/name`; natively the address of its page as well.
     """
     if leads_to_hub(where):
         from py_runtime.model.hub_store import hub_store  # few models need it
@@ -74,7 +75,7 @@ async def open_store(where: str) -> Store:
 
 
 def folder_store(where: str) -> Store:
-    """Of a model folder."""
+    """Return the store of a model folder."""
     if not is_address(where):
         return FolderStore(where)
     from py_runtime.model.fetched_folder import FetchedFolder  # natively; few need it
@@ -83,7 +84,7 @@ def folder_store(where: str) -> Store:
 
 
 def source_of(where: str) -> ByteSource:
-    """Of a file at an address or path."""
+    """Return the source of a file at an address or path."""
     if not is_address(where):
         return open_source(where)
     from py_runtime.hub.host import HostedSource, HostRequests  # natively; few need it
@@ -92,7 +93,7 @@ def source_of(where: str) -> ByteSource:
 
 
 def pte_store(where: str) -> "PteStore":
-    """Of a .pte at an address or path; its tokenizer lies beside it."""
+    """Return the store of a .pte at an address or path; its tokenizer lies beside it."""
     from py_runtime.model.pte_store import PteFiles, PteStore  # few models need its reader
 
     def find(name: str) -> ByteSource:
@@ -105,7 +106,7 @@ def pte_store(where: str) -> "PteStore":
 
 
 def gguf_store(where: str) -> "GgufStore":
-    """Of a .gguf at an address or path; where it is one of several parts, the others lie beside."""
+    """Return the store of a .gguf at an address or path; its other parts lie beside it."""
     from py_runtime.gguf.part_names import model_name, parts_of  # few models need its reader
     from py_runtime.model.gguf_store import GgufStore
 
@@ -115,12 +116,12 @@ def gguf_store(where: str) -> "GgufStore":
 
 
 def file_name(where: str) -> str:
-    """The last part of an address or path."""
+    """Return the last part of an address or path."""
     path = urlsplit(where).path if is_address(where) else where
     return unquote(path.replace("\\", "/").rpartition("/")[2])
 
 
 def beside(where: str, name: str) -> str:
-    """Another file of the same folder."""
+    """Return the address or path of another file in the same folder."""
     is_url = IN_PAGE or is_address(where)
     return urljoin(where, name) if is_url else str(Path(where).with_name(name))

@@ -1,4 +1,4 @@
-"""A model folder of this site, its weights streamed from their files into the graph's buffers."""
+"""A model folder of this site, whose weights stream into the graph's buffers."""
 
 from collections import defaultdict
 
@@ -21,7 +21,7 @@ from py_runtime.weights.uploads import UploadQueue, UploadRange
 
 
 class StreamedFolder(SiteFolder):
-    """What Model.load opens in the page."""
+    """A folder store for Model.load in the page."""
 
     _token_rows: FolderTokenRows | None = None
 
@@ -33,7 +33,7 @@ class StreamedFolder(SiteFolder):
         return self._token_rows
 
     def _source(self, file: str) -> ByteSource:
-        """What is kept is at hand; else ranges of the site's own file."""
+        """Return the kept file, or ranges of the site's own."""
         assert self._manifest is not None, "it was opened"
         facts = self._manifest.files[file]
         if self.delivery.is_kept(file):
@@ -45,7 +45,7 @@ class StreamedFolder(SiteFolder):
 
 
 class StreamedConstants:
-    """What Graph.load takes in the page; `headers` are the files' as the graph was told of them."""
+    """Constants for Graph.load in the page; `headers` are those that the graph was built from."""
 
     def __init__(self, delivery: Delivery, model: ModelFolder, headers: dict[str, bytes]) -> None:
         self._delivery = delivery
@@ -53,7 +53,7 @@ class StreamedConstants:
         self._headers = headers
 
     def check(self, program: Program) -> None:
-        """combine_model has compared every tensor with the graph."""
+        """Do nothing: combine_model has compared every tensor with the graph."""
 
     async def upload(self, device: Device, places: PlacesByName, meter: Meter) -> None:
         manifest = self._model.manifest

@@ -1,4 +1,4 @@
-"""Does this browser and GPU compute the model as PyTorch does? The model's goldens tell."""
+"""Verification that this browser and GPU compute the model as PyTorch does, by its goldens."""
 
 import math
 import time
@@ -28,7 +28,7 @@ Progress = Callable[[str, int, int], None]  # (what is being checked, checks don
 
 @dataclass(frozen=True)
 class Precision:
-    """How far sound results may lie apart, in units of the RMS of torch's."""
+    """The largest acceptable differences, in units of the RMS of torch's values."""
 
     relative_rms: float
     # Of a single number: a lost workgroup or a wrong lane spoils few numbers, but those by as much
@@ -45,13 +45,13 @@ HALVES = Precision(5e-3, 5e-2, 10 * CLEAR_MARGIN)
 
 
 def precision_of(model: Model) -> Precision:
-    """How far from torch the model may be, by how its caches are held."""
+    """Return how far from torch the model may be, given how its caches are stored."""
     return HALVES if model.graph.target.f16_kv else FLOATS
 
 
 @dataclass(frozen=True)
 class Difference:
-    """Between what was computed and what torch says; infinite where something is not a number."""
+    """A difference from torch's values; infinite if something is not a number."""
 
     relative_rms: float  # RMS of the differences, in units of the RMS of torch's numbers
     worst: float  # the largest difference, in the same units
@@ -65,7 +65,10 @@ class Difference:
 def difference(
     name: str, got: np.ndarray, wanted: np.ndarray, allowed: Precision = FLOATS
 ) -> Difference:
-    """Infinite where something is NaN or infinite; ModelTensorsError where shapes differ."""
+    """Compare with torch's values; ModelTensorsError if shapes differ.
+
+    The difference is infinite if something is NaN or infinite.
+    """
     if got.shape != wanted.shape:
         raise ModelTensorsError(
             f"the golden of {name} has the shape {list(wanted.shape)}, but the graph's result "
@@ -81,7 +84,7 @@ def difference(
 
 @dataclass(frozen=True)
 class LayerCheck:
-    """The hidden state after one layer, beside torch's."""
+    """The hidden state after one layer, compared with torch's."""
 
     layer: str  # "embedding", "layers.0", …, "norm"
     relative_rms: float
@@ -91,7 +94,7 @@ class LayerCheck:
 
 @dataclass(frozen=True)
 class LengthCheck:
-    """The logits after a prompt of one length, beside torch's."""
+    """The logits after a prompt of one length, compared with torch's."""
 
     tokens: int  # of the prompt
     relative_rms: float  # of the logits after it
@@ -101,7 +104,7 @@ class LengthCheck:
 
 @dataclass(frozen=True)
 class TextCheck:
-    """A greedy answer, beside torch's."""
+    """A greedy answer, compared with torch's."""
 
     prompt: str
     tokens: int  # that could be compared: past a coin's toss texts may go their own ways
@@ -111,7 +114,7 @@ class TextCheck:
 
 @dataclass
 class VerifyReport:
-    """All checks, and what they say together."""
+    """All checks and their summary."""
 
     layers: list[LayerCheck] = field(default_factory=list)  # in chain order
     lengths: list[LengthCheck] = field(default_factory=list)
@@ -140,7 +143,7 @@ async def verify(
     cancel: CancelToken | None = None,
     thorough: bool = False,
 ) -> VerifyReport:
-    """Runs the goldens: one prompt layer by layer, the logits of others, greedy continuations."""
+    """Run the goldens: one prompt layer by layer, the logits of others, greedy continuations."""
     started = time.perf_counter()
     goldens = _chosen(await read_goldens(model.folder, model.store), thorough)
     checks = _Checks(model, goldens, progress, cancel or CancelToken())
@@ -156,7 +159,7 @@ async def verify(
 
 
 def adapter_name(device: Device) -> str:
-    """As people know it; "" where the browser hides it."""
+    """Return the adapter's name as people know it; "" if the browser hides it."""
     adapter = device.adapter
     known = adapter.description if IN_PAGE else adapter.device  # the other is a number, a version
     return known or f"{adapter.vendor} {adapter.architecture}".strip()
@@ -174,7 +177,7 @@ def _chosen(goldens: Goldens, thorough: bool) -> Goldens:
 
 
 class _Checks:
-    """The checks one after the other; the caller can stop them between two calls of the graph."""
+    """The checks in order; the caller can stop them between two calls of the graph."""
 
     def __init__(
         self, model: Model, goldens: Goldens, progress: Progress | None, cancel: CancelToken
@@ -312,7 +315,7 @@ def _praise(report: VerifyReport) -> str:
 
 
 def percent(share: float) -> str:
-    """Two digits that mean something: 0.00040 %, 3.1 %."""
+    """Format a share with two significant digits: 0.00040 %, 3.1 %."""
     if not math.isfinite(share):
         return "more than any number (it is NaN or infinite)"
     if share == 0:

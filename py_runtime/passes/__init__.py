@@ -1,8 +1,7 @@
-"""Passes over a program before it is built: chains of ops become one op with one kernel, and caches
-take less memory.
+"""Passes over a program before it is built: they fuse chains of ops and shrink caches.
 
-A pass finds patterns of ops, in any model. It keeps what it cannot fuse as it is, and every
-value that something else reads. `Graph.load(…, passes=())` runs a program as it was exported.
+A pass finds patterns of ops, in any model. It keeps what it cannot fuse as it is, and every value
+that something else reads. `Graph.load(…, passes=())` runs a program as it was exported.
 """
 
 from collections.abc import Callable, Sequence
@@ -41,7 +40,7 @@ DEFAULT_PASSES: tuple[Pass, ...] = (
 
 
 def run_passes(program: Program, target: KernelTarget, passes: Sequence[Pass]) -> Program:
-    """The program after each of them, in this order."""
+    """Run the passes in this order and return the resulting program."""
     for run in passes:
         program = run(program, target)
     return program

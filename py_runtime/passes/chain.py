@@ -1,4 +1,4 @@
-"""A program while a pass rewrites it: who makes and who reads each value, kept up to date."""
+"""A program while a pass rewrites it: the maker and the readers of each value, kept up to date."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -29,14 +29,14 @@ VIEWS = (
 
 
 class CallAt(NamedTuple):
-    """A call, and its place among the program's own calls: that stays as calls come and go."""
+    """A call and its place among the program's own calls, which stays as calls come and go."""
 
     at: int
     call: OpCall
 
 
 class Chain:
-    """Begins as the program; passes look at its calls and rewrite them."""
+    """The calls of a program, which passes inspect and rewrite."""
 
     def __init__(self, program: Program) -> None:
         self._program = program
@@ -52,7 +52,7 @@ class Chain:
 
     @staticmethod
     def _is_sound(call: OpCall) -> bool:
-        """Whether it has its arguments; one that has not is left for the builder to refuse."""
+        """Return whether a call has its arguments; the builder refuses one that has not."""
         return len(call.args) == len(REGISTRY[call.name].args)
 
     def program(self) -> Program:
@@ -62,7 +62,7 @@ class Chain:
     # Looking -----------------------------------------------------------------------------------
 
     def calls_of(self, *names: str) -> list[CallAt]:
-        """The calls of these ops, in order; a rewrite on the way does not disturb it."""
+        """Return the calls of these ops in order; rewriting while iterating is safe."""
         return [
             CallAt(at, call)
             for at, calls in enumerate(self._calls)
@@ -71,20 +71,20 @@ class Chain:
         ]
 
     def maker_for_one(self, value_id: int, *names: str) -> CallAt | None:
-        """The call that makes a value, if it is of these ops and the value is read once."""
+        """Return the call that makes a value, if it is one of these ops and has one reader."""
         made = self._makers.get(value_id)
         if made is None or made.call.name not in names or not self._is_sound(made.call):
             return None
         return made if len(self._calls_reading(value_id)) == 1 else None
 
     def only_call_reading(self, value_id: int) -> CallAt | None:
-        """The one call that reads a value; None if there are several, or it is an output."""
+        """Return the only call that reads a value; None if there are several or it is an output."""
         reading = self._calls_reading(value_id)
         only = reading[0] if len(reading) == 1 else None
         return only if only is not None and self._is_sound(only.call) else None
 
     def calls_reading(self, value_id: int) -> list[CallAt] | None:
-        """All calls that read a value, in order; None if it is an output, or one has a fault."""
+        """Return all calls that read a value; None if it is an output or a call is faulty."""
         reading = self._calls_reading(value_id)
         sound = [each for each in reading if each is not None and self._is_sound(each.call)]
         return sorted(sound, key=lambda each: each.at) if len(sound) == len(reading) else None
@@ -107,7 +107,7 @@ class Chain:
         return as_constant(self.values[value_id])
 
     def is_read_once(self, constant: str) -> bool:
-        """Whether one call alone reads a constant; several values may name it."""
+        """Return whether exactly one call reads a constant; several values may name it."""
         return sum(map(len, map(self._calls_reading, self._named[constant]))) == 1
 
     def is_state(self, value_id: int) -> bool:
@@ -115,14 +115,14 @@ class Chain:
         return isinstance(value, TensorValue) and value.state
 
     def is_by_tanh(self, gelu: OpCall) -> bool:
-        """Of the two kinds of gelu, the one that fused kernels compute."""
+        """Return whether a gelu is the tanh approximation, as in fused kernels."""
         approximate = self.values[self.arg(gelu, "approximate")]
         return isinstance(approximate, StringValue) and approximate.value == "tanh"
 
     # Rewriting ---------------------------------------------------------------------------------
 
     def add(self, given: object) -> int:
-        """A new value: a number, a string, None, or a list of ids."""
+        """Add a value: a number, a string, None, or a list of ids."""
         value = ValueListValue(tuple(given)) if isinstance(given, list) else as_literal(given)
         if value is None:
             raise TypeError(f"{given!r} cannot be a value")
@@ -130,14 +130,14 @@ class Chain:
         return len(self.values) - 1
 
     def add_like(self, value_id: int, dims: tuple[int, ...]) -> int:
-        """A tensor of other dims, to be made by a new call."""
+        """Add a tensor like another but with other dims, to be made by a new call."""
         value = self.values[value_id]
         assert isinstance(value, TensorValue), "of a tensor"
         self.values.append(TensorValue(value.dtype, dims))
         return len(self.values) - 1
 
     def replace(self, gone: Iterable[CallAt], at: int, calls: Sequence[OpCall]) -> None:
-        """Takes calls out and puts others in at a place, where all that they read is made."""
+        """Remove calls and insert others at a place where everything they read has been made."""
         for was_at, call in gone:
             self._calls[was_at].remove(call)
             self._leave(was_at, call)

@@ -1,4 +1,4 @@
-"""A norm that one fused op alone reads becomes part of it."""
+"""A pass that folds a norm into the only fused op that reads it."""
 
 from py_runtime.gpu.kernel_target import KernelTarget
 from py_runtime.ops.registry import REGISTRY
@@ -14,7 +14,7 @@ TAKE_A_NORM = (
 
 
 def run(program: Program, target: KernelTarget) -> Program:
-    """rms_norm, then swiglu, geglu, qkv_rotary_cache or q_rotary → that op, with the norm in it."""
+    """Fold rms_norm into the swiglu, geglu, qkv_rotary_cache or q_rotary behind it."""
     chain = Chain(program)
     for norm in chain.calls_of(op_names.RMS_NORM):
         reading = chain.only_call_reading(chain.arg(norm.call, "out"))

@@ -1,4 +1,4 @@
-"""A sum that a fused op reads first of all ops becomes part of it: inpage.….of_sum."""
+"""A pass that folds a sum into the first fused op that reads it: inpage.….of_sum."""
 
 from py_runtime.gpu.kernel_target import KernelTarget
 from py_runtime.ops.kernels.linears import one_line_buffers
@@ -17,7 +17,7 @@ BUFFERS = one_line_buffers({"row": "summed", "finish": "swiglu", "gate": "silu"}
 
 
 def run(program: Program, target: KernelTarget) -> Program:
-    """norm_residual, then one of TAKE_A_SUM → its form of_sum, which gives the sum, too."""
+    """Fold norm_residual into the op of TAKE_A_SUM behind it, which returns the sum, too."""
     chain = Chain(program)
     if target.storage_buffers < BUFFERS:
         return program
@@ -40,7 +40,7 @@ def run(program: Program, target: KernelTarget) -> Program:
 
 
 def _has_room(chain: Chain, call: OpCall, total: int) -> bool:
-    """A kernel that turns heads, too, binds more than most devices let it."""
+    """Return whether the kernel stays within the bindings that most devices allow."""
     if chain.arg(call, "x") != total or call.args.count(total) > 1:
         return False
     if "rotary" not in call.name:

@@ -1,4 +1,4 @@
-"""Attention and the linear that takes all that it gives: inpage.attend_linear."""
+"""A pass that fuses attention with the linear that reads all of it: inpage.attend_linear."""
 
 from py_runtime.gpu.kernel_target import KernelTarget
 from py_runtime.passes.chain import VIEWS, CallAt, Chain
@@ -10,7 +10,7 @@ SEEN = ("window", "softcap", "sinks")
 
 
 def run(program: Program, target: KernelTarget) -> Program:
-    """attend_kv_cache or attend_window, then a linear, with a sum or not → attend_linear."""
+    """Fuse attend_kv_cache or attend_window with its linear, with a residual or without."""
     chain = Chain(program)
     for attend in chain.calls_of(*op_names.ATTEND):
         gone, attended = [attend], chain.arg(attend.call, "out")
@@ -33,7 +33,7 @@ def run(program: Program, target: KernelTarget) -> Program:
 
 
 def _linear(chain: Chain, x: int) -> tuple[CallAt, list[int]] | None:
-    """The one call that reads x, if it is a linear, and its arguments but for x."""
+    """Return the only call that reads x, if it is a linear, and its arguments without x."""
     reading = chain.only_call_reading(x)
     if reading is None or reading.call.name not in (LINEAR_RESIDUAL, *LINEARS):
         return None

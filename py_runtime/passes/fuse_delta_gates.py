@@ -1,4 +1,4 @@
-"""The two gates of inpage.gated_delta, which are linears of one x: inpage.joined_linears."""
+"""A pass that joins the two gates of inpage.gated_delta into inpage.joined_linears."""
 
 from py_runtime.gpu.kernel_target import KernelTarget
 from py_runtime.ops.registry import REGISTRY
@@ -8,7 +8,7 @@ from py_runtime.program import OpCall, Program
 
 
 def run(program: Program, target: KernelTarget) -> Program:
-    """Two linears of one x that gated_delta reads → joined_linears, of which it reads halves."""
+    """Replace two linears of one x by joined_linears; gated_delta reads its halves."""
     chain = Chain(program)
     for at, delta in chain.calls_of("inpage.gated_delta.default"):
         gates = [chain.arg(delta, name) for name in ("b", "a")]

@@ -1,5 +1,7 @@
-"""gelu of one tensor times one part of another: inpage.gated_part, or inpage.gated_linear with the
-linear that the first comes from."""
+"""A pass that fuses the gelu of one tensor times a part of another: inpage.gated_part.
+
+Where a linear makes the first tensor, it becomes part of the op: inpage.gated_linear.
+"""
 
 from py_runtime.gpu.kernel_target import KernelTarget
 from py_runtime.passes.chain import CallAt, Chain
@@ -8,7 +10,7 @@ from py_runtime.program import OpCall, Program, op_names
 
 
 def run(program: Program, target: KernelTarget) -> Program:
-    """gelu(gate) * select(parts) → gated_part, or gated_linear where a linear gives the gate."""
+    """Replace gelu(gate) * select(parts) by gated_part, or by gated_linear behind a linear."""
     chain = Chain(program)
     for at, mul in chain.calls_of(op_names.MUL):
         a, b, out = (chain.arg(mul, name) for name in ("a", "b", "out"))

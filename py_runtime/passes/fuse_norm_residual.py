@@ -1,4 +1,4 @@
-"""A norm, the sum it goes into and a factor of that: inpage.norm_residual."""
+"""A pass that fuses a norm, the sum it goes into and a factor of that: inpage.norm_residual."""
 
 from py_runtime.gpu.kernel_target import KernelTarget
 from py_runtime.passes.chain import CallAt, Chain
@@ -6,7 +6,7 @@ from py_runtime.program import OpCall, Program, op_names
 
 
 def run(program: Program, target: KernelTarget) -> Program:
-    """(residual + rms_norm(x)) * factor → norm_residual, with the factor or without."""
+    """Replace (residual + rms_norm(x)) * factor by norm_residual; the factor is optional."""
     chain = Chain(program)
     for at, add in chain.calls_of(op_names.ADD):
         a, b, out = (chain.arg(add, name) for name in ("a", "b", "out"))
@@ -33,7 +33,7 @@ def run(program: Program, target: KernelTarget) -> Program:
 
 
 def _factor(chain: Chain, value_id: int) -> CallAt | None:
-    """The one call that reads the sum, if it multiplies it with a constant of one number."""
+    """Return the only call that reads the sum, if it multiplies it by a constant scalar."""
     reading = chain.only_call_reading(value_id)
     if reading is None or reading.call.name != op_names.MUL:
         return None

@@ -1,8 +1,8 @@
-"""q, k and v of one x, their rotary embedding, and attention over a cache that k and v go into:
+"""A pass that fuses q, k and v of one x, their rotary embedding, and the writes to the caches.
 
-inpage.qkv_rotary_cache, and inpage.attend_kv_cache or inpage.attend_window for the attention
-itself. Heads may also go without rotary embedding. Of layers that see the keys and values of
-another, queries alone: inpage.q_rotary.
+It makes inpage.qkv_rotary_cache, and inpage.attend_kv_cache or inpage.attend_window for the
+attention itself. Heads may also go without rotary embedding. In layers that read the keys and
+values of another layer only the queries are fused: inpage.q_rotary.
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ HALVES, NEIGHBOURS = "et_vk.apply_rotary_emb_hf.default", "et_vk.apply_rotary_em
 
 @dataclass(frozen=True)
 class Heads:
-    """A linear viewed as heads, which may be normalised one by one, or all of a row together."""
+    """A linear viewed as heads, normalised head by head, over the whole row, or not at all."""
 
     linear: LinearCall
     norm: int | None  # its weight
@@ -34,7 +34,7 @@ class Heads:
 
 
 def run(program: Program, target: KernelTarget) -> Program:
-    """Linears, norms, rotary and attention that fills caches → qkv_rotary_cache and attention."""
+    """Replace linears, norms, rotary and attention that fills caches by the fused ops."""
     chain = Chain(program)
     for _, attend in chain.calls_of(*op_names.ATTEND):
         _fuse_queries(chain, chain.arg(attend, "q"))
@@ -59,7 +59,7 @@ def _fuse_queries(chain: Chain, q: int) -> None:
 
 @dataclass(frozen=True)
 class HeadsOfAttention:
-    """What attention over caches attends to, and the calls that turn and normalise it."""
+    """The heads that attention over caches reads, and the calls that rotate and normalise them."""
 
     q: Heads
     k: Heads
@@ -115,7 +115,7 @@ def _fuse(chain: Chain, attention: CallAt, target: KernelTarget) -> None:
 
 
 def _heads_of_attention(chain: Chain, sdpa: OpCall) -> HeadsOfAttention | None:
-    """Where all that is on the way to attention can be done in one op."""
+    """Return the heads if everything on the way to attention can be done in one op."""
     q, k, v, k_cache, v_cache = (
         chain.arg(sdpa, name) for name in ("q", "k", "v", "k_cache", "v_cache")
     )
@@ -145,7 +145,7 @@ def _heads_of_attention(chain: Chain, sdpa: OpCall) -> HeadsOfAttention | None:
 
 
 def _tables(chain: Chain, rotary: CallAt | None, start_pos: int) -> list[int]:
-    """cos, sin, table_start and neighbours."""
+    """Return the arguments cos, sin, table_start and neighbours."""
     if rotary is None:
         none = chain.add(None)
         return [none, none, start_pos, chain.add(False)]
@@ -156,7 +156,7 @@ def _tables(chain: Chain, rotary: CallAt | None, start_pos: int) -> list[int]:
 
 
 def _is_plain(chain: Chain, sdpa: OpCall) -> bool:
-    """What the op itself takes, and nothing that it would refuse; one batch."""
+    """Return whether the attention has one batch and only what the fused op takes."""
     if not set(chain.dims(chain.arg(sdpa, "q"))[:-3]) <= {1}:
         return False
     if sdpa.name == op_names.WINDOWED:
@@ -170,8 +170,10 @@ def _is_plain(chain: Chain, sdpa: OpCall) -> bool:
 
 
 def _heads(chain: Chain, value_id: int) -> Heads | None:
-    """value ← (norm over each head) ← view ← (norm of a row) ← linear, one norm at most and
-    nothing else reading on the way."""
+    """Match value ← (norm over each head) ← view ← (norm of a row) ← linear.
+
+    There is at most one norm, and nothing else reads the values on the way.
+    """
     gone: list[CallAt] = []
     norm = eps = None
     normed = chain.maker_for_one(value_id, op_names.RMS_NORM)

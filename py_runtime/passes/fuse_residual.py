@@ -1,5 +1,7 @@
-"""A linear and the sum it goes into: inpage.linear_residual; experts and theirs:
-inpage.experts_residual."""
+"""A pass that fuses a linear or experts with the sum they go into.
+
+It makes inpage.linear_residual and inpage.experts_residual.
+"""
 
 from py_runtime.gpu.kernel_target import KernelTarget
 from py_runtime.passes.chain import CallAt, Chain
@@ -8,7 +10,7 @@ from py_runtime.program import OpCall, Program, op_names
 
 
 def run(program: Program, target: KernelTarget) -> Program:
-    """residual + linear(x) → linear_residual; residual + experts(x) → experts_residual."""
+    """Fuse residual + linear(x) and residual + experts(x)."""
     chain = Chain(program)
     for at, add in chain.calls_of(op_names.ADD):
         a, b, out = (chain.arg(add, name) for name in ("a", "b", "out"))

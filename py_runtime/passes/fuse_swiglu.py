@@ -1,4 +1,4 @@
-"""silu(gate) * up of two linears of the same x: inpage.swiglu; inpage.geglu with gelu."""
+"""A pass that fuses silu(gate) * up of two linears of one x: inpage.swiglu, or geglu with gelu."""
 
 from py_runtime.gpu.kernel_target import KernelTarget
 from py_runtime.passes.chain import CallAt, Chain
@@ -7,7 +7,7 @@ from py_runtime.program import OpCall, Program, op_names
 
 
 def run(program: Program, target: KernelTarget) -> Program:
-    """silu(linear(x)) * linear(x) → swiglu; with gelu by tanh → geglu."""
+    """Replace silu(linear(x)) * linear(x) by swiglu, with the tanh gelu by geglu."""
     chain = Chain(program)
     for at, mul in chain.calls_of(op_names.MUL):
         a, b, out = (chain.arg(mul, name) for name in ("a", "b", "out"))

@@ -1,7 +1,7 @@
-"""Key and value caches as halves, where the adapter knows them: half the memory, and half of what
-attention reads.
+"""A pass that stores key and value caches as f16 where the adapter supports it.
 
-A cache that anything but attention looks at stays as it is, and so does one whose partner must.
+That halves their memory and what attention reads. A cache that anything but attention reads stays
+as it is, and so does its partner.
 """
 
 from dataclasses import replace
@@ -22,7 +22,7 @@ AT_ONCE = 4  # halves that kernels read at a time
 
 
 def run(program: Program, target: KernelTarget) -> Program:
-    """Caches of keys and values f32 → f16, where the target says so."""
+    """Turn f32 caches of keys and values into f16 if the target says so."""
     if not target.f16_kv:
         return program
     halved = _caches(program)
@@ -59,7 +59,7 @@ def _is_cache(value: object) -> bool:
 
 
 def _pair(call: OpCall) -> tuple[int, ...]:
-    """The caches of a call, k and v."""
+    """Return the caches of a call, k and v."""
     names = REGISTRY[call.name].args
     if call.name not in ATTENTION or len(names) != len(call.args):
         return ()

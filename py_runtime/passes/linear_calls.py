@@ -18,7 +18,7 @@ LINEARS = tuple(KINDS)
 
 @dataclass(frozen=True)
 class LinearCall:
-    """A linear of any kind; its arguments by value id."""
+    """A linear of any kind, with its arguments by value id."""
 
     at: int
     call: OpCall
@@ -36,7 +36,7 @@ class LinearCall:
 
 
 def linear_call(chain: Chain, made: CallAt | None) -> LinearCall | None:
-    """The linear that makes a value, if its weight is one that fused kernels take."""
+    """Return the linear that makes a value, if fused kernels take its kind of weight."""
     if made is None:
         return None
     at, call = made
@@ -65,7 +65,7 @@ def linear_call(chain: Chain, made: CallAt | None) -> LinearCall | None:
 
 
 def can_join(chain: Chain, linears: Sequence[LinearCall], target: KernelTarget) -> bool:
-    """Whether one op can have these: see py_runtime/ops/kernels/matrices.py and Builder.join."""
+    """Return whether one op can hold these linears (ops/kernels/matrices.py and Builder.join)."""
     first = linears[0]
     alike = all(
         (each.x, each.group_size, each.bias is None)
@@ -88,7 +88,7 @@ def can_join(chain: Chain, linears: Sequence[LinearCall], target: KernelTarget) 
 
 
 def weight_args(chain: Chain, linears: Sequence[LinearCall]) -> list[int]:
-    """What fused_arguments.WEIGHTS names."""
+    """Return the arguments that fused_arguments.WEIGHTS names."""
     scales = [each.scales for each in linears if each.scales is not None]
     biases = [each.bias for each in linears if each.bias is not None]
     return [

@@ -1,8 +1,7 @@
-"""Caches of layers that see a window become rings: they hold what the tokens of one call see, and
-no more, whatever the context.
+"""A pass that turns the caches of windowed layers into rings.
 
-A position takes the row of one so many before it. A cache that anything else looks at keeps all of
-its rows.
+A ring holds what the tokens of one call see and no more, whatever the context: a position reuses
+the row of one that has left the window. A cache that anything else reads keeps all of its rows.
 """
 
 from dataclasses import replace
@@ -13,7 +12,7 @@ from py_runtime.program import OpCall, Program, TensorValue, op_names
 
 
 def run(program: Program, target: KernelTarget) -> Program:
-    """Caches [..., context, H, D] of windowed attention → [..., window + tokens - 1, H, D]."""
+    """Shrink caches [..., context, H, D] to [..., window + tokens - 1, H, D]."""
     chain = Chain(program)
     for _, call in chain.calls_of(op_names.WINDOWED):
         caches = [chain.arg(call, name) for name in ("k_cache", "v_cache")]
@@ -23,8 +22,10 @@ def run(program: Program, target: KernelTarget) -> Program:
 
 
 def _is_seen_alike(chain: Chain, cache: int, call: OpCall) -> bool:
-    """Whether this call alone fills the cache, and all others that know it see the same window of
-    it, after it was filled."""
+    """Return whether only this call fills the cache and all readers see the same window of it.
+
+    They must read it after it was filled.
+    """
     reading = chain.calls_reading(cache)
     if not chain.is_state(cache) or reading is None or reading[0].call != call:
         return False
@@ -35,7 +36,7 @@ def _is_seen_alike(chain: Chain, cache: int, call: OpCall) -> bool:
 
 
 def _view(chain: Chain, call: OpCall) -> tuple[object, ...]:
-    """How far back its tokens look, how many of them there are, and where they begin."""
+    """Return how far back the call's tokens look, how many there are, and where they begin."""
     window, q = chain.number(chain.arg(call, "window")), chain.dims(chain.arg(call, "q"))
     return window, q[:-2], chain.arg(call, "start_pos")
 

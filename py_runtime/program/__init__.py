@@ -1,4 +1,4 @@
-"""Programs: what the engine runs, how it is written as JSON, and how to write one by hand."""
+"""Programs: what the engine runs, their JSON form, and a writer for programs by hand."""
 
 from py_runtime.program.program import (
     INT32_MAX,

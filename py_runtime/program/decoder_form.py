@@ -1,5 +1,8 @@
-"""Any decoder's program as a session wants it: tokens [1, S] and a position [1] go in, the last
-token's logits [1, V] come out. Rows [1, S, columns] that tokens bring along may go in, too."""
+"""The form of a decoder's program that a session runs.
+
+Tokens [1, S] and a position [1] go in, the last token's logits [1, V] come out. Rows [1, S,
+columns] that belong to the tokens may go in, too.
+"""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -26,7 +29,7 @@ ROWS_OF_POSITIONS = {
 
 
 def decoder_sizes(program: Program) -> tuple[int, int]:
-    """(most tokens in a call, vocabulary); anything but a decoder cannot be chatted with."""
+    """Return (most tokens in a call, vocabulary); raise for anything but a decoder."""
     shapes = [_dims(program, entry.value) for entry in program.inputs]
     rows = shapes[2:]
     shapes = shapes[:2] + [_dims(program, value_id) for value_id in program.outputs]
@@ -48,7 +51,7 @@ def decoder_sizes(program: Program) -> tuple[int, int]:
 
 
 def check_context(name: str, context: int, program: Program) -> None:
-    """That every position of the context has its row in the caches and rotary tables."""
+    """Check that every position of the context has its row in the caches and rotary tables."""
     rows = min(_rows_of_positions(program), default=INT32_MAX)
     if not 1 <= context <= rows:
         raise ModelError(
@@ -65,7 +68,7 @@ def _rows_of_positions(program: Program) -> Iterator[int]:
 
 
 def as_decoder(program: Program) -> Program:
-    """The same program in that form, where it is a decoder of another; else as it is."""
+    """Return the program in that form if it is a decoder in another one, else as it is."""
     by_rank = {len(_dims(program, entry.value)): entry for entry in program.inputs}
     if len(program.inputs) != 2 or by_rank.keys() != {1, 2} or len(program.outputs) != 1:
         return program
@@ -77,7 +80,7 @@ def as_decoder(program: Program) -> Program:
 
 
 def _last_row_only(program: Program) -> Program:
-    """Logits [1, S, V] become [1, V]; the ops before them compute one row, as far as they can."""
+    """Turn logits [1, S, V] into [1, V]; the ops before them compute one row where they can."""
     makers = {value_id: call for call in program.ops for value_id in program.writes(call)}
     uses = Counter(value_id for call in program.ops for value_id in program.reads(call))
     chain: list[OpCall] = []
@@ -106,14 +109,14 @@ def _is_row_by_row(program: Program, call: OpCall) -> bool:
 
 
 class _Rewriter:
-    """Adds values and ops to a program's end, in place of ops that it takes away."""
+    """Appends values and ops to a program in place of ops that it removes."""
 
     def __init__(self, program: Program) -> None:
         self._program = program
         self._values: list[Value] = list(program.values)
 
     def select_last(self, source: int, chain: list[OpCall]) -> Program:
-        """`chain` again after `source`, for its last row."""
+        """Repeat `chain` after `source`, for its last row only."""
         dim, index = self._add(IntValue(1)), self._add(IntValue(-1))
         row = self._row_of(source)
         ops = [OpCall(op_names.SELECT, (source, dim, index, row))]

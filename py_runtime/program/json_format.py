@@ -1,4 +1,4 @@
-"""The graph as JSON: what an exporter writes, and a reader that trusts nothing."""
+"""The JSON form of a program: a writer, and a reader that trusts nothing."""
 
 import json
 from collections.abc import Callable
@@ -50,7 +50,7 @@ KIND_OF = {kind: name for name, kind in KINDS.items()}
 
 
 def dump_program(program: Program) -> str:
-    """load_program gives an equal program back."""
+    """Write a program as JSON; load_program returns an equal one."""
     return json.dumps(
         {
             "format": FORMAT,
@@ -71,7 +71,7 @@ def dump_program(program: Program) -> str:
 
 
 def load_program(text: str | bytes) -> Program:
-    """Parses and checks; raises GraphError with the place of the first fault."""
+    """Parse and check a program; raise GraphError with the place of the first fault."""
     try:
         document = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -114,7 +114,7 @@ def _dump_value(value: Value) -> dict[str, Any]:
 
 
 class _Node:
-    """A piece of the document that knows where it stands, for messages."""
+    """A piece of the document that knows its place, for messages."""
 
     def __init__(self, where: str, data: Any) -> None:
         self.where = where

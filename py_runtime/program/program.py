@@ -1,7 +1,7 @@
 """The immutable program a reader gives to the engine: values by id, a chain of op calls.
 
-Readers (graph JSON, and whatever other container) build a Program; `check_program` is the one place
-that decides whether it is sound. A value's id is its index in `values`.
+Readers (graph JSON, and any other container) build a Program; `check_program` is the one place that
+decides whether it is sound. A value's id is its index in `values`.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
 
 @dataclass(frozen=True)
 class TensorValue:
-    """Computed by an op, unless it is an input, a constant or state."""
+    """A tensor; an op computes it unless it is an input, a constant or state."""
 
     dtype: DType
     dims: Dims  # upper bounds
@@ -45,28 +45,28 @@ class SymIntValue:
 
 @dataclass(frozen=True)
 class IntValue:
-    """Any Python int; ops check what fits them."""
+    """A fixed integer of any size; ops check what fits them."""
 
     value: int
 
 
 @dataclass(frozen=True)
 class DoubleValue:
-    """Kernels see it as f32."""
+    """A fixed number; kernels see it as f32."""
 
     value: float
 
 
 @dataclass(frozen=True)
 class BoolValue:
-    """Ops that ask for an int take it as 0 or 1."""
+    """A fixed truth value; ops that ask for an int take it as 0 or 1."""
 
     value: bool
 
 
 @dataclass(frozen=True)
 class StringValue:
-    """Such as a rounding mode."""
+    """A fixed string, such as a rounding mode."""
 
     value: str
 
@@ -78,28 +78,28 @@ class NullValue:
 
 @dataclass(frozen=True)
 class IntListValue:
-    """Fixed; a list with SymInts in it is a ValueListValue."""
+    """A fixed list of ints; a list with SymInts in it is a ValueListValue."""
 
     values: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class DoubleListValue:
-    """Of any length."""
+    """A fixed list of numbers of any length."""
 
     values: tuple[float, ...]
 
 
 @dataclass(frozen=True)
 class BoolListValue:
-    """Of any length."""
+    """A fixed list of truth values of any length."""
 
     values: tuple[bool, ...]
 
 
 @dataclass(frozen=True)
 class ValueListValue:
-    """Several tensors, or ints of which some are live."""
+    """A list of tensors, or of ints of which some are live."""
 
     ids: tuple[int, ...]
 
@@ -120,7 +120,7 @@ Value = (
 
 
 def as_literal(given: object) -> Value | None:
-    """A plain Python number, text or None as a value; None where it is something else."""
+    """Convert a plain Python number, text or None to a value; None for anything else."""
     match given:
         case None:
             return NullValue()
@@ -136,7 +136,7 @@ def as_literal(given: object) -> Value | None:
 
 
 def as_constant(value: Value) -> TensorValue | None:
-    """The value itself if it is a tensor that starts with stored data."""
+    """Return the value if it is a tensor that starts with stored data."""
     return value if isinstance(value, TensorValue) and value.constant is not None else None
 
 
@@ -151,7 +151,7 @@ class OpCall:
 
 @dataclass(frozen=True)
 class ProgramInput:
-    """A tensor or a SymInt that each call gives."""
+    """A tensor or a SymInt that the caller passes at each call."""
 
     value: int
     dynamic_dims: frozenset[int] = frozenset()  # the other dims always have their maximum size
@@ -159,7 +159,7 @@ class ProgramInput:
 
 @dataclass(frozen=True)
 class Program:
-    """Ops run in order: each reads what inputs, constants, state or earlier ops have made."""
+    """A chain of ops; each reads inputs, constants, state or results of earlier ops."""
 
     values: tuple[Value, ...]
     ops: tuple[OpCall, ...]
@@ -168,12 +168,12 @@ class Program:
     name: str = field(default="graph")
 
     def label(self, value_id: int) -> str:
-        """How messages and GPU labels call a value."""
+        """Return the name of a value in messages and GPU labels."""
         name = getattr(self.values[value_id], "name", "")
         return f"value {value_id} '{name}'" if name else f"value {value_id}"
 
     def flatten(self, value_id: int) -> Iterator[int]:
-        """The id itself, or the ids in its value list."""
+        """Yield the id itself, or the ids in its value list."""
         value = self.values[value_id]
         if isinstance(value, ValueListValue):
             yield from value.ids
@@ -181,7 +181,7 @@ class Program:
             yield value_id
 
     def constants(self) -> Iterator[tuple[int, TensorValue, str]]:
-        """(id, tensor, name of its data) of each constant; several may share one name."""
+        """Yield (id, tensor, name of its data) of each constant; several may share one name."""
         for value_id, value in enumerate(self.values):
             if isinstance(value, TensorValue) and value.constant is not None:
                 yield value_id, value, value.constant
@@ -195,7 +195,7 @@ class Program:
 
 
 def check_program(program: Program) -> None:
-    """Raises GraphError for the first fault; a program that passes can be built."""
+    """Raise GraphError for the first fault; a program that passes can be built."""
     if len(program.values) > MAX_VALUES:
         raise GraphError(f"the graph has {len(program.values)} values; at most {MAX_VALUES}")
     for value_id, value in enumerate(program.values):
@@ -267,7 +267,7 @@ def _check_ends(program: Program) -> None:
 
 
 def _check_order(program: Program) -> None:
-    """Every live value is produced once, and before its first use: that also rules out cycles."""
+    """Check that every live value is produced once and before its first use."""
     known = {entry.value for entry in program.inputs}
     for value_id, value in enumerate(program.values):
         is_live = isinstance(value, TensorValue | SymIntValue)

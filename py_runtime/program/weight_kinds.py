@@ -1,4 +1,4 @@
-"""Weight kinds as they are stored: their shapes, and how 4-bit values and scales are packed."""
+"""Kinds of stored weights: their shapes, and how 4-bit values and scales are packed."""
 
 from dataclasses import dataclass
 
@@ -13,10 +13,10 @@ BLOCK = 32  # columns that a kernel takes at a time; where nothing else is said,
 
 @dataclass(frozen=True)
 class BlockKind:
-    """The values of the GGUF type of this name, whose rows are whole blocks, in two planes.
+    """A GGUF type whose rows are whole blocks, stored in two planes.
 
-    A weight is [rows, elements] and what its values are scaled by another plane beside it. Which
-    byte means what is said by shaders/shared/weights/blocks_{name}.wgsl, and written by
+    A weight is [rows, elements], and a second plane beside it holds the scales. The meaning of each
+    byte is defined by shaders/shared/weights/blocks_{name}.wgsl and written by
     py_runtime/gguf/planes.py.
     """
 
@@ -33,7 +33,7 @@ class BlockKind:
         return (rows, columns // self.block * self.elements)
 
     def columns(self, elements: int) -> int:
-        """Of a row of the weight."""
+        """Return the columns of a row of the weight."""
         return elements * self.block // self.elements
 
     def scale_dims(self, rows: int, columns: int) -> Dims:
@@ -45,12 +45,12 @@ class BlockKind:
 
     @property
     def linear(self) -> str:
-        """The op that multiplies by such a weight."""
+        """Return the name of the op that multiplies by such a weight."""
         return f"inpage.linear_{self.name}.default"
 
     @property
     def embedding(self) -> str:
-        """The op that looks rows of it up."""
+        """Return the name of the op that looks up its rows."""
         return f"inpage.embedding_{self.name}.default"
 
 
@@ -77,17 +77,17 @@ BLOCK_KINDS = {
 
 
 def has_scales(kind: str) -> bool:
-    """Whether a weight of any kind has a plane beside it."""
+    """Return whether a weight of this kind has a second plane."""
     return BLOCK_KINDS[kind].has_scales if kind in BLOCK_KINDS else kind != FLOAT
 
 
 def q4gsw_row_bytes(columns: int) -> int:
-    """Rows of q4gsw weights are whole 32-bit words: eight columns each."""
+    """Return the bytes of a row of q4gsw weights: whole 32-bit words of eight columns each."""
     return ceil_div(columns, 8) * 4
 
 
 def pack_nibbles(values: np.ndarray) -> np.ndarray:
-    """[N, K] of 0..15 → u8 [N, ceil(K / 8) * 4]: even columns low; 8, a zero, past the end."""
+    """Pack [N, K] of 0..15 into u8 [N, ceil(K / 8) * 4], even columns low, padded with 8 (zero)."""
     rows, columns = values.shape
     padded = np.full((rows, q4gsw_row_bytes(columns) * 2), 8, np.uint8)
     padded[:, :columns] = values
@@ -95,7 +95,7 @@ def pack_nibbles(values: np.ndarray) -> np.ndarray:
 
 
 def pack_linear_scales(scales: np.ndarray) -> np.ndarray:
-    """[N, G] → [G, N padded with zeros to a multiple of 4], as linear_q4gsw takes them."""
+    """Transpose scales [N, G] to [G, N padded with zeros to a multiple of 4] for linear_q4gsw."""
     rows, groups = scales.shape
     packed = np.zeros((groups, round_up(rows, 4)), np.float32)
     packed[:, :rows] = scales.T

@@ -43,7 +43,7 @@ class Ref:
 
 
 class ProgramWriter:
-    """Values come in the order they are asked for; program() may be called at any time."""
+    """A program written by hand; values come in the order they are asked for."""
 
     def __init__(self, name: str = "graph") -> None:
         self.name = name
@@ -64,12 +64,12 @@ class ProgramWriter:
         return ref
 
     def constant(self, name: str, data: np.ndarray) -> Ref:
-        """The same name again is the same bytes in a second value."""
+        """Add a constant; the same name again means the same bytes in a second value."""
         self.constants[name] = data
         return self.declare_constant(name, data.shape, HOST_DTYPES[data.dtype])
 
     def declare_constant(self, name: str, dims: Dims, dtype: DType) -> Ref:
-        """A constant whose data comes from elsewhere."""
+        """Add a constant whose data comes from elsewhere."""
         return self._add(TensorValue(dtype, tuple(dims), name, constant=name))
 
     def state(self, name: str, dims: Dims, dtype: DType) -> Ref:
@@ -82,7 +82,7 @@ class ProgramWriter:
         return self._add(SymIntValue(initial, name))
 
     def op(self, name: str, *args: Any, source: str = "") -> None:
-        """Arguments are Refs, or plain Python values that become constants of the graph."""
+        """Add an op; its arguments are Refs, or plain values that become constants."""
         self._ops.append(OpCall(name, tuple(self._arg(arg).id for arg in args), source))
 
     def output(self, *refs: Ref) -> None:

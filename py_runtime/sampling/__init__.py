@@ -1,4 +1,4 @@
-"""From logits to a token, and from text to the part of it that may be shown."""
+"""Sampling: from logits to a token, and from text to the part of it that may be shown."""
 
 from py_runtime.sampling.errors import NoFiniteLogitsError
 from py_runtime.sampling.history import TokenHistory

@@ -1,4 +1,4 @@
-"""Logit bias and penalties: what changes a logit by its token alone."""
+"""Logit bias and penalties, which change a logit by its token alone."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from py_runtime.sampling.settings import SamplingSettings
 
 
 class Adjustment:
-    """Its arrays are made once for each answer."""
+    """The bias and penalties of one answer; its arrays are made once."""
 
     def __init__(self, settings: SamplingSettings) -> None:
         bias = settings.logit_bias
@@ -20,7 +20,7 @@ class Adjustment:
         self._any = len(bias) > 0 or self._repetition != 1 or self._over_answer
 
     def scores(self, logits: np.ndarray, history: TokenHistory) -> np.ndarray:
-        """The logits themselves where nothing changes, else float64 [V] of their own."""
+        """Return the logits themselves if nothing changes, else new scores: float64 [V]."""
         if not self._any:
             return logits
         scores = logits.astype(np.float64)

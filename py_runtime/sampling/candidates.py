@@ -11,7 +11,7 @@ from py_runtime.sampling.settings import SamplingSettings
 
 @dataclass(frozen=True)
 class Candidates:
-    """Those that are left after each step of narrowing."""
+    """The tokens left after each step of narrowing, with their scores."""
 
     ids: np.ndarray | None  # [N] ascending token ids; None: the whole vocabulary
     scores: np.ndarray  # [N], at least one of them finite, none NaN or +inf
@@ -37,7 +37,7 @@ class Candidates:
         return left
 
     def weights(self, temperature: float) -> np.ndarray:
-        """Probabilities before they are divided by their sum: float64 [N], the largest is 1."""
+        """Return unnormalised probabilities: float64 [N], the largest is 1."""
         weights: np.ndarray = np.subtract(self.scores, self.scores.max(), dtype=np.float64)
         with np.errstate(over="ignore"):  # a tiny temperature makes all but the best impossible
             weights /= temperature
@@ -52,7 +52,7 @@ class Candidates:
 
 
 def greedy(scores: np.ndarray, allowed: np.ndarray | None) -> int:
-    """The best token, of equal ones the lowest id."""
+    """Return the best token, the lowest id among equal ones."""
     if allowed is None:
         return _best(scores)
     ids = allowed_ids(allowed)
@@ -60,7 +60,7 @@ def greedy(scores: np.ndarray, allowed: np.ndarray | None) -> int:
 
 
 def allowed_ids(allowed: np.ndarray) -> np.ndarray:
-    """[N] ascending; ValueError where the mask leaves none."""
+    """Return the allowed ids in ascending order; ValueError if the mask allows none."""
     ids = np.flatnonzero(allowed)
     if len(ids) == 0:
         raise ValueError("the mask allows no token at all")
@@ -68,7 +68,7 @@ def allowed_ids(allowed: np.ndarray) -> np.ndarray:
 
 
 def without_faults(scores: np.ndarray) -> np.ndarray:
-    """NaN and +inf, which a model computes by fault alone, count as impossible."""
+    """Replace NaN and +inf, which only a fault of a model produces, by -inf."""
     if np.isfinite(scores.max()):  # NaN would be the maximum
         return scores
     finite = np.isfinite(scores)

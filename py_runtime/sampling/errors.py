@@ -1,10 +1,10 @@
-"""What can be wrong with logits."""
+"""Faults of logits."""
 
 from py_runtime.base.errors import InpageError
 
 
 class NoFiniteLogitsError(InpageError):
-    """There is nothing to choose from, and any choice would be junk."""
+    """Logits without a finite value: any choice would be junk."""
 
     code = "no_finite_logits"
 

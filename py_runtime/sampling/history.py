@@ -1,4 +1,4 @@
-"""Which tokens came before, as index arrays: a penalty touches those tokens and no others."""
+"""The tokens so far as index arrays: a penalty touches those tokens and no others."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ ROOM = 64  # for new tokens; when it is used up, the arrays double
 
 
 class Tally:
-    """The distinct tokens of a text and how often each occurs; adding one takes no copy."""
+    """The distinct tokens of a text and their counts; adding one copies nothing."""
 
     def __init__(self, tokens: Sequence[int] = ()) -> None:
         ids, counts = np.unique(np.array(tokens, np.int64), return_counts=True)
@@ -38,7 +38,7 @@ class Tally:
 
 
 class TokenHistory:
-    """Counts for the penalties: the repetition penalty is over all tokens, others the answer's."""
+    """Counts for the penalties: repetition counts all tokens, the others the answer's."""
 
     def __init__(self, prompt: Sequence[int], vocabulary: int) -> None:
         self._vocabulary = vocabulary
@@ -48,7 +48,7 @@ class TokenHistory:
         self.answer = Tally()
 
     def add(self, token: int) -> None:
-        """A token of the answer."""
+        """Add a token of the answer."""
         self._check(token)
         self.everything.add(token)
         self.answer.add(token)

@@ -12,7 +12,7 @@ IMPOSSIBLE = -9999.0  # in place of -inf, which JSON lacks; OpenAI's value for t
 
 @dataclass(frozen=True)
 class TokenLogprob:
-    """Of one token that was chosen, and of the most probable ones there."""
+    """The log probability of the chosen token, and of the most probable ones."""
 
     token: int
     logprob: float
@@ -20,7 +20,7 @@ class TokenLogprob:
 
 
 def logprobs(logits: np.ndarray, token: int, top: int) -> TokenLogprob:
-    """Of logits f32 [V]; among equal ones the lower id is named first."""
+    """Compute log probabilities from logits f32 [V]; among equal ones the lower id comes first."""
     scores = without_faults(logits)
     peak = float(scores.max())
     weights = np.subtract(scores, peak, dtype=np.float64)

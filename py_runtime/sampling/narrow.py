@@ -1,6 +1,6 @@
-"""top_k, top_p and min_p: which candidates stay, without sorting a vocabulary.
+"""The filters top_k, top_p and min_p, without sorting a vocabulary.
 
-Each gives the indices that stay, ascending; one stays always. What stays is what transformers'
+Each returns the indices that stay, ascending; at least one stays. They keep what transformers'
 warpers keep: top_k with everything that ties with the k-th, top_p with the token that reaches it.
 (Which of equal tokens top_p keeps is open there, by an unstable sort; here it is the lowest ids.)
 """
@@ -15,7 +15,7 @@ COLUMNS_PER_VALUE = 8  # so that few of the largest values share a column
 
 
 def top_k(scores: np.ndarray, count: int) -> np.ndarray:
-    """Places of the `count` largest; all that tie with the last of them stay."""
+    """Return the indices of the `count` largest scores, with all that tie with the last of them."""
     near = largest(scores, count)
     if len(near) <= count:
         return near
@@ -25,7 +25,7 @@ def top_k(scores: np.ndarray, count: int) -> np.ndarray:
 
 
 def top_p(weights: np.ndarray, share: float) -> np.ndarray:
-    """The fewest of the largest float64 weights that have this share of all weight together."""
+    """Return the fewest of the largest float64 weights that hold this share of all weight."""
     needed = share * weights.sum()
     near = largest(weights, FIRST_LOOK)
     if weights[near].sum() >= needed:
@@ -34,7 +34,10 @@ def top_p(weights: np.ndarray, share: float) -> np.ndarray:
 
 
 def _fewest(weights: np.ndarray, needed: float) -> np.ndarray:
-    """The weights go into bins, the heaviest first; only the bin where the cut falls is sorted."""
+    """Return the fewest weights that add up to `needed`.
+
+    The weights go into bins, the heaviest first; only the bin where the cut falls is sorted.
+    """
     # The bits of floats from 0 on are ordered as the floats are, and so are their upper bits.
     upper_bits = weights.view(np.int64) >> BIN_SHIFT
     bins = (upper_bits.max() - upper_bits).astype(np.intp)
@@ -48,17 +51,17 @@ def _fewest(weights: np.ndarray, needed: float) -> np.ndarray:
 
 
 def min_p(scores: np.ndarray, share: float, temperature: float) -> np.ndarray:
-    """Those with at least this share of the most probable one's probability."""
+    """Return those with at least this share of the most probable one's probability."""
     peak = np.float64(scores.max())  # not float: numpy would round the sum to the scores' f32
     return np.flatnonzero(scores >= peak + temperature * math.log(share))
 
 
 def largest(values: np.ndarray, count: int) -> np.ndarray:
-    """Indices, ascending, of the `count` largest values, and of a few more: all from some floor on.
+    """Return the indices, ascending, of the `count` largest values and perhaps a few more.
 
-    Values [rows * columns] are looked at as a table: the columns' maxima are as many values, so at
-    least `count` values reach the `count`-th largest maximum. Partitioning the maxima is far less
-    work than partitioning the values.
+    Values [rows * columns] are looked at as a table: at least `count` values reach the `count`-th
+    largest of the columns' maxima. Partitioning the maxima is far less work than partitioning the
+    values.
     """
     if count >= len(values):
         return np.arange(len(values))

@@ -1,4 +1,4 @@
-"""The next token: logit bias → penalties → mask → temperature → top_k → top_p → min_p → draw."""
+"""The sampler: logit bias → penalties → mask → temperature → top_k → top_p → min_p → draw."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from py_runtime.sampling.settings import SamplingSettings
 
 
 class Sampler:
-    """Owns its random generator, so that the same seed gives the same tokens on every machine."""
+    """A sampler with its own random generator: one seed gives the same tokens on every machine."""
 
     def __init__(self, settings: SamplingSettings, vocabulary: int) -> None:
         settings.check(vocabulary)
@@ -22,7 +22,7 @@ class Sampler:
     def sample(
         self, logits: np.ndarray, history: TokenHistory, allowed: np.ndarray | None = None
     ) -> int:
-        """Of logits f32 [V], which stay as they are; allowed: bool [V]."""
+        """Choose a token from logits f32 [V], which stay as they are; allowed: bool [V]."""
         scores = self._adjustment.scores(logits, history)
         if self._settings.temperature == 0:
             return greedy(scores, allowed)
@@ -30,7 +30,7 @@ class Sampler:
         return candidates.token(self._draw(candidates.weights(self._settings.temperature)))
 
     def _draw(self, weights: np.ndarray) -> int:
-        """The inverse of the cumulative distribution, at one random number a token."""
+        """Draw by inverting the cumulative distribution at one random number per token."""
         together = np.cumsum(weights)
         # random() is at most 1 - 2**-53, and no float times that rounds up to the float itself: the
         # point is below the end. To the right of all sums up to it is a weight above zero.
@@ -44,7 +44,7 @@ def distribution(
     history: TokenHistory,
     allowed: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Probabilities float64 [V], what a Sampler draws from; greedy has a single 1."""
+    """Return the probabilities that a Sampler draws from, float64 [V]; greedy has a single 1."""
     scores = Adjustment(settings).scores(logits, history)
     probabilities = np.zeros(len(logits))
     if settings.temperature == 0:

@@ -1,4 +1,4 @@
-"""How the next token is chosen: every setting, its neutral value and its allowed range."""
+"""The sampling settings: their neutral values and allowed ranges."""
 
 import math
 import reprlib
@@ -24,7 +24,7 @@ MIN_SEED, MAX_SEED = -(2**63), 2**63 - 1
 
 @dataclass(frozen=True)
 class SamplingSettings:
-    """These values change nothing: they draw from the model's own distribution."""
+    """Sampling settings; the defaults are neutral and draw from the model's own distribution."""
 
     temperature: float = 1.0  # 0: greedy
     top_k: int = 0  # 0: off
@@ -37,7 +37,7 @@ class SamplingSettings:
     seed: int | None = None
 
     def check(self, vocabulary: int) -> None:
-        """Raises a RequestError that names the setting and what it may be."""
+        """Raise a RequestError that names the setting and its allowed range."""
         for name, (least, most) in NUMBERS.items():
             value = getattr(self, name)
             if not _is_number(value) or not least <= value <= most:
@@ -63,7 +63,7 @@ class SamplingSettings:
 
 
 def _is_number(value: Any) -> bool:
-    """Python knows integers that no float holds: isnan cannot be asked of them."""
+    """Return whether this is a number that a float can hold, which a Python int may not be."""
     is_real = not isinstance(value, bool) and isinstance(value, Real)
     return is_real and (isinstance(value, Integral) or not math.isnan(value))
 

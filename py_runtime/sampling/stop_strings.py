@@ -1,10 +1,10 @@
-"""Stop strings in streamed text: nothing of one is ever shown."""
+"""Stop strings in streamed text, of which nothing is ever shown."""
 
 from collections.abc import Iterable, Sequence
 
 
 class StopStrings:
-    """Text in, text that may be shown out.
+    """A filter: text goes in, text that may be shown comes out.
 
     The first stop to be complete ends the text, at its beginning; of several complete at the same
     character, the longest. So the outcome does not depend on how the text is cut into pushes.
@@ -16,7 +16,7 @@ class StopStrings:
         self.stopped = False
 
     def push(self, text: str) -> str:
-        """What may be shown now; nothing once a stop was found."""
+        """Return what may be shown now; nothing once a stop was found."""
         if self.stopped:
             return ""
         text = self._held + text
@@ -27,19 +27,19 @@ class StopStrings:
         return text[:shown]
 
     def finish(self) -> str:
-        """What was held back, now that no more text can make a stop of it."""
+        """Return what was held back, now that no more text can complete a stop."""
         held, self._held = self._held, ""
         return held
 
     def _first_stop(self, text: str) -> int | None:
-        """Where the stop begins that is complete first."""
+        """Return where the stop begins that is complete first."""
         found = ((text.find(stop), len(stop)) for stop in self._stops)
         ends = [(start + length, start) for start, length in found if start >= 0]
         return min(ends)[1] if ends else None
 
 
 def held_back(text: str, markers: Iterable[str]) -> int:
-    """How many characters at the end may be the beginning of a marker, but not all of it."""
+    """Return how many characters at the end may be the beginning of a marker."""
     longest = 0
     for marker in markers:
         for length in range(min(len(marker) - 1, len(text)), longest, -1):

@@ -1,1 +1,1 @@
-"""Where constants come from: arrays or files, streamed into GPU buffers."""
+"""Sources of constants: arrays or files, streamed into GPU buffers."""

@@ -1,4 +1,4 @@
-"""Files as sources of bytes: read at any place, or streamed past in pieces.
+"""Files as sources of bytes, read at any offset or streamed in pieces.
 
 In the page a source is a URL of this site or a file that the user gave (weights/page_source.py);
 natively it is a file on the disk. weights/open_source.py chooses.
@@ -27,14 +27,14 @@ Pieces = AsyncGenerator[tuple[int, np.ndarray], None]  # (place in the file, byt
 
 
 class MissingFileError(ModelFileError):
-    """There is no such file."""
+    """The error of a file that does not exist."""
 
 
 ABSENT = (MissingFileError, NotFoundError)  # what a source raises whose file is not there
 
 
 def ends_early(name: str, at: int) -> ModelFileError:
-    """To be raised: the file is cut short."""
+    """Return the error of a file that is cut short."""
     return ModelFileError(f"{name} ends after {at} bytes, in the middle of what it should hold")
 
 
@@ -47,13 +47,13 @@ class ByteSource(Protocol):
     async def size(self) -> int: ...
 
     async def read(self, offset: int, nbytes: int) -> bytes:
-        """Exactly these bytes; ModelFileError where the file ends before."""
+        """Read exactly these bytes; ModelFileError if the file ends before."""
 
     def pieces(self, cuts: Sequence[int]) -> Pieces:
-        """Everything from the first cut to the last, in order; no piece crosses a cut.
+        """Stream everything from the first cut to the last, in order; no piece crosses a cut.
 
-        Cuts ascend. A piece is good until the next one is asked for, and has a multiple of
-        BLOCK_UNIT bytes but where it ends at a cut. Close it (`contextlib.aclosing`) to stop early.
+        Cuts ascend. A piece is valid until the next one is asked for, and has a multiple of
+        BLOCK_UNIT bytes unless it ends at a cut. Close it (`contextlib.aclosing`) to stop early.
         """
 
 
@@ -95,7 +95,7 @@ class FileSource:
 
 
 class RemoteSource(ABC):
-    """A file at an address. Its beginning comes with its size, and is kept: headers are there."""
+    """A file at an address; its beginning comes with its size and is kept for reading headers."""
 
     is_remote = True
 
@@ -122,11 +122,11 @@ class RemoteSource(ABC):
 
     @abstractmethod
     async def _open_head(self) -> tuple[FileBlocks, int | None]:
-        """From the beginning, HEAD_BYTES or more; and the file's size where the host tells it."""
+        """Open the file at its beginning, for HEAD_BYTES or more; also return its size if known."""
 
 
 async def _read_head(blocks: FileBlocks, to_the_end: bool) -> tuple[bytes, int]:
-    """The first HEAD_BYTES, and how many bytes there are, as far as it was read."""
+    """Read the first HEAD_BYTES, and count the bytes as far as the file was read."""
     memory = np.empty(PIECE_BYTES, np.uint8)
     head, passed = b"", 0
     try:
@@ -148,9 +148,9 @@ async def cut_pieces(
     cuts: Sequence[int],
     fault: Callable[[str, int], Exception] = ends_early,
 ) -> Pieces:
-    """A file's pieces, from blocks that begin at `position`: at the first cut, or before it.
+    """Cut blocks that begin at `position`, at the first cut or before it, into pieces.
 
-    Closes the blocks. `fault` is raised, with the place, where they end before the last cut.
+    It closes the blocks and raises `fault`, with the place, if they end before the last cut.
     """
     memory = np.empty(PIECE_BYTES, np.uint8)
     try:
@@ -167,7 +167,7 @@ async def cut_pieces(
 
 
 async def read_pieces(source: ByteSource, offset: int, nbytes: int) -> bytes:
-    """What `source.read` gives, where reading it is joining its pieces."""
+    """Read bytes by joining the pieces of a source that has no cheaper way."""
     data = bytearray()
     async with aclosing(source.pieces([offset, offset + nbytes])) as pieces:
         async for _, piece in pieces:
@@ -176,7 +176,7 @@ async def read_pieces(source: ByteSource, offset: int, nbytes: int) -> bytes:
 
 
 async def is_there(source: ByteSource) -> bool:
-    """Only its absence is False; other errors are raised."""
+    """Return whether the file exists; other errors are raised."""
     try:
         await source.size()
     except ABSENT:

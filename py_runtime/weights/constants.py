@@ -1,4 +1,4 @@
-"""Where a graph's constants come from: arrays at hand, or files that stream into GPU buffers."""
+"""Sources of a graph's constants: arrays, or files that stream into GPU buffers."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ from py_runtime.program import Program
 
 @dataclass(frozen=True)
 class Place:
-    """Where a constant's bytes go."""
+    """The destination of a constant's bytes: a buffer and an offset."""
 
     buffer: Buffer
     offset: int = 0
@@ -25,7 +25,7 @@ class Place:
     nbytes: int | None = None  # and how many; None: all that come after
 
     def of(self, start: int, nbytes: int) -> tuple[int, int, int] | None:
-        """Of so many bytes of the constant: how many to skip, how many to take, and where to."""
+        """Return (bytes to skip, bytes to take, offset in the buffer) for a range."""
         first = max(start, self.start)
         end = start + nbytes
         if self.nbytes is not None:
@@ -41,17 +41,17 @@ PlacesByName = Mapping[str, Sequence[Place]]
 
 @runtime_checkable
 class ConstantSource(Protocol):
-    """What Graph.load takes: it is checked first, before any buffer is made."""
+    """A source that Graph.load takes; it is checked before any buffer is made."""
 
     def check(self, program: Program) -> None:
-        """Raises when a constant of the program is missing or of another shape or dtype."""
+        """Raise if a constant of the program is missing or has another shape or dtype."""
 
     async def upload(self, device: Device, places: PlacesByName, meter: Meter) -> None:
-        """Fills the places; may be cancelled wherever it awaits, and writes nothing afterwards."""
+        """Fill the places; it can be cancelled at any await, and writes nothing afterwards."""
 
 
 class ArrayConstants:
-    """Constants as numpy arrays, or what has an array's shape and dtype and becomes one."""
+    """Constants as numpy arrays, or as objects with a shape and dtype that convert to one."""
 
     def __init__(self, arrays: Mapping[str, np.ndarray]) -> None:
         self._arrays = arrays

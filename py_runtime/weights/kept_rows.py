@@ -13,7 +13,7 @@ KEPT_ROWS = 1024  # as they are stored: conversations use the same tokens again 
 
 
 class KeptRows(ABC):
-    """The rows that were used last are not read again."""
+    """A table of rows; the rows used last are kept and not read again."""
 
     def __init__(self, columns: int) -> None:
         self.columns = columns
@@ -21,14 +21,14 @@ class KeptRows(ABC):
 
     @abstractmethod
     async def read_row(self, token: int) -> bytes:
-        """As it is stored."""
+        """Read the stored bytes of one row."""
 
     @abstractmethod
     def dense(self, rows: Sequence[bytes]) -> np.ndarray:
-        """f32, of all these rows."""
+        """Return these rows dequantised as f32."""
 
     async def read(self, tokens: Sequence[int]) -> np.ndarray:
-        """f32 [1, S, columns]."""
+        """Return the rows of these tokens: f32 [1, S, columns]."""
         missing = [token for token in dict.fromkeys(tokens) if token not in self._kept]
         found = {token: self._kept[token] for token in tokens if token in self._kept}
         for at in range(0, len(missing), AT_ONCE):

@@ -1,4 +1,4 @@
-"""Where a name leads: to a file on the disk, or to an address of the page's site."""
+"""The choice of a byte source: a file on the disk, or an address of the page's site."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ from py_runtime.weights.byte_source import ByteSource, FileSource
 
 
 def open_source(where: str | Path) -> ByteSource:
-    """A file by its path; in the page a text is an address, which may be relative to the site's."""
+    """Open a file by its path; in the page a text is an address, perhaps relative to the site."""
     if IN_PAGE and isinstance(where, str):
         from py_runtime.weights.page_source import UrlSource, url_of
 

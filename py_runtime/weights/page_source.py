@@ -1,4 +1,4 @@
-"""Sources of bytes in the page: files of this site, the user's, and those that are stored."""
+"""Sources of bytes in the page: files of this site, the user's files, and stored ones."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -19,14 +19,14 @@ from py_runtime.weights.byte_source import (
 
 
 def url_of(where: str) -> str:
-    """A whole address, from one that may be relative to the page."""
+    """Return a whole address from one that may be relative to the page."""
     from js import location  # not above: a snapshot is made before there is a page
 
     return urljoin(str(location.href), where)
 
 
 class UrlSource(RemoteSource):
-    """A file of this site. A host without ranges sends it from its beginning each time."""
+    """A file of this site; a host without ranges sends it from its beginning each time."""
 
     def __init__(self, url: str) -> None:
         super().__init__(url)
@@ -43,7 +43,7 @@ class UrlSource(RemoteSource):
         return stream, size
 
     async def _open(self, start: int, end: int) -> tuple[Stream, int, int | None]:
-        """The file from some place on, that place, and the file's size where the host tells it."""
+        """Open the file at `start`; return the stream, its actual start, and the size if known."""
         stream = open_url(self.url, headers={"Range": f"bytes={start}-{end - 1}"}, cache="no-cache")
         try:
             headers = await stream.headers()
@@ -58,7 +58,7 @@ class UrlSource(RemoteSource):
 
 
 class FileHere(ABC):
-    """A file of this machine, whose size is known."""
+    """A file on this machine, whose size is known."""
 
     is_remote = False
 

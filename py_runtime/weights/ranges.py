@@ -1,4 +1,4 @@
-"""Constants that are byte ranges of files: they stream into GPU buffers, a piece at a time."""
+"""Constants that are byte ranges of files and stream into GPU buffers piece by piece."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -21,7 +21,7 @@ JOINED_GAP = 1 << 16  # bytes between two ranges that are rather read than asked
 
 @dataclass(frozen=True)
 class StoredRange:
-    """Bytes of a file, not read yet."""
+    """A byte range of a file, not read yet."""
 
     source: ByteSource
     offset: int
@@ -29,7 +29,7 @@ class StoredRange:
 
 
 class RangeConstants:
-    """What Graph.load takes: every constant's bytes as the GPU holds them, or bools in a byte."""
+    """Constants stored as the GPU holds them, or bools in a byte, for Graph.load."""
 
     def __init__(self, ranges: Mapping[str, StoredRange]) -> None:
         self._ranges = ranges
@@ -66,7 +66,7 @@ class RangeConstants:
 
 
 class _RangesUpload:
-    """What one file gives, in as few passes as its ranges allow."""
+    """The upload of one file's ranges, in as few passes as possible."""
 
     def __init__(self, source: ByteSource, uploads: Iterable[UploadRange], meter: Meter) -> None:
         self._source = source
@@ -78,7 +78,7 @@ class _RangesUpload:
         self._meter = UploadMeter(source, total, meter)
 
     def _find_runs(self) -> list[list[tuple[int, int]]]:
-        """Ranges that are read in one go: they lie next to each other, or nearly so."""
+        """Return groups of ranges that are adjacent, or nearly so, and are read in one pass."""
         runs: list[list[tuple[int, int]]] = []
         end = 0
         for found in sorted(self._by_range):

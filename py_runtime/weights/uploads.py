@@ -1,4 +1,4 @@
-"""Bytes of files that stream past, on their way into GPU buffers."""
+"""Uploads of streamed file bytes into GPU buffers."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ UPLOAD_AHEAD = 64 << 20  # bytes after which streaming waits for the GPU
 
 @dataclass(frozen=True)
 class UploadRange:
-    """Bytes of a file that belong at an offset of a buffer."""
+    """A byte range of a file and its offset in a buffer."""
 
     file_offset: int
     nbytes: int
@@ -23,7 +23,7 @@ class UploadRange:
     widen: bool = False  # each byte becomes an int32
 
     def write(self, position: int, block: np.ndarray) -> Write | None:
-        """What a block of the file, from `position` on, puts there."""
+        """Return the write for a block of the file that starts at `position`."""
         first = max(position, self.file_offset)
         last = min(position + len(block), self.file_offset + self.nbytes)
         if first >= last:
@@ -35,7 +35,7 @@ class UploadRange:
 
 
 class UploadQueue:
-    """Lets uploads run ahead of the GPU, but not without end: they wait in the browser's memory."""
+    """A queue that lets uploads run ahead of the GPU within a bound on the browser's memory."""
 
     def __init__(self, device: Device) -> None:
         self._device = device
@@ -54,7 +54,7 @@ class UploadQueue:
 
 
 class UploadMeter:
-    """Tells how far a file has come; one that is not here yet comes down as it goes up."""
+    """A progress meter of one file; one that is not stored yet downloads as it uploads."""
 
     def __init__(self, source: ByteSource, total: int, meter: Meter) -> None:
         self._file = source.name
