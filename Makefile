@@ -71,7 +71,7 @@ test: setup $(TESTER) $(NPM_DEV) $(REACH) browsers ## every test, in a real brow
 browsers: $(DEVELOPER)
 	@$(PY) -m tools.browser chromium firefox
 
-test-fast: $(TESTER) $(MODEL)/manifest.json ## the tests that need no browser; of it only the software GPU
+test-fast: $(TESTER) $(NPM_DEV) $(VENDOR) $(MODEL)/manifest.json ## the tests that need no browser; of it only the software GPU
 	$(PY) -m pytest $(AT_ONCE) -m "not browser and not built"
 
 soak: $(TESTER) ## 10,000 answers and 200 loads, natively: nothing may grow; a quarter of an hour
@@ -85,7 +85,7 @@ test-pte: setup $(EXECUTORCH) ## stock ExecuTorch exports, made on the spot; hal
 	@$(PY) -m tools.browser
 	$(PY) -m pytest $(AT_ONCE) tests/pte_exports
 
-fuzz: $(TESTER) ## damaged inputs for every parser, new ones each time (MINUTES=10)
+fuzz: $(TESTER) $(NPM_DEV) $(VENDOR) ## damaged inputs for every parser, new ones each time (MINUTES=10)
 	$(PY) -m tests.fuzz --minutes $(MINUTES)
 
 pte-files: $(EXECUTORCH) ## the small .pte files of the tests, anew
