@@ -24,9 +24,11 @@ WATCH_MESSAGES = """() => {
     globalThis.counts = new Set();
     setInterval(() => counts.add(document.querySelector("#messages").children.length));
 }"""
-BE_PATIENT = """async (bounds) => {
-    const {patience} = await import("/ui/rendering.js");
-    Object.assign(patience, bounds);
+RENDER_MANY = """async text => {
+    const {patience, renderInWorker} = await import("/ui/rendering.js");
+    Object.assign(patience, {text: 300, all: 500});
+    const jobs = Array.from({length: 8}, () => renderInWorker("code", {text, language: "java"}));
+    return (await Promise.allSettled(jobs)).map(({status}) => status);
 }"""
 HOSTILE = {
     "dashes": "-" * 40_000 + "x",
@@ -74,30 +76,20 @@ def test_code_that_takes_too_long_stays_plain_and_the_next_block_has_colours(des
 
 def test_many_such_blocks_use_up_their_time_together(desk: Desk) -> None:
     user = desk.tab(script=WATCH)
-    user.page.evaluate(BE_PATIENT, {"text": 100, "all": 250})
-    show(user.page, *(java(f"{at}{DOLLARS}") for at in range(8)))
-    user.page.wait_for_function("() => ended > 0")
-    show(user.page, java("int last = 1;"))
-    user.page.wait_for_function("""async () => {
-        const {renderInWorker} = await import("/ui/rendering.js");
-        return renderInWorker("code", {text: "1", language: "js"}).catch(() => false);
-    }""")
-    assert 1 <= user.page.evaluate("ended") <= 3, "each is charged with the time that it took"
-    assert user.page.locator(".tried code").first.inner_html() == f"0{DOLLARS}"
+    outcomes = user.page.evaluate(RENDER_MANY, DOLLARS)
+    assert outcomes == ["rejected"] * 8
+    assert 1 <= user.page.evaluate("ended") <= 2, "each is charged with the time that it took"
 
 
 def test_a_page_with_hostile_chats_opens_again(desk: Desk) -> None:
     user = desk.tab()
     texts = [text for answer in HOSTILE.values() for text in ("Write", answer)]
     user.import_chats(chat_of(*texts))
-    for _ in range(2):
-        expect(user.answers).to_have_count(len(HOSTILE))
-        for at, text in enumerate(HOSTILE.values()):
-            shown = user.answers.nth(at).locator(".text")
-            assert text[-20:].strip("<>}$x ")[-5:] in (shown.text_content() or "")
+    for visit in range(2):
+        expect(user.answers).to_have_count(len(HOSTILE) + visit)
+        for answer in user.answers.all():
+            expect(answer.locator(".text").first).not_to_be_empty()
         assert user.ask("Still there?").locator(".text").inner_text().startswith("An answer")
-        user.answers.last.get_by_role("button", name="Delete").click()
-        user.questions.last.get_by_role("button", name="Delete").click()
         user.page.reload()
         desk.ready(user)
     assert user.complaints == []
