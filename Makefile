@@ -78,7 +78,7 @@ test: setup $(TESTER) $(NPM_DEV) $(REACH) browsers ## every test, in a real brow
 browsers: $(DEVELOPER)
 	@$(PY) -m tools.browser chromium firefox
 
-test-fast: $(TESTER) $(MODEL)/manifest.json ## the tests that need no browser; of it only the software GPU
+test-fast: $(TESTER) $(NPM_DEV) $(VENDOR) $(MODEL)/manifest.json ## the tests that need no browser; of it only the software GPU
 	$(PY) -m pytest $(AT_ONCE) -m "not browser and not built"
 
 soak: $(TESTER) ## 10,000 answers and 200 loads, natively: nothing may grow; a quarter of an hour
@@ -96,7 +96,7 @@ test-llama-cpp: setup $(TESTER) $(LLAMA_CPP) ## llama.cpp's tokens, of gemma-3-2
 	@$(PY) -m tools.browser
 	$(PY) -m pytest $(AT_ONCE) tests/llama_cpp
 
-fuzz: $(TESTER) ## damaged inputs for every parser, new ones each time (MINUTES=10)
+fuzz: $(TESTER) $(NPM_DEV) $(VENDOR) ## damaged inputs for every parser, new ones each time (MINUTES=10)
 	$(PY) -m tests.fuzz --minutes $(MINUTES)
 
 pte-files: $(EXECUTORCH) ## the small .pte files of the tests, anew

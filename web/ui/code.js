@@ -1,7 +1,7 @@
 // Colours of code by highlight.js, in the rendering worker; only classes of spans come of it.
 
 import { remembered, remember } from "./drawn.js";
-import { escape, library } from "./page.js";
+import { escape, isInUse, library } from "./page.js";
 import { renderInWorker } from "./rendering.js";
 
 const MAX_CHARACTERS = 20_000; // characters
@@ -29,7 +29,7 @@ export async function colour(code) {
   const known = remembered(name);
   if (known !== undefined) return show(code, known);
   if (language === latest.language && text.startsWith(latest.text)) show(code, latest.html + escape(text.slice(latest.text.length)));
-  const html = await renderInWorker("code", { text, language }, () => code.isConnected);
+  const html = await renderInWorker("code", { text, language }, () => isInUse(code));
   ({ default: purify } = await library("dompurify.js"));
   latest = { language, text, html: remember(name, html) };
   show(code, html);

@@ -20,6 +20,7 @@ export let shown = newChat();
 /** @type {Editor | undefined} */
 let editor; // of a question that is in the composer
 let atEnd = true; // the user reads along
+const pile = document.createDocumentFragment(); // of articles that are ready
 let showing = {}; // replaced when messages are shown anew: slices of an earlier time stop
 
 /** A draft belongs to its chat; one that is not kept yet is the new one. */
@@ -59,28 +60,43 @@ export function showMessages() {
     else article.remove();
   }
   document.body.toggleAttribute("data-empty", !path.length);
-  /** @type {HTMLElement | null} */
-  let later = null; // the article before which the next one stands
+  pile.replaceChildren(); // of an earlier time
+  /** @type {Element | null} */
+  let later = null; // the article before which the next ones stand
+
+  function insertPile() {
+    const first = pile.firstElementChild;
+    list.insertBefore(pile, later);
+    later = first ?? later;
+  }
 
   function showNext() {
     const message = /** @type {ChatMessage} */ (path.pop());
     const old = there.get(message.id);
-    const article = old?.dataset.state === stateOf(message, versionCounts) ? old : articleOf(message, versionCounts);
-    if (old !== article) old?.remove();
-    if (article.parentElement !== list || article.nextElementSibling !== later) list.insertBefore(article, later);
-    later = article;
-    return article;
+    if (old?.dataset.state !== stateOf(message, versionCounts)) {
+      old?.remove();
+      return pile.insertBefore(articleOf(message, versionCounts), pile.firstChild);
+    }
+    insertPile();
+    if (old.nextElementSibling !== later) list.insertBefore(old, later);
+    later = old;
+    return old;
   }
 
   function showSlice() {
     if (mine !== showing) return;
     const end = performance.now() + SLICE_MILLISECONDS;
     while (path.length && performance.now() < end) showNext().classList.add("earlier");
-    follow();
+    // As many as there are already: the browser lays all of them out a few times, not once for each slice.
+    if (!path.length || pile.childElementCount > list.childElementCount) {
+      insertPile();
+      follow();
+    }
     if (path.length) setTimeout(showSlice);
   }
 
   for (let left = AT_ONCE; path.length && left; left--) showNext();
+  insertPile();
   if (path.length) setTimeout(showSlice);
 }
 

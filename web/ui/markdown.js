@@ -7,7 +7,7 @@
 /** @import { RenderedMarkdown } from "./rendered.js" */
 
 import { isRenderable, options, renderMarkdown } from "./markdown_html.js";
-import { excerptOf, library, t } from "./page.js";
+import { excerptOf, isInUse, library, t } from "./page.js";
 
 const TAGS = "p br hr strong em del code pre blockquote ul ol li h3 h4 h5 h6 table thead tbody tr th td a span #text";
 const PLAIN_ATTRIBUTES = ["start", "align", "data-image", "data-language", "data-math", "data-task"];
@@ -152,7 +152,7 @@ function blocksIn(element) {
     if (isBusy) return;
     isBusy = true;
     const mine = turn;
-    const isWanted = () => element.isConnected && owners.get(element) === mine;
+    const isWanted = () => isInUse(element) && owners.get(element) === mine;
     for (let job; (job = next);) {
       next = undefined;
       const tail = job.text.slice(job.isGrowing ? settledText : 0);

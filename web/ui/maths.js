@@ -2,7 +2,7 @@
 // passes DOMPurify. Its style attributes, which the page's policy refuses, are set by script, one by one.
 
 import { remember, remembered } from "./drawn.js";
-import { library, siteFacts } from "./page.js";
+import { isInUse, library, siteFacts } from "./page.js";
 import { renderInWorker } from "./rendering.js";
 
 const MAX_CHARACTERS = 4000; // characters of a formula
@@ -38,7 +38,7 @@ export async function draw(element) {
   const name = `maths ${isDisplay} ${tex}`;
   const known = remembered(name);
   if (known !== undefined && purify) return show(element, known, purify);
-  const html = await renderInWorker("maths", { text: tex, isDisplay }, () => element.isConnected);
+  const html = await renderInWorker("maths", { text: tex, isDisplay }, () => isInUse(element));
   show(element, remember(name, html), purify ??= await fetchTools());
 }
 
