@@ -161,7 +161,7 @@ def check_number(environment: "GuardedEnvironment", value: Any, *args: Any, **na
 
 
 def check_round(
-    environment: "GuardedEnvironment", value: Any, precision: Any = 0, *args: Any, **named: Any
+    environment: "GuardedEnvironment", value: Any, precision: Any = 0, method: str = "common"
 ) -> Any:
     """Check the precision of a number."""
     if isinstance(value, str | list | tuple):
@@ -179,12 +179,11 @@ def check_list(environment: "GuardedEnvironment", value: Any, *args: Any, **name
     return found
 
 
-def check_batch(
-    environment: "GuardedEnvironment", value: Any, count: Any, fill_with: Any = None
-) -> Any:
+def check_batch(environment: "GuardedEnvironment", value: Any, *args: Any, **named: Any) -> Any:
     """Charge for lists of so many items, or so many lists."""
-    if isinstance(count, int):
-        environment.meter.expect(POINTER * abs(count))
+    for count in (*args, *named.values()):
+        if isinstance(count, int):
+            environment.meter.expect(POINTER * abs(count))
     return check_list(environment, value)
 
 

@@ -262,8 +262,11 @@ def test_a_model_that_hangs_again_keeps_no_other_from_loading(
         impatient.load()
     impatient.new_chat()
     page.evaluate(
-        """code => { globalThis.restarted = inpage.restart().then(() => "restored", ({code}) => code);
-            globalThis.hooked = inpage.python(code); }""",
+        """code => {
+            const restarting = inpage.restart();
+            globalThis.hooked = inpage.python(code);
+            globalThis.restarted = restarting.then(() => "restored", error => error.code);
+        }""",
         HANGS_AFTER_RESTART[place],
     )
     page.evaluate("hooked")
