@@ -105,9 +105,14 @@ class Weight(NamedTuple):
         return 6 * self.characters + OBJECT * self.items  # each may become \u1234
 
 
+def is_container(value: Any) -> bool:
+    """Tell whether a value holds others that a template can see."""
+    return isinstance(value, CONTAINERS)
+
+
 def weigh(meter: RenderingMeter, value: Any) -> Weight:
     """Return the weight of a value, and charge for walking through it."""
-    if not isinstance(value, CONTAINERS):
+    if not is_container(value):
         meter.work(ITEM)
         return Weight(1, _scalar_size(value))
     return _weigh_container(meter, value, 1)
@@ -122,7 +127,7 @@ def _weigh_container(meter: RenderingMeter, container: Any, depth: int) -> Weigh
     inside: Iterable[Any] = chain(container, container.values()) if is_dict else container
     characters, deeper = 0, 0
     for item in inside:
-        if isinstance(item, CONTAINERS):
+        if is_container(item):
             inner = _weigh_container(meter, item, depth + 1)
             items += inner.items
             deeper += inner.characters

@@ -7,7 +7,6 @@ from types import NoneType
 from typing import Any
 
 from py_runtime.chat.bounds import (
-    CONTAINERS,
     ITEM,
     MAX_BITS,
     MAX_DIGITS,
@@ -16,6 +15,7 @@ from py_runtime.chat.bounds import (
     VIEWS,
     RenderingMeter,
     character_bytes,
+    is_container,
     too_much,
     unsupported,
     weigh,
@@ -105,10 +105,9 @@ def check_equality(meter: RenderingMeter, left: Any, right: Any) -> None:
     """Charge for == of two values."""
     if isinstance(left, str) and isinstance(right, str):
         meter.work(min(len(left), len(right)))
-    elif isinstance(left, CONTAINERS) and isinstance(right, CONTAINERS):
-        if len(left) == len(right):
-            weigh(meter, left)
-            weigh(meter, right)
+    elif is_container(left) and is_container(right) and len(left) == len(right):
+        weigh(meter, left)
+        weigh(meter, right)
 
 
 def ordering_work(meter: RenderingMeter, value: Any) -> int:
@@ -118,10 +117,10 @@ def ordering_work(meter: RenderingMeter, value: Any) -> int:
     """
     if isinstance(value, str):
         return len(value)
-    if not isinstance(value, CONTAINERS):
+    if not is_container(value):
         return ITEM
     weight = weigh(meter, value)
-    is_nested = any(isinstance(item, CONTAINERS) for item in value)
+    is_nested = any(map(is_container, value))
     return (weight.items * ITEM + weight.characters) * (weight.items if is_nested else 1)
 
 
@@ -134,11 +133,11 @@ def check_membership(meter: RenderingMeter, item: Any, container: Any) -> None:
         check_key(meter, item)
     elif isinstance(container, range):
         meter.work(1 if isinstance(item, int) else ITEM * len(container))
-    elif isinstance(container, CONTAINERS):
+    elif is_container(container):
         meter.work(ITEM * len(container))
         if isinstance(item, str):
             meter.work(len(item) * len(container))
-        elif isinstance(item, CONTAINERS):
+        elif is_container(item):
             weigh(meter, item)
             weigh(meter, container)
 

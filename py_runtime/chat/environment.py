@@ -5,8 +5,7 @@ else. Each of them is charged to the rendering's meter before it runs (see bound
 """
 
 import re
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import datetime
 from operator import contains, eq, ge, gt, le, lt, ne
 from types import BuiltinMethodType, MethodType
@@ -16,7 +15,7 @@ from jinja2 import TemplateSyntaxError, Undefined, nodes, pass_environment
 from jinja2.exceptions import SecurityError
 from jinja2.ext import LoopControlExtension
 from jinja2.runtime import Context, LoopContext, Macro
-from jinja2.sandbox import ImmutableSandboxedEnvironment, SandboxedFormatter
+from jinja2.sandbox import SandboxedFormatter
 from jinja2.utils import Cycler, Joiner, Namespace
 
 from py_runtime.chat.bounds import (
@@ -25,7 +24,6 @@ from py_runtime.chat.bounds import (
     MAX_SOURCE,
     POINTER,
     RenderingMeter,
-    counted,
     listed,
     shortened,
     spelled_bytes,
@@ -34,7 +32,6 @@ from py_runtime.chat.bounds import (
 from py_runtime.chat.costs import (
     check_comparison,
     check_equality,
-    check_integer,
     check_key,
     check_new_keys,
     check_operator,
@@ -42,6 +39,7 @@ from py_runtime.chat.costs import (
 )
 from py_runtime.chat.errors import ChatTemplateError
 from py_runtime.chat.filters import as_text, guarded_filters, guarded_tests
+from py_runtime.chat.metered import MeteredEnvironment
 from py_runtime.chat.methods import METHODS, checked_arguments
 from py_runtime.chat.syntax import CheckedSyntax, GenerationTag, GuardedCodeGenerator
 
@@ -86,10 +84,10 @@ def compile_template(source: str) -> Render:
     return render
 
 
-class GuardedEnvironment(ImmutableSandboxedEnvironment):
+class GuardedEnvironment(MeteredEnvironment):
     """jinja2, set up as transformers does, less what no chat template needs; all of it metered."""
 
-    intercepted_binops = frozenset(ImmutableSandboxedEnvironment.default_binop_table)
+    intercepted_binops = frozenset(MeteredEnvironment.default_binop_table)
     code_generator_class = GuardedCodeGenerator
 
     def __init__(self) -> None:
@@ -191,15 +189,6 @@ class GuardedEnvironment(ImmutableSandboxedEnvironment):
         self.meter.step()
         self.meter.work(NODE_WORK * nodes)
         return True
-
-    def charged(self, value: Any) -> Any:
-        """Charge for a value that has been made, without what it refers to."""
-        if isinstance(value, Iterator):
-            return value if isinstance(value, LoopContext) else counted(value, self.meter)
-        if isinstance(value, int):
-            check_integer(value)
-        self.meter.make(sys.getsizeof(value))
-        return value
 
     def written(self, value: Any) -> str:
         """Return a value as it is written."""

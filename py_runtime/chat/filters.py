@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Sized
 from functools import wraps
 from math import log2
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jinja2 import pass_environment
 from jinja2.filters import FILTERS, make_attrgetter, make_multi_attrgetter
@@ -37,6 +37,7 @@ from py_runtime.chat.costs import (
     is_plain_key,
     ordering_work,
 )
+from py_runtime.chat.metered import MeteredEnvironment
 from py_runtime.chat.methods import (
     CASE_GROWTH,
     CASE_WORK,
@@ -48,9 +49,6 @@ from py_runtime.chat.methods import (
     check_strip,
     count_lines,
 )
-
-if TYPE_CHECKING:
-    from py_runtime.chat.environment import GuardedEnvironment
 
 # With the environment, what the filter is applied to, and its arguments. It charges for the filter
 # and returns what the filter is to be applied to: a list instead of an iterator, for example.
@@ -79,12 +77,12 @@ def _length_of(value: Any) -> int:
 # Filters ------------------------------------------------------------------------------------------
 
 
-def check_nothing(environment: "GuardedEnvironment", value: Any, *args: Any, **named: Any) -> Any:
+def check_nothing(environment: MeteredEnvironment, value: Any, *args: Any, **named: Any) -> Any:
     """Charge nothing: the filter takes the same time whatever its value is."""
     return value
 
 
-def check_lazy(environment: "GuardedEnvironment", value: Any, *args: Any, **named: Any) -> Any:
+def check_lazy(environment: MeteredEnvironment, value: Any, *args: Any, **named: Any) -> Any:
     """Charge for going through the items; what is done with each is charged when it is done."""
     environment.meter.work(ITEM * _length_of(value))
     return value
@@ -93,7 +91,7 @@ def check_lazy(environment: "GuardedEnvironment", value: Any, *args: Any, **name
 def _text_filter(check: Callable[..., None]) -> Check:
     """Return the check of a filter that does what a method of texts does."""
 
-    def checked(environment: "GuardedEnvironment", value: Any, *args: Any, **named: Any) -> Any:
+    def checked(environment: MeteredEnvironment, value: Any, *args: Any, **named: Any) -> Any:
         text = as_text(environment.meter, value)
         check(environment.meter, text, *args, **named)
         return text
@@ -135,7 +133,7 @@ def check_indent(
 
 
 def check_filter_replace(
-    environment: "GuardedEnvironment", value: Any, old: Any, new: Any, count: int | None = None
+    environment: MeteredEnvironment, value: Any, old: Any, new: Any, count: int | None = None
 ) -> Any:
     """Charge for a replacement, where all three may be something other than texts."""
     meter = environment.meter
@@ -145,7 +143,7 @@ def check_filter_replace(
 
 
 def check_filter_format(
-    environment: "GuardedEnvironment", value: Any, *args: Any, **named: Any
+    environment: MeteredEnvironment, value: Any, *args: Any, **named: Any
 ) -> Any:
     """Charge for a format with percent signs."""
     text = as_text(environment.meter, value)
@@ -153,7 +151,7 @@ def check_filter_format(
     return text
 
 
-def check_number(environment: "GuardedEnvironment", value: Any, *args: Any, **named: Any) -> Any:
+def check_number(environment: MeteredEnvironment, value: Any, *args: Any, **named: Any) -> Any:
     """Check that a text is short enough to be a number."""
     if isinstance(value, str) and len(value) > MAX_DIGITS:
         raise too_much(f"makes a number of a text of more than {MAX_DIGITS:,} characters")
@@ -161,7 +159,7 @@ def check_number(environment: "GuardedEnvironment", value: Any, *args: Any, **na
 
 
 def check_round(
-    environment: "GuardedEnvironment", value: Any, precision: Any = 0, *args: Any, **named: Any
+    environment: MeteredEnvironment, value: Any, precision: Any = 0, method: str = "common"
 ) -> Any:
     """Check the precision of a number."""
     if isinstance(value, str | list | tuple):
@@ -170,7 +168,7 @@ def check_round(
     return value
 
 
-def check_list(environment: "GuardedEnvironment", value: Any, *args: Any, **named: Any) -> Any:
+def check_list(environment: MeteredEnvironment, value: Any, *args: Any, **named: Any) -> Any:
     """Charge for a list of the items."""
     found = listed(environment.meter, value)
     environment.meter.work(ITEM * _length_of(found))
@@ -179,17 +177,16 @@ def check_list(environment: "GuardedEnvironment", value: Any, *args: Any, **name
     return found
 
 
-def check_batch(
-    environment: "GuardedEnvironment", value: Any, count: Any, fill_with: Any = None
-) -> Any:
+def check_batch(environment: MeteredEnvironment, value: Any, *args: Any, **named: Any) -> Any:
     """Charge for lists of so many items, or so many lists."""
-    if isinstance(count, int):
-        environment.meter.expect(POINTER * abs(count))
+    for count in (*args, *named.values()):
+        if isinstance(count, int):
+            environment.meter.expect(POINTER * abs(count))
     return check_list(environment, value)
 
 
 def check_filter_join(
-    environment: "GuardedEnvironment", value: Any, d: Any = "", attribute: Any = None
+    environment: MeteredEnvironment, value: Any, d: Any = "", attribute: Any = None
 ) -> Any:
     """Charge for the items as texts, and for what is put between them."""
     meter = environment.meter
@@ -203,7 +200,7 @@ def check_filter_join(
 
 
 def check_sum(
-    environment: "GuardedEnvironment", value: Any, attribute: Any = None, start: Any = 0
+    environment: MeteredEnvironment, value: Any, attribute: Any = None, start: Any = 0
 ) -> Any:
     """Check that what is added up is numbers: adding up lists takes quadratic time."""
     items = check_list(environment, value)
@@ -229,7 +226,7 @@ def _charge_sort(meter: RenderingMeter, keys: list[Any], case_sensitive: bool) -
 
 
 def check_sort(
-    environment: "GuardedEnvironment",
+    environment: MeteredEnvironment,
     value: Any,
     reverse: bool = False,
     case_sensitive: bool = False,
@@ -244,7 +241,7 @@ def check_sort(
 
 
 def check_dictsort(
-    environment: "GuardedEnvironment",
+    environment: MeteredEnvironment,
     value: Any,
     case_sensitive: bool = False,
     by: str = "key",
@@ -259,7 +256,7 @@ def check_dictsort(
 
 
 def check_extreme(
-    environment: "GuardedEnvironment",
+    environment: MeteredEnvironment,
     value: Any,
     case_sensitive: bool = False,
     attribute: Any = None,
@@ -274,7 +271,7 @@ def check_extreme(
 
 
 def check_unique(
-    environment: "GuardedEnvironment",
+    environment: MeteredEnvironment,
     value: Any,
     case_sensitive: bool = False,
     attribute: Any = None,
@@ -292,7 +289,7 @@ def check_unique(
 
 
 def to_json(
-    environment: "GuardedEnvironment",
+    environment: MeteredEnvironment,
     value: Any,
     ensure_ascii: bool = False,
     indent: int | str | None = None,
@@ -346,13 +343,13 @@ FILTER_CHECKS: dict[str, Check] = {
 # Tests --------------------------------------------------------------------------------------------
 
 
-def _remainder(environment: "GuardedEnvironment", value: Any, divisor: Any = 2) -> Any:
+def _remainder(environment: MeteredEnvironment, value: Any, divisor: Any = 2) -> Any:
     check_operator(environment.meter, "%", value, divisor)
     return value
 
 
 def _compared(operator: str) -> Check:
-    def check(environment: "GuardedEnvironment", value: Any, other: Any) -> Any:
+    def check(environment: MeteredEnvironment, value: Any, other: Any) -> Any:
         check_comparison(environment.meter, operator, value, other)
         return value
 
@@ -379,7 +376,7 @@ TEST_CHECKS: dict[str, Check] = {
 # Both ---------------------------------------------------------------------------------------------
 
 
-def guarded_filters(environment: "GuardedEnvironment") -> dict[str, Any]:
+def guarded_filters(environment: MeteredEnvironment) -> dict[str, Any]:
     """Return the filters by name."""
     filters: dict[str, Any] = {
         name: _guarded(environment, FILTERS[name], check, environment.charged)
@@ -390,7 +387,7 @@ def guarded_filters(environment: "GuardedEnvironment") -> dict[str, Any]:
     return filters
 
 
-def guarded_tests(environment: "GuardedEnvironment") -> dict[str, Any]:
+def guarded_tests(environment: MeteredEnvironment) -> dict[str, Any]:
     """Return the tests by name."""
     return {
         name: _guarded(environment, TESTS[name], check, bool) for name, check in TEST_CHECKS.items()
@@ -398,7 +395,7 @@ def guarded_tests(environment: "GuardedEnvironment") -> dict[str, Any]:
 
 
 def _guarded(
-    environment: "GuardedEnvironment",
+    environment: MeteredEnvironment,
     run: Any,
     check: Check,
     finish: Callable[[Any], Any],

@@ -93,12 +93,9 @@ class CheckedSyntax(NodeTransformer):
     def visit_Output(self, node: nodes.Output) -> nodes.Node:
         """Charge for everything that is written."""
         self.generic_visit(node)
-        node.nodes = [
-            _own(
-                "written", nodes.Const(part.data) if isinstance(part, nodes.TemplateData) else part
-            )
-            for part in node.nodes
-        ]
+        for place, part in enumerate(node.nodes):
+            text = nodes.Const(part.data) if isinstance(part, nodes.TemplateData) else part
+            node.nodes[place] = _own("written", text)
         return node
 
     def visit_Concat(self, node: nodes.Concat) -> nodes.Node:

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from py_runtime.chat import plain_markup
+from py_runtime.chat.bounds import shortened
 from py_runtime.chat.errors import ChatTemplateError
 
 if TYPE_CHECKING:
@@ -69,7 +70,8 @@ class ChatTemplate:
         except ChatTemplateError:
             raise
         except Exception as error:  # it is a program: it may fail in any way
-            raise ChatTemplateError(f"the chat template refuses these messages: {error}") from error
+            fault = f"the chat template refuses these messages: {error}"
+            raise ChatTemplateError(shortened(fault)) from error
 
     @cached_property
     def _render(self) -> "Render":

@@ -152,7 +152,61 @@ TURNS = """\
 {{- dict(a=1, **{"b": 2}) | items | map("join", "=") | join(";") }}
 """
 
-TEMPLATES = {"ChatML": CHATML, "headers": HEADERS, "INST": INST, "turns": TURNS}
+# What templates of many families do, each at least once.
+IDIOMS = """\
+{%- macro shown(value, depth=0) -%}
+    {%- if value is mapping -%}
+        {{ '{' }}{% for key, inner in value | dictsort %}{{ key }}={{ shown(inner, depth + 1) }};{% endfor %}{{ '}' }}
+    {%- elif value is string or value is number or value is boolean or value is none -%}
+        {{ value | string | trim }}
+    {%- elif value is iterable and value is sequence -%}
+        [{% for inner in value %}{{ shown(inner, depth + 1) }}{{ ", " if not loop.last }}{% endfor %}]
+    {%- endif -%}
+{%- endmacro -%}
+{%- macro framed(name) -%}<{{ name }}>{{ caller() }}</{{ name }}>{%- endmacro -%}
+{%- set ns = namespace(users=0, text="", roles=[]) -%}
+{%- set tools = tools | default([], true) -%}
+{%- for message in messages -%}
+    {%- set content = message.content | default("", true) -%}
+    {%- set ns.roles = ns.roles + [message.get("role", "none")] -%}
+    {%- if loop.first or message.role != loop.previtem.role %}{{ "#" ~ loop.index ~ "/" ~ loop.length }}{% endif -%}
+    {%- if loop.nextitem is defined and loop.nextitem["role"] == "tool" %}{{ loop.revindex0 }}{% endif -%}
+    {%- if "</think>" in content -%}
+        {%- set thought = content.split("</think>")[0].rstrip("\\n").split("<think>")[-1].lstrip("\\n") -%}
+        {%- set content = content.split("</think>")[-1].strip() -%}
+        {{ "%s|%-5d|%.2f" | format(thought, loop.index0, 2.5) }}{{ "{}: {!r}".format(thought, content) }}
+    {%- endif -%}
+    {%- set block -%}{{ content[:9] }}{{ content[-3:][::-1] }}{{ content.replace("Yes", "No").upper() }}{%- endset -%}
+    {%- call framed(message["role"]) %}{{ block | indent(2, true) }}{% endcall -%}
+    {%- filter upper %}{{ loop.cycle("odd", "even") }}{% endfilter -%}
+    {%- for call in message.tool_calls if call.function is defined -%}
+        {{ call.function.name.startswith("wea") and call.function.name.endswith(("er", "x")) }}
+        {{- call.function.arguments | items | map("first") | join(", ") }}{{ call | tojson(indent=4) }}
+        {{- call.function.arguments.items() | list | length }}{{ call.function.arguments.keys() | list }}
+        {{- call | tojson(separators=(",", ":"), sort_keys=True, ensure_ascii=True) }}
+    {%- endfor -%}
+{%- else -%}
+    {{ "nothing" }}
+{%- endfor -%}
+{{ ns.roles | unique | sort | join("/") }}{{ ns.roles | select("in", ["user", "tool"]) | list | length }}
+{{- messages | selectattr("role", "equalto", "user") | map(attribute="content") | map("trim") | first }}
+{{- messages | rejectattr("role", "eq", "user") | list | length }}{{ tools | map(attribute="function.name") | list }}
+{{- [3, 1, 2] | max }}{{ [3, 1, 2] | min }}{{ [3, 1, 2] | sum }}{{ 7 // 2 }}{{ 7 % 4 }}{{ 2 ** 10 }}{{ 7 / 2 }}
+{{- 2.567 | round(1) }}{{ "42" | int + 1 }}{{ 1 < 2 <= 2 }}{{ (1, 2) == (1, 2) }}{{ "ab" * 3 }}{{ [0] * 2 }}
+{{- range(1, 6, 2) | list }}{{ "a-b c" | title }}{{ "x y".title() }}{{ "a,b".rsplit(",", 1) }}{{ "k: v".partition(": ") }}
+{{- " ".join(["a", "b"]) }}{{ "abc".find("c") }}{{ "l1\\nl2".splitlines() | last }}{{ [1, 2, 3] | batch(2) | list }}
+{%- set comma, turn = joiner(", "), cycler("a", "b") %}{{ comma() }}{{ turn.next() }}{{ comma() }}{{ turn.next() }}
+{%- set merged = dict(a=1, **{"b": [1, {"c": none}]}) %}{{ shown(merged) }}{{ shown(tools) }}{{ merged | length }}
+{%- if bos_token is defined and not (missing is defined or "x" is number) %}{{ bos_token }}{% endif %}
+"""  # noqa: E501
+
+TEMPLATES = {
+    "ChatML": CHATML,
+    "headers": HEADERS,
+    "INST": INST,
+    "turns": TURNS,
+    "idioms": IDIOMS,
+}
 SPECIAL_TOKENS = {"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"}
 
 SYSTEM = {"role": "system", "content": " You are terse & kind: <b>é</b> 你好 👩‍🚀 "}

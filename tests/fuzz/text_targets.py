@@ -13,6 +13,7 @@ from tests.chat.chats import CALLS, SPECIAL_TOKENS, TEMPLATES
 from tests.fuzz.documents import lied
 from tests.fuzz.driver import Target
 from tests.fuzz.snippets import pattern, template
+from tests.fuzz.template_grammar import greedy_template
 from tests.tokens.styles import DEEPSEEK_SPLITS, GPT4O_SPLIT, LLAMA3_SPLIT, QWEN2_SPLIT
 
 Json = dict[str, Any]
@@ -170,5 +171,8 @@ TARGETS = [
     Target("tokenizer", tokenizers, lied, read_tokenizer, count=400),
     Target("pattern", patterns, change_pattern, read_pattern, count=150),
     Target("template", templates, template, read_template, count=300, memory=600 << 20),
+    Target(
+        "greedy-template", templates, greedy_template, read_template, count=120, memory=600 << 20
+    ),
     Target("config", configs, lied, read_config, count=300, memory=64 << 20),
 ]

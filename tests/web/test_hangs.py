@@ -241,40 +241,53 @@ def test_a_restart_keeps_what_was_written_and_brings_the_model_back(
     assert impatient.text_of(impatient.regenerate()) == expected
 
 
-# Each is in place before the new engine brings the model back.
-HANGS_AFTER_RESTART = {
-    "in the template": """
-from py_runtime.chat.template import ChatTemplate
-def hang(*arguments, **others):
-    while True: pass
-ChatTemplate.render = hang
-""",
-    "in the load": HANG + HANGING_TOKENIZER,
-}
-
-
-@pytest.mark.parametrize("place", HANGS_AFTER_RESTART)
-def test_a_model_that_hangs_again_keeps_no_other_from_loading(
-    impatient: User, place: str, expected: str
-) -> None:
-    page = impatient.page
-    if not page.evaluate("inpage.loaded"):
-        impatient.load()
+def test_a_load_takes_the_place_of_a_call_that_hangs(impatient: User, expected: str) -> None:
+    impatient.be_patient(beats=1_000_000)  # the load alone does it
+    hang_in(impatient, HANGING_TEMPLATE)
+    begin(impatient, "inpage.countTokens([{ role: 'user', content: 'fox' }])")
+    await_hang(impatient)
+    assert page_load(impatient) == NAME
+    assert outcomes(impatient) == ["aborted"]
     impatient.new_chat()
-    page.evaluate(
-        """code => { globalThis.restarted = inpage.restart().then(() => "restored", ({code}) => code);
-            globalThis.hooked = inpage.python(code); }""",
-        HANGS_AFTER_RESTART[place],
+    assert impatient.text_of(impatient.ask(QUESTION)) == expected
+
+
+def page_load(user: User) -> str:
+    name: str = user.page.evaluate(f"inpage.load('{NAME}').then(({{ name }}) => name)")
+    return name
+
+
+def restart_with(user: User, code: str) -> None:
+    """Restart the engine, and run some Python before it brings the model back."""
+    user.page.evaluate(
+        """code => {
+            const restarting = inpage.restart();
+            const hooked = inpage.python(code);
+            globalThis.restarted = restarting.then(() => "restored", error => error.code);
+            return hooked.then(() => null);
+        }""",
+        code,
     )
-    page.evaluate("hooked")
-    if place == "in the template":
-        assert page.evaluate("restarted") == "restored"
-        assert python(impatient, "1 + 1") == 2
-        page.evaluate("() => { inpage.restart(); }")
-    assert page.evaluate(f"inpage.load('{NAME}').then(({{name}}) => name)") == NAME
-    if place == "in the load":
-        assert page.evaluate("restarted") == "aborted"
-    expect(page.locator("body")).to_have_attribute("data-model", "ready")
+
+
+HANGING_WARM_UP = """
+from py_runtime.model import Model
+def hang(*arguments):
+    while True: pass
+Model._warm_template = hang
+"""
+
+
+def test_a_model_that_hangs_again_keeps_no_other_from_loading(
+    impatient: User, expected: str
+) -> None:
+    impatient.new_chat()
+    restart_with(impatient, HANGING_WARM_UP)
+    assert impatient.page.evaluate("restarted") == "restored"
+    assert python(impatient, "1 + 1") == 2
+    restart_with(impatient, HANG + HANGING_TOKENIZER)
+    assert page_load(impatient) == NAME
+    assert impatient.page.evaluate("restarted") == "aborted"
     assert impatient.text_of(impatient.ask(QUESTION)) == expected
 
 
