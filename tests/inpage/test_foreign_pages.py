@@ -87,7 +87,7 @@ TRY = """async ([address, body]) => {
       document.body.append(frame);
     }),
   };
-  const late = () => new Promise((resolve) => { setTimeout(resolve, 5000, ""); });
+  const late = () => new Promise((resolve) => { setTimeout(resolve, 2000, ""); });
   const tried = Object.entries(ways).map(async ([name, way]) => [
     name, await Promise.race([way().catch(() => ""), late()]),
   ]);
