@@ -22,7 +22,14 @@ from starlette.staticfiles import NotModifiedResponse, StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from inpage.hosts import OwnHosts
-from inpage.http_server import AnnouncingServer, config_of, in_brackets, listen
+from inpage.http_server import (
+    AnnouncingServer,
+    address_of,
+    config_of,
+    in_brackets,
+    listen,
+    notes_of,
+)
 from py_runtime.base.sizes import in_words
 from tools.compress import ENCODINGS, VariantStore
 from tools.errors import UserError, exit_status
@@ -31,6 +38,7 @@ from tools.static_build import build
 
 # What is sent at once: a chunk costs a hop between threads, and weights are hundreds of MB.
 CHUNK = 1 << 20
+FOR_OTHERS = "they can read its models, but browsers give them WebGPU over https alone"
 
 
 def create_app(site: Site, variants: VariantStore, further_hosts: Iterable[str] = ()) -> ASGIApp:
@@ -126,12 +134,13 @@ def serve(options: argparse.Namespace) -> None:
     """Until it is interrupted; port 0 takes a free one."""
     site = Site.of_checkout(options.models, tuple(options.hub))
     listener = listen(options.host, options.port)
-    shown_host = in_brackets(options.host)
-    address = f"http://{shown_host}:{listener.getsockname()[1]}/"
-    app = create_app(site, VariantStore(), [shown_host, *options.allow_host])
+    port = listener.getsockname()[1]
+    address = f"{address_of(options.host, port)}/"
+    app = create_app(site, VariantStore(), [in_brackets(options.host), *options.allow_host])
     try:
-        found = models_found(site)
-        AnnouncingServer(config_of(app), address, found, options.open).run(sockets=[listener])
+        notes = notes_of(options.host, port, FOR_OTHERS)
+        told = [*notes, *models_found(site)]
+        AnnouncingServer(config_of(app), address, told, options.open).run(sockets=[listener])
     except KeyboardInterrupt:
         print()  # the terminal's ^C ends its own line
 

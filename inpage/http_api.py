@@ -17,7 +17,15 @@ from starlette.types import ASGIApp
 
 import inpage
 from inpage.hosts import OwnHosts
-from inpage.http_server import AnnouncingServer, config_of, in_brackets, listen
+from inpage.http_server import (
+    AnnouncingServer,
+    WithHeaders,
+    address_of,
+    config_of,
+    in_brackets,
+    listen,
+    notes_of,
+)
 from py_runtime.app.completions import Completion
 from py_runtime.app.embeddings import create_embeddings
 from py_runtime.app.jsonable import dumps
@@ -35,6 +43,13 @@ MAX_BODY = 16_000_000  # bytes: far more than any context holds
 LONG_BODY = 50_000  # bytes, which take a while to parse
 JSON_TYPE = "application/json"
 BAD_REQUEST, NOT_FOUND, WRONG_METHOD, TOO_LARGE, WRONG_TYPE, FAULT = 400, 404, 405, 413, 415, 500
+# No page of another origin can load an answer as a script, a picture or anything else.
+SECURITY_HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'; sandbox",
+}
+FOR_OTHERS = "it has no password, so that all of them can use the model"
 # What is wrong with a request that names no field: its texts, or what the template says of them.
 CALLERS_FAULTS = (ContextLengthError, InputError, TextError, ChatTemplateError)
 Json = dict[str, Any]
@@ -43,12 +58,14 @@ Json = dict[str, Any]
 async def serve_api(where: str, host: str, port: int, further_hosts: Iterable[str]) -> int:
     """Loads the model, then answers until it is stopped; gives the exit status."""
     listener = listen(host, port)  # before the model, which takes its time
-    shown_host = in_brackets(host)
+    port = listener.getsockname()[1]
     model = await inpage.load(where)
     try:
-        app = create_api(model, [shown_host, *further_hosts])
-        address = f"http://{shown_host}:{listener.getsockname()[1]}/v1"
-        await AnnouncingServer(config_of(app), address).serve([listener])
+        app = create_api(model, [in_brackets(host), *further_hosts])
+        notes = notes_of(host, port, FOR_OTHERS)
+        await AnnouncingServer(config_of(app), f"{address_of(host, port)}/v1", notes).serve(
+            [listener]
+        )
     finally:
         model.unload()
     return 0
@@ -83,7 +100,8 @@ def create_api(model: Model, further_hosts: Iterable[str] = ()) -> ASGIApp:
         Route("/v1/embeddings", embeddings, methods=["POST"]),
     ]
     handlers = {NOT_FOUND: unknown_path, WRONG_METHOD: wrong_method, Exception: own_fault}
-    return OwnHosts(Starlette(routes=routes, exception_handlers=handlers), further_hosts)
+    app = Starlette(routes=routes, exception_handlers=handlers)
+    return WithHeaders(OwnHosts(app, further_hosts), SECURITY_HEADERS)
 
 
 async def unknown_path(request: Request, error: Exception) -> Response:

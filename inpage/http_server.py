@@ -5,10 +5,12 @@ import errno
 import logging
 import socket
 import webbrowser
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from ipaddress import ip_address
 
 import uvicorn
-from starlette.types import ASGIApp
+from starlette.datastructures import MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from py_runtime.base.printing import print_plainly
@@ -37,6 +39,29 @@ def listen(host: str, port: int) -> socket.socket:
 def in_brackets(host: str) -> str:
     """As addresses spell it: an IPv6 address has colons of its own."""
     return f"[{host}]" if ":" in host else host
+
+
+def is_for_everybody(host: str) -> bool:
+    """Return whether listening there takes connections from all of this machine's networks."""
+    try:
+        return ip_address(host).is_unspecified
+    except ValueError:  # a name
+        return not host
+
+
+def address_of(host: str, port: int) -> str:
+    """Return where a browser or a client of this machine finds the server."""
+    return f"http://{'localhost' if is_for_everybody(host) else in_brackets(host)}:{port}"
+
+
+def notes_of(host: str, port: int, what: str) -> list[str]:
+    """Return what to know of a server that others can reach: where it is, and what they can do."""
+    if not is_for_everybody(host):
+        return []
+    return [
+        f"and, for whoever reaches this machine, at its address and port {port}; {what}",
+        "by a name it answers once that is given with --allow-host",
+    ]
 
 
 def config_of(app: ASGIApp) -> uvicorn.Config:
@@ -97,6 +122,22 @@ class ImpatientProtocol(H11Protocol):
         if self.overdue is not None:
             self.overdue.cancel()
             self.overdue = None
+
+
+class WithHeaders:
+    """Gives every answer these headers, errors included."""
+
+    def __init__(self, app: ASGIApp, headers: Mapping[str, str]) -> None:
+        self.app = app
+        self.headers = headers
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).update(self.headers)
+            await send(message)
+
+        await self.app(scope, receive, send_with_headers)
 
 
 class AnnouncingServer(uvicorn.Server):

@@ -12,7 +12,7 @@ import sys
 import traceback
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import nullcontext
-from types import TracebackType
+from types import ModuleType, TracebackType
 from typing import Any
 
 import numpy as np
@@ -56,6 +56,16 @@ OFFERED: dict[str, Any] = {
 namespace: dict[str, Any] = dict(OFFERED)
 
 USERS_FILE = "<inpage.python>"  # in tracebacks
+MODULES = sys.modules  # what Python imports from, whatever a user makes of that name
+BROKEN = dumps(
+    {
+        "error": {
+            "code": "python_error",
+            "message": "an exception that cannot be described: if others follow, Python is broken "
+            "here, and `inpage.restart()` or reloading the page brings it back",
+        }
+    }
+)
 
 Emit = Callable[[int, str, bool], None]  # (call, JSON, whether it is the answer)
 NOTICE = 0  # no call has this number
@@ -173,6 +183,7 @@ async def _python(arguments: list[Any], emit: Any, cancel: CancelToken) -> Any:
             task.cancel()
 
     cancel.on_cancel(stop)
+    modules = dict(sys.modules)
     try:
         with printed.printing(emit) if is_told else nullcontext():
             value = await eval_code_async(str(code), namespace, filename=USERS_FILE)
@@ -180,6 +191,21 @@ async def _python(arguments: list[Any], emit: Any, cancel: CancelToken) -> Any:
     except asyncio.CancelledError:
         cancel.check()  # else the code raised it
         raise
+    finally:
+        _bring_back(modules)
+
+
+def _bring_back(modules: dict[str, ModuleType]) -> None:
+    """Mend an interpreter that has lost its modules, as after `sys.modules.clear()`.
+
+    Without them nothing can be imported, and not even an error be described. Whoever removes a
+    single module, to import it anew, has it so.
+    """
+    if sys.modules is not MODULES:
+        sys.modules = MODULES
+    if "builtins" not in MODULES or "sys" not in MODULES:
+        for name, module in modules.items():
+            MODULES.setdefault(name, module)
 
 
 CALLS: dict[str, Call] = {
@@ -206,7 +232,7 @@ def _error_json(error: BaseException, is_users_code: bool) -> str:
     try:
         return dumps({"error": _describe(error, is_users_code)})
     except BaseException:
-        return dumps({"error": {"code": "python_error", "message": "an indescribable exception"}})
+        return BROKEN
 
 
 def _describe(error: BaseException, is_users_code: bool = False) -> dict[str, Any]:

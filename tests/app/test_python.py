@@ -146,6 +146,19 @@ def test_a_reply_is_always_sent(api: ApiPage, code: str) -> None:
     assert api.python("1 + 1") == 2
 
 
+@pytest.mark.parametrize(
+    "code", ["sys.modules.clear()", "sys.modules = {}", "del sys.modules['builtins']"]
+)
+def test_an_interpreter_without_its_modules_is_mended(api: ApiPage, code: str) -> None:
+    error = api.fails("return inpage.python(given)", f"import sys; {code}\n{{}}['lost']")
+    assert error["message"] == "KeyError: 'lost'"
+    assert "KeyError: 'lost'" in error["traceback"]
+    assert api.python("import json, decimal\njson.loads('2')") == 2
+    request = {"prompt": "fox", "max_tokens": 1}
+    answer = api.run("return inpage.completions.create(given)", request)
+    assert answer["usage"]["completion_tokens"] == 1
+
+
 def test_objects_of_the_engine_come_back_as_their_names(api: ApiPage) -> None:
     for name in ("engine", "model", "graph"):
         assert name in api.python(name)["repr"].lower()

@@ -261,3 +261,41 @@ def test_idle_connections_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
         idle[-1].settimeout(0.1)
         with pytest.raises(TimeoutError):
             idle[-1].recv(1)
+
+
+# For everybody -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("host", "address", "is_open"),
+    [
+        ("127.0.0.1", "http://127.0.0.1:80", False),
+        ("::1", "http://[::1]:80", False),
+        ("localhost", "http://localhost:80", False),
+        ("192.168.0.7", "http://192.168.0.7:80", False),
+        ("0.0.0.0", "http://localhost:80", True),
+        ("::", "http://localhost:80", True),
+    ],
+)
+def test_a_server_for_everybody_says_so(host: str, address: str, is_open: bool) -> None:
+    assert http_server.address_of(host, 80) == address
+    told = "\n".join(http_server.notes_of(host, 80, "they can do much"))
+    assert ("whoever reaches this machine" in told and "they can do much" in told) == is_open
+    assert ("--allow-host" in told) == is_open
+
+
+@pytest.mark.parametrize(
+    ("name", "status"),
+    [("127.0.0.1", 200), ("localhost", 200), ("0.0.0.0", 200), ("evil.example", 421)],
+)
+def test_a_server_for_everybody_answers_to_its_addresses(name: str, status: int) -> None:
+    with serving_app(create_api(unloaded(), ["0.0.0.0"])) as port:
+        address = f"http://127.0.0.1:{port}/v1/models"
+        request = urllib.request.Request(address, headers={"Host": f"{name}:{port}"})
+        try:
+            with urllib.request.urlopen(request, timeout=START_SECONDS) as answer:
+                assert (answer.status, status) == (200, 200)
+                assert answer.headers["x-content-type-options"] == "nosniff"
+        except urllib.error.HTTPError as error:
+            with error:
+                assert error.code == status
