@@ -109,7 +109,7 @@ def run(model: str, work: Coroutine[None, None, int]) -> int:
     try:
         return asyncio.run(work)
     except InpageError as error:
-        return refuse(f"{model}: {error}")
+        return refuse(commands.error_line(model, error))
     except OSError as error:  # an address that is taken
         return refuse(str(error))
     except KeyboardInterrupt:

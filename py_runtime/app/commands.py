@@ -9,11 +9,13 @@ import argparse
 import asyncio
 import os
 import sys
+from pathlib import PurePath
 
 from py_runtime.app.software_gpu import use_software_if_alone
 from py_runtime.app.terminal import TerminalChat
 from py_runtime.base.defaults import DEFAULTS
 from py_runtime.base.errors import InpageError
+from py_runtime.gguf.part_names import model_name
 from py_runtime.hub.address import leads_to_hub
 
 MODEL = (
@@ -117,6 +119,13 @@ async def chat(options: argparse.Namespace) -> int:
     return await TerminalChat(options.model, options.system, fields).run()
 
 
+def error_line(model: str, error: InpageError) -> str:
+    """Return what is wrong after the model's path or address, unless the text begins with it."""
+    text, file = str(error), PurePath(model).name
+    names = (model, file, model_name(file))
+    return text if text.startswith(tuple(filter(None, names))) else f"{model}: {text}"
+
+
 def main(arguments: list[str]) -> int:
     """Gives the exit status; our own errors are one line, not a traceback."""
     options = parse(arguments)
@@ -124,7 +133,7 @@ def main(arguments: list[str]) -> int:
     try:
         return asyncio.run(chat(options) if options.command == "chat" else inspect(options))
     except InpageError as error:
-        print(f"{options.model}: {error}", file=sys.stderr)
+        print(error_line(options.model, error), file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return INTERRUPTED
