@@ -6,12 +6,13 @@ import importlib
 import os
 import sys
 from collections.abc import Callable, Coroutine, Sequence
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from py_runtime import __version__
 from py_runtime.base.defaults import DEFAULTS
 from py_runtime.base.errors import InpageError
 from py_runtime.base.printing import print_plainly
+from py_runtime.gguf.part_names import model_name
 
 USAGE = """\
 usage: inpage COMMAND …
@@ -179,7 +180,7 @@ def run(model: str, work: Coroutine[None, None, int]) -> int:
     try:
         return asyncio.run(work)
     except InpageError as error:
-        return refuse(f"{model}: {error}")
+        return refuse(error_line(model, error))
     except BrokenPipeError:  # the reader of our output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
@@ -187,6 +188,13 @@ def run(model: str, work: Coroutine[None, None, int]) -> int:
         return refuse(str(error))
     except KeyboardInterrupt:
         return INTERRUPTED
+
+
+def error_line(model: str, error: InpageError) -> str:
+    """Return what is wrong after the model's path or address, unless the text begins with it."""
+    text, file = str(error), PurePath(model).name
+    names = (model, file, model_name(file))
+    return text if text.startswith(tuple(filter(None, names))) else f"{model}: {text}"
 
 
 def refuse(text: str) -> int:

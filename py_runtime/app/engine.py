@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
@@ -173,21 +173,40 @@ class Engine:
             if load.keep:
                 where = await until_cancelled(_opened(where), load.cancel)
                 name = (await where.manifest()).name
-                await self._remove(one for one in self.loaded if one.name == name)
+                leaving = [one for one in self.loaded if one.name == name]
             else:
-                await self._remove(self.loaded)
+                leaving = list(self.loaded)
                 self._replace_module(None)
-            model = await load_onto(
-                self.device,
-                lambda device: Model.load(
-                    device, where, load.meter, load.cancel, True, load.kernels
-                ),
-                load.cancel,
-            )
+            await self._remove(leaving)
+            try:
+                model = await self._onto_device(where, load.kernels, load)
+            except AbortedError:  # another load, or unload(), may want the room
+                raise
+            except InpageError:
+                await self._restore(leaving, load)
+                raise
             of_this_load = {"path": path, "from_cache": not load.meter.downloaded}
             described = {**describe_model(model), **of_this_load}
-            self.loaded.add(model, described, with_template=not load.is_restored)
+            self.loaded.add(model, described, load.kernels, not load.is_restored)
             return described
+
+    async def _onto_device(self, where: str | Store, kernels: str | None, load: "Load") -> Model:
+        return await load_onto(
+            self.device,
+            lambda device: Model.load(device, where, load.meter, load.cancel, True, kernels),
+            load.cancel,
+        )
+
+    async def _restore(self, left: Iterable[LoadedModel], load: "Load") -> None:
+        """Load models again that made room for one that turned out to be unusable.
+
+        What is wrong with that one may show only when the last of its weights is read, and few GPUs
+        have room for both models at once.
+        """
+        for one in left:
+            with suppress(InpageError):  # the fault of the other model is what users hear of
+                model = await self._onto_device(one.model.store, one.kernels, load)
+                self.loaded.add(model, one.described, one.kernels)
 
     async def _load_files(self, listed: list[Any], load: "Load") -> Json:
         """What load() gives, and `about`: the files in words."""

@@ -19,6 +19,7 @@ class LoadedModel:
 
     model: Model
     described: Json  # what load() gave
+    kernels: str | None  # that were asked for
     warming: asyncio.Future[None]  # done when the first answer need wait for nothing
 
     @property
@@ -55,15 +56,21 @@ class LoadedModels:
         known = f"the loaded model is {names}" if is_one else f"the loaded models are {names}"
         raise RequestError(f"{known}, not {name!r:.100}", "model")
 
-    def add(self, model: Model, described: Json, with_template: bool = True) -> None:
-        """It is warmed up while the user types; remove(), or another load, stops that.
+    def add(
+        self,
+        model: Model,
+        described: Json,
+        kernels: str | None = None,
+        with_template: bool = True,
+    ) -> None:
+        """Add a model and warm it up while the user types; remove() or another load stops that.
 
-        Without its template where that may be what the engine hung in before it was restarted.
+        After a restart its template is left out: the engine may have hung in it.
         """
         cancel = CancelToken()
         self.running[cancel] = model
         warming = asyncio.ensure_future(self._warm_up(model, cancel, with_template))
-        self._loaded.append(LoadedModel(model, described, warming))
+        self._loaded.append(LoadedModel(model, described, kernels, warming))
         self._tell(f"{model.manifest.name} is loaded.")
 
     async def _warm_up(self, model: Model, cancel: CancelToken, with_template: bool) -> None:

@@ -123,7 +123,7 @@ class HeaderWalk:
             raise GgufError(f"{self._file} is not a GGUF file: it does not begin with 'GGUF'")
         self._at = 0
         _, version, tensors, entries = START.unpack(self._take(START.size))
-        if version & 0xFFFF == 0:
+        if version and version & 0xFFFFFF == 0:  # a small number, its bytes the other way round
             raise UnsupportedGgufError(
                 f"{self._file} is a GGUF file for big-endian machines", "get the usual kind"
             )

@@ -62,6 +62,10 @@ END_SPELLINGS = frozenset(
     }
 )
 
+# How other markers of turns are spelled: <|im_start|>, <|turn>, <turn|>; DeepSeek's have wide bars.
+_BAR = "[|\N{FULLWIDTH VERTICAL LINE}]"
+_MARKER = re.compile(rf"<{_BAR}\w[\w:.-]*{_BAR}?>|<\w[\w:.-]*{_BAR}>|<start_of_turn>")
+
 
 class TokenType(IntEnum):
     """As GGUF numbers them."""
@@ -132,6 +136,7 @@ class Fields:
         self.metadata = metadata
         self.tokens = metadata.texts(f"{PREFIX}tokens")
         self.types = self._types()
+        self._mark_control_tokens()
         self.vocabulary = self._vocabulary()
 
     def has(self, name: str) -> bool:
@@ -153,6 +158,16 @@ class Fields:
         types: list[int] = self.metadata.integers(PREFIX + name).tolist()
         self.check_length(name, len(types))
         return types
+
+    def _mark_control_tokens(self) -> None:
+        """Some files list ends of an answer and markers of turns as ordinary tokens. In a prompt
+        they must be one token each, which no merge makes of them, and no text of a user's."""
+        ends = end_tokens(self.metadata)
+        for number, token in enumerate(self.tokens):
+            is_plain = self.types[number] == TokenType.NORMAL
+            is_end = number in ends and self.types[number] == TokenType.USER_DEFINED
+            if is_end or (is_plain and (number in ends or _MARKER.fullmatch(token))):
+                self.types[number] = TokenType.CONTROL
 
     def _vocabulary(self) -> dict[str, int]:
         """Ids by spelling: no two tokens share one, but for those that are never used."""
@@ -311,10 +326,11 @@ def merges_by_score(fields: Fields) -> list[list[str]]:
     """SentencePiece merges whichever two tokens make the token of the best score."""
     scores = fields.metadata.numbers(f"{PREFIX}scores").tolist()
     fields.check_length("scores", len(scores))
-    known = fields.vocabulary
+    known, unmade = fields.vocabulary, (TokenType.CONTROL, TokenType.UNKNOWN)
     merges = [
         (-scores[number], known[token[:cut]], known[token[cut:]])
         for token, number in known.items()
+        if fields.types[number] not in unmade  # these are written by templates, and no text's
         for cut in range(1, len(token))
         if token[:cut] in known and token[cut:] in known
     ]

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from py_runtime.app.commands import error_line
+from py_runtime.base.errors import InpageError
 from tools.files import ROOT
 
 
@@ -49,6 +51,21 @@ def test_a_bad_folder_is_one_line(folder: str) -> None:
     *told, last = done.stderr.splitlines()
     assert last.startswith(f"inpage: {folder}: ")
     assert all(row.startswith("[loading ") for row in told)
+
+
+@pytest.mark.parametrize(
+    ("model", "text", "line"),
+    [
+        ("a/x.gguf", "x.gguf: its metadata is odd", "x.gguf: its metadata is odd"),
+        ("a/x-00001-of-00002.gguf", "x-00002-of-00002.gguf is cut", "x-00002-of-00002.gguf is cut"),
+        ("a/toy", "toy needs more memory", "toy needs more memory"),
+        ("a/toy", "manifest.json is not JSON", "a/toy: manifest.json is not JSON"),
+        (".", "manifest.json is not JSON", ".: manifest.json is not JSON"),
+        ("hf:owner/name", "there is no such model", "hf:owner/name: there is no such model"),
+    ],
+)
+def test_an_error_names_its_model_once(model: str, text: str, line: str) -> None:
+    assert error_line(model, InpageError(text)) == line
 
 
 def test_no_model_is_a_matter_of_usage() -> None:

@@ -92,6 +92,16 @@ def tensors(kind: str = "Q8_0", width: int = WIDTH) -> list[Tensor]:
     return [*made, Tensor.floats("output_norm.weight", rng.uniform(0.5, 1.5, width))]
 
 
+def spoilt_file() -> bytes:
+    """Write a file with a sound header and an infinite scale near its end: only who reads all of
+    its weights finds that."""
+    made = tensors()
+    last = made[-2]
+    spoilt = np.float16(np.inf).tobytes() + last.data[2:]
+    made[-2] = Tensor(last.name, last.dims, last.kind, spoilt)
+    return file(metadata(), made)
+
+
 def matrix(rng: np.random.Generator, name: str, rows: int, columns: int, kind: str) -> Tensor:
     return Tensor(name, (rows, columns), kind, blocks(rng, kind, rows * columns))
 

@@ -36,6 +36,7 @@ def refused(
         opened(file(given, small.tensors() if tensors is None else tensors))
     told = str(caught.value)
     assert told.startswith("x.gguf")
+    assert told.count("x.gguf") == 1, "the file is named once"
     assert "\n" not in told
     assert "; " in told, "what to do is said too"
     return told

@@ -116,6 +116,30 @@ def test_a_file_that_cannot_be_loaded_is_told_about(user: User, dialog: Locator)
     expect(user.page.locator("#modelName")).to_have_text("big")  # it stays
 
 
+def test_a_file_that_is_refused_late_leaves_the_model_in_use(user: User, dialog: Locator) -> None:
+    """Its weights take the place of the model's before the last of them shows what is wrong."""
+    described = user.page.evaluate("inpage.load('big', { kernels: 'portable' })")
+    said = answer(user)
+    user.drop({"spoilt.gguf": small.spoilt_file()})
+    expect(dialog).to_contain_text("'blk.0.ffn_down.weight' has values that are infinite")
+    user.page.keyboard.press("Escape")
+    expect(user.page.locator("#modelName")).to_have_text("big")
+    assert user.page.evaluate("inpage.loaded") == described
+    assert answer(user) == said
+
+
+def test_a_load_that_is_cancelled_brings_nothing_back(user: User) -> None:
+    user.page.evaluate("inpage.load('big').then(() => null)")
+    cancelled = """async () => {
+      const wanted = new AbortController();
+      const onProgress = () => wanted.abort();
+      const loading = inpage.load("small.Q8_0", { signal: wanted.signal, onProgress });
+      return loading.then(() => "loaded", (error) => error.code);
+    }"""
+    assert user.page.evaluate(cancelled) == "aborted"
+    assert user.page.evaluate("inpage.loaded") is None
+
+
 @pytest.mark.model
 def test_the_default_model_dropped_answers_as_its_folder(browser: Browser, site_url: str) -> None:
     """Token for token. The heap never shrinks: what it grows by is what a load needs at once."""

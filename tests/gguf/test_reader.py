@@ -159,6 +159,8 @@ def test_1_counts_are_compared_with_the_file_before_anything_is_made(
 FORMS = {
     "nothing": (b"", "is not a GGUF file: it does not begin with 'GGUF'"),
     "another file": (b"PK\3\4" + bytes(99), "is not a GGUF file: it does not begin with 'GGUF'"),
+    "version 0": (start(0, 0, version=0), "is of version 0 of GGUF; only 2 and 3 are read; get a"),
+    "version 65536": (start(0, 0, version=1 << 16), "version 65536 of GGUF; only 2 and 3 are read"),
     "version 1": (start(0, 0, version=1), "is of version 1 of GGUF; only 2 and 3 are read"),
     "a later version": (start(0, 0, version=4), "version 4 of GGUF; only 2 and 3 are read; update"),
     "big-endian": (start(0, 0, version=3 << 24), "a GGUF file for big-endian machines; get"),

@@ -1,7 +1,7 @@
 """The tokenizer of a GGUF file gives the ids of the tokenizer that the file was made from."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import pairwise
 from typing import Any
@@ -303,6 +303,51 @@ def test_the_default_model_ends() -> None:
     tokens = metadata.texts("tokenizer.ggml.tokens")
     found = {tokens[number] for number in end_tokens(metadata)}
     assert found == {"<|im_end|>", "<|endoftext|>", "<reponame>"}
+
+
+# Markers ------------------------------------------------------------------------------------------
+
+MARKERS = ["<|turn>", "<turn|>", "<|im_start|>", "<start_of_turn>", "<\uff5cUser\uff5c>"]
+NO_MARKERS = ["<div>", "<|>", "|>", "<| x |>"]
+
+
+def with_markers(values: Json, types: Sequence[int] = ()) -> Json:
+    tokens = [*values["tokenizer.ggml.tokens"], *MARKERS, *NO_MARKERS]
+    added = [*types, *[NORMAL] * (len(MARKERS + NO_MARKERS) - len(types))]
+    types = [*values["tokenizer.ggml.token_type"], *added]
+    changes: Json = {"tokens": tokens, "token_type": types, "scores": [-1000.0] * len(tokens)}
+    return values | {f"tokenizer.ggml.{key}": value for key, value in changes.items()}
+
+
+@pytest.mark.parametrize("types", [(), (NORMAL, USER_DEFINED)], ids=["normal", "user-defined end"])
+def test_markers_of_turns_that_are_listed_as_ordinary_tokens(types: Sequence[int]) -> None:
+    """Templates write them as one token each; what users write is text, whatever it spells."""
+    values = with_markers(gemma()[1], types)
+    tokenizer = Tokenizer.from_json(files_of(values)["tokenizer.json"])
+    assert tokenizer.control_tokens >= {*MARKERS, "<s>"}
+    assert tokenizer.control_tokens.isdisjoint(NO_MARKERS)
+    first = len(gemma()[1]["tokenizer.ggml.tokens"])
+    markers = list(range(first, first + len(MARKERS)))
+    text = "".join(MARKERS)
+    assert tokenizer.encode(text, add_special_tokens=False) == markers
+    literal = tokenizer.encode(text, add_special_tokens=False, literal=[(0, len(text))])
+    assert not {*literal} & {*markers}
+    assert tokenizer.decode(literal, skip_special_tokens=False) == text
+
+
+def test_no_text_is_merged_into_a_control_token() -> None:
+    """SentencePiece has no merges of its own: two tokens that make a third would be one."""
+    values = sentence_piece_as_gguf()
+    tokens = [*values["tokenizer.ggml.tokens"], "<s"]
+    values |= {
+        "tokenizer.ggml.tokens": tokens,
+        "tokenizer.ggml.token_type": [*values["tokenizer.ggml.token_type"], NORMAL],
+        "tokenizer.ggml.scores": [*values["tokenizer.ggml.scores"], 1.0],
+    }
+    tokenizer = Tokenizer.from_json(files_of(values)["tokenizer.json"])
+    ids = tokenizer.encode("<s>", add_special_tokens=False, literal=[(0, 3)])
+    assert len(tokens) - 1 in ids, "the two first characters are merged"
+    assert tokens.index("<s>") not in ids
 
 
 # Faults -------------------------------------------------------------------------------------------

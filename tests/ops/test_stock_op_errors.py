@@ -42,7 +42,7 @@ REFUSED = {
     ),
     "a scale whose reciprocal is no float": (
         *(QUANTISE, (2, 8), [1e-39, 3, -128, 127, 1], out(2, 8, dtype=I8)),
-        "the scale 1e-39 is not a positive number",
+        "the scale 1e-39 is not a positive number that float32 can divide by",
     ),
     "a range beyond a byte": (
         *(QUANTISE, (2, 8), [0.1, 3, -128, 255, 1], out(2, 8, dtype=I8)),
