@@ -6,7 +6,7 @@ from contextlib import aclosing
 
 import numpy as np
 
-from py_runtime.base.errors import NetworkError, NotFoundError
+from py_runtime.base.errors import NetworkError, NotFoundError, QuotaError
 from py_runtime.base.model_errors import ModelFileError, ModelHashError
 from py_runtime.base.patience import SlowError
 from py_runtime.base.progress import DOWNLOAD, Meter
@@ -72,6 +72,14 @@ class Download:
         except (ModelFileError, ModelHashError):
             await partial.drop()
             raise
+        except QuotaError as error:
+            await partial.leave()
+            raise QuotaError(
+                f"{self._name} stopped at {in_words(self._position)} of "
+                f"{in_words(self._facts.size)}, since this browser's storage is full ({error}): "
+                "delete models that are kept, or free space on this disk, then load it again; what "
+                "has arrived stays"
+            ) from None
         except BaseException:
             await partial.leave()
             raise

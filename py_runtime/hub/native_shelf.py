@@ -4,7 +4,7 @@ import hashlib
 import os
 import shutil
 from collections.abc import Callable, Mapping
-from contextlib import AbstractAsyncContextManager, nullcontext
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from pathlib import Path
 
 import numpy as np
@@ -129,11 +129,12 @@ class _Partial:
             raise _refused(self._whole, error) from None
 
     async def drop(self) -> None:
-        self._file.close()
+        await self.leave()
         self._path.unlink(missing_ok=True)
 
     async def leave(self) -> None:
-        self._file.close()
+        with suppress(OSError):  # a full disk, which does not take the last bytes either
+            self._file.close()
 
 
 def _link(kept: Path, path: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from py_runtime.app.commands import error_line
+from inpage.command import error_line
 from py_runtime.base.errors import InpageError
 from tools.files import ROOT
 

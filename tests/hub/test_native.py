@@ -1,6 +1,7 @@
 """Models of the Hub natively: fetched with resume and hashes, kept, loaded without the network."""
 
 import hashlib
+import resource
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from py_runtime.base.errors import InpageError
+from py_runtime.base.errors import InpageError, QuotaError
 from py_runtime.base.progress import Meter
 from py_runtime.hub import download
 from py_runtime.model import Model
@@ -144,6 +145,36 @@ def test_a_download_that_broke_off_goes_on_another_time(hub: Imitation, cache: P
     assert cdn[-1] == f"bytes={there}-"
     assert not any("/api/" in seen.path for seen in hub.seen), "its commit is known"
     assert kept(cache, small.small_file()).read_bytes() == small.small_file()
+
+
+def test_a_full_disk_is_told_and_the_download_goes_on_once_there_is_room(
+    hub: Imitation, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Closing the file fails, too: the bytes that found no room are still in its buffer."""
+    monkeypatch.setattr(download, "READ_BYTES", 10_000)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (9_000, hard))  # bytes of a file
+    try:
+        assert "cannot be written: File too large" in refused()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    (begun,) = cache.glob("begun-*")
+    assert begun.stat().st_size == 9_000
+    fetched()
+    assert kept(cache, small.small_file()).read_bytes() == small.small_file()
+
+
+def test_storage_that_fills_up_on_the_way_is_told(
+    hub: Imitation, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def write(partial: object, block: np.ndarray) -> None:
+        raise QuotaError("0 of 16384 bytes could be written")
+
+    monkeypatch.setattr("py_runtime.hub.native_shelf._Partial.write", write)
+    told = refused()
+    assert "small_Q8_0.gguf stopped at 0 bytes of" in told
+    assert "storage is full (0 of 16384 bytes could be written)" in told
+    assert "delete models that are kept" in told
 
 
 def test_the_address_of_a_page_is_a_model_too(hub: Imitation, cache: Path) -> None:
