@@ -297,7 +297,7 @@ def test_layers_of_gemma_4_share_and_differ() -> None:
 
 
 PROPORTIONAL = {"rope_type": "proportional", "rope_theta": 1e4, "partial_rotary_factor": 0.25}
-REFUSED = {
+REFUSED: dict[str, dict[str, Any]] = {
     "a context without room for an answer": {"max_position_embeddings": 1},
     "an odd head": {"head_dim": 15},
     "no head": {"head_dim": -2},
