@@ -23,11 +23,13 @@ Json = dict[str, Any]
 SCHEMA = {"type": "object", "properties": {"a": {"$ref": "#/$defs/x"}}, "$defs": {"x": {}}}
 
 
-def tool(name: str = "look", **more: Any) -> Json:
+def tool(name: Any = "look", **more: Any) -> Json:
     return {"type": "function", "function": {"name": name, **more}}
 
 
 TOOLS = [tool("look", parameters=SCHEMA), tool("stop")]
+NO_TOOLS: list[Any] = [[], {}, "x", [1], [{}], [{"type": "function"}]]
+NO_VARIABLES: list[Any] = [[], 1, {1: 2}]
 
 
 def take(**fields: Any) -> ChatRequest:
@@ -91,10 +93,7 @@ def test_what_a_tool_may_be(given: Json) -> None:
 @pytest.mark.parametrize(
     ("fields", "param"),
     [
-        *(
-            ({"tools": given}, "tools")
-            for given in ([], {}, "x", [1], [{}], [{"type": "function"}])
-        ),
+        *(({"tools": given}, "tools") for given in NO_TOOLS),
         ({"tools": [{"type": "other", "function": {"name": "a"}}]}, "tools"),
         ({"tools": [{"function": {"name": "a"}}]}, "tools"),
         ({"tools": [{"type": "function", "function": "a"}]}, "tools"),
@@ -112,7 +111,7 @@ def test_what_a_tool_may_be(given: Json) -> None:
         ({"reasoning_format": "other"}, "reasoning_format"),
         ({"enable_thinking": "yes"}, "enable_thinking"),
         ({"reasoning_effort": 5}, "reasoning_effort"),
-        *(({"chat_template_kwargs": given}, "chat_template_kwargs") for given in ([], 1, {1: 2})),
+        *(({"chat_template_kwargs": given}, "chat_template_kwargs") for given in NO_VARIABLES),
         *(
             ({"chat_template_kwargs": {name: 1}}, "chat_template_kwargs")
             for name in ("messages", "tools", "documents", "add_generation_prompt")
@@ -150,7 +149,7 @@ def test_references_inside_lists_go_along_and_others_stay() -> None:
 
 def test_tools_in_plain_words() -> None:
     call = {"function": {"name": "look", "arguments": {"a": "é"}}}
-    messages = [
+    messages: list[Json] = [
         {"role": "system", "content": "Be brief."},
         {"role": "user", "content": "Hi"},
         {"role": "assistant", "content": "", "tool_calls": [call]},
