@@ -260,6 +260,8 @@ def test_caches_of_halves_where_the_device_has_them() -> None:
     assert (plain.wide, plain.lanes, plain.storage_buffers, plain.f16_kv) == (False, 1, 8, False)
     assert plain.binding_bytes == 128 << 20
     assert plain.kernels == "portable"
+    pairs = KernelTarget(wide=True, lanes=2)
+    assert (pairs.lanes_by, pairs.kernels) == ("subgroups", "subgroups")
 
 
 def test_uploads_are_whole_words() -> None:
