@@ -311,7 +311,7 @@ def test_a_row_is_read_where_it_lies() -> None:
     assert np.array_equal(found, table[None, [6, 0, 6, 3]])
 
 
-def config_of(architecture: str = "llama", **changes: Any) -> dict[str, Any]:
+def config_of(architecture: Any = "llama", **changes: Any) -> dict[str, Any]:
     """What a file without regard for its tensors says."""
     values = small.metadata(architecture) | {
         f"{architecture}.{key.replace('__', '.')}": value for key, value in changes.items()
