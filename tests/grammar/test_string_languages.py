@@ -6,7 +6,8 @@ from itertools import product
 
 import pytest
 
-from py_runtime.grammar.finite_automata import LAST_CODE, all_but, cheapest, of_length
+from py_runtime.grammar.finite_automata import all_but, cheapest, of_length
+from py_runtime.tokens.characters import LAST_CODE
 from tests.grammar.test_language import accepts, automaton
 
 FORMATS: dict[str, tuple[list[str], list[str]]] = {
