@@ -43,7 +43,10 @@ ROOM_TESTS = {  # where the folder of a room's name does not have all its tests
     "grammar": ["grammar", "generation/test_options.py"],
     "graph": ["graph", "dynamic_shape", "generation"],
     "live": ["live", "graph", "dynamic_shape", "ops"],
-    "model": ["model", "folder", "generation", "pte/test_chat.py", "gguf/test_models.py"],
+    "model": [
+        *("model", "folder", "generation", "pte/test_chat.py", "gguf/test_models.py"),
+        *("hub/test_native.py", "hub/test_hosts.py"),
+    ],
     "ops": ["ops", "dynamic_shape", "pte_ops"],
     "passes": ["passes", "export/test_passes.py", "decoder/test_program.py"],
     "program": [

@@ -159,7 +159,7 @@ class HeaderWalk:
             return DEFAULT_ALIGNMENT
         metadata = Metadata(self._file, self._values)
         alignment = metadata.integer(ALIGNMENT_KEY, MIN_ALIGNMENT, MAX_ALIGNMENT)
-        if alignment & (alignment - 1):
+        if alignment.bit_count() != 1:
             raise metadata.fault(ALIGNMENT_KEY, f"is {alignment}, which is not a power of two")
         return alignment
 

@@ -33,9 +33,9 @@ class FolderTokenRows(KeptRows):
         nbytes = _row_bytes(part)
         start, data, before = token * nbytes, b"", 0
         for piece in part.pieces:
-            first = max(start + len(data) - before, 0)
+            first = max(start - before, 0)
             wanted = min(nbytes - len(data), piece.nbytes - first)
-            if wanted > 0 and first < piece.nbytes:
+            if wanted > 0:
                 data += await self._source(piece.file).read(piece.offset + first, wanted)
             before += piece.nbytes
         return data

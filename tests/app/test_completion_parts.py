@@ -179,8 +179,8 @@ def test_usage_and_progress_are_told_where_they_are_asked_for() -> None:
     assert (first["choices"], last["choices"]) == ([], [])
     assert last["usage"]["completion_tokens"] == 3
     without = {"include_usage": False, "include_progress": False}
-    for given in ({"messages": []}, {"messages": [], "stream_options": without}):
-        chunks = streamed(given, is_compiling=True)
+    for more in ({}, {"stream_options": without}):
+        chunks = streamed({"messages": [], **more}, is_compiling=True)
         assert not [chunk for chunk in chunks if "usage" in chunk or "progress" in chunk]
     assert "progress" not in streamed(asked)[-1]
 

@@ -20,6 +20,8 @@ GOOD = {"name": "good", "path": "models/good/", "size": 1, "quantisation": "q4"}
 ENTRIES: list[tuple[Any, str, str]] = [
     (7, "models.json[1]", "models.json[1] must be an object, got 7"),
     ({}, "models.json[1]", "models.json[1].name must be a text, got None"),
+    ({"name": ""}, "models.json[1]", "models.json[1].name must be a text, got ''"),
+    ({"name": 5}, "models.json[1]", "models.json[1].name must be a text, got 5"),
     ({"name": "x"}, "x", "models.json[1].path must be a text, got None"),
     ({**GOOD, "name": "x", "size": "big"}, "x", "models.json[1].size must be a count, got 'big'"),
     ({**GOOD, "name": "x", "context": -1}, "x", "models.json[1].context must be a count, got -1"),

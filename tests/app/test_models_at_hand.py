@@ -189,16 +189,14 @@ def test_a_token_is_one_word(token: Any, is_one: bool) -> None:
 
 
 def test_who_may_ask_the_hub(monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[Any] = []
-
     async def shelf() -> str:
         return "shelf"
 
     monkeypatch.setattr(hub_calls, "open_shelf", shelf)
     monkeypatch.setattr(hub_calls, "open_connection", lambda: "connection")
-    monkeypatch.setattr(hub_calls, "HubRequests", lambda *given: made.append(given) or given)
+    monkeypatch.setattr(hub_calls, "HubRequests", lambda *given: given)
     monkeypatch.setattr(hub_calls, "Hub", lambda shelf, requests: requests)
-    allowed, closed = HubCalls("https://hub"), HubCalls(None)
+    allowed, closed = cast(Any, HubCalls("https://hub")), cast(Any, HubCalls(None))
     assert wait(allowed._open(None)) is None
     assert wait(closed._open(None)) is None
     assert wait(allowed._open({})) == ("https://hub", "connection", None)
@@ -275,4 +273,5 @@ def test_a_model_of_the_hub_is_opened_by_its_address(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(HubCalls, "_open", opened)
     monkeypatch.setattr(hub_calls, "HubStore", lambda hub, address: (hub, address.repository))
-    assert wait(HubCalls(None).store("hf:a/m", None)) == ("hub", "a/m")
+    calls = cast(Any, HubCalls(None))
+    assert wait(calls.store("hf:a/m", None)) == ("hub", "a/m")

@@ -45,6 +45,8 @@ def test_how_far_a_load_is(clock: Any) -> None:
     assert meter.downloaded is False
     meter(DOWNLOAD, 0, 1000)
     assert meter.downloaded is False
+    meter(UPLOAD, 1, 1000)
+    assert meter.downloaded is False
     clock.now += 0.5
     meter(UPLOAD, 250, 1000)
     assert told[-1] == {
@@ -79,6 +81,12 @@ def test_a_load_that_downloads_all_of_it_first(clock: Any) -> None:
     assert "bytes_per_second" not in told[-1]
     meter(UPLOAD, 500, 1000)
     assert told[-1]["fraction"] == pytest.approx(0.9)
+
+
+def test_a_byte_is_a_download(clock: Any) -> None:
+    meter = LoadMeter(lambda told: None)
+    meter(DOWNLOAD, 1, 1000)
+    assert meter.downloaded is True
 
 
 def test_the_speed_of_the_last_seconds() -> None:
@@ -162,7 +170,7 @@ def test_whether_a_model_fits() -> None:
 
 
 def test_smaller_models_are_named() -> None:
-    listed = [
+    listed: list[Json] = [
         {"name": "a", "gpu_bytes": 1000},
         {"name": "b", "gpu_bytes": 2000},
         {"name": "c"},
@@ -220,16 +228,17 @@ def test_a_value_is_shown_as_far_as_people_read() -> None:
     assert "more" not in shown_value(dict.fromkeys(range(MAX_ITEMS), 0))
     assert "… 1 more" in shown_value(dict.fromkeys(range(MAX_ITEMS + 1), 0))
     assert shown_value({"b": 1, "a": 2}) == "{'b': 1, 'a': 2}", "in their own order"
-    long: Any = list(range(MAX_ITEMS + 1))
-    for levels in range(1, DEEPEST + 2):
-        assert ("… 1 more" in shown_value(long)) == (levels <= DEEPEST)
-        long = [long]
+    for held in (lambda inner: [inner], lambda inner: {"a": inner}):
+        long: Any = list(range(MAX_ITEMS + 1))
+        for levels in range(1, DEEPEST + 2):
+            assert ("… 1 more" in shown_value(long)) == (levels <= DEEPEST)
+            long = held(long)
 
 
 def test_embeddings_may_be_shortened() -> None:
-    vectors = np.array([[3, 4, 12], [0, 0, 1]], np.float32) / np.float32([[13], [1]])
+    vectors = np.array([[3 / 13, 4 / 13, 12 / 13], [0, 0, 1]], np.float32)
     assert shortened(vectors, None) is vectors
-    np.testing.assert_allclose(shortened(vectors, 2), [[0.6, 0.8], [0, 0]], rtol=1e-6)
+    np.testing.assert_allclose(shortened(vectors, 2), [[0.6, 0.8], [0.0, 0.0]], rtol=1e-6)
     np.testing.assert_allclose(shortened(vectors, 1), [[1], [0]], rtol=1e-6)
     np.testing.assert_allclose(shortened(vectors, 3), vectors, rtol=1e-6)
     for wrong in (0, 4, True, 1.0, "2"):

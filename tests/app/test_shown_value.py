@@ -1,12 +1,15 @@
 """What the Python box shows of a value, and a model in plain words."""
 
-from typing import Any
+import io
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
+from py_runtime.app import printed as printing_out
 from py_runtime.app.plain_words import fit, plain_words
-from py_runtime.app.printed import AT_ONCE, Printed
+from py_runtime.app.printed import AT_ONCE, SECONDS, Printed
 from py_runtime.app.shown_value import MAX_CHARACTERS, shown_value
 
 IN_ITSELF: list[Any] = [1]
@@ -61,6 +64,36 @@ def test_what_is_printed_is_told_line_by_line_until_it_is_much() -> None:
     printed.flush()
     assert "".join(told[3:]) == "".join(f"{at}\n" for at in range(50 * AT_ONCE))
     assert len(told) < 10 * AT_ONCE
+
+
+def test_what_is_printed_often_is_told_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr(printing_out, "time", SimpleNamespace(perf_counter=lambda: now[0]))
+    told: list[str] = []
+    printed = Printed(told.append)
+    for _ in range(AT_ONCE + 5):
+        printed.write("x\n")
+    assert len(told) == AT_ONCE - 1
+    now[0] += 0.75 * SECONDS
+    printed.write("y\n")
+    assert len(told) == AT_ONCE - 1
+    now[0] += 0.75 * SECONDS
+    printed.write("z\n")
+    assert told[-1] == "x\n" * 6 + "y\nz\n"
+
+
+def test_calls_hear_what_they_print_themselves() -> None:
+    before = io.StringIO()
+    told: list[str] = []
+    output = printing_out._Output(cast(Any, before))
+    assert output.writable()
+    assert output.write("outside") == 7
+    with printing_out.printing(told.append):
+        assert output.write("in\nside") == 7
+        output.flush()
+        assert told == ["in\nside"]
+    assert before.getvalue() == "outside"
+    output.flush()
 
 
 # Models -------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from py_runtime.decoder.config import (
     ExpertSizes,
     LayerKind,
 )
-from py_runtime.decoder.config_json import decoder_config, layer_kinds
+from py_runtime.decoder.config_json import decoder_config, layer_kinds, ropes
 from py_runtime.decoder.limits import MAX_EXPERTS, MAX_KEYS, MAX_PER_LAYER, MAX_TAPS, MAX_USED
 
 FULL, SLIDING = "full_attention", "sliding_attention"
@@ -135,6 +135,7 @@ def test_a_config_without_any_optional_key_is_a_plain_llama() -> None:
         ({"use_bidirectional_attention": False}, {}),
         ({"use_bidirectional_attention": "vision"}, {}),
         ({"num_local_experts": 0}, {}),
+        ({"vocab_size_per_layer_input": 5}, {}),  # of columns that there are none of
     ],
 )
 def test_optional_keys(given: dict[str, Any], wanted: dict[str, Any]) -> None:
@@ -278,6 +279,23 @@ def test_which_layers_slide_and_turn(given: dict[str, Any], wanted: Any) -> None
     assert kinds_of(**given) == wanted
 
 
+def test_every_type_of_layer_that_a_family_knows_at_once() -> None:
+    types = ["conv", FULL, SLIDING, "attention", FULL]
+    kinds = layer_kinds(BARE | CONV | {"layer_types": types, "sliding_window": 16})
+    assert [(kind.mixer, kind.window) for kind in kinds] == [
+        *((SHORT_CONV, None), (ATTENTION, None), (ATTENTION, 16), (ATTENTION, None)),
+        (ATTENTION, None),
+    ]
+
+
+@pytest.mark.parametrize(("given", "factor"), [({}, 75.0), ({"factor": 8.0}, 8.0)])
+def test_the_factor_of_longrope_may_be_left_out(given: dict[str, Any], factor: float) -> None:
+    rope = {"rope_type": "longrope", "original_max_position_embeddings": 4, **given}
+    assert ropes(BARE | {"rope_parameters": rope})[""]["factor"] == factor
+    plain = {"rope_type": "linear", "original_max_position_embeddings": 4, "rope_theta": 1.0}
+    assert ropes(BARE | {"rope_parameters": plain}) == {"": plain}
+
+
 def test_layers_of_gemma_4_share_and_differ() -> None:
     plain = read(**GEMMA_4)
     assert (plain.per_layer, plain.attention_scale, plain.value_norm) == (11, 1.0, True)
@@ -297,7 +315,7 @@ def test_layers_of_gemma_4_share_and_differ() -> None:
 
 
 PROPORTIONAL = {"rope_type": "proportional", "rope_theta": 1e4, "partial_rotary_factor": 0.25}
-REFUSED = {
+REFUSED: dict[str, dict[str, Any]] = {
     "a context without room for an answer": {"max_position_embeddings": 1},
     "an odd head": {"head_dim": 15},
     "no head": {"head_dim": -2},

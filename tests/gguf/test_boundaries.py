@@ -1,13 +1,22 @@
 """GGUF files at the very limits of what is read: the last that is taken, the first that is not."""
 
 import struct
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
+from py_runtime.decoder.limits import (
+    MAX_CONTEXT,
+    MAX_HEAD_DIM,
+    MAX_HEADS,
+    MAX_HIDDEN,
+    MAX_LAYERS,
+    MAX_WIDTH,
+)
 from py_runtime.gguf import container
 from py_runtime.gguf.about import MAX_VALUE, about_gguf
+from py_runtime.gguf.config import read_config
 from py_runtime.gguf.container import MAX_DIM, MAX_KEY, MAX_TENSOR_NAME, MIN_ENTRY, MIN_TENSOR
 from py_runtime.gguf.errors import GgufError
 from py_runtime.gguf.metadata import ValueType
@@ -20,7 +29,7 @@ from py_runtime.gguf.stored_weights import in_halves, kind_of, parts_of_blocks
 from py_runtime.gguf.tensor_types import BY_NAME, TENSOR_TYPES, WITHDRAWN
 from py_runtime.gguf.token_rows import GgufTokenRows
 from tests.fuzz.in_line import result_of
-from tests.gguf import written
+from tests.gguf import small, written
 from tests.gguf.test_dequantise import HALVES
 from tests.gguf.written import ARRAY, BOOL, Tensor, Typed, entry, file, start, tensor_info
 from tests.pte.memory_source import MemorySource
@@ -39,7 +48,7 @@ def is_refused(data: bytes, fault: str) -> bool:
     return fault in str(caught.value)
 
 
-LARGEST = {
+LARGEST: dict[int, Any] = {
     written.U8: 2**8 - 1,
     written.I8: -(2**7),
     written.U16: 2**16 - 1,
@@ -62,7 +71,7 @@ def test_every_type_of_value_alone_and_in_an_array(kind: int) -> None:
     ).metadata
     assert metadata.values["a"].item == value
     assert type(metadata.values["a"].item) is type(value)
-    assert np.array_equal(metadata.values["b"].item, [0, value])  # type: ignore[arg-type]
+    assert np.array_equal(cast(Any, metadata.values["b"].item), np.array([0, value]))
     assert metadata.text("c") == "end"
     if isinstance(value, float):
         assert metadata.number("a", value, value) == value
@@ -300,3 +309,88 @@ def test_a_row_is_read_where_it_lies() -> None:
     assert rows.columns == 40
     found = wait(rows.read([6, 0, 6, 3]))
     assert np.array_equal(found, table[None, [6, 0, 6, 3]])
+
+
+def config_of(architecture: Any = "llama", **changes: Any) -> dict[str, Any]:
+    """What a file without regard for its tensors says."""
+    values = small.metadata(architecture) | {
+        f"{architecture}.{key.replace('__', '.')}": value for key, value in changes.items()
+    }
+    return read_config(opened(file(values, small.tensors())))
+
+
+@pytest.mark.parametrize(
+    ("key", "least", "most", "word"),
+    [
+        ("block_count", 1, MAX_LAYERS, "num_hidden_layers"),
+        ("embedding_length", 1, MAX_WIDTH, "hidden_size"),
+        ("feed_forward_length", 1, MAX_HIDDEN, "intermediate_size"),
+        ("context_length", 1, MAX_CONTEXT, "max_position_embeddings"),
+        ("attention__head_count", 1, MAX_HEADS, "num_attention_heads"),
+        ("attention__key_length", 1, MAX_HEAD_DIM, "head_dim"),
+    ],
+)
+def test_bounds_of_sizes(key: str, least: int, most: int, word: str) -> None:
+    for value in (least, most):
+        assert config_of(**{key: value})[word] == value
+    for value in (least - 1, most + 1):
+        with pytest.raises(GgufError, match=f"is {value}, not from {least} to {most}"):
+            config_of(**{key: value})
+
+
+def test_heads_that_files_leave_to_the_width() -> None:
+    assert config_of(embedding_length=100, attention__head_count=7)["head_dim"] == 14
+    assert config_of(embedding_length=3, attention__head_count=7)["head_dim"] == 1
+
+
+def test_what_turns_of_a_head() -> None:
+    """Where pairs lie side by side all of it must; elsewhere the first columns may."""
+    assert "partial_rotary_factor" not in config_of(rope__dimension_count=16)["rope_parameters"]
+    half = config_of("qwen3", rope__dimension_count=8)["rope_parameters"]
+    assert half["partial_rotary_factor"] == 0.5
+    for architecture, turned in (("llama", 8), ("llama", 17), ("qwen3", 17), ("qwen3", 0)):
+        with pytest.raises(GgufError, match="dimension_count"):
+            config_of(architecture, rope__dimension_count=turned)
+    assert config_of("qwen3", rope__dimension_count=1)["rope_parameters"]
+    with pytest.raises(GgufError, match="value_length"):
+        config_of(attention__value_length=15)
+
+
+def test_layers_for_tokens_to_come_do_not_count() -> None:
+    ssm = {"ssm__time_step_rank": 2, "ssm__inner_size": 4, "ssm__conv_kernel": 2}
+    given = ssm | {"ssm__group_count": 1, "ssm__state_size": 2, "block_count": 5}
+    assert config_of("qwen35", **given)["num_hidden_layers"] == 5
+    for ahead in (0, 1, 4):
+        found = config_of("qwen35", **given, nextn_predict_layers=ahead)
+        assert found["num_hidden_layers"] == 5 - ahead
+    with pytest.raises(GgufError, match="nextn_predict_layers"):
+        config_of("qwen35", **given, nextn_predict_layers=5)
+    assert config_of(block_count=5, nextn_predict_layers=1)["num_hidden_layers"] == 5
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "sound"), [(1e-12, False), (2e-12, True), (0.09, True), (0.2, False)]
+)
+def test_bounds_of_epsilon(epsilon: float, sound: bool) -> None:
+    key = {"attention__layer_norm_rms_epsilon": epsilon}
+    if sound:
+        assert config_of(**key)["rms_norm_eps"] == pytest.approx(epsilon)
+    else:
+        with pytest.raises(GgufError, match="epsilon"):
+            config_of(**key)
+
+
+def test_words_of_what_lies_in_the_file() -> None:
+    plain = config_of()
+    assert (plain["attention_bias"], plain["mlp_bias"], plain["tie_word_embeddings"]) == (
+        *(False, False, True),
+    )
+    assert plain["hidden_act"] == "silu"
+    assert config_of("gemma2")["hidden_act"] == "gelu_pytorch_tanh"
+    biases = [Tensor.floats(f"blk.0.{name}.bias", np.ones(3)) for name in ("attn_q", "ffn_gate")]
+    head = Tensor.floats("output.weight", np.ones(3))
+    for architecture, has_bias in (("llama", True), ("qwen2", False)):  # which always has them
+        values = small.metadata(architecture)
+        found = read_config(opened(file(values, [*small.tensors(), *biases, head])))
+        assert (found["attention_bias"], found["mlp_bias"]) == (has_bias, True)
+        assert found["tie_word_embeddings"] is False

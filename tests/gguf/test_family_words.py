@@ -315,6 +315,10 @@ BOUNDS = [  # the key, the least and the most it may be, and the word it becomes
     ("qwen3moe", EXPERTS, "expert_count", 3, MAX_EXPERTS, "num_local_experts"),
     ("qwen3moe", EXPERTS, "expert_used_count", 1, 8, "num_experts_per_tok"),
     (
+        *("qwen3moe", EXPERTS | {"expert_used_count": 1}, "expert_count"),
+        *(1, MAX_EXPERTS, "num_local_experts"),
+    ),
+    (
         *("qwen3moe", EXPERTS | {"expert_count": 100}, "expert_used_count"),
         *(1, MAX_USED, "num_experts_per_tok"),
     ),

@@ -80,7 +80,7 @@ class MemoryDevice(Device):
 
     async def _submit_timed(self, plan: Any, counts: Any, timed: int, ticks: Buffer) -> None:
         self.log.append(("timed", timed, counts[:, 0].tolist(), counts[:, 2].tolist()))
-        pairs = np.array([[100 * at, 100 * at + 7 + at] for at in range(timed)], np.int64)
+        pairs = np.array([[100 * at, 107 * at + 9 * (3 - timed)] for at in range(timed)], np.int64)
         ticks.handle[: pairs.nbytes] = pairs.tobytes()
 
     def _destroy_buffers(self, buffers: Sequence[Buffer]) -> None:
@@ -173,7 +173,7 @@ def plan_of(made: MemoryDevice) -> Plan:
 
 
 COUNTS = np.array(
-    [[2, 1, 1], [0, 0, 0], [3, 1, 1], [0, 0, 8], [4, 1, 1], [5, 1, 1], [0, 0, 12]], np.uint32
+    [[1, 1, 1], [0, 0, 0], [3, 1, 1], [0, 0, 8], [4, 1, 1], [5, 1, 1], [0, 0, 12]], np.uint32
 )
 
 
@@ -197,14 +197,15 @@ def test_steps_are_timed_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> Non
     made = device(["timestamp-query"])
     made.nanoseconds_per_tick = 2.0
     found = wait(made.time_steps(plan_of(made), COUNTS))
-    assert found.tolist() == [14, 0, 16, 0, 18, 14, 0]
+    assert found.tolist() == [0, 0, 14, 0, 28, 36, 0]
     assert made.log == [
-        ("timed", 3, [2, 0, 3, 0, 4, 0, 0], [1, 0, 1, 8, 1, 0, 0]),
+        ("timed", 3, [1, 0, 3, 0, 4, 0, 0], [1, 0, 1, 8, 1, 0, 0]),
         ("timed", 1, [0, 0, 0, 0, 0, 5, 0], [0, 0, 0, 0, 0, 1, 0]),
         ("destroyed", ["timestamps of p"]),
         ("replayed", [0] * 7),
     ]
     assert made.counters.buffers_alive == 0
+    assert made.counters.dispatches == 4
     with pytest.raises(GpuUnavailableError, match="timestamp"):
         wait(device().time_steps(plan_of(made), COUNTS))
 
@@ -259,6 +260,8 @@ def test_caches_of_halves_where_the_device_has_them() -> None:
     assert (plain.wide, plain.lanes, plain.storage_buffers, plain.f16_kv) == (False, 1, 8, False)
     assert plain.binding_bytes == 128 << 20
     assert plain.kernels == "portable"
+    pairs = KernelTarget(wide=True, lanes=2)
+    assert (pairs.lanes_by, pairs.kernels) == ("subgroups", "subgroups")
 
 
 def test_uploads_are_whole_words() -> None:

@@ -6,6 +6,8 @@ from itertools import product
 
 import pytest
 
+from py_runtime.grammar.finite_automata import all_but, cheapest, of_length
+from py_runtime.tokens.characters import LAST_CODE
 from tests.grammar.test_language import accepts, automaton
 
 FORMATS: dict[str, tuple[list[str], list[str]]] = {
@@ -115,3 +117,47 @@ def test_patterns_match_what_re_matches(pattern: str) -> None:
     texts += ["xyyzz", "\u00e9", "\u2003", "\U0001f600"]
     allowed = [text for text in texts if accepts(machine, json.dumps(text, ensure_ascii=False))]
     assert allowed == [text for text in texts if re.search(pattern.replace("$", r"\Z"), text)]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "char", "nbytes"),
+    [
+        *((0, LAST_CODE, "a", 1), (0x61, 0x7A, "a", 1), (0x7A, 0x7B, "z", 1), (0x7B, 0x7F, "{", 1)),
+        *((0x5B, 0x60, "]", 1), (0x5B, 0x5B, "[", 1), (0x5C, 0x5C, "\\", 2), (0x5D, 0x5D, "]", 1)),
+        *((0x30, 0x60, "0", 1), (0x3A, 0x60, "A", 1), (0x21, 0x23, "#", 1), (0x21, 0x22, "!", 1)),
+        *(
+            (0x22, 0x22, '"', 2),
+            (0x1F, 0x20, " ", 1),
+            (0x20, 0x20, " ", 1),
+            (0x1F, 0x1F, "\x1f", 6),
+        ),
+        *(
+            (0x20, 0x21, " ", 1),
+            (0x7E, 0x7F, "~", 1),
+            (0x7F, 0x7F, "\x7f", 1),
+            (0x80, 0x90, "\x80", 2),
+        ),
+        *((0xD7FF, 0xD7FF, "\ud7ff", 3), (0xD800, 0xF000, "\ue000", 3)),
+        *((0xDFFF, 0xF000, "\ue000", 3), (0xE000, 0xF000, "\ue000", 3)),
+        (0x10000, LAST_CODE, "\U00010000", 4),
+    ],
+)
+def test_the_character_that_takes_the_fewest_bytes(
+    low: int, high: int, char: str, nbytes: int
+) -> None:
+    assert cheapest(low, high) == (char, nbytes)
+
+
+def test_automata_of_lengths_and_of_all_but_some_texts() -> None:
+    """Every code point has its place, the very first and the very last too."""
+    every = LAST_CODE
+    assert of_length(1, 2).moves == [[(0, every, 1)], [(0, every, 2)], []]
+    assert of_length(1, 2).accepting == [False, True, True]
+    assert of_length(1, None).moves == [[(0, every, 1)], [(0, every, 1)]]
+    found = all_but(["b", "\0", chr(every)])
+    b = ord("b")
+    assert found.moves == [
+        [(0, 0, 2), (1, b - 1, 4), (b, b, 1), (b + 1, every - 1, 4), (every, every, 3)],
+        *[[(0, every, 4)]] * 4,
+    ]
+    assert found.accepting == [True, False, False, False, True]

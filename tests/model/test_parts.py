@@ -53,6 +53,14 @@ def pieces_of(data: bytes, sizes: list[int]) -> tuple[tuple[FileRange, ...], dic
     return tuple(pieces), files
 
 
+class Something(MemorySource):
+    """Nobody asks for nothing."""
+
+    async def read(self, offset: int, nbytes: int) -> bytes:
+        assert nbytes > 0
+        return await super().read(offset, nbytes)
+
+
 @pytest.mark.parametrize("sizes", [[140], [20, 120], [30, 110], [1, 1, 138], [60, 5, 75], [139, 1]])
 def test_a_row_may_lie_in_several_pieces(sizes: list[int]) -> None:
     """Seven rows of five floats: 20 bytes each."""
@@ -60,7 +68,7 @@ def test_a_row_may_lie_in_several_pieces(sizes: list[int]) -> None:
     pieces, files = pieces_of(table.tobytes(), sizes)
     folder = SimpleNamespace(tensors={"t": TensorPlace(F32, (7, 5), pieces)})
     found = TokenRowsTable(cast(Any, None), "f32", ("t",), 5)
-    rows = FolderTokenRows(found, cast(Any, folder), lambda file: MemorySource(files[file], file))
+    rows = FolderTokenRows(found, cast(Any, folder), lambda file: Something(files[file], file))
     tokens = [6, 0, 1, 3, 2, 5, 4]
     assert np.array_equal(wait(rows.read(tokens)), table[None, tokens])
 
@@ -77,7 +85,7 @@ def test_a_row_has_its_scales_beside_it(name: str) -> None:
         blocks = np.zeros((10, 34), np.uint8)
         blocks[:, :2] = np.float16(0.5).tobytes()[0], np.float16(0.5).tobytes()[1]
         blocks[:, 2:] = values.astype(np.int8).view(np.uint8).reshape(10, 32)
-        parts, values = planes(kind, blocks.reshape(-1)), values / 2
+        parts, values = planes(kind, blocks.reshape(-1)), values * np.float32(0.5)
         dtypes = {"weight": (I8, (5, 64)), "scales": (F16, (5, 2))}
     files = {part: data.tobytes() for part, data in parts.items()}
     folder = SimpleNamespace(
@@ -242,6 +250,11 @@ def test_a_report_tells_the_first_wrong_layer_and_the_worst() -> None:
     )
 
 
+def test_a_layer_of_another_name_is_called_by_it() -> None:
+    odd = LayerCheck("layers.x", 1, 1, False)
+    assert "layers.x differs by 100 %" in concluded(layers=[odd]).summary
+
+
 def test_a_report_without_fault() -> None:
     texts = [TextCheck("a", 3, True, None), TextCheck("b", 4, True, None)]
     lengths = [LengthCheck(7, 2e-6, 1e-5, True)]
@@ -300,8 +313,10 @@ def test_what_a_device_must_have(limit: str) -> None:
     check({limit: 101})
     is_size = limit in NEEDED_LIMITS
     for has in ({limit: 99}, {}):
-        with pytest.raises(GpuOutOfMemoryError if is_size else ModelError):
+        with pytest.raises(GpuOutOfMemoryError if is_size else ModelError) as caught:
             check(has)
+        count = has.get(limit, 0)
+        assert (f"allows {count} bytes" if is_size else f"has {count}") in str(caught.value)
     with pytest.raises(ModelError, match="needs the GPU feature 'shader-f16'"):
         check({limit: 100}, set())
 
