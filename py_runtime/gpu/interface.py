@@ -66,7 +66,7 @@ class Device(ABC):
         return buffers
 
     async def create_compute_pipelines(self, specs: Sequence[PipelineSpec]) -> list[Pipeline]:
-        """Compile the specs that are not compiled yet, all at once; equal specs share one pipeline."""
+        """Compile the specs that are not compiled yet, all at once; equal ones share a pipeline."""
         missing = [spec for spec in dict.fromkeys(specs) if spec not in self._pipelines]
         if missing:
             created = await self._create_compute_pipelines(missing)
@@ -103,7 +103,7 @@ class Device(ABC):
         reads: Sequence[Read],
         repeat: int = 1,
     ) -> list[np.ndarray]:
-        """Upload, replay the plan `repeat` times, and return each read's bytes as uint8: one await."""
+        """Upload, replay the plan `repeat` times, and return each read as uint8: one await."""
         return await self.submit_to_read(plan, counts, writes, reads, repeat)
 
     def submit_to_read(

@@ -109,7 +109,7 @@ class BindGroupSpec:
 
 @dataclass(frozen=True)
 class Dispatch:
-    """A plan step that launches a kernel; its live integers are the grid (x, y, z); x = 0 skips it."""
+    """A plan step that launches a kernel; its live integers are the grid, where x = 0 skips it."""
 
     label: str
     pipeline: Pipeline
@@ -168,12 +168,12 @@ class Counters:
 
 
 def padded_size(nbytes: int) -> int:
-    """Round up to whole words, at least one: WebGPU writes, copies and binds multiples of 4 bytes."""
+    """Round up to whole words, at least one: WebGPU knows no other sizes."""
     return max(4, (nbytes + 3) & ~3)
 
 
 def whole_words(data: np.ndarray) -> np.ndarray:
-    """Return the data padded to whole words; only a length that is not a multiple of 4 is copied."""
+    """Return the data padded to whole words; other lengths alone are copied."""
     if data.nbytes % 4 == 0:
         return data
     padded = np.zeros(padded_size(data.nbytes), np.uint8)

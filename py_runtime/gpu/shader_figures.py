@@ -1,4 +1,4 @@
-"""Workgroup sizes, tile sizes, codes and structs read from the WGSL, so that they have one source."""
+"""Workgroup sizes, tile sizes, codes and structs read from the WGSL, their only source."""
 
 import ast
 import operator

@@ -35,7 +35,7 @@ class BufferPlan:
 
 
 def plan_buffers(builder: Builder) -> BufferPlan:
-    """Plan a buffer for each input, constant and state, shared ones for the rest, and one uniform."""
+    """Plan a buffer per input, constant and state, shared ones for the rest, and one uniform."""
     program = builder.program
     memory, unshared = builder.plan_memory()
     specs: dict[Hashable, BufferSpec] = {}
@@ -79,7 +79,7 @@ def plan_buffers(builder: Builder) -> BufferPlan:
 
 
 def measure(program: Program) -> BufferPlan:
-    """Return the buffers a program would take, without a GPU, with the kernels that run everywhere."""
+    """Return the buffers a program would take with the kernels that run everywhere."""
     check_ops(program)
     builder = Builder(run_passes(program, PORTABLE, DEFAULT_PASSES), GUARANTEED_LIMITS)
     builder.build_ops()

@@ -9,7 +9,7 @@ MAX_NAMES = 50  # that are listed
 
 
 def check_ops(program: Program) -> None:
-    """Check that every op is known, and that no op that cannot resize is reached by a live value."""
+    """Check that every op is known, and that live values reach no op that cannot resize."""
     unknown = sorted({call.name for call in program.ops if call.name not in REGISTRY})
     if unknown:
         listed = ", ".join(first_of(unknown, MAX_NAMES))

@@ -9,7 +9,7 @@ from py_runtime.program import Program
 
 
 def ops_needed(program: Program, wanted: Sequence[int]) -> np.ndarray:
-    """Return which ops these outputs need: bool [ops]; ops that write in place are always needed."""
+    """Return which ops these outputs need: bool [ops]; those that write in place always are."""
     needed = {program.outputs[index] for index in wanted}
     runs = np.zeros(len(program.ops), bool)
     for index in reversed(range(len(program.ops))):

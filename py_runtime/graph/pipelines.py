@@ -9,7 +9,7 @@ from py_runtime.gpu import Device, PipelineSpec
 
 
 async def compile_side_by_side(device: Device, specs: Sequence[PipelineSpec], meter: Meter) -> None:
-    """Compile the pipelines concurrently and report each one that is done; the device caches them."""
+    """Compile the pipelines concurrently and report each one; the device caches them."""
 
     async def compile_one(number: int, spec: PipelineSpec) -> None:
         await device.create_compute_pipelines([spec])

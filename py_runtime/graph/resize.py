@@ -56,7 +56,7 @@ class LiveGraph:
         self._kept: OrderedDict[Shapes, Snapshot] = OrderedDict()
 
     def settle(self) -> None:
-        """Show every op the largest shapes once, so that a first call at them finds everything set."""
+        """Show every op the largest shapes once, so that a first call finds everything set."""
         for live_int in self._builder.symints.values():
             live_int.upload()
         self._journal.queue(range(len(self._program.ops)))
@@ -97,7 +97,7 @@ class LiveGraph:
         return [array for array in arrays if array is not None]
 
     def _propagate(self) -> None:
-        """Update ops in chain order, dims and SymInts together: no op sees the last call's state."""
+        """Update ops in chain order, dims and SymInts together: none sees the last call's state."""
         outcomes: dict[Hashable, Outcome] = {}
         while (index := self._journal.next_op()) is not None:
             self.stats.ops_resized += 1
