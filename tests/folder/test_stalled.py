@@ -23,7 +23,7 @@ READ = """async (site) => {
 @pytest.mark.browser
 def test_a_download_that_stands_still_ends(browser: Browser, site_url: str) -> None:
     page = browser.new_page()
-    page.goto(f"{site_url}inpage.webmanifest")
+    page.goto(f"{site_url}style.css")
     message = page.evaluate(READ, site_url)
     assert message == "https://slow.example/x did not arrive: nothing has come for 0.1 seconds"
     page.close()
