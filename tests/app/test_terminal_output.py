@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from inpage import command
-from py_runtime.app import commands
 from py_runtime.app.terminal import StatusLine, TerminalChat
 from py_runtime.base.errors import InpageError
 
@@ -61,9 +60,10 @@ def refuse(*_: Any) -> Any:
 def test_what_cannot_be_loaded_is_told_in_text(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(commands, "chat", refuse)
-    monkeypatch.setattr(commands, "use_software_if_alone", lambda: None)
-    assert commands.main(["chat", f"{EVIL}.gguf"]) == 1
-    assert capsys.readouterr().err == f"{SHOWN}.gguf: no tensor {SHOWN}\n"
+    monkeypatch.setattr("py_runtime.app.software_gpu.use_software_if_alone", lambda: None)
+    monkeypatch.setattr("py_runtime.app.terminal.TerminalChat.run", refuse)
+    assert command.main(["chat", f"{EVIL}.gguf"]) == 1
+    assert capsys.readouterr().err == f"inpage: {SHOWN}.gguf: no tensor {SHOWN}
+"
     assert command.refuse(EVIL) == 1
     assert capsys.readouterr().err == f"inpage: {SHOWN}\n"
