@@ -39,8 +39,8 @@ class ChatPrompts:
     ) -> list[int]:
         """Return the prompt for the assistant's next message, or one that `continues` its last.
 
-        Text in a message that spells a control token stays text, unless `allow_special`. The rest of
-        a prompt with more than `most` tokens is left out.
+        Text in a message that spells a control token stays text, unless `allow_special`. A prompt
+        with more than `most` tokens is cut off there.
         """
         if self._template is None:
             raise InputError(f"{self._name} has no chat template: use complete()")

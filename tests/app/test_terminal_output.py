@@ -63,7 +63,6 @@ def test_what_cannot_be_loaded_is_told_in_text(
     monkeypatch.setattr("py_runtime.app.software_gpu.use_software_if_alone", lambda: None)
     monkeypatch.setattr("py_runtime.app.terminal.TerminalChat.run", refuse)
     assert command.main(["chat", f"{EVIL}.gguf"]) == 1
-    assert capsys.readouterr().err == f"inpage: {SHOWN}.gguf: no tensor {SHOWN}
-"
+    assert capsys.readouterr().err == f"inpage: {SHOWN}.gguf: no tensor {SHOWN}\n"
     assert command.refuse(EVIL) == 1
     assert capsys.readouterr().err == f"inpage: {SHOWN}\n"

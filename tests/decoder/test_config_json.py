@@ -71,6 +71,7 @@ PLAIN = DecoderConfig(
     gated_attention=False,
     delta=None,
     sinks=False,
+    scaled_queries=False,
     experts=None,
     value_norm=False,
     per_layer=0,
