@@ -110,12 +110,17 @@ def python(user: User, code: str) -> object:
     return user.page.evaluate("code => inpage.python(code)", code)
 
 
-def hang_in(user: User, code: str) -> None:
-    """From when this is reached; `await_hang` waits for it."""
+def expect_hang(user: User) -> None:
+    """Listen for the hang that `await_hang` waits for."""
     user.page.evaluate(
         """() => { globalThis.hanging = new Promise(
             resolve => { new BroadcastChannel("hangs").onmessage = () => resolve(null); }); }"""
     )
+
+
+def hang_in(user: User, code: str) -> None:
+    """Run code that makes Python hang once it is reached."""
+    expect_hang(user)
     python(user, HANG + code)
 
 
@@ -285,7 +290,9 @@ def test_a_model_that_hangs_again_keeps_no_other_from_loading(
     restart_with(impatient, HANGING_WARM_UP)
     assert impatient.page.evaluate("restarted") == "restored"
     assert python(impatient, "1 + 1") == 2
+    expect_hang(impatient)
     restart_with(impatient, HANG + HANGING_TOKENIZER)
+    await_hang(impatient)
     assert page_load(impatient) == NAME
     assert impatient.page.evaluate("restarted") == "aborted"
     assert impatient.text_of(impatient.ask(QUESTION)) == expected
