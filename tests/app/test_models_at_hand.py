@@ -31,7 +31,7 @@ class FakeModel:
         self.warmed = self.unloaded = 0
         self._fault = fault
 
-    async def warm_up(self, cancel: CancelToken) -> None:
+    async def warm_up(self, cancel: CancelToken, with_template: bool) -> None:
         self.warmed += 1
         if self._fault:
             raise self._fault

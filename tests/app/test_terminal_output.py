@@ -1,6 +1,5 @@
 """No model can make a terminal do anything: not by its answers, its errors or its name."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from types import SimpleNamespace
 from typing import Any
@@ -10,6 +9,7 @@ import pytest
 from inpage import command
 from py_runtime.app.terminal import StatusLine, TerminalChat
 from py_runtime.base.errors import InpageError
+from tests.runners import in_a_thread, wait
 
 EVIL = "\x1b]0;evil\x07"
 SHOWN = "·]0;evil·"
@@ -30,7 +30,7 @@ class Answering:
 
 
 def answer_of(model: Any) -> bool:
-    return asyncio.run(TerminalChat("model", None, {})._answer(model, "Hi"))
+    return wait(TerminalChat("model", None, {})._answer(model, "Hi"))
 
 
 def test_an_answer_is_text_even_where_pieces_cut_it(capsys: pytest.CaptureFixture[str]) -> None:
@@ -62,7 +62,7 @@ def test_what_cannot_be_loaded_is_told_in_text(
 ) -> None:
     monkeypatch.setattr("py_runtime.app.software_gpu.use_software_if_alone", lambda: None)
     monkeypatch.setattr("py_runtime.app.terminal.TerminalChat.run", refuse)
-    assert command.main(["chat", f"{EVIL}.gguf"]) == 1
+    assert in_a_thread(command.main, ["chat", f"{EVIL}.gguf"]) == 1
     assert capsys.readouterr().err == f"inpage: {SHOWN}.gguf: no tensor {SHOWN}\n"
     assert command.refuse(EVIL) == 1
     assert capsys.readouterr().err == f"inpage: {SHOWN}\n"

@@ -191,7 +191,7 @@ JSON = {"Content-Type": "application/json"}
         ("/completions", b"[" * 100_000, JSON, 400, "the request is not JSON"),
         ("/completions", b"[]", JSON, 400, "must be a JSON object"),
         ("/completions", b" " * (MAX_BODY + 1), JSON, 413, "larger than 16.0 MB"),
-        ("/images", b"{}", JSON, 404, "there is nothing at /v1/images"),
+        ("/images", b"{}", JSON, 404, "there is nothing at '/v1/images'"),
         ("/completions", b"{}", {**JSON, "Host": "elsewhere.example"}, 421, "This server is"),
     ],
 )
