@@ -202,7 +202,8 @@ async function prepare() {
   return async ({ kind, ...given }) => {
     if (kind === "code") {
       const all = await patternsOf(given.language);
-      return colourOnPage({ text: grownFrom(all[given.pattern % all.length], given.seed)(given.length), ...given });
+      const text = given.text ?? grownFrom(all[given.pattern % all.length], given.seed)(given.length);
+      return colourOnPage({ language: given.language, text });
     }
     if (given.text !== undefined) return renderOnPage(reader[kind], given.text);
     const ours = patterns[kind];

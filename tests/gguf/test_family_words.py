@@ -23,6 +23,7 @@ from py_runtime.gguf.keys import Keys
 from py_runtime.gguf.metadata import Metadata, Value, ValueType
 
 LAYERS, HEADS, KV_HEADS, HEAD_DIM, WIDTH, HIDDEN, CONTEXT = 9, 6, 3, 14, 77, 109, 300
+VOCABULARY = 131
 SIZES = {
     "num_hidden_layers": LAYERS,
     "num_attention_heads": HEADS,
@@ -32,6 +33,7 @@ SIZES = {
     "intermediate_size": HIDDEN,
     "max_position_embeddings": CONTEXT,
     "hidden_act": "the family's",
+    "vocab_size": VOCABULARY,
 }
 KINDS = {bool: ValueType.BOOL, int: ValueType.U32, float: ValueType.F32, str: ValueType.TEXT}
 PLAIN = {"rope_type": "default", "rope_theta": 10000.0}
@@ -107,6 +109,7 @@ GEMMA_4 = {
     "global_head_dim": HEAD_DIM,
     "num_kv_shared_layers": 0,
     "use_double_wide_mlp": False,
+    "vocab_size_per_layer_input": VOCABULARY,
     "hidden_size_per_layer_input": 0,
     "sliding_window": 512,
     "layer_types": every(5),

@@ -143,7 +143,7 @@ def test_the_terminal_tells_what_a_file_holds(tmp_path: Path) -> None:
     told = inspect(b"not a model")
     assert told.returncode == 1
     fault = "is not a GGUF file: it does not begin with 'GGUF'; copy or download the file again"
-    assert told.stderr == f"x.gguf {fault}\n", "the file is named once"
+    assert told.stderr == f"inpage: x.gguf {fault}\n", "the file is named once"
 
 
 # The default model -------------------------------------------------------------------------------

@@ -147,5 +147,5 @@ def test_the_terminal_tells_what_a_file_holds(folder: Path, tmp_path: Path) -> N
     other.write_bytes(b"not a program")
     told = inspect(other)
     assert told.returncode == 1
-    assert told.stderr.startswith(f"inpage: {other}: ")
+    assert told.stderr.startswith("inpage: other.pte is not a .pte file: ")
     assert told.stderr.count("\n") == 1
