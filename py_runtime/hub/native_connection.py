@@ -65,6 +65,7 @@ class _ReadAnswer:
         self._pace.begin_waiting()
         read = partial(self._read, memory)
         count = await _in_time(self._response.url, self._exchange, read)
+        self._pace.take(count)
         return memory[:count]
 
     def _read(self, memory: np.ndarray) -> int:

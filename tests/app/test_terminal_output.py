@@ -15,6 +15,12 @@ EVIL = "\x1b]0;evil\x07"
 SHOWN = "·]0;evil·"
 
 
+@pytest.fixture(autouse=True)
+def no_signals(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave Ctrl-C alone: the tests run in a thread, which cannot set a handler."""
+    monkeypatch.setattr("signal.signal", lambda *_: None)
+
+
 class Answering:
     """A model that gives these pieces, and then perhaps an error."""
 

@@ -50,9 +50,11 @@ async def warm_up(device: Device, where: str, ask_first: bool) -> Json:
 
 
 def _telling(step: Any, steps: list[str]) -> Any:
-    async def told(*arguments: Any) -> None:
+    """Return a step, a coroutine function or not, that writes down its name."""
+
+    def told(*arguments: Any) -> Any:
         steps.append(step.__name__)
-        await step(*arguments)
+        return step(*arguments)
 
     return told
 
