@@ -36,6 +36,7 @@ OF_A_LAYER: dict[str, set[int]] = {
     "gemma 2": {6},  # its heads turn in the kernel of q, k and v, which binds much already
     "gemma 3": NORMS_BEHIND,
     "gemma 4": {8, 9},
+    "ministral 3": {7},  # queries beyond the original context are scaled, and turn by themselves
     "lfm2": {6},
     "lfm2-moe": {6, 9},
     "qwen3.5": {10},
