@@ -262,42 +262,6 @@ def page_load(user: User) -> str:
     return name
 
 
-def restart_with(user: User, code: str) -> None:
-    """Restart the engine, and run some Python before it brings the model back."""
-    user.page.evaluate(
-        """code => {
-            const restarting = inpage.restart();
-            const hooked = inpage.python(code);
-            globalThis.restarted = restarting.then(() => "restored", error => error.code);
-            return hooked.then(() => null);
-        }""",
-        code,
-    )
-
-
-HANGING_WARM_UP = """
-from py_runtime.model import Model
-def hang(*arguments):
-    while True: pass
-Model._warm_template = hang
-"""
-
-
-def test_a_model_that_hangs_again_keeps_no_other_from_loading(
-    impatient: User, expected: str
-) -> None:
-    impatient.new_chat()
-    restart_with(impatient, HANGING_WARM_UP)
-    assert impatient.page.evaluate("restarted") == "restored"
-    assert python(impatient, "1 + 1") == 2
-    expect_hang(impatient)
-    restart_with(impatient, HANG + HANGING_TOKENIZER)
-    await_hang(impatient)
-    assert page_load(impatient) == NAME
-    assert impatient.page.evaluate("restarted") == "aborted"
-    assert impatient.text_of(impatient.ask(QUESTION)) == expected
-
-
 def test_a_worker_that_closes_itself_rejects_every_call(impatient: User, expected: str) -> None:
     page = impatient.page
     begin(
