@@ -10,7 +10,7 @@ import inpage
 from inpage import command
 from inpage.command import COMMANDS, in_checkout, main
 from tests.pte.counting import doubling
-from tests.runners import NativeRunner, wait
+from tests.runners import NativeRunner, in_a_thread, wait
 from tools.files import ROOT
 
 
@@ -84,7 +84,7 @@ def test_chat_and_verify(toy_model: Path, native: NativeRunner) -> None:
 
 
 def test_inspecting_a_folder(toy_model: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["inspect", str(toy_model)]) == 0
+    assert in_a_thread(main, ["inspect", str(toy_model)]) == 0
     shown = capsys.readouterr().out
     for words in ("M parameters", "weights-00001", "GPU memory", "tokens: i64 [1, 1..", "ops"):
         assert words in shown
@@ -94,7 +94,7 @@ def test_inspecting_a_folder_with_an_executorch_program(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "model.pte").write_bytes(doubling())
-    assert main(["inspect", str(tmp_path)]) == 0
+    assert in_a_thread(main, ["inspect", str(tmp_path)]) == 0
     assert "**It can be loaded.**" in capsys.readouterr().out
 
 

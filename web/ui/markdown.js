@@ -36,18 +36,26 @@ let rich;
 /** @type {Promise<void> | undefined} */
 let arriving;
 /** @type {Map<HTMLElement, () => void>} */
-const waiting = new Map(); // for it
+const waiting = new Map(); // for either of the two
+
+function showWaiting() {
+  const all = [...waiting.values()];
+  waiting.clear();
+  for (const showAgain of all) showAgain();
+}
 
 async function loadRich() {
   rich = await import("./rich.js");
   marked?.use(rich.extension);
-  for (const showAgain of waiting.values()) showAgain();
+  showWaiting();
 }
 
 export async function loadMarkdown() {
   ({ default: purify } = await library("dompurify.js"));
   const { Marked } = await library("marked.js");
   marked = new Marked(options);
+  if (rich) marked.use(rich.extension);
+  showWaiting();
 }
 
 let taskEnds = 0;
@@ -201,8 +209,9 @@ function blocksIn(element) {
 export function markdownIn(element) {
   let view = blocksIn(element);
   const show = (/** @type {"grow" | "finish"} */ how) => (/** @type {string} */ text) => {
-    if (!rich && RICH.test(text)) {
-      arriving ??= loadRich().catch(() => {}); // all can be read without it
+    const needsRich = !rich && RICH.test(text);
+    if (needsRich) arriving ??= loadRich().catch(() => {}); // all can be read without it
+    if (!marked || needsRich) {
       waiting.set(element, () => {
         element.replaceChildren();
         view = blocksIn(element);
