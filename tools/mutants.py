@@ -18,22 +18,25 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
-from collections import Counter, defaultdict, deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from queue import SimpleQueue
+from typing import Any, TypeVar
 
 from tools.files import ROOT
 from tools.nearest_first import CALLS, ORDER, Calls, nearest
 
+T = TypeVar("T")
+R = TypeVar("R")
+
 PACKAGE = "py_runtime"
+PASSED, NONE_SELECTED = 0, 5  # exit statuses of pytest
 MIN_SHARE = 0.9
 NATIVE = "not browser and not built and not model"
 ROOM_TESTS = {  # where the folder of a room's name does not have all its tests
-    "__main__.py": ["app"],
     "app": ["app", "generation", "model", "inpage", "web/test_words.py"],
     "base": ["base", "folder", "graph", "generation"],
     "chat": ["chat", "generation/test_tools.py", "generation/test_messages.py"],
@@ -228,27 +231,12 @@ def room_tests(file: str) -> list[str]:
     return [f"tests/{name}" for name in ROOM_TESTS.get(room, [room])]
 
 
-class Known:
-    """What tests call when nothing is changed, by file or folder of tests; found once for all."""
-
-    def __init__(self) -> None:
-        self._calls: dict[str, Calls] = {}
-        self._locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
-
-    def get(self, place: str, find: Callable[[str], Calls]) -> Calls:
-        """Waits where another copy is finding it."""
-        with self._locks[place]:
-            if place not in self._calls:
-                self._calls[place] = find(place)
-            return self._calls[place]
-
-
 class Copy:
     """A copy of the checkout, in which changes are made one at a time."""
 
-    def __init__(self, root: Path, known: Known | None = None) -> None:
+    def __init__(self, root: Path, known: dict[str, Calls] | None = None) -> None:
         self.root = root
-        self._known = known or Known()
+        self._known = {} if known is None else known  # by file of tests; copies may share it
 
     def fill(self) -> None:
         """With what git knows or would take up: changes that are not committed count."""
@@ -259,9 +247,18 @@ class Copy:
                 (self.root / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(ROOT / name, self.root / name)
 
-    def notices(self, mutant: Mutant, *tests: str) -> bool:
-        places = [self._known.get(place, self.get_to_know) for place in tests]
-        known = {test: seen for place in places for test, seen in place.items()}
+    def test_files(self, places: Iterable[str]) -> list[str]:
+        """Return the files of tests in these folders; a file stands for itself."""
+        paths = [self.root / place for place in places]
+        files = [[path] if path.is_file() else sorted(path.rglob("test_*.py")) for path in paths]
+        return [file.relative_to(self.root).as_posix() for each in files for file in each]
+
+    def notices(self, mutant: Mutant, *places: str) -> bool:
+        """Return whether a test fails once the change is made."""
+        files = self.test_files(places)
+        for file in files:
+            self.get_to_know(file)
+        known = {test: seen for file in files for test, seen in self._known[file].items()}
         asked = nearest(mutant.changed, known) or list(known)
         path = self.root / mutant.file
         unchanged = path.read_bytes()
@@ -271,13 +268,14 @@ class Copy:
         finally:
             path.write_bytes(unchanged)
 
-    def get_to_know(self, place: str) -> Calls:
-        """Runs tests with nothing changed."""
-        calls = self.root / "calls.json"
-        if self._run([place], {CALLS: str(calls)}) != 0:
-            sys.exit(f"{place}: fails with nothing changed; mend that first")
-        found: Calls = json.loads(calls.read_text())
-        return found
+    def get_to_know(self, file: str) -> Calls:
+        """Return what each test of a file calls; the first time, run them with nothing changed."""
+        if file not in self._known:
+            calls = self.root / "calls.json"
+            if self._run([file], {CALLS: str(calls)}) not in (PASSED, NONE_SELECTED):
+                sys.exit(f"{file}: fails with nothing changed; mend that first")
+            self._known[file] = json.loads(calls.read_text())
+        return self._known[file]
 
     def _fails(self, tests: list[str], seconds: list[float]) -> bool:
         """One after the other. A test that hangs has failed; what hangs beyond that is ended."""
@@ -321,24 +319,29 @@ def patience(seconds: float) -> float:
     return PATIENCE * seconds + PATIENCE_SECONDS
 
 
-def try_rooms(
-    rooms: deque[list[Mutant]], known: Known, say: Callable[[Mutant, bool], None]
-) -> None:
-    """Takes a room after the other while there are any; several may do so at once."""
-    with tempfile.TemporaryDirectory(prefix="inpage-mutants-") as folder:
-        copy = Copy(Path(folder), known)
-        copy.fill()
-        while rooms:
-            for mutant in rooms.popleft():
-                say(mutant, copy.notices(mutant, *room_tests(mutant.file)))
+class Copies:
+    """Copies of the checkout, one for each core, that share what they know of the tests."""
 
+    def __init__(self, folder: Path, count: int) -> None:
+        self._pool = ThreadPoolExecutor(count)
+        self._idle: SimpleQueue[Copy] = SimpleQueue()
+        known: dict[str, Calls] = {}
+        for number in range(count):
+            copy = Copy(folder / str(number), known)
+            copy.fill()
+            self._idle.put(copy)
 
-def by_room(mutants: Iterable[Mutant]) -> deque[list[Mutant]]:
-    """The largest room first: what remains for the end is short."""
-    rooms = defaultdict(list)
-    for mutant in mutants:
-        rooms[Path(mutant.file).parts[1]].append(mutant)
-    return deque(sorted(rooms.values(), key=len, reverse=True))
+    def map(self, work: Callable[[Copy, T], R], items: Iterable[T]) -> list[R]:
+        """Do the work for each item in a copy that is idle; return the results in order."""
+
+        def work_in_copy(item: T) -> R:
+            copy = self._idle.get()
+            try:
+                return work(copy, item)
+            finally:
+                self._idle.put(copy)
+
+        return list(self._pool.map(work_in_copy, items))
 
 
 def main() -> int:
@@ -348,20 +351,24 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=100)
     wanted = parser.parse_args()
     mutants = sample(native_sources(ROOT), wanted.seed, wanted.count)
-    tried: list[bool] = []
+    tried = 0
 
-    def say(mutant: Mutant, noticed: bool) -> None:
-        tried.append(noticed)
-        said = "noticed    " if noticed else "NOT NOTICED"
-        print(f"{len(tried):4} {said} {mutant.file}:{mutant.line}  {mutant.shown}", flush=True)
+    def is_noticed(copy: Copy, mutant: Mutant) -> bool:
+        nonlocal tried
+        noticed = copy.notices(mutant, *room_tests(mutant.file))
+        tried += 1
+        outcome = "noticed    " if noticed else "NOT NOTICED"
+        print(f"{tried:4} {outcome} {mutant.file}:{mutant.line}  {mutant.shown}", flush=True)
+        return noticed
 
-    rooms, known = by_room(mutants), Known()
-    with ThreadPoolExecutor() as pool:
-        cores = os.cpu_count() or 1
-        for working in [pool.submit(try_rooms, rooms, known, say) for _ in range(cores)]:
-            working.result()
-    print(f"{sum(tried)} of {len(mutants)} noticed")
-    return int(sum(tried) < MIN_SHARE * len(mutants))
+    with tempfile.TemporaryDirectory(prefix="inpage-mutants-") as folder:
+        copies = Copies(Path(folder), os.cpu_count() or 1)
+        places = dict.fromkeys(place for each in mutants for place in room_tests(each.file))
+        # First, so that no change waits for a file of tests that another one is running.
+        copies.map(Copy.get_to_know, dict.fromkeys(Copy(ROOT).test_files(places)))
+        noticed = sum(copies.map(is_noticed, mutants))
+    print(f"{noticed} of {len(mutants)} noticed")
+    return int(noticed < MIN_SHARE * len(mutants))
 
 
 if __name__ == "__main__":
