@@ -38,12 +38,14 @@ BENCH_NPM := bench/node_modules/.installed
 MODEL := models/SmolLM2-135M-Instruct
 # Two at a time, a file of tests in one process: those that share a page share it.
 AT_ONCE := -n 2 --dist loadfile
+# The tests of `make check`; tests/tiers.py has more about markers.
+LIGHT := not browser and not built and not gpu and not model and not torch and not long and not thorough
 
 SOURCES := $(shell find web inpage py_runtime shaders -type f ! -name '*.pyc')
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup serve build check check-style check-types check-tests test browsers test-fast soak chaos test-pte test-llama-cpp fuzz \
+.PHONY: help setup serve build check check-style check-types check-tests test test-all browsers soak chaos test-pte test-llama-cpp fuzz \
   pte-files families mutants package lock picture lint bench bench-gpu clean clean-cache prerequisites
 
 help: ## this list
@@ -70,16 +72,16 @@ check-types: $(DEVELOPER)
 	@$(PY) -m mypy
 
 check-tests: $(DEVELOPER)
-	@$(PY) -m pytest -q $(AT_ONCE) -p tests.quick
+	@$(PY) -m pytest -q $(AT_ONCE) -m "$(LIGHT)"
 
-test: setup $(TESTER) $(NPM_DEV) $(REACH) browsers ## every test, in a real browser too
-	$(PY) -m pytest $(AT_ONCE) -rfER
+test: setup $(TESTER) $(NPM_DEV) browsers ## every room, the page, and a user's first minute; a quarter of an hour
+	$(PY) -m pytest $(AT_ONCE) -rfER -m "not thorough"
+
+test-all: test $(REACH) ## and the rest: families and types, page against native, chaos, fuzz, Firefox, other hosts
+	$(PY) -m pytest $(AT_ONCE) -rfER -m thorough
 
 browsers: $(DEVELOPER)
 	@$(PY) -m tools.browser chromium firefox
-
-test-fast: $(TESTER) $(NPM_DEV) $(VENDOR) $(MODEL)/manifest.json ## the tests that need no browser; of it only the software GPU
-	$(PY) -m pytest $(AT_ONCE) -m "not browser and not built"
 
 soak: $(TESTER) ## 10,000 answers and 200 loads, natively: nothing may grow; a quarter of an hour
 	$(PY) -m tests.model.soak

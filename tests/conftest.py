@@ -32,6 +32,7 @@ from tests.runners import (  # noqa: F401  (fixtures)
     toy_page,
 )
 from tests.second_tries import SecondTries
+from tests.tiers import Tiers
 from tests.toy_model import NAME, SECOND, write_toy_model
 from tools.browser import find, flags_for_tests
 from tools.files import ROOT
@@ -49,6 +50,7 @@ settings.load_profile("inpage")
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(Tiers(config.option.markexpr))
     config.pluginmanager.register(SecondTries())
 
 

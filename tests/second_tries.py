@@ -1,8 +1,11 @@
-"""A test in the browser that fails is tried once more: two pages share two cores with whatever else
-runs there. Both tries are in the summary (`-rR`): the first is a fault to mend.
+"""Second tries for a short list of tests, and bounds on what a page may take.
 
-A page may also not answer at all, and nothing bounds what a test asks of it (`page.evaluate`):
-each try ends in half the time that other tests have, unless the test says otherwise."""
+A test of the list that fails is tried once more, in a browser of its own. Both tries are in the
+summary (`-rR`): the first is a fault to fix. The list may only shrink; a test checks its length.
+
+A page may not answer at all, and nothing bounds what a test asks of it (`page.evaluate`): a test in
+the browser ends in half the time that other tests have, unless it says otherwise.
+"""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -13,18 +16,29 @@ import pytest
 
 BROWSERS = ("browser", "shared_browser", "firefox")  # fixtures
 SECONDS = 300  # several times what the longest test takes
+# Files whose tests race against several tabs or processes on two cores.
+TRIED_TWICE = (
+    "tests/firefox/test_firefox.py",
+    "tests/reach/test_shared_engine.py",
+    "tests/web/test_chaos.py",
+    "tests/web/test_hangs.py",
+    "tests/web/test_shared_tab.py",
+    "tests/web/test_tabs.py",
+)
 
 
 class SecondTries:
-    """Each has a browser of its own: what failed may be a page that many tests share."""
+    """A plugin of pytest. A second try has a new browser: tests may share a page that broke."""
 
-    def __init__(self) -> None:
+    def __init__(self, tried_twice: tuple[str, ...] = TRIED_TWICE) -> None:
+        self._tried_twice = tried_twice
         self._end: dict[Any, Callable[[], None]] = {}  # by fixture
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         for item in items:
             if item.get_closest_marker("browser"):
-                item.add_marker(pytest.mark.flaky(reruns=1))
+                if item.nodeid.startswith(self._tried_twice):
+                    item.add_marker(pytest.mark.flaky(reruns=1))
                 if not item.get_closest_marker("timeout"):
                     item.add_marker(pytest.mark.timeout(SECONDS))
 
@@ -34,7 +48,7 @@ class SecondTries:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
-        """With a browser end its pages, and all fixtures that stand on them."""
+        """End the browser before a second try; its pages and fixtures built on it end with it."""
         if getattr(item, "execution_count", 1) > 1:
             for end in self._end.values():
                 with suppress(Exception):  # it may have crashed

@@ -18,6 +18,8 @@ from tests.golden import ELEMENTWISE, compare
 from tests.runners import NativeRunner, wait
 from tools.files import ROOT
 
+pytestmark = pytest.mark.torch
+
 ENGINE = "tests/graph/test_graph.py"
 LIVE = "tests/live/test_values.py"
 SYMINTS = "tests/ops/test_symints.py"

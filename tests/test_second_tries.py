@@ -1,4 +1,4 @@
-"""Tests of tests: what fails in the browser is tried once more, in another browser."""
+"""Tests of tests: those of a short list are tried once more, in another browser."""
 
 import os
 import subprocess
@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.second_tries import TRIED_TWICE
 from tools.files import ROOT
+
+MAX_TRIED_TWICE = 6  # may only shrink
 
 CONFTEST = """
 import pytest
@@ -17,7 +20,7 @@ started = []
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "browser: in the browser")
-    config.pluginmanager.register(SecondTries())
+    config.pluginmanager.register(SecondTries(("test_toy.py::test_fails_at_first",)))
 
 @pytest.fixture(scope="session")
 def browser():
@@ -88,4 +91,9 @@ def test_a_second_try_has_a_browser_of_its_own(tmp_path: Path) -> None:
     assert "RERUN test_toy.py::test_fails_at_first" in summary, told
     assert "FAILED test_toy.py::test_fails_always" in summary
     assert "FAILED test_toy.py::test_fails_without_a_browser" in summary
-    assert "2 failed, 6 passed, 1 error, 2 rerun" in summary, "the last browser's end is an error"
+    assert "2 failed, 6 passed, 1 error, 1 rerun" in summary, "the last browser's end is an error"
+
+
+def test_the_list_of_second_tries_is_short_and_names_files() -> None:
+    assert len(TRIED_TWICE) <= MAX_TRIED_TWICE
+    assert all((ROOT / file).is_file() for file in TRIED_TWICE)

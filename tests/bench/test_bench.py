@@ -24,6 +24,8 @@ from py_runtime.tokens import Tokenizer
 from tools.errors import UserError
 from tools.files import ROOT
 
+pytestmark = pytest.mark.torch
+
 PROMPT = {"ids": [5, 6], "text": "ab"}
 PROMPTS = {
     "check": {**PROMPT, "continuation": [1, 2, 3, 4]},

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 from safetensors.numpy import load_file
 
 from bench.gpu_folder import SCRIPTS
@@ -13,6 +14,8 @@ from bench.synthetic import write_template
 from py_runtime.folder.on_disk import verify_files
 from py_runtime.gguf.plane_values import dense
 from tools.files import ROOT
+
+pytestmark = pytest.mark.torch
 
 
 def test_the_gpu_machine_needs_the_standard_library_alone(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from py_runtime.chat.errors import ChatTemplateError
 from py_runtime.chat.template import ChatTemplate
 from tests.chat.chats import USER
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.thorough]
 
 STEPS = "takes more than 524,288 steps"
 WORK = "units of work"

@@ -12,6 +12,8 @@ from tests.chat.chats import CALLS, SPECIAL_TOKENS, TEMPLATES, USER
 from tests.runners import Runner
 from tests.tokens.reference import reference, smollm2_metadata
 
+pytestmark = pytest.mark.torch
+
 IN_RUNTIME = "tests.tokens.in_runtime"
 
 

@@ -14,6 +14,8 @@ from py_runtime.program import Program, SymIntValue, TensorValue, ValueListValue
 from tests.export.checkpoints import save_checkpoint
 from tests.export.family_configs import FAMILIES
 
+pytestmark = pytest.mark.torch
+
 
 class Canonical:
     """A program's ops with values told apart by what they are and when they first appear.

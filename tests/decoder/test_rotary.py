@@ -13,6 +13,8 @@ from py_runtime.decoder.config_json import ropes
 from py_runtime.decoder.rotary import rotary_tables
 from tests.export.family_configs import FAMILIES, LINEAR_ROPE, LLAMA3_ROPE, SIZES, YARN_ROPE
 
+pytestmark = pytest.mark.torch
+
 LLAMA3_ITSELF = LLAMA3_ROPE | {"factor": 32.0, "original_max_position_embeddings": 8192}
 ROPES: dict[str, dict[str, Any]] = {
     "default": {"rope_type": "default", "rope_theta": 10000.0},

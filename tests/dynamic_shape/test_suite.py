@@ -11,6 +11,8 @@ from tests.dynamic_shape.scenarios import SCENARIOS, Scenario, generator
 from tests.golden import Case, check, compare
 from tests.runners import Runner
 
+pytestmark = pytest.mark.torch
+
 BY_NAME = {scenario.name: scenario for scenario in SCENARIOS}
 
 

@@ -16,6 +16,8 @@ from tests.export.family_configs import FAMILIES, SIZES
 from tests.golden import Tolerance, compare
 from tests.runners import NativeRunner, wait
 
+pytestmark = pytest.mark.torch
+
 EXACT_WEIGHTS = Tolerance(1e-3, 2e-5)  # rounding, after the nine layers of Gemma 4
 QUANTISATIONS = ("q4gsw", "q4", "q8")
 

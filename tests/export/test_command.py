@@ -26,6 +26,8 @@ from tests.export.gguf_files import write_gguf
 from tests.runners import NativeRunner, in_a_thread, wait
 from tools.files import ROOT
 
+pytestmark = pytest.mark.torch
+
 
 @pytest.fixture(scope="module")
 def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -19,6 +19,8 @@ from tests.export.checkpoints import MXFP4, rewrite_config, save_checkpoint
 from tests.ops.cases_experts import mixed, shares_of
 from tests.ops.cases_fused import normal, weights_of
 
+pytestmark = pytest.mark.torch
+
 EXPERTS, USED, WIDTH, HIDDEN = 5, 2, 64, 32
 
 

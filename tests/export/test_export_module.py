@@ -12,6 +12,8 @@ from tests.export.ordinary_modules import BY_NAME, MODULES, Ordinary
 from tests.golden import Case, Tolerance, check
 from tests.runners import NativeRunner, Runner
 
+pytestmark = pytest.mark.torch
+
 CLOSE = Tolerance(2e-3)
 IN_PAGE = (
     "nn.TransformerEncoderLayer",

@@ -24,6 +24,8 @@ from tests.export.gguf_files import ARCHITECTURES, write_gguf
 from tests.gguf import in_runtime
 from tests.runners import NativeRunner, Runner, wait
 
+pytestmark = [pytest.mark.torch, pytest.mark.thorough]
+
 LENGTHS = (5, 40, 130)
 STEPS = 32
 WORST = 1e-4  # relative RMS of logits

@@ -26,6 +26,8 @@ from tests.gguf.written import file
 from tests.golden import Tolerance, compare
 from tests.runners import wait
 
+pytestmark = pytest.mark.torch
+
 BIT_FOR_BIT = {
     Kind.F32: "f32",
     Kind.F16: "f16",

@@ -12,6 +12,8 @@ from export.errors import ExportError, UnsupportedOpsError
 from export.module import export_module
 from tests.export.ordinary_modules import Function
 
+pytestmark = pytest.mark.torch
+
 LENGTH = Dim("S", min=1, max=24)
 
 

@@ -30,6 +30,8 @@ from tests.export.plain_llama import CONTEXT, Llama, rotate_half, rotate_pairs
 from tests.golden import ATTENTION, Case, check
 from tests.runners import NativeRunner
 
+pytestmark = [pytest.mark.torch, pytest.mark.thorough]
+
 LENGTH = Dim("S", min=1, max=24)
 X = torch.randn(2, 24, 32)
 

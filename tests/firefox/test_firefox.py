@@ -13,7 +13,7 @@ from tests.gpu.test_kernel_sources import KERNELS, all_ways
 from tests.toy_model import NAME, TOKENS, greedy_of
 from tests.web.user import PAUSE
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.torch, pytest.mark.thorough]
 
 ENTER = "\ue007"  # as WebDriver spells the key
 ANSWERS = "[...document.querySelectorAll('article[aria-label=Answer]')]"

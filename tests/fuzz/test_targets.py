@@ -5,7 +5,10 @@ import pytest
 from tests.fuzz.driver import Tally, attempt, run
 from tests.fuzz.targets import TARGETS
 
-pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("ignore::SyntaxWarning")]
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::SyntaxWarning"),
+    pytest.mark.thorough,
+]
 
 SEED = 1  # the same for everyone: what fails here fails elsewhere
 

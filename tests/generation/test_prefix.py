@@ -7,6 +7,8 @@ import pytest
 
 from tests.generation.conftest import Toy
 
+pytestmark = pytest.mark.thorough_in_page
+
 GREEDY = {"temperature": 0, "max_tokens": 6, "ignore_eos": True}
 FIRST = "the quick brown fox"
 LONG = " ".join(["the quick brown fox jumps over the lazy dog"] * 12)

@@ -14,6 +14,8 @@ from tests.generation.state_cases import STEPS
 from tests.generation.test_states import Asked
 from tests.runners import NativeRunner
 
+pytestmark = pytest.mark.torch
+
 FAMILY = "gemma 3"  # windows of 24, so rings of 24 + 64 - 1
 PROMPT = [3 + (7 * place + place * place) % 200 for place in range(150)]
 NEW = [3 + 11 * place % 200 for place in range(20)]

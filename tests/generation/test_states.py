@@ -12,6 +12,8 @@ from tests.export.gguf_files import ARCHITECTURES, write_gguf
 from tests.generation.state_cases import STEPS
 from tests.runners import NativeRunner
 
+pytestmark = pytest.mark.torch
+
 FAMILY = "lfm2"
 PROMPT = [3 + (7 * place + place * place) % 200 for place in range(60)]
 NEW = [3 + 11 * place % 200 for place in range(20)]

@@ -26,6 +26,8 @@ from tests.gguf import small
 from tests.gguf.written import Tensor, file
 from tests.pte.memory_source import MemorySource
 
+pytestmark = pytest.mark.torch
+
 KINDS = [Kind.F32, Kind.F16, Kind.BF16, Kind.Q8_0, Kind.Q4_0, Kind.Q4_1]
 FAMILIES = {
     "llama with biases": "llama",

@@ -25,6 +25,8 @@ from tests.gguf.written import Tensor, file
 from tests.golden import Tolerance, compare
 from tests.runners import NativeRunner, Runner, wait
 
+pytestmark = [pytest.mark.torch, pytest.mark.thorough]
+
 STEPS = 10
 CLEAR_MARGIN = 1e-3  # below it torch's own next token is a coin's toss
 PROMPT = [5, 100, 7, 200, 31, 8, 250, 9, 44]

@@ -27,6 +27,8 @@ from tests.golden import Tolerance, compare
 from tests.runners import NativeRunner, Runner, wait
 from tools.files import ROOT
 
+pytestmark = pytest.mark.torch
+
 CASES = [
     ("llama 2", "llama", Kind.F16),
     ("mistral", "llama", Kind.Q8_0),

@@ -18,6 +18,8 @@ from tests.export.gguf_files import write_gguf
 from tests.gguf.in_runtime import BytesSource
 from tests.runners import wait
 
+pytestmark = pytest.mark.torch
+
 TABLE = "per_layer_token_embd.weight"
 
 

@@ -20,6 +20,8 @@ from tests.golden import Tolerance, compare
 from tests.graph import engine_graphs
 from tests.runners import NativeRunner, Runner, wait
 
+pytestmark = pytest.mark.torch
+
 NAMES = ["embedding", "layers.0", "layers.1", "norm"]
 CLOSE = Tolerance(1e-3, 1e-5)
 TOKENS = np.random.default_rng(0).integers(0, SIZES["vocab_size"], 80).tolist()

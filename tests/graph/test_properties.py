@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,6 +16,8 @@ from py_runtime.graph import Graph
 from py_runtime.program.writer import ProgramWriter, Ref
 from tests.golden import ATTENTION, ELEMENTWISE, compare
 from tests.runners import NativeRunner, wait
+
+pytestmark = pytest.mark.torch
 
 MAX_ROWS, WIDTH = 24, 8
 FEW = settings(max_examples=25)

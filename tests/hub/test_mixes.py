@@ -15,7 +15,7 @@ from tests.gguf.mixes import ARCHITECTURES, MIXES, write
 from tests.hub.imitation import Imitation
 from tests.web.user import User
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.torch, pytest.mark.thorough]
 
 REPOSITORY = "toys/mixes-GGUF"
 MIXED = ("Q4_K_M", "Q5_K_M", "Q6_K", "Q8_0", "Q4_0", "IQ4_XS", "F16")

@@ -12,6 +12,8 @@ from py_runtime.base.errors import InpageError
 from tests.runners import NativeRunner, wait
 from tests.toy_model import NAME
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.fixture
 def drawn(monkeypatch: pytest.MonkeyPatch) -> list[str]:

@@ -15,6 +15,8 @@ from tests.export.checkpoints import save_checkpoint
 from tests.runners import NativeRunner, PlacedToy
 from tests.toy_model import CONTEXT, NAME
 
+pytestmark = pytest.mark.torch
+
 CASES = "tests.model.embed_cases"
 LENGTHS = (3, 150, 1, 40, 150)  # more than a chunk takes, and growing back
 TOKENS = np.random.default_rng(0).integers(3, 300, 150).tolist()

@@ -20,6 +20,8 @@ from tests.conftest import serving
 from tests.export.checkpoints import save_checkpoint
 from tests.runners import started_page, wait
 
+pytestmark = pytest.mark.torch
+
 TOKENS = [5, 300, 5, 0, 17]
 
 

@@ -2,8 +2,12 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.model.soak import soak
 from tests.runners import NativeRunner, wait
+
+pytestmark = pytest.mark.thorough
 
 
 def test_what_is_alive_does_not_grow(native: NativeRunner, toy_model: Path) -> None:

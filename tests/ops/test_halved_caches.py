@@ -24,6 +24,8 @@ from tests.ops import cases_fused
 from tests.ops.cases_attention import CachedAttention, prefills_and_decodes
 from tests.runners import NativeRunner, PageRunner, wait
 
+pytestmark = [pytest.mark.torch, pytest.mark.thorough]
+
 HALVES = KernelTarget(f16_kv=True)
 # A decoder's keys are turned before they are rounded, so that there torch knows the floats alone.
 CLOSE = Tolerance(4e-3, 2e-3, of_each=1e-2)

@@ -15,6 +15,8 @@ from tests.ops.cases_linear import blocks, linear_case
 from tests.ops.cases_matmul import mm_case
 from tests.runners import NativeRunner, Runner
 
+pytestmark = pytest.mark.torch
+
 GRAPHS = "tests.ops.linear_graphs"
 GROUP_LIMIT = "max_compute_workgroups_per_dimension"
 RNG = np.random.default_rng(3)

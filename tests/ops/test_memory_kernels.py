@@ -7,6 +7,8 @@ from tests.golden import Case, check
 from tests.ops.wide_cases import WIDE
 from tests.runners import NativeRunner, Runner
 
+pytestmark = [pytest.mark.torch, pytest.mark.thorough_in_page]
+
 # What every device allows, at WebGPU's compatibility level, too.
 LEAST = {
     "max_compute_invocations_per_workgroup": 128,

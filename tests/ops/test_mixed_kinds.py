@@ -12,6 +12,8 @@ from tests.ops.test_memory_kernels import LEAST
 from tests.ops.wide_cases import by_limbs
 from tests.runners import NativeRunner, Runner
 
+pytestmark = pytest.mark.torch
+
 MIXED, ALONE = "linear/gemv_mixed_limbs", "linear/gemv_limbs"
 HEADS = (8, 2, 32)  # rows of q and k, and those of v, are whole workgroups
 FEW_BUFFERS = [  # no more than software adapters bind

@@ -11,6 +11,8 @@ from py_runtime.live import launch
 from tests.golden import Case, check
 from tests.runners import NativeRunner, Runner
 
+pytestmark = [pytest.mark.torch, pytest.mark.thorough_in_page]
+
 CASES: list[Case] = [
     case
     for path in sorted(Path(__file__).parent.glob("cases_*.py"))

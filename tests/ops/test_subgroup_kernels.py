@@ -7,6 +7,8 @@ from tests.golden import Case, check
 from tests.ops.wide_cases import SHARING
 from tests.runners import Runner
 
+pytestmark = [pytest.mark.torch, pytest.mark.thorough_in_page]
+
 
 @pytest.mark.parametrize("case", SHARING, ids=lambda case: case.name)
 def test_op_equals_torch_by_subgroups(case: Case, runner: Runner) -> None:

@@ -11,6 +11,8 @@ from tests.ops.cases_fused import decoder_case, residual_case, swiglu_case
 from tests.ops.wide_cases import by_limbs
 from tests.runners import NativeRunner
 
+pytestmark = pytest.mark.torch
+
 
 @pytest.mark.parametrize("enough", [1, 10**6])
 def test_large_and_small_tiles_equal_torch(

@@ -16,6 +16,8 @@ from tests.export.family_configs import SIZES
 from tests.golden import Tolerance, compare
 from tests.runners import NativeRunner
 
+pytestmark = pytest.mark.torch
+
 NOISE = Tolerance(1e-3, 1e-5)  # float32 sums in another order
 LIMBS = Tolerance(1e-3, 1e-4)  # the same, cut at 15 bits before they are multiplied
 # Tokens and their position: many and one, at odd positions, back to many, over what was there.

@@ -17,6 +17,8 @@ from tests.export.checkpoints import save_checkpoint
 from tests.export.family_configs import FAMILIES
 from tests.gguf.test_mixes import ROOMY
 
+pytestmark = pytest.mark.torch
+
 MAX_DISPATCHES, MAX_OF_A_HYBRID = 8, 10
 GRANITE_MIXTURES = ("granite 3 moe", "granite shared moe", "granite 4 moe")
 HYBRIDS = ("lfm2", "lfm2-moe", "qwen3.5", "qwen3-moe", "gpt-oss", *GRANITE_MIXTURES)

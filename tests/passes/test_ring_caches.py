@@ -1,5 +1,7 @@
 """Which caches become rings, how long they are, and what that saves."""
 
+import pytest
+
 from bench.synthetic import SHAPES, SyntheticSource
 from export.sources import Quantisation
 from py_runtime.base.dtypes import F32
@@ -9,6 +11,8 @@ from py_runtime.graph.buffers import measure
 from py_runtime.graph.rings import Ring, rings_of
 from py_runtime.passes import ring_caches
 from py_runtime.program.writer import ProgramWriter
+
+pytestmark = pytest.mark.torch
 
 TOKENS, CONTEXT = 8, 64
 CONTEXT_OF_GEMMA = 8192

@@ -12,6 +12,8 @@ from tests.packing import unpack
 from tests.pte.loaded import LoadedPte, loaded, refusal
 from tests.runners import Runner
 
+pytestmark = pytest.mark.torch
+
 FILES = Path(__file__).parent / "files"
 TOLERANCE = Tolerance(1e-4, relative_rms=1e-5)
 DECODER = Tolerance(1e-3, relative_rms=1e-4)

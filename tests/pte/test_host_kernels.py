@@ -27,6 +27,8 @@ from tests.pte.written import (
 )
 from tests.runners import NativeRunner, wait
 
+pytestmark = pytest.mark.torch
+
 NAMES = {
     torch.float32: "f32",
     torch.float64: "f64",

@@ -19,6 +19,8 @@ from tests.pte_ops.stock_case import (
 )
 from tests.runners import Runner
 
+pytestmark = pytest.mark.thorough_in_page
+
 CATALOGUE_SUITES = 87
 OURS = {"forms", "weight_int8pack_mm"}
 SUITES = {

@@ -11,7 +11,7 @@ from tests.reach.conftest import Packages
 from tests.reach.readme import LINES, go_on
 from tests.toy_model import NAME, TOKENS, Greedy
 
-pytestmark = [pytest.mark.browser, pytest.mark.built]
+pytestmark = [pytest.mark.browser, pytest.mark.built, pytest.mark.thorough]
 
 CODE = """
 import contextlib, io, json

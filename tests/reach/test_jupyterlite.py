@@ -13,7 +13,7 @@ from tests.reach.readme import DEFAULT, briefly
 from tests.toy_model import NAME, TOKENS, Greedy
 from tools.files import ROOT
 
-pytestmark = [pytest.mark.browser, pytest.mark.built]
+pytestmark = [pytest.mark.browser, pytest.mark.built, pytest.mark.thorough]
 
 EXAMPLE = ROOT / "examples" / "chat_in_a_notebook.ipynb"
 # What the cells have shown, change by change: where the bar was, and the texts of the answer.

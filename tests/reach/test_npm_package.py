@@ -13,7 +13,7 @@ from tests.toy_model import NAME, TOKENS, Greedy
 from tests.web.user import until
 from tools.files import ROOT
 
-pytestmark = [pytest.mark.browser, pytest.mark.built]
+pytestmark = [pytest.mark.browser, pytest.mark.built, pytest.mark.thorough]
 
 PAGE = f"""<!doctype html>
 <title>Somebody else's page</title>

@@ -14,7 +14,7 @@ from tests.runners import PATIENCE
 from tests.toy_model import NAME, TOKENS, Greedy
 from tools.files import ROOT
 
-pytestmark = [pytest.mark.browser, pytest.mark.built]
+pytestmark = [pytest.mark.browser, pytest.mark.built, pytest.mark.thorough]
 
 EXAMPLE = ROOT / "examples" / "chat_in_pyscript.html"
 PYSCRIPT = FOLDER / "node_modules" / "@pyscript" / "core"

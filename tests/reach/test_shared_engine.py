@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, BrowserContext, Page
 from tests.toy_model import NAME, TOKENS, Greedy
 from tests.web.user import PAUSE, until
 
-pytestmark = [pytest.mark.browser, pytest.mark.built]
+pytestmark = [pytest.mark.browser, pytest.mark.built, pytest.mark.thorough]
 
 PAGE = """<!doctype html>
 <title>A tab</title>

@@ -19,7 +19,7 @@ from tests.runners import PATIENCE
 from tests.toy_model import NAME
 from tools.files import ROOT
 
-pytestmark = [pytest.mark.browser, pytest.mark.built]
+pytestmark = [pytest.mark.browser, pytest.mark.built, pytest.mark.thorough]
 
 PLAIN = ROOT / "examples" / "chat_in_a_page.html"
 WITH_VITE = ROOT / "examples" / "with_vite"

@@ -11,6 +11,8 @@ from transformers import generation
 from py_runtime.sampling import NoFiniteLogitsError, Sampler, SamplingSettings, distribution
 from tests.sampling.reference import TYING, history_of, plain_distribution, random_case
 
+pytestmark = pytest.mark.torch
+
 SMALL, LARGE = 60, 5000
 GREEDY = SamplingSettings(temperature=0)
 

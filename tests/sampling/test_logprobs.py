@@ -9,6 +9,8 @@ import torch
 from py_runtime.app.jsonable import dumps
 from py_runtime.sampling import NoFiniteLogitsError, logprobs
 
+pytestmark = pytest.mark.torch
+
 
 @pytest.mark.parametrize("vocabulary", [7, 1000, 49_152])
 @pytest.mark.parametrize("top", [0, 1, 5, 20])

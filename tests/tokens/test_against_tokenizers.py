@@ -18,7 +18,7 @@ from tests.tokens.reference import (
 )
 from tests.tokens.styles import ODDITIES
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.thorough]
 
 
 @pytest.fixture(scope="module", params=NAMES)

@@ -57,7 +57,7 @@ def test_help_is_what_make_alone_says() -> None:
         "serve",
         "check",
         "test",
-        "test-fast",
+        "test-all",
         "test-llama-cpp",
         "lint",
         "mutants",
@@ -121,13 +121,6 @@ def test_style_and_types_need_nothing_built_and_no_torch(target: str) -> None:
         assert absent not in steps
 
 
-def test_fast_tests_need_the_model_but_nothing_built() -> None:
-    steps = steps_of("test-fast")
-    assert "inpage export default" in steps
-    assert "tools.prepare" not in steps
-    assert "tools.pyodide_dist" not in steps
-
-
 def test_everything_is_built_before_every_test() -> None:
     steps = steps_of("test")
     page, models = re.finditer("tools.prepare.*", steps)
@@ -154,7 +147,7 @@ def test_the_default_model_is_made_anew_after_a_change_to_what_decides_it() -> N
 def test_ci_runs_what_a_developer_runs() -> None:
     script = ROOT / ".ci" / "run"
     assert os.access(script, os.X_OK)
-    assert script.read_text().splitlines()[-1] == "exec make --jobs 2 lint test"
+    assert script.read_text().splitlines()[-1] == "exec make --jobs 2 lint test test-all"
 
 
 def test_the_version_is_said_in_one_place() -> None:

@@ -5,7 +5,7 @@ from playwright.sync_api import Browser
 
 from tests.web.chaos import run_chaos
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.thorough]
 
 
 def test_nothing_is_lost_and_nothing_hangs(browser: Browser, toy_site_url: str) -> None:

@@ -8,7 +8,7 @@ from playwright.sync_api import BrowserType, Page, Route
 from tests.toy_model import NAME
 from tools import browser as browser_tools
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.thorough]
 
 # The level is OpenGL ES's; where the core level is asked for, Chromium takes Vulkan all the same.
 FLAGS = ("--enable-unsafe-webgpu", "--use-webgpu-adapter=opengles", *browser_tools.QUIET_FLAGS)

@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 from tests.fuzz.documents import lied
 from tests.web.user import Desk
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.thorough]
 
 SEED = 1
 IMPORTS, SETTINGS = 60, 12

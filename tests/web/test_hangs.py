@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, Locator, Route, expect
 from tests.toy_model import NAME
 from tests.web.user import User
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.thorough]
 
 LOOP = "while True: pass"
 LONG = """

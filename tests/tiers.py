@@ -1,0 +1,64 @@
+"""Markers, by which a command selects its tests.
+
+`make check` leaves out tests that need a browser, a GPU, a model or PyTorch, and long ones;
+`make test` leaves out the thorough ones, which `make test-all` adds. A marker stands beside its
+test, or follows from a fixture that the test asks for.
+"""
+
+import ast
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+FIXTURE_MARKERS = {
+    "browser": "browser",
+    "firefox": "browser",
+    "in_page": "browser",
+    "native": "gpu",
+    "playwright": "browser",
+    "runner": "gpu",
+    "shared_browser": "browser",
+    "site_url": "built",
+    "static_site": "built",
+    "toy": "gpu",
+    "toy_model": "torch",
+    "toy_site_url": "built",
+}
+TORCH = ("torch", "transformers")  # packages
+
+
+class Tiers:
+    """A plugin of pytest that adds markers, and skips files that are left out as a whole."""
+
+    def __init__(self, expression: str) -> None:
+        self._left_out = set(re.findall(r"\bnot (\w+)", expression))
+        if "torch" in self._left_out:
+            for package in TORCH:  # even if it is installed, a test that is not marked fails
+                sys.modules[package] = None  # type: ignore[assignment]
+
+    def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
+        """Do not import what is left out: PyTorch may be missing, and takes seconds to import."""
+        is_test = collection_path.match("test_*.py")
+        return True if is_test and self._left_out & file_markers(collection_path) else None
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Add the markers that follow from fixtures and from other markers, before -m selects."""
+        for item in items:
+            fixtures = FIXTURE_MARKERS.keys() & getattr(item, "fixturenames", ())
+            for marker in {FIXTURE_MARKERS[name] for name in fixtures}:
+                item.add_marker(marker)
+            if item.get_closest_marker("browser") and item.get_closest_marker("thorough_in_page"):
+                item.add_marker("thorough")
+
+
+def file_markers(path: Path) -> set[str]:
+    """Return the markers of a whole file: the names in `pytestmark = …`."""
+    for statement in ast.parse(path.read_text()).body:
+        match statement:
+            case ast.Assign(targets=[ast.Name("pytestmark")], value=value):
+                attributes = {n.attr for n in ast.walk(value) if isinstance(n, ast.Attribute)}
+                return attributes - {"mark"}
+    return set()
