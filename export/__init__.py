@@ -2,6 +2,6 @@
 
 import os
 
-# Before torch is imported: threads that wait for each other should sleep. Where they spin, an export
-# beside other work takes several times as long.
+# Before torch is imported: threads that wait for each other should sleep. Where they spin, an
+# export beside other work takes several times as long.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
