@@ -6,18 +6,21 @@ from py_runtime.base.dtypes import F32
 from py_runtime.base.shapes import numel
 from py_runtime.live.launch import Bindable
 from py_runtime.live.values import LiveTensor
+from py_runtime.ops.kernels.attention_options import take_sinks, take_softcap, take_window
+from py_runtime.ops.kernels.epilogues import Epilogue, make_residual_epilogue
 from py_runtime.ops.kernels.fused_arguments import WEIGHTS, take_biases, take_matrices
+from py_runtime.ops.kernels.gemv import Gemv
+from py_runtime.ops.kernels.int8_products import uses_int8_planes
 from py_runtime.ops.kernels.kv_caches import take_caches
-from py_runtime.ops.kernels.limb_products import goes_by_limbs
-from py_runtime.ops.kernels.linears import Finish, LinearKernels, OneLine, RowOfX, into_rows
+from py_runtime.ops.kernels.linears import LinearKernels
 from py_runtime.ops.kernels.matrices import Matrices, rows_of
 from py_runtime.ops.kernels.position_checks import check_cache
 from py_runtime.ops.kernels.streaming_attention import (
-    TOGETHER,
+    PER_WORKGROUP,
     attention_over_cache,
     problem_over_cache,
 )
-from py_runtime.ops.kernels.views_of_context import take_sinks, take_softcap, take_window
+from py_runtime.ops.kernels.token_inputs import TokenInput
 from py_runtime.ops.registry import Op, register
 
 SEEN = "q k_cache v_cache start_pos scale window softcap sinks"
@@ -131,26 +134,26 @@ class AttendLinear(AttendWindow):
         matrices = take_matrices(self, columns)
         self.rows = rows_of(matrices)
         bias = take_biases(self, matrices)
-        finish = into_rows(self.q, self.rows, self.out, bias, self.residual)
-        self.kernels = LinearKernels(self, self.out, matrices, finish, source=attended)
-        self.from_splits = self._from_splits(matrices, columns, finish)
+        epilogue = make_residual_epilogue(self.q, self.rows, self.out, bias, self.residual)
+        self.kernels = LinearKernels(self, self.out, matrices, epilogue, source=attended)
+        self.from_splits = self._from_splits(matrices, columns, epilogue)
 
-    def _from_splits(self, matrices: Matrices, columns: int, finish: Finish) -> OneLine | None:
+    def _from_splits(self, matrices: Matrices, columns: int, epilogue: Epilogue) -> Gemv | None:
         """None where a kernel of its own puts splits together."""
         problem = problem_over_cache(self.q.max_dims, self.k_cache.max_dims)
         splits = self.attention.splits_of_one(problem)
         if (
             len(matrices) > 1
-            or not goes_by_limbs(matrices[0], self.builder.target)
-            or self.attention.way is not TOGETHER
+            or not uses_int8_planes(matrices[0], self.builder.target)
+            or self.attention.variant is not PER_WORKGROUP
             or problem.width % 8 != 0  # eight columns are of one head
             or not 1 < splits <= MAX_LEFT_BYTES // (4 * columns)
         ):
             return None
         constants = {"SPLITS": splits, "HEAD_QUADS": problem.width // 4, "GROUP": problem.group}
-        plugs = {"row": "splits", **self.attention.sink_plugs}
-        row = RowOfX(plugs, self.attention.left, constants)
-        return OneLine(self, row, matrices, finish)
+        plugs = {"token": "splits", **self.attention.sink_plugs}
+        token = TokenInput(plugs, self.attention.left, constants)
+        return Gemv(self, token, matrices, epilogue)
 
     def live(self) -> None:
         dims = (*self.q.dims[:-2], self.rows)

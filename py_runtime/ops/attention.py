@@ -9,6 +9,7 @@ from py_runtime.base.shapes import (
     numel,
     strides_of,
 )
+from py_runtime.ops.kernels.attention_options import take_sinks, take_softcap, take_window
 from py_runtime.ops.kernels.kv_caches import take_caches
 from py_runtime.ops.kernels.position_checks import check_cache
 from py_runtime.ops.kernels.streaming_attention import (
@@ -19,7 +20,6 @@ from py_runtime.ops.kernels.streaming_attention import (
     attention_over_cache,
     problem_over_cache,
 )
-from py_runtime.ops.kernels.views_of_context import take_sinks, take_softcap, take_window
 from py_runtime.ops.registry import Op, register
 
 
@@ -167,7 +167,7 @@ class Sdpa(Op):
             k[2],
             {"q": self.q, "k": self.k, "v": self.v, "mask": self.mask or self.q},
             self.out,
-            "masked",
+            "tensor",
         )
 
     def live(self) -> None:

@@ -41,8 +41,8 @@ class Experts(Op):
         self.require(activation in GATES, f"the unknown activation '{activation}'")
         self.gate_up, self.down = self._matrices()
         self.hidden = self.down.columns
-        lines = numel(self.x.max_dims[:-1])
-        slots = lines * self.used
+        tokens = numel(self.x.max_dims[:-1])
+        slots = tokens * self.used
         chosen = self.scratch("chosen experts", slots * 4)
         shares = self.scratch("shares of experts", slots * 4)
         hidden = self.scratch("hidden values of experts", slots * self.hidden * 4)
@@ -166,10 +166,10 @@ class Experts(Op):
         for tensor in (*self.gate_up.tensors, *self.down.tensors):
             self.require_live(tensor.dims == tensor.max_dims, f"{tensor.label} cannot be resized")
         self.out.resize(self.x.dims)
-        lines, of_mixture = numel(lead), {"experts": self.experts, "used": self.used}
+        tokens, of_mixture = numel(lead), {"experts": self.experts, "used": self.used}
         self.route(
-            lines,
-            lines=lines,
+            tokens,
+            tokens=tokens,
             renormalised=int(self.renormalised),
             by_sigmoid=int(self.scoring == "sigmoid"),
             has_choice=int(self.choice is not None),
@@ -177,10 +177,10 @@ class Experts(Op):
             **of_mixture,
         )
         of_mixture["has_bias"] = int(self.has_bias)
-        count = lines * self.used * self.hidden
-        fields = {"count": count, "rows": self.hidden, **of_mixture, **self.gate_up.fields}
-        self.first(ceil_div(count, ROWS_AT_ONCE), **fields)
-        count = lines * self.width
+        count = tokens * self.used * self.hidden
+        fields = {"tokens": tokens, "count": count, "rows": self.hidden, **of_mixture}
+        self.first(ceil_div(count, ROWS_AT_ONCE), **fields, **self.gate_up.fields)
+        count = tokens * self.width
         of_mixture["has_residual"] = int(self.residual is not None)
-        fields = {"count": count, "rows": self.width, **of_mixture, **self.down.fields}
-        self.second(ceil_div(count, ROWS_AT_ONCE), **fields)
+        fields = {"tokens": tokens, "count": count, "rows": self.width, **of_mixture}
+        self.second(ceil_div(count, ROWS_AT_ONCE), **fields, **self.down.fields)

@@ -5,7 +5,8 @@ from py_runtime.base.shapes import ceil_div, numel
 from py_runtime.gpu.shader_figures import figures_of
 from py_runtime.live.launch import Bindable
 from py_runtime.live.values import LiveTensor
-from py_runtime.ops.kernels.linears import LinearKernels, into_rows
+from py_runtime.ops.kernels.epilogues import make_residual_epilogue
+from py_runtime.ops.kernels.linears import LinearKernels
 from py_runtime.ops.kernels.matrices import Weight, matrices_of
 from py_runtime.ops.registry import Op, register
 from py_runtime.program import as_constant
@@ -46,8 +47,8 @@ class Linear(Op):
     def declare(self, weight: Weight, source: Bindable | None = None) -> None:
         """`source` is x as the kernels are to read it, where that is not x itself."""
         matrices = matrices_of(self, [weight], self.columns)
-        finish = into_rows(self.x, self.rows, self.out, self.bias)
-        self.kernels = LinearKernels(self, self.x, matrices, finish, source=source)
+        epilogue = make_residual_epilogue(self.x, self.rows, self.out, self.bias)
+        self.kernels = LinearKernels(self, self.x, matrices, epilogue, source=source)
 
     def check_bias(self, rows: int) -> None:
         fits = self.bias is None or self.bias.dims[0] >= rows
@@ -104,12 +105,13 @@ class LinearDq8caQ4gsw(Linear):
 
     def live(self) -> None:
         super().live()
-        lines, quads = numel(self.x.dims[:-1]), self.columns // 4
+        tokens, quads = numel(self.x.dims[:-1]), self.columns // 4
         for given in (self.x_scales, self.zero_points):
             self.require_live(
-                numel(given.dims) == lines, f"{given.label} is {list(given.dims)} for {lines} rows"
+                numel(given.dims) == tokens,
+                f"{given.label} is {list(given.dims)} for {tokens} rows",
             )
-        self.round_rows.for_each(lines * quads, rows=lines, quads=quads)
+        self.round_rows.for_each(tokens * quads, rows=tokens, quads=quads)
 
 
 class ChannelLinear(Linear):
@@ -190,12 +192,12 @@ class LinearF32(Linear):
         self.matmul.for_each(
             tiles,
             batches=1,
-            lines=count,
+            rows=count,
             columns=rows,
             depth=depth,
             b_depth_stride=1,
             b_column_stride=depth,
-            bias_line_stride=0,
+            bias_row_stride=0,
             bias_column_stride=1,
             has_bias=self.bias is not None,
             alpha=1.0,

@@ -2,8 +2,9 @@
 
 from py_runtime.base.dtypes import F32
 from py_runtime.base.shapes import numel
+from py_runtime.ops.kernels.epilogues import make_residual_epilogue
 from py_runtime.ops.kernels.fused_arguments import WEIGHTS, take_biases, take_matrices
-from py_runtime.ops.kernels.linears import LinearKernels, into_rows
+from py_runtime.ops.kernels.linears import LinearKernels
 from py_runtime.ops.kernels.matrices import rows_of
 from py_runtime.ops.registry import Op, register
 
@@ -20,8 +21,8 @@ class LinearResidual(Op):
         matrices = take_matrices(self, self.columns)
         self.rows = rows_of(matrices)
         bias = take_biases(self, matrices)
-        finish = into_rows(self.x, self.rows, self.out, bias, self.residual)
-        self.kernels = LinearKernels(self, self.x, matrices, finish)
+        epilogue = make_residual_epilogue(self.x, self.rows, self.out, bias, self.residual)
+        self.kernels = LinearKernels(self, self.x, matrices, epilogue)
 
     def live(self) -> None:
         *lead, width = self.x.dims

@@ -35,21 +35,21 @@ class Matmul(Op):
 
     def live(self) -> None:
         self.require_live(self.fits(self.a.dims, self.b.dims), self.misfit())
-        *batch, lines, depth = self.a.dims
+        *batch, rows, depth = self.a.dims
         columns = self.b.dims[-1]
-        self.out.resize((*batch, lines, columns))
+        self.out.resize((*batch, rows, columns))
         batches = batch[0] if batch else 1
-        line_stride, column_stride = self.bias_strides((lines, columns))
-        tiles = batches * ceil_div(lines, TILE) * ceil_div(columns, TILE)
+        row_stride, column_stride = self.bias_strides((rows, columns))
+        tiles = batches * ceil_div(rows, TILE) * ceil_div(columns, TILE)
         self.multiply.for_each(
             tiles,
             batches=batches,
-            lines=lines,
+            rows=rows,
             columns=columns,
             depth=depth,
             b_depth_stride=columns,
             b_column_stride=1,
-            bias_line_stride=line_stride,
+            bias_row_stride=row_stride,
             bias_column_stride=column_stride,
             has_bias=self.bias is not None,
             alpha=self.alpha,

@@ -3,7 +3,7 @@
 // block of positions at a time, keys go through workgroup memory in chunks of the head's width, and an
 // invocation has one position's scores; then it takes a quad of the width and every so many positions
 // ("a part"). Without splits the result goes to `out` at once.
-// needs: attention/fragments/io, attention/fragments/tiles, attention/fragments/teams, attention/fragments/loads_quads, sight = attention/fragments/sight_*, score = attention/fragments/score_*, sinks = attention/fragments/sinks_*
+// needs: attention/fragments/io, attention/fragments/tiles, attention/fragments/teams, attention/fragments/loads_quads, mask = attention/fragments/mask_*, score = attention/fragments/score_*, sinks = attention/fragments/sinks_*
 
 const WORKGROUP = 128u;
 override QUADS: u32 = 16u;  // of the head's width
@@ -98,8 +98,8 @@ fn main(
   let own_begin = context_begin() + split * steps * STEP;
   let first = tile_of(batch, kv_head, first_tile * TILE_ROWS);
   let last = tile_of(batch, kv_head, (first_tile + TILES - 1u) * TILE_ROWS);
-  let begin = max(own_begin, seen_begin(first));
-  let end = min(min(own_begin + steps * STEP, context), seen_length(last));
+  let begin = max(own_begin, visible_begin(first));
+  let end = min(min(own_begin + steps * STEP, context), visible_end(last));
   for (var place = lane; place < TILES * QUADS; place += WORKGROUP) {
     let rows = tile_of(batch, kv_head, (first_tile + place / QUADS) * TILE_ROWS);
     queries[place] = load_queries(places_of(rows), place % QUADS);
@@ -107,7 +107,7 @@ fn main(
   let place = lane % GROUP;  // of a position in its block
   let quad = place % QUADS;
   let part = place / QUADS;
-  var top = vec4f(UNSEEN);
+  var top = vec4f(MASKED);
   var sum = vec4f();  // over this invocation's part
   var weighted = mat4x4f();  // columns are the tile's rows, rows the quad's dims
   var next = fetch(lane, 0u, kv_at, begin, max(end, 1u));
@@ -125,9 +125,9 @@ fn main(
       }
       workgroupBarrier();
     }
-    var own_scores = vec4f(UNSEEN);
+    var own_scores = vec4f(MASKED);
     if (c + place < end) {
-      own_scores = seen(scored(dots), c + place, tile);
+      own_scores = apply_mask(scored(dots), c + place, tile);
     }
     scores[lane] = own_scores;
     workgroupBarrier();
@@ -135,7 +135,7 @@ fn main(
     for (var at = 0u; at < BLOCK; at++) {
       new_top = max(new_top, scores[own * GROUP + at]);
     }
-    weights[lane] = select(vec4f(), exp(own_scores - new_top), own_scores > vec4f(UNSEEN));
+    weights[lane] = select(vec4f(), exp(own_scores - new_top), own_scores > vec4f(MASKED));
     workgroupBarrier();
     let shrink = exp(top - new_top);
     top = new_top;
@@ -161,7 +161,7 @@ fn main(
   let total_sum = add_parts(lane, sum);
   // A row that sees nothing at all is zero, as in torch.
   let whole = with_sinks(total_sum, top, tile.heads);
-  let share = select(vec4f(), 1.0 / max(whole, vec4f(1e-30)), top > vec4f(UNSEEN));
+  let share = select(vec4f(), 1.0 / max(whole, vec4f(1e-30)), top > vec4f(MASKED));
   let q_at = places_of(tile);
   let tile_index = (split * params.heads + head) * params.tiles + first_tile + own;
   let is_stored = part == 0u && first_tile + own < params.tiles;

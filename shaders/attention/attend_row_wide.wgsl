@@ -2,7 +2,7 @@
 // invocations share a position's score; then each takes a quad of the head's width and every so many
 // positions ("a part"). All that a block of positions needs is loaded at once.
 // Without splits the result goes to `out` at once.
-// needs: lanes = shared/lanes_*, attention/fragments/io, attention/fragments/tiles, attention/fragments/teams, attention/fragments/loads_quads, sight = attention/fragments/sight_*, score = attention/fragments/score_*, sinks = attention/fragments/sinks_*
+// needs: lanes = shared/lanes_*, attention/fragments/io, attention/fragments/tiles, attention/fragments/teams, attention/fragments/loads_quads, mask = attention/fragments/mask_*, score = attention/fragments/score_*, sinks = attention/fragments/sinks_*
 
 override WORKGROUP: u32 = 256u;
 override QUADS: u32 = 16u;  // of the head's width
@@ -42,11 +42,11 @@ fn main(
   let walked = context - context_begin();
   let steps = (walked + params.splits * STEP - 1u) / (params.splits * STEP);  // of a split
   let own_begin = context_begin() + split * steps * STEP;
-  let begin = max(own_begin, seen_begin(tile));
-  let end = min(min(own_begin + steps * STEP, context), seen_length(tile));
+  let begin = max(own_begin, visible_begin(tile));
+  let end = min(min(own_begin + steps * STEP, context), visible_end(tile));
   let quad = lane % QUADS;
   let part = lane / QUADS;
-  var top = UNSEEN;
+  var top = MASKED;
   var sum = 0.0;  // over this invocation's part
   var weighted = vec4f();
   for (var c = begin; c < end; c += BLOCK) {
@@ -65,12 +65,12 @@ fn main(
       }
     }
     score = sum_of_four(own, score);
-    var scores = vec4f(UNSEEN);
+    var scores = vec4f(MASKED);
     if (position < end) {
-      scores = seen(scored(vec4f(score)), position, tile);
+      scores = apply_mask(scored(vec4f(score)), position, tile);
     }
     let new_top = max(top, largest_of_all(own, scores.x));
-    block_weights[lane / TEAM] = select(0.0, exp(scores.x - new_top), scores.x > UNSEEN);
+    block_weights[lane / TEAM] = select(0.0, exp(scores.x - new_top), scores.x > MASKED);
     workgroupBarrier();
     let shrink = exp(top - new_top);
     top = new_top;
@@ -115,6 +115,6 @@ fn main(
   }
   // A row that sees nothing at all is zero, as in torch.
   let whole = with_sinks(vec4f(sum), vec4f(top), tile.heads).x;
-  let share = select(0.0, 1.0 / max(whole, 1e-30), top > UNSEEN);
+  let share = select(0.0, 1.0 / max(whole, 1e-30), top > MASKED);
   out[q_at + lane] = weighted * share;
 }

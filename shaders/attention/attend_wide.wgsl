@@ -3,7 +3,7 @@
 // position; for weighted sums an invocation takes a quad of the head's width and every so many
 // positions ("a part"), in registers to the end. Without splits there is nothing to add up, and the
 // result goes to `out` at once.
-// needs: lanes = shared/lanes_*, attention/fragments/io, attention/fragments/tiles, attention/fragments/teams, attention/fragments/loads_quads, sight = attention/fragments/sight_*, score = attention/fragments/score_*, sinks = attention/fragments/sinks_*
+// needs: lanes = shared/lanes_*, attention/fragments/io, attention/fragments/tiles, attention/fragments/teams, attention/fragments/loads_quads, mask = attention/fragments/mask_*, score = attention/fragments/score_*, sinks = attention/fragments/sinks_*
 
 override WORKGROUP: u32 = 256u;
 override AT_A_TIME: u32 = WORKGROUP / TEAM;  // positions
@@ -52,8 +52,8 @@ fn main(
   let walked = context - context_begin();
   let steps = (walked + params.splits * STEP - 1u) / (params.splits * STEP);  // of a split
   let own_begin = context_begin() + split * steps * STEP;
-  let begin = max(own_begin, seen_begin(tile));
-  let end = min(min(own_begin + steps * STEP, context), seen_length(tile));
+  let begin = max(own_begin, visible_begin(tile));
+  let end = min(min(own_begin + steps * STEP, context), visible_end(tile));
   let parts = WORKGROUP / QUADS;
   let quad = lane % QUADS;
   let part = lane / QUADS;
@@ -61,7 +61,7 @@ fn main(
     queries[lane] = load_queries(q_at, lane);
   }
   workgroupBarrier();
-  var top = vec4f(UNSEEN);
+  var top = vec4f(MASKED);
   var sum = vec4f();  // over this invocation's part
   var weighted = mat4x4f();  // columns are the tile's rows, rows the quad's dims
   for (var c = begin; c < end; c += BLOCK) {
@@ -70,13 +70,13 @@ fn main(
       let position = min(c + step * AT_A_TIME + lane / TEAM, end - 1u);
       scores[step] = share_of_scores(kv_at + row_of(position) * params.kv_token, lane);
     }
-    var block_top = vec4f(UNSEEN);
+    var block_top = vec4f(MASKED);
     for (var step = 0u; step < STEPS; step++) {
       let position = c + step * AT_A_TIME + lane / TEAM;
       let dots = sums_of_four(own, scores[step]);
-      scores[step] = vec4f(UNSEEN);
+      scores[step] = vec4f(MASKED);
       if (position < end) {
-        scores[step] = seen(scored(dots), position, tile);
+        scores[step] = apply_mask(scored(dots), position, tile);
       }
       block_top = max(block_top, scores[step]);
     }
@@ -84,7 +84,7 @@ fn main(
     let shrink = exp(top - new_top);
     top = new_top;
     for (var step = 0u; step < STEPS; step++) {
-      let weight = select(vec4f(), exp(scores[step] - top), scores[step] > vec4f(UNSEEN));
+      let weight = select(vec4f(), exp(scores[step] - top), scores[step] > vec4f(MASKED));
       block_weights[step * AT_A_TIME + lane / TEAM] = weight;
     }
     workgroupBarrier();
@@ -120,7 +120,7 @@ fn main(
   }
   // A row that sees nothing at all is zero, as in torch.
   let whole = with_sinks(sum, top, tile.heads);
-  let share = select(vec4f(), 1.0 / max(whole, vec4f(1e-30)), top > vec4f(UNSEEN));
+  let share = select(vec4f(), 1.0 / max(whole, vec4f(1e-30)), top > vec4f(MASKED));
   for (var place = lane; place < 4u * QUADS; place += WORKGROUP) {
     let row = place / QUADS;
     let own_quad = place % QUADS;

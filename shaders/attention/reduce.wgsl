@@ -47,7 +47,7 @@ fn main(
     return;
   }
 
-  var top = vec4f(UNSEEN);
+  var top = vec4f(MASKED);
   for (var split = 0u; split < params.splits; split++) {
     top = max(top, stats[split * tiles + tile].top);
   }
@@ -76,7 +76,7 @@ fn main(
   let kv_head = head % params.kv_heads;
   let heads = kv_head * params.group + (vec4u(row) + vec4u(0, 1, 2, 3)) % params.group;
   let whole = with_sinks(sum, top, heads);
-  let share = select(vec4f(), 1.0 / max(whole, vec4f(1e-30)), top > vec4f(UNSEEN));
+  let share = select(vec4f(), 1.0 / max(whole, vec4f(1e-30)), top > vec4f(MASKED));
   store_row(row, batch, kv_head, quad, total[0] * share.x);
   store_row(row + 1u, batch, kv_head, quad, total[1] * share.y);
   store_row(row + 2u, batch, kv_head, quad, total[2] * share.z);

@@ -51,7 +51,7 @@ fn main(
     split_sums[lane] = stats[lane * tiles + tile].sum[row_of_tile];
   }
   workgroupBarrier();
-  var top = UNSEEN;
+  var top = MASKED;
   for (var split = 0u; split < params.splits; split++) {
     top = max(top, tops[split]);
   }
@@ -75,7 +75,7 @@ fn main(
   let head = tile / params.tiles;
   let q_head = head % params.kv_heads * params.group + row % params.group;
   let whole = with_sinks(vec4f(sum), vec4f(top), vec4u(q_head)).x;
-  let share = select(0.0, 1.0 / max(whole, 1e-30), top > UNSEEN);
+  let share = select(0.0, 1.0 / max(whole, 1e-30), top > MASKED);
   let place = head / params.kv_heads * params.q_batch
     + row / params.group * params.q_token + q_head * params.q_head;
   out[place + lane] = total * share;

@@ -5,7 +5,7 @@
 // needs: nothing
 
 struct Params {
-  lines: u32,  // tokens
+  tokens: u32,  // tokens
   experts: u32,
   used: u32,
   renormalised: u32,  // whether the shares of those used add up to 1
@@ -19,10 +19,10 @@ const MAX_EXPERTS = 512u;
 const MAX_USED = 64u;
 const EPSILON = 1e-6;  // is added to a sum of sigmoids, which may be next to nothing
 
-@group(0) @binding(0) var<storage, read> logits: array<f32>;  // [lines, experts]
+@group(0) @binding(0) var<storage, read> logits: array<f32>;  // [tokens, experts]
 @group(0) @binding(1) var<storage, read> choice: array<f32>;  // [experts]
-@group(0) @binding(2) var<storage, read_write> chosen: array<u32>;  // [lines, used]
-@group(0) @binding(3) var<storage, read_write> shares: array<f32>;  // [lines, used]
+@group(0) @binding(2) var<storage, read_write> chosen: array<u32>;  // [tokens, used]
+@group(0) @binding(3) var<storage, read_write> shares: array<f32>;  // [tokens, used]
 @group(0) @binding(4) var<uniform> params: Params;
 
 var<workgroup> own: array<f32, MAX_EXPERTS>;
@@ -37,8 +37,8 @@ fn sigmoid(logit: f32) -> f32 {
 }
 
 // What orders the experts of a token.
-fn score(line: u32, expert: u32) -> f32 {
-  let logit = logits[line * params.experts + expert];
+fn score(token: u32, expert: u32) -> f32 {
+  let logit = logits[token * params.experts + expert];
   if (params.by_sigmoid == 0u) {
     return logit;
   }
@@ -46,9 +46,9 @@ fn score(line: u32, expert: u32) -> f32 {
 }
 
 // What its share is in proportion to.
-fn strength(line: u32, expert: u32, top: f32) -> f32 {
+fn strength(token: u32, expert: u32, top: f32) -> f32 {
   if (params.by_sigmoid != 0u) {
-    return sigmoid(logits[line * params.experts + expert]);
+    return sigmoid(logits[token * params.experts + expert]);
   }
   return exp(own[expert] - top);
 }
@@ -60,9 +60,9 @@ fn main(
   @builtin(local_invocation_index) lane: u32,
 ) {
   // A folded grid may have a few workgroups too many: they do the last one's work again.
-  let line = min(group.y * groups.x + group.x, params.lines - 1u);
+  let token = min(group.y * groups.x + group.x, params.tokens - 1u);
   for (var expert = lane; expert < params.experts; expert += WORKGROUP) {
-    own[expert] = score(line, expert);
+    own[expert] = score(token, expert);
   }
   workgroupBarrier();
   for (var expert = lane; expert < params.experts; expert += WORKGROUP) {
@@ -82,17 +82,17 @@ fn main(
   var total = 0.0;
   if (params.renormalised != 0u) {
     for (var place = 0u; place < params.used; place++) {
-      total += strength(line, picked[place], top);
+      total += strength(token, picked[place], top);
     }
     total += select(0.0, EPSILON, params.by_sigmoid != 0u);
   } else if (params.by_sigmoid != 0u) {
     total = 1.0;
   } else {
     for (var expert = 0u; expert < params.experts; expert++) {
-      total += strength(line, expert, top);
+      total += strength(token, expert, top);
     }
   }
-  let at = line * params.used + lane;
+  let at = token * params.used + lane;
   chosen[at] = picked[lane];
-  shares[at] = params.scale * strength(line, picked[lane], top) / total;
+  shares[at] = params.scale * strength(token, picked[lane], top) / total;
 }

@@ -1,6 +1,6 @@
-// One line of x. An invocation computes four pairs of rows over all of K, 32 columns at a time: x is
+// One token of x. An invocation computes four pairs of rows over all of K, 32 columns at a time: x is
 // taken once for eight rows of weights, and no sum is shared, so there is no barrier.
-// needs: linear/fragments/norm, row = linear/fragments/row_*, linear/fragments/block, shared/octets, shared/weights/places, block = linear/fragments/block_*, weight = shared/weights/octets_*, finish = linear/fragments/finish_*, @pair_rows
+// needs: linear/fragments/norm, token = linear/fragments/token_*, linear/fragments/block, shared/octets, shared/weights/places, block = linear/fragments/block_*, weight = shared/weights/octets_*, epilogue = linear/fragments/epilogue_*, @pair_rows
 
 const WORKGROUP = 8u;
 const PAIRS = 4u;
@@ -48,11 +48,11 @@ fn main(
   var seconds = vec4f();
   var squares = 0.0;
   if (SUMMED) {
-    let all = all_squares(row_squares(lane % LOADERS, LOADERS));
-    begin_row(all, pair < LOADERS * PAIRS);
+    let all = all_squares(token_squares(lane % LOADERS, LOADERS));
+    begin_token(all, pair < LOADERS * PAIRS);
   }
-  let blocks = (params.octets + OCTETS - 1u) / OCTETS;
-  let last = params.octets - 1u;
+  let blocks = (params.shape.octets + OCTETS - 1u) / OCTETS;
+  let last = params.shape.octets - 1u;
   for (var block = 0u; block < blocks; block++) {
     let values = x_block(block, lane);
     // Octets past the end are clamped: x is zero there.

@@ -1,7 +1,7 @@
-// One line of x, for weights that are not in blocks of 32 columns. A workgroup computes two pairs of
+// One token of x, for weights that are not in blocks of 32 columns. A workgroup computes two pairs of
 // rows: its invocations share out the columns, sixteen at a time, so that neighbours load neighbouring
 // words, and add up in the end.
-// needs: lanes = shared/lanes_*, linear/fragments/norm, row = linear/fragments/row_*, shared/octets, shared/weights/places, weight = shared/weights/octets_*, finish = linear/fragments/finish_*, @pair_rows
+// needs: lanes = shared/lanes_*, linear/fragments/norm, token = linear/fragments/token_*, shared/octets, shared/weights/places, weight = shared/weights/octets_*, epilogue = linear/fragments/epilogue_*, @pair_rows
 
 const WORKGROUP = 128u;
 const PAIRS = 2u;
@@ -37,13 +37,13 @@ fn main(
   var sums = vec4f();
   var squares = 0.0;
   if (SUMMED) {
-    begin_row(sum_of_all(own, row_squares(own.lane, WORKGROUP)), pair == 0u);
+    begin_token(sum_of_all(own, token_squares(own.lane, WORKGROUP)), pair == 0u);
   }
-  for (var at = own.lane; OCTETS * at < params.octets; at += WORKGROUP) {
+  for (var at = own.lane; OCTETS * at < params.shape.octets; at += WORKGROUP) {
     let low = normed_octet(OCTETS * at);
     let high = normed_octet(OCTETS * at + 1u);
     squares += low.squares + high.squares;
-    let last = params.octets - 1u;
+    let last = params.shape.octets - 1u;
     let columns = array(columns_at(OCTETS * at), columns_at(min(OCTETS * at + 1u, last)));
     sums.x += pair_dot(a, columns, low, high);
     sums.y += pair_dot(b, columns, low, high);

@@ -1,4 +1,4 @@
-// out = activation(gate) * up, of sums [lines, gate | up]; out: [lines, rows]. One invocation an element.
+// out = activation(gate) * up, of sums [tokens, gate | up]; out: [tokens, rows]. One invocation an element.
 // needs: gate = linear/fragments/gate_*
 
 struct Params {

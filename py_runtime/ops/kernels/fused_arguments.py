@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from py_runtime.base.dtypes import F32
 from py_runtime.live.launch import Bindable
 from py_runtime.live.values import LiveTensor
-from py_runtime.ops.kernels.linears import Norm, Summed
 from py_runtime.ops.kernels.matrices import Matrices, Weight, matrices_of, part_rows
+from py_runtime.ops.kernels.token_inputs import Norm, Summed
 from py_runtime.ops.registry import Op
 from py_runtime.program.weight_kinds import has_scales
 

@@ -2,7 +2,7 @@
 // needs: attention/fragments/tiles
 
 struct Params {
-  mask_strides: vec4u,  // batch, head, query, key; see sight_masked
+  mask_strides: vec4u,  // batch, head, query, key; see mask_tensor
   q_batch: u32,  // strides of q and of k and v, in elements of their bindings
   q_token: u32,
   q_head: u32,
@@ -19,7 +19,7 @@ struct Params {
   width: u32,
   scale: f32,
   softcap: f32,  // see score_capped
-  window: u32,  // see sight_windowed
+  window: u32,  // see mask_window
   kv_rows: u32,  // of the caches
   mask_kind: u32,
 }

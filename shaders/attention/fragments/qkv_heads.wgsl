@@ -1,12 +1,12 @@
-// q, k and v that a linear has left in one line each: heads of q and k are normalised, if they are
+// q, k and v that a linear has left in one token each: heads of q and k are normalised, if they are
 // to be, and turned; so are heads of v, without a weight; then all go where they belong (see qkv_store.wgsl).
 // qkv: [count, q_heads + 2 * kv_heads, width]; q_norm, k_norm: [width], or as long as all heads of q,
 // of k, where these are normalised together; any buffer without norms.
 // needs: attention/fragments/qkv_store
 
 struct Params {
-  count: u32,  // live lines, one a token
-  pairs: u32,  // of rows of a line
+  tokens: u32,
+  pairs: u32,  // of rows of a token
   first_head: u32,  // none is left out: 0
   q_heads: u32,
   kv_heads: u32,
@@ -42,7 +42,7 @@ fn is_normed(head: u32) -> bool {
   return select(params.has_norms, params.values_normed, is_value(head)) != 0u;
 }
 
-// Where what is normalised together with a head begins in its line, and where it ends.
+// Where what is normalised together with a head begins in its token, and where it ends.
 fn normed_range(head: u32) -> vec2u {
   let q_end = params.q_heads * params.width;
   let own = head * params.width;
@@ -71,13 +71,13 @@ fn norm_weight(head: u32, row: u32) -> f32 {
 }
 
 // A pair of a head whose values are still to be multiplied by `scale`.
-fn finish_pair(line: u32, head: u32, pair_of_head: u32, scale: f32) {
+fn store_head_pair(token: u32, head: u32, pair_of_head: u32, scale: f32) {
   let pair = head * (params.width / 2u) + pair_of_head;
   let rows = pair_rows(pair);
-  let start = line * heads() * params.width;
+  let start = token * heads() * params.width;
   var values = vec2f(qkv[start + rows.x], qkv[start + rows.y]);
   if (is_normed(head)) {
     values *= scale * vec2f(norm_weight(head, rows.x), norm_weight(head, rows.y));
   }
-  turn_and_store(line, pair, values);
+  turn_and_store(token, pair, values);
 }

@@ -9,7 +9,7 @@ struct Stats {
   sum: vec4f,  // of exp(score - top)
 }
 
-const UNSEEN = -2e30;  // below any score that is seen; compilers may assume nothing is infinite
+const MASKED = -2e30;  // below any score that is apply_mask; compilers may assume nothing is infinite
 
 // A tile's rows are the columns; each has a factor of its own.
 fn scale_columns(m: mat4x4f, by: vec4f) -> mat4x4f {

@@ -2,7 +2,7 @@
 // most of the time otherwise.
 // needs: shared/subgroups, linear/fragments/quads, linear/fragments/block, linear/fragments/norm
 
-const LOADERS = QUAD_LANES;  // invocations that load a line together
+const LOADERS = QUAD_LANES;  // invocations that load a token together
 
 fn from_all_lanes(value: f32) -> vec4f {
   return vec4f(

@@ -4,12 +4,12 @@
 
 @group(0) @binding(0) var<uniform> params: Params;
 
-// Lines are a multiple of the columns that a kernel takes at a time: it never asks for more.
-override WHOLE_LINES: bool = false;
+// Tokens are a multiple of the columns that a kernel takes at a time: it never asks for more.
+override WHOLE_K: bool = false;
 
-// Lines past the end are the last one again, and are not stored.
-fn live_line(line: u32) -> u32 {
-  return min(line, params.count - 1u);
+// Tokens past the end are the last one again, and are not stored.
+fn live_token(token: u32) -> u32 {
+  return min(token, params.shape.tokens - 1u);
 }
 
 const MAX_PARTS = 3u;  // matrices that row_scales tells apart
@@ -17,6 +17,6 @@ const MAX_PARTS = 3u;  // matrices that row_scales tells apart
 // For q4gsw: where the scale of a row's first group lies, and how far it is to that of the next. Each
 // matrix that was joined has its scales [groups, padded rows] behind those of the one before.
 fn row_scales(row: u32) -> vec2u {
-  let part = u32(row >= params.part_ends.x) + u32(row >= params.part_ends.y);
-  return vec2u(params.part_offsets[part] + row, params.part_strides[part]);
+  let part = u32(row >= params.shape.part_ends.x) + u32(row >= params.shape.part_ends.y);
+  return vec2u(params.shape.part_offsets[part] + row, params.shape.part_strides[part]);
 }

@@ -1,6 +1,6 @@
-// The one line of x as the kernels for it see it. Where x is to be normalised first, it comes times
+// The one token of x as the kernels for it see it. Where x is to be normalised first, it comes times
 // the norm's weight, and the squares that the norm divides by are added up on the way.
-// needs: linear/fragments/io, shared/octets, row = linear/fragments/row_*
+// needs: linear/fragments/io, shared/octets, token = linear/fragments/token_*
 
 override NORMED: bool = false;
 
@@ -13,12 +13,12 @@ struct Octet {
 }
 
 fn normed_octet(octet: u32) -> Octet {
-  let raw = row_octet(octet);
+  let raw = token_octet(octet);
   if (!NORMED) {
     return Octet(raw, octet_sum(raw), 0.0);
   }
   // x is zero past the end
-  let last = select(params.quads - 1u, 2u * octet + 1u, WHOLE_LINES);
+  let last = select(params.shape.quads - 1u, 2u * octet + 1u, WHOLE_K);
   let values = mat2x4f(
     raw[0] * norm[min(2u * octet, last)],
     raw[1] * norm[min(2u * octet + 1u, last)],
@@ -31,5 +31,5 @@ fn norm_scale(squares: f32) -> f32 {
   if (!NORMED) {
     return 1.0;
   }
-  return inverseSqrt(squares / f32(4u * params.quads) + params.eps);
+  return inverseSqrt(squares / f32(4u * params.shape.quads) + params.eps);
 }

@@ -18,7 +18,7 @@ struct WeightBlock {
 }
 
 fn load_block(row: u32, block: u32) -> WeightBlock {
-  let eight = row * (params.octets / 32u) + block / 8u;
+  let eight = row * (params.shape.octets / 32u) + block / 8u;
   let place = block % 8u;
   return WeightBlock(
     crumbs_of(weight[4u * eight + place / 2u], place),

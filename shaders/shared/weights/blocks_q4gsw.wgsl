@@ -16,10 +16,10 @@ struct WeightBlock {
 }
 
 fn load_block(row: u32, block: u32) -> WeightBlock {
-  let group = 4u * block / params.octets_per_group;
+  let group = 4u * block / params.shape.octets_per_group;
   let of_row = row_scales(row);
   return WeightBlock(
-    weight[row * (params.octets / 4u) + block],
+    weight[row * (params.shape.octets / 4u) + block],
     scales[of_row.x + group * of_row.y],
   );
 }

@@ -29,7 +29,7 @@ struct WeightBlock {
 }
 
 fn load_block(row: u32, block: u32) -> WeightBlock {
-  let at = row * (params.octets / 4u) + block;
+  let at = row * (params.shape.octets / 4u) + block;
   return WeightBlock(weight[2u * at], weight[2u * at + 1u], half_of(scales[at / 2u], at));
 }
 

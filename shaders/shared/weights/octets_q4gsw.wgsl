@@ -9,11 +9,11 @@ override HIGH_FIRST: bool = false;
 
 fn row_at(row: u32) -> Row {
   let of_row = row_scales(row);
-  return Row(row * params.octets, of_row.x, of_row.y);
+  return Row(row * params.shape.octets, of_row.x, of_row.y);
 }
 
 fn columns_at(octet: u32) -> EightColumns {
-  return EightColumns(octet, 0u, 0u, octet / params.octets_per_group);
+  return EightColumns(octet, 0u, 0u, octet / params.shape.octets_per_group);
 }
 
 fn quants(row: Row, columns: EightColumns) -> mat2x4f {

@@ -6,7 +6,7 @@
 @group(0) @binding(1) var<storage, read> scales: array<f32>;
 
 fn row_at(row: u32) -> Row {
-  return Row(row * params.quads, row, 0u);
+  return Row(row * params.shape.quads, row, 0u);
 }
 
 fn columns_at(octet: u32) -> EightColumns {

@@ -1,17 +1,11 @@
 // out = activation(x gateᵀ + bias) * (x upᵀ + bias). The weight is gate and up, one after the other; so is
 // the bias (without one any buffer stands in its place, unread). out: [count, pairs].
 // A pair is a row of gate and the same row of up.
-// needs: gate = linear/fragments/gate_*
+// needs: linear/fragments/params, gate = linear/fragments/gate_*
 
 struct Params {
-  part_ends: vec4u,  // see row_scales
-  part_offsets: vec4u,
-  part_strides: vec4u,
-  count: u32,  // live lines of x
+  shape: LinearParams,
   pairs: u32,  // rows of gate, and of up
-  quads: u32,  // K / 4
-  octets: u32,  // ceil(K / 8)
-  octets_per_group: u32,  // for q4gsw alone
   eps: f32,  // of the norm of x, where it has one
   has_bias: u32,
 }
@@ -24,10 +18,10 @@ fn pair_rows(pair: u32) -> vec2u {
   return vec2u(row, params.pairs + row);
 }
 
-fn store_pair(line: u32, pair: u32, sums: vec2f) {
+fn store_pair(token: u32, pair: u32, sums: vec2f) {
   var values = sums;
   if (params.has_bias != 0u) {
     values += vec2f(bias[pair], bias[params.pairs + pair]);
   }
-  out[line * params.pairs + pair] = gated(values.x, values.y);
+  out[token * params.pairs + pair] = gated(values.x, values.y);
 }

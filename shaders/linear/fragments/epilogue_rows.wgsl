@@ -1,13 +1,13 @@
 // Pairs are neighbouring rows, of which each is finished by itself. The last pair may have but one.
-// needs: each = linear/fragments/each_*
+// needs: output = linear/fragments/output_*
 
 fn pair_rows(pair: u32) -> vec2u {
   return min(vec2u(2u * pair, 2u * pair + 1u), vec2u(params.rows - 1u));
 }
 
-fn store_pair(line: u32, pair: u32, sums: vec2f) {
-  store(line, 2u * pair, sums.x);
+fn store_pair(token: u32, pair: u32, sums: vec2f) {
+  store(token, 2u * pair, sums.x);
   if (2u * pair + 1u < params.rows) {
-    store(line, 2u * pair + 1u, sums.y);
+    store(token, 2u * pair + 1u, sums.y);
   }
 }

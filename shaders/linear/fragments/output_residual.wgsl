@@ -1,20 +1,14 @@
 // out = x weightᵀ + bias + residual, each of the two where there is one; else any buffer stands in
 // its place, unread. out, residual: [count, stride]; the weight may be some of their columns, from
 // first_row on.
-// needs: nothing
+// needs: linear/fragments/params
 
 struct Params {
-  part_ends: vec4u,  // see row_scales
-  part_offsets: vec4u,
-  part_strides: vec4u,
-  count: u32,  // live lines of x
-  pairs: u32,  // of rows
+  shape: LinearParams,
+  pairs: u32,  // pairs of rows
   rows: u32,  // of the weight
-  first_row: u32,
-  stride: u32,
-  quads: u32,  // K / 4
-  octets: u32,  // ceil(K / 8)
-  octets_per_group: u32,  // for q4gsw alone
+  first_row: u32,  // column of out that the weight's first row computes
+  stride: u32,  // columns of out
   eps: f32,  // of the norm of x, where it has one
   has_bias: u32,
   has_residual: u32,
@@ -24,12 +18,12 @@ struct Params {
 @group(0) @binding(1) var<storage, read> bias: array<f32>;
 @group(0) @binding(2) var<storage, read> residual: array<f32>;
 
-fn store(line: u32, row: u32, sum: f32) {
+fn store(token: u32, row: u32, sum: f32) {
   var value = sum;
   if (params.has_bias != 0u) {
     value += bias[params.first_row + row];
   }
-  let at = line * params.stride + params.first_row + row;
+  let at = token * params.stride + params.first_row + row;
   if (params.has_residual != 0u) {
     value += residual[at];
   }

@@ -1,17 +1,11 @@
-// q, k and v of each line of x, from a weight that is theirs one after the other, or some of them, from
+// q, k and v of each token of x, from a weight that is theirs one after the other, or some of them, from
 // first_head on; the bias is that of all (without one any buffer stands in its place, unread).
 // qkv_store.wgsl turns and stores them.
-// needs: attention/fragments/qkv_store
+// needs: linear/fragments/params, attention/fragments/qkv_store
 
 struct Params {
-  part_ends: vec4u,  // see row_scales
-  part_offsets: vec4u,
-  part_strides: vec4u,
-  count: u32,  // live lines of x, one a token
-  pairs: u32,  // of rows
-  quads: u32,  // K / 4
-  octets: u32,  // ceil(K / 8)
-  octets_per_group: u32,  // for q4gsw alone
+  shape: LinearParams,
+  pairs: u32,  // pairs of rows
   eps: f32,  // of the norm of x, where it has one
   has_bias: u32,
   first_head: u32,
@@ -28,11 +22,11 @@ struct Params {
 
 @group(0) @binding(0) var<storage, read> bias: array<f32>;
 
-fn store_pair(line: u32, pair: u32, sums: vec2f) {
+fn store_pair(token: u32, pair: u32, sums: vec2f) {
   var values = sums;
   if (params.has_bias != 0u) {
     let rows = pair_rows(pair) + params.first_head * params.width;
     values += vec2f(bias[rows.x], bias[rows.y]);
   }
-  turn_and_store(line, pair, values);
+  turn_and_store(token, pair, values);
 }

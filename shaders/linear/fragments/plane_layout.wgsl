@@ -1,4 +1,4 @@
-// A block of a line of x as cut_lines.wgsl leaves it: vectors, which lie apart.
+// A block of a token of x as split_planes.wgsl leaves it: vectors, which lie apart.
 // needs: nothing
 
 const VECTORS = 5u;

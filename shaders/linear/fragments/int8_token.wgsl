@@ -1,24 +1,24 @@
-// One line of x in limbs, as gemv_limbs.wgsl has it in workgroup memory; what is known of it there does
+// One token of x in planes, as gemv_int8.wgsl has it in workgroup memory; what is known of it there does
 // not depend on the kind of weights. And the end of the work: sums of a few invocations become one.
-// needs: linear/fragments/norm, row = linear/fragments/row_*, linear/fragments/limbs, finish = linear/fragments/finish_*
+// needs: linear/fragments/norm, token = linear/fragments/token_*, linear/fragments/int8_planes, epilogue = linear/fragments/epilogue_*
 
 override WORKGROUP: u32 = 256u;
-override BESIDE: u32 = 4u;
+override ADJACENT: u32 = 4u;
 override GROUP_PAIRS: u32 = 16u;
-override STEPS: u32 = 1u;  // blocks that an invocation loads at a time
-override AHEAD: bool = true;  // whether it does so while it computes with those before
-override TILE: u32 = 96u;  // blocks of x laid out at a time: a multiple of STEPS * TEAM, WORKGROUP / 4 or more
-override TEAM: u32 = WORKGROUP / GROUP_PAIRS;  // invocations that share a pair
+override UNROLL: u32 = 1u;  // blocks that an invocation loads at a time
+override PREFETCH: bool = true;  // whether it does so while it computes with those before
+override TILE: u32 = 96u;  // blocks of x laid out at a time: a multiple of UNROLL * PAIR_LANES, WORKGROUP / 4 or more
+override PAIR_LANES: u32 = WORKGROUP / GROUP_PAIRS;  // invocations that share a pair
 override OCTETS: u32 = (4u * TILE + WORKGROUP - 1u) / WORKGROUP;  // of a tile, an invocation's share
 const MAX_OCTETS = 8u;
-const MAX_STEPS = 2u;
+const MAX_UNROLL = 2u;
 const ADDERS = 16u;  // invocations that add up the squares
 
 const FINE = 254.0;  // what the third limb counts is so many times smaller than the others
 
-// 32 columns of x, eight in a vector of words: the first four's high limbs, the others', the low ones.
+// 32 columns of x, eight in a vector of words: the first four's high planes, the others', the low ones.
 struct Columns {
-  limbs: array<vec4u, 4>,
+  planes: array<vec4u, 4>,
   fine: array<vec2u, 4>,
   sums: vec2f,  // of the columns that share a scale of the weight
   scale: f32,  // the padding behind it keeps neighbours in different banks
@@ -34,7 +34,7 @@ var<workgroup> x_tile: array<Columns, TILE>;
 var<workgroup> octet_facts: array<vec2f, 4u * TILE>;  // the largest and the sum; later the squares
 var<workgroup> partials: array<vec2f, WORKGROUP>;
 
-fn fine_limb(columns: vec4f) -> u32 {
+fn fine_plane(columns: vec4f) -> u32 {
   return low_bytes(low_halves((columns - round(columns)) * FINE + ROUNDER));
 }
 
@@ -59,21 +59,21 @@ fn added_squares() -> f32 {
 }
 
 // Before the first column of x is taken; whether this workgroup writes down what x comes to be.
-fn begin_line(lane: u32, writes: bool) {
+fn prepare_token(lane: u32, writes: bool) {
   if (!SUMMED) {
     return;
   }
-  octet_facts[lane].x = row_squares(lane, WORKGROUP);
+  octet_facts[lane].x = token_squares(lane, WORKGROUP);
   workgroupBarrier();
   add_up_squares(lane);
   workgroupBarrier();
-  begin_row(added_squares(), writes);
+  begin_token(added_squares(), writes);
   workgroupBarrier();
 }
 
 // The invocation's pair, counted from the workgroup's first.
 fn own_pair(lane: u32) -> u32 {
-  return lane / BESIDE % GROUP_PAIRS;
+  return lane / ADJACENT % GROUP_PAIRS;
 }
 
 fn store_shares(first_pair: u32, lane: u32, share: Share) {
@@ -88,9 +88,9 @@ fn store_shares(first_pair: u32, lane: u32, share: Share) {
     return;
   }
   var sums = vec2f();
-  for (var slice = 0u; slice < TEAM / BESIDE; slice++) {
-    for (var at = 0u; at < BESIDE; at++) {
-      sums += partials[(slice * GROUP_PAIRS + lane) * BESIDE + at];
+  for (var slice = 0u; slice < PAIR_LANES / ADJACENT; slice++) {
+    for (var at = 0u; at < ADJACENT; at++) {
+      sums += partials[(slice * GROUP_PAIRS + lane) * ADJACENT + at];
     }
   }
   store_pair(0u, first_pair + lane, norm_scale(added_squares()) * sums);

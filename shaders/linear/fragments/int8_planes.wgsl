@@ -1,4 +1,4 @@
-// Columns of x as whole numbers, cut into signed bytes ("limbs"). Those of a block share a scale.
+// Columns of x as whole numbers, cut into signed bytes ("planes"). Those of a block share a scale.
 // needs: nothing
 
 const TOP = 32512.0;  // 127 * 256: the largest column of a block becomes this
@@ -24,8 +24,8 @@ fn high_bytes(words: vec2u) -> u32 {
   return ((words.x >> 8u) & 0x00ff00ffu) | (words.y & 0xff00ff00u);
 }
 
-// Eight columns of at most TOP: the high limbs of the first four, of the others, then the low ones.
-fn two_limbs(octet: mat2x4f) -> vec4u {
+// Eight columns of at most TOP: the high planes of the first four, of the others, then the low ones.
+fn two_planes(octet: mat2x4f) -> vec4u {
   // With 128 more the low limb lies from 0 to 255, and carries into the high one.
   let first = low_halves(octet[0] + (ROUNDER + 128.0));
   let second = low_halves(octet[1] + (ROUNDER + 128.0));
@@ -33,7 +33,7 @@ fn two_limbs(octet: mat2x4f) -> vec4u {
   return vec4u(high_bytes(first), high_bytes(second), low);
 }
 
-// What is not a number, or infinite, has no limbs: its block's scale passes it on.
+// What is not a number, or infinite, has no planes: its block's scale passes it on.
 fn scale_of(top: f32, sum: f32) -> f32 {
   let is_finite = (bitcast<u32>(sum) & 0x7fffffffu) < 0x7f800000u;
   return select(sum, top * (1.0 / TOP), is_finite);

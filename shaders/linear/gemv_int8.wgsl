@@ -1,11 +1,11 @@
-// One line of x, and weights in blocks of 32 columns (blocks_q8_0.wgsl says what is known of them).
-// Columns of x become whole numbers, a block with one scale, cut into three signed bytes ("limbs"): as
+// One token of x, and weights in blocks of 32 columns (blocks_q8_0.wgsl says what is known of them).
+// Columns of x become whole numbers, a block with one scale, cut into three signed bytes ("planes"): as
 // exact as floats, and dot4I8Packed multiplies four columns at once, where floats cost several
 // instructions for each. A workgroup lays x out so, as many blocks at a time as fit. Its invocations
-// take a block of a pair of rows each: BESIDE neighbours share a line of memory, GROUP_PAIRS such teams
+// take a block of a pair of rows each: ADJACENT neighbours share a token of memory, GROUP_PAIRS such teams
 // lie one pair below the other (their scales may be stored by rows), and the rest takes the columns
 // further on. Weights are loaded a step ahead where that is faster.
-// needs: linear/fragments/limb_line, linear/fragments/limb_products, @pair_rows
+// needs: linear/fragments/int8_token, linear/fragments/int8_products, @pair_rows
 
 @compute @workgroup_size(WORKGROUP)
 fn main(

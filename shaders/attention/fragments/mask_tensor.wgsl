@@ -24,34 +24,34 @@ fn rows_of(positions: vec4u) -> vec4u {
   return positions;
 }
 
-fn seen_begin(tile: Tile) -> u32 {
+fn visible_begin(tile: Tile) -> u32 {
   return 0u;
 }
 
-fn seen_length(tile: Tile) -> u32 {
+fn visible_end(tile: Tile) -> u32 {
   return params.kv_tokens;
 }
 
-fn masked(score: f32, position: u32, batch: u32, head: u32, token: u32) -> f32 {
+fn mask_score(score: f32, position: u32, batch: u32, head: u32, token: u32) -> f32 {
   let bits = mask[dot(params.mask_strides, vec4u(batch, head, token, position))];
   if (params.mask_kind == BOOL_MASK) {
-    return select(UNSEEN, score, bits != 0u);
+    return select(MASKED, score, bits != 0u);
   }
   // Infinity is told by its bits; -1e30 swallows any score, as the lowest float would.
-  return select(score + max(bitcast<f32>(bits), -1e30), UNSEEN, bits == MINUS_INFINITY);
+  return select(score + max(bitcast<f32>(bits), -1e30), MASKED, bits == MINUS_INFINITY);
 }
 
-fn seen(scores: vec4f, position: u32, tile: Tile) -> vec4f {
+fn apply_mask(scores: vec4f, position: u32, tile: Tile) -> vec4f {
   if (position >= params.kv_tokens) {
-    return vec4f(UNSEEN);
+    return vec4f(MASKED);
   }
   if (params.mask_kind == NO_MASK) {
     return scores;
   }
   return vec4f(
-    masked(scores.x, position, tile.batch, tile.heads.x, tile.tokens.x),
-    masked(scores.y, position, tile.batch, tile.heads.y, tile.tokens.y),
-    masked(scores.z, position, tile.batch, tile.heads.z, tile.tokens.z),
-    masked(scores.w, position, tile.batch, tile.heads.w, tile.tokens.w),
+    mask_score(scores.x, position, tile.batch, tile.heads.x, tile.tokens.x),
+    mask_score(scores.y, position, tile.batch, tile.heads.y, tile.tokens.y),
+    mask_score(scores.z, position, tile.batch, tile.heads.z, tile.tokens.z),
+    mask_score(scores.w, position, tile.batch, tile.heads.w, tile.tokens.w),
   );
 }

@@ -1,16 +1,16 @@
-// As in sight_causal.wgsl, but a token sees no more than the last `window` positions, its own included.
+// As in mask_causal.wgsl, but a token sees no more than the last `window` positions, its own included.
 // needs: attention/fragments/io, attention/fragments/tiles
 
 @group(0) @binding(6) var<uniform> start_pos: vec4i;
 
-fn first_seen(token: u32) -> u32 {
+fn first_visible(token: u32) -> u32 {
   let end = u32(start_pos.x) + token + 1u;
   return end - min(end, params.window);
 }
 
 // What no token of this call sees is not walked over, nor shared out among splits.
 fn context_begin() -> u32 {
-  return first_seen(0u);
+  return first_visible(0u);
 }
 
 fn context_length() -> u32 {
@@ -26,16 +26,16 @@ fn rows_of(positions: vec4u) -> vec4u {
   return positions % params.kv_rows;
 }
 
-fn seen_begin(tile: Tile) -> u32 {
-  return first_seen(tile.tokens.x);  // the tile's first row is its earliest token
+fn visible_begin(tile: Tile) -> u32 {
+  return first_visible(tile.tokens.x);  // the tile's first row is its earliest token
 }
 
-fn seen_length(tile: Tile) -> u32 {
+fn visible_end(tile: Tile) -> u32 {
   return u32(start_pos.x) + tile.tokens.w + 1u;  // the tile's last row is its latest token
 }
 
-fn seen(scores: vec4f, position: u32, tile: Tile) -> vec4f {
+fn apply_mask(scores: vec4f, position: u32, tile: Tile) -> vec4f {
   let tokens = tile.tokens + u32(start_pos.x);
-  let is_seen = (vec4u(position) <= tokens) & (vec4u(position + params.window) > tokens);
-  return select(vec4f(UNSEEN), scores, is_seen);
+  let is_visible = (vec4u(position) <= tokens) & (vec4u(position + params.window) > tokens);
+  return select(vec4f(MASKED), scores, is_visible);
 }
