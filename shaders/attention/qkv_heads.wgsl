@@ -1,4 +1,4 @@
-// One invocation a head.
+// The epilogue of q, k and v after a linear (see fragments/qkv_heads.wgsl): one invocation a head.
 // needs: attention/fragments/qkv_heads
 
 const WORKGROUP = 32u;

@@ -1,4 +1,4 @@
-// One workgroup a head.
+// The epilogue of q, k and v after a linear (see fragments/qkv_heads.wgsl): one workgroup a head.
 // needs: lanes = shared/lanes_*, attention/fragments/qkv_heads
 
 const WORKGROUP = 32u;

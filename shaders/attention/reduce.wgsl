@@ -1,4 +1,4 @@
-// Puts the splits of attend.wgsl together: one invocation a tile and quad.
+// The reduction of attend.wgsl's splits: one invocation for each tile and quad.
 // needs: attention/fragments/tiles, sinks = attention/fragments/sinks_*
 
 struct Params {
@@ -56,7 +56,7 @@ fn main(
   for (var split = 0u; split < params.splits; split++) {
     let part = stats[split * tiles + tile];
     if (all(part.sum == vec4f())) {
-      continue;  // no position fell to this split, and its sums were not written
+      continue;  // the split had no positions and wrote no sums
     }
     let worth = exp(part.top - top);
     sum += part.sum * worth;
@@ -69,7 +69,7 @@ fn main(
     );
   }
 
-  // A row that sees nothing at all is zero, as in torch.
+  // A row whose positions are all masked is zero, as in torch.
   let row = tile % params.tiles * TILE_ROWS;
   let head = tile / params.tiles;
   let batch = head / params.kv_heads;

@@ -1,4 +1,4 @@
-// out = Σ share * (hidden downᵀ + bias) over the experts that a token goes through, plus a residual where there is one.
+// out = Σ share * (hidden downᵀ + bias) over the experts of a token, plus a residual where there is one.
 // down: [experts * rows, K].
 // needs: linear/fragments/params, experts/fragments/dots
 

@@ -1,5 +1,6 @@
-// hidden = gated(x gateᵀ, x upᵀ), each with its bias where there is one, of those experts that a token goes through: of no others
-// are weights read. The weight is gate and up, one after the other, each [experts * rows, K].
+// hidden = activation(x gateᵀ) * (x upᵀ), each with its bias where there is one, for the experts of a token:
+// the weights of other experts are not read. The weight is gate and up, one after the other, each
+// [experts * rows, K].
 // needs: linear/fragments/params, experts/fragments/dots, gate = linear/fragments/gate_*
 
 struct Params {

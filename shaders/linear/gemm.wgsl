@@ -1,15 +1,15 @@
-// Several tokens of x. An invocation computes 8 tokens × 4 pairs of rows in registers, eight columns of
-// K at a time: eight rows of weights are dequantised once for eight tokens of x. Four neighbours take
-// the same tokens, a tile of 8 tokens × 16 pairs.
+// GEMM for software adapters: several tokens, everything in registers. An invocation computes 8 tokens ×
+// 4 pairs of rows, eight columns of K at a time, so that eight rows of weights are dequantised once for
+// eight tokens. Four neighbours take the same tokens, a tile of 8 tokens × 16 pairs.
 // needs: shared/weights/places, weight = shared/weights/octets_*, shared/weights/dequantise, tokens = linear/fragments/tokens_*, epilogue = linear/fragments/epilogue_*, @pair_rows
 
 const WORKGROUP = 16u;
 const TILE_TOKENS = 8u;
 const TILE_PAIRS = 16u;
 const PAIRS = 4u;
-const SHARERS = TILE_PAIRS / PAIRS;  // invocations of a tile
+const SHARERS = TILE_PAIRS / PAIRS;  // invocations that share a tile
 
-// Eight columns of four rows of weights: a column of each matrix belongs to one row.
+// Eight columns of four rows of the weight: each column of a matrix is one row.
 struct Rows {
   low: mat4x4f,
   high: mat4x4f,
@@ -36,7 +36,7 @@ fn main(
 ) {
   let tile = ((group.y * groups.x + group.x) * WORKGROUP + lane) / SHARERS;
   let tiles_across = (params.pairs + TILE_PAIRS - 1u) / TILE_PAIRS;
-  // Tokens and pairs past the end are clamped and not stored: all invocations go the same way.
+  // Tokens and pairs past the end are clamped and not stored, which keeps control flow uniform.
   let token = (tile / tiles_across) * TILE_TOKENS;
   let pair = (tile % tiles_across) * TILE_PAIRS + lane % SHARERS * PAIRS;
   let a = pair_rows(pair);
@@ -45,7 +45,7 @@ fn main(
   let d = pair_rows(pair + 3u);
   let left_rows = array(row_at(a.x), row_at(b.x), row_at(c.x), row_at(d.x));
   let right_rows = array(row_at(a.y), row_at(b.y), row_at(c.y), row_at(d.y));
-  // Sums of each token of the tile: the pairs' first rows, and their second ones.
+  // Sums of each token of the tile: l of the pairs' first rows, r of their second ones.
   var l0 = vec4f(); var l1 = vec4f(); var l2 = vec4f(); var l3 = vec4f();
   var l4 = vec4f(); var l5 = vec4f(); var l6 = vec4f(); var l7 = vec4f();
   var r0 = vec4f(); var r1 = vec4f(); var r2 = vec4f(); var r3 = vec4f();

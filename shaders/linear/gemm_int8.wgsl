@@ -1,19 +1,19 @@
-// Several tokens of x, and weights in blocks of 32 columns, as whole numbers: both planes of x (see
-// split_planes.wgsl) times bytes of the weight, four columns at once by dot4I8Packed. A workgroup
-// computes a square of SIDE × SIDE outputs, a block at a time: both factors lie in workgroup memory,
-// the weight unpacked, and an invocation keeps 8 × 4 sums in registers. Small squares leave
-// invocations for several teams, which share out the blocks and add up in the end.
+// GEMM by int8 planes: several tokens, and weights in blocks of 32 columns, multiplied as integers. Both
+// planes of x (see split_planes.wgsl) meet the weight's bytes, four columns at once, in dot4I8Packed. A
+// workgroup computes a tile of SIDE × SIDE outputs, one block of K at a time: both factors lie in workgroup
+// memory, the weight unpacked to bytes, and an invocation keeps 8 × 4 sums in registers. Small tiles leave
+// invocations for split-K: each split takes every so many blocks, and the sums are added up in the end.
 // needs: linear/fragments/io, linear/fragments/plane_layout, blocks = shared/weights/blocks_*, epilogue = linear/fragments/epilogue_*, @pair_rows
 
 const WORKGROUP = 128u;
 override SIDE: u32 = 64u;
-override DOWN: u32 = SIDE / 8u;  // invocations one below the other: each has every so many tokens
-override ACROSS: u32 = SIDE / 4u;  // side by side: each has every so many pairs of rows, two of them
-override MEMBERS: u32 = DOWN * ACROSS;  // of a k_split
+override DOWN: u32 = SIDE / 8u;  // invocations along the tokens: each has every DOWN-th one
+override ACROSS: u32 = SIDE / 4u;  // invocations along the rows: each has two pairs, ACROSS apart
+override MEMBERS: u32 = DOWN * ACROSS;  // invocations of a split
 override K_SPLITS: u32 = WORKGROUP / MEMBERS;
 
-// An invocation carries so many vectors of x from memory to its k_split's tile, and a row's block of the
-// weight, or with others a share of it.
+// An invocation carries this many vectors of x from memory to its split's tile, and a row's block of the
+// weight, or a share of it.
 override CARRIED: u32 = (VECTORS * SIDE + MEMBERS - 1u) / MEMBERS;
 const MAX_CARRIED = 5u;
 
@@ -24,8 +24,8 @@ struct Carried {
 
 @group(0) @binding(0) var<storage, read> x: array<vec4u>;  // [K / 32, VECTORS, count]
 
-var<workgroup> x_tiles: array<vec4u, K_SPLITS * VECTORS * SIDE>;  // [k_split][vector][token]
-// The first rows of all pairs come before the second ones. [k_split][two octets][row], [k_split][row]
+var<workgroup> x_tiles: array<vec4u, K_SPLITS * VECTORS * SIDE>;  // [split][vector][token]
+// The first rows of all pairs come before the second ones. [split][two octets][row], [split][row]
 var<workgroup> weight_tiles: array<vec4u, K_SPLITS * 2u * SIDE>;
 var<workgroup> affine_tiles: array<vec4f, K_SPLITS * SIDE>;  // of both halves of a block
 
@@ -65,9 +65,9 @@ fn store_tiles(k_split: u32, member: u32, carried: Carried) {
 }
 
 struct Row {
-  first: vec4u,  // half of a block
+  first: vec4u,  // bytes of the first half of a block
   second: vec4u,
-  affine: vec4f,
+  affine: vec4f,  // (scale, minimum) of both halves
 }
 
 struct Rows {
@@ -83,7 +83,7 @@ fn row_at(k_split: u32, place: u32) -> Row {
 }
 
 struct Token {
-  a: vec4u,  // an octet
+  a: vec4u,  // two planes of an octet
   b: vec4u,
   c: vec4u,
   d: vec4u,
@@ -97,12 +97,12 @@ fn token_at(k_split: u32, place: u32) -> Token {
     x_tiles[first + SIDE],
     x_tiles[first + 2u * SIDE],
     x_tiles[first + 3u * SIDE],
-    // The scale of x takes the unit on, as one of a weight may be too small for it.
+    // BYTE_UNIT goes into the scale of x: a scale of the weight may be too small for it.
     bitcast<vec4f>(x_tiles[first + FACTS * SIDE]) * vec4f(BYTE_UNIT, 1.0, 1.0, 1.0),
   );
 }
 
-// 16 columns.
+// The integer dot product of 16 columns.
 fn whole(bytes: vec4u, even: vec4u, odd: vec4u) -> i32 {
   let high = dot4I8Packed(bytes.x, even.x) + dot4I8Packed(bytes.y, even.y)
     + dot4I8Packed(bytes.z, odd.x) + dot4I8Packed(bytes.w, odd.y);
@@ -143,7 +143,7 @@ fn store_sums(token: u32, pair: u32, sums: vec4f) {
   }
 }
 
-// A token of four goes to one k_split, which adds up what the others have of it.
+// Add up the splits' sums: each of the four splits gets the total of one of four tokens.
 fn add_up(lane: u32, sums: mat4x4f) -> vec4f {
   for (var at = 0u; at < 4u; at++) {
     x_tiles[at * WORKGROUP + lane] = bitcast<vec4u>(sums[at]);
@@ -173,13 +173,13 @@ fn main(
   let across = member % ACROSS;
   let carried_rows = pair_rows(first_pair + member % (SIDE / 2u));
   let row = select(carried_rows.y, carried_rows.x, member % SIDE < SIDE / 2u);
-  var upper = mat4x4f();  // columns are tokens, rows the weight's
+  var upper = mat4x4f();  // a column for each token, a row for each row of the weight
   var lower = mat4x4f();
   var next = fetch(member, first_token, row, k_split);
   for (var block = 0u; block < params.shape.octets / 4u; block += K_SPLITS) {
     store_tiles(k_split, member, next);
     workgroupBarrier();
-    // The next columns are on their way while these are multiplied.
+    // Prefetch the next block while this one is multiplied.
     next = fetch(member, first_token, row, block + K_SPLITS + k_split);
     let rows = Rows(
       row_at(k_split, across),
@@ -205,7 +205,7 @@ fn main(
       store_sums(token + (4u + at) * DOWN, pair, lower[at]);
     }
   } else {
-    // There are four.
+    // There are four splits.
     store_sums(token + k_split * DOWN, pair, add_up(lane, upper));
     store_sums(token + (4u + k_split) * DOWN, pair, add_up(lane, lower));
   }

@@ -1,21 +1,22 @@
-// Several tokens of x, for adapters with cheap workgroup memory. A workgroup computes a square of
-// SIDE × SIDE outputs, SIDE columns of K at a time: both factors are laid out in workgroup memory
-// column by column, four tokens or rows in a vector, and an invocation keeps 4 × 4 sums in registers.
-// Small squares leave invocations for several teams, which share out the columns and add up in the end.
+// GEMM for GPUs with cheap workgroup memory: several tokens, multiplied as floats. A workgroup computes a
+// tile of SIDE × SIDE outputs, SIDE columns of K at a time: both factors lie in workgroup memory column by
+// column, four tokens or rows in a vector, and an invocation keeps 4 × 4 sums in registers. Small tiles
+// leave invocations for split-K: each split takes every so many columns, and the sums are added up in the
+// end.
 // needs: linear/fragments/io, linear/fragments/x, weight = shared/weights/octets_*, shared/weights/dequantise, epilogue = linear/fragments/epilogue_*, @pair_rows
 
 override WORKGROUP: u32 = 256u;
 override SIDE: u32 = 64u;
-override QUADS: u32 = SIDE / 4u;  // vectors of four tokens or rows in a column of the square
-override MEMBERS: u32 = QUADS * QUADS;  // invocations of a k_split
+override QUADS: u32 = SIDE / 4u;  // vectors of four tokens or rows in a column of the tile
+override MEMBERS: u32 = QUADS * QUADS;  // invocations of a split
 override K_SPLITS: u32 = WORKGROUP / MEMBERS;  // at most four
 
-// An invocation carries one block of x from memory to its k_split's tile, 4 tokens × 4 columns, and half
-// of them one of the weight as well, 4 rows × 8 columns.
+// An invocation carries one block of x from memory to its split's tile, 4 tokens × 4 columns, and half of
+// them also carry a block of the weight, 4 rows × 8 columns.
 override WEIGHT_BLOCKS: u32 = MEMBERS / 2u;
 
-var<workgroup> x_tiles: array<vec4f, 4u * WORKGROUP>;  // [k_split][column][quad of tokens]
-var<workgroup> weight_tiles: array<vec4f, 4u * WORKGROUP>;  // [k_split][column][quad of rows]
+var<workgroup> x_tiles: array<vec4f, 4u * WORKGROUP>;  // [split][column][quad of tokens]
+var<workgroup> weight_tiles: array<vec4f, 4u * WORKGROUP>;  // [split][column][quad of rows]
 
 struct Blocks {
   x: mat4x4f,
@@ -39,7 +40,7 @@ fn fetch(member: u32, first_token: u32, first_pair: u32, first_octet: u32) -> Bl
     x_quad(token + 3u, quad),
   ));
   if (member < WEIGHT_BLOCKS) {
-    // Four rows of the weight are two pairs. Columns past the end of K need no zeros: x has them.
+    // Four rows of the weight are two pairs. Columns past the end of K need no zeros: those of x are zero.
     let octet = min(first_octet + member / QUADS, params.shape.octets - 1u);
     let columns = columns_at(octet);
     let pair = first_pair + 2u * (member % QUADS);
@@ -93,7 +94,7 @@ fn main(
   for (var octet = 0u; octet < params.shape.octets; octet += K_SPLITS * depth) {
     store_tiles(tile, member, blocks);
     workgroupBarrier();
-    // The next columns are on their way while these are multiplied.
+    // Prefetch the next columns while these are multiplied.
     blocks = fetch(member, first_token, first_pair, octet + (K_SPLITS + k_split) * depth);
     for (var column = 0u; column < SIDE; column++) {
       let tokens = x_tiles[tile + column * QUADS + down];
@@ -105,7 +106,7 @@ fn main(
     }
     workgroupBarrier();
   }
-  // A token of four goes to one k_split, which adds up what the others have of it.
+  // Each split adds up all splits' sums of its share of the four tokens.
   x_tiles[lane] = s0;
   x_tiles[WORKGROUP + lane] = s1;
   x_tiles[2u * WORKGROUP + lane] = s2;

@@ -1,10 +1,11 @@
-// One token of x, and weights in blocks of 32 columns (blocks_q8_0.wgsl says what is known of them).
-// Columns of x become whole numbers, a block with one scale, cut into three signed bytes ("planes"): as
-// exact as floats, and dot4I8Packed multiplies four columns at once, where floats cost several
-// instructions for each. A workgroup lays x out so, as many blocks at a time as fit. Its invocations
-// take a block of a pair of rows each: ADJACENT neighbours share a token of memory, GROUP_PAIRS such teams
-// lie one pair below the other (their scales may be stored by rows), and the rest takes the columns
-// further on. Weights are loaded a step ahead where that is faster.
+// GEMV by int8 planes: one token, and weights in blocks of 32 columns (see blocks_q8_0.wgsl). Columns of x
+// become integers, with one scale a block, split into three planes of signed bytes. That is as exact as
+// floats, and dot4I8Packed multiplies four columns at once, where floats cost several instructions each.
+//
+// A workgroup lays x out in its memory, as many blocks at a time as fit. Its invocations take a block of a
+// pair of rows each: ADJACENT neighbours read neighbouring blocks of one row, which share a cache line;
+// GROUP_PAIRS such sets lie one pair below the other, as scales may be stored by rows; the remaining
+// invocations take the columns further on. With PREFETCH, weights are loaded one step ahead.
 // needs: linear/fragments/int8_token, linear/fragments/int8_products, @pair_rows
 
 @compute @workgroup_size(WORKGROUP)

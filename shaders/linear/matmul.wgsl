@@ -1,5 +1,5 @@
-// out = alpha * a b + beta * bias, for each batch, in tiles of 4 × 4 outputs.
-// a: [batches, rows, depth]; b: [batches, depth, columns], or any strides over a matrix;
+// out = alpha * a b + beta * bias for each batch, in tiles of 4 × 4 outputs.
+// a: [batches, rows, depth]; b: [batches, depth, columns], or any strides over one matrix;
 // out: [batches, rows, columns]; bias: any strides over [rows, columns].
 // needs: nothing
 
@@ -22,7 +22,7 @@ const TILE = 4u;
 
 @group(0) @binding(0) var<storage, read> a: array<f32>;
 @group(0) @binding(1) var<storage, read> b: array<f32>;
-@group(0) @binding(2) var<storage, read> bias: array<f32>;  // without one any buffer, unread
+@group(0) @binding(2) var<storage, read> bias: array<f32>;  // any buffer without has_bias, unread
 @group(0) @binding(3) var<storage, read_write> out: array<f32>;
 @group(0) @binding(4) var<uniform> params: Params;
 

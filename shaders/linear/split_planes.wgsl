@@ -1,7 +1,7 @@
-// Tokens of x as gemm_int8.wgsl multiplies them, normalised first where they are to be. In a block of
-// 32 columns, all with one scale, a column is a whole number of 15 bits, planes into two signed bytes.
-// A workgroup takes a few tokens; an invocation takes every so many blocks of one of them.
-// x: [count, K]; planes: [K / 32, VECTORS, count], four octets of a block and its facts.
+// Tokens of x split into the int8 planes that gemm_int8.wgsl multiplies, normalised first where there is a
+// norm. The 32 columns of a block share a scale; a column becomes a 15-bit integer, split into two signed
+// bytes. A workgroup takes a few tokens; an invocation takes every so many blocks of one of them.
+// x: [tokens, K]; planes: [K / 32, VECTORS, tokens], four octets of a block, then its scale and sums.
 // needs: linear/fragments/int8_planes, linear/fragments/plane_layout, shared/octets, shared/weights/paired
 
 struct Params {
@@ -14,7 +14,7 @@ const WORKGROUP = 128u;
 const TOKENS = 4u;
 const TEAM = WORKGROUP / TOKENS;
 override NORMED: bool = false;
-override PAIRED: bool = false;  // see the blocks_* of the weight
+override PAIRED: bool = false;  // as in the weight's blocks_*
 
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> x: array<vec4f>;
@@ -23,7 +23,7 @@ override PAIRED: bool = false;  // see the blocks_* of the weight
 
 var<workgroup> team_squares: array<f32, WORKGROUP>;
 
-// What the norm multiplies a token by.
+// The factor by which the norm multiplies a token.
 fn norm_scale(token: u32, lane: u32) -> f32 {
   let first = token * params.quads;
   var squares = 0.0;
@@ -47,7 +47,7 @@ fn columns_of(token: u32, octet: u32, scale: f32) -> mat2x4f {
   return scale * mat2x4f(x[first] * norm[2u * octet], x[first + 1u] * norm[2u * octet + 1u]);
 }
 
-// Whole numbers, in the order of the weight's words.
+// Rounds eight columns to integers, in the order of the weight's words.
 fn whole_numbers(octet: mat2x4f, by: f32) -> mat2x4f {
   let wholes = mat2x4f(round(by * octet[0]), round(by * octet[1]));
   if (PAIRED) {
@@ -72,7 +72,7 @@ fn split_block(token: u32, block: u32, scale: f32) {
   planes[first + params.tokens] = two_planes(b);
   planes[first + 2u * params.tokens] = two_planes(c);
   planes[first + 3u * params.tokens] = two_planes(d);
-  // Sums of the columns as they were rounded: what is added to a weight is then rounded with it.
+  // Sum the rounded columns, so that a weight's minimum meets the same x as its bytes do.
   let sums = vec2f(octet_sum(a) + octet_sum(b), octet_sum(c) + octet_sum(d)) * (top / TOP);
   let facts = vec4f(scale_of(top, sums.x + sums.y), sums, 0.0);
   planes[first + FACTS * params.tokens] = bitcast<vec4u>(facts);
@@ -84,7 +84,7 @@ fn main(
   @builtin(num_workgroups) groups: vec3u,
   @builtin(local_invocation_index) lane: u32,
 ) {
-  // Tokens past the end do the last one again.
+  // Invocations past the last token repeat it.
   let token = min((group.y * groups.x + group.x) * TOKENS + lane % TOKENS, params.tokens - 1u);
   var scale = 1.0;
   if (NORMED) {

@@ -1,4 +1,4 @@
-// What the attention kernels read and write; see attend.wgsl for the tiles.
+// The parameters and outputs of the attention kernels; attend.wgsl explains the tiles.
 // needs: attention/fragments/tiles
 
 struct Params {
@@ -15,12 +15,12 @@ struct Params {
   rows: u32,  // tokens * group
   tiles: u32,  // of one head
   splits: u32,
-  kv_tokens: u32,  // that this call's k and v hold
+  kv_tokens: u32,  // tokens of this call's k and v
   width: u32,
   scale: f32,
   softcap: f32,  // see score_capped
   window: u32,  // see mask_window
-  kv_rows: u32,  // of the caches
+  kv_rows: u32,  // rows of the caches
   mask_kind: u32,
 }
 

@@ -1,4 +1,4 @@
-// Each token sees itself and what came before; this call's tokens begin at start_pos.
+// The causal mask: each token sees itself and all before it; this call's tokens begin at start_pos.
 // needs: attention/fragments/io, attention/fragments/tiles
 
 @group(0) @binding(6) var<uniform> start_pos: vec4i;

@@ -1,9 +1,9 @@
-// Every token sees every other, but for what a mask takes away.
+// A mask given as a tensor, or none: without one every token sees every other.
 // needs: attention/fragments/io, attention/fragments/tiles
 
 const NO_MASK = 0u;
 const FLOAT_MASK = 1u;  // added to the scores
-const BOOL_MASK = 2u;  // 1 sees, 0 does not
+const BOOL_MASK = 2u;  // 1: visible, 0: masked
 const MINUS_INFINITY = 0xff800000u;
 
 @group(0) @binding(6) var<storage, read> mask: array<u32>;
@@ -37,7 +37,7 @@ fn mask_score(score: f32, position: u32, batch: u32, head: u32, token: u32) -> f
   if (params.mask_kind == BOOL_MASK) {
     return select(MASKED, score, bits != 0u);
   }
-  // Infinity is told by its bits; -1e30 swallows any score, as the lowest float would.
+  // Compare infinity by its bits; -1e30 swallows any score, as the lowest float would.
   return select(score + max(bitcast<f32>(bits), -1e30), MASKED, bits == MINUS_INFINITY);
 }
 

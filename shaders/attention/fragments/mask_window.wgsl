@@ -1,4 +1,4 @@
-// As in mask_causal.wgsl, but a token sees no more than the last `window` positions, its own included.
+// The sliding-window mask: as mask_causal.wgsl, but a token sees the last `window` positions, its own included.
 // needs: attention/fragments/io, attention/fragments/tiles
 
 @group(0) @binding(6) var<uniform> start_pos: vec4i;
@@ -8,7 +8,7 @@ fn first_visible(token: u32) -> u32 {
   return end - min(end, params.window);
 }
 
-// What no token of this call sees is not walked over, nor shared out among splits.
+// Positions that no token of this call sees are in no split.
 fn context_begin() -> u32 {
   return first_visible(0u);
 }
@@ -17,7 +17,7 @@ fn context_length() -> u32 {
   return u32(start_pos.x) + params.kv_tokens;
 }
 
-// Caches may have fewer rows than there are positions: a position takes the row of one long before it.
+// Caches may be rings with fewer rows than there are positions.
 fn row_of(position: u32) -> u32 {
   return position % params.kv_rows;
 }

@@ -1,8 +1,8 @@
-// Where q, k and v of a cache_row go: pairs of dims of q and k turn by the angle of their position; q
-// goes to q_out [count, q_heads, width], k and v into caches [capacity, kv_heads, width] at start_pos;
-// positions beyond their rows begin again at the first.
-// The rows of q, k and v are numbered one after the other; those at hand begin with first_head. Pairs lie side by side (pair_step 2,
-// pair_gap 1) or half the rotated dims apart (1, rotated / 2).
+// The destinations of a token's q, k and v: pairs of dims of q and k are rotated by the angle of their
+// position; q goes to q_out [tokens, q_heads, width], k and v into caches [capacity, kv_heads, width] at
+// start_pos. The caches are rings: positions beyond their rows wrap around.
+// Rows of q, k and v are numbered one after the other; those of this kernel begin with first_head. Pairs lie
+// side by side (pair_step 2, pair_gap 1) or half the rotated dims apart (1, rotated / 2).
 // needs: store = attention/fragments/store_*
 
 @group(0) @binding(0) var<storage, read_write> q_out: array<f32>;

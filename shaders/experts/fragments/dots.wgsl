@@ -1,11 +1,11 @@
-// Products of a token of x with rows of a weight, wherever they lie in it. A few neighbours share a row:
-// each takes every so many columns, sixteen at a time.
+// Dot products of a token with single rows of a weight. A few neighbours share a row: each takes every
+// eighth pair of octets.
 // needs: linear/fragments/x, shared/octets, weight = shared/weights/octets_*
 
 const WORKGROUP = 64u;
 const SHARERS = 8u;
 
-// What this invocation has of the sum. An octet past the end is clamped: x is zero there.
+// Computes this invocation's share of the sum. An octet past the end is clamped: x is zero there.
 fn share_of_dot(at: u32, token: u32, lane: u32) -> f32 {
   let row = row_at(at);
   var sum = 0.0;

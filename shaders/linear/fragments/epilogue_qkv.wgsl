@@ -1,6 +1,6 @@
-// q, k and v of each token of x, from a weight that is theirs one after the other, or some of them, from
-// first_head on; the bias is that of all (without one any buffer stands in its place, unread).
-// qkv_store.wgsl turns and stores them.
+// The epilogue of q, k and v: their weights lie one after the other, and a kernel computes all of them or
+// some, from first_head on. The bias is that of all three; without one any buffer is bound, unread.
+// qkv_store.wgsl rotates and stores the heads.
 // needs: linear/fragments/params, attention/fragments/qkv_store
 
 struct Params {

@@ -1,4 +1,5 @@
-// Pairs are neighbouring rows, of which each is finished by itself. The last pair may have but one.
+// The epilogue of independent rows: a pair is two neighbours, of which each is stored by itself. The last
+// pair may have one row only.
 // needs: output = linear/fragments/output_*
 
 fn pair_rows(pair: u32) -> vec2u {

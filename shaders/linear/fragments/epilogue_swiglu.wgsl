@@ -1,6 +1,6 @@
-// out = activation(x gateᵀ + bias) * (x upᵀ + bias). The weight is gate and up, one after the other; so is
-// the bias (without one any buffer stands in its place, unread). out: [count, pairs].
-// A pair is a row of gate and the same row of up.
+// The epilogue activation(x gateᵀ + bias) * (x upᵀ + bias). The weight is gate and up, one after the other,
+// and so is the bias; without one any buffer is bound, unread. A pair is a row of gate and the same row of
+// up. out: [tokens, pairs].
 // needs: linear/fragments/params, gate = linear/fragments/gate_*
 
 struct Params {

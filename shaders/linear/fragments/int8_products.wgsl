@@ -1,5 +1,5 @@
-// The products of gemv_int8.wgsl for one kind of weights in blocks (blocks_q8_0.wgsl says what is known
-// of them), and x laid out for it.
+// The products of gemv_int8.wgsl for one kind of weights in blocks (see blocks_q8_0.wgsl), and x laid out to
+// match it.
 // needs: linear/fragments/norm, linear/fragments/int8_planes, linear/fragments/int8_token, blocks = shared/weights/blocks_*, shared/weights/order
 
 const HALF_OCTETS = 4u / HALVES;
@@ -25,7 +25,7 @@ fn split_octet(block: u32, octet_of_block: u32, octet: mat2x4f, by: f32) {
   x_tile[block].fine[octet_of_block] = vec2u(fine_plane(columns[0]), fine_plane(columns[1]));
 }
 
-// Gives this invocation's share of the squares that the norm divides by.
+// Lays out a tile of x as planes; returns this invocation's share of the squares that the norm divides by.
 fn lay_out(first_block: u32, lane: u32) -> f32 {
   var octets = array<mat2x4f, MAX_OCTETS>();
   var squares = 0.0;
@@ -67,7 +67,7 @@ fn lay_out(first_block: u32, lane: u32) -> f32 {
   return squares;
 }
 
-// Of a half in which one scale holds; the scale of x is still to come.
+// The dot product of a half that has one scale, before the scale of x is applied.
 fn half_dot(held: WeightBlock, columns: Columns, half: u32) -> f32 {
   var high = 0;
   var low = 0;
@@ -99,9 +99,9 @@ fn block_dot(held: WeightBlock, columns: Columns) -> f32 {
   return sum;
 }
 
-// An invocation's share of the products with a pair of rows.
+// Computes an invocation's share of the products with a pair of rows.
 fn share_of(rows: vec2u, lane: u32, writes: bool) -> Share {
-  let member = lane % ADJACENT + lane / (ADJACENT * GROUP_PAIRS) * ADJACENT;  // of a team
+  let member = lane % ADJACENT + lane / (ADJACENT * GROUP_PAIRS) * ADJACENT;  // index among the PAIR_LANES
   let blocks = params.shape.octets / 4u;
   var share = Share();
   var next: Held;

@@ -1,22 +1,22 @@
-// One token of x in planes, as gemv_int8.wgsl has it in workgroup memory; what is known of it there does
-// not depend on the kind of weights. And the end of the work: sums of a few invocations become one.
+// One token as three int8 planes in workgroup memory, for gemv_int8.wgsl: the part that does not depend on
+// the kind of weights. It also reduces the invocations' sums in the end.
 // needs: linear/fragments/norm, token = linear/fragments/token_*, linear/fragments/int8_planes, epilogue = linear/fragments/epilogue_*
 
 override WORKGROUP: u32 = 256u;
 override ADJACENT: u32 = 4u;
 override GROUP_PAIRS: u32 = 16u;
-override UNROLL: u32 = 1u;  // blocks that an invocation loads at a time
-override PREFETCH: bool = true;  // whether it does so while it computes with those before
-override TILE: u32 = 96u;  // blocks of x laid out at a time: a multiple of UNROLL * PAIR_LANES, WORKGROUP / 4 or more
-override PAIR_LANES: u32 = WORKGROUP / GROUP_PAIRS;  // invocations that share a pair
-override OCTETS: u32 = (4u * TILE + WORKGROUP - 1u) / WORKGROUP;  // of a tile, an invocation's share
+override UNROLL: u32 = 1u;  // blocks that an invocation loads at once
+override PREFETCH: bool = true;  // whether it loads them while it multiplies the ones before
+override TILE: u32 = 96u;  // blocks of x at once: a multiple of UNROLL * PAIR_LANES, at least WORKGROUP / 4
+override PAIR_LANES: u32 = WORKGROUP / GROUP_PAIRS;  // invocations that share a pair of rows
+override OCTETS: u32 = (4u * TILE + WORKGROUP - 1u) / WORKGROUP;  // octets of a tile that an invocation lays out
 const MAX_OCTETS = 8u;
 const MAX_UNROLL = 2u;
-const ADDERS = 16u;  // invocations that add up the squares
+const ADDERS = 16u;  // invocations that reduce the squares
 
-const FINE = 254.0;  // what the third limb counts is so many times smaller than the others
+const FINE = 254.0;  // a unit of the third plane is this many times smaller than one of the low plane
 
-// 32 columns of x, eight in a vector of words: the first four's high planes, the others', the low ones.
+// 32 columns of x. A vector has eight: the high bytes of the first four and of the others, then the low ones.
 struct Columns {
   planes: array<vec4u, 4>,
   fine: array<vec2u, 4>,
@@ -24,21 +24,21 @@ struct Columns {
   scale: f32,  // the padding behind it keeps neighbours in different banks
 }
 
-// What an invocation has of a pair of rows, and of the squares that the norm divides by.
+// An invocation's share of a pair's sums, and of the squares that the norm divides by.
 struct Share {
   sums: vec2f,
   squares: f32,
 }
 
 var<workgroup> x_tile: array<Columns, TILE>;
-var<workgroup> octet_facts: array<vec2f, 4u * TILE>;  // the largest and the sum; later the squares
+var<workgroup> octet_facts: array<vec2f, 4u * TILE>;  // the largest value and the sum of an octet; later squares
 var<workgroup> partials: array<vec2f, WORKGROUP>;
 
 fn fine_plane(columns: vec4f) -> u32 {
   return low_bytes(low_halves((columns - round(columns)) * FINE + ROUNDER));
 }
 
-// What each invocation has left: a few add up a share of it, each of its own.
+// First step of a reduction: a few invocations each add up a share of the squares.
 fn add_up_squares(lane: u32) {
   if (lane >= ADDERS) {
     return;
@@ -58,7 +58,7 @@ fn added_squares() -> f32 {
   return squares;
 }
 
-// Before the first column of x is taken; whether this workgroup writes down what x comes to be.
+// Runs before the first column of x is read; `writes`: this workgroup stores x where it is a sum.
 fn prepare_token(lane: u32, writes: bool) {
   if (!SUMMED) {
     return;
@@ -71,7 +71,7 @@ fn prepare_token(lane: u32, writes: bool) {
   workgroupBarrier();
 }
 
-// The invocation's pair, counted from the workgroup's first.
+// The invocation's pair, relative to the workgroup's first.
 fn own_pair(lane: u32) -> u32 {
   return lane / ADJACENT % GROUP_PAIRS;
 }

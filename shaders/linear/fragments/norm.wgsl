@@ -1,5 +1,5 @@
-// The one token of x as the kernels for it see it. Where x is to be normalised first, it comes times
-// the norm's weight, and the squares that the norm divides by are added up on the way.
+// One token as GEMV kernels read it. Where x is normalised first, its columns come times the norm's weight,
+// and the squares that the norm divides by are added up on the way.
 // needs: linear/fragments/io, shared/octets, token = linear/fragments/token_*
 
 override NORMED: bool = false;
@@ -9,7 +9,7 @@ override NORMED: bool = false;
 struct Octet {
   values: mat2x4f,
   sum: f32,
-  squares: f32,  // of x itself
+  squares: f32,  // of x before the norm's weight
 }
 
 fn normed_octet(octet: u32) -> Octet {
@@ -26,7 +26,7 @@ fn normed_octet(octet: u32) -> Octet {
   return Octet(values, octet_sum(values), dot(raw[0], raw[0]) + dot(raw[1], raw[1]));
 }
 
-// What every sum of products is still to be multiplied by.
+// The factor of all sums of products that the norm leaves to the end.
 fn norm_scale(squares: f32) -> f32 {
   if (!NORMED) {
     return 1.0;

@@ -1,4 +1,4 @@
-// out = x weightᵀ + bias: output_residual.wgsl without the residual, for kernels that bind much else.
+// The output x weightᵀ + bias: output_residual.wgsl without the residual, for kernels that bind many buffers.
 // needs: linear/fragments/params
 
 struct Params {

@@ -1,5 +1,5 @@
-// out = activation(x weightᵀ) * one part of each row of parts: [count, part_stride], of which the columns
-// from first_part on are taken. out: [count, rows].
+// The output activation(x weightᵀ) * part, where parts: [tokens, part_stride] and the part begins at column
+// first_part. out: [tokens, rows].
 // needs: linear/fragments/params, gate = linear/fragments/gate_*
 
 struct Params {

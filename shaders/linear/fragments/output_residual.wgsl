@@ -1,6 +1,5 @@
-// out = x weightᵀ + bias + residual, each of the two where there is one; else any buffer stands in
-// its place, unread. out, residual: [count, stride]; the weight may be some of their columns, from
-// first_row on.
+// The output x weightᵀ + bias + residual; where there is no bias or residual, any buffer is bound, unread.
+// out, residual: [tokens, stride], of which the weight computes the columns from first_row on.
 // needs: linear/fragments/params
 
 struct Params {

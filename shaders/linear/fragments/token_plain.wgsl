@@ -1,9 +1,9 @@
-// The one token of x as it lies in memory.
+// One token as it lies in memory.
 // needs: linear/fragments/x
 
 const SUMMED = false;
 
-// This invocation's share of what begin_token wants, and what it leaves.
+// This token needs no sum of squares before it is read.
 fn token_squares(first: u32, step: u32) -> f32 {
   return 0.0;
 }

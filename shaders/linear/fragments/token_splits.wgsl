@@ -1,11 +1,11 @@
-// The one token of x as attention over a long context leaves it: in splits, put together on the way in
-// (attention/reduce_wide.wgsl does the same for all others).
+// One token as attention over a long context leaves it: in splits, which are reduced as they are read
+// (attention/reduce_wide.wgsl does so for all other readers).
 // needs: attention/fragments/tiles, sinks = attention/fragments/sinks_*
 
 const SUMMED = false;
 
 override SPLITS: u32 = 16u;
-override HEAD_QUADS: u32 = 16u;  // of a head's width
+override HEAD_QUADS: u32 = 16u;  // a head's width / 4
 override GROUP: u32 = 4u;  // query heads that share a key and value head
 override HEAD_TILES: u32 = (GROUP + TILE_ROWS - 1u) / TILE_ROWS;
 
@@ -19,7 +19,7 @@ fn token_squares(first: u32, step: u32) -> f32 {
 fn begin_token(squares: f32, writes: bool) {
 }
 
-// Eight columns of x, which are of one head.
+// Eight columns of x, which belong to one head.
 fn token_octet(octet: u32) -> mat2x4f {
   let head = 2u * octet / HEAD_QUADS;
   let quad = 2u * octet % HEAD_QUADS;

@@ -1,5 +1,5 @@
-// The one token of x is a sum that is computed on the way, by every workgroup for itself:
-// (residual + x * rsqrt(mean(x²) + SUM_EPS) * sum_norm) * factor. One of them writes it down.
+// One token that is a sum, computed as it is read by every workgroup for itself:
+// (residual + x * rsqrt(mean(x²) + SUM_EPS) * sum_norm) * factor. One workgroup stores it.
 // needs: linear/fragments/x
 
 const SUMMED = true;
@@ -25,7 +25,7 @@ fn token_squares(first: u32, step: u32) -> f32 {
   return squares;
 }
 
-// With all shares, before the first octet; whether this invocation writes down what it takes.
+// Takes the sum of all shares before the first octet is read; `writes`: this invocation stores what it reads.
 fn begin_token(squares: f32, writes: bool) {
   token_scale = inverseSqrt(squares / f32(4u * params.shape.quads) + SUM_EPS);
   token_factor = 1.0;

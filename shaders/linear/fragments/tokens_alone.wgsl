@@ -1,4 +1,4 @@
-// Where invocations cannot share, each loads all of them.
+// Eight tokens loaded by every invocation for itself, for devices without subgroups.
 // needs: linear/fragments/tokens
 
 fn eight_tokens(token: u32, octet: u32, lane: u32) -> Tokens {

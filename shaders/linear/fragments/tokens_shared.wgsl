@@ -1,4 +1,4 @@
-// Four invocations load two tokens each.
+// Eight tokens loaded by four invocations, two each.
 // needs: linear/fragments/quads, linear/fragments/tokens
 
 fn eight_tokens(token: u32, octet: u32, lane: u32) -> Tokens {

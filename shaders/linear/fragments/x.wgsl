@@ -1,9 +1,9 @@
-// x as it is, for kernels that multiply floats.
+// x in floats, for kernels that multiply floats.
 // needs: linear/fragments/io
 
 @group(0) @binding(0) var<storage, read> x: array<vec4f>;
 
-// Eight columns of x, zeros past the end of the token.
+// Eight columns of x, zeros past the end of K.
 fn x_octet(token: u32, octet: u32) -> mat2x4f {
   let start = token * params.shape.quads;
   if (WHOLE_K) {

@@ -1,5 +1,5 @@
-// Q4_K: nibbles, with scales and minima of six bits for 32 columns, and an f16 each for 256.
-// blocks_q8_0.wgsl says what such a file gives.
+// Q4_K: nibbles, with 6-bit scales and minima for 32 columns, and an f16 each for 256.
+// See blocks_q8_0.wgsl for the interface.
 // scales: see k_scales.wgsl.
 // needs: shared/weights/nibble_bytes, shared/weights/k_scales
 

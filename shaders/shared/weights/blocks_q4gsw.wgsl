@@ -1,5 +1,5 @@
-// octets_q4gsw.wgsl by whole blocks: rows and groups are multiples of 32 columns; blocks_q8_0.wgsl
-// says what such a file gives.
+// q4gsw in whole blocks, where rows and groups are multiples of 32 columns; octets_q4gsw.wgsl has the same by
+// octets. See blocks_q8_0.wgsl for the interface.
 // needs: shared/weights/nibble_bytes, @row_scales
 
 const HALVES = 1u;

@@ -1,6 +1,5 @@
-// Q5_1: (nibble | bit << 4), times an f16 scale, and a minimum.
-// blocks_q8_0.wgsl says what such a file gives.
-// scales: (scale and minimum as halves, the bits above) a block.
+// Q5_1: (nibble | bit << 4), times an f16 scale, plus a minimum. See blocks_q8_0.wgsl for the interface.
+// scales: (scale and minimum as f16, the fifth bits) a block.
 // needs: shared/weights/nibble_bytes, shared/weights/fifth_bits
 
 const HALVES = 1u;

@@ -1,5 +1,5 @@
 // 4-bit weights in groups of 32 with an f16 scale each: (nibble - 8) * scale.
-// weight: [rows, K / 8] words; scales: [rows, K / 32] halves, two a word.
+// weight: [rows, K / 8] words; scales: [rows, K / 32] f16, two a word.
 // needs: shared/weights/places, shared/weights/packed_values
 
 @group(0) @binding(0) var<storage, read> weight: array<vec2u>;

@@ -1,4 +1,4 @@
-// 4-bit weights, one f32 scale a group: (nibble - 8) * scale. Rows are whole words of eight values.
+// 4-bit weights with one f32 scale a group: (nibble - 8) * scale. Rows are whole words of eight values.
 // needs: shared/weights/places, shared/weights/packed_values, @row_scales
 
 // Whether the even column of each byte is in its high nibble.

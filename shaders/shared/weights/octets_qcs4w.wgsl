@@ -1,5 +1,5 @@
-// 4-bit weights, one f32 scale a row: (nibble - 8) * scale. The even column of a byte is in its high
-// nibble. Rows are K / 2 bytes: with K % 8 == 4 every other one begins in the middle of a word.
+// 4-bit weights with one f32 scale a row: (nibble - 8) * scale. The even column of a byte is in its high
+// nibble. Rows are K / 2 bytes: with K % 8 == 4 every other row begins in the middle of a word.
 // needs: shared/weights/places, shared/weights/packed_values
 
 @group(0) @binding(0) var<storage, read> weight: array<u32>;
