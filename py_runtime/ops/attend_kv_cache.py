@@ -1,6 +1,7 @@
-"""inpage.attend_kv_cache: causal attention over caches that another op has filled;
-inpage.attend_window, which may look back less far; and inpage.attend_linear, which has the linear
-behind it, too."""
+"""Causal attention over KV caches that another op has filled: inpage.attend_kv_cache.
+
+inpage.attend_window may have a sliding window; inpage.attend_linear adds the linear behind it.
+"""
 
 from py_runtime.base.dtypes import F32
 from py_runtime.base.shapes import numel
@@ -28,9 +29,9 @@ SEEN = "q k_cache v_cache start_pos scale window softcap sinks"
 
 @register("inpage.attend_kv_cache.default", args="q k_cache v_cache start_pos scale out")
 class AttendKvCache(Op):
-    """q: [tokens, heads, width] of the tokens at start_pos; caches: [capacity, kv heads, width].
+    """Attention of q [tokens, heads, width] at start_pos; caches: [capacity, kv heads, width].
 
-    Each may have a leading batch. A token sees itself and what came before.
+    Each may have a leading batch. The mask is causal.
     """
 
     def build(self) -> None:
@@ -71,7 +72,7 @@ class AttendKvCache(Op):
         self.out.resize(self.q.dims)
 
     def live_attention(self, leaves_splits: bool = False) -> bool:
-        """Whether splits were left."""
+        """Set the launches; return whether splits are left for the linear to reduce."""
         q, cache = self.q.dims, self.k_cache.dims
         check_cache(self, self.start_pos, q[-3], cache[-3], self.window)
         context = self.start_pos.value + q[-3]
@@ -90,11 +91,11 @@ class AttendKvCache(Op):
     args=f"{SEEN} out",
 )
 class AttendWindow(AttendKvCache):
-    """A token sees the last `window` positions, its own included; null: all before it. Caches may
-    be rings of what the tokens of a call see.
+    """Attention of which a token sees the last `window` positions, its own included; null: all.
 
-    With `softcap`, scores s become softcap * tanh(s / softcap). With `sinks` [query heads], a score
-    more of each head takes part in the softmax, and gives nothing.
+    Caches may be rings that hold what the tokens of a call see. With `softcap`, scores s become
+    softcap * tanh(s / softcap). With `sinks` [query heads], one more score of each head takes part
+    in the softmax, without a value.
     """
 
     def build(self) -> None:
@@ -115,10 +116,10 @@ MAX_LEFT_BYTES = 1 << 16  # of one token: each workgroup of the linear reads all
     args=f"{SEEN} {WEIGHTS} residual out",
 )
 class AttendLinear(AttendWindow):
-    """The same, and out = attended weightᵀ + bias + residual, where there is one: [tokens, rows].
+    """Attention and its output: attended weightᵀ + bias, plus a residual if any: [tokens, rows].
 
-    One token over a long context leaves splits of it, which the linear puts together as it reads
-    them, where they are few: that saves a kernel.
+    One token over a long context leaves splits, which the linear reduces as it reads them where
+    they are few: that saves a kernel.
     """
 
     def build(self) -> None:
@@ -139,7 +140,7 @@ class AttendLinear(AttendWindow):
         self.from_splits = self._from_splits(matrices, columns, epilogue)
 
     def _from_splits(self, matrices: Matrices, columns: int, epilogue: Epilogue) -> Gemv | None:
-        """None where a kernel of its own puts splits together."""
+        """Return the product that reduces splits; None where a kernel of its own does so."""
         problem = problem_over_cache(self.q.max_dims, self.k_cache.max_dims)
         splits = self.attention.splits_of_one(problem)
         if (

@@ -1,5 +1,4 @@
-"""inpage.gated_linear: gelu(x weightᵀ), by its approximation with tanh, times one part of another
-tensor."""
+"""inpage.gated_linear: gelu(x weightᵀ), by its tanh approximation, times a part of a tensor."""
 
 from py_runtime.base.dtypes import F32
 from py_runtime.base.shapes import ceil_div, numel
@@ -16,7 +15,7 @@ GATE = {"gate": "gelu"}
 @register("inpage.gated_linear.default", args=f"x {WEIGHTS} parts number out")
 @register("inpage.gated_linear.of_sum", args=f"{SUM} {WEIGHTS} parts number out")
 class GatedLinear(Op):
-    """parts: [..., count, rows], of which `number` is taken. `of_sum`: x is computed, too."""
+    """A linear that gates part `number` of parts: [..., count, rows]; `of_sum` computes x, too."""
 
     def build(self) -> None:
         self.ends = take_ends(self)

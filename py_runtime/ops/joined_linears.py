@@ -11,7 +11,7 @@ from py_runtime.ops.registry import Op, register
 
 @register("inpage.joined_linears.default", args=f"x {WEIGHTS} out")
 class JoinedLinears(Op):
-    """out: [..., rows of all weights]."""
+    """Linears of one x; out: [..., rows of all weights]."""
 
     def build(self) -> None:
         self.x = self.tensor("x", F32)  # [..., columns]

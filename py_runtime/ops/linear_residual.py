@@ -1,4 +1,4 @@
-"""inpage.linear_residual: a linear and what is added to it afterwards, in one kernel."""
+"""inpage.linear_residual: a linear and a residual that is added to it, in one kernel."""
 
 from py_runtime.base.dtypes import F32
 from py_runtime.base.shapes import numel
@@ -11,7 +11,7 @@ from py_runtime.ops.registry import Op, register
 
 @register("inpage.linear_residual.default", args=f"x {WEIGHTS} residual out")
 class LinearResidual(Op):
-    """out = x weightᵀ + bias + residual; residual has out's dims."""
+    """A linear with a residual: out = x weightᵀ + bias + residual, which has out's dims."""
 
     def build(self) -> None:
         self.x = self.tensor("x", F32)  # [..., columns]

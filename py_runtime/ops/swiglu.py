@@ -1,6 +1,6 @@
-"""inpage.swiglu: silu(x gateᵀ) * (x upᵀ), x normalised first where there is a norm; one kernel.
+"""inpage.swiglu: silu(x gateᵀ) * (x upᵀ) in one kernel; x is normalised first where it has a norm.
 
-inpage.geglu: the same with gelu, by its approximation with tanh. `of_sum`: x is computed, too.
+inpage.geglu is the same with gelu, by its tanh approximation. `of_sum` computes x, too.
 """
 
 from py_runtime.base.shapes import numel
@@ -27,7 +27,7 @@ from py_runtime.ops.registry import Op, register
 @register("inpage.swiglu.default", "inpage.geglu.default", args=f"x {NORM} {WEIGHTS} out")
 @register("inpage.swiglu.of_sum", "inpage.geglu.of_sum", args=f"{SUM} {NORM} {WEIGHTS} out")
 class Swiglu(Op):
-    """The weights are gate and up."""
+    """A gated MLP's first half; the weights are gate and up."""
 
     def build(self) -> None:
         self.ends = take_ends(self)
@@ -53,8 +53,8 @@ class Swiglu(Op):
         if self.is_one and (self.builder.target.wide or max_tokens == 1):
             self.kernels = LinearKernels(self, self.x, matrices, epilogue, norm, summed=summed)
             return
-        # Gate and up of two kinds are two matrices. And software adapters take seconds to compile
-        # each matrix product: this one others use, too.
+        # Gate and up of two kinds are two matrices. Software adapters take seconds to compile a
+        # GEMM, and other ops use this one, too.
         sums = self.scratch("gate and up", max_tokens * 2 * self.rows * 4)
         apart = make_residual_epilogue(read, 2 * self.rows, sums, bias)
         one = apart if summed is None else make_bias_epilogue(read, 2 * self.rows, sums, bias)
