@@ -10,7 +10,7 @@ from py_runtime.ops.kernels.token_inputs import Norm, Summed
 from py_runtime.ops.registry import Op
 from py_runtime.program.weight_kinds import has_scales
 
-# `kind` names the kind of all weights, or that of each. Only kinds that have scales give any; scales
+# `kind` names the kind of all weights, or that of each. Only kinds that have scales give any; these
 # and biases are null where there are none.
 WEIGHTS = "kind weights scales group_size biases"
 NORM = "norm eps"  # null where x is taken as it is
