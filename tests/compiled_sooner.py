@@ -4,11 +4,11 @@ A card has an instruction for dot4I8Packed. SwiftShader imitates it so lengthily
 takes up to seven times as long for a large kernel as where the kernel does the same by shifts. In
 the page one of Dawn's switches writes them out (tools/browser.py), elsewhere this does.
 
-linear/gemm_limbs has its eight lines one after the other: a card is up to a third slower where
+linear/gemm_int8 has its eight tokens one after the other: a card is up to a third slower where
 they take turns in a loop, but SwiftShader compiles a loop in a fifth of the time.
 
 Numbers stay as they are, bit for bit. What users have is in gpu/test_compiled_sooner.py,
-ops/test_limbs.py and wherever a model runs in a page.
+ops/test_int8_products.py and wherever a model runs in a page.
 """
 
 import re
@@ -28,12 +28,12 @@ fn written_out_dot(a: u32, b: u32) -> i32 {
 }
 """
 ONE_BY_ONE = re.compile(
-    r"( *(upper|lower)\[\d\] \+= block_dots\(rows, line_at\(team, .*\)\);\n){8}"
+    r"( *(upper|lower)\[\d\] \+= block_dots\(rows, token_at\(k_split, .*\)\);\n){8}"
 )
-# Whichever line's turn it is has its sums in front; after eight all are where they were.
+# Whichever token's turn it is has its sums in front; after eight all are where they were.
 IN_TURNS = """
     for (var at = 0u; at < 8u; at++) {
-      let sums = upper[0] + block_dots(rows, line_at(team, down + at * DOWN));
+      let sums = upper[0] + block_dots(rows, token_at(k_split, down + at * DOWN));
       upper = mat4x4f(upper[1], upper[2], upper[3], lower[0]);
       lower = mat4x4f(lower[1], lower[2], lower[3], sums);
     }
@@ -48,7 +48,7 @@ def written_out(spec: PipelineSpec) -> PipelineSpec:
 
 
 def sooner(spec: PipelineSpec) -> PipelineSpec:
-    """And with eight lines that take turns."""
+    """And with eight tokens that take turns."""
     return written_out(replace(spec, source=ONE_BY_ONE.sub(IN_TURNS, spec.source)))
 
 

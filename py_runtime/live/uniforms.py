@@ -11,47 +11,73 @@ import numpy as np
 from py_runtime.base.errors import GraphError
 from py_runtime.base.shapes import round_up
 from py_runtime.gpu.kernel_sources import KernelSource
-from py_runtime.gpu.shader_figures import evaluate, members_of
+from py_runtime.gpu.shader_figures import Member, evaluate, members_of
 
 SYMINT_BYTES = 16  # an int32, zero padded: the smallest uniform WebGPU binds
+_UNIT = 16  # uniforms, and structs and vectors inside them, begin at a multiple of it
 _SCALARS = {"u32": "I", "i32": "i", "f32": "f", "vec4u": "4I", "vec4i": "4i", "vec4f": "4f"}
 
 
 class ParamsLayout:
-    """The fields of a shader's `struct Params`, read from the shader itself."""
+    """The fields of a shader's `struct Params`, read from the shader itself.
+
+    Members of a struct inside Params count as its own: each is packed by its name alone.
+    """
 
     def __init__(self, kernel: KernelSource) -> None:
-        members = members_of(kernel.source, "Params")
-        if not members:
+        self._kernel = kernel
+        self.offsets: dict[str, int] = {}  # in bytes, in the order of the shader
+        self._codes = "<"
+        self._end = 0
+        self._add_members("Params")
+        if not self.offsets:
             raise GraphError(f"shader '{kernel.label}' has no `struct Params`")
-        self.names = [member.name for member in members]
-        layout, offset = "<", 0
-        for member in members:
-            code = _SCALARS[member.type]
-            if code.startswith("4") and offset % 16:
-                raise GraphError(
-                    f"shader '{kernel.label}': put '{member.name}' at the start of Params, where "
-                    "a vec4 is aligned without padding"
-                )
-            if member.length is not None:
-                code *= self._length(kernel, member.name, code, member.length)
-            layout += code
-            offset += struct.calcsize(code)
+        self.names = list(self.offsets)
         self.name_set = frozenset(self.names)
-        padding = -offset % 16
-        self.struct = struct.Struct(f"{layout}{padding}x")
+        padding = -self._end % _UNIT
+        self.struct = struct.Struct(f"{self._codes}{padding}x")
 
-    @staticmethod
-    def _length(kernel: KernelSource, name: str, code: str, expression: str) -> int:
-        length = evaluate(expression, kernel.figures({}))
-        if length is None or not code.startswith("4"):
-            raise GraphError(
-                f"shader '{kernel.label}': '{name}' of Params must be an array of vec4 with a "
-                "length that can be read"
+    def _add_members(self, of: str) -> None:
+        for member in members_of(self._kernel.source, of):
+            if member.type in _SCALARS:
+                self._add(of, member)
+                continue
+            start = self._end
+            self._add_members(member.type)
+            self._require(
+                start < self._end and member.length is None,
+                f"'{member.name}' of {of} is of the type {member.type}, which cannot be packed",
             )
-        return length
+            self._require(
+                start % _UNIT == self._end % _UNIT == 0,
+                f"'{member.name}' of {of} must begin and end at a multiple of {_UNIT} bytes, as a "
+                f"struct inside a uniform does; it lies at {start} to {self._end}",
+            )
+
+    def _add(self, of: str, member: Member) -> None:
+        code = _SCALARS[member.type]
+        self._require(
+            not code.startswith("4") or self._end % _UNIT == 0,
+            f"put '{member.name}' at the start of {of}, where a vec4 is aligned without padding",
+        )
+        self._require(member.name not in self.offsets, f"Params has two members '{member.name}'")
+        if member.length is not None:
+            length = evaluate(member.length, self._kernel.figures({}))
+            self._require(
+                length is not None and code.startswith("4"),
+                f"'{member.name}' of {of} must be an array of vec4 with a length that can be read",
+            )
+            code *= length or 0
+        self.offsets[member.name] = self._end
+        self._codes += code
+        self._end += struct.calcsize(code)
+
+    def _require(self, holds: bool, fault: str) -> None:
+        if not holds:
+            raise GraphError(f"shader '{self._kernel.label}': {fault}")
 
     def pack(self, fields: dict[str, object]) -> bytes:
+        """Return the bytes of the uniform; tuples are vectors, and arrays of them in a row."""
         values: list[object] = []
         for name in self.names:
             value = fields[name]

@@ -1,23 +1,27 @@
-"""inpage.attend_kv_cache: causal attention over caches that another op has filled;
-inpage.attend_window, which may look back less far; and inpage.attend_linear, which has the linear
-behind it, too."""
+"""Causal attention over KV caches that another op has filled: inpage.attend_kv_cache.
+
+inpage.attend_window may have a sliding window; inpage.attend_linear adds the linear behind it.
+"""
 
 from py_runtime.base.dtypes import F32
 from py_runtime.base.shapes import numel
 from py_runtime.live.launch import Bindable
 from py_runtime.live.values import LiveTensor
+from py_runtime.ops.kernels.attention_options import take_sinks, take_softcap, take_window
+from py_runtime.ops.kernels.epilogues import Epilogue, make_residual_epilogue
 from py_runtime.ops.kernels.fused_arguments import WEIGHTS, take_biases, take_matrices
+from py_runtime.ops.kernels.gemv import Gemv
+from py_runtime.ops.kernels.int8_products import uses_int8_planes
 from py_runtime.ops.kernels.kv_caches import take_caches
-from py_runtime.ops.kernels.limb_products import goes_by_limbs
-from py_runtime.ops.kernels.linears import Finish, LinearKernels, OneLine, RowOfX, into_rows
+from py_runtime.ops.kernels.linears import LinearKernels
 from py_runtime.ops.kernels.matrices import Matrices, rows_of
 from py_runtime.ops.kernels.position_checks import check_cache
 from py_runtime.ops.kernels.streaming_attention import (
-    TOGETHER,
+    PER_WORKGROUP,
     attention_over_cache,
     problem_over_cache,
 )
-from py_runtime.ops.kernels.views_of_context import take_sinks, take_softcap, take_window
+from py_runtime.ops.kernels.token_inputs import TokenInput
 from py_runtime.ops.registry import Op, register
 
 SEEN = "q k_cache v_cache start_pos scale window softcap sinks"
@@ -25,9 +29,9 @@ SEEN = "q k_cache v_cache start_pos scale window softcap sinks"
 
 @register("inpage.attend_kv_cache.default", args="q k_cache v_cache start_pos scale out")
 class AttendKvCache(Op):
-    """q: [tokens, heads, width] of the tokens at start_pos; caches: [capacity, kv heads, width].
+    """Attention of q [tokens, heads, width] at start_pos; caches: [capacity, kv heads, width].
 
-    Each may have a leading batch. A token sees itself and what came before.
+    Each may have a leading batch. The mask is causal.
     """
 
     def build(self) -> None:
@@ -68,7 +72,7 @@ class AttendKvCache(Op):
         self.out.resize(self.q.dims)
 
     def live_attention(self, leaves_splits: bool = False) -> bool:
-        """Whether splits were left."""
+        """Set the launches; return whether splits are left for the linear to reduce."""
         q, cache = self.q.dims, self.k_cache.dims
         check_cache(self, self.start_pos, q[-3], cache[-3], self.window)
         context = self.start_pos.value + q[-3]
@@ -87,11 +91,11 @@ class AttendKvCache(Op):
     args=f"{SEEN} out",
 )
 class AttendWindow(AttendKvCache):
-    """A token sees the last `window` positions, its own included; null: all before it. Caches may
-    be rings of what the tokens of a call see.
+    """Attention of which a token sees the last `window` positions, its own included; null: all.
 
-    With `softcap`, scores s become softcap * tanh(s / softcap). With `sinks` [query heads], a score
-    more of each head takes part in the softmax, and gives nothing.
+    Caches may be rings that hold what the tokens of a call see. With `softcap`, scores s become
+    softcap * tanh(s / softcap). With `sinks` [query heads], one more score of each head takes part
+    in the softmax, without a value.
     """
 
     def build(self) -> None:
@@ -112,10 +116,10 @@ MAX_LEFT_BYTES = 1 << 16  # of one token: each workgroup of the linear reads all
     args=f"{SEEN} {WEIGHTS} residual out",
 )
 class AttendLinear(AttendWindow):
-    """The same, and out = attended weightᵀ + bias + residual, where there is one: [tokens, rows].
+    """Attention and its output: attended weightᵀ + bias, plus a residual if any: [tokens, rows].
 
-    One token over a long context leaves splits of it, which the linear puts together as it reads
-    them, where they are few: that saves a kernel.
+    One token over a long context leaves splits, which the linear reduces as it reads them where
+    they are few: that saves a kernel.
     """
 
     def build(self) -> None:
@@ -131,26 +135,26 @@ class AttendLinear(AttendWindow):
         matrices = take_matrices(self, columns)
         self.rows = rows_of(matrices)
         bias = take_biases(self, matrices)
-        finish = into_rows(self.q, self.rows, self.out, bias, self.residual)
-        self.kernels = LinearKernels(self, self.out, matrices, finish, source=attended)
-        self.from_splits = self._from_splits(matrices, columns, finish)
+        epilogue = make_residual_epilogue(self.q, self.rows, self.out, bias, self.residual)
+        self.kernels = LinearKernels(self, self.out, matrices, epilogue, source=attended)
+        self.from_splits = self._from_splits(matrices, columns, epilogue)
 
-    def _from_splits(self, matrices: Matrices, columns: int, finish: Finish) -> OneLine | None:
-        """None where a kernel of its own puts splits together."""
+    def _from_splits(self, matrices: Matrices, columns: int, epilogue: Epilogue) -> Gemv | None:
+        """Return the product that reduces splits; None where a kernel of its own does so."""
         problem = problem_over_cache(self.q.max_dims, self.k_cache.max_dims)
         splits = self.attention.splits_of_one(problem)
         if (
             len(matrices) > 1
-            or not goes_by_limbs(matrices[0], self.builder.target)
-            or self.attention.way is not TOGETHER
+            or not uses_int8_planes(matrices[0], self.builder.target)
+            or self.attention.variant is not PER_WORKGROUP
             or problem.width % 8 != 0  # eight columns are of one head
             or not 1 < splits <= MAX_LEFT_BYTES // (4 * columns)
         ):
             return None
         constants = {"SPLITS": splits, "HEAD_QUADS": problem.width // 4, "GROUP": problem.group}
-        plugs = {"row": "splits", **self.attention.sink_plugs}
-        row = RowOfX(plugs, self.attention.left, constants)
-        return OneLine(self, row, matrices, finish)
+        plugs = {"token": "splits", **self.attention.sink_plugs}
+        token = TokenInput(plugs, self.attention.left, constants)
+        return Gemv(self, token, matrices, epilogue)
 
     def live(self) -> None:
         dims = (*self.q.dims[:-2], self.rows)

@@ -9,6 +9,7 @@ from py_runtime.base.shapes import (
     numel,
     strides_of,
 )
+from py_runtime.ops.kernels.attention_options import take_sinks, take_softcap, take_window
 from py_runtime.ops.kernels.kv_caches import take_caches
 from py_runtime.ops.kernels.position_checks import check_cache
 from py_runtime.ops.kernels.streaming_attention import (
@@ -19,12 +20,11 @@ from py_runtime.ops.kernels.streaming_attention import (
     attention_over_cache,
     problem_over_cache,
 )
-from py_runtime.ops.kernels.views_of_context import take_sinks, take_softcap, take_window
 from py_runtime.ops.registry import Op, register
 
 
 class AttentionOverCache(Op):
-    """Writes k and v into the caches at start_pos, then attends causally over all that is there.
+    """An op that writes k and v into the caches at start_pos, then attends causally over them.
 
     Shapes are [batch, tokens, heads, width], or without the batch. A subclass calls
     `build_attention` in `build`.
@@ -110,7 +110,7 @@ class AttentionOverCache(Op):
     mutates="k_cache v_cache",
 )
 class SdpaWithKvCache(AttentionOverCache):
-    """`seq_len` is not looked at: exporters write what they like there, and q knows its tokens."""
+    """Causal attention; `seq_len` is ignored, as exporters differ in it and q has the tokens."""
 
     def build(self) -> None:
         self.require(
@@ -128,11 +128,11 @@ class SdpaWithKvCache(AttentionOverCache):
     mutates="k_cache v_cache",
 )
 class WindowedAttention(AttentionOverCache):
-    """A token sees the last `window` positions, its own included; null: all before it. Caches may
-    be rings of what the tokens of a call see.
+    """Attention of which a token sees the last `window` positions, its own included; null: all.
 
-    With `softcap`, scores s become softcap * tanh(s / softcap). With `sinks` [query heads], a score
-    more of each head takes part in the softmax, and gives nothing.
+    Caches may be rings that hold what the tokens of a call see. With `softcap`, scores s become
+    softcap * tanh(s / softcap). With `sinks` [query heads], one more score of each head takes part
+    in the softmax, without a value.
     """
 
     def build(self) -> None:
@@ -141,9 +141,9 @@ class WindowedAttention(AttentionOverCache):
 
 @register("et_vk.sdpa.default", args="q k v mask scale out")
 class Sdpa(Op):
-    """Attention over k and v [batch, heads, tokens, width]; the mask stretches to the scores.
+    """Attention over k and v [batch, heads, tokens, width]; the mask broadcasts to the scores.
 
-    A float mask is added to the scores; a bool mask says what is seen.
+    A float mask is added to the scores; a bool mask is true where a position is visible.
     """
 
     def build(self) -> None:
@@ -167,7 +167,7 @@ class Sdpa(Op):
             k[2],
             {"q": self.q, "k": self.k, "v": self.v, "mask": self.mask or self.q},
             self.out,
-            "masked",
+            "tensor",
         )
 
     def live(self) -> None:

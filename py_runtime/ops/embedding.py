@@ -88,7 +88,7 @@ class QuantisedEmbedding(Embedding):
                 count=count,
                 rows=self.rows,
                 first_row=first_row,
-                rows_here=min(self.rows_at_once, self.rows - first_row),
+                bound_rows=min(self.rows_at_once, self.rows - first_row),
                 octets=octets,
                 quads=2 * octets,
                 octets_per_group=self.group_size // 8,

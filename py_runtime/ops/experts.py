@@ -1,5 +1,7 @@
-"""inpage.experts: the MLP of a mixture. Each token goes through a few of many experts, and of no
-others are weights read. inpage.experts_residual: and what is added to it afterwards."""
+"""inpage.experts: the MLP of a mixture of experts, which reads the weights of used experts only.
+
+inpage.experts_residual adds a residual.
+"""
 
 from py_runtime.base.dtypes import F32
 from py_runtime.base.shapes import ceil_div, numel
@@ -25,10 +27,12 @@ GIVEN = (
 @register("inpage.experts.default", args=f"{GIVEN} out")
 @register("inpage.experts_residual.default", args=f"{GIVEN} residual out")
 class Experts(Op):
-    """x, out: [..., width]; logits: [..., experts]. Of each token the `used` experts of the largest
-    scores count. `scoring` softmax: by their shares of it, of those alone where `renormalised`.
-    sigmoid: by that of each; `choice` [experts] or null is added to what chooses, and to no share.
-    All shares are times `scale`.
+    """A mixture of experts. x, out: [..., width]; logits: [..., experts].
+
+    Each token takes the `used` experts of the largest scores. With the `scoring` softmax their
+    shares are those of the softmax, over these experts alone where `renormalised`; with sigmoid,
+    that of each logit, and `choice` [experts] or null is added for the choice only. All shares are
+    multiplied by `scale`.
 
     gate, up: [experts * hidden, width]; down: [experts * width, hidden]. `kinds` are those of the
     three; scales are null where a kind has none. Biases, of all three or none, are as long as rows.
@@ -41,8 +45,8 @@ class Experts(Op):
         self.require(activation in GATES, f"the unknown activation '{activation}'")
         self.gate_up, self.down = self._matrices()
         self.hidden = self.down.columns
-        lines = numel(self.x.max_dims[:-1])
-        slots = lines * self.used
+        tokens = numel(self.x.max_dims[:-1])
+        slots = tokens * self.used
         chosen = self.scratch("chosen experts", slots * 4)
         shares = self.scratch("shares of experts", slots * 4)
         hidden = self.scratch("hidden values of experts", slots * self.hidden * 4)
@@ -83,7 +87,7 @@ class Experts(Op):
         )
 
     def _read_arguments(self) -> None:
-        """All but the weights."""
+        """Read all arguments but the weights."""
         self.x, self.out = self.tensor("x", F32), self.tensor("out", F32)
         self.logits = self.tensor("logits", F32, rank=self.x.rank)
         self.width, self.experts = self.x.max_dims[-1], self.logits.max_dims[-1]
@@ -130,7 +134,7 @@ class Experts(Op):
         return both[0], last[0]
 
     def _biases(self) -> tuple[Bindable | None, LiveTensor | None]:
-        """Of gate and up, one after the other, and of down."""
+        """Return the bias of gate and up, one after the other, and that of down."""
         rows = {"gate": self.gate_up.rows // 2, "up": self.gate_up.rows // 2}
         rows["down"] = self.down.rows
         found = {
@@ -166,10 +170,10 @@ class Experts(Op):
         for tensor in (*self.gate_up.tensors, *self.down.tensors):
             self.require_live(tensor.dims == tensor.max_dims, f"{tensor.label} cannot be resized")
         self.out.resize(self.x.dims)
-        lines, of_mixture = numel(lead), {"experts": self.experts, "used": self.used}
+        tokens, of_mixture = numel(lead), {"experts": self.experts, "used": self.used}
         self.route(
-            lines,
-            lines=lines,
+            tokens,
+            tokens=tokens,
             renormalised=int(self.renormalised),
             by_sigmoid=int(self.scoring == "sigmoid"),
             has_choice=int(self.choice is not None),
@@ -177,10 +181,10 @@ class Experts(Op):
             **of_mixture,
         )
         of_mixture["has_bias"] = int(self.has_bias)
-        count = lines * self.used * self.hidden
-        fields = {"count": count, "rows": self.hidden, **of_mixture, **self.gate_up.fields}
-        self.first(ceil_div(count, ROWS_AT_ONCE), **fields)
-        count = lines * self.width
+        count = tokens * self.used * self.hidden
+        fields = {"tokens": tokens, "count": count, "rows": self.hidden, **of_mixture}
+        self.first(ceil_div(count, ROWS_AT_ONCE), **fields, **self.gate_up.fields)
+        count = tokens * self.width
         of_mixture["has_residual"] = int(self.residual is not None)
-        fields = {"count": count, "rows": self.width, **of_mixture, **self.down.fields}
-        self.second(ceil_div(count, ROWS_AT_ONCE), **fields)
+        fields = {"tokens": tokens, "count": count, "rows": self.width, **of_mixture}
+        self.second(ceil_div(count, ROWS_AT_ONCE), **fields, **self.down.fields)

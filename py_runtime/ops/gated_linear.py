@@ -1,11 +1,11 @@
-"""inpage.gated_linear: gelu(x weightᵀ), by its approximation with tanh, times one part of another
-tensor."""
+"""inpage.gated_linear: gelu(x weightᵀ), by its tanh approximation, times a part of a tensor."""
 
 from py_runtime.base.dtypes import F32
 from py_runtime.base.shapes import ceil_div, numel
 from py_runtime.live.launch import Bindable, Launch
+from py_runtime.ops.kernels.epilogues import Epilogue, make_residual_epilogue
 from py_runtime.ops.kernels.fused_arguments import SUM, WEIGHTS, take_ends, take_matrices
-from py_runtime.ops.kernels.linears import Finish, LinearKernels, into_rows
+from py_runtime.ops.kernels.linears import LinearKernels
 from py_runtime.ops.kernels.matrices import rows_of
 from py_runtime.ops.registry import Op, register
 
@@ -15,7 +15,7 @@ GATE = {"gate": "gelu"}
 @register("inpage.gated_linear.default", args=f"x {WEIGHTS} parts number out")
 @register("inpage.gated_linear.of_sum", args=f"{SUM} {WEIGHTS} parts number out")
 class GatedLinear(Op):
-    """parts: [..., count, rows], of which `number` is taken. `of_sum`: x is computed, too."""
+    """A linear that gates part `number` of parts: [..., count, rows]; `of_sum` computes x, too."""
 
     def build(self) -> None:
         self.ends = take_ends(self)
@@ -34,24 +34,24 @@ class GatedLinear(Op):
             f"part {self.part} of {list(self.parts.max_dims)} does not fit {self.rows} rows",
         )
         self.stride = count * width
-        at_once = Finish(
-            {"finish": "rows", "each": "part", **GATE},
+        at_once = Epilogue(
+            {"epilogue": "rows", "output": "part", **GATE},
             {"out": self.out, "parts": self.parts},
             ceil_div(self.rows, 2),
             {"rows": self.rows, "first_part": self.part * width, "part_stride": self.stride},
         )
-        max_lines = numel(self.x.max_dims[:-1])
+        max_tokens = numel(self.x.max_dims[:-1])
         self.combine: Launch | None = None
-        if max_lines == 1:
+        if max_tokens == 1:
             many = at_once
         else:
-            sums = self.scratch("gate", max_lines * self.rows * 4)
-            many = into_rows(self.ends.read, self.rows, sums)
+            sums = self.scratch("gate", max_tokens * self.rows * 4)
+            many = make_residual_epilogue(self.ends.read, self.rows, sums)
         norm, summed = None, self.ends.summed
         self.kernels = LinearKernels(
             self, self.x, matrices, at_once, norm, many=many, summed=summed
         )
-        if max_lines > 1:
+        if max_tokens > 1:
             bind: dict[str, Bindable] = {"gate": sums, "parts": self.parts, "out": self.out}
             self.combine = self.launch("elementwise/gated_part", plugs=GATE, bind=bind)
 
@@ -65,13 +65,13 @@ class GatedLinear(Op):
             f"parts {list(parts)} do not fit {list(self.x.dims)}",
         )
         self.out.resize((*lead, self.rows))
-        lines = numel(lead)
-        self.kernels(lines)
+        tokens = numel(lead)
+        self.kernels(tokens)
         if self.combine is None:
             return
-        if lines == 1:
+        if tokens == 1:
             self.combine.skip()
             return
-        count = lines * self.rows
+        count = tokens * self.rows
         first = self.part * self.rows
         self.combine.for_each(count, count=count, width=self.rows, stride=self.stride, first=first)

@@ -2,15 +2,16 @@
 
 from py_runtime.base.dtypes import F32
 from py_runtime.base.shapes import numel
+from py_runtime.ops.kernels.epilogues import make_residual_epilogue
 from py_runtime.ops.kernels.fused_arguments import WEIGHTS, take_biases, take_matrices
-from py_runtime.ops.kernels.linears import LinearKernels, into_rows
+from py_runtime.ops.kernels.linears import LinearKernels
 from py_runtime.ops.kernels.matrices import rows_of
 from py_runtime.ops.registry import Op, register
 
 
 @register("inpage.joined_linears.default", args=f"x {WEIGHTS} out")
 class JoinedLinears(Op):
-    """out: [..., rows of all weights]."""
+    """Linears of one x; out: [..., rows of all weights]."""
 
     def build(self) -> None:
         self.x = self.tensor("x", F32)  # [..., columns]
@@ -18,8 +19,8 @@ class JoinedLinears(Op):
         self.columns = self.x.max_dims[-1]
         matrices = take_matrices(self, self.columns)
         self.rows = rows_of(matrices)
-        finish = into_rows(self.x, self.rows, self.out, take_biases(self, matrices))
-        self.kernels = LinearKernels(self, self.x, matrices, finish)
+        epilogue = make_residual_epilogue(self.x, self.rows, self.out, take_biases(self, matrices))
+        self.kernels = LinearKernels(self, self.x, matrices, epilogue)
 
     def live(self) -> None:
         *lead, width = self.x.dims

@@ -1,11 +1,12 @@
-"""Linear layers, x weightᵀ + bias: weights of every kind behind the same kernels."""
+"""Linear layers, x weightᵀ + bias, with weights of every kind."""
 
 from py_runtime.base.dtypes import F32, I8, I32, U8, DType
 from py_runtime.base.shapes import ceil_div, numel
 from py_runtime.gpu.shader_figures import figures_of
 from py_runtime.live.launch import Bindable
 from py_runtime.live.values import LiveTensor
-from py_runtime.ops.kernels.linears import LinearKernels, into_rows
+from py_runtime.ops.kernels.epilogues import make_residual_epilogue
+from py_runtime.ops.kernels.linears import LinearKernels
 from py_runtime.ops.kernels.matrices import Weight, matrices_of
 from py_runtime.ops.registry import Op, register
 from py_runtime.program import as_constant
@@ -15,10 +16,10 @@ MATMUL_TILE = figures_of("linear/matmul")["TILE"]
 
 
 class Linear(Op):
-    """`build` of a subclass takes the weight."""
+    """A linear layer; `build` of a subclass takes the weight."""
 
     def take_ends(self, rows: int, columns: int) -> None:
-        """The arguments every linear has; the weight is [rows, columns]."""
+        """Take the arguments that every linear has; the weight is [rows, columns]."""
         self.rows, self.columns = rows, columns
         self.x = self.tensor("x", F32)  # [..., columns]
         self.out = self.tensor("out", F32)  # [..., rows]
@@ -37,17 +38,17 @@ class Linear(Op):
         )
 
     def columns_of_x(self) -> int:
-        """For weights that are padded; 0 of an x without dims, which no weight fits."""
+        """Return the columns of x, for weights that are padded; 0 if x has no dims."""
         return (0, *self.tensor("x", F32).max_dims)[-1]
 
     def take_bias(self) -> LiveTensor | None:
         return self.tensor("bias", F32, rank=1) if self.has("bias") else None
 
     def declare(self, weight: Weight, source: Bindable | None = None) -> None:
-        """`source` is x as the kernels are to read it, where that is not x itself."""
+        """Declare the kernels; they read `source` where that is not x itself."""
         matrices = matrices_of(self, [weight], self.columns)
-        finish = into_rows(self.x, self.rows, self.out, self.bias)
-        self.kernels = LinearKernels(self, self.x, matrices, finish, source=source)
+        epilogue = make_residual_epilogue(self.x, self.rows, self.out, self.bias)
+        self.kernels = LinearKernels(self, self.x, matrices, epilogue, source=source)
 
     def check_bias(self, rows: int) -> None:
         fits = self.bias is None or self.bias.dims[0] >= rows
@@ -63,7 +64,7 @@ class Linear(Op):
 
 @register("et_vk.linear_q4gsw.default", args="x weight scales group_size bias out")
 class LinearQ4gsw(Linear):
-    """weight: u8 [N, ceil(K / 8) * 4]; scales: f32 [groups, N or more]."""
+    """A linear with 4-bit weights: u8 [N, ceil(K / 8) * 4]; scales: f32 [groups, N or more]."""
 
     def build(self) -> None:
         weight = self.tensor("weight", U8, rank=2)
@@ -77,7 +78,7 @@ class LinearQ4gsw(Linear):
     args="x x_scales x_zero_points weight weight_sums scales group_size bias out",
 )
 class LinearDq8caQ4gsw(Linear):
-    """x is rounded to 8 bits first, row by row.
+    """A linear that first rounds each row of x to 8 bits.
 
     The sums of the weight are for kernels that multiply integers; here x and the weight are
     multiplied as the floats they stand for.
@@ -104,16 +105,17 @@ class LinearDq8caQ4gsw(Linear):
 
     def live(self) -> None:
         super().live()
-        lines, quads = numel(self.x.dims[:-1]), self.columns // 4
+        tokens, quads = numel(self.x.dims[:-1]), self.columns // 4
         for given in (self.x_scales, self.zero_points):
             self.require_live(
-                numel(given.dims) == lines, f"{given.label} is {list(given.dims)} for {lines} rows"
+                numel(given.dims) == tokens,
+                f"{given.label} is {list(given.dims)} for {tokens} rows",
             )
-        self.round_rows.for_each(lines * quads, rows=lines, quads=quads)
+        self.round_rows.for_each(tokens * quads, rows=tokens, quads=quads)
 
 
 class ChannelLinear(Linear):
-    """One scale a row. weight: [N, packed K]; scales: f32 [N or more]."""
+    """A linear with one scale a row. weight: [N, packed K]; scales: f32 [N or more]."""
 
     kind: str
     dtype: DType
@@ -125,25 +127,25 @@ class ChannelLinear(Linear):
         self.declare(Weight(self.kind, weight, scales))
 
     def take_bias(self) -> None:
-        """An op of its own adds it."""
+        """Take none: the bias is added by an op of its own."""
 
 
 @register("et_vk.linear_qcs4w.default", args="x weight scales out")
 class LinearQcs4w(ChannelLinear):
-    """weight: u8 [N, K / 2], two columns a byte, the first in its high nibble; 8 is 0."""
+    """A linear with weights u8 [N, K / 2], two columns a byte, the first high; 8 is 0."""
 
     kind, dtype = "qcs4w", U8
 
 
 @register("aten._weight_int8pack_mm.default", args="x weight scales out")
 class LinearQcs8w(ChannelLinear):
-    """weight: i8 [N, K]."""
+    """A linear with weights i8 [N, K]."""
 
     kind, dtype = "qcs8w", I8
 
 
 class BlockLinear(Linear):
-    """Weights as GGUF has them: in blocks with scales, or floats of 16 bits."""
+    """A linear with weights of a GGUF type: in blocks with scales, or 16-bit floats."""
 
     def build(self) -> None:
         kind = BY_OP[self.name]
@@ -161,7 +163,7 @@ for _name, _kind in BY_OP.items():
 
 @register("aten.linear.default", args="x weight bias out")
 class LinearF32(Linear):
-    """Weights whose rows are not whole vectors, or that are computed, go to the general kernel."""
+    """A linear with f32 weights; computed ones, or rows that are no whole vectors, use matmul."""
 
     def build(self) -> None:
         self.weight = self.tensor("weight", F32, rank=2)  # [N, K]
@@ -190,12 +192,12 @@ class LinearF32(Linear):
         self.matmul.for_each(
             tiles,
             batches=1,
-            lines=count,
+            rows=count,
             columns=rows,
             depth=depth,
             b_depth_stride=1,
             b_column_stride=depth,
-            bias_line_stride=0,
+            bias_row_stride=0,
             bias_column_stride=1,
             has_bias=self.bias is not None,
             alpha=1.0,

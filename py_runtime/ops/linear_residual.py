@@ -1,16 +1,17 @@
-"""inpage.linear_residual: a linear and what is added to it afterwards, in one kernel."""
+"""inpage.linear_residual: a linear and a residual that is added to it, in one kernel."""
 
 from py_runtime.base.dtypes import F32
 from py_runtime.base.shapes import numel
+from py_runtime.ops.kernels.epilogues import make_residual_epilogue
 from py_runtime.ops.kernels.fused_arguments import WEIGHTS, take_biases, take_matrices
-from py_runtime.ops.kernels.linears import LinearKernels, into_rows
+from py_runtime.ops.kernels.linears import LinearKernels
 from py_runtime.ops.kernels.matrices import rows_of
 from py_runtime.ops.registry import Op, register
 
 
 @register("inpage.linear_residual.default", args=f"x {WEIGHTS} residual out")
 class LinearResidual(Op):
-    """out = x weightᵀ + bias + residual; residual has out's dims."""
+    """A linear with a residual: out = x weightᵀ + bias + residual, which has out's dims."""
 
     def build(self) -> None:
         self.x = self.tensor("x", F32)  # [..., columns]
@@ -20,8 +21,8 @@ class LinearResidual(Op):
         matrices = take_matrices(self, self.columns)
         self.rows = rows_of(matrices)
         bias = take_biases(self, matrices)
-        finish = into_rows(self.x, self.rows, self.out, bias, self.residual)
-        self.kernels = LinearKernels(self, self.x, matrices, finish)
+        epilogue = make_residual_epilogue(self.x, self.rows, self.out, bias, self.residual)
+        self.kernels = LinearKernels(self, self.x, matrices, epilogue)
 
     def live(self) -> None:
         *lead, width = self.x.dims

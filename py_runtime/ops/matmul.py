@@ -10,7 +10,7 @@ TILE = figures_of("linear/matmul")["TILE"]
 
 
 class Matmul(Op):
-    """[..., M, K] times [..., K, N], with a bias that broadcasts to [M, N] for addmm."""
+    """A product of [..., M, K] and [..., K, N]; addmm has a bias that broadcasts to [M, N]."""
 
     rank = 2
     bias: LiveTensor | None = None
@@ -35,21 +35,21 @@ class Matmul(Op):
 
     def live(self) -> None:
         self.require_live(self.fits(self.a.dims, self.b.dims), self.misfit())
-        *batch, lines, depth = self.a.dims
+        *batch, rows, depth = self.a.dims
         columns = self.b.dims[-1]
-        self.out.resize((*batch, lines, columns))
+        self.out.resize((*batch, rows, columns))
         batches = batch[0] if batch else 1
-        line_stride, column_stride = self.bias_strides((lines, columns))
-        tiles = batches * ceil_div(lines, TILE) * ceil_div(columns, TILE)
+        row_stride, column_stride = self.bias_strides((rows, columns))
+        tiles = batches * ceil_div(rows, TILE) * ceil_div(columns, TILE)
         self.multiply.for_each(
             tiles,
             batches=batches,
-            lines=lines,
+            rows=rows,
             columns=columns,
             depth=depth,
             b_depth_stride=columns,
             b_column_stride=1,
-            bias_line_stride=line_stride,
+            bias_row_stride=row_stride,
             bias_column_stride=column_stride,
             has_bias=self.bias is not None,
             alpha=self.alpha,
@@ -64,25 +64,25 @@ class Matmul(Op):
 
 
 def no_bias(dims: Dims, wanted: Dims) -> str:
-    """What to say where it does not fit."""
+    """Return the message for a bias that does not fit."""
     return f"a bias of {list(dims)} does not broadcast to {list(wanted)}"
 
 
 @register("aten.mm.default", args="a b out")
 class Mm(Matmul):
-    """out = a b: [M, K] times [K, N]."""
+    """The product a b: [M, K] times [K, N]."""
 
 
 @register("aten.bmm.default", args="a b out")
 class Bmm(Matmul):
-    """out[i] = a[i] b[i]: [B, M, K] times [B, K, N]."""
+    """A batch of products a[i] b[i]: [B, M, K] times [B, K, N]."""
 
     rank = 3
 
 
 @register("aten.addmm.default", args="bias a b beta alpha out")
 class Addmm(Matmul):
-    """beta * bias + alpha * (a b); with beta = 0 the bias is not even read, as in torch."""
+    """The sum beta * bias + alpha * (a b); with beta = 0 the bias is not read, as in torch."""
 
     def build(self) -> None:
         bias = self.tensor("bias", F32)

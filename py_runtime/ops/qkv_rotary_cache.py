@@ -14,6 +14,12 @@ from py_runtime.base.dtypes import F32
 from py_runtime.base.shapes import numel
 from py_runtime.live.launch import Bindable, Launch
 from py_runtime.live.values import LiveInt
+from py_runtime.ops.kernels.attention_options import take_window
+from py_runtime.ops.kernels.epilogues import (
+    Epilogue,
+    make_bias_epilogue,
+    make_residual_epilogue,
+)
 from py_runtime.ops.kernels.fused_arguments import (
     NORM,
     SUM,
@@ -23,21 +29,15 @@ from py_runtime.ops.kernels.fused_arguments import (
     take_matrices,
     take_norm,
 )
+from py_runtime.ops.kernels.gemv import count_gemv_buffers
 from py_runtime.ops.kernels.kv_caches import take_caches
-from py_runtime.ops.kernels.linears import (
-    Finish,
-    LinearKernels,
-    into_rows,
-    into_sums,
-    one_line_buffers,
-)
+from py_runtime.ops.kernels.linears import LinearKernels
 from py_runtime.ops.kernels.matrices import Matrices, part_rows, rows_of
 from py_runtime.ops.kernels.position_checks import check_cache, check_rows
-from py_runtime.ops.kernels.views_of_context import take_window
 from py_runtime.ops.registry import Op, register
 
 # Storage buffers of the kernel that does everything.
-BUFFERS_AT_ONCE = one_line_buffers({"row": "plain", "finish": "qkv", "store": F32.name})
+BUFFERS_AT_ONCE = count_gemv_buffers({"token": "plain", "epilogue": "qkv", "store": F32.name})
 
 HEADS_AND_CACHES = (
     "q_norm q_eps k_norm k_eps cos sin table_start neighbours "
@@ -103,8 +103,8 @@ class QkvRotaryCache(Op):
         }
         rows = rows_of(matrices)
         self.pairs = rows // 2
-        at_once = Finish(
-            {"finish": "qkv", "store": store},
+        at_once = Epilogue(
+            {"epilogue": "qkv", "store": store},
             {"bias": bias or read, **ends},
             self.pairs,
             {"has_bias": bias is not None, **self._places()},
@@ -121,8 +121,8 @@ class QkvRotaryCache(Op):
             return
         # Software adapters take seconds to compile each matrix product: this one others use, too.
         sums = self.scratch("q, k and v", max_tokens * rows * 4)
-        apart = into_rows(read, rows, sums, bias)
-        one = apart if summed is None else into_sums(read, rows, sums, bias)
+        apart = make_residual_epilogue(read, rows, sums, bias)
+        one = apart if summed is None else make_bias_epilogue(read, rows, sums, bias)
         one = at_once if self.one_at_once else one
         self.kernels = LinearKernels(self, self.x, matrices, one, norm, many=apart, summed=summed)
         self._declare_heads({"qkv": sums, **ends}, store)
@@ -244,7 +244,7 @@ class QkvRotaryCache(Op):
             return
         heads = tokens * (self.q_heads + 2 * self.kv_heads)
         fields = {
-            "count": tokens,
+            "tokens": tokens,
             "pairs": self.pairs,
             "has_norms": bool(self.norms),
             "normed_by_row": self.normed_by_row,

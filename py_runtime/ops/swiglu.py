@@ -1,10 +1,15 @@
-"""inpage.swiglu: silu(x gateᵀ) * (x upᵀ), x normalised first where there is a norm; one kernel.
+"""inpage.swiglu: silu(x gateᵀ) * (x upᵀ) in one kernel; x is normalised first where it has a norm.
 
-inpage.geglu: the same with gelu, by its approximation with tanh. `of_sum`: x is computed, too.
+inpage.geglu is the same with gelu, by its tanh approximation. `of_sum` computes x, too.
 """
 
 from py_runtime.base.shapes import numel
 from py_runtime.live.launch import Launch
+from py_runtime.ops.kernels.epilogues import (
+    Epilogue,
+    make_bias_epilogue,
+    make_residual_epilogue,
+)
 from py_runtime.ops.kernels.fused_arguments import (
     NORM,
     SUM,
@@ -14,7 +19,7 @@ from py_runtime.ops.kernels.fused_arguments import (
     take_matrices,
     take_norm,
 )
-from py_runtime.ops.kernels.linears import Finish, LinearKernels, into_rows, into_sums
+from py_runtime.ops.kernels.linears import LinearKernels
 from py_runtime.ops.kernels.matrices import part_rows
 from py_runtime.ops.registry import Op, register
 
@@ -22,7 +27,7 @@ from py_runtime.ops.registry import Op, register
 @register("inpage.swiglu.default", "inpage.geglu.default", args=f"x {NORM} {WEIGHTS} out")
 @register("inpage.swiglu.of_sum", "inpage.geglu.of_sum", args=f"{SUM} {NORM} {WEIGHTS} out")
 class Swiglu(Op):
-    """The weights are gate and up."""
+    """A gated MLP's first half; the weights are gate and up."""
 
     def build(self) -> None:
         self.ends = take_ends(self)
@@ -40,20 +45,20 @@ class Swiglu(Op):
         bias, norm = take_biases(self, matrices), take_norm(self, columns)
         bind = {"out": self.out, "bias": bias or read}
         gate = {"gate": "silu" if self.name.startswith("inpage.swiglu.") else "gelu"}
-        plugs = {"finish": "swiglu", **gate}
-        finish = Finish(plugs, bind, self.rows, {"has_bias": bias is not None})
-        max_lines = numel(self.x.max_dims[:-1])
+        plugs = {"epilogue": "swiglu", **gate}
+        epilogue = Epilogue(plugs, bind, self.rows, {"has_bias": bias is not None})
+        max_tokens = numel(self.x.max_dims[:-1])
         self.combine: Launch | None = None
         self.is_one = len(matrices) == 1
-        if self.is_one and (self.builder.target.wide or max_lines == 1):
-            self.kernels = LinearKernels(self, self.x, matrices, finish, norm, summed=summed)
+        if self.is_one and (self.builder.target.wide or max_tokens == 1):
+            self.kernels = LinearKernels(self, self.x, matrices, epilogue, norm, summed=summed)
             return
-        # Gate and up of two kinds are two matrices. And software adapters take seconds to compile
-        # each matrix product: this one others use, too.
-        sums = self.scratch("gate and up", max_lines * 2 * self.rows * 4)
-        apart = into_rows(read, 2 * self.rows, sums, bias)
-        one = apart if summed is None else into_sums(read, 2 * self.rows, sums, bias)
-        one = finish if self.is_one else one
+        # Gate and up of two kinds are two matrices. Software adapters take seconds to compile a
+        # GEMM, and other ops use this one, too.
+        sums = self.scratch("gate and up", max_tokens * 2 * self.rows * 4)
+        apart = make_residual_epilogue(read, 2 * self.rows, sums, bias)
+        one = apart if summed is None else make_bias_epilogue(read, 2 * self.rows, sums, bias)
+        one = epilogue if self.is_one else one
         self.kernels = LinearKernels(self, self.x, matrices, one, norm, many=apart, summed=summed)
         bind = {"sums": sums, "out": self.out}
         self.combine = self.launch("linear/swiglu", plugs=gate, bind=bind)
@@ -63,10 +68,10 @@ class Swiglu(Op):
         *lead, width = self.x.dims
         self.require_live(width == self.columns, f"rows of x are {width}, not {self.columns}")
         self.out.resize((*lead, self.rows))
-        lines = numel(lead)
-        self.kernels(lines)
-        if self.combine is not None and (lines > 1 or not self.is_one):
-            count = lines * self.rows
+        tokens = numel(lead)
+        self.kernels(tokens)
+        if self.combine is not None and (tokens > 1 or not self.is_one):
+            count = tokens * self.rows
             self.combine.for_each(count, count=count, rows=self.rows)
         elif self.combine is not None:
             self.combine.skip()

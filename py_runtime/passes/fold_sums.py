@@ -1,7 +1,7 @@
 """A pass that folds a sum into the first fused op that reads it: inpage.….of_sum."""
 
 from py_runtime.gpu.kernel_target import KernelTarget
-from py_runtime.ops.kernels.linears import one_line_buffers
+from py_runtime.ops.kernels.gemv import count_gemv_buffers
 from py_runtime.passes.chain import Chain
 from py_runtime.program import OpCall, Program, op_names
 
@@ -13,7 +13,7 @@ TAKE_A_SUM = (
     "inpage.q_rotary.default",
 )
 # Storage buffers of the kernels that do both.
-BUFFERS = one_line_buffers({"row": "summed", "finish": "swiglu", "gate": "silu"})
+BUFFERS = count_gemv_buffers({"token": "summed", "epilogue": "swiglu", "gate": "silu"})
 
 
 def run(program: Program, target: KernelTarget) -> Program:

@@ -1,23 +1,22 @@
-// Attention of four query rows at a time over one split of the context, softmax on the fly: a score
-// is never stored. The fragments plugged in say how q, k and v are read, and what a row
-// sees; reduce.wgsl adds up the splits.
+// Attention of four query rows over one split of the context, with an online softmax: scores are never
+// stored. Fragments say how q, k and v are read and what the mask is; reduce.wgsl adds up the splits.
 //
-// A tile is four query rows that share a key and value head: rows count token by token, and inside
-// a token through the query heads of that group. The rows of a tile are the columns of a mat4x4f,
-// four dims of the head ("a quad") its rows. Loads dominate on software adapters, so every key and
-// value is used for four rows, and every query for sixteen positions; weighted sums are kept in
-// memory, where they cost one load and store per block: arrays in registers cannot be indexed.
-// needs: attention/fragments/io, attention/fragments/tiles, loads = attention/fragments/loads_*, sight = attention/fragments/sight_*, score = attention/fragments/score_*
+// A tile is four query rows that share a key and value head: rows count token by token, and within a token
+// through the query heads of that group. A tile's rows are the columns of a mat4x4f, four dims of the head
+// ("a quad") its rows. Loads dominate on software adapters, so every key and value is used for four rows,
+// and every query for sixteen positions. Weighted sums are kept in memory, where they cost one load and
+// store a block, because arrays in registers cannot be indexed.
+// needs: attention/fragments/io, attention/fragments/tiles, loads = attention/fragments/loads_*, mask = attention/fragments/mask_*, score = attention/fragments/score_*
 
 override WORKGROUP: u32 = 32u;
-const BLOCK = 16u;  // positions at a time
+const BLOCK = 16u;  // positions taken at a time
 
-fn seen_block(scores: mat4x4f, position: u32, tile: Tile) -> mat4x4f {
+fn mask_block(scores: mat4x4f, position: u32, tile: Tile) -> mat4x4f {
   return mat4x4f(
-    seen(scored(scores[0]), position, tile),
-    seen(scored(scores[1]), position + 1u, tile),
-    seen(scored(scores[2]), position + 2u, tile),
-    seen(scored(scores[3]), position + 3u, tile),
+    apply_mask(scored(scores[0]), position, tile),
+    apply_mask(scored(scores[1]), position + 1u, tile),
+    apply_mask(scored(scores[2]), position + 2u, tile),
+    apply_mask(scored(scores[3]), position + 3u, tile),
   );
 }
 
@@ -61,11 +60,11 @@ fn main(
   let walked = context - context_begin();
   let blocks = (walked + params.splits * BLOCK - 1u) / (params.splits * BLOCK);  // of a split
   let own_begin = context_begin() + split * blocks * BLOCK;
-  // Whole blocks are left out: one that were cut would reach into the next split.
-  let begin = own_begin + (max(own_begin, seen_begin(tile)) - own_begin) / BLOCK * BLOCK;
-  let end = min(min(own_begin + blocks * BLOCK, context), seen_length(tile));
+  // Skip whole blocks only: a partial one would reach into the next split.
+  let begin = own_begin + (max(own_begin, visible_begin(tile)) - own_begin) / BLOCK * BLOCK;
+  let end = min(min(own_begin + blocks * BLOCK, context), visible_end(tile));
   let quads = (params.width + 3u) / 4u;
-  var top = vec4f(UNSEEN);
+  var top = vec4f(MASKED);
   var sum = vec4f();
   for (var c = begin; c < end; c += BLOCK) {
     let last = vec4u(context - 1u);
@@ -74,7 +73,7 @@ fn main(
     let at2 = kv_at + rows_of(min(c + vec4u(8, 9, 10, 11), last)) * params.kv_token;
     let at3 = kv_at + rows_of(min(c + vec4u(12, 13, 14, 15), last)) * params.kv_token;
 
-    // Columns are positions, rows are query rows.
+    // A column for each position, a row for each query row.
     var s0 = mat4x4f();
     var s1 = mat4x4f();
     var s2 = mat4x4f();
@@ -86,17 +85,17 @@ fn main(
       s2 += queries * load_keys(at2, quad);
       s3 += queries * load_keys(at3, quad);
     }
-    s0 = seen_block(s0, c, tile);
-    s1 = seen_block(s1, c + 4u, tile);
-    s2 = seen_block(s2, c + 8u, tile);
-    s3 = seen_block(s3, c + 12u, tile);
+    s0 = mask_block(s0, c, tile);
+    s1 = mask_block(s1, c + 4u, tile);
+    s2 = mask_block(s2, c + 8u, tile);
+    s3 = mask_block(s3, c + 12u, tile);
 
     let block_top = max(
       max(max_of_columns(s0), max_of_columns(s1)),
       max(max_of_columns(s2), max_of_columns(s3)),
     );
     let new_top = max(top, block_top);
-    let shrink = exp(top - new_top);  // what the sums so far are worth now
+    let shrink = exp(top - new_top);  // rescales the sums so far
     top = new_top;
     s0 = weights(s0, top);
     s1 = weights(s1, top);

@@ -1,15 +1,15 @@
-// Attention of a few query rows, a token's say: a workgroup for each of them and each split. Four
-// invocations share a position's score; then each takes a quad of the head's width and every so many
-// positions ("a part"). All that a block of positions needs is loaded at once.
-// Without splits the result goes to `out` at once.
-// needs: lanes = shared/lanes_*, attention/fragments/io, attention/fragments/tiles, attention/fragments/teams, attention/fragments/loads_quads, sight = attention/fragments/sight_*, score = attention/fragments/score_*, sinks = attention/fragments/sinks_*
+// Attention of a few query rows, such as one token's: a workgroup for each row and split. Four invocations
+// share a position's score; then each takes a quad of the head's width and every so many positions ("a
+// part"). All loads of a block of positions are issued at once. Without splits the result goes straight to
+// `out`.
+// needs: lanes = shared/lanes_*, attention/fragments/io, attention/fragments/tiles, attention/fragments/teams, attention/fragments/loads_quads, mask = attention/fragments/mask_*, score = attention/fragments/score_*, sinks = attention/fragments/sinks_*
 
 override WORKGROUP: u32 = 256u;
-override QUADS: u32 = 16u;  // of the head's width
-override BLOCK: u32 = WORKGROUP / TEAM;  // positions at a time
+override QUADS: u32 = 16u;  // the head's width / 4
+override BLOCK: u32 = WORKGROUP / TEAM;  // positions taken at a time
 override PARTS: u32 = WORKGROUP / QUADS;
-override LOADS: u32 = (BLOCK + PARTS - 1u) / PARTS;  // values of an invocation in a block
-const MAX_LOADS = 17u;  // of wider heads a value is loaded as it is used
+override LOADS: u32 = (BLOCK + PARTS - 1u) / PARTS;  // values that an invocation loads for a block
+const MAX_LOADS = 17u;  // beyond it, for wide heads, a value is loaded when it is used
 
 @group(0) @binding(0) var<storage, read_write> out: array<vec4f>;  // strides are those of q
 
@@ -24,7 +24,7 @@ fn main(
   own: Invocation,
 ) {
   let lane = own.lane;
-  // A folded grid may have a few workgroups too many: they do the last one's work again.
+  // A folded grid may have surplus workgroups, which repeat the last one's work.
   let most = params.splits * params.rows * params.heads - 1u;
   let index = min(group.y * groups.x + group.x, most);
   let split = index / (params.rows * params.heads);
@@ -42,11 +42,11 @@ fn main(
   let walked = context - context_begin();
   let steps = (walked + params.splits * STEP - 1u) / (params.splits * STEP);  // of a split
   let own_begin = context_begin() + split * steps * STEP;
-  let begin = max(own_begin, seen_begin(tile));
-  let end = min(min(own_begin + steps * STEP, context), seen_length(tile));
+  let begin = max(own_begin, visible_begin(tile));
+  let end = min(min(own_begin + steps * STEP, context), visible_end(tile));
   let quad = lane % QUADS;
   let part = lane / QUADS;
-  var top = UNSEEN;
+  var top = MASKED;
   var sum = 0.0;  // over this invocation's part
   var weighted = vec4f();
   for (var c = begin; c < end; c += BLOCK) {
@@ -65,12 +65,12 @@ fn main(
       }
     }
     score = sum_of_four(own, score);
-    var scores = vec4f(UNSEEN);
+    var scores = vec4f(MASKED);
     if (position < end) {
-      scores = seen(scored(vec4f(score)), position, tile);
+      scores = apply_mask(scored(vec4f(score)), position, tile);
     }
     let new_top = max(top, largest_of_all(own, scores.x));
-    block_weights[lane / TEAM] = select(0.0, exp(scores.x - new_top), scores.x > UNSEEN);
+    block_weights[lane / TEAM] = select(0.0, exp(scores.x - new_top), scores.x > MASKED);
     workgroupBarrier();
     let shrink = exp(top - new_top);
     top = new_top;
@@ -104,7 +104,7 @@ fn main(
     weighted += partials[at * QUADS + lane];
   }
   if (params.splits > 1u) {
-    // As a row of the tile that reduce_wide.wgsl expects.
+    // Store it as a row of the tile that reduce_wide.wgsl expects.
     let place = (split * params.heads + head) * params.tiles + row / TILE_ROWS;
     sums[place * QUADS + lane][row % TILE_ROWS] = weighted;
     if (lane == 0u) {
@@ -113,8 +113,8 @@ fn main(
     }
     return;
   }
-  // A row that sees nothing at all is zero, as in torch.
+  // A row whose positions are all masked is zero, as in torch.
   let whole = with_sinks(vec4f(sum), vec4f(top), tile.heads).x;
-  let share = select(0.0, 1.0 / max(whole, 1e-30), top > UNSEEN);
+  let share = select(0.0, 1.0 / max(whole, 1e-30), top > MASKED);
   out[q_at + lane] = weighted * share;
 }

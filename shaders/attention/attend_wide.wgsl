@@ -1,25 +1,24 @@
-// Attention as in attend.wgsl, for adapters with cheap workgroup memory: a workgroup works on one
-// tile and one split together, a block of positions at a time. For scores four invocations share a
-// position; for weighted sums an invocation takes a quad of the head's width and every so many
-// positions ("a part"), in registers to the end. Without splits there is nothing to add up, and the
-// result goes to `out` at once.
-// needs: lanes = shared/lanes_*, attention/fragments/io, attention/fragments/tiles, attention/fragments/teams, attention/fragments/loads_quads, sight = attention/fragments/sight_*, score = attention/fragments/score_*, sinks = attention/fragments/sinks_*
+// Attention as in attend.wgsl, for GPUs with cheap workgroup memory: a workgroup takes one tile and one
+// split, a block of positions at a time. Four invocations share a position's scores; for weighted sums an
+// invocation takes a quad of the head's width and every so many positions ("a part"), in registers to the
+// end. Without splits the result goes straight to `out`.
+// needs: lanes = shared/lanes_*, attention/fragments/io, attention/fragments/tiles, attention/fragments/teams, attention/fragments/loads_quads, mask = attention/fragments/mask_*, score = attention/fragments/score_*, sinks = attention/fragments/sinks_*
 
 override WORKGROUP: u32 = 256u;
-override AT_A_TIME: u32 = WORKGROUP / TEAM;  // positions
+override AT_A_TIME: u32 = WORKGROUP / TEAM;  // positions that are scored at once
 const STEPS = 2u;
 override BLOCK: u32 = STEPS * AT_A_TIME;
-const AT_ONCE = 8u;  // values that are under way together
-override QUADS: u32 = 16u;  // of the head's width
+const AT_ONCE = 8u;  // values that are loaded at once
+override QUADS: u32 = 16u;  // the head's width / 4
 
 @group(0) @binding(0) var<storage, read_write> out: array<vec4f>;  // strides are those of q
 
-var<workgroup> queries: array<mat4x4f, QUADS>;  // columns are the tile's rows
+var<workgroup> queries: array<mat4x4f, QUADS>;  // a column for each row of the tile
 var<workgroup> block_weights: array<vec4f, BLOCK>;
 var<workgroup> partials: array<vec4f, 4u * WORKGROUP>;
-var<workgroup> part_sums: array<vec4f, WORKGROUP / QUADS + 1u>;  // lanes past the last part write, too
+var<workgroup> part_sums: array<vec4f, WORKGROUP / QUADS + 1u>;  // lanes past the last part write here too
 
-// This invocation's share of the products of one position with the tile's rows.
+// Computes this invocation's share of one position's scores with the tile's rows.
 fn share_of_scores(at: u32, lane: u32) -> vec4f {
   var dots = vec4f();
   for (var quad = lane % TEAM; quad < QUADS; quad += TEAM) {
@@ -35,7 +34,7 @@ fn main(
   own: Invocation,
 ) {
   let lane = own.lane;
-  // A folded grid may have a few workgroups too many: they do the last one's work again.
+  // A folded grid may have surplus workgroups, which repeat the last one's work.
   let most = params.splits * params.tiles * params.heads - 1u;
   let index = min(group.y * groups.x + group.x, most);
   let split = index / (params.tiles * params.heads);
@@ -52,8 +51,8 @@ fn main(
   let walked = context - context_begin();
   let steps = (walked + params.splits * STEP - 1u) / (params.splits * STEP);  // of a split
   let own_begin = context_begin() + split * steps * STEP;
-  let begin = max(own_begin, seen_begin(tile));
-  let end = min(min(own_begin + steps * STEP, context), seen_length(tile));
+  let begin = max(own_begin, visible_begin(tile));
+  let end = min(min(own_begin + steps * STEP, context), visible_end(tile));
   let parts = WORKGROUP / QUADS;
   let quad = lane % QUADS;
   let part = lane / QUADS;
@@ -61,22 +60,22 @@ fn main(
     queries[lane] = load_queries(q_at, lane);
   }
   workgroupBarrier();
-  var top = vec4f(UNSEEN);
+  var top = vec4f(MASKED);
   var sum = vec4f();  // over this invocation's part
-  var weighted = mat4x4f();  // columns are the tile's rows, rows the quad's dims
+  var weighted = mat4x4f();  // a column for each row of the tile, a row for each dim of the quad
   for (var c = begin; c < end; c += BLOCK) {
     var scores = array<vec4f, STEPS>();
     for (var step = 0u; step < STEPS; step++) {
       let position = min(c + step * AT_A_TIME + lane / TEAM, end - 1u);
       scores[step] = share_of_scores(kv_at + row_of(position) * params.kv_token, lane);
     }
-    var block_top = vec4f(UNSEEN);
+    var block_top = vec4f(MASKED);
     for (var step = 0u; step < STEPS; step++) {
       let position = c + step * AT_A_TIME + lane / TEAM;
       let dots = sums_of_four(own, scores[step]);
-      scores[step] = vec4f(UNSEEN);
+      scores[step] = vec4f(MASKED);
       if (position < end) {
-        scores[step] = seen(scored(dots), position, tile);
+        scores[step] = apply_mask(scored(dots), position, tile);
       }
       block_top = max(block_top, scores[step]);
     }
@@ -84,7 +83,7 @@ fn main(
     let shrink = exp(top - new_top);
     top = new_top;
     for (var step = 0u; step < STEPS; step++) {
-      let weight = select(vec4f(), exp(scores[step] - top), scores[step] > vec4f(UNSEEN));
+      let weight = select(vec4f(), exp(scores[step] - top), scores[step] > vec4f(MASKED));
       block_weights[step * AT_A_TIME + lane / TEAM] = weight;
     }
     workgroupBarrier();
@@ -118,9 +117,9 @@ fn main(
   if (lane == 0u && params.splits > 1u) {
     stats[index] = Stats(top, sum);
   }
-  // A row that sees nothing at all is zero, as in torch.
+  // A row whose positions are all masked is zero, as in torch.
   let whole = with_sinks(sum, top, tile.heads);
-  let share = select(vec4f(), 1.0 / max(whole, vec4f(1e-30)), top > vec4f(UNSEEN));
+  let share = select(vec4f(), 1.0 / max(whole, vec4f(1e-30)), top > vec4f(MASKED));
   for (var place = lane; place < 4u * QUADS; place += WORKGROUP) {
     let row = place / QUADS;
     let own_quad = place % QUADS;

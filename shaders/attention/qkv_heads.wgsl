@@ -1,4 +1,4 @@
-// One invocation a head.
+// The epilogue of q, k and v after a linear (see fragments/qkv_heads.wgsl): one invocation a head.
 // needs: attention/fragments/qkv_heads
 
 const WORKGROUP = 32u;
@@ -10,14 +10,14 @@ fn main(
   @builtin(local_invocation_index) lane: u32,
 ) {
   let index = (group.y * groups.x + group.x) * WORKGROUP + lane;
-  let line = index / heads();
+  let token = index / heads();
   let head = index % heads();
-  if (line >= params.count) {
+  if (token >= params.tokens) {
     return;
   }
   var squares = 0.0;
   if (is_normed(head)) {
-    let start = line * heads() * params.width;
+    let start = token * heads() * params.width;
     let range = normed_range(head);
     for (var row = range.x; row < range.y; row++) {
       squares += qkv[start + row] * qkv[start + row];
@@ -25,6 +25,6 @@ fn main(
   }
   let scale = norm_scale(head, squares);
   for (var pair = 0u; pair < params.width / 2u; pair++) {
-    finish_pair(line, head, pair, scale);
+    store_head_pair(token, head, pair, scale);
   }
 }

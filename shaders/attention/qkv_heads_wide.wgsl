@@ -1,4 +1,4 @@
-// One workgroup a head.
+// The epilogue of q, k and v after a linear (see fragments/qkv_heads.wgsl): one workgroup a head.
 // needs: lanes = shared/lanes_*, attention/fragments/qkv_heads
 
 const WORKGROUP = 32u;
@@ -10,20 +10,20 @@ fn main(
   own: Invocation,
 ) {
   let index = group.y * groups.x + group.x;
-  let line = index / heads();
+  let token = index / heads();
   let head = index % heads();
   var squares = 0.0;
-  let start = min(line, params.count - 1u) * heads() * params.width;
+  let start = min(token, params.tokens - 1u) * heads() * params.width;
   let range = normed_range(head);
   for (var row = range.x + own.lane; row < range.y; row += WORKGROUP) {
     squares += qkv[start + row] * qkv[start + row];
   }
   squares = sum_of_all(own, squares);
-  if (line >= params.count) {
+  if (token >= params.tokens) {
     return;
   }
   let scale = norm_scale(head, squares);
   for (var pair = own.lane; pair < params.width / 2u; pair += WORKGROUP) {
-    finish_pair(line, head, pair, scale);
+    store_head_pair(token, head, pair, scale);
   }
 }

@@ -1,4 +1,4 @@
-// Puts the splits of attend.wgsl together: one invocation a tile and quad.
+// The reduction of attend.wgsl's splits: one invocation for each tile and quad.
 // needs: attention/fragments/tiles, sinks = attention/fragments/sinks_*
 
 struct Params {
@@ -47,7 +47,7 @@ fn main(
     return;
   }
 
-  var top = vec4f(UNSEEN);
+  var top = vec4f(MASKED);
   for (var split = 0u; split < params.splits; split++) {
     top = max(top, stats[split * tiles + tile].top);
   }
@@ -56,7 +56,7 @@ fn main(
   for (var split = 0u; split < params.splits; split++) {
     let part = stats[split * tiles + tile];
     if (all(part.sum == vec4f())) {
-      continue;  // no position fell to this split, and its sums were not written
+      continue;  // the split had no positions and wrote no sums
     }
     let worth = exp(part.top - top);
     sum += part.sum * worth;
@@ -69,14 +69,14 @@ fn main(
     );
   }
 
-  // A row that sees nothing at all is zero, as in torch.
+  // A row whose positions are all masked is zero, as in torch.
   let row = tile % params.tiles * TILE_ROWS;
   let head = tile / params.tiles;
   let batch = head / params.kv_heads;
   let kv_head = head % params.kv_heads;
   let heads = kv_head * params.group + (vec4u(row) + vec4u(0, 1, 2, 3)) % params.group;
   let whole = with_sinks(sum, top, heads);
-  let share = select(vec4f(), 1.0 / max(whole, vec4f(1e-30)), top > vec4f(UNSEEN));
+  let share = select(vec4f(), 1.0 / max(whole, vec4f(1e-30)), top > vec4f(MASKED));
   store_row(row, batch, kv_head, quad, total[0] * share.x);
   store_row(row + 1u, batch, kv_head, quad, total[1] * share.y);
   store_row(row + 2u, batch, kv_head, quad, total[2] * share.z);

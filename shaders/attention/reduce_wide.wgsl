@@ -1,5 +1,5 @@
-// Puts the splits of attend_wide.wgsl together: a workgroup for each row of a tile, in which an
-// invocation takes a quad of the head's width and every so many splits ("a part").
+// The reduction of attend_wide.wgsl's splits: a workgroup for each row of a tile, in which an invocation
+// takes a quad of the head's width and every so many splits ("a part").
 // needs: attention/fragments/tiles, sinks = attention/fragments/sinks_*
 
 struct Params {
@@ -17,7 +17,7 @@ struct Params {
 
 override WORKGROUP: u32 = 256u;
 const MAX_SPLITS = 64u;
-override QUADS: u32 = 16u;  // of the head's width
+override QUADS: u32 = 16u;  // the head's width / 4
 
 @group(0) @binding(0) var<storage, read> sums: array<mat4x4f>;  // [splits, heads, tiles, quads]
 @group(0) @binding(1) var<storage, read> stats: array<Stats>;  // [splits, heads, tiles]
@@ -35,7 +35,7 @@ fn main(
   @builtin(local_invocation_index) lane: u32,
 ) {
   let tiles = params.heads * params.tiles;
-  // A folded grid may have a few workgroups too many: they do the last one's work again.
+  // A folded grid may have surplus workgroups, which repeat the last one's work.
   let index = min(workgroup.y * workgroups.x + workgroup.x, TILE_ROWS * tiles - 1u);
   let tile = index / TILE_ROWS;  // of all heads
   let row_of_tile = index % TILE_ROWS;
@@ -51,7 +51,7 @@ fn main(
     split_sums[lane] = stats[lane * tiles + tile].sum[row_of_tile];
   }
   workgroupBarrier();
-  var top = UNSEEN;
+  var top = MASKED;
   for (var split = 0u; split < params.splits; split++) {
     top = max(top, tops[split]);
   }
@@ -71,11 +71,11 @@ fn main(
   for (var at = 1u; at < parts; at++) {
     total += partials[at * QUADS + lane];
   }
-  // A row that sees nothing at all is zero, as in torch.
+  // A row whose positions are all masked is zero, as in torch.
   let head = tile / params.tiles;
   let q_head = head % params.kv_heads * params.group + row % params.group;
   let whole = with_sinks(vec4f(sum), vec4f(top), vec4u(q_head)).x;
-  let share = select(0.0, 1.0 / max(whole, 1e-30), top > UNSEEN);
+  let share = select(0.0, 1.0 / max(whole, 1e-30), top > MASKED);
   let place = head / params.kv_heads * params.q_batch
     + row / params.group * params.q_token + q_head * params.q_head;
   out[place + lane] = total * share;

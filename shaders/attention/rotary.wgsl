@@ -1,5 +1,5 @@
-// Turns pairs of q's and k's dims by the angle of their token's position. One invocation a pair.
-// xq: [batches, tokens, q_heads, width]; xk: [batches, tokens, k_heads, width];
+// Rotary embedding of q and k: pairs of dims are rotated by the angle of their token's position. One
+// invocation a pair. xq: [batches, tokens, q_heads, width]; xk: [batches, tokens, k_heads, width];
 // tables: [rows, table_width], row = start_pos + token.
 // Pairs lie side by side (pair_step 2, pair_gap 1) or half the rotated dims apart (1, rotated / 2).
 // needs: nothing
@@ -11,7 +11,7 @@ struct Params {
   q_heads: u32,
   k_heads: u32,
   width: u32,
-  rotated: u32,  // dims of a head that turn; the rest passes through
+  rotated: u32,  // dims of a head that are rotated; the rest passes through
   pair_step: u32,
   pair_gap: u32,
   table_width: u32,

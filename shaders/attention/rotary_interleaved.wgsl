@@ -1,4 +1,4 @@
-// Turns neighbouring dims of x by the angle of their token. One invocation a pair.
+// Rotary embedding of x: neighbouring dims are rotated by the angle of their token. One invocation a pair.
 // x: [batches, tokens, width]; freqs: [rows, width], a cosine and a sine for each pair.
 // needs: nothing
 

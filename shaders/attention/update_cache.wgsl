@@ -1,4 +1,4 @@
-// cache[:, start_pos + token] = value[:, token].
+// The update cache[:, start_pos + token] = value[:, token].
 // value: [batches, tokens, token_size]; cache: [batches, capacity, token_size]; 32-bit elements.
 // needs: nothing
 

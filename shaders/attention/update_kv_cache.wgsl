@@ -1,11 +1,11 @@
-// k_cache[:, start_pos + token] = k[:, token], and the same for v, two numbers at a time. Positions
-// beyond the caches' rows begin again at the first.
+// The update k_cache[:, start_pos + token] = k[:, token], and the same for v, two values at a time. The
+// caches are rings: positions beyond their rows wrap around.
 // k, v: [batches, tokens, token_size]; caches: [batches, capacity, token_size].
 // needs: store = attention/fragments/store_*
 
 struct Params {
-  pairs: u32,  // of a token
-  count: u32,  // of all pairs
+  pairs: u32,  // of a token's values
+  count: u32,  // pairs of all tokens
   tokens: u32,
   token_size: u32,
   capacity: u32,
@@ -25,15 +25,15 @@ fn main(
   @builtin(local_invocation_index) lane: u32,
 ) {
   let index = (group.y * groups.x + group.x) * WORKGROUP + lane;
-  let line = index / params.pairs;  // a token of a batch
-  let batch = line / params.tokens;
-  let row = (line % params.tokens + u32(start_pos.x)) % params.capacity;
+  let token = index / params.pairs;  // over all batches
+  let batch = token / params.tokens;
+  let row = (token % params.tokens + u32(start_pos.x)) % params.capacity;
   if (index >= params.count) {
     return;
   }
   let first = index % params.pairs * 2u;
-  let both = vec2u(first, min(first + 1u, params.token_size - 1u));  // the last one may be alone
-  let places = line * params.token_size + both;
+  let both = vec2u(first, min(first + 1u, params.token_size - 1u));  // the last may be alone
+  let places = token * params.token_size + both;
   let destinations = (batch * params.capacity + row) * params.token_size + both;
   store_keys(destinations, vec2f(k[places.x], k[places.y]));
   store_values(destinations, vec2f(v[places.x], v[places.y]));

@@ -1,17 +1,21 @@
-// out[i] = row indices[i] of the table, dequantised, if it is one of the rows that are at hand. An
-// invocation does eight columns.
-// indices: [count]; out: [count, columns].
+// out[i] = row indices[i] of the table, dequantised, if that row is bound. One invocation computes eight
+// columns. indices: [count]; out: [count, columns].
 // needs: weight = shared/weights/octets_*, shared/weights/dequantise
 
+// The shape of the table, by the names that weight fragments read (see linear/fragments/params.wgsl).
+struct TableShape {
+  quads: u32,  // columns / 4
+  octets: u32,  // columns / 8
+  octets_per_group: u32,  // q4gsw only
+  row_groups: u32,  // q4gsw only
+}
+
 struct Params {
+  shape: TableShape,
   count: u32,  // live indices
   rows: u32,  // of the table
-  first_row: u32,  // that is at hand, and how many
-  rows_here: u32,
-  octets: u32,  // columns / 8
-  quads: u32,
-  octets_per_group: u32,  // this and the next are for q4gsw alone
-  row_groups: u32,
+  first_row: u32,  // of the rows that are bound
+  bound_rows: u32,
 }
 
 const WORKGROUP = 64u;
@@ -21,7 +25,7 @@ const WORKGROUP = 64u;
 @group(0) @binding(2) var<storage, read> indices: array<i32>;
 
 fn row_scales(row: u32) -> vec2u {
-  return vec2u(row * params.row_groups, 1u);
+  return vec2u(row * params.shape.row_groups, 1u);
 }
 
 @compute @workgroup_size(WORKGROUP)
@@ -31,15 +35,15 @@ fn main(
   @builtin(local_invocation_index) lane: u32,
 ) {
   let at = (group.y * groups.x + group.x) * WORKGROUP + lane;
-  if (at >= params.count * params.octets) {
+  if (at >= params.count * params.shape.octets) {
     return;
   }
-  // What comes before the rows at hand wraps around to a number past them.
-  let row = u32(clamp(indices[at / params.octets], 0, i32(params.rows) - 1)) - params.first_row;
-  if (row >= params.rows_here) {
+  // A row before the bound ones wraps around to a number past them.
+  let row = u32(clamp(indices[at / params.shape.octets], 0, i32(params.rows) - 1)) - params.first_row;
+  if (row >= params.bound_rows) {
     return;
   }
-  let values = dequantised(row_at(row), columns_at(at % params.octets));
+  let values = dequantised(row_at(row), columns_at(at % params.shape.octets));
   out[2u * at] = values[0];
   out[2u * at + 1u] = values[1];
 }

@@ -1,27 +1,22 @@
-// out = Σ share * (hidden downᵀ + bias) over the experts that a token goes through, plus a residual where there is one.
+// out = Σ share * (hidden downᵀ + bias) over the experts of a token, plus a residual where there is one.
 // down: [experts * rows, K].
-// needs: experts/fragments/dots
+// needs: linear/fragments/params, experts/fragments/dots
 
 struct Params {
-  part_ends: vec4u,  // see row_scales
-  part_offsets: vec4u,
-  part_strides: vec4u,
-  count: u32,  // of all that is computed: lines * rows
-  quads: u32,  // K / 4
-  octets: u32,  // ceil(K / 8)
-  octets_per_group: u32,  // for q4gsw alone
+  shape: LinearParams,
+  count: u32,  // outputs: tokens * rows
   experts: u32,
-  used: u32,  // by a token
+  used: u32,  // experts of a token
   rows: u32,  // of an expert
-  has_bias: u32,  // else any buffer stands in its place
+  has_bias: u32,  // 0: any buffer is bound, unread
   has_residual: u32,  // likewise
 }
 
-@group(0) @binding(0) var<storage, read> chosen: array<u32>;  // [lines, used]
-@group(0) @binding(1) var<storage, read> shares: array<f32>;  // [lines, used]
+@group(0) @binding(0) var<storage, read> chosen: array<u32>;  // [tokens, used]
+@group(0) @binding(1) var<storage, read> shares: array<f32>;  // [tokens, used]
 @group(0) @binding(2) var<storage, read> bias: array<f32>;  // [experts * rows]
-@group(0) @binding(3) var<storage, read> residual: array<f32>;  // [lines, rows]
-@group(0) @binding(4) var<storage, read_write> out: array<f32>;  // [lines, rows]
+@group(0) @binding(3) var<storage, read> residual: array<f32>;  // [tokens, rows]
+@group(0) @binding(4) var<storage, read_write> out: array<f32>;  // [tokens, rows]
 
 var<workgroup> sums: array<f32, WORKGROUP>;
 

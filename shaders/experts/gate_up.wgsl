@@ -1,24 +1,20 @@
-// hidden = gated(x gateᵀ, x upᵀ), each with its bias where there is one, of those experts that a token goes through: of no others
-// are weights read. The weight is gate and up, one after the other, each [experts * rows, K].
-// needs: experts/fragments/dots, gate = linear/fragments/gate_*
+// hidden = activation(x gateᵀ) * (x upᵀ), each with its bias where there is one, for the experts of a token:
+// the weights of other experts are not read. The weight is gate and up, one after the other, each
+// [experts * rows, K].
+// needs: linear/fragments/params, experts/fragments/dots, gate = linear/fragments/gate_*
 
 struct Params {
-  part_ends: vec4u,  // see row_scales
-  part_offsets: vec4u,
-  part_strides: vec4u,
-  count: u32,  // of all that is computed: lines * used * rows
-  quads: u32,  // K / 4
-  octets: u32,  // ceil(K / 8)
-  octets_per_group: u32,  // for q4gsw alone
+  shape: LinearParams,
+  count: u32,  // outputs: tokens * used * rows
   experts: u32,
-  used: u32,  // by a token
+  used: u32,  // experts of a token
   rows: u32,  // of an expert
-  has_bias: u32,  // else any buffer stands in its place
+  has_bias: u32,  // 0: any buffer is bound, unread
 }
 
-@group(0) @binding(0) var<storage, read> chosen: array<u32>;  // [lines, used]
+@group(0) @binding(0) var<storage, read> chosen: array<u32>;  // [tokens, used]
 @group(0) @binding(1) var<storage, read> bias: array<f32>;  // [2, experts * rows]
-@group(0) @binding(2) var<storage, read_write> hidden: array<f32>;  // [lines, used, rows]
+@group(0) @binding(2) var<storage, read_write> hidden: array<f32>;  // [tokens, used, rows]
 
 var<workgroup> sums: array<vec2f, WORKGROUP>;
 
@@ -32,10 +28,10 @@ fn main(
   let known = min(index, params.count - 1u);
   let slot = known / params.rows;
   let row = min(chosen[slot], params.experts - 1u) * params.rows + known % params.rows;
-  let line = slot / params.used;
+  let token = slot / params.used;
   sums[lane] = vec2f(
-    share_of_dot(row, line, lane),
-    share_of_dot(params.experts * params.rows + row, line, lane),
+    share_of_dot(row, token, lane),
+    share_of_dot(params.experts * params.rows + row, token, lane),
   );
   workgroupBarrier();
   if (lane % SHARERS != 0u || index >= params.count) {

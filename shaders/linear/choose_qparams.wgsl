@@ -1,7 +1,7 @@
-// The affine quantisation of each row: scale = (largest - smallest) / (quant_max - quant_min) over the
-// row and zero, at least eps; zero point = quant_min - round(smallest / scale), within the two.
-// x: [rows, width]; scales: [rows]; zero_points: [rows] of bytes, four a word, or of words.
-// One invocation takes four rows, so that each word is written by one alone.
+// The affine quantisation of each row: scale = (largest - smallest) / (quant_max - quant_min) over the row
+// and zero, at least eps; zero point = quant_min - round(smallest / scale), clamped to the two.
+// x: [rows, width]; scales: [rows]; zero_points: [rows], bytes in words or words.
+// One invocation takes four rows, so that it alone writes a word.
 // needs: nothing
 
 struct Params {
@@ -22,7 +22,7 @@ const ROWS = 4u;  // of an invocation
 @group(0) @binding(2) var<storage, read_write> zero_points: array<i32>;
 @group(0) @binding(3) var<uniform> params: Params;
 
-// Gives the zero point.
+// Stores the scale of a row and returns its zero point.
 fn choose(row: u32) -> i32 {
   var smallest = 0.0;
   var largest = 0.0;

@@ -1,15 +1,15 @@
-// Several lines of x. An invocation computes 8 lines × 4 pairs of rows in registers, eight columns of
-// K at a time: eight rows of weights are dequantised once for eight lines of x. Four neighbours take
-// the same lines, a tile of 8 lines × 16 pairs.
-// needs: shared/weights/places, weight = shared/weights/octets_*, shared/weights/dequantise, lines = linear/fragments/lines_*, finish = linear/fragments/finish_*, @pair_rows
+// GEMM for software adapters: several tokens, everything in registers. An invocation computes 8 tokens ×
+// 4 pairs of rows, eight columns of K at a time, so that eight rows of weights are dequantised once for
+// eight tokens. Four neighbours take the same tokens, a tile of 8 tokens × 16 pairs.
+// needs: shared/weights/places, weight = shared/weights/octets_*, shared/weights/dequantise, tokens = linear/fragments/tokens_*, epilogue = linear/fragments/epilogue_*, @pair_rows
 
 const WORKGROUP = 16u;
-const TILE_LINES = 8u;
+const TILE_TOKENS = 8u;
 const TILE_PAIRS = 16u;
 const PAIRS = 4u;
-const SHARERS = TILE_PAIRS / PAIRS;  // invocations of a tile
+const SHARERS = TILE_PAIRS / PAIRS;  // invocations that share a tile
 
-// Eight columns of four rows of weights: a column of each matrix belongs to one row.
+// Eight columns of four rows of the weight: each column of a matrix is one row.
 struct Rows {
   low: mat4x4f,
   high: mat4x4f,
@@ -36,8 +36,8 @@ fn main(
 ) {
   let tile = ((group.y * groups.x + group.x) * WORKGROUP + lane) / SHARERS;
   let tiles_across = (params.pairs + TILE_PAIRS - 1u) / TILE_PAIRS;
-  // Lines and pairs past the end are clamped and not stored: all invocations go the same way.
-  let line = (tile / tiles_across) * TILE_LINES;
+  // Tokens and pairs past the end are clamped and not stored, which keeps control flow uniform.
+  let token = (tile / tiles_across) * TILE_TOKENS;
   let pair = (tile % tiles_across) * TILE_PAIRS + lane % SHARERS * PAIRS;
   let a = pair_rows(pair);
   let b = pair_rows(pair + 1u);
@@ -45,40 +45,40 @@ fn main(
   let d = pair_rows(pair + 3u);
   let left_rows = array(row_at(a.x), row_at(b.x), row_at(c.x), row_at(d.x));
   let right_rows = array(row_at(a.y), row_at(b.y), row_at(c.y), row_at(d.y));
-  // Sums of each line of the tile: the pairs' first rows, and their second ones.
+  // Sums of each token of the tile: l of the pairs' first rows, r of their second ones.
   var l0 = vec4f(); var l1 = vec4f(); var l2 = vec4f(); var l3 = vec4f();
   var l4 = vec4f(); var l5 = vec4f(); var l6 = vec4f(); var l7 = vec4f();
   var r0 = vec4f(); var r1 = vec4f(); var r2 = vec4f(); var r3 = vec4f();
   var r4 = vec4f(); var r5 = vec4f(); var r6 = vec4f(); var r7 = vec4f();
-  let octets = params.octets;
+  let octets = params.shape.octets;
   for (var octet = 0u; octet < octets; octet++) {
     let columns = columns_at(octet);
     let left = four_rows(left_rows, columns);
     let right = four_rows(right_rows, columns);
-    let lines = eight_lines(line, octet, lane);
-    l0 += dots(lines.a, left);
-    r0 += dots(lines.a, right);
-    l1 += dots(lines.b, left);
-    r1 += dots(lines.b, right);
-    l2 += dots(lines.c, left);
-    r2 += dots(lines.c, right);
-    l3 += dots(lines.d, left);
-    r3 += dots(lines.d, right);
-    l4 += dots(lines.e, left);
-    r4 += dots(lines.e, right);
-    l5 += dots(lines.f, left);
-    r5 += dots(lines.f, right);
-    l6 += dots(lines.g, left);
-    r6 += dots(lines.g, right);
-    l7 += dots(lines.h, left);
-    r7 += dots(lines.h, right);
+    let tokens = eight_tokens(token, octet, lane);
+    l0 += dots(tokens.a, left);
+    r0 += dots(tokens.a, right);
+    l1 += dots(tokens.b, left);
+    r1 += dots(tokens.b, right);
+    l2 += dots(tokens.c, left);
+    r2 += dots(tokens.c, right);
+    l3 += dots(tokens.d, left);
+    r3 += dots(tokens.d, right);
+    l4 += dots(tokens.e, left);
+    r4 += dots(tokens.e, right);
+    l5 += dots(tokens.f, left);
+    r5 += dots(tokens.f, right);
+    l6 += dots(tokens.g, left);
+    r6 += dots(tokens.g, right);
+    l7 += dots(tokens.h, left);
+    r7 += dots(tokens.h, right);
   }
   var firsts = array(l0, l1, l2, l3, l4, l5, l6, l7);
   var seconds = array(r0, r1, r2, r3, r4, r5, r6, r7);
-  for (var down = 0u; down < TILE_LINES; down++) {
+  for (var down = 0u; down < TILE_TOKENS; down++) {
     for (var across = 0u; across < PAIRS; across++) {
-      if (line + down < params.count && pair + across < params.pairs) {
-        store_pair(line + down, pair + across, vec2f(firsts[down][across], seconds[down][across]));
+      if (token + down < params.shape.tokens && pair + across < params.pairs) {
+        store_pair(token + down, pair + across, vec2f(firsts[down][across], seconds[down][across]));
       }
     }
   }

@@ -1,21 +1,22 @@
-// Several lines of x, for adapters with cheap workgroup memory. A workgroup computes a square of
-// SIDE × SIDE outputs, SIDE columns of K at a time: both factors are laid out in workgroup memory
-// column by column, four lines or rows in a vector, and an invocation keeps 4 × 4 sums in registers.
-// Small squares leave invocations for several teams, which share out the columns and add up in the end.
-// needs: linear/fragments/io, linear/fragments/x, weight = shared/weights/octets_*, shared/weights/dequantise, finish = linear/fragments/finish_*, @pair_rows
+// GEMM for GPUs with cheap workgroup memory: several tokens, multiplied as floats. A workgroup computes a
+// tile of SIDE × SIDE outputs, SIDE columns of K at a time: both factors lie in workgroup memory column by
+// column, four tokens or rows in a vector, and an invocation keeps 4 × 4 sums in registers. Small tiles
+// leave invocations for split-K: each split takes every so many columns, and the sums are added up in the
+// end.
+// needs: linear/fragments/io, linear/fragments/x, weight = shared/weights/octets_*, shared/weights/dequantise, epilogue = linear/fragments/epilogue_*, @pair_rows
 
 override WORKGROUP: u32 = 256u;
 override SIDE: u32 = 64u;
-override QUADS: u32 = SIDE / 4u;  // vectors of four lines or rows in a column of the square
-override MEMBERS: u32 = QUADS * QUADS;  // invocations of a team
-override TEAMS: u32 = WORKGROUP / MEMBERS;  // at most four
+override QUADS: u32 = SIDE / 4u;  // vectors of four tokens or rows in a column of the tile
+override MEMBERS: u32 = QUADS * QUADS;  // invocations of a split
+override K_SPLITS: u32 = WORKGROUP / MEMBERS;  // at most four
 
-// An invocation carries one block of x from memory to its team's tile, 4 lines × 4 columns, and half
-// of them one of the weight as well, 4 rows × 8 columns.
+// An invocation carries one block of x from memory to its split's tile, 4 tokens × 4 columns, and half of
+// them also carry a block of the weight, 4 rows × 8 columns.
 override WEIGHT_BLOCKS: u32 = MEMBERS / 2u;
 
-var<workgroup> x_tiles: array<vec4f, 4u * WORKGROUP>;  // [team][column][quad of lines]
-var<workgroup> weight_tiles: array<vec4f, 4u * WORKGROUP>;  // [team][column][quad of rows]
+var<workgroup> x_tiles: array<vec4f, 4u * WORKGROUP>;  // [split][column][quad of tokens]
+var<workgroup> weight_tiles: array<vec4f, 4u * WORKGROUP>;  // [split][column][quad of rows]
 
 struct Blocks {
   x: mat4x4f,
@@ -23,24 +24,24 @@ struct Blocks {
   high: mat4x4f,
 }
 
-fn x_quad(line: u32, quad: u32) -> vec4f {
-  let value = x[live_line(line) * params.quads + min(quad, params.quads - 1u)];
-  return select(vec4f(), value, quad < params.quads);
+fn x_quad(token: u32, quad: u32) -> vec4f {
+  let value = x[live_token(token) * params.shape.quads + min(quad, params.shape.quads - 1u)];
+  return select(vec4f(), value, quad < params.shape.quads);
 }
 
-fn fetch(member: u32, first_line: u32, first_pair: u32, first_octet: u32) -> Blocks {
-  let line = first_line + 4u * (member % QUADS);
+fn fetch(member: u32, first_token: u32, first_pair: u32, first_octet: u32) -> Blocks {
+  let token = first_token + 4u * (member % QUADS);
   let quad = 2u * first_octet + member / QUADS;
   var blocks: Blocks;
   blocks.x = transpose(mat4x4f(
-    x_quad(line, quad),
-    x_quad(line + 1u, quad),
-    x_quad(line + 2u, quad),
-    x_quad(line + 3u, quad),
+    x_quad(token, quad),
+    x_quad(token + 1u, quad),
+    x_quad(token + 2u, quad),
+    x_quad(token + 3u, quad),
   ));
   if (member < WEIGHT_BLOCKS) {
-    // Four rows of the weight are two pairs. Columns past the end of K need no zeros: x has them.
-    let octet = min(first_octet + member / QUADS, params.octets - 1u);
+    // Four rows of the weight are two pairs. Columns past the end of K need no zeros: those of x are zero.
+    let octet = min(first_octet + member / QUADS, params.shape.octets - 1u);
     let columns = columns_at(octet);
     let pair = first_pair + 2u * (member % QUADS);
     let upper = pair_rows(pair);
@@ -55,7 +56,7 @@ fn fetch(member: u32, first_line: u32, first_pair: u32, first_octet: u32) -> Blo
   return blocks;
 }
 
-fn put_down(tile: u32, member: u32, blocks: Blocks) {
+fn store_tiles(tile: u32, member: u32, blocks: Blocks) {
   let rows = member % QUADS;
   let place = member / QUADS;
   for (var column = 0u; column < 4u; column++) {
@@ -76,12 +77,12 @@ fn main(
   @builtin(local_invocation_index) lane: u32,
 ) {
   let index = group.y * groups.x + group.x;
-  let squares_across = (params.pairs + SIDE / 2u - 1u) / (SIDE / 2u);
-  let first_pair = (index % squares_across) * (SIDE / 2u);
-  let first_line = (index / squares_across) * SIDE;
-  let team = lane / MEMBERS;
+  let tiles_across = (params.pairs + SIDE / 2u - 1u) / (SIDE / 2u);
+  let first_pair = (index % tiles_across) * (SIDE / 2u);
+  let first_token = (index / tiles_across) * SIDE;
+  let k_split = lane / MEMBERS;
   let member = lane % MEMBERS;
-  let tile = team * SIDE * QUADS;
+  let tile = k_split * SIDE * QUADS;
   let down = member / QUADS;
   let across = member % QUADS;
   let depth = SIDE / 8u;  // octets of a tile
@@ -89,40 +90,40 @@ fn main(
   var s1 = vec4f();
   var s2 = vec4f();
   var s3 = vec4f();
-  var blocks = fetch(member, first_line, first_pair, team * depth);
-  for (var octet = 0u; octet < params.octets; octet += TEAMS * depth) {
-    put_down(tile, member, blocks);
+  var blocks = fetch(member, first_token, first_pair, k_split * depth);
+  for (var octet = 0u; octet < params.shape.octets; octet += K_SPLITS * depth) {
+    store_tiles(tile, member, blocks);
     workgroupBarrier();
-    // The next columns are on their way while these are multiplied.
-    blocks = fetch(member, first_line, first_pair, octet + (TEAMS + team) * depth);
+    // Prefetch the next columns while these are multiplied.
+    blocks = fetch(member, first_token, first_pair, octet + (K_SPLITS + k_split) * depth);
     for (var column = 0u; column < SIDE; column++) {
-      let lines = x_tiles[tile + column * QUADS + down];
+      let tokens = x_tiles[tile + column * QUADS + down];
       let rows = weight_tiles[tile + column * QUADS + across];
-      s0 += lines.x * rows;
-      s1 += lines.y * rows;
-      s2 += lines.z * rows;
-      s3 += lines.w * rows;
+      s0 += tokens.x * rows;
+      s1 += tokens.y * rows;
+      s2 += tokens.z * rows;
+      s3 += tokens.w * rows;
     }
     workgroupBarrier();
   }
-  // A line of four goes to one team, which adds up what the others have of it.
+  // Each split adds up all splits' sums of its share of the four tokens.
   x_tiles[lane] = s0;
   x_tiles[WORKGROUP + lane] = s1;
   x_tiles[2u * WORKGROUP + lane] = s2;
   x_tiles[3u * WORKGROUP + lane] = s3;
   workgroupBarrier();
   let pair = first_pair + 2u * across;
-  for (var at = team; at < 4u; at += TEAMS) {
-    let line = first_line + 4u * down + at;
+  for (var at = k_split; at < 4u; at += K_SPLITS) {
+    let token = first_token + 4u * down + at;
     var sums = vec4f();
-    for (var other = 0u; other < TEAMS; other++) {
+    for (var other = 0u; other < K_SPLITS; other++) {
       sums += x_tiles[at * WORKGROUP + other * MEMBERS + member];
     }
-    if (line < params.count && pair < params.pairs) {
-      store_pair(line, pair, sums.xy);
+    if (token < params.shape.tokens && pair < params.pairs) {
+      store_pair(token, pair, sums.xy);
     }
-    if (line < params.count && pair + 1u < params.pairs) {
-      store_pair(line, pair + 1u, sums.zw);
+    if (token < params.shape.tokens && pair + 1u < params.pairs) {
+      store_pair(token, pair + 1u, sums.zw);
     }
   }
 }

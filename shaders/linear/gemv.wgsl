@@ -1,15 +1,16 @@
-// One line of x. An invocation computes four pairs of rows over all of K, 32 columns at a time: x is
-// taken once for eight rows of weights, and no sum is shared, so there is no barrier.
-// needs: linear/fragments/norm, row = linear/fragments/row_*, linear/fragments/block, shared/octets, shared/weights/places, block = linear/fragments/block_*, weight = shared/weights/octets_*, finish = linear/fragments/finish_*, @pair_rows
+// GEMV for software adapters: one token, everything in registers. An invocation computes four pairs of rows
+// over all of K, 32 columns at a time: x is loaded once for eight rows of weights, and no sum is shared, so
+// that there is no barrier.
+// needs: linear/fragments/norm, token = linear/fragments/token_*, linear/fragments/block, shared/octets, shared/weights/places, block = linear/fragments/block_*, weight = shared/weights/octets_*, epilogue = linear/fragments/epilogue_*, @pair_rows
 
 const WORKGROUP = 8u;
 const PAIRS = 4u;
-const OCTETS = 4u;  // of columns that are taken at a time
+const OCTETS = 4u;  // columns taken at a time, in eights
 
-// Groups that are not a multiple of 32 columns: every eight columns look for their own scale.
+// Whether every octet looks for its own scale: groups are not a multiple of 32 columns.
 override SCALE_PER_OCTET: bool = false;
 
-// Sum of weight * x over a block.
+// The dot product over a block.
 fn block_dot(row: Row, at: array<EightColumns, OCTETS>, values: Block) -> f32 {
   let left = sixteen(row, at[0], at[1]);
   let right = sixteen(row, at[2], at[3]);
@@ -36,7 +37,7 @@ fn main(
   @builtin(num_workgroups) groups: vec3u,
   @builtin(local_invocation_index) lane: u32,
 ) {
-  // Pairs past the end are clamped and not stored: all invocations of a group go the same way.
+  // Pairs past the end are clamped and not stored, which keeps control flow uniform.
   let pair = ((group.y * groups.x + group.x) * WORKGROUP + lane) * PAIRS;
   let a = pair_rows(pair);
   let b = pair_rows(pair + 1u);
@@ -48,11 +49,11 @@ fn main(
   var seconds = vec4f();
   var squares = 0.0;
   if (SUMMED) {
-    let all = all_squares(row_squares(lane % LOADERS, LOADERS));
-    begin_row(all, pair < LOADERS * PAIRS);
+    let all = all_squares(token_squares(lane % LOADERS, LOADERS));
+    begin_token(all, pair < LOADERS * PAIRS);
   }
-  let blocks = (params.octets + OCTETS - 1u) / OCTETS;
-  let last = params.octets - 1u;
+  let blocks = (params.shape.octets + OCTETS - 1u) / OCTETS;
+  let last = params.shape.octets - 1u;
   for (var block = 0u; block < blocks; block++) {
     let values = x_block(block, lane);
     // Octets past the end are clamped: x is zero there.

@@ -1,15 +1,15 @@
-// One line of x, for weights that are not in blocks of 32 columns. A workgroup computes two pairs of
-// rows: its invocations share out the columns, sixteen at a time, so that neighbours load neighbouring
-// words, and add up in the end.
-// needs: lanes = shared/lanes_*, linear/fragments/norm, row = linear/fragments/row_*, shared/octets, shared/weights/places, weight = shared/weights/octets_*, finish = linear/fragments/finish_*, @pair_rows
+// GEMV for GPUs with cheap workgroup memory: one token, for weights that are not in blocks of 32 columns. A
+// workgroup computes two pairs of rows: its invocations share out the columns, sixteen at a time, so that
+// neighbours load neighbouring words, and add up their sums in the end.
+// needs: lanes = shared/lanes_*, linear/fragments/norm, token = linear/fragments/token_*, shared/octets, shared/weights/places, weight = shared/weights/octets_*, epilogue = linear/fragments/epilogue_*, @pair_rows
 
 const WORKGROUP = 128u;
 const PAIRS = 2u;
-// Groups that are not a multiple of 32 columns: every eight columns look for their own scale.
+// Whether every octet looks for its own scale: groups are not a multiple of 32 columns.
 override SCALE_PER_OCTET: bool = false;
-const OCTETS = 2u;  // of columns that an invocation takes at a time
+const OCTETS = 2u;  // columns that an invocation takes at a time, in eights
 
-// Sum of weight * x over two octets. One past the end is clamped: x is zero there.
+// The dot product over two octets. An octet past the end is clamped: x is zero there.
 fn pair_dot(row: Row, at: array<EightColumns, 2>, low: Octet, high: Octet) -> f32 {
   let weights = sixteen(row, at[0], at[1]);
   let dots = vec2f(octet_dot(weights.low, low.values), octet_dot(weights.high, high.values));
@@ -37,13 +37,13 @@ fn main(
   var sums = vec4f();
   var squares = 0.0;
   if (SUMMED) {
-    begin_row(sum_of_all(own, row_squares(own.lane, WORKGROUP)), pair == 0u);
+    begin_token(sum_of_all(own, token_squares(own.lane, WORKGROUP)), pair == 0u);
   }
-  for (var at = own.lane; OCTETS * at < params.octets; at += WORKGROUP) {
+  for (var at = own.lane; OCTETS * at < params.shape.octets; at += WORKGROUP) {
     let low = normed_octet(OCTETS * at);
     let high = normed_octet(OCTETS * at + 1u);
     squares += low.squares + high.squares;
-    let last = params.octets - 1u;
+    let last = params.shape.octets - 1u;
     let columns = array(columns_at(OCTETS * at), columns_at(min(OCTETS * at + 1u, last)));
     sums.x += pair_dot(a, columns, low, high);
     sums.y += pair_dot(b, columns, low, high);

@@ -1,16 +1,16 @@
-// out = alpha * a b + beta * bias, for each batch, in tiles of 4 × 4 outputs.
-// a: [batches, lines, depth]; b: [batches, depth, columns], or any strides over a matrix;
-// out: [batches, lines, columns]; bias: any strides over [lines, columns].
+// out = alpha * a b + beta * bias for each batch, in tiles of 4 × 4 outputs.
+// a: [batches, rows, depth]; b: [batches, depth, columns], or any strides over one matrix;
+// out: [batches, rows, columns]; bias: any strides over [rows, columns].
 // needs: nothing
 
 struct Params {
   batches: u32,
-  lines: u32,
+  rows: u32,
   columns: u32,
   depth: u32,
   b_depth_stride: u32,
   b_column_stride: u32,
-  bias_line_stride: u32,
+  bias_row_stride: u32,
   bias_column_stride: u32,
   has_bias: u32,
   alpha: f32,
@@ -22,17 +22,17 @@ const TILE = 4u;
 
 @group(0) @binding(0) var<storage, read> a: array<f32>;
 @group(0) @binding(1) var<storage, read> b: array<f32>;
-@group(0) @binding(2) var<storage, read> bias: array<f32>;  // without one any buffer, unread
+@group(0) @binding(2) var<storage, read> bias: array<f32>;  // any buffer without has_bias, unread
 @group(0) @binding(3) var<storage, read_write> out: array<f32>;
 @group(0) @binding(4) var<uniform> params: Params;
 
-fn store(batch: u32, line: u32, column: u32, sum: f32) {
+fn store(batch: u32, row: u32, column: u32, sum: f32) {
   var value = params.alpha * sum;
   if (params.has_bias != 0u) {
-    let at = line * params.bias_line_stride + column * params.bias_column_stride;
+    let at = row * params.bias_row_stride + column * params.bias_column_stride;
     value += params.beta * bias[at];
   }
-  out[(batch * params.lines + line) * params.columns + column] = value;
+  out[(batch * params.rows + row) * params.columns + column] = value;
 }
 
 @compute @workgroup_size(WORKGROUP)
@@ -43,17 +43,17 @@ fn main(
 ) {
   let index = (group.y * groups.x + group.x) * WORKGROUP + lane;
   let tiles_across = (params.columns + TILE - 1u) / TILE;
-  let tiles_down = (params.lines + TILE - 1u) / TILE;
+  let tiles_down = (params.rows + TILE - 1u) / TILE;
   let column = (index % tiles_across) * TILE;
-  let line = (index / tiles_across % tiles_down) * TILE;
+  let row = (index / tiles_across % tiles_down) * TILE;
   let batch = index / (tiles_across * tiles_down);
   if (batch >= params.batches) {
     return;
   }
   let steps = vec4u(0u, 1u, 2u, 3u);
-  let lines = min(vec4u(line) + steps, vec4u(params.lines - 1u));
+  let rows = min(vec4u(row) + steps, vec4u(params.rows - 1u));
   let columns = min(vec4u(column) + steps, vec4u(params.columns - 1u));
-  var a_at = (vec4u(batch * params.lines) + lines) * params.depth;
+  var a_at = (vec4u(batch * params.rows) + rows) * params.depth;
   var b_at = vec4u(batch * params.depth * params.columns) + columns * params.b_column_stride;
   var s0 = vec4f();
   var s1 = vec4f();
@@ -69,9 +69,9 @@ fn main(
     b_at += vec4u(params.b_depth_stride);
   }
   var tile = array(s0, s1, s2, s3);
-  for (var down = 0u; down < min(TILE, params.lines - line); down++) {
+  for (var down = 0u; down < min(TILE, params.rows - row); down++) {
     for (var across = 0u; across < min(TILE, params.columns - column); across++) {
-      store(batch, line + down, column + across, tile[down][across]);
+      store(batch, row + down, column + across, tile[down][across]);
     }
   }
 }

@@ -1,6 +1,6 @@
-// x as its 8-bit quantisation has it: (clamp(round(x / scale) + zero, -128, 127) - zero) * scale, with
-// a scale and a zero point for each row. x, out: [rows, 4 quads]; scales: [rows]; zero_points: [rows]
-// of bytes, four a word, or of words. One invocation four columns.
+// x rounded to 8 bits and back: (clamp(round(x / scale) + zero, -128, 127) - zero) * scale, with a scale and
+// a zero point for each row. x, out: [rows, 4 quads]; scales: [rows]; zero_points: [rows], bytes in words or
+// words. One invocation computes four columns.
 // needs: nothing
 
 struct Params {
@@ -38,7 +38,7 @@ fn main(
   let row = index / params.quads;
   let scale = scales[row];
   let zero = zero_point(row);
-  // By the reciprocal, as torchao rounds.
+  // Multiply by the reciprocal, as torchao does.
   let quantised = clamp(round(x[index] * (1.0 / scale)) + zero, vec4f(-128.0), vec4f(127.0));
   out[index] = (quantised - zero) * scale;
 }

@@ -1,4 +1,5 @@
-// out = activation(gate) * up, of sums [lines, gate | up]; out: [lines, rows]. One invocation an element.
+// out = activation(gate) * up, from sums [tokens, gate | up]; out: [tokens, rows]. One invocation computes
+// one element.
 // needs: gate = linear/fragments/gate_*
 
 struct Params {

@@ -1,8 +1,8 @@
-// As lanes_subgroups.wgsl, for devices without subgroups: through workgroup memory, in two steps. A
-// few invocations each take every so many values; then all go over what those have.
+// Reductions over a workgroup as in lanes_subgroups.wgsl, for devices without subgroups: through workgroup
+// memory, in two steps. A few invocations each reduce every so many values; then all reduce those results.
 // needs: @WORKGROUP
 
-const TAKERS = 16u;  // no workgroup is smaller
+const TAKERS = 16u;  // every workgroup has at least as many invocations
 
 struct Invocation {
   @builtin(local_invocation_index) lane: u32,

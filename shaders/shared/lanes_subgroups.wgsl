@@ -1,7 +1,6 @@
-// What the invocations of a workgroup have, added up or compared by subgroup operations: first in
-// each subgroup, whose size may differ from one to the next run, then over the subgroups. Whichever
-// file lanes_* is plugged in, all invocations take part and all get the result; between two results
-// of one kind of the whole workgroup lies a barrier of the caller's.
+// Reductions over a workgroup by subgroup operations: first within each subgroup, whose size may differ
+// between runs, then over the subgroups. With every lanes_* file, all invocations take part and all get the
+// result; the caller puts a barrier between two reductions of the same kind over the whole workgroup.
 // needs: shared/subgroups, @WORKGROUP
 
 struct Invocation {
@@ -10,7 +9,7 @@ struct Invocation {
   @builtin(subgroup_size) subgroup_size: u32,
 }
 
-// There are fewer subgroups than places; how many is not known before it runs.
+// One place for each subgroup; their number is only known at run time, and WORKGROUP is its bound.
 var<workgroup> subgroup_values: array<f32, WORKGROUP>;
 var<workgroup> subgroup_vectors: array<vec4f, WORKGROUP>;
 

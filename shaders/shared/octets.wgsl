@@ -1,4 +1,4 @@
-// Octets, of a weight or of x: eight columns, four in a vector.
+// Octets of a weight or of x: eight columns, four in a vector.
 // needs: nothing
 
 fn octet_dot(weights: mat2x4f, values: mat2x4f) -> f32 {

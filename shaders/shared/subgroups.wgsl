@@ -1,3 +1,3 @@
-// Stands first in kernels whose invocations work together without workgroup memory.
+// The directive of kernels that use subgroup operations; it stands first.
 // needs: nothing
 enable subgroups;

@@ -1,7 +1,7 @@
-// tanh, of one number or of four: the fragment that needs it says which, as WGSL has no generic functions.
+// tanh of one number or of four: the file that needs it defines the type, as WGSL has no generic functions.
 // needs: @OneOrFour
 
-// By one exponential that cannot overflow; small ones keep their digits by the series.
+// Uses one exponential that cannot overflow; for small x a series keeps the precision.
 fn tanh_of(x: OneOrFour) -> OneOrFour {
   let square = x * x;
   let series = x * (1.0 + square * (-0.33333333 + square * (0.13333333 + square * (

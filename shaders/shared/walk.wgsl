@@ -1,5 +1,5 @@
-// A walk over up to eight axes, which py_runtime/ops/kernels/strided.py plans: where element `index`
-// of the output lies in up to four operands. Params has, beside what else it has:
+// A walk over up to eight axes, planned by py_runtime/ops/kernels/strided.py: the offsets of element `index`
+// of the output in up to four operands. Params has, beside its own members:
 //   steps: array<vec4u, MAX_AXES>,  // of an axis, for each operand
 //   sizes: array<vec4u, MAX_AXES / 4>,  // of the axis inside each axis
 //   rank: u32,

@@ -103,7 +103,7 @@ def test_nothing_can_be_left_out_of_a_line(name: str) -> None:
 
 @pytest.mark.parametrize("name", FILES)
 def test_a_superfluous_need_is_refused(name: str) -> None:
-    others = ("shared/walk", "linear/fragments/block", "linear/fragments/lines")
+    others = ("shared/walk", "linear/fragments/block", "linear/fragments/tokens")
     more = next(other for other in others if other not in (name, *line_of(name)))
     text = re.escape(f"shader {name} needs {more} by its line, but uses nothing of it")
     with pytest.raises(GraphError, match=text):
@@ -140,7 +140,7 @@ def test_a_file_has_one_line_of_needs(source: str) -> None:
 
 
 def test_files_are_joined_once_each_after_what_they_need() -> None:
-    plugs = {"lines": "shared", "weight": "q4_0", "finish": "rows", "each": "bias"}
+    plugs = {"tokens": "shared", "weight": "q4_0", "epilogue": "rows", "output": "bias"}
     joined = kernel_source("linear/gemm", plugs)
     names = [file.name for file in joined.files]
     assert len(set(names)) == len(names)
@@ -154,12 +154,12 @@ def test_files_are_joined_once_each_after_what_they_need() -> None:
 
 def test_what_comes_along_twice_has_names_of_its_own() -> None:
     blocks = {"blocks": "q4_k", "blocks_second": "q6_k"}
-    plugs = {**blocks, "row": "plain", "finish": "rows", "each": "bias"}
-    kernel = "linear/gemv_mixed_limbs"
+    plugs = {**blocks, "token": "plain", "epilogue": "rows", "output": "bias"}
+    kernel = "linear/gemv_mixed_int8"
     joined = kernel_source(kernel, plugs)
     names = [file.name for file in joined.files]
     copies = (
-        "linear/fragments/limb_products",
+        "linear/fragments/int8_products",
         "shared/weights/order",
         "shared/weights/blocks_q6_k",
     )
@@ -238,13 +238,13 @@ def test_every_kernels_workgroup_can_be_read() -> None:
 
 
 def test_workgroup_memory_is_what_the_entry_point_comes_to_use() -> None:
-    plugs = {"weight": "f32", "finish": "rows", "each": "residual"}
+    plugs = {"weight": "f32", "epilogue": "rows", "output": "residual"}
     product = kernel_source("linear/gemm_wide", plugs)
     assert product.workgroup_bytes(()) == 2 * 4 * 256 * 16
     assert product.workgroup_bytes((("WORKGROUP", 128),)) == 2 * 4 * 128 * 16
     heads = kernel_source("attention/qkv_heads_wide", {"store": "f32", "lanes": "memory"})
     assert heads.workgroup_bytes(()) == 32 * 4, "it adds up single values, not vectors"
-    alone = {**plugs, "block": "alone", "row": "plain"}
+    alone = {**plugs, "block": "alone", "token": "plain"}
     assert kernel_source("linear/gemv", alone).workgroup_bytes(()) == 0
 
 
@@ -277,7 +277,7 @@ def test_a_type_of_unknown_size_is_an_error() -> None:
 def test_where_a_member_lies_is_read_from_the_file() -> None:
     assert offset_of("sampling/sample", "State", "tokens") == 8
     assert offset_of("copies/strided_copy", "Params", "rank") == (8 + 2) * 16
-    columns = FILES["linear/fragments/limb_line"].source
+    columns = FILES["linear/fragments/int8_token"].source
     assert extent_of("Columns", columns, {}) == (112, 16)
 
 
@@ -288,7 +288,7 @@ def test_storage_buffers_are_counted_and_uniforms_are_not() -> None:
 def test_portable_kernels_fit_every_device() -> None:
     """At WebGPU's compatibility level a workgroup may have 128 invocations and 16 KiB."""
     for name in KERNELS:
-        if name.endswith(("_wide", "_limbs")):  # graph/builder.py checks these, by the device
+        if name.endswith(("_wide", "_int8")):  # graph/builder.py checks these, by the device
             continue
         for kernel in all_ways(name):
             if any("size" in file.slots for file in kernel.files):

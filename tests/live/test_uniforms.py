@@ -21,9 +21,40 @@ def test_parameters_are_packed_as_the_shader_has_them() -> None:
     assert packed == struct.pack("<8Ifi8x", *range(8), 0.5, -7)
 
 
+def test_members_of_a_struct_inside_are_packed_by_their_own_names() -> None:
+    inner = "struct Inner { ends: vec4u, a: u32, b: f32, c: u32, d: i32 }\n"
+    layout = ParamsLayout(kernel_with(inner + "struct Params { inner: Inner, e: u32, f: f32 }"))
+    assert layout.offsets == {"ends": 0, "a": 16, "b": 20, "c": 24, "d": 28, "e": 32, "f": 36}
+    packed = layout.pack(
+        {"f": 0.5, "e": 9, "d": -4, "c": 3, "b": 2.5, "a": 1, "ends": (5, 6, 7, 8)}
+    )
+    assert packed == struct.pack("<4IIfIiIf8x", 5, 6, 7, 8, 1, 2.5, 3, -4, 9, 0.5)
+
+
 @pytest.mark.parametrize(
     ("params", "fault"),
     [
+        (
+            "struct Inner { a: u32 }\nstruct Params { inner: Inner, b: u32 }",
+            "'inner' of Params must begin and end at a multiple of 16 bytes, as a struct inside a "
+            "uniform does; it lies at 0 to 4",
+        ),
+        (
+            "struct Inner { a: vec4u }\nstruct Params { b: u32, inner: Inner }",
+            "shader 'toy': put 'a' at the start of Inner",
+        ),
+        (
+            "struct Inner { a: vec4u }\nstruct Params { inner: Inner, a: u32 }",
+            "shader 'toy': Params has two members 'a'",
+        ),
+        (
+            "struct Params { a: vec2u }",
+            "'a' of Params is of the type vec2u, which cannot be packed",
+        ),
+        (
+            "struct Inner { a: vec4u }\nstruct Params { inner: array<Inner, 2> }",
+            "'inner' of Params is of the type Inner, which cannot be packed",
+        ),
         ("fn main() {}", "shader 'toy' has no `struct Params`"),
         ("struct Params { a: u32, b: vec4f }", "shader 'toy': put 'b' at the start of Params"),
         ("struct Params { a: array<u32, 4> }", "'a' of Params must be an array of vec4"),

@@ -21,7 +21,7 @@ LINES = (40, 1, 3, 40, 1)
 # An odd number of blocks, which is not whole tiles of any kernel.
 COLUMNS = {32: 96, 256: 768, 4: 72}
 IN_THE_PAGE = ("Q4_K", "Q6_K", "IQ4_XS", "F16")
-TWO_LIMBS = 5e-5  # columns of x have 15 bits, a block with one scale
+TWO_PLANES = 5e-5  # columns of x have 15 bits, a block with one scale
 
 
 def program(weight: RandomWeight) -> ProgramWriter:
@@ -71,8 +71,8 @@ def check(name: str, runner: Runner, kernels: str) -> None:
         np.testing.assert_array_equal(looked_up, weight.values[indices])
         wanted = x.astype(np.float64) @ exact.T + bias
         size = np.abs(x).astype(np.float64) @ np.abs(exact.T) + np.abs(bias)
-        in_two_limbs = kernels != PORTABLE_KERNELS and len(x) > 1 and weight.kind.has_scales
-        most = TWO_LIMBS if in_two_limbs else 2e-6
+        in_two_planes = kernels != PORTABLE_KERNELS and len(x) > 1 and weight.kind.has_scales
+        most = TWO_PLANES if in_two_planes else 2e-6
         assert np.max(np.abs(product - wanted) / size) < most
 
 
@@ -112,7 +112,7 @@ def check_extremes(runner: Runner, kernels: str) -> None:
         np.testing.assert_array_equal(looked_up[~lost], exact[~lost])
         wide, least = x.astype(np.float64), values[0].astype(np.float64)
         size = 1 + np.abs(wide) @ np.abs(least)  # with the bias, which is -1
-        assert np.max(np.abs(product[:, 0] - (wide @ least - 1)) / size) < TWO_LIMBS
+        assert np.max(np.abs(product[:, 0] - (wide @ least - 1)) / size) < TWO_PLANES
 
 
 @pytest.mark.parametrize("kernels", KERNELS)

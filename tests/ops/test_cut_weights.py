@@ -47,4 +47,4 @@ def test_a_head_and_its_table(name: str, kernels: str, native: NativeRunner) -> 
     for (_, own), (rows, sums) in zip(calls, results["outputs"], strict=True):
         np.testing.assert_array_equal(rows, weight.values[np.clip(order, 0, ROWS - 1)])
         wanted = own.astype(np.float64) @ weight.values.astype(np.float64).T + bias
-        np.testing.assert_allclose(sums, wanted, atol=2e-4)  # wide kernels: two limbs of x
+        np.testing.assert_allclose(sums, wanted, atol=2e-4)  # wide kernels: two int8 planes of x

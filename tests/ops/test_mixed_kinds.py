@@ -1,5 +1,5 @@
-"""Weights of several kinds in one op: for one line of x two kinds are one kernel's, where it can
-bind the weights of both and its workgroups have rows of one each."""
+"""Weights of several kinds in one op: for one token two kinds share a kernel, where it can bind
+the weights of both and each of its workgroups has rows of one."""
 
 import pytest
 
@@ -9,12 +9,12 @@ from tests.gguf.test_mixes import ROOMY
 from tests.golden import Case, check
 from tests.ops.cases_fused import decoder_case, summed_case, swiglu_case
 from tests.ops.test_memory_kernels import LEAST
-from tests.ops.wide_cases import by_limbs
+from tests.ops.wide_cases import by_int8_planes
 from tests.runners import NativeRunner, Runner
 
 pytestmark = pytest.mark.torch
 
-MIXED, ALONE = "linear/gemv_mixed_limbs", "linear/gemv_limbs"
+MIXED, ALONE = "linear/gemv_mixed_int8", "linear/gemv_int8"
 HEADS = (8, 2, 32)  # rows of q and k, and those of v, are whole workgroups
 FEW_BUFFERS = [  # no more than software adapters bind
     decoder_case("q4_k + q4_k + q6_k", *HEADS, 32, heads_normed=True, columns=768),
@@ -40,8 +40,8 @@ def names(cases: list[Case]) -> list[str]:
     return [case.name for case in cases]
 
 
-def one_line_kernels(case: Case, storage_buffers: int) -> list[str]:
-    """Those that take one line of x."""
+def gemv_kernels(case: Case, storage_buffers: int) -> list[str]:
+    """Return the kernels for one token."""
     target = KernelTarget(wide=True, lanes=32, storage_buffers=storage_buffers)
     builder = Builder(case.writer.program(), ROOMY, target)
     builder.build_ops()
@@ -51,28 +51,28 @@ def one_line_kernels(case: Case, storage_buffers: int) -> list[str]:
 
 @pytest.mark.parametrize("case", FEW_BUFFERS, ids=names(FEW_BUFFERS))
 def test_two_kinds_are_one_kernel(case: Case, native: NativeRunner) -> None:
-    assert one_line_kernels(case, 10) == [MIXED]
-    check(by_limbs(case), native, MEMORY_KERNELS)
+    assert gemv_kernels(case, 10) == [MIXED]
+    check(by_int8_planes(case), native, MEMORY_KERNELS)
 
 
 def test_two_kinds_in_the_smallest_workgroups(native: NativeRunner) -> None:
-    check(by_limbs(FEW_BUFFERS[0]), native, MEMORY_KERNELS, limits=LEAST)
+    check(by_int8_planes(FEW_BUFFERS[0]), native, MEMORY_KERNELS, limits=LEAST)
 
 
 @pytest.mark.browser
 def test_two_kinds_in_the_page(in_page: Runner) -> None:
-    check(by_limbs(FEW_BUFFERS[3]), in_page, MEMORY_KERNELS)
+    check(by_int8_planes(FEW_BUFFERS[3]), in_page, MEMORY_KERNELS)
 
 
 @pytest.mark.parametrize(
     ("case", "buffers"), MANY_BUFFERS, ids=names([case for case, _ in MANY_BUFFERS])
 )
 def test_a_device_that_binds_less_has_a_kernel_for_each(case: Case, buffers: int) -> None:
-    assert one_line_kernels(case, buffers) == [MIXED]
-    assert one_line_kernels(case, buffers - 1) == [ALONE, ALONE]
+    assert gemv_kernels(case, buffers) == [MIXED]
+    assert gemv_kernels(case, buffers - 1) == [ALONE, ALONE]
 
 
 @pytest.mark.parametrize(("case", "kernels"), NOT_ONE, ids=names([case for case, _ in NOT_ONE]))
 def test_what_one_kernel_cannot_take(case: Case, kernels: list[str]) -> None:
     """A third kind, rows that end inside a workgroup, floats, and scales that lie across rows."""
-    assert one_line_kernels(case, 16) == kernels
+    assert gemv_kernels(case, 16) == kernels

@@ -6,12 +6,12 @@ from py_runtime.program.weight_kinds import BLOCK_KINDS
 from tests.golden import Case
 from tests.ops.test_ops import CASES
 
-TWO_LIMBS = 1e-4  # relative RMS: columns of x have 15 bits, a block with one scale
+TWO_PLANES = 1e-4  # relative RMS: columns of x have 15 bits, a block with one scale
 
 
-def by_limbs(case: Case) -> Case:
-    """As near to torch as products of many lines come by whole numbers."""
-    near = max(case.tolerance.relative_rms, TWO_LIMBS)
+def by_int8_planes(case: Case) -> Case:
+    """Return the case with the tolerance of products of several tokens by int8 planes."""
+    near = max(case.tolerance.relative_rms, TWO_PLANES)
     return replace(case, tolerance=replace(case.tolerance, relative_rms=near))
 
 
@@ -22,7 +22,7 @@ def _multiplies_blocks(case: Case) -> bool:
 
 
 WIDE: list[Case] = [
-    by_limbs(case) if _multiplies_blocks(case) else case
+    by_int8_planes(case) if _multiplies_blocks(case) else case
     for case in CASES
     if case.name.startswith(
         ("sdpa", "rms_norm", "linear", "swiglu", "qkv", "q_rotary", "gated_delta")

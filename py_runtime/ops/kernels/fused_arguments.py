@@ -1,20 +1,20 @@
-"""The arguments that fused linears have in common: weights, biases, a norm of x."""
+"""Arguments that fused linears have in common: weights, biases, a norm of x."""
 
 from dataclasses import dataclass
 
 from py_runtime.base.dtypes import F32
 from py_runtime.live.launch import Bindable
 from py_runtime.live.values import LiveTensor
-from py_runtime.ops.kernels.linears import Norm, Summed
 from py_runtime.ops.kernels.matrices import Matrices, Weight, matrices_of, part_rows
+from py_runtime.ops.kernels.token_inputs import Norm, Summed
 from py_runtime.ops.registry import Op
 from py_runtime.program.weight_kinds import has_scales
 
-# `kind` names the kind of all weights, or that of each. Scales are of those whose kind has some;
-# they and biases are null where there are none.
+# `kind` names the kind of all weights, or that of each. Only kinds that have scales give any; these
+# and biases are null where there are none.
 WEIGHTS = "kind weights scales group_size biases"
 NORM = "norm eps"  # null where x is taken as it is
-# In the place of x, where it is a sum that the op computes first; it is then the second output.
+# These stand in place of an x that the op computes as a sum; x is then the second output.
 SUM = "of sum_norm sum_eps residual factor"
 
 
@@ -28,11 +28,11 @@ class Ends:
 
     @property
     def read(self) -> LiveTensor:
-        """Stands in where a kernel binds what there is not."""
+        """The tensor that is bound, unread, in place of one that there is not."""
         return self.x if self.summed is None else self.summed.of
 
     def resize(self, op: Op) -> None:
-        """x, where it is computed."""
+        """Resize x where the op computes it."""
         if self.summed is not None:
             of, residual = self.summed.of, self.summed.residual
             op.require_live(
@@ -43,7 +43,7 @@ class Ends:
 
 
 def take_ends(op: Op) -> Ends:
-    """By the arguments that the op has under the name it was called by."""
+    """Take x and the output by the arguments of the name the op was called by."""
     if not op.takes("of"):
         return Ends(op.tensor("x", F32), op.tensor("out", F32), None)
     outs, of = op.tensors("out", F32), op.tensor("of", F32)
@@ -65,7 +65,7 @@ def take_ends(op: Op) -> Ends:
 
 
 def take_matrices(op: Op, columns: int) -> Matrices:
-    """All weights, one after the other; neighbours of one kind are one matrix."""
+    """Take all weights in order; neighbours of one kind are joined into one matrix."""
     weights = op.tensors("weights")
     op.require(bool(weights), "no weights")
     kinds, group_size = op.string("kind").split(), op.integer("group_size")
@@ -88,7 +88,7 @@ def take_matrices(op: Op, columns: int) -> Matrices:
 
 
 def take_biases(op: Op, matrices: Matrices) -> Bindable | None:
-    """One for each row of all matrices; only the last may be longer than its weight has rows."""
+    """Take a bias for each row; only the last may be longer than its weight has rows."""
     if not op.has("biases"):
         return None
     biases = op.tensors("biases", F32)
@@ -104,7 +104,7 @@ def take_biases(op: Op, matrices: Matrices) -> Bindable | None:
 
 
 def take_norm(op: Op, columns: int) -> Norm | None:
-    """None where the op does not normalise its x first."""
+    """Take the norm of x; None where the op has none."""
     if not op.has("norm"):
         return None
     weight = op.tensor("norm", F32, rank=1)

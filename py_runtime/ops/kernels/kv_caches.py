@@ -1,4 +1,4 @@
-"""Key and value caches: held as they are, or as halves where the adapter knows them (f16)."""
+"""KV caches, stored as f32, or as f16 where the adapter knows it."""
 
 from py_runtime.base.dtypes import F16, F32
 from py_runtime.live.values import LiveTensor
@@ -8,7 +8,7 @@ KINDS = (F32, F16)
 
 
 def take_caches(op: Op, rank: int | None = None) -> tuple[LiveTensor, LiveTensor]:
-    """An op's k_cache and v_cache, of one kind."""
+    """Take an op's k_cache and v_cache, which have the same dtype."""
     k_cache, v_cache = (op.tensor(name, *KINDS, rank=rank) for name in ("k_cache", "v_cache"))
     op.require(
         k_cache.dtype is v_cache.dtype,

@@ -1,9 +1,9 @@
 """Weights of linears as kernels see them: every kind behind one interface.
 
-Several weights of one kind and width can stand one after the other and be one matrix: what an op
-computes from the same x (q, k and v; gate and up) is then one kernel. Where kinds differ, or where
-a weight is larger than a kernel can bind, an op has several matrices, one below the other: for one
-line of x two of different kinds may still be one kernel (see linears.py).
+Several weights of one kind and width are joined into one matrix, so that what an op computes from
+the same x (q, k and v; gate and up) takes one kernel. Where kinds differ, or where a weight is
+larger than a kernel can bind, an op has several matrices, one below the other; for one token two of
+different kinds may still share a kernel (see gemv.py).
 """
 
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ BY_OCTETS = all_shaders().alternatives("shared/weights/octets_")
 
 @dataclass(frozen=True)
 class Weight:
-    """One weight as an op's arguments give it."""
+    """A weight as an op's arguments give it."""
 
     kind: str  # a file shared/weights/octets_*.wgsl or blocks_*.wgsl
     weight: LiveTensor
@@ -62,12 +62,12 @@ class Matrix:
 
     @property
     def octet_plugs(self) -> dict[str, str]:
-        """For a kernel that takes eight columns at a time."""
+        """The plugs of a kernel that takes eight columns at a time."""
         return octet_plugs(self.kind)
 
 
 def octet_plugs(kind: str) -> dict[str, str]:
-    """What gives octets of a kind: a file of its own, or its blocks."""
+    """Return the plugs that read octets of a kind: a file of its own, or its blocks."""
     return {"weight": kind} if kind in BY_OCTETS else {"weight": "blocks", "blocks": kind}
 
 
@@ -75,12 +75,12 @@ Matrices = tuple[Matrix, ...]  # one below the other
 
 
 def rows_of(matrices: Matrices) -> int:
-    """Of all that an op computes."""
+    """Return the rows of all matrices."""
     return sum(matrix.rows for matrix in matrices)
 
 
 def part_rows(matrices: Matrices) -> tuple[int, ...]:
-    """The rows of each weight."""
+    """Return the rows of each weight."""
     by_tensor: dict[int, int] = {}
     for matrix in matrices:
         for tensor, rows in zip(matrix.tensors, matrix.part_rows, strict=False):
@@ -89,7 +89,7 @@ def part_rows(matrices: Matrices) -> tuple[int, ...]:
 
 
 def matrices_of(op: Op, weights: Sequence[Weight], columns: int) -> Matrices:
-    """Checks the weights against the columns of x, and joins neighbours of one kind."""
+    """Check the weights against the columns of x, and join neighbours of one kind."""
     op.require(
         1 <= len(weights) <= MAX_PARTS, f"{len(weights)} weights; up to {MAX_PARTS} are taken"
     )
@@ -111,7 +111,7 @@ CUT_ROWS = 64  # slices have a multiple of so many rows
 
 
 def rows_at_once(op: Op, tensors: Sequence[LiveTensor], rows: int) -> int:
-    """How many of a matrix's rows a kernel can bind; all where nothing is to be cut."""
+    """Return how many of a matrix's rows a kernel can bind; all where it need not be cut."""
     most = op.builder.target.binding_bytes
     largest = max(tensor.max_bytes for tensor in tensors)
     if largest <= most:
@@ -120,7 +120,7 @@ def rows_at_once(op: Op, tensors: Sequence[LiveTensor], rows: int) -> int:
 
 
 def _cut(op: Op, matrix: Matrix) -> list[Matrix]:
-    """Rows that can be bound at once; those of q4gsw and of single channels lie across others."""
+    """Cut a matrix into rows that can be bound; scales of q4gsw and channels lie across rows."""
     can_be_cut = matrix.kind in BLOCK_KINDS or matrix.kind == FLOAT
     rows = rows_at_once(op, matrix.tensors, matrix.rows)
     if rows >= matrix.rows or not can_be_cut or len(matrix.part_rows) > 1:
@@ -167,7 +167,7 @@ def _joined(op: Op, weights: Sequence[Weight], columns: int) -> Matrix:
 
 
 def _row_scales(part_rows: tuple[int, ...], scales: Sequence[LiveTensor]) -> dict[str, object]:
-    """What row_scales of shaders/linear needs of q4gsw's scales, [groups, padded rows]."""
+    """Return the parameters of row_scales in shaders/linear; scales: [groups, padded rows]."""
     ends, offsets, strides = [], [], []
     row = place = 0
     for rows, scale in zip(part_rows, scales, strict=False):
@@ -190,7 +190,7 @@ def _padded(entries: list[int], fill: int) -> tuple[int, ...]:
 
 
 def _check_ranks(op: Op, weight: Weight) -> None:
-    """Scales have the dtype and rank that their kind stores them in; floats have none."""
+    """Check that scales have the dtype and rank of their kind; floats have none."""
     dims = list(weight.weight.max_dims)
     op.require(len(dims) == 2, f"a weight of {dims}; it must be [rows, columns]")
     if weight.kind == FLOAT or (
@@ -242,7 +242,7 @@ def check_q4gsw(op: Op, weight: Weight, columns: int) -> None:
 
 
 def check_channels(op: Op, weight: Weight, columns: int) -> None:
-    """weight: u8 [N, K / 2] or i8 [N, K]; scales: f32 [N or more]."""
+    """Check a weight u8 [N, K / 2] or i8 [N, K]; scales: f32 [N or more]."""
     assert weight.scales is not None
     rows, row_bytes = weight.weight.max_dims
     wanted = columns // 2 if weight.weight.dtype is U8 else columns
@@ -257,7 +257,7 @@ def check_channels(op: Op, weight: Weight, columns: int) -> None:
 
 
 def check_blocks(op: Op, weight: Weight, columns: int) -> None:
-    """weight: [N, K / columns per element]; scales: what belongs to its blocks."""
+    """Check a weight [N, K / columns per element] and the scales of its blocks."""
     own_columns = block_columns(op, BLOCK_KINDS[weight.kind], weight.weight, weight.scales)
     op.require(
         own_columns == columns,
@@ -268,7 +268,7 @@ def check_blocks(op: Op, weight: Weight, columns: int) -> None:
 def block_columns(
     op: Op, kind: BlockKind, weight: LiveTensor, scales: LiveTensor | None, what: str = "weight"
 ) -> int:
-    """The columns of a weight, or of a table, whose scales fit it."""
+    """Return the columns of a weight, or of a table, after checking that its scales fit."""
     rows, columns = weight.max_dims[0], kind.columns(weight.max_dims[1])
     op.require(
         columns % kind.block == 0 and weight.max_dims == kind.weight_dims(rows, columns),

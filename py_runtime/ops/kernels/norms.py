@@ -1,4 +1,4 @@
-"""The kernel of rms_norm, for the op of that name and for ops that normalise their input first."""
+"""The kernel of RMS norms, for the op of that name and for ops that normalise their input first."""
 
 from py_runtime.live.launch import Bindable
 from py_runtime.live.values import LiveTensor
@@ -7,8 +7,10 @@ from py_runtime.ops.registry import Op
 
 
 class RmsNormKernel:
-    """Calling it sets how many rows there are, and how wide; `residual` is added to them, and then
-    they are multiplied with `factor` [1]. Without a weight, x must be a tensor."""
+    """A launch that normalises rows, adds `residual` and multiplies by `factor` [1].
+
+    Calling it sets the number and the width of the rows. Without a weight, x must be a tensor.
+    """
 
     def __init__(
         self,

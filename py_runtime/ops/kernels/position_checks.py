@@ -1,11 +1,11 @@
-"""The checks that tokens at a position fit into the rows of a table or a cache."""
+"""Checks that tokens at a position fit into the rows of a table or a cache."""
 
 from py_runtime.live.values import LiveInt
 from py_runtime.ops.registry import Op
 
 
 def check_rows(op: Op, start: LiveInt, tokens: int, rows: int, table: str) -> None:
-    """Tokens take the rows [start, start + tokens) of a table that has so many."""
+    """Check that the rows [start, start + tokens) lie in a table of `rows`."""
     position = start.value
     if 0 <= position <= rows - tokens:
         return
@@ -18,8 +18,10 @@ def check_rows(op: Op, start: LiveInt, tokens: int, rows: int, table: str) -> No
 
 
 def check_cache(op: Op, start: LiveInt, tokens: int, rows: int, window: int | None) -> None:
-    """Tokens take these rows of a cache, or, where they see a window, those of a ring: it must
-    hold all that the first of them sees besides them all."""
+    """Check that tokens fit into a cache or, with a window, into a ring.
+
+    A ring must hold all tokens and what the first of them sees before itself.
+    """
     if window is None or start.value < 0 or start.value + tokens <= rows:
         check_rows(op, start, tokens, rows, "the cache")
         return

@@ -1,6 +1,6 @@
-"""Attention that streams: scores are never stored.
+"""Streaming attention: an online softmax, so that scores are never stored.
 
-The context is cut into splits that run side by side, so that one token at the end of a long context
+The context is cut into splits that run in parallel, so that one token at the end of a long context
 keeps a device as busy as a long prompt does.
 """
 
@@ -15,54 +15,54 @@ from py_runtime.ops.registry import Op
 
 TILE_ROWS = figures_of("attention/fragments/tiles")["TILE_ROWS"]
 TILE_STATS_BYTES = 2 * 4 * TILE_ROWS  # the largest score and the sum of each row
-MASKS = figures_of("attention/fragments/sight_masked")
+MASKS = figures_of("attention/fragments/mask_tensor")
 NO_MASK, FLOAT_MASK, BOOL_MASK = (MASKS[f"{kind}_MASK"] for kind in ("NO", "FLOAT", "BOOL"))
 
 
 @dataclass(frozen=True)
-class AttendWay:
-    """How attention is shared: invocations alone, a tile each, or a workgroup together on one."""
+class AttentionVariant:
+    """A pair of kernels: an invocation, or a workgroup, attends with one tile over one split."""
 
     attend: str
     reduce: str
     block: int  # positions of the shortest split
-    enough_tiles: int  # a device is busy with so many; fewer are cut into splits
+    enough_tiles: int  # keep a device busy; fewer are cut into splits
     max_splits: int
-    alone: int  # so few positions are not worth sharing: no splits, and no kernel to add up
-    workgroup: int | None = None  # invocations; None: as many as suit graphics processors
+    unsplit: int  # contexts up to so many positions are not split, and need no reduction
+    workgroup: int | None = None  # invocations; None: the shader's own
 
 
-TILE_EACH = AttendWay(
+PER_INVOCATION = AttentionVariant(
     "attention/attend",
     "attention/reduce",
     block=figures_of("attention/attend")["BLOCK"],
     enough_tiles=4096,
     max_splits=64,
-    alone=0,
+    unsplit=0,
 )
-# Software runs a workgroup on one core, so that small ones keep all cores busy; it has few of them,
-# and splits that nobody waits for only cost what puts them together.
-ON_CORES = replace(TILE_EACH, enough_tiles=512, max_splits=32, workgroup=8)
-MIN_SPLITS = 8  # of those two, at any context
-TOGETHER = AttendWay(
+# A software adapter runs a workgroup on one core: small workgroups keep all cores busy. It has few
+# cores, so that further splits would only make the reduction longer.
+PER_CPU_LANE = replace(PER_INVOCATION, enough_tiles=512, max_splits=32, workgroup=8)
+MIN_SPLITS = 8  # of these two variants, at any context
+PER_WORKGROUP = AttentionVariant(
     "attention/attend_wide",
     "attention/reduce_wide",
     block=figures_of("attention/attend_wide")["STEP"],
     enough_tiles=512,
     max_splits=16,
-    alone=256,
+    unsplit=256,
 )
-MAX_QUADS_TOGETHER = figures_of("attention/attend_wide")["MAX_QUADS"]
+MAX_WORKGROUP_QUADS = figures_of("attention/attend_wide")["MAX_QUADS"]
 ATTEND_BLOCK = "attention/attend_block_wide"
 BLOCK_INVOCATIONS = figures_of(ATTEND_BLOCK)["WORKGROUP"]
-ENDLESS = 2**31  # longer than any context
-ROW_PARTS = 32  # of attention/attend_row_wide, where a workgroup may be so large
-MAX_QUADS_OF_A_ROW = 128  # as many as the smallest workgroup has invocations
+ENDLESS = 2**31  # positions, more than any context has
+ROW_PARTS = 32  # of attention/attend_row_wide, where a workgroup may have that many
+MAX_ROW_QUADS = 128  # as many as the smallest workgroup has invocations
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Sizes and element strides of one attention; q and out have the same strides."""
+    """The sizes and element strides of one attention; q and out have the same strides."""
 
     batches: int
     tokens: int
@@ -70,13 +70,13 @@ class Problem:
     kv_tokens: int
     kv_heads: int
     width: int
-    kv_rows: int  # of the caches: positions beyond them begin again at the first
+    kv_rows: int  # of the caches, which are rings: positions wrap around
     q_strides: Dims  # batch, token, head
     kv_strides: Dims  # batch, token, head
 
     @property
     def group(self) -> int:
-        """Query heads that share a key and value head."""
+        """The query heads that share a key and value head."""
         return self.heads // self.kv_heads
 
     @property
@@ -85,11 +85,14 @@ class Problem:
 
     @property
     def tiles(self) -> int:
-        return tile_count(self.batches, self.tokens, self.heads, self.kv_heads)
+        return count_tiles(self.batches, self.tokens, self.heads, self.kv_heads)
 
 
 def problem_over_cache(q: Dims, cache: Dims) -> Problem:
-    """q: [..., tokens, heads, width]; cache: [..., capacity, kv heads, width]; a batch before."""
+    """Return the problem of attention over a KV cache.
+
+    q: [..., tokens, heads, width]; cache: [..., capacity, kv heads, width]; a batch may come first.
+    """
     tokens, heads, width = q[-3:]
     capacity, kv_heads, _ = cache[-3:]
     return Problem(
@@ -105,69 +108,69 @@ def problem_over_cache(q: Dims, cache: Dims) -> Problem:
     )
 
 
-def tile_count(batches: int, tokens: int, heads: int, kv_heads: int) -> int:
-    """A tile is so many query rows that share a key and value head."""
+def count_tiles(batches: int, tokens: int, heads: int, kv_heads: int) -> int:
+    """Count the tiles: TILE_ROWS query rows each, which share a key and value head."""
     return batches * kv_heads * ceil_div(tokens * (heads // kv_heads), TILE_ROWS)
 
 
 class StreamingAttention:
-    """The kernels both ops share, and the scratch between them."""
+    """The launches of an attention op, and the scratch memory between them."""
 
     def __init__(
         self,
         op: Op,
         most: Problem,
         max_context: int,
-        bind: dict[str, Bindable],  # q, k, v and what the fragment of sight binds
+        bind: dict[str, Bindable],  # q, k, v and what the mask's fragment binds
         out: Bindable,
-        sight: str,  # what a row sees: attention/fragments/sight_*
-        window: int | None = None,  # of a windowed sight
+        mask: str,  # attention/fragments/mask_*
+        window: int | None = None,  # of a window mask
         softcap: float | None = None,
-        sinks: LiveTensor | None = None,  # [query heads]: scores that take a share for nothing
+        sinks: LiveTensor | None = None,  # [query heads]: scores without a value
     ) -> None:
         self.window, self.softcap = window, softcap
         self.unit = 4 if most.width % 4 == 0 else 1
-        self.way = ON_CORES
+        self.variant = PER_CPU_LANE
         if op.builder.target.wide:
-            together = self.unit == 4 and most.width <= 4 * MAX_QUADS_TOGETHER
-            self.way = TOGETHER if together else TILE_EACH
-        self.max_splits = min(self.way.max_splits, ceil_div(max_context, self.way.block))
-        written = self._scratches(op, most)
-        # What puts splits together needs these.
+            fits = self.unit == 4 and most.width <= 4 * MAX_WORKGROUP_QUADS
+            self.variant = PER_WORKGROUP if fits else PER_INVOCATION
+        self.max_splits = min(self.variant.max_splits, ceil_div(max_context, self.variant.block))
+        written = self._reserve_scratch(op, most)
+        # Whatever reduces the splits needs these.
         self.sink_plugs = {"sinks": "none" if sinks is None else "learned"}
         self.left = {**written, **({} if sinks is None else {"sinks": sinks})}
         kv = bind["k"]
         assert isinstance(kv, LiveTensor)
-        plugs = {"sight": sight, "score": "plain" if softcap is None else "capped"}
+        plugs = {"mask": mask, "score": "plain" if softcap is None else "capped"}
         if self.unit == 4:
             plugs["kv"] = kv.dtype.name
-        # Without splits, results of these are whole.
-        whole_plugs = {**plugs, "lanes": op.builder.target.lanes_by, **self.sink_plugs}
-        whole_bind = {**self.left, "out": out, **bind}
+        # Without splits, these kernels write the output themselves.
+        final_plugs = {**plugs, "lanes": op.builder.target.lanes_by, **self.sink_plugs}
+        final_bind = {**self.left, "out": out, **bind}
         constants = self._constants(op, most)
-        if self.way is TOGETHER:
+        if self.variant is PER_WORKGROUP:
             self.attend = op.launch(
-                self.way.attend, plugs=whole_plugs, bind=whole_bind, constants=constants
+                self.variant.attend, plugs=final_plugs, bind=final_bind, constants=constants
             )
         else:
             self.attend = op.launch(
-                self.way.attend,
+                self.variant.attend,
                 plugs={**plugs, "loads": "quads" if self.unit == 4 else "scalars"},
                 bind={**written, **bind},
                 constants=constants,
             )
-        self.attend_row = self._launch_of_rows(op, most, whole_plugs, whole_bind)
-        self.attend_block = self._launch_of_blocks(op, most, whole_plugs, whole_bind)
+        self.attend_row = self._declare_row_kernel(op, most, final_plugs, final_bind)
+        self.attend_block = self._declare_block_kernel(op, most, final_plugs, final_bind)
         self.reduce = op.launch(
-            self.way.reduce,
+            self.variant.reduce,
             plugs=self.sink_plugs,
             bind={**self.left, "out": out},
             constants=constants,
         )
 
-    def _scratches(self, op: "Op", most: Problem) -> dict[str, Bindable]:
+    def _reserve_scratch(self, op: "Op", most: Problem) -> dict[str, Bindable]:
         # splits * tiles is at most this, at any live size (see splits)
-        tiles = min(max(self.way.enough_tiles, most.tiles), self.max_splits * most.tiles)
+        tiles = min(max(self.variant.enough_tiles, most.tiles), self.max_splits * most.tiles)
         tile_bytes = ceil_div(most.width, 4) * 4 * TILE_ROWS * 4
         return {
             "sums": op.scratch("weighted sums", tiles * tile_bytes),
@@ -175,17 +178,17 @@ class StreamingAttention:
         }
 
     def _constants(self, op: "Op", most: Problem) -> dict[str, float]:
-        """Of the kernels for tiles, and of those that put splits together."""
-        if self.way is TOGETHER:
+        """Return the constants of the kernels for tiles, and of those that reduce splits."""
+        if self.variant is PER_WORKGROUP:
             return {"QUADS": most.width // 4, "WORKGROUP": usual_workgroup(op.builder.limits)}
-        return {} if self.way.workgroup is None else {"WORKGROUP": self.way.workgroup}
+        return {} if self.variant.workgroup is None else {"WORKGROUP": self.variant.workgroup}
 
-    def _launch_of_rows(
+    def _declare_row_kernel(
         self, op: "Op", most: Problem, plugs: dict[str, str], bind: dict[str, Bindable]
     ) -> Launch | None:
-        """Heads that are too wide for a tile of rows together: a token's rows are not."""
+        """Declare the kernel for one token, which takes wider heads than tiles do."""
         is_wide = op.builder.target.wide
-        if not is_wide or self.unit != 4 or most.width > 4 * MAX_QUADS_OF_A_ROW:
+        if not is_wide or self.unit != 4 or most.width > 4 * MAX_ROW_QUADS:
             return None
         max_invocations = op.builder.limits["max_compute_invocations_per_workgroup"]
         workgroup = min(max(ROW_PARTS * most.width // 4, 256), 1024, max_invocations)
@@ -196,13 +199,13 @@ class StreamingAttention:
             constants={"QUADS": most.width // 4, "WORKGROUP": workgroup},
         )
 
-    def _launch_of_blocks(
+    def _declare_block_kernel(
         self, op: "Op", most: Problem, plugs: dict[str, str], bind: dict[str, Bindable]
     ) -> Launch | None:
-        """For prompts: several tiles share what is read."""
+        """Declare the kernel for prompts, in which several tiles share the keys and values read."""
         group = 32 if most.width // 4 <= 32 else 64
         self.tiles_of_block = BLOCK_INVOCATIONS // group
-        if self.way is not TOGETHER or not self._fills_a_block(most):
+        if self.variant is not PER_WORKGROUP or not self._fills_a_block(most):
             return None
         return op.launch(
             ATTEND_BLOCK,
@@ -212,25 +215,26 @@ class StreamingAttention:
         )
 
     def _fills_a_block(self, problem: Problem) -> bool:
-        """Whether there are rows enough to share what is read among several tiles."""
+        """Return whether there are tiles enough to share keys and values."""
         return problem.tiles_of_head >= self.tiles_of_block
 
     def splits_of_one(self, problem: Problem) -> int:
-        """Of one token's attention over a long context."""
+        """Return the number of splits of one token's attention over a long context."""
         tiles = problem.batches * problem.kv_heads * ceil_div(problem.group, TILE_ROWS)
-        return self.splits(self.way, tiles, ENDLESS)
+        return self.splits(self.variant, tiles, ENDLESS)
 
-    def splits(self, way: AttendWay, tiles: int, context: int) -> int:
-        """A longer context makes longer splits; while they are the shortest, their number doubles.
+    def splits(self, variant: AttentionVariant, tiles: int, context: int) -> int:
+        """Return the number of splits.
 
-        So a step of decoding hardly ever changes the grid.
+        A longer context makes longer splits; while they are the shortest, their number doubles. So
+        a step of decoding hardly ever changes the grid.
         """
-        if context <= way.alone:
+        if context <= variant.unsplit:
             return 1
-        most = max(1, min(self.max_splits, way.max_splits, way.enough_tiles // tiles))
-        if way is TOGETHER:
-            return most  # a linear that puts them together is compiled for so many
-        filled = max(MIN_SPLITS, ceil_div(context, way.block))
+        most = max(1, min(self.max_splits, variant.max_splits, variant.enough_tiles // tiles))
+        if variant is PER_WORKGROUP:
+            return most  # a linear that reduces them is compiled for this number
+        filled = max(MIN_SPLITS, ceil_div(context, variant.block))
         return min(most, 1 << (filled - 1).bit_length())
 
     def __call__(
@@ -240,15 +244,15 @@ class StreamingAttention:
         scale: float,
         mask_kind: int = NO_MASK,
         mask_strides: Dims = (0, 0, 0, 0),
-        leaves_splits: bool = False,  # of one token, to somebody else
+        leaves_splits: bool = False,  # one token's splits are reduced by a later kernel
     ) -> bool:
-        """Whether splits were left."""
-        # The tokens of a call see a window each, which overlap but for their own positions.
+        """Set the launches; return whether splits are left for a later kernel to reduce."""
+        # Each token of a call sees a window; these overlap but for the tokens' own positions.
         walked = context if self.window is None else self.window + problem.tokens
-        # A token's rows go by workgroups wherever there is a kernel for them.
+        # One token's rows take a workgroup each wherever there is a kernel for that.
         is_row = self.attend_row is not None and problem.tokens == 1
-        way = TOGETHER if is_row else self.way
-        splits = self.splits(way, problem.tiles, min(context, walked))
+        variant = PER_WORKGROUP if is_row else self.variant
+        splits = self.splits(variant, problem.tiles, min(context, walked))
         sizes = {
             "kv_heads": problem.kv_heads,
             "group": problem.group,
@@ -270,24 +274,24 @@ class StreamingAttention:
             "mask_kind": mask_kind,
             "mask_strides": mask_strides,
         }
-        chosen, groups = self._chosen(problem, splits)
+        chosen, groups = self._choose(problem, splits)
         for attend in (self.attend, self.attend_row, self.attend_block):
             if attend is not None and attend is not chosen:
                 attend.skip()
-        if way is TOGETHER:
+        if variant is PER_WORKGROUP:
             chosen(groups, **fields)
         else:
             chosen.for_each(groups, **fields)
         left = leaves_splits and problem.tokens == 1 and splits > 1
-        if left or (way is TOGETHER and splits == 1):
+        if left or (variant is PER_WORKGROUP and splits == 1):
             self.reduce.skip()
         else:
-            self._put_together(problem, sizes)
+            self._reduce_splits(problem, sizes)
         return left
 
-    def _chosen(self, problem: Problem, splits: int) -> tuple[Launch, int]:
-        """The kernel for this many tokens, and its workgroups; alone, its invocations."""
-        by_rows = problem.tokens == 1 and (splits == 1 or self.way is not TOGETHER)
+    def _choose(self, problem: Problem, splits: int) -> tuple[Launch, int]:
+        """Return the kernel for this many tokens, and its workgroups or, per invocation, lanes."""
+        by_rows = problem.tokens == 1 and (splits == 1 or self.variant is not PER_WORKGROUP)
         if self.attend_row is not None and by_rows:
             return self.attend_row, splits * problem.batches * problem.heads
         if self.attend_block is not None and self._fills_a_block(problem):
@@ -295,8 +299,8 @@ class StreamingAttention:
             return self.attend_block, splits * problem.batches * problem.kv_heads * blocks
         return self.attend, splits * problem.tiles
 
-    def _put_together(self, problem: Problem, sizes: dict[str, int]) -> None:
-        if self.way is TOGETHER:
+    def _reduce_splits(self, problem: Problem, sizes: dict[str, int]) -> None:
+        if self.variant is PER_WORKGROUP:
             groups = TILE_ROWS * problem.tiles
             self.reduce(groups, **sizes, **self._named("q", problem.q_strides, self.unit))
         else:
@@ -319,7 +323,7 @@ def attention_over_cache(
     softcap: float | None,
     sinks: LiveTensor | None,
 ) -> StreamingAttention:
-    """Causal attention over all that caches hold, or the last positions of it."""
+    """Return causal attention over all positions of the caches, or over a window of them."""
     k, v = caches
     return StreamingAttention(
         op,
@@ -327,7 +331,7 @@ def attention_over_cache(
         k.max_dims[-3],
         {"q": q, "k": k, "v": v, "start_pos": start_pos},
         out,
-        "causal" if window is None else "windowed",
+        "causal" if window is None else "window",
         window,
         softcap,
         sinks,

@@ -1,4 +1,4 @@
-"""How large the workgroups of wide kernels may be: a few limits of the device decide."""
+"""The size of the workgroups of wide kernels, by the device's limits."""
 
 from collections.abc import Mapping
 
@@ -6,7 +6,7 @@ ROOMY_BYTES, ROOMY_INVOCATIONS = 32 << 10, 256
 
 
 def is_roomy(limits: Mapping[str, int]) -> bool:
-    """Whether workgroups may have more than every device allows, as graphics processors' may."""
+    """Return whether workgroups may be larger than every device allows, as on GPUs."""
     return (
         limits["max_compute_workgroup_storage_size"] >= ROOMY_BYTES
         and limits["max_compute_invocations_per_workgroup"] >= ROOMY_INVOCATIONS
@@ -14,5 +14,5 @@ def is_roomy(limits: Mapping[str, int]) -> bool:
 
 
 def usual_workgroup(limits: Mapping[str, int]) -> int:
-    """The invocations of kernels that take workgroups of any size; more are of little use."""
+    """Return the invocations for kernels that take any workgroup; more are of little use."""
     return 256 if is_roomy(limits) else 128

@@ -1,8 +1,8 @@
-// What the attention kernels read and write; see attend.wgsl for the tiles.
+// The parameters and outputs of the attention kernels; attend.wgsl explains the tiles.
 // needs: attention/fragments/tiles
 
 struct Params {
-  mask_strides: vec4u,  // batch, head, query, key; see sight_masked
+  mask_strides: vec4u,  // batch, head, query, key; see mask_tensor
   q_batch: u32,  // strides of q and of k and v, in elements of their bindings
   q_token: u32,
   q_head: u32,
@@ -15,12 +15,12 @@ struct Params {
   rows: u32,  // tokens * group
   tiles: u32,  // of one head
   splits: u32,
-  kv_tokens: u32,  // that this call's k and v hold
+  kv_tokens: u32,  // tokens of this call's k and v
   width: u32,
   scale: f32,
   softcap: f32,  // see score_capped
-  window: u32,  // see sight_windowed
-  kv_rows: u32,  // of the caches
+  window: u32,  // see mask_window
+  kv_rows: u32,  // rows of the caches
   mask_kind: u32,
 }
 

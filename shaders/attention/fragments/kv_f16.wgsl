@@ -1,4 +1,4 @@
-// k and v as halves, four at a time.
+// k and v stored as f16, four values at a time.
 // needs: nothing
 
 @group(0) @binding(0) var<storage, read> k: array<vec2u>;

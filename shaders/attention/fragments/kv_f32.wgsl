@@ -1,4 +1,4 @@
-// k and v as they are, four numbers at a time.
+// k and v stored as f32, four values at a time.
 // needs: nothing
 
 @group(0) @binding(0) var<storage, read> k: array<vec4f>;

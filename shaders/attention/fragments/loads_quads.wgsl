@@ -1,4 +1,4 @@
-// q, k and v four elements at a time: the head's width is a multiple of four.
+// q, k and v loaded four elements at a time: the head's width is a multiple of four.
 // needs: kv = attention/fragments/kv_*
 
 @group(0) @binding(3) var<storage, read> q: array<vec4f>;

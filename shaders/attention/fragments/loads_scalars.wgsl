@@ -1,4 +1,4 @@
-// q, k and v one element at a time, for other widths than multiples of four; zeros fill up quads.
+// q, k and v loaded one element at a time, for widths that are no multiple of four; zeros fill up quads.
 // needs: nothing
 
 @group(0) @binding(3) var<storage, read> q: array<f32>;

@@ -1,18 +1,18 @@
-// q, k and v that a linear has left in one line each: heads of q and k are normalised, if they are
-// to be, and turned; so are heads of v, without a weight; then all go where they belong (see qkv_store.wgsl).
-// qkv: [count, q_heads + 2 * kv_heads, width]; q_norm, k_norm: [width], or as long as all heads of q,
-// of k, where these are normalised together; any buffer without norms.
+// q, k and v as a linear has left them, one row a token. Heads of q and k are normalised, if they have a
+// norm, and rotated; heads of v may be normalised too, without a weight; then all are stored by
+// qkv_store.wgsl. qkv: [tokens, q_heads + 2 * kv_heads, width]; q_norm, k_norm: [width], or as long as all
+// heads of q, or of k, where these are normalised together; any buffer without norms.
 // needs: attention/fragments/qkv_store
 
 struct Params {
-  count: u32,  // live lines, one a token
-  pairs: u32,  // of rows of a line
-  first_head: u32,  // none is left out: 0
+  tokens: u32,
+  pairs: u32,  // pairs of a token's values
+  first_head: u32,  // always 0: all heads are here
   q_heads: u32,
   kv_heads: u32,
   width: u32,
   capacity: u32,
-  rotated: u32,  // dims of a head that turn; the rest passes through
+  rotated: u32,  // dims of a head that are rotated; the rest passes through
   pair_step: u32,
   pair_gap: u32,
   table_width: u32,
@@ -42,7 +42,7 @@ fn is_normed(head: u32) -> bool {
   return select(params.has_norms, params.values_normed, is_value(head)) != 0u;
 }
 
-// Where what is normalised together with a head begins in its line, and where it ends.
+// The range of a token's values that is normalised together with a head: first, end.
 fn normed_range(head: u32) -> vec2u {
   let q_end = params.q_heads * params.width;
   let own = head * params.width;
@@ -70,14 +70,14 @@ fn norm_weight(head: u32, row: u32) -> f32 {
   return k_norm[place];
 }
 
-// A pair of a head whose values are still to be multiplied by `scale`.
-fn finish_pair(line: u32, head: u32, pair_of_head: u32, scale: f32) {
+// Normalises a pair of a head by `scale`, where it has a norm, rotates and stores it.
+fn store_head_pair(token: u32, head: u32, pair_of_head: u32, scale: f32) {
   let pair = head * (params.width / 2u) + pair_of_head;
   let rows = pair_rows(pair);
-  let start = line * heads() * params.width;
+  let start = token * heads() * params.width;
   var values = vec2f(qkv[start + rows.x], qkv[start + rows.y]);
   if (is_normed(head)) {
     values *= scale * vec2f(norm_weight(head, rows.x), norm_weight(head, rows.y));
   }
-  turn_and_store(line, pair, values);
+  turn_and_store(token, pair, values);
 }

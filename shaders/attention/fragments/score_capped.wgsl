@@ -1,7 +1,7 @@
-// Scores that near `softcap` and never reach it: softcap * tanh(score / softcap).
+// Scores with a soft cap: softcap * tanh(score / softcap).
 // needs: shared/tanh
 
-alias OneOrFour = vec4f;  // what tanh_of takes
+alias OneOrFour = vec4f;  // the type of tanh_of
 
 fn scored(dots: vec4f) -> vec4f {
   return params.softcap * tanh_of(dots * (params.scale / params.softcap));

@@ -1,4 +1,4 @@
-// Scores as they are.
+// Scores without a cap.
 // needs: nothing
 
 fn scored(dots: vec4f) -> vec4f {

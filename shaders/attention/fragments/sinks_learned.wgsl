@@ -1,7 +1,7 @@
-// Each query head has a score that takes its share of the softmax and gives nothing for it.
+// Attention sinks: each query head has a score that takes part in the softmax and has no value.
 // needs: nothing
 
-const MAX_SINK_LEAD = 80.0;  // past it all that rows see is nothing beside the sink
+const MAX_SINK_LEAD = 80.0;  // beyond it the positions' share is zero in f32
 
 @group(0) @binding(7) var<storage, read> sinks: array<f32>;
 

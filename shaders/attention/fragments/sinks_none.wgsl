@@ -1,4 +1,4 @@
-// Nothing but what rows see takes part in their softmax.
+// A softmax without attention sinks.
 // needs: nothing
 
 fn with_sinks(sums: vec4f, tops: vec4f, heads: vec4u) -> vec4f {

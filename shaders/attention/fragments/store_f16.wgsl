@@ -1,6 +1,6 @@
-// k and v as halves, two in a word. Values are neighbours, the first at an even place. Keys may lie
-// apart, and then another invocation has the other half of a word: halves are set by atomics, each
-// of which leaves the other's bits alone.
+// k and v stored as f16, two in a word. Values are neighbours, the first at an even index. Keys may lie
+// apart, and then another invocation stores the other half of a word: halves are set by atomics, which
+// leave the other half alone.
 // needs: nothing
 
 const LARGEST_HALF = 65504.0;
@@ -8,7 +8,7 @@ const LARGEST_HALF = 65504.0;
 @group(0) @binding(0) var<storage, read_write> k_cache: array<atomic<u32>>;
 @group(0) @binding(1) var<storage, read_write> v_cache: array<u32>;
 
-// What is too large for a half becomes the largest there is; what is not a number stays so.
+// Values too large for f16 become its largest; NaN stays NaN.
 fn halves(values: vec2f) -> u32 {
   let too_large = abs(values) > vec2f(LARGEST_HALF);
   return pack2x16float(select(values, LARGEST_HALF * sign(values), too_large));

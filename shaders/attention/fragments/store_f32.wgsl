@@ -1,4 +1,4 @@
-// Where k and v go, as they are. Places count numbers.
+// k and v stored as f32; places are indices of values.
 // needs: nothing
 
 @group(0) @binding(0) var<storage, read_write> k_cache: array<f32>;

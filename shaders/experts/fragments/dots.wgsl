@@ -1,19 +1,19 @@
-// Products of a line of x with rows of a weight, wherever they lie in it. A few neighbours share a row:
-// each takes every so many columns, sixteen at a time.
+// Dot products of a token with single rows of a weight. A few neighbours share a row: each takes every
+// eighth pair of octets.
 // needs: linear/fragments/x, shared/octets, weight = shared/weights/octets_*
 
 const WORKGROUP = 64u;
 const SHARERS = 8u;
 
-// What this invocation has of the sum. An octet past the end is clamped: x is zero there.
-fn share_of_dot(at: u32, line: u32, lane: u32) -> f32 {
+// Computes this invocation's share of the sum. An octet past the end is clamped: x is zero there.
+fn share_of_dot(at: u32, token: u32, lane: u32) -> f32 {
   let row = row_at(at);
   var sum = 0.0;
-  for (var pair = lane % SHARERS; 2u * pair < params.octets; pair += SHARERS) {
-    let low = x_octet(line, 2u * pair);
-    let high = x_octet(line, 2u * pair + 1u);
+  for (var pair = lane % SHARERS; 2u * pair < params.shape.octets; pair += SHARERS) {
+    let low = x_octet(token, 2u * pair);
+    let high = x_octet(token, 2u * pair + 1u);
     let low_columns = columns_at(2u * pair);
-    let high_columns = columns_at(min(2u * pair + 1u, params.octets - 1u));
+    let high_columns = columns_at(min(2u * pair + 1u, params.shape.octets - 1u));
     let weights = sixteen(row, low_columns, high_columns);
     let first = affine(row, low_columns);
     let second = affine(row, high_columns);

@@ -6,6 +6,6 @@ struct Block {
   b: mat2x4f,
   c: mat2x4f,
   d: mat2x4f,
-  sums: vec4f,  // of each octet
-  squares: f32,  // this invocation's share of them
+  sums: vec4f,  // of each octet's columns
+  squares: f32,  // of the columns this invocation loaded
 }

@@ -1,7 +1,7 @@
-// Where invocations cannot share, each loads the whole block.
+// A block of x loaded by every invocation for itself, for devices without subgroups.
 // needs: linear/fragments/block, linear/fragments/norm
 
-const LOADERS = 1u;  // invocations that load a line together
+const LOADERS = 1u;  // invocations that share the loads of a token
 
 fn x_block(block: u32, lane: u32) -> Block {
   let a = normed_octet(4u * block);

@@ -1,8 +1,8 @@
-// Four invocations load a quarter of the block each: loads of x are what a software adapter does
-// most of the time otherwise.
+// A block of x loaded by four invocations, a quarter each: otherwise a software adapter spends most of its
+// time on loads of x.
 // needs: shared/subgroups, linear/fragments/quads, linear/fragments/block, linear/fragments/norm
 
-const LOADERS = QUAD_LANES;  // invocations that load a line together
+const LOADERS = QUAD_LANES;  // invocations that share the loads of a token
 
 fn from_all_lanes(value: f32) -> vec4f {
   return vec4f(

@@ -1,4 +1,4 @@
-// The gate of gpt-oss: SwiGLU within bounds, with a steeper sigmoid, around 1.
+// The activation of gpt-oss: SwiGLU with clamped inputs, a steeper sigmoid, and up + 1.
 // needs: nothing
 
 const BOUND = 7.0;

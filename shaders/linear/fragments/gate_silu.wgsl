@@ -1,4 +1,4 @@
-// The gate of SwiGLU.
+// The activation of SwiGLU.
 // needs: nothing
 
 fn gated(gate: f32, up: f32) -> f32 {

@@ -1,22 +1,23 @@
-// What every linear kernel has: x weightᵀ. x: [count, K], K a multiple of 4; weight: [rows, K], in a
-// fragment of shared/weights. The fragment that knows what becomes of the sums has the Params.
+// The parameters and scales of every product x weightᵀ. x: [tokens, K], K a multiple of 4; weight:
+// [rows, K], read by a fragment of shared/weights. The epilogue declares Params, whose first member `shape`
+// is of the type LinearParams.
 // needs: nothing
 
 @group(0) @binding(0) var<uniform> params: Params;
 
-// Lines are a multiple of the columns that a kernel takes at a time: it never asks for more.
-override WHOLE_LINES: bool = false;
+// Whether K is a multiple of the columns that a kernel takes at a time, so that it has no tail.
+override WHOLE_K: bool = false;
 
-// Lines past the end are the last one again, and are not stored.
-fn live_line(line: u32) -> u32 {
-  return min(line, params.count - 1u);
+// Tokens past the end repeat the last one, and are not stored.
+fn live_token(token: u32) -> u32 {
+  return min(token, params.shape.tokens - 1u);
 }
 
-const MAX_PARTS = 3u;  // matrices that row_scales tells apart
+const MAX_PARTS = 3u;  // matrices that are joined into one
 
-// For q4gsw: where the scale of a row's first group lies, and how far it is to that of the next. Each
-// matrix that was joined has its scales [groups, padded rows] behind those of the one before.
+// For q4gsw: the index of the scale of a row's first group, and the stride to that of the next group. Each
+// joined matrix has its scales [groups, padded rows] behind those of the one before.
 fn row_scales(row: u32) -> vec2u {
-  let part = u32(row >= params.part_ends.x) + u32(row >= params.part_ends.y);
-  return vec2u(params.part_offsets[part] + row, params.part_strides[part]);
+  let part = u32(row >= params.shape.part_ends.x) + u32(row >= params.shape.part_ends.y);
+  return vec2u(params.shape.part_offsets[part] + row, params.shape.part_strides[part]);
 }

@@ -1,4 +1,4 @@
-// What one of four neighbouring invocations has, for all of them.
+// Broadcasts from one of four neighbouring invocations to all of them.
 // needs: shared/subgroups
 
 const QUAD_LANES = 4u;

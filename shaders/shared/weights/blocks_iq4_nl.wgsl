@@ -1,6 +1,5 @@
-// IQ4_NL: nibbles that stand for values of a table, times an f16 scale.
-// blocks_q8_0.wgsl says what such a file gives.
-// scales: halves, two a word.
+// IQ4_NL: nibbles that index a table, times an f16 scale. See blocks_q8_0.wgsl for the interface.
+// scales: f16, two a word.
 // needs: shared/weights/packed_values, shared/weights/nibble_tables
 
 const HALVES = 1u;
@@ -17,7 +16,7 @@ struct WeightBlock {
 }
 
 fn load_block(row: u32, block: u32) -> WeightBlock {
-  let at = row * (params.octets / 4u) + block;
+  let at = row * (params.shape.octets / 4u) + block;
   return WeightBlock(weight[at], half_of(scales[at / 2u], at));
 }
 

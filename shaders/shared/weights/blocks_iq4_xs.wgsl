@@ -1,6 +1,6 @@
-// IQ4_XS: IQ4_NL's nibbles, with 6-bit scales for 32 columns, and an f16 for 256.
-// blocks_q8_0.wgsl says what such a file gives.
-// scales: (the half and the scales' two upper bits, their four lower ones).
+// IQ4_XS: IQ4_NL's nibbles, with 6-bit scales for 32 columns and an f16 for 256.
+// See blocks_q8_0.wgsl for the interface.
+// scales: (the f16 and the upper two bits of the scales, their lower four bits).
 // needs: shared/weights/nibble_tables
 
 const HALVES = 1u;
@@ -18,7 +18,7 @@ struct WeightBlock {
 }
 
 fn load_block(row: u32, block: u32) -> WeightBlock {
-  let at = row * (params.octets / 4u) + block;
+  let at = row * (params.shape.octets / 4u) + block;
   return WeightBlock(weight[at], scales[at / 8u], block % 8u);
 }
 

@@ -1,8 +1,7 @@
-// MXFP4: 4-bit floats, times a power of two.
-// blocks_q8_0.wgsl says what such a file gives.
-// scales: exponents, a byte a block, from 2^-127 to 2^127. GPUs may take f32 below 2^-126 for zero, so
-// scales are twice as large and bytes stand for quarters: only values that small themselves are lost.
-// For the largest exponent it is the bytes that are doubled, as no f32 is 2^128.
+// MXFP4: 4-bit floats, times a power of two. See blocks_q8_0.wgsl for the interface.
+// scales: exponents, a byte a block, from 2^-127 to 2^127. GPUs may flush f32 below 2^-126 to zero, so scales
+// are twice as large and bytes count quarters: only values that are as small themselves are lost. For the
+// largest exponent the bytes are doubled instead, as no f32 is 2^128.
 // needs: nothing
 
 const HALVES = 1u;
@@ -20,12 +19,13 @@ struct WeightBlock {
 }
 
 fn load_block(row: u32, block: u32) -> WeightBlock {
-  let at = row * (params.octets / 4u) + block;
+  let at = row * (params.shape.octets / 4u) + block;
   return WeightBlock(weight[at], (scales[at / 4u] >> (8u * (at % 4u))) & 0xffu);
 }
 
-// Twice the values, as signed bytes, of four nibbles, one a byte: sign, two bits of exponent, one of
-// mantissa. 0 1 2 3 stand for themselves; above them 4 6 8 12 are as much again and 4, and 12 has 2 more.
+// Twice the values of four nibbles, one a byte, as signed bytes: sign, two bits of exponent, one of
+// mantissa. Codes 0 1 2 3 are themselves; codes 4 5 6 7 are 4 6 8 12: twice their lower two bits and 4, and
+// the last has 2 more.
 fn twice_fp4(nibbles: u32) -> u32 {
   let low = nibbles & 0x03030303u;
   let large = ((nibbles >> 2u) & 0x01010101u) * 0xffu;
@@ -39,7 +39,7 @@ fn select_bits(zeros: u32, ones: u32, mask: u32) -> u32 {
   return zeros ^ ((zeros ^ ones) & mask);
 }
 
-// Those of the low nibbles, then those of the high ones.
+// The values of the low nibbles, then those of the high ones.
 fn weight_bytes(held: WeightBlock, octet: u32) -> vec2u {
   let word = held.words[octet];
   let bytes = vec2u(twice_fp4(word & 0x0f0f0f0fu), twice_fp4((word >> 4u) & 0x0f0f0f0fu));

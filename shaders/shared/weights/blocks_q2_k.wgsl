@@ -1,6 +1,6 @@
-// Q2_K: crumbs, with scales and minima of four bits for 16 columns, and an f16 each for 256.
-// blocks_q8_0.wgsl says what such a file gives.
-// weight: four vectors of crumbs; scales: sixteen bytes, and d and dmin as halves.
+// Q2_K: crumbs, with 4-bit scales and minima for 16 columns, and an f16 each for 256.
+// See blocks_q8_0.wgsl for the interface.
+// weight: four vectors of crumbs; scales: sixteen bytes, then d and dmin as f16.
 // needs: shared/weights/crumbs
 
 const HALVES = 2u;
@@ -18,7 +18,7 @@ struct WeightBlock {
 }
 
 fn load_block(row: u32, block: u32) -> WeightBlock {
-  let eight = row * (params.octets / 32u) + block / 8u;
+  let eight = row * (params.shape.octets / 32u) + block / 8u;
   let place = block % 8u;
   return WeightBlock(
     crumbs_of(weight[4u * eight + place / 2u], place),

@@ -1,7 +1,7 @@
-// Q3_K: (crumb | bit << 2) - 4, with 6-bit scales for 16 columns, and an f16 for 256.
-// blocks_q8_0.wgsl says what such a file gives.
-// weight: four vectors of crumbs, two of bits; scales: seven words for 512 columns: three, the halves
-// of both, three.
+// Q3_K: (crumb | bit << 2) - 4, with 6-bit scales for 16 columns and an f16 for 256.
+// See blocks_q8_0.wgsl for the interface.
+// weight: four vectors of crumbs, two of bits; scales: seven words for 512 columns, three, then the f16 of
+// both halves, then three.
 // needs: shared/weights/packed_values, shared/weights/crumbs, shared/weights/fifth_bits
 
 const HALVES = 2u;
@@ -21,7 +21,7 @@ struct WeightBlock {
 }
 
 fn load_block(row: u32, block: u32) -> WeightBlock {
-  let eight = row * (params.octets / 32u) + block / 8u;
+  let eight = row * (params.shape.octets / 32u) + block / 8u;
   let place = block % 8u;
   let pair = 7u * (eight / 2u);
   let first = pair + 4u * (eight % 2u);

@@ -1,4 +1,4 @@
-// octets_q4_0.wgsl by whole blocks; blocks_q8_0.wgsl says what such a file gives.
+// Q4_0 in whole blocks; octets_q4_0.wgsl has the same by octets. See blocks_q8_0.wgsl for the interface.
 // needs: shared/weights/packed_values, shared/weights/nibble_bytes
 
 const HALVES = 1u;
@@ -15,7 +15,7 @@ struct WeightBlock {
 }
 
 fn load_block(row: u32, block: u32) -> WeightBlock {
-  let at = row * (params.octets / 4u) + block;
+  let at = row * (params.shape.octets / 4u) + block;
   return WeightBlock(weight[at], half_of(scales[at / 2u], at));
 }
 

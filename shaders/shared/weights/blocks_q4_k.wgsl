@@ -1,5 +1,5 @@
-// Q4_K: nibbles, with scales and minima of six bits for 32 columns, and an f16 each for 256.
-// blocks_q8_0.wgsl says what such a file gives.
+// Q4_K: nibbles, with 6-bit scales and minima for 32 columns, and an f16 each for 256.
+// See blocks_q8_0.wgsl for the interface.
 // scales: see k_scales.wgsl.
 // needs: shared/weights/nibble_bytes, shared/weights/k_scales
 
@@ -18,7 +18,7 @@ struct WeightBlock {
 }
 
 fn load_block(row: u32, block: u32) -> WeightBlock {
-  let at = row * (params.octets / 4u) + block;
+  let at = row * (params.shape.octets / 4u) + block;
   return WeightBlock(weight[at], scales[at / 8u], block % 8u);
 }
 

@@ -1,5 +1,5 @@
-// octets_q4gsw.wgsl by whole blocks: rows and groups are multiples of 32 columns; blocks_q8_0.wgsl
-// says what such a file gives.
+// q4gsw in whole blocks, where rows and groups are multiples of 32 columns; octets_q4gsw.wgsl has the same by
+// octets. See blocks_q8_0.wgsl for the interface.
 // needs: shared/weights/nibble_bytes, @row_scales
 
 const HALVES = 1u;
@@ -16,10 +16,10 @@ struct WeightBlock {
 }
 
 fn load_block(row: u32, block: u32) -> WeightBlock {
-  let group = 4u * block / params.octets_per_group;
+  let group = 4u * block / params.shape.octets_per_group;
   let of_row = row_scales(row);
   return WeightBlock(
-    weight[row * (params.octets / 4u) + block],
+    weight[row * (params.shape.octets / 4u) + block],
     scales[of_row.x + group * of_row.y],
   );
 }

@@ -1,6 +1,5 @@
-// Q5_0: (nibble | bit << 4) - 16, times an f16 scale.
-// blocks_q8_0.wgsl says what such a file gives.
-// scales: three words for two blocks, the bits above of one, both scales, the bits of the other.
+// Q5_0: (nibble | bit << 4) - 16, times an f16 scale. See blocks_q8_0.wgsl for the interface.
+// scales: three words for two blocks: the fifth bits of one, both scales, the fifth bits of the other.
 // needs: shared/weights/packed_values, shared/weights/fifth_bits
 
 const HALVES = 1u;
@@ -18,7 +17,7 @@ struct WeightBlock {
 }
 
 fn load_block(row: u32, block: u32) -> WeightBlock {
-  let at = row * (params.octets / 4u) + block;
+  let at = row * (params.shape.octets / 4u) + block;
   let first = 3u * (at / 2u);
   return WeightBlock(
     weight[at],

@@ -1,6 +1,5 @@
-// Q5_1: (nibble | bit << 4), times an f16 scale, and a minimum.
-// blocks_q8_0.wgsl says what such a file gives.
-// scales: (scale and minimum as halves, the bits above) a block.
+// Q5_1: (nibble | bit << 4), times an f16 scale, plus a minimum. See blocks_q8_0.wgsl for the interface.
+// scales: (scale and minimum as f16, the fifth bits) a block.
 // needs: shared/weights/nibble_bytes, shared/weights/fifth_bits
 
 const HALVES = 1u;
@@ -17,7 +16,7 @@ struct WeightBlock {
 }
 
 fn load_block(row: u32, block: u32) -> WeightBlock {
-  let at = row * (params.octets / 4u) + block;
+  let at = row * (params.shape.octets / 4u) + block;
   return WeightBlock(weight[at], scales[at]);
 }
 

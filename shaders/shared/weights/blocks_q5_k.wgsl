@@ -1,6 +1,5 @@
-// Q5_K: Q4_K with a fifth bit.
-// blocks_q8_0.wgsl says what such a file gives.
-// weight: eight vectors of nibbles, two of the bits above; scales: see k_scales.wgsl.
+// Q5_K: Q4_K with a fifth bit. See blocks_q8_0.wgsl for the interface.
+// weight: eight vectors of nibbles, two of fifth bits; scales: see k_scales.wgsl.
 // needs: shared/weights/nibble_bytes, shared/weights/fifth_bits, shared/weights/k_scales
 
 const HALVES = 1u;
@@ -19,7 +18,7 @@ struct WeightBlock {
 }
 
 fn load_block(row: u32, block: u32) -> WeightBlock {
-  let eight = row * (params.octets / 32u) + block / 8u;
+  let eight = row * (params.shape.octets / 32u) + block / 8u;
   let place = block % 8u;
   return WeightBlock(
     weight[10u * eight + place],

@@ -1,6 +1,6 @@
-// Q6_K: (nibble | crumb << 4) - 32, with 8-bit scales for 16 columns, and an f16 for 256.
-// blocks_q8_0.wgsl says what such a file gives.
-// weight: eight vectors of nibbles, four of crumbs; scales: sixteen bytes and a half.
+// Q6_K: (nibble | crumb << 4) - 32, with 8-bit scales for 16 columns and an f16 for 256.
+// See blocks_q8_0.wgsl for the interface.
+// weight: eight vectors of nibbles, four of crumbs; scales: sixteen bytes and an f16.
 // needs: shared/weights/crumbs
 
 const HALVES = 2u;
@@ -23,7 +23,7 @@ fn scale_half(at: u32) -> u32 {
 }
 
 fn load_block(row: u32, block: u32) -> WeightBlock {
-  let eight = row * (params.octets / 32u) + block / 8u;
+  let eight = row * (params.shape.octets / 32u) + block / 8u;
   let place = block % 8u;
   return WeightBlock(
     weight[12u * eight + place],

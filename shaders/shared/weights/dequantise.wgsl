@@ -1,6 +1,6 @@
-// A weight as it is meant. A file octets_* says how it is stored: `quants(row, columns)` gives eight
-// columns as they are, `sixteen(row, low, high)` those of two octets that lie side by side, and
-// `affine(row, columns)` their (scale, minimum).
+// A dequantised weight. A file octets_* says how the weight is stored: `quants(row, columns)` returns eight
+// stored columns, `sixteen(row, low, high)` those of two adjacent octets, and `affine(row, columns)` their
+// (scale, minimum).
 // needs: shared/weights/places, weight = shared/weights/octets_*
 
 fn dequantised(row: Row, columns: EightColumns) -> mat2x4f {

@@ -1,9 +1,8 @@
-// What Q4_K and Q5_K have for 256 columns: (d and dmin as halves, four bits of each of eight scales,
-// four of each of eight minima, and the two bits above those). Byte k of a word is of the blocks k and
-// k + 4.
+// The scales of Q4_K and Q5_K for 256 columns: d and dmin as f16, then four bits of each of eight scales, four
+// of each of eight minima, and the two bits above those. Byte k of a word belongs to the blocks k and k + 4.
 // needs: nothing
 
-// (d * scale, -dmin * minimum) of one of the eight blocks.
+// Returns (d * scale, -dmin * minimum) of one of the eight blocks.
 fn k_affine(facts: vec4u, block: u32) -> vec2f {
   let start = 8u * (block % 4u);
   let low = start + 4u * (block / 4u);

@@ -1,4 +1,4 @@
-// Eight 4-bit values of a word as signed bytes: those of the low nibbles, then those of the high ones.
+// Eight 4-bit values of a word as signed bytes: the low nibbles first, then the high ones.
 // needs: nothing
 
 // 16 * (nibble - 8): a BYTE_UNIT of 1 / 16.

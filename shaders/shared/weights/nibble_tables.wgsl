@@ -1,7 +1,7 @@
-// Nibbles that stand for values of a table, as signed bytes.
+// Nibbles that are indices into a table of signed bytes.
 // needs: nothing
 
-// -127 -104 -83 -65, -49 -35 -22 -10, 1 13 25 38, 53 69 89 113: of the types IQ4, four a word.
+// -127 -104 -83 -65, -49 -35 -22 -10, 1 13 25 38, 53 69 89 113: the table of the IQ4 types, four a word.
 const NON_LINEAR = vec4u(0xbfad9881u, 0xf6eaddcfu, 0x26190d01u, 0x71594535u);
 
 fn table_byte(word: u32, shift: u32) -> u32 {
@@ -20,7 +20,7 @@ fn table_word(word: u32, start: u32) -> u32 {
     | (table_byte(word, start + 24u) << 24u);
 }
 
-// Those of the low nibbles, then those of the high ones.
+// The values of the low nibbles, then those of the high ones.
 fn table_bytes(word: u32) -> vec2u {
   return vec2u(table_word(word, 0u), table_word(word, 4u));
 }

@@ -1,4 +1,4 @@
-// Plain bf16 weights of a linear, K / 4 vectors a row.
+// Weights in bf16, K / 4 vectors a row.
 // needs: shared/weights/places
 
 @group(0) @binding(0) var<storage, read> weight: array<vec2u>;
@@ -9,7 +9,7 @@ fn widened(words: vec2u) -> vec4f {
 }
 
 fn row_at(row: u32) -> Row {
-  return Row(row * params.quads, 0u, 0u);
+  return Row(row * params.shape.quads, 0u, 0u);
 }
 
 fn columns_at(octet: u32) -> EightColumns {
@@ -18,7 +18,7 @@ fn columns_at(octet: u32) -> EightColumns {
 
 fn quants(row: Row, columns: EightColumns) -> mat2x4f {
   let quad = 2u * columns.octet;
-  let last = params.quads - 1u;  // x is zero past it
+  let last = params.shape.quads - 1u;  // x is zero beyond it
   return mat2x4f(
     widened(weight[row.start + quad]),
     widened(weight[row.start + min(quad + 1u, last)]),

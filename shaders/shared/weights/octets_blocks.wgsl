@@ -1,4 +1,4 @@
-// Octets of any weight that there is a file blocks_* for: an octet is taken out of its block.
+// Octets of any weight that has a file blocks_*: an octet is taken out of its block.
 // needs: shared/weights/places, shared/weights/packed_values, shared/weights/order, blocks = shared/weights/blocks_*
 
 const OCTETS_OF_HALF = 4u / HALVES;

@@ -1,12 +1,12 @@
 // 4-bit weights in groups of 32 with an f16 scale each: (nibble - 8) * scale.
-// weight: [rows, K / 8] words; scales: [rows, K / 32] halves, two a word.
+// weight: [rows, K / 8] words; scales: [rows, K / 32] f16, two a word.
 // needs: shared/weights/places, shared/weights/packed_values
 
 @group(0) @binding(0) var<storage, read> weight: array<vec2u>;
 @group(0) @binding(1) var<storage, read> scales: array<u32>;
 
 fn row_at(row: u32) -> Row {
-  return Row(row * (params.octets / 2u), row * (params.octets / 4u), 1u);
+  return Row(row * (params.shape.octets / 2u), row * (params.shape.octets / 4u), 1u);
 }
 
 fn columns_at(octet: u32) -> EightColumns {

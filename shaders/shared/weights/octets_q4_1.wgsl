@@ -6,7 +6,7 @@
 @group(0) @binding(1) var<storage, read> scales: array<u32>;
 
 fn row_at(row: u32) -> Row {
-  return Row(row * (params.octets / 2u), row * (params.octets / 4u), 1u);
+  return Row(row * (params.shape.octets / 2u), row * (params.shape.octets / 4u), 1u);
 }
 
 fn columns_at(octet: u32) -> EightColumns {

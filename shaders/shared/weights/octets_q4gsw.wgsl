@@ -1,4 +1,4 @@
-// 4-bit weights, one f32 scale a group: (nibble - 8) * scale. Rows are whole words of eight values.
+// 4-bit weights with one f32 scale a group: (nibble - 8) * scale. Rows are whole words of eight values.
 // needs: shared/weights/places, shared/weights/packed_values, @row_scales
 
 // Whether the even column of each byte is in its high nibble.
@@ -9,11 +9,11 @@ override HIGH_FIRST: bool = false;
 
 fn row_at(row: u32) -> Row {
   let of_row = row_scales(row);
-  return Row(row * params.octets, of_row.x, of_row.y);
+  return Row(row * params.shape.octets, of_row.x, of_row.y);
 }
 
 fn columns_at(octet: u32) -> EightColumns {
-  return EightColumns(octet, 0u, 0u, octet / params.octets_per_group);
+  return EightColumns(octet, 0u, 0u, octet / params.shape.octets_per_group);
 }
 
 fn quants(row: Row, columns: EightColumns) -> mat2x4f {

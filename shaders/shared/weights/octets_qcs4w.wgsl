@@ -1,12 +1,12 @@
-// 4-bit weights, one f32 scale a row: (nibble - 8) * scale. The even column of a byte is in its high
-// nibble. Rows are K / 2 bytes: with K % 8 == 4 every other one begins in the middle of a word.
+// 4-bit weights with one f32 scale a row: (nibble - 8) * scale. The even column of a byte is in its high
+// nibble. Rows are K / 2 bytes: with K % 8 == 4 every other row begins in the middle of a word.
 // needs: shared/weights/places, shared/weights/packed_values
 
 @group(0) @binding(0) var<storage, read> weight: array<u32>;
 @group(0) @binding(1) var<storage, read> scales: array<f32>;
 
 fn row_at(row: u32) -> Row {
-  return Row(row * params.quads, row, 0u);
+  return Row(row * params.shape.quads, row, 0u);
 }
 
 fn columns_at(octet: u32) -> EightColumns {

@@ -1,11 +1,11 @@
-// 8-bit weights, one f32 scale a row: value * scale. weight: [rows, K / 4] words.
+// 8-bit weights with one f32 scale a row: value * scale. weight: [rows, K / 4] words.
 // needs: shared/weights/places, shared/weights/packed_values
 
 @group(0) @binding(0) var<storage, read> weight: array<u32>;
 @group(0) @binding(1) var<storage, read> scales: array<f32>;
 
 fn row_at(row: u32) -> Row {
-  return Row(row * params.quads, row, 0u);
+  return Row(row * params.shape.quads, row, 0u);
 }
 
 fn columns_at(octet: u32) -> EightColumns {
@@ -14,7 +14,7 @@ fn columns_at(octet: u32) -> EightColumns {
 
 fn quants(row: Row, columns: EightColumns) -> mat2x4f {
   let quad = 2u * columns.octet;
-  let last = params.quads - 1u;  // x is zero past it
+  let last = params.shape.quads - 1u;  // x is zero beyond it
   return mat2x4f(
     signed_bytes(weight[row.start + quad]),
     signed_bytes(weight[row.start + min(quad + 1u, last)]),

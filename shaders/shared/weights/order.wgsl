@@ -1,5 +1,5 @@
-// Octets of x in the order in which weight_bytes of a file blocks_* has those of the weight: with PAIRED
-// the first word has the even columns and the second the odd ones, else the first has the first four.
+// Octets of x in the order in which weight_bytes of a file blocks_* has those of the weight: with PAIRED the
+// first word has the even columns and the second the odd ones, otherwise the first has the first four.
 // needs: shared/weights/paired, blocks = shared/weights/blocks_*
 
 fn grouped(octet: mat2x4f) -> mat2x4f {
@@ -9,7 +9,7 @@ fn grouped(octet: mat2x4f) -> mat2x4f {
   return even_first(octet);
 }
 
-// And back.
+// The inverse of grouped.
 fn ungrouped(words: mat2x4f) -> mat2x4f {
   if (!PAIRED) {
     return words;

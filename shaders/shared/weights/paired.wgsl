@@ -1,4 +1,4 @@
-// Eight columns in the order of two words that have the even ones and the odd ones.
+// Eight columns reordered for two words, of which one has the even columns and the other the odd ones.
 // needs: nothing
 
 fn even_first(octet: mat2x4f) -> mat2x4f {

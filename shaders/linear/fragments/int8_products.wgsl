@@ -1,38 +1,38 @@
-// The products of gemv_limbs.wgsl for one kind of weights in blocks (blocks_q8_0.wgsl says what is known
-// of them), and x laid out for it.
-// needs: linear/fragments/norm, linear/fragments/limbs, linear/fragments/limb_line, blocks = shared/weights/blocks_*, shared/weights/order
+// The products of gemv_int8.wgsl for one kind of weights in blocks (see blocks_q8_0.wgsl), and x laid out to
+// match it.
+// needs: linear/fragments/norm, linear/fragments/int8_planes, linear/fragments/int8_token, blocks = shared/weights/blocks_*, shared/weights/order
 
 const HALF_OCTETS = 4u / HALVES;
 
 struct Held {
-  upper: array<WeightBlock, MAX_STEPS>,
-  lower: array<WeightBlock, MAX_STEPS>,
+  upper: array<WeightBlock, MAX_UNROLL>,
+  lower: array<WeightBlock, MAX_UNROLL>,
 }
 
 fn fetch(rows: vec2u, first: u32) -> Held {
   var held: Held;
-  for (var step = 0u; step < STEPS; step++) {
-    let block = min(first + step * TEAM, params.octets / 4u - 1u);  // x is zero past the end
+  for (var step = 0u; step < UNROLL; step++) {
+    let block = min(first + step * PAIR_LANES, params.shape.octets / 4u - 1u);  // x is zero past the end
     held.upper[step] = load_block(rows.x, block);
     held.lower[step] = load_block(rows.y, block);
   }
   return held;
 }
 
-fn cut(block: u32, octet_of_block: u32, octet: mat2x4f, by: f32) {
+fn split_octet(block: u32, octet_of_block: u32, octet: mat2x4f, by: f32) {
   let columns = by * grouped(octet);
-  x_tile[block].limbs[octet_of_block] = two_limbs(columns);
-  x_tile[block].fine[octet_of_block] = vec2u(fine_limb(columns[0]), fine_limb(columns[1]));
+  x_tile[block].planes[octet_of_block] = two_planes(columns);
+  x_tile[block].fine[octet_of_block] = vec2u(fine_plane(columns[0]), fine_plane(columns[1]));
 }
 
-// Gives this invocation's share of the squares that the norm divides by.
+// Lays out a tile of x as planes; returns this invocation's share of the squares that the norm divides by.
 fn lay_out(first_block: u32, lane: u32) -> f32 {
   var octets = array<mat2x4f, MAX_OCTETS>();
   var squares = 0.0;
   for (var at = 0u; at < OCTETS; at++) {
     let place = at * WORKGROUP + lane;
     let octet = 4u * first_block + place;
-    if (place < 4u * TILE && octet < params.octets) {
+    if (place < 4u * TILE && octet < params.shape.octets) {
       let own = normed_octet(octet);
       squares += own.squares;
       octets[at] = own.values;
@@ -48,7 +48,7 @@ fn lay_out(first_block: u32, lane: u32) -> f32 {
       let block = place / 4u;
       let upper = max(octet_facts[4u * block].x, octet_facts[4u * block + 1u].x);
       let top = max(upper, max(octet_facts[4u * block + 2u].x, octet_facts[4u * block + 3u].x));
-      cut(block, place % 4u, octets[at], TOP / max(top, 1e-30));
+      split_octet(block, place % 4u, octets[at], TOP / max(top, 1e-30));
       if (place % 4u == 0u) {
         let sum = (octet_facts[place].y + octet_facts[place + 1u].y)
           + (octet_facts[place + 2u].y + octet_facts[place + 3u].y);
@@ -67,7 +67,7 @@ fn lay_out(first_block: u32, lane: u32) -> f32 {
   return squares;
 }
 
-// Of a half in which one scale holds; the scale of x is still to come.
+// The dot product of a half that has one scale, before the scale of x is applied.
 fn half_dot(held: WeightBlock, columns: Columns, half: u32) -> f32 {
   var high = 0;
   var low = 0;
@@ -75,9 +75,9 @@ fn half_dot(held: WeightBlock, columns: Columns, half: u32) -> f32 {
   for (var of_half = 0u; of_half < HALF_OCTETS; of_half++) {
     let at = half * HALF_OCTETS + of_half;
     let bytes = weight_bytes(held, at);
-    let limbs = columns.limbs[at];
-    high += dot4I8Packed(bytes.x, limbs.x) + dot4I8Packed(bytes.y, limbs.y);
-    low += dot4I8Packed(bytes.x, limbs.z) + dot4I8Packed(bytes.y, limbs.w);
+    let planes = columns.planes[at];
+    high += dot4I8Packed(bytes.x, planes.x) + dot4I8Packed(bytes.y, planes.y);
+    low += dot4I8Packed(bytes.x, planes.z) + dot4I8Packed(bytes.y, planes.w);
     fine += dot4I8Packed(bytes.x, columns.fine[at].x) + dot4I8Packed(bytes.y, columns.fine[at].y);
   }
   return f32(256 * high + low) + f32(fine) * (1.0 / FINE);
@@ -99,28 +99,28 @@ fn block_dot(held: WeightBlock, columns: Columns) -> f32 {
   return sum;
 }
 
-// An invocation's share of the products with a pair of rows.
+// Computes an invocation's share of the products with a pair of rows.
 fn share_of(rows: vec2u, lane: u32, writes: bool) -> Share {
-  let member = lane % BESIDE + lane / (BESIDE * GROUP_PAIRS) * BESIDE;  // of a team
-  let blocks = params.octets / 4u;
+  let member = lane % ADJACENT + lane / (ADJACENT * GROUP_PAIRS) * ADJACENT;  // index among the PAIR_LANES
+  let blocks = params.shape.octets / 4u;
   var share = Share();
   var next: Held;
-  if (AHEAD) {
+  if (PREFETCH) {
     next = fetch(rows, member);
   }
-  begin_line(lane, writes);
+  prepare_token(lane, writes);
   for (var tile = 0u; tile < blocks; tile += TILE) {
     share.squares += lay_out(tile, lane);
     let count = min(TILE, blocks - tile);
-    for (var place = member; place < count; place += STEPS * TEAM) {
+    for (var place = member; place < count; place += UNROLL * PAIR_LANES) {
       var now = next;
-      if (AHEAD) {
-        next = fetch(rows, tile + place + STEPS * TEAM);
+      if (PREFETCH) {
+        next = fetch(rows, tile + place + UNROLL * PAIR_LANES);
       } else {
         now = fetch(rows, tile + place);
       }
-      for (var step = 0u; step < STEPS; step++) {
-        let columns = x_tile[place + step * TEAM];
+      for (var step = 0u; step < UNROLL; step++) {
+        let columns = x_tile[place + step * PAIR_LANES];
         share.sums.x += block_dot(now.upper[step], columns);
         share.sums.y += block_dot(now.lower[step], columns);
       }

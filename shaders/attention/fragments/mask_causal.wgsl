@@ -1,4 +1,4 @@
-// Each token sees itself and what came before; this call's tokens begin at start_pos.
+// The causal mask: each token sees itself and all before it; this call's tokens begin at start_pos.
 // needs: attention/fragments/io, attention/fragments/tiles
 
 @group(0) @binding(6) var<uniform> start_pos: vec4i;
@@ -19,14 +19,14 @@ fn rows_of(positions: vec4u) -> vec4u {
   return positions;
 }
 
-fn seen_begin(tile: Tile) -> u32 {
+fn visible_begin(tile: Tile) -> u32 {
   return 0u;
 }
 
-fn seen_length(tile: Tile) -> u32 {
+fn visible_end(tile: Tile) -> u32 {
   return u32(start_pos.x) + tile.tokens.w + 1u;  // the tile's last row is its latest token
 }
 
-fn seen(scores: vec4f, position: u32, tile: Tile) -> vec4f {
-  return select(vec4f(UNSEEN), scores, vec4u(position) <= tile.tokens + u32(start_pos.x));
+fn apply_mask(scores: vec4f, position: u32, tile: Tile) -> vec4f {
+  return select(vec4f(MASKED), scores, vec4u(position) <= tile.tokens + u32(start_pos.x));
 }

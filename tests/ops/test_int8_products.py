@@ -1,5 +1,5 @@
-"""Products by whole numbers, in every way to share out a matrix: one line of x takes three limbs
-and is as exact as floats, many lines take two."""
+"""Products by int8 planes with every tile: one token takes three planes and is as exact as floats,
+several tokens take two."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -11,39 +11,39 @@ from py_runtime.base.dtypes import F32
 from py_runtime.gpu import Device
 from py_runtime.gpu.kernel_target import MEMORY_KERNELS, candidates
 from py_runtime.graph import Graph
-from py_runtime.ops.kernels import limb_products, linears
-from py_runtime.ops.kernels.limb_products import LimbGeometry
+from py_runtime.ops.kernels import gemm, gemv, int8_products
+from py_runtime.ops.kernels.int8_products import GemvTile
 from py_runtime.ops.kernels.matrices import Matrix
 from py_runtime.program.writer import ProgramWriter
 from tests.compiled_sooner import compile_sooner, written_out
 from tests.runners import NativeRunner, wait
 
-GEOMETRIES = {
-    "abounding": limb_products.ABOUNDING,
-    "abounding long": limb_products.ABOUNDING_LONG,
-    "abounding most": limb_products.ABOUNDING_MOST,
-    "abounding short": limb_products.ABOUNDING_SHORT,
-    "long": limb_products.LONG,
-    "longest": limb_products.LONGEST,
-    "few longest": limb_products.FEW_LONGEST,
-    "short": limb_products.SHORT,
-    "few short": limb_products.FEW_SHORT,
+TILES = {
+    "many rows, long K": int8_products.MANY_ROWS_LONG_K,
+    "many rows, mid K": int8_products.MANY_ROWS_MID_K,
+    "many rows, short K": int8_products.MANY_ROWS_SHORT_K,
+    "most rows, any K": int8_products.MOST_ROWS_ANY_K,
+    "some rows, long K": int8_products.SOME_ROWS_LONG_K,
+    "some rows, longest K": int8_products.SOME_ROWS_LONGEST_K,
+    "few rows, longest K": int8_products.FEW_ROWS_LONGEST_K,
+    "some rows, short K": int8_products.SOME_ROWS_SHORT_K,
+    "few rows, short K": int8_products.FEW_ROWS_SHORT_K,
 }
 ROWS = 37  # odd: the last pair is half a pair
-LINES = (70, 2, 33, 64, 70)
+TOKENS = (70, 2, 33, 64, 70)
 COLUMNS = (32, 576, 3136)  # a block, a tile that is not full, two tiles
 
 
 def product(
-    columns: int, rng: np.random.Generator, lines: int = 1
+    columns: int, rng: np.random.Generator, tokens: int = 1
 ) -> tuple[ProgramWriter, np.ndarray]:
     """(program, the weight as it is meant): 4-bit weights, a scale for 32 columns."""
     writer = ProgramWriter("product")
     nibbles = rng.integers(0, 16, (ROWS, columns), np.uint8)
     scales = rng.uniform(0.5, 2, (columns // 32, ROWS)).astype(np.float32)
-    x = writer.input("x", (lines, columns), F32, dynamic=(0,) if lines > 1 else ())
+    x = writer.input("x", (tokens, columns), F32, dynamic=(0,) if tokens > 1 else ())
     packed = writer.constant("weight", nibbles[:, ::2] | nibbles[:, 1::2] << 4)
-    out = writer.tensor((lines, ROWS), F32)
+    out = writer.tensor((tokens, ROWS), F32)
     scale_values = writer.constant("scales", scales)
     writer.op("et_vk.linear_q4gsw.default", x, packed, scale_values, 32, None, out)
     writer.output(out)
@@ -70,19 +70,19 @@ def multiply_each(
 
 
 @pytest.mark.parametrize("columns", COLUMNS)
-@pytest.mark.parametrize("geometry", GEOMETRIES.values(), ids=GEOMETRIES)
-def test_every_geometry_is_as_exact_as_floats(
-    geometry: LimbGeometry, columns: int, native: NativeRunner, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("tile", TILES.values(), ids=TILES)
+def test_every_tile_is_as_exact_as_floats(
+    tile: GemvTile, columns: int, native: NativeRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(linears, "limb_geometry", lambda matrix, limits: geometry)
+    monkeypatch.setattr(gemv, "choose_gemv_tile", lambda matrix, limits: tile)
     rng = np.random.default_rng(columns)
     writer, weight = product(columns, rng)
     x = of_many_sizes(rng, 1, columns)
     assert worst(multiply(native, writer, x), x, weight) < 1e-6
 
 
-def of_many_sizes(rng: np.random.Generator, lines: int, columns: int) -> np.ndarray:
-    values = rng.normal(0, 1, (lines, columns)) * 10 ** rng.uniform(-3, 3, (lines, columns))
+def of_many_sizes(rng: np.random.Generator, tokens: int, columns: int) -> np.ndarray:
+    values = rng.normal(0, 1, (tokens, columns)) * 10 ** rng.uniform(-3, 3, (tokens, columns))
     return values.astype(np.float32)
 
 
@@ -97,7 +97,7 @@ def worst(
 
 @pytest.fixture(scope="module")
 def as_users_have_it(native: NativeRunner) -> Iterator[Device]:
-    """With kernels whose eight lines do not take turns: see tests/compiled_sooner.py."""
+    """With kernels whose eight tokens do not take turns: see tests/compiled_sooner.py."""
     device = wait(gpu.request_device())
     compile_sooner(device, written_out)
     yield device
@@ -105,18 +105,18 @@ def as_users_have_it(native: NativeRunner) -> Iterator[Device]:
 
 
 @pytest.mark.parametrize("columns", COLUMNS)
-@pytest.mark.parametrize("enough", [1, 10**6], ids=["large squares", "small squares"])
-def test_many_lines_take_two_limbs(
+@pytest.mark.parametrize("enough", [1, 10**6], ids=["large tiles", "small tiles"])
+def test_several_tokens_take_two_planes(
     enough: int,
     columns: int,
     native: NativeRunner,
     as_users_have_it: Device,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(linears, "ENOUGH_SQUARES", enough)
+    monkeypatch.setattr(gemm, "MIN_TILES", enough)
     rng = np.random.default_rng(columns)
-    writer, weight = product(columns, rng, lines=70)
-    calls = [of_many_sizes(rng, lines, columns) for lines in LINES]
+    writer, weight = product(columns, rng, tokens=70)
+    calls = [of_many_sizes(rng, tokens, columns) for tokens in TOKENS]
     results = multiply_each(as_users_have_it, writer, calls)
     in_turns = multiply_each(native.device, writer, calls)
     for x, got, other in zip(calls, results, in_turns, strict=True):
@@ -125,50 +125,50 @@ def test_many_lines_take_two_limbs(
         assert worst(got, x, weight, tops) < 1.6e-5  # half of a 32512th of a block's largest column
 
 
-@pytest.mark.parametrize("lines", [1, 5])
+@pytest.mark.parametrize("tokens", [1, 5])
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-def test_what_is_no_number_is_not_hidden(bad: float, lines: int, native: NativeRunner) -> None:
-    writer, _ = product(64, np.random.default_rng(0), lines)
-    x = np.ones((lines, 64), np.float32)
+def test_what_is_no_number_is_not_hidden(bad: float, tokens: int, native: NativeRunner) -> None:
+    writer, _ = product(64, np.random.default_rng(0), tokens)
+    x = np.ones((tokens, 64), np.float32)
     x[-1, 40] = bad
     got = multiply(native, writer, x)
     assert not np.isfinite(got[-1]).any()
     assert np.isfinite(got[:-1]).all()
 
 
-@pytest.mark.parametrize("lines", [1, 5])
-def test_nothing_gives_nothing(lines: int, native: NativeRunner) -> None:
-    writer, _ = product(64, np.random.default_rng(0), lines)
-    assert not multiply(native, writer, np.zeros((lines, 64), np.float32)).any()
+@pytest.mark.parametrize("tokens", [1, 5])
+def test_nothing_gives_nothing(tokens: int, native: NativeRunner) -> None:
+    writer, _ = product(64, np.random.default_rng(0), tokens)
+    assert not multiply(native, writer, np.zeros((tokens, 64), np.float32)).any()
 
 
 @pytest.mark.parametrize(
     ("kind", "rows", "columns", "name"),
     [
-        ("q4gsw", 28672, 4096, "abounding"),
-        ("q4_k", 28672, 4096, "abounding"),
-        ("q8_0", 128256, 4096, "abounding most"),
-        ("q6_k", 128256, 2048, "abounding most"),
-        ("q4gsw", 16384, 2048, "abounding long"),
-        ("q8_0", 49152, 576, "abounding short"),
-        ("q4gsw", 6144, 4096, "long"),
-        ("q4gsw", 2048, 2048, "long"),
-        ("q4gsw", 4096, 14336, "longest"),
-        ("q4gsw", 2048, 8192, "few longest"),
-        ("q4_1", 3072, 576, "short"),
-        ("q4_1", 576, 1536, "few short"),
+        ("q4gsw", 28672, 4096, "many rows, long K"),
+        ("q4_k", 28672, 4096, "many rows, long K"),
+        ("q8_0", 128256, 4096, "most rows, any K"),
+        ("q6_k", 128256, 2048, "most rows, any K"),
+        ("q4gsw", 16384, 2048, "many rows, mid K"),
+        ("q8_0", 49152, 576, "many rows, short K"),
+        ("q4gsw", 6144, 4096, "some rows, long K"),
+        ("q4gsw", 2048, 2048, "some rows, long K"),
+        ("q4gsw", 4096, 14336, "some rows, longest K"),
+        ("q4gsw", 2048, 8192, "few rows, longest K"),
+        ("q4_1", 3072, 576, "some rows, short K"),
+        ("q4_1", 576, 1536, "few rows, short K"),
     ],
 )
 def test_shapes_get_what_suits_them(kind: str, rows: int, columns: int, name: str) -> None:
     matrix = Matrix(kind, (rows,), columns, (), {}, False, True, {})
-    assert limb_products.limb_geometry(matrix, limits(256)) == GEOMETRIES[name]
-    small = limb_products.limb_geometry(matrix, limits(128))
+    assert int8_products.choose_gemv_tile(matrix, limits(256)) == TILES[name]
+    small = int8_products.choose_gemv_tile(matrix, limits(128))
     assert small.workgroup == 128
-    assert small.team == GEOMETRIES[name].team
+    assert small.pair_lanes == TILES[name].pair_lanes
 
 
 @pytest.mark.parametrize(
-    ("kind", "rows", "columns", "ahead"),
+    ("kind", "rows", "columns", "prefetch"),
     [
         ("q4_k", 16384, 2048, False),
         ("q4_k", 3072, 2048, False),
@@ -178,22 +178,23 @@ def test_shapes_get_what_suits_them(kind: str, rows: int, columns: int, name: st
         ("q4_0", 2048, 8192, False),
     ],
 )
-def test_who_loads_weights_ahead(kind: str, rows: int, columns: int, ahead: bool) -> None:
+def test_which_tiles_prefetch_weights(kind: str, rows: int, columns: int, prefetch: bool) -> None:
     matrix = Matrix(kind, (rows,), columns, (), {}, False, True, {})
     for invocations in (256, 128):
-        assert limb_products.limb_geometry(matrix, limits(invocations)).ahead == ahead
+        assert int8_products.choose_gemv_tile(matrix, limits(invocations)).prefetch == prefetch
 
 
 @pytest.mark.parametrize("blocks", [1, 18, 64, 97, 448])
-@pytest.mark.parametrize("geometry", GEOMETRIES.values(), ids=GEOMETRIES)
-def test_tiles_are_whole_steps_and_fit(geometry: LimbGeometry, blocks: int) -> None:
-    tile = geometry.tile(blocks)
-    assert tile % (geometry.steps * geometry.team) == 0
-    assert geometry.workgroup // 4 <= tile <= limb_products.MAX_TILE
+@pytest.mark.parametrize("tile", TILES.values(), ids=TILES)
+def test_rounds_are_whole_steps_and_fit(tile: GemvTile, blocks: int) -> None:
+    at_once = tile.blocks_at_once(blocks)
+    assert at_once % (tile.unroll * tile.pair_lanes) == 0
+    assert tile.workgroup // 4 <= at_once <= int8_products.MAX_BLOCKS
 
 
-def test_tiles_of_a_line_are_alike() -> None:
-    assert [limb_products.LONG.tile(blocks) for blocks in (64, 96, 128, 200)] == [64, 96, 64, 96]
+def test_a_token_is_laid_out_in_equal_rounds() -> None:
+    at_once = int8_products.SOME_ROWS_LONG_K.blocks_at_once
+    assert [at_once(blocks) for blocks in (64, 96, 128, 200)] == [64, 96, 64, 96]
 
 
 def limits(invocations: int) -> Mapping[str, int]:

@@ -1,5 +1,4 @@
-"""What attention over a cache may leave out: positions beyond a window, scores beyond a cap, and
-shares that go to none of them."""
+"""Options of attention over a cache: a sliding window, a soft cap of scores, attention sinks."""
 
 from py_runtime.base.dtypes import F32
 from py_runtime.live.values import LiveTensor
@@ -7,7 +6,7 @@ from py_runtime.ops.registry import Op
 
 
 def take_window(op: Op) -> int | None:
-    """Positions that a token sees, its own included; None: all."""
+    """Take the number of positions that a token sees, its own included; None: all."""
     if not op.has("window"):
         return None
     window = op.integer("window")
@@ -16,7 +15,7 @@ def take_window(op: Op) -> int | None:
 
 
 def take_softcap(op: Op) -> float | None:
-    """What scores come near to; None: they are taken as they are."""
+    """Take the soft cap of scores; None: they have none."""
     if not op.has("softcap"):
         return None
     softcap = op.number("softcap")
@@ -25,7 +24,7 @@ def take_softcap(op: Op) -> float | None:
 
 
 def take_sinks(op: Op, heads: int) -> LiveTensor | None:
-    """[query heads], each with a score that takes a share of the softmax for nothing."""
+    """Take the sinks [query heads]: scores that take part in the softmax without a value."""
     if not op.has("sinks"):
         return None
     sinks = op.tensor("sinks", F32)

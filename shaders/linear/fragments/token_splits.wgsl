@@ -1,32 +1,32 @@
-// The one line of x as attention over a long context leaves it: in splits, put together on the way in
-// (attention/reduce_wide.wgsl does the same for all others).
+// One token as attention over a long context leaves it: in splits, which are reduced as they are read
+// (attention/reduce_wide.wgsl does so for all other readers).
 // needs: attention/fragments/tiles, sinks = attention/fragments/sinks_*
 
 const SUMMED = false;
 
 override SPLITS: u32 = 16u;
-override HEAD_QUADS: u32 = 16u;  // of a head's width
+override HEAD_QUADS: u32 = 16u;  // a head's width / 4
 override GROUP: u32 = 4u;  // query heads that share a key and value head
 override HEAD_TILES: u32 = (GROUP + TILE_ROWS - 1u) / TILE_ROWS;
 
 @group(0) @binding(0) var<storage, read> sums: array<mat4x4f>;  // [SPLITS, heads, HEAD_TILES, HEAD_QUADS]
 @group(0) @binding(1) var<storage, read> stats: array<Stats>;  // [SPLITS, heads, HEAD_TILES]
 
-fn row_squares(first: u32, step: u32) -> f32 {
+fn token_squares(first: u32, step: u32) -> f32 {
   return 0.0;
 }
 
-fn begin_row(squares: f32, writes: bool) {
+fn begin_token(squares: f32, writes: bool) {
 }
 
-// Eight columns of x, which are of one head.
-fn row_octet(octet: u32) -> mat2x4f {
+// Eight columns of x, which belong to one head.
+fn token_octet(octet: u32) -> mat2x4f {
   let head = 2u * octet / HEAD_QUADS;
   let quad = 2u * octet % HEAD_QUADS;
   let row = head % GROUP % TILE_ROWS;
-  let tiles = params.quads / (HEAD_QUADS * GROUP) * HEAD_TILES;
+  let tiles = params.shape.quads / (HEAD_QUADS * GROUP) * HEAD_TILES;
   let tile = head / GROUP * HEAD_TILES + head % GROUP / TILE_ROWS;
-  var top = UNSEEN;
+  var top = MASKED;
   for (var split = 0u; split < SPLITS; split++) {
     top = max(top, stats[split * tiles + tile].top[row]);
   }

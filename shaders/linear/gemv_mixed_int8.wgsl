@@ -1,6 +1,7 @@
-// gemv_limbs.wgsl for rows of two kinds, one below the other: the first workgroups have those of one, the
-// others those of the second, whose fragments stand here once more under names that end in _second.
-// needs: linear/fragments/first_pairs, linear/fragments/limb_line, linear/fragments/limb_products, second = linear/fragments/limb_products, @pair_rows
+// gemv_int8.wgsl for rows of two kinds of weights, one matrix below the other: the first workgroups compute
+// rows of the first, the others those of the second, whose fragments are copied under names that end in
+// _second.
+// needs: linear/fragments/first_pairs, linear/fragments/int8_token, linear/fragments/int8_products, second = linear/fragments/int8_products, @pair_rows
 
 @compute @workgroup_size(WORKGROUP)
 fn main(

@@ -1,8 +1,8 @@
-// Columns of x as whole numbers, cut into signed bytes ("limbs"). Those of a block share a scale.
+// Columns of x as integers, split into int8 planes: signed bytes. The columns of a block share a scale.
 // needs: nothing
 
-const TOP = 32512.0;  // 127 * 256: the largest column of a block becomes this
-// Adding this rounds to a whole number and leaves it in the lowest bits.
+const TOP = 32512.0;  // 127 * 256: the largest column of a block is scaled to this
+// Adding this rounds a float to an integer and leaves that in its lowest bits.
 const ROUNDER = 12582912.0;
 
 fn top_of(octet: mat2x4f) -> f32 {
@@ -10,7 +10,7 @@ fn top_of(octet: mat2x4f) -> f32 {
   return max(max(tops.x, tops.y), max(tops.z, tops.w));
 }
 
-// The lowest 16 bits of four whole numbers in two words, in turns.
+// The lowest 16 bits of four integers in two words: x and z in one, y and w in the other.
 fn low_halves(values: vec4f) -> vec2u {
   let bits = bitcast<vec4u>(values);
   return (bits.xy & vec2u(0xffffu)) | (bits.zw << vec2u(16u));
@@ -24,16 +24,16 @@ fn high_bytes(words: vec2u) -> u32 {
   return ((words.x >> 8u) & 0x00ff00ffu) | (words.y & 0xff00ff00u);
 }
 
-// Eight columns of at most TOP: the high limbs of the first four, of the others, then the low ones.
-fn two_limbs(octet: mat2x4f) -> vec4u {
-  // With 128 more the low limb lies from 0 to 255, and carries into the high one.
+// Eight columns of at most TOP: the high bytes of the first four, of the others, then the low bytes.
+fn two_planes(octet: mat2x4f) -> vec4u {
+  // With 128 added the low byte lies between 0 and 255 and carries into the high one.
   let first = low_halves(octet[0] + (ROUNDER + 128.0));
   let second = low_halves(octet[1] + (ROUNDER + 128.0));
   let low = vec2u(low_bytes(first), low_bytes(second)) ^ vec2u(0x80808080u);
   return vec4u(high_bytes(first), high_bytes(second), low);
 }
 
-// What is not a number, or infinite, has no limbs: its block's scale passes it on.
+// NaN and infinity cannot be split into planes: the block's scale passes them on.
 fn scale_of(top: f32, sum: f32) -> f32 {
   let is_finite = (bitcast<u32>(sum) & 0x7fffffffu) < 0x7f800000u;
   return select(sum, top * (1.0 / TOP), is_finite);

@@ -1,0 +1,108 @@
+"""Matrix-matrix products: kernels for several tokens of x, in tiles."""
+
+from py_runtime.base.shapes import ceil_div
+from py_runtime.live.launch import Bindable
+from py_runtime.live.values import LiveTensor
+from py_runtime.ops.kernels.epilogues import Epilogue
+from py_runtime.ops.kernels.int8_products import (
+    PlaneTokens,
+    has_paired_columns,
+    uses_int8_planes,
+)
+from py_runtime.ops.kernels.matrices import Matrix
+from py_runtime.ops.kernels.norms import RmsNormKernel
+from py_runtime.ops.kernels.tilings import choose_tilings
+from py_runtime.ops.kernels.token_inputs import Norm
+from py_runtime.ops.registry import Op
+
+MIN_TILES = 264  # of side 64, two for each core of a large device: fewer leave it idle
+
+
+class Gemm:
+    """Launches for several tokens with one matrix: x is prepared, then multiplied in tiles."""
+
+    def __init__(
+        self,
+        op: Op,
+        x: Bindable,
+        max_tokens: int,
+        matrix: Matrix,
+        epilogue: Epilogue,
+        norm: Norm | None,
+        known: "dict[str, PreparedTokens]",
+    ) -> None:
+        self.epilogue = epilogue
+        self.eps = norm.eps if norm is not None else 0.0
+        self.shared = {**matrix.fields, "eps": self.eps}
+        self.prepare = prepare_tokens(op, x, max_tokens, matrix, norm, known)
+        self.gemms = {
+            tiling: op.launch(
+                tiling.kernel,
+                plugs={**epilogue.plugs, **tiling.plugs, **tiling.weight_plugs(matrix)},
+                bind={**epilogue.bind, **matrix.bind, "x": self.prepare.out},
+                constants=tiling.constants,
+            )
+            for tiling in choose_tilings(matrix, op.builder.target, op.builder.limits)
+        }
+
+    def __call__(self, tokens: int) -> None:
+        self.prepare(tokens, self.eps)
+        pairs = self.epilogue.pairs
+        *larger, chosen = self.gemms
+        for tiling in reversed(larger):
+            if tiling.count(tokens, pairs) >= MIN_TILES:
+                chosen = tiling
+        for tiling, gemm in self.gemms.items():
+            if tiling is not chosen:
+                gemm.skip()
+        groups = ceil_div(chosen.count(tokens, pairs), chosen.tiles)
+        fields = {**self.epilogue.fields, **self.shared}
+        self.gemms[chosen](groups, tokens=tokens, pairs=pairs, **fields)
+
+    def skip(self) -> None:
+        self.prepare.skip()
+        for gemm in self.gemms.values():
+            gemm.skip()
+
+
+class NormalisedTokens:
+    """Tokens of x as they are, or normalised where there is a norm."""
+
+    def __init__(
+        self, op: Op, x: Bindable, max_tokens: int, matrix: Matrix, norm: LiveTensor | None
+    ) -> None:
+        self.columns = matrix.columns
+        self.out = x
+        self.normalise: RmsNormKernel | None = None
+        if norm is not None:
+            self.out = op.scratch("normalised x", max_tokens * matrix.columns * 4)
+            self.normalise = RmsNormKernel(op, x, norm, self.out)
+
+    def __call__(self, tokens: int, eps: float) -> None:
+        if self.normalise is not None:
+            self.normalise(tokens, self.columns, eps)
+
+    def skip(self) -> None:
+        if self.normalise is not None:
+            self.normalise.skip()
+
+
+PreparedTokens = PlaneTokens | NormalisedTokens
+
+
+def prepare_tokens(
+    op: Op,
+    x: Bindable,
+    max_tokens: int,
+    matrix: Matrix,
+    norm: Norm | None,
+    known: dict[str, PreparedTokens],
+) -> PreparedTokens:
+    """Return tokens of x in the form a matrix needs; matrices that need the same form share it."""
+    weight = norm.weight if norm is not None else None
+    in_planes = uses_int8_planes(matrix, op.builder.target)
+    key = f"paired {has_paired_columns(matrix)}" if in_planes else ""
+    if key not in known:
+        prepare = PlaneTokens if in_planes else NormalisedTokens
+        known[key] = prepare(op, x, max_tokens, matrix, weight)
+    return known[key]

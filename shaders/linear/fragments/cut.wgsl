@@ -1,5 +1,0 @@
-// A block of a line of x as cut_lines.wgsl leaves it: vectors, which lie apart.
-// needs: nothing
-
-const VECTORS = 5u;
-const FACTS = 4u;  // which of them is its scale and the sums of its first and second 16 columns
