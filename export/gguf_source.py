@@ -14,7 +14,7 @@ from export.errors import ExportError
 from export.quantisers import Parts
 from export.sources import Quantisation, Source
 from py_runtime.decoder.config import WeightKind, weight_parts
-from py_runtime.decoder.families import Family
+from py_runtime.decoder.family import Family
 from py_runtime.decoder.rotary import Floats
 from py_runtime.gguf.config import check_tensors, read_config, read_family
 from py_runtime.gguf.fused_tensors import taken_apart
@@ -64,7 +64,7 @@ class GgufSource(Source):
         config = source.decoder_config(None)
         source._family = read_family(file)
         source._names = gguf_names(config)
-        source._file = taken_apart(file, source._family, config)
+        source._file = taken_apart(file, source._family.gguf, config)
         source._maps = {found: np.memmap(found.path, np.uint8, "r") for found in sources}
         check_tensors(source._file, config)
         return source
@@ -127,7 +127,7 @@ class GgufSource(Source):
             runs = rows.reshape(-1, 2, self.decoder_config(None).head_dim, rows.shape[1] // 2)
             which = int(".g_proj." in name)
             return np.ascontiguousarray(runs[:, which]).reshape(len(rows), -1)
-        if not self._family.pairs_side_by_side or not is_rotated(name):
+        if not self._family.gguf.pairs_side_by_side or not is_rotated(name):
             return rows
         if rows.shape[0] == 1:  # a bias: a row a value
             rows = rows.reshape(tensor.info.dims[0], -1)

@@ -27,7 +27,8 @@ from py_runtime.decoder.config import (
     expected_shapes,
     weight_names,
 )
-from py_runtime.decoder.families import BY_MODEL_TYPE, Family
+from py_runtime.decoder.families import BY_MODEL_TYPE
+from py_runtime.decoder.family import Family
 from py_runtime.decoder.rotary import Floats
 from py_runtime.program.weight_kinds import Q4GSW
 
@@ -278,7 +279,7 @@ class HuggingFaceSource(Source):
             head_dim = self.decoder_config(None).head_dim
             runs = array.reshape(-1, 2, head_dim, *array.shape[1:])[:, self._half(name)]
             return np.ascontiguousarray(runs).reshape(-1, *array.shape[1:])
-        from_one = self.family.norms_from_one and name.endswith("norm.weight")
+        from_one = self.family.checkpoint.norms_from_one and name.endswith("norm.weight")
         return array + 1 if from_one and "linear_attn" not in name else array
 
     def _half(self, name: str) -> int | None:
@@ -290,7 +291,7 @@ class HuggingFaceSource(Source):
     def _place(self, name: str) -> tuple[str, slice | None]:
         """The stored tensor that has it, and which of its rows, if not all."""
         owner, _, part = name.rpartition(".")
-        for fused, held in self.family.fused.items():
+        for fused, held in self.family.checkpoint.fused.items():
             for place, inner in enumerate(held):
                 if owner.endswith(f".{inner}"):
                     stored = f"{owner.removesuffix(inner)}{fused}.{part}"
@@ -303,5 +304,5 @@ class HuggingFaceSource(Source):
         return slice(sum(counts[:place]), sum(counts[: place + 1]))
 
     def _stored_name(self, name: str) -> str:
-        names = stored_names(self.values["model_type"], name)
+        names = stored_names(self.family.checkpoint, name)
         return next((stored for stored in names if stored in self._file_of), names[0])

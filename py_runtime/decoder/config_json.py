@@ -23,11 +23,13 @@ from py_runtime.decoder.config import (
     DeltaSizes,
     LayerKind,
 )
-from py_runtime.decoder.families import BY_MODEL_TYPE, FAMILIES, Family
+from py_runtime.decoder.families import BY_MODEL_TYPE, FAMILIES
+from py_runtime.decoder.family import Family
 from py_runtime.decoder.limits import MAX_KEYS, MAX_PER_LAYER, MAX_TAPS
 from py_runtime.decoder.mixtures import expert_sizes
 from py_runtime.decoder.rotary import PROPORTIONAL, Floats, Rope, query_scales
 from py_runtime.decoder.rotary import rotary_tables as both_tables
+from py_runtime.decoder.words import FULL, SLIDING, TILED
 
 DEFAULT_CONTEXT = 2048  # the KV cache of a full context would not fit most users' GPUs
 MIN_CONTEXT = 2  # a token, and one that follows it
@@ -37,10 +39,7 @@ MIN_CHUNK, MAX_WINDOWS = 64, 2  # of the shortest window
 ACTIVATIONS = {"silu": SILU, "gelu_pytorch_tanh": GELU}
 # The other types change the table with the length of the text, which one fixed table cannot.
 ROPE_TYPES = ("default", "linear", "llama3", "yarn", "longrope", PROPORTIONAL)
-FULL, SLIDING = "full_attention", "sliding_attention"  # of layer_types, and of rope_parameters
 FULL_OR_SLIDING = (FULL, SLIDING, "attention")
-
-TILED = "linear_value_heads_tiled"  # of GGUF files alone: see DeltaSizes
 
 
 def ropes(values: Mapping[str, Any]) -> dict[str, Rope]:

@@ -1,4 +1,7 @@
-"""What GGUF calls the tensors that the decoder knows by their names in Hugging Face checkpoints."""
+"""What GGUF calls the tensors that the decoder knows by their names in Hugging Face checkpoints.
+
+Families that depart from it say so in their files, in py_runtime/decoder/families.
+"""
 
 from py_runtime.decoder.config import (
     BEFORE,
@@ -82,20 +85,28 @@ ROPE_FACTORS = (FREQUENCIES, SHORT_FACTORS, LONG_FACTORS)
 
 
 def gguf_names(config: DecoderConfig) -> dict[str, str]:
-    """Of all that the decoder needs: layers.0.mlp.up_proj.weight is blk.0.ffn_up.weight."""
-    inner_names = OF_A_LAYER | (AHEAD if config.norms == BEFORE else {})
-    return {name: _gguf_name(name, inner_names) for name in expected_shapes(config)}
+    """Return the names of all that the decoder needs: layers.0.mlp.up_proj.weight is
+    blk.0.ffn_up.weight."""
+    return {name: _gguf_name(name, config) for name in expected_shapes(config)}
 
 
-def _gguf_name(name: str, inner_names: dict[str, str]) -> str:
+def gguf_owner(owner: str, config: DecoderConfig) -> str:
+    """Return what files call the owner of a weight: mlp.up_proj, of a layer, is ffn_up."""
+    if owner in OF_THE_MODEL:
+        return OF_THE_MODEL[owner]
+    is_ahead = config.norms == BEFORE and owner in AHEAD
+    return AHEAD[owner] if is_ahead else OF_A_LAYER[owner]
+
+
+def _gguf_name(name: str, config: DecoderConfig) -> str:
     owner, _, part = name.rpartition(".")
-    if owner.startswith("layers."):
-        _, number, inner = owner.split(".", 2)
-        whole = f"{inner}.{part}"
-        if whole in WHOLE_NAMES:
-            return f"blk.{number}.{WHOLE_NAMES[whole]}"
-        return f"blk.{number}.{inner_names[inner]}.{part}"
-    return f"{OF_THE_MODEL[owner]}.{part}"
+    if not owner.startswith("layers."):
+        return f"{gguf_owner(owner, config)}.{part}"
+    _, number, inner = owner.split(".", 2)
+    whole = f"{inner}.{part}"
+    if whole in WHOLE_NAMES:
+        return f"blk.{number}.{WHOLE_NAMES[whole]}"
+    return f"blk.{number}.{gguf_owner(inner, config)}.{part}"
 
 
 def is_rotated(name: str) -> bool:

@@ -2,12 +2,9 @@
 
 from typing import Any
 
-from py_runtime.decoder.limits import MAX_CONTEXT
+from py_runtime.decoder.limits import MAX_CONTEXT, SCALES, THETAS
 from py_runtime.gguf.errors import shown
 from py_runtime.gguf.keys import Keys
-
-THETAS = (2.0, 1e12)
-SCALES = (1e-6, 1e6)
 
 
 def read_rope(keys: Keys, long_factors: bool = False) -> dict[str, Any]:
