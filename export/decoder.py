@@ -20,6 +20,12 @@ from py_runtime.decoder.config import (
     AROUND,
     BEFORE,
     DELTA_NET,
+    SHORT_CONV,
+    SIGMOID,
+    SILU,
+    DecoderConfig,
+)
+from py_runtime.decoder.tensors import (
     LAYER_NORMS,
     LAYER_SCALAR,
     PER_LAYER_GATE,
@@ -29,10 +35,6 @@ from py_runtime.decoder.config import (
     PER_LAYER_OUT,
     PER_LAYER_TABLE,
     SHARED,
-    SHORT_CONV,
-    SIGMOID,
-    SILU,
-    DecoderConfig,
     WeightKind,
 )
 
@@ -44,11 +46,11 @@ class Mlp(nn.Module):
         self, config: DecoderConfig, hidden: int, kinds: Mapping[str, WeightKind], path: str
     ) -> None:
         super().__init__()
-        width, bias = config.width, config.mlp_bias
+        width, bias = config.width, config.mlp.has_bias
         self.gate_proj = Weight(kinds[f"{path}.gate_proj.weight"], hidden, width, bias)
         self.up_proj = Weight(kinds[f"{path}.up_proj.weight"], hidden, width, bias)
         self.down_proj = Weight(kinds[f"{path}.down_proj.weight"], width, hidden, bias)
-        self.activation = config.activation
+        self.activation = config.mlp.activation
 
     def forward(self, x: Tensor) -> Tensor:  # SwiGLU or GeGLU
         gate = self.gate_proj(x)
@@ -65,8 +67,8 @@ class Mixture(nn.Module):
 
     def __init__(self, config: DecoderConfig, kinds: Mapping[str, WeightKind], path: str) -> None:
         super().__init__()
-        assert config.experts is not None, "a config with experts has their sizes"
-        self.sizes, width = config.experts, config.width
+        assert config.mlp.experts is not None, "a config with experts has their sizes"
+        self.sizes, width = config.mlp.experts, config.width
         rows, has_bias = self.sizes.count * self.sizes.hidden, self.sizes.has_bias
         self.gate = Weight(kinds[f"{path}.gate.weight"], self.sizes.count, width, has_bias)
         is_biased = self.sizes.scoring == SIGMOID
@@ -109,16 +111,17 @@ class Layer(nn.Module):
         else:
             self.self_attn = Attention(config, number, kinds, f"{path}.self_attn")
         self.has_shared = False
-        if config.experts is None or kind.is_dense:
-            self.mlp: nn.Module = Mlp(config, kind.hidden or config.hidden, kinds, f"{path}.mlp")
+        self.mlp: nn.Module
+        if config.mlp.experts is None or kind.is_dense:
+            self.mlp = Mlp(config, kind.hidden or config.mlp.hidden, kinds, f"{path}.mlp")
         else:
             self.mlp = Mixture(config, kinds, f"{path}.mlp")
-            self.has_shared = config.experts.shared > 0
+            self.has_shared = config.mlp.experts.shared > 0
             if self.has_shared:
-                shared = Mlp(config, config.experts.shared, kinds, f"{path}.{SHARED}")
+                shared = Mlp(config, config.mlp.experts.shared, kinds, f"{path}.{SHARED}")
                 self.add_module(SHARED, shared)
-        for name in LAYER_NORMS[config.norms]:
-            self.add_module(name, Norm(config.width, config.eps))
+        for name in LAYER_NORMS[config.norms.place]:
+            self.add_module(name, Norm(config.width, config.norms.eps))
         if config.per_layer:
             shapes = {
                 PER_LAYER_GATE: (config.per_layer, config.width),
@@ -126,12 +129,12 @@ class Layer(nn.Module):
             }
             for name, dims in shapes.items():
                 self.add_module(name, Weight(kinds[f"{path}.{name}.weight"], *dims))
-            self.add_module(PER_LAYER_NORM, Norm(config.width, config.eps))
+            self.add_module(PER_LAYER_NORM, Norm(config.width, config.norms.eps))
         if config.layer_scalars:
             self.add_module(LAYER_SCALAR, Vector("weight", 1))
 
     def forward(self, x: Tensor, call: Call, per_layer: Tensor | None) -> Tensor:
-        where = self.config.norms
+        where = self.config.norms.place
         mix = getattr(self, self.mixer)
         added = mix(x if where == AFTER else self.input_layernorm(x), call)
         x = x + (added if where == BEFORE else self.post_attention_layernorm(added))
@@ -160,7 +163,7 @@ class Decoder(nn.Module):
         embedding = kinds["embed_tokens.weight"]
         self.embed_tokens = Weight(embedding, config.vocabulary, config.width)
         self.layers = nn.ModuleList(Layer(config, number, kinds) for number in range(config.layers))
-        self.norm = Norm(config.width, config.eps)
+        self.norm = Norm(config.width, config.norms.eps)
         if not config.tied:
             self.lm_head = Weight(kinds["lm_head.weight"], config.vocabulary, config.width)
         for table in config.tables:
@@ -175,7 +178,7 @@ class Decoder(nn.Module):
             for name, dims in shapes.items():
                 self.add_module(name, Weight(kinds[f"{name}.weight"], *dims))
             # What is normalised was to be divided by the root of the width: eps grows instead.
-            norm = Norm(config.per_layer, config.eps * config.width)
+            norm = Norm(config.per_layer, config.norms.eps * config.width)
             self.add_module(PER_LAYER_IN_NORM, norm)
 
     def forward(self, tokens: Tensor, pos: Tensor) -> Tensor:

@@ -17,7 +17,8 @@ from export.reference import Goldens, make_goldens, reference_decoder
 from export.sources import HuggingFaceSource, Quantisation, Source
 from py_runtime.base.shapes import numel
 from py_runtime.base.sizes import in_words
-from py_runtime.decoder.config import DecoderConfig, expected_shapes
+from py_runtime.decoder.config import DecoderConfig
+from py_runtime.decoder.tensors import expected_shapes
 from py_runtime.decoder.token_rows import with_token_rows_given
 from py_runtime.folder import manifest
 from py_runtime.graph.buffers import BufferPlan, measure

@@ -19,9 +19,14 @@ from py_runtime.decoder.config import (
     SHORT_CONV,
     SILU,
     TABLES,
+    AttentionPart,
     DecoderConfig,
     DeltaSizes,
     LayerKind,
+    MixerPart,
+    MlpPart,
+    NormPart,
+    RopePart,
 )
 from py_runtime.decoder.families import BY_MODEL_TYPE, FAMILIES
 from py_runtime.decoder.family import Family
@@ -63,7 +68,7 @@ def rotary_tables(
         given = factors if ending == "" else None
         made = both_tables(rope, config.table_columns(ending), config.context, given)
         tables |= {f"{name}{ending}": table for name, table in zip(TABLES, made, strict=True)}
-    if config.scaled_queries:  # turning is linear: what is scaled may as well be the tables
+    if config.rope.scaled_queries:  # turning is linear: what is scaled may as well be the tables
         scales = query_scales(ropes(values)[""], config.context)[:, np.newaxis]
         tables |= {f"{name}{QUERY}": tables[name] * scales for name in TABLES}
     return {name: tables[name] for name in config.tables}
@@ -124,7 +129,7 @@ def decoder_config(values: Mapping[str, Any], context: int | None = None) -> Dec
     family = BY_MODEL_TYPE[values["model_type"]]
     heads, width = values["num_attention_heads"], values["hidden_size"]
     head_dim = values.get("head_dim") or width // heads
-    rotary = _rotary_width(values, head_dim)
+    rotated = _rotary_width(values, head_dim)
     _check_per_layer(values)
     _check_supported(values, family)
     kinds = layer_kinds(values)
@@ -147,37 +152,44 @@ def decoder_config(values: Mapping[str, Any], context: int | None = None) -> Dec
     return DecoderConfig(
         vocabulary=values["vocab_size"],
         width=width,
-        hidden=values.get("shared_intermediate_size") or values["intermediate_size"],
         layers=values["num_hidden_layers"],
-        heads=heads,
-        kv_heads=values["num_key_value_heads"],
-        head_dim=head_dim,
         context=chosen,
         max_chunk=min(chosen, _max_chunk(kinds)),
-        eps=values["rms_norm_eps"] / residual**2,
-        rotary=rotary,
-        qkv_bias=family.qkv_bias or attention_bias,
-        o_bias=attention_bias and not family.qkv_bias,
-        mlp_bias=bool(values.get("mlp_bias")),
-        qk_norm=family.qk_norm,
-        tied=bool(values["tie_word_embeddings"]),
-        norms=family.norms,
-        activation=family.activation,
+        attention=AttentionPart(
+            heads=heads,
+            kv_heads=values["num_key_value_heads"],
+            head_dim=head_dim,
+            qkv_bias=family.qkv_bias or attention_bias,
+            o_bias=attention_bias and not family.qkv_bias,
+            qk_norm=family.qk_norm,
+            value_norm=family.value_norm,
+            scale=by_query**-0.5 if by_query else values.get("attention_multiplier"),
+            score_cap=values.get("attn_logit_softcapping") or None,
+            sinks=family.sinks,
+            is_gated=family.gated_attention,
+        ),
+        rope=RopePart(
+            rotated=rotated,
+            scaled_queries=family.scales_queries
+            and _scales_queries(values, chosen, rotated, head_dim),
+        ),
+        mixer=MixerPart(
+            conv_taps=taps, delta=_delta_sizes(values) if DELTA_NET in mixers else None
+        ),
+        mlp=MlpPart(
+            hidden=values.get("shared_intermediate_size") or values["intermediate_size"],
+            activation=family.activation,
+            has_bias=bool(values.get("mlp_bias")),
+            experts=expert_sizes(values, family.mixture) if family.mixture else None,
+        ),
+        norms=NormPart(place=family.norms, eps=values["rms_norm_eps"] / residual**2),
         kinds=kinds,
-        attention_scale=by_query**-0.5 if by_query else values.get("attention_multiplier"),
-        score_cap=values.get("attn_logit_softcapping") or None,
         embedding_scale=embedding / residual,
-        logit_divisor=values.get("logits_scaling") or 1.0,
-        logit_cap=values.get("final_logit_softcapping") or None,
-        conv_taps=taps,
-        gated_attention=family.gated_attention,
-        sinks=family.sinks,
-        delta=_delta_sizes(values) if DELTA_NET in mixers else None,
-        experts=expert_sizes(values, family.mixture) if family.mixture else None,
-        value_norm=family.value_norm,
         per_layer=values.get("hidden_size_per_layer_input") or 0,
         layer_scalars=family.layer_scalars,
-        scaled_queries=family.scales_queries and _scales_queries(values, chosen, rotary, head_dim),
+        tied=bool(values["tie_word_embeddings"]),
+        logit_divisor=values.get("logits_scaling") or 1.0,
+        logit_cap=values.get("final_logit_softcapping") or None,
     )
 
 

@@ -3,7 +3,7 @@ row, which the host reads where the model lies and gives along with the token.""
 
 from dataclasses import dataclass, replace
 
-from py_runtime.decoder.config import PER_LAYER_TABLE
+from py_runtime.decoder.tensors import PER_LAYER_TABLE
 from py_runtime.program import NullValue, OpCall, Program, ProgramInput, TensorValue, as_constant
 from py_runtime.program.weight_kinds import BLOCK_KINDS, FLOAT
 

@@ -5,7 +5,7 @@ What depends on the architecture is in the file of its family, in py_runtime/dec
 
 import re
 
-from py_runtime.decoder.config import GELU, DecoderConfig, expected_shapes
+from py_runtime.decoder.config import GELU, DecoderConfig
 from py_runtime.decoder.families import BY_ARCHITECTURE, FAMILIES
 from py_runtime.decoder.family import Family
 from py_runtime.decoder.limits import (
@@ -16,6 +16,7 @@ from py_runtime.decoder.limits import (
     MAX_LAYERS,
     MAX_WIDTH,
 )
+from py_runtime.decoder.tensors import expected_shapes
 from py_runtime.decoder.words import Words
 from py_runtime.gguf.errors import GgufError, UnsupportedGgufError, listed, shown
 from py_runtime.gguf.keys import Keys
@@ -141,7 +142,7 @@ def _hidden(keys: Keys, family: Family, layers: int) -> int:
 
 
 def check_tensors(file: GgufFile, config: DecoderConfig) -> None:
-    """That the file has what the decoder needs, in its shapes, and nothing that would be lost."""
+    """Check that the file has all that the decoder needs, in its shapes, and nothing more."""
     names = gguf_names(config)
     expected = {names[name]: dims for name, dims in expected_shapes(config).items()}
     faults = []

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from py_runtime.base.shapes import Dims
-from py_runtime.decoder.config import EXPERTS, DecoderConfig, expected_shapes
+from py_runtime.decoder.config import DecoderConfig
 from py_runtime.decoder.family import GgufForm
+from py_runtime.decoder.tensors import EXPERTS, expected_shapes
 from py_runtime.gguf.names import OF_ITS_OWN_KEYS, gguf_names, gguf_owner
 from py_runtime.gguf.reader import GgufFile, StoredTensor
 
@@ -24,9 +25,10 @@ def taken_apart(file: GgufFile, form: GgufForm, config: DecoderConfig) -> GgufFi
     """
     tensors = _tensors_of_decoder(file, form, config)
     names, shapes = gguf_names(config), expected_shapes(config)
-    for name in names:
-        if config.experts and f".{EXPERTS}." in name and (stored := tensors.get(names[name])):
-            tensors[names[name]] = _experts_as_matrix(stored, config.experts.count, shapes[name])
+    experts = config.mlp.experts
+    for name, own in names.items():
+        if experts and f".{EXPERTS}." in name and (stored := tensors.get(own)):
+            tensors[own] = _experts_as_matrix(stored, experts.count, shapes[name])
     for number in range(config.layers):
         for fused, held in form.fused.items():
             whole = file.tensors.get(f"blk.{number}.{fused}.weight")

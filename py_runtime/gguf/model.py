@@ -6,18 +6,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from py_runtime.base.shapes import numel
-from py_runtime.decoder.config import (
-    DecoderConfig,
-    WeightKind,
-    expected_shapes,
-    weight_names,
-    weight_parts,
-)
+from py_runtime.decoder.config import DecoderConfig
 from py_runtime.decoder.config_json import decoder_config, rotary_tables
 from py_runtime.decoder.families import BY_MODEL_TYPE
 from py_runtime.decoder.family import GgufForm
 from py_runtime.decoder.program import write_decoder
 from py_runtime.decoder.rotary import Floats
+from py_runtime.decoder.tensors import WeightKind, expected_shapes, weight_names, weight_parts
 from py_runtime.decoder.token_rows import TABLE, with_token_rows_given
 from py_runtime.gguf.config import check_tensors, read_config, read_family
 from py_runtime.gguf.constants import GgufConstants, WantedTensor
@@ -123,7 +118,7 @@ def _wanted(
                 "get another file of this model",
             )
         reordered = form.pairs_side_by_side and is_rotated(name)
-        head_dim = config.head_dim if reordered else None
+        head_dim = config.attention.head_dim if reordered else None
         tensor = WantedTensor(stored, constants, kinds.get(name), head_dim)
         if name in gates:  # comes with the queries
             continue
@@ -131,7 +126,7 @@ def _wanted(
         if gate in gates:
             owner = gate.removesuffix(".weight")
             second = {part: f"{owner}.{part}" for part in constants}
-            tensor = replace(tensor, turns=config.head_dim, second=second)
+            tensor = replace(tensor, turns=config.attention.head_dim, second=second)
         wanted |= dict.fromkeys((*constants.values(), *tensor.second.values()), tensor)
     return wanted
 

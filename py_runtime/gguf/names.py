@@ -3,8 +3,8 @@
 Families that depart from it say so in their files, in py_runtime/decoder/families.
 """
 
-from py_runtime.decoder.config import (
-    BEFORE,
+from py_runtime.decoder.config import BEFORE, DecoderConfig
+from py_runtime.decoder.tensors import (
     CHOICE,
     EXPERTS,
     LAYER_SCALAR,
@@ -17,7 +17,6 @@ from py_runtime.decoder.config import (
     ROUTER,
     SHARED,
     SINKS,
-    DecoderConfig,
     expected_shapes,
 )
 
@@ -94,7 +93,7 @@ def gguf_owner(owner: str, config: DecoderConfig) -> str:
     """Return what files call the owner of a weight: mlp.up_proj, of a layer, is ffn_up."""
     if owner in OF_THE_MODEL:
         return OF_THE_MODEL[owner]
-    is_ahead = config.norms == BEFORE and owner in AHEAD
+    is_ahead = config.norms.place == BEFORE and owner in AHEAD
     return AHEAD[owner] if is_ahead else OF_A_LAYER[owner]
 
 

@@ -6,7 +6,7 @@ import pytest
 from export.errors import ExportError
 from export.quantisers import quantise
 from export.reference import dequantise
-from py_runtime.decoder.config import WeightKind, weight_parts
+from py_runtime.decoder.tensors import WeightKind, weight_parts
 
 KINDS = [WeightKind("q4gsw", size) for size in (32, 64, 128)]
 KINDS += [WeightKind(name) for name in ("q4_1", "q8_0", "f32")]
