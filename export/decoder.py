@@ -1,9 +1,10 @@
-"""One decoder for every family of py_runtime/decoder/families.py, in one sitting.
+"""The decoder in PyTorch: the oracle of what the engine computes for every family.
 
-Plain PyTorch over the engine's ops (export/torch_ops.py), what mixes tokens in export/mixers.py;
-py_runtime/decoder/program.py writes the same graph without PyTorch. Built on the meta device it
-weighs nothing, and that is how it is exported: the data goes from the checkpoint to the model
-folder tensor by tensor.
+What is exported is py_runtime/decoder/program.py, which needs no PyTorch. This is the same decoder
+written a second time, for another reader: torch runs it in float32 to make goldens and to verify a
+model folder (export/reference.py), and tests hold the two together, in numbers and op for op. They
+have the same order and names; what mixes tokens is in export/mixers.py, the engine's ops as torch
+has them in export/torch_ops.py.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,7 @@
-"""What mixes a layer's tokens: attention, a short convolution, a gated delta net."""
+"""What mixes a layer's tokens, in PyTorch: attention, a short convolution, a gated delta net.
+
+It is a part of the oracle in export/decoder.py, which says why the decoder is written twice.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -70,7 +70,7 @@ class Prepared:
 
 
 def prepare(request: Request, with_goldens: bool = True) -> Prepared:
-    """Goldens come first: torch.export takes memory that the float32 model would have to share."""
+    """Check a source, make its goldens, and write its graph."""
     source = open_source(request)
     config = source.decoder_config(request.context)
     source.check(expected_shapes(config))

@@ -73,7 +73,7 @@ def last_logits(decoder: Decoder, tokens: list[int]) -> np.ndarray:
 def hidden_states(decoder: Decoder, tokens: list[int]) -> dict[str, np.ndarray]:
     """The last token's row [width] after the embedding, each layer and the final norm.
 
-    The graph's values have the same names (see export/decoder_graph.py).
+    The program's values have the same names (see py_runtime/decoder/program.py).
     """
     rows: dict[str, np.ndarray] = {}
 

@@ -1,7 +1,10 @@
-"""The decoder's program, written without torch: op for op what export/decoder.py becomes.
+"""The decoder's program: the one description of what the engine computes for every family.
 
-tokens: i64 [1, S], pos: i64 [1] → logits of the last token: [1, vocabulary]. Passes of the runtime
-fuse it as they fuse an exported one.
+The exporter writes it into model folders, and GGUF files are run by it in the page. The same
+decoder in PyTorch, export/decoder.py, is its oracle: it makes goldens, and tests compare the two in
+numbers and, traced by torch.export, op for op. They have the same order and names.
+
+tokens: i64 [1, S], pos: i64 [1] → logits of the last token: [1, vocabulary].
 """
 
 from collections.abc import Mapping
@@ -41,12 +44,12 @@ from py_runtime.decoder.tensors import (
     weight_parts,
 )
 from py_runtime.program import Program, op_names
-from py_runtime.program.weight_kinds import BLOCK_KINDS, FLOAT
+from py_runtime.program.weight_kinds import BLOCK_KINDS, FLOAT, Q4GSW
 from py_runtime.program.writer import ProgramWriter, Ref
 
 
 def write_decoder(config: DecoderConfig, kinds: Mapping[str, WeightKind], name: str) -> Program:
-    """`kinds` has every one of weight_names(config): f32, or a kind of 32-column blocks."""
+    """Write it for weights of these kinds, which has every one of weight_names(config)."""
     return _Decoder(config, kinds, name).write()
 
 
@@ -337,8 +340,14 @@ class _Decoder:
     def _linear(self, path: str, x: Ref, rows: Dims) -> Ref:  # [*rows, columns] → [*rows, N]
         kind = self.kinds[f"{path}.weight"]
         out = self._tensor((*rows, self._shape(path)[0]))
-        name = "aten.linear.default" if kind.name == FLOAT else BLOCK_KINDS[kind.name].linear
-        self.writer.op(name, x, *self._parts(path), self._bias(path), out)
+        parts: list[object] = [*self._parts(path)]
+        if kind.name == FLOAT:
+            name = op_names.LINEAR
+        elif kind.name == Q4GSW:
+            name, parts = op_names.LINEAR_Q4GSW, [*parts, kind.group_size]
+        else:
+            name = BLOCK_KINDS[kind.name].linear
+        self.writer.op(name, x, *parts, self._bias(path), out)
         return out
 
     def _norm(self, path: str, x: Ref, dims: Dims, name: str = "", eps: float | None = None) -> Ref:
