@@ -20,10 +20,10 @@ from py_runtime.ops.kernels.streaming_attention import (
 from py_runtime.ops.kernels.views_of_context import take_sinks, take_softcap, take_window
 from py_runtime.ops.registry import Op, register
 
-SEEN = "q k_cache v_cache start_pos scale window softcap sinks"
+SEEN = "q k_cache v_cache start_pos scale? window? softcap? sinks?"
 
 
-@register("inpage.attend_kv_cache.default", args="q k_cache v_cache start_pos scale out")
+@register("inpage.attend_kv_cache.default", args="q k_cache v_cache start_pos scale? out")
 class AttendKvCache(Op):
     """q: [tokens, heads, width] of the tokens at start_pos; caches: [capacity, kv heads, width].
 
@@ -109,7 +109,7 @@ MAX_LEFT_BYTES = 1 << 16  # of one token: each workgroup of the linear reads all
 
 @register(
     "inpage.attend_linear.default",
-    args=f"{SEEN} {WEIGHTS} residual out",
+    args=f"{SEEN} {WEIGHTS} residual? out",
 )
 class AttendLinear(AttendWindow):
     """The same, and out = attended weightᵀ + bias + residual, where there is one: [tokens, rows].

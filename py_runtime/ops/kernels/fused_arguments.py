@@ -12,10 +12,10 @@ from py_runtime.program.weight_kinds import has_scales
 
 # `kind` names the kind of all weights, or that of each. Scales are of those whose kind has some;
 # they and biases are null where there are none.
-WEIGHTS = "kind weights scales group_size biases"
-NORM = "norm eps"  # null where x is taken as it is
+WEIGHTS = "kind weights scales? group_size biases?"
+NORM = "norm? eps?"  # null where x is taken as it is
 # In the place of x, where it is a sum that the op computes first; it is then the second output.
-SUM = "of sum_norm sum_eps residual factor"
+SUM = "of sum_norm sum_eps residual factor?"
 
 
 @dataclass(frozen=True)
