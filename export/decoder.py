@@ -62,7 +62,7 @@ class Mlp(nn.Module):
 
 
 class Mixture(nn.Module):
-    """The same by a few of many experts, which the token's logits for them choose."""
+    """The same MLP by a few of many experts, which the token's logits for them choose."""
 
     expert_bias: Tensor | None
 
@@ -199,7 +199,7 @@ class Decoder(nn.Module):
         return x
 
     def _per_layer_inputs(self, tokens: Tensor, x: Tensor) -> Tensor:
-        """[1, S, layers, columns]: a token's own rows, and what its embedding gives."""
+        """Return a token's own rows plus what its embedding gives: [1, S, layers, columns]."""
         c = self.config
         dims = (1, tokens.shape[1], c.layers, c.per_layer)
         own = (getattr(self, PER_LAYER_TABLE).look_up(tokens) * c.per_layer**0.5).view(dims)

@@ -19,7 +19,7 @@ MIXERS = {SHORT_CONV: "conv", DELTA_NET: "linear_attn"}  # by which names layers
 
 @dataclass
 class Call:
-    """What all layers of one call have together."""
+    """The state that all layers of one call share."""
 
     tables: dict[str, Tensor]
     start: int
@@ -27,7 +27,7 @@ class Call:
 
 
 class Attention(nn.Module):
-    """Causal, with grouped heads, rotary embeddings and a KV cache of its own, or another's."""
+    """Causal attention with grouped heads, over a KV cache of its own or another's."""
 
     q_norm: Norm | None
     k_norm: Norm | None
@@ -88,7 +88,7 @@ class Attention(nn.Module):
         return torch_ops.windowed_attention(*given, scale, window, cap, self.sinks)
 
     def _attend_shared(self, x: Tensor, call: Call) -> Tensor:
-        """Over caches that an earlier layer has filled, for these tokens too."""
+        """Attend over caches that an earlier layer has filled, for these tokens too."""
         part, window, cap = self.part, self.kind.window, self.part.score_cap
         assert self.kind.shares is not None, "it has none of its own"
         q = self._heads(self.q_proj(x), self.q_norm, part.heads)
@@ -103,7 +103,8 @@ class Attention(nn.Module):
         return attention_ops.attend_window(*given, window, cap, self.sinks)
 
     def _heads(self, x: Tensor, norm: Norm | None, heads: int) -> Tensor:
-        """[1, S, heads * head_dim] → [1, S, heads, head_dim], where need be after a norm of all."""
+        """Turn [1, S, heads * head_dim] into [1, S, heads, head_dim], where need be after a norm of
+        all."""
         if norm is not None and self.part.qk_norm != HEADS:
             x = norm(x)
         return x.view(1, x.shape[1], heads, self.head_dim)

@@ -1,7 +1,8 @@
-"""What a model says of itself, read: its decoder's sizes, kinds of layers and rotary tables.
+"""The reader of a config.json: a decoder's sizes, its kinds of layers and its rotary tables.
 
-It comes in the words of a Hugging Face config.json, whole: sizes, biases, `rope_parameters`,
-`layer_types`. The GGUF reader writes the same from metadata.
+The config.json is whole, as transformers writes it: sizes, biases, `rope_parameters`,
+`layer_types`. The GGUF reader makes the same of a file's metadata. What a family has in other words
+is in its own file, in py_runtime/decoder/families.
 """
 
 from collections.abc import Mapping, Sequence
@@ -48,7 +49,7 @@ FULL_OR_SLIDING = (FULL, SLIDING, "attention")
 
 
 def ropes(values: Mapping[str, Any]) -> dict[str, Rope]:
-    """The rotary parameters by the ending of their tables' names."""
+    """Return the rotary parameters by the ending of their tables' names."""
     rope = values["rope_parameters"]
     if FULL in rope:
         return {"": rope[FULL], LOCAL: rope[SLIDING]}
@@ -61,8 +62,8 @@ def ropes(values: Mapping[str, Any]) -> dict[str, Rope]:
 def rotary_tables(
     values: Mapping[str, Any], config: DecoderConfig, factors: np.ndarray | None = None
 ) -> dict[str, Floats]:
-    """By name, [context, rotated dims]; `factors` divide the frequencies of all but sliding
-    layers' own."""
+    """Return the tables by name, [context, rotated dims]; `factors` divide the frequencies of all
+    but sliding layers' own."""
     tables: dict[str, Floats] = {}
     for ending, rope in ropes(values).items():
         given = factors if ending == "" else None
@@ -75,7 +76,7 @@ def rotary_tables(
 
 
 def layer_kinds(values: Mapping[str, Any]) -> tuple[LayerKind, ...]:
-    """Which layers slide and which turn; empty where none is out of the ordinary."""
+    """Return which layers slide and which turn; empty where none is out of the ordinary."""
     family = BY_MODEL_TYPE[values["model_type"]]
     layers: int = values["num_hidden_layers"]
     window = values.get("sliding_window") if values.get("use_sliding_window", True) else None
@@ -125,7 +126,7 @@ def layer_kinds(values: Mapping[str, Any]) -> tuple[LayerKind, ...]:
 
 
 def decoder_config(values: Mapping[str, Any], context: int | None = None) -> DecoderConfig:
-    """Of a whole config.json of one of these families; without `context`, what most pages hold."""
+    """Return the decoder of a whole config.json; without `context`, it holds what most pages do."""
     family = BY_MODEL_TYPE[values["model_type"]]
     heads, width = values["num_attention_heads"], values["hidden_size"]
     head_dim = values.get("head_dim") or width // heads
@@ -194,7 +195,7 @@ def decoder_config(values: Mapping[str, Any], context: int | None = None) -> Dec
 
 
 def _rotary_width(values: Mapping[str, Any], head_dim: int) -> int:
-    """How many columns of a head turn."""
+    """Return how many columns of a head turn."""
     rope = ropes(values)[""]
     turning = 1.0 if rope["rope_type"] == PROPORTIONAL else rope.get("partial_rotary_factor", 1.0)
     rotary = int(head_dim * turning)
@@ -245,7 +246,7 @@ def _check_supported(values: Mapping[str, Any], family: Family) -> None:
 
 
 def _max_chunk(kinds: Sequence[LayerKind]) -> int:
-    """Tokens in one call."""
+    """Return the most tokens in one call."""
     windows = [kind.window for kind in kinds if kind.window is not None]
     return min([MAX_CHUNK, *(max(MIN_CHUNK, MAX_WINDOWS * window) for window in windows)])
 
@@ -268,7 +269,7 @@ def _delta_sizes(values: Mapping[str, Any]) -> DeltaSizes:
 
 
 def _check_per_layer(values: Mapping[str, Any]) -> None:
-    """Of families whose layers differ, share keys and values, and have embeddings of their own."""
+    """Check models whose layers differ, share keys and values, and have embeddings of their own."""
     if values.get("attention_k_eq_v") or values.get("enable_moe_block"):
         raise ModelError(
             "its values are its keys, or it has experts beside each MLP, which is not supported",

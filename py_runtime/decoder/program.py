@@ -49,7 +49,7 @@ from py_runtime.program.writer import ProgramWriter, Ref
 
 
 def write_decoder(config: DecoderConfig, kinds: Mapping[str, WeightKind], name: str) -> Program:
-    """Write it for weights of these kinds, which has every one of weight_names(config)."""
+    """Write the program; `kinds` has the kind of every one of weight_names(config)."""
     return _Decoder(config, kinds, name).write()
 
 
@@ -100,7 +100,7 @@ class _Decoder:
         return logits
 
     def _per_layer_inputs(self, x: Ref) -> Ref:
-        """[1, S, layers, columns]: a token's own rows, and what its embedding gives."""
+        """Write a token's own rows plus what its embedding gives: [1, S, layers, columns]."""
         c, rows = self.config, self.rows
         dims = (*rows, c.layers, c.per_layer)
         own = self._looked_up(PER_LAYER_TABLE, (*rows, c.layers * c.per_layer))
@@ -113,7 +113,7 @@ class _Decoder:
         return self._computed(op_names.MUL, dims, both, 2**-0.5)
 
     def _with_per_layer(self, number: int, x: Ref, per_layer: Ref, is_end: bool) -> Ref:
-        """x + norm(out(gelu(gate(x)) * a token's own row of this layer))."""
+        """Write x + norm(out(gelu(gate(x)) * a token's own row of this layer))."""
         c, path, rows = self.config, f"layers.{number}", self.rows
         dims = (*rows, c.per_layer)
         gate = self._linear(f"{path}.{PER_LAYER_GATE}", x, rows)
@@ -158,7 +158,7 @@ class _Decoder:
         return self._attention(number, kind, x)
 
     def _short_conv(self, path: str, x: Ref) -> Ref:
-        """out(c · conv(b · u)), of which the last columns are carried on."""
+        """Write out(c · conv(b · u)), of which the last columns are carried on."""
         c, rows = self.config, self.rows
         projected = self._linear(f"{path}.in_proj", x, rows)
         taps = c.mixer.conv_taps
@@ -169,7 +169,7 @@ class _Decoder:
         return self._linear(f"{path}.out_proj", mixed, rows)
 
     def _delta_net(self, path: str, x: Ref) -> Ref:
-        """out(gated delta rule over convolved queries, keys and values)."""
+        """Write out(gated delta rule over convolved queries, keys and values)."""
         c, rows, sizes = self.config, self.rows, self.config.mixer.delta
         assert sizes is not None, "a config with such layers has their sizes"
         qkv = self._linear(f"{path}.in_proj_qkv", x, rows)
@@ -194,7 +194,7 @@ class _Decoder:
         return self._linear(f"{path}.out_proj", out, rows)
 
     def _attention(self, number: int, kind: LayerKind, x: Ref) -> Ref:
-        """Causal, with grouped heads, rotary embeddings and a KV cache of its own, or another's."""
+        """Write causal attention with grouped heads, over a KV cache of its own or another's."""
         path, part, rows = f"layers.{number}.self_attn", self.config.attention, self.rows
         dims = (*rows, part.heads * part.head_dim_of(kind))
         if kind.shares is None:
@@ -237,7 +237,7 @@ class _Decoder:
         return attended
 
     def _attend_shared(self, path: str, kind: LayerKind, x: Ref, caches: list[Ref]) -> Ref:
-        """Over caches that an earlier layer has filled, for these tokens too."""
+        """Attend over caches that an earlier layer has filled, for these tokens too."""
         part = self.config.attention
         dims = (*self.rows, part.heads, part.head_dim_of(kind))
         q = self._projected(f"{path}.q", x, dims, part.qk_norm == ROWS)
@@ -278,14 +278,14 @@ class _Decoder:
         return [self._constant(f"{name}{ending}", dims) for name in TABLES]
 
     def _projected(self, path: str, x: Ref, dims: Dims, normed: bool) -> Ref:
-        """As heads; `normed` where a norm goes over all of them together."""
+        """Project x to heads; `normed` where a norm goes over all of them together."""
         out = self._linear(f"{path}_proj", x, dims[:2])
         if normed:
             out = self._norm(f"{path}_norm", out, (*dims[:2], dims[2] * dims[3]))
         return self._heads(out, dims)
 
     def _mlp(self, path: str, hidden: int, x: Ref) -> Ref:
-        """down(activation(gate(x)) * up(x))."""
+        """Write down(activation(gate(x)) * up(x))."""
         c, rows = self.config, self.rows
         dims = (*rows, hidden)
         gate = self._linear(f"{path}.gate_proj", x, rows)
@@ -298,7 +298,7 @@ class _Decoder:
         return self._linear(f"{path}.down_proj", product, rows)
 
     def _mixture(self, path: str, x: Ref) -> Ref:
-        """The same by a few of many experts, which the token's logits for them choose."""
+        """Write the same by a few of many experts, which the token's logits for them choose."""
         c, rows, sizes = self.config, self.rows, self.config.mlp.experts
         assert sizes is not None, "a config with experts has their sizes"
         logits = self._linear(f"{path}.{ROUTER}", x, rows)
@@ -328,7 +328,7 @@ class _Decoder:
         return self._computed(op_names.MUL, dims, out, scale, name="embedding")
 
     def _looked_up(self, path: str, dims: Dims, name: str = "") -> Ref:
-        """The tokens' rows of a table."""
+        """Look up the tokens' rows of a table."""
         kind, parts = self.kinds[f"{path}.weight"], self._parts(path)
         if kind.name == FLOAT:
             nothing = (-1, False, False)  # no padding token; the rest is of training
@@ -356,7 +356,7 @@ class _Decoder:
         return self._computed(op_names.RMS_NORM, dims, x, *how, name=name)
 
     def _heads(self, x: Ref, dims: Dims) -> Ref:
-        """The same elements in other dims, at the call's length."""
+        """View the same elements in other dims, at the call's length."""
         out = self._tensor(dims)
         self.writer.op("aten.view.default", x, [1, self.length, *dims[2:]], out)
         return out
@@ -373,7 +373,7 @@ class _Decoder:
     # Values ------------------------------------------------------------------------------------
 
     def _shape(self, path: str) -> tuple[int, int, bool]:
-        """Rows, columns, whether it has a bias."""
+        """Return rows, columns, and whether there is a bias."""
         rows, columns = self.shapes[f"{path}.weight"]
         return rows, columns, f"{path}.bias" in self.shapes
 

@@ -50,7 +50,7 @@ BESIDE = re.compile(r"(v|mm|a)\..*|blk\.\d+\.attn_rot_embd(\.weight)?|rope_\w+\.
 
 
 def read_family(file: GgufFile) -> Family:
-    """By the architecture; UnsupportedGgufError says what the file is instead."""
+    """Return the family of the architecture; UnsupportedGgufError says what the file is instead."""
     metadata = file.metadata
     general_type = "general.type"
     kind = metadata.text(general_type) if general_type in metadata else "model"
@@ -71,7 +71,7 @@ def read_family(file: GgufFile) -> Family:
 
 
 def read_config(file: GgufFile) -> Words:
-    """What a config.json would say, every number within sane bounds."""
+    """Return what a config.json would say, every number within sane bounds."""
     family = read_family(file)
     keys = Keys(file.metadata, file.metadata.text("general.architecture"))
     computed = family.gguf.computed
@@ -123,7 +123,7 @@ def family_words(keys: Keys, family: Family, values: Words) -> Words:
 
 
 def _kv_heads(keys: Keys, family: Family, layers: int, heads: int) -> int:
-    """The same in all layers, but for those without attention: they have none."""
+    """Return the number that all layers have, but for those without attention."""
     key = "attention.head_count_kv"
     least = 0 if family.mixers or family.gguf.layers_differ else 1
     found = keys.integers(key, layers, least, MAX_HEADS, heads)
@@ -134,7 +134,7 @@ def _kv_heads(keys: Keys, family: Family, layers: int, heads: int) -> int:
 
 
 def _hidden(keys: Keys, family: Family, layers: int) -> int:
-    """Of the first layers, where layers differ."""
+    """Return the width of an MLP: that of the first layers, where layers differ."""
     key = "feed_forward_length"
     if not family.gguf.layers_differ:
         return keys.integer(key, 1, MAX_HIDDEN)
@@ -171,7 +171,7 @@ def check_tensors(file: GgufFile, config: DecoderConfig) -> None:
 
 
 def _vocabulary(file: GgufFile) -> int:
-    """A token each row of the embedding; converters pad the shorter list."""
+    """Return how many tokens there are: as many as rows of the embedding, for converters pad."""
     tokens = len(file.metadata.texts("tokenizer.ggml.tokens"))
     embedding = file.tensors.get("token_embd.weight")
     rows = tokens if embedding is None else embedding.info.dims[0]

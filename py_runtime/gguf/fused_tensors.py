@@ -17,7 +17,7 @@ LAYER_NUMBER = re.compile(r"blk\.(\d{1,6})\.")
 
 
 def taken_apart(file: GgufFile, form: GgufForm, config: DecoderConfig) -> GgufFile:
-    """The same file with each of them as a tensor of its own; rows lie together, so none is moved.
+    """Return the file with each of them as a tensor of its own; rows lie together, so none moves.
     But for the gates of attention, which lie behind the queries of their heads: there both tensors
     are all of the stored one, of which they take every other run of rows.
 
@@ -53,7 +53,7 @@ def taken_apart(file: GgufFile, form: GgufForm, config: DecoderConfig) -> GgufFi
 def _tensors_of_decoder(
     file: GgufFile, form: GgufForm, config: DecoderConfig
 ) -> dict[str, StoredTensor]:
-    """Those that it reads, each by its usual name."""
+    """Return those that the decoder reads, each by its usual name."""
     unread = {
         f"blk.{number}.{inner}.weight"
         for number in range(config.layers)
@@ -74,7 +74,7 @@ def _tensors_of_decoder(
 
 
 def _experts_as_matrix(stored: StoredTensor, experts: int, wanted: Dims) -> StoredTensor:
-    """[experts, rows, ...] → [experts * rows, ...], where it has so many of them."""
+    """Turn [experts, rows, ...] into [experts * rows, ...], where it has so many of them."""
     count, *inner = stored.info.dims
     if count != experts or len(inner) != len(wanted):
         return stored
@@ -82,7 +82,7 @@ def _experts_as_matrix(stored: StoredTensor, experts: int, wanted: Dims) -> Stor
 
 
 def _layer(name: str) -> int:
-    """-1: it is of none."""
+    """Return the number of its layer; -1: it is of none."""
     match = LAYER_NUMBER.match(name)
     return int(match[1]) if match else -1
 
@@ -92,8 +92,8 @@ def _twice(dims: Dims) -> Dims:
 
 
 def _usual_name(name: str, usual_owners: Mapping[str, str]) -> str:
-    """Return what others call it: the part before the last is another's, as in
-    blk.0.post_attention_norm.weight and token_embd_norm.weight."""
+    """Return what other families call it, by the part before the last: that of
+    blk.0.post_attention_norm.weight is post_attention_norm."""
     *before, owner, part = ["", *name.split(".")]
     return ".".join([*before, usual_owners.get(owner, owner), part]).removeprefix(".")
 

@@ -109,5 +109,5 @@ def _gguf_name(name: str, config: DecoderConfig) -> str:
 
 
 def is_rotated(name: str) -> bool:
-    """Whether these are weights or biases of queries or keys, whose rows converters reorder."""
+    """Tell whether these are weights or biases of queries or keys: converters reorder their rows."""
     return ".q_proj." in name or ".k_proj." in name

@@ -1,4 +1,4 @@
-"""A file's rotary positions in the words of a config.json."""
+"""A GGUF file's rotary positions in the words of a config.json."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from py_runtime.gguf.keys import Keys
 
 
 def read_rope(keys: Keys, long_factors: bool = False) -> dict[str, Any]:
-    """Every key that llama.cpp's converters write, under the name that transformers has for it."""
+    """Read all keys that llama.cpp's converters write, by the names that transformers has."""
     rope: dict[str, Any] = {
         "rope_type": "default",
         "rope_theta": keys.number("rope.freq_base", *THETAS, default=10000.0),
