@@ -109,5 +109,5 @@ def _gguf_name(name: str, config: DecoderConfig) -> str:
 
 
 def is_rotated(name: str) -> bool:
-    """Tell whether these are weights or biases of queries or keys: converters reorder their rows."""
+    """Tell whether these are weights or biases of q or k, whose rows converters reorder."""
     return ".q_proj." in name or ".k_proj." in name
