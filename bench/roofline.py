@@ -4,7 +4,8 @@ token of a prompt."""
 from collections.abc import Mapping
 
 from py_runtime.base.shapes import numel
-from py_runtime.decoder.config import DecoderConfig, expected_shapes
+from py_runtime.decoder.config import DecoderConfig
+from py_runtime.decoder.tensors import expected_shapes
 from py_runtime.folder.layout import Constant
 
 ROTARY_TABLES = ("cos", "sin")  # a row of each

@@ -29,7 +29,7 @@ from export.model_writer import DEFAULT_SHARD_SIZE, GRAPH, WEIGHTS_PREFIX
 from export.pipeline import parameter_count, quantisation_name
 from export.shard_plan import FilePlan, StoredTensor, plan_shards
 from export.sources import Quantisation, Source
-from py_runtime.decoder.config import WeightKind, expected_shapes
+from py_runtime.decoder.tensors import WeightKind, expected_shapes
 from py_runtime.folder.layout import Constant, constants_of
 from py_runtime.folder.manifest import FORMAT, VERSION
 from py_runtime.graph.buffers import measure

@@ -1,4 +1,4 @@
-"""What a Hugging Face config says, as the one decoder's config, and its rotary tables."""
+"""A Hugging Face config.json as the one decoder's config, and its rotary tables."""
 
 from typing import Any
 
@@ -52,7 +52,7 @@ MAX_NUMBER = 1e30  # of these
 
 
 def read_config(given: dict[str, Any]) -> dict[str, Any]:
-    """A config.json, whole, as transformers reads it; refuses what the decoder cannot be.
+    """Return a config.json, whole, as transformers reads it; refuse what the decoder cannot be.
 
     Of a model that sees or hears, too, it is the part that writes.
     """
@@ -114,7 +114,8 @@ def _check_values(values: dict[str, Any]) -> None:
 
 
 def decoder_config(values: dict[str, Any], context: int | None) -> DecoderConfig:
-    """`context` positions, at most what the model was made for; when None, what most pages hold."""
+    """Return the decoder with `context` positions, at most what the model was made for; when None,
+    with what most pages hold."""
     shortest, longest = config_json.MIN_CONTEXT, values["max_position_embeddings"]
     if context is not None and not shortest <= context <= longest:
         raise ExportError(
@@ -129,7 +130,8 @@ def decoder_config(values: dict[str, Any], context: int | None) -> DecoderConfig
 def rotary_tables(
     values: dict[str, Any], context: int, factors: np.ndarray | None = None
 ) -> dict[str, Floats]:
-    """By name, [context, rotated dims], scaled as the config says; `factors` come with GGUF."""
+    """Return the tables by name, [context, rotated dims], scaled as the config says; `factors` come
+    with GGUF files."""
     try:
         with np.errstate(all="ignore"):
             tables = config_json.rotary_tables(values, decoder_config(values, context), factors)

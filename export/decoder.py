@@ -1,9 +1,10 @@
-"""One decoder for every family of py_runtime/decoder/families.py, in one sitting.
+"""The decoder in PyTorch: the oracle of what the engine computes for every family.
 
-Plain PyTorch over the engine's ops (export/torch_ops.py), what mixes tokens in export/mixers.py;
-py_runtime/decoder/program.py writes the same graph without PyTorch. Built on the meta device it
-weighs nothing, and that is how it is exported: the data goes from the checkpoint to the model
-folder tensor by tensor.
+What is exported is py_runtime/decoder/program.py, which needs no PyTorch. This is the same decoder
+written a second time, for another reader: torch runs it in float32 to make goldens and to verify a
+model folder (export/reference.py), and tests hold the two together, in numbers and op for op. They
+have the same order and names; what mixes tokens is in export/mixers.py, the engine's ops as torch
+has them in export/torch_ops.py.
 """
 
 from collections.abc import Mapping
@@ -20,6 +21,12 @@ from py_runtime.decoder.config import (
     AROUND,
     BEFORE,
     DELTA_NET,
+    SHORT_CONV,
+    SIGMOID,
+    SILU,
+    DecoderConfig,
+)
+from py_runtime.decoder.tensors import (
     LAYER_NORMS,
     LAYER_SCALAR,
     PER_LAYER_GATE,
@@ -29,10 +36,6 @@ from py_runtime.decoder.config import (
     PER_LAYER_OUT,
     PER_LAYER_TABLE,
     SHARED,
-    SHORT_CONV,
-    SIGMOID,
-    SILU,
-    DecoderConfig,
     WeightKind,
 )
 
@@ -44,11 +47,11 @@ class Mlp(nn.Module):
         self, config: DecoderConfig, hidden: int, kinds: Mapping[str, WeightKind], path: str
     ) -> None:
         super().__init__()
-        width, bias = config.width, config.mlp_bias
+        width, bias = config.width, config.mlp.has_bias
         self.gate_proj = Weight(kinds[f"{path}.gate_proj.weight"], hidden, width, bias)
         self.up_proj = Weight(kinds[f"{path}.up_proj.weight"], hidden, width, bias)
         self.down_proj = Weight(kinds[f"{path}.down_proj.weight"], width, hidden, bias)
-        self.activation = config.activation
+        self.activation = config.mlp.activation
 
     def forward(self, x: Tensor) -> Tensor:  # SwiGLU or GeGLU
         gate = self.gate_proj(x)
@@ -59,14 +62,14 @@ class Mlp(nn.Module):
 
 
 class Mixture(nn.Module):
-    """The same by a few of many experts, which the token's logits for them choose."""
+    """The same MLP by a few of many experts, which the token's logits for them choose."""
 
     expert_bias: Tensor | None
 
     def __init__(self, config: DecoderConfig, kinds: Mapping[str, WeightKind], path: str) -> None:
         super().__init__()
-        assert config.experts is not None, "a config with experts has their sizes"
-        self.sizes, width = config.experts, config.width
+        assert config.mlp.experts is not None, "a config with experts has their sizes"
+        self.sizes, width = config.mlp.experts, config.width
         rows, has_bias = self.sizes.count * self.sizes.hidden, self.sizes.has_bias
         self.gate = Weight(kinds[f"{path}.gate.weight"], self.sizes.count, width, has_bias)
         is_biased = self.sizes.scoring == SIGMOID
@@ -109,16 +112,17 @@ class Layer(nn.Module):
         else:
             self.self_attn = Attention(config, number, kinds, f"{path}.self_attn")
         self.has_shared = False
-        if config.experts is None or kind.is_dense:
-            self.mlp: nn.Module = Mlp(config, kind.hidden or config.hidden, kinds, f"{path}.mlp")
+        self.mlp: nn.Module
+        if config.mlp.experts is None or kind.is_dense:
+            self.mlp = Mlp(config, kind.hidden or config.mlp.hidden, kinds, f"{path}.mlp")
         else:
             self.mlp = Mixture(config, kinds, f"{path}.mlp")
-            self.has_shared = config.experts.shared > 0
+            self.has_shared = config.mlp.experts.shared > 0
             if self.has_shared:
-                shared = Mlp(config, config.experts.shared, kinds, f"{path}.{SHARED}")
+                shared = Mlp(config, config.mlp.experts.shared, kinds, f"{path}.{SHARED}")
                 self.add_module(SHARED, shared)
-        for name in LAYER_NORMS[config.norms]:
-            self.add_module(name, Norm(config.width, config.eps))
+        for name in LAYER_NORMS[config.norms.place]:
+            self.add_module(name, Norm(config.width, config.norms.eps))
         if config.per_layer:
             shapes = {
                 PER_LAYER_GATE: (config.per_layer, config.width),
@@ -126,12 +130,12 @@ class Layer(nn.Module):
             }
             for name, dims in shapes.items():
                 self.add_module(name, Weight(kinds[f"{path}.{name}.weight"], *dims))
-            self.add_module(PER_LAYER_NORM, Norm(config.width, config.eps))
+            self.add_module(PER_LAYER_NORM, Norm(config.width, config.norms.eps))
         if config.layer_scalars:
             self.add_module(LAYER_SCALAR, Vector("weight", 1))
 
     def forward(self, x: Tensor, call: Call, per_layer: Tensor | None) -> Tensor:
-        where = self.config.norms
+        where = self.config.norms.place
         mix = getattr(self, self.mixer)
         added = mix(x if where == AFTER else self.input_layernorm(x), call)
         x = x + (added if where == BEFORE else self.post_attention_layernorm(added))
@@ -160,7 +164,7 @@ class Decoder(nn.Module):
         embedding = kinds["embed_tokens.weight"]
         self.embed_tokens = Weight(embedding, config.vocabulary, config.width)
         self.layers = nn.ModuleList(Layer(config, number, kinds) for number in range(config.layers))
-        self.norm = Norm(config.width, config.eps)
+        self.norm = Norm(config.width, config.norms.eps)
         if not config.tied:
             self.lm_head = Weight(kinds["lm_head.weight"], config.vocabulary, config.width)
         for table in config.tables:
@@ -175,7 +179,7 @@ class Decoder(nn.Module):
             for name, dims in shapes.items():
                 self.add_module(name, Weight(kinds[f"{name}.weight"], *dims))
             # What is normalised was to be divided by the root of the width: eps grows instead.
-            norm = Norm(config.per_layer, config.eps * config.width)
+            norm = Norm(config.per_layer, config.norms.eps * config.width)
             self.add_module(PER_LAYER_IN_NORM, norm)
 
     def forward(self, tokens: Tensor, pos: Tensor) -> Tensor:
@@ -195,7 +199,7 @@ class Decoder(nn.Module):
         return x
 
     def _per_layer_inputs(self, tokens: Tensor, x: Tensor) -> Tensor:
-        """[1, S, layers, columns]: a token's own rows, and what its embedding gives."""
+        """Return a token's own rows plus what its embedding gives: [1, S, layers, columns]."""
         c = self.config
         dims = (1, tokens.shape[1], c.layers, c.per_layer)
         own = (getattr(self, PER_LAYER_TABLE).look_up(tokens) * c.per_layer**0.5).view(dims)

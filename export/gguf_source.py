@@ -13,9 +13,9 @@ from export import architectures
 from export.errors import ExportError
 from export.quantisers import Parts
 from export.sources import Quantisation, Source
-from py_runtime.decoder.config import WeightKind, weight_parts
-from py_runtime.decoder.families import Family
+from py_runtime.decoder.family import Family
 from py_runtime.decoder.rotary import Floats
+from py_runtime.decoder.tensors import WeightKind, weight_parts
 from py_runtime.gguf.config import check_tensors, read_config, read_family
 from py_runtime.gguf.fused_tensors import taken_apart
 from py_runtime.gguf.model import factors_name
@@ -64,7 +64,7 @@ class GgufSource(Source):
         config = source.decoder_config(None)
         source._family = read_family(file)
         source._names = gguf_names(config)
-        source._file = taken_apart(file, source._family, config)
+        source._file = taken_apart(file, source._family.gguf, config)
         source._maps = {found: np.memmap(found.path, np.uint8, "r") for found in sources}
         check_tensors(source._file, config)
         return source
@@ -124,14 +124,15 @@ class GgufSource(Source):
         """u8 [rows, bytes of a row], those of q and k as torch has them."""
         rows = self._bytes(tensor).reshape(tensor.info.dims[0] if tensor.info.dims[1:] else 1, -1)
         if self._family.gated_attention and GATED.search(name):  # a head's query, then its gate
-            runs = rows.reshape(-1, 2, self.decoder_config(None).head_dim, rows.shape[1] // 2)
+            head_dim = self.decoder_config(None).attention.head_dim
+            runs = rows.reshape(-1, 2, head_dim, rows.shape[1] // 2)
             which = int(".g_proj." in name)
             return np.ascontiguousarray(runs[:, which]).reshape(len(rows), -1)
-        if not self._family.pairs_side_by_side or not is_rotated(name):
+        if not self._family.gguf.pairs_side_by_side or not is_rotated(name):
             return rows
         if rows.shape[0] == 1:  # a bias: a row a value
             rows = rows.reshape(tensor.info.dims[0], -1)
-        return in_halves(rows, self.decoder_config(None).head_dim)
+        return in_halves(rows, self.decoder_config(None).attention.head_dim)
 
     def _bytes(self, tensor: StoredTensor) -> np.ndarray:
         info = tensor.info

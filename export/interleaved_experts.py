@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from export.quantisers import Parts
-from py_runtime.decoder.config import WeightKind, weight_parts
+from py_runtime.decoder.tensors import WeightKind, weight_parts
 from py_runtime.gguf.plane_values import dense
 from py_runtime.gguf.stored_weights import parts_of_blocks
 from py_runtime.gguf.tensor_types import BY_NAME

@@ -36,7 +36,6 @@ from py_runtime.program.writer import ProgramWriter, Ref
 WIDE_OR_BRAIN = (torch.float64, torch.bfloat16)
 MAX_SIZE = 2**31 - 1  # elements along a dim
 SYM_SIZE = torch.ops.aten.sym_size.int
-VALUE_NAME = "value_name"  # in a node's meta: what the graph calls its tensor, whatever torch does
 
 
 def lower(exported: ExportedProgram, name: str = "graph") -> ProgramWriter:
@@ -157,7 +156,7 @@ class _Lowering:
         return self._tensor(node, value)
 
     def _tensor(self, node: Node, value: Tensor) -> Ref:
-        name = node.meta.get(VALUE_NAME, node.name)
+        name = node.name
         return self.writer.tensor(_max_dims(node, value), DTYPE_OF[value.dtype], name)
 
     def _arg(self, arg: Any) -> Any:

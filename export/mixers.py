@@ -1,4 +1,7 @@
-"""What mixes a layer's tokens: attention, a short convolution, a gated delta net."""
+"""What mixes a layer's tokens, in PyTorch: attention, a short convolution, a gated delta net.
+
+It is a part of the oracle in export/decoder.py, which says why the decoder is written twice.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,23 +11,15 @@ from torch import Tensor, nn
 
 from export import attention_ops, state_ops, torch_ops
 from export.weight_modules import Norm, Taps, Vector, Weight
-from py_runtime.decoder.config import (
-    DELTA_NET,
-    HEADS,
-    QUERY,
-    SHORT_CONV,
-    TABLES,
-    DecoderConfig,
-    WeightKind,
-    qk_norm_columns,
-)
+from py_runtime.decoder.config import DELTA_NET, HEADS, QUERY, SHORT_CONV, TABLES, DecoderConfig
+from py_runtime.decoder.tensors import WeightKind, qk_norm_columns
 
 MIXERS = {SHORT_CONV: "conv", DELTA_NET: "linear_attn"}  # by which names layers have them
 
 
 @dataclass
 class Call:
-    """What all layers of one call have together."""
+    """The state that all layers of one call share."""
 
     tables: dict[str, Tensor]
     start: int
@@ -32,7 +27,7 @@ class Call:
 
 
 class Attention(nn.Module):
-    """Causal, with grouped heads, rotary embeddings and a KV cache of its own, or another's."""
+    """Causal attention with grouped heads, over a KV cache of its own or another's."""
 
     q_norm: Norm | None
     k_norm: Norm | None
@@ -46,77 +41,78 @@ class Attention(nn.Module):
         path: str,
     ) -> None:
         super().__init__()
-        c, kind = config, config.layer_kind(number)
-        self.config, self.kind, self.number = config, kind, number
-        self.head_dim = c.head_dim_of(kind)
-        q_rows, kv_rows = c.heads * self.head_dim, c.kv_heads * self.head_dim
+        c, part, kind = config, config.attention, config.layer_kind(number)
+        self.config, self.part, self.kind, self.number = c, part, kind, number
+        self.head_dim = part.head_dim_of(kind)
+        q_rows, kv_rows = part.heads * self.head_dim, part.kv_heads * self.head_dim
 
         def weight(name: str, rows: int, columns: int, bias: bool) -> Weight:
             return Weight(kinds[f"{path}.{name}.weight"], rows, columns, bias)
 
-        self.q_proj = weight("q_proj", q_rows, c.width, c.qkv_bias)
+        self.q_proj = weight("q_proj", q_rows, c.width, part.qkv_bias)
         if kind.shares is None:
-            self.k_proj = weight("k_proj", kv_rows, c.width, c.qkv_bias)
-            self.v_proj = weight("v_proj", kv_rows, c.width, c.qkv_bias)
+            self.k_proj = weight("k_proj", kv_rows, c.width, part.qkv_bias)
+            self.v_proj = weight("v_proj", kv_rows, c.width, part.qkv_bias)
             for cache in ("k_cache", "v_cache"):
-                self.register_buffer(cache, torch.zeros(1, c.context, c.kv_heads, self.head_dim))
-        if c.gated_attention:
-            self.g_proj = weight("g_proj", q_rows, c.width, c.qkv_bias)
-        self.o_proj = weight("o_proj", c.width, q_rows, c.o_bias)
-        norms = [Norm(columns, c.eps) for columns in qk_norm_columns(c, kind)]
+                self.register_buffer(cache, torch.zeros(1, c.context, part.kv_heads, self.head_dim))
+        if part.is_gated:
+            self.g_proj = weight("g_proj", q_rows, c.width, part.qkv_bias)
+        self.o_proj = weight("o_proj", c.width, q_rows, part.o_bias)
+        norms = [Norm(columns, c.norms.eps) for columns in qk_norm_columns(c, kind)]
         self.q_norm, self.k_norm = norms or (None, None)
         if kind.shares is not None:
             self.k_norm = None
-        self.register_buffer("sinks", torch.empty(c.heads) if c.sinks else None)
+        self.register_buffer("sinks", torch.empty(part.heads) if part.sinks else None)
 
     def forward(self, x: Tensor, call: Call) -> Tensor:
-        c, length = self.config, x.shape[1]
         shared = self.kind.shares is not None
         attended = self._attend_shared(x, call) if shared else self._attend_own(x, call)
-        flat = attended.view(1, length, c.heads * self.head_dim)
-        return self.o_proj(flat * torch.sigmoid(self.g_proj(x)) if c.gated_attention else flat)
+        flat = attended.view(1, x.shape[1], self.part.heads * self.head_dim)
+        return self.o_proj(flat * torch.sigmoid(self.g_proj(x)) if self.part.is_gated else flat)
 
     def _attend_own(self, x: Tensor, call: Call) -> Tensor:
-        c = self.config
-        q = self._heads(self.q_proj(x), self.q_norm, c.heads)
-        k = self._heads(self.k_proj(x), self.k_norm, c.kv_heads)
-        v = self._heads(self.v_proj(x), None, c.kv_heads)
-        if c.qk_norm == HEADS and self.q_norm is not None and self.k_norm is not None:
+        part = self.part
+        q = self._heads(self.q_proj(x), self.q_norm, part.heads)
+        k = self._heads(self.k_proj(x), self.k_norm, part.kv_heads)
+        v = self._heads(self.v_proj(x), None, part.kv_heads)
+        if part.qk_norm == HEADS and self.q_norm is not None and self.k_norm is not None:
             q, k = self.q_norm(q), self.k_norm(k)
-        if c.value_norm:
-            v = torch_ops.rms_norm(v, None, c.eps)
+        if part.value_norm:
+            v = torch_ops.rms_norm(v, None, self.config.norms.eps)
         q, k = self._turned(q, k, call)
         call.caches[self.number] = self.k_cache, self.v_cache
-        scale, window, cap = c.attention_scale, self.kind.window, c.score_cap
+        scale, window, cap = part.scale, self.kind.window, part.score_cap
         given = (q, k, v, self.k_cache, self.v_cache, call.start)
         if window is None and cap is None and self.sinks is None:
             return torch_ops.sdpa_with_kv_cache(*given, q.shape[1], None, 0.0, True, scale)
         return torch_ops.windowed_attention(*given, scale, window, cap, self.sinks)
 
     def _attend_shared(self, x: Tensor, call: Call) -> Tensor:
-        """Over caches that an earlier layer has filled, for these tokens too."""
-        c, window, cap = self.config, self.kind.window, self.config.score_cap
+        """Attend over caches that an earlier layer has filled, for these tokens too."""
+        part, window, cap = self.part, self.kind.window, self.part.score_cap
         assert self.kind.shares is not None, "it has none of its own"
-        q = self._heads(self.q_proj(x), self.q_norm, c.heads)
-        if c.qk_norm == HEADS and self.q_norm is not None:
+        q = self._heads(self.q_proj(x), self.q_norm, part.heads)
+        if part.qk_norm == HEADS and self.q_norm is not None:
             q = self.q_norm(q)
         if self.kind.tables is not None:
-            q = self._turned_alone(q, QUERY if c.scaled_queries else self.kind.tables, call)
-        given = (q, *call.caches[self.kind.shares], call.start, c.attention_scale)
+            ending = QUERY if self.config.rope.scaled_queries else self.kind.tables
+            q = self._turned_alone(q, ending, call)
+        given = (q, *call.caches[self.kind.shares], call.start, part.scale)
         if window is None and cap is None and self.sinks is None:
             return attention_ops.attend_kv_cache(*given)
         return attention_ops.attend_window(*given, window, cap, self.sinks)
 
     def _heads(self, x: Tensor, norm: Norm | None, heads: int) -> Tensor:
-        """[1, S, heads * head_dim] → [1, S, heads, head_dim], where need be after a norm of all."""
-        if norm is not None and self.config.qk_norm != HEADS:
+        """Turn [1, S, heads * head_dim] into [1, S, heads, head_dim], where need be after a norm of
+        all."""
+        if norm is not None and self.part.qk_norm != HEADS:
             x = norm(x)
         return x.view(1, x.shape[1], heads, self.head_dim)
 
     def _turned(self, q: Tensor, k: Tensor, call: Call) -> tuple[Tensor, Tensor]:
         if self.kind.tables is None:
             return q, k
-        if self.config.scaled_queries:
+        if self.config.rope.scaled_queries:
             q = self._turned_alone(q, QUERY, call)
             return q, self._turned_alone(k, self.kind.tables, call)
         tables = self._tables(self.kind.tables, call)
@@ -136,7 +132,7 @@ class ShortConv(nn.Module):
 
     def __init__(self, config: DecoderConfig, kinds: Mapping[str, WeightKind], path: str) -> None:
         super().__init__()
-        width, taps = config.width, config.conv_taps
+        width, taps = config.width, config.mixer.conv_taps
         self.in_proj = Weight(kinds[f"{path}.in_proj.weight"], 3 * width, width)
         self.conv = Taps(width, taps)
         self.out_proj = Weight(kinds[f"{path}.out_proj.weight"], width, width)
@@ -152,15 +148,15 @@ class DeltaNet(nn.Module):
 
     def __init__(self, config: DecoderConfig, kinds: Mapping[str, WeightKind], path: str) -> None:
         super().__init__()
-        sizes, width = config.delta, config.width
+        sizes, width = config.mixer.delta, config.width
         assert sizes is not None, "a config with such layers has their sizes"
-        self.sizes, self.eps = sizes, config.eps
+        self.sizes, self.eps = sizes, config.norms.eps
 
         def weight(name: str, rows: int, columns: int) -> Weight:
             return Weight(kinds[f"{path}.{name}.weight"], rows, columns)
 
         self.in_proj_qkv = weight("in_proj_qkv", sizes.columns, width)
-        self.conv1d = Taps(sizes.columns, config.conv_taps)
+        self.conv1d = Taps(sizes.columns, config.mixer.conv_taps)
         self.in_proj_z = weight("in_proj_z", sizes.values, width)
         self.in_proj_b = weight("in_proj_b", sizes.value_heads, width)
         self.in_proj_a = weight("in_proj_a", sizes.value_heads, width)
@@ -168,7 +164,7 @@ class DeltaNet(nn.Module):
         self.dt = Vector("bias", sizes.value_heads)
         self.norm = Vector("weight", sizes.value_dim)
         self.out_proj = weight("out_proj", width, sizes.values)
-        held = (1, config.conv_taps - 1, sizes.columns)
+        held = (1, config.mixer.conv_taps - 1, sizes.columns)
         self.register_buffer("conv_state", torch.zeros(held))
         dims = (1, sizes.value_heads, sizes.key_dim, sizes.value_dim)
         self.register_buffer("delta_state", torch.zeros(dims))

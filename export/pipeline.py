@@ -17,7 +17,8 @@ from export.reference import Goldens, make_goldens, reference_decoder
 from export.sources import HuggingFaceSource, Quantisation, Source
 from py_runtime.base.shapes import numel
 from py_runtime.base.sizes import in_words
-from py_runtime.decoder.config import DecoderConfig, expected_shapes
+from py_runtime.decoder.config import DecoderConfig
+from py_runtime.decoder.tensors import expected_shapes
 from py_runtime.decoder.token_rows import with_token_rows_given
 from py_runtime.folder import manifest
 from py_runtime.graph.buffers import BufferPlan, measure
@@ -69,7 +70,7 @@ class Prepared:
 
 
 def prepare(request: Request, with_goldens: bool = True) -> Prepared:
-    """Goldens come first: torch.export takes memory that the float32 model would have to share."""
+    """Check a source, make its goldens, and write its graph."""
     source = open_source(request)
     config = source.decoder_config(request.context)
     source.check(expected_shapes(config))

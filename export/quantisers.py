@@ -3,7 +3,7 @@
 import numpy as np
 
 from export.errors import ExportError
-from py_runtime.decoder.config import WeightKind
+from py_runtime.decoder.tensors import WeightKind
 from py_runtime.program.weight_kinds import Q4GSW, pack_linear_scales, pack_nibbles
 
 BLOCK = 32

@@ -13,12 +13,8 @@ from export.decoder import Decoder
 from export.quantisers import Parts
 from export.sources import Source
 from py_runtime.base.shapes import ceil_div
-from py_runtime.decoder.config import (
-    DecoderConfig,
-    WeightKind,
-    expected_shapes,
-    weight_names,
-)
+from py_runtime.decoder.config import DecoderConfig
+from py_runtime.decoder.tensors import WeightKind, expected_shapes, weight_names
 from py_runtime.gguf.plane_values import dense
 from py_runtime.model.goldens import HIDDEN, HIDDEN_TOKENS
 from py_runtime.program.weight_kinds import FLOAT, Q4GSW
@@ -77,7 +73,7 @@ def last_logits(decoder: Decoder, tokens: list[int]) -> np.ndarray:
 def hidden_states(decoder: Decoder, tokens: list[int]) -> dict[str, np.ndarray]:
     """The last token's row [width] after the embedding, each layer and the final norm.
 
-    The graph's values have the same names (see export/decoder_graph.py).
+    The program's values have the same names (see py_runtime/decoder/program.py).
     """
     rows: dict[str, np.ndarray] = {}
 

@@ -17,18 +17,19 @@ from export.interleaved_experts import MXFP4, InterleavedExperts
 from export.quantisers import Parts, quantise
 from export.stacked_experts import StackedExperts
 from py_runtime.base.short_texts import first_of
-from py_runtime.decoder.config import (
+from py_runtime.decoder.config import DecoderConfig
+from py_runtime.decoder.families import BY_MODEL_TYPE
+from py_runtime.decoder.family import Family
+from py_runtime.decoder.rotary import Floats
+from py_runtime.decoder.tensors import (
     EXPERTS,
     PER_LAYER_TABLE,
     ROUTER,
-    DecoderConfig,
     WeightKind,
     bias_rows,
     expected_shapes,
     weight_names,
 )
-from py_runtime.decoder.families import BY_MODEL_TYPE, Family
-from py_runtime.decoder.rotary import Floats
 from py_runtime.program.weight_kinds import Q4GSW
 
 AT_EIGHT_BITS = ("embed_tokens.weight", "lm_head.weight", f"{PER_LAYER_TABLE}.weight")
@@ -262,7 +263,7 @@ class HuggingFaceSource(Source):
 
     def _of_experts(self, name: str) -> list[str]:
         """layers.0.mlp.experts.up_proj.weight: of each its own."""
-        sizes = self.decoder_config(None).experts
+        sizes = self.decoder_config(None).mlp.experts
         assert sizes is not None, "a tensor of experts is asked for where there are some"
         count = sizes.count
         return [name.replace(f".{EXPERTS}.", f".{EXPERTS}.{each}.") for each in range(count)]
@@ -275,10 +276,10 @@ class HuggingFaceSource(Source):
         if name.endswith("linear_attn.decay.weight"):  # stored as its logarithm
             return -np.exp(array)
         if self._half(name) is not None:
-            head_dim = self.decoder_config(None).head_dim
+            head_dim = self.decoder_config(None).attention.head_dim
             runs = array.reshape(-1, 2, head_dim, *array.shape[1:])[:, self._half(name)]
             return np.ascontiguousarray(runs).reshape(-1, *array.shape[1:])
-        from_one = self.family.norms_from_one and name.endswith("norm.weight")
+        from_one = self.family.checkpoint.norms_from_one and name.endswith("norm.weight")
         return array + 1 if from_one and "linear_attn" not in name else array
 
     def _half(self, name: str) -> int | None:
@@ -290,7 +291,7 @@ class HuggingFaceSource(Source):
     def _place(self, name: str) -> tuple[str, slice | None]:
         """The stored tensor that has it, and which of its rows, if not all."""
         owner, _, part = name.rpartition(".")
-        for fused, held in self.family.fused.items():
+        for fused, held in self.family.checkpoint.fused.items():
             for place, inner in enumerate(held):
                 if owner.endswith(f".{inner}"):
                     stored = f"{owner.removesuffix(inner)}{fused}.{part}"
@@ -303,5 +304,5 @@ class HuggingFaceSource(Source):
         return slice(sum(counts[:place]), sum(counts[: place + 1]))
 
     def _stored_name(self, name: str) -> str:
-        names = stored_names(self.values["model_type"], name)
+        names = stored_names(self.family.checkpoint, name)
         return next((stored for stored in names if stored in self._file_of), names[0])

@@ -5,7 +5,7 @@ from torch import Tensor, nn
 
 from export import torch_ops
 from export.support import DTYPE_OF
-from py_runtime.decoder.config import WeightKind, bias_rows, weight_parts
+from py_runtime.decoder.tensors import WeightKind, bias_rows, weight_parts
 from py_runtime.program.weight_kinds import FLOAT, Q4GSW
 
 TORCH_DTYPES = {dtype: torch_dtype for torch_dtype, dtype in DTYPE_OF.items()}

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from py_runtime.base.tool_call import ToolCall
-from py_runtime.chat.call_syntax import Tools, json_calls
-from py_runtime.chat.conventions import Convention, Markers, Thoughts
+from py_runtime.chat.call_syntax import READERS, Tools, json_calls
+from py_runtime.decoder.conventions import Convention, Markers, Thoughts
 from py_runtime.sampling.stop_strings import held_back
 
 
@@ -188,7 +188,7 @@ class AnswerReader:
 
     def _tell_calls(self, parts: Parts, end: int, after: int) -> bool:
         assert self._call, "the caller asks only then"
-        calls = self._call.read(self._rest[:end], self._tools)
+        calls = READERS[self._call.syntax](self._rest[:end], self._tools)
         if not calls:
             return False
         if not self._is_parallel:

@@ -7,16 +7,17 @@ text like any other; nothing that a model writes raises an error here.
 import ast
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from py_runtime.base.tool_call import ToolCall
+from py_runtime.decoder import conventions
+from py_runtime.decoder.families.deepseek import SEPARATOR
+from py_runtime.decoder.families.gemma import QUOTE
 
 Tools = Mapping[str, Mapping[str, Any]]  # their names, and the JSON schemas of their arguments
 Calls = list[ToolCall] | None
 
-GEMMA_QUOTE = '<|"|>'
-SEPARATOR = "<｜tool▁sep｜>"  # noqa: RUF001 (DeepSeek's own letters)
 _FUNCTION = re.compile(r"<function=([^>\n]+)>(.*?)</function>", re.DOTALL)
 _PARAMETER = re.compile(r"<parameter=([^>\n]+)>\n?(.*?)\n?</parameter>", re.DOTALL)
 _GEMMA_CALL = re.compile(r"\s*call:([^\s{]+)\s*(\{.*\})\s*", re.DOTALL)
@@ -146,7 +147,7 @@ def gemma_calls(body: str, tools: Tools) -> Calls:
     if not found:
         return None
     name, written = found.groups()
-    parts = written.split(GEMMA_QUOTE)
+    parts = written.split(QUOTE)
     parts[::2] = [_GEMMA_KEY.sub(r'"\1":', outside) for outside in parts[::2]]
     parts[1::2] = [json.dumps(inside) for inside in parts[1::2]]
     return all_or_none([ToolCall.of(name, loaded("".join(parts)))])
@@ -173,3 +174,16 @@ def harmony_calls(body: str, tools: Tools) -> Calls:
     head, _, rest = body.partition("<|message|>")
     words = head.replace("<|constrain|>", " ").split()
     return all_or_none([ToolCall.of(words[0] if words else "", loaded(rest))])
+
+
+# By the names that families' files have for them.
+READERS: dict[str, Callable[[str, Tools], Calls]] = {
+    conventions.JSON: json_calls,
+    conventions.KNOWN_JSON: known_calls,
+    conventions.TAGGED: tagged_calls,
+    conventions.PYTHON: python_calls,
+    conventions.GEMMA: gemma_calls,
+    conventions.MISTRAL: mistral_calls,
+    conventions.DEEPSEEK: deepseek_calls,
+    conventions.HARMONY: harmony_calls,
+}

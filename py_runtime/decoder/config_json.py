@@ -1,7 +1,8 @@
-"""What a model says of itself, read: its decoder's sizes, kinds of layers and rotary tables.
+"""The reader of a config.json: a decoder's sizes, its kinds of layers and its rotary tables.
 
-It comes in the words of a Hugging Face config.json, whole: sizes, biases, `rope_parameters`,
-`layer_types`. The GGUF reader writes the same from metadata.
+The config.json is whole, as transformers writes it: sizes, biases, `rope_parameters`,
+`layer_types`. The GGUF reader makes the same of a file's metadata. What a family has in other words
+is in its own file, in py_runtime/decoder/families.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,15 +20,22 @@ from py_runtime.decoder.config import (
     SHORT_CONV,
     SILU,
     TABLES,
+    AttentionPart,
     DecoderConfig,
     DeltaSizes,
     LayerKind,
+    MixerPart,
+    MlpPart,
+    NormPart,
+    RopePart,
 )
-from py_runtime.decoder.families import BY_MODEL_TYPE, FAMILIES, Family
+from py_runtime.decoder.families import BY_MODEL_TYPE, FAMILIES
+from py_runtime.decoder.family import Family
 from py_runtime.decoder.limits import MAX_KEYS, MAX_PER_LAYER, MAX_TAPS
 from py_runtime.decoder.mixtures import expert_sizes
 from py_runtime.decoder.rotary import PROPORTIONAL, Floats, Rope, query_scales
 from py_runtime.decoder.rotary import rotary_tables as both_tables
+from py_runtime.decoder.words import FULL, SLIDING, TILED
 
 DEFAULT_CONTEXT = 2048  # the KV cache of a full context would not fit most users' GPUs
 MIN_CONTEXT = 2  # a token, and one that follows it
@@ -37,14 +45,11 @@ MIN_CHUNK, MAX_WINDOWS = 64, 2  # of the shortest window
 ACTIVATIONS = {"silu": SILU, "gelu_pytorch_tanh": GELU}
 # The other types change the table with the length of the text, which one fixed table cannot.
 ROPE_TYPES = ("default", "linear", "llama3", "yarn", "longrope", PROPORTIONAL)
-FULL, SLIDING = "full_attention", "sliding_attention"  # of layer_types, and of rope_parameters
 FULL_OR_SLIDING = (FULL, SLIDING, "attention")
-
-TILED = "linear_value_heads_tiled"  # of GGUF files alone: see DeltaSizes
 
 
 def ropes(values: Mapping[str, Any]) -> dict[str, Rope]:
-    """The rotary parameters by the ending of their tables' names."""
+    """Return the rotary parameters by the ending of their tables' names."""
     rope = values["rope_parameters"]
     if FULL in rope:
         return {"": rope[FULL], LOCAL: rope[SLIDING]}
@@ -57,21 +62,21 @@ def ropes(values: Mapping[str, Any]) -> dict[str, Rope]:
 def rotary_tables(
     values: Mapping[str, Any], config: DecoderConfig, factors: np.ndarray | None = None
 ) -> dict[str, Floats]:
-    """By name, [context, rotated dims]; `factors` divide the frequencies of all but sliding
-    layers' own."""
+    """Return the tables by name, [context, rotated dims]; `factors` divide the frequencies of all
+    but sliding layers' own."""
     tables: dict[str, Floats] = {}
     for ending, rope in ropes(values).items():
         given = factors if ending == "" else None
         made = both_tables(rope, config.table_columns(ending), config.context, given)
         tables |= {f"{name}{ending}": table for name, table in zip(TABLES, made, strict=True)}
-    if config.scaled_queries:  # turning is linear: what is scaled may as well be the tables
+    if config.rope.scaled_queries:  # turning is linear: what is scaled may as well be the tables
         scales = query_scales(ropes(values)[""], config.context)[:, np.newaxis]
         tables |= {f"{name}{QUERY}": tables[name] * scales for name in TABLES}
     return {name: tables[name] for name in config.tables}
 
 
 def layer_kinds(values: Mapping[str, Any]) -> tuple[LayerKind, ...]:
-    """Which layers slide and which turn; empty where none is out of the ordinary."""
+    """Return which layers slide and which turn; empty where none is out of the ordinary."""
     family = BY_MODEL_TYPE[values["model_type"]]
     layers: int = values["num_hidden_layers"]
     window = values.get("sliding_window") if values.get("use_sliding_window", True) else None
@@ -121,11 +126,11 @@ def layer_kinds(values: Mapping[str, Any]) -> tuple[LayerKind, ...]:
 
 
 def decoder_config(values: Mapping[str, Any], context: int | None = None) -> DecoderConfig:
-    """Of a whole config.json of one of these families; without `context`, what most pages hold."""
+    """Return the decoder of a whole config.json; without `context`, it holds what most pages do."""
     family = BY_MODEL_TYPE[values["model_type"]]
     heads, width = values["num_attention_heads"], values["hidden_size"]
     head_dim = values.get("head_dim") or width // heads
-    rotary = _rotary_width(values, head_dim)
+    rotated = _rotary_width(values, head_dim)
     _check_per_layer(values)
     _check_supported(values, family)
     kinds = layer_kinds(values)
@@ -148,42 +153,49 @@ def decoder_config(values: Mapping[str, Any], context: int | None = None) -> Dec
     return DecoderConfig(
         vocabulary=values["vocab_size"],
         width=width,
-        hidden=values.get("shared_intermediate_size") or values["intermediate_size"],
         layers=values["num_hidden_layers"],
-        heads=heads,
-        kv_heads=values["num_key_value_heads"],
-        head_dim=head_dim,
         context=chosen,
         max_chunk=min(chosen, _max_chunk(kinds)),
-        eps=values["rms_norm_eps"] / residual**2,
-        rotary=rotary,
-        qkv_bias=family.qkv_bias or attention_bias,
-        o_bias=attention_bias and not family.qkv_bias,
-        mlp_bias=bool(values.get("mlp_bias")),
-        qk_norm=family.qk_norm,
-        tied=bool(values["tie_word_embeddings"]),
-        norms=family.norms,
-        activation=family.activation,
+        attention=AttentionPart(
+            heads=heads,
+            kv_heads=values["num_key_value_heads"],
+            head_dim=head_dim,
+            qkv_bias=family.qkv_bias or attention_bias,
+            o_bias=attention_bias and not family.qkv_bias,
+            qk_norm=family.qk_norm,
+            value_norm=family.value_norm,
+            scale=by_query**-0.5 if by_query else values.get("attention_multiplier"),
+            score_cap=values.get("attn_logit_softcapping") or None,
+            sinks=family.sinks,
+            is_gated=family.gated_attention,
+        ),
+        rope=RopePart(
+            rotated=rotated,
+            scaled_queries=family.scales_queries
+            and _scales_queries(values, chosen, rotated, head_dim),
+        ),
+        mixer=MixerPart(
+            conv_taps=taps, delta=_delta_sizes(values) if DELTA_NET in mixers else None
+        ),
+        mlp=MlpPart(
+            hidden=values.get("shared_intermediate_size") or values["intermediate_size"],
+            activation=family.activation,
+            has_bias=bool(values.get("mlp_bias")),
+            experts=expert_sizes(values, family.mixture) if family.mixture else None,
+        ),
+        norms=NormPart(place=family.norms, eps=values["rms_norm_eps"] / residual**2),
         kinds=kinds,
-        attention_scale=by_query**-0.5 if by_query else values.get("attention_multiplier"),
-        score_cap=values.get("attn_logit_softcapping") or None,
         embedding_scale=embedding / residual,
-        logit_divisor=values.get("logits_scaling") or 1.0,
-        logit_cap=values.get("final_logit_softcapping") or None,
-        conv_taps=taps,
-        gated_attention=family.gated_attention,
-        sinks=family.sinks,
-        delta=_delta_sizes(values) if DELTA_NET in mixers else None,
-        experts=expert_sizes(values, family.mixture) if family.mixture else None,
-        value_norm=family.value_norm,
         per_layer=values.get("hidden_size_per_layer_input") or 0,
         layer_scalars=family.layer_scalars,
-        scaled_queries=family.scales_queries and _scales_queries(values, chosen, rotary, head_dim),
+        tied=bool(values["tie_word_embeddings"]),
+        logit_divisor=values.get("logits_scaling") or 1.0,
+        logit_cap=values.get("final_logit_softcapping") or None,
     )
 
 
 def _rotary_width(values: Mapping[str, Any], head_dim: int) -> int:
-    """How many columns of a head turn."""
+    """Return how many columns of a head turn."""
     rope = ropes(values)[""]
     turning = 1.0 if rope["rope_type"] == PROPORTIONAL else rope.get("partial_rotary_factor", 1.0)
     rotary = int(head_dim * turning)
@@ -234,7 +246,7 @@ def _check_supported(values: Mapping[str, Any], family: Family) -> None:
 
 
 def _max_chunk(kinds: Sequence[LayerKind]) -> int:
-    """Tokens in one call."""
+    """Return the most tokens in one call."""
     windows = [kind.window for kind in kinds if kind.window is not None]
     return min([MAX_CHUNK, *(max(MIN_CHUNK, MAX_WINDOWS * window) for window in windows)])
 
@@ -257,7 +269,7 @@ def _delta_sizes(values: Mapping[str, Any]) -> DeltaSizes:
 
 
 def _check_per_layer(values: Mapping[str, Any]) -> None:
-    """Of families whose layers differ, share keys and values, and have embeddings of their own."""
+    """Check models whose layers differ, share keys and values, and have embeddings of their own."""
     if values.get("attention_k_eq_v") or values.get("enable_moe_block"):
         raise ModelError(
             "its values are its keys, or it has experts beside each MLP, which is not supported",

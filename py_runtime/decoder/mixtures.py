@@ -14,7 +14,7 @@ CLAMPED_ALPHA, CLAMPED_LIMIT = 1.702, 7.0
 
 @dataclass(frozen=True)
 class Mixture:
-    """What a family's experts have."""
+    """The traits of a family's experts."""
 
     scoring: str = SOFTMAX
     activation: str = SILU
@@ -25,7 +25,7 @@ class Mixture:
 
 
 def expert_sizes(values: Mapping[str, Any], mixture: Mixture) -> ExpertSizes:
-    """Of a whole config.json."""
+    """Return the sizes that a whole config.json gives its experts."""
     if values.get("mlp_only_layers") or values.get("decoder_sparse_step", 1) != 1:
         raise ModelError(
             "some of its layers have experts and others none, which is not supported",

@@ -1,7 +1,10 @@
-"""The decoder's program, written without torch: op for op what export/decoder.py becomes.
+"""The decoder's program: the one description of what the engine computes for every family.
 
-tokens: i64 [1, S], pos: i64 [1] → logits of the last token: [1, vocabulary]. Passes of the runtime
-fuse it as they fuse an exported one.
+The exporter writes it into model folders, and GGUF files are run by it in the page. The same
+decoder in PyTorch, export/decoder.py, is its oracle: it makes goldens, and tests compare the two in
+numbers and, traced by torch.export, op for op. They have the same order and names.
+
+tokens: i64 [1, S], pos: i64 [1] → logits of the last token: [1, vocabulary].
 """
 
 from collections.abc import Mapping
@@ -12,10 +15,20 @@ from py_runtime.decoder.config import (
     AFTER,
     AROUND,
     BEFORE,
-    CHOICE,
     DELTA_NET,
-    EXPERTS,
     HEADS,
+    QUERY,
+    ROWS,
+    SHORT_CONV,
+    SIGMOID,
+    SILU,
+    TABLES,
+    DecoderConfig,
+    LayerKind,
+)
+from py_runtime.decoder.tensors import (
+    CHOICE,
+    EXPERTS,
     LAYER_SCALAR,
     PER_LAYER_GATE,
     PER_LAYER_IN,
@@ -23,28 +36,20 @@ from py_runtime.decoder.config import (
     PER_LAYER_NORM,
     PER_LAYER_OUT,
     PER_LAYER_TABLE,
-    QUERY,
     ROUTER,
-    ROWS,
     SHARED,
-    SHORT_CONV,
-    SIGMOID,
-    SILU,
-    TABLES,
-    DecoderConfig,
-    LayerKind,
     WeightKind,
     bias_rows,
     expected_shapes,
     weight_parts,
 )
 from py_runtime.program import Program, op_names
-from py_runtime.program.weight_kinds import BLOCK_KINDS, FLOAT
+from py_runtime.program.weight_kinds import BLOCK_KINDS, FLOAT, Q4GSW
 from py_runtime.program.writer import ProgramWriter, Ref
 
 
 def write_decoder(config: DecoderConfig, kinds: Mapping[str, WeightKind], name: str) -> Program:
-    """`kinds` has every one of weight_names(config): f32, or a kind of 32-column blocks."""
+    """Write the program; `kinds` has the kind of every one of weight_names(config)."""
     return _Decoder(config, kinds, name).write()
 
 
@@ -56,10 +61,11 @@ class _Decoder:
         self.writer = ProgramWriter(name)
         self.constants: dict[str, Ref] = {}
         self.caches: dict[int, list[Ref]] = {}  # of the layers that have their own
+        self.rows = (1, config.max_chunk)  # what the tokens of a call are, before their columns
 
     def write(self) -> Program:
         c, writer = self.config, self.writer
-        self.tokens = writer.input("tokens", (1, c.max_chunk), I64, dynamic=(1,))
+        self.tokens = writer.input("tokens", self.rows, I64, dynamic=(1,))
         pos = writer.input("pos", (1,), I64)
         self.length, self.start = writer.symint("length"), writer.symint("start")
         writer.op("sym_size.int", self.tokens, 1, self.length)
@@ -74,7 +80,7 @@ class _Decoder:
                 x = self._with_per_layer(number, x, per_layer, not c.layer_scalars)
             if c.layer_scalars:
                 scalar = self._constant(f"layers.{number}.{LAYER_SCALAR}.weight", (1,))
-                dims = (1, c.max_chunk, c.width)
+                dims = (*self.rows, c.width)
                 x = self._computed(op_names.MUL, dims, x, scalar, name=f"layers.{number}")
         last = self._tensor((1, c.width))
         writer.op(op_names.SELECT, x, 1, -1, last)
@@ -94,21 +100,21 @@ class _Decoder:
         return logits
 
     def _per_layer_inputs(self, x: Ref) -> Ref:
-        """[1, S, layers, columns]: a token's own rows, and what its embedding gives."""
-        c, rows = self.config, (1, self.config.max_chunk)
+        """Write a token's own rows plus what its embedding gives: [1, S, layers, columns]."""
+        c, rows = self.config, self.rows
         dims = (*rows, c.layers, c.per_layer)
         own = self._looked_up(PER_LAYER_TABLE, (*rows, c.layers * c.per_layer))
         own = self._computed(op_names.MUL, (*rows, c.layers * c.per_layer), own, c.per_layer**0.5)
         own = self._heads(own, dims)
         given = self._heads(self._linear(PER_LAYER_IN, x, rows), dims)
         # What is normalised was to be divided by the root of the width: eps grows instead.
-        given = self._norm(PER_LAYER_IN_NORM, given, dims, eps=c.eps * c.width)
+        given = self._norm(PER_LAYER_IN_NORM, given, dims, eps=c.norms.eps * c.width)
         both = self._computed(op_names.ADD, dims, own, given, 1)
         return self._computed(op_names.MUL, dims, both, 2**-0.5)
 
     def _with_per_layer(self, number: int, x: Ref, per_layer: Ref, is_end: bool) -> Ref:
-        """x + norm(out(gelu(gate(x)) * a token's own row of this layer))."""
-        c, path, rows = self.config, f"layers.{number}", (1, self.config.max_chunk)
+        """Write x + norm(out(gelu(gate(x)) * a token's own row of this layer))."""
+        c, path, rows = self.config, f"layers.{number}", self.rows
         dims = (*rows, c.per_layer)
         gate = self._linear(f"{path}.{PER_LAYER_GATE}", x, rows)
         gate = self._computed(op_names.GELU, dims, gate, "tanh")
@@ -120,24 +126,23 @@ class _Decoder:
 
     def _layer(self, number: int, kind: LayerKind, x: Ref, is_end: bool) -> Ref:
         c, path = self.config, f"layers.{number}"
-        dims = (1, c.max_chunk, c.width)
-        ahead = x if c.norms == AFTER else self._norm(f"{path}.input_layernorm", x, dims)
+        dims = (*self.rows, c.width)
+        ahead = x if c.norms.place == AFTER else self._norm(f"{path}.input_layernorm", x, dims)
         added = self._mixed(number, kind, ahead)
-        if c.norms != BEFORE:
+        if c.norms.place != BEFORE:
             added = self._norm(f"{path}.post_attention_layernorm", added, dims)
         x = self._add(x, added)
         ahead = x
-        if c.norms != AFTER:
-            second = (
-                "pre_feedforward_layernorm" if c.norms == AROUND else "post_attention_layernorm"
-            )
-            ahead = self._norm(f"{path}.{second}", x, dims)
-        experts = None if kind.is_dense else c.experts
+        if c.norms.place != AFTER:
+            is_third = c.norms.place == AROUND
+            name = "pre_feedforward_layernorm" if is_third else "post_attention_layernorm"
+            ahead = self._norm(f"{path}.{name}", x, dims)
+        experts = None if kind.is_dense else c.mlp.experts
         if experts is None:
-            added = self._mlp(f"{path}.mlp", kind.hidden or c.hidden, ahead)
+            added = self._mlp(f"{path}.mlp", kind.hidden or c.mlp.hidden, ahead)
         else:
             added = self._mixture(path, ahead)
-        if c.norms != BEFORE:
+        if c.norms.place != BEFORE:
             added = self._norm(f"{path}.post_feedforward_layernorm", added, dims)
         if experts is not None and experts.shared:
             x = self._add(x, added)
@@ -153,23 +158,25 @@ class _Decoder:
         return self._attention(number, kind, x)
 
     def _short_conv(self, path: str, x: Ref) -> Ref:
-        """out(c · conv(b · u)), of which the last columns are carried on."""
-        c, rows = self.config, (1, self.config.max_chunk)
+        """Write out(c · conv(b · u)), of which the last columns are carried on."""
+        c, rows = self.config, self.rows
         projected = self._linear(f"{path}.in_proj", x, rows)
-        weight = self._constant(f"{path}.conv.weight", (c.width, c.conv_taps))
-        state = self.writer.state(f"{path}.conv_state", (1, c.conv_taps - 1, c.width), F32)
+        taps = c.mixer.conv_taps
+        weight = self._constant(f"{path}.conv.weight", (c.width, taps))
+        state = self.writer.state(f"{path}.conv_state", (1, taps - 1, c.width), F32)
         given = (projected, weight, state, self.start)
         mixed = self._computed("inpage.short_conv.default", (*rows, c.width), *given)
         return self._linear(f"{path}.out_proj", mixed, rows)
 
     def _delta_net(self, path: str, x: Ref) -> Ref:
-        """out(gated delta rule over convolved queries, keys and values)."""
-        c, rows, sizes = self.config, (1, self.config.max_chunk), self.config.delta
+        """Write out(gated delta rule over convolved queries, keys and values)."""
+        c, rows, sizes = self.config, self.rows, self.config.mixer.delta
         assert sizes is not None, "a config with such layers has their sizes"
         qkv = self._linear(f"{path}.in_proj_qkv", x, rows)
-        taps = self._constant(f"{path}.conv1d.weight", (sizes.columns, c.conv_taps))
-        columns = self.writer.state(f"{path}.conv_state", (1, c.conv_taps - 1, sizes.columns), F32)
-        given = (qkv, taps, columns, self.start)
+        taps = c.mixer.conv_taps
+        weight = self._constant(f"{path}.conv1d.weight", (sizes.columns, taps))
+        columns = self.writer.state(f"{path}.conv_state", (1, taps - 1, sizes.columns), F32)
+        given = (qkv, weight, columns, self.start)
         mixed = self._computed("inpage.conv_silu.default", (*rows, sizes.columns), *given)
         gates = [self._linear(f"{path}.in_proj_{part}", x, rows) for part in "zba"]
         heads = (sizes.value_heads,)
@@ -178,7 +185,7 @@ class _Decoder:
         norm = self._constant(f"{path}.norm.weight", (sizes.value_dim,))
         dims = (1, sizes.value_heads, sizes.key_dim, sizes.value_dim)
         state = self.writer.state(f"{path}.delta_state", dims, F32)
-        how = (c.eps, sizes.key_heads, sizes.tiled, state, self.start)
+        how = (c.norms.eps, sizes.key_heads, sizes.tiled, state, self.start)
         out = self._computed(
             "inpage.gated_delta.default",
             (*rows, sizes.values),
@@ -187,76 +194,74 @@ class _Decoder:
         return self._linear(f"{path}.out_proj", out, rows)
 
     def _attention(self, number: int, kind: LayerKind, x: Ref) -> Ref:
-        """Causal, with grouped heads, rotary embeddings and a KV cache of its own, or another's."""
-        c, path = self.config, f"layers.{number}.self_attn"
-        rows, head_dim = (1, c.max_chunk), c.head_dim_of(kind)
-        dims = (*rows, c.heads * head_dim)
+        """Write causal attention with grouped heads, over a KV cache of its own or another's."""
+        path, part, rows = f"layers.{number}.self_attn", self.config.attention, self.rows
+        dims = (*rows, part.heads * part.head_dim_of(kind))
         if kind.shares is None:
             attended = self._attend_own(number, kind, x)
         else:
             attended = self._attend_shared(path, kind, x, self.caches[kind.shares])
         flat = self._heads(attended, dims)
-        if c.gated_attention:
+        if part.is_gated:
             gate = self._linear(f"{path}.g_proj", x, rows)
             gate = self._computed("aten.sigmoid.default", dims, gate)
             flat = self._computed(op_names.MUL, dims, flat, gate)
         return self._linear(f"{path}.o_proj", flat, rows)
 
     def _attend_own(self, number: int, kind: LayerKind, x: Ref) -> Ref:
-        c, writer, path = self.config, self.writer, f"layers.{number}.self_attn"
-        rows, head_dim = (1, c.max_chunk), c.head_dim_of(kind)
-        q_dims, kv_dims = (*rows, c.heads, head_dim), (*rows, c.kv_heads, head_dim)
-        q = self._projected(f"{path}.q", x, q_dims, c.qk_norm == ROWS)
-        k = self._projected(f"{path}.k", x, kv_dims, c.qk_norm == ROWS)
+        c, path, part = self.config, f"layers.{number}.self_attn", self.config.attention
+        head_dim = part.head_dim_of(kind)
+        q_dims, kv_dims = (*self.rows, part.heads, head_dim), (*self.rows, part.kv_heads, head_dim)
+        q = self._projected(f"{path}.q", x, q_dims, part.qk_norm == ROWS)
+        k = self._projected(f"{path}.k", x, kv_dims, part.qk_norm == ROWS)
         v = self._projected(f"{path}.v", x, kv_dims, normed=False)
-        if c.qk_norm == HEADS:
+        if part.qk_norm == HEADS:
             q = self._norm(f"{path}.q_norm", q, q_dims)
             k = self._norm(f"{path}.k_norm", k, kv_dims)
-        if c.value_norm:
-            v = self._computed(op_names.RMS_NORM, kv_dims, v, None, c.eps)
+        if part.value_norm:
+            v = self._computed(op_names.RMS_NORM, kv_dims, v, None, c.norms.eps)
         q, k = self._turned(kind, q, q_dims, k, kv_dims)
-        cache_dims = (1, c.context, c.kv_heads, head_dim)
-        caches = [
-            writer.state(f"{path}.{cache}", cache_dims, F32) for cache in ("k_cache", "v_cache")
-        ]
+        dims = (1, c.context, part.kv_heads, head_dim)
+        caches = [self.writer.state(f"{path}.{name}", dims, F32) for name in ("k_cache", "v_cache")]
         self.caches[number] = caches
         attended = self._tensor(q_dims)
         given = (q, k, v, *caches, self.start)
         how: tuple[object, ...]
-        if kind.window is None and c.score_cap is None and not c.sinks:
+        if kind.window is None and part.score_cap is None and not part.sinks:
             masked = (None, 0.0, True)  # no mask of one's own, no dropout, causal
-            name, how = op_names.SDPA, (self.length, *masked, c.attention_scale)
+            name, how = op_names.SDPA, (self.length, *masked, part.scale)
         else:
             name = op_names.WINDOWED
-            how = (c.attention_scale, kind.window, c.score_cap, self._sinks(path))
-        writer.op(name, *given, *how, attended)
+            how = (part.scale, kind.window, part.score_cap, self._sinks(path))
+        self.writer.op(name, *given, *how, attended)
         return attended
 
     def _attend_shared(self, path: str, kind: LayerKind, x: Ref, caches: list[Ref]) -> Ref:
-        """Over caches that an earlier layer has filled, for these tokens too."""
-        c = self.config
-        dims = (1, c.max_chunk, c.heads, c.head_dim_of(kind))
-        q = self._projected(f"{path}.q", x, dims, c.qk_norm == ROWS)
-        if c.qk_norm == HEADS:
+        """Attend over caches that an earlier layer has filled, for these tokens too."""
+        part = self.config.attention
+        dims = (*self.rows, part.heads, part.head_dim_of(kind))
+        q = self._projected(f"{path}.q", x, dims, part.qk_norm == ROWS)
+        if part.qk_norm == HEADS:
             q = self._norm(f"{path}.q_norm", q, dims)
         if kind.tables is not None:
-            q = self._turned_alone(q, dims, QUERY if c.scaled_queries else kind.tables)
-        given = (q, *caches, self.start, c.attention_scale)
-        if kind.window is None and c.score_cap is None and not c.sinks:
+            ending = QUERY if self.config.rope.scaled_queries else kind.tables
+            q = self._turned_alone(q, dims, ending)
+        given = (q, *caches, self.start, part.scale)
+        if kind.window is None and part.score_cap is None and not part.sinks:
             return self._computed(op_names.ATTEND_KV_CACHE, dims, *given)
-        seen = (kind.window, c.score_cap, self._sinks(path))
+        seen = (kind.window, part.score_cap, self._sinks(path))
         return self._computed(op_names.ATTEND_WINDOW, dims, *given, *seen)
 
     def _sinks(self, path: str) -> Ref | None:
-        c = self.config
-        return self._constant(f"{path}.sinks", (c.heads,)) if c.sinks else None
+        part = self.config.attention
+        return self._constant(f"{path}.sinks", (part.heads,)) if part.sinks else None
 
     def _turned(
         self, kind: LayerKind, q: Ref, q_dims: Dims, k: Ref, k_dims: Dims
     ) -> tuple[Ref, Ref]:
         if kind.tables is None:
             return q, k
-        if self.config.scaled_queries:
+        if self.config.rope.scaled_queries:
             q = self._turned_alone(q, q_dims, QUERY)
             return q, self._turned_alone(k, k_dims, kind.tables)
         how = (*self._tables(kind.tables), self.start)
@@ -273,18 +278,18 @@ class _Decoder:
         return [self._constant(f"{name}{ending}", dims) for name in TABLES]
 
     def _projected(self, path: str, x: Ref, dims: Dims, normed: bool) -> Ref:
-        """As heads; `normed` where a norm goes over all of them together."""
+        """Project x to heads; `normed` where a norm goes over all of them together."""
         out = self._linear(f"{path}_proj", x, dims[:2])
         if normed:
             out = self._norm(f"{path}_norm", out, (*dims[:2], dims[2] * dims[3]))
         return self._heads(out, dims)
 
     def _mlp(self, path: str, hidden: int, x: Ref) -> Ref:
-        """down(activation(gate(x)) * up(x))."""
-        c, rows = self.config, (1, self.config.max_chunk)
+        """Write down(activation(gate(x)) * up(x))."""
+        c, rows = self.config, self.rows
         dims = (*rows, hidden)
         gate = self._linear(f"{path}.gate_proj", x, rows)
-        if c.activation == SILU:
+        if c.mlp.activation == SILU:
             activated = self._computed(op_names.SILU, dims, gate)
         else:
             activated = self._computed(op_names.GELU, dims, gate, "tanh")
@@ -293,8 +298,8 @@ class _Decoder:
         return self._linear(f"{path}.down_proj", product, rows)
 
     def _mixture(self, path: str, x: Ref) -> Ref:
-        """The same by a few of many experts, which the token's logits for them choose."""
-        c, rows, sizes = self.config, (1, self.config.max_chunk), self.config.experts
+        """Write the same by a few of many experts, which the token's logits for them choose."""
+        c, rows, sizes = self.config, self.rows, self.config.mlp.experts
         assert sizes is not None, "a config with experts has their sizes"
         logits = self._linear(f"{path}.{ROUTER}", x, rows)
         names = [f"{path}.{EXPERTS}.{name}_proj" for name in ("gate", "up", "down")]
@@ -316,14 +321,14 @@ class _Decoder:
 
     def _embedding(self) -> Ref:
         c = self.config
-        dims, scale = (1, c.max_chunk, c.width), c.embedding_scale
+        dims, scale = (*self.rows, c.width), c.embedding_scale
         out = self._looked_up("embed_tokens", dims, "embedding" if scale == 1 else "")
         if scale == 1:
             return out
         return self._computed(op_names.MUL, dims, out, scale, name="embedding")
 
     def _looked_up(self, path: str, dims: Dims, name: str = "") -> Ref:
-        """The tokens' rows of a table."""
+        """Look up the tokens' rows of a table."""
         kind, parts = self.kinds[f"{path}.weight"], self._parts(path)
         if kind.name == FLOAT:
             nothing = (-1, False, False)  # no padding token; the rest is of training
@@ -335,24 +340,30 @@ class _Decoder:
     def _linear(self, path: str, x: Ref, rows: Dims) -> Ref:  # [*rows, columns] → [*rows, N]
         kind = self.kinds[f"{path}.weight"]
         out = self._tensor((*rows, self._shape(path)[0]))
-        name = "aten.linear.default" if kind.name == FLOAT else BLOCK_KINDS[kind.name].linear
-        self.writer.op(name, x, *self._parts(path), self._bias(path), out)
+        parts: list[object] = [*self._parts(path)]
+        if kind.name == FLOAT:
+            name = op_names.LINEAR
+        elif kind.name == Q4GSW:
+            name, parts = op_names.LINEAR_Q4GSW, [*parts, kind.group_size]
+        else:
+            name = BLOCK_KINDS[kind.name].linear
+        self.writer.op(name, x, *parts, self._bias(path), out)
         return out
 
     def _norm(self, path: str, x: Ref, dims: Dims, name: str = "", eps: float | None = None) -> Ref:
         weight = self._constant(f"{path}.weight", dims[-1:])
-        how = (weight, self.config.eps if eps is None else eps)
+        how = (weight, self.config.norms.eps if eps is None else eps)
         return self._computed(op_names.RMS_NORM, dims, x, *how, name=name)
 
     def _heads(self, x: Ref, dims: Dims) -> Ref:
-        """The same elements in other dims, at the call's length."""
+        """View the same elements in other dims, at the call's length."""
         out = self._tensor(dims)
         self.writer.op("aten.view.default", x, [1, self.length, *dims[2:]], out)
         return out
 
     def _add(self, x: Ref, y: Ref, name: str = "") -> Ref:
         c = self.config
-        return self._computed(op_names.ADD, (1, c.max_chunk, c.width), x, y, 1, name=name)
+        return self._computed(op_names.ADD, (*self.rows, c.width), x, y, 1, name=name)
 
     def _computed(self, op: str, dims: Dims, *args: object, name: str = "") -> Ref:
         out = self._tensor(dims, name)
@@ -362,7 +373,7 @@ class _Decoder:
     # Values ------------------------------------------------------------------------------------
 
     def _shape(self, path: str) -> tuple[int, int, bool]:
-        """Rows, columns, whether it has a bias."""
+        """Return rows, columns, and whether there is a bias."""
         rows, columns = self.shapes[f"{path}.weight"]
         return rows, columns, f"{path}.bias" in self.shapes
 

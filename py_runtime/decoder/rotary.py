@@ -17,7 +17,8 @@ BETA_FAST, BETA_SLOW = 32.0, 1.0  # turns over the original context, where yarn'
 def rotary_tables(
     rope: Rope, dims: int, positions: int, factors: np.ndarray | None = None
 ) -> tuple[Floats, Floats]:
-    """cos and sin, [positions, dims], halves alike; `factors` [dims / 2] divide the frequencies."""
+    """Return cos and sin, [positions, dims], halves alike; `factors` [dims / 2] divide the
+    frequencies."""
     frequencies, scale = _frequencies(rope, dims, positions)
     scale *= rope.get("attn_factor", 1.0)  # of GGUF files alone
     if factors is not None:
@@ -38,7 +39,7 @@ def query_scales(rope: Rope, positions: int) -> Floats:
 
 
 def _frequencies(rope: Rope, dims: int, positions: int) -> tuple[Floats, float]:
-    """[dims / 2], and what cos and sin are multiplied with."""
+    """Return the frequencies [dims / 2], and what cos and sin are multiplied with."""
     exponents = np.arange(0, dims, 2, dtype=np.float32) / np.float32(dims)
     periods = np.float32(rope["rope_theta"]) ** exponents
     plain: Floats = (np.float32(1) / periods).astype(np.float32)
@@ -59,7 +60,7 @@ def _frequencies(rope: Rope, dims: int, positions: int) -> tuple[Floats, float]:
 
 
 def _longrope(rope: Rope, plain: Floats, positions: int) -> Floats:
-    """One table serves all of a context, so its length decides, and not a text's."""
+    """Choose the factors by the context's length, not a text's: one table serves all of it."""
     is_long = positions > rope["original_max_position_embeddings"]
     factors = np.array(rope["long_factor" if is_long else "short_factor"], np.float32)
     return (plain / factors).astype(np.float32)
@@ -74,7 +75,7 @@ def _longrope_scale(rope: Rope) -> float:
 
 
 def _llama3(rope: Rope, plain: Floats) -> Floats:
-    """Fast turns stay, slow ones are stretched, and what lies between is blended."""
+    """Keep fast turns, stretch slow ones, and blend what lies between."""
     factor, original = rope["factor"], rope["original_max_position_embeddings"]
     low, high = rope["low_freq_factor"], rope["high_freq_factor"]
     wavelengths = 2 * math.pi / plain
@@ -104,7 +105,7 @@ def _yarn(rope: Rope, plain: Floats) -> Floats:
 
 
 def _yarn_scale(rope: Rope) -> float:
-    """Longer texts spread attention: keys and queries grow a little to gather it."""
+    """Let keys and queries grow a little, to gather the attention that longer texts spread."""
     given = rope.get("attention_factor")
     if given is not None:
         return float(given)

@@ -1,9 +1,9 @@
-"""Embeddings that tokens have for each layer stay off the GPU: of a large table a token needs one
+"""Token rows: embeddings for each layer, which stay off the GPU. Of a large table a token needs one
 row, which the host reads where the model lies and gives along with the token."""
 
 from dataclasses import dataclass, replace
 
-from py_runtime.decoder.config import PER_LAYER_TABLE
+from py_runtime.decoder.tensors import PER_LAYER_TABLE
 from py_runtime.program import NullValue, OpCall, Program, ProgramInput, TensorValue, as_constant
 from py_runtime.program.weight_kinds import BLOCK_KINDS, FLOAT
 
@@ -13,7 +13,7 @@ KINDS = {kind.embedding: kind.name for kind in BLOCK_KINDS.values()}
 
 @dataclass(frozen=True)
 class TokenRowsTable:
-    """What a program looks rows up in."""
+    """The table that a program looks rows up in."""
 
     call: OpCall
     kind: str  # f32, or one of BLOCK_KINDS
@@ -22,7 +22,7 @@ class TokenRowsTable:
 
 
 def table_of(program: Program) -> TokenRowsTable | None:
-    """None where tokens have nothing for each layer."""
+    """Return the table of a program; None where tokens have nothing for each layer."""
     for call in program.ops:
         first = as_constant(program.values[call.args[0]]) if call.args else None
         if first is None or first.constant != TABLE:
@@ -36,7 +36,8 @@ def table_of(program: Program) -> TokenRowsTable | None:
 
 
 def with_token_rows_given(program: Program) -> Program:
-    """Without the table, where there is one: rows, f32 [1, S, columns], are one more input."""
+    """Return the program without its table, where there is one: rows, f32 [1, S, columns], are one
+    more input."""
     table = table_of(program)
     if table is None:
         return program

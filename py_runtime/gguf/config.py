@@ -1,10 +1,13 @@
-"""A GGUF file's metadata in the words of a config.json, and its tensors compared with them."""
+"""A GGUF file's metadata in the words of a config.json, and its tensors compared with them.
+
+What depends on the architecture is in the file of its family, in py_runtime/decoder/families.
+"""
 
 import re
-from typing import Any
 
-from py_runtime.decoder.config import GELU, DecoderConfig, expected_shapes
-from py_runtime.decoder.families import BY_ARCHITECTURE, FAMILIES, Family
+from py_runtime.decoder.config import GELU, DecoderConfig
+from py_runtime.decoder.families import BY_ARCHITECTURE, FAMILIES
+from py_runtime.decoder.family import Family
 from py_runtime.decoder.limits import (
     MAX_CONTEXT,
     MAX_HEAD_DIM,
@@ -13,11 +16,13 @@ from py_runtime.decoder.limits import (
     MAX_LAYERS,
     MAX_WIDTH,
 )
+from py_runtime.decoder.tensors import expected_shapes
+from py_runtime.decoder.words import Words
 from py_runtime.gguf.errors import GgufError, UnsupportedGgufError, listed, shown
-from py_runtime.gguf.family_words import COMPUTED, family_words
 from py_runtime.gguf.keys import Keys
 from py_runtime.gguf.names import ROPE_FACTORS, gguf_names
 from py_runtime.gguf.reader import GgufFile
+from py_runtime.gguf.rope_keys import read_rope
 from py_runtime.gguf.tokenizer import token_ids
 
 EPSILONS = (1e-12, 1e-1)
@@ -45,7 +50,7 @@ BESIDE = re.compile(r"(v|mm|a)\..*|blk\.\d+\.attn_rot_embd(\.weight)?|rope_\w+\.
 
 
 def read_family(file: GgufFile) -> Family:
-    """By the architecture; UnsupportedGgufError says what the file is instead."""
+    """Return the family of the architecture; UnsupportedGgufError says what the file is instead."""
     metadata = file.metadata
     general_type = "general.type"
     kind = metadata.text(general_type) if general_type in metadata else "model"
@@ -65,11 +70,11 @@ def read_family(file: GgufFile) -> Family:
     return BY_ARCHITECTURE[architecture]
 
 
-def read_config(file: GgufFile) -> dict[str, Any]:
-    """What a config.json would say, every number within sane bounds."""
+def read_config(file: GgufFile) -> Words:
+    """Return what a config.json would say, every number within sane bounds."""
     family = read_family(file)
-    keys = Keys(file.metadata, family.architecture)
-    computed = COMPUTED.get(family.architecture, ())
+    keys = Keys(file.metadata, file.metadata.text("general.architecture"))
+    computed = family.gguf.computed
     keys.refuse({key: what for key, what in NOT_COMPUTED.items() if key not in computed})
     if not keys.flag("attention.causal", True):
         raise keys.unsupported("attention.causal", "says that tokens see those after them, too")
@@ -79,14 +84,14 @@ def read_config(file: GgufFile) -> dict[str, Any]:
     turned = keys.integer("rope.dimension_count", 1, MAX_HEAD_DIM, default=head_dim)
     if keys.integer("attention.value_length", 1, MAX_HEAD_DIM, default=head_dim) != head_dim:
         raise keys.unsupported("attention.value_length", f"differs from the heads' {head_dim}")
-    if turned != head_dim and (family.pairs_side_by_side or turned > head_dim):
+    if turned != head_dim and (family.gguf.pairs_side_by_side or turned > head_dim):
         raise keys.unsupported("rope.dimension_count", f"differs from the heads' {head_dim}")
     tensors = file.tensors
     layers = keys.integer("block_count", 1, MAX_LAYERS)
-    if family.predicts_ahead:
+    if family.gguf.predicts_ahead:
         layers -= keys.integer("nextn_predict_layers", 0, layers - 1, default=0)
     kv_heads = _kv_heads(keys, family, layers, heads)
-    values: dict[str, Any] = {
+    values: Words = {
         "model_type": family.model_type,
         "vocab_size": _vocabulary(file),
         "hidden_size": width,
@@ -105,16 +110,22 @@ def read_config(file: GgufFile) -> dict[str, Any]:
     }
     if heads % kv_heads:
         raise keys.fault("attention.head_count_kv", f"does not divide the {heads} query heads")
-    values |= family_words(keys, values)
+    values |= family_words(keys, family, values)
     if turned != head_dim:
         values["rope_parameters"]["partial_rotary_factor"] = turned / head_dim
     return values
 
 
+def family_words(keys: Keys, family: Family, values: Words) -> Words:
+    """Return all that depends on the family; `values` has the sizes."""
+    rope = read_rope(keys, family.gguf.has_factor_tensors)
+    return {"rope_parameters": rope} | family.gguf.words(keys, values, rope)
+
+
 def _kv_heads(keys: Keys, family: Family, layers: int, heads: int) -> int:
-    """The same in all layers, but for those without attention: they have none."""
+    """Return the number that all layers have, but for those without attention."""
     key = "attention.head_count_kv"
-    least = 0 if family.mixers or family.layers_differ else 1
+    least = 0 if family.mixers or family.gguf.layers_differ else 1
     found = keys.integers(key, layers, least, MAX_HEADS, heads)
     numbers = {number for number in found if number}
     if len(numbers) > 1:
@@ -123,15 +134,15 @@ def _kv_heads(keys: Keys, family: Family, layers: int, heads: int) -> int:
 
 
 def _hidden(keys: Keys, family: Family, layers: int) -> int:
-    """Of the first layers, where layers differ."""
+    """Return the width of an MLP: that of the first layers, where layers differ."""
     key = "feed_forward_length"
-    if not family.layers_differ:
+    if not family.gguf.layers_differ:
         return keys.integer(key, 1, MAX_HIDDEN)
     return keys.integers(key, layers, 1, MAX_HIDDEN)[0]
 
 
 def check_tensors(file: GgufFile, config: DecoderConfig) -> None:
-    """That the file has what the decoder needs, in its shapes, and nothing that would be lost."""
+    """Check that the file has all that the decoder needs, in its shapes, and nothing more."""
     names = gguf_names(config)
     expected = {names[name]: dims for name, dims in expected_shapes(config).items()}
     faults = []
@@ -160,7 +171,7 @@ def check_tensors(file: GgufFile, config: DecoderConfig) -> None:
 
 
 def _vocabulary(file: GgufFile) -> int:
-    """A token each row of the embedding; converters pad the shorter list."""
+    """Return how many tokens there are: as many as rows of the embedding, for converters pad."""
     tokens = len(file.metadata.texts("tokenizer.ggml.tokens"))
     embedding = file.tensors.get("token_embd.weight")
     rows = tokens if embedding is None else embedding.info.dims[0]

@@ -9,7 +9,7 @@ import numpy as np
 
 from py_runtime.base.errors import GraphError
 from py_runtime.base.progress import Meter
-from py_runtime.decoder.config import WeightKind
+from py_runtime.decoder.tensors import WeightKind
 from py_runtime.gguf.reader import StoredTensor
 from py_runtime.gguf.stored_weights import in_halves, parts_of_blocks
 from py_runtime.gpu import Device

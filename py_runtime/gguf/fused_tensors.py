@@ -3,31 +3,34 @@ of experts, which are one matrix to the decoder; and those that one family calls
 others."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 
 from py_runtime.base.shapes import Dims
-from py_runtime.decoder.config import EXPERTS, DecoderConfig, expected_shapes
-from py_runtime.decoder.families import Family
-from py_runtime.gguf.names import OF_ITS_OWN_KEYS, gguf_names
+from py_runtime.decoder.config import DecoderConfig
+from py_runtime.decoder.family import GgufForm
+from py_runtime.decoder.tensors import EXPERTS, expected_shapes
+from py_runtime.gguf.names import OF_ITS_OWN_KEYS, gguf_names, gguf_owner
 from py_runtime.gguf.reader import GgufFile, StoredTensor
 
 LAYER_NUMBER = re.compile(r"blk\.(\d{1,6})\.")
 
 
-def taken_apart(file: GgufFile, family: Family, config: DecoderConfig) -> GgufFile:
-    """The same file with each of them as a tensor of its own; rows lie together, so none is moved.
+def taken_apart(file: GgufFile, form: GgufForm, config: DecoderConfig) -> GgufFile:
+    """Return the file with each of them as a tensor of its own; rows lie together, so none moves.
     But for the gates of attention, which lie behind the queries of their heads: there both tensors
     are all of the stored one, of which they take every other run of rows.
 
     A fused tensor of other rows than the config demands stays as it is, to be told of.
     """
-    tensors = _tensors_of_decoder(file, family, config)
+    tensors = _tensors_of_decoder(file, form, config)
     names, shapes = gguf_names(config), expected_shapes(config)
-    for name in names:
-        if config.experts and f".{EXPERTS}." in name and (stored := tensors.get(names[name])):
-            tensors[names[name]] = _experts_as_matrix(stored, config.experts.count, shapes[name])
+    experts = config.mlp.experts
+    for name, own in names.items():
+        if experts and f".{EXPERTS}." in name and (stored := tensors.get(own)):
+            tensors[own] = _experts_as_matrix(stored, experts.count, shapes[name])
     for number in range(config.layers):
-        for fused, held in family.gguf_fused.items():
+        for fused, held in form.fused.items():
             whole = file.tensors.get(f"blk.{number}.{fused}.weight")
             parts = [f"layers.{number}.{inner}.weight" for inner in held]
             dims = [shapes[part] for part in parts]
@@ -48,9 +51,9 @@ def taken_apart(file: GgufFile, family: Family, config: DecoderConfig) -> GgufFi
 
 
 def _tensors_of_decoder(
-    file: GgufFile, family: Family, config: DecoderConfig
+    file: GgufFile, form: GgufForm, config: DecoderConfig
 ) -> dict[str, StoredTensor]:
-    """Those that it reads, each by its usual name."""
+    """Return those that the decoder reads, each by its usual name."""
     unread = {
         f"blk.{number}.{inner}.weight"
         for number in range(config.layers)
@@ -60,17 +63,18 @@ def _tensors_of_decoder(
     tensors = {
         name: tensor
         for name, tensor in file.tensors.items()
-        if not (family.predicts_ahead and _layer(name) >= config.layers) and name not in unread
+        if not (form.predicts_ahead and _layer(name) >= config.layers) and name not in unread
     }
+    usual_owners = {own: gguf_owner(name, config) for name, own in form.tensors.items()}
     for name in list(tensors):
-        usual = _usual_name(name, family)
+        usual = _usual_name(name, usual_owners)
         if usual not in tensors:
             tensors[usual] = tensors.pop(name)
     return tensors
 
 
 def _experts_as_matrix(stored: StoredTensor, experts: int, wanted: Dims) -> StoredTensor:
-    """[experts, rows, ...] → [experts * rows, ...], where it has so many of them."""
+    """Turn [experts, rows, ...] into [experts * rows, ...], where it has so many of them."""
     count, *inner = stored.info.dims
     if count != experts or len(inner) != len(wanted):
         return stored
@@ -78,7 +82,7 @@ def _experts_as_matrix(stored: StoredTensor, experts: int, wanted: Dims) -> Stor
 
 
 def _layer(name: str) -> int:
-    """-1: it is of none."""
+    """Return the number of its layer; -1: it is of none."""
     match = LAYER_NUMBER.match(name)
     return int(match[1]) if match else -1
 
@@ -87,10 +91,11 @@ def _twice(dims: Dims) -> Dims:
     return (2 * dims[0], *dims[1:])
 
 
-def _usual_name(name: str, family: Family) -> str:
-    """blk.0.post_attention_norm.weight, token_embd_norm.weight: the part before the last."""
+def _usual_name(name: str, usual_owners: Mapping[str, str]) -> str:
+    """Return what other families call it, by the part before the last: that of
+    blk.0.post_attention_norm.weight is post_attention_norm."""
     *before, owner, part = ["", *name.split(".")]
-    return ".".join([*before, family.gguf_names.get(owner, owner), part]).removeprefix(".")
+    return ".".join([*before, usual_owners.get(owner, owner), part]).removeprefix(".")
 
 
 def _rows_of(whole: StoredTensor, first: int, rows: int) -> StoredTensor:

@@ -25,7 +25,7 @@ class Keys:
     def integers(
         self, key: str, layers: int, least: int, most: int, default: int | None = None
     ) -> list[int]:
-        """One for each layer; where a file has one number, it is all layers'."""
+        """Return one for each layer; where a file has one number, it is all layers'."""
         whole = self._whole(key)
         if not self._metadata.is_array(whole):
             return [self.integer(key, least, most, default=default)] * layers
@@ -41,7 +41,7 @@ class Keys:
         return self._metadata.number(whole, least, most)
 
     def pattern(self, key: str, layers: int, default: int) -> list[bool]:
-        """A flag for each layer; where files give a period, its last layer differs."""
+        """Return a flag for each layer; where files give a period, its last layer differs."""
         whole = self._whole(key)
         if self._metadata.is_array(whole):
             flags = [bool(flag) for flag in self._metadata.flags(whole)]
@@ -60,7 +60,7 @@ class Keys:
         return self._metadata.text(whole) if whole in self._metadata else default
 
     def refuse(self, keys: dict[str, str]) -> None:
-        """Zero and false say that a file does without."""
+        """Refuse a file that has one of these keys; zero and false say that it does without."""
         for key, what in keys.items():
             value = self._metadata.values.get(self._whole(key))
             if value is not None and (value.is_array or value.item != 0):

@@ -6,23 +6,18 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from py_runtime.base.shapes import numel
-from py_runtime.decoder.config import (
-    DecoderConfig,
-    WeightKind,
-    expected_shapes,
-    weight_names,
-    weight_parts,
-)
+from py_runtime.decoder.config import DecoderConfig
 from py_runtime.decoder.config_json import decoder_config, rotary_tables
-from py_runtime.decoder.families import Family
+from py_runtime.decoder.families import BY_MODEL_TYPE
+from py_runtime.decoder.family import GgufForm
 from py_runtime.decoder.program import write_decoder
 from py_runtime.decoder.rotary import Floats
+from py_runtime.decoder.tensors import WeightKind, expected_shapes, weight_names, weight_parts
 from py_runtime.decoder.token_rows import TABLE, with_token_rows_given
 from py_runtime.gguf.config import check_tensors, read_config, read_family
 from py_runtime.gguf.constants import GgufConstants, WantedTensor
 from py_runtime.gguf.dequantise import dequantise
 from py_runtime.gguf.errors import GgufError, UnsupportedGgufError, listed, shown
-from py_runtime.gguf.family_words import WITH_FACTOR_TENSORS
 from py_runtime.gguf.fused_tensors import taken_apart
 from py_runtime.gguf.names import (
     FREQUENCIES,
@@ -71,9 +66,9 @@ class GgufModel:
 async def open_model(sources: Sequence[ByteSource]) -> GgufModel:
     """One file, or all parts of one; GgufError says what is wrong, and where."""
     file = await open_gguf(sources)
-    family, values = read_family(file), read_config(file)
+    form, values = read_family(file).gguf, read_config(file)
     config = decoder_config(values)
-    file = taken_apart(file, family, config)
+    file = taken_apart(file, form, config)
     check_tensors(file, config)
     kinds = _kinds(file, config)
     tables = await _tables(file, values, config)
@@ -84,7 +79,7 @@ async def open_model(sources: Sequence[ByteSource]) -> GgufModel:
         config,
         with_token_rows_given(write_decoder(config, kinds, file.name)),
         read_tokenizer(file.metadata),
-        GgufConstants(_wanted(file, config, family, kinds), tables),
+        GgufConstants(_wanted(file, config, form, kinds), tables),
         None if table is None else GgufTokenRows(table),
     )
 
@@ -105,7 +100,7 @@ def _kinds(file: GgufFile, config: DecoderConfig) -> dict[str, WeightKind]:
 
 
 def _wanted(
-    file: GgufFile, config: DecoderConfig, family: Family, kinds: dict[str, WeightKind]
+    file: GgufFile, config: DecoderConfig, form: GgufForm, kinds: dict[str, WeightKind]
 ) -> dict[str, WantedTensor]:
     """Every tensor by the constants of the program that it gives."""
     wanted: dict[str, WantedTensor] = {}
@@ -122,8 +117,8 @@ def _wanted(
                 f"biases are {', '.join(FLOATS)}",
                 "get another file of this model",
             )
-        reordered = family.pairs_side_by_side and is_rotated(name)
-        head_dim = config.head_dim if reordered else None
+        reordered = form.pairs_side_by_side and is_rotated(name)
+        head_dim = config.attention.head_dim if reordered else None
         tensor = WantedTensor(stored, constants, kinds.get(name), head_dim)
         if name in gates:  # comes with the queries
             continue
@@ -131,7 +126,7 @@ def _wanted(
         if gate in gates:
             owner = gate.removesuffix(".weight")
             second = {part: f"{owner}.{part}" for part in constants}
-            tensor = replace(tensor, turns=config.head_dim, second=second)
+            tensor = replace(tensor, turns=config.attention.head_dim, second=second)
         wanted |= dict.fromkeys((*constants.values(), *tensor.second.values()), tensor)
     return wanted
 
@@ -157,6 +152,6 @@ async def _tables(
 def factors_name(values: dict[str, Any], context: int) -> str:
     """Where there are two sets, the context's length decides: one table serves all of it."""
     original = values["rope_parameters"].get("original_max_position_embeddings")
-    if values["model_type"] not in WITH_FACTOR_TENSORS or original is None:
+    if not BY_MODEL_TYPE[values["model_type"]].gguf.has_factor_tensors or original is None:
         return FREQUENCIES
     return LONG_FACTORS if context > original else SHORT_FACTORS

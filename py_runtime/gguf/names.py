@@ -1,7 +1,10 @@
-"""What GGUF calls the tensors that the decoder knows by their names in Hugging Face checkpoints."""
+"""What GGUF calls the tensors that the decoder knows by their names in Hugging Face checkpoints.
 
-from py_runtime.decoder.config import (
-    BEFORE,
+Families that depart from it say so in their files, in py_runtime/decoder/families.
+"""
+
+from py_runtime.decoder.config import BEFORE, DecoderConfig
+from py_runtime.decoder.tensors import (
     CHOICE,
     EXPERTS,
     LAYER_SCALAR,
@@ -14,7 +17,6 @@ from py_runtime.decoder.config import (
     ROUTER,
     SHARED,
     SINKS,
-    DecoderConfig,
     expected_shapes,
 )
 
@@ -82,22 +84,30 @@ ROPE_FACTORS = (FREQUENCIES, SHORT_FACTORS, LONG_FACTORS)
 
 
 def gguf_names(config: DecoderConfig) -> dict[str, str]:
-    """Of all that the decoder needs: layers.0.mlp.up_proj.weight is blk.0.ffn_up.weight."""
-    inner_names = OF_A_LAYER | (AHEAD if config.norms == BEFORE else {})
-    return {name: _gguf_name(name, inner_names) for name in expected_shapes(config)}
+    """Return the names of all that the decoder needs: layers.0.mlp.up_proj.weight is
+    blk.0.ffn_up.weight."""
+    return {name: _gguf_name(name, config) for name in expected_shapes(config)}
 
 
-def _gguf_name(name: str, inner_names: dict[str, str]) -> str:
+def gguf_owner(owner: str, config: DecoderConfig) -> str:
+    """Return what files call the owner of a weight: mlp.up_proj, of a layer, is ffn_up."""
+    if owner in OF_THE_MODEL:
+        return OF_THE_MODEL[owner]
+    is_ahead = config.norms.place == BEFORE and owner in AHEAD
+    return AHEAD[owner] if is_ahead else OF_A_LAYER[owner]
+
+
+def _gguf_name(name: str, config: DecoderConfig) -> str:
     owner, _, part = name.rpartition(".")
-    if owner.startswith("layers."):
-        _, number, inner = owner.split(".", 2)
-        whole = f"{inner}.{part}"
-        if whole in WHOLE_NAMES:
-            return f"blk.{number}.{WHOLE_NAMES[whole]}"
-        return f"blk.{number}.{inner_names[inner]}.{part}"
-    return f"{OF_THE_MODEL[owner]}.{part}"
+    if not owner.startswith("layers."):
+        return f"{gguf_owner(owner, config)}.{part}"
+    _, number, inner = owner.split(".", 2)
+    whole = f"{inner}.{part}"
+    if whole in WHOLE_NAMES:
+        return f"blk.{number}.{WHOLE_NAMES[whole]}"
+    return f"blk.{number}.{gguf_owner(inner, config)}.{part}"
 
 
 def is_rotated(name: str) -> bool:
-    """Whether these are weights or biases of queries or keys, whose rows converters reorder."""
+    """Tell whether these are weights or biases of q or k, whose rows converters reorder."""
     return ".q_proj." in name or ".k_proj." in name

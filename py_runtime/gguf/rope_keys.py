@@ -1,17 +1,14 @@
-"""A file's rotary positions in the words of a config.json."""
+"""A GGUF file's rotary positions in the words of a config.json."""
 
 from typing import Any
 
-from py_runtime.decoder.limits import MAX_CONTEXT
+from py_runtime.decoder.limits import MAX_CONTEXT, SCALES, THETAS
 from py_runtime.gguf.errors import shown
 from py_runtime.gguf.keys import Keys
 
-THETAS = (2.0, 1e12)
-SCALES = (1e-6, 1e6)
-
 
 def read_rope(keys: Keys, long_factors: bool = False) -> dict[str, Any]:
-    """Every key that llama.cpp's converters write, under the name that transformers has for it."""
+    """Read all keys that llama.cpp's converters write, by the names that transformers has."""
     rope: dict[str, Any] = {
         "rope_type": "default",
         "rope_theta": keys.number("rope.freq_base", *THETAS, default=10000.0),

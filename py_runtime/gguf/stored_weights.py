@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from py_runtime.decoder.config import WeightKind
+from py_runtime.decoder.tensors import WeightKind
 from py_runtime.gguf.planes import SPLITTERS, Planes, planes, widened
 from py_runtime.gguf.tensor_types import TensorType
 from py_runtime.program.weight_kinds import BLOCK_KINDS, FLOAT

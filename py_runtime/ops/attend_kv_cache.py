@@ -24,10 +24,10 @@ from py_runtime.ops.kernels.streaming_attention import (
 from py_runtime.ops.kernels.token_inputs import TokenInput
 from py_runtime.ops.registry import Op, register
 
-SEEN = "q k_cache v_cache start_pos scale window softcap sinks"
+SEEN = "q k_cache v_cache start_pos scale? window? softcap? sinks?"
 
 
-@register("inpage.attend_kv_cache.default", args="q k_cache v_cache start_pos scale out")
+@register("inpage.attend_kv_cache.default", args="q k_cache v_cache start_pos scale? out")
 class AttendKvCache(Op):
     """Attention of q [tokens, heads, width] at start_pos; caches: [capacity, kv heads, width].
 
@@ -113,7 +113,7 @@ MAX_LEFT_BYTES = 1 << 16  # of one token: each workgroup of the linear reads all
 
 @register(
     "inpage.attend_linear.default",
-    args=f"{SEEN} {WEIGHTS} residual out",
+    args=f"{SEEN} {WEIGHTS} residual? out",
 )
 class AttendLinear(AttendWindow):
     """Attention and its output: attended weightᵀ + bias, plus a residual if any: [tokens, rows].

@@ -19,8 +19,8 @@ GATES = all_shaders().alternatives("linear/fragments/gate_")
 SCORINGS = ("softmax", "sigmoid")
 ROWS_AT_ONCE = DOTS["WORKGROUP"] // DOTS["SHARERS"]  # of a workgroup
 GIVEN = (
-    "x logits choice used renormalised scoring scale kinds gate gate_scales gate_bias up "
-    "up_scales up_bias down down_scales down_bias group_size activation"
+    "x logits choice? used renormalised scoring scale kinds gate gate_scales? gate_bias? up "
+    "up_scales? up_bias? down down_scales? down_bias? group_size activation"
 )
 
 

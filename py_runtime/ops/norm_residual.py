@@ -7,7 +7,7 @@ from py_runtime.ops.kernels.norms import RmsNormKernel
 from py_runtime.ops.registry import Op, register
 
 
-@register("inpage.norm_residual.default", args="x weight eps residual factor out")
+@register("inpage.norm_residual.default", args="x weight eps residual factor? out")
 class NormResidual(Op):
     """out = (residual + x * rsqrt(mean(x²) + eps) * weight) * factor; residual has x's dims.
 

@@ -40,10 +40,10 @@ from py_runtime.ops.registry import Op, register
 BUFFERS_AT_ONCE = count_gemv_buffers({"token": "plain", "epilogue": "qkv", "store": F32.name})
 
 HEADS_AND_CACHES = (
-    "q_norm q_eps k_norm k_eps cos sin table_start neighbours "
-    "k_cache v_cache start_pos window v_eps out"
+    "q_norm? q_eps? k_norm? k_eps? cos? sin? table_start neighbours "
+    "k_cache v_cache start_pos window? v_eps? out"
 )
-HEADS = "q_norm q_eps cos sin table_start neighbours out"
+HEADS = "q_norm? q_eps? cos? sin? table_start neighbours out"
 
 
 @register(

@@ -54,12 +54,27 @@ class OpRow:
 
     name: str
     args: tuple[str, ...]  # argument names in order, the output last
+    optional: frozenset[str]  # those that a call by names may leave out: they are null then
     op: "type[Op]"
     mutates: frozenset[str]  # arguments whose tensor is written in place
     # Those of them that hold the sum of all tokens so far, and not a row for each position: they
     # cannot be cut back to an earlier one.
     carries: frozenset[str]
     resizes: bool  # False: refused on a graph where its arguments can change
+
+    def in_order(self, given: Mapping[str, int | None]) -> list[int | None]:
+        """Return a call's arguments in their order; None: it is left out, which is checked."""
+        unknown = [name for name in given if name not in self.args]
+        missing = [
+            name for name in self.args if given.get(name) is None and name not in self.optional
+        ]
+        if unknown or missing:
+            faults = [f"has no argument '{name}'" for name in unknown]
+            faults += [f"needs '{name}'" for name in missing]
+            raise GraphError(
+                f"op '{self.name}' {' and '.join(faults)}; it takes {', '.join(self.args)}"
+            )
+        return [given.get(name) for name in self.args]
 
 
 REGISTRY: dict[str, OpRow] = {}
@@ -68,15 +83,19 @@ REGISTRY: dict[str, OpRow] = {}
 def register(
     *names: str, args: str, mutates: str = "", carries: str = "", resizes: bool = True
 ) -> Callable[[type["Op"]], type["Op"]]:
-    """Puts an op class into the table under each name; a name can be taken once only."""
+    """Put an op class into the table under each name; a name can be taken once only.
+
+    `args` are its arguments in order; a question mark ends those that may be null.
+    """
 
     def add(op: type["Op"]) -> type["Op"]:
         for name in names:
             if name in REGISTRY:
                 raise GraphError(f"op '{name}' is registered twice ({op.__qualname__})")
+            taken = tuple(arg.removesuffix("?") for arg in args.split())
+            optional = frozenset(arg[:-1] for arg in args.split() if arg.endswith("?"))
             written, carried = frozenset(mutates.split()), frozenset(carries.split())
-            row = OpRow(name, tuple(args.split()), op, written, carried, resizes)
-            REGISTRY[name] = row
+            REGISTRY[name] = OpRow(name, taken, optional, op, written, carried, resizes)
         return op
 
     return add

@@ -92,6 +92,10 @@ class Chain:
     def arg(self, call: OpCall, name: str) -> int:
         return call.args[REGISTRY[call.name].args.index(name)]
 
+    def given(self, call: OpCall) -> dict[str, int]:
+        """Return the arguments of a call by their names."""
+        return dict(zip(REGISTRY[call.name].args, call.args, strict=True))
+
     def dims(self, value_id: int) -> tuple[int, ...]:
         value = self.values[value_id]
         return value.dims if isinstance(value, TensorValue) else ()
@@ -135,6 +139,12 @@ class Chain:
         assert isinstance(value, TensorValue), "of a tensor"
         self.values.append(TensorValue(value.dtype, dims))
         return len(self.values) - 1
+
+    def call(self, op: str, source: str, /, **given: int | None) -> OpCall:
+        """Return a call of an op by its arguments' names; what is left out is null."""
+        args = REGISTRY[op].in_order(given)
+        null = self.add(None) if None in args else 0
+        return OpCall(op, tuple(null if arg is None else arg for arg in args), source)
 
     def replace(self, gone: Iterable[CallAt], at: int, calls: Sequence[OpCall]) -> None:
         """Remove calls and insert others at a place where everything they read has been made."""

@@ -1,9 +1,8 @@
 """A pass that folds a norm into the only fused op that reads it."""
 
 from py_runtime.gpu.kernel_target import KernelTarget
-from py_runtime.ops.registry import REGISTRY
 from py_runtime.passes.chain import Chain
-from py_runtime.program import OpCall, Program, op_names
+from py_runtime.program import Program, op_names
 
 TAKE_A_NORM = (
     "inpage.swiglu.default",
@@ -28,7 +27,6 @@ def run(program: Program, target: KernelTarget) -> Program:
             continue
         changed = {name: chain.arg(norm.call, name) for name in ("x", "eps")}
         changed["norm"] = chain.arg(norm.call, "weight")
-        names = REGISTRY[call.name].args
-        args = [changed.get(name, arg) for name, arg in zip(names, call.args, strict=True)]
-        chain.replace([norm, reading], at, [OpCall(call.name, tuple(args), call.source)])
+        fused = chain.call(call.name, call.source, **chain.given(call) | changed)
+        chain.replace([norm, reading], at, [fused])
     return chain.program()

@@ -29,12 +29,18 @@ def run(program: Program, target: KernelTarget) -> Program:
         at, call = reading[0]
         if call.name not in TAKE_A_SUM or not _has_room(chain, call, total):
             continue
-        _, *others, out = call.args
-        outs = chain.add([out, total])
-        names = ("x", "weight", "eps", "residual", "factor")
-        summed = [chain.arg(made.call, name) for name in names]
-        name = call.name.replace(".default", ".of_sum")
-        fused = OpCall(name, (*summed, *others, outs), call.source)
+        others, summed = chain.given(call), chain.given(made.call)
+        del others["x"]
+        fused = chain.call(
+            call.name.replace(".default", ".of_sum"),
+            call.source,
+            of=summed["x"],
+            sum_norm=summed["weight"],
+            sum_eps=summed["eps"],
+            residual=summed["residual"],
+            factor=summed["factor"],
+            **others | {"out": chain.add([others["out"], total])},
+        )
         chain.replace([made, reading[0]], at, [fused])
     return chain.program()
 

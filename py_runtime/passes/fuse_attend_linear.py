@@ -3,10 +3,9 @@
 from py_runtime.gpu.kernel_target import KernelTarget
 from py_runtime.passes.chain import VIEWS, CallAt, Chain
 from py_runtime.passes.linear_calls import LINEARS, linear_call, weight_args
-from py_runtime.program import OpCall, Program, op_names
+from py_runtime.program import Program, op_names
 
 LINEAR_RESIDUAL = "inpage.linear_residual.default"
-SEEN = ("window", "softcap", "sinks")
 
 
 def run(program: Program, target: KernelTarget) -> Program:
@@ -22,24 +21,21 @@ def run(program: Program, target: KernelTarget) -> Program:
         if found is None or chain.dims(attended) != flat or any(dim != 1 for dim in q[:-3]):
             continue
         linear, args = found
-        known = [chain.arg(attend.call, name) for name in ("q", "k_cache", "v_cache")]
-        known += [chain.arg(attend.call, name) for name in ("start_pos", "scale")]
-        seen = [chain.add(None)] * len(SEEN)
-        if attend.call.name == op_names.ATTEND_WINDOW:
-            seen = [chain.arg(attend.call, name) for name in SEEN]
-        call = OpCall("inpage.attend_linear.default", (*known, *seen, *args), linear.call.source)
+        given = chain.given(attend.call) | args
+        call = chain.call("inpage.attend_linear.default", linear.call.source, **given)
         chain.replace([*gone, linear], linear.at, [call])
     return chain.program()
 
 
-def _linear(chain: Chain, x: int) -> tuple[CallAt, list[int]] | None:
+def _linear(chain: Chain, x: int) -> tuple[CallAt, dict[str, int | None]] | None:
     """Return the only call that reads x, if it is a linear, and its arguments without x."""
     reading = chain.only_call_reading(x)
     if reading is None or reading.call.name not in (LINEAR_RESIDUAL, *LINEARS):
         return None
     if reading.call.name == LINEAR_RESIDUAL:
-        return reading, list(reading.call.args[1:])
+        given = chain.given(reading.call)
+        return reading, {name: arg for name, arg in given.items() if name != "x"}
     linear = linear_call(chain, reading)
     if linear is None:
         return None
-    return reading, [*weight_args(chain, [linear]), chain.add(None), linear.out]
+    return reading, {**weight_args(chain, [linear]), "out": linear.out}

@@ -1,10 +1,9 @@
 """A pass that joins the two gates of inpage.gated_delta into inpage.joined_linears."""
 
 from py_runtime.gpu.kernel_target import KernelTarget
-from py_runtime.ops.registry import REGISTRY
 from py_runtime.passes.chain import CallAt, Chain
 from py_runtime.passes.linear_calls import LINEARS, can_join, linear_call, weight_args
-from py_runtime.program import OpCall, Program
+from py_runtime.program import Program
 
 
 def run(program: Program, target: KernelTarget) -> Program:
@@ -20,15 +19,15 @@ def run(program: Program, target: KernelTarget) -> Program:
         if chain.dims(gates[1]) != (*lead, rows):
             continue
         both = chain.add_like(gates[0], (*lead, 2 * rows))
-        args = (linears[0].x, *weight_args(chain, linears), both)
-        joined = OpCall("inpage.joined_linears.default", args, linears[0].call.source)
-        names = REGISTRY[delta.name].args
-        given = zip(names, delta.args, strict=True)
-        changed = OpCall(
-            delta.name,
-            tuple(both if name in ("b", "a") else arg for name, arg in given),
-            delta.source,
+        joined = chain.call(
+            "inpage.joined_linears.default",
+            linears[0].call.source,
+            x=linears[0].x,
+            **weight_args(chain, linears),
+            out=both,
         )
+        halves = {"b": both, "a": both}
+        changed = chain.call(delta.name, delta.source, **chain.given(delta) | halves)
         gone = [*(linear.made for linear in linears), CallAt(at, delta)]
         chain.replace(gone, at, [joined, changed])
     return chain.program()

@@ -6,7 +6,7 @@ Where a linear makes the first tensor, it becomes part of the op: inpage.gated_l
 from py_runtime.gpu.kernel_target import KernelTarget
 from py_runtime.passes.chain import CallAt, Chain
 from py_runtime.passes.linear_calls import LINEARS, can_join, linear_call, weight_args
-from py_runtime.program import OpCall, Program, op_names
+from py_runtime.program import Program, op_names
 
 
 def run(program: Program, target: KernelTarget) -> Program:
@@ -27,13 +27,14 @@ def run(program: Program, target: KernelTarget) -> Program:
             if dim != len(dims) - 2 or index is None or index < 0 or not is_its_part:
                 continue
             gone = [gelu, select, CallAt(at, mul)]
+            given: dict[str, int | None] = {"parts": parts, "number": number, "out": out}
             linear = linear_call(chain, chain.maker_for_one(gate, *LINEARS))
             if linear is None or linear.bias is not None or not can_join(chain, [linear], target):
-                call = OpCall("inpage.gated_part.default", (gate, parts, number, out), mul.source)
+                call = chain.call("inpage.gated_part.default", mul.source, gate=gate, **given)
             else:
                 gone.append(linear.made)
-                args = (linear.x, *weight_args(chain, [linear]), parts, number, out)
-                call = OpCall("inpage.gated_linear.default", args, mul.source)
+                given |= {"x": linear.x} | weight_args(chain, [linear])
+                call = chain.call("inpage.gated_linear.default", mul.source, **given)
             chain.replace(gone, at, [call])
             break
     return chain.program()

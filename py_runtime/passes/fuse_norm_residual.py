@@ -2,7 +2,7 @@
 
 from py_runtime.gpu.kernel_target import KernelTarget
 from py_runtime.passes.chain import CallAt, Chain
-from py_runtime.program import OpCall, Program, op_names
+from py_runtime.program import Program, op_names
 
 
 def run(program: Program, target: KernelTarget) -> Program:
@@ -18,15 +18,14 @@ def run(program: Program, target: KernelTarget) -> Program:
                 continue
             if not chain.dims(sum_of) == chain.dims(residual) == chain.dims(out):
                 continue
-            x, weight, eps = (chain.arg(norm.call, name) for name in ("x", "weight", "eps"))
+            given = chain.given(norm.call) | {"residual": residual, "out": out}
+            gone = [norm, CallAt(at, add)]
             factor = _factor(chain, out)
-            gone, factor_arg = [norm, CallAt(at, add)], chain.add(None)
             if factor is not None:
-                gone, out = [*gone, factor], chain.arg(factor.call, "out")
-                factor_arg = chain.arg(factor.call, "b")
-                at = factor.at
-            args = (x, weight, eps, residual, factor_arg, out)
-            call = OpCall("inpage.norm_residual.default", args, add.source)
+                at, gone = factor.at, [*gone, factor]
+                given |= {"factor": chain.arg(factor.call, "b")}
+                given |= {"out": chain.arg(factor.call, "out")}
+            call = chain.call("inpage.norm_residual.default", add.source, **given)
             chain.replace(gone, at, [call])
             break
     return chain.program()

@@ -48,12 +48,19 @@ def _fuse_queries(chain: Chain, q: int) -> None:
     heads = None if rotary is None else _heads(chain, chain.arg(rotary.call, "x"))
     if rotary is None or heads is None or not set(chain.dims(q)[:-3]) <= {1}:
         return
-    none = chain.add(None)
-    norm = [none if arg is None else arg for arg in (heads.norm, heads.eps)]
-    tables = [chain.arg(rotary.call, name) for name in ("cos", "sin", "start_pos")]
-    weights = weight_args(chain, [heads.linear])
-    args = (heads.linear.x, none, none, *weights, *norm, *tables, chain.add(False), q)
-    call = OpCall("inpage.q_rotary.default", args, rotary.call.source)
+    call = chain.call(
+        "inpage.q_rotary.default",
+        rotary.call.source,
+        x=heads.linear.x,
+        **weight_args(chain, [heads.linear]),
+        q_norm=heads.norm,
+        q_eps=heads.eps,
+        cos=chain.arg(rotary.call, "cos"),
+        sin=chain.arg(rotary.call, "sin"),
+        table_start=chain.arg(rotary.call, "start_pos"),
+        neighbours=chain.add(False),
+        out=q,
+    )
     chain.replace([*heads.gone, rotary], rotary.at, [call])
 
 
@@ -82,35 +89,34 @@ def _fuse(chain: Chain, attention: CallAt, target: KernelTarget) -> None:
     found = _heads_of_attention(chain, sdpa)
     if found is None or not can_join(chain, found.linears, target):
         return
-    q, k_cache, v_cache, start_pos, scale, out = (
-        chain.arg(sdpa, name) for name in ("q", "k_cache", "v_cache", "start_pos", "scale", "out")
+    is_windowed = sdpa.name == op_names.WINDOWED
+    q, start_pos = chain.arg(sdpa, "q"), chain.arg(sdpa, "start_pos")
+    caches = {name: chain.arg(sdpa, name) for name in ("k_cache", "v_cache")}
+    fill = chain.call(
+        op_names.QKV_ROTARY_CACHE,
+        sdpa.source if found.rotary is None else found.rotary.call.source,
+        x=found.q.linear.x,
+        **weight_args(chain, found.linears),
+        q_norm=found.q.norm,
+        q_eps=found.q.eps,
+        k_norm=found.k.norm,
+        k_eps=found.k.eps,
+        **_tables(chain, found.rotary, start_pos),
+        **caches,
+        start_pos=start_pos,
+        window=chain.arg(sdpa, "window") if is_windowed else None,
+        v_eps=None if found.v_norm is None else chain.arg(found.v_norm.call, "eps"),
+        out=q,
     )
-    none = chain.add(None)
-    window = chain.arg(sdpa, "window") if sdpa.name == op_names.WINDOWED else none
-    norms = [
-        none if arg is None else arg for each in (found.q, found.k) for arg in (each.norm, each.eps)
-    ]
-    args = [
-        found.q.linear.x,
-        none,
-        none,
-        *weight_args(chain, found.linears),
-        *norms,
-        *_tables(chain, found.rotary, start_pos),
-        k_cache,
-        v_cache,
-        start_pos,
-        window,
-        none if found.v_norm is None else chain.arg(found.v_norm.call, "eps"),
-        q,
-    ]
-    source = sdpa.source if found.rotary is None else found.rotary.call.source
-    fill = OpCall(op_names.QKV_ROTARY_CACHE, tuple(args), source)
-    name, attend_args = op_names.ATTEND_KV_CACHE, [q, k_cache, v_cache, start_pos, scale]
-    if sdpa.name == op_names.WINDOWED:
-        name = op_names.ATTEND_WINDOW
-        attend_args += [window, chain.arg(sdpa, "softcap"), chain.arg(sdpa, "sinks")]
-    attend = OpCall(name, (*attend_args, out), sdpa.source)
+    seen = ("window", "softcap", "sinks") if is_windowed else ()
+    attend = chain.call(
+        op_names.ATTEND_WINDOW if is_windowed else op_names.ATTEND_KV_CACHE,
+        sdpa.source,
+        q=q,
+        **caches,
+        start_pos=start_pos,
+        **{name: chain.arg(sdpa, name) for name in ("scale", *seen, "out")},
+    )
     chain.replace([*found.gone, attention], at, [fill, attend])
 
 
@@ -144,15 +150,16 @@ def _heads_of_attention(chain: Chain, sdpa: OpCall) -> HeadsOfAttention | None:
     return HeadsOfAttention(q_heads, k_heads, v_heads, rotary, v_norm)
 
 
-def _tables(chain: Chain, rotary: CallAt | None, start_pos: int) -> list[int]:
-    """Return the arguments cos, sin, table_start and neighbours."""
+def _tables(chain: Chain, rotary: CallAt | None, start_pos: int) -> dict[str, int]:
+    """Return the arguments about rotary tables."""
     if rotary is None:
-        none = chain.add(None)
-        return [none, none, start_pos, chain.add(False)]
-    neighbours = rotary.call.name == NEIGHBOURS
-    names = ("freqs_cos", "freqs_sin") if neighbours else ("cos", "sin")
-    table_start = chain.add(0) if neighbours else chain.arg(rotary.call, "start_pos")
-    return [*(chain.arg(rotary.call, name) for name in names), table_start, chain.add(neighbours)]
+        return {"table_start": start_pos, "neighbours": chain.add(False)}
+    given = chain.given(rotary.call)
+    if rotary.call.name == NEIGHBOURS:
+        tables = {"cos": given["freqs_cos"], "sin": given["freqs_sin"]}
+        return {**tables, "table_start": chain.add(0), "neighbours": chain.add(True)}
+    tables = {name: given[name] for name in ("cos", "sin")}
+    return {**tables, "table_start": given["start_pos"], "neighbours": chain.add(False)}
 
 
 def _is_plain(chain: Chain, sdpa: OpCall) -> bool:

@@ -6,7 +6,7 @@ It makes inpage.linear_residual and inpage.experts_residual.
 from py_runtime.gpu.kernel_target import KernelTarget
 from py_runtime.passes.chain import CallAt, Chain
 from py_runtime.passes.linear_calls import LINEARS, linear_call, weight_args
-from py_runtime.program import OpCall, Program, op_names
+from py_runtime.program import Program, op_names
 
 
 def run(program: Program, target: KernelTarget) -> Program:
@@ -23,13 +23,13 @@ def run(program: Program, target: KernelTarget) -> Program:
             experts = chain.maker_for_one(sum_of, op_names.EXPERTS)
             if linear is not None:
                 made, name = linear.made, "inpage.linear_residual.default"
-                given = [linear.x, *weight_args(chain, [linear])]
+                given = {"x": linear.x, **weight_args(chain, [linear])}
             elif experts is not None:
                 made, name = experts, "inpage.experts_residual.default"
-                given = list(experts.call.args[:-1])
+                given = {**chain.given(experts.call)}
             else:
                 continue
-            call = OpCall(name, (*given, residual, out), add.source)
+            call = chain.call(name, add.source, **given | {"residual": residual, "out": out})
             chain.replace([made, CallAt(at, add)], at, [call])
             break
     return chain.program()

@@ -3,7 +3,7 @@
 from py_runtime.gpu.kernel_target import KernelTarget
 from py_runtime.passes.chain import CallAt, Chain
 from py_runtime.passes.linear_calls import LINEARS, can_join, linear_call, weight_args
-from py_runtime.program import OpCall, Program, op_names
+from py_runtime.program import Program, op_names
 
 
 def run(program: Program, target: KernelTarget) -> Program:
@@ -25,10 +25,9 @@ def run(program: Program, target: KernelTarget) -> Program:
                 continue
             if chain.dims(linears[0].out) != chain.dims(linears[1].out):
                 continue
-            none = chain.add(None)
-            args = [linears[0].x, none, none, *weight_args(chain, linears), out]
-            fused = "swiglu" if is_silu else "geglu"
-            call = OpCall(f"inpage.{fused}.default", tuple(args), mul.source)
+            name = "inpage.swiglu.default" if is_silu else "inpage.geglu.default"
+            weights = weight_args(chain, linears)
+            call = chain.call(name, mul.source, x=linears[0].x, **weights, out=out)
             gone = [*(linear.made for linear in linears), activation, CallAt(at, mul)]
             chain.replace(gone, at, [call])
             break

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 from py_runtime.gpu.kernel_target import KernelTarget
 from py_runtime.passes.chain import CallAt, Chain
-from py_runtime.program import OpCall
+from py_runtime.program import OpCall, op_names
 from py_runtime.program.weight_kinds import BLOCK, BLOCK_KINDS, FLOAT, Q4GSW, has_scales
 
 KINDS = {
-    "aten.linear.default": FLOAT,
-    "et_vk.linear_q4gsw.default": Q4GSW,
+    op_names.LINEAR: FLOAT,
+    op_names.LINEAR_Q4GSW: Q4GSW,
     **{kind.linear: kind.name for kind in BLOCK_KINDS.values()},
 }
 LINEARS = tuple(KINDS)
@@ -87,17 +87,17 @@ def can_join(chain: Chain, linears: Sequence[LinearCall], target: KernelTarget) 
     return all(chain.dims(each.bias or 0) == chain.dims(each.weight)[:1] for each in biases)
 
 
-def weight_args(chain: Chain, linears: Sequence[LinearCall]) -> list[int]:
+def weight_args(chain: Chain, linears: Sequence[LinearCall]) -> dict[str, int | None]:
     """Return the arguments that fused_arguments.WEIGHTS names."""
     scales = [each.scales for each in linears if each.scales is not None]
     biases = [each.bias for each in linears if each.bias is not None]
-    return [
-        chain.add(_kind_of(linears)),
-        chain.add([each.weight for each in linears]),
-        chain.add(scales or None),
-        chain.add(linears[0].group_size),
-        chain.add(biases or None),
-    ]
+    return {
+        "kind": chain.add(_kind_of(linears)),
+        "weights": chain.add([each.weight for each in linears]),
+        "scales": chain.add(scales) if scales else None,
+        "group_size": chain.add(linears[0].group_size),
+        "biases": chain.add(biases) if biases else None,
+    }
 
 
 def _kind_of(linears: Sequence[LinearCall]) -> str:

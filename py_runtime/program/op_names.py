@@ -4,6 +4,7 @@ SELECT = "aten.select_copy.int"
 MUL, ADD = "aten.mul.Tensor", "aten.add.Tensor"
 RMS_NORM = "et_vk.rms_norm.default"
 SILU, GELU = "aten.silu.default", "aten.gelu.default"
+LINEAR, LINEAR_Q4GSW = "aten.linear.default", "et_vk.linear_q4gsw.default"
 EXPERTS = "inpage.experts.default"
 # Attention that fills its caches first, over all positions or those of a window.
 SDPA, WINDOWED = "sdpa_with_kv_cache.default", "inpage.windowed_attention.default"

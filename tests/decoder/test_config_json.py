@@ -19,10 +19,15 @@ from py_runtime.decoder.config import (
     SIGMOID,
     SILU,
     SOFTMAX,
+    AttentionPart,
     DecoderConfig,
     DeltaSizes,
     ExpertSizes,
     LayerKind,
+    MixerPart,
+    MlpPart,
+    NormPart,
+    RopePart,
 )
 from py_runtime.decoder.config_json import decoder_config, layer_kinds, ropes
 from py_runtime.decoder.limits import MAX_EXPERTS, MAX_KEYS, MAX_PER_LAYER, MAX_TAPS, MAX_USED
@@ -45,37 +50,33 @@ BARE: dict[str, Any] = {  # all that no model leaves out
 PLAIN = DecoderConfig(
     vocabulary=103,
     width=84,
-    hidden=109,
     layers=5,
-    heads=6,
-    kv_heads=3,
-    head_dim=14,
     context=300,
     max_chunk=300,
-    eps=1e-5,
-    rotary=14,
-    qkv_bias=False,
-    o_bias=False,
-    mlp_bias=False,
-    qk_norm=None,
-    tied=False,
-    norms="before",
-    activation=SILU,
+    attention=AttentionPart(
+        heads=6,
+        kv_heads=3,
+        head_dim=14,
+        qkv_bias=False,
+        o_bias=False,
+        qk_norm=None,
+        value_norm=False,
+        scale=None,
+        score_cap=None,
+        sinks=False,
+        is_gated=False,
+    ),
+    rope=RopePart(rotated=14, scaled_queries=False),
+    mixer=MixerPart(conv_taps=0, delta=None),
+    mlp=MlpPart(hidden=109, activation=SILU, has_bias=False, experts=None),
+    norms=NormPart(place="before", eps=1e-5),
     kinds=(),
-    attention_scale=None,
-    score_cap=None,
     embedding_scale=1.0,
-    logit_divisor=1.0,
-    logit_cap=None,
-    conv_taps=0,
-    gated_attention=False,
-    delta=None,
-    sinks=False,
-    scaled_queries=False,
-    experts=None,
-    value_norm=False,
     per_layer=0,
     layer_scalars=False,
+    tied=False,
+    logit_divisor=1.0,
+    logit_cap=None,
 )
 DELTA = {
     "model_type": "qwen3_5_text",
@@ -101,6 +102,15 @@ def read(**changes: Any) -> DecoderConfig:
     return decoder_config(BARE | changes)
 
 
+def plain_but(**changes: Any) -> DecoderConfig:
+    """A part is changed by what differs in it."""
+    parts = {
+        name: replace(getattr(PLAIN, name), **change) if isinstance(change, dict) else change
+        for name, change in changes.items()
+    }
+    return replace(PLAIN, **parts)
+
+
 def test_a_config_without_any_optional_key_is_a_plain_llama() -> None:
     assert read() == PLAIN
 
@@ -108,7 +118,7 @@ def test_a_config_without_any_optional_key_is_a_plain_llama() -> None:
 @pytest.mark.parametrize(
     ("given", "wanted"),
     [
-        ({"head_dim": 10}, {"head_dim": 10, "rotary": 10}),
+        ({"head_dim": 10}, {"attention": {"head_dim": 10}, "rope": {"rotated": 10}}),
         ({"head_dim": None}, {}),
         ({"max_position_embeddings": 1900}, {"context": 1900, "max_chunk": 512}),
         ({"max_position_embeddings": 2048}, {"context": 2048, "max_chunk": 512}),
@@ -116,23 +126,23 @@ def test_a_config_without_any_optional_key_is_a_plain_llama() -> None:
         ({"max_position_embeddings": 2}, {"context": 2, "max_chunk": 2}),
         (
             {"head_dim": 28, "rope_parameters": ROPE | {"partial_rotary_factor": 0.5}},
-            {"head_dim": 28, "rotary": 14},
+            {"attention": {"head_dim": 28}, "rope": {"rotated": 14}},
         ),
-        ({"attention_bias": True}, {"qkv_bias": True, "o_bias": True}),
+        ({"attention_bias": True}, {"attention": {"qkv_bias": True, "o_bias": True}}),
         ({"attention_bias": False}, {}),
-        ({"mlp_bias": True}, {"mlp_bias": True}),
+        ({"mlp_bias": True}, {"mlp": {"has_bias": True}}),
         ({"tie_word_embeddings": True}, {"tied": True}),
-        ({"query_pre_attn_scalar": 25}, {"attention_scale": 0.2}),
-        ({"attention_multiplier": 0.3}, {"attention_scale": 0.3}),
-        ({"query_pre_attn_scalar": 25, "attention_multiplier": 0.3}, {"attention_scale": 0.2}),
-        ({"attn_logit_softcapping": 50.0}, {"score_cap": 50.0}),
+        ({"query_pre_attn_scalar": 25}, {"attention": {"scale": 0.2}}),
+        ({"attention_multiplier": 0.3}, {"attention": {"scale": 0.3}}),
+        ({"query_pre_attn_scalar": 25, "attention_multiplier": 0.3}, {"attention": {"scale": 0.2}}),
+        ({"attn_logit_softcapping": 50.0}, {"attention": {"score_cap": 50.0}}),
         ({"attn_logit_softcapping": 0.0}, {}),
         ({"final_logit_softcapping": 30.0}, {"logit_cap": 30.0}),
         ({"final_logit_softcapping": 0.0}, {}),
         ({"embedding_multiplier": 12.0}, {"embedding_scale": 12.0}),
-        ({"residual_multiplier": 0.5}, {"embedding_scale": 2.0, "eps": 4e-5}),
+        ({"residual_multiplier": 0.5}, {"embedding_scale": 2.0, "norms": {"eps": 4e-5}}),
         ({"logits_scaling": 8.0}, {"logit_divisor": 8.0}),
-        ({"shared_intermediate_size": 113}, {"hidden": 113}),
+        ({"shared_intermediate_size": 113}, {"mlp": {"hidden": 113}}),
         ({"use_bidirectional_attention": False}, {}),
         ({"use_bidirectional_attention": "vision"}, {}),
         ({"num_local_experts": 0}, {}),
@@ -140,7 +150,7 @@ def test_a_config_without_any_optional_key_is_a_plain_llama() -> None:
     ],
 )
 def test_optional_keys(given: dict[str, Any], wanted: dict[str, Any]) -> None:
-    assert read(**given) == replace(PLAIN, **wanted)
+    assert read(**given) == plain_but(**wanted)
 
 
 def test_a_context_may_be_asked_for() -> None:
@@ -150,13 +160,13 @@ def test_a_context_may_be_asked_for() -> None:
 @pytest.mark.parametrize(
     ("given", "wanted"),
     [
-        ({"model_type": "qwen2"}, {"qkv_bias": True}),
-        ({"model_type": "qwen2", "attention_bias": True}, {"qkv_bias": True}),
-        ({"model_type": "gemma"}, {"activation": GELU, "embedding_scale": 84**0.5}),
+        ({"model_type": "qwen2"}, {"attention": {"qkv_bias": True}}),
+        ({"model_type": "qwen2", "attention_bias": True}, {"attention": {"qkv_bias": True}}),
+        ({"model_type": "gemma"}, {"mlp": {"activation": GELU}, "embedding_scale": 84**0.5}),
     ],
 )
 def test_what_a_family_always_has(given: dict[str, Any], wanted: dict[str, Any]) -> None:
-    assert read(**given) == replace(PLAIN, **wanted)
+    assert read(**given) == plain_but(**wanted)
 
 
 @pytest.mark.parametrize(
@@ -170,29 +180,31 @@ def test_chunks_are_at_most_two_windows_long(window: int, longest: int) -> None:
 
 def test_a_convolution_and_its_boundaries() -> None:
     config = read(**CONV)
-    assert config.conv_taps == 3
+    assert config.mixer.conv_taps == 3
     assert [kind.mixer for kind in config.kinds] == [SHORT_CONV, ATTENTION] * 2 + [SHORT_CONV]
     assert config.kinds[0] == LayerKind(tables=None, mixer=SHORT_CONV)
-    assert [read(**CONV | {"conv_L_cache": taps}).conv_taps for taps in (2, MAX_TAPS)] == [2, 64]
-    assert config.delta is None
+    for taps in (2, MAX_TAPS):
+        assert read(**CONV | {"conv_L_cache": taps}).mixer.conv_taps == taps
+    assert config.mixer.delta is None
 
 
 def test_a_delta_net_and_its_boundaries() -> None:
     config = read(**DELTA)
-    assert (config.conv_taps, config.gated_attention) == (4, True)
-    assert config.delta == DeltaSizes(2, 6, 10, 7, tiled=False)
-    assert (config.delta.values, config.delta.columns) == (42, 82)
+    assert (config.mixer.conv_taps, config.attention.is_gated) == (4, True)
+    delta = config.mixer.delta
+    assert delta == DeltaSizes(2, 6, 10, 7, tiled=False)
+    assert (delta.values, delta.columns) == (42, 82)
     assert [kind.mixer for kind in config.kinds[:2]] == [DELTA_NET, ATTENTION]
     tiled = read(**DELTA, linear_value_heads_tiled=True)
-    assert tiled.delta == replace(config.delta, tiled=True)
+    assert tiled.mixer.delta == replace(delta, tiled=True)
     for key_dim in (1, MAX_KEYS):
-        assert read(**DELTA | {"linear_key_head_dim": key_dim}).delta
+        assert read(**DELTA | {"linear_key_head_dim": key_dim}).mixer.delta
 
 
 def test_experts_with_nothing_said_of_them() -> None:
     config = read(**EXPERTS)
-    assert config.experts == ExpertSizes(9, 4, 109, renormalised=True)
-    assert asdict(config.experts) == {
+    assert config.mlp.experts == ExpertSizes(9, 4, 109, renormalised=True)
+    assert asdict(config.mlp.experts) == {
         "count": 9,
         "used": 4,
         "hidden": 109,
@@ -229,7 +241,7 @@ def test_experts_with_nothing_said_of_them() -> None:
 )
 def test_what_experts_may_say(given: dict[str, Any], wanted: dict[str, Any]) -> None:
     plain = ExpertSizes(9, 4, 109, renormalised=True)
-    assert read(**EXPERTS | given).experts == replace(plain, **wanted)
+    assert read(**EXPERTS | given).mlp.experts == replace(plain, **wanted)
 
 
 def test_the_first_layers_of_a_mixture_may_be_dense() -> None:
@@ -299,7 +311,7 @@ def test_the_factor_of_longrope_may_be_left_out(given: dict[str, Any], factor: f
 
 def test_layers_of_gemma_4_share_and_differ() -> None:
     plain = read(**GEMMA_4)
-    assert (plain.per_layer, plain.attention_scale, plain.value_norm) == (11, 1.0, True)
+    assert (plain.per_layer, plain.attention.scale, plain.attention.value_norm) == (11, 1.0, True)
     assert {(kind.head_dim, kind.hidden, kind.shares) for kind in plain.kinds} == {(None,) * 3}
     given = {"global_head_dim": 22, "num_kv_shared_layers": 2, "use_double_wide_mlp": True}
     kinds = read(**GEMMA_4, **given).kinds
@@ -366,11 +378,13 @@ def test_what_is_refused(name: str) -> None:
 
 
 def test_the_smallest_heads() -> None:
-    assert read(head_dim=2).rotary == 2
-    assert read(head_dim=8, rope_parameters=ROPE | {"partial_rotary_factor": 0.25}).rotary == 2
+    assert read(head_dim=2).rope.rotated == 2
+    assert (
+        read(head_dim=8, rope_parameters=ROPE | {"partial_rotary_factor": 0.25}).rope.rotated == 2
+    )
     assert read(**GEMMA_4, global_head_dim=2).kinds[1].head_dim == 2
     # All of a head has a column in a proportional table, of which the later ones do not turn.
-    assert read(head_dim=8, rope_parameters=PROPORTIONAL).rotary == 8
+    assert read(head_dim=8, rope_parameters=PROPORTIONAL).rope.rotated == 8
 
 
 def test_all_but_one_layer_may_share() -> None:

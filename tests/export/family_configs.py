@@ -64,35 +64,55 @@ def factors(pairs: int) -> dict[str, list[float]]:
     }
 
 
-# name → the config beyond SIZES
-FAMILIES: dict[str, dict[str, Any]] = {
-    "llama 2": {"model_type": "llama"},
-    "llama 3": {"model_type": "llama", "rope_parameters": LLAMA3_ROPE, **LONGER},
-    "smollm2": {"model_type": "llama", "tie_word_embeddings": True, **LONGER},
+# name → the config beyond SIZES, and the architecture that its GGUF file has, where one is compared
+ROWS: dict[str, dict[str, Any]] = {
+    "llama 2": {"gguf": "llama", "model_type": "llama"},
+    "llama 3": {"gguf": "llama", "model_type": "llama", "rope_parameters": LLAMA3_ROPE, **LONGER},
+    "smollm2": {"gguf": "llama", "model_type": "llama", "tie_word_embeddings": True, **LONGER},
     "llama with biases": {"model_type": "llama", "attention_bias": True, "mlp_bias": True},
     "tinyllama": {"model_type": "llama", "num_key_value_heads": 1},
     "linear rope": {"model_type": "llama", "rope_parameters": LINEAR_ROPE},
-    "mistral": {"model_type": "mistral", "sliding_window": None},
-    "qwen2.5": {"model_type": "qwen2", "tie_word_embeddings": True},
-    "qwen2.5 yarn": {"model_type": "qwen2", "rope_parameters": YARN_ROPE, **LONGER},
-    "qwen3": {"model_type": "qwen3", "head_dim": 24},
+    "mistral": {"gguf": "llama", "model_type": "mistral", "sliding_window": None},
+    "qwen2.5": {"gguf": "qwen2", "model_type": "qwen2", "tie_word_embeddings": True},
+    "qwen2.5 yarn": {
+        "gguf": "qwen2",
+        "model_type": "qwen2",
+        "rope_parameters": YARN_ROPE,
+        **LONGER,
+    },
+    "qwen3": {"gguf": "qwen3", "model_type": "qwen3", "head_dim": 24},
     # What sets these apart needs no kernels of its own.
     "phi-3.5": {
+        "gguf": "phi3",
         "model_type": "phi3",
         "rope_parameters": LONG_ROPE | factors(8),
         "pad_token_id": None,
         **LONG_SIZES,
     },
     "phi-4-mini": {
+        "gguf": "phi3",
         "model_type": "phi3",
         "rope_parameters": LONG_ROPE | factors(6) | {"partial_rotary_factor": 0.75},
         "tie_word_embeddings": True,
         "pad_token_id": None,
         **LONG_SIZES,
     },
-    "smollm3": {"model_type": "smollm3", "num_hidden_layers": 5, "pad_token_id": None, **LONGER},
-    "granite 3": {"model_type": "granite", "num_hidden_layers": 3, **MULTIPLIERS, **LONGER},
+    "smollm3": {
+        "gguf": "smollm3",
+        "model_type": "smollm3",
+        "num_hidden_layers": 5,
+        "pad_token_id": None,
+        **LONGER,
+    },
+    "granite 3": {
+        "gguf": "granite",
+        "model_type": "granite",
+        "num_hidden_layers": 3,
+        **MULTIPLIERS,
+        **LONGER,
+    },
     "granite 4": {
+        "gguf": "granite",
         "model_type": "granitemoehybrid",
         "num_hidden_layers": 3,
         "layer_types": ["full_attention"] * 3,
@@ -104,6 +124,7 @@ FAMILIES: dict[str, dict[str, Any]] = {
         **LONGER,
     },
     "granite 3 moe": {
+        "gguf": "granitemoe",
         "model_type": "granitemoe",
         "num_hidden_layers": 3,
         "head_dim": 24,
@@ -115,6 +136,7 @@ FAMILIES: dict[str, dict[str, Any]] = {
         **LONGER,
     },
     "granite shared moe": {
+        "gguf": "granitemoe",
         "model_type": "granitemoeshared",
         "num_hidden_layers": 3,
         "head_dim": 24,
@@ -127,6 +149,7 @@ FAMILIES: dict[str, dict[str, Any]] = {
         **LONGER,
     },
     "granite 4 moe": {
+        "gguf": "granitemoe",
         "model_type": "granitemoehybrid",
         "num_hidden_layers": 3,
         "layer_types": ["full_attention"] * 3,
@@ -139,9 +162,22 @@ FAMILIES: dict[str, dict[str, Any]] = {
         **MULTIPLIERS,
         **LONGER,
     },
-    "minicpm": {"model_type": "granite", "num_hidden_layers": 3, **MINICPM, **LONGER},
-    "olmo 2": {"model_type": "olmo2", "num_hidden_layers": 3, "hidden_size": 256, **LONGER},
+    "minicpm": {
+        "gguf": "minicpm",
+        "model_type": "granite",
+        "num_hidden_layers": 3,
+        **MINICPM,
+        **LONGER,
+    },
+    "olmo 2": {
+        "gguf": "olmo2",
+        "model_type": "olmo2",
+        "num_hidden_layers": 3,
+        "hidden_size": 256,
+        **LONGER,
+    },
     "ministral 3": {
+        "gguf": "mistral3",
         "model_type": "ministral3",
         "num_hidden_layers": 3,
         "head_dim": 24,
@@ -149,8 +185,15 @@ FAMILIES: dict[str, dict[str, Any]] = {
         "max_position_embeddings": 4096,
         "pad_token_id": None,
     },
-    "gemma 1": {"model_type": "gemma", "num_key_value_heads": 1, "head_dim": 24, **LONGER},
+    "gemma 1": {
+        "gguf": "gemma",
+        "model_type": "gemma",
+        "num_key_value_heads": 1,
+        "head_dim": 24,
+        **LONGER,
+    },
     "qwen3-moe": {
+        "gguf": "qwen3moe",
         "model_type": "qwen3_moe",
         "head_dim": 24,
         "num_hidden_layers": 3,
@@ -161,6 +204,7 @@ FAMILIES: dict[str, dict[str, Any]] = {
         **LONGER,
     },
     "qwen3-vl": {
+        "gguf": "qwen3vl",
         "model_type": "qwen3_vl_text",
         "head_dim": 24,
         "num_hidden_layers": 3,
@@ -173,12 +217,14 @@ FAMILIES: dict[str, dict[str, Any]] = {
         **LONGER,
     },
     "exaone 3.5": {
+        "gguf": "exaone",
         "model_type": "llama",
         "rope_parameters": LLAMA3_ROPE,
         "num_hidden_layers": 3,
         **LONGER,
     },
     "exaone 4": {
+        "gguf": "exaone4",
         "model_type": "exaone4",
         "rope_parameters": LLAMA3_ROPE,
         "num_hidden_layers": 3,
@@ -186,9 +232,16 @@ FAMILIES: dict[str, dict[str, Any]] = {
         "sliding_window": None,
         **LONGER,
     },
-    "falcon3": {"model_type": "llama", "head_dim": 32, "num_hidden_layers": 3, **LONGER},
+    "falcon3": {
+        "gguf": "llama",
+        "model_type": "llama",
+        "head_dim": 32,
+        "num_hidden_layers": 3,
+        **LONGER,
+    },
     # These carry a state on, which cannot be cut back.
     "lfm2": {
+        "gguf": "lfm2",
         "model_type": "lfm2",
         "num_hidden_layers": 5,
         "layer_types": ["conv", "full_attention", "conv", "conv", "full_attention"],
@@ -197,6 +250,7 @@ FAMILIES: dict[str, dict[str, Any]] = {
         **LONGER,
     },
     "gpt-oss": {
+        "gguf": "gpt-oss",
         "model_type": "gpt_oss",
         "num_hidden_layers": 3,
         "head_dim": 24,
@@ -209,6 +263,7 @@ FAMILIES: dict[str, dict[str, Any]] = {
         "pad_token_id": None,
     },
     "lfm2-moe": {
+        "gguf": "lfm2moe",
         "model_type": "lfm2_moe",
         "num_hidden_layers": 5,
         "layer_types": ["conv", "full_attention", "conv", "conv", "full_attention"],
@@ -221,6 +276,7 @@ FAMILIES: dict[str, dict[str, Any]] = {
         **LONGER,
     },
     "qwen3.5": {
+        "gguf": "qwen35",
         "model_type": "qwen3_5_text",
         "num_hidden_layers": 5,
         "head_dim": 32,
@@ -238,10 +294,23 @@ FAMILIES: dict[str, dict[str, Any]] = {
         **LONGER,
     },
     # These look back less far than they could, or have scores and logits under a cap.
-    "mistral 0.1": {"model_type": "mistral", "num_hidden_layers": 3, **WINDOW, **LONGER},
-    "phi-3 mini": {"model_type": "phi3", "pad_token_id": None, **WINDOW, **LONGER},
-    "exaone 4 hybrid": {"model_type": "exaone4", "num_hidden_layers": 5, **WINDOW, **LONGER},
+    "mistral 0.1": {
+        "gguf": "llama",
+        "model_type": "mistral",
+        "num_hidden_layers": 3,
+        **WINDOW,
+        **LONGER,
+    },
+    "phi-3 mini": {"gguf": "phi3", "model_type": "phi3", "pad_token_id": None, **WINDOW, **LONGER},
+    "exaone 4 hybrid": {
+        "gguf": "exaone4",
+        "model_type": "exaone4",
+        "num_hidden_layers": 5,
+        **WINDOW,
+        **LONGER,
+    },
     "olmo 3": {
+        "gguf": "olmo2",
         "model_type": "olmo3",
         "num_hidden_layers": 5,
         "rope_parameters": {
@@ -252,6 +321,7 @@ FAMILIES: dict[str, dict[str, Any]] = {
         **LONGER,
     },
     "gemma 2": {
+        "gguf": "gemma2",
         "model_type": "gemma2",
         "num_hidden_layers": 3,
         "head_dim": 24,
@@ -262,6 +332,7 @@ FAMILIES: dict[str, dict[str, Any]] = {
         **LONGER,
     },
     "gemma 3": {
+        "gguf": "gemma3",
         "model_type": "gemma3_text",
         "num_hidden_layers": 7,
         "num_key_value_heads": 1,
@@ -275,6 +346,7 @@ FAMILIES: dict[str, dict[str, Any]] = {
         **LONGER,
     },
     "gemma 4": {
+        "gguf": "gemma4",
         "model_type": "gemma4_text",
         "num_hidden_layers": 9,
         "num_key_value_heads": 2,
@@ -290,4 +362,7 @@ FAMILIES: dict[str, dict[str, Any]] = {
         **WINDOW,
         **LONGER,
     },
+}
+FAMILIES: dict[str, dict[str, Any]] = {
+    name: {key: value for key, value in row.items() if key != "gguf"} for name, row in ROWS.items()
 }

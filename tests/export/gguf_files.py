@@ -23,44 +23,9 @@ from gguf import (
 from transformers import PretrainedConfig, PreTrainedModel
 
 from tests.export.checkpoints import MXFP4, TEMPLATE, make_model
+from tests.export.family_configs import ROWS
 
-ARCHITECTURES = {
-    "llama 2": "llama",
-    "llama 3": "llama",
-    "smollm2": "llama",
-    "mistral": "llama",
-    "falcon3": "llama",
-    "mistral 0.1": "llama",
-    "qwen2.5": "qwen2",
-    "qwen2.5 yarn": "qwen2",
-    "qwen3": "qwen3",
-    "qwen3-moe": "qwen3moe",
-    "qwen3-vl": "qwen3vl",
-    "phi-3 mini": "phi3",
-    "phi-3.5": "phi3",
-    "phi-4-mini": "phi3",
-    "smollm3": "smollm3",
-    "granite 3": "granite",
-    "granite 4": "granite",
-    "granite 3 moe": "granitemoe",
-    "granite shared moe": "granitemoe",
-    "granite 4 moe": "granitemoe",
-    "minicpm": "minicpm",
-    "ministral 3": "mistral3",
-    "exaone 3.5": "exaone",
-    "exaone 4": "exaone4",
-    "exaone 4 hybrid": "exaone4",
-    "olmo 2": "olmo2",
-    "olmo 3": "olmo2",
-    "gemma 1": "gemma",
-    "gemma 2": "gemma2",
-    "gemma 3": "gemma3",
-    "gemma 4": "gemma4",
-    "lfm2": "lfm2",
-    "lfm2-moe": "lfm2moe",
-    "gpt-oss": "gpt-oss",
-    "qwen3.5": "qwen35",
-}
+ARCHITECTURES = {name: row["gguf"] for name, row in ROWS.items() if "gguf" in row}
 # Those whose rotary pairs the converter lays side by side, and those whose norms it adds 1 to.
 PERMUTED = ("llama", "smollm3", "granite", "granitemoe", "minicpm", "mistral3")
 PLUS_ONE = ("gemma", "gemma2", "gemma3", "qwen35")

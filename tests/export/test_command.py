@@ -182,7 +182,7 @@ FAULTS: dict[str, tuple[Callable[[Path], None], str]] = {
     "no tokenizer": (remove("tokenizer.json"), "has no tokenizer.json"),
     "unknown architecture": (
         configure(model_type="mamba"),
-        "the architecture 'mamba' is not supported; these are: llama, mistral, qwen2, qwen3",
+        "the architecture 'mamba' is not supported; these are: exaone, exaone4, gemma, gemma2",
     ),
     "quantised already": (
         configure(quantization_config={"quant_method": "fp8"}),

@@ -14,7 +14,7 @@ from export import torch_ops
 from export.errors import ExportError
 from export.pipeline import Request, prepare
 from export.sources import HuggingFaceSource, Quantisation
-from py_runtime.decoder.config import expected_shapes
+from py_runtime.decoder.tensors import expected_shapes
 from tests.export.checkpoints import MXFP4, rewrite_config, save_checkpoint
 from tests.ops.cases_experts import mixed, shares_of
 from tests.ops.cases_fused import normal, weights_of

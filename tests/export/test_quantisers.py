@@ -6,7 +6,7 @@ import pytest
 from export.errors import ExportError
 from export.quantisers import quantise
 from export.reference import dequantise
-from py_runtime.decoder.config import WeightKind, weight_parts
+from py_runtime.decoder.tensors import WeightKind, weight_parts
 
 pytestmark = pytest.mark.torch
 

@@ -44,7 +44,7 @@ def refused(
 
 def test_a_whole_model() -> None:
     model = opened(small.small_file())
-    assert model.config.heads == small.HEADS
+    assert model.config.attention.heads == small.HEADS
     assert model.config.tied
     assert model.quantisation == "Q8_0"
     assert model.values["eos_token_id"] == [2]
@@ -96,7 +96,7 @@ def test_what_a_file_leaves_out() -> None:
     ]
     model = opened(file(values, tensors))
     assert model.values["rope_parameters"] == {"rope_type": "default", "rope_theta": 10000.0}
-    assert model.config.kv_heads == small.HEADS
+    assert model.config.attention.kv_heads == small.HEADS
 
 
 def test_a_window_is_that_of_every_layer() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from py_runtime.decoder.config_json import FULL, SLIDING, TILED
+from py_runtime.decoder.families import BY_ARCHITECTURE
 from py_runtime.decoder.limits import (
     MAX_EXPERTS,
     MAX_HEAD_DIM,
@@ -17,8 +17,9 @@ from py_runtime.decoder.limits import (
     MAX_TAPS,
     MAX_USED,
 )
+from py_runtime.decoder.words import FULL, SLIDING, TILED
+from py_runtime.gguf.config import family_words
 from py_runtime.gguf.errors import GgufError
-from py_runtime.gguf.family_words import family_words
 from py_runtime.gguf.keys import Keys
 from py_runtime.gguf.metadata import Metadata, Value, ValueType
 
@@ -51,7 +52,8 @@ def keys_of(architecture: str, given: dict[str, Any]) -> Keys:
 
 
 def words_of(architecture: str, given: dict[str, Any], **sizes: int) -> dict[str, Any]:
-    return family_words(keys_of(architecture, given), SIZES | sizes)
+    family = BY_ARCHITECTURE[architecture]
+    return family_words(keys_of(architecture, given), family, SIZES | sizes)
 
 
 def every(period: int) -> list[str]:

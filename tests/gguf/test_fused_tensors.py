@@ -30,7 +30,7 @@ def apart(family: str, *tensors: StoredTensor, **changes: Any) -> dict[str, Stor
     config: DecoderConfig = decoder_config(values)
     held = {tensor.info.name: tensor for tensor in tensors}
     file = GgufFile("x.gguf", 1, cast(Any, None), held)
-    return taken_apart(file, BY_MODEL_TYPE[family], config).tensors
+    return taken_apart(file, BY_MODEL_TYPE[family].gguf, config).tensors
 
 
 def placed(tensor: StoredTensor) -> tuple[Any, ...]:

@@ -61,8 +61,8 @@ def test_each_fourth_layer_is_attention_and_the_last_ones_predict_ahead() -> Non
     config = decoder_config(qwen35(nextn_predict_layers=1))
     assert config.layers == 5
     assert [kind.mixer for kind in config.kinds] == [*[DELTA_NET] * 3, ATTENTION, DELTA_NET]
-    assert config.delta == DeltaSizes(2, 4, 8, 12, tiled=True)
-    assert (config.conv_taps, config.gated_attention) == (4, True)
+    assert config.mixer.delta == DeltaSizes(2, 4, 8, 12, tiled=True)
+    assert (config.mixer.conv_taps, config.attention.is_gated) == (4, True)
 
 
 @pytest.mark.parametrize(
@@ -98,13 +98,13 @@ def granitemoe(**changes: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("shared", [0, 24])
 def test_experts_of_granite_may_have_one_beside_them(shared: int) -> None:
     config = decoder_config(granitemoe(expert_shared_feed_forward_length=shared))
-    assert config.experts == ExpertSizes(6, 2, small.HIDDEN, True, shared=shared)
+    assert config.mlp.experts == ExpertSizes(6, 2, small.HIDDEN, True, shared=shared)
     assert config.embedding_scale == 2
 
 
 def test_a_granite_without_experts_may_be_called_so_too() -> None:
     config = decoder_config(granitemoe(expert_count=0, expert_used_count=0))
-    assert (config.experts, config.hidden) == (None, small.HIDDEN)
+    assert (config.mlp.experts, config.mlp.hidden) == (None, small.HIDDEN)
 
 
 @pytest.mark.parametrize(
@@ -147,15 +147,15 @@ def test_the_last_layers_see_the_keys_of_the_last_of_their_kind() -> None:
     config = decoder_config(gemma4())
     assert [kind.shares for kind in config.kinds] == [None, None, None, 1, 1, 2]
     assert [kind.hidden for kind in config.kinds] == [None, None, None, 80, 80, 80]
-    assert [config.head_dim_of(kind) for kind in config.kinds] == [8, 8, 16] * 2
+    assert [config.attention.head_dim_of(kind) for kind in config.kinds] == [8, 8, 16] * 2
     assert [config.table_columns(ending) for ending in ("", "_local")] == [16, 8]
-    assert (config.hidden, config.per_layer, config.attention_scale) == (40, 4, 1.0)
+    assert (config.mlp.hidden, config.per_layer, config.attention.scale) == (40, 4, 1.0)
 
 
 def test_one_width_of_all_layers_is_enough() -> None:
     config = decoder_config(gemma4(feed_forward_length=40, attention__head_count_kv=[1] * 6))
     assert {kind.hidden for kind in config.kinds} == {None}
-    assert config.kv_heads == 1
+    assert config.attention.kv_heads == 1
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from export.decoder_graph import export_decoder
 from export.gguf_source import GgufSource
 from export.reference import greedy, last_logits, reference_decoder
 from export.sources import Quantisation
-from py_runtime.decoder.config import weight_names
+from py_runtime.decoder.tensors import weight_names
 from py_runtime.gguf.errors import UnsupportedGgufError
 from py_runtime.gguf.model import open_model
 from py_runtime.gpu.kernel_target import KernelTarget

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from gguf import GGML_QUANT_SIZES, GGMLQuantizationType
 
-from py_runtime.decoder.config import WeightKind, bias_rows, weight_parts
+from py_runtime.decoder.tensors import WeightKind, bias_rows, weight_parts
 from py_runtime.gguf.planes import planes
 from py_runtime.gguf.tensor_types import BY_NAME
 from py_runtime.program.weight_kinds import (

@@ -12,10 +12,10 @@ from py_runtime.program.weight_kinds import has_scales
 
 # `kind` names the kind of all weights, or that of each. Only kinds that have scales give any; these
 # and biases are null where there are none.
-WEIGHTS = "kind weights scales group_size biases"
-NORM = "norm eps"  # null where x is taken as it is
+WEIGHTS = "kind weights scales? group_size biases?"
+NORM = "norm? eps?"  # null where x is taken as it is
 # These stand in place of an x that the op computes as a sum; x is then the second output.
-SUM = "of sum_norm sum_eps residual factor"
+SUM = "of sum_norm sum_eps residual factor?"
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,8 @@
+"""Words of a config.json that the families' files and their reader both know."""
+
+from typing import Any
+
+Words = dict[str, Any]  # a config.json, or some of its keys
+
+FULL, SLIDING = "full_attention", "sliding_attention"  # of layer_types, and of rope_parameters
+TILED = "linear_value_heads_tiled"  # GGUF files alone have it: see DeltaSizes
