@@ -7,6 +7,7 @@ from typing import Any
 
 from py_runtime.app.dropped_files import sources_of
 from py_runtime.base.errors import QuotaError, RequestError
+from py_runtime.base.file_facts import FileFacts
 from py_runtime.base.progress import DOWNLOAD, Meter
 from py_runtime.base.sizes import in_words
 from py_runtime.bridge.opfs import free_bytes
@@ -14,7 +15,6 @@ from py_runtime.folder.browser_storage import Storage
 from py_runtime.folder.file_names import GGUF
 from py_runtime.folder.file_set import FileSet
 from py_runtime.folder.kept_models import LOCAL
-from py_runtime.folder.manifest import FileFacts
 from py_runtime.folder.stored_names import FILE
 from py_runtime.gguf.part_names import model_name
 from py_runtime.model.gguf_store import GgufStore

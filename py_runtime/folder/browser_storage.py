@@ -15,10 +15,12 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
 from py_runtime.base.errors import StorageBusyError, StorageError
+from py_runtime.base.file_facts import FileFacts
 from py_runtime.base.model_errors import ModelError
 from py_runtime.bridge.locks import SharedLock
 from py_runtime.bridge.opfs import (
@@ -33,7 +35,7 @@ from py_runtime.bridge.opfs import (
 )
 from py_runtime.bridge.stream import Stream, read_first
 from py_runtime.folder.file_set import FileSet, parse_file_set
-from py_runtime.folder.manifest import MAX_MANIFEST_BYTES, FileFacts, Manifest, parse_manifest
+from py_runtime.folder.manifest import MAX_MANIFEST_BYTES, Manifest, parse_manifest
 from py_runtime.folder.stored_names import BEGUN, FILE, MODEL
 
 NOTE, PARTIAL, CHECKED = "note-", "partial-", "checked-"  # what further names begin with
@@ -61,7 +63,7 @@ class Storage:
         self._models: dict[str, StoredModel] = {}  # by entry
 
     @classmethod
-    async def open(cls) -> "Storage":
+    async def open(cls) -> Self:
         rows = await list_stored()
         long_ago = 1000 * (time.time() - ABANDONED_SECONDS)
         storage = cls(
@@ -171,9 +173,11 @@ class Storage:
         return partial
 
     @asynccontextmanager
-    async def turn(self, facts: FileFacts, tell: Callable[[int], None]) -> AsyncIterator[None]:
-        """While no other tab downloads the file; until then `tell` hears how far that one is. What
-        it leaves is known here."""
+    async def take_turn(self, facts: FileFacts, tell: Callable[[int], None]) -> AsyncIterator[None]:
+        """Wait until no other tab downloads the file, while `tell` hears how far that one is.
+
+        What the other tab has left is known afterwards.
+        """
         lock = SharedLock(f"inpage {BEGUN}{facts.sha256}")
         following = asyncio.ensure_future(_follow(BEGUN + facts.sha256, tell))
         try:

@@ -4,9 +4,10 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
+from py_runtime.base.file_facts import FileFacts
 from py_runtime.base.model_errors import ManifestError
 from py_runtime.base.short_texts import short
-from py_runtime.folder.manifest import SHA256, FileFacts
+from py_runtime.folder.manifest import SHA256
 from py_runtime.folder.strict_json import is_count, parse_strict_json
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from py_runtime.base.file_facts import FileFacts
 from py_runtime.base.model_errors import (
     ManifestError,
     ModelFileError,
@@ -29,14 +30,6 @@ WEB_ADDRESS = re.compile(r"https?://\S+")  # the page links to it: no other sche
 NEEDED_LIMITS = ("max_buffer_size", "max_storage_buffer_binding_size")
 
 Load = Callable[[str, Any], Any]  # (where it stands, data) → the checked value
-
-
-@dataclass(frozen=True)
-class FileFacts:
-    """What a file must be, byte for byte."""
-
-    size: int
-    sha256: str
 
 
 @dataclass(frozen=True)

@@ -48,8 +48,7 @@ def begun_entry(manifest: dict[str, Any], file: str) -> str:
 
 def begin_a_download(page: LoadingPage, manifest: dict[str, Any], file: str) -> int:
     """A load that ends while a file stands half-way; gives the bytes that are there of it."""
-    # A shard of the toy is smaller than a block: so that some of it arrives.
-    page.runner.python("import py_runtime.bridge.stream as stream\nstream.BLOCK_BYTES = 1024")
+    page.read_little_at_a_time()
     page.site.faults[f"Toy/{file}"] = HANG
     missing = manifest["files"][file]["size"] / 2 + 3 * 1024
     result = page.load(cancel_at=("download", 1 - missing / manifest["size"]))
@@ -72,6 +71,21 @@ def test_a_download_goes_on_within_a_shard(
     assert page.site.ranges[f"Toy/{shard(5)}"] == f"bytes={begun}-"
     assert kept_files(page, manifest) == all_files(manifest)
     assert not [name for name in page.run("entries") if name.startswith("begun-")]
+    assert result["notices"] == []
+
+
+def test_a_cut_connection_goes_on_where_it_was(
+    page: LoadingPage, manifest: dict[str, Any], check_loaded: Any
+) -> None:
+    """Within one load: what has arrived is not requested again."""
+    page.read_little_at_a_time()
+    page.site.faults[f"Toy/{shard(5)}"] = CUT
+    page.site.ranges.clear()
+    result = page.load()
+    check_loaded(result)
+    wanted = page.site.ranges[f"Toy/{shard(5)}"].removeprefix("bytes=").removesuffix("-")
+    assert 0 < int(wanted) < manifest["files"][shard(5)]["size"]
+    assert kept_files(page, manifest) == all_files(manifest)
     assert result["notices"] == []
 
 

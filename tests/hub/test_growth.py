@@ -9,9 +9,10 @@ import pytest
 
 from inpage.listing import in_folder
 from py_runtime.app.hub_calls import MAX_OFFERED, HubCalls
+from py_runtime.base.file_facts import FileFacts
 from py_runtime.chat.request import ChatRequest
 from py_runtime.chat.seams import Seams, unmark
-from py_runtime.folder.manifest import FileFacts, Manifest, Requirements, Source, _check_files
+from py_runtime.folder.manifest import Manifest, Requirements, Source, _check_files
 from py_runtime.hub import requests
 from py_runtime.hub.address import HubAddress
 from py_runtime.hub.choice import choose, variants_of
