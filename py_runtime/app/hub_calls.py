@@ -40,7 +40,7 @@ class HubCalls:
             raise RequestError("hubFiles() takes owner/name, or a model's address", "where")
         address = parse_address(where)
         hub = await self._open(permission)
-        found = await hub.repository(address)
+        found = await hub.list_repository(address)
         variants = variants_of(found.files)
         described: Json = {
             "name": found.name,

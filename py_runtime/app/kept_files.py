@@ -41,7 +41,7 @@ async def keep_files(listed: list[Any], meter: Meter) -> str:
 async def local_store(url: str) -> GgufStore:
     """Of a copy that was kept."""
     storage = await Storage.open()
-    kept = storage.model(url)
+    kept = storage.find_model(url)
     if kept is None or not storage.is_whole(kept.manifest):
         raise RequestError(f"no copy of {url.removeprefix(LOCAL)} is kept here", "name_or_url")
     return GgufStore(
@@ -67,7 +67,7 @@ async def _check_room(sources: Sequence[ByteSource]) -> None:
 async def _copy(storage: Storage, source: ByteSource, meter: Meter) -> FileFacts:
     size = await source.size()
     sha256 = hashlib.sha256()
-    writer = storage.create()
+    writer = storage.create_partial()
     try:
         async with aclosing(source.pieces([0, size])) as pieces:
             async for position, piece in pieces:

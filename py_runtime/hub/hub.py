@@ -55,15 +55,15 @@ class Hub:
         self.shelf = shelf
         self._requests = requests
 
-    async def repository(self, address: HubAddress) -> Repository:
-        return await self._allowed().repository(address)
+    async def list_repository(self, address: HubAddress) -> Repository:
+        return await self._allowed().list_repository(address)
 
     async def find(self, address: HubAddress) -> HubModel:
         """Find a model on the shelf, at the commit it was begun at, else on the Hub."""
-        kept = self._kept(address)
+        kept = self._find_kept(address)
         if kept is not None:
             return kept
-        found = await self.repository(address)
+        found = await self.list_repository(address)
         return model_of(found, choose(found.name, variants_of(found.files), address.file), address)
 
     def is_whole(self, model: HubModel) -> bool:
@@ -119,9 +119,9 @@ class Hub:
                 "file; one that you download by yourself can be dropped on the page"
             )
 
-    def _kept(self, address: HubAddress) -> HubModel | None:
+    def _find_kept(self, address: HubAddress) -> HubModel | None:
         found = [
-            _from_set(url, files)
+            _parse_set(url, files)
             for url, files in self.shelf.kept_sets().items()
             if is_hub_address(url) and _fits(address, url, files)
         ]
@@ -138,7 +138,7 @@ def model_of(found: Repository, variant: Variant, address: HubAddress) -> HubMod
     return HubModel(found.name, found.commit, address.revision or MAIN, found.licence, variant)
 
 
-def _from_set(url: str, files: FileSet) -> HubModel:
+def _parse_set(url: str, files: FileSet) -> HubModel:
     address = parse_address(url)
     listed = tuple(HubFile(path, f.size, f.sha256) for path, f in files.files.items())
     return HubModel(

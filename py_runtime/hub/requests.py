@@ -5,7 +5,7 @@ from urllib.parse import urljoin, urlsplit
 from py_runtime.base.sizes import in_words
 from py_runtime.download.connection import Answer, Connection, read_all
 from py_runtime.download.remote_file import OK, PARTIAL_CONTENT, RemoteFile
-from py_runtime.hub.address import MAIN, HubAddress, path_in_url
+from py_runtime.hub.address import MAIN, HubAddress, quote_path
 from py_runtime.hub.errors import HubError, refusal
 from py_runtime.hub.listing import HubFile, Repository, next_page, parse_about, parse_tree
 
@@ -22,11 +22,11 @@ class HubRequests:
         self._connection = connection
         self._headers = {"Authorization": f"Bearer {token}"} if token else {}
 
-    async def repository(self, address: HubAddress) -> Repository:
+    async def list_repository(self, address: HubAddress) -> Repository:
         """List a repository at the commit that its revision stands for now."""
         name, revision = address.repository, address.revision or MAIN
         what = f"{name}@{revision}" if address.revision else name
-        about = f"{self.endpoint}/api/models/{name}/revision/{path_in_url(revision)}"
+        about = f"{self.endpoint}/api/models/{name}/revision/{quote_path(revision)}"
         commit, licence, gated = parse_about(name, (await self._read(about, what))[0])
         files: list[HubFile] = []
         page: str | None = f"{self.endpoint}/api/models/{name}/tree/{commit}?recursive=true"
@@ -39,11 +39,11 @@ class HubRequests:
             if listed > MAX_LISTING:
                 raise _too_long(what, MAX_LISTING)
             files += parse_tree(name, data)
-            page = self._further(next_page(headers))
+            page = self._check_page(next_page(headers))
         return Repository(name, commit, licence, gated, tuple(files))
 
     def file(self, repository: str, commit: str, path: str) -> RemoteFile:
-        url = f"{self.endpoint}/{repository}/resolve/{commit}/{path_in_url(path)}"
+        url = f"{self.endpoint}/{repository}/resolve/{commit}/{quote_path(path)}"
         return RemoteFile(self, url, f"{repository}/{path}")
 
     async def ask(self, url: str, what: str, more: dict[str, str]) -> Answer:
@@ -61,7 +61,7 @@ class HubRequests:
             raise _too_long(what, MAX_ANSWER)
         return data, answer.headers
 
-    def _further(self, url: str | None) -> str | None:
+    def _check_page(self, url: str | None) -> str | None:
         """Check that the next page of a list is the Hub's, too: nobody else gets the token."""
         whole = urljoin(f"{self.endpoint}/", url) if url else None
         if whole and urlsplit(whole)[:2] != urlsplit(self.endpoint)[:2]:
