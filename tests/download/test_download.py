@@ -76,16 +76,17 @@ class Server:
 
 
 class Written:
-    """A Partial."""
+    """A Partial that writes over what is there, and cuts nothing off, as a browser's file does."""
 
     def __init__(self, shelf: "Memory", at: int) -> None:
         self._shelf = shelf
-        shelf.begun = shelf.begun[:at]
+        self._at = at
 
     async def write(self, block: np.ndarray) -> None:
         if self._shelf.write_fault is not None:
             raise self._shelf.write_fault
-        self._shelf.begun += block.tobytes()
+        there, self._at = self._shelf.begun, self._at + len(block)
+        self._shelf.begun = there[: self._at - len(block)] + block.tobytes() + there[self._at :]
 
     async def keep(self, facts: FileFacts) -> None:
         self._shelf.kept, self._shelf.begun = self._shelf.begun, b""
@@ -262,6 +263,14 @@ def test_a_host_that_never_sends_more_is_given_up() -> None:
         run(server, shelf)
     assert len(server.asked) == 1 + retries.MAX_FAILURES
     assert shelf.begun == DATA[:400]
+
+
+def test_a_host_that_sends_much_each_time_is_asked_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retries, "MUCH", 96)
+    server = Server()
+    server.cuts = list(range(96, 960, 96))
+    assert len(server.cuts) > retries.MAX_FAILURES
+    check_brought(server, Memory())
 
 
 @pytest.mark.parametrize("error", [NotFoundError("gone"), SlowError("too slow")])

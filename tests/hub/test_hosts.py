@@ -141,6 +141,7 @@ def test_an_answer_that_breaks_off(host: Host, ranges: bool) -> None:
     [
         (404, "there is nothing at {url}x.gguf (127.0.0.1:{port} answered 404): check the address"),
         (403, "download it by yourself, and give its path"),
+        (416, "{url}x.gguf ends before the bytes that were requested"),
         (500, "answered 500 to a request for {url}x.gguf: try again later"),
     ],
 )
