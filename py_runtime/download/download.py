@@ -86,8 +86,6 @@ class Download:
         await self._bring_from(0)
 
     async def _bring_from(self, begun: int) -> None:
-        if begun > self._facts.size:
-            raise ModelFileError(f"{begun} bytes of {self._expected.name} are more than it has")
         if begun < self._facts.size:
             begun -= begun % BLOCK_UNIT
         self._check = FileCheck(self._expected)
