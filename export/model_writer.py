@@ -15,13 +15,13 @@ from export.errors import ExportError
 from export.new_folder import new_folder
 from export.shard_plan import FilePlan, StoredTensor, plan_file, plan_shards
 from py_runtime import __version__
+from py_runtime.base.file_facts import FileFacts
 from py_runtime.folder.layout import RESERVED_PREFIX, Constant, constants_of
 from py_runtime.folder.manifest import (
     FORMAT,
     MANIFEST,
     PLAIN_NAME,
     VERSION,
-    FileFacts,
     Manifest,
     Source,
 )

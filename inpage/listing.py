@@ -68,11 +68,11 @@ def entry_of(path: Path) -> ModelEntry | None:
 
 async def in_browser(where: str | None) -> list[ModelEntry]:
     """Those of the site first; NetworkError where one was named that lists none."""
-    from py_runtime.folder.kept_models import LOCAL, stored_models  # where a bridge is
+    from py_runtime.folder.kept_models import LOCAL, list_stored_models  # where a bridge is
 
     kept = {
         model["url"]: ModelEntry(model["name"], model["url"], model["bytes"], stored=True)
-        for model in await stored_models()
+        for model in await list_stored_models()
         if model["complete"] and not model["url"].startswith(LOCAL)  # which only the page can open
     }
     try:

@@ -41,6 +41,7 @@ ROOM_TESTS = {  # where the folder of a room's name does not have all its tests
     "base": ["base", "folder", "graph", "generation"],
     "chat": ["chat", "generation/test_tools.py", "generation/test_messages.py"],
     "decoder": ["decoder", "program", "gguf/test_config.py", "gguf/test_rows.py"],
+    "download": ["download", "hub/test_native.py", "hub/test_hosts.py"],
     "folder": ["folder", "model", "export/test_model_writer.py"],
     "gpu": ["gpu", "graph", "generation"],
     "grammar": ["grammar", "generation/test_options.py"],

@@ -32,7 +32,7 @@ from py_runtime.base.progress import Meter
 from py_runtime.base.sizes import in_words
 from py_runtime.folder import notes
 from py_runtime.folder.file_names import GGUF, PTE
-from py_runtime.folder.kept_models import LOCAL, delete_stored, stored_models, stored_sets
+from py_runtime.folder.kept_models import LOCAL, delete_stored, list_stored_models, list_stored_sets
 from py_runtime.folder.on_site import fetch_bytes
 from py_runtime.generation.messages import parse_messages
 from py_runtime.gpu import Device
@@ -279,7 +279,7 @@ class Engine:
                 "facts": f"{entry['name']} · {in_words(entry['bytes'])}"
                 + ("" if entry["complete"] else " · in part"),
             }
-            for entry in await stored_models()
+            for entry in await list_stored_models()
         ]
 
     async def delete_stored(self, name_or_url: str) -> None:
@@ -288,7 +288,7 @@ class Engine:
     async def _listed(self) -> list[Json]:
         """models.json, with `stored`; where it does not arrive, what this browser has of it."""
         whole = {
-            entry["url"]: entry["name"] for entry in await stored_models() if entry["complete"]
+            entry["url"]: entry["name"] for entry in await list_stored_models() if entry["complete"]
         }
         if self.outer_page is not None:
             listed = self.outer_page.listed()
@@ -297,7 +297,7 @@ class Engine:
         known = {entry["path"] for entry in listed}
         listed += [
             {"name": files.name, "path": url, "size": files.size, "kept_bytes": kept}
-            for url, files, kept in await stored_sets()
+            for url, files, kept in await list_stored_sets()
             if url not in known
         ]
         return [{**entry, "stored": self._url(entry) in whole} for entry in listed]
@@ -312,7 +312,7 @@ class Engine:
                 for url, name in whole.items()
                 if url.startswith(self.site)
             ]
-            if not listed and not await stored_sets():
+            if not listed and not await list_stored_sets():
                 raise
             notices.post("models", f"Only models in this browser's storage are listed: {error}.")
             return listed

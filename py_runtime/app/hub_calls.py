@@ -5,9 +5,9 @@ from typing import Any
 from py_runtime.app.shown import Json
 from py_runtime.base.errors import InpageError, NetworkError, RequestError, StorageError
 from py_runtime.base.sizes import in_words
+from py_runtime.download.connection import open_connection
 from py_runtime.hub.address import HubAddress, parse_address
 from py_runtime.hub.choice import Variant, default_of, variants_of
-from py_runtime.hub.connection import open_connection
 from py_runtime.hub.errors import HubError
 from py_runtime.hub.hub import Hub, HubModel, model_of
 from py_runtime.hub.requests import HubRequests
@@ -40,7 +40,7 @@ class HubCalls:
             raise RequestError("hubFiles() takes owner/name, or a model's address", "where")
         address = parse_address(where)
         hub = await self._open(permission)
-        found = await hub.repository(address)
+        found = await hub.list_repository(address)
         variants = variants_of(found.files)
         described: Json = {
             "name": found.name,

@@ -7,6 +7,7 @@ from typing import Any
 
 from py_runtime.app.dropped_files import sources_of
 from py_runtime.base.errors import QuotaError, RequestError
+from py_runtime.base.file_facts import FileFacts
 from py_runtime.base.progress import DOWNLOAD, Meter
 from py_runtime.base.sizes import in_words
 from py_runtime.bridge.opfs import free_bytes
@@ -14,7 +15,6 @@ from py_runtime.folder.browser_storage import Storage
 from py_runtime.folder.file_names import GGUF
 from py_runtime.folder.file_set import FileSet
 from py_runtime.folder.kept_models import LOCAL
-from py_runtime.folder.manifest import FileFacts
 from py_runtime.folder.stored_names import FILE
 from py_runtime.gguf.part_names import model_name
 from py_runtime.model.gguf_store import GgufStore
@@ -41,7 +41,7 @@ async def keep_files(listed: list[Any], meter: Meter) -> str:
 async def local_store(url: str) -> GgufStore:
     """Of a copy that was kept."""
     storage = await Storage.open()
-    kept = storage.model(url)
+    kept = storage.find_model(url)
     if kept is None or not storage.is_whole(kept.manifest):
         raise RequestError(f"no copy of {url.removeprefix(LOCAL)} is kept here", "name_or_url")
     return GgufStore(
@@ -67,7 +67,7 @@ async def _check_room(sources: Sequence[ByteSource]) -> None:
 async def _copy(storage: Storage, source: ByteSource, meter: Meter) -> FileFacts:
     size = await source.size()
     sha256 = hashlib.sha256()
-    writer = storage.create()
+    writer = storage.create_partial()
     try:
         async with aclosing(source.pieces([0, size])) as pieces:
             async for position, piece in pieces:

@@ -73,10 +73,19 @@ class NetworkError(InpageError):
     """A file did not arrive, or not whole."""
 
     code = "network_error"
+    is_final = False  # whether another try would change nothing
 
 
 class NotFoundError(NetworkError):
     """There is nothing at that address."""
+
+    is_final = True
+
+
+class RefusedError(NetworkError):
+    """A host does not give this to everybody, or leads where nobody should follow."""
+
+    is_final = True
 
 
 class GraphError(InpageError):

@@ -17,6 +17,7 @@ class SlowError(NetworkError):
     """A server sends so little that the file would never arrive."""
 
     code = "network_slow"
+    is_final = True
 
 
 class Pace:

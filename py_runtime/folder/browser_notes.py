@@ -1,4 +1,4 @@
-"""Small notes to ourselves that this browser keeps beside the models, as JSON."""
+"""Notes of the engine to itself, which this browser keeps beside the models as JSON."""
 
 import json
 from typing import Any
@@ -11,20 +11,20 @@ from py_runtime.bridge.stream import read_first
 from py_runtime.folder.browser_storage import NOTE, Storage
 
 MAX_NOTE_BYTES = 4096
-_here: dict[str, Any] = {}  # for browsers that keep nothing
+_in_memory: dict[str, Any] = {}  # for browsers that keep nothing
 
 
 def platform_name() -> str:
-    """The browser with its version: what was measured in another one does not hold."""
+    """Return the browser with its version: a measurement in one does not hold in another."""
     from js import navigator  # not above: a snapshot is made before there is a browser
 
     return str(navigator.userAgent)
 
 
 async def read_note(name: str) -> Any:
-    """None where there is none, or it cannot be read."""
-    if name in _here:
-        return _here[name]
+    """Read a note; return None if there is none, or if it cannot be read."""
+    if name in _in_memory:
+        return _in_memory[name]
     try:
         return json.loads(await read_first(await open_stored(NOTE + name), MAX_NOTE_BYTES))
     except (StorageError, ValueError):
@@ -32,9 +32,9 @@ async def read_note(name: str) -> Any:
 
 
 async def write_note(name: str, value: Any) -> None:
-    """Where storage refuses it, the note lasts as long as the page."""
-    _here[name] = value
-    writer = Storage({}).create()
+    """Write a note; if storage refuses it, it lasts as long as the page."""
+    _in_memory[name] = value
+    writer = Storage({}).create_partial()
     try:
         await writer.write(np.frombuffer(json.dumps(value).encode(), np.uint8))
         await writer.keep_as(NOTE + name)

@@ -1,10 +1,10 @@
-"""What this browser keeps of models: files under their sha256, manifests under their address.
+"""The storage of this browser: models' files under their sha256, manifests under their address.
 
 A file is written under another name and renamed once its hash is known to be right, so that
 whatever has the name of a kept file was whole. A download that broke off stays under that other
-name, and the next one goes on from there. Files are shared: those that no kept manifest refers to
-any more are swept away. A file of which the hash was seen to be right is marked by an empty one,
-whose name has the time of its last change: while that stands, it need not be hashed again.
+name, and the next one goes on from there. Models share files; a file that no kept manifest refers
+to any more is swept away. A file whose hash was seen to be right is marked by an empty one, whose
+name holds the time of its last change: while that is right, the file need not be hashed again.
 """
 
 import asyncio
@@ -15,10 +15,12 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
 from py_runtime.base.errors import StorageBusyError, StorageError
+from py_runtime.base.file_facts import FileFacts
 from py_runtime.base.model_errors import ModelError
 from py_runtime.bridge.locks import SharedLock
 from py_runtime.bridge.opfs import (
@@ -33,7 +35,7 @@ from py_runtime.bridge.opfs import (
 )
 from py_runtime.bridge.stream import Stream, read_first
 from py_runtime.folder.file_set import FileSet, parse_file_set
-from py_runtime.folder.manifest import MAX_MANIFEST_BYTES, FileFacts, Manifest, parse_manifest
+from py_runtime.folder.manifest import MAX_MANIFEST_BYTES, Manifest, parse_manifest
 from py_runtime.folder.stored_names import BEGUN, FILE, MODEL
 
 NOTE, PARTIAL, CHECKED = "note-", "partial-", "checked-"  # what further names begin with
@@ -45,15 +47,15 @@ MAX_ENTRY_BYTES = 4 * MAX_MANIFEST_BYTES  # a manifest with escapes
 
 @dataclass(frozen=True)
 class StoredModel:
-    """A model that this browser has, under the address it came from."""
+    """A model that this browser keeps, under the address it came from."""
 
-    url: str  # of a folder, or another one that whoever keeps files makes up
+    url: str  # of a folder, or made up by whoever keeps the files
     manifest: Manifest | FileSet
     manifest_bytes: bytes
 
 
 class Storage:
-    """Use `await Storage.open()`; every method raises StorageError where the browser refuses."""
+    """A Shelf; open it with `Storage.open()`. Its methods raise StorageError if it refuses."""
 
     def __init__(self, sizes: dict[str, int], changed: Mapping[str, float] | None = None) -> None:
         self._sizes = sizes  # bytes, by name, of every entry but what tabs are writing just now
@@ -61,7 +63,7 @@ class Storage:
         self._models: dict[str, StoredModel] = {}  # by entry
 
     @classmethod
-    async def open(cls) -> "Storage":
+    async def open(cls) -> Self:
         rows = await list_stored()
         long_ago = 1000 * (time.time() - ABANDONED_SECONDS)
         storage = cls(
@@ -85,22 +87,22 @@ class Storage:
     def models(self) -> list[StoredModel]:
         return list(self._models.values())
 
-    def model(self, url: str) -> StoredModel | None:
+    def find_model(self, url: str) -> StoredModel | None:
         return self._models.get(_entry_of(url))
 
     def has(self, facts: FileFacts) -> bool:
         return self._sizes.get(FILE + facts.sha256) == facts.size
 
     def was_checked(self, facts: FileFacts) -> bool:
-        """Whether it was as exported, and nobody has written to it since."""
+        """Return whether a kept file's hash was right, and nobody has written to it since."""
         return self._mark_of(facts) in self._sizes
 
     def begun_bytes(self, facts: FileFacts) -> int:
-        """How much of it a download left behind that broke off."""
+        """Return how much of a file a download has left that broke off."""
         return self._sizes.get(BEGUN + facts.sha256, 0)
 
     def kept_bytes(self, manifest: Manifest | FileSet) -> int:
-        """What need not be downloaded again."""
+        """Return how many bytes of a model need not be downloaded again."""
         return sum(
             facts.size if self.has(facts) else min(self.begun_bytes(facts), facts.size)
             for facts in manifest.files.values()
@@ -110,7 +112,7 @@ class Storage:
         return all(map(self.has, manifest.files.values()))
 
     async def room_for(self, url: str, manifest: Manifest | FileSet) -> int:
-        """Bytes that may be added once `manifest` has taken the place of what `url` had before."""
+        """Return the bytes that may be added once `manifest` replaces what `url` had before."""
         others = [model.manifest for model in self.models if model.url != url]
         stale = sum(self._sizes[name] for name in self._unused([manifest, *others]))
         return await free_bytes() + stale
@@ -119,17 +121,17 @@ class Storage:
         return await open_stored(FILE + facts.sha256)
 
     async def open_begun(self, facts: FileFacts) -> Stream:
-        """What there is of a file that broke off."""
+        """Open what is there of a file that broke off."""
         return await open_stored(BEGUN + facts.sha256)
 
     # Keeping -----------------------------------------------------------------------------------
 
     async def keep_manifest(self, url: str, manifest: Manifest | FileSet, data: bytes) -> None:
-        """From now on the files of this manifest are kept for this address, and no others."""
-        known = self.model(url)
+        """Keep the files of this manifest for this address from now on, and no others."""
+        known = self.find_model(url)
         if known is None or known.manifest_bytes != data:
             text = json.dumps({"url": url, "manifest": data.decode()}).encode()
-            writer = self.create()
+            writer = self.create_partial()
             try:
                 await writer.write(np.frombuffer(text, np.uint8))
                 await writer.keep_as(_entry_of(url))
@@ -139,21 +141,21 @@ class Storage:
             self._models[_entry_of(url)] = StoredModel(url, manifest, data)
         await self.sweep()
 
-    def create(self) -> "PartialFile":
-        """A file in the making; a name that no other tab uses."""
+    def create_partial(self) -> "PartialFile":
+        """Create a file to be written, under a name that no other tab uses."""
         return PartialFile(self, PARTIAL + secrets.token_hex(8))
 
     async def begin(self, facts: FileFacts, at: int) -> "PartialFile":
-        """The same of a download, of which `at` bytes are there: what breaks off can go on later.
+        """Open the file of a download behind its first `at` bytes, so that it can go on later.
 
-        Where another tab is at it, this one has a file of its own, from the beginning.
+        If another tab is writing to it, a new download gets a file of its own.
         """
         for _ in range(TRIES):
             try:
                 return await self._begin_now(facts, at)
             except StorageBusyError:
                 if not at:
-                    return self.create()
+                    return self.create_partial()
             await asyncio.sleep(TRY_SECONDS)  # a closed tab gives back its turn, then its file
         raise StorageBusyError(
             "another tab is downloading the same file: let it finish there, then load it here"
@@ -162,7 +164,7 @@ class Storage:
     async def _begin_now(self, facts: FileFacts, at: int) -> "PartialFile":
         partial = PartialFile(self, BEGUN + facts.sha256, at)
         try:
-            await partial.opened()
+            await partial.wait_until_open()
         except StorageError:  # it is not open
             raise
         except BaseException:  # cancelled: the file must not stay open
@@ -171,9 +173,11 @@ class Storage:
         return partial
 
     @asynccontextmanager
-    async def turn(self, facts: FileFacts, tell: Callable[[int], None]) -> AsyncIterator[None]:
-        """While no other tab downloads the file; until then `tell` hears how far that one is. What
-        it leaves is known here."""
+    async def take_turn(self, facts: FileFacts, tell: Callable[[int], None]) -> AsyncIterator[None]:
+        """Wait until no other tab downloads the file, while `tell` hears how far that one is.
+
+        What the other tab has left is known afterwards.
+        """
         lock = SharedLock(f"inpage {BEGUN}{facts.sha256}")
         following = asyncio.ensure_future(_follow(BEGUN + facts.sha256, tell))
         try:
@@ -190,7 +194,7 @@ class Storage:
             lock.release()
 
     async def mark_checked(self, facts: FileFacts) -> None:
-        """Its bytes are right. Where that cannot be noted, so be it."""
+        """Note that a kept file's bytes are right; if storage refuses, it is hashed again."""
         name = FILE + facts.sha256
         with suppress(StorageError):
             if name not in self._changed:  # it came since storage was opened
@@ -201,7 +205,7 @@ class Storage:
             self._sizes[mark] = 0
 
     def _mark_of(self, facts: FileFacts) -> str | None:
-        """None where it is not known when the file was changed."""
+        """Return the name of the mark; None if it is not known when the file was changed."""
         changed = self._changed.get(FILE + facts.sha256)
         return None if changed is None else f"{CHECKED}{facts.sha256}@{changed:.0f}"
 
@@ -220,7 +224,7 @@ class Storage:
         await self._delete([BEGUN + facts.sha256])
 
     async def sweep(self) -> None:
-        """Deletes what no manifest refers to, and what interrupted loads left behind."""
+        """Delete what no manifest refers to, and what interrupted loads left behind."""
         await self._delete(self._unused([model.manifest for model in self.models]))
 
     def _unused(self, manifests: Iterable[Manifest | FileSet]) -> list[str]:
@@ -239,14 +243,14 @@ class Storage:
 
 
 async def _follow(name: str, tell: Callable[[int], None]) -> None:
-    """Until it is cancelled."""
+    """Tell how large a file is, again and again until cancelled."""
     while True:
         await asyncio.sleep(FOLLOWING_SECONDS)
         tell(await size_of(name))
 
 
 class PartialFile:
-    """A file that is being written: keep it, drop it, or leave it for another time."""
+    """A Partial in this browser's storage."""
 
     def __init__(self, storage: Storage, name: str, size: int = 0) -> None:
         self._storage = storage
@@ -255,8 +259,8 @@ class PartialFile:
         self._is_open = True
         self._writer = StoredWriter(name)
 
-    async def opened(self) -> None:
-        """Raises StorageError where nobody may write to it now, since another tab does."""
+    async def wait_until_open(self) -> None:
+        """Wait until the file is open; raise StorageError if another tab is writing to it."""
         await self._writer.opened()
 
     async def write(self, block: np.ndarray) -> None:
@@ -282,7 +286,7 @@ class PartialFile:
         self._storage._sizes[name] = self._size
 
     async def leave(self) -> None:
-        """As far as it is; one that is empty, or that nobody would find again, goes."""
+        """Let the file lie; drop it if it is empty, or if nobody would find it again."""
         if not self._name.startswith(BEGUN) or not self._size:
             return await self.drop()
         with suppress(StorageError):

@@ -1,39 +1,36 @@
-"""Brings a model's files into the page, block by block, and lets none pass that is not as exported.
+"""The delivery of a model's files into the page: block by block, and none that is not as exported.
 
-A file comes from this browser's storage where it is kept, else from the network, and is then kept.
-A download that broke off goes on where it ended. The file's sha256 is computed while it passes,
-unless it is kept, was seen to be right before, and nobody has written to it since.
+A file comes from this browser's storage if it is kept there, else from the site (download/), and is
+then kept. Its sha256 is computed while it passes, unless it is kept, was seen to be right before,
+and nobody has written to it since.
 """
 
 import asyncio
-import hashlib
-from collections.abc import Awaitable, Callable, Coroutine, Iterable
-from contextlib import closing, suppress
-from typing import Any, Protocol
+from collections.abc import Callable, Coroutine, Iterable
+from contextlib import AbstractAsyncContextManager, closing, nullcontext
+from typing import Any
 
 import numpy as np
 
 from py_runtime.base import notices
 from py_runtime.base.errors import StorageBusyError, StorageError
-from py_runtime.base.file_blocks import BLOCK_UNIT, FileBlocks
+from py_runtime.base.file_facts import FileFacts
 from py_runtime.base.model_errors import ModelFileError, ModelHashError
 from py_runtime.base.progress import DOWNLOAD, Meter
 from py_runtime.bridge.stream import Stream, memory_for, open_url, read_first
+from py_runtime.download.download import Download, Sink, discard
+from py_runtime.download.file_check import ExpectedFile, FileCheck
+from py_runtime.download.host import HostRequests
+from py_runtime.download.page_connection import PageConnection
 from py_runtime.folder.browser_storage import PartialFile, Storage
-from py_runtime.folder.manifest import FileFacts, Manifest
+from py_runtime.folder.manifest import Manifest
 
 FILES_AT_ONCE = 3
 DAMAGED_COPY = (StorageError, ModelFileError, ModelHashError)
 
 
-class Sink(Protocol):
-    """Takes a file's blocks in order; one at position 0 may come again, and begins anew."""
-
-    def __call__(self, position: int, block: np.ndarray) -> Awaitable[None]: ...
-
-
 class Delivery:
-    """One model's files, on their way through the page's memory."""
+    """The files of one model, on their way through the page's memory."""
 
     def __init__(
         self, url: str, manifest: Manifest, storage: Storage | None, keeping: bool
@@ -48,18 +45,16 @@ class Delivery:
         return self.storage is not None and self.storage.has(self._manifest.files[file])
 
     def missing(self, files: Iterable[str]) -> list[str]:
+        """Return those of the files that are not kept."""
         return [file for file in files if not self.is_kept(file)]
 
     async def deliver(self, file: str, sink: Sink, meter: Meter) -> None:
+        """Hand a file to the sink, from storage or from the site."""
         async with self._turns:
-            if self.is_kept(file):
-                with suppress(*DAMAGED_COPY):
-                    return await self._pass_on_kept(file, sink)
-                await self._drop_kept(file)
-            meter.expect(DOWNLOAD, file, self._manifest.files[file].size)
-            if self.storage is None or not self.keeping:
-                return await self._download(file, sink, meter)
-            await self._download_for_all(self.storage, file, sink, meter)
+            while not await self._hand_over_kept(file, sink):
+                meter.expect(DOWNLOAD, file, self._manifest.files[file].size)
+                if await self._download(file, sink, meter).run():
+                    break
 
     async def read(self, file: str, meter: Meter) -> bytes:
         data = bytearray(self._manifest.files[file].size)
@@ -71,27 +66,29 @@ class Delivery:
         return bytes(data)
 
     async def read_first(self, file: str, count: int) -> bytes:
-        """The beginning of a file, not checked: whoever delivers the whole of it compares."""
+        """Read the beginning of a file, unchecked: whoever delivers the whole of it compares."""
         async with self._turns:
             if self.is_kept(file):
-                with suppress(StorageError):
+                try:
                     return await read_first(await self._open_kept(file), count)
-                await self._drop_kept(file)
+                except StorageError:
+                    await self._drop_kept(file)
             wanted = {"Range": f"bytes=0-{count - 1}"}
             return await read_first(open_url(self._url + file, headers=wanted), count)
 
     async def drop_damaged(self) -> bool:
-        """Whether a kept file was not as exported; it is kept no longer."""
+        """Drop the kept files that are not as exported; return whether there were any."""
         found = False
         for file in filter(self.is_kept, self._manifest.files):
             try:
-                await self._pass_on(file, await self._open_kept(file), discard)
+                await self._pass_on_kept(file, discard, hashing=True)
             except DAMAGED_COPY:
                 await self._drop_kept(file)
                 found = True
         return found
 
     def stop_keeping(self, error: StorageError) -> None:
+        """Load what is still to come without storing it, and tell the user once."""
         if self.keeping:
             self.keeping = False
             notices.post(
@@ -100,127 +97,43 @@ class Delivery:
                 "model stays in memory, and what is not stored is downloaded again next time.",
             )
 
-    async def _download_for_all(
-        self, storage: Storage, file: str, sink: Sink, meter: Meter
-    ) -> None:
-        """Of tabs that want the same file one downloads it, and the others take what it keeps."""
-        facts = self._manifest.files[file]
+    def _download(self, file: str, sink: Sink, meter: Meter) -> Download:
+        # What storage keeps, the browser's own cache need not keep as well.
+        host = HostRequests(PageConnection(cache="no-store" if self.keeping else "default"))
+        shelf = _YieldingShelf(self.storage if self.keeping else None, self.stop_keeping)
+        return Download(self._expected(file), host.file(self._url + file), shelf, meter, sink)
 
-        def follow(begun: int) -> None:
-            meter.reach(DOWNLOAD, file, min(begun, facts.size))
-
-        async with storage.turn(facts, follow):
-            if self.is_kept(file):
-                with suppress(*DAMAGED_COPY):
-                    await self._pass_on_kept(file, sink)
-                    return follow(facts.size)
-                await self._drop_kept(file)
-            await self._download(file, sink, meter)
-
-    async def _download(self, file: str, sink: Sink, meter: Meter) -> None:
-        facts = self._manifest.files[file]
-        begun = self.storage.begun_bytes(facts) if self.storage and self.keeping else 0
-        if self.storage is not None and begun:
-            try:
-                return await self._fetch(file, sink, meter, self._open_rest, begun)
-            except StorageBusyError:
-                pass  # another tab is at it, and it is not ours to drop
-            except (StorageError, ModelFileError, ModelHashError, _NoRangesError):
-                await self.storage.drop_begun(facts)
-        await self._fetch(file, sink, meter, self._open_whole, 0)
-
-    async def _open_whole(self, file: str) -> FileBlocks:
-        return open_url(self._url + file, cache=self._cache())
-
-    async def _open_rest(self, file: str) -> FileBlocks:
-        """What is there from storage, the rest from the network, as one file."""
-        assert self.storage is not None, "something is there"
-        facts = self._manifest.files[file]
-        begun = self.storage.begun_bytes(facts)
-        if begun % BLOCK_UNIT or begun >= facts.size:  # no download leaves it so
-            raise ModelFileError(f"{file} has {begun} bytes in storage")
-        wanted = {"Range": f"bytes={begun}-"}
-        rest = open_url(self._url + file, headers=wanted, cache=self._cache())
-        try:
-            content_range = (await rest.headers()).get("content-range")
-            if content_range != f"bytes {begun}-{facts.size - 1}/{facts.size}":
-                raise _NoRangesError
-            return _Joined(await self.storage.open_begun(facts), rest)
-        except BaseException:
-            rest.close()
-            raise
-
-    async def _fetch(
-        self,
-        file: str,
-        sink: Sink,
-        meter: Meter,
-        open_stream: Callable[[str], Awaitable[FileBlocks]],
-        begun: int,
-    ) -> None:
-        """Keeps what comes behind the first `begun` bytes, which storage has."""
-        keeper = _Keeper(self, await self._begin(self._manifest.files[file], begun))
-
-        async def take(position: int, block: np.ndarray) -> None:
-            meter.reach(DOWNLOAD, file, position + len(block))
-            await sink(position, block)
-            if position >= begun:
-                await keeper.write(block)
-
-        try:
-            await self._pass_on(file, await open_stream(file), take)
-            await keeper.finish(file)
-        except (ModelFileError, ModelHashError):
-            await keeper.drop()
-            raise
-        finally:
-            await keeper.leave()
-
-    async def _begin(self, facts: FileFacts, begun: int) -> PartialFile | None:
-        if self.storage is None or not self.keeping:
-            return None
-        try:
-            return await self.storage.begin(facts, begun)
-        except StorageError as error:
-            if begun:
-                raise
-            self.stop_keeping(error)
-            return None
-
-    def _cache(self) -> str:
-        """What storage keeps, the browser's own cache need not keep as well."""
-        return "no-store" if self.keeping else "default"
-
-    async def _pass_on_kept(self, file: str, sink: Sink) -> None:
-        assert self.storage is not None, "it is kept"
+    async def _hand_over_kept(self, file: str, sink: Sink) -> bool:
+        """Pass on the kept copy if there is one that is as exported; drop it if it is not."""
+        if self.storage is None or not self.is_kept(file):
+            return False
         facts = self._manifest.files[file]
         known = self.storage.was_checked(facts)
-        await self._pass_on(file, await self._open_kept(file), sink, hashing=not known)
+        try:
+            await self._pass_on_kept(file, sink, hashing=not known)
+        except DAMAGED_COPY:
+            await self._drop_kept(file)
+            return False
         if not known:
             await self.storage.mark_checked(facts)
+        return True
 
-    async def _pass_on(
-        self, file: str, stream: FileBlocks, sink: Sink, hashing: bool = True
-    ) -> None:
-        """Every byte, hashed; raises ModelFileError or ModelHashError when they are not the file's.
+    async def _pass_on_kept(self, file: str, sink: Sink, hashing: bool) -> None:
+        """Pass on every byte; raise one of DAMAGED_COPY if they are not the file's.
 
         Only the end shows that, so that a sink must not count its bytes as good before.
         """
-        size = self._manifest.files[file].size
-        memory = memory_for(size)
-        sha256 = hashlib.sha256()
-        position = 0
-        with closing(stream):
+        memory = memory_for(self._manifest.files[file].size)
+        check = FileCheck(self._expected(file), hashing)
+        with closing(await self._open_kept(file)) as stream:
             while len(block := await stream.next_block(memory)):
-                if position + len(block) > size:
-                    raise ModelFileError(f"{file} has more than the {size} bytes it should have")
-                if hashing:
-                    sha256.update(block.data)
+                position = check.position
+                check.take(block)
                 await sink(position, block)
-                position += len(block)
-        self._manifest.check_size(file, position)
-        if hashing:
-            self._manifest.check_sha256(file, sha256.hexdigest())
+        check.finish()
+
+    def _expected(self, file: str) -> ExpectedFile:
+        return ExpectedFile(file, self._manifest.files[file], "was exported")
 
     async def _open_kept(self, file: str) -> Stream:
         assert self.storage is not None, "it is kept"
@@ -231,22 +144,58 @@ class Delivery:
         await self.storage.drop(self._manifest.files[file])
 
 
-class _Keeper:
-    """Stores a download while it passes; where the browser refuses, the load goes on without."""
+class _YieldingShelf:
+    """A Shelf over this browser's storage, or over nothing: what it refuses goes on in memory."""
 
-    def __init__(self, delivery: Delivery, partial: PartialFile | None) -> None:
-        self._delivery = delivery
+    def __init__(self, storage: Storage | None, refuse: Callable[[StorageError], None]) -> None:
+        self._storage = storage
+        self._refuse = refuse
+
+    def has(self, facts: FileFacts) -> bool:
+        return self._storage is not None and self._storage.has(facts)
+
+    def begun_bytes(self, facts: FileFacts) -> int:
+        return self._storage.begun_bytes(facts) if self._storage is not None else 0
+
+    async def open_begun(self, facts: FileFacts) -> Stream:
+        assert self._storage is not None, "something was begun"
+        return await self._storage.open_begun(facts)
+
+    async def drop_begun(self, facts: FileFacts) -> None:
+        assert self._storage is not None, "something was begun"
+        await self._storage.drop_begun(facts)
+
+    def take_turn(
+        self, facts: FileFacts, tell: Callable[[int], None]
+    ) -> AbstractAsyncContextManager[None]:
+        return nullcontext() if self._storage is None else self._storage.take_turn(facts, tell)
+
+    async def begin(self, facts: FileFacts, at: int) -> "_YieldingPartial":
+        partial = None
+        if self._storage is not None:
+            try:
+                partial = await self._storage.begin(facts, at)
+            except StorageBusyError:
+                raise
+            except StorageError as error:
+                self._refuse(error)
+        return _YieldingPartial(partial, self._refuse)
+
+
+class _YieldingPartial:
+    """A Partial that is dropped where the browser refuses it: the load goes on without."""
+
+    def __init__(self, partial: PartialFile | None, refuse: Callable[[StorageError], None]) -> None:
         self._partial = partial
+        self._refuse = refuse
 
     async def write(self, block: np.ndarray) -> None:
         if self._partial is not None:
             await self._attempt(self._partial.write(block))
 
-    async def finish(self, file: str) -> None:
-        """The bytes were right: from here on the file is kept."""
+    async def keep(self, facts: FileFacts) -> None:
         if self._partial is not None:
-            await self._attempt(self._partial.keep(self._delivery._manifest.files[file]))
-            self._partial = None
+            await self._attempt(self._partial.keep(facts))
 
     async def drop(self) -> None:
         if self._partial is not None:
@@ -254,7 +203,6 @@ class _Keeper:
             await partial.drop()
 
     async def leave(self) -> None:
-        """Something broke off: what has come stays for the next time."""
         if self._partial is not None:
             partial, self._partial = self._partial, None
             await partial.leave()
@@ -266,34 +214,4 @@ class _Keeper:
             await self.drop()
         except StorageError as error:
             await self.drop()
-            self._delivery.stop_keeping(error)
-
-
-class _NoRangesError(Exception):
-    """The host does not send the rest of a file, or not of this one."""
-
-
-class _Joined:
-    """Two streams, one behind the other."""
-
-    def __init__(self, first: Stream, second: Stream) -> None:
-        self._first: Stream | None = first
-        self._second = second
-
-    def close(self) -> None:
-        if self._first is not None:
-            self._first.close()
-        self._second.close()
-
-    async def next_block(self, memory: np.ndarray) -> np.ndarray:
-        if self._first is not None:
-            block = await self._first.next_block(memory)
-            if len(block):
-                return block
-            self._first.close()
-            self._first = None
-        return await self._second.next_block(memory)
-
-
-async def discard(position: int, block: np.ndarray) -> None:
-    """For a file that is only to be checked, or kept."""
+            self._refuse(error)

@@ -1,4 +1,4 @@
-"""Files that a model folder has beside its weights."""
+"""The names of files that a model folder has beside its weights."""
 
 TOKENIZER, TOKENIZER_CONFIG, CONFIG = "tokenizer.json", "tokenizer_config.json", "config.json"
 MODEL_PTE = "model.pte"

@@ -1,18 +1,19 @@
-"""A model in files that have no manifest of their own: what is kept of it under an address."""
+"""A model in files without a manifest of their own, as it is kept under an address."""
 
 import json
 from dataclasses import dataclass, field
 from typing import Any
 
+from py_runtime.base.file_facts import FileFacts
 from py_runtime.base.model_errors import ManifestError
 from py_runtime.base.short_texts import short
-from py_runtime.folder.manifest import SHA256, FileFacts
+from py_runtime.folder.manifest import SHA256
 from py_runtime.folder.strict_json import is_count, parse_strict_json
 
 
 @dataclass(frozen=True)
 class FileSet:
-    """GGUF files by their names, in order; `notes` are texts that whoever kept them wants back."""
+    """GGUF files by name, in order; `notes` are texts that whoever kept them wants back."""
 
     name: str
     files: dict[str, FileFacts]
@@ -28,7 +29,7 @@ class FileSet:
 
 
 def parse_file_set(data: bytes) -> FileSet:
-    """ManifestError where it is not as to_json() writes it."""
+    """Parse what to_json() has written; raise ManifestError if it is anything else."""
     try:
         root = parse_strict_json(data)
     except ValueError as error:
@@ -38,10 +39,10 @@ def parse_file_set(data: bytes) -> FileSet:
     name, files, notes = root["name"], root["files"], root["notes"]
     if not (isinstance(name, str) and isinstance(files, dict) and files and _are_texts(notes)):
         raise _unreadable(short(root))
-    return FileSet(name, {file: _facts(value) for file, value in files.items()}, notes)
+    return FileSet(name, {file: _parse_facts(value) for file, value in files.items()}, notes)
 
 
-def _facts(value: Any) -> FileFacts:
+def _parse_facts(value: Any) -> FileFacts:
     match value:
         case [int() as size, str() as sha256] if is_count(size) and SHA256.fullmatch(sha256):
             return FileFacts(size, sha256)

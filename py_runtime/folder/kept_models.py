@@ -1,4 +1,4 @@
-"""The models that this browser keeps: listed, and deleted on demand."""
+"""The list of models that this browser keeps, and their deletion."""
 
 from typing import Any
 
@@ -9,8 +9,8 @@ from py_runtime.folder.file_set import FileSet
 LOCAL = "local:"  # what the address of a copy of the user's own files begins with
 
 
-async def stored_models() -> list[dict[str, Any]]:
-    """Each model's name, url, bytes that are kept, and whether that is all of it."""
+async def list_stored_models() -> list[dict[str, Any]]:
+    """List each model's name, url, bytes that are kept, and whether that is all of it."""
     try:
         storage = await Storage.open()
     except StorageError:
@@ -26,8 +26,8 @@ async def stored_models() -> list[dict[str, Any]]:
     ]
 
 
-async def stored_sets() -> list[tuple[str, FileSet, int]]:
-    """(address, files, bytes that are kept) of models that came without a manifest."""
+async def list_stored_sets() -> list[tuple[str, FileSet, int]]:
+    """List (address, files, bytes that are kept) of models that came without a manifest."""
     try:
         storage = await Storage.open()
     except StorageError:
@@ -40,7 +40,7 @@ async def stored_sets() -> list[tuple[str, FileSet, int]]:
 
 
 async def delete_stored(name_or_url: str) -> None:
-    """Files that another kept model needs as well stay."""
+    """Delete a model; files that another kept model needs as well stay."""
     storage = await Storage.open()
     found = [m for m in storage.models if name_or_url in (m.url, m.manifest.name)]
     if not found:

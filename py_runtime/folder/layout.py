@@ -1,4 +1,4 @@
-"""A model folder's parts put together: which bytes of which file are which constant of the graph.
+"""The layout of a model folder: which bytes of which file are which constant of the graph.
 
 Nothing here opens a file: the page fetches ranges, py_runtime.folder.on_disk reads a disk. Both
 give the bytes of the manifest, of the graph and of each safetensors header.
@@ -34,7 +34,7 @@ class FileRange:
 
 @dataclass(frozen=True)
 class TensorPlace:
-    """Where a tensor's row-major data lies: its pieces, one after the other."""
+    """The place of a tensor's row-major data: its pieces, one after the other."""
 
     dtype: DType  # as stored: what the GPU holds, so I32 for an i64 or bool constant
     dims: Dims
@@ -43,7 +43,7 @@ class TensorPlace:
 
 @dataclass(frozen=True)
 class ModelFolder:
-    """All that is known of a model before any weight is read."""
+    """A model as far as it is known before any weight is read."""
 
     manifest: Manifest
     program: Program
@@ -53,14 +53,14 @@ class ModelFolder:
 
 @dataclass(frozen=True)
 class Constant:
-    """What the graph says of a constant."""
+    """A constant as the graph describes it."""
 
     dtype: DType
     dims: Dims
 
     @property
     def stored(self) -> DType:
-        """Files hold what the GPU holds: i64 and bool are I32 there."""
+        """The element type in files, which is that on the GPU: I32 for i64 and bool."""
         return STORED[self.dtype]
 
     @property
@@ -78,7 +78,7 @@ STORED = {
 
 
 def constants_of(program: Program) -> dict[str, Constant]:
-    """The graph's constants in the order of its values."""
+    """Return the graph's constants in the order of its values."""
     constants: dict[str, Constant] = {}
     for value_id, value, name in program.constants():
         constant = Constant(value.dtype, value.dims)
@@ -98,7 +98,7 @@ def constants_of(program: Program) -> dict[str, Constant]:
 def combine_model(
     manifest: Manifest, graph: bytes, headers: Mapping[str, Sequence[TensorEntry]]
 ) -> ModelFolder:
-    """Checks that the files' tensors are the graph's constants, all of them and nothing else.
+    """Check that the files' tensors are the graph's constants, all of them and nothing else.
 
     `graph` is the whole file; `headers` has the weights' headers by file name, and the goldens'
     where the caller wants them.
@@ -176,7 +176,7 @@ def _place(name: str, constant: Constant, stored: Stored) -> TensorPlace:
 
 
 def _check_entry(file: str, entry: TensorEntry, constant: Constant, whole: bool) -> None:
-    """A piece is some of the tensor's rows, or a flat run where one row is more than a shard."""
+    """Check a piece: some of the tensor's rows, or a flat run if one row exceeds a shard."""
     same_rows = bool(entry.dims) and entry.dims[1:] == constant.dims[1:]
     fits = entry.dims == constant.dims if whole else len(entry.dims) == 1 or same_rows
     if entry.dtype is not constant.stored or not fits:

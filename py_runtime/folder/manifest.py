@@ -1,4 +1,4 @@
-"""manifest.json: what a model folder holds and what it needs, read without trust."""
+"""The manifest.json of a model folder, read without trust: what it holds and what it needs."""
 
 import hashlib
 import re
@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from py_runtime.base.file_facts import FileFacts
 from py_runtime.base.model_errors import (
     ManifestError,
     ModelFileError,
@@ -32,16 +33,8 @@ Load = Callable[[str, Any], Any]  # (where it stands, data) → the checked valu
 
 
 @dataclass(frozen=True)
-class FileFacts:
-    """What a file must be, byte for byte."""
-
-    size: int
-    sha256: str
-
-
-@dataclass(frozen=True)
 class Source:
-    """Where the weights come from."""
+    """The origin of the weights."""
 
     name: str
     url: str | None
@@ -50,7 +43,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Requirements:
-    """What the device must offer: WebGPU features, and limits under Device.limits' names."""
+    """The WebGPU features that a device must offer, and limits under Device.limits' names."""
 
     features: tuple[str, ...]
     limits: dict[str, int]
@@ -58,7 +51,7 @@ class Requirements:
 
 @dataclass(frozen=True)
 class Manifest:
-    """The whole of manifest.json, checked; docs/blob.md says what each field means."""
+    """A manifest.json that was checked; docs/blob.md says what each field means."""
 
     name: str
     parameters: int
@@ -90,13 +83,13 @@ class Manifest:
             )
 
     def check_file(self, file: str, data: bytes) -> None:
-        """That these are the whole file's bytes."""
+        """Check that these are the whole file's bytes."""
         self.check_size(file, len(data))
         self.check_sha256(file, hashlib.sha256(data).hexdigest())
 
 
 def parse_manifest(data: bytes) -> Manifest:
-    """ManifestError names the field that is wrong."""
+    """Parse a manifest; raise ManifestError with the name of the field that is wrong."""
     if len(data) > MAX_MANIFEST_BYTES:
         raise ManifestError(f"{MANIFEST} has {len(data)} bytes; at most {MAX_MANIFEST_BYTES}")
     try:
@@ -167,7 +160,7 @@ def _check_files(manifest: Manifest) -> None:
 
 
 def _getter(where: str, data: Any) -> Callable[[str, Load], Any]:
-    """get(key, load): a member of an object, checked by `load`."""
+    """Return get(key, load), which returns a member of an object, checked by `load`."""
     if not isinstance(data, dict):
         raise ManifestError(f"{where} must be an object, got {short(data)}")
 

@@ -1,4 +1,4 @@
-"""Small notes to ourselves, kept where this platform can: by the browser, or for the process."""
+"""Notes of the engine to itself, kept as this platform can: by the browser, or the process."""
 
 from py_runtime.base.platform import IN_PAGE
 

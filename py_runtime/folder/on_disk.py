@@ -1,4 +1,4 @@
-"""A model folder on a disk: opened, mapped into memory, and checked byte for byte."""
+"""A model folder on a disk, opened, mapped into memory and checked byte for byte."""
 
 import hashlib
 from collections.abc import Iterator, Mapping
@@ -21,7 +21,7 @@ from py_runtime.folder.safetensors_header import (
 
 
 def open_model_folder(folder: Path) -> ModelFolder:
-    """Reads the manifest, the graph and the headers; the weights stay on the disk."""
+    """Read the manifest, the graph and the headers; the weights stay on the disk."""
     manifest = _open_manifest(folder)
     headers = {}
     for file in (*manifest.weights, *filter(None, [manifest.goldens])):
@@ -31,7 +31,7 @@ def open_model_folder(folder: Path) -> ModelFolder:
 
 
 class DiskFolder:
-    """Its files; model/folder_token_rows.py makes of it what Model.load opens natively."""
+    """A folder's files; model/folder_token_rows.py makes of it what Model.load opens natively."""
 
     end_tokens: frozenset[int] = frozenset()
 
@@ -42,7 +42,7 @@ class DiskFolder:
         return _open_manifest(self.folder)
 
     async def open(self, meter: Meter | None = None) -> ModelFolder:
-        """Nothing is downloaded from a disk, so that the meter has nothing to tell yet."""
+        """Open the folder; nothing is downloaded, so that the meter has nothing to tell yet."""
         return open_model_folder(self.folder)
 
     async def read(self, model: ModelFolder, file: str) -> bytes:
@@ -58,7 +58,7 @@ class DiskFolder:
 
 
 def verify_files(folder: Path) -> Manifest:
-    """Reads every byte: raises ModelHashError for the first file that is not as exported."""
+    """Read every byte; raise ModelHashError for the first file that is not as exported."""
     manifest = _open_manifest(folder)
     for file in manifest.files:
         try:
@@ -140,7 +140,7 @@ def _read_header(folder: Path, file: str, file_size: int) -> list[TensorEntry]:
 
 
 def _read(folder: Path, file: str, nbytes: int) -> bytes:
-    """The first bytes of a file, fewer where it is shorter."""
+    """Read the first bytes of a file, fewer if it is shorter."""
     try:
         with (folder / file).open("rb") as stream:
             return stream.read(nbytes)

@@ -1,4 +1,4 @@
-"""A model folder behind a URL, in the page: its small files and the headers of the others."""
+"""A model folder behind a URL, in the page: its small files, and the headers of the others."""
 
 from js import URL, location
 
@@ -24,7 +24,7 @@ AGAIN = "it is downloaded again next time"
 
 
 class SiteFolder:
-    """A model folder by its URL."""
+    """A model folder behind a URL."""
 
     end_tokens: frozenset[int] = frozenset()
 
@@ -36,7 +36,7 @@ class SiteFolder:
         self.headers: dict[str, bytes]
 
     async def manifest(self) -> Manifest:
-        """The network's, or the one that is kept where the network does not answer."""
+        """Read the site's manifest, or the one that is kept if the network does not answer."""
         if self._manifest is None:
             self._storage = await self._open_storage()
             self._manifest_bytes = await self._read_manifest()
@@ -44,7 +44,7 @@ class SiteFolder:
         return self._manifest
 
     async def open(self, meter: Meter | None = None) -> ModelFolder:
-        """Reads the small files and the headers; the weights stay where they are."""
+        """Read the small files and the headers; the weights stay where they are."""
         manifest, meter = await self.manifest(), meter or Meter()
         keeping = await self._prepare_storage(manifest)
         self.delivery = Delivery(self.url, manifest, self._storage, keeping)
@@ -68,7 +68,7 @@ class SiteFolder:
         try:
             return await fetch_bytes(self.url + MANIFEST, MAX_MANIFEST_BYTES + 1)
         except NetworkError:
-            kept = self._storage.model(self.url) if self._storage is not None else None
+            kept = self._storage.find_model(self.url) if self._storage is not None else None
             if kept is None:
                 raise
             return kept.manifest_bytes
@@ -109,7 +109,7 @@ class SiteFolder:
             return None
 
     async def _prepare_storage(self, manifest: Manifest) -> bool:
-        """Whether there is room for the files that are not kept yet."""
+        """Return whether there is room for the files that are not kept yet."""
         if self._storage is None:
             return False
         needed = manifest.size - self._storage.kept_bytes(manifest)
@@ -136,5 +136,5 @@ class SiteFolder:
 
 
 async def fetch_bytes(url: str, max_bytes: int = MAX_MANIFEST_BYTES) -> bytes:
-    """A small file as it is now, or its first bytes; nothing is kept of it."""
+    """Fetch a small file as it is now, or its first bytes; nothing of it is kept."""
     return await read_first(open_url(url, cache="no-cache"), max_bytes)

@@ -1,21 +1,21 @@
-"""Natively notes are gone with the process; see browser_notes.py for the page's."""
+"""Notes that natively last as long as the process; browser_notes.py has the page's."""
 
 import platform
 from typing import Any
 
-_here: dict[str, Any] = {}
+_in_memory: dict[str, Any] = {}
 
 
 def platform_name() -> str:
-    """What runs Python: its system and version."""
+    """Return the system that Python runs on, with its version."""
     return platform.platform()
 
 
 async def read_note(name: str) -> Any:
-    """None where nothing was written."""
-    return _here.get(name)
+    """Read a note; return None if there is none."""
+    return _in_memory.get(name)
 
 
 async def write_note(name: str, value: Any) -> None:
-    """Any value: it is kept as it is."""
-    _here[name] = value
+    """Write a note, of any value."""
+    _in_memory[name] = value

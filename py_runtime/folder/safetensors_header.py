@@ -1,4 +1,4 @@
-"""The header of a safetensors file, read without trust: where each tensor's bytes lie.
+"""The header of a safetensors file, read without trust: the places of the tensors' bytes.
 
 A file is 8 bytes (the header's length), a JSON header padded with spaces, and the data. Two calls
 suit a page that fetches ranges: `header_end` of the first 8 bytes says how much to fetch, and
@@ -39,7 +39,7 @@ class TensorEntry:
 
 
 def header_end(file: str, start: bytes, file_size: int) -> int:
-    """How many bytes from the file's start hold the header; `start` is at least the first 8."""
+    """Return how many bytes from the file's start hold the header; `start` has 8 or more."""
     if file_size < LENGTH_BYTES or len(start) < LENGTH_BYTES:
         size = min(file_size, len(start))
         raise TensorHeaderError(f"{file} has {size} bytes; a safetensors file has at least 8")
@@ -61,7 +61,7 @@ def header_end(file: str, start: bytes, file_size: int) -> int:
 
 
 def parse_safetensors_header(file: str, start: bytes, file_size: int) -> list[TensorEntry]:
-    """The tensors in file order, padding left out; `start` holds at least the whole header."""
+    """Return the tensors in file order without padding; `start` holds the whole header."""
     end = header_end(file, start, file_size)
     if len(start) < end:
         raise TensorHeaderError(f"{file}: {len(start)} of its header's {end} bytes are here")

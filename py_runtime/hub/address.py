@@ -1,4 +1,4 @@
-"""How a model on the Hub is named: `hf:owner/name`, `hf:owner/name/file.gguf@revision`."""
+"""The addresses of models on the Hub: `hf:owner/name`, `hf:owner/name/file.gguf@revision`."""
 
 import re
 from dataclasses import dataclass, replace
@@ -22,7 +22,7 @@ VIEWS = ("tree", "blob", "resolve", "raw")  # of a page's address, before the re
 
 @dataclass(frozen=True)
 class HubAddress:
-    """`file` is a path below the repository; a revision is a branch, a tag or a commit."""
+    """An address; `file` is a path below the repository, a revision a branch, tag or commit."""
 
     owner: str
     name: str
@@ -43,55 +43,55 @@ class HubAddress:
 
 
 def is_hub_address(where: object) -> bool:
-    """Of what load() is given."""
+    """Return whether what load() is given is an address on the Hub."""
     return isinstance(where, str) and where.startswith(PREFIX)
 
 
 def leads_to_hub(where: str) -> bool:
-    """Natively the address of a page of the Hub's does, too."""
+    """Return whether this leads to the Hub, natively also as the address of a page there."""
     return is_hub_address(where) or (is_address(where) and urlsplit(where).hostname in HOSTS)
 
 
 def is_address(where: str) -> bool:
-    """Natively, where names are paths else; in the page all of them are addresses."""
+    """Return whether this is an address and not a path; never in the page, which knows no paths."""
     return not IN_PAGE and where.startswith(("https://", "http://"))
 
 
 def parse_address(text: str) -> HubAddress:
-    """With or without `hf:`, or a page's address; RequestError says what is wrong."""
+    """Parse an address with or without `hf:`, or that of a page; raise RequestError."""
     plain = text.strip()
     if plain.startswith(PREFIX):
-        return _from_parts(text, *_with_revision(plain.removeprefix(PREFIX)))
+        return _check_parts(text, *_split_revision(plain.removeprefix(PREFIX)))
     split = urlsplit(plain)
     if split.scheme in ("http", "https"):
         if split.hostname not in HOSTS:
             raise _unusable(text, f"{split.hostname} is not the Hugging Face Hub")
-        return _from_page(text, unquote(split.path))
+        return _parse_page(text, unquote(split.path))
     host, _, path = plain.partition("/")
     if host in HOSTS:
-        return _from_page(text, path)
-    return _from_parts(text, *_with_revision(plain))
+        return _parse_page(text, path)
+    return _check_parts(text, *_split_revision(plain))
 
 
-def path_in_url(path: str) -> str:
-    """Of a file or a revision, as a part of an address."""
+def quote_path(path: str) -> str:
+    """Return a file's path or a revision as a part of an address."""
     return quote(path)
 
 
-def _with_revision(text: str) -> tuple[str, str | None]:
+def _split_revision(text: str) -> tuple[str, str | None]:
     path, at, revision = text.rpartition("@")
     return (path, revision) if at else (text, None)
 
 
-def _from_page(text: str, path: str) -> HubAddress:
+def _parse_page(text: str, path: str) -> HubAddress:
     parts = path.strip("/").split("/")
     if len(parts) > 3 and parts[2] in VIEWS:
         file = parts[4:] if parts[-1].lower().endswith(GGUF) else []
-        return _from_parts(text, "/".join([*parts[:2], *file]), parts[3])
-    return _from_parts(text, "/".join(parts), None)
+        return _check_parts(text, "/".join([*parts[:2], *file]), parts[3])
+    return _check_parts(text, "/".join(parts), None)
 
 
-def _from_parts(text: str, path: str, revision: str | None) -> HubAddress:
+def _check_parts(text: str, path: str, revision: str | None) -> HubAddress:
     owner, _, rest = path.partition("/")
     name, _, file = rest.partition("/")
     if not (PART.fullmatch(owner) and PART.fullmatch(name)):
@@ -104,7 +104,7 @@ def _from_parts(text: str, path: str, revision: str | None) -> HubAddress:
 
 
 def is_plain_path(path: str) -> bool:
-    """Of a GGUF file below a repository: no way up, nothing that a terminal would heed."""
+    """Return whether this is a GGUF file's path: no way up, nothing that a terminal heeds."""
     steps = path.split("/")
     return (
         path.lower().endswith(GGUF)

@@ -1,4 +1,4 @@
-"""Which files of a repository are models to choose from, and which one is a good choice."""
+"""The choice among a repository's files: which are models, and which one is a good choice."""
 
 import re
 from collections import defaultdict
@@ -52,7 +52,7 @@ def variants_of(files: Iterable[HubFile]) -> list[Variant]:
 
 
 def default_of(variants: Sequence[Variant]) -> Variant:
-    """Small, and nearly as good as the whole; else the smallest."""
+    """Return a variant that is small and nearly as good as the whole; else the smallest."""
     by_label: dict[str, list[Variant]] = defaultdict(list)
     for variant in variants:
         by_label[variant.quantisation].append(variant)
@@ -60,7 +60,7 @@ def default_of(variants: Sequence[Variant]) -> Variant:
 
 
 def choose(repository: str, variants: Sequence[Variant], path: str | None) -> Variant:
-    """The one with this file, or the default."""
+    """Return the variant with this file, or the default."""
     if not variants:
         raise RequestError(
             f"{repository} has no GGUF files: look for a repository whose name ends in -GGUF",
@@ -76,7 +76,7 @@ def choose(repository: str, variants: Sequence[Variant], path: str | None) -> Va
 
 
 def label_of(name: str) -> str:
-    """What a file's name says of its quantisation, or nothing."""
+    """Return what a file's name says of its quantisation; nothing if it says nothing."""
     found = LABEL.findall(name.upper())
     return found[-1] if found else ""
 

@@ -1,36 +1,36 @@
-"""What can go wrong between this machine and the Hub, in words."""
+"""The errors between this machine and the Hub, in words."""
 
 from py_runtime.base.errors import InpageError, NetworkError
 
 UNAUTHORISED, FORBIDDEN, MISSING, TOO_MANY = 401, 403, 404, 429
+FINAL = (400, 401, 404, 410, 416, 429)  # what another try would not change, or not soon
 
 
 class HubError(NetworkError):
-    """The Hub refused something, or answered with something else."""
+    """The Hub refused something, or answered with something else.
+
+    `is_told` if the Hub itself says so, and not a host that it redirects to.
+    """
 
     code = "hub_error"
 
     def __init__(self, text: str, status: int | None = None, is_told: bool = False) -> None:
         super().__init__(text)
         self.status = status
-        self.is_told = is_told  # by the Hub itself, not by a host that it redirects to
+        self.is_final = is_told or status in FINAL
 
     def facts(self) -> dict[str, object]:
         return {"status": self.status}
 
 
 class HubAccessError(HubError):
-    """It is gated or private: a token is needed, or another one."""
+    """The Hub does not give a gated or private repository without a token, or with this one."""
 
     code = "hub_access"
 
 
-class RefusedError(NetworkError):
-    """Another host does not give this to everybody, or leads where nobody should follow."""
-
-
 class HubConsentError(InpageError):
-    """Nobody has allowed to ask the Hub."""
+    """The Hub was not asked, since the user has not allowed it."""
 
     code = "hub_consent"
 
@@ -42,7 +42,7 @@ class HubConsentError(InpageError):
 
 
 def refusal(status: int, what: str, headers: dict[str, str], has_token: bool) -> HubError:
-    """To be raised where the Hub answers with another status than was hoped for."""
+    """Return the error of an answer with another status than was hoped for."""
     fault = headers.get("x-error-code", "")
     kind = HubAccessError if status in (UNAUTHORISED, FORBIDDEN) else HubError
     return kind(_in_words(status, what, fault, headers, has_token), status, bool(fault))

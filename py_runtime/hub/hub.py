@@ -1,28 +1,29 @@
-"""The Hub as the engine uses it: what is kept comes first, the rest is listed, chosen, fetched."""
+"""The Hub as the engine uses it: kept models come first, others are listed, chosen, fetched."""
 
 from dataclasses import dataclass
 
 from py_runtime.base.errors import QuotaError, StorageError
 from py_runtime.base.progress import DOWNLOAD, Meter
 from py_runtime.base.sizes import in_words
+from py_runtime.download.download import Download
+from py_runtime.download.file_check import ExpectedFile
 from py_runtime.folder.file_set import FileSet
-from py_runtime.folder.manifest import FileFacts
 from py_runtime.hub.address import HUB, MAIN, HubAddress, is_hub_address, parse_address
 from py_runtime.hub.choice import Variant, choose, default_of, label_of, variants_of
-from py_runtime.hub.download import Download
 from py_runtime.hub.errors import HubConsentError
 from py_runtime.hub.listing import HubFile, Repository
 from py_runtime.hub.ranges import HubSource
 from py_runtime.hub.requests import HubRequests
-from py_runtime.hub.shelf import Shelf, is_whole, missing_bytes
+from py_runtime.hub.shelf import HubShelf, is_whole, missing_bytes
 from py_runtime.weights.byte_source import ByteSource
 
 REVISION, LICENCE = "revision", "licence"  # notes of a kept model
+DESCRIBED = "the Hub lists"
 
 
 @dataclass(frozen=True)
 class HubModel:
-    """One choice of a repository, at one commit."""
+    """A choice of a repository's files, at one commit."""
 
     repository: str
     commit: str
@@ -32,64 +33,62 @@ class HubModel:
 
     @property
     def url(self) -> str:
-        """Under which it is kept: the same bytes whenever it is asked for."""
+        """The address it is kept under, which stands for the same bytes forever."""
         return str(parse_address(self.repository).pinned(self.variant.files[0].path, self.commit))
 
     @property
     def page(self) -> str:
-        """Where people read about it."""
+        """The page where people read about it."""
         return f"{HUB}/{self.repository}"
 
     @property
     def files(self) -> FileSet:
-        facts = {file.path: FileFacts(file.size, file.sha256) for file in self.variant.files}
+        facts = {file.path: file.facts for file in self.variant.files}
         notes = {REVISION: self.revision, LICENCE: self.licence}
         return FileSet(self.variant.name, facts, notes)
 
 
 class Hub:
-    """`requests` is None where nobody has allowed to ask: then there is what is kept."""
+    """The Hub, or only what is kept of it: `requests` is None if the user has not allowed any."""
 
-    def __init__(self, shelf: Shelf, requests: HubRequests | None) -> None:
+    def __init__(self, shelf: HubShelf, requests: HubRequests | None) -> None:
         self.shelf = shelf
         self._requests = requests
 
-    async def repository(self, address: HubAddress) -> Repository:
-        return await self._allowed().repository(address)
+    async def list_repository(self, address: HubAddress) -> Repository:
+        return await self._allowed().list_repository(address)
 
     async def find(self, address: HubAddress) -> HubModel:
-        """What is kept or begun stays at its commit; only what is not is looked up."""
-        kept = self._kept(address)
+        """Find a model on the shelf, at the commit it was begun at, else on the Hub."""
+        kept = self._find_kept(address)
         if kept is not None:
             return kept
-        found = await self.repository(address)
+        found = await self.list_repository(address)
         return model_of(found, choose(found.name, variants_of(found.files), address.file), address)
 
     def is_whole(self, model: HubModel) -> bool:
         return is_whole(self.shelf, model.files)
 
     async def fetch(self, model: HubModel, meter: Meter) -> None:
-        """Downloads what is not there, and checks it."""
+        """Download what is missing, and check it."""
         if self.is_whole(model):
             return
         requests = self._allowed()
         await self._check_room(model)
         await self.shelf.keep_set(model.url, model.files)
-        facts = {file: FileFacts(file.size, file.sha256) for file in model.variant.files}
-        missing = {file: f for file, f in facts.items() if not self.shelf.has(f)}
+        missing = [f for f in model.variant.files if not self.shelf.has(f.facts)]
         for file in missing:
             meter.expect(DOWNLOAD, file.path, file.size)
-        for file, wanted in missing.items():
-            asked = requests.file(model.repository, model.commit, file.path)
-            await Download(file.path, wanted, self.shelf, asked, meter).run()
+        for file in missing:
+            expected = ExpectedFile(file.path, file.facts, DESCRIBED)
+            remote = requests.file(model.repository, model.commit, file.path)
+            await Download(expected, remote, self.shelf, meter).run()
 
     def sources(self, model: HubModel) -> list[ByteSource]:
-        """Its files where they are kept; before that, ranges of the Hub's."""
+        """Return the kept files; until they are whole, ranges of the Hub's."""
         if self.is_whole(model):
-            return [
-                self.shelf.source(_base(file), FileFacts(file.size, file.sha256))
-                for file in model.variant.files
-            ]
+            files = model.variant.files
+            return [self.shelf.source_of(_base(file), file.facts) for file in files]
         return list(self.remote_sources(model))
 
     def remote_sources(self, model: HubModel) -> list[HubSource]:
@@ -120,10 +119,10 @@ class Hub:
                 "file; one that you download by yourself can be dropped on the page"
             )
 
-    def _kept(self, address: HubAddress) -> HubModel | None:
+    def _find_kept(self, address: HubAddress) -> HubModel | None:
         found = [
-            _from_set(url, files)
-            for url, files in self.shelf.sets().items()
+            _parse_set(url, files)
+            for url, files in self.shelf.kept_sets().items()
             if is_hub_address(url) and _fits(address, url, files)
         ]
         whole = [model for model in found if self.is_whole(model)]
@@ -135,11 +134,11 @@ class Hub:
 
 
 def model_of(found: Repository, variant: Variant, address: HubAddress) -> HubModel:
-    """A choice of what was listed."""
+    """Return a model that was chosen from a repository's list."""
     return HubModel(found.name, found.commit, address.revision or MAIN, found.licence, variant)
 
 
-def _from_set(url: str, files: FileSet) -> HubModel:
+def _parse_set(url: str, files: FileSet) -> HubModel:
     address = parse_address(url)
     listed = tuple(HubFile(path, f.size, f.sha256) for path, f in files.files.items())
     return HubModel(
@@ -152,7 +151,7 @@ def _from_set(url: str, files: FileSet) -> HubModel:
 
 
 def _fits(address: HubAddress, url: str, files: FileSet) -> bool:
-    """Whether what is kept under `url` is what is asked for."""
+    """Return whether the model kept under `url` is the one that `address` asks for."""
     kept = parse_address(url)
     revisions = (None, kept.revision, files.notes.get(REVISION))
     return (

@@ -1,9 +1,10 @@
-"""What the Hub says of a repository, read without trust: its commit, its files and their hashes."""
+"""The Hub's description of a repository, read without trust: commit, files and their hashes."""
 
 import re
 from dataclasses import dataclass
 from typing import Any
 
+from py_runtime.base.file_facts import FileFacts
 from py_runtime.base.short_texts import short
 from py_runtime.folder.manifest import SHA256
 from py_runtime.folder.strict_json import is_count, parse_strict_json
@@ -23,10 +24,14 @@ class HubFile:
     size: int
     sha256: str
 
+    @property
+    def facts(self) -> FileFacts:
+        return FileFacts(self.size, self.sha256)
+
 
 @dataclass(frozen=True)
 class Repository:
-    """At one commit."""
+    """A repository at one commit."""
 
     name: str  # owner/name
     commit: str
@@ -36,7 +41,7 @@ class Repository:
 
 
 def parse_about(name: str, data: bytes) -> tuple[str, str, bool]:
-    """(commit, licence, whether it is gated), of the answer about a model."""
+    """Return (commit, licence, whether it is gated) from the answer about a model."""
     about = _parsed(name, data, dict)
     commit = about.get("sha")
     if not isinstance(commit, str) or not COMMIT.fullmatch(commit):
@@ -48,7 +53,7 @@ def parse_about(name: str, data: bytes) -> tuple[str, str, bool]:
 
 
 def parse_tree(name: str, data: bytes) -> list[HubFile]:
-    """The GGUF files of one page of the tree; others are passed over."""
+    """Return the GGUF files of one page of the tree; others are passed over."""
     files = []
     for entry in _parsed(name, data, list):
         if not isinstance(entry, dict) or entry.get("type") != "file":
@@ -60,7 +65,7 @@ def parse_tree(name: str, data: bytes) -> list[HubFile]:
 
 
 def next_page(headers: dict[str, str]) -> str | None:
-    """Where the tree goes on."""
+    """Return the address where the tree goes on, if it does."""
     found = NEXT_PAGE.search(headers.get("link", ""))
     return found[1] if found else None
 

@@ -1,4 +1,4 @@
-"""The shelf in the user's cache folder."""
+"""The native shelf: the user's cache folder."""
 
 import hashlib
 import os
@@ -11,9 +11,10 @@ import numpy as np
 import platformdirs
 
 from py_runtime.base.errors import StorageError
+from py_runtime.base.file_facts import FileFacts
 from py_runtime.base.model_errors import ManifestError
 from py_runtime.folder.file_set import FileSet, parse_file_set
-from py_runtime.folder.manifest import MANIFEST, FileFacts
+from py_runtime.folder.manifest import MANIFEST
 from py_runtime.folder.stored_names import BEGUN, FILE, MODEL
 from py_runtime.weights.byte_source import FileSource
 
@@ -21,7 +22,7 @@ FOLDER = "folder-"
 
 
 class NativeShelf:
-    """A Shelf."""
+    """A HubShelf."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -30,7 +31,7 @@ class NativeShelf:
     def of_user(cls) -> "NativeShelf":
         return cls(platformdirs.user_cache_path("inpage") / "hub")
 
-    def sets(self) -> Mapping[str, FileSet]:
+    def kept_sets(self) -> Mapping[str, FileSet]:
         found: dict[str, FileSet] = {}
         for path in sorted(self._folder.glob(f"{MODEL}*")):
             try:
@@ -60,26 +61,29 @@ class NativeShelf:
         except OSError as error:
             raise _refused(path, error) from None
 
-    def turn(
+    def take_turn(
         self, facts: FileFacts, tell: Callable[[int], None]
     ) -> AbstractAsyncContextManager[None]:
-        """Processes do not wait for each other."""
+        """Do nothing: processes do not wait for each other."""
         return nullcontext()
 
     async def begin(self, facts: FileFacts, at: int) -> "_Partial":
         self._make()
         return _Partial(self._path(BEGUN, facts), self._path(FILE, facts), at)
 
-    def begun(self, facts: FileFacts) -> FileSource:
-        return FileSource(self._path(BEGUN, facts))
+    async def open_begun(self, facts: FileFacts) -> "_OpenFile":
+        return _OpenFile(self._path(BEGUN, facts))
 
-    def source(self, name: str, facts: FileFacts) -> FileSource:
+    async def drop_begun(self, facts: FileFacts) -> None:
+        self._path(BEGUN, facts).unlink(missing_ok=True)
+
+    def source_of(self, name: str, facts: FileFacts) -> FileSource:
         source = FileSource(self._path(FILE, facts))
         source.name = name
         return source
 
     def as_folder(self, files: FileSet, manifest: bytes) -> Path:
-        """Kept files under their own names, as a model folder has them; they are not copied."""
+        """Link kept files under their own names, as a model folder has them; none is copied."""
         folder = self._folder / f"{FOLDER}{hashlib.sha256(manifest).hexdigest()}"
         try:
             folder.mkdir(exist_ok=True)
@@ -103,7 +107,7 @@ class NativeShelf:
 
 
 class _Partial:
-    """What another process writes meanwhile does no harm: the hash would show it."""
+    """A Partial; what another process writes meanwhile does no harm: the hash would show it."""
 
     def __init__(self, path: Path, whole: Path, at: int) -> None:
         self._path = path
@@ -137,6 +141,26 @@ class _Partial:
             self._file.close()
 
 
+class _OpenFile:
+    """A file on the disk as FileBlocks."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        try:
+            self._file = path.open("rb")
+        except OSError as error:
+            raise _unreadable(path, error) from None
+
+    async def next_block(self, memory: np.ndarray) -> np.ndarray:
+        try:
+            return memory[: self._file.readinto(memory.data)]
+        except OSError as error:
+            raise _unreadable(self._path, error) from None
+
+    def close(self) -> None:
+        self._file.close()
+
+
 def _link(kept: Path, path: Path) -> None:
     try:
         path.hardlink_to(kept)
@@ -153,3 +177,7 @@ def _size(path: Path) -> int:
 
 def _refused(path: Path, error: OSError) -> StorageError:
     return StorageError(f"{path} cannot be written: {error.strerror or error}")
+
+
+def _unreadable(path: Path, error: OSError) -> StorageError:
+    return StorageError(f"{path} cannot be read: {error.strerror or error}")

@@ -1,22 +1,22 @@
-"""A file of the Hub that is read in parts, and not kept: to see what it is before it comes."""
+"""A file of the Hub that is read in parts, to see what it is before it is downloaded."""
 
 from collections.abc import Sequence
 from contextlib import aclosing
 
+from py_runtime.download.remote_file import RemoteFile
 from py_runtime.hub.listing import HubFile
-from py_runtime.hub.requests import FileRequests
 from py_runtime.weights.byte_source import Pieces, cut_pieces, read_pieces
 
 
 class HubSource:
-    """A ByteSource."""
+    """A ByteSource that keeps nothing."""
 
     is_remote = True
 
-    def __init__(self, file: HubFile, requests: FileRequests) -> None:
+    def __init__(self, file: HubFile, remote: RemoteFile) -> None:
         self.name = file.path.rpartition("/")[2]
         self._size = file.size
-        self._requests = requests
+        self._remote = remote
 
     async def size(self) -> int:
         return self._size
@@ -27,7 +27,7 @@ class HubSource:
     async def pieces(self, cuts: Sequence[int]) -> Pieces:
         if cuts[0] == cuts[-1]:
             return
-        position, answer = await self._requests.open(cuts[0], cuts[-1])
-        async with aclosing(cut_pieces(self.name, answer, position, cuts)) as pieces:
+        part = await self._remote.open(cuts[0], cuts[-1])
+        async with aclosing(cut_pieces(self.name, part.answer, part.start, cuts)) as pieces:
             async for piece in pieces:
                 yield piece

@@ -1,35 +1,32 @@
-"""What is asked of the Hub: a repository's files, and bytes of one file."""
+"""Requests to the Hub: the list of a repository's files, and the files themselves."""
 
-from typing import Protocol
 from urllib.parse import urljoin, urlsplit
 
-from py_runtime.base.model_errors import ModelFileError
 from py_runtime.base.sizes import in_words
-from py_runtime.hub.address import MAIN, HubAddress, path_in_url
-from py_runtime.hub.connection import Answer, Connection, read_all
+from py_runtime.download.connection import Answer, Connection, read_all
+from py_runtime.download.remote_file import OK, PARTIAL_CONTENT, RemoteFile
+from py_runtime.hub.address import MAIN, HubAddress, quote_path
 from py_runtime.hub.errors import HubError, refusal
 from py_runtime.hub.listing import HubFile, Repository, next_page, parse_about, parse_tree
-from py_runtime.weights.byte_source import CONTENT_RANGE
 
-OK, PARTIAL_CONTENT = 200, 206
 MAX_ANSWER = 16 << 20
 MAX_PAGES = 50  # of a listing, which the Hub cuts into pages of 1,000 files
 MAX_LISTING = 32 << 20  # bytes of all pages: 1,000 files take about 400 kB
 
 
 class HubRequests:
-    """With the token of a user who gave one; it is a header, and never part of an address."""
+    """A Host: the Hub. The token of a user who gave one is a header, never part of an address."""
 
     def __init__(self, endpoint: str, connection: Connection, token: str | None) -> None:
         self.endpoint = endpoint.rstrip("/")
         self._connection = connection
         self._headers = {"Authorization": f"Bearer {token}"} if token else {}
 
-    async def repository(self, address: HubAddress) -> Repository:
-        """At the commit that its revision stands for now."""
+    async def list_repository(self, address: HubAddress) -> Repository:
+        """List a repository at the commit that its revision stands for now."""
         name, revision = address.repository, address.revision or MAIN
         what = f"{name}@{revision}" if address.revision else name
-        about = f"{self.endpoint}/api/models/{name}/revision/{path_in_url(revision)}"
+        about = f"{self.endpoint}/api/models/{name}/revision/{quote_path(revision)}"
         commit, licence, gated = parse_about(name, (await self._read(about, what))[0])
         files: list[HubFile] = []
         page: str | None = f"{self.endpoint}/api/models/{name}/tree/{commit}?recursive=true"
@@ -42,15 +39,15 @@ class HubRequests:
             if listed > MAX_LISTING:
                 raise _too_long(what, MAX_LISTING)
             files += parse_tree(name, data)
-            page = self._further(next_page(headers))
+            page = self._check_page(next_page(headers))
         return Repository(name, commit, licence, gated, tuple(files))
 
-    def file(self, repository: str, commit: str, path: str) -> "FileRequests":
-        url = f"{self.endpoint}/{repository}/resolve/{commit}/{path_in_url(path)}"
-        return FileRequests(self, url, f"{repository}/{path}")
+    def file(self, repository: str, commit: str, path: str) -> RemoteFile:
+        url = f"{self.endpoint}/{repository}/resolve/{commit}/{quote_path(path)}"
+        return RemoteFile(self, url, f"{repository}/{path}")
 
     async def ask(self, url: str, what: str, more: dict[str, str]) -> Answer:
-        """HubError where it does not answer with what was asked for."""
+        """Send a request; raise HubError unless the Hub grants it."""
         answer = await self._connection.open(url, {**self._headers, **more})
         if answer.status in (OK, PARTIAL_CONTENT):
             return answer
@@ -64,8 +61,8 @@ class HubRequests:
             raise _too_long(what, MAX_ANSWER)
         return data, answer.headers
 
-    def _further(self, url: str | None) -> str | None:
-        """The next page of a list is the Hub's, too: nobody else gets the token."""
+    def _check_page(self, url: str | None) -> str | None:
+        """Check that the next page of a list is the Hub's, too: nobody else gets the token."""
         whole = urljoin(f"{self.endpoint}/", url) if url else None
         if whole and urlsplit(whole)[:2] != urlsplit(self.endpoint)[:2]:
             raise HubError(f"the Hub's list goes on at {urlsplit(whole).netloc}, which is not it")
@@ -74,34 +71,3 @@ class HubRequests:
 
 def _too_long(what: str, most: int) -> HubError:
     return HubError(f"the Hub says too much of {what}: more than {in_words(most)}")
-
-
-class Asked(Protocol):
-    """The Hub, or another host."""
-
-    async def ask(self, url: str, what: str, more: dict[str, str]) -> Answer: ...
-
-
-class FileRequests:
-    """One file: of a repository at one commit, or of another host's."""
-
-    def __init__(self, requests: "Asked", url: str, what: str) -> None:
-        self._requests = requests
-        self._url = url
-        self._what = what
-
-    async def open(self, start: int, end: int | None = None) -> tuple[int, Answer]:
-        """Bytes from `start` on, or from before it; gives where they begin.
-
-        A range of this form needs no leave of the other side: browsers ask for it right away.
-        """
-        wanted = f"bytes={start}-{'' if end is None else end - 1}"
-        more = {"Range": wanted} if start or end is not None else {}
-        answer = await self._requests.ask(self._url, self._what, more)
-        if answer.status == OK:  # a host without ranges
-            return 0, answer
-        told = CONTENT_RANGE.fullmatch(answer.headers.get("content-range", ""))
-        if told is not None and int(told[1]) != start:
-            answer.close()
-            raise ModelFileError(f"{self._what} was sent from byte {told[1]}, not from {start}")
-        return start, answer

@@ -1,72 +1,38 @@
-"""Where models of the Hub are kept: one interface, for a browser's storage and a cache folder.
+"""The interface of the shelf for models of the Hub, and this platform's shelf."""
 
-A file is kept under its sha256, once for all models that have it. What is written has another name
-until its hash is known to be right; a download that broke off stays there and goes on later.
-"""
-
-from collections.abc import Callable, Mapping
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Mapping
 from typing import Protocol
 
-import numpy as np
-
+from py_runtime.base.file_facts import FileFacts
 from py_runtime.base.platform import IN_PAGE
+from py_runtime.download.shelf import Shelf
 from py_runtime.folder.file_set import FileSet
-from py_runtime.folder.manifest import FileFacts
 from py_runtime.weights.byte_source import ByteSource
 
 
-class Partial(Protocol):
-    """A file that is being written, behind what is there of it: keep it, drop it, or leave it."""
+class HubShelf(Shelf, Protocol):
+    """A Shelf that knows which files are which model's, by address."""
 
-    async def write(self, block: np.ndarray) -> None: ...
-
-    async def keep(self, facts: FileFacts) -> None: ...
-
-    async def drop(self) -> None: ...
-
-    async def leave(self) -> None: ...
-
-
-class Shelf(Protocol):
-    """StorageError where something is refused."""
-
-    def sets(self) -> Mapping[str, FileSet]:
-        """What was begun or is whole, by address."""
-
-    def has(self, facts: FileFacts) -> bool: ...
-
-    def begun_bytes(self, facts: FileFacts) -> int: ...
+    def kept_sets(self) -> Mapping[str, FileSet]:
+        """Return the models that are whole or were begun, by address."""
 
     async def room_for(self, url: str, files: FileSet) -> int:
-        """Bytes that may be added."""
+        """Return how many bytes may be added."""
 
     async def keep_set(self, url: str, files: FileSet) -> None:
-        """From now on these files belong to this address."""
+        """Note that these files belong to this address from now on."""
 
-    def turn(
-        self, facts: FileFacts, tell: Callable[[int], None]
-    ) -> AbstractAsyncContextManager[None]:
-        """Of those who share the shelf and want a file, one downloads it at a time; the others wait
-        here, and `tell` hears how many bytes are there. What was left is known then."""
-
-    async def begin(self, facts: FileFacts, at: int) -> Partial:
-        """Goes on behind the first `at` bytes, which are there."""
-
-    def begun(self, facts: FileFacts) -> ByteSource:
-        """What there is of a file that broke off."""
-
-    def source(self, name: str, facts: FileFacts) -> ByteSource:
-        """A file that is kept."""
+    def source_of(self, name: str, facts: FileFacts) -> ByteSource:
+        """Return a kept file as a source of bytes."""
 
 
-def is_whole(shelf: Shelf, files: FileSet) -> bool:
-    """Whether it can be loaded without the network."""
+def is_whole(shelf: HubShelf, files: FileSet) -> bool:
+    """Return whether a model can be loaded without the network."""
     return all(map(shelf.has, files.files.values()))
 
 
-def missing_bytes(shelf: Shelf, files: FileSet) -> int:
-    """What is still to come."""
+def missing_bytes(shelf: HubShelf, files: FileSet) -> int:
+    """Return how much of a model is still to be downloaded."""
     return sum(
         facts.size - min(shelf.begun_bytes(facts), facts.size)
         for facts in files.files.values()
@@ -74,8 +40,8 @@ def missing_bytes(shelf: Shelf, files: FileSet) -> int:
     )
 
 
-async def open_shelf() -> Shelf:
-    """This platform's."""
+async def open_shelf() -> HubShelf:
+    """Open this platform's shelf."""
     if IN_PAGE:
         from py_runtime.hub.page_shelf import PageShelf
 

@@ -5,11 +5,13 @@ from pathlib import Path
 from py_runtime.base.errors import QuotaError
 from py_runtime.base.progress import DOWNLOAD, Meter
 from py_runtime.base.sizes import in_words
+from py_runtime.download.download import Download
+from py_runtime.download.file_check import ExpectedFile
+from py_runtime.download.host import HostRequests
 from py_runtime.folder.file_set import FileSet
 from py_runtime.folder.layout import ModelFolder
 from py_runtime.folder.manifest import MANIFEST, MAX_MANIFEST_BYTES, Manifest, parse_manifest
-from py_runtime.hub.download import Download
-from py_runtime.hub.host import HostedSource, HostRequests
+from py_runtime.hub.hosted_source import HostedSource
 from py_runtime.hub.native_shelf import NativeShelf
 from py_runtime.hub.shelf import missing_bytes
 from py_runtime.model.folder_token_rows import LocalFolder
@@ -54,6 +56,6 @@ class FetchedFolder(LocalFolder):
         for name, facts in missing.items():
             meter.expect(DOWNLOAD, name, facts.size)
         for name, facts in missing.items():
-            asked = self._requests.file(self._url + name)
-            listed_by = f"its {MANIFEST} lists"
-            await Download(name, facts, self._shelf, asked, meter, listed_by).run()
+            expected = ExpectedFile(name, facts, f"its {MANIFEST} lists")
+            remote = self._requests.file(self._url + name)
+            await Download(expected, remote, self._shelf, meter).run()

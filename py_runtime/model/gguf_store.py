@@ -3,13 +3,13 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from py_runtime.base.file_facts import FileFacts
 from py_runtime.base.model_errors import ModelFileError
 from py_runtime.base.progress import Meter
 from py_runtime.folder.file_names import CONFIG
 from py_runtime.folder.layout import ModelFolder
 from py_runtime.folder.manifest import (
     NEEDED_LIMITS,
-    FileFacts,
     Manifest,
     Requirements,
     Source,

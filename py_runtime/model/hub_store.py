@@ -6,10 +6,10 @@ from dataclasses import replace
 
 from py_runtime.base.platform import IN_PAGE
 from py_runtime.base.progress import Meter
+from py_runtime.download.connection import open_connection
 from py_runtime.folder.layout import ModelFolder
 from py_runtime.folder.manifest import Manifest, Source
 from py_runtime.hub.address import HUB, HubAddress, parse_address
-from py_runtime.hub.connection import open_connection
 from py_runtime.hub.hub import Hub, HubModel
 from py_runtime.hub.requests import HubRequests
 from py_runtime.hub.shelf import open_shelf

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from py_runtime.base.file_facts import FileFacts
 from py_runtime.base.model_errors import ModelFileError
 from py_runtime.base.progress import Meter
 from py_runtime.base.sizes import in_words
@@ -11,7 +12,6 @@ from py_runtime.folder.file_names import TOKENIZER
 from py_runtime.folder.layout import ModelFolder
 from py_runtime.folder.manifest import (
     MAX_WHOLE_BYTES,
-    FileFacts,
     Manifest,
     Requirements,
     Source,

@@ -87,7 +87,8 @@ def source_of(where: str) -> ByteSource:
     """Return the source of a file at an address or path."""
     if not is_address(where):
         return open_source(where)
-    from py_runtime.hub.host import HostedSource, HostRequests  # natively; few need it
+    from py_runtime.download.host import HostRequests  # natively; few need it
+    from py_runtime.hub.hosted_source import HostedSource
 
     return HostedSource(where, HostRequests())
 

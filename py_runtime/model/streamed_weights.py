@@ -7,7 +7,8 @@ import numpy as np
 from py_runtime.base.concurrency import together
 from py_runtime.base.model_errors import ModelFileError
 from py_runtime.base.progress import UPLOAD, Meter
-from py_runtime.folder.delivery import Delivery, discard
+from py_runtime.download.download import discard
+from py_runtime.folder.delivery import Delivery
 from py_runtime.folder.layout import ModelFolder
 from py_runtime.folder.on_site import SiteFolder
 from py_runtime.folder.stored_names import FILE

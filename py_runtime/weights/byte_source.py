@@ -4,7 +4,6 @@ In the page a source is a URL of this site or a file that the user gave (weights
 natively it is a file on the disk. weights/open_source.py chooses.
 """
 
-import re
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
@@ -19,7 +18,6 @@ from py_runtime.base.errors import NotFoundError
 from py_runtime.base.file_blocks import FileBlocks
 from py_runtime.base.model_errors import ModelFileError
 
-CONTENT_RANGE = re.compile(r"bytes ([0-9]+)-[0-9]+/([0-9]+)")  # where a part begins; all bytes
 HEAD_BYTES = 1 << 16  # what the first request brings along: most of what is read beforehand
 PIECE_BYTES = 2 << 20  # most that is held of a file that streams past
 

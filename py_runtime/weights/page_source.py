@@ -8,8 +8,8 @@ from urllib.parse import urljoin
 from py_runtime.bridge.calls import bridge
 from py_runtime.bridge.opfs import open_stored_part
 from py_runtime.bridge.stream import Stream, open_url
+from py_runtime.download.remote_file import CONTENT_RANGE
 from py_runtime.weights.byte_source import (
-    CONTENT_RANGE,
     HEAD_BYTES,
     Pieces,
     RemoteSource,

@@ -31,11 +31,17 @@ class LoadingPage:
         page.route("**/ui/arriving.js", lambda route: route.fulfill(body=body, content_type=kind))
         page.goto(self.site.url)
         page.evaluate("inpage.ready.then(() => null)")
-        return PageRunner(page)
+        runner = PageRunner(page)
+        runner.python("import py_runtime.download.retries as retries\nretries.FIRST_PAUSE = 0")
+        return runner
 
     def reload(self) -> None:
         self.runner.page.close()
         self.runner = self.open_tab()
+
+    def read_little_at_a_time(self) -> None:
+        """Let some of a shard arrive before the rest: the toy's are smaller than a block."""
+        self.runner.python("import py_runtime.download.download as one\none.READ_BYTES = 1024")
 
     def address(self, model: str = "Toy") -> str:
         return f"{self.site.url}models/{model}/"

@@ -16,6 +16,7 @@ from tools.site import Site
 
 ERROR, CUT, FLIP, HANG = "answers 500", "ends half-way", "has a wrong byte", "stops half-way"
 WAIT = "stops half-way while it has this fault"
+SHORT = "ends half-way as if it were whole"
 PREFIX = "/models/"
 
 
@@ -59,12 +60,17 @@ class FaultySite:
             return await send({"type": "http.response.body", "body": b"broken on purpose"})
 
         async def send_wrongly(message: Message) -> None:
+            if fault == SHORT and message["type"] == "http.response.start":
+                told = [item for item in message["headers"] if item[0] != b"content-length"]
+                return await send({**message, "headers": told})
             body = message.get("body")
             if not body or fault is None:
                 return await send(message)
             if fault == FLIP:
                 return await send({**message, "body": body[:-1] + bytes([body[-1] ^ 1])})
             half = {"type": "http.response.body", "body": body[: len(body) // 2]}
+            if fault == SHORT:
+                return await send({**half, "more_body": message.get("more_body", False)})
             await send({**half, "more_body": True})
             if fault == WAIT:
                 while self.faults.get(file) == WAIT:

@@ -96,9 +96,9 @@ async def load_and_count_hashes(device: Device, where: str) -> list[Any]:
 
 
 async def stored(device: Device) -> list[dict[str, Any]]:
-    from py_runtime.folder.kept_models import stored_models
+    from py_runtime.folder.kept_models import list_stored_models
 
-    return await stored_models()
+    return await list_stored_models()
 
 
 async def entries(device: Device) -> dict[str, int]:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.folder.conftest import LoadingPage
-from tests.folder.faulty_site import CUT, ERROR, HANG
+from tests.folder.faulty_site import CUT, ERROR, HANG, SHORT
 from tests.folder.loading_checks import (
     MANIFEST,
     all_files,
@@ -48,8 +48,7 @@ def begun_entry(manifest: dict[str, Any], file: str) -> str:
 
 def begin_a_download(page: LoadingPage, manifest: dict[str, Any], file: str) -> int:
     """A load that ends while a file stands half-way; gives the bytes that are there of it."""
-    # A shard of the toy is smaller than a block: so that some of it arrives.
-    page.runner.python("import py_runtime.bridge.stream as stream\nstream.BLOCK_BYTES = 1024")
+    page.read_little_at_a_time()
     page.site.faults[f"Toy/{file}"] = HANG
     missing = manifest["files"][file]["size"] / 2 + 3 * 1024
     result = page.load(cancel_at=("download", 1 - missing / manifest["size"]))
@@ -72,6 +71,20 @@ def test_a_download_goes_on_within_a_shard(
     assert page.site.ranges[f"Toy/{shard(5)}"] == f"bytes={begun}-"
     assert kept_files(page, manifest) == all_files(manifest)
     assert not [name for name in page.run("entries") if name.startswith("begun-")]
+    assert result["notices"] == []
+
+
+def test_an_answer_that_ends_early_goes_on_where_it_was(
+    page: LoadingPage, manifest: dict[str, Any], check_loaded: Any
+) -> None:
+    """Within one load: what has arrived is not requested again."""
+    page.site.faults[f"Toy/{shard(5)}"] = SHORT
+    page.site.ranges.clear()
+    result = page.load()
+    check_loaded(result)
+    half = manifest["files"][shard(5)]["size"] // 2
+    assert page.site.ranges[f"Toy/{shard(5)}"] == f"bytes={half - half % 16}-"
+    assert kept_files(page, manifest) == all_files(manifest)
     assert result["notices"] == []
 
 

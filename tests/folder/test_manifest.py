@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
+from py_runtime.base.file_facts import FileFacts
 from py_runtime.base.model_errors import (
     DAMAGED,
     ManifestError,
@@ -15,7 +16,6 @@ from py_runtime.base.model_errors import (
 )
 from py_runtime.folder.manifest import (
     MAX_MANIFEST_BYTES,
-    FileFacts,
     Manifest,
     Requirements,
     Source,

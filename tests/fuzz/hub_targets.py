@@ -9,8 +9,8 @@ from tempfile import TemporaryDirectory
 
 from inpage.listing import in_folder
 from py_runtime.base.errors import InpageError
+from py_runtime.base.file_facts import FileFacts
 from py_runtime.folder.file_set import FileSet, parse_file_set
-from py_runtime.folder.manifest import FileFacts
 from py_runtime.hub.address import parse_address
 from py_runtime.hub.choice import choose, default_of, variants_of
 from py_runtime.hub.listing import parse_about, parse_tree

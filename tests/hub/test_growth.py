@@ -9,9 +9,10 @@ import pytest
 
 from inpage.listing import in_folder
 from py_runtime.app.hub_calls import MAX_OFFERED, HubCalls
+from py_runtime.base.file_facts import FileFacts
 from py_runtime.chat.request import ChatRequest
 from py_runtime.chat.seams import Seams, unmark
-from py_runtime.folder.manifest import FileFacts, Manifest, Requirements, Source, _check_files
+from py_runtime.folder.manifest import Manifest, Requirements, Source, _check_files
 from py_runtime.hub import requests
 from py_runtime.hub.address import HubAddress
 from py_runtime.hub.choice import choose, variants_of
@@ -88,7 +89,7 @@ def test_a_page_is_offered_a_bounded_number_of_files(monkeypatch: pytest.MonkeyP
         return Repository("o/n", "0" * 40, "mit", False, files)
 
     async def opened(calls: HubCalls, permission: Any) -> Any:
-        hub.repository = repository
+        hub.list_repository = repository
         return hub
 
     async def look(hub: Any, model: Any) -> tuple[int, str]:
@@ -116,7 +117,7 @@ def test_a_listing_of_many_pages_is_refused(monkeypatch: pytest.MonkeyPatch) -> 
     connection: Any = None
     hub = requests.HubRequests("https://hub.example", connection, None)
     with pytest.raises(HubError, match="says too much of o/n"):
-        wait(hub.repository(HubAddress("o", "n")))
+        wait(hub.list_repository(HubAddress("o", "n")))
     assert len(asked) == 4
 
 

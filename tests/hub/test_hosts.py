@@ -18,8 +18,9 @@ import inpage
 from py_runtime.base.errors import InpageError
 from py_runtime.base.model_errors import ModelFileError, ModelHashError
 from py_runtime.base.progress import Meter
-from py_runtime.hub import download
-from py_runtime.hub.host import HostedSource, HostRequests
+from py_runtime.download import retries
+from py_runtime.download.host import HostRequests
+from py_runtime.hub.hosted_source import HostedSource
 from py_runtime.model.stores import open_store
 from py_runtime.weights.byte_source import HEAD_BYTES
 from tests.background import answering
@@ -49,7 +50,7 @@ class Host:
 
 @pytest.fixture
 def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Host]:
-    monkeypatch.setattr(download, "FIRST_PAUSE", 0)
+    monkeypatch.setattr(retries, "FIRST_PAUSE", 0)
     monkeypatch.setattr("platformdirs.user_cache_path", lambda name: tmp_path / "cache" / name)
     host = Host(tmp_path / "served")
     host.folder.mkdir()
@@ -140,6 +141,7 @@ def test_an_answer_that_breaks_off(host: Host, ranges: bool) -> None:
     [
         (404, "there is nothing at {url}x.gguf (127.0.0.1:{port} answered 404): check the address"),
         (403, "download it by yourself, and give its path"),
+        (416, "{url}x.gguf ends before the bytes that were requested"),
         (500, "answered 500 to a request for {url}x.gguf: try again later"),
     ],
 )

@@ -13,7 +13,7 @@ import pytest
 
 from py_runtime.base.errors import InpageError, QuotaError
 from py_runtime.base.progress import Meter
-from py_runtime.hub import download
+from py_runtime.download import download, retries
 from py_runtime.model import Model
 from py_runtime.model.hub_store import HubStore, hub_store
 from py_runtime.model.stores import open_store
@@ -40,7 +40,7 @@ def cache(hub: Imitation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> It
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("HF_ENDPOINT", hub.hub)
     monkeypatch.delenv("HF_TOKEN", raising=False)
-    monkeypatch.setattr(download, "FIRST_PAUSE", 0)
+    monkeypatch.setattr(retries, "FIRST_PAUSE", 0)
     monkeypatch.setattr("platformdirs.user_cache_path", lambda name: tmp_path / name)
     hub.repositories, hub.faults, hub.status, hub.ranges = {}, {}, None, True
     hub.put(NAME, small_Q8_0__gguf=small.small_file(), small_F16__gguf=f16())
@@ -198,11 +198,14 @@ def test_wrong_bytes_are_not_kept(hub: Imitation, cache: Path) -> None:
 
 
 def test_a_begun_file_with_wrong_bytes_is_dropped(hub: Imitation, cache: Path) -> None:
+    """Its hash shows it once the rest has come: then the whole file comes, unasked."""
     cache.mkdir(parents=True)
     sha256 = hashlib.sha256(small.small_file()).hexdigest()
-    (cache / f"begun-{sha256}").write_bytes(b"wrong" * 100)
-    assert "is not the file that the Hub lists" in refused()
+    (cache / f"begun-{sha256}").write_bytes(b"wrong" * 96)
     fetched()
+    ranges = [seen.headers.get("range") for seen in hub.seen if seen.host == "cdn"]
+    assert ranges[-2:] == ["bytes=480-", None]
+    assert kept(cache, small.small_file()).read_bytes() == small.small_file()
     (cache / f"file-{sha256}").rename(cache / f"begun-{sha256}")
     with (cache / f"begun-{sha256}").open("ab") as begun:
         begun.write(b"more than there is")

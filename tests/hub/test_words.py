@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from py_runtime.base.errors import RequestError
+from py_runtime.base.file_facts import FileFacts
 from py_runtime.base.model_errors import ManifestError
 from py_runtime.decoder.families import BY_MODEL_TYPE
 from py_runtime.folder.file_set import FileSet, parse_file_set
-from py_runtime.folder.manifest import FileFacts
 from py_runtime.hub.address import HubAddress, parse_address
 from py_runtime.hub.choice import choose, default_of, label_of, variants_of
 from py_runtime.hub.errors import HubError, refusal

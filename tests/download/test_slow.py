@@ -17,14 +17,15 @@ from typing import Any
 import pytest
 
 from py_runtime.base import patience
-from py_runtime.base.errors import InpageError, NetworkError
+from py_runtime.base.errors import InpageError, NetworkError, RefusedError
+from py_runtime.base.file_facts import FileFacts
 from py_runtime.base.patience import MIN_BYTES_PER_SECOND, RATE_SECONDS, Pace, SlowError
 from py_runtime.base.progress import Meter
-from py_runtime.folder.manifest import FileFacts
-from py_runtime.hub import download
-from py_runtime.hub.errors import RefusedError
-from py_runtime.hub.host import HostRequests
-from py_runtime.hub.native_connection import NativeConnection, _Redirects
+from py_runtime.download import retries
+from py_runtime.download.download import Download
+from py_runtime.download.file_check import ExpectedFile
+from py_runtime.download.host import HostRequests
+from py_runtime.download.native_connection import NativeConnection, _Redirects
 from py_runtime.hub.native_shelf import NativeShelf
 from py_runtime.hub.requests import HubRequests
 from tests.background import answering
@@ -88,7 +89,7 @@ def test_a_line_that_grows_slow() -> None:
 
 @pytest.fixture(autouse=True)
 def stocked(hub: Imitation, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(download, "FIRST_PAUSE", 0)
+    monkeypatch.setattr(retries, "FIRST_PAUSE", 0)
     monkeypatch.setattr("tests.hub.imitation.Handler.wbufsize", 0)
     hub.faults = {}
     hub.sent.clear()
@@ -98,13 +99,14 @@ def stocked(hub: Imitation, monkeypatch: pytest.MonkeyPatch) -> None:
     hub.take_seen()
 
 
-def downloading(hub: Imitation, folder: Path) -> download.Download:
+def downloading(hub: Imitation, folder: Path) -> Download:
     facts = FileFacts(len(DATA), hashlib.sha256(DATA).hexdigest())
-    asked = HubRequests(hub.hub, NativeConnection(), None).file(NAME, COMMIT, FILE)
-    return download.Download(FILE, facts, NativeShelf(folder), asked, Meter())
+    remote = HubRequests(hub.hub, NativeConnection(), None).file(NAME, COMMIT, FILE)
+    expected = ExpectedFile(FILE, facts, "the Hub lists")
+    return Download(expected, remote, NativeShelf(folder), Meter())
 
 
-async def until_sent(hub: Imitation, task: "asyncio.Task[None]") -> None:
+async def until_sent(hub: Imitation, task: "asyncio.Task[bool]") -> None:
     while not hub.sent[FILE] > len(DATA) // 2 and not task.done():
         await asyncio.sleep(0.01)
 
@@ -128,7 +130,7 @@ def test_cancelling_closes_the_connection(hub: Imitation, tmp_path: Path) -> Non
 DOWNLOAD = """
 import asyncio, signal, sys
 import numpy as np
-from py_runtime.hub.native_connection import NativeConnection
+from py_runtime.download.native_connection import NativeConnection
 signal.signal(signal.SIGINT, signal.default_int_handler)
 async def download():
     answer = await NativeConnection().open(sys.argv[1], {})

@@ -1,4 +1,4 @@
-"""Requests by fetch(): the browser drops the token where a redirect leads to another origin."""
+"""The page's connection, by fetch(): browsers drop a token where a redirect leaves the origin."""
 
 from collections.abc import Mapping
 
@@ -10,17 +10,13 @@ STATUS = ":status"  # as web/bridge/files.js has it
 
 
 class PageConnection:
-    """A Connection."""
+    """A Connection, with options of fetch() for all its requests."""
+
+    def __init__(self, **options: str) -> None:
+        self._options = options
 
     async def open(self, url: str, headers: Mapping[str, str]) -> "_StreamedAnswer":
-        stream = open_url(
-            url,
-            anyStatus=True,
-            headers=dict(headers),
-            cache="no-store",  # our own storage keeps it, and redirects expire
-            credentials="omit",
-            referrerPolicy="no-referrer",
-        )
+        stream = open_url(url, anyStatus=True, headers=dict(headers), **self._options)
         try:
             return _StreamedAnswer(stream, await stream.headers())
         except BaseException:

@@ -1,4 +1,4 @@
-"""Requests by Python's own library, in a thread each, which can be broken off at any time."""
+"""The native connection, by Python's own library: each request has a thread, and can be ended."""
 
 import asyncio
 import http.client
@@ -18,10 +18,9 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from py_runtime.base import patience
-from py_runtime.base.errors import NetworkError
+from py_runtime.base.errors import NetworkError, RefusedError
 from py_runtime.base.patience import Pace
 from py_runtime.base.short_texts import short
-from py_runtime.hub.errors import RefusedError
 
 TOKEN_HEADER = "Authorization"
 FAULTS = (OSError, http.client.HTTPException)  # URLError is an OSError
@@ -30,7 +29,7 @@ T = TypeVar("T")
 
 
 class NativeConnection:
-    """A Connection."""
+    """A Connection; cancelling a request closes its socket."""
 
     async def open(self, url: str, headers: Mapping[str, str]) -> "_ReadAnswer":
         request = urllib.request.Request(url, headers=dict(headers))
@@ -154,7 +153,7 @@ class _HttpConnection(http.client.HTTPConnection):
 
 
 class _HttpsConnection(_HttpConnection, http.client.HTTPSConnection):
-    """The same over TLS."""
+    """An HTTP connection over TLS."""
 
 
 class _HttpHandler(urllib.request.HTTPHandler):
