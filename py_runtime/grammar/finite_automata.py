@@ -11,11 +11,11 @@ Move = tuple[int, int, int]  # first and last code point, and the state they lea
 
 
 class TooComplexError(Exception):
-    """The automaton would take more memory or time than a pattern may."""
+    """An error of an automaton that would take more memory or time than a pattern may."""
 
 
 class Nfa:
-    """States with moves on code points, and with steps that need none of them.
+    """A non-deterministic automaton: moves on code points, and steps that need none of them.
 
     A step may be an anchor: `at_start` and `at_end` steps are open only there.
     """
@@ -34,7 +34,7 @@ class Nfa:
         return len(self.moves) - 1
 
     def closure(self, states: Iterable[int], anchors: dict[int, int]) -> frozenset[int]:
-        """All states that can be reached without a code point."""
+        """Return all states that can be reached without a code point."""
         found = set(states)
         pending = list(found)
         while pending:
@@ -50,7 +50,7 @@ class Nfa:
 
 
 class Dfa:
-    """Deterministic; from every state an accepting one can be reached. State 0 is the start."""
+    """A deterministic automaton that starts in state 0; every state leads to an accepting one."""
 
     start = 0
 
@@ -66,7 +66,7 @@ class Dfa:
         return self.accepting[state]
 
     def ending(self, state: int) -> str:
-        """A short text that leads from the state to an accepting one."""
+        """Return a short text that leads from the state to an accepting one."""
         text: list[str] = []
         while (step := self._endings[state]) is not None:
             char, state = step
@@ -74,7 +74,7 @@ class Dfa:
         return "".join(text)
 
     def free_state(self, state: int, longest: int) -> int | None:
-        """The state itself, if any characters may come and the text could end after each."""
+        """Return the state itself, if any characters may come and the text could end after each."""
         is_free = self.accepting[state] and self.moves[state] == [(0, LAST_CODE, state)]
         return state if is_free else None
 
@@ -161,7 +161,7 @@ def append_range(row: list[Move], low: int, high: int, target: int) -> None:
 
 
 def without_dead_ends(moves: list[list[Move]], accepting: list[bool]) -> Dfa | None:
-    """Only states from which a text can still end; None: there are none."""
+    """Keep the states from which a text can still end; None if there are none."""
     before: list[set[int]] = [set() for _ in moves]
     for state, row in enumerate(moves):
         for _, _, target in row:
@@ -183,7 +183,7 @@ def without_dead_ends(moves: list[list[Move]], accepting: list[bool]) -> Dfa | N
 
 
 def product(left: Dfa, right: Dfa) -> Dfa | None:
-    """What both accept."""
+    """Return the automaton that accepts what both accept."""
     numbers = {(0, 0): 0}
     queue = deque([(0, 0)])
     moves: list[list[Move]] = []
@@ -208,7 +208,7 @@ def product(left: Dfa, right: Dfa) -> Dfa | None:
 
 
 def of_length(least: int, most: int | None) -> Dfa:
-    """All texts of so many code points."""
+    """Return the automaton of all texts with `least` to `most` code points."""
     last = least if most is None else most
     if last > MAX_PATTERN_STATES * 8:
         raise TooComplexError
@@ -250,7 +250,7 @@ def all_but(texts: Iterable[str]) -> Dfa:
 def shortest_endings(
     moves: list[list[Move]], accepting: list[bool]
 ) -> list[tuple[str, int] | None]:
-    """For each state the first character of the cheapest way to an end, and where it leads."""
+    """Find each state's cheapest way to an end: its first character, and where that leads."""
     before: list[list[tuple[int, str, int]]] = [[] for _ in moves]
     for state, row in enumerate(moves):
         for low, high, target in row:
@@ -272,7 +272,7 @@ def shortest_endings(
 
 
 def cheapest(low: int, high: int) -> tuple[str, int]:
-    """A character of a range that takes few bytes inside a JSON string, and how many."""
+    """Return a character of the range that takes few bytes inside a JSON string, and how many."""
     for first, last in ((0x61, 0x7A), (0x30, 0x39), (0x41, 0x5A), (0x5D, 0x7E), (0x23, 0x5B)):
         if max(low, first) <= min(high, last):
             return chr(max(low, first)), 1

@@ -46,7 +46,7 @@ def compile_pattern(source: str) -> Dfa | None:
 
 
 class _Compiler(SetParser):
-    """One pass over the pattern, which builds the automaton as it goes."""
+    """A pass over the pattern, which builds the automaton as it goes."""
 
     dialect = _ECMA
 
@@ -137,7 +137,7 @@ class _Compiler(SetParser):
             raise ValueError("a quantifier behind an anchor is not supported")
 
         def again() -> Fragment:
-            """The same part once more: read anew."""
+            """Read the same part once more."""
             self.at = part_at
             copy = self._atom(self.source[part_at])
             assert self.at == end_at
@@ -161,7 +161,7 @@ class _Compiler(SetParser):
         return first, end
 
     def _interval(self) -> tuple[int, int | None] | None:
-        """How often the part before may stand, if a quantifier follows it."""
+        """Return how often the part before may stand, if a quantifier follows it."""
         char = self.next_char()
         if char and char in "*+?":
             self.at += 1

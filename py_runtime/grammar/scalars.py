@@ -52,7 +52,7 @@ def string_shape(atoms: Atoms) -> String | None:
 
 
 def text_automata(atoms: Atoms) -> list[Dfa | None]:
-    """Those of all patterns and formats."""
+    """Return the automata of all patterns and formats."""
     found: list[Dfa | None] = []
     for atom in atoms:
         name = atom.get("format")
@@ -84,7 +84,7 @@ def number_shape(atoms: Atoms, whole: bool) -> Number | None:
 
 
 def bounds(atoms: Atoms) -> tuple[Bound | None, Bound | None]:
-    """The strictest: of equal ones, that which leaves the value itself out."""
+    """Return the strictest bounds; of equal ones, those that leave the value itself out."""
     lows = [Bound(decimal(value), open=False) for value in given(atoms, "minimum")]
     lows += (Bound(decimal(value), open=True) for value in given(atoms, "exclusiveMinimum"))
     highs = [Bound(decimal(value), open=False) for value in given(atoms, "maximum")]
@@ -95,12 +95,12 @@ def bounds(atoms: Atoms) -> tuple[Bound | None, Bound | None]:
 
 
 def given(atoms: Atoms, keyword: str) -> list[Any]:
-    """A keyword's values in all the schemas that have it."""
+    """Return a keyword's values in all the schemas that have it."""
     return [atom.keywords[keyword] for atom in atoms if keyword in atom.keywords]
 
 
 def fixed_values(atoms: Atoms) -> list[Any] | None:
-    """The values that every enum and const allows, and the other keywords too; None: any value."""
+    """Return the values that every enum, const and other keyword allows; None for any value."""
     lists = [*given(atoms, "enum"), *([value] for value in given(atoms, "const"))]
     if not lists:
         return None
@@ -118,7 +118,7 @@ def fixed_values(atoms: Atoms) -> list[Any] | None:
 
 
 def agrees(value: Any, atoms: Atoms) -> bool:
-    """Whether a fixed value is what the keywords beside it ask for."""
+    """Return whether a fixed value is what the keywords beside it ask for."""
     types = types_of(value)
     for atom in atoms:
         asked = atom.get("type")
@@ -159,17 +159,17 @@ def _with_whole_numbers(value: Any) -> Any:
 
 
 def written(value: Any) -> bytes:
-    """As JSON, in the way people write it."""
+    """Write a value as JSON, in the way people write it."""
     return json.dumps(value, ensure_ascii=False).encode()
 
 
 def distinct(values: Iterable[Any]) -> list[Any]:
-    """As JSON has it: 1 and 1.0 are the same, 1 and true are not."""
+    """Drop duplicates as JSON sees them: 1 and 1.0 are the same, 1 and true are not."""
     return list({key_of(value): value for value in values}.values())
 
 
 def stated_types(atoms: Atoms) -> list[str]:
-    """The types that every one of the schemas allows, in a fixed order."""
+    """Return the types that every one of the schemas allows, in a fixed order."""
     allowed = list(TYPES)
     for asked in given(atoms, "type"):
         listed = {*asked} if isinstance(asked, list) else {asked}

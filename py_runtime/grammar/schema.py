@@ -1,4 +1,4 @@
-"""A JSON schema becomes shapes. What is not supported is refused by its name and its place.
+"""The reader that turns a JSON schema into shapes, and refuses the rest by its name and place.
 
 Where several schemas hold at once (allOf, a $ref with neighbours), their keywords are read
 together. Properties come in the schema's order. An object that names its properties has no others,
@@ -50,7 +50,7 @@ def shape_of(schema: Any) -> Choice:
 
 
 class SchemaReader:
-    """Each combination of schemas is read once, so that they may refer to themselves."""
+    """A reader of each combination of schemas once, so that they may refer to themselves."""
 
     def __init__(self, schema: Any) -> None:
         self.root = SchemaPart(schema, "#")
@@ -76,7 +76,10 @@ class SchemaReader:
         return root
 
     def choice(self, parts: tuple[SchemaPart, ...]) -> Choice:
-        """The place where all these schemas hold; read later, so that schemas may be recursive."""
+        """Return the place where all these schemas hold.
+
+        It is read later, as schemas may be recursive.
+        """
         parts = tuple(part for part in parts if part.schema is not True)
         key = tuple(sorted({id(part.schema) for part in parts}))
         if key not in self._choices:
@@ -98,7 +101,7 @@ class SchemaReader:
         return options + self._fixed_shapes(distinct(fixed))
 
     def alternatives(self, parts: Iterable[SchemaPart]) -> Alternatives:
-        """What the parts ask for together, each alternative without any choice left."""
+        """Return what the parts ask for together, each alternative without any choice left."""
         found: Alternatives = [()]
         for part in parts:
             found = self._both(found, self._expand(part), part)
@@ -123,7 +126,7 @@ class SchemaReader:
         return self._expanded[key]
 
     def _combined(self, part: SchemaPart) -> Alternatives:
-        """The schema's own keywords, with those of $ref, allOf, anyOf and oneOf."""
+        """Return the schema's own keywords, with those of $ref, allOf, anyOf and oneOf."""
         atom = read_atom(part)
         found: Alternatives = [(atom,)] if atom.keywords else [()]
         if "$ref" in part.schema:
@@ -249,7 +252,7 @@ class SchemaReader:
 
 
 def types(atoms: Atoms) -> list[str]:
-    """The types that all atoms allow. One that names none asks for those its keywords speak of."""
+    """Return the types that all atoms allow; an atom without any means those of its keywords."""
     allowed = stated_types(atoms)
     if not given(atoms, "type"):
         spoken = {TYPE_OF[keyword] for atom in atoms for keyword in atom.keywords}

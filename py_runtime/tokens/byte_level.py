@@ -11,7 +11,7 @@ _BYTE_OF = {chr(byte): byte for byte in _VISIBLE} | {
 
 
 def bytes_of(letters: str) -> bytes:
-    """The bytes that `letters` stand for; a token of other characters stands for itself."""
+    """Return the bytes that `letters` stand for; a token of other characters stands for itself."""
     try:
         return bytes([_BYTE_OF[letter] for letter in letters])
     except KeyError:

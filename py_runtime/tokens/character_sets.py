@@ -14,7 +14,7 @@ from py_runtime.tokens.characters import LAST_CODE, Ranges
 
 @dataclass(frozen=True)
 class Dialect:
-    """What may follow a backslash."""
+    """A dialect's tables: the escapes that may follow a backslash."""
 
     hex_code: re.Pattern[str]  # one of its three groups holds the digits
     property: re.Pattern[str]  # groups: p or P, a ^ that inverts it, the category's name
@@ -24,7 +24,7 @@ class Dialect:
 
 
 class SetParser:
-    """Goes along a pattern: `at` is the place it has reached."""
+    """A parser that goes along a pattern; `at` is the place it has reached."""
 
     dialect: Dialect
 
@@ -33,11 +33,11 @@ class SetParser:
         self.at = 0
 
     def next_char(self) -> str:
-        """The character at this place; "" at the end."""
+        """Return the character at this place; "" at the end."""
         return self.source[self.at : self.at + 1]
 
     def escape(self) -> Ranges:
-        """The characters that the escape at this place stands for."""
+        """Read the escape at this place and return the characters it stands for."""
         self.at += 1
         if found := self.dialect.property.match(self.source, self.at):
             name = found[3].capitalize() if self.dialect.any_case else found[3]
@@ -72,7 +72,7 @@ class SetParser:
         return characters.each(char)
 
     def member(self) -> Ranges:
-        """Of [...]: a character, an escape, or a range from one character to another."""
+        """Read one member of [...]: a character, an escape, or a range between two characters."""
         first = self.one()
         follows = self.source[self.at : self.at + 2]
         if len(follows) < 2 or follows[0] != "-" or follows[1] == "]":
@@ -86,7 +86,7 @@ class SetParser:
         return [(first[0][0], last[0][0])]
 
     def one(self) -> Ranges:
-        """Of [...]: a character or an escape."""
+        """Read one character or escape of [...]."""
         if self.next_char() == "\\":
             return self.escape()
         self.at += 1

@@ -16,20 +16,20 @@ from py_runtime.tokens.section import Section
 
 
 class Stage(Protocol):
-    """Tokens in, text out, as soon as it is certain."""
+    """A stage that tokens go into and text comes out of, as soon as it is certain."""
 
     def push(self, tokens: list[str]) -> list[str]:
-        """What these tokens bring out of the stage."""
+        """Take these tokens and return what comes out of the stage."""
 
     def finish(self) -> list[str]:
-        """What was held back, now that no token follows."""
+        """Return what was held back, now that no token follows."""
 
 
 MakeStage = Callable[[], Stage]
 
 
 class TokenDecoder:
-    """One decoding in progress."""
+    """A decoding in progress."""
 
     def __init__(self, stages: Iterable[Stage]) -> None:
         self.stages = list(stages)
@@ -50,13 +50,13 @@ class TokenDecoder:
 
 
 def build_decoder(section: Section | None) -> Callable[[], TokenDecoder]:
-    """Gives a function that starts a decoding."""
+    """Return a function that starts a decoding."""
     makers = [Spaced] if section is None else make_stages(flat(section))
     return lambda: TokenDecoder(make() for make in makers)
 
 
 def flat(section: Section) -> list[Section]:
-    """The stages of nested sequences, in order."""
+    """Return the stages of nested sequences, in order."""
     if section.kind != "Sequence":
         return [section]
     return [inner for part in section.sections("decoders") for inner in flat(part)]
@@ -108,7 +108,7 @@ class Unheld:
 
 
 class Spaced(Unheld):
-    """Where the file names no decoder, tokens have spaces between them."""
+    """The stage for a file that names no decoder: tokens have spaces between them."""
 
     def __init__(self) -> None:
         self._gap = ""
@@ -121,7 +121,7 @@ class Spaced(Unheld):
 
 
 class ByteLevel:
-    """Letters to bytes to text. Bytes that are not UTF-8 become U+FFFD."""
+    """A stage from letters to bytes to text; bytes that are not UTF-8 become U+FFFD."""
 
     def __init__(self) -> None:
         self._utf8 = codecs.getincrementaldecoder("utf-8")("replace")
@@ -134,7 +134,7 @@ class ByteLevel:
 
 
 class ByteFallback:
-    """Tokens such as <0x0A> to text. A run that is not UTF-8 as a whole is one U+FFFD for each."""
+    """A stage from tokens such as <0x0A> to text; a run that is not UTF-8 gives one U+FFFD each."""
 
     _TOKEN = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 
@@ -162,7 +162,7 @@ class ByteFallback:
 
 
 class Replace(Unheld):
-    """In each token by itself."""
+    """A stage that replaces a pattern in each token by itself."""
 
     def __init__(self, pattern: Pattern, content: str) -> None:
         self.pattern = pattern
@@ -173,7 +173,7 @@ class Replace(Unheld):
 
 
 class StripStart(Unheld):
-    """Takes up to `count` of a character off the start of every token, or of the whole text."""
+    """A stage that strips up to `count` of a character off each token's start, or the text's."""
 
     def __init__(self, char: str, count: int, whole_text: bool) -> None:
         self.char = char
@@ -193,7 +193,7 @@ class StripStart(Unheld):
 
 
 class Metaspace(Unheld):
-    """Signs back to spaces; those of the first token go, where the encoder puts one there."""
+    """A stage that turns signs into spaces, without those that the encoder put before the first."""
 
     def __init__(self, sign: str, keeps_first: bool) -> None:
         self.sign = sign
@@ -208,7 +208,7 @@ class Metaspace(Unheld):
 
 
 class Gathered:
-    """All tokens as one, for a stage that must see them so."""
+    """A stage that hands all tokens on as one, for a stage that must see them so."""
 
     def __init__(self) -> None:
         self._tokens: list[str] = []

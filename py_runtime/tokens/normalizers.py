@@ -37,7 +37,10 @@ LONG_RUN = 64  # marks behind one letter: more than any script stacks
 
 
 def build_normalizer(section: Section | None) -> Normalizer:
-    """No section leaves a text as it is; TokenizerError for an unknown kind."""
+    """Build a normalizer.
+
+    No section leaves a text as it is. An unknown kind is a TokenizerError.
+    """
     if section is None:
         return lambda text: text
     match section.kind:
@@ -62,7 +65,7 @@ def build_normalizer(section: Section | None) -> Normalizer:
 
 
 def unicode_form(form: str, text: str) -> str:
-    """As Unicode 10 had it, whatever version Python has."""
+    """Normalise as Unicode 10 does, whatever version Python has."""
     if unicodedata.is_normalized(form, text):  # type: ignore[arg-type]
         return text
     return between(_INERT, text, partial(_normalised, form))
@@ -96,7 +99,7 @@ def _with_marks_in_order(decomposed: str) -> str:
 
 
 def between(pattern: Pattern, text: str, change: Normalizer) -> str:
-    """Changes what lies between the matches, piece by piece."""
+    """Change what lies between the matches, piece by piece."""
     parts: list[str] = []
     at = 0
     for start, end in pattern.spans(text):
@@ -106,17 +109,17 @@ def between(pattern: Pattern, text: str, change: Normalizer) -> str:
 
 
 def lowercase(text: str) -> str:
-    """As Unicode 17 has it, whatever version Python has."""
+    """Lower all letters as Unicode 17 does, whatever version Python has."""
     # One by one: str.lower() of a whole text writes a final sigma otherwise.
     return "".join(map(str.lower, text.translate(_YOUNGER_CAPITALS)))
 
 
 def strip(text: str, *, left: bool, right: bool) -> str:
-    """Of whitespace as Rust sees it."""
+    """Strip whitespace as Rust sees it."""
     text = text.lstrip(WHITESPACE) if left else text
     return text.rstrip(WHITESPACE) if right else text
 
 
 def prepend(prefix: str, text: str) -> str:
-    """An empty text stays empty."""
+    """Put the prefix before the text; an empty text stays empty."""
     return prefix + text if text else text

@@ -44,7 +44,7 @@ _ONIGURUMA = Dialect(
 
 
 class Compiled:
-    """For texts up to some character."""
+    """A pattern compiled for texts up to some character."""
 
     def __init__(self, source: str, limit: int, repeats: bool) -> None:
         translated = Translator(source, limit).translate()
@@ -65,7 +65,7 @@ class Pattern:
 
     @classmethod
     def from_section(cls, section: Section) -> "Pattern":
-        """Of an object such as {"Regex": "..."} or {"String": "..."}."""
+        """Build a pattern from an object such as {"Regex": "..."} or {"String": "..."}."""
         match section.fields:
             case {"Regex": str(source)}:
                 return cls(source, section.where)
@@ -142,7 +142,7 @@ class Literal(Pattern):
 
 
 class Translator(SetParser):
-    """One pass over a pattern; whatever it does not know is a ValueError that names it."""
+    """A pass over a pattern; whatever it does not know is a ValueError that names it."""
 
     dialect = _ONIGURUMA
 
@@ -230,7 +230,7 @@ class Translator(SetParser):
 
 
 def written_set(ranges: Ranges, inverted: bool = False) -> str:
-    """A set in the form of `re`."""
+    """Write a set in the form of `re`."""
     body = "".join(
         written(first) if first == last else f"{written(first)}-{written(last)}"
         for first, last in ranges
@@ -239,7 +239,7 @@ def written_set(ranges: Ranges, inverted: bool = False) -> str:
 
 
 def written(code: int) -> str:
-    """A character that stands for itself in a pattern of `re`."""
+    """Write a character so that it stands for itself in a pattern of `re`."""
     return re.escape(chr(code))
 
 
@@ -253,5 +253,5 @@ def quantified(atom: str, interval: re.Match[str]) -> str:
 
 
 def short_pattern(source: str) -> str:
-    """A stranger's pattern in a message."""
+    """Quote a pattern for a message, no more than 200 characters of it."""
     return repr(source if len(source) <= 200 else f"{source[:200]}…")
