@@ -41,7 +41,7 @@ def attended(
 def attend_kv_cache(
     q: Tensor, k_cache: Tensor, v_cache: Tensor, start_pos: int, scale: float | None
 ) -> Tensor:
-    """As sdpa_with_kv_cache, over caches that hold the tokens' own keys and values already."""
+    """Attend as sdpa_with_kv_cache does, over caches that hold these tokens already."""
     return attended(q, k_cache, v_cache, start_pos, scale, None, None, None)
 
 
@@ -56,13 +56,13 @@ def attend_window(
     softcap: float | None,
     sinks: Tensor | None,
 ) -> Tensor:
-    """As windowed_attention, in the same way."""
+    """Attend as windowed_attention does, over caches that hold these tokens already."""
     return attended(q, k_cache, v_cache, start_pos, scale, window, softcap, sinks)
 
 
 @custom_op("inpage::rotary_of_one", mutates_args=())
 def rotary_of_one(x: Tensor, cos: Tensor, sin: Tensor, start_pos: int) -> Tensor:
-    """As apply_rotary_emb_hf, of one tensor."""
+    """Rotate one tensor as apply_rotary_emb_hf does."""
     return turned(x, cos, sin, start_pos)
 
 

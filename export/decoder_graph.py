@@ -1,4 +1,4 @@
-"""From a source to the decoder's graph: checked, exported on the meta device, lowered."""
+"""The decoder's graph, made from a source: checked, exported on the meta device, lowered."""
 
 from dataclasses import dataclass
 
@@ -17,7 +17,7 @@ EXAMPLE_TOKENS = 16  # any length but 0 and 1, which torch.export would take for
 
 @dataclass(frozen=True)
 class DecoderGraph:
-    """The program, and which data it asks of the source."""
+    """The program, and the data it needs from the source."""
 
     config: DecoderConfig
     program: Program

@@ -1,4 +1,4 @@
-"""From a torch graph to a program of the engine: each node becomes one op call.
+"""The lowering of a torch graph to a program of the engine: each node becomes one op call.
 
 The graph is torch.export's as it stands, or what the passes made of it; ops that write a cache in
 place stay themselves. SymInts become live scalars: `x.shape[d]` a sym_size, `pos[-1].item()` a
@@ -40,7 +40,7 @@ VALUE_NAME = "value_name"  # in a node's meta: what the graph calls its tensor, 
 
 
 def lower(exported: ExportedProgram, name: str = "graph") -> ProgramWriter:
-    """The program and its constants; raises UnsupportedOpsError naming every op it cannot take."""
+    """Return the program and its constants; UnsupportedOpsError names every op it cannot take."""
     return lower_graph(ModuleGraph(exported), name)
 
 
@@ -76,7 +76,7 @@ class _Lowering:
         return self.writer
 
     def _needed_nodes(self) -> list[Node]:
-        """What outputs and in-place writes depend on; a live scalar needs its input alone."""
+        """Return the nodes that outputs and writes need; a live scalar needs its input alone."""
         needed: set[Node] = set()
         for node in reversed(list(self.graph.graph.nodes)):
             if node.op == "output" or node in needed or mutates(node):
@@ -215,7 +215,7 @@ def _upper_bound(node: Node, size: SymInt) -> int:
 
 
 def _checked_bounds(environment: Any, expression: Any) -> list[Any]:
-    """What torch._check(expression <= number) has promised."""
+    """Return the bounds that torch._check(expression <= number) has promised."""
     bounds = []
     for asserts in environment.deferred_runtime_asserts.values():
         for promise in asserts:

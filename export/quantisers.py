@@ -40,8 +40,11 @@ def _grouped(dense: np.ndarray, group_size: int) -> np.ndarray:
 
 
 def _q4_symmetric(dense: np.ndarray, group_size: int) -> tuple[np.ndarray, np.ndarray]:
-    """q in -8..7 with one scale: the value of largest magnitude may sit at -8, so both signs are
-    tried at every shrink, and the scale with the least squared error wins."""
+    """Quantise to -8..7 with one scale for each group.
+
+    The value of largest magnitude may sit at -8, so both signs are tried at every shrink, and the
+    scale with the least squared error wins.
+    """
     groups = _grouped(dense, group_size)
     extreme = np.take_along_axis(groups, np.abs(groups).argmax(-1, keepdims=True), -1)
     best_scale = np.zeros_like(extreme)
@@ -58,7 +61,7 @@ def _q4_symmetric(dense: np.ndarray, group_size: int) -> tuple[np.ndarray, np.nd
 
 
 def _q4_with_minimum(dense: np.ndarray, group_size: int) -> tuple[np.ndarray, np.ndarray]:
-    """q in 0..15 with a scale and a minimum, both stored as float16 and fitted as stored."""
+    """Quantise to 0..15 with a scale and a minimum, both stored as float16 and fitted as stored."""
     groups = _grouped(dense, group_size)
     low, high = groups.min(-1, keepdims=True), groups.max(-1, keepdims=True)
     best = np.zeros((*low.shape[:2], 2), np.float16)

@@ -10,8 +10,11 @@ from torch.library import custom_op
 
 @custom_op("inpage::short_conv", mutates_args=("state",))
 def short_conv(x: Tensor, weight: Tensor, state: Tensor, start_pos: int) -> Tensor:
-    """x: [1, S, 3 W] holds b, c and u; weight: [W, taps]; state: [1, taps - 1, W], the last b · u
-    before start_pos, where it is not 0. Gives c · conv(b · u)."""
+    """Return c · conv(b · u).
+
+    x: [1, S, 3 W] holds b, c and u; weight: [W, taps]; state: [1, taps - 1, W], the last b · u
+    before start_pos, where it is not 0.
+    """
     b, c, u = x.chunk(3, -1)
     return c * _convolved(b * u, weight, state, start_pos)
 
@@ -56,8 +59,11 @@ def gated_delta(
     state: Tensor,
     start_pos: int,
 ) -> Tensor:
-    """x: [1, S, q and k of the key heads, v]; z: [1, S, V]; b, a: [1, S, heads]; decay, dt_bias:
-    [heads]; norm: [D]; state: [1, heads, K, D], empty where start_pos is 0. Gives [1, S, V]."""
+    """Apply the gated delta rule and return [1, S, V].
+
+    x: [1, S, q and k of the key heads, v]; z: [1, S, V]; b, a: [1, S, heads]; decay, dt_bias:
+    [heads]; norm: [D]; state: [1, heads, K, D], empty where start_pos is 0.
+    """
     heads, keys, width = state.shape[1:]
     q, k, v = x[0].split([key_heads * keys, key_heads * keys, heads * width], -1)
     length = len(x[0])

@@ -48,7 +48,7 @@ DATA_DEPENDENT = (aten.nonzero.default, aten.masked_select.default, aten._unique
 
 
 def engine_name(node: Node) -> str:
-    """How the engine calls what a node calls."""
+    """Return the engine's name for what a node calls."""
     if node.target in ITEM:
         return "et_vk.select_as_symint.default"
     if node.target is aten.sym_size.int:
@@ -60,7 +60,7 @@ def engine_name(node: Node) -> str:
 
 
 def torch_name(node: Node) -> str:
-    """How torch calls what a node calls, for messages."""
+    """Return torch's name for what a node calls, for messages."""
     if isinstance(node.target, torch._ops.OpOverload):
         return str(node.target)
     return getattr(node.target, "__name__", str(node.target))
@@ -76,7 +76,7 @@ def whereabouts(node: Node) -> str:
 
 
 def _source_line(stack: str) -> str:
-    """The innermost line of the recorded stack that is not torch's own, if there is such a one."""
+    """Return the innermost line of the recorded stack that is not torch's own, if there is one."""
     frames = FRAME.findall(stack)
     own = [frame for frame in frames if "torch" not in PurePath(frame[0]).parts] or frames
     if not own:
@@ -109,7 +109,7 @@ def item_source(node: Node) -> tuple[Node, int, int]:
 
 
 def is_supported(node: Node) -> bool:
-    """Whether the engine has the op, in the form that the node calls."""
+    """Return whether the engine has the op, in the form that the node calls."""
     if node.target is operator.getitem:
         return True
     if node.target in ITEM:
@@ -151,7 +151,7 @@ def refuse_unsupported(nodes: Iterable[Node]) -> None:
 
 
 def _has_shape_of_data(node: Node) -> bool:
-    """Whether it picks as many elements as its data say: nonzero and its kin, x[mask]."""
+    """Return whether its data decide how many elements it picks: nonzero and its kin, x[mask]."""
     if node.target is aten.index.Tensor:
         indices: Any = node.args[1]
         return any(index is not None and index.meta["val"].dtype == torch.bool for index in indices)

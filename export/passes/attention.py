@@ -1,4 +1,4 @@
-"""F.scaled_dot_product_attention without a cache becomes the engine's sdpa."""
+"""The pass that turns F.scaled_dot_product_attention without a cache into the engine's sdpa."""
 
 from collections.abc import Callable
 from typing import Any

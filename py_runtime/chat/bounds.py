@@ -94,7 +94,7 @@ def shortened(text: str) -> str:
 
 
 class Weight(NamedTuple):
-    """What walking through a value meets, where a part that stands in two places counts twice."""
+    """The cost of walking through a value, where a part that stands in two places counts twice."""
 
     items: int
     characters: int  # of all texts and integers; those beyond ASCII count four times

@@ -1,7 +1,7 @@
-"""How models write calls of tools: a function for each way, from a body to the calls in it.
+"""The ways in which models write calls of tools: a function for each, from a body to its calls.
 
-The body is what stands between a convention's markers. None: it cannot be read as calls, so it is
-text like any other; nothing that a model writes raises an error here.
+The body is what stands between a convention's markers. None means that it cannot be read as calls,
+so it is text like any other; nothing that a model writes raises an error here.
 """
 
 import ast
@@ -35,7 +35,7 @@ def json_calls(body: str, tools: Tools) -> Calls:
 
 
 def json_call(value: Any) -> ToolCall | None:
-    """Of a JSON object; families differ in what they call the arguments."""
+    """Read a call from a JSON object; families differ in what they call the arguments."""
     if not isinstance(value, dict):
         return None
     described = value.get("function")
@@ -48,7 +48,7 @@ def json_call(value: Any) -> ToolCall | None:
 
 
 def json_values(text: str) -> list[Any] | None:
-    """All values of a text that holds nothing else; those of a list are taken out of it."""
+    """Return all values of a text that holds nothing else; a list counts as its items."""
     decoder = json.JSONDecoder(parse_constant=refuse_constant)
     values: list[Any] = []
     rest = text.strip(_BETWEEN)
@@ -63,7 +63,7 @@ def json_values(text: str) -> list[Any] | None:
 
 
 def loaded(text: str) -> Any:
-    """A JSON text's value; None where it is not JSON."""
+    """Return a JSON text's value; None where it is not JSON."""
     try:
         return json.loads(text, parse_constant=refuse_constant)
     except (ValueError, RecursionError):
@@ -113,7 +113,10 @@ def tagged_call(name: str, inner: str, tools: Tools) -> ToolCall | None:
 
 
 def tagged_value(text: str, schema: Any) -> Any:
-    """A text where the schema asks for one, or nobody knows and it is not a list or an object."""
+    """Read a value as its schema says.
+
+    Without a schema, anything but a list or an object is text.
+    """
     kind = schema.get("type") if isinstance(schema, dict) else None
     is_text = kind == "string" or (kind is None and text.lstrip()[:1] not in ("{", "["))
     plain = {"True": "true", "False": "false", "None": "null"}.get(text.strip(), text)
@@ -133,7 +136,7 @@ def python_calls(body: str, tools: Tools) -> Calls:
 
 
 def python_call(node: ast.expr) -> ToolCall | None:
-    """Of literals, all of them named."""
+    """Read a call whose arguments are named literals."""
     if not isinstance(node, ast.Call) or node.args:
         return None
     arguments = {str(each.arg): ast.literal_eval(each.value) for each in node.keywords}
@@ -153,7 +156,7 @@ def gemma_calls(body: str, tools: Tools) -> Calls:
 
 
 def mistral_calls(body: str, tools: Tools) -> Calls:
-    """A list of JSON objects, or since 2025 name[ARGS]{...}."""
+    """Read a list of JSON objects, or name[ARGS]{...}, which newer models write."""
     found = _MISTRAL_CALL.fullmatch(body)
     if not found:
         return json_calls(body, tools)
@@ -161,7 +164,7 @@ def mistral_calls(body: str, tools: Tools) -> Calls:
 
 
 def deepseek_calls(body: str, tools: Tools) -> Calls:
-    """A name, a separator and JSON, which older ones put into a fence."""
+    """Read a name, a separator and JSON, which older models put into a fence."""
     head, _, rest = body.removeprefix(f"function{SEPARATOR}").partition(
         SEPARATOR if SEPARATOR in body.removeprefix(f"function{SEPARATOR}") else "\n"
     )
@@ -169,7 +172,7 @@ def deepseek_calls(body: str, tools: Tools) -> Calls:
 
 
 def harmony_calls(body: str, tools: Tools) -> Calls:
-    """The name, what kind of text follows, and JSON."""
+    """Read the name, the kind of text that follows, and JSON."""
     head, _, rest = body.partition("<|message|>")
     words = head.replace("<|constrain|>", " ").split()
     return all_or_none([ToolCall.of(words[0] if words else "", loaded(rest))])

@@ -1,4 +1,4 @@
-"""What families of models write around calls and thoughts: a row for each convention."""
+"""The marks that families of models write around calls and thoughts: a row for each convention."""
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from py_runtime.chat.call_syntax import (
 
 @dataclass(frozen=True)
 class Markers:
-    """Of a call. One without an end of its own ends where the next begins, or with the answer."""
+    """The markers of a call; one without an end ends at the next call or with the answer."""
 
     opener: str
     closer: str
@@ -32,7 +32,7 @@ class Markers:
 
 @dataclass(frozen=True)
 class Convention:
-    """How calls of tools are written."""
+    """A way to write calls of tools."""
 
     known_by: tuple[str, ...]  # in a chat template: one of these
     calls: tuple[Markers, ...]
@@ -49,7 +49,7 @@ class Convention:
 
 @dataclass(frozen=True)
 class Thoughts:
-    """How reasoning is set apart from the answer."""
+    """A way to set reasoning apart from the answer."""
 
     opener: str
     closer: str
@@ -143,12 +143,15 @@ THOUGHTS = (
 
 
 def convention_of(template: str) -> Convention:
-    """Of a chat template; one that knows none is told of the first."""
+    """Return the convention of a chat template; one that names none gets the first."""
     found = (row for row in CONVENTIONS if any(mark in template for mark in row.known_by))
     return next(found, JSON_IN_TAGS)
 
 
 def thoughts_of(template: str, tokens: Collection[str]) -> Thoughts | None:
-    """Of a chat template, or of a vocabulary's control tokens; None: the model just answers."""
+    """Return how the template, or the vocabulary's control tokens, mark thoughts.
+
+    None if nowhere.
+    """
     found = (row for row in THOUGHTS if row.known_by in template or row.known_by in tokens)
     return next(found, None)

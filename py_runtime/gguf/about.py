@@ -11,7 +11,7 @@ MAX_VALUE = 60  # characters of a value
 
 
 def about_gguf(file: GgufFile, outcome: str) -> str:
-    """Also of a file that cannot be loaded; `outcome` is Markdown."""
+    """Describe a file as Markdown, even one that cannot be loaded; `outcome` is Markdown."""
     metadata = file.metadata.values
     rows = [[code(key), _told(value)] for key, value in metadata.items()]
     return "\n\n".join(

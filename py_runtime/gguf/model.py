@@ -43,7 +43,7 @@ ROPE_FACTOR_BOUNDS = (1e-3, 1e30)  # Gemma stops the turning of some pairs with 
 
 @dataclass(frozen=True)
 class GgufModel:
-    """All of it but the weights."""
+    """A model, all of it but the weights."""
 
     file: GgufFile
     values: dict[str, Any]  # as in config.json
@@ -69,7 +69,7 @@ class GgufModel:
 
 
 async def open_model(sources: Sequence[ByteSource]) -> GgufModel:
-    """One file, or all parts of one; GgufError says what is wrong, and where."""
+    """Open one file, or all parts of one; GgufError says what is wrong, and where."""
     file = await open_gguf(sources)
     family, values = read_family(file), read_config(file)
     config = decoder_config(values)
@@ -90,7 +90,7 @@ async def open_model(sources: Sequence[ByteSource]) -> GgufModel:
 
 
 def _kinds(file: GgufFile, config: DecoderConfig) -> dict[str, WeightKind]:
-    """How each matrix is stored; types that no kernel reads yet are refused together."""
+    """Return how each matrix is stored; types that no kernel reads yet are refused together."""
     names = gguf_names(config)
     stored = {name: file.tensors[names[name]].info for name in weight_names(config)}
     kinds = {name: kind_of(info.kind, info.dims[1]) for name, info in stored.items()}
@@ -139,7 +139,7 @@ def _wanted(
 async def _tables(
     file: GgufFile, values: dict[str, Any], config: DecoderConfig
 ) -> dict[str, Floats]:
-    """Some files carry factors for their frequencies as a tensor."""
+    """Return the tables that are computed; some files carry factors for their frequencies."""
     factors = None
     stored = file.tensors.get(factors_name(values, config.context))
     if stored is not None:
@@ -155,7 +155,7 @@ async def _tables(
 
 
 def factors_name(values: dict[str, Any], context: int) -> str:
-    """Where there are two sets, the context's length decides: one table serves all of it."""
+    """Return the tensor of frequency factors; of two sets, the context's length decides."""
     original = values["rope_parameters"].get("original_max_position_embeddings")
     if values["model_type"] not in WITH_FACTOR_TENSORS or original is None:
         return FREQUENCIES

@@ -1,6 +1,6 @@
-"""What the planes of a weight mean (py_runtime/gguf/planes.py makes them of a GGUF's blocks).
+"""Values of a weight's planes (py_runtime/gguf/planes.py makes them of a GGUF's blocks).
 
-Each function takes weight: u8 [B, bytes] and scales: u8 [B, bytes], and gives f32 [B, columns].
+Each function takes weight: u8 [B, bytes] and scales: u8 [B, bytes], and returns f32 [B, columns].
 Values are those of llama.cpp's `gguf`, bit for bit.
 """
 
@@ -17,7 +17,7 @@ Floats = NDArray[np.float32]
 
 
 def dense(name: str, weight: np.ndarray, scales: np.ndarray | None) -> Floats:
-    """Any of BLOCK_KINDS: [rows, columns]."""
+    """Return any of BLOCK_KINDS as [rows, columns]."""
     rows = weight.shape[0]
     kind = BLOCK_KINDS[name]
     if scales is None:
@@ -68,7 +68,7 @@ def in_order(scales: Bytes) -> tuple[Bytes, Bytes]:
 
 
 def scaled(values: np.ndarray, *factors: Floats) -> Floats:
-    """values [B, columns], factors of as many columns each: [B, groups]."""
+    """Multiply values [B, columns] by factors of as many columns each: [B, groups]."""
     product = factors[0]
     for factor in factors[1:]:
         product = product * factor

@@ -1,4 +1,4 @@
-"""Which kind of weight a GGUF tensor becomes: types are taken as they are."""
+"""The kind of weight that a GGUF tensor becomes: types are taken as they are."""
 
 import numpy as np
 

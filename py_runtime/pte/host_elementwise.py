@@ -50,7 +50,7 @@ def _of_two(function: Function, second: str = TENSOR) -> HostKernel:
 
 
 def _summed(sign: int, second: str = TENSOR) -> HostKernel:
-    """x ± alpha · y"""
+    """Return the kernel of x ± alpha · y."""
 
     def compute(dtype: np.dtype, x: Array, y: Array | float, alpha: float) -> Array:
         more = np.asarray(y).astype(dtype) * of_dtype(dtype, alpha)
@@ -99,7 +99,7 @@ def _converted(dtype: np.dtype, x: Array, *layout: Any) -> Array:
 def _quantised(
     dtype: np.dtype, x: Array, scale: float, zero: int, least: int, most: int, *dtypes: Any
 ) -> Array:
-    """As torch computes it: by the reciprocal in float32, half to even."""
+    """Quantise as torch does: by the reciprocal in float32, half to even."""
     steps: Array = np.rint(x.astype(np.float32) * np.float32(np.divide(1.0, scale))) + zero
     return np.asarray(np.clip(steps, least, most)).astype(dtype)
 

@@ -1,4 +1,4 @@
-"""Kernels of the host that go over whole dims: sums, the largest, orders, shares."""
+"""Kernels of the host that reduce or sort whole dims: sums, maxima, orders, softmax."""
 
 from typing import Any
 
@@ -77,7 +77,7 @@ def _sorted(dtype: np.dtype, x: Array, axis: int, descends: bool) -> tuple[Array
 
 
 def _order(x: Array, axis: int, descends: bool) -> Array:
-    """Of equals the first comes first; NaN counts as the largest."""
+    """Sort stably; NaN counts as the largest."""
     if not descends:
         return np.argsort(x, axis=axis, kind="stable")
     backwards = np.argsort(np.flip(x, axis), axis=axis, kind="stable")

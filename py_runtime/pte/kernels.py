@@ -1,4 +1,4 @@
-"""How the host computes a kernel that stands outside the delegate: what it takes, what it gives."""
+"""The contract of a kernel that the host computes outside the delegate: arguments and results."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ MAYBE_AXIS, MAYBE_NUMBER, MAYBE_AXES = "axis or null", "number or null", "axes o
 
 @dataclass(frozen=True)
 class LiveArgument:
-    """Value ids; -1 stands for none in a list."""
+    """An argument that is known when the method runs: value ids; -1 stands for none in a list."""
 
     ids: tuple[int, ...]
     is_list: bool = False
@@ -33,7 +33,10 @@ Argument = LiveArgument | EValue
 
 @dataclass(frozen=True)
 class HostKernel:
-    """In a file's call the arguments come in this order, then each output, then all of them."""
+    """A kernel.
+
+    A file's call has the arguments in this order, then each output, then all of them.
+    """
 
     kinds: tuple[str, ...]
     dims: Callable[..., Dims | None]  # of each output, from the arguments in the file; None: wrong
@@ -43,8 +46,10 @@ class HostKernel:
     def bind(
         self, values: Sequence[EValue], ids: Sequence[int], given: frozenset[int]
     ) -> tuple[Argument, ...] | None:
-        """The arguments of a call in a file, or None where they are of another form; `given` are
-        values that callers pass."""
+        """Return a call's arguments; None where they are of another form.
+
+        `given` are the values that callers pass.
+        """
         count = len(self.kinds)
         outs = tuple(ids[count : count + self.outputs])
         if len(ids) != count + self.outputs + 1 or not _ends_with(values, outs, ids[-1]):
@@ -77,7 +82,7 @@ def _ends_with(values: Sequence[EValue], outs: tuple[int, ...], last: int) -> bo
 def _bound(
     kind: str, values: Sequence[EValue], at: int, given: frozenset[int], before: list[Any]
 ) -> tuple[Argument, Any] | None:
-    """The argument of a step, and what `dims` sees of it."""
+    """Return the argument of a step, and what `dims` sees of it."""
     value = values[at]
     if kind == TENSOR:
         return (LiveArgument((at,)), value) if isinstance(value, HostTensor) else None
