@@ -64,7 +64,7 @@ def create_app(site: Site, variants: VariantStore, further_hosts: Iterable[str] 
 
 
 def response_to(request: Request, resource: Resource, variants: VariantStore) -> Response:
-    """The variant that the browser takes, where there is one and no range was asked for."""
+    """Answer with a compressed variant if the browser takes one and asks for no range."""
     headers = {"Cache-Control": resource.cache_control, "ETag": f'"{resource.etag}"'}
     if isinstance(resource.content, bytes):
         return Response(resource.content, headers=headers, media_type=resource.media_type)

@@ -1,4 +1,4 @@
-"""make bench: measures inpage and its peers in this machine's Chromium.
+"""The command behind `make bench`: measure inpage and its peers in this machine's Chromium.
 
 python -m bench [--quick] [--only KEY ...] [--results FILE]
 python -m bench --readme      puts the table of the last run into the README
@@ -33,7 +33,7 @@ README = ROOT / "README.md"
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
-    """What `make bench` passes on."""
+    """Parse the options that `make bench` passes on."""
     parser = argparse.ArgumentParser(prog="make bench", description="Measure inpage and peers.")
     parser.add_argument("--quick", action="store_true", help="inpage and wllama, few repeats")
     parser.add_argument("--only", nargs="+", metavar="KEY", help="these engines alone")
@@ -77,7 +77,7 @@ def bench(options: argparse.Namespace) -> None:
 
 
 def probe(open_page: OpenPage) -> dict[str, Any]:
-    """What the browser says of its adapter, from a page and a profile of its own."""
+    """Return the browser's description of its adapter, from a page and a profile of its own."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         page = open_page(PROBE, Path(profile))
         try:
@@ -88,7 +88,7 @@ def probe(open_page: OpenPage) -> dict[str, Any]:
 
 
 def put_table(options: argparse.Namespace) -> None:
-    """The table of results measured before goes into the README."""
+    """Put the table of results measured before into the README."""
     try:
         results = json.loads(options.results.read_text(encoding="utf-8"))
         if results.get("kind") == gpu_report.KIND:
@@ -100,7 +100,7 @@ def put_table(options: argparse.Namespace) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Gives the exit status."""
+    """Run the command and return the exit status."""
     options = parse(arguments)
 
     return exit_status(lambda: put_table(options) if options.readme else bench(options))

@@ -1,4 +1,4 @@
-"""Draws what engines did with the model they all have.
+"""A chart of what engines did with the model they all have.
 
 bench/.venv/bin/python -m bench.chart RESULTS.json OUT.png
 """
@@ -31,7 +31,7 @@ PANELS = (
 
 
 def draw(results: dict[str, Any], out: Path) -> None:
-    """One panel for each figure; the file is replaced only when it is whole."""
+    """Draw one panel for each figure; the file is replaced only when it is whole."""
     engines = [engine for engine in results["engines"] if engine["check"]]  # shapes have none
     figure, panels = plt.subplots(3, 2, figsize=(11, 7), layout="constrained")
     for axes, (title, context, name) in zip(panels.flat, PANELS, strict=True):
@@ -44,7 +44,7 @@ def draw(results: dict[str, Any], out: Path) -> None:
 
 
 def values_of(engine: dict[str, Any], context: str | None, name: str) -> list[float]:
-    """One value for each repeat; none where the engine was not measured so."""
+    """Return one value for each repeat; none where the engine was not measured so."""
     if context is None:
         start_ups: list[float] = engine["start_up_s"][name]
         return start_ups

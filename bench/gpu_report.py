@@ -31,7 +31,7 @@ COLUMNS = ("by subgroups", "without them", TRANSFORMERS_WEBGPU.title)
 
 
 def cells_of(results: Json) -> list[list[str]]:
-    """The table with its head: rows by model and figure."""
+    """Return the table with its head: rows by model and figure."""
     engines = {engine["key"]: engine for engine in results["engines"]}
     models = [key for key in engines if key.startswith(OURS) and not key.endswith(WITHOUT)]
     rows = []
@@ -93,12 +93,12 @@ def figures_of(results: Json, contexts: list[int]) -> list[tuple[str, Say]]:
 
 
 def median(values: list[float], factor: float = 1.0) -> str:
-    """In three digits."""
+    """Return the median in three digits."""
     return rounded(factor * statistics.median(values)) if values else NOTHING
 
 
 def remarks_of(results: Json) -> list[str]:
-    """How often, what shares are of, and what did not finish."""
+    """Return how often, what shares are of, and what did not finish."""
     adapter = results["machine"]["adapter"]
     remarks = [f"Medians of {counts_of(results['engines'][0])} context."]
     if adapter.get("arithmetic_per_s"):
@@ -115,11 +115,11 @@ def remarks_of(results: Json) -> list[str]:
 
 
 def as_text(results: Json) -> str:
-    """For a terminal."""
+    """Format the results for a terminal."""
     lines = aligned(cells_of(results))
     return "\n".join([heading_of(results), "", *lines, "", *remarks_of(results)])
 
 
 def as_markdown(results: Json) -> str:
-    """For the README: the table, its heading and its remarks."""
+    """Format the table, its heading and its remarks for the README."""
     return table_in_markdown(cells_of(results), heading_of(results), remarks_of(results))

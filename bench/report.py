@@ -1,4 +1,4 @@
-"""What was measured, as a table for people and as Markdown. Standard library only."""
+"""The report of a bench, as a table for people and as Markdown. Standard library only."""
 
 import json
 import statistics
@@ -21,7 +21,7 @@ MARK = "bench"  # of the table in the README
 
 
 def median_and_spread(values: Sequence[float]) -> str:
-    """The median, and the least and the most where there are several."""
+    """Return the median, and the least and the most where there are several."""
     if not values:
         return NOTHING
     middle = rounded(statistics.median(values))
@@ -38,7 +38,7 @@ def rounded(value: float) -> str:
 
 
 def megabytes(nbytes: int | None) -> str:
-    """Of 10^6 bytes."""
+    """Format as megabytes of 10^6 bytes."""
     return NOTHING if nbytes is None else f"{nbytes / 1e6:,.1f} MB"
 
 
@@ -94,13 +94,13 @@ def figure_rows(results: Json) -> list[Row]:
 
 
 def agreed(engine: Json) -> str:
-    """How many ids of the greedy continuation are torch's."""
+    """Return how many ids of the greedy continuation are torch's."""
     check = engine["check"]
     return f"{check['agreed']} of {check['of']}" if check else NOTHING
 
 
 def cells_of(results: Json) -> list[list[str]]:
-    """The table with its head: a row a figure, a column an engine."""
+    """Return the table with its head: a row for each figure, a column for each engine."""
     engines = results["engines"]
     table = [["", *(engine["title"] for engine in engines)]]
     rows = [[name, *(say(engine) for engine in engines)] for name, say in figure_rows(results)]
@@ -127,7 +127,7 @@ def ratios_of(results: Json) -> dict[str, dict[str, float]]:
 
 
 def heading_of(results: Json) -> str:
-    """When, on which machine and adapter, and of which commit."""
+    """Say when, on which machine and adapter, and at which commit it was measured."""
     machine = results["machine"]
     adapter = machine["adapter"]
     kind = " (software)" if adapter["software"] else ""
@@ -139,7 +139,7 @@ def heading_of(results: Json) -> str:
 
 
 def remarks_of(results: Json) -> list[str]:
-    """What the table alone does not tell: how often, and what did not finish."""
+    """Return what the table alone does not tell: how often, and what did not finish."""
     ours = counts_of(results["engines"][0])
     remarks = [f"Medians, with the least and the most in parentheses, of {ours} context."]
     for engine in results["engines"]:
@@ -156,7 +156,7 @@ def remarks_of(results: Json) -> list[str]:
 
 
 def ops_of(engine: Json) -> str:
-    """The GPU's milliseconds, in all and of the ops that take the most of them."""
+    """Return the GPU's milliseconds, in all and of the ops that take the most of them."""
     ops = engine["gpu_ops"]
     total = rounded(sum(op["ms"] for op in ops))
     most = ", ".join(f"{op['op']} {rounded(op['ms'])} ({op['share']:.0%})" for op in ops[:MAX_OPS])
@@ -164,7 +164,7 @@ def ops_of(engine: Json) -> str:
 
 
 def submission_of(engine: Json) -> str:
-    """What one call for a whole plan saves, in words."""
+    """Say in words what one call for a whole plan saves."""
     cost = engine["submission"]
     return (
         f"{cost['dispatches']} dispatches are submitted in {rounded(cost['replayed_ms'])} ms by "
@@ -173,7 +173,7 @@ def submission_of(engine: Json) -> str:
 
 
 def counts_of(engine: Json) -> str:
-    """How many repeats of how many tokens, at each context."""
+    """Say how many repeats of how many tokens there are, at each context."""
     return ", ".join(
         f"{len(run['decode'])} × {run['decoded_tokens']} tokens at {context}"
         for context, run in engine["runs"].items()
@@ -181,7 +181,7 @@ def counts_of(engine: Json) -> str:
 
 
 def as_text(results: Json) -> str:
-    """For a terminal: columns aligned by spaces, then how inpage compares with each peer."""
+    """Format for a terminal: aligned columns, then how inpage compares with each peer."""
     ratios = [
         f"  {figure}: " + ", ".join(f"{ratio:g} × {peer}" for peer, ratio in peers.items())
         for figure, peers in ratios_of(results).items()
@@ -201,12 +201,12 @@ def aligned(table: list[list[str]]) -> list[str]:
 
 
 def as_markdown(results: Json) -> str:
-    """For the README: the table, its heading and its remarks."""
+    """Format the table, its heading and its remarks for the README."""
     return table_in_markdown(cells_of(results), heading_of(results), remarks_of(results))
 
 
 def table_in_markdown(cells: list[list[str]], heading: str, remarks: list[str]) -> str:
-    """A table, and what is said of it below."""
+    """Format a table, and what is said about it below."""
     return "\n".join([*in_pipes(cells), "", f"{heading}. {' '.join(remarks)}"])
 
 
@@ -221,7 +221,7 @@ def in_pipes(table: list[list[str]]) -> list[str]:
 
 
 def put_into_readme(readme: Path, markdown: str, mark: str = MARK) -> None:
-    """Replaces what stands between the lines that are marked so."""
+    """Replace what stands between the lines with this mark."""
     text = readme.read_text(encoding="utf-8")
     begin, end = f"<!-- {mark} -->", f"<!-- /{mark} -->"
     if text.count(begin) != 1 or text.count(end) != 1 or text.index(end) < text.index(begin):
@@ -232,12 +232,12 @@ def put_into_readme(readme: Path, markdown: str, mark: str = MARK) -> None:
 
 
 def write_results(path: Path, results: Json) -> None:
-    """As JSON, from which the table can be made again."""
+    """Write the results as JSON, from which the table can be made again."""
     write(path, json.dumps(results, indent=1, ensure_ascii=False) + "\n")
 
 
 def write(path: Path, text: str) -> None:
-    """The file is replaced only when it is whole."""
+    """Write a file that is replaced only when the new one is whole."""
     partial = path.with_name(f".{path.name}.part")
     partial.write_text(text, encoding="utf-8")
     partial.replace(path)

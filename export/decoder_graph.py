@@ -40,7 +40,7 @@ def export_decoder(source: Source, config: DecoderConfig) -> DecoderGraph:
 
 
 def _name_hidden_states(exported: ExportedProgram) -> None:
-    """What goldens know by name: "embedding", "layers.0", …, "norm" (see export/reference.py)."""
+    """Name the values that goldens know (export/reference.py): "embedding", "layers.0", "norm"."""
     results: dict[str, Node] = {}  # a module's last call gives its result
     for node in exported.graph.nodes:
         modules = list((node.meta.get("nn_module_stack") or {}).values())

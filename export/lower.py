@@ -186,7 +186,7 @@ def _mutable_places(node: Node) -> list[int]:
 
 
 def _schema_args(node: Node) -> list[Any]:
-    """All arguments in the schema's order, defaults filled in: the engine's calls have no gaps."""
+    """Return all arguments in the schema's order; the engine's calls have no gaps for defaults."""
     arguments = node.target._schema.arguments
     given = dict(zip((argument.name for argument in arguments), node.args, strict=False))
     given.update(node.kwargs)

@@ -1,4 +1,4 @@
-"""Writes a model folder (docs/blob.md): streamed to the disk, and there whole or not at all."""
+"""The writer of model folders (docs/blob.md): streamed to the disk, and whole or not there."""
 
 import errno
 import hashlib

@@ -20,7 +20,7 @@ from export.errors import ExportError
 
 
 class ModuleGraph:
-    """The output node holds the new values of `updated` buffers, then the module's own outputs."""
+    """A graph whose output node holds the `updated` buffers, then the module's own outputs."""
 
     def __init__(self, exported: ExportedProgram) -> None:
         self.graph: Graph = exported.graph

@@ -141,7 +141,7 @@ def _padded_bias(bias: np.ndarray, kind: WeightKind) -> np.ndarray:
 
 
 def _without_groups(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """A convolution channel by channel is stored as [channels, 1, taps]."""
+    """Drop the middle dim of a depthwise convolution, which is stored as [channels, 1, taps]."""
     return (shape[0], shape[2]) if len(shape) == 3 and shape[1] == 1 else shape
 
 

@@ -1,4 +1,4 @@
-"""What the engine can take of a torch graph, and what to say about the rest: all of it at once."""
+"""The ops of a torch graph that the engine takes, and a message that lists all the others."""
 
 import operator
 import re
@@ -89,7 +89,7 @@ def _source_line(stack: str) -> str:
 
 
 def item_source(node: Node) -> tuple[Node, int, int]:
-    """The tensor, dim and index of the element that `x[…].item()` reads: [0, …, index, …, 0]."""
+    """Return the tensor, dim and index that `x[…].item()` reads: [0, …, index, …, 0]."""
     places: list[tuple[int, int]] = []  # dims of the tensor, outermost select first
     source: Any = node.args[0]
     chain = []

@@ -1,4 +1,4 @@
-"""Do the tests see a wrong line? Changes of one token in py_runtime, each of which they should.
+"""Changes of one token in py_runtime, each of which the tests should notice.
 
 A sample is drawn by a seed: `python -m tools.mutants --seed 1 --count 100`. A change is drawn for
 its own sake, so a sample stays the same but for the lines that were edited since. Each change is
@@ -76,7 +76,7 @@ Change = tuple[Any, str, Any]  # (node, field, what stands there instead)
 
 @dataclass(frozen=True)
 class Mutant:
-    """A file with one change, and the change for people."""
+    """A file with one change, and the change in words."""
 
     file: str
     line: int
@@ -86,7 +86,7 @@ class Mutant:
 
 
 def function_around(tree: ast.AST, line: int) -> int | None:
-    """The first line, as Python counts it, of the innermost function that has this line."""
+    """Return the first line, as Python counts it, of the innermost function that has this line."""
     found = None
     for node in ast.walk(tree):  # from the outside in
         match node:
@@ -96,12 +96,12 @@ def function_around(tree: ast.AST, line: int) -> int | None:
 
 
 def is_within(node: ast.stmt, line: int) -> bool:
-    """Whether the statement has this line."""
+    """Return whether the statement has this line."""
     return node.lineno <= line <= (node.end_lineno or node.lineno)
 
 
 def sample(sources: dict[str, str], seed: int, count: int) -> list[Mutant]:
-    """So many of all changes of these files; the same ones for the same seed."""
+    """Draw so many of all changes of these files; the same ones for the same seed."""
     drawn = sorted(
         (hashlib.sha256(f"{seed} {name}".encode()).digest(), file, place)
         for file, source in sources.items()
@@ -111,7 +111,7 @@ def sample(sources: dict[str, str], seed: int, count: int) -> list[Mutant]:
 
 
 def names_of_changes(file: str, source: str) -> Iterator[str]:
-    """In their order; each name is the file's only one, and lines above it do not change it."""
+    """Yield the names in order; each is unique in its file, and lines above do not change it."""
     lines, seen = source.splitlines(), Counter[str]()
     for node, field, _ in changes(ast.parse(source)):
         name = f"{file} {lines[node.lineno - 1].strip()} {ast.unparse(node)} {field}"
@@ -120,7 +120,7 @@ def names_of_changes(file: str, source: str) -> Iterator[str]:
 
 
 def mutant_of(file: str, source: str, place: int) -> Mutant:
-    """The file with the change at this place among all of its changes."""
+    """Return the file with the change at this place among all of its changes."""
     tree = ast.parse(source)
     node, field, value = changes(tree)[place]
     before = ast.unparse(node)
@@ -132,7 +132,7 @@ def mutant_of(file: str, source: str, place: int) -> Mutant:
 
 
 def changes(tree: ast.AST) -> list[Change]:
-    """All that one file allows for, but what no test can notice by nature."""
+    """Return all changes of a file that a test can notice."""
     return [change for node in noticeable(tree) for change in changes_of(node)]
 
 
@@ -167,7 +167,7 @@ def is_named_limit(node: ast.AST) -> bool:
 
 
 def changes_of(node: ast.AST) -> Iterator[Change]:
-    """Of this node alone, without those below it."""
+    """Yield the changes of this node alone, without those below it."""
     match node:
         case ast.Compare(ops=operators):
             for place, operator in enumerate(operators):
@@ -189,7 +189,7 @@ def changes_of(node: ast.AST) -> Iterator[Change]:
 
 
 def joins_texts(node: ast.AST) -> bool:
-    """Or lists: to subtract them is not a wrong line but a type error."""
+    """Return whether this joins texts or lists, which cannot be subtracted."""
     return any(
         isinstance(part, ast.JoinedStr | ast.List | ast.Tuple)
         or (isinstance(part, ast.Constant) and isinstance(part.value, str | bytes))
@@ -198,7 +198,7 @@ def joins_texts(node: ast.AST) -> bool:
 
 
 def native_sources(root: Path) -> dict[str, str]:
-    """The files of py_runtime that can be imported outside the page."""
+    """Return the files of py_runtime that can be imported outside the page."""
     paths = {path.relative_to(root).as_posix(): path for path in (root / PACKAGE).rglob("*.py")}
     sources = {file: path.read_text() for file, path in paths.items()}
     page = list(IN_THE_PAGE)
@@ -210,7 +210,7 @@ def native_sources(root: Path) -> dict[str, str]:
 
 
 def imports_any(source: str, modules: list[str]) -> bool:
-    """At its top level: an import inside a function or an `if` may never happen."""
+    """Return whether the top level imports one; in a function or an `if` it may never happen."""
     for statement in ast.parse(source).body:
         names = []
         if isinstance(statement, ast.Import):
@@ -223,20 +223,23 @@ def imports_any(source: str, modules: list[str]) -> bool:
 
 
 def room_tests(file: str) -> list[str]:
-    """The files and folders of tests that know what the file does."""
+    """Return the files and folders of tests that know what the file does."""
     room = Path(file).parts[1]
     return [f"tests/{name}" for name in ROOM_TESTS.get(room, [room])]
 
 
 class Known:
-    """What tests call when nothing is changed, by file or folder of tests; found once for all."""
+    """The calls of tests when nothing is changed, by file or folder of tests.
+
+    Found once for all.
+    """
 
     def __init__(self) -> None:
         self._calls: dict[str, Calls] = {}
         self._locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 
     def get(self, place: str, find: Callable[[str], Calls]) -> Calls:
-        """Waits where another copy is finding it."""
+        """Return the calls; wait where another copy is finding them."""
         with self._locks[place]:
             if place not in self._calls:
                 self._calls[place] = find(place)
@@ -251,7 +254,7 @@ class Copy:
         self._known = known or Known()
 
     def fill(self) -> None:
-        """With what git knows or would take up: changes that are not committed count."""
+        """Copy what git knows or would take up: changes that are not committed count."""
         command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
         listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
         for name in filter(None, listed.stdout.split("\0")):
@@ -272,7 +275,7 @@ class Copy:
             path.write_bytes(unchanged)
 
     def get_to_know(self, place: str) -> Calls:
-        """Runs tests with nothing changed."""
+        """Run tests with nothing changed, and return their calls."""
         calls = self.root / "calls.json"
         if self._run([place], {CALLS: str(calls)}) != 0:
             sys.exit(f"{place}: fails with nothing changed; mend that first")
@@ -280,7 +283,10 @@ class Copy:
         return found
 
     def _fails(self, tests: list[str], seconds: list[float]) -> bool:
-        """One after the other. A test that hangs has failed; what hangs beyond that is ended."""
+        """Run the tests until one fails.
+
+        One that hangs has failed, and what hangs beyond that is ended.
+        """
         (self.root / "order.json").write_text(json.dumps(tests))
         files = dict.fromkeys(test.partition("::")[0] for test in tests)
         order = {ORDER: str(self.root / "order.json")}
@@ -293,7 +299,7 @@ class Copy:
         test_limit: float = 0,
         limit: float | None = None,
     ) -> int | None:
-        """pytest's exit status, or None where it hung."""
+        """Return pytest's exit status, or None where it hung."""
         command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
         command += ["-p", "tools.nearest_first", "--timeout", str(test_limit), "-m", NATIVE]
         # Nothing compiled is kept: of two changes within a second it might be the other's.
@@ -324,7 +330,7 @@ def patience(seconds: float) -> float:
 def try_rooms(
     rooms: deque[list[Mutant]], known: Known, say: Callable[[Mutant, bool], None]
 ) -> None:
-    """Takes a room after the other while there are any; several may do so at once."""
+    """Take one room after the other while there are any; several may do so at once."""
     with tempfile.TemporaryDirectory(prefix="inpage-mutants-") as folder:
         copy = Copy(Path(folder), known)
         copy.fill()
@@ -334,7 +340,7 @@ def try_rooms(
 
 
 def by_room(mutants: Iterable[Mutant]) -> deque[list[Mutant]]:
-    """The largest room first: what remains for the end is short."""
+    """Group by room, the largest first: what remains for the end is short."""
     rooms = defaultdict(list)
     for mutant in mutants:
         rooms[Path(mutant.file).parts[1]].append(mutant)
@@ -342,7 +348,7 @@ def by_room(mutants: Iterable[Mutant]) -> deque[list[Mutant]]:
 
 
 def main() -> int:
-    """Prints each change and what came of it; 1 where too few of them were noticed."""
+    """Print each change and what came of it; return 1 if too few of them were noticed."""
     parser = argparse.ArgumentParser(prog="mutants", description=__doc__)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=100)

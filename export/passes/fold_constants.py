@@ -39,7 +39,7 @@ def fold_constants(graph: ModuleGraph) -> None:
 
 
 def _is_pure(node: Node) -> bool:
-    """An op of torch on tensors; what it gives depends on its arguments alone."""
+    """Return whether this is a torch op on tensors that depends on its arguments alone."""
     if not isinstance(node.target, torch._ops.OpOverload) or mutates(node) or is_random(node):
         return False
     return isinstance(node.meta["val"], Tensor | list | tuple)

@@ -62,7 +62,7 @@ class Rotation:
         return is_fitting and self.heads_first is not None
 
     def goes_with(self, other: "Rotation") -> bool:
-        """Same tables and layout, tensors that differ in their heads only, and independent."""
+        """Return whether both share tables and layout, differ in heads only, and are apart."""
         if (self.cos, self.sin, self.op) != (other.cos, other.sin, other.op):
             return False
         heads = -3 if self.heads_first else -2
@@ -170,7 +170,7 @@ def _products(node: Any, target: Any) -> list[tuple[Node, Node, Node, Node]]:
 
 
 def _interleaved(even: Any, odd: Any) -> Node | None:
-    """The tensor whose even and odd elements along the last dim, or first and second, these are."""
+    """Return the tensor that these are the even and odd, or first and second, elements of."""
     first, second = _every_other(even), _every_other(odd)
     if first is None or second is None or first[0] is not second[0]:
         return None

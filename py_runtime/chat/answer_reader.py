@@ -137,7 +137,7 @@ class AnswerReader:
         return [*openers, *filter(self._is_first, thoughts), *self._silent]
 
     def _is_first(self, opener: str) -> bool:
-        """Whether it stands, or may be about to stand, before everything that is said."""
+        """Return whether the opener stands, or may come to stand, before all that is said."""
         start = self._rest.lstrip()
         return not self._has_content and (start.startswith(opener) or opener.startswith(start))
 

@@ -212,7 +212,7 @@ class Fields:
         return config | ({"chat_template": template} if template else {})
 
     def template(self, config: Json) -> Json | None:
-        """The post-processor that puts bos and eos around a text, where the config asks for it."""
+        """Return the post-processor for bos and eos around a text, if the config asks for it."""
         ends = [
             config.get(name) if config[f"add_{name}"] else None
             for name in ("bos_token", "eos_token")
