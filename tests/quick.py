@@ -55,7 +55,7 @@ def asks_for_much(item: pytest.Item) -> bool:
 
 
 def imports_heavy(path: Path) -> bool:
-    """Whether importing this file imports one of the packages."""
+    """Return whether importing this file imports one of the packages."""
     waiting, seen = [path], set()
     while waiting:
         file = waiting.pop()
@@ -71,7 +71,7 @@ def imports_heavy(path: Path) -> bool:
 
 @cache
 def imported(file: Path) -> list[str]:
-    """The modules, or things in modules, that it imports when it is imported itself."""
+    """Return the modules, or things in modules, that it imports when it is imported itself."""
     names = []
     for statement in ast.parse(file.read_text()).body:
         if isinstance(statement, ast.Import):
@@ -83,7 +83,7 @@ def imported(file: Path) -> list[str]:
 
 @cache
 def files_of(name: str) -> list[Path]:
-    """The files of this project that run when this is imported: packages, then the module."""
+    """Return the files of this project that run when this is imported, packages first."""
     parts = name.split(".")
     packages = [ROOT.joinpath(*parts[:end]) for end in range(1, len(parts) + 1)]
     files = [file for path in packages for file in (path / "__init__.py", path.with_suffix(".py"))]

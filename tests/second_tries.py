@@ -1,8 +1,10 @@
-"""A test in the browser that fails is tried once more: two pages share two cores with whatever else
-runs there. Both tries are in the summary (`-rR`): the first is a fault to mend.
+"""Second tries of tests in the browser: two pages share two cores with whatever else runs there.
 
-A page may also not answer at all, and nothing bounds what a test asks of it (`page.evaluate`):
-each try ends in half the time that other tests have, unless the test says otherwise."""
+Both tries are in the summary (`-rR`): the first is a fault to mend.
+
+A page may also not answer at all, and nothing bounds what a test asks of it (`page.evaluate`): each
+try ends in half the time that other tests have, unless the test says otherwise.
+"""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -34,7 +36,7 @@ class SecondTries:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
-        """With a browser end its pages, and all fixtures that stand on them."""
+        """End the browsers of the first try, and so their pages and all fixtures on them."""
         if getattr(item, "execution_count", 1) > 1:
             for end in self._end.values():
                 with suppress(Exception):  # it may have crashed

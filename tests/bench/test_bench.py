@@ -83,7 +83,7 @@ class StrawPage:
 
 
 def run(chosen: list[Engine], failing: dict[str, str]) -> tuple[list[Any], list[str], list[Path]]:
-    """The results, what the pages were asked, and the profiles they were opened with."""
+    """Return the results, what the pages were asked, and the profiles they were opened with."""
     log: list[str] = []
     profiles: list[Path] = []
 

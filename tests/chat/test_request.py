@@ -1,5 +1,4 @@
-"""What a request asks for beyond messages: each field left out, given, and wrong; and how calls are
-written in ways other than JSON."""
+"""The fields of a request beyond messages: each left out, given, and wrong; calls not in JSON."""
 
 from typing import Any
 

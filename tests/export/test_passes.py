@@ -39,13 +39,13 @@ def graph_of(module: nn.Module, inputs: tuple[Tensor, ...], dynamic: Any) -> Mod
 
 
 def of(function: Callable[..., Any], *inputs: Tensor) -> ModuleGraph:
-    """The graph of a plain function of x [2, S, 32], or of such inputs."""
+    """Return the graph of a plain function of x [2, S, 32], or of such inputs."""
     given = inputs or (X,)
     return graph_of(Function(function), given, tuple({1: LENGTH} for _ in given))
 
 
 def ops(graph: ModuleGraph, *passes: Pass) -> Counter[str]:
-    """How often each op is called after these passes."""
+    """Count how often each op is called after these passes."""
     for each in passes:
         each(graph)
     return Counter(torch_name(node) for node in graph.calls())
@@ -283,7 +283,7 @@ def backward_pairs(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 
 
 def rotated(rotate: Callable[..., Tensor], width: int = 16) -> Callable[..., Any]:
-    """Of q and k [B, S, H, D], with tables sliced to the live length."""
+    """Rotate q and k [B, S, H, D], with tables sliced to the live length."""
 
     def both(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
         cos, sin = (table[: q.shape[1], None, :width] for table in (COS, SIN))

@@ -72,7 +72,7 @@ def _nested(rng: Random, begin: str, end: str) -> str:
 
 
 def lied(rng: Random, base: bytes) -> bytes:
-    """A document with one to three changes; now and then damaged as bytes are."""
+    """Return a document with one to three changes; now and then damaged as bytes are."""
     return as_text(rng, changed(rng, json.loads(base)))
 
 
@@ -105,7 +105,7 @@ def _double_a_key(rng: Random, text: str) -> str:
 
 
 def paths_in(value: Any, path: Path = ()) -> list[Path]:
-    """Of all values in a document, inner ones too."""
+    """Return the paths of all values in a document, inner ones too."""
     found = [path] if path else []
     inner = enumerate(value) if isinstance(value, list) else ()
     for key, item in value.items() if isinstance(value, dict) else inner:
@@ -157,7 +157,7 @@ def drop(rng: Random, document: Any) -> Any:
 
 
 def rename(rng: Random, document: Any) -> Any:
-    """A key gets another name, perhaps that of a key elsewhere."""
+    """Give a key another name, perhaps that of a key elsewhere."""
     objects = [found for path in [(), *paths_in(document)] if _is_full(found := at(document, path))]
     if objects:
         holder, names = rng.choice(objects), [key for found in objects for key in found]
@@ -167,7 +167,7 @@ def rename(rng: Random, document: Any) -> Any:
 
 
 def repeat(rng: Random, document: Any) -> Any:
-    """An item of a list, many times over."""
+    """Repeat an item of a list many times over."""
     lists = [path for path in paths_in(document) if isinstance(at(document, path), list)]
     if lists:
         items = at(document, rng.choice(lists))

@@ -34,7 +34,7 @@ def configs() -> list[bytes]:
 
 
 def read_checkpoint_config(data: bytes) -> None:
-    """As far as a decoder and its rotary tables."""
+    """Read as far as a decoder and its rotary tables."""
     from export.architectures import decoder_config, read_config, rotary_tables
     from export.sources import read_json
 

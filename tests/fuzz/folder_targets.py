@@ -73,7 +73,7 @@ def graphs() -> list[bytes]:
 
 
 def read_graph(data: bytes) -> None:
-    """With its passes, its ops' own checks and the plan of its buffers: all but the GPU."""
+    """Read a graph with its passes, its ops' checks and the plan of its buffers."""
     measure(load_program(data))
 
 
@@ -85,7 +85,7 @@ def tensor_files() -> list[bytes]:
 
 
 def change_header(rng: Random, base: bytes) -> bytes:
-    """Its bytes, or the JSON in its header, with the length right or wrong."""
+    """Change the bytes, or the JSON in the header, with the length right or wrong."""
     if rng.random() < 0.3:
         return damaged(rng, base)
     end = 8 + int.from_bytes(base[:8], "little")
@@ -93,7 +93,7 @@ def change_header(rng: Random, base: bytes) -> bytes:
 
 
 def read_tensors(data: bytes) -> None:
-    """What is taken, the library takes as well."""
+    """Check that the library takes whatever is taken here."""
     end = header_end("x.safetensors", data[:8], len(data))
     parse_safetensors_header("x.safetensors", data[:end], len(data))
     deserialize(data)

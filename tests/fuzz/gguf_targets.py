@@ -31,7 +31,7 @@ def change(rng: Random, base: bytes) -> bytes:
 
 
 def read_file(data: bytes) -> None:
-    """All but the GPU: configuration, program, tokenizer and template, and the words for it."""
+    """Read all but the GPU: configuration, program, tokenizer, template, and the words for it."""
     source = MemorySource(data, "model.gguf")
     about_gguf(result_of(open_gguf([source])), "Read.")
     model = result_of(open_model([source]))

@@ -1,4 +1,4 @@
-"""What the Hub says, what was kept of its models, and what users write to name them."""
+"""The Hub's answers, what was kept of its models, and what users write to name them."""
 
 import json
 from collections.abc import Iterable
@@ -33,7 +33,7 @@ def answers() -> list[bytes]:
 
 
 def read_answer(data: bytes) -> None:
-    """As each of the three: what one refuses, another may read."""
+    """Read an answer as each of the three: what one refuses, another may read."""
     refused: list[InpageError] = []
     for read in (read_tree, read_about, read_kept):
         try:
@@ -98,7 +98,7 @@ def tree_of(names: Iterable[str]) -> bytes:
 
 
 def many_names(rng: Random, base: bytes) -> bytes:
-    """A tree whose names are grown from their own parts, or one that lies."""
+    """Make a tree whose names are grown from their own parts, or one that lies."""
     if rng.random() < 0.3:
         return lied(rng, base)
     few = rng.sample(NAME_PARTS, rng.randint(1, 4))
@@ -111,7 +111,7 @@ def many_names(rng: Random, base: bytes) -> bytes:
 
 
 def offer_tree(data: bytes) -> None:
-    """The choice among a repository's files takes steps that grow with the listing alone."""
+    """Check that choosing among a repository's files takes steps that grow with the listing."""
 
     def offer() -> None:
         variants = variants_of(parse_tree("o/n", data))
@@ -121,7 +121,7 @@ def offer_tree(data: bytes) -> None:
 
 
 def list_folder(data: bytes) -> None:
-    """The same names in a folder of models: what a site lists, and what `inpage.models()` does."""
+    """List the same names in a folder of models, as a site and as `inpage.models()` do."""
     files = parse_tree("o/n", data)
     with TemporaryDirectory() as folder:
         for file in files:

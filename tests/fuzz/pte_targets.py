@@ -27,7 +27,7 @@ def programs() -> list[bytes]:
 
 
 def read_program(data: bytes, more: Sequence[bytes] = ()) -> None:
-    """Parsing, translation, the words for it, and every op's own checks: all but the GPU."""
+    """Parse, translate, describe, and run every op's own checks: all but the GPU."""
     source = MemorySource(data)
     beside = [MemorySource(content, "model.ptd") for content in more]
     about_pte(result_of(inspect_pte(source, beside)), "Read.")
@@ -42,7 +42,7 @@ def read_program(data: bytes, more: Sequence[bytes] = ()) -> None:
 
 
 def read_data(data: bytes) -> None:
-    """The .pte is sound, and its .ptd need not be."""
+    """Read a sound .pte with a .ptd that need not be."""
     read_program(file(named={}), [data])
 
 

@@ -1,4 +1,4 @@
-"""What programs ask for: the fields of a request, and the schemas of answers."""
+"""The requests of programs: their fields, and the schemas of answers."""
 
 import json
 from collections.abc import AsyncIterator
@@ -57,7 +57,7 @@ TOOLS: dict[str, Any] = {
 
 
 class Unloaded(Model):
-    """All of a model but its graph: whatever is asked of it is checked, and nothing comes."""
+    """A model without its graph: whatever is asked of it is checked, and nothing comes."""
 
     def __init__(self) -> None:
         self.manifest: Any = SimpleNamespace(name="Toy", context=800)
@@ -98,7 +98,7 @@ def requests() -> list[bytes]:
 
 
 def read_request(data: bytes) -> None:
-    """The page sends values, not text: what is no JSON cannot arrive."""
+    """Read a request; the page sends values, not text, so what is no JSON cannot arrive."""
     try:
         given = json.loads(data)
     except (ValueError, RecursionError):
@@ -114,7 +114,7 @@ def schemas() -> list[bytes]:
 
 
 def read_schema(data: bytes) -> None:
-    """And the beginning of an answer: each step allows what can be made whole."""
+    """Read a schema and begin an answer: each step allows what can be made whole."""
     try:
         asked = json.loads(data)
     except (ValueError, RecursionError):

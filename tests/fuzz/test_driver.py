@@ -1,4 +1,4 @@
-"""What a target does wrong is found, and found again by its name, seed and number."""
+"""The faults of a target, which are found, and found again by name, seed and number."""
 
 import itertools
 import sys
@@ -38,7 +38,7 @@ def hang(data: bytes) -> None:
 
 
 def swallow(data: bytes) -> None:
-    """As a template's rendering does."""
+    """Swallow the error as a template's rendering does."""
     try:
         bytearray(2000 * MIB)
     except Exception as error:

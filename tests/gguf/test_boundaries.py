@@ -312,7 +312,7 @@ def test_a_row_is_read_where_it_lies() -> None:
 
 
 def config_of(architecture: Any = "llama", **changes: Any) -> dict[str, Any]:
-    """What a file without regard for its tensors says."""
+    """Read the config of a file without regard for its tensors."""
     values = small.metadata(architecture) | {
         f"{architecture}.{key.replace('__', '.')}": value for key, value in changes.items()
     }
@@ -344,7 +344,7 @@ def test_heads_that_files_leave_to_the_width() -> None:
 
 
 def test_what_turns_of_a_head() -> None:
-    """Where pairs lie side by side all of it must; elsewhere the first columns may."""
+    """Pairs that lie side by side must all turn; elsewhere the first columns may."""
     assert "partial_rotary_factor" not in config_of(rope__dimension_count=16)["rope_parameters"]
     half = config_of("qwen3", rope__dimension_count=8)["rope_parameters"]
     assert half["partial_rotary_factor"] == 0.5

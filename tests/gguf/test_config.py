@@ -1,4 +1,4 @@
-"""What a GGUF file says of its model: taken where it can be computed, refused by name where not."""
+"""The config of a GGUF file: taken where it can be computed, refused by name where not."""
 
 from typing import Any
 

@@ -54,7 +54,7 @@ class RaggedSource(MemorySource):
 
 
 class Recorder:
-    """What a device would have in its buffers, each named as its constant."""
+    """A device that keeps the contents of its buffers, each named as its constant."""
 
     def __init__(self) -> None:
         self.written: dict[str, bytearray] = {}
@@ -74,7 +74,10 @@ class Recorder:
 
 
 def uploaded(model: GgufModel, progress: Any = None) -> dict[str, bytes]:
-    """By constant; each goes to a place of its own and, once more, to one further on."""
+    """Return the bytes by constant.
+
+    Each goes to its own place and, once more, to one further on.
+    """
     names = {name for _, _, name in model.program.constants()}
     places = {name: [_place(name, 0), _place(f"{name} again", ROOM)] for name in names}
     model.constants.check(model.program)
@@ -96,7 +99,7 @@ def opened(*sources: ByteSource) -> GgufModel:
 
 @pytest.fixture(autouse=True)
 def _small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that every tensor comes in several."""
+    """Make the pieces small, so that every tensor comes in several."""
     monkeypatch.setattr(constants, "HELD_BYTES", 3000)
 
 

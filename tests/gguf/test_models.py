@@ -151,7 +151,7 @@ def test_the_terminal_tells_what_a_file_holds(tmp_path: Path) -> None:
 
 @pytest.mark.model
 def test_the_default_model_is_the_exported_folder_bit_for_bit() -> None:
-    """So it answers token for token alike: the same program over the same bytes."""
+    """It answers token for token alike, then: the same program over the same bytes."""
     folder = DiskFolder(ROOT / "models" / "SmolLM2-135M-Instruct")
     exported = wait(folder.open())
     store = wait(open_store(str(default_gguf())))
@@ -175,7 +175,7 @@ def test_the_default_model_is_the_exported_folder_bit_for_bit() -> None:
 
 
 def with_merges_in_two(tokenizer: dict[str, Any]) -> dict[str, Any]:
-    """Both ways of writing them are known to tokenizer.json."""
+    """Write merges in pairs; tokenizer.json knows both ways of writing them."""
     model = tokenizer.get("model", {})
     merges = [m.split(" ") if isinstance(m, str) else m for m in model.get("merges", ())]
     return tokenizer | {"model": model | {"merges": merges}}

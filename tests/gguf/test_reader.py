@@ -104,7 +104,7 @@ def test_version_two_and_a_file_that_ends_without_padding() -> None:
 
 
 def with_entry(key: str, kind: int, rest: bytes) -> bytes:
-    """One entry as it stands, before a lot of room that a count may claim."""
+    """Write one entry as it stands, before a lot of room that a count may claim."""
     return start(0, 1) + text(key) + struct.pack("<I", kind) + rest + bytes(64)
 
 

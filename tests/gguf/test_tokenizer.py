@@ -96,7 +96,7 @@ def metadata_of(values: Json) -> Metadata:
 
 
 def as_gguf(pre: str) -> Json:
-    """What llama.cpp would write of a tokenizer.json."""
+    """Return the metadata that llama.cpp would write for a tokenizer.json."""
     file = made(pre)
     ids = dict(file["model"]["vocab"])
     added = {token["content"]: token["special"] for token in file["added_tokens"]}
@@ -139,7 +139,7 @@ NEWLINES = ("\n", "\n\n", "\n\n\n")
 
 @cache
 def gemma() -> tuple[Json, Json]:
-    """As transformers' GemmaTokenizer makes it of a vocabulary and merges; and as a GGUF has it."""
+    """Return the tokenizer of transformers' GemmaTokenizer, and the same as a GGUF has it."""
     model = cached("llama2")["model"]
     tokens = sorted(model["vocab"], key=model["vocab"].__getitem__)
     pairs = [tuple(merge.split(" ")) for merge in model["merges"]]
@@ -413,7 +413,7 @@ IDS = ("bos", "eos", "unknown", "padding")
 
 @pytest.mark.parametrize("name", [*IDS, "eot", "eom"])
 def test_every_special_token_is_one_of_the_tokens(name: str) -> None:
-    """Also the ends, which are asked for apart."""
+    """The ends, which are asked for apart, are among them."""
     key = f"tokenizer.ggml.{name}_token_id"
     for number in (2502, 2**31):
         metadata = metadata_of(as_gguf("gpt-2") | {key: number})

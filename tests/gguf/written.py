@@ -44,7 +44,7 @@ def packed(kind: int, value: Any) -> bytes:
 
 
 def typed(value: Any) -> Typed:
-    """As llama.cpp's converters write it."""
+    """Give a value the type that llama.cpp's converters write."""
     if isinstance(value, Typed):
         return value
     kinds = {bool: BOOL, int: U32, float: F32, str: TEXT, bytes: TEXT}

@@ -1,4 +1,4 @@
-"""What cannot be done is refused, with its name and its place; what is meant ill stays small."""
+"""Refusals of what cannot be done, by name and place; what is meant ill stays small."""
 
 import json
 from itertools import pairwise

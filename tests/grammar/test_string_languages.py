@@ -106,7 +106,7 @@ PATTERNS = [
 
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_patterns_match_what_re_matches(pattern: str) -> None:
-    """Of all short texts over a few letters."""
+    """Every short text over a few letters is tried."""
     machine = automaton({"type": "string", "pattern": pattern})
     texts = ["".join(chars) for length in range(5) for chars in product("abcdz", repeat=length)]
     texts += ["".join(chars) for chars in product("0a_ \n-]", repeat=2)] + [

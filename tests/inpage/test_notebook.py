@@ -15,7 +15,7 @@ from tests.toy_model import NAME
 
 @pytest.fixture
 def drawn(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What a notebook was asked to draw, one after the other."""
+    """Record what a notebook was asked to draw, one after the other."""
     found: list[str] = []
 
     def draw(shown: Any, **options: Any) -> SimpleNamespace:

@@ -24,7 +24,7 @@ POOLINGS = ["mean", "last"]
 
 
 def pooled(rows: np.ndarray, pooling: str) -> np.ndarray:
-    """Of hidden states [S, W], at length 1."""
+    """Pool hidden states [S, W] to a vector of length 1."""
     vector = rows[-1] if pooling == "last" else rows.mean(axis=0)
     return np.asarray(vector / np.linalg.norm(vector))
 

@@ -1,5 +1,7 @@
-"""Weights of several kinds in one op: for one line of x two kinds are one kernel's, where it can
-bind the weights of both and its workgroups have rows of one each."""
+"""Weights of several kinds in one op: for one line of x two kinds are one kernel's.
+
+That is where it can bind the weights of both and its workgroups have rows of one each.
+"""
 
 import pytest
 
@@ -39,7 +41,7 @@ def names(cases: list[Case]) -> list[str]:
 
 
 def one_line_kernels(case: Case, storage_buffers: int) -> list[str]:
-    """Those that take one line of x."""
+    """Return the kernels that take one line of x."""
     target = KernelTarget(wide=True, lanes=32, storage_buffers=storage_buffers)
     builder = Builder(case.writer.program(), ROOMY, target)
     builder.build_ops()

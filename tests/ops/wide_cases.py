@@ -10,7 +10,7 @@ TWO_LIMBS = 1e-4  # relative RMS: columns of x have 15 bits, a block with one sc
 
 
 def by_limbs(case: Case) -> Case:
-    """As near to torch as products of many lines come by whole numbers."""
+    """Allow the distance from torch that products of many lines by whole numbers have."""
     near = max(case.tolerance.relative_rms, TWO_LIMBS)
     return replace(case, tolerance=replace(case.tolerance, relative_rms=near))
 

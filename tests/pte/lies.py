@@ -35,7 +35,7 @@ ADD = "aten.add.Tensor"
 
 
 def graph(**changed: Any) -> bytes:
-    """x + weights, f32 [4]."""
+    """Write a delegate's graph of x + weights, f32 [4]."""
     parts: dict[str, Any] = {
         "values": [
             vk_tensor("f32", 4),
@@ -79,7 +79,7 @@ def patched(data: bytes, at: int, form: str, value: Any) -> bytes:
 
 
 def with_graph(root: Table) -> bytes:
-    """A sound file around a delegate's graph that need not be."""
+    """Write a sound file around a delegate's graph that need not be."""
     data = flatbuffer(root, b"VK00")
     header = struct.pack("<4x4sHIIIQ", b"VH00", 30, 32, len(data), 32 + len(data), 0)
     return file(header.ljust(32, b"\0") + data)

@@ -151,7 +151,7 @@ def integers() -> File:
 def attend(
     q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, caches: Tensors, position: int
 ) -> torch.Tensor:
-    """The op as the exporter knows it; what it does is in `attend_in_torch`."""
+    """Call the op as the exporter knows it; `attend_in_torch` has what it does."""
     fixed = (None, 0.0, True, None)  # no mask, no dropout, causal, the usual scale
     out: torch.Tensor = torch.ops.llama.sdpa_with_kv_cache(
         q, k, v, *caches, position, q.shape[1], *fixed
@@ -162,7 +162,7 @@ def attend(
 def attend_in_torch(
     q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, caches: Tensors, position: int
 ) -> torch.Tensor:
-    """Writes k and v into the caches, then row s of q sees the cache up to position + s."""
+    """Write k and v into the caches; then row s of q sees the cache up to position + s."""
     end = position + q.shape[1]
     for cache, new in zip(caches, (k, v), strict=True):
         cache[:, position:end] = new
@@ -273,7 +273,7 @@ def methods() -> File:
 
 
 def external_data() -> File:
-    """All weights outside, in data files of at most 700 bytes."""
+    """Put all weights outside, in data files of at most 700 bytes."""
     model = seeded(lambda: nn.Sequential(nn.Linear(12, 12), nn.Sigmoid(), nn.Linear(12, 4)))
     x = random(3, 12)
     program = lower(export(model, (x,)), external_constants_max_data_bytes=700)

@@ -1,5 +1,7 @@
-"""Arguments of kernels that the host computes, fields of flatbuffers, and zeros that nobody stored:
-what is taken and what is not, without torch and without a GPU."""
+"""Arguments of kernels that the host computes, fields of flatbuffers, and zeros nobody stored.
+
+What is taken and what is not, without torch and without a GPU.
+"""
 
 import hashlib
 import struct
@@ -184,7 +186,7 @@ def test_a_vector_that_ends_with_the_file() -> None:
 
 
 def test_no_more_is_looked_at_than_a_file_can_hold(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is inline may be read twice, and a few parts are free."""
+    """Inline data may be read twice, and a few parts are free."""
     budget = Budget("f", 100)
     budget.read(200)
     budget.spend(reading.FIXED_ITEMS + 200)
@@ -201,7 +203,7 @@ def test_no_more_is_looked_at_than_a_file_can_hold(monkeypatch: pytest.MonkeyPat
 
 
 def test_integers_of_the_gpu() -> None:
-    """At both ends of int32, in any width that might hold more."""
+    """Both ends of int32 are tried, in any width that might hold more."""
     assert I64.gpu_bytes == 4
     for dtype in (np.int64, np.int32, np.uint32):
         fitting = [0, 2**31 - 1] if dtype is np.uint32 else [-(2**31), 2**31 - 1]

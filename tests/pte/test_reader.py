@@ -1,4 +1,4 @@
-"""What a file becomes: methods, constants, programs, and the module that runs them."""
+"""The reading of a file: methods, constants, programs, and the module that runs them."""
 
 import hashlib
 import json
@@ -125,7 +125,10 @@ def test_constant_methods_give_values() -> None:
 
 @pytest.mark.parametrize("is_hash", [True, False])
 def test_a_cache_of_zeros_is_state(is_hash: bool) -> None:
-    """What is written in place and has the key of zeros is not uploaded; prepacks vanish."""
+    """A constant that is written in place and has the key of zeros is not uploaded.
+
+    Prepacks vanish.
+    """
     shape, zeros = (1, 2, 1, 4), bytes(32)
     key = hashlib.sha256(zeros).hexdigest() if is_hash else "zeros"
     values = [
@@ -177,7 +180,7 @@ def test_what_a_file_says_of_itself() -> None:
 
 
 def test_a_live_integer_is_described() -> None:
-    """What the exporter writes for it is null."""
+    """The exporter writes null for it."""
     ends = [tensor("f32", 4), union(1, {}), tensor("f32", 4, dynamic=True), union(1, {})]
     call = call_delegate(0, 0, 1, 2)
     plan = method("forward", ends, [0, 1, 3], [2], [call], [delegate(0)])
@@ -262,7 +265,7 @@ def test_inputs_that_do_not_fit(module: PteModule, inputs: list[Any], message: s
 
 
 def test_a_device_that_binds_less(native: NativeRunner, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As with dynamic dims that were exported without a bound."""
+    """Dynamic dims that were exported without a bound look like this."""
     monkeypatch.setitem(native.device.limits, "max_storage_buffer_binding_size", 8)
     message = "takes 16 bytes; this device binds at most 8; export the model with smaller dims"
     with pytest.raises(GraphError, match=message):

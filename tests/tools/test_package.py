@@ -1,4 +1,4 @@
-"""What goes into the npm package."""
+"""The contents of the npm package."""
 
 import io
 import tarfile

@@ -1,4 +1,4 @@
-"""Which tests `make check` runs."""
+"""The tests that `make check` runs."""
 
 import subprocess
 import sys
