@@ -65,6 +65,7 @@ check-style: $(DEVELOPER)
 	@$(PY) -m ruff format --check .
 	@.venv/bin/lint-imports --no-logo
 	@$(PY) -m tools.script_circles
+	@$(PY) -m tools.docstring_starts
 
 check-types: $(DEVELOPER)
 	@$(PY) -m mypy

@@ -131,7 +131,7 @@ class WithSecurityHeaders:
 
 
 def serve(options: argparse.Namespace) -> None:
-    """Until it is interrupted; port 0 takes a free one."""
+    """Serve the page until interrupted; port 0 takes a free one."""
     site = Site.of_checkout(options.models, tuple(options.hub))
     listener = listen(options.host, options.port)
     port = listener.getsockname()[1]

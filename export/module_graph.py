@@ -88,7 +88,7 @@ class ModuleGraph:
 
     @contextmanager
     def before(self, node: Node) -> Iterator[Callable[..., Node]]:
-        """Inside, `emit(op, *args)` adds a call before the node, in the name of its source line."""
+        """Yield `emit(op, *args)`, which adds a call before the node, with its source line."""
 
         def emit(target: Callable[..., Any], *args: Any, **options: Any) -> Node:
             added = self.graph.call_function(target, args, options)

@@ -84,7 +84,7 @@ def serving(*options: str) -> Iterator[str]:
 
 @pytest.fixture(scope="session", autouse=True)
 def no_service_workers() -> Iterator[None]:
-    """Unless a test asks for them: what they fetch passes a page's routes by."""
+    """Block service workers unless a test wants them: their fetches pass a page's routes by."""
     new_context, new_page = Browser.new_context, Browser.new_page
     with pytest.MonkeyPatch.context() as patch:
         blocked = {"service_workers": "block"}

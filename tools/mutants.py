@@ -137,7 +137,7 @@ def changes(tree: ast.AST) -> list[Change]:
 
 
 def noticeable(node: ast.AST) -> Iterator[ast.AST]:
-    """Without texts for people, annotations, decorators, and guards that nothing ever meets."""
+    """Yield the nodes without texts for people, annotations, decorators, and guards never met."""
     if isinstance(node, ast.Raise | ast.Assert | ast.JoinedStr) or is_named_limit(node):
         return
     yield node

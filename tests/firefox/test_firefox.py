@@ -75,7 +75,7 @@ def test_ops_equal_torch(started: Site, scenario: Scenario) -> None:
 
 @pytest.mark.parametrize("scenario", WIDE, ids=lambda scenario: scenario.name)
 def test_wide_kernels_without_subgroups_equal_torch(started: Site, scenario: Scenario) -> None:
-    """This browser's graphics cards get these: their lanes meet in workgroup memory."""
+    """Graphics cards get these in Firefox: their lanes meet in workgroup memory."""
     for case in scenario.cases():
         check(case, started, MEMORY_KERNELS)
 

@@ -152,7 +152,7 @@ def test_dims_and_places_of_tensors() -> None:
 
 @pytest.mark.parametrize(("tensors", "entries"), [(7, 0), (0, 9)])
 def test_counts_for_which_a_file_is_just_long_enough(tensors: int, entries: int) -> None:
-    """Then it is something else that is wrong with it: no room for all that they claim."""
+    """The fault is another one then: there is no room for all that they claim."""
     least = tensors * MIN_TENSOR + entries * MIN_ENTRY
     assert is_refused(start(tensors, entries) + bytes(least - 1), "for which it is too short")
     assert is_refused(start(tensors, entries) + bytes(least), "has no name")

@@ -109,7 +109,7 @@ def test_10_a_template_that_never_ends_is_stopped(tmp_path: Path, native: Native
 
 
 def test_11_no_token_beyond_the_rows_is_looked_up(tmp_path: Path, native: NativeRunner) -> None:
-    """Nor drawn, however its logit is pushed: there are as many logits as rows."""
+    """None is drawn either, however its logit is pushed: there are as many logits as rows."""
     (tmp_path / "x.gguf").write_bytes(small.small_file())
     model = wait(Model.load(native.device, str(tmp_path / "x.gguf")))
 

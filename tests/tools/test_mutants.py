@@ -98,7 +98,7 @@ def test_noticed_and_not_noticed(copy: Copy) -> None:
 
 
 def test_the_quickest_of_those_that_call_the_changed_function_come_first() -> None:
-    """Then those that call its file; the rest has nothing to do with it."""
+    """The tests that call its file follow; the rest has nothing to do with it."""
     file, changed = "toy.py", "toy.py:6"
     tests = {
         "of the file": {"seconds": 0.1, "calls": [file, "toy.py:20"]},
