@@ -67,7 +67,10 @@ def torch_name(node: Node) -> str:
 
 
 def whereabouts(node: Node) -> str:
-    """` in module.path: code (file.py:12)`, as torch recorded it: nothing for its own additions."""
+    """Return ` in module.path: code (file.py:12)` as torch recorded it.
+
+    "" for its own additions.
+    """
     modules = list((node.meta.get("nn_module_stack") or {}).values())
     path = modules[-1][0] if modules else ""
     if path.startswith("_empty_nn_module_stack"):

@@ -1,4 +1,4 @@
-"""Changes of one token in py_runtime, each of which the tests should notice.
+"""Do the tests see a wrong line? Changes of one token in py_runtime, each of which they should.
 
 A sample is drawn by a seed: `python -m tools.mutants --seed 1 --count 100`. A change is drawn for
 its own sake, so a sample stays the same but for the lines that were edited since. Each change is
@@ -18,22 +18,25 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
-from collections import Counter, defaultdict, deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from queue import SimpleQueue
+from typing import Any, TypeVar
 
 from tools.files import ROOT
 from tools.nearest_first import CALLS, ORDER, Calls, nearest
 
+T = TypeVar("T")
+R = TypeVar("R")
+
 PACKAGE = "py_runtime"
+PASSED, NONE_SELECTED = 0, 5  # exit statuses of pytest
 MIN_SHARE = 0.9
 NATIVE = "not browser and not built and not model"
 ROOM_TESTS = {  # where the folder of a room's name does not have all its tests
-    "__main__.py": ["app"],
     "app": ["app", "generation", "model", "inpage", "web/test_words.py"],
     "base": ["base", "folder", "graph", "generation"],
     "chat": ["chat", "generation/test_tools.py", "generation/test_messages.py"],
@@ -76,7 +79,7 @@ Change = tuple[Any, str, Any]  # (node, field, what stands there instead)
 
 @dataclass(frozen=True)
 class Mutant:
-    """A file with one change, and the change in words."""
+    """A file with one change, and the change for people."""
 
     file: str
     line: int
@@ -86,7 +89,7 @@ class Mutant:
 
 
 def function_around(tree: ast.AST, line: int) -> int | None:
-    """Return the first line, as Python counts it, of the innermost function that has this line."""
+    """The first line, as Python counts it, of the innermost function that has this line."""
     found = None
     for node in ast.walk(tree):  # from the outside in
         match node:
@@ -96,12 +99,12 @@ def function_around(tree: ast.AST, line: int) -> int | None:
 
 
 def is_within(node: ast.stmt, line: int) -> bool:
-    """Return whether the statement has this line."""
+    """Whether the statement has this line."""
     return node.lineno <= line <= (node.end_lineno or node.lineno)
 
 
 def sample(sources: dict[str, str], seed: int, count: int) -> list[Mutant]:
-    """Draw so many of all changes of these files; the same ones for the same seed."""
+    """So many of all changes of these files; the same ones for the same seed."""
     drawn = sorted(
         (hashlib.sha256(f"{seed} {name}".encode()).digest(), file, place)
         for file, source in sources.items()
@@ -111,7 +114,7 @@ def sample(sources: dict[str, str], seed: int, count: int) -> list[Mutant]:
 
 
 def names_of_changes(file: str, source: str) -> Iterator[str]:
-    """Yield the names in order; each is unique in its file, and lines above do not change it."""
+    """In their order; each name is the file's only one, and lines above it do not change it."""
     lines, seen = source.splitlines(), Counter[str]()
     for node, field, _ in changes(ast.parse(source)):
         name = f"{file} {lines[node.lineno - 1].strip()} {ast.unparse(node)} {field}"
@@ -120,7 +123,7 @@ def names_of_changes(file: str, source: str) -> Iterator[str]:
 
 
 def mutant_of(file: str, source: str, place: int) -> Mutant:
-    """Return the file with the change at this place among all of its changes."""
+    """The file with the change at this place among all of its changes."""
     tree = ast.parse(source)
     node, field, value = changes(tree)[place]
     before = ast.unparse(node)
@@ -132,12 +135,12 @@ def mutant_of(file: str, source: str, place: int) -> Mutant:
 
 
 def changes(tree: ast.AST) -> list[Change]:
-    """Return all changes of a file that a test can notice."""
+    """All that one file allows for, but what no test can notice by nature."""
     return [change for node in noticeable(tree) for change in changes_of(node)]
 
 
 def noticeable(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the nodes without texts for people, annotations, decorators, and guards never met."""
+    """Without texts for people, annotations, decorators, and guards that nothing ever meets."""
     if isinstance(node, ast.Raise | ast.Assert | ast.JoinedStr) or is_named_limit(node):
         return
     yield node
@@ -167,7 +170,7 @@ def is_named_limit(node: ast.AST) -> bool:
 
 
 def changes_of(node: ast.AST) -> Iterator[Change]:
-    """Yield the changes of this node alone, without those below it."""
+    """Of this node alone, without those below it."""
     match node:
         case ast.Compare(ops=operators):
             for place, operator in enumerate(operators):
@@ -189,7 +192,7 @@ def changes_of(node: ast.AST) -> Iterator[Change]:
 
 
 def joins_texts(node: ast.AST) -> bool:
-    """Return whether this joins texts or lists, which cannot be subtracted."""
+    """Or lists: to subtract them is not a wrong line but a type error."""
     return any(
         isinstance(part, ast.JoinedStr | ast.List | ast.Tuple)
         or (isinstance(part, ast.Constant) and isinstance(part.value, str | bytes))
@@ -198,7 +201,7 @@ def joins_texts(node: ast.AST) -> bool:
 
 
 def native_sources(root: Path) -> dict[str, str]:
-    """Return the files of py_runtime that can be imported outside the page."""
+    """The files of py_runtime that can be imported outside the page."""
     paths = {path.relative_to(root).as_posix(): path for path in (root / PACKAGE).rglob("*.py")}
     sources = {file: path.read_text() for file, path in paths.items()}
     page = list(IN_THE_PAGE)
@@ -210,7 +213,7 @@ def native_sources(root: Path) -> dict[str, str]:
 
 
 def imports_any(source: str, modules: list[str]) -> bool:
-    """Return whether the top level imports one; in a function or an `if` it may never happen."""
+    """At its top level: an import inside a function or an `if` may never happen."""
     for statement in ast.parse(source).body:
         names = []
         if isinstance(statement, ast.Import):
@@ -223,38 +226,20 @@ def imports_any(source: str, modules: list[str]) -> bool:
 
 
 def room_tests(file: str) -> list[str]:
-    """Return the files and folders of tests that know what the file does."""
+    """The files and folders of tests that know what the file does."""
     room = Path(file).parts[1]
     return [f"tests/{name}" for name in ROOM_TESTS.get(room, [room])]
-
-
-class Known:
-    """The calls of tests when nothing is changed, by file or folder of tests.
-
-    Found once for all.
-    """
-
-    def __init__(self) -> None:
-        self._calls: dict[str, Calls] = {}
-        self._locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
-
-    def get(self, place: str, find: Callable[[str], Calls]) -> Calls:
-        """Return the calls; wait where another copy is finding them."""
-        with self._locks[place]:
-            if place not in self._calls:
-                self._calls[place] = find(place)
-            return self._calls[place]
 
 
 class Copy:
     """A copy of the checkout, in which changes are made one at a time."""
 
-    def __init__(self, root: Path, known: Known | None = None) -> None:
+    def __init__(self, root: Path, known: dict[str, Calls] | None = None) -> None:
         self.root = root
-        self._known = known or Known()
+        self._known = {} if known is None else known  # by file of tests; copies may share it
 
     def fill(self) -> None:
-        """Copy what git knows or would take up: changes that are not committed count."""
+        """With what git knows or would take up: changes that are not committed count."""
         command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
         listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
         for name in filter(None, listed.stdout.split("\0")):
@@ -262,9 +247,18 @@ class Copy:
                 (self.root / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(ROOT / name, self.root / name)
 
-    def notices(self, mutant: Mutant, *tests: str) -> bool:
-        places = [self._known.get(place, self.get_to_know) for place in tests]
-        known = {test: seen for place in places for test, seen in place.items()}
+    def test_files(self, places: Iterable[str]) -> list[str]:
+        """Return the files of tests in these folders; a file stands for itself."""
+        paths = [self.root / place for place in places]
+        files = [[path] if path.is_file() else sorted(path.rglob("test_*.py")) for path in paths]
+        return [file.relative_to(self.root).as_posix() for each in files for file in each]
+
+    def notices(self, mutant: Mutant, *places: str) -> bool:
+        """Return whether a test fails once the change is made."""
+        files = self.test_files(places)
+        for file in files:
+            self.get_to_know(file)
+        known = {test: seen for file in files for test, seen in self._known[file].items()}
         asked = nearest(mutant.changed, known) or list(known)
         path = self.root / mutant.file
         unchanged = path.read_bytes()
@@ -274,19 +268,17 @@ class Copy:
         finally:
             path.write_bytes(unchanged)
 
-    def get_to_know(self, place: str) -> Calls:
-        """Run tests with nothing changed, and return their calls."""
-        calls = self.root / "calls.json"
-        if self._run([place], {CALLS: str(calls)}) != 0:
-            sys.exit(f"{place}: fails with nothing changed; mend that first")
-        found: Calls = json.loads(calls.read_text())
-        return found
+    def get_to_know(self, file: str) -> Calls:
+        """Return what each test of a file calls; the first time, run them with nothing changed."""
+        if file not in self._known:
+            calls = self.root / "calls.json"
+            if self._run([file], {CALLS: str(calls)}) not in (PASSED, NONE_SELECTED):
+                sys.exit(f"{file}: fails with nothing changed; mend that first")
+            self._known[file] = json.loads(calls.read_text())
+        return self._known[file]
 
     def _fails(self, tests: list[str], seconds: list[float]) -> bool:
-        """Run the tests until one fails.
-
-        One that hangs has failed, and what hangs beyond that is ended.
-        """
+        """One after the other. A test that hangs has failed; what hangs beyond that is ended."""
         (self.root / "order.json").write_text(json.dumps(tests))
         files = dict.fromkeys(test.partition("::")[0] for test in tests)
         order = {ORDER: str(self.root / "order.json")}
@@ -299,7 +291,7 @@ class Copy:
         test_limit: float = 0,
         limit: float | None = None,
     ) -> int | None:
-        """Return pytest's exit status, or None where it hung."""
+        """pytest's exit status, or None where it hung."""
         command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
         command += ["-p", "tools.nearest_first", "--timeout", str(test_limit), "-m", NATIVE]
         # Nothing compiled is kept: of two changes within a second it might be the other's.
@@ -327,47 +319,56 @@ def patience(seconds: float) -> float:
     return PATIENCE * seconds + PATIENCE_SECONDS
 
 
-def try_rooms(
-    rooms: deque[list[Mutant]], known: Known, say: Callable[[Mutant, bool], None]
-) -> None:
-    """Take one room after the other while there are any; several may do so at once."""
-    with tempfile.TemporaryDirectory(prefix="inpage-mutants-") as folder:
-        copy = Copy(Path(folder), known)
-        copy.fill()
-        while rooms:
-            for mutant in rooms.popleft():
-                say(mutant, copy.notices(mutant, *room_tests(mutant.file)))
+class Copies:
+    """Copies of the checkout, one for each core, that share what they know of the tests."""
 
+    def __init__(self, folder: Path, count: int) -> None:
+        self._pool = ThreadPoolExecutor(count)
+        self._idle: SimpleQueue[Copy] = SimpleQueue()
+        known: dict[str, Calls] = {}
+        for number in range(count):
+            copy = Copy(folder / str(number), known)
+            copy.fill()
+            self._idle.put(copy)
 
-def by_room(mutants: Iterable[Mutant]) -> deque[list[Mutant]]:
-    """Group by room, the largest first: what remains for the end is short."""
-    rooms = defaultdict(list)
-    for mutant in mutants:
-        rooms[Path(mutant.file).parts[1]].append(mutant)
-    return deque(sorted(rooms.values(), key=len, reverse=True))
+    def map(self, work: Callable[[Copy, T], R], items: Iterable[T]) -> list[R]:
+        """Do the work for each item in a copy that is idle; return the results in order."""
+
+        def work_in_copy(item: T) -> R:
+            copy = self._idle.get()
+            try:
+                return work(copy, item)
+            finally:
+                self._idle.put(copy)
+
+        return list(self._pool.map(work_in_copy, items))
 
 
 def main() -> int:
-    """Print each change and what came of it; return 1 if too few of them were noticed."""
+    """Prints each change and what came of it; 1 where too few of them were noticed."""
     parser = argparse.ArgumentParser(prog="mutants", description=__doc__)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=100)
     wanted = parser.parse_args()
     mutants = sample(native_sources(ROOT), wanted.seed, wanted.count)
-    tried: list[bool] = []
+    tried = 0
 
-    def say(mutant: Mutant, noticed: bool) -> None:
-        tried.append(noticed)
-        said = "noticed    " if noticed else "NOT NOTICED"
-        print(f"{len(tried):4} {said} {mutant.file}:{mutant.line}  {mutant.shown}", flush=True)
+    def is_noticed(copy: Copy, mutant: Mutant) -> bool:
+        nonlocal tried
+        noticed = copy.notices(mutant, *room_tests(mutant.file))
+        tried += 1
+        outcome = "noticed    " if noticed else "NOT NOTICED"
+        print(f"{tried:4} {outcome} {mutant.file}:{mutant.line}  {mutant.shown}", flush=True)
+        return noticed
 
-    rooms, known = by_room(mutants), Known()
-    with ThreadPoolExecutor() as pool:
-        cores = os.cpu_count() or 1
-        for working in [pool.submit(try_rooms, rooms, known, say) for _ in range(cores)]:
-            working.result()
-    print(f"{sum(tried)} of {len(mutants)} noticed")
-    return int(sum(tried) < MIN_SHARE * len(mutants))
+    with tempfile.TemporaryDirectory(prefix="inpage-mutants-") as folder:
+        copies = Copies(Path(folder), os.cpu_count() or 1)
+        places = dict.fromkeys(place for each in mutants for place in room_tests(each.file))
+        # First, so that no change waits for a file of tests that another one is running.
+        copies.map(Copy.get_to_know, dict.fromkeys(Copy(ROOT).test_files(places)))
+        noticed = sum(copies.map(is_noticed, mutants))
+    print(f"{noticed} of {len(mutants)} noticed")
+    return int(noticed < MIN_SHARE * len(mutants))
 
 
 if __name__ == "__main__":

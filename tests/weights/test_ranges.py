@@ -21,7 +21,7 @@ COUNT = PIECE_BYTES // 4 + 100  # more than one piece
 
 
 def chosen() -> ProgramWriter:
-    """where(mask, a, b), of three constants: [COUNT]."""
+    """Write where(mask, a, b), of three constants: [COUNT]."""
     writer = ProgramWriter()
     mask = writer.constant("mask", np.zeros(COUNT, np.bool_))
     a = writer.constant("a", np.zeros(COUNT, np.float32))
