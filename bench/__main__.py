@@ -1,8 +1,9 @@
 """The command behind `make bench`: measure inpage and its peers in this machine's Chromium.
 
 python -m bench [--quick] [--only KEY ...] [--results FILE]
-python -m bench --readme      puts the table of the last run into the README
-python -m bench --readme --results bench/results-gpu.json     the same of a run on a real GPU
+python -m bench --readme                    puts the table of the last run into docs/speed.md
+python -m bench --readme --results FILE     the same of another run; one on a real GPU, such as
+                                            bench/results-gpu.json, goes into the README in short
 """
 
 import argparse
@@ -20,7 +21,7 @@ from bench.browser import page_opener
 from bench.engines import MODEL, OURS, PROBE, engines
 from bench.files import BENCH
 from bench.prompts import make_prompts
-from bench.report import as_markdown, as_text, put_into_readme, write_results
+from bench.report import as_markdown, as_text, put_between_marks, write_results
 from bench.roofline import bytes_read_per_token
 from bench.rounds import OpenPage, run_bench
 from bench.server import serving
@@ -29,7 +30,7 @@ from py_runtime.folder.on_disk import open_model_folder
 from tools.errors import UserError, exit_status
 from tools.files import ROOT
 
-README = ROOT / "README.md"
+README, SPEED = ROOT / "README.md", ROOT / "docs" / "speed.md"
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
@@ -39,7 +40,9 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--only", nargs="+", metavar="KEY", help="these engines alone")
     parser.add_argument("--results", type=Path, default=BENCH / "results.json", metavar="FILE")
     parser.add_argument(
-        "--readme", action="store_true", help="put the last table into the README, measure nothing"
+        "--readme",
+        action="store_true",
+        help="put the last table into the docs, measure nothing",
     )
     return parser.parse_args(arguments)
 
@@ -88,15 +91,16 @@ def probe(open_page: OpenPage) -> dict[str, Any]:
 
 
 def put_table(options: argparse.Namespace) -> None:
-    """Put the table of results measured before into the README."""
+    """Put the table of results measured before into the documents."""
     try:
         results = json.loads(options.results.read_text(encoding="utf-8"))
         if results.get("kind") == gpu_report.KIND:
-            put_into_readme(README, gpu_report.as_markdown(results), gpu_report.MARK)
+            put_between_marks(SPEED, gpu_report.as_markdown(results), gpu_report.MARK)
+            put_between_marks(README, gpu_report.in_short(results), gpu_report.MARK)
         else:
-            put_into_readme(README, as_markdown(results))
+            put_between_marks(SPEED, as_markdown(results))
     except (OSError, ValueError) as error:
-        raise UserError(f"the README's table was not written: {error}") from None
+        raise UserError(f"the table was not written: {error}") from None
 
 
 def main(arguments: list[str]) -> int:

@@ -25,7 +25,7 @@ Json = dict[str, Any]
 Say = Callable[[Json], str]  # what a figure says of an engine
 
 KIND = "gpu"  # of results
-MARK = "bench-gpu"  # of the table in the README
+MARK = "bench-gpu"  # of the tables in docs/speed.md and the README
 WITHOUT = "-without-subgroups"  # ends the key of an engine
 COLUMNS = ("by subgroups", "without them", TRANSFORMERS_WEBGPU.title)
 
@@ -38,7 +38,7 @@ def cells_of(results: Json) -> list[list[str]]:
     for key in models:
         peer = TRANSFORMERS_WEBGPU.key if key == OURS else ""
         columns = [engines.get(name) for name in (key, f"{key}{WITHOUT}", peer)]
-        name = key.removeprefix(f"{OURS}-") if key != OURS else MODEL
+        name = model_name(key)
         contexts = sorted(int(context) for context in engines[key]["runs"])
         for figure, say in figures_of(results, contexts):
             cells = [say(engine) if engine else NOTHING for engine in columns]
@@ -48,8 +48,13 @@ def cells_of(results: Json) -> list[list[str]]:
     return [[row[column] for column in used] for row in (["", *COLUMNS], *rows)]
 
 
+def model_name(key: str) -> str:
+    """Return the name of the model that one of our engines runs."""
+    return key.removeprefix(f"{OURS}-") if key != OURS else MODEL
+
+
 def figures_of(results: Json, contexts: list[int]) -> list[tuple[str, Say]]:
-    """Every figure that an engine with runs at these contexts may have."""
+    """Return every figure that an engine with runs at these contexts may have."""
     adapter = results["machine"]["adapter"]
     prompts = [context for context in contexts if context < 2000]
 
@@ -121,5 +126,34 @@ def as_text(results: Json) -> str:
 
 
 def as_markdown(results: Json) -> str:
-    """Format the table, its heading and its remarks for the README."""
+    """Format the table, its heading and its remarks for docs/speed.md."""
     return table_in_markdown(cells_of(results), heading_of(results), remarks_of(results))
+
+
+def in_short(results: Json) -> str:
+    """Format one row a model for the README: its kernels by subgroups, and the peer's row."""
+    head = ["", "decode at 128, tok/s", "prefill of 512, tok/s", "first token, ms", "GPU memory"]
+    rows = [
+        [_model_of(engine), *_few_figures(engine)]
+        for engine in results["engines"]
+        if not engine["key"].endswith(WITHOUT)
+    ]
+    return table_in_markdown([head, *rows], heading_of(results), remarks_of(results)[:1])
+
+
+def _model_of(engine: Json) -> str:
+    """Return the model's name, and the engine's where that is not inpage."""
+    if not engine["key"].startswith(OURS):
+        return f"{MODEL}, {engine['title']}"
+    return model_name(engine["key"])
+
+
+def _few_figures(engine: Json) -> list[str]:
+    """Return medians of decoding, prefill and the first token, and the memory."""
+    short, long = (engine["runs"].get(context, {}) for context in ("128", "512"))
+    return [
+        median(short.get("decode", [])),
+        median(long.get("prefill", [])),
+        median(short.get("first_token_s", []), 1000),
+        megabytes(engine["memory"].get("gpu_bytes")),
+    ]

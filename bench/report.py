@@ -14,7 +14,7 @@ Row = tuple[str, Callable[[Json], str]]  # what it is called, what it says of an
 NOTHING = "–"
 UNFINISHED = "did not finish"
 MAX_OPS = 5  # that the remarks name
-MARK = "bench"  # of the table in the README
+MARK = "bench"  # of the table in docs/speed.md
 
 
 # Figures -----------------------------------------------------------------------------------------
@@ -201,7 +201,7 @@ def aligned(table: list[list[str]]) -> list[str]:
 
 
 def as_markdown(results: Json) -> str:
-    """Format the table, its heading and its remarks for the README."""
+    """Format the table, its heading and its remarks for docs/speed.md."""
     return table_in_markdown(cells_of(results), heading_of(results), remarks_of(results))
 
 
@@ -220,15 +220,15 @@ def in_pipes(table: list[list[str]]) -> list[str]:
 # Files -------------------------------------------------------------------------------------------
 
 
-def put_into_readme(readme: Path, markdown: str, mark: str = MARK) -> None:
+def put_between_marks(document: Path, markdown: str, mark: str = MARK) -> None:
     """Replace what stands between the lines with this mark."""
-    text = readme.read_text(encoding="utf-8")
+    text = document.read_text(encoding="utf-8")
     begin, end = f"<!-- {mark} -->", f"<!-- /{mark} -->"
     if text.count(begin) != 1 or text.count(end) != 1 or text.index(end) < text.index(begin):
-        raise ValueError(f"{readme} lacks the lines {begin} and {end}, once each")
+        raise ValueError(f"{document} lacks the lines {begin} and {end}, once each")
     before, rest = text.split(begin)
     after = rest.split(end)[1]
-    write(readme, f"{before}{begin}\n{markdown}\n{end}{after}")
+    write(document, f"{before}{begin}\n{markdown}\n{end}{after}")
 
 
 def write_results(path: Path, results: Json) -> None:
