@@ -46,10 +46,6 @@ UNFINISHED = (
     "py_runtime/gguf/rope_keys.py",
     "py_runtime/hub/*",
     "py_runtime/ops/*",
-    "tests/app/*",
-    "tests/folder/*",
-    "tests/hub/*",
-    "tests/web/*",
 )
 Documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
