@@ -36,7 +36,7 @@ from tools.errors import UserError, exit_status
 from tools.site import HUB_ORIGINS, Resource, Site
 from tools.static_build import build
 
-# What is sent at once: a chunk costs a hop between threads, and weights are hundreds of MB.
+# The bytes sent at once: a chunk costs a hop between threads, and weights are hundreds of MB.
 CHUNK = 1 << 20
 FOR_OTHERS = "they can read its models, but browsers give them WebGPU over https alone"
 

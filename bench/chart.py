@@ -16,7 +16,7 @@ matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 
-from bench.report import heading_of, rounded
+from bench.report import heading_of, round_figure
 
 COLOURS = ("#c2410c", "#475569", "#94a3b8", "#cbd5e1", "#e2e8f0")
 # The title of a panel, the context of the run it shows (none: of the start), the figure
@@ -60,7 +60,7 @@ def draw_panel(axes: Axes, title: str, measured: dict[str, list[float]]) -> None
     for row, (values, middle) in enumerate(zip(measured.values(), medians, strict=True)):
         if values:
             axes.hlines(row, min(values), max(values), color="black", linewidth=1.2)
-        text = rounded(middle) if values else "not measured"
+        text = round_figure(middle) if values else "not measured"
         axes.text(max([*values, 0]) + reach * 0.02, row, text, va="center", fontsize=8)
     axes.set_xlim(0, reach * 1.2)
     axes.invert_yaxis()

@@ -26,7 +26,7 @@ from tools.files import ROOT
 from tools.site import Site
 from tools.static_build import write_site
 
-# What run.py imports: nothing but the standard library.
+# The modules that run.py imports: nothing else but the standard library.
 SCRIPTS = (
     "__init__.py",
     "engines.py",
@@ -39,7 +39,7 @@ SCRIPTS = (
     "rounds.py",
 )
 MARKER = "about.json"
-# Of the peers only the one that computes on the GPU goes along.
+# Only the peer that computes on the GPU goes along.
 LEFT_OUT = (f"{PEERS}/wllama", f"{PEERS}/models/wasm/", f"{PEERS}/models/{MODEL}")
 
 

@@ -12,12 +12,12 @@ from bench.engines import MODEL, OURS, TRANSFORMERS_WEBGPU
 from bench.report import (
     NOTHING,
     UNFINISHED,
-    agreed,
-    aligned,
+    align,
     counts_of,
+    describe_agreement,
     heading_of,
     megabytes,
-    rounded,
+    round_figure,
     table_in_markdown,
 )
 
@@ -69,7 +69,7 @@ def figures_of(results: Json, contexts: list[int]) -> list[tuple[str, Say]]:
             share = ""
             if engine.get(least) and adapter.get(most):
                 share = f" ({rate * engine[least] / adapter[most]:.0%})"
-            return f"{rounded(rate)}{share}"
+            return f"{round_figure(rate)}{share}"
 
         def say(engine: Json) -> str:
             said = [say_one(engine, context) for context in of]
@@ -93,13 +93,13 @@ def figures_of(results: Json, contexts: list[int]) -> list[tuple[str, Say]]:
         ("first token of 128, ms", first_token),
         ("start, cold / warm, s", start),
         ("memory on the GPU", lambda engine: megabytes(engine["memory"].get("gpu_bytes"))),
-        ("greedy ids as torch's", agreed),
+        ("greedy ids as torch's", describe_agreement),
     ]
 
 
 def median(values: list[float], factor: float = 1.0) -> str:
     """Return the median in three digits."""
-    return rounded(factor * statistics.median(values)) if values else NOTHING
+    return round_figure(factor * statistics.median(values)) if values else NOTHING
 
 
 def remarks_of(results: Json) -> list[str]:
@@ -109,10 +109,10 @@ def remarks_of(results: Json) -> list[str]:
     if adapter.get("arithmetic_per_s"):
         remarks.append(
             "In parentheses: weights read in decoding, of the "
-            f"{rounded(adapter['read_bytes_per_s'] / 1e12)} TB/s that a plain kernel reads; "
+            f"{round_figure(adapter['read_bytes_per_s'] / 1e12)} TB/s that a plain kernel reads; "
             "products with weights in prefill, of the "
-            f"{rounded(adapter['arithmetic_per_s'] / 1e12)} TFLOP/s of one that does nothing but "
-            "f32 arithmetic."
+            f"{round_figure(adapter['arithmetic_per_s'] / 1e12)} TFLOP/s of one that does nothing "
+            "but f32 arithmetic."
         )
     for engine in results["engines"]:
         remarks += [f"{engine['title']} did not finish: {fault}." for fault in engine["faults"]]
@@ -121,7 +121,7 @@ def remarks_of(results: Json) -> list[str]:
 
 def as_text(results: Json) -> str:
     """Format the results for a terminal."""
-    lines = aligned(cells_of(results))
+    lines = align(cells_of(results))
     return "\n".join([heading_of(results), "", *lines, "", *remarks_of(results)])
 
 

@@ -45,7 +45,7 @@ GPU_FLAGS = (
     "--ignore-gpu-blocklist",
 )
 CLOSING_LIMIT_S = 20
-LOOKING_S = 5  # how often the browser's log is looked at while a page is waited for
+POLL_S = 5  # how often the browser's log is looked at while a page is waited for
 
 
 class Browser:
@@ -179,7 +179,7 @@ class RemotePage:
         due = time.monotonic() + limit_s
         while (left := due - time.monotonic()) > 0:
             try:
-                return self._mailbox.answers.get(timeout=min(left, LOOKING_S))
+                return self._mailbox.answers.get(timeout=min(left, POLL_S))
             except queue.Empty:
                 crashes = [line for line in self._log_lines() if ":FATAL:" in line]
                 if crashes:

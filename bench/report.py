@@ -24,13 +24,13 @@ def median_and_spread(values: Sequence[float]) -> str:
     """Return the median, and the least and the most where there are several."""
     if not values:
         return NOTHING
-    middle = rounded(statistics.median(values))
+    middle = round_figure(statistics.median(values))
     if len(values) == 1:
         return middle
-    return f"{middle} ({rounded(min(values))}–{rounded(max(values))})"
+    return f"{middle} ({round_figure(min(values))}–{round_figure(max(values))})"
 
 
-def rounded(value: float) -> str:
+def round_figure(value: float) -> str:
     """Three digits."""
     if value >= 99.95:
         return f"{value:,.0f}"
@@ -89,11 +89,11 @@ def figure_rows(results: Json) -> list[Row]:
         ("JavaScript's heap, workers aside", memory("js_heap_bytes")),
         ("memory on the GPU", memory("gpu_bytes")),
         ("of the adapter's read bandwidth", bandwidth),
-        ("greedy ids as torch's", agreed),
+        ("greedy ids as torch's", describe_agreement),
     ]
 
 
-def agreed(engine: Json) -> str:
+def describe_agreement(engine: Json) -> str:
     """Return how many ids of the greedy continuation are torch's."""
     check = engine["check"]
     return f"{check['agreed']} of {check['of']}" if check else NOTHING
@@ -158,8 +158,10 @@ def remarks_of(results: Json) -> list[str]:
 def ops_of(engine: Json) -> str:
     """Return the GPU's milliseconds, in all and of the ops that take the most of them."""
     ops = engine["gpu_ops"]
-    total = rounded(sum(op["ms"] for op in ops))
-    most = ", ".join(f"{op['op']} {rounded(op['ms'])} ({op['share']:.0%})" for op in ops[:MAX_OPS])
+    total = round_figure(sum(op["ms"] for op in ops))
+    most = ", ".join(
+        f"{op['op']} {round_figure(op['ms'])} ({op['share']:.0%})" for op in ops[:MAX_OPS]
+    )
     return f"{total} ms of the GPU, by timestamps, of which {most}"
 
 
@@ -167,8 +169,8 @@ def submission_of(engine: Json) -> str:
     """Say in words what one call for a whole plan saves."""
     cost = engine["submission"]
     return (
-        f"{cost['dispatches']} dispatches are submitted in {rounded(cost['replayed_ms'])} ms by "
-        f"one call, in {rounded(cost['one_by_one_ms'])} ms one by one from Python"
+        f"{cost['dispatches']} dispatches are submitted in {round_figure(cost['replayed_ms'])} ms "
+        f"by one call, in {round_figure(cost['one_by_one_ms'])} ms one by one from Python"
     )
 
 
@@ -187,11 +189,11 @@ def as_text(results: Json) -> str:
         for figure, peers in ratios_of(results).items()
     ]
     said = ["inpage in tokens per second, as a multiple of a peer:", *ratios] if ratios else []
-    lines = aligned(cells_of(results))
+    lines = align(cells_of(results))
     return "\n".join([heading_of(results), "", *lines, "", *remarks_of(results), *said])
 
 
-def aligned(table: list[list[str]]) -> list[str]:
+def align(table: list[list[str]]) -> list[str]:
     """Lines of a table whose columns begin one below the other."""
     widths = [max(len(row[column]) for row in table) for column in range(len(table[0]))]
     return [

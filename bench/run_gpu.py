@@ -121,12 +121,12 @@ def measure(
             return open_page(engine, Path(profiles) / profile.name.removesuffix(WITHOUT))
 
         found: dict[str, Json] = {}
-        for engine in pairs(chosen):
+        for engine in sort_by_model(chosen):
             (found[engine.key],) = run_bench([engine], open_again, prompts, say)
             yield [found[one.key] for one in chosen if one.key in found]
 
 
-def pairs(chosen: list[Engine]) -> list[Engine]:
+def sort_by_model(chosen: list[Engine]) -> list[Engine]:
     """Sort the engines so that those of one model follow each other."""
     keys = [engine.key.removesuffix(WITHOUT) for engine in chosen]
     return sorted(chosen, key=lambda engine: keys.index(engine.key.removesuffix(WITHOUT)))

@@ -142,7 +142,7 @@ SHAPES: dict[str, dict[str, Any]] = {
         "bos_token_id": 2,
         "eos_token_id": 1,
     },
-    # For tests of this script; an odd size, so that tensors are padded in their file.
+    # A shape for tests of this script; an odd size, so that tensors are padded in their file.
     "tiny": {
         **LLAMA3,
         "vocab_size": 509,
@@ -166,7 +166,7 @@ SHAPES[f"tiny{Q4_K_M}"] = {
     "intermediate_size": 512,
     "head_dim": 64,
 }
-# Those that people give long texts.
+# The shapes that people give long texts.
 LONG = {"llama-3.1-8b-q4_k_m", "gemma-3-1b", "lfm2-1.2b", "qwen3.5-0.8b"}
 # Standard deviation of what random bytes stand for: 4-bit values less 8, signed bytes.
 DEVIATION = {
@@ -177,7 +177,7 @@ DEVIATION = {
 }
 
 
-# What convolves, and what makes a delta net forget: by the last part of their names.
+# Vectors that convolve, or make a delta net forget, by the last part of their names.
 VECTORS = {"conv": 0.5, "conv1d": 0.5, "decay": -1.0, "dt": 0.0}
 
 

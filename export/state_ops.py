@@ -16,7 +16,7 @@ def short_conv(x: Tensor, weight: Tensor, state: Tensor, start_pos: int) -> Tens
     before start_pos, where it is not 0.
     """
     b, c, u = x.chunk(3, -1)
-    return c * _convolved(b * u, weight, state, start_pos)
+    return c * _convolve(b * u, weight, state, start_pos)
 
 
 @short_conv.register_fake
@@ -27,7 +27,7 @@ def _(x: Tensor, weight: Tensor, state: Tensor, start_pos: int) -> Tensor:
 @custom_op("inpage::conv_silu", mutates_args=("state",))
 def conv_silu(x: Tensor, weight: Tensor, state: Tensor, start_pos: int) -> Tensor:
     """x: [1, S, W]; the rest as above. Gives silu(conv(x))."""
-    return torch.nn.functional.silu(_convolved(x, weight, state, start_pos))
+    return torch.nn.functional.silu(_convolve(x, weight, state, start_pos))
 
 
 @conv_silu.register_fake
@@ -35,7 +35,7 @@ def _(x: Tensor, weight: Tensor, state: Tensor, start_pos: int) -> Tensor:
     return torch.empty_like(x)
 
 
-def _convolved(z: Tensor, weight: Tensor, state: Tensor, start_pos: int) -> Tensor:
+def _convolve(z: Tensor, weight: Tensor, state: Tensor, start_pos: int) -> Tensor:
     """Channel by channel over what came before and z: [1, S, W]; the state moves on."""
     before = state if start_pos else torch.zeros_like(state)
     whole = torch.cat((before.to(z.dtype), z), 1).transpose(1, 2)  # [1, W, taps - 1 + S]

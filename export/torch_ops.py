@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.library import custom_op
 
-from export.attention_ops import attended, turned
+from export.attention_ops import attend, rotate
 from py_runtime.decoder.mixtures import CLAMPED_ALPHA, CLAMPED_LIMIT
 from py_runtime.gguf.plane_values import dense
 from py_runtime.program.weight_kinds import BLOCK_KINDS, BlockKind
@@ -176,7 +176,7 @@ def apply_rotary_emb_hf(
     xq: Tensor, xk: Tensor, cos: Tensor, sin: Tensor, start_pos: int
 ) -> tuple[Tensor, Tensor]:
     """xq, xk: [B, S, H, D]; cos, sin: [max_positions, R]; halves (i, i + R/2); R < D passes on."""
-    return turned(xq, cos, sin, start_pos), turned(xk, cos, sin, start_pos)
+    return rotate(xq, cos, sin, start_pos), rotate(xk, cos, sin, start_pos)
 
 
 @apply_rotary_emb_hf.register_fake
@@ -205,7 +205,7 @@ def sdpa_with_kv_cache(
     end = start_pos + q.shape[1]
     k_cache[:, start_pos:end] = k
     v_cache[:, start_pos:end] = v
-    return attended(q, k_cache, v_cache, start_pos, scale, None, None, None)
+    return attend(q, k_cache, v_cache, start_pos, scale, None, None, None)
 
 
 @sdpa_with_kv_cache.register_fake
@@ -246,7 +246,7 @@ def windowed_attention(
     end = start_pos + q.shape[1]
     k_cache[:, start_pos:end] = k
     v_cache[:, start_pos:end] = v
-    return attended(q, k_cache, v_cache, start_pos, scale, window, softcap, sinks)
+    return attend(q, k_cache, v_cache, start_pos, scale, window, softcap, sinks)
 
 
 @windowed_attention.register_fake
@@ -339,13 +339,13 @@ def experts(
     rows = []
     for line, own, theirs in zip(x.reshape(-1, width), chosen, shares * scale, strict=True):
         first, second = gates[own] @ line + biases[0][own], ups[own] @ line + biases[1][own]
-        hidden = _gated(activation, first, second)  # [used, hidden]
+        hidden = _gate(activation, first, second)  # [used, hidden]
         results = (downs[own] @ hidden[..., None])[..., 0] + biases[2][own]
         rows.append((theirs[:, None] * results).sum(0))
     return torch.stack(rows).view(x.shape)
 
 
-def _gated(activation: str, gate: Tensor, up: Tensor) -> Tensor:
+def _gate(activation: str, gate: Tensor, up: Tensor) -> Tensor:
     if activation == "silu":
         return torch.nn.functional.silu(gate) * up
     gate, up = gate.clamp(max=CLAMPED_LIMIT), up.clamp(-CLAMPED_LIMIT, CLAMPED_LIMIT)

@@ -14,7 +14,7 @@ SUFFIXES = frozenset(
     {".css", ".html", ".js", ".json", ".mjs", ".svg", ".txt", ".wasm", ".webmanifest", ".wgsl"}
 )
 MAX_SIZE = 64 << 20
-WORTH_IT = 0.9  # a variant that is not a tenth smaller only takes up room
+MAX_RATIO = 0.9  # a variant that is not a tenth smaller only takes up room
 
 # HTTP's name of the encoding -> how its files end, the one preferred first
 ENCODINGS = {"br": ".br", "gzip": ".gz"}
@@ -38,8 +38,8 @@ class VariantStore:
     def make(self, sha256: str, data: bytes) -> dict[str, Path]:
         """Make the variants that are missing and pay, and return all as `find` does."""
         for encoding in ENCODINGS.keys() - self.find(sha256).keys():
-            variant = compressed(encoding, data)
-            if len(variant) < WORTH_IT * len(data):
+            variant = compress(encoding, data)
+            if len(variant) < MAX_RATIO * len(data):
                 write_whole(self._path(sha256, encoding), variant)
         return self.find(sha256)
 
@@ -52,7 +52,7 @@ def may_pay(name: str, size: int) -> bool:
     return Path(name).suffix in SUFFIXES and size <= MAX_SIZE
 
 
-def compressed(encoding: str, data: bytes) -> bytes:
+def compress(encoding: str, data: bytes) -> bytes:
     """Compress so that the same content always gives the same bytes."""
     if encoding == "gzip":
         return gzip.compress(data, mtime=0)

@@ -36,7 +36,7 @@ def plain_file(root: Path, parts: list[str]) -> Path | None:
     """
     if not all(map(is_plain_name, parts)):
         return None
-    # Of each step by itself, in strings: a site has hundreds of files, and each start asks for all.
+    # Strings, one step at a time: a site has hundreds of files, and each start asks for all.
     path = os.fspath(root)
     try:
         for part in parts:

@@ -29,7 +29,7 @@ FOLDER = "models"  # in URLs
 MEDIA_TYPE = "application/octet-stream"
 # A document from there would have neither scripts nor the page's origin.
 HEADERS = {"Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'; sandbox"}
-# What models.json repeats of a manifest, so that the page can list a model before loading it.
+# The fields of a manifest that models.json repeats, so that the page can list a model before loading it.
 MANIFEST_FIELDS = ("size", "parameters", "context", "quantisation", "gpu_bytes")
 # Endings before the last one name a size or a quantisation: no host takes those for anything.
 _MIDDLE = r"\.(?:[A-Za-z0-9]*[-_][A-Za-z0-9_-]*|[0-9]+|B?F(?:16|32))"
@@ -82,7 +82,10 @@ class Models:
 
     def _lone_entry(self, name: str) -> dict[str, Any]:
         """Describe a GGUF for models.json; the engine finds out what is in it."""
-        entry = {"name": escaped(model_name(name)), "path": f"{FOLDER}/{quote(os.fsencode(name))}"}
+        entry = {
+            "name": escape_name(model_name(name)),
+            "path": f"{FOLDER}/{quote(os.fsencode(name))}",
+        }
         size = 0
         for part in parts_of(name):
             path = self.find_lone(part)
@@ -91,7 +94,9 @@ class Models:
             except OSError:
                 path = None  # it went away
             if path is None:
-                fault = f"{escaped(part)} is missing, unreadable, a link, or named in a way that "
+                fault = (
+                    f"{escape_name(part)} is missing, unreadable, a link, or named in a way that "
+                )
                 return {**entry, "error": f"{fault}no GGUF file is; put it here, or rename it"}
         return {**entry, "size": size}
 
@@ -141,7 +146,10 @@ def served_names(folder: Path) -> set[str]:
 
 def entry_of(folder: Path) -> dict[str, Any]:
     """Describe a model for models.json; `error` says why one cannot be loaded."""
-    entry = {"name": escaped(folder.name), "path": f"{FOLDER}/{quote(os.fsencode(folder.name))}/"}
+    entry = {
+        "name": escape_name(folder.name),
+        "path": f"{FOLDER}/{quote(os.fsencode(folder.name))}/",
+    }
     try:
         check_place(folder)
         program = plain_file(folder, [MODEL_PTE])
@@ -198,6 +206,6 @@ def check_files(folder: Path, manifest: Manifest) -> None:
         manifest.check_size(name, path.stat().st_size)
 
 
-def escaped(name: str) -> str:
+def escape_name(name: str) -> str:
     """Return a file's name as text; bytes that are not text are escaped."""
     return name.encode(errors="backslashreplace").decode()

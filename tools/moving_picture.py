@@ -70,14 +70,14 @@ def first_minute(page: Page) -> tuple[list[tuple[float, bytes]], int]:
     return recording.shots, asked
 
 
-def thinned(shots: list[tuple[float, bytes]], asked: int) -> tuple[list[tuple[float, bytes]], int]:
+def thin_out(shots: list[tuple[float, bytes]], asked: int) -> tuple[list[tuple[float, bytes]], int]:
     """Every second, third … one of an answer, so that there are not too many; the last stays."""
     step = max(1, -(-len(shots) // MAX_FRAMES))
     answer = [*shots[asked:-1:step], shots[-1]]
     return [*shots[:asked], *answer], asked
 
 
-def paced(shots: list[tuple[float, bytes]], asked: int) -> list[float]:
+def pace(shots: list[tuple[float, bytes]], asked: int) -> list[float]:
     """Return how long each shot stays: the answer takes ANSWER_SECONDS, and no wait is long."""
     times = [at for at, _ in shots]
     factor = ANSWER_SECONDS / (times[-1] - times[asked])
@@ -105,8 +105,8 @@ def save_animation(shots: list[bytes], seconds: list[float], out: Path) -> None:
 def main(out: Path) -> None:
     """Record the picture; it takes a few minutes without a graphics card."""
     with visiting(SIZE) as page:
-        shots, asked = thinned(*first_minute(page))
-    save_animation([image for _, image in shots], paced(shots, asked), out)
+        shots, asked = thin_out(*first_minute(page))
+    save_animation([image for _, image in shots], pace(shots, asked), out)
     print(f"{out}: {len(shots)} frames, {out.stat().st_size:,} bytes")
 
 

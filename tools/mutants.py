@@ -61,7 +61,7 @@ ROOM_TESTS = {  # where the folder of a room's name does not have all its tests
     "tokens": ["tokens", "chat/test_seams.py", "gguf/test_tokenizer.py"],
     "weights": ["weights", "folder", "pte/test_files.py", "gguf/test_constants.py"],
 }
-# What a change may slow the tests down by, or a busy machine; then it hangs, which is noticed.
+# A change or a busy machine may slow the tests down this much; beyond it they hang, and notice.
 PATIENCE, PATIENCE_SECONDS = 4, 60
 IN_THE_PAGE = ("inpage_bridge", "js", "pyodide", f"{PACKAGE}.bridge")  # modules
 GUARDS = ("strict", "maxsize", "copy")  # keywords that change no result

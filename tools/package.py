@@ -51,7 +51,7 @@ def package(out: Path = OUT) -> list[Path]:
         **{f"dist/{name}": data for name, data in dist_files(site, described)},
     }
     tarball = out / f"inpage-{version}.tgz"
-    write_whole(tarball, packed(files))
+    write_whole(tarball, pack(files))
     return [out / wheel.name, tarball]
 
 
@@ -111,7 +111,7 @@ def as_json(value: object) -> bytes:
     return json.dumps(value, indent=1).encode() + b"\n"
 
 
-def packed(files: dict[str, bytes]) -> bytes:
+def pack(files: dict[str, bytes]) -> bytes:
     """Pack files as npm wants them, below package/; equal files give equal bytes."""
     plain = io.BytesIO()
     with tarfile.open(fileobj=plain, mode="w") as archive:

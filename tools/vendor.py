@@ -23,7 +23,7 @@ MODULES = {
     "pdf.js": ("pdfjs-dist/legacy/build/pdf.min.mjs", "pdfjs-dist/LICENSE"),
     "pdf-worker.js": ("pdfjs-dist/legacy/build/pdf.worker.min.mjs", "pdfjs-dist/LICENSE"),
 }
-# With its fonts, which lie beside it.
+# Its fonts lie beside it.
 STYLE = "katex.css"
 STYLE_SOURCE = "katex/dist/katex.min.css"
 FONTS = "katex/dist"

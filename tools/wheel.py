@@ -99,7 +99,7 @@ def digest_of(project: Path, facts: tuple[tuple[str, int, int], ...]) -> str:
 
 def run_builder(project: Path, folder: Path) -> Path:
     """Run the builder and return the wheel's path; WheelError has the builder's last words."""
-    # In a process of its own, so that the server never imports a build system.
+    # A process of its own, so that the server never imports a build system.
     command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory"]
     environment = {**os.environ, "SOURCE_DATE_EPOCH": EPOCH}
     built = subprocess.run(

@@ -10,7 +10,7 @@ from torch.export import ExportedProgram, default_decompositions
 from export.passes.spellings import SPELLINGS
 
 aten = torch.ops.aten
-# In torch's table, but the engine has them, or a later pass looks for them.
+# Torch's table has these, but the engine has them, too, or a later pass looks for them.
 KEPT = (
     aten.linear.default,
     aten.silu.default,

@@ -50,7 +50,7 @@ def fuse_cached_attention(graph: ModuleGraph) -> None:
 def _cache_read(graph: ModuleGraph, node: Any) -> CacheRead | None:
     context, repeats, axis, swapped = shape_of(node)[2], 1, 2, False
     while True:
-        ungrouped = _ungrouped(node)
+        ungrouped = _match_repeat(node)
         if ungrouped is not None:
             node, times = ungrouped
             repeats *= times
@@ -73,7 +73,7 @@ def _cache_read(graph: ModuleGraph, node: Any) -> CacheRead | None:
     return CacheRead(buffer, written, axis, start or 0, context, repeats)
 
 
-def _ungrouped(node: Any) -> tuple[Node, int] | None:
+def _match_repeat(node: Any) -> tuple[Node, int] | None:
     """Return x and n of view(expand(unsqueeze(x))): each entry of one dim repeated n times."""
     if not is_call(node, aten.view.default) or not is_call(node.args[0], aten.expand.default):
         return None

@@ -21,11 +21,11 @@ def fuse_rms_norm(graph: ModuleGraph) -> None:
     """Fuse x * rsqrt(mean(x²) + eps) * weight to inpage.rms_norm; without a weight, one of ones."""
     ones: dict[int, Node] = {}
     for node in graph.calls(aten.mul.Tensor, aten.div.Tensor):
-        found = _normalised(node)
+        found = _match_norm(node)
         if found is None:
             continue
         x, eps = found
-        last, weight = _weighted(node)
+        last, weight = _match_weight(node)
         if weight is None:
             width = int(shape_of(x)[-1])
             if width not in ones:
@@ -37,7 +37,7 @@ def fuse_rms_norm(graph: ModuleGraph) -> None:
     graph.remove_unused()
 
 
-def _normalised(node: Node) -> tuple[Node, float] | None:
+def _match_norm(node: Node) -> tuple[Node, float] | None:
     """Return x and eps of x * rsqrt(mean(x²) + eps) or x / sqrt(mean(x²) + eps)."""
     for x, scale in both_ways(operands(node, *MUL)):
         if is_call(scale, aten.rsqrt.default):
@@ -68,7 +68,7 @@ def _is_mean_of_rows(mean: Node, x: Any) -> bool:
     return is_power or operands(square, *MUL) == (x, x)
 
 
-def _weighted(node: Node) -> tuple[Node, Node | None]:
+def _match_weight(node: Node) -> tuple[Node, Node | None]:
     """Return the multiplication by a weight that follows, if nothing else uses the node.
 
     Its weight.

@@ -77,7 +77,7 @@ def fuse_rope(graph: ModuleGraph) -> None:
     """Two rotations by the same tables, of a query and its key → one call that gives both."""
     found: list[Rotation] = []
     for node in graph.calls(ADD, aten.view.default):
-        rotation = _in_halves(node) or _in_pairs(node)
+        rotation = _match_halves(node) or _match_pairs(node)
         if rotation is not None and rotation.fits:
             found.append(rotation)
     while len(found) >= 2:
@@ -93,7 +93,7 @@ def fuse_rope(graph: ModuleGraph) -> None:
 # Halves ----------------------------------------------------------------------------------------
 
 
-def _in_halves(node: Node) -> Rotation | None:
+def _match_halves(node: Node) -> Rotation | None:
     for straight, turned in both_ways(operands(node, ADD)):
         for x, cos in both_ways(operands(straight, MUL)):
             for half_turned, sin in both_ways(operands(turned, MUL)):
@@ -128,7 +128,7 @@ def _half(node: Any) -> tuple[Node, int] | None:
 # Pairs -----------------------------------------------------------------------------------------
 
 
-def _in_pairs(node: Node) -> Rotation | None:
+def _match_pairs(node: Node) -> Rotation | None:
     joined = node.args[0]
     if not is_call(node, aten.view.default) or not is_call(joined, aten.cat.default):
         return None
@@ -139,7 +139,7 @@ def _in_pairs(node: Node) -> Rotation | None:
     for a, cos, b, sin in _products(real, SUB):
         for a2, sin2, b2, cos2 in _products(imaginary, ADD):
             if (a, cos, b, sin) == (a2, cos2, b2, sin2):
-                x = _interleaved(a, b)
+                x = _match_interleaved(a, b)
                 if x is not None and _is_seen_as(x, shape_of(node)):
                     return Rotation(node, x, cos, sin, PAIRS)
     return None
@@ -169,15 +169,15 @@ def _products(node: Any, target: Any) -> list[tuple[Node, Node, Node, Node]]:
     ]
 
 
-def _interleaved(even: Any, odd: Any) -> Node | None:
+def _match_interleaved(even: Any, odd: Any) -> Node | None:
     """Return the tensor that these are the even and odd, or first and second, elements of."""
-    first, second = _every_other(even), _every_other(odd)
+    first, second = _match_every_other(even), _match_every_other(odd)
     if first is None or second is None or first[0] is not second[0]:
         return None
     return first[0] if (first[1], second[1]) == (0, 1) else None
 
 
-def _every_other(node: Any) -> tuple[Node, int] | None:
+def _match_every_other(node: Any) -> tuple[Node, int] | None:
     """Return x and 0 or 1 of x[..., 0::2], or of x[..., 0] where the last dim is a pair."""
     cut = _fixed_slice(node)
     if cut is not None:

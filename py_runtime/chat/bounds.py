@@ -85,7 +85,7 @@ def unsupported(what: str) -> ChatTemplateError:
     return ChatTemplateError(f"the chat template uses {what}, which is not supported")
 
 
-def shortened(text: str) -> str:
+def shorten(text: str) -> str:
     """Return the beginning of a text that is too long for an error message."""
     return text if len(text) <= MAX_MESSAGE else f"{text[:MAX_MESSAGE]}…"
 

@@ -43,7 +43,7 @@ def json_call(value: Any) -> ToolCall | None:
         value = described
     arguments = value.get("arguments", value.get("parameters", {}))
     if isinstance(arguments, str):
-        arguments = loaded(arguments)
+        arguments = parse_json(arguments)
     return ToolCall.of(value.get("name"), arguments)
 
 
@@ -62,7 +62,7 @@ def json_values(text: str) -> list[Any] | None:
     return values
 
 
-def loaded(text: str) -> Any:
+def parse_json(text: str) -> Any:
     """Return a JSON text's value; None where it is not JSON."""
     try:
         return json.loads(text, parse_constant=refuse_constant)
@@ -120,9 +120,9 @@ def tagged_value(text: str, schema: Any) -> Any:
     kind = schema.get("type") if isinstance(schema, dict) else None
     is_text = kind == "string" or (kind is None and text.lstrip()[:1] not in ("{", "["))
     plain = {"True": "true", "False": "false", "None": "null"}.get(text.strip(), text)
-    if is_text or (plain.strip() != "null" and loaded(plain) is None):
+    if is_text or (plain.strip() != "null" and parse_json(plain) is None):
         return text
-    return loaded(plain)
+    return parse_json(plain)
 
 
 def python_calls(body: str, tools: Tools) -> Calls:
@@ -152,7 +152,7 @@ def gemma_calls(body: str, tools: Tools) -> Calls:
     parts = written.split(GEMMA_QUOTE)
     parts[::2] = [_GEMMA_KEY.sub(r'"\1":', outside) for outside in parts[::2]]
     parts[1::2] = [json.dumps(inside) for inside in parts[1::2]]
-    return all_or_none([ToolCall.of(name, loaded("".join(parts)))])
+    return all_or_none([ToolCall.of(name, parse_json("".join(parts)))])
 
 
 def mistral_calls(body: str, tools: Tools) -> Calls:
@@ -160,7 +160,7 @@ def mistral_calls(body: str, tools: Tools) -> Calls:
     found = _MISTRAL_CALL.fullmatch(body)
     if not found:
         return json_calls(body, tools)
-    return all_or_none([ToolCall.of(found[1], loaded(found[2]))])
+    return all_or_none([ToolCall.of(found[1], parse_json(found[2]))])
 
 
 def deepseek_calls(body: str, tools: Tools) -> Calls:
@@ -168,11 +168,11 @@ def deepseek_calls(body: str, tools: Tools) -> Calls:
     head, _, rest = body.removeprefix(f"function{SEPARATOR}").partition(
         SEPARATOR if SEPARATOR in body.removeprefix(f"function{SEPARATOR}") else "\n"
     )
-    return all_or_none([ToolCall.of(head.strip(), loaded(_FENCE.sub("", rest)))])
+    return all_or_none([ToolCall.of(head.strip(), parse_json(_FENCE.sub("", rest)))])
 
 
 def harmony_calls(body: str, tools: Tools) -> Calls:
     """Read the name, the kind of text that follows, and JSON."""
     head, _, rest = body.partition("<|message|>")
     words = head.replace("<|constrain|>", " ").split()
-    return all_or_none([ToolCall.of(words[0] if words else "", loaded(rest))])
+    return all_or_none([ToolCall.of(words[0] if words else "", parse_json(rest))])

@@ -67,7 +67,7 @@ JSON_IN_TAGS = Convention(
     forced="<tool_call>\n",
 )
 
-# In this order: the first that a template knows.
+# The order matters: the first one that a template knows is taken.
 CONVENTIONS = (
     Convention(  # Qwen3.5, Qwen3-Coder
         known_by=("<function=",),

@@ -62,7 +62,7 @@ class ChatRequest:
                 "type": "object",
                 "properties": {
                     "name": {"const": name},
-                    arguments: _moved(parameters, f"#/anyOf/{at}/properties/{arguments}"),
+                    arguments: _move_references(parameters, f"#/anyOf/{at}/properties/{arguments}"),
                 },
                 "required": ["name", arguments],
                 "additionalProperties": False,
@@ -158,16 +158,16 @@ def _check_bool(name: str, value: Any) -> None:
         raise RequestError(f"{name} must be true or false, got {value!r:.100}", name)
 
 
-def _moved(schema: Any, to: str) -> Any:
+def _move_references(schema: Any, to: str) -> Any:
     """Point a schema's references to its place inside another schema."""
     if isinstance(schema, list):
-        return [_moved(each, to) for each in schema]
+        return [_move_references(each, to) for each in schema]
     if not isinstance(schema, dict):
         return schema
     return {
         key: to + value[1:]
         if key == "$ref" and isinstance(value, str) and value.startswith("#")
-        else _moved(value, to)
+        else _move_references(value, to)
         for key, value in schema.items()
     }
 

@@ -29,19 +29,22 @@ class Seams:
     def mark(self, messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         """Return the messages with marks in every text, names and arguments of tools included."""
         return [
-            {key: value if key == "role" else self.marked(value) for key, value in message.items()}
+            {
+                key: value if key == "role" else self.mark_value(value)
+                for key, value in message.items()
+            }
             for message in messages
         ]
 
-    def marked(self, value: Any) -> Any:
+    def mark_value(self, value: Any) -> Any:
         """Anything that JSON holds, names of properties included."""
         if isinstance(value, str):
             plain = _MARKS.sub("\ufffd", value)
             return self._spelled.sub(lambda found: f"{OPEN}{found[0]}{CLOSE}", plain)
         if isinstance(value, dict):
-            return {self.marked(key): self.marked(item) for key, item in value.items()}
+            return {self.mark_value(key): self.mark_value(item) for key, item in value.items()}
         if isinstance(value, list | tuple):
-            return [self.marked(item) for item in value]
+            return [self.mark_value(item) for item in value]
         return value
 
 

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from py_runtime.chat import plain_markup
-from py_runtime.chat.bounds import shortened
+from py_runtime.chat.bounds import shorten
 from py_runtime.chat.errors import ChatTemplateError
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class ChatTemplate:
             raise
         except Exception as error:  # it is a program: it may fail in any way
             fault = f"the chat template refuses these messages: {error}"
-            raise ChatTemplateError(shortened(fault)) from error
+            raise ChatTemplateError(shorten(fault)) from error
 
     @cached_property
     def _render(self) -> "Render":

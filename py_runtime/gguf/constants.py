@@ -31,7 +31,7 @@ class WantedTensor:
     constants: Mapping[str, str]  # part → the constant's name
     kind: WeightKind | None = None  # of a matrix; norms and biases are f32
     head_dim: int | None = None  # where rotary pairs lie side by side: rows of a head are reordered
-    # Where rows of two tensors take turns, so many of each: the constants of the second one.
+    # The constants of the second tensor, where rows of two take turns, so many of each.
     turns: int | None = None
     second: Mapping[str, str] = field(default_factory=dict)
 

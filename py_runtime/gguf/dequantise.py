@@ -14,7 +14,7 @@ from py_runtime.gguf.tensor_types import BY_NAME, TensorType
 Blocks = np.ndarray
 Floats = NDArray[np.float32]
 
-# What the sixteen nibbles of the non-linear types stand for.
+# The values of the sixteen nibbles of the non-linear types.
 NON_LINEAR = np.array(
     [-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113], np.float32
 )

@@ -32,7 +32,7 @@ def planes(kind: TensorType, data: np.ndarray) -> Planes:
     return {"weight": weight.reshape(-1), "scales": scales.reshape(-1)}
 
 
-def widened(kind: TensorType, data: np.ndarray) -> Planes:
+def widen(kind: TensorType, data: np.ndarray) -> Planes:
     """Floats of any width as float32."""
     return {"weight": dequantise(kind, data)}
 

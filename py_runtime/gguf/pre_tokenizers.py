@@ -31,7 +31,7 @@ _GPT4O = (
     + r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*"
     + _SPACES
 )
-# Where a file names none: what llama.cpp falls back to, near to most tokenizers and equal to none.
+# llama.cpp's fallback for a file that names none: near to most tokenizers and equal to none.
 _UNNAMED = (r"[\p{P}\$\+<=>\^~\|]+", _GPT2, r"\p{N}+", r"[0-9][0-9][0-9]")
 
 

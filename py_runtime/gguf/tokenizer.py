@@ -47,7 +47,7 @@ END_SPELLINGS = frozenset(
         "<|tool_response>",
         "[e~[",
         "<\N{FULLWIDTH VERTICAL LINE}end▁of▁sentence\N{FULLWIDTH VERTICAL LINE}>",
-        # Of code models, where a gap, a file or a repository ends.
+        # Code models end a gap, a file or a repository with these.
         "<|fim_pad|>",
         "<fim-pad>",
         "<fim_pad>",
@@ -62,7 +62,7 @@ END_SPELLINGS = frozenset(
     }
 )
 
-# How other markers of turns are spelled: <|im_start|>, <|turn>, <turn|>; DeepSeek's have wide bars.
+# The spelling of other markers of turns: <|im_start|>, <|turn>, <turn|>; DeepSeek's have wide bars.
 _BAR = "[|\N{FULLWIDTH VERTICAL LINE}]"
 _MARKER = re.compile(rf"<{_BAR}\w[\w:.-]*{_BAR}?>|<\w[\w:.-]*{_BAR}>|<start_of_turn>")
 

@@ -16,7 +16,7 @@ _INDENTATION = 4  # spaces a level, at most
 # Kinds of places; the others are (kind, index, gap).
 OPEN, FIRST, NEXT, KEY, COLON_NEXT, VALUE, AFTER, CLOSING, DONE = range(9)
 
-# How much of a gap is written: nothing, a space, a new line and `gap - LINE` spaces, -`gap` tabs.
+# The part of a gap written so far: nothing, a space, a new line and `gap - LINE` spaces, -`gap` tabs.
 NO_GAP, ONE_SPACE, LINE = 0, 1, 2
 
 
@@ -211,7 +211,7 @@ class Object(JsonContainer):
         before = self.shortest, self.nesting
         required = [each for each in self.properties if each.required]
         parts = [(each.name, b":", each.value.shortest) for each in required]
-        self.shortest = enclosed(b"{", parts, b"}")
+        self.shortest = enclose(b"{", parts, b"}")
         self.nesting = 1 + max((each.value.nesting for each in required), default=0)
         self.candidates.cache_clear()
         return before != (self.shortest, self.nesting)
@@ -275,12 +275,12 @@ class Array(JsonContainer):
     def settle(self) -> bool:
         before = self.shortest, self.nesting
         items = [self._item(index) for index in range(self.least)]
-        self.shortest = enclosed(b"[", [(item.shortest,) for item in items], b"]")
+        self.shortest = enclose(b"[", [(item.shortest,) for item in items], b"]")
         self.nesting = 1 + max((item.nesting for item in items), default=0)
         return before != (self.shortest, self.nesting)
 
 
-def enclosed(
+def enclose(
     opening: bytes, members: Sequence[tuple[bytes | None, ...]], closing: bytes
 ) -> bytes | None:
     """Put the members in brackets; None if one of them has no text, or the whole is too long."""

@@ -14,8 +14,8 @@ from py_runtime.grammar.scalars import (
     agrees,
     bounds,
     fixed_values,
-    given,
     key_of,
+    keyword_values,
     stated_types,
 )
 
@@ -96,7 +96,7 @@ def _ranges_apart(left: Atoms, right: Atoms) -> bool:
 
 
 def _required(atoms: Atoms) -> dict[str, None]:
-    return dict.fromkeys(name for names in given(atoms, "required") for name in names)
+    return dict.fromkeys(name for names in keyword_values(atoms, "required") for name in names)
 
 
 def _forbids_any(atoms: Atoms, names: Iterable[str]) -> bool:

@@ -120,7 +120,7 @@ def determinise(nfa: Nfa, start: int, final: int) -> Dfa | None:
                 queue.append(target)
             append_range(row, low, high, numbers[target])
         moves.append(row)
-    return without_dead_ends(moves, accepting)
+    return drop_dead_ends(moves, accepting)
 
 
 def split_ranges(edges: list[Move]) -> list[tuple[int, int, set[int]]]:
@@ -160,7 +160,7 @@ def append_range(row: list[Move], low: int, high: int, target: int) -> None:
         row.append((low, high, target))
 
 
-def without_dead_ends(moves: list[list[Move]], accepting: list[bool]) -> Dfa | None:
+def drop_dead_ends(moves: list[list[Move]], accepting: list[bool]) -> Dfa | None:
     """Keep the states from which a text can still end; None if there are none."""
     before: list[set[int]] = [set() for _ in moves]
     for state, row in enumerate(moves):
@@ -182,7 +182,7 @@ def without_dead_ends(moves: list[list[Move]], accepting: list[bool]) -> Dfa | N
     )
 
 
-def product(left: Dfa, right: Dfa) -> Dfa | None:
+def intersect(left: Dfa, right: Dfa) -> Dfa | None:
     """Return the automaton that accepts what both accept."""
     numbers = {(0, 0): 0}
     queue = deque([(0, 0)])
@@ -204,10 +204,10 @@ def product(left: Dfa, right: Dfa) -> Dfa | None:
                     queue.append((to_a, to_b))
                 row.append((low, high, numbers[to_a, to_b]))
         moves.append(sorted(row))
-    return without_dead_ends(moves, accepting)
+    return drop_dead_ends(moves, accepting)
 
 
-def of_length(least: int, most: int | None) -> Dfa:
+def automaton_of_length(least: int, most: int | None) -> Dfa:
     """Return the automaton of all texts with `least` to `most` code points."""
     last = least if most is None else most
     if last > MAX_PATTERN_STATES * 8:
@@ -254,7 +254,7 @@ def shortest_endings(
     before: list[list[tuple[int, str, int]]] = [[] for _ in moves]
     for state, row in enumerate(moves):
         for low, high, target in row:
-            char, cost = cheapest(low, high)
+            char, cost = cheapest_character(low, high)
             before[target].append((state, char, cost))
     queue = [(0, state) for state, accepts in enumerate(accepting) if accepts]
     best = {state: 0 for _, state in queue}
@@ -271,7 +271,7 @@ def shortest_endings(
     return endings
 
 
-def cheapest(low: int, high: int) -> tuple[str, int]:
+def cheapest_character(low: int, high: int) -> tuple[str, int]:
     """Return a character of the range that takes few bytes inside a JSON string, and how many."""
     for first, last in ((0x61, 0x7A), (0x30, 0x39), (0x41, 0x5A), (0x5D, 0x7E), (0x23, 0x5B)):
         if max(low, first) <= min(high, last):

@@ -34,10 +34,10 @@ def grammar_for(response_format: Any, texts: TokenTexts) -> "Grammar | None":
             raise refuse(f"json_schema.schema is {short(schema, MAX_QUOTED)}, not a schema")
     else:
         raise refuse('it must be {"type": "text"}, {"type": "json_object"} or "json_schema"')
-    return Grammar(compiled(schema, texts))
+    return Grammar(compile_schema(schema, texts))
 
 
-def compiled(schema: Any, texts: TokenTexts) -> Masks:
+def compile_schema(schema: Any, texts: TokenTexts) -> Masks:
     """Compile a schema; the last few are kept with their tables."""
     check_size(schema)
     try:
@@ -128,7 +128,7 @@ class Grammar:
         if self._ended:
             mask = np.zeros(self._texts.size, np.bool_)
         else:
-            mask, worst = self._masks.of(self._state)
+            mask, worst = self._masks.mask_of(self._state)
             limit = IMPOSSIBLE - 1 if remaining is None else remaining - 1
             if worst > limit:
                 mask = self._in_time(limit)
@@ -165,7 +165,7 @@ class Grammar:
         """Return the tokens that leave enough of the budget, always including the plan's own."""
         self._plan = self.closing_tokens()
         self._require(len(self._plan), limit + 1)
-        mask = self._masks.within(self._state, limit)
+        mask = self._masks.mask_within(self._state, limit)
         if self._plan:
             mask[self._plan[0]] = True
         return mask

@@ -22,7 +22,7 @@ class Masks:
         self._remembered: OrderedDict[int, tuple[np.ndarray, int]] = OrderedDict()
         self._last: tuple[int, np.ndarray] | None = None  # the state walked last
 
-    def of(self, state: int) -> tuple[np.ndarray, int]:
+    def mask_of(self, state: int) -> tuple[np.ndarray, int]:
         """Return the mask, bool [V], and the most tokens that then make the text whole."""
         if self._generation != self.automaton.generation:
             self._remembered.clear()
@@ -41,7 +41,7 @@ class Masks:
         bits, worst = found
         return np.unpackbits(bits, count=self.texts.size).view(np.bool_), worst
 
-    def within(self, state: int, limit: int) -> np.ndarray:
+    def mask_within(self, state: int, limit: int) -> np.ndarray:
         """Return bool [V]: tokens after which at most `limit` further ones make the text whole."""
         final = self.final_states(state)
         counts = np.bincount(final)

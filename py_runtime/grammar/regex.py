@@ -15,13 +15,13 @@ from py_runtime.tokens import characters
 from py_runtime.tokens.character_sets import Dialect, SetParser
 from py_runtime.tokens.characters import LAST_CODE, Ranges
 
-_DIGITS = characters.each("0123456789")
+_DIGITS = characters.ranges_of_text("0123456789")
 _WORD = characters.union([(0x30, 0x39), (0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A)])
-_SPACE = characters.each(
+_SPACE = characters.ranges_of_text(
     "\t\n\v\f\r \xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
     "\u2028\u2029\u202f\u205f\u3000\ufeff"
 )
-_ANY_BUT_LINE_ENDS = characters.complement(characters.each("\n\r\u2028\u2029"))
+_ANY_BUT_LINE_ENDS = characters.complement(characters.ranges_of_text("\n\r\u2028\u2029"))
 _ECMA = Dialect(
     hex_code=re.compile(r"x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|u\{([0-9A-Fa-f]{1,6})\}"),
     property=re.compile(r"([pP])\{()(\w+)\}"),
@@ -94,11 +94,11 @@ class _Compiler(SetParser):
         if char == "[":
             return self._set(self._bracketed())
         if char == "\\":
-            return self._set(self.escape())
+            return self._set(self.read_escape())
         if char in "*+?{":
             raise ValueError(f"nothing stands before {char!r}")
         self.at += 1
-        return self._set(_ANY_BUT_LINE_ENDS if char == "." else characters.each(char))
+        return self._set(_ANY_BUT_LINE_ENDS if char == "." else characters.ranges_of_text(char))
 
     def _set(self, ranges: Ranges) -> Fragment:
         first, last = self.nfa.state(), self.nfa.state()
@@ -189,16 +189,16 @@ class _Compiler(SetParser):
         while self.next_char() != "]":
             if not self.next_char():
                 raise ValueError("a class is not closed with ]")
-            members.append(self.member())
+            members.append(self.read_member())
         self.at += 1
         ranges = characters.union(*members)
         return characters.complement(ranges) if inverted else ranges
 
-    def one(self) -> Ranges:
+    def read_character(self) -> Ranges:
         if self.source.startswith("\\b", self.at):  # a backspace, inside [...]
             self.at += 2
             return [(8, 8)]
-        return super().one()
+        return super().read_character()
 
 
 def _repeats(digits: str) -> int:

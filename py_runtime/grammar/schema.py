@@ -27,13 +27,13 @@ from py_runtime.grammar.limits import (
 from py_runtime.grammar.scalars import (
     Alternatives,
     Atoms,
-    distinct,
+    drop_duplicates,
     fixed_values,
-    given,
+    keyword_values,
     number_shape,
     stated_types,
     string_shape,
-    written,
+    write_json,
 )
 from py_runtime.grammar.shapes import Choice, Literals, Shape, fits, settle_all
 from py_runtime.grammar.strings import Counted, String
@@ -98,7 +98,7 @@ class SchemaReader:
                 options += self._shapes(atoms)
             else:
                 fixed += values
-        return options + self._fixed_shapes(distinct(fixed))
+        return options + self._fixed_shapes(drop_duplicates(fixed))
 
     def alternatives(self, parts: Iterable[SchemaPart]) -> Alternatives:
         """Return what the parts ask for together, each alternative without any choice left."""
@@ -180,7 +180,7 @@ class SchemaReader:
 
     def _fixed_shapes(self, values: list[Any]) -> list[Shape]:
         """Texts as they stand; lists and objects as shapes, for the whitespace between."""
-        texts = [written(value) for value in values if not isinstance(value, list | dict)]
+        texts = [write_json(value) for value in values if not isinstance(value, list | dict)]
         self._count_bytes(texts)
         shapes: list[Shape] = [Literals(texts)] if texts else []
         for value in values:
@@ -189,7 +189,7 @@ class SchemaReader:
                 shapes.append(Array(items, Choice(), len(items), len(items)))
             elif isinstance(value, dict):
                 members = [
-                    Property(written(name), self._constant(each), required=True)
+                    Property(write_json(name), self._constant(each), required=True)
                     for name, each in value.items()
                 ]
                 self._count_bytes([member.name for member in members])
@@ -208,11 +208,11 @@ class SchemaReader:
             raise refuse(fault)
 
     def _array(self, atoms: Atoms) -> Array | None:
-        least = max(given(atoms, "minItems"), default=0)
-        most = min(given(atoms, "maxItems"), default=None)
+        least = max(keyword_values(atoms, "minItems"), default=0)
+        most = min(keyword_values(atoms, "maxItems"), default=None)
         if most is not None and most < least:
             return None
-        length = max((len(listed) for listed in given(atoms, "prefixItems")), default=0)
+        length = max((len(listed) for listed in keyword_values(atoms, "prefixItems")), default=0)
         prefix = [self._item(atoms, index) for index in range(length)]
         return Array(prefix, self._item(atoms, length), least, most)
 
@@ -226,12 +226,13 @@ class SchemaReader:
         return self.choice(tuple(parts))
 
     def _object(self, atoms: Atoms) -> Object:
-        named = [name for properties in given(atoms, "properties") for name in properties]
-        required = [name for names in given(atoms, "required") for name in names]
+        named = [name for properties in keyword_values(atoms, "properties") for name in properties]
+        required = [name for names in keyword_values(atoms, "required") for name in names]
         names = dict.fromkeys(named + required)
         needed = set(required)
         properties = [
-            Property(written(name), self._property(atoms, name), name in needed) for name in names
+            Property(write_json(name), self._property(atoms, name), name in needed)
+            for name in names
         ]
         self._count_bytes([each.name for each in properties])
         others = [atom for atom in atoms if "additionalProperties" in atom.keywords]
@@ -254,7 +255,7 @@ class SchemaReader:
 def types(atoms: Atoms) -> list[str]:
     """Return the types that all atoms allow; an atom without any means those of its keywords."""
     allowed = stated_types(atoms)
-    if not given(atoms, "type"):
+    if not keyword_values(atoms, "type"):
         spoken = {TYPE_OF[keyword] for atom in atoms for keyword in atom.keywords}
         allowed = [name for name in allowed if name in spoken] or allowed
     return [name for name in allowed if name != "integer" or "number" not in allowed]

@@ -23,7 +23,7 @@ _LEAD_BYTES = [
     *((byte, byte & 0x0F, 2) for byte in range(0xE0, 0xF0)),
     *((byte, byte & 0x07, 3) for byte in range(0xF0, 0xF5)),
 ]  # byte, its bits, and how many bytes follow
-# What may follow E0, ED, F0 and F4, by their bits and the number of bytes that follow.
+# The bytes that may follow E0, ED, F0 and F4, by their bits and the number of bytes that follow.
 _SECOND_BYTES = {
     (0x0, 2): (0xA0, 0xBF),
     (0xD, 2): (0x80, 0x9F),
@@ -216,7 +216,7 @@ class String(Shape):
             high = min((value_after + 1 << 4 * (left - 1)) - 1, _AFTER - 1)
             if low > high:
                 continue
-            first, last = joined(half, low), joined(half, high)
+            first, last = join_surrogates(half, low), join_surrogates(half, high)
             if left == 1:
                 target = target_of(ranges, first)
                 if target is not None:
@@ -259,7 +259,7 @@ def hex_digits(value: int) -> Iterator[tuple[int, int]]:
             yield first + offset, value << 4 | digit + offset
 
 
-def joined(high: int, low: int) -> int:
+def join_surrogates(high: int, low: int) -> int:
     """Return the character of a surrogate pair."""
     return 0x10000 + (high - _HIGH << 10) + (low - _LOW)
 
@@ -281,7 +281,9 @@ def has_any(ranges: list[Move], low: int, high: int) -> bool:
 def has_pairs(ranges: list[Move], low: int, high: int) -> bool:
     """Return whether one of these code units begins the pair of a character that may come."""
     low, high = max(low, _HIGH), min(high, _LOW - 1)
-    return low <= high and has_any(ranges, joined(low, _LOW), joined(high, _AFTER - 1))
+    return low <= high and has_any(
+        ranges, join_surrogates(low, _LOW), join_surrogates(high, _AFTER - 1)
+    )
 
 
 def overlaps_halves(low: int, high: int) -> bool:

@@ -100,7 +100,7 @@ class TokenTexts:
         spaced = [token for token, text in self.texts.items() if b" " in text.lstrip(b" ")]
         changed = []
         for token in spaced:
-            first = through_stages(tokenizer._tokens[token], tokenizer._start_decoding().stages)
+            first = decode_token(tokenizer._tokens[token], tokenizer._start_decoding().stages)
             if first is None or first.lstrip(b" ") != self.texts[token].lstrip(b" "):
                 changed.append(token)
         return np.array(changed, np.int64)
@@ -116,7 +116,7 @@ def pieces(text: bytes) -> list[bytes]:
 def token_bytes(tokenizer: Tokenizer, size: int) -> dict[int, bytes]:
     """Each token's bytes; tokens that stand for no text (special and added ones) are left out."""
     stages = tokenizer._start_decoding().stages
-    if any(isinstance(stage, decoders.Spaced | decoders.Gathered) for stage in stages):
+    if any(isinstance(stage, decoders.SpaceJoiner | decoders.TokenJoiner) for stage in stages):
         raise RequestError(
             f"{PARAM}: this model's tokenizer does not say which bytes a token stands for, "
             "so its output cannot be constrained",
@@ -129,13 +129,13 @@ def token_bytes(tokenizer: Tokenizer, size: int) -> dict[int, bytes]:
     for token, letters in tokenizer._tokens.items():
         if token >= size or token in left_out:
             continue
-        text = through_stages(letters, stages)
+        text = decode_token(letters, stages)
         if text:
             found[token] = text
     return found
 
 
-def through_stages(letters: str, stages: Sequence[decoders.Stage]) -> bytes | None:
+def decode_token(letters: str, stages: Sequence[decoders.Stage]) -> bytes | None:
     """Return the bytes that a decoder makes of one token, even if they are no whole character."""
     for stage in stages:
         if isinstance(stage, decoders.ByteLevel):

@@ -49,7 +49,7 @@ def _of_two(function: Function, second: str = TENSOR) -> HostKernel:
     return HostKernel((TENSOR, second), joint_dims, compute)
 
 
-def _summed(sign: int, second: str = TENSOR) -> HostKernel:
+def _sum_kernel(sign: int, second: str = TENSOR) -> HostKernel:
     """Return the kernel of x ± alpha · y."""
 
     def compute(dtype: np.dtype, x: Array, y: Array | float, alpha: float) -> Array:
@@ -96,7 +96,7 @@ def _converted(dtype: np.dtype, x: Array, *layout: Any) -> Array:
     return x.astype(dtype)
 
 
-def _quantised(
+def _quantise(
     dtype: np.dtype, x: Array, scale: float, zero: int, least: int, most: int, *dtypes: Any
 ) -> Array:
     """Quantise as torch does: by the reciprocal in float32, half to even."""
@@ -124,10 +124,10 @@ ELEMENTWISE = {
         lambda dtype, x, value, layout: np.full(x.shape, value).astype(dtype),
     ),
     # Arithmetic.
-    "aten::add.out": _summed(1),
-    "aten::add.Scalar_out": _summed(1, NUMBER),
-    "aten::sub.out": _summed(-1),
-    "aten::sub.Scalar_out": _summed(-1, NUMBER),
+    "aten::add.out": _sum_kernel(1),
+    "aten::add.Scalar_out": _sum_kernel(1, NUMBER),
+    "aten::sub.out": _sum_kernel(-1),
+    "aten::sub.Scalar_out": _sum_kernel(-1, NUMBER),
     "aten::mul.out": _of_two(np.multiply),
     "aten::mul.Scalar_out": _of_two(np.multiply, NUMBER),
     "aten::div.out": HostKernel((TENSOR, TENSOR), joint_dims, _divided),
@@ -194,7 +194,7 @@ ELEMENTWISE = {
         (TENSOR, FLAG, IGNORED), same_dims, _converted
     ),
     "quantized_decomposed::quantize_per_tensor.out": HostKernel(
-        (TENSOR, REAL, WHOLE, WHOLE, WHOLE, IGNORED), same_dims, _quantised
+        (TENSOR, REAL, WHOLE, WHOLE, WHOLE, IGNORED), same_dims, _quantise
     ),
     "quantized_decomposed::dequantize_per_tensor.out": HostKernel(
         (TENSOR, REAL, WHOLE, WHOLE, WHOLE, IGNORED, IGNORED), same_dims, _dequantised

@@ -57,7 +57,7 @@ class HostKernel:
         bound: list[Argument] = []
         shown: list[Any] = []  # what `dims` sees: tensors of the file, and fixed values
         for kind, at in zip(self.kinds, ids, strict=False):
-            found = _bound(kind, values, at, given, shown)
+            found = _bind_argument(kind, values, at, given, shown)
             if found is None:
                 return None
             bound.append(found[0])
@@ -79,7 +79,7 @@ def _ends_with(values: Sequence[EValue], outs: tuple[int, ...], last: int) -> bo
     return isinstance(both, TensorIds) and both.ids == outs
 
 
-def _bound(
+def _bind_argument(
     kind: str, values: Sequence[EValue], at: int, given: frozenset[int], before: list[Any]
 ) -> tuple[Argument, Any] | None:
     """Return the argument of a step, and what `dims` sees of it."""
@@ -87,7 +87,7 @@ def _bound(
     if kind == TENSOR:
         return (LiveArgument((at,)), value) if isinstance(value, HostTensor) else None
     if kind == TENSORS:
-        return _bound_list(values, value)
+        return _bind_list(values, value)
     if kind == NUMBER or (kind == MAYBE_NUMBER and (value is not None or at in given)):
         is_number = isinstance(value, bool | int | float) or (value is None and at in given)
         return (LiveArgument((at,)), value) if is_number else None
@@ -99,7 +99,7 @@ def _bound(
     return (value, value) if _is_of(kind, value, rank) else None
 
 
-def _bound_list(values: Sequence[EValue], value: EValue) -> tuple[Argument, Any] | None:
+def _bind_list(values: Sequence[EValue], value: EValue) -> tuple[Argument, Any] | None:
     if not isinstance(value, TensorIds) or any(at >= len(values) for at in value.ids):
         return None
     tensors = [None if at < 0 else values[at] for at in value.ids]

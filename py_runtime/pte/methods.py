@@ -104,7 +104,7 @@ class Method:
         return self.steps[0]
 
 
-# What a method gives that computes nothing.
+# The result of a method that computes nothing.
 ConstantResult = None | bool | int | float | str | list[Any] | np.ndarray
 
 

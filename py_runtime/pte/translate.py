@@ -27,7 +27,7 @@ from py_runtime.weights.ranges import StoredRange
 
 MAX_SIZES = 4  # of caches in a graph that are compared with zeros
 PREPACK = "et_vk.prepack.default"
-# What callers have for each type on the GPU: 64-bit numbers are stored as 32-bit ones.
+# The callers' dtype for each type on the GPU: 64-bit numbers are stored as 32-bit ones.
 HOST_DTYPES: dict[DType, tuple[type[np.generic], ...]] = {
     F32: (np.float32, np.float64),
     I32: (np.int32, np.int64),

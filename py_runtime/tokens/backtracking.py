@@ -103,7 +103,7 @@ class PlaceAutomaton:
     def _place(self, ranges: Ranges, caseless: bool) -> PatternPart:
         if len(self.sets) == MAX_PLACES:
             raise ValueError("it is too long")
-        self.sets.append(_in_both_cases(ranges) if caseless else ranges)
+        self.sets.append(_add_other_case(ranges) if caseless else ranges)
         self.follows.append(Counter())
         place = frozenset([len(self.sets) - 1])
         return PatternPart(place, place, empty=False)
@@ -202,7 +202,7 @@ class PlaceAutomaton:
 
     def share(self, first: frozenset[int], second: frozenset[int]) -> bool:
         """Return whether a text that both loops read leads from the first into the second."""
-        common = _intersection(self.union(first), self.union(second))
+        common = _intersect(self.union(first), self.union(second))
         found = set(first)
         pending = list(first)
         while pending:
@@ -240,14 +240,14 @@ def _members(members: Sequence[Any]) -> Ranges:
     return characters.complement(ranges) if inverted else ranges
 
 
-def _in_both_cases(ranges: Ranges) -> Ranges:
+def _add_other_case(ranges: Ranges) -> Ranges:
     """Add the other case of ASCII letters; tokenizers ignore the case of nothing but 's and 'll."""
     letters = [chr(code) for low, high in ranges for code in range(low, min(high, 0x7F) + 1)]
     swapped = "".join(letter.swapcase() for letter in letters if letter.isalpha())
-    return characters.union(ranges, characters.each(swapped))
+    return characters.union(ranges, characters.ranges_of_text(swapped))
 
 
-def _intersection(one: Ranges, other: Ranges) -> Ranges:
+def _intersect(one: Ranges, other: Ranges) -> Ranges:
     found: Ranges = []
     at = 0
     for low, high in one:
@@ -261,8 +261,8 @@ def _intersection(one: Ranges, other: Ranges) -> Ranges:
 
 
 def _overlap(one: Ranges, other: Ranges) -> bool:
-    return bool(_intersection(one, other))
+    return bool(_intersect(one, other))
 
 
 def _covers(one: Ranges, other: Ranges) -> bool:
-    return not _intersection(characters.complement(one), other)
+    return not _intersect(characters.complement(one), other)

@@ -39,12 +39,12 @@ def complement(ranges: Iterable[tuple[int, int]]) -> Ranges:
     return [(first, last) for first, last in gaps if first <= last]
 
 
-def each(text: str) -> Ranges:
+def ranges_of_text(text: str) -> Ranges:
     """Return the characters of a text as ranges."""
     return union((ord(char), ord(char)) for char in text)
 
 
-def within(ranges: Ranges, limit: int) -> Ranges:
+def ranges_up_to(ranges: Ranges, limit: int) -> Ranges:
     """Return the part of the ranges up to the limit."""
     return [(first, min(last, limit)) for first, last in ranges if first <= limit]
 

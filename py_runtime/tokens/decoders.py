@@ -51,15 +51,15 @@ class TokenDecoder:
 
 def build_decoder(section: Section | None) -> Callable[[], TokenDecoder]:
     """Return a function that starts a decoding."""
-    makers = [Spaced] if section is None else make_stages(flat(section))
+    makers = [SpaceJoiner] if section is None else make_stages(flatten(section))
     return lambda: TokenDecoder(make() for make in makers)
 
 
-def flat(section: Section) -> list[Section]:
+def flatten(section: Section) -> list[Section]:
     """Return the stages of nested sequences, in order."""
     if section.kind != "Sequence":
         return [section]
-    return [inner for part in section.sections("decoders") for inner in flat(part)]
+    return [inner for part in section.sections("decoders") for inner in flatten(part)]
 
 
 def make_stages(sections: list[Section]) -> list[MakeStage]:
@@ -68,7 +68,7 @@ def make_stages(sections: list[Section]) -> list[MakeStage]:
     fused = False  # whether all tokens so far make one
     for section in sections:
         if fused and section.kind not in ("Fuse", "Strip"):
-            makers.append(Gathered)
+            makers.append(TokenJoiner)
         if section.kind == "Fuse":
             fused = True
             continue
@@ -100,14 +100,14 @@ def stage_maker(section: Section, fused: bool) -> MakeStage:
             raise section.unsupported()
 
 
-class Unheld:
+class StatelessStage:
     """A stage that holds nothing back."""
 
     def finish(self) -> list[str]:
         return []
 
 
-class Spaced(Unheld):
+class SpaceJoiner(StatelessStage):
     """The stage for a file that names no decoder: tokens have spaces between them."""
 
     def __init__(self) -> None:
@@ -161,7 +161,7 @@ class ByteFallback:
             return ["\ufffd"] * len(run)
 
 
-class Replace(Unheld):
+class Replace(StatelessStage):
     """A stage that replaces a pattern in each token by itself."""
 
     def __init__(self, pattern: Pattern, content: str) -> None:
@@ -172,7 +172,7 @@ class Replace(Unheld):
         return [self.pattern.replace(token, self.content) for token in tokens]
 
 
-class StripStart(Unheld):
+class StripStart(StatelessStage):
     """A stage that strips up to `count` of a character off each token's start, or the text's."""
 
     def __init__(self, char: str, count: int, whole_text: bool) -> None:
@@ -192,7 +192,7 @@ class StripStart(Unheld):
         return token[cut:]
 
 
-class Metaspace(Unheld):
+class Metaspace(StatelessStage):
     """A stage that turns signs into spaces, without those that the encoder put before the first."""
 
     def __init__(self, sign: str, keeps_first: bool) -> None:
@@ -207,7 +207,7 @@ class Metaspace(Unheld):
         return made
 
 
-class Gathered:
+class TokenJoiner:
     """A stage that hands all tokens on as one, for a stage that must see them so."""
 
     def __init__(self) -> None:

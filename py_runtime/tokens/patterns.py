@@ -34,7 +34,7 @@ _ONIGURUMA = Dialect(
     property=re.compile(r"([pP])\{(\^?)(\w+)\}"),
     any_case=True,
     named_sets={
-        "s": lambda: characters.each(characters.WHITESPACE),
+        "s": lambda: characters.ranges_of_text(characters.WHITESPACE),
         "d": lambda: characters.categories("Nd"),
         "w": characters.oniguruma_word_characters,
         "h": lambda: characters.HEX_DIGITS,
@@ -50,7 +50,7 @@ class Compiled:
         translated = Translator(source, limit).translate()
         self.pattern = re.compile(translated)
         runs = bounded_runs(translated) if repeats else []
-        self.long_runs = [re.compile(f"{written_set(run)}{{{MAX_RUN}}}") for run in runs]
+        self.long_runs = [re.compile(f"{write_set(run)}{{{MAX_RUN}}}") for run in runs]
 
 
 class Pattern:
@@ -203,7 +203,7 @@ class Translator(SetParser):
         if anchor in _ANCHORS:
             self.at += 2
             return _ANCHORS[anchor]
-        return self._written(self.escape())
+        return self._written(self.read_escape())
 
     def _bracketed(self) -> str:
         self.at += 1
@@ -219,26 +219,28 @@ class Translator(SetParser):
             if not rest or rest.startswith(("[", "&&")):
                 what = repr(rest[:2]) if rest else "a missing ]"
                 raise ValueError(f"{what} inside [...] is not supported")
-            members.append(self.member())
+            members.append(self.read_member())
 
     def _written(self, ranges: Ranges, inverted: bool = False) -> str:
         """Ranges in the form of `re`, as far as the texts go."""
-        near = characters.within(ranges, self.limit)
+        near = characters.ranges_up_to(ranges, self.limit)
         if not near:  # [] is not a set to `re`; nor does a text hold any other character
             near, inverted = [(0, ALL)], not inverted
-        return written_set(near, inverted)
+        return write_set(near, inverted)
 
 
-def written_set(ranges: Ranges, inverted: bool = False) -> str:
+def write_set(ranges: Ranges, inverted: bool = False) -> str:
     """Write a set in the form of `re`."""
     body = "".join(
-        written(first) if first == last else f"{written(first)}-{written(last)}"
+        write_character(first)
+        if first == last
+        else f"{write_character(first)}-{write_character(last)}"
         for first, last in ranges
     )
     return f"[{'^' * inverted}{body}]"
 
 
-def written(code: int) -> str:
+def write_character(code: int) -> str:
     """Write a character so that it stands for itself in a pattern of `re`."""
     return re.escape(chr(code))
 

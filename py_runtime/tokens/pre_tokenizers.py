@@ -94,7 +94,7 @@ class Split:
 
     def __call__(self, piece: str, starts_text: bool) -> Iterable[str]:
         if len(piece) > LONG_PIECE and self.behavior == "Isolated":
-            spans = isolated(segments_of(self.pattern, piece, self.inverted))
+            spans = isolate_matches(segments_of(self.pattern, piece, self.inverted))
             return (piece[start:end] for start, end in spans)
         matches = self.pattern.find_all(piece)
         if not matches and not self.inverted:
@@ -118,19 +118,19 @@ def segments_of(pattern: Pattern, piece: str, inverted: bool) -> Iterator[Segmen
         yield at, len(piece), inverted
 
 
-def removed(segments: list[Segment]) -> list[tuple[int, int]]:
+def remove_matches(segments: list[Segment]) -> list[tuple[int, int]]:
     """Leave the matches out."""
     kept = [(start, end) for start, end, is_match in segments if not is_match and start < end]
     is_beginning_gone = kept and kept[0][0] > 0
     return [(0, 0), *kept] if is_beginning_gone else kept
 
 
-def isolated(segments: Iterable[Segment]) -> Iterator[tuple[int, int]]:
+def isolate_matches(segments: Iterable[Segment]) -> Iterator[tuple[int, int]]:
     """Make each match a piece of its own."""
     return ((start, end) for start, end, _ in segments if start < end)
 
 
-def joined(
+def join_segments(
     segments: Iterable[Segment], joins: Callable[[bool, bool], bool]
 ) -> Iterator[tuple[int, int]]:
     """Join a segment to the one before where joins(before is a match, this is a match)."""
@@ -145,28 +145,28 @@ def joined(
     return ((start, end) for start, end in spans if start < end)
 
 
-def contiguous(segments: list[Segment]) -> Iterator[tuple[int, int]]:
+def merge_matches(segments: list[Segment]) -> Iterator[tuple[int, int]]:
     """Neighbouring matches are one piece."""
-    return joined(segments, lambda was_match, is_match: was_match == is_match)
+    return join_segments(segments, lambda was_match, is_match: was_match == is_match)
 
 
-def merged_with_previous(segments: list[Segment]) -> Iterator[tuple[int, int]]:
+def merge_with_previous(segments: list[Segment]) -> Iterator[tuple[int, int]]:
     """Let a match end the piece before it."""
-    return joined(segments, lambda was_match, is_match: is_match and not was_match)
+    return join_segments(segments, lambda was_match, is_match: is_match and not was_match)
 
 
-def merged_with_next(segments: list[Segment]) -> Iterator[tuple[int, int]]:
+def merge_with_next(segments: list[Segment]) -> Iterator[tuple[int, int]]:
     """Let a match begin the piece after it."""
-    backwards = list(merged_with_previous(segments[::-1]))
+    backwards = list(merge_with_previous(segments[::-1]))
     return iter(backwards[::-1])
 
 
 SPLITTERS: dict[str, Callable[[list[Segment]], Iterable[tuple[int, int]]]] = {
-    "Removed": removed,
-    "Isolated": isolated,
-    "Contiguous": contiguous,
-    "MergedWithPrevious": merged_with_previous,
-    "MergedWithNext": merged_with_next,
+    "Removed": remove_matches,
+    "Isolated": isolate_matches,
+    "Contiguous": merge_matches,
+    "MergedWithPrevious": merge_with_previous,
+    "MergedWithNext": merge_with_next,
 }
 
 

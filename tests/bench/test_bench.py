@@ -17,7 +17,7 @@ from bench.files import own_page
 from bench.gpu_report import WITHOUT
 from bench.prompts import VARIANTS, cut
 from bench.remote import Mailbox, Server
-from bench.report import as_markdown, as_text, cells_of, put_between_marks, ratios_of, rounded
+from bench.report import as_markdown, as_text, cells_of, put_between_marks, ratios_of, round_figure
 from bench.rounds import PageFault, PageTimeout, agreement, run_bench, speeds
 from bench.synthetic import byte_tokenizer
 from bench.zero_points import integer_zero_points
@@ -123,7 +123,7 @@ def test_agreement_ends_at_the_first_difference() -> None:
     [(0.0912, "0.09"), (9.994, "9.99"), (9.996, "10.0"), (99.96, "100"), (15400.4, "15,400")],
 )
 def test_figures_are_short(value: float, text: str) -> None:
-    assert rounded(value) == text
+    assert round_figure(value) == text
 
 
 def test_integer_zero_points_keep_the_weights() -> None:
@@ -280,7 +280,9 @@ def test_the_readme_has_the_short_form_of_the_last_run_on_a_gpu() -> None:
     short = gpu_report.in_short(results)
     assert f"<!-- bench-gpu -->\n{short}\n<!-- /bench-gpu -->" in (ROOT / "README.md").read_text()
     measured = {engine["key"]: engine for engine in results["engines"]}
-    decode = rounded(statistics.median(measured["inpage-llama-3.1-8b"]["runs"]["128"]["decode"]))
+    decode = round_figure(
+        statistics.median(measured["inpage-llama-3.1-8b"]["runs"]["128"]["decode"])
+    )
     (row,) = (line for line in short.splitlines() if line.startswith("| llama-3.1-8b |"))
     assert row.split(" | ")[1] == decode
 

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.web.user import IDLE_WORKER, Desk, User, chat_of
-from tools.compress import compressed
+from tools.compress import compress
 from tools.files import ROOT
 
 pytestmark = pytest.mark.browser
@@ -290,7 +290,7 @@ def own_scripts(user: User) -> set[str]:
 
 def test_starting_and_chatting_is_under_its_budget_of_script(chatted: User) -> None:
     scripts = {path: (ROOT / "web" / path).read_bytes() for path in own_scripts(chatted)}
-    sizes = {path: len(compressed("gzip", data)) for path, data in scripts.items()}
+    sizes = {path: len(compress("gzip", data)) for path, data in scripts.items()}
     assert "ui/conversation.js" in sizes
     assert sum(sizes.values()) <= MAX_SCRIPT_BYTES, sizes
     vendored = {url.rpartition("/")[2] for url in chatted.requests if "/vendor/" in url}
