@@ -62,7 +62,7 @@ def imports_heavy(path: Path) -> bool:
         if file in seen:
             continue
         seen.add(file)
-        for name in imported(file):
+        for name in imports_of(file):
             if name.partition(".")[0] in PACKAGES:
                 return True
             waiting += files_of(name)
@@ -70,7 +70,7 @@ def imports_heavy(path: Path) -> bool:
 
 
 @cache
-def imported(file: Path) -> list[str]:
+def imports_of(file: Path) -> list[str]:
     """Return the modules, or things in modules, that it imports when it is imported itself."""
     names = []
     for statement in ast.parse(file.read_text()).body:

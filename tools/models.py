@@ -29,7 +29,7 @@ FOLDER = "models"  # in URLs
 MEDIA_TYPE = "application/octet-stream"
 # A document from there would have neither scripts nor the page's origin.
 HEADERS = {"Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'; sandbox"}
-# The fields of a manifest that models.json repeats, so that the page can list a model before loading it.
+# Fields of a manifest that models.json repeats: the page lists a model before it loads it.
 MANIFEST_FIELDS = ("size", "parameters", "context", "quantisation", "gpu_bytes")
 # Endings before the last one name a size or a quantisation: no host takes those for anything.
 _MIDDLE = r"\.(?:[A-Za-z0-9]*[-_][A-Za-z0-9_-]*|[0-9]+|B?F(?:16|32))"

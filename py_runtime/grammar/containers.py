@@ -16,7 +16,7 @@ _INDENTATION = 4  # spaces a level, at most
 # Kinds of places; the others are (kind, index, gap).
 OPEN, FIRST, NEXT, KEY, COLON_NEXT, VALUE, AFTER, CLOSING, DONE = range(9)
 
-# The part of a gap written so far: nothing, a space, a new line and `gap - LINE` spaces, -`gap` tabs.
+# The gap so far: nothing, a space, a new line and `gap - LINE` spaces, -`gap` tabs.
 NO_GAP, ONE_SPACE, LINE = 0, 1, 2
 
 

@@ -9,7 +9,7 @@ MARKS = (b"ET12", b"eh00", b"VH00", b"VK00", b"FT01", b"FH01")  # of files and o
 NEAR = 1024  # bytes behind the beginning of a part: headers and tables are there
 
 
-def damaged(rng: Random, base: bytes) -> bytes:
+def damage_bytes(rng: Random, base: bytes) -> bytes:
     data = bytearray(base)
     for _ in range(1 + (rng.random() < 0.3)):
         if data:

@@ -6,7 +6,7 @@ from copy import deepcopy
 from random import Random
 from typing import Any
 
-from tests.fuzz.damage import damaged
+from tests.fuzz.damage import damage_bytes
 
 Path = tuple[Any, ...]
 Change = Callable[[Random, Any], Any]
@@ -71,9 +71,9 @@ def _nested(rng: Random, begin: str, end: str) -> str:
     return begin * depth + "0" + end * depth
 
 
-def lied(rng: Random, base: bytes) -> bytes:
+def make_lie(rng: Random, base: bytes) -> bytes:
     """Return a document with one to three changes; now and then damaged as bytes are."""
-    return as_text(rng, changed(rng, json.loads(base)))
+    return as_text(rng, change_document(rng, json.loads(base)))
 
 
 def as_text(rng: Random, document: Any) -> bytes:
@@ -83,10 +83,10 @@ def as_text(rng: Random, document: Any) -> bytes:
     if rng.random() < 0.05:
         text = _double_a_key(rng, text)
     data = text.encode()
-    return damaged(rng, data) if rng.random() < 0.1 else data
+    return damage_bytes(rng, data) if rng.random() < 0.1 else data
 
 
-def changed(rng: Random, document: Any) -> Any:
+def change_document(rng: Random, document: Any) -> Any:
     for _ in range(rng.choice([1, 1, 1, 2, 3])):
         document = rng.choice(CHANGES)(rng, document)
     return document

@@ -14,8 +14,8 @@ from py_runtime.folder.manifest import FileFacts
 from py_runtime.hub.address import parse_address
 from py_runtime.hub.choice import choose, default_of, variants_of
 from py_runtime.hub.listing import parse_about, parse_tree
-from tests.fuzz.damage import damaged
-from tests.fuzz.documents import lied
+from tests.fuzz.damage import damage_bytes
+from tests.fuzz.documents import make_lie
 from tests.fuzz.driver import Target
 from tests.growth import count_steps
 from tools.models import Models
@@ -100,7 +100,7 @@ def tree_of(names: Iterable[str]) -> bytes:
 def many_names(rng: Random, base: bytes) -> bytes:
     """Make a tree whose names are grown from their own parts, or one that lies."""
     if rng.random() < 0.3:
-        return lied(rng, base)
+        return make_lie(rng, base)
     few = rng.sample(NAME_PARTS, rng.randint(1, 4))
     return tree_of(
         "".join([f"m{at}" if rng.random() < 0.7 else "m", *rng.choices(few, k=rng.randint(0, 6))])
@@ -148,8 +148,8 @@ def read_address(data: bytes) -> None:
 
 
 TARGETS = [
-    Target("hub_answer", answers, lied, read_answer, count=400),
+    Target("hub_answer", answers, make_lie, read_answer, count=400),
     Target("hub_listing", trees, many_names, offer_tree, count=80),
     Target("folder_listing", trees, many_names, list_folder, count=20),
-    Target("hub_address", addresses, damaged, read_address, count=600),
+    Target("hub_address", addresses, damage_bytes, read_address, count=600),
 ]

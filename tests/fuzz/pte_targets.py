@@ -6,7 +6,7 @@ from pathlib import Path
 from py_runtime.graph.buffers import measure
 from py_runtime.pte import inspect_pte, open_pte
 from py_runtime.pte.about import about_pte
-from tests.fuzz.damage import damaged
+from tests.fuzz.damage import damage_bytes
 from tests.fuzz.driver import Target
 from tests.fuzz.in_line import result_of
 from tests.pte.lies import SOUND, SOUND_PTD, file
@@ -47,6 +47,6 @@ def read_data(data: bytes) -> None:
 
 
 TARGETS = [
-    Target("pte", programs, damaged, read_program, count=9500),
-    Target("ptd", lambda: [SOUND_PTD], damaged, read_data, count=500),
+    Target("pte", programs, damage_bytes, read_program, count=9500),
+    Target("ptd", lambda: [SOUND_PTD], damage_bytes, read_data, count=500),
 ]

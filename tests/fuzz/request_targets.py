@@ -15,7 +15,7 @@ from py_runtime.grammar import grammar_for
 from py_runtime.model import Model
 from py_runtime.model.chat_prompts import ChatPrompts
 from tests.chat.chats import INST, SPECIAL_TOKENS
-from tests.fuzz.documents import lied
+from tests.fuzz.documents import make_lie
 from tests.fuzz.driver import Target
 from tests.fuzz.in_line import all_of
 from tests.fuzz.snippets import schema
@@ -133,6 +133,6 @@ def read_schema(data: bytes) -> None:
 
 
 TARGETS = [
-    Target("request", requests, lied, read_request, count=400, memory=64 << 20),
+    Target("request", requests, make_lie, read_request, count=400, memory=64 << 20),
     Target("schema", schemas, schema, read_schema, count=200, memory=64 << 20),
 ]

@@ -5,7 +5,7 @@ import re
 from random import Random
 from typing import Any
 
-from tests.fuzz.documents import as_text, at, changed, paths_in
+from tests.fuzz.documents import as_text, at, change_document, paths_in
 
 # Templates ---------------------------------------------------------------------------------------
 
@@ -239,5 +239,5 @@ def schema(rng: Random, base: bytes) -> bytes:
             holder = at(document, tuple(outer))
             holder[key] = schema_part(rng, 2)
     else:
-        document = changed(rng, document)
+        document = change_document(rng, document)
     return as_text(rng, document)

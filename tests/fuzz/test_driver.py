@@ -9,14 +9,16 @@ import pytest
 
 from py_runtime.base.errors import InpageError
 from tests.fuzz import driver
-from tests.fuzz.damage import damaged
+from tests.fuzz.damage import damage_bytes
 from tests.fuzz.driver import Failed, Tally, Target, input_of, run
 
 MIB = 1 << 20
 
 
 def target_of(read: Callable[[bytes], object]) -> Target:
-    return Target("mine", lambda: [b"some bytes", b"others"], damaged, lambda d: void(read(d)), 1)
+    return Target(
+        "mine", lambda: [b"some bytes", b"others"], damage_bytes, lambda d: void(read(d)), 1
+    )
 
 
 def void(result: object) -> None:

@@ -10,7 +10,7 @@ from py_runtime.model.config import Config, read_json
 from py_runtime.tokens import Tokenizer
 from py_runtime.tokens.patterns import Pattern
 from tests.chat.chats import CALLS, SPECIAL_TOKENS, TEMPLATES
-from tests.fuzz.documents import lied
+from tests.fuzz.documents import make_lie
 from tests.fuzz.driver import Target
 from tests.fuzz.snippets import pattern, template
 from tests.fuzz.template_grammar import greedy_template
@@ -168,11 +168,11 @@ def read_config(data: bytes) -> None:
 
 
 TARGETS = [
-    Target("tokenizer", tokenizers, lied, read_tokenizer, count=400),
+    Target("tokenizer", tokenizers, make_lie, read_tokenizer, count=400),
     Target("pattern", patterns, change_pattern, read_pattern, count=150),
     Target("template", templates, template, read_template, count=300, memory=600 << 20),
     Target(
         "greedy-template", templates, greedy_template, read_template, count=120, memory=600 << 20
     ),
-    Target("config", configs, lied, read_config, count=300, memory=64 << 20),
+    Target("config", configs, make_lie, read_config, count=300, memory=64 << 20),
 ]

@@ -16,14 +16,14 @@ ARCHITECTURES = {"llama": "llama", "mistral": "llama", "qwen2": "qwen2", "qwen3"
 Mix = Callable[[str, int], str]  # part of a layer ("" for the embedding) and its number → type
 
 
-def more(layer: int) -> bool:
+def gets_more_bits(layer: int) -> bool:
     """Return whether the layer gets more bits."""
     return layer < LAYERS // 8 or layer >= 7 * LAYERS // 8 or (layer - LAYERS // 8) % 3 == 2
 
 
 def k_mix(base: str, better: str = "Q6_K") -> Mix:
     def kind(part: str, layer: int) -> str:
-        if part == "" or (part in ("attn_v", "ffn_down") and more(layer)):
+        if part == "" or (part in ("attn_v", "ffn_down") and gets_more_bits(layer)):
             return better
         return base
 

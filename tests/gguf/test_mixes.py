@@ -20,7 +20,7 @@ from py_runtime.passes import DEFAULT_PASSES, run_passes
 from py_runtime.weights.byte_source import FileSource
 from tests.decoder.test_program import Canonical
 from tests.gguf.mixes import ARCHITECTURES, MIXES, k_mix, metadata, tensors_of, write
-from tests.gguf.test_constants import uploaded
+from tests.gguf.test_constants import upload_all
 from tests.gguf.written import Tensor, file
 from tests.golden import Tolerance, compare
 from tests.runners import NativeRunner, Runner, wait
@@ -109,7 +109,7 @@ def test_the_exporter_takes_it_as_it_is(mix: str, tmp_path: Path) -> None:
     source = GgufSource.open(path, Quantisation("q4gsw"))
     exported = export_decoder(source, source.decoder_config(None)).program
     assert Canonical(exported).whole() == Canonical(model.program).whole()
-    found = uploaded(model)
+    found = upload_all(model)
     for weight in weight_names(model.config):
         for part, array in source.parts(weight).items():
             owner = weight.removesuffix(".weight")

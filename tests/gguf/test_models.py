@@ -21,7 +21,7 @@ from py_runtime.model.stores import open_store
 from tests.decoder.test_program import Canonical
 from tests.export.gguf_files import write_gguf
 from tests.gguf import small
-from tests.gguf.test_constants import uploaded
+from tests.gguf.test_constants import upload_all
 from tests.gguf.written import file
 from tests.golden import Tolerance, compare
 from tests.runners import NativeRunner, Runner, wait
@@ -159,7 +159,7 @@ def test_the_default_model_is_the_exported_folder_bit_for_bit() -> None:
     assert Canonical(opened.program).whole() == Canonical(exported.program).whole()
     assert opened.manifest.context == exported.manifest.context
     model: Any = wait(store.model())  # type: ignore[attr-defined]
-    found, wanted = uploaded(model), folder.constants(exported)
+    found, wanted = upload_all(model), folder.constants(exported)
     assert found.keys() == set(wanted)
     for name in wanted:
         array = np.asarray(wanted[name])

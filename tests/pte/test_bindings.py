@@ -70,7 +70,7 @@ def host(*dims: int) -> HostTensor:
 X, OUT = host(2, 3), host(2, 3)
 
 
-def bound(
+def bind_call(
     kinds: tuple[str, ...], values: list[Any], *ids: int, given: Any = (), **more: Any
 ) -> Any:
     def dims(*shown: Any) -> Any:
@@ -83,51 +83,51 @@ def bound(
 def test_arguments_then_outputs_then_all_of_them() -> None:
     values = [X, OUT, 5, TensorIds((1, 3)), host(2, 3)]
     values[3], values[4] = host(2, 3), TensorIds((1, 3))
-    assert bound((TENSOR,), values, 0, 1, 1) == (LiveArgument((0,)),)
-    assert bound((TENSOR, WHOLE), values, 0, 2, 1, 1) == (LiveArgument((0,)), 5)
+    assert bind_call((TENSOR,), values, 0, 1, 1) == (LiveArgument((0,)),)
+    assert bind_call((TENSOR, WHOLE), values, 0, 2, 1, 1) == (LiveArgument((0,)), 5)
     for ids in ((0, 1), (0, 1, 1, 1), (0, 1, 0), (2, 1, 1), (0, 2, 2)):
-        assert bound((TENSOR,), values, *ids) is None
-    assert bound((TENSOR,), values, 0, 1, 3, 4, outputs=2) == (LiveArgument((0,)),)
+        assert bind_call((TENSOR,), values, *ids) is None
+    assert bind_call((TENSOR,), values, 0, 1, 3, 4, outputs=2) == (LiveArgument((0,)),)
     for ids in ((0, 1, 3, 3), (0, 3, 1, 4), (0, 1, 3)):
-        assert bound((TENSOR,), values, *ids, outputs=2) is None
+        assert bind_call((TENSOR,), values, *ids, outputs=2) is None
 
 
 def test_results_have_the_dims_that_follow() -> None:
     values = [X, OUT, host(MAX_ELEMENTS), host(MAX_ELEMENTS + 1)]
-    assert bound((TENSOR,), values, 0, 1, 1, dims=(3, 2)) is None
-    assert bound((TENSOR,), values, 0, 1, 1, dims=None) is None
-    assert bound((TENSOR,), values, 0, 2, 2, dims=(MAX_ELEMENTS,)) is not None
-    assert bound((TENSOR,), values, 0, 3, 3, dims=(MAX_ELEMENTS + 1,)) is None
+    assert bind_call((TENSOR,), values, 0, 1, 1, dims=(3, 2)) is None
+    assert bind_call((TENSOR,), values, 0, 1, 1, dims=None) is None
+    assert bind_call((TENSOR,), values, 0, 2, 2, dims=(MAX_ELEMENTS,)) is not None
+    assert bind_call((TENSOR,), values, 0, 3, 3, dims=(MAX_ELEMENTS + 1,)) is None
 
 
 @pytest.mark.parametrize("number", [5, 2.5, True])
 def test_numbers_may_differ_from_call_to_call(number: Any) -> None:
     values = [X, OUT, number, None]
     for kind in (NUMBER, MAYBE_NUMBER):
-        assert bound((TENSOR, kind), values, 0, 2, 1, 1)[1] == LiveArgument((2,))
-        assert bound((TENSOR, kind), values, 0, 3, 1, 1, given=[3])[1] == LiveArgument((3,))
-    assert bound((TENSOR, NUMBER), values, 0, 3, 1, 1) is None
-    assert bound((TENSOR, MAYBE_NUMBER), values, 0, 3, 1, 1)[1] is None
-    assert bound((TENSOR, NUMBER), [X, OUT, "x"], 0, 2, 1, 1) is None
+        assert bind_call((TENSOR, kind), values, 0, 2, 1, 1)[1] == LiveArgument((2,))
+        assert bind_call((TENSOR, kind), values, 0, 3, 1, 1, given=[3])[1] == LiveArgument((3,))
+    assert bind_call((TENSOR, NUMBER), values, 0, 3, 1, 1) is None
+    assert bind_call((TENSOR, MAYBE_NUMBER), values, 0, 3, 1, 1)[1] is None
+    assert bind_call((TENSOR, NUMBER), [X, OUT, "x"], 0, 2, 1, 1) is None
 
 
 def test_lists_are_of_ids() -> None:
     values: list[Any] = [X, OUT, 1, -1, (2, 3), (2, 9), (-1,), (2.0,), (0,)]
-    assert bound((TENSOR, MAYBE_AXES), values, 0, 4, 1, 1) is None  # axis 1, and the same again
+    assert bind_call((TENSOR, MAYBE_AXES), values, 0, 4, 1, 1) is None  # axis 1, and the same again
     values[3] = 0
-    assert bound((TENSOR, MAYBE_AXES), values, 0, 4, 1, 1)[1] == (1, 0)
-    assert bound((TENSOR, INTS), values, 0, 4, 1, 1)[1] == (1, 0)
+    assert bind_call((TENSOR, MAYBE_AXES), values, 0, 4, 1, 1)[1] == (1, 0)
+    assert bind_call((TENSOR, INTS), values, 0, 4, 1, 1)[1] == (1, 0)
     for at in (5, 6, 7, 8):
-        assert bound((TENSOR, INTS), values, 0, at, 1, 1) is None
-    assert bound((TENSOR, INTS), [X, OUT, 1, (4,)], 0, 3, 1, 1) is None  # one past the last
+        assert bind_call((TENSOR, INTS), values, 0, at, 1, 1) is None
+    assert bind_call((TENSOR, INTS), [X, OUT, 1, (4,)], 0, 3, 1, 1) is None  # one past the last
 
 
 def test_lists_of_tensors_may_have_gaps() -> None:
     values: list[Any] = [X, OUT, TensorIds((0, -1)), TensorIds((0, 9)), TensorIds((2,)), 5]
-    assert bound((TENSORS,), values, 2, 1, 1) == (LiveArgument((0, -1), is_list=True),)
+    assert bind_call((TENSORS,), values, 2, 1, 1) == (LiveArgument((0, -1), is_list=True),)
     for at in (3, 4, 5):
-        assert bound((TENSORS,), values, at, 1, 1) is None
-    assert bound((TENSORS,), [X, OUT, TensorIds((3,))], 2, 1, 1) is None  # one past the last
+        assert bind_call((TENSORS,), values, at, 1, 1) is None
+    assert bind_call((TENSORS,), [X, OUT, TensorIds((3,))], 2, 1, 1) is None  # one past the last
 
 
 @pytest.mark.parametrize("nbytes", [0, 1, 1 << 20, (1 << 20) + 1, (2 << 20) + 7])
