@@ -81,7 +81,7 @@ def write_model(
     golden_files = _plan_goldens(goldens or {})
     total = sum(map(len, small_files.values()))
     total += sum(plan.size for plan in (*shards.values(), *golden_files.values()))
-    with _disk_faults_explained(folder, total), new_folder(folder, is_model_folder) as partial:
+    with _explain_disk_faults(folder, total), new_folder(folder, is_model_folder) as partial:
         out = _Output(partial, total, progress)
         for name, data in small_files.items():
             with out.file(name) as file:
@@ -272,7 +272,7 @@ def _manifest(
 
 
 @contextmanager
-def _disk_faults_explained(folder: Path, total: int) -> Iterator[None]:
+def _explain_disk_faults(folder: Path, total: int) -> Iterator[None]:
     try:
         yield
     except OSError as error:

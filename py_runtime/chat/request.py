@@ -37,7 +37,7 @@ class ChatRequest:
         """Take its own fields out of a request's; RequestError names the one that is wrong."""
         tools = _tools(fields.pop("tools", None))
         choice = fields.pop("tool_choice", None)
-        forced = _forced(choice, [tool["function"]["name"] for tool in tools])
+        forced = _forced_names(choice, [tool["function"]["name"] for tool in tools])
         parallel = fields.pop("parallel_tool_calls", None)
         _check_bool("parallel_tool_calls", parallel)
         return cls(
@@ -105,7 +105,7 @@ def _tool(where: str, given: Any) -> Json:
     return tool
 
 
-def _forced(choice: Any, names: list[str]) -> tuple[str, ...]:
+def _forced_names(choice: Any, names: list[str]) -> tuple[str, ...]:
     if choice is None:
         return ()
     if not names and choice not in ("none", "auto"):

@@ -104,13 +104,13 @@ class HeaderWalk:
             self._counts = self._read_start()
         tensors, entries = self._counts
         while len(self._values) < entries:
-            self._whole(self._read_entry)
+            self._read_whole(self._read_entry)
         self._alignment = self._read_alignment()
         while len(self._tensors) < tensors:
-            self._whole(self._read_tensor)
-        return GgufHeader(Metadata(self._file, self._values), self._placed())
+            self._read_whole(self._read_tensor)
+        return GgufHeader(Metadata(self._file, self._values), self._place_tensors())
 
-    def _whole(self, read: Callable[[], None]) -> None:
+    def _read_whole(self, read: Callable[[], None]) -> None:
         """Read one entry whole, or nothing of it."""
         before = self._at
         try:
@@ -199,7 +199,7 @@ class HeaderWalk:
         self._tensors[name] = TensorInfo(name, kind, tuple(reversed(sizes)), offset, nbytes)
         self._data_bytes = round_up(offset + nbytes, self._alignment)
 
-    def _placed(self) -> tuple[TensorInfo, ...]:
+    def _place_tensors(self) -> tuple[TensorInfo, ...]:
         """Return the tensors' places: data begin behind the padded header and end with the file."""
         start = round_up(self._at, self._alignment)
         tensors = tuple(

@@ -84,7 +84,7 @@ async def open_model(sources: Sequence[ByteSource]) -> GgufModel:
         config,
         with_token_rows_given(write_decoder(config, kinds, file.name)),
         read_tokenizer(file.metadata),
-        GgufConstants(_wanted(file, config, family, kinds), tables),
+        GgufConstants(_wanted_tensors(file, config, family, kinds), tables),
         None if table is None else GgufTokenRows(table),
     )
 
@@ -104,7 +104,7 @@ def _kinds(file: GgufFile, config: DecoderConfig) -> dict[str, WeightKind]:
     return {name: kind for name, kind in kinds.items() if kind is not None}
 
 
-def _wanted(
+def _wanted_tensors(
     file: GgufFile, config: DecoderConfig, family: Family, kinds: dict[str, WeightKind]
 ) -> dict[str, WantedTensor]:
     """Every tensor by the constants of the program that it gives."""

@@ -58,7 +58,7 @@ class DisjointCheck:
 
     def _objects_apart(self, left: Atoms, right: Atoms, depth: int) -> bool:
         """Look for a property that one requires and the other forbids, or whose values differ."""
-        needed_left, needed_right = _required(left), _required(right)
+        needed_left, needed_right = _required_names(left), _required_names(right)
         if _forbids_any(right, needed_left) or _forbids_any(left, needed_right):
             return True
         if depth == _MAX_DEPTH:
@@ -95,7 +95,7 @@ def _ranges_apart(left: Atoms, right: Atoms) -> bool:
     return False
 
 
-def _required(atoms: Atoms) -> dict[str, None]:
+def _required_names(atoms: Atoms) -> dict[str, None]:
     return dict.fromkeys(name for names in keyword_values(atoms, "required") for name in names)
 
 

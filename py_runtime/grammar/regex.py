@@ -81,7 +81,7 @@ class _Compiler(SetParser):
         while (char := self.next_char()) and char not in "|)":
             part_at = self.at
             part = self._atom(char)
-            part = self._quantified(part, part_at)
+            part = self._read_quantified(part, part_at)
             self.nfa.steps[last].append(part[0])
             last = part[1]
         return first, last
@@ -92,7 +92,7 @@ class _Compiler(SetParser):
         if char in "^$":
             return self._anchor(char)
         if char == "[":
-            return self._set(self._bracketed())
+            return self._set(self._read_set())
         if char == "\\":
             return self._set(self.read_escape())
         if char in "*+?{":
@@ -126,7 +126,7 @@ class _Compiler(SetParser):
         self.open_groups -= 1
         return part
 
-    def _quantified(self, part: Fragment, part_at: int) -> Fragment:
+    def _read_quantified(self, part: Fragment, part_at: int) -> Fragment:
         end_at = self.at
         interval = self._interval()
         if interval is None:
@@ -181,7 +181,7 @@ class _Compiler(SetParser):
             raise ValueError(f"a second quantifier {follows!r} is not supported")
         return interval
 
-    def _bracketed(self) -> Ranges:
+    def _read_set(self) -> Ranges:
         self.at += 1
         inverted = self.next_char() == "^"
         self.at += inverted

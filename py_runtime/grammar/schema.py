@@ -121,16 +121,16 @@ class SchemaReader:
             raise refuse(fault, part.path)
         if key not in self._expanded:
             self._expanding.add(key)
-            self._expanded[key] = self._combined(part)
+            self._expanded[key] = self._combine_keywords(part)
             self._expanding.remove(key)
         return self._expanded[key]
 
-    def _combined(self, part: SchemaPart) -> Alternatives:
+    def _combine_keywords(self, part: SchemaPart) -> Alternatives:
         """Return the schema's own keywords, with those of $ref, allOf, anyOf and oneOf."""
         atom = read_atom(part)
         found: Alternatives = [(atom,)] if atom.keywords else [()]
         if "$ref" in part.schema:
-            found = self._both(found, self._expand(self._referred(part)), part)
+            found = self._both(found, self._expand(self._follow_reference(part)), part)
         for keyword, check in LISTS_OF_SCHEMAS.items():
             if keyword not in part.schema:
                 continue
@@ -146,7 +146,7 @@ class SchemaReader:
             found = self._both(found, [atoms for each in branches for atoms in each], part)
         return found
 
-    def _referred(self, part: SchemaPart) -> SchemaPart:
+    def _follow_reference(self, part: SchemaPart) -> SchemaPart:
         reference = part.schema["$ref"]
         named = f"the $ref {short(reference, MAX_QUOTED)}"
         if not isinstance(reference, str) or not (reference == "#" or reference.startswith("#/")):

@@ -97,7 +97,7 @@ class StackAutomaton:
             self._cells.append((shape, local, below, depth))
         return number
 
-    def _entered(self, choice: Choice, below: Cell, depth: int) -> frozenset[Cell]:
+    def _enter(self, choice: Choice, below: Cell, depth: int) -> frozenset[Cell]:
         cells = [
             self._closure(self._cell(option, option.start, below))
             for option in choice.options
@@ -113,7 +113,7 @@ class StackAutomaton:
         shape, local, below, depth = self._cells[cell]
         made: set[Cell] = {cell} if shape.goes_on(local) else set()
         for choice, after in shape.calls(local, depth):
-            made |= self._entered(choice, self._cell(shape, after, below), depth + 1)
+            made |= self._enter(choice, self._cell(shape, after, below), depth + 1)
         if shape.ends(local):
             made |= self._closure(below)
         self._closures[cell] = frozenset(made)

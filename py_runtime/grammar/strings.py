@@ -136,11 +136,11 @@ class String(Shape):
             return moves + _lead_moves(state, ranges[0][2])
         leads: list[Any] = []
         for byte, bits, follow in _LEAD_BYTES:
-            if (target := self._begun(bits, follow, follow, state)) is not None:
+            if (target := self._begin_character(bits, follow, follow, state)) is not None:
                 append_range(leads, byte, byte, target)
         return moves + leads
 
-    def _begun(self, value: int, left: int, follow: int, state: Any) -> Any:
+    def _begin_character(self, value: int, left: int, follow: int, state: Any) -> Any:
         """Return the place where a character's first bits are known.
 
         None if no allowed one has them.
@@ -168,7 +168,7 @@ class String(Shape):
             return [(low, high, (TAIL, left - 1, ranges[0][2]))]
         moves: list[Any] = []
         for bits in range(64):
-            target = self._begun(value << 6 | bits, left - 1, follow, state)
+            target = self._begin_character(value << 6 | bits, left - 1, follow, state)
             if target is not None:
                 append_range(moves, 0x80 | bits, 0x80 | bits, target)
         return moves

@@ -80,7 +80,7 @@ class PlaceAutomaton:
             return PatternPart()
         if code in REPEATS:
             least, most, inner = argument
-            return self._repeated(least, most, inner, caseless)
+            return self._repeat(least, most, inner, caseless)
         if code is codes.SUBPATTERN:
             _, added, _, group = argument
             return self.sequence(group, caseless or bool(added & 2))  # re.IGNORECASE
@@ -108,7 +108,7 @@ class PlaceAutomaton:
         place = frozenset([len(self.sets) - 1])
         return PatternPart(place, place, empty=False)
 
-    def _repeated(self, least: int, most: int, inner: Any, caseless: bool) -> PatternPart:
+    def _repeat(self, least: int, most: int, inner: Any, caseless: bool) -> PatternPart:
         endless = most > MAX_COPIES
         copies = min(least, MAX_COPIES) or 1 if endless else most
         whole = PatternPart()
@@ -154,12 +154,12 @@ class PlaceAutomaton:
     def _can_fail(self, loop: frozenset[int], whole: PatternPart) -> bool:
         """Return whether the loop avoids every place where the pattern has matched for good."""
         inner = loop - (whole.last - self.guarded)
-        return any(place in self._reached(place, inner) for place in inner)
+        return any(place in self._reach(place, inner) for place in inner)
 
     def loops(self) -> list[frozenset[int]]:
         """Return the sets of places that lead to one another."""
         everywhere = range(len(self.sets))
-        reached = [self._reached(place, everywhere) for place in everywhere]
+        reached = [self._reach(place, everywhere) for place in everywhere]
         found = {
             frozenset(other for other in reached[place] if place in reached[other])
             for place in everywhere
@@ -167,7 +167,7 @@ class PlaceAutomaton:
         }
         return sorted(found, key=min)
 
-    def _reached(self, start: int, among: Container[int]) -> set[int]:
+    def _reach(self, start: int, among: Container[int]) -> set[int]:
         found: set[int] = set()
         pending = [start]
         while pending:

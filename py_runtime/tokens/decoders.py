@@ -181,9 +181,9 @@ class StripStart(StatelessStage):
         self.whole_text = whole_text
 
     def push(self, tokens: list[str]) -> list[str]:
-        return [self._stripped(token) for token in tokens] if self.count else tokens
+        return [self._strip(token) for token in tokens] if self.count else tokens
 
-    def _stripped(self, token: str) -> str:
+    def _strip(self, token: str) -> str:
         cut = 0
         while cut < min(self.count, len(token)) and token[cut] == self.char:
             cut += 1

@@ -183,9 +183,9 @@ class Translator(SetParser):
         if char == "(":
             return self._group()
         if char == "[":
-            return self._bracketed()
+            return self._translate_set()
         if char == "\\":
-            return self._escaped()
+            return self._translate_escape()
         self.at += 1
         if char in _ANCHORS:
             return _ANCHORS[char]
@@ -198,14 +198,14 @@ class Translator(SetParser):
         self.at = found.end()
         return "(?:" if found[0] == "(" else found[0]  # nobody asks what a group captured
 
-    def _escaped(self) -> str:
+    def _translate_escape(self) -> str:
         anchor = self.source[self.at : self.at + 2]
         if anchor in _ANCHORS:
             self.at += 2
             return _ANCHORS[anchor]
-        return self._written(self.read_escape())
+        return self._write_set(self.read_escape())
 
-    def _bracketed(self) -> str:
+    def _translate_set(self) -> str:
         self.at += 1
         inverted = self.source.startswith("^", self.at)
         self.at += inverted
@@ -215,13 +215,13 @@ class Translator(SetParser):
             rest = self.source[self.at :]
             if rest.startswith("]") and self.at > first_at:
                 self.at += 1
-                return self._written(characters.union(*members), inverted)
+                return self._write_set(characters.union(*members), inverted)
             if not rest or rest.startswith(("[", "&&")):
                 what = repr(rest[:2]) if rest else "a missing ]"
                 raise ValueError(f"{what} inside [...] is not supported")
             members.append(self.read_member())
 
-    def _written(self, ranges: Ranges, inverted: bool = False) -> str:
+    def _write_set(self, ranges: Ranges, inverted: bool = False) -> str:
         """Ranges in the form of `re`, as far as the texts go."""
         near = characters.ranges_up_to(ranges, self.limit)
         if not near:  # [] is not a set to `re`; nor does a text hold any other character
