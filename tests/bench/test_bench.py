@@ -348,7 +348,7 @@ def test_a_page_that_crashed_is_not_waited_for(
             (profile / "browser.log").write_text("[1:FATAL:fonts.cpp(163)] Not implemented.\n")
             return subprocess.Popen(["true"])
 
-    monkeypatch.setattr(remote, "LOOKING_S", 0.01)
+    monkeypatch.setattr(remote, "POLL_S", 0.01)
     server = remote.Server(tmp_path)
     page = remote.RemotePage(server, Crashing(tmp_path / "browser", []), PROBE, tmp_path)
     with pytest.raises(PageFault, match=r"the page crashed: .*Not implemented"):
