@@ -67,6 +67,7 @@ check-style: $(DEVELOPER)
 	@$(PY) -m ruff format --check .
 	@.venv/bin/lint-imports --no-logo
 	@$(PY) -m tools.script_circles
+	@$(PY) -m tools.docstring_starts
 
 check-types: $(DEVELOPER)
 	@$(PY) -m mypy
@@ -126,7 +127,7 @@ picture: setup $(TESTER) ## the README's picture that moves: a first minute with
 	@$(PY) -m tools.browser
 	@$(PY) -m tools.moving_picture docs/first_minute.png
 
-bench: setup $(TESTER) $(BENCH_MODELS) $(BENCH_NPM) ## inpage beside its peers, for the README; half an hour or more (QUICK=1)
+bench: setup $(TESTER) $(BENCH_MODELS) $(BENCH_NPM) ## inpage beside its peers, for docs/speed.md; half an hour or more (QUICK=1)
 	@$(PY) -m tools.browser
 	@$(PY) -m bench $(if $(QUICK),--quick)
 	@$(BENCH_PY) -m bench.chart bench/results.json bench/results.png

@@ -36,13 +36,13 @@ from tools.errors import UserError, exit_status
 from tools.site import HUB_ORIGINS, Resource, Site
 from tools.static_build import build
 
-# What is sent at once: a chunk costs a hop between threads, and weights are hundreds of MB.
+# The bytes sent at once: a chunk costs a hop between threads, and weights are hundreds of MB.
 CHUNK = 1 << 20
 FOR_OTHERS = "they can read its models, but browsers give them WebGPU over https alone"
 
 
 def create_app(site: Site, variants: VariantStore, further_hosts: Iterable[str] = ()) -> ASGIApp:
-    """Answers GET and HEAD of the site's URLs; ranges, caching and compressed variants included."""
+    """Build the app that answers GET and HEAD: ranges, caching and compressed variants included."""
 
     def answer(request: Request) -> Response:  # not async: it reads files, so it gets a thread
         resource = site.find(request.scope["path"].removeprefix("/"))
@@ -64,7 +64,7 @@ def create_app(site: Site, variants: VariantStore, further_hosts: Iterable[str] 
 
 
 def response_to(request: Request, resource: Resource, variants: VariantStore) -> Response:
-    """The variant that the browser takes, where there is one and no range was asked for."""
+    """Answer with a compressed variant if the browser takes one and asks for no range."""
     headers = {"Cache-Control": resource.cache_control, "ETag": f'"{resource.etag}"'}
     if isinstance(resource.content, bytes):
         return Response(resource.content, headers=headers, media_type=resource.media_type)
@@ -97,7 +97,7 @@ class LargeFileResponse(FileResponse):
 
 
 def accepted_encodings(header: str) -> set[str]:
-    """The encodings of an Accept-Encoding header, less those it rules out with a quality of 0."""
+    """Return the encodings of an Accept-Encoding header, less those with a quality of 0."""
     accepted = set()
     for item in header.lower().split(","):
         name, _, parameters = item.partition(";")
@@ -113,7 +113,7 @@ def ignore_range(request: Request) -> None:
 
 
 class WithSecurityHeaders:
-    """Every answer carries them, errors too."""
+    """A wrapper that puts security headers on every answer, errors too."""
 
     def __init__(self, app: ASGIApp, site: Site) -> None:
         self.app = app
@@ -131,7 +131,7 @@ class WithSecurityHeaders:
 
 
 def serve(options: argparse.Namespace) -> None:
-    """Until it is interrupted; port 0 takes a free one."""
+    """Serve the page until interrupted; port 0 takes a free one."""
     site = Site.of_checkout(options.models, tuple(options.hub))
     listener = listen(options.host, options.port)
     port = listener.getsockname()[1]
@@ -146,7 +146,7 @@ def serve(options: argparse.Namespace) -> None:
 
 
 def models_found(site: Site) -> list[str]:
-    """A line for each, and one where there are none."""
+    """Return a line for each model, or one that says there are none."""
     try:
         listing = site.models.listing()
     except UserError as error:
@@ -184,7 +184,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
 
 
 def add_hub(parser: argparse.ArgumentParser, default: Any) -> None:
-    """Whether the page may ask the Hugging Face Hub for models, or which mirror of it."""
+    """Add the options for the Hugging Face Hub: a mirror of it, or none."""
     which = parser.add_mutually_exclusive_group()
     mirror_help = "a mirror of the Hugging Face Hub, and further origins that it redirects to"
     which.add_argument(
@@ -197,7 +197,7 @@ def add_hub(parser: argparse.ArgumentParser, default: Any) -> None:
 
 
 def origin(text: str) -> str:
-    """It becomes a part of the page's policy."""
+    """Check an origin, which becomes a part of the page's policy."""
     if not re.fullmatch(r"https?://(\*\.)?[A-Za-z0-9.-]+(:[0-9]+)?", text):
         raise ValueError
     return text
@@ -212,7 +212,7 @@ def port(text: str) -> int:
 
 
 def main(arguments: list[str]) -> int:
-    """Gives the exit status."""
+    """Run the command and return the exit status."""
     options = parse(arguments)
 
     def work() -> None:

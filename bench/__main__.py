@@ -1,8 +1,9 @@
-"""make bench: measures inpage and its peers in this machine's Chromium.
+"""The command behind `make bench`: measure inpage and its peers in this machine's Chromium.
 
 python -m bench [--quick] [--only KEY ...] [--results FILE]
-python -m bench --readme      puts the table of the last run into the README
-python -m bench --readme --results bench/results-gpu.json     the same of a run on a real GPU
+python -m bench --readme                    puts the table of the last run into docs/speed.md
+python -m bench --readme --results FILE     the same of another run; one on a real GPU, such as
+                                            bench/results-gpu.json, goes into the README in short
 """
 
 import argparse
@@ -20,7 +21,7 @@ from bench.browser import page_opener
 from bench.engines import MODEL, OURS, PROBE, engines
 from bench.files import BENCH
 from bench.prompts import make_prompts
-from bench.report import as_markdown, as_text, put_into_readme, write_results
+from bench.report import as_markdown, as_text, put_between_marks, write_results
 from bench.roofline import bytes_read_per_token
 from bench.rounds import OpenPage, run_bench
 from bench.server import serving
@@ -29,17 +30,19 @@ from py_runtime.folder.on_disk import open_model_folder
 from tools.errors import UserError, exit_status
 from tools.files import ROOT
 
-README = ROOT / "README.md"
+README, SPEED = ROOT / "README.md", ROOT / "docs" / "speed.md"
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
-    """What `make bench` passes on."""
+    """Parse the options that `make bench` passes on."""
     parser = argparse.ArgumentParser(prog="make bench", description="Measure inpage and peers.")
     parser.add_argument("--quick", action="store_true", help="inpage and wllama, few repeats")
     parser.add_argument("--only", nargs="+", metavar="KEY", help="these engines alone")
     parser.add_argument("--results", type=Path, default=BENCH / "results.json", metavar="FILE")
     parser.add_argument(
-        "--readme", action="store_true", help="put the last table into the README, measure nothing"
+        "--readme",
+        action="store_true",
+        help="put the last table into the docs, measure nothing",
     )
     return parser.parse_args(arguments)
 
@@ -77,7 +80,7 @@ def bench(options: argparse.Namespace) -> None:
 
 
 def probe(open_page: OpenPage) -> dict[str, Any]:
-    """What the browser says of its adapter, from a page and a profile of its own."""
+    """Return the browser's description of its adapter, from a page and a profile of its own."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         page = open_page(PROBE, Path(profile))
         try:
@@ -88,19 +91,20 @@ def probe(open_page: OpenPage) -> dict[str, Any]:
 
 
 def put_table(options: argparse.Namespace) -> None:
-    """The table of results measured before goes into the README."""
+    """Put the table of results measured before into the documents."""
     try:
         results = json.loads(options.results.read_text(encoding="utf-8"))
         if results.get("kind") == gpu_report.KIND:
-            put_into_readme(README, gpu_report.as_markdown(results), gpu_report.MARK)
+            put_between_marks(SPEED, gpu_report.as_markdown(results), gpu_report.MARK)
+            put_between_marks(README, gpu_report.in_short(results), gpu_report.MARK)
         else:
-            put_into_readme(README, as_markdown(results))
+            put_between_marks(SPEED, as_markdown(results))
     except (OSError, ValueError) as error:
-        raise UserError(f"the README's table was not written: {error}") from None
+        raise UserError(f"the table was not written: {error}") from None
 
 
 def main(arguments: list[str]) -> int:
-    """Gives the exit status."""
+    """Run the command and return the exit status."""
     options = parse(arguments)
 
     return exit_status(lambda: put_table(options) if options.readme else bench(options))

@@ -51,7 +51,7 @@ class DrivenPage:
         return answer["result"]
 
     def _wait(self, function: str, limit_s: float, argument: Any = None) -> Any:
-        """What the function resolves to; unlike evaluate(), this can run out of time."""
+        """Wait for what the function resolves to; unlike evaluate(), this can run out of time."""
         try:
             handle = self._page.wait_for_function(function, arg=argument, timeout=limit_s * 1000)
         except PlaywrightTimeout:
@@ -77,7 +77,7 @@ class DrivenPage:
 
 
 def page_opener(playwright: Playwright, address: str) -> Any:
-    """Gives what rounds.py opens each engine's page with."""
+    """Return the function that rounds.py opens each engine's page with."""
 
     def open_page(engine: Engine, profile: Path) -> DrivenPage:
         return DrivenPage(playwright, address + engine.page, profile)

@@ -1,4 +1,4 @@
-"""Draws what engines did with the model they all have.
+"""A chart of what engines did with the model they all have.
 
 bench/.venv/bin/python -m bench.chart RESULTS.json OUT.png
 """
@@ -16,7 +16,7 @@ matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 
-from bench.report import heading_of, rounded
+from bench.report import heading_of, round_figure
 
 COLOURS = ("#c2410c", "#475569", "#94a3b8", "#cbd5e1", "#e2e8f0")
 # The title of a panel, the context of the run it shows (none: of the start), the figure
@@ -31,7 +31,7 @@ PANELS = (
 
 
 def draw(results: dict[str, Any], out: Path) -> None:
-    """One panel for each figure; the file is replaced only when it is whole."""
+    """Draw one panel for each figure; the file is replaced only when it is whole."""
     engines = [engine for engine in results["engines"] if engine["check"]]  # shapes have none
     figure, panels = plt.subplots(3, 2, figsize=(11, 7), layout="constrained")
     for axes, (title, context, name) in zip(panels.flat, PANELS, strict=True):
@@ -44,7 +44,7 @@ def draw(results: dict[str, Any], out: Path) -> None:
 
 
 def values_of(engine: dict[str, Any], context: str | None, name: str) -> list[float]:
-    """One value for each repeat; none where the engine was not measured so."""
+    """Return one value for each repeat; none where the engine was not measured so."""
     if context is None:
         start_ups: list[float] = engine["start_up_s"][name]
         return start_ups
@@ -60,7 +60,7 @@ def draw_panel(axes: Axes, title: str, measured: dict[str, list[float]]) -> None
     for row, (values, middle) in enumerate(zip(measured.values(), medians, strict=True)):
         if values:
             axes.hlines(row, min(values), max(values), color="black", linewidth=1.2)
-        text = rounded(middle) if values else "not measured"
+        text = round_figure(middle) if values else "not measured"
         axes.text(max([*values, 0]) + reach * 0.02, row, text, va="center", fontsize=8)
     axes.set_xlim(0, reach * 1.2)
     axes.invert_yaxis()

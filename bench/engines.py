@@ -1,4 +1,4 @@
-"""Who is measured, on what, and how patiently: the one table to change."""
+"""The table of engines: who is measured, on what, and how patiently."""
 
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -15,7 +15,7 @@ PROMPT_LENGTHS = {128: 128, 512: 512, 2000: 1968, LONG_CONTEXT: LONG_CONTEXT - 8
 
 @dataclass(frozen=True)
 class Run:
-    """A prompt, its first token, and `tokens` more: gives prefill and decode at this context."""
+    """A prompt, its first token, and `tokens` more: prefill and decode at this context."""
 
     context: int
     tokens: int = 64
@@ -28,7 +28,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Engine:
-    """One of those measured: its page, and how long and how often it is asked."""
+    """An engine to measure: its page, and how long and how often it is asked."""
 
     key: str
     title: str
@@ -81,7 +81,7 @@ TRANSFORMERS_SOFTWARE = replace(
 
 
 def engines(software_adapter: bool, quick: bool = False) -> list[Engine]:
-    """Those to compare, ours first."""
+    """Return the engines to compare, ours first."""
     if quick:
         return [_quick(engine) for engine in (INPAGE, WLLAMA)]
     webgpu = TRANSFORMERS_SOFTWARE if software_adapter else TRANSFORMERS_WEBGPU

@@ -43,7 +43,7 @@ Files = dict[str, Path | bytes]
 
 
 def bench_files(with_peers: bool) -> Files:
-    """By URL: files on disk, or bytes made here. UserError where one is missing."""
+    """Return files on disk, or bytes made here, by URL; UserError where one is missing."""
     files: Files = {"bench-inpage.html": own_page((ROOT / "web" / "index.html").read_text())}
     files |= {f"bench/{name}": PAGES / name for name in OWN_SCRIPTS}
     files |= {f"{PEERS}/{name}": PAGES / name for name in PEER_PAGES}
@@ -58,7 +58,7 @@ def bench_files(with_peers: bool) -> Files:
 
 
 def own_page(page: str) -> bytes:
-    """The product's page, with the script that drives it."""
+    """Return the product's page, with the script that drives it."""
     script = '  <script type="module" src="bench/inpage.js"></script>\n</head>'
     if page.count("</head>") != 1:
         raise UserError("web/index.html has no single </head> to put the bench's script before")

@@ -1,4 +1,4 @@
-"""Makes a model of random weights out of a template: python3 fill.py TEMPLATE OUT
+"""A model of random weights, made from a template: python3 fill.py TEMPLATE OUT.
 
 bench/synthetic.py writes templates. Standard library only: it runs where nothing can be installed.
 """
@@ -20,7 +20,7 @@ FORMATS = {"f16": "<e", "f32": "<f"}
 
 
 def fill(template: Path, out: Path) -> None:
-    """Writes the folder whole, or leaves nothing."""
+    """Write the folder whole, or leave nothing."""
     about = json.loads((template / TEMPLATE).read_text())
     partial = out.with_name(f".{out.name}.part")
     shutil.rmtree(partial, ignore_errors=True)
@@ -42,7 +42,7 @@ def fill(template: Path, out: Path) -> None:
 def write_shard(
     template: Path, shard: dict[str, Any], path: Path, noise: random.Random
 ) -> dict[str, Any]:
-    """Writes header and data; gives the size and hash that the manifest has to state."""
+    """Write header and data; return the size and hash that the manifest has to state."""
     sha256, size = hashlib.sha256(), 0
     with path.open("wb") as file:
         for data in (base64.b64decode(shard["header"]), *blocks(template, shard["spans"], noise)):
@@ -53,7 +53,7 @@ def write_shard(
 
 
 def blocks(template: Path, spans: list[dict[str, Any]], noise: random.Random) -> Iterator[bytes]:
-    """The data of each span in turn: bytes of a file, one number repeated, or noise."""
+    """Yield the data of each span in turn: bytes of a file, one number repeated, or noise."""
     for span in spans:
         left = span["bytes"]
         if span["kind"] == "file":

@@ -1,4 +1,4 @@
-"""make bench-gpu: one folder for a machine with a real GPU and no network; `python3 run.py` there.
+"""A folder for a machine with a real GPU and no network: make bench-gpu, then run.py there.
 
 python -m bench.gpu_folder OUT [--peers] [--shapes SHAPE ...]
 """
@@ -26,7 +26,7 @@ from tools.files import ROOT
 from tools.site import Site
 from tools.static_build import write_site
 
-# What run.py imports: nothing but the standard library.
+# The modules that run.py imports: nothing else but the standard library.
 SCRIPTS = (
     "__init__.py",
     "engines.py",
@@ -39,7 +39,7 @@ SCRIPTS = (
     "rounds.py",
 )
 MARKER = "about.json"
-# Of the peers only the one that computes on the GPU goes along.
+# Only the peer that computes on the GPU goes along.
 LEFT_OUT = (f"{PEERS}/wllama", f"{PEERS}/models/wasm/", f"{PEERS}/models/{MODEL}")
 
 
@@ -77,7 +77,7 @@ def write_folder(out: Path, with_peers: bool, shapes: list[str]) -> None:
 
 
 def copy_site(folder: Path, with_peers: bool) -> None:
-    """The static build without its compressed variants, which the runner's server does not send."""
+    """Copy the static build without compressed variants, which run.py's server does not send."""
     folder.mkdir(parents=True)
     write_site(Site.of_checkout(), folder, VariantStore())
     for suffix in ENCODINGS.values():
@@ -91,13 +91,13 @@ def copy_site(folder: Path, with_peers: bool) -> None:
 
 
 def copy(source: Path, target: Path) -> None:
-    """Makes the folders on the way."""
+    """Copy a file, and make the folders on the way."""
     target.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(source, target)
 
 
 def main(arguments: list[str]) -> int:
-    """Gives the exit status."""
+    """Run the command and return the exit status."""
     parser = argparse.ArgumentParser(prog="make bench-gpu")
     parser.add_argument("out", type=Path, metavar="OUT")
     parser.add_argument("--peers", action="store_true", help="transformers.js and its model, too")

@@ -12,12 +12,12 @@ from bench.engines import MODEL, OURS, TRANSFORMERS_WEBGPU
 from bench.report import (
     NOTHING,
     UNFINISHED,
-    agreed,
-    aligned,
+    align,
     counts_of,
+    describe_agreement,
     heading_of,
     megabytes,
-    rounded,
+    round_figure,
     table_in_markdown,
 )
 
@@ -25,20 +25,20 @@ Json = dict[str, Any]
 Say = Callable[[Json], str]  # what a figure says of an engine
 
 KIND = "gpu"  # of results
-MARK = "bench-gpu"  # of the table in the README
+MARK = "bench-gpu"  # of the tables in docs/speed.md and the README
 WITHOUT = "-without-subgroups"  # ends the key of an engine
 COLUMNS = ("by subgroups", "without them", TRANSFORMERS_WEBGPU.title)
 
 
 def cells_of(results: Json) -> list[list[str]]:
-    """The table with its head: rows by model and figure."""
+    """Return the table with its head: rows by model and figure."""
     engines = {engine["key"]: engine for engine in results["engines"]}
     models = [key for key in engines if key.startswith(OURS) and not key.endswith(WITHOUT)]
     rows = []
     for key in models:
         peer = TRANSFORMERS_WEBGPU.key if key == OURS else ""
         columns = [engines.get(name) for name in (key, f"{key}{WITHOUT}", peer)]
-        name = key.removeprefix(f"{OURS}-") if key != OURS else MODEL
+        name = model_name(key)
         contexts = sorted(int(context) for context in engines[key]["runs"])
         for figure, say in figures_of(results, contexts):
             cells = [say(engine) if engine else NOTHING for engine in columns]
@@ -48,8 +48,13 @@ def cells_of(results: Json) -> list[list[str]]:
     return [[row[column] for column in used] for row in (["", *COLUMNS], *rows)]
 
 
+def model_name(key: str) -> str:
+    """Return the name of the model that one of our engines runs."""
+    return key.removeprefix(f"{OURS}-") if key != OURS else MODEL
+
+
 def figures_of(results: Json, contexts: list[int]) -> list[tuple[str, Say]]:
-    """Every figure that an engine with runs at these contexts may have."""
+    """Return every figure that an engine with runs at these contexts may have."""
     adapter = results["machine"]["adapter"]
     prompts = [context for context in contexts if context < 2000]
 
@@ -64,7 +69,7 @@ def figures_of(results: Json, contexts: list[int]) -> list[tuple[str, Say]]:
             share = ""
             if engine.get(least) and adapter.get(most):
                 share = f" ({rate * engine[least] / adapter[most]:.0%})"
-            return f"{rounded(rate)}{share}"
+            return f"{round_figure(rate)}{share}"
 
         def say(engine: Json) -> str:
             said = [say_one(engine, context) for context in of]
@@ -88,26 +93,26 @@ def figures_of(results: Json, contexts: list[int]) -> list[tuple[str, Say]]:
         ("first token of 128, ms", first_token),
         ("start, cold / warm, s", start),
         ("memory on the GPU", lambda engine: megabytes(engine["memory"].get("gpu_bytes"))),
-        ("greedy ids as torch's", agreed),
+        ("greedy ids as torch's", describe_agreement),
     ]
 
 
 def median(values: list[float], factor: float = 1.0) -> str:
-    """In three digits."""
-    return rounded(factor * statistics.median(values)) if values else NOTHING
+    """Return the median in three digits."""
+    return round_figure(factor * statistics.median(values)) if values else NOTHING
 
 
 def remarks_of(results: Json) -> list[str]:
-    """How often, what shares are of, and what did not finish."""
+    """Return how often, what shares are of, and what did not finish."""
     adapter = results["machine"]["adapter"]
     remarks = [f"Medians of {counts_of(results['engines'][0])} context."]
     if adapter.get("arithmetic_per_s"):
         remarks.append(
             "In parentheses: weights read in decoding, of the "
-            f"{rounded(adapter['read_bytes_per_s'] / 1e12)} TB/s that a plain kernel reads; "
+            f"{round_figure(adapter['read_bytes_per_s'] / 1e12)} TB/s that a plain kernel reads; "
             "products with weights in prefill, of the "
-            f"{rounded(adapter['arithmetic_per_s'] / 1e12)} TFLOP/s of one that does nothing but "
-            "f32 arithmetic."
+            f"{round_figure(adapter['arithmetic_per_s'] / 1e12)} TFLOP/s of one that does nothing "
+            "but f32 arithmetic."
         )
     for engine in results["engines"]:
         remarks += [f"{engine['title']} did not finish: {fault}." for fault in engine["faults"]]
@@ -115,11 +120,40 @@ def remarks_of(results: Json) -> list[str]:
 
 
 def as_text(results: Json) -> str:
-    """For a terminal."""
-    lines = aligned(cells_of(results))
+    """Format the results for a terminal."""
+    lines = align(cells_of(results))
     return "\n".join([heading_of(results), "", *lines, "", *remarks_of(results)])
 
 
 def as_markdown(results: Json) -> str:
-    """For the README: the table, its heading and its remarks."""
+    """Format the table, its heading and its remarks for docs/speed.md."""
     return table_in_markdown(cells_of(results), heading_of(results), remarks_of(results))
+
+
+def in_short(results: Json) -> str:
+    """Format one row a model for the README: its kernels by subgroups, and the peer's row."""
+    head = ["", "decode at 128, tok/s", "prefill of 512, tok/s", "first token, ms", "GPU memory"]
+    rows = [
+        [_model_of(engine), *_few_figures(engine)]
+        for engine in results["engines"]
+        if not engine["key"].endswith(WITHOUT)
+    ]
+    return table_in_markdown([head, *rows], heading_of(results), remarks_of(results)[:1])
+
+
+def _model_of(engine: Json) -> str:
+    """Return the model's name, and the engine's where that is not inpage."""
+    if not engine["key"].startswith(OURS):
+        return f"{MODEL}, {engine['title']}"
+    return model_name(engine["key"])
+
+
+def _few_figures(engine: Json) -> list[str]:
+    """Return medians of decoding, prefill and the first token, and the memory."""
+    short, long = (engine["runs"].get(context, {}) for context in ("128", "512"))
+    return [
+        median(short.get("decode", [])),
+        median(long.get("prefill", [])),
+        median(short.get("first_token_s", []), 1000),
+        megabytes(engine["memory"].get("gpu_bytes")),
+    ]

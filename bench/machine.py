@@ -1,4 +1,4 @@
-"""Where and when a bench ran. Standard library only."""
+"""The place and time of a bench run. Standard library only."""
 
 import datetime
 import os
@@ -10,7 +10,7 @@ from typing import Any
 
 
 def today() -> str:
-    """The date and time in UTC, as the table's heading states it."""
+    """Return the date and time in UTC, as the table's heading states it."""
     return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
@@ -26,21 +26,21 @@ def describe(adapter: dict[str, Any]) -> dict[str, Any]:
 
 
 def cpu_name() -> str:
-    """As lscpu names it, else as Python does."""
+    """Return the processor's name by lscpu, else by Python."""
     listed = output_of("lscpu")
     names = re.findall(r"^\s*Model name:\s*(.+)$", listed, re.MULTILINE)
     return " and ".join(dict.fromkeys(names)) or platform.processor() or platform.machine()
 
 
 def commit_of(checkout: Path) -> str:
-    """The commit, and whether files differ from it."""
+    """Return the commit, and whether files differ from it."""
     name = output_of("git", "-C", str(checkout), "rev-parse", "--short", "HEAD")
     changed = output_of("git", "-C", str(checkout), "status", "--porcelain")
     return (name or "unknown") + (" with changes" if changed else "")
 
 
 def output_of(*command: str) -> str:
-    """What a command prints; "" where there is no such command."""
+    """Return what a command prints; "" where there is no such command."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     except OSError:

@@ -59,7 +59,7 @@ Weights = dict[str, np.ndarray]
 
 
 def make(model: Path, out: Path) -> None:
-    """The whole way: a float checkpoint of our weights, ONNX made of it, then our blocks put in."""
+    """Make a float checkpoint of our weights and ONNX of it, then put our blocks in."""
     logging.disable_progress_bar()
     weights: Weights = {}
     for shard in sorted(model.glob("weights-*.safetensors")):
@@ -82,7 +82,10 @@ def make(model: Path, out: Path) -> None:
 
 
 def save_checkpoint(model: Path, weights: Weights, folder: Path) -> None:
-    """A Hugging Face folder for the builder. Its matrices stay random: they are replaced anyway."""
+    """Save a Hugging Face folder for the builder.
+
+    Its matrices stay random, as they are replaced.
+    """
     config = json.loads((model / "config.json").read_text())
     decoder = AutoModelForCausalLM.from_config(AutoConfig.for_model(**config))
     norms = {
@@ -97,7 +100,7 @@ def save_checkpoint(model: Path, weights: Weights, folder: Path) -> None:
 
 
 def build_onnx(checkpoint: Path, out: Path) -> None:
-    """By onnxruntime-genai's own builder, in a process of its own."""
+    """Run onnxruntime-genai's own builder, in a process of its own."""
     arguments = ["-i", checkpoint, "-o", out, "-c", out / "cache", "-p", "int4", "-e", "webgpu"]
     built = subprocess.run(
         [sys.executable, "-m", "onnxruntime_genai.models.builder"]
@@ -115,7 +118,7 @@ def build_onnx(checkpoint: Path, out: Path) -> None:
 
 
 def put_weights(graph: ModelProto, weights: Weights) -> None:
-    """Replaces what the builder quantised by the exported folder's own blocks."""
+    """Replace what the builder quantised by the exported folder's own blocks."""
     initializers = {tensor.name: tensor for tensor in graph.graph.initializer}
 
     def put(name: str, array: np.ndarray) -> None:
@@ -154,7 +157,7 @@ def set_activations(graph: ModelProto, level: int) -> None:
 
 
 def use_plain_embedding(graph: ModelProto, weights: Weights) -> None:
-    """A float table in place of the quantised one, which holds the very same values."""
+    """Replace the quantised table by a float one, which holds the very same values."""
     scales = weights["embed_tokens.scales"].astype(np.float32)
     blocks = weights["embed_tokens.weight"].reshape(*scales.shape, BLOCK)
     table = (blocks * scales[..., None]).reshape(len(scales), -1)  # [vocabulary, width]
@@ -173,7 +176,7 @@ def use_plain_embedding(graph: ModelProto, weights: Weights) -> None:
 
 
 def write_variant(graph: ModelProto, model: Path, folder: Path) -> None:
-    """The layout transformers.js fetches."""
+    """Write the layout that transformers.js fetches."""
     config = json.loads((model / "config.json").read_text())
     fix_shapes(graph, config["head_dim"])
     (folder / "onnx").mkdir(parents=True)
@@ -198,8 +201,11 @@ def write_variant(graph: ModelProto, model: Path, folder: Path) -> None:
 
 
 def fix_shapes(graph: ModelProto, head_dim: int) -> None:
-    """transformers.js sizes its empty cache from the input's shape, which must be a number there;
-    onnxruntime-web refuses empty inputs past those an op's schema knows."""
+    """Fix the shapes that the peer's engine needs.
+
+    transformers.js sizes its empty cache from the input's shape, which must be a number there;
+    onnxruntime-web refuses empty inputs past those an op's schema knows.
+    """
     for value in (*graph.graph.input, *graph.graph.output):
         for dim in value.type.tensor_type.shape.dim:
             if dim.dim_param == "kv_cache_dim":

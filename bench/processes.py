@@ -1,4 +1,4 @@
-"""How much memory a browser's page takes, from Linux's /proc; standard library only."""
+"""The memory of a browser's page, from Linux's /proc; standard library only."""
 
 import re
 from pathlib import Path
@@ -7,8 +7,11 @@ PROC = Path("/proc")
 
 
 def renderer_bytes(profile: Path) -> int | None:
-    """What the renderers of the browser with this profile hold: JavaScript's heaps, WebAssembly's
-    memories, workers and all. Shared pages count by share. None where the system does not tell."""
+    """Return what the renderers of the browser with this profile hold; None if it is unknown.
+
+    That is JavaScript's heaps, WebAssembly's memories, workers and all. Shared pages count by
+    share.
+    """
     try:
         commands = {int(folder.name): command_of(folder) for folder in PROC.glob("[0-9]*")}
         parents = {number: parent_of(number) for number in commands}
@@ -24,7 +27,7 @@ def renderer_bytes(profile: Path) -> int | None:
 
 
 def has_ancestor(number: int, roots: set[int], parents: dict[int, int]) -> bool:
-    """Whether one of the roots started it, directly or through others."""
+    """Return whether one of the roots started it, directly or through others."""
     while number:
         if number in roots:
             return True
@@ -33,7 +36,7 @@ def has_ancestor(number: int, roots: set[int], parents: dict[int, int]) -> bool:
 
 
 def command_of(folder: Path) -> str:
-    """Its command line; "" once it has ended."""
+    """Return the command line of a process; "" once it has ended."""
     try:
         return (folder / "cmdline").read_text(errors="replace").replace("\0", " ")
     except OSError:  # it has ended
@@ -41,7 +44,7 @@ def command_of(folder: Path) -> str:
 
 
 def parent_of(number: int) -> int:
-    """The number of the process that started it; 0 once it has ended."""
+    """Return the number of the process that started it; 0 once it has ended."""
     try:
         # The name before it, in parentheses, may hold anything.
         status = (PROC / str(number) / "stat").read_text(errors="replace").rpartition(")")[2]
@@ -51,7 +54,7 @@ def parent_of(number: int) -> int:
 
 
 def proportional_bytes(number: int) -> int:
-    """Its memory, where what processes share counts in part (PSS); 0 where it is not to be seen."""
+    """Return a process's memory, where shared pages count in part (PSS); 0 if it cannot be read."""
     try:
         rollup = (PROC / str(number) / "smaps_rollup").read_text()
     except OSError:

@@ -1,4 +1,4 @@
-"""What the engines are asked: prompts of exact lengths, and one whose continuation torch knows."""
+"""The prompts of the bench: texts of exact lengths, and one whose continuation torch knows."""
 
 import json
 from pathlib import Path

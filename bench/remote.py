@@ -1,4 +1,4 @@
-"""Pages in a Chromium that nobody drives: they ask for tasks, and post what came of them.
+"""Pages in a Chromium that nobody drives: they ask for tasks, and post the results.
 
 Standard library only: this runs on machines where nothing can be installed.
 """
@@ -45,12 +45,15 @@ GPU_FLAGS = (
     "--ignore-gpu-blocklist",
 )
 CLOSING_LIMIT_S = 20
-LOOKING_S = 5  # how often the browser's log is looked at while a page is waited for
+POLL_S = 5  # how often the browser's log is looked at while a page is waited for
 
 
 class Browser:
-    """How Chromium is started: a program, or a folder that has it with its libraries and driver
-    file (chromium/, lib/, icd/)."""
+    """A Chromium to start.
+
+    It is a program, or a folder that has it with its libraries and driver file (chromium/, lib/,
+    icd/).
+    """
 
     def __init__(self, where: Path, flags: list[str]) -> None:
         self.program, self.environment = where, dict(os.environ)
@@ -85,7 +88,7 @@ class Browser:
 
 
 class Mailbox:
-    """What a page is to do, and what it did."""
+    """The tasks of a page, and their results."""
 
     def __init__(self) -> None:
         self.tasks: queue.Queue[dict[str, Any]] = queue.Queue()
@@ -132,7 +135,7 @@ class _Handler(http.server.SimpleHTTPRequestHandler):
             outputfile.write(block)
 
     def do_POST(self) -> None:
-        """A page has done its last task and asks for the next; it waits here until there is one."""
+        """Take the result of a page's last task, and answer with the next once there is one."""
         query = urllib.parse.parse_qs(urllib.parse.urlsplit(self.path).query)
         mailbox = self.bench.mailboxes[query["page"][0]]
         done = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -172,11 +175,11 @@ class RemotePage:
         return answer["result"]
 
     def _answer(self, limit_s: float) -> dict[str, Any]:
-        """A page that crashed is not waited for."""
+        """Wait for the page's answer, but not for a page that crashed."""
         due = time.monotonic() + limit_s
         while (left := due - time.monotonic()) > 0:
             try:
-                return self._mailbox.answers.get(timeout=min(left, LOOKING_S))
+                return self._mailbox.answers.get(timeout=min(left, POLL_S))
             except queue.Empty:
                 crashes = [line for line in self._log_lines() if ":FATAL:" in line]
                 if crashes:

@@ -1,4 +1,4 @@
-"""What was measured, as a table for people and as Markdown. Standard library only."""
+"""The report of a bench, as a table for people and as Markdown. Standard library only."""
 
 import json
 import statistics
@@ -14,23 +14,23 @@ Row = tuple[str, Callable[[Json], str]]  # what it is called, what it says of an
 NOTHING = "–"
 UNFINISHED = "did not finish"
 MAX_OPS = 5  # that the remarks name
-MARK = "bench"  # of the table in the README
+MARK = "bench"  # of the table in docs/speed.md
 
 
 # Figures -----------------------------------------------------------------------------------------
 
 
 def median_and_spread(values: Sequence[float]) -> str:
-    """The median, and the least and the most where there are several."""
+    """Return the median, and the least and the most where there are several."""
     if not values:
         return NOTHING
-    middle = rounded(statistics.median(values))
+    middle = round_figure(statistics.median(values))
     if len(values) == 1:
         return middle
-    return f"{middle} ({rounded(min(values))}–{rounded(max(values))})"
+    return f"{middle} ({round_figure(min(values))}–{round_figure(max(values))})"
 
 
-def rounded(value: float) -> str:
+def round_figure(value: float) -> str:
     """Three digits."""
     if value >= 99.95:
         return f"{value:,.0f}"
@@ -38,7 +38,7 @@ def rounded(value: float) -> str:
 
 
 def megabytes(nbytes: int | None) -> str:
-    """Of 10^6 bytes."""
+    """Format as megabytes of 10^6 bytes."""
     return NOTHING if nbytes is None else f"{nbytes / 1e6:,.1f} MB"
 
 
@@ -89,18 +89,18 @@ def figure_rows(results: Json) -> list[Row]:
         ("JavaScript's heap, workers aside", memory("js_heap_bytes")),
         ("memory on the GPU", memory("gpu_bytes")),
         ("of the adapter's read bandwidth", bandwidth),
-        ("greedy ids as torch's", agreed),
+        ("greedy ids as torch's", describe_agreement),
     ]
 
 
-def agreed(engine: Json) -> str:
-    """How many ids of the greedy continuation are torch's."""
+def describe_agreement(engine: Json) -> str:
+    """Return how many ids of the greedy continuation are torch's."""
     check = engine["check"]
     return f"{check['agreed']} of {check['of']}" if check else NOTHING
 
 
 def cells_of(results: Json) -> list[list[str]]:
-    """The table with its head: a row a figure, a column an engine."""
+    """Return the table with its head: a row for each figure, a column for each engine."""
     engines = results["engines"]
     table = [["", *(engine["title"] for engine in engines)]]
     rows = [[name, *(say(engine) for engine in engines)] for name, say in figure_rows(results)]
@@ -127,7 +127,7 @@ def ratios_of(results: Json) -> dict[str, dict[str, float]]:
 
 
 def heading_of(results: Json) -> str:
-    """When, on which machine and adapter, and of which commit."""
+    """Say when, on which machine and adapter, and at which commit it was measured."""
     machine = results["machine"]
     adapter = machine["adapter"]
     kind = " (software)" if adapter["software"] else ""
@@ -139,7 +139,7 @@ def heading_of(results: Json) -> str:
 
 
 def remarks_of(results: Json) -> list[str]:
-    """What the table alone does not tell: how often, and what did not finish."""
+    """Return what the table alone does not tell: how often, and what did not finish."""
     ours = counts_of(results["engines"][0])
     remarks = [f"Medians, with the least and the most in parentheses, of {ours} context."]
     for engine in results["engines"]:
@@ -156,24 +156,26 @@ def remarks_of(results: Json) -> list[str]:
 
 
 def ops_of(engine: Json) -> str:
-    """The GPU's milliseconds, in all and of the ops that take the most of them."""
+    """Return the GPU's milliseconds, in all and of the ops that take the most of them."""
     ops = engine["gpu_ops"]
-    total = rounded(sum(op["ms"] for op in ops))
-    most = ", ".join(f"{op['op']} {rounded(op['ms'])} ({op['share']:.0%})" for op in ops[:MAX_OPS])
+    total = round_figure(sum(op["ms"] for op in ops))
+    most = ", ".join(
+        f"{op['op']} {round_figure(op['ms'])} ({op['share']:.0%})" for op in ops[:MAX_OPS]
+    )
     return f"{total} ms of the GPU, by timestamps, of which {most}"
 
 
 def submission_of(engine: Json) -> str:
-    """What one call for a whole plan saves, in words."""
+    """Say in words what one call for a whole plan saves."""
     cost = engine["submission"]
     return (
-        f"{cost['dispatches']} dispatches are submitted in {rounded(cost['replayed_ms'])} ms by "
-        f"one call, in {rounded(cost['one_by_one_ms'])} ms one by one from Python"
+        f"{cost['dispatches']} dispatches are submitted in {round_figure(cost['replayed_ms'])} ms "
+        f"by one call, in {round_figure(cost['one_by_one_ms'])} ms one by one from Python"
     )
 
 
 def counts_of(engine: Json) -> str:
-    """How many repeats of how many tokens, at each context."""
+    """Say how many repeats of how many tokens there are, at each context."""
     return ", ".join(
         f"{len(run['decode'])} × {run['decoded_tokens']} tokens at {context}"
         for context, run in engine["runs"].items()
@@ -181,17 +183,17 @@ def counts_of(engine: Json) -> str:
 
 
 def as_text(results: Json) -> str:
-    """For a terminal: columns aligned by spaces, then how inpage compares with each peer."""
+    """Format for a terminal: aligned columns, then how inpage compares with each peer."""
     ratios = [
         f"  {figure}: " + ", ".join(f"{ratio:g} × {peer}" for peer, ratio in peers.items())
         for figure, peers in ratios_of(results).items()
     ]
     said = ["inpage in tokens per second, as a multiple of a peer:", *ratios] if ratios else []
-    lines = aligned(cells_of(results))
+    lines = align(cells_of(results))
     return "\n".join([heading_of(results), "", *lines, "", *remarks_of(results), *said])
 
 
-def aligned(table: list[list[str]]) -> list[str]:
+def align(table: list[list[str]]) -> list[str]:
     """Lines of a table whose columns begin one below the other."""
     widths = [max(len(row[column]) for row in table) for column in range(len(table[0]))]
     return [
@@ -201,12 +203,12 @@ def aligned(table: list[list[str]]) -> list[str]:
 
 
 def as_markdown(results: Json) -> str:
-    """For the README: the table, its heading and its remarks."""
+    """Format the table, its heading and its remarks for docs/speed.md."""
     return table_in_markdown(cells_of(results), heading_of(results), remarks_of(results))
 
 
 def table_in_markdown(cells: list[list[str]], heading: str, remarks: list[str]) -> str:
-    """A table, and what is said of it below."""
+    """Format a table, and what is said about it below."""
     return "\n".join([*in_pipes(cells), "", f"{heading}. {' '.join(remarks)}"])
 
 
@@ -220,24 +222,24 @@ def in_pipes(table: list[list[str]]) -> list[str]:
 # Files -------------------------------------------------------------------------------------------
 
 
-def put_into_readme(readme: Path, markdown: str, mark: str = MARK) -> None:
-    """Replaces what stands between the lines that are marked so."""
-    text = readme.read_text(encoding="utf-8")
+def put_between_marks(document: Path, markdown: str, mark: str = MARK) -> None:
+    """Replace what stands between the lines with this mark."""
+    text = document.read_text(encoding="utf-8")
     begin, end = f"<!-- {mark} -->", f"<!-- /{mark} -->"
     if text.count(begin) != 1 or text.count(end) != 1 or text.index(end) < text.index(begin):
-        raise ValueError(f"{readme} lacks the lines {begin} and {end}, once each")
+        raise ValueError(f"{document} lacks the lines {begin} and {end}, once each")
     before, rest = text.split(begin)
     after = rest.split(end)[1]
-    write(readme, f"{before}{begin}\n{markdown}\n{end}{after}")
+    write(document, f"{before}{begin}\n{markdown}\n{end}{after}")
 
 
 def write_results(path: Path, results: Json) -> None:
-    """As JSON, from which the table can be made again."""
+    """Write the results as JSON, from which the table can be made again."""
     write(path, json.dumps(results, indent=1, ensure_ascii=False) + "\n")
 
 
 def write(path: Path, text: str) -> None:
-    """The file is replaced only when it is whole."""
+    """Write a file that is replaced only when the new one is whole."""
     partial = path.with_name(f".{path.name}.part")
     partial.write_text(text, encoding="utf-8")
     partial.replace(path)

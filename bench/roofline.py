@@ -1,5 +1,4 @@
-"""What a model must do at the least: read the weights once a decoding step, multiply by them once a
-token of a prompt."""
+"""The least that a model must do: read its weights once a step, multiply by them once a token."""
 
 from collections.abc import Mapping
 
@@ -12,7 +11,7 @@ ROTARY_TABLES = ("cos", "sin")  # a row of each
 
 
 def bytes_read_per_token(constants: Mapping[str, Constant]) -> int:
-    """Of an embedding that is not the head as well, only a row is read."""
+    """Return the bytes a token reads; of an embedding that is not the head, only a row is read."""
     is_tied = "lm_head.weight" not in constants
     looked_up = () if is_tied else ("embed_tokens.weight", "embed_tokens.scales")
     return sum(
@@ -23,7 +22,9 @@ def bytes_read_per_token(constants: Mapping[str, Constant]) -> int:
 
 
 def arithmetic_per_token(config: DecoderConfig) -> int:
-    """Multiplications and additions of the layers' matrices; attention and the head, which sees a
-    prompt's last token alone, are left out."""
+    """Return the multiplications and additions of the layers' matrices.
+
+    Attention and the head, which sees a prompt's last token alone, are left out.
+    """
     shapes = expected_shapes(config).items()
     return sum(2 * numel(dims) for name, dims in shapes if name.startswith("layers.") and dims[1:])

@@ -1,4 +1,4 @@
-"""How the engines are measured: start-ups, a check of the output, then rounds of generations.
+"""The measurement of engines: start-ups, a check of the output, then rounds of generations.
 
 Every engine has its turn in every round, so that whatever else the machine does meets all of them
 alike. Standard library only: the GPU machine runs this, too.
@@ -20,11 +20,11 @@ Say = Callable[[str], None]
 
 
 class PageFault(Exception):
-    """A page could not do what it was asked; the text says why."""
+    """An error of a page that could not do what it was asked; the text says why."""
 
 
 class PageTimeout(PageFault):
-    """It did not answer in time."""
+    """An error of a page that did not answer in time."""
 
 
 class Page(Protocol):
@@ -43,7 +43,7 @@ OpenPage = Callable[[Engine, Path], Page]  # with a browser profile's folder
 
 
 class Contestant:
-    """An engine, its open page, and what was measured of it so far."""
+    """An engine, its open page, and its measurements so far."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
@@ -64,7 +64,7 @@ class Contestant:
 
     @contextmanager
     def attempt(self, what: str) -> Iterator[None]:
-        """A fault ends this engine's part, and is told; the others go on."""
+        """Record a fault, which ends this engine's part; the others go on."""
         try:
             yield
         except PageFault as fault:
@@ -122,7 +122,10 @@ class Contestant:
 def run_bench(
     engines: Sequence[Engine], open_page: OpenPage, prompts: Json, say: Say
 ) -> list[Json]:
-    """A result for each engine, in order; one that fails is reported, and the others go on."""
+    """Return a result for each engine, in order.
+
+    One that fails is reported, and the others go on.
+    """
     contestants = [Contestant(engine) for engine in engines]
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profiles:
         try:
@@ -167,7 +170,7 @@ def measure_start_up(contestant: Contestant, kind: str, open_page: OpenPage, pro
 
 
 def open_engine(contestant: Contestant, open_page: OpenPage, profile: Path) -> Json:
-    """Opens the engine's page and loads its model; gives what the page says of both."""
+    """Open the engine's page and load its model; return what the page says about both."""
     engine = contestant.engine
     contestant.page = open_page(engine, profile)
     opened: Json = contestant.page.call("open", engine.options, limit_s=engine.limit_s)
@@ -204,14 +207,14 @@ def open_all(
 
 
 def check_output(contestant: Contestant, check: Json) -> Json:
-    """How many of the first ids of a greedy continuation are torch's."""
+    """Count the first ids of a greedy continuation that are torch's."""
     prompt = {"ids": check["ids"], "text": check["text"], "wantsIds": True}
     ids = contestant.generate(prompt, contestant.engine.checked)["ids"]
     return {"agreed": agreement(ids, check["continuation"]), "of": contestant.engine.checked}
 
 
 def agreement(ids: Sequence[int], wanted: Sequence[int]) -> int:
-    """How many of the first ids are the same, up to the first that is not."""
+    """Count the ids that are the same, up to the first that is not."""
     pairs = zip(ids, wanted, strict=False)
     return next((place for place, (a, b) in enumerate(pairs) if a != b), len(ids))
 
@@ -233,7 +236,7 @@ def measure_rounds(contestants: Sequence[Contestant], prompts: Json, say: Say) -
 
 
 def measure_run(contestant: Contestant, run: Run, number: int, prompts: Json) -> None:
-    """One generation; each repeat takes another prompt, so that no cache can help."""
+    """Measure one generation; each repeat takes another prompt, so that no cache can help."""
     variants = prompts["contexts"][str(run.context)]
     made = contestant.generate(variants[number % len(variants)], 1 + run.tokens)
     contestant.usage[run.context] = made.get("usage")
@@ -242,9 +245,10 @@ def measure_run(contestant: Contestant, run: Run, number: int, prompts: Json) ->
 
 
 def speeds(marks: Sequence[Sequence[float]], prompt_length: int) -> dict[str, float]:
-    """Of marks [milliseconds since the call, tokens until then], at the engine's own callbacks.
+    """Return the speeds of marks [milliseconds since the call, tokens until then].
 
-    Tokens may come in batches: decoding is timed from the first mark to the last.
+    The marks are made at the engine's own callbacks. Tokens may come in batches: decoding is timed
+    from the first mark to the last.
     """
     (first_ms, first_tokens), (last_ms, last_tokens) = marks[0], marks[-1]
     decode_ms = last_ms - first_ms
@@ -256,7 +260,7 @@ def speeds(marks: Sequence[Sequence[float]], prompt_length: int) -> dict[str, fl
 
 
 def measure_memory(contestants: Sequence[Contestant]) -> None:
-    """Of each page, once all rounds are over."""
+    """Measure each page's memory, once all rounds are over."""
     for contestant in contestants:
         if contestant.page:
             with contestant.attempt("memory"):
@@ -265,7 +269,7 @@ def measure_memory(contestants: Sequence[Contestant]) -> None:
 
 
 def measure_ops(contestants: Sequence[Contestant]) -> None:
-    """Where the GPU has timestamps; other engines give none."""
+    """Measure time by op where the GPU has timestamps; other engines report none."""
     for contestant in contestants:
         if contestant.page:
             with contestant.attempt("GPU time by op"):

@@ -1,4 +1,4 @@
-"""Measures inpage on this machine's graphics processor: python3 run.py [--shapes llama-3.1-8b]
+"""The bench on this machine's graphics processor: python3 run.py [--shapes llama-3.1-8b].
 
 The folder around this file has all it needs (`make bench-gpu` wrote it) but the browser: a program,
 or an unpacked folder with chromium/, lib/ and icd/; one named bundle/ is found here by itself.
@@ -38,7 +38,7 @@ SITE, TEMPLATES = HERE / "site", HERE / "templates"
 
 
 def parse() -> argparse.Namespace:
-    """What run.py is called with."""
+    """Parse the options of run.py."""
     parser = argparse.ArgumentParser(prog="run.py", description="Measure on this machine's GPU.")
     found = HERE / "bundle" if (HERE / "bundle").is_dir() else shutil.which("chromium")
     parser.add_argument("--browser", type=Path, default=found, metavar="CHROMIUM")
@@ -78,7 +78,7 @@ def engines(options: argparse.Namespace) -> list[Engine]:
 
 
 def synthetic(shape: str) -> Engine:
-    """A model of random weights, made here; no torch has seen it, so no output is checked."""
+    """Return a model of random weights, made here; torch never saw it, so no output is checked."""
     path = f"models/{shape}-random/"
     template = json.loads((TEMPLATES / shape / TEMPLATE).read_text())
     long = template["manifest"]["context"] >= LONG_CONTEXT
@@ -95,7 +95,7 @@ def synthetic(shape: str) -> Engine:
 
 
 def without_subgroups(engine: Engine) -> Engine:
-    """The kernels of an adapter that does not have them."""
+    """Return the engine with the kernels of an adapter that has no subgroups."""
     return replace(
         engine,
         key=f"{engine.key}{WITHOUT}",
@@ -108,9 +108,9 @@ def without_subgroups(engine: Engine) -> Engine:
 def measure(
     chosen: list[Engine], open_page: OpenPage, prompts: Json, say: Say, quick: bool
 ) -> Iterator[list[Json]]:
-    """All in turns; or, quick, each by itself: a model that two of them load is stored once.
+    """Measure all in turns; or, quick, each by itself, so that a shared model is stored once.
 
-    Gives what is there as it grows, so that a run that is cut short has measured something.
+    Yields what is there as it grows, so that a run that is cut short has measured something.
     """
     if not quick:
         yield run_bench(chosen, open_page, prompts, say)
@@ -121,13 +121,13 @@ def measure(
             return open_page(engine, Path(profiles) / profile.name.removesuffix(WITHOUT))
 
         found: dict[str, Json] = {}
-        for engine in pairs(chosen):
+        for engine in sort_by_model(chosen):
             (found[engine.key],) = run_bench([engine], open_again, prompts, say)
             yield [found[one.key] for one in chosen if one.key in found]
 
 
-def pairs(chosen: list[Engine]) -> list[Engine]:
-    """Those of one model one after the other."""
+def sort_by_model(chosen: list[Engine]) -> list[Engine]:
+    """Sort the engines so that those of one model follow each other."""
     keys = [engine.key.removesuffix(WITHOUT) for engine in chosen]
     return sorted(chosen, key=lambda engine: keys.index(engine.key.removesuffix(WITHOUT)))
 

@@ -1,4 +1,4 @@
-"""Serves the site as it is, and the bench's files beside it, from one origin."""
+"""The bench's server: the site as it is, and the bench's files beside it, from one origin."""
 
 import hashlib
 import threading
@@ -26,7 +26,7 @@ ISOLATION = {
 
 
 def create_bench_app(site: Site, files: Files, variants: VariantStore) -> ASGIApp:
-    """The site as serve.py gives it; the bench's files answer at their own URLs."""
+    """Build the app that serves the site as serve.py does, with the bench's files beside it."""
     product = create_app(site, variants)
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
@@ -55,7 +55,7 @@ def resource_of(url: str, content: Path | bytes) -> Resource | None:
 
 @contextmanager
 def serving(with_peers: bool) -> Iterator[str]:
-    """The address of a server that runs in a thread; peers' files are compressed as ours are."""
+    """Run a server in a thread and yield its address; peers' files are compressed as ours are."""
     files, variants = bench_files(with_peers), VariantStore()
     for url, content in files.items():
         resource = resource_of(url, content)

@@ -142,7 +142,7 @@ SHAPES: dict[str, dict[str, Any]] = {
         "bos_token_id": 2,
         "eos_token_id": 1,
     },
-    # For tests of this script; an odd size, so that tensors are padded in their file.
+    # A shape for tests of this script; an odd size, so that tensors are padded in their file.
     "tiny": {
         **LLAMA3,
         "vocab_size": 509,
@@ -166,7 +166,7 @@ SHAPES[f"tiny{Q4_K_M}"] = {
     "intermediate_size": 512,
     "head_dim": 64,
 }
-# Those that people give long texts.
+# The shapes that people give long texts.
 LONG = {"llama-3.1-8b-q4_k_m", "gemma-3-1b", "lfm2-1.2b", "qwen3.5-0.8b"}
 # Standard deviation of what random bytes stand for: 4-bit values less 8, signed bytes.
 DEVIATION = {
@@ -177,7 +177,7 @@ DEVIATION = {
 }
 
 
-# What convolves, and what makes a delta net forget: by the last part of their names.
+# Vectors that convolve, or make a delta net forget, by the last part of their names.
 VECTORS = {"conv": 0.5, "conv1d": 0.5, "decay": -1.0, "dt": 0.0}
 
 
@@ -192,7 +192,7 @@ class SyntheticSource(Source):
 
 
 class MixedSource(SyntheticSource):
-    """The types of a Q4_K_M file: half of the layers have more bits where they matter."""
+    """A checkpoint with the types of a Q4_K_M file: half of the layers have more bits in places."""
 
     def kind(self, weight: str) -> WeightKind:
         owner = weight.removesuffix(".weight")
@@ -207,14 +207,14 @@ class MixedSource(SyntheticSource):
 
 @dataclass(frozen=True)
 class Fill:
-    """What stands in a tensor: random bytes, a number or bytes over and over, or a file's bytes."""
+    """The contents of a tensor: random bytes, a repeated number or bytes, or a file's bytes."""
 
     kind: str  # "noise", "f16", "f32", "bytes" (in hex) or "file"
     value: float | str = 0.0
 
 
 def write_template(name: str, folder: Path) -> None:
-    """A model folder without weights: fill.py makes them where they are needed."""
+    """Write a model folder without weights: fill.py makes them where they are needed."""
     hf_config = SHAPES[name]
     tokenizer = {"tokenizer.json": byte_tokenizer(), "tokenizer_config.json": {}}
     kind = MixedSource if name.endswith(Q4_K_M) else SyntheticSource
@@ -275,7 +275,7 @@ def write_template(name: str, folder: Path) -> None:
 
 
 def shard(plan: FilePlan, fills: dict[str, Fill]) -> dict[str, Any]:
-    """One weight file: its header, and what to fill each span of it with."""
+    """Return one weight file: its header, and what to fill each span of it with."""
     spans = [
         {
             "kind": fills[span.tensor].kind,
@@ -307,7 +307,7 @@ def fill_of(name: str, constant: Constant, source: Source) -> Fill:
 
 
 def scales_of_blocks(kind: str, scale: float) -> bytes:
-    """Those of 256 columns that all have one scale, and values on both sides of zero."""
+    """Return the scales of 256 columns that share one scale, with values on both sides of zero."""
     if kind == "q6_k":
         return bytes([64] * 16) + struct.pack("<e", scale / 64)
     # Scales and minima are 32: the two bits above four that are 0.
@@ -315,7 +315,7 @@ def scales_of_blocks(kind: str, scale: float) -> bytes:
 
 
 def byte_tokenizer() -> dict[str, Any]:
-    """A token a byte."""
+    """Return a tokenizer with a token for each byte."""
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     model = models.BPE(vocab={letter: number for number, letter in enumerate(alphabet)}, merges=[])
     tokenizer = Tokenizer(model)
@@ -326,7 +326,7 @@ def byte_tokenizer() -> dict[str, Any]:
 
 
 def main(arguments: list[str]) -> int:
-    """Gives the exit status."""
+    """Run the command and return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m bench.synthetic")
     parser.add_argument("shape", choices=SHAPES)
     parser.add_argument("-o", "--out", type=Path, required=True, metavar="FOLDER")

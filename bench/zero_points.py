@@ -8,7 +8,7 @@ BLOCK = 32  # columns that share a scale
 def integer_zero_points(
     packed: np.ndarray, scales: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """q * scale + minimum as (q - zero point) * scale, in MatMulNBits' layout.
+    """Turn q * scale + minimum into (q - zero point) * scale, in MatMulNBits' layout.
 
     packed: u8 [N, K/2], scales: f16 [N, K/32, 2] → u8 [N, K/2], f32 [N, K/32], u8 [N, K/64].
     WebGPU's kernel takes integer zero points, so they are rounded; a block that does not straddle

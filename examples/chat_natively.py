@@ -1,4 +1,4 @@
-"""An answer in a terminal: python -m examples.chat_natively models/NAME "What is gravity?" """
+"""An answer in a terminal: python -m examples.chat_natively models/NAME 'What is gravity?'."""
 
 import asyncio
 import sys
@@ -9,7 +9,7 @@ from py_runtime.model import Model
 
 
 async def main(folder: str, question: str) -> None:
-    """Loads the model in `folder`, and prints its answer as it is written."""
+    """Load the model in `folder`, and print its answer as it is written."""
     use_software_if_alone()
     model = await Model.load(await request_device(), folder)
     messages = [{"role": "user", "content": question}]

@@ -1,4 +1,4 @@
-"""A PyTorch module, exported and run on the GPU: python -m examples.export_a_module"""
+"""A PyTorch module, exported and run on the GPU: python -m examples.export_a_module."""
 
 import asyncio
 

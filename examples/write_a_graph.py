@@ -1,4 +1,4 @@
-"""A graph written by hand, run on the GPU at several lengths: python -m examples.write_a_graph"""
+"""A graph written by hand, run on the GPU at several lengths: python -m examples.write_a_graph."""
 
 import asyncio
 
@@ -25,7 +25,7 @@ def normed_rows() -> ProgramWriter:
 
 
 async def main() -> None:
-    """Runs it at three lengths: what is built once serves all of them."""
+    """Run the graph at three lengths: what is built once serves all of them."""
     use_software_if_alone()
     writer = normed_rows()
     graph = await Graph.load(await request_device(), writer.program(), writer.constants)

@@ -7,7 +7,7 @@ from torch import Tensor
 from torch.library import custom_op
 
 
-def attended(
+def attend(
     q: Tensor,
     k_cache: Tensor,
     v_cache: Tensor,
@@ -41,8 +41,8 @@ def attended(
 def attend_kv_cache(
     q: Tensor, k_cache: Tensor, v_cache: Tensor, start_pos: int, scale: float | None
 ) -> Tensor:
-    """As sdpa_with_kv_cache, over caches that hold the tokens' own keys and values already."""
-    return attended(q, k_cache, v_cache, start_pos, scale, None, None, None)
+    """Attend as sdpa_with_kv_cache does, over caches that hold these tokens already."""
+    return attend(q, k_cache, v_cache, start_pos, scale, None, None, None)
 
 
 @custom_op("inpage::attend_window", mutates_args=())
@@ -56,14 +56,14 @@ def attend_window(
     softcap: float | None,
     sinks: Tensor | None,
 ) -> Tensor:
-    """As windowed_attention, in the same way."""
-    return attended(q, k_cache, v_cache, start_pos, scale, window, softcap, sinks)
+    """Attend as windowed_attention does, over caches that hold these tokens already."""
+    return attend(q, k_cache, v_cache, start_pos, scale, window, softcap, sinks)
 
 
 @custom_op("inpage::rotary_of_one", mutates_args=())
 def rotary_of_one(x: Tensor, cos: Tensor, sin: Tensor, start_pos: int) -> Tensor:
-    """As apply_rotary_emb_hf, of one tensor."""
-    return turned(x, cos, sin, start_pos)
+    """Rotate one tensor as apply_rotary_emb_hf does."""
+    return rotate(x, cos, sin, start_pos)
 
 
 def _like_the_first(x: Tensor, *others: object) -> Tensor:
@@ -74,7 +74,7 @@ for op in (attend_kv_cache, attend_window, rotary_of_one):
     op.register_fake(_like_the_first)
 
 
-def turned(x: Tensor, cos: Tensor, sin: Tensor, start_pos: int) -> Tensor:
+def rotate(x: Tensor, cos: Tensor, sin: Tensor, start_pos: int) -> Tensor:
     """x: [B, S, H, D]; cos, sin: [max_positions, R]; halves (i, i + R/2); R < D passes on."""
     rotary = cos.shape[1]
     rows = slice(start_pos, start_pos + x.shape[1])

@@ -50,7 +50,7 @@ def main(argv: list[str]) -> int:
 
 
 def families_in_words() -> str:
-    """As docs/families.md has them, in lines that a terminal shows whole."""
+    """Return the families as docs/families.md lists them, in lines that a terminal shows whole."""
     names = ", ".join(family.known_as for family in FAMILIES)
     return textwrap.fill(names, 78, initial_indent="  ", subsequent_indent="  ")
 

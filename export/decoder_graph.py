@@ -10,7 +10,7 @@ from py_runtime.program import Program
 
 @dataclass(frozen=True)
 class DecoderGraph:
-    """The program, and which data it asks of the source."""
+    """The program, and the data it needs from the source."""
 
     config: DecoderConfig
     program: Program

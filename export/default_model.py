@@ -16,7 +16,7 @@ NAME = "SmolLM2-135M-Instruct"
 
 
 def default_gguf() -> Path:
-    """The file in the user's cache, fetched when it is not there; its hash is always checked."""
+    """Return the file in the user's cache, fetched if missing; its hash is always checked."""
     cached = user_cache() / "models" / Path(MEMBER).name
     if cached.is_file() and sha256_of(cached) == SHA256:
         return cached

@@ -1,16 +1,16 @@
-"""What can be wrong with what people export."""
+"""Errors of an export."""
 
 from py_runtime.base.errors import InpageError
 
 
 class ExportError(InpageError):
-    """A module or checkpoint cannot be exported; the text says why and where."""
+    """An error of a module or checkpoint that cannot be exported; the text says why and where."""
 
     code = "export_error"
 
 
 class UnsupportedOpsError(ExportError):
-    """The graph has ops the engine lacks: all of them, with their module paths and source lines."""
+    """An error that names all ops the engine lacks, with their module paths and source lines."""
 
     code = "unsupported_ops"
 

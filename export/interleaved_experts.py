@@ -1,5 +1,7 @@
-"""Experts as checkpoints of gpt-oss have them: all of a layer in one tensor, in which rows of gate
-and up take turns; as floats, or as MXFP4 blocks, which are taken as they are."""
+"""Experts of gpt-oss checkpoints: all of a layer in one tensor, rows of gate and up in turns.
+
+They are floats, or MXFP4 blocks, which are taken as they are.
+"""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -18,7 +20,7 @@ BLOCK_BYTES = 16  # of 32 columns
 
 
 class InterleavedExperts:
-    """By the decoder's names: layers.0.mlp.experts.up_proj.weight."""
+    """The experts by the decoder's names: layers.0.mlp.experts.up_proj.weight."""
 
     def __init__(self, files: Mapping[str, Any], stored_name: Callable[[str], str]) -> None:
         self._files = files  # tensor → the file that has it
@@ -67,7 +69,7 @@ class InterleavedExperts:
         }
 
     def _place(self, name: str) -> tuple[str, int | None]:
-        """Which tensor has it, and which of two that take turns there it is."""
+        """Return the tensor that holds it, and which of the two that take turns there it is."""
         owner, _, part = name.rpartition(".")
         path, _, own = owner.rpartition(".")
         whole = "gate_up_proj" if own in BOTH else own

@@ -1,4 +1,4 @@
-"""From a torch graph to a program of the engine: each node becomes one op call.
+"""The lowering of a torch graph to a program of the engine: each node becomes one op call.
 
 The graph is torch.export's as it stands, or what the passes made of it; ops that write a cache in
 place stay themselves. SymInts become live scalars: `x.shape[d]` a sym_size, `pos[-1].item()` a
@@ -39,7 +39,7 @@ SYM_SIZE = torch.ops.aten.sym_size.int
 
 
 def lower(exported: ExportedProgram, name: str = "graph") -> ProgramWriter:
-    """The program and its constants; raises UnsupportedOpsError naming every op it cannot take."""
+    """Return the program and its constants; UnsupportedOpsError names every op it cannot take."""
     return lower_graph(ModuleGraph(exported), name)
 
 
@@ -75,7 +75,7 @@ class _Lowering:
         return self.writer
 
     def _needed_nodes(self) -> list[Node]:
-        """What outputs and in-place writes depend on; a live scalar needs its input alone."""
+        """Return the nodes that outputs and writes need; a live scalar needs its input alone."""
         needed: set[Node] = set()
         for node in reversed(list(self.graph.graph.nodes)):
             if node.op == "output" or node in needed or mutates(node):
@@ -185,7 +185,7 @@ def _mutable_places(node: Node) -> list[int]:
 
 
 def _schema_args(node: Node) -> list[Any]:
-    """All arguments in the schema's order, defaults filled in: the engine's calls have no gaps."""
+    """Return all arguments in the schema's order; the engine's calls have no gaps for defaults."""
     arguments = node.target._schema.arguments
     given = dict(zip((argument.name for argument in arguments), node.args, strict=False))
     given.update(node.kwargs)
@@ -214,7 +214,7 @@ def _upper_bound(node: Node, size: SymInt) -> int:
 
 
 def _checked_bounds(environment: Any, expression: Any) -> list[Any]:
-    """What torch._check(expression <= number) has promised."""
+    """Return the bounds that torch._check(expression <= number) has promised."""
     bounds = []
     for asserts in environment.deferred_runtime_asserts.values():
         for promise in asserts:

@@ -1,4 +1,4 @@
-"""Writes a model folder (docs/blob.md): streamed to the disk, and there whole or not at all."""
+"""The writer of model folders (docs/blob.md): streamed to the disk, and whole or not there."""
 
 import errno
 import hashlib
@@ -44,7 +44,7 @@ BytesOf = Callable[[str], memoryview]  # a tensor's row-major data
 
 @dataclass(frozen=True)
 class ModelFacts:
-    """What the manifest says of a model besides its files."""
+    """The facts that the manifest states about a model besides its files."""
 
     name: str
     parameters: int
@@ -67,7 +67,7 @@ def write_model(
     shard_size: int = DEFAULT_SHARD_SIZE,
     progress: Progress = lambda done, total: None,
 ) -> Manifest:
-    """Writes the folder, or raises and leaves what was there.
+    """Write the folder, or raise and leave what was there.
 
     `files` are config.json, tokenizer.json and the like, written as given. A constant may be a
     function that makes its array: one such array is held at a time.
@@ -81,7 +81,7 @@ def write_model(
     golden_files = _plan_goldens(goldens or {})
     total = sum(map(len, small_files.values()))
     total += sum(plan.size for plan in (*shards.values(), *golden_files.values()))
-    with _disk_faults_explained(folder, total), new_folder(folder, is_model_folder) as partial:
+    with _explain_disk_faults(folder, total), new_folder(folder, is_model_folder) as partial:
         out = _Output(partial, total, progress)
         for name, data in small_files.items():
             with out.file(name) as file:
@@ -98,7 +98,7 @@ def write_model(
 
 
 def is_model_folder(folder: Path) -> bool:
-    """Whether an exporter, of whatever version, wrote it."""
+    """Return whether an exporter, of whatever version, wrote the folder."""
     try:
         manifest = parse_strict_json((folder / MANIFEST).read_bytes())
     except (OSError, ValueError):
@@ -197,7 +197,7 @@ def _plan_goldens(goldens: Mapping[str, np.ndarray]) -> dict[str, FilePlan]:
 
 
 class _Output:
-    """The files of a folder: their sizes and hashes, and how far the writing is."""
+    """The files of a folder: their sizes and hashes, and how far the writing has come."""
 
     def __init__(self, folder: Path, total: int, progress: Progress) -> None:
         self.files: dict[str, FileFacts] = {}
@@ -272,7 +272,7 @@ def _manifest(
 
 
 @contextmanager
-def _disk_faults_explained(folder: Path, total: int) -> Iterator[None]:
+def _explain_disk_faults(folder: Path, total: int) -> Iterator[None]:
     try:
         yield
     except OSError as error:

@@ -39,7 +39,7 @@ def export_module(
     dynamic_shapes: Any = None,
     name: str = "graph",
 ) -> ProgramWriter:
-    """The program and its constants; raises ExportError saying what, where and what to do.
+    """Return the program and its constants; ExportError says what is wrong, where and what to do.
 
     Inputs and outputs are the tensors and live scalars among the module's, in their order; other
     arguments are traced in.
@@ -78,7 +78,7 @@ def _for_inference(module: nn.Module) -> Iterator[None]:
 
 
 def _check(program: Program) -> None:
-    """What the engine would refuse at load is refused here, where the source line is known."""
+    """Refuse here, where the source line is known, what the engine would refuse at load."""
     check_program(program)
     check_ops(program)
     builder = Builder(program, GUARANTEED_LIMITS)
@@ -108,7 +108,7 @@ def _why_not(error: Exception) -> str:
 
 
 def _line_of_module(error: Exception) -> str:
-    """The innermost line that is neither torch's nor ours."""
+    """Return the innermost line that is neither torch's nor ours."""
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         path = PurePath(frame.filename)
         if "torch" not in path.parts and frame.filename != __file__:

@@ -20,7 +20,7 @@ from export.errors import ExportError
 
 
 class ModuleGraph:
-    """The output node holds the new values of `updated` buffers, then the module's own outputs."""
+    """A graph whose output node holds the `updated` buffers, then the module's own outputs."""
 
     def __init__(self, exported: ExportedProgram) -> None:
         self.graph: Graph = exported.graph
@@ -63,7 +63,7 @@ class ModuleGraph:
 
     @property
     def outputs(self) -> list[Any]:
-        """What the module gives."""
+        """The module's own outputs."""
         return list(self.output_node.args[0])[len(self.updated) :]
 
     def updates(self) -> list[tuple[Node, Node]]:
@@ -72,7 +72,7 @@ class ModuleGraph:
         return list(zip(self.updated, values, strict=True))
 
     def calls(self, *targets: Any) -> list[Node]:
-        """The calls of these ops, or all calls, in order; safe to change the graph meanwhile."""
+        """Return the calls of these ops, or all calls, in order; the graph may change meanwhile."""
         return [
             node
             for node in self.graph.nodes
@@ -80,7 +80,7 @@ class ModuleGraph:
         ]
 
     def is_constant(self, node: Any) -> bool:
-        """A parameter, buffer or constant that keeps its value."""
+        """Return whether the node is a parameter, buffer or constant that keeps its value."""
         is_kept = node in self.tensors and node not in self.updated
         return is_kept and not any(mutates(user) for user in node.users)
 
@@ -88,7 +88,7 @@ class ModuleGraph:
 
     @contextmanager
     def before(self, node: Node) -> Iterator[Callable[..., Node]]:
-        """Inside, `emit(op, *args)` adds a call before the node, in the name of its source line."""
+        """Yield `emit(op, *args)`, which adds a call before the node, with its source line."""
 
         def emit(target: Callable[..., Any], *args: Any, **options: Any) -> Node:
             added = self.graph.call_function(target, args, options)
@@ -112,7 +112,7 @@ class ModuleGraph:
         self.graph.erase_node(old)
 
     def add_constant(self, name: str, tensor: Tensor) -> Node:
-        """A constant of the graph; a name that is taken gets a number."""
+        """Add a constant to the graph; a name that is taken gets a number."""
         taken, number, wanted = set(self.names.values()), 1, name
         while name in taken:
             number += 1
@@ -124,12 +124,12 @@ class ModuleGraph:
         return node
 
     def set_tensor(self, node: Node, tensor: Tensor) -> None:
-        """The same parameter, buffer or constant in another layout."""
+        """Replace a parameter, buffer or constant by the same one in another layout."""
         node.meta["val"] = self._fake_mode().from_tensor(tensor, static_shapes=True)
         self.tensors[node] = tensor
 
     def drop_update(self, buffer: Node) -> None:
-        """From now on an op writes this buffer in place."""
+        """Stop updating this buffer at the end: an op writes it in place."""
         place = self.updated.index(buffer)
         values = list(self.output_node.args[0])
         del values[place], self.updated[place]
@@ -154,7 +154,7 @@ class ModuleGraph:
             end.prepend(node)
 
     def remove_unused(self) -> None:
-        """Calls nobody uses go, except those that write in place; so do unused constants."""
+        """Remove calls that nothing uses, except writes in place, and unused constants."""
         for node in reversed(list(self.graph.nodes)):
             if node.users or node.op == "output" or node in self.inputs or mutates(node):
                 continue
@@ -167,12 +167,12 @@ SOURCE_KEYS = ("stack_trace", "nn_module_stack")
 
 
 def mutates(node: Node) -> bool:
-    """Whether the call writes into one of its arguments."""
+    """Return whether the call writes into one of its arguments."""
     return isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable
 
 
 def is_random(node: Node) -> bool:
-    """Whether two equal calls may give different results."""
+    """Return whether two equal calls may return different results."""
     tags = getattr(node.target, "tags", ())
     return torch.Tag.nondeterministic_seeded in tags
 
@@ -183,10 +183,10 @@ def shape_of(node: Node) -> tuple[Any, ...]:
 
 
 def same_size(a: Any, b: Any) -> bool:
-    """Whether two sizes are equal whatever the live sizes are."""
+    """Return whether two sizes are equal whatever the live sizes are."""
     return bool(statically_known_true(a == b))
 
 
 def same_shape(a: Any, b: Any) -> bool:
-    """Also where sizes are symbols; see same_size."""
+    """Return whether two shapes are equal, also where sizes are symbols; see same_size."""
     return len(a) == len(b) and all(map(same_size, a, b))

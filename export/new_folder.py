@@ -12,7 +12,7 @@ from export.errors import ExportError
 
 @contextmanager
 def new_folder(folder: Path, may_replace: Callable[[Path], bool]) -> Iterator[Path]:
-    """Gives an empty hidden folder beside `folder` that takes its place when the block ends well.
+    """Yield an empty hidden folder beside `folder` that takes its place when the block ends well.
 
     A block that fails leaves `folder` as it was. What is there already must be an empty folder or
     one that `may_replace` knows.
@@ -46,7 +46,10 @@ def _refuse_strangers(folder: Path, may_replace: Callable[[Path], bool]) -> None
 
 
 def _take_place(partial: Path, folder: Path) -> None:
-    """No system swaps two folders in one step for us: the former one steps aside first."""
+    """Put the new folder in place.
+
+    No system swaps two folders in one step, so the old one moves first.
+    """
     if not folder.exists():
         partial.rename(folder)
         return
@@ -61,7 +64,7 @@ def _take_place(partial: Path, folder: Path) -> None:
 
 
 def _clear_leftovers(folder: Path) -> None:
-    """What processes that died left behind; a former folder that nothing replaced comes back."""
+    """Remove what dead processes left behind; a former folder that nothing replaced comes back."""
     pattern = re.compile(rf"\.{re.escape(folder.name)}\.(partial|former)-([0-9]+)")
     for sibling in folder.parent.iterdir() if folder.parent.is_dir() else ():
         match = pattern.fullmatch(sibling.name)

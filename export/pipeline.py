@@ -1,4 +1,4 @@
-"""The way of a model: source → graph → goldens → folder."""
+"""The steps of an export: source → graph → goldens → folder."""
 
 import json
 import re
@@ -32,7 +32,7 @@ GOLDEN_CONTEXT = 512  # positions they reach
 
 @dataclass(frozen=True)
 class Request:
-    """What the command line asks for."""
+    """The options of the command line."""
 
     source: str
     quantisation: str = "q4gsw"
@@ -43,7 +43,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Prepared:
-    """Everything but the weights."""
+    """A model that is ready to be written, without its weights."""
 
     request: Request
     source: Source
@@ -56,7 +56,7 @@ class Prepared:
         return parameter_count(self.graph.config)
 
     def facts(self) -> dict[str, str]:
-        """What the closing table says."""
+        """Return the rows of the closing table."""
         config, report = self.graph.config, self.memory.report
         return {
             "model": self.source.name,
@@ -80,7 +80,7 @@ def prepare(request: Request, with_goldens: bool = True) -> Prepared:
 
 
 def parameter_count(config: DecoderConfig) -> int:
-    """Of the weights that a source has to have: tied ones count once."""
+    """Count the weights that a source has to have; tied ones count once."""
     return sum(numel(shape) for shape in expected_shapes(config).values())
 
 
@@ -92,7 +92,10 @@ def _goldens(source: Source, config: DecoderConfig) -> Goldens | None:
 
 
 def open_source(request: Request) -> Source:
-    """A GGUF file, a folder, a hub id, or 'default'; ExportError says what is wrong with it."""
+    """Open a GGUF file, a folder, a hub id, or 'default'.
+
+    ExportError says what is wrong with it.
+    """
     quantisation = Quantisation(request.quantisation, request.group_size)
     if request.source == "default":
         source: Source = GgufSource.open(default_gguf(), quantisation)
@@ -121,7 +124,7 @@ def _from_hub(name: str) -> Path:
 
 
 def export_model(prepared: Prepared, out: Path, progress: Progress) -> None:
-    """Writes the folder of a prepared model, goldens included; all of it or nothing."""
+    """Write the folder of a prepared model, goldens included; all of it or nothing."""
     source, graph = prepared.source, prepared.graph
     task = progress.add_task("writing", total=None)
     files = {"config.json": source.hf_config, **source.tokenizer}
@@ -148,7 +151,7 @@ def export_model(prepared: Prepared, out: Path, progress: Progress) -> None:
 
 
 def quantisation_name(source: Source) -> str:
-    """The kinds of the weights, the most frequent first."""
+    """Return the kinds of the weights, the most frequent first."""
     config = source.decoder_config(None)
     kinds = [kind.name for kind in source.kinds(config).values()]
     return " + ".join(sorted(set(kinds), key=lambda kind: -kinds.count(kind)))

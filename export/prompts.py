@@ -33,6 +33,6 @@ def golden_prompts(tokenizer_files: dict[str, Any]) -> list[list[int]]:
 
 
 def sample_tokens(tokenizer_files: dict[str, Any]) -> list[int]:
-    """Of export/sample.txt."""
+    """Return the tokens of export/sample.txt."""
     tokenizer = Tokenizer.from_json(tokenizer_files["tokenizer.json"])
     return tokenizer.encode(SAMPLE.read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""The torch side of every check: the same decoder in float32, and what it says."""
+"""The torch side of every check: the same decoder in float32, and its results."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -53,7 +53,7 @@ def stored_values(source: Source, weight: str) -> np.ndarray:
 
 
 def dequantise(kind: WeightKind, parts: Parts, rows: int) -> np.ndarray:
-    """The dense float32 matrix that the parts stand for."""
+    """Return the dense float32 matrix that the parts stand for."""
     if kind.name == FLOAT:
         return parts["weight"]
     if kind.name == Q4GSW:
@@ -71,7 +71,7 @@ def last_logits(decoder: Decoder, tokens: list[int]) -> np.ndarray:
 
 @torch.no_grad()
 def hidden_states(decoder: Decoder, tokens: list[int]) -> dict[str, np.ndarray]:
-    """The last token's row [width] after the embedding, each layer and the final norm.
+    """Return the last token's row [width] after the embedding, each layer and the final norm.
 
     The program's values have the same names (see py_runtime/decoder/program.py).
     """
@@ -101,7 +101,7 @@ def hidden_states(decoder: Decoder, tokens: list[int]) -> dict[str, np.ndarray]:
 
 @torch.no_grad()
 def greedy(decoder: Decoder, prompt: list[int], steps: int) -> tuple[list[int], list[float]]:
-    """The continuation, and by how much each token led the runner-up."""
+    """Return the continuation, and by how much each token led the runner-up."""
     logits = decoder(torch.tensor([prompt]), torch.tensor([0]))[0]
     tokens, margins = [], []
     for step in range(steps):
@@ -115,7 +115,7 @@ def greedy(decoder: Decoder, prompt: list[int], steps: int) -> tuple[list[int], 
 
 @torch.no_grad()
 def perplexity(decoder: Decoder, tokens: list[int]) -> float:
-    """Over all tokens but the first, in one pass."""
+    """Return the perplexity over all tokens but the first, in one pass."""
     hidden = decoder.hidden(torch.tensor([tokens]), 0)[0]
     total = 0.0
     for at in range(0, len(tokens) - 1, 64):  # logits of 64 tokens at a time, to save memory
@@ -126,8 +126,11 @@ def perplexity(decoder: Decoder, tokens: list[int]) -> float:
 
 
 def make_goldens(decoder: Decoder, prompts: list[list[int]]) -> Goldens:
-    """Travels with the model: logits after prompts of several lengths, greedy continuations, and
-    the hidden states of one prompt, so that a difference can be told to begin at a layer."""
+    """Make the goldens that travel with the model.
+
+    These are logits after prompts of several lengths, greedy continuations, and the hidden states
+    of one prompt, which show the layer at which a difference begins.
+    """
     goldens: Goldens = {}
     stream = [token for prompt in prompts for token in prompt]
 

@@ -1,6 +1,6 @@
-"""Where each tensor's bytes go: safetensors files of a limited size, tensors aligned in them.
+"""A plan of where each tensor's bytes go: safetensors files of limited size, tensors aligned.
 
-Planned from dtypes and dims alone, before any data is there.
+It needs dtypes and dims alone, and is made before any data is there.
 """
 
 import json
@@ -43,7 +43,7 @@ class Span:
 
 @dataclass(frozen=True)
 class FilePlan:
-    """One weight file before its data is there."""
+    """A weight file before its data is there."""
 
     header: bytes  # with its length before it and the spaces after it
     spans: tuple[Span, ...]
@@ -54,7 +54,7 @@ class FilePlan:
 
 
 def plan_file(tensors: Iterable[StoredTensor]) -> FilePlan:
-    """One file, however large."""
+    """Plan one file, however large."""
     file = _OpenFile()
     for tensor in tensors:
         file.add(tensor.name, tensor, tensor.dims, 0, tensor.nbytes)
@@ -111,7 +111,7 @@ class _OpenFile:
         self._data_size = 0
 
     def room(self, name: str, file_size: int) -> int:
-        """How many bytes a tensor of this name may have, padding included."""
+        """Return how many bytes a tensor of this name may have, padding included."""
         free = file_size - self._header_room - self._entry_room(name) - self._data_size
         return free // ALIGNMENT * ALIGNMENT
 

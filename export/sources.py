@@ -1,4 +1,4 @@
-"""Where a model comes from: its config, its tokenizer, and its tensors one at a time."""
+"""Sources of a model: its config, its tokenizer, and its tensors one at a time."""
 
 import json
 from abc import ABC, abstractmethod
@@ -39,14 +39,17 @@ MAX_FAULTS = 5  # that are told at once
 
 @dataclass(frozen=True)
 class Quantisation:
-    """What was asked for; only float weights are quantised."""
+    """The quantisation that was asked for; only float weights are quantised."""
 
     name: str = "q4gsw"
     group_size: int = 32
 
     def kind_of(self, weight: str) -> WeightKind:
-        """Embedding and head keep 8 bits: they are one matrix in most small models, and every
-        token's error passes through it."""
+        """Return the kind of a weight.
+
+        Embedding and head keep 8 bits: they are one matrix in most small models, and every token's
+        error passes through it.
+        """
         if self.name == "none" or weight.endswith(f"{ROUTER}.weight"):  # small, and all hangs on it
             return WeightKind("f32")
         if self.name == "q8" or weight in AT_EIGHT_BITS:
@@ -73,7 +76,7 @@ class Source(ABC):
 
     @abstractmethod
     def dense(self, name: str) -> np.ndarray:
-        """A tensor as float32, exactly as the file defines it."""
+        """Return a tensor as float32, exactly as the file defines it."""
 
     @abstractmethod
     def shape(self, name: str) -> tuple[int, ...] | None:
@@ -83,11 +86,11 @@ class Source(ABC):
         return self.quantisation.kind_of(weight)
 
     def parts(self, weight: str) -> Parts:
-        """A weight as it will be stored."""
+        """Return a weight as it will be stored."""
         return quantise(self.kind(weight), self.dense(weight), weight)
 
     def rotary_tables(self, context: int) -> dict[str, Floats]:
-        """By name, [context, rotated dims]."""
+        """Return the tables by name, [context, rotated dims]."""
         return architectures.rotary_tables(self.values, context)
 
     # What the exporter asks for ----------------------------------------------------------------
@@ -99,7 +102,7 @@ class Source(ABC):
         return {name: self.kind(name) for name in weight_names(config)}
 
     def check(self, expected: Mapping[str, tuple[int, ...]]) -> None:
-        """All faults of all tensors at once, before any work."""
+        """Report all faults of all tensors at once, before any work."""
         faults = []
         for name, shape in expected.items():
             found = self.shape(name)
@@ -111,7 +114,7 @@ class Source(ABC):
             raise ExportError(f"{self.name}: {'; '.join(first_of(faults, MAX_FAULTS))}")
 
     def constants(self, config: DecoderConfig, names: list[str]) -> dict[str, Callable[[], Any]]:
-        """For each constant of the graph, a function that gives its data."""
+        """Return, for each constant of the graph, a function that returns its data."""
         weights = set(weight_names(config))
         tables = self.rotary_tables(config.context)
 
@@ -139,12 +142,12 @@ def _padded_bias(bias: np.ndarray, kind: WeightKind) -> np.ndarray:
 
 
 def _without_groups(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """A convolution channel by channel is stored as [channels, 1, taps]."""
+    """Drop the middle dim of a depthwise convolution, which is stored as [channels, 1, taps]."""
     return (shape[0], shape[2]) if len(shape) == 3 and shape[1] == 1 else shape
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """An object; ExportError says why not."""
+    """Read an object from a file; ExportError says why not."""
     try:
         loaded = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -159,8 +162,11 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def all_ends(*configs: Mapping[str, Any]) -> list[int]:
-    """Return every token that one of them ends an answer with: generation_config.json often has
-    more, and where a model has parts, the one that writes may name its own."""
+    """Return every token that one of the configs ends an answer with.
+
+    generation_config.json often has more, and where a model has parts, the one that writes may name
+    its own.
+    """
     found: list[Any] = []
     for config in configs:
         for part in (config, config.get("text_config")):
@@ -283,13 +289,13 @@ class HuggingFaceSource(Source):
         return array + 1 if from_one and "linear_attn" not in name else array
 
     def _half(self, name: str) -> int | None:
-        """Of a matrix that has a head's query and then its gate."""
+        """Return which half it is of a matrix that has a head's query and then its gate."""
         if not self.family.gated_attention:
             return None
         return next((at for at, part in enumerate("qg") if f".{part}_proj." in name), None)
 
     def _place(self, name: str) -> tuple[str, slice | None]:
-        """The stored tensor that has it, and which of its rows, if not all."""
+        """Return the stored tensor that has it, and which of its rows, if not all."""
         owner, _, part = name.rpartition(".")
         for fused, held in self.family.checkpoint.fused.items():
             for place, inner in enumerate(held):

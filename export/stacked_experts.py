@@ -1,5 +1,7 @@
-"""Experts as checkpoints of Granite have them: all of a layer in one tensor, [experts, rows,
-columns]; gate and up of an expert are one, the gate first."""
+"""Experts of Granite checkpoints: all of a layer in one tensor, [experts, rows, columns].
+
+Gate and up of an expert are one, the gate first.
+"""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -10,7 +12,7 @@ BOTH = {"gate_proj": 0, "up_proj": 1}  # of which each is half of the rows
 
 
 class StackedExperts:
-    """By the decoder's names: layers.0.mlp.experts.up_proj.weight."""
+    """The experts by the decoder's names: layers.0.mlp.experts.up_proj.weight."""
 
     def __init__(self, files: Mapping[str, Any], stored_name: Callable[[str], str]) -> None:
         self._files = files  # tensor → the file that has it

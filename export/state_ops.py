@@ -10,10 +10,13 @@ from torch.library import custom_op
 
 @custom_op("inpage::short_conv", mutates_args=("state",))
 def short_conv(x: Tensor, weight: Tensor, state: Tensor, start_pos: int) -> Tensor:
-    """x: [1, S, 3 W] holds b, c and u; weight: [W, taps]; state: [1, taps - 1, W], the last b · u
-    before start_pos, where it is not 0. Gives c · conv(b · u)."""
+    """Return c · conv(b · u).
+
+    x: [1, S, 3 W] holds b, c and u; weight: [W, taps]; state: [1, taps - 1, W], the last b · u
+    before start_pos, where it is not 0.
+    """
     b, c, u = x.chunk(3, -1)
-    return c * _convolved(b * u, weight, state, start_pos)
+    return c * _convolve(b * u, weight, state, start_pos)
 
 
 @short_conv.register_fake
@@ -24,7 +27,7 @@ def _(x: Tensor, weight: Tensor, state: Tensor, start_pos: int) -> Tensor:
 @custom_op("inpage::conv_silu", mutates_args=("state",))
 def conv_silu(x: Tensor, weight: Tensor, state: Tensor, start_pos: int) -> Tensor:
     """x: [1, S, W]; the rest as above. Gives silu(conv(x))."""
-    return torch.nn.functional.silu(_convolved(x, weight, state, start_pos))
+    return torch.nn.functional.silu(_convolve(x, weight, state, start_pos))
 
 
 @conv_silu.register_fake
@@ -32,7 +35,7 @@ def _(x: Tensor, weight: Tensor, state: Tensor, start_pos: int) -> Tensor:
     return torch.empty_like(x)
 
 
-def _convolved(z: Tensor, weight: Tensor, state: Tensor, start_pos: int) -> Tensor:
+def _convolve(z: Tensor, weight: Tensor, state: Tensor, start_pos: int) -> Tensor:
     """Channel by channel over what came before and z: [1, S, W]; the state moves on."""
     before = state if start_pos else torch.zeros_like(state)
     whole = torch.cat((before.to(z.dtype), z), 1).transpose(1, 2)  # [1, W, taps - 1 + S]
@@ -56,8 +59,11 @@ def gated_delta(
     state: Tensor,
     start_pos: int,
 ) -> Tensor:
-    """x: [1, S, q and k of the key heads, v]; z: [1, S, V]; b, a: [1, S, heads]; decay, dt_bias:
-    [heads]; norm: [D]; state: [1, heads, K, D], empty where start_pos is 0. Gives [1, S, V]."""
+    """Apply the gated delta rule and return [1, S, V].
+
+    x: [1, S, q and k of the key heads, v]; z: [1, S, V]; b, a: [1, S, heads]; decay, dt_bias:
+    [heads]; norm: [D]; state: [1, heads, K, D], empty where start_pos is 0.
+    """
     heads, keys, width = state.shape[1:]
     q, k, v = x[0].split([key_heads * keys, key_heads * keys, heads * width], -1)
     length = len(x[0])

@@ -1,4 +1,4 @@
-"""What the engine can take of a torch graph, and what to say about the rest: all of it at once."""
+"""The ops of a torch graph that the engine takes, and a message that lists all the others."""
 
 import operator
 import re
@@ -48,7 +48,7 @@ DATA_DEPENDENT = (aten.nonzero.default, aten.masked_select.default, aten._unique
 
 
 def engine_name(node: Node) -> str:
-    """How the engine calls what a node calls."""
+    """Return the engine's name for what a node calls."""
     if node.target in ITEM:
         return "et_vk.select_as_symint.default"
     if node.target is aten.sym_size.int:
@@ -60,14 +60,17 @@ def engine_name(node: Node) -> str:
 
 
 def torch_name(node: Node) -> str:
-    """How torch calls what a node calls, for messages."""
+    """Return torch's name for what a node calls, for messages."""
     if isinstance(node.target, torch._ops.OpOverload):
         return str(node.target)
     return getattr(node.target, "__name__", str(node.target))
 
 
 def whereabouts(node: Node) -> str:
-    """` in module.path: code (file.py:12)`, as torch recorded it: nothing for its own additions."""
+    """Return ` in module.path: code (file.py:12)` as torch recorded it.
+
+    "" for its own additions.
+    """
     modules = list((node.meta.get("nn_module_stack") or {}).values())
     path = modules[-1][0] if modules else ""
     if path.startswith("_empty_nn_module_stack"):
@@ -76,7 +79,7 @@ def whereabouts(node: Node) -> str:
 
 
 def _source_line(stack: str) -> str:
-    """The innermost line of the recorded stack that is not torch's own, if there is such a one."""
+    """Return the innermost line of the recorded stack that is not torch's own, if there is one."""
     frames = FRAME.findall(stack)
     own = [frame for frame in frames if "torch" not in PurePath(frame[0]).parts] or frames
     if not own:
@@ -89,7 +92,7 @@ def _source_line(stack: str) -> str:
 
 
 def item_source(node: Node) -> tuple[Node, int, int]:
-    """The tensor, dim and index of the element that `x[…].item()` reads: [0, …, index, …, 0]."""
+    """Return the tensor, dim and index that `x[…].item()` reads: [0, …, index, …, 0]."""
     places: list[tuple[int, int]] = []  # dims of the tensor, outermost select first
     source: Any = node.args[0]
     chain = []
@@ -109,7 +112,7 @@ def item_source(node: Node) -> tuple[Node, int, int]:
 
 
 def is_supported(node: Node) -> bool:
-    """Whether the engine has the op, in the form that the node calls."""
+    """Return whether the engine has the op, in the form that the node calls."""
     if node.target is operator.getitem:
         return True
     if node.target in ITEM:
@@ -151,7 +154,7 @@ def refuse_unsupported(nodes: Iterable[Node]) -> None:
 
 
 def _has_shape_of_data(node: Node) -> bool:
-    """Whether it picks as many elements as its data say: nonzero and its kin, x[mask]."""
+    """Return whether its data decide how many elements it picks: nonzero and its kin, x[mask]."""
     if node.target is aten.index.Tensor:
         indices: Any = node.args[1]
         return any(index is not None and index.meta["val"].dtype == torch.bool for index in indices)

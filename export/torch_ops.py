@@ -1,6 +1,6 @@
 """The engine's fused ops as torch custom ops: what an export graph holds, and the oracle for tests.
 
-Each is written the plain way, in whatever float dtype it is given, so float64 gives the reference.
+Each is written the plain way, in whatever float dtype it gets, so float64 is the reference.
 `ENGINE_NAMES` says what the engine calls them.
 """
 
@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.library import custom_op
 
-from export.attention_ops import attended, turned
+from export.attention_ops import attend, rotate
 from py_runtime.decoder.mixtures import CLAMPED_ALPHA, CLAMPED_LIMIT
 from py_runtime.gguf.plane_values import dense
 from py_runtime.program.weight_kinds import BLOCK_KINDS, BlockKind
@@ -77,7 +77,7 @@ def _(weight: Tensor, scales: Tensor, group_size: int, indices: Tensor, is_linea
 
 
 def dequantise_blocks(kind: str, weight: Tensor, scales: Tensor | None) -> Tensor:
-    """A weight of one of BLOCK_KINDS as f32 [N, K]."""
+    """Return a weight of one of BLOCK_KINDS as f32 [N, K]."""
     own = None if scales is None else scales.numpy()
     return torch.from_numpy(dense(kind, weight.numpy(), own))
 
@@ -113,7 +113,7 @@ def _define_block_kind(kind: BlockKind) -> None:
 
 
 def _define_float_kind(kind: BlockKind) -> None:
-    """The same without scales."""
+    """Define the ops of a kind without scales."""
 
     def linear(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         return _linear_blocks(kind.name, x, weight, None, bias)
@@ -176,7 +176,7 @@ def apply_rotary_emb_hf(
     xq: Tensor, xk: Tensor, cos: Tensor, sin: Tensor, start_pos: int
 ) -> tuple[Tensor, Tensor]:
     """xq, xk: [B, S, H, D]; cos, sin: [max_positions, R]; halves (i, i + R/2); R < D passes on."""
-    return turned(xq, cos, sin, start_pos), turned(xk, cos, sin, start_pos)
+    return rotate(xq, cos, sin, start_pos), rotate(xk, cos, sin, start_pos)
 
 
 @apply_rotary_emb_hf.register_fake
@@ -205,7 +205,7 @@ def sdpa_with_kv_cache(
     end = start_pos + q.shape[1]
     k_cache[:, start_pos:end] = k
     v_cache[:, start_pos:end] = v
-    return attended(q, k_cache, v_cache, start_pos, scale, None, None, None)
+    return attend(q, k_cache, v_cache, start_pos, scale, None, None, None)
 
 
 @sdpa_with_kv_cache.register_fake
@@ -238,15 +238,15 @@ def windowed_attention(
     softcap: float | None,
     sinks: Tensor | None,
 ) -> Tensor:
-    """As sdpa_with_kv_cache; of what came before, a token sees the last `window`, itself included.
+    """Attend as sdpa_with_kv_cache does, but only to the last `window` tokens, itself included.
 
     Scores s become softcap * tanh(s / softcap), where there is one. Sinks, one for each query head,
-    take part in the softmax, and give nothing.
+    take part in the softmax, and add nothing to the result.
     """
     end = start_pos + q.shape[1]
     k_cache[:, start_pos:end] = k
     v_cache[:, start_pos:end] = v
-    return attended(q, k_cache, v_cache, start_pos, scale, window, softcap, sinks)
+    return attend(q, k_cache, v_cache, start_pos, scale, window, softcap, sinks)
 
 
 @windowed_attention.register_fake
@@ -311,8 +311,11 @@ def experts(
     group_size: int,
     activation: str,
 ) -> Tensor:
-    """x: [..., W], logits: [..., experts]; gate, up: [experts * hidden, W], down: [experts * W,
-    hidden], in these kinds. Each token goes through the experts of its largest scores."""
+    """Send each token through the experts of its largest scores.
+
+    x: [..., W], logits: [..., experts]; gate, up: [experts * hidden, W], down: [experts * W,
+    hidden], in these kinds.
+    """
     width, count = x.shape[-1], logits.shape[-1]
     stored = ((gate, gate_scales), (up, up_scales), (down, down_scales))
     gates, ups, downs = (
@@ -336,13 +339,13 @@ def experts(
     rows = []
     for line, own, theirs in zip(x.reshape(-1, width), chosen, shares * scale, strict=True):
         first, second = gates[own] @ line + biases[0][own], ups[own] @ line + biases[1][own]
-        hidden = _gated(activation, first, second)  # [used, hidden]
+        hidden = _gate(activation, first, second)  # [used, hidden]
         results = (downs[own] @ hidden[..., None])[..., 0] + biases[2][own]
         rows.append((theirs[:, None] * results).sum(0))
     return torch.stack(rows).view(x.shape)
 
 
-def _gated(activation: str, gate: Tensor, up: Tensor) -> Tensor:
+def _gate(activation: str, gate: Tensor, up: Tensor) -> Tensor:
     if activation == "silu":
         return torch.nn.functional.silu(gate) * up
     gate, up = gate.clamp(max=CLAMPED_LIMIT), up.clamp(-CLAMPED_LIMIT, CLAMPED_LIMIT)
@@ -350,7 +353,7 @@ def _gated(activation: str, gate: Tensor, up: Tensor) -> Tensor:
 
 
 def _dense(kind: str, group_size: int, weight: Tensor, scales: Tensor | None) -> Tensor:
-    """A weight of any kind that the exporter writes as f32 [N, K]."""
+    """Return a weight of any kind that the exporter writes as f32 [N, K]."""
     if kind == "f32":
         return weight
     if kind in BLOCK_KINDS:

@@ -1,4 +1,4 @@
-"""Runs an exported graph natively against torch, on random and real prompts."""
+"""The check of an exported graph, run natively, against torch, on random and real prompts."""
 
 import asyncio
 from dataclasses import dataclass, field, replace
@@ -37,7 +37,7 @@ STEPS = 32
 
 @dataclass
 class Verification:
-    """What the comparisons found; sound where there are no faults."""
+    """The result of the comparisons; sound where there are no faults."""
 
     rows: dict[str, str] = field(default_factory=dict)  # of a table
     faults: list[str] = field(default_factory=list)  # what differs by more than py_runtime allows
@@ -101,7 +101,7 @@ async def _compare(prepared: Prepared, folder: Path, decoder: Decoder) -> Verifi
 async def _compare_layers(
     model: Model, decoder: Decoder, tokens: list[int], result: Verification
 ) -> None:
-    """The layer with the largest difference makes the row; the first that is wrong, the fault."""
+    """Compare each layer; the largest difference makes the row, the first wrong layer the fault."""
     wanted = hidden_states(decoder, tokens)
     probed = await run_probed(model.graph, [np.array([tokens]), np.array([0])], wanted)
     found = {

@@ -12,7 +12,7 @@ TORCH_DTYPES = {dtype: torch_dtype for torch_dtype, dtype in DTYPE_OF.items()}
 
 
 class Weight(nn.Module):
-    """A matrix [rows, columns] in its stored form; can multiply and be looked up."""
+    """A matrix [rows, columns] in its stored form, to multiply with or to look rows up in."""
 
     weight: Tensor
     scales: Tensor
@@ -47,7 +47,7 @@ class Weight(nn.Module):
 
 
 class Norm(nn.Module):
-    """RMS norm over the last dim, in float32."""
+    """An RMS norm over the last dim, in float32."""
 
     def __init__(self, width: int, eps: float) -> None:
         super().__init__()
@@ -70,7 +70,7 @@ class Vector(nn.Module):
 
 
 class Taps(nn.Module):
-    """What a convolution multiplies a channel's last values with."""
+    """The factors of a convolution for a channel's last values."""
 
     weight: Tensor
 

@@ -10,7 +10,7 @@ POLL_S = 0.01  # until it sees that it is to end; http.server's own half second 
 
 @contextmanager
 def answering(server: HTTPServer) -> Iterator[str]:
-    """Its address, which ends with a slash."""
+    """Run the server in a thread and yield its address, which ends with a slash."""
     with server:
         thread = threading.Thread(target=server.serve_forever, args=(POLL_S,), daemon=True)
         thread.start()

@@ -41,21 +41,21 @@ IN_TURNS = """
 
 
 def written_out(spec: PipelineSpec) -> PipelineSpec:
-    """The same kernel without the built-in."""
+    """Return the same kernel without the built-in."""
     if BUILT_IN not in spec.source:
         return spec
     return replace(spec, source=spec.source.replace(BUILT_IN, WRITTEN_OUT) + FUNCTIONS)
 
 
 def sooner(spec: PipelineSpec) -> PipelineSpec:
-    """And with eight tokens that take turns."""
+    """Return the kernel without the built-in, and with eight tokens that take turns."""
     return written_out(replace(spec, source=ONE_BY_ONE.sub(IN_TURNS, spec.source)))
 
 
 def compile_sooner(
     device: Device, rewrite: Callable[[PipelineSpec], PipelineSpec] = sooner
 ) -> None:
-    """All kernels that the device compiles from now on."""
+    """Rewrite all kernels that the device compiles later."""
     create = device.create_compute_pipelines
 
     async def create_sooner(specs: Sequence[PipelineSpec]) -> list[Pipeline]:

@@ -65,7 +65,7 @@ def running(command: list[str], **options: Any) -> Iterator[subprocess.Popen[str
 
 
 def first_line(process: subprocess.Popen[str]) -> str:
-    """What it prints first; a process that prints nothing for two minutes is ended."""
+    """Return what a process prints first; one that prints nothing for two minutes is ended."""
     assert process.stdout
     overdue = threading.Timer(START_SECONDS, process.kill)
     overdue.start()
@@ -77,7 +77,7 @@ def first_line(process: subprocess.Popen[str]) -> str:
 
 @contextmanager
 def serving(*options: str) -> Iterator[str]:
-    """The address of a real serve.py on a free port; ends with a slash."""
+    """Run a real serve.py on a free port and yield its address, which ends with a slash."""
     with running([sys.executable, "serve.py", "--port", "0", *options], cwd=ROOT) as process:
         line = first_line(process)
         assert line.startswith("inpage is at http://127.0.0.1:"), f"serve.py said {line!r}"
@@ -86,7 +86,7 @@ def serving(*options: str) -> Iterator[str]:
 
 @pytest.fixture(scope="session", autouse=True)
 def no_service_workers() -> Iterator[None]:
-    """Unless a test asks for them: what they fetch passes a page's routes by."""
+    """Block service workers unless a test wants them: their fetches pass a page's routes by."""
     new_context, new_page = Browser.new_context, Browser.new_page
     with pytest.MonkeyPatch.context() as patch:
         blocked = {"service_workers": "block"}
@@ -97,20 +97,20 @@ def no_service_workers() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def site_url() -> Iterator[str]:
-    """This checkout's page with its default model."""
+    """Serve this checkout's page with its default model."""
     with serving() as address:
         yield address
 
 
 @pytest.fixture(scope="session")
 def toy_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The toy's model folder, exported once."""
+    """Export the toy's model folder, once."""
     return write_toy_model(tmp_path_factory.mktemp("models"))
 
 
 @pytest.fixture(scope="session")
 def two_models(toy_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the toy and another model, of another family."""
+    """Make a folder with the toy and another model, of another family."""
     models = tmp_path_factory.mktemp("two_models")
     shutil.copytree(toy_model, models / NAME)
     write_toy_model(models, SECOND, "tinyllama")
@@ -119,14 +119,14 @@ def two_models(toy_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
 
 @pytest.fixture(scope="session")
 def toy_site_url(toy_model: Path) -> Iterator[str]:
-    """This checkout's page with the toy as its only model."""
+    """Serve this checkout's page with the toy as its only model."""
     with serving("--models", str(toy_model.parent)) as address:
         yield address
 
 
 @pytest.fixture(scope="session")
 def static_site() -> Iterator[Path]:
-    """The folder that `serve.py build` writes."""
+    """Return the folder that `serve.py build` writes."""
     with tempfile.TemporaryDirectory() as temporary:
         out = Path(temporary) / "site"
         subprocess.run([sys.executable, "serve.py", "build", str(out)], cwd=ROOT, check=True)
@@ -135,7 +135,7 @@ def static_site() -> Iterator[Path]:
 
 @contextmanager
 def serving_folder(folder: Path) -> Iterator[str]:
-    """The address of a plain file server that knows nothing of what it serves."""
+    """Run a plain file server that knows nothing about what it serves, and yield its address."""
     command = [sys.executable, "-u", "-m", "http.server", "--bind", "127.0.0.1", "0"]
     with running(command, cwd=folder, stderr=subprocess.DEVNULL) as process:
         line = first_line(process)  # … port 12345 (http://127.0.0.1:12345/) ...
@@ -146,7 +146,7 @@ def serving_folder(folder: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def static_site_url(static_site: Path) -> Iterator[str]:
-    """The static build in a subfolder."""
+    """Serve the static build in a subfolder."""
     with serving_folder(static_site.parent) as address:
         yield f"{address}{static_site.name}/"
 

@@ -15,7 +15,7 @@ from tests.runners import Runner
 
 @dataclass(frozen=True)
 class Tolerance:
-    """Both gates hold for every output: largest difference, and relative RMS against float64."""
+    """The two gates of every output: largest difference, and relative RMS against float64."""
 
     absolute: float
     relative_rms: float = 1e-4
@@ -46,7 +46,7 @@ class Case:
     calls: list[Call] = field(default_factory=list)
 
     def call(self, inputs: Sequence[Any], expected: Sequence[torch.Tensor]) -> None:
-        """Adds a call; expected values are torch's, computed in float64 where they are floats."""
+        """Add a call; expected values are torch's, computed in float64 where they are floats."""
         arrays = [x.numpy() if isinstance(x, torch.Tensor) else x for x in inputs]
         self.calls.append(Call(arrays, [tensor.numpy() for tensor in expected]))
 
@@ -58,7 +58,7 @@ def check(
     f16_kv: bool = False,
     limits: dict[str, int] | None = None,
 ) -> None:
-    """Runs every call on one graph and compares each output with torch."""
+    """Run every call on one graph and compare each output with torch."""
     assert case.calls, f"case {case.name} makes no calls"
     results = runner.run(
         "tests.in_runtime",

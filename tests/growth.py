@@ -1,4 +1,4 @@
-"""How much work something takes, counted in steps of the interpreter and not in seconds.
+"""The amount of work something takes, counted in steps of the interpreter and not in seconds.
 
 A reader whose work is linear takes about four times the steps for four times the input, on any
 machine and however busy it is.

@@ -1,4 +1,4 @@
-"""What runs beside the engine, natively or in the page, on behalf of the tests."""
+"""Code that runs beside the engine, natively or in the page, on behalf of the tests."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +15,7 @@ from py_runtime.program.json_format import load_program
 
 @contextmanager
 def having(device: Device, limits: dict[str, int]) -> Iterator[None]:
-    """The device, as if it allowed less."""
+    """Let the device have lower limits for a while."""
     own = device.limits
     device.limits = {**own, **limits}
     try:
@@ -34,7 +34,7 @@ async def run_graph(
     f16_kv: bool = False,
     limits: dict[str, int] | None = None,
 ) -> list[list[np.ndarray]]:
-    """One loaded graph, called again and again; gives each call's outputs.
+    """Load a graph, call it again and again, and return each call's outputs.
 
     `kernels` may be those of real GPUs, and `f16_kv` takes halves, on whatever device this is;
     `limits` are lower than its own.
@@ -53,7 +53,7 @@ async def run_graph(
 async def buffers_before_and_after(
     device: Device, program: str, constants: dict[str, np.ndarray], calls: list[list[Any]]
 ) -> list[list[str]]:
-    """The handles of all tensor buffers when loaded, and after all calls."""
+    """Return the handles of all tensor buffers when loaded, and after all calls."""
     graph = await Graph.load(device, load_program(program), constants)
     tensors = [entry.value for entry in graph.program.inputs] + list(graph.program.outputs)
     seen = []
@@ -68,7 +68,7 @@ async def buffers_before_and_after(
 async def same_call_twice(
     device: Device, program: str, constants: dict[str, np.ndarray], inputs: list[Any]
 ) -> list[Any]:
-    """Outputs, ops resized and buffer writes of the same call made twice."""
+    """Make the same call twice; return outputs, ops resized and buffer writes."""
     graph = await Graph.load(device, load_program(program), constants)
     outputs, resized, writes = [], [], []
     for _ in range(2):

@@ -7,7 +7,7 @@ Document = dict[str, Any]
 
 
 def put(*path_and_value: Any) -> Callable[[Document], None]:
-    """Sets document[path…] = value."""
+    """Set document[path…] = value."""
     *path, key, value = path_and_value
 
     def change(document: Document) -> None:
@@ -17,7 +17,7 @@ def put(*path_and_value: Any) -> Callable[[Document], None]:
 
 
 def drop(*path: Any) -> Callable[[Document], None]:
-    """Deletes document[path…]."""
+    """Delete document[path…]."""
 
     def change(document: Document) -> None:
         del place_of(document, path[:-1])[path[-1]]

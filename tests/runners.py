@@ -1,4 +1,4 @@
-"""Runs the same test code natively (wgpu-py) and in the page (Pyodide in Chromium).
+"""Runners of the same test code natively (wgpu-py) and in the page (Pyodide in Chromium).
 
 A case is an async function in a module that imports numpy and py_runtime alone. Its first argument
 is the device; the others, and what it returns, are plain values and arrays.
@@ -57,12 +57,12 @@ _coroutines = ThreadPoolExecutor(max_workers=1)
 
 
 def wait(coroutine: Coroutine[Any, Any, T]) -> T:
-    """The result of a coroutine, from plain test code."""
+    """Return the result of a coroutine, from plain test code."""
     return in_a_thread(asyncio.run, coroutine)
 
 
 def in_a_thread(function: Callable[..., T], *arguments: Any) -> T:
-    """For a function that has an event loop of its own."""
+    """Run a function that has an event loop of its own."""
     return _coroutines.submit(function, *arguments).result()
 
 
@@ -88,7 +88,7 @@ class NativeRunner:
 
 
 class ShippingRunner(ABC):
-    """Cases travel to where Python runs; what differs is the way there."""
+    """A runner whose cases travel to where Python runs; only the way there differs."""
 
     name: str
 
@@ -103,10 +103,10 @@ class ShippingRunner(ABC):
 
     @abstractmethod
     def python(self, code: str) -> Any:
-        """Runs Python in the page; an exception there fails the test with its traceback."""
+        """Run Python in the page; an exception there fails the test with its traceback."""
 
     def compile_sooner(self) -> None:
-        """As natively."""
+        """Rewrite the page's kernels as the native ones are."""
         module = compiled_sooner.__name__
         self._ship(module)
         self.python(f"import {module}; {module}.compile_sooner(device)")
@@ -143,23 +143,28 @@ def native() -> NativeRunner:
 def shared_browser(
     playwright: Playwright, browser_type_launch_args: dict[str, Any]
 ) -> Iterator[Browser]:
-    """Not pytest-playwright's own, which starts anew when tests that name a browser take turns
-    with tests that do not."""
+    """Start one browser for all tests.
+
+    pytest-playwright's own starts anew when tests that name a browser take turns with tests that do
+    not.
+    """
     browser = playwright.chromium.launch(**browser_type_launch_args | {"args": flags_for_tests()})
     yield patient(browser)
     browser.close()
 
 
 def patient(browser: Browser) -> Browser:
-    """All its pages wait longer than half a minute, for a page or an element: this machine may have
-    other things to do."""
+    """Make all pages wait longer than half a minute for a page or an element.
+
+    This machine may have other things to do.
+    """
     browser.on("context", lambda context: context.set_default_timeout(PATIENCE))
     return browser
 
 
 @pytest.fixture(scope="session")
 def in_page(shared_browser: Browser, site_url: str) -> Iterator[PageRunner]:
-    """One page for the whole run: starting Python takes longer than most tests."""
+    """Start one page for the whole run: starting Python takes longer than most tests."""
     with started_page(shared_browser, site_url) as runner:
         runner.compile_sooner()
         yield runner
@@ -167,7 +172,7 @@ def in_page(shared_browser: Browser, site_url: str) -> Iterator[PageRunner]:
 
 @pytest.fixture(scope="session")
 def toy_page(shared_browser: Browser, toy_site_url: str) -> Iterator[PageRunner]:
-    """The same of the site that has the toy model."""
+    """Start one page for the site that has the toy model."""
     with started_page(shared_browser, toy_site_url) as runner:
         yield runner
 
@@ -185,7 +190,7 @@ def started_page(browser: Browser, address: str) -> Iterator[PageRunner]:
     params=["native", pytest.param("page", marks=pytest.mark.browser)],
 )
 def runner(request: pytest.FixtureRequest) -> Runner:
-    """The test runs twice: natively and in the page."""
+    """Run the test twice: natively and in the page."""
     name = "in_page" if request.param == "page" else "native"
     found: Runner = request.getfixturevalue(name)
     return found
@@ -201,7 +206,7 @@ class PlacedToy:
 
 @pytest.fixture(params=["native", pytest.param("page", marks=pytest.mark.browser)])
 def toy(request: pytest.FixtureRequest, toy_model: Path) -> PlacedToy:
-    """The test runs twice: natively and in the page."""
+    """Run the test twice: natively and in the page."""
     if request.param == "native":
         return PlacedToy(request.getfixturevalue("native"), str(toy_model))
     address = request.getfixturevalue("toy_site_url")

@@ -15,7 +15,7 @@ EXAMPLES = ROOT / "examples"
 MAX_LINES = 40
 
 
-def printed(example: str, *arguments: str) -> list[str]:
+def run_example(example: str, *arguments: str) -> list[str]:
     command = [sys.executable, "-m", f"examples.{example}", *arguments]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -32,17 +32,19 @@ def test_they_are_short_and_listed() -> None:
 
 
 def test_a_written_graph(native: NativeRunner) -> None:
-    shapes, means = zip(*(line.rsplit(" ", 1) for line in printed("write_a_graph")), strict=True)
+    shapes, means = zip(
+        *(line.rsplit(" ", 1) for line in run_example("write_a_graph")), strict=True
+    )
     assert shapes == ("(100, 8)", "(1, 8)", "(7, 8)")
     assert [float(mean) for mean in means] == pytest.approx([1.0] * 3)
 
 
 def test_an_exported_module(native: NativeRunner) -> None:
-    assert printed("export_a_module") == [f"(1, {rows}, 4) as torch" for rows in (64, 1, 5)]
+    assert run_example("export_a_module") == [f"(1, {rows}, 4) as torch" for rows in (64, 1, 5)]
 
 
 def test_a_chat(native: NativeRunner, toy_model: Path) -> None:
-    assert "".join(printed("chat_natively", str(toy_model), "the quick brown fox"))
+    assert "".join(run_example("chat_natively", str(toy_model), "the quick brown fox"))
 
 
 # Gives what it logs. The toy's weights are random, and it may well have nothing to say.

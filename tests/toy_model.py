@@ -20,7 +20,7 @@ class Greedy:
 
 
 def greedy_of(folder: Path) -> Greedy:
-    """As the folder's goldens have it."""
+    """Return the greedy continuation in the folder's goldens."""
     from safetensors.numpy import load_file
 
     goldens = load_file(folder / "goldens.safetensors")
@@ -29,7 +29,7 @@ def greedy_of(folder: Path) -> Greedy:
 
 
 def write_toy_model(models: Path, name: str = NAME, family: str = "smollm2") -> Path:
-    """The folder `models`/Toy, exported as people export theirs."""
+    """Write the folder `models`/Toy, exported as people export theirs."""
     from export.command import main  # with torch, which not every test needs
     from tests.export.checkpoints import save_checkpoint
 

@@ -1,1 +1,1 @@
-"""What sets up, describes and packs the site. Nothing here runs in the page."""
+"""Tools that set up, describe and pack the site. Nothing here runs in the page."""

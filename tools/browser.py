@@ -1,4 +1,4 @@
-"""Finds the browsers that the tests drive, and knows how to start Chromium with WebGPU."""
+"""The browsers that the tests drive: where they are, and how to start Chromium with WebGPU."""
 
 import os
 import platform
@@ -53,7 +53,7 @@ LEFT_OUT = (
 
 
 class BrowserError(UserError):
-    """There is no browser for the tests; says what to do about it."""
+    """An error of a missing browser that says what to do about it."""
 
 
 def find() -> Path:
@@ -68,7 +68,10 @@ def find() -> Path:
 
 
 def find_firefox() -> Path:
-    """$FIREFOX, else a Firefox on the PATH. (Playwright's own is not the one that people have.)"""
+    """Find $FIREFOX, else a Firefox on the PATH.
+
+    Playwright's own is not the one that people have.
+    """
     if found := chosen_or_on_path(FIREFOX, FIREFOX_NAMES):
         return found
     raise missing(FIREFOX, "no Firefox for the tests: install it, or set FIREFOX=/path/to/it")
@@ -82,18 +85,18 @@ def missing(variable: str, advice: str) -> BrowserError:
 
 
 def launch_flags() -> list[str]:
-    """With these WebGPU runs without a graphics card and a screen."""
+    """Return the flags with which WebGPU runs without a graphics card and a screen."""
     return [*WEBGPU_FLAGS, *QUIET_FLAGS]
 
 
 def flags_for_tests() -> list[str]:
-    """The same for tests, which compile many kernels that were made for graphics cards."""
+    """Return the flags for tests, which compile many kernels that were made for graphics cards."""
     left_out = f"--disable-features={','.join(LEFT_OUT)}"
     return [*launch_flags(), CLEARING_FLAG, BYTES_FLAG, left_out]
 
 
 def can_install() -> bool:
-    """Whether this is Debian and we are root. (Ubuntu's package only refers to a snap.)"""
+    """Return whether this is Debian and we are root; Ubuntu's package only refers to a snap."""
     try:
         distribution = platform.freedesktop_os_release()["ID"]
     except OSError:
@@ -102,7 +105,7 @@ def can_install() -> bool:
 
 
 def install(package: str) -> None:
-    """By apt-get; BrowserError with its last words."""
+    """Install a package with apt-get; BrowserError has its last words."""
     for command in (["update"], ["install", "--yes", "--no-install-recommends", package]):
         apt = subprocess.run(["apt-get", "-qq", *command], capture_output=True, text=True)
         if apt.returncode != 0:
@@ -124,7 +127,7 @@ def find_or_install(name: str) -> Path:
 
 
 def make_ready(*names: str) -> None:
-    """Before the tests."""
+    """Find or install these browsers before the tests."""
     for name in names:
         print(f"browser for the tests: {find_or_install(name)}")
 

@@ -14,7 +14,7 @@ SUFFIXES = frozenset(
     {".css", ".html", ".js", ".json", ".mjs", ".svg", ".txt", ".wasm", ".webmanifest", ".wgsl"}
 )
 MAX_SIZE = 64 << 20
-WORTH_IT = 0.9  # a variant that is not a tenth smaller only takes up room
+MAX_RATIO = 0.9  # a variant that is not a tenth smaller only takes up room
 
 # HTTP's name of the encoding -> how its files end, the one preferred first
 ENCODINGS = {"br": ".br", "gzip": ".gz"}
@@ -25,21 +25,21 @@ SLOW_QUALITY_SIZE = 2 << 20
 
 
 class VariantStore:
-    """By the sha256 of the content, so that nothing in it is ever out of date."""
+    """A store of variants by the sha256 of the content, so that none is ever out of date."""
 
     def __init__(self, cache: Path | None = None) -> None:
         self.folder = (cache or user_cache()) / "compressed"
 
     def find(self, sha256: str) -> dict[str, Path]:
-        """Encoding -> file, for the variants that were made of this content."""
+        """Return encoding -> file, for the variants that were made of this content."""
         paths = {encoding: self._path(sha256, encoding) for encoding in ENCODINGS}
         return {encoding: path for encoding, path in paths.items() if path.is_file()}
 
     def make(self, sha256: str, data: bytes) -> dict[str, Path]:
-        """The same, after making those that are missing and pay."""
+        """Make the variants that are missing and pay, and return all as `find` does."""
         for encoding in ENCODINGS.keys() - self.find(sha256).keys():
-            variant = compressed(encoding, data)
-            if len(variant) < WORTH_IT * len(data):
+            variant = compress(encoding, data)
+            if len(variant) < MAX_RATIO * len(data):
                 write_whole(self._path(sha256, encoding), variant)
         return self.find(sha256)
 
@@ -48,12 +48,12 @@ class VariantStore:
 
 
 def may_pay(name: str, size: int) -> bool:
-    """Whether a file of this name and size is worth compressing."""
+    """Return whether a file of this name and size is worth compressing."""
     return Path(name).suffix in SUFFIXES and size <= MAX_SIZE
 
 
-def compressed(encoding: str, data: bytes) -> bytes:
-    """The same content always gives the same bytes."""
+def compress(encoding: str, data: bytes) -> bytes:
+    """Compress so that the same content always gives the same bytes."""
     if encoding == "gzip":
         return gzip.compress(data, mtime=0)
     quality = SLOW_QUALITY if len(data) <= SLOW_QUALITY_SIZE else QUICK_QUALITY

@@ -1,15 +1,15 @@
-"""Errors that are told to people in one line."""
+"""Errors that people read in one line."""
 
 import sys
 from collections.abc import Callable
 
 
 class UserError(Exception):
-    """What went wrong, where, and what to do; a traceback would add nothing."""
+    """An error that says what went wrong, where, and what to do; a traceback would add nothing."""
 
 
 def exit_status(work: Callable[[], None]) -> int:
-    """Runs `work` for a command line: 0, or 1 after one line that says what went wrong."""
+    """Run `work` for a command line: 0, or 1 after one line that says what went wrong."""
     try:
         work()
     except (UserError, OSError) as error:  # a folder that cannot be written, a full disk

@@ -1,4 +1,4 @@
-"""Where things lie in a checkout and in the user's cache, and how files are written whole."""
+"""The places of a checkout and of the user's cache, and a way to write files whole."""
 
 import hashlib
 import os
@@ -14,27 +14,29 @@ BUILD = ROOT / "build"
 
 
 def user_cache() -> Path:
-    """What is there may be deleted at any time."""
+    """Return the user's cache folder; what is there may be deleted at any time."""
     return platformdirs.user_cache_path("inpage")
 
 
 def sha256_of(path: Path) -> str:
-    """In hex digits, of a file of any size."""
+    """Return the hash in hex digits, of a file of any size."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def is_plain_name(name: str) -> bool:
-    """One step down a folder, and nothing else: no dotfile, no way up, no odd character."""
+    """Return whether the name is one step down a folder: no dotfile, no way up, nothing odd."""
     return name.isprintable() and name[:1] not in ("", ".") and not {"/", "\\"} & set(name)
 
 
 def plain_file(root: Path, parts: list[str]) -> Path | None:
-    """The file `parts` below `root`, of which all but the last step is resolved already. Symbolic
-    links are not followed."""
+    """Return the file `parts` below `root`, without following symbolic links.
+
+    All but the last step of `root` must be resolved already.
+    """
     if not all(map(is_plain_name, parts)):
         return None
-    # Of each step by itself, in strings: a site has hundreds of files, and each start asks for all.
+    # Strings, one step at a time: a site has hundreds of files, and each start asks for all.
     path = os.fspath(root)
     try:
         for part in parts:
@@ -47,7 +49,7 @@ def plain_file(root: Path, parts: list[str]) -> Path | None:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Writes `data` so that `path` holds either all of it or what it held before."""
+    """Write `data` so that `path` holds either all of it or what it held before."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".part")
     try:

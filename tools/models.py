@@ -29,7 +29,7 @@ FOLDER = "models"  # in URLs
 MEDIA_TYPE = "application/octet-stream"
 # A document from there would have neither scripts nor the page's origin.
 HEADERS = {"Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'; sandbox"}
-# What models.json repeats of a manifest, so that the page can list a model before loading it.
+# Fields of a manifest that models.json repeats: the page lists a model before it loads it.
 MANIFEST_FIELDS = ("size", "parameters", "context", "quantisation", "gpu_bytes")
 # Endings before the last one name a size or a quantisation: no host takes those for anything.
 _MIDDLE = r"\.(?:[A-Za-z0-9]*[-_][A-Za-z0-9_-]*|[0-9]+|B?F(?:16|32))"
@@ -39,17 +39,17 @@ BESIDE_A_PTE = (TOKENIZER, TOKENIZER_CONFIG, CONFIG)
 
 
 class ModelsError(UserError):
-    """The folder of models cannot be read."""
+    """An error of a folder of models that cannot be read."""
 
 
 class Models:
-    """The folders of models, and what of them is served; without a root there are none."""
+    """The folders of models, and which of their files are served; without a root there are none."""
 
     def __init__(self, root: Path | None) -> None:
         self.root = root.resolve() if root else None
 
     def find(self, name: str, file: str) -> Path | None:
-        """A file of the model `name`; None where nothing is served."""
+        """Find a file of the model `name`; None where nothing is served."""
         if self.root is None or not is_plain_name(name):
             return None
         folder = self.root / name
@@ -62,7 +62,7 @@ class Models:
                 yield from ((folder.name, file) for file in served_files(folder))
 
     def find_lone(self, file: str) -> Path | None:
-        """A GGUF file that lies beside the folders; None where nothing is served."""
+        """Find a GGUF file that lies beside the folders; None where nothing is served."""
         if self.root is None or not GGUF_NAME.fullmatch(file):
             return None
         return plain_file(self.root, [file])
@@ -81,8 +81,11 @@ class Models:
         ]
 
     def _lone_entry(self, name: str) -> dict[str, Any]:
-        """A GGUF in models.json; what is in it, the engine finds out."""
-        entry = {"name": escaped(model_name(name)), "path": f"{FOLDER}/{quote(os.fsencode(name))}"}
+        """Describe a GGUF for models.json; the engine finds out what is in it."""
+        entry = {
+            "name": escape_name(model_name(name)),
+            "path": f"{FOLDER}/{quote(os.fsencode(name))}",
+        }
         size = 0
         for part in parts_of(name):
             path = self.find_lone(part)
@@ -91,12 +94,14 @@ class Models:
             except OSError:
                 path = None  # it went away
             if path is None:
-                fault = f"{escaped(part)} is missing, unreadable, a link, or named in a way that "
+                fault = (
+                    f"{escape_name(part)} is missing, unreadable, a link, or named in a way that "
+                )
                 return {**entry, "error": f"{fault}no GGUF file is; put it here, or rename it"}
         return {**entry, "size": size}
 
     def _folders(self) -> list[Path]:
-        """Of what looks like a model to a person; that may be one that cannot be served."""
+        """Return the folders that look like a model to a person, even if they cannot be served."""
         return [
             self.root / name
             for name in self._names()
@@ -105,7 +110,7 @@ class Models:
         ]
 
     def _names(self) -> list[str]:
-        """Of all that lies in the root, but for what is hidden."""
+        """Return the names of all that lies in the root and is not hidden."""
         try:
             names = sorted(path.name for path in self.root.iterdir()) if self.root else []
         except OSError as error:
@@ -116,17 +121,17 @@ class Models:
 
 
 def is_model(folder: Path) -> bool:
-    """By the files it has, whether or not they are sound."""
+    """Return whether the folder has a model's files, sound or not."""
     return any(plain_file(folder, [file]) for file in (MANIFEST, MODEL_PTE))
 
 
 def served_files(folder: Path) -> list[str]:
-    """Of the names that may be served, those that are there, in order."""
+    """Return the files that are there and may be served, in order."""
     return sorted(name for name in served_names(folder) if plain_file(folder, [name]))
 
 
 def served_names(folder: Path) -> set[str]:
-    """What the manifest lists, it itself, and ExecuTorch programs with what is read beside them."""
+    """Return the manifest, what it lists, and ExecuTorch programs with the files beside them."""
     try:
         programs = {path.name for path in folder.iterdir() if PTE_NAME.fullmatch(path.name)}
     except OSError:
@@ -140,8 +145,11 @@ def served_names(folder: Path) -> set[str]:
 
 
 def entry_of(folder: Path) -> dict[str, Any]:
-    """A model in models.json; `error` says why one cannot be loaded."""
-    entry = {"name": escaped(folder.name), "path": f"{FOLDER}/{quote(os.fsencode(folder.name))}/"}
+    """Describe a model for models.json; `error` says why one cannot be loaded."""
+    entry = {
+        "name": escape_name(folder.name),
+        "path": f"{FOLDER}/{quote(os.fsencode(folder.name))}/",
+    }
     try:
         check_place(folder)
         program = plain_file(folder, [MODEL_PTE])
@@ -171,7 +179,7 @@ def check_place(folder: Path) -> None:
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """Or ModelError, in the words of the engine that would load it."""
+    """Read the manifest; ModelError speaks in the words of the engine that would load it."""
     path = plain_file(folder, [MANIFEST])
     if path is None:
         raise ModelFileError(f"{MANIFEST} is missing, unreadable or a link")
@@ -198,6 +206,6 @@ def check_files(folder: Path, manifest: Manifest) -> None:
         manifest.check_size(name, path.stat().st_size)
 
 
-def escaped(name: str) -> str:
-    """A file's name as text: bytes that are not text are escaped."""
+def escape_name(name: str) -> str:
+    """Return a file's name as text; bytes that are not text are escaped."""
     return name.encode(errors="backslashreplace").decode()

@@ -1,4 +1,4 @@
-"""python -m tools.moving_picture FILE.png: the README's picture that moves.
+"""The README's picture that moves: python -m tools.moving_picture FILE.png.
 
 A stranger's first minute with the default model: start, ask, answer. Whatever happens is recorded
 as it is and played faster, for there may be no graphics card here; waits are cut short.
@@ -37,7 +37,7 @@ class Recording:
         self.shots: list[tuple[float, bytes]] = []
 
     def shoot(self) -> None:
-        """One that shows nothing new is not kept."""
+        """Take a screenshot; one that shows nothing new is not kept."""
         image = self._page.screenshot()
         if not self.shots or self.shots[-1][1] != image:
             self.shots.append((time.monotonic(), image))
@@ -49,7 +49,7 @@ class Recording:
 
 
 def first_minute(page: Page) -> tuple[list[tuple[float, bytes]], int]:
-    """The recording, and the place in it where the answer begins."""
+    """Return the recording, and the place in it where the answer begins."""
     page.evaluate("text => localStorage.inpageSettings = text", json.dumps(SETTINGS))
     page.reload()
     start = page.get_by_role("button", name="Start chatting")
@@ -70,15 +70,15 @@ def first_minute(page: Page) -> tuple[list[tuple[float, bytes]], int]:
     return recording.shots, asked
 
 
-def thinned(shots: list[tuple[float, bytes]], asked: int) -> tuple[list[tuple[float, bytes]], int]:
+def thin_out(shots: list[tuple[float, bytes]], asked: int) -> tuple[list[tuple[float, bytes]], int]:
     """Every second, third … one of an answer, so that there are not too many; the last stays."""
     step = max(1, -(-len(shots) // MAX_FRAMES))
     answer = [*shots[asked:-1:step], shots[-1]]
     return [*shots[:asked], *answer], asked
 
 
-def paced(shots: list[tuple[float, bytes]], asked: int) -> list[float]:
-    """How long each stays: the answer takes ANSWER_SECONDS, and nothing is waited for long."""
+def pace(shots: list[tuple[float, bytes]], asked: int) -> list[float]:
+    """Return how long each shot stays: the answer takes ANSWER_SECONDS, and no wait is long."""
     times = [at for at, _ in shots]
     factor = ANSWER_SECONDS / (times[-1] - times[asked])
     spans = [(after - before) * factor for before, after in pairwise(times)]
@@ -103,10 +103,10 @@ def save_animation(shots: list[bytes], seconds: list[float], out: Path) -> None:
 
 
 def main(out: Path) -> None:
-    """Takes a few minutes without a graphics card."""
+    """Record the picture; it takes a few minutes without a graphics card."""
     with visiting(SIZE) as page:
-        shots, asked = thinned(*first_minute(page))
-    save_animation([image for _, image in shots], paced(shots, asked), out)
+        shots, asked = thin_out(*first_minute(page))
+    save_animation([image for _, image in shots], pace(shots, asked), out)
     print(f"{out}: {len(shots)} frames, {out.stat().st_size:,} bytes")
 
 

@@ -1,4 +1,4 @@
-"""Do the tests see a wrong line? Changes of one token in py_runtime, each of which they should.
+"""Changes of one token in py_runtime, each of which the tests should notice.
 
 A sample is drawn by a seed: `python -m tools.mutants --seed 1 --count 100`. A change is drawn for
 its own sake, so a sample stays the same but for the lines that were edited since. Each change is
@@ -62,7 +62,7 @@ ROOM_TESTS = {  # where the folder of a room's name does not have all its tests
     "tokens": ["tokens", "chat/test_seams.py", "gguf/test_tokenizer.py"],
     "weights": ["weights", "folder", "pte/test_files.py", "gguf/test_constants.py"],
 }
-# What a change may slow the tests down by, or a busy machine; then it hangs, which is noticed.
+# A change or a busy machine may slow the tests down this much; beyond it they hang, and notice.
 PATIENCE, PATIENCE_SECONDS = 4, 60
 IN_THE_PAGE = ("inpage_bridge", "js", "pyodide", f"{PACKAGE}.bridge")  # modules
 GUARDS = ("strict", "maxsize", "copy")  # keywords that change no result
@@ -90,7 +90,7 @@ class Mutant:
 
 
 def function_around(tree: ast.AST, line: int) -> int | None:
-    """The first line, as Python counts it, of the innermost function that has this line."""
+    """Return the first line, as Python counts it, of the innermost function that has this line."""
     found = None
     for node in ast.walk(tree):  # from the outside in
         match node:
@@ -100,12 +100,12 @@ def function_around(tree: ast.AST, line: int) -> int | None:
 
 
 def is_within(node: ast.stmt, line: int) -> bool:
-    """Whether the statement has this line."""
+    """Return whether the statement has this line."""
     return node.lineno <= line <= (node.end_lineno or node.lineno)
 
 
 def sample(sources: dict[str, str], seed: int, count: int) -> list[Mutant]:
-    """So many of all changes of these files; the same ones for the same seed."""
+    """Draw so many of all changes of these files; the same ones for the same seed."""
     drawn = sorted(
         (hashlib.sha256(f"{seed} {name}".encode()).digest(), file, place)
         for file, source in sources.items()
@@ -115,7 +115,7 @@ def sample(sources: dict[str, str], seed: int, count: int) -> list[Mutant]:
 
 
 def names_of_changes(file: str, source: str) -> Iterator[str]:
-    """In their order; each name is the file's only one, and lines above it do not change it."""
+    """Yield the names in order; each is unique in its file, and lines above do not change it."""
     lines, seen = source.splitlines(), Counter[str]()
     for node, field, _ in changes(ast.parse(source)):
         name = f"{file} {lines[node.lineno - 1].strip()} {ast.unparse(node)} {field}"
@@ -124,7 +124,7 @@ def names_of_changes(file: str, source: str) -> Iterator[str]:
 
 
 def mutant_of(file: str, source: str, place: int) -> Mutant:
-    """The file with the change at this place among all of its changes."""
+    """Return the file with the change at this place among all of its changes."""
     tree = ast.parse(source)
     node, field, value = changes(tree)[place]
     before = ast.unparse(node)
@@ -136,12 +136,12 @@ def mutant_of(file: str, source: str, place: int) -> Mutant:
 
 
 def changes(tree: ast.AST) -> list[Change]:
-    """All that one file allows for, but what no test can notice by nature."""
+    """Return all changes of a file that a test can notice."""
     return [change for node in noticeable(tree) for change in changes_of(node)]
 
 
 def noticeable(node: ast.AST) -> Iterator[ast.AST]:
-    """Without texts for people, annotations, decorators, and guards that nothing ever meets."""
+    """Yield the nodes without texts for people, annotations, decorators, and guards never met."""
     if isinstance(node, ast.Raise | ast.Assert | ast.JoinedStr) or is_named_limit(node):
         return
     yield node
@@ -171,7 +171,7 @@ def is_named_limit(node: ast.AST) -> bool:
 
 
 def changes_of(node: ast.AST) -> Iterator[Change]:
-    """Of this node alone, without those below it."""
+    """Yield the changes of this node alone, without those below it."""
     match node:
         case ast.Compare(ops=operators):
             for place, operator in enumerate(operators):
@@ -193,7 +193,7 @@ def changes_of(node: ast.AST) -> Iterator[Change]:
 
 
 def joins_texts(node: ast.AST) -> bool:
-    """Or lists: to subtract them is not a wrong line but a type error."""
+    """Return whether this joins texts or lists, which cannot be subtracted."""
     return any(
         isinstance(part, ast.JoinedStr | ast.List | ast.Tuple)
         or (isinstance(part, ast.Constant) and isinstance(part.value, str | bytes))
@@ -202,7 +202,7 @@ def joins_texts(node: ast.AST) -> bool:
 
 
 def native_sources(root: Path) -> dict[str, str]:
-    """The files of py_runtime that can be imported outside the page."""
+    """Return the files of py_runtime that can be imported outside the page."""
     paths = {path.relative_to(root).as_posix(): path for path in (root / PACKAGE).rglob("*.py")}
     sources = {file: path.read_text() for file, path in paths.items()}
     page = list(IN_THE_PAGE)
@@ -214,7 +214,7 @@ def native_sources(root: Path) -> dict[str, str]:
 
 
 def imports_any(source: str, modules: list[str]) -> bool:
-    """At its top level: an import inside a function or an `if` may never happen."""
+    """Return whether the top level imports one; in a function or an `if` it may never happen."""
     for statement in ast.parse(source).body:
         names = []
         if isinstance(statement, ast.Import):
@@ -227,7 +227,7 @@ def imports_any(source: str, modules: list[str]) -> bool:
 
 
 def room_tests(file: str) -> list[str]:
-    """The files and folders of tests that know what the file does."""
+    """Return the files and folders of tests that know what the file does."""
     room = Path(file).parts[1]
     return [f"tests/{name}" for name in ROOM_TESTS.get(room, [room])]
 
@@ -240,7 +240,7 @@ class Copy:
         self._known = {} if known is None else known  # by file of tests; copies may share it
 
     def fill(self) -> None:
-        """With what git knows or would take up: changes that are not committed count."""
+        """Copy what git knows or would take up: changes that are not committed count."""
         command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
         listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
         for name in filter(None, listed.stdout.split("\0")):
@@ -279,7 +279,7 @@ class Copy:
         return self._known[file]
 
     def _fails(self, tests: list[str], seconds: list[float]) -> bool:
-        """One after the other. A test that hangs has failed; what hangs beyond that is ended."""
+        """Run the tests until one fails; one that hangs has failed, and what hangs on is ended."""
         (self.root / "order.json").write_text(json.dumps(tests))
         files = dict.fromkeys(test.partition("::")[0] for test in tests)
         order = {ORDER: str(self.root / "order.json")}
@@ -292,7 +292,7 @@ class Copy:
         test_limit: float = 0,
         limit: float | None = None,
     ) -> int | None:
-        """pytest's exit status, or None where it hung."""
+        """Return pytest's exit status, or None where it hung."""
         command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
         command += ["-p", "tools.nearest_first", "--timeout", str(test_limit), "-m", NATIVE]
         # Nothing compiled is kept: of two changes within a second it might be the other's.
@@ -346,7 +346,7 @@ class Copies:
 
 
 def main() -> int:
-    """Prints each change and what came of it; 1 where too few of them were noticed."""
+    """Print each change and what came of it; return 1 if too few of them were noticed."""
     parser = argparse.ArgumentParser(prog="mutants", description=__doc__)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=100)

@@ -2,8 +2,8 @@
 
 A first run writes down which functions of py_runtime each test calls, and how long it takes
 (`NEAREST_CALLS` names the file). Later runs begin with the tests that call the changed function,
-the quickest first; then come those that call others of its file, for what a function gave once may
-be kept. The rest cannot know, and is left out (`NEAREST_ORDER` names a file with tests to run).
+the quickest first; then come those that call others of its file, because a function's result may be
+kept. The rest cannot notice, and is left out (`NEAREST_ORDER` names a file with tests to run).
 """
 
 import json
@@ -27,7 +27,7 @@ Calls = dict[str, dict[str, Any]]  # by test
 
 
 def nearest(changed: str, tests: Calls) -> list[str]:
-    """Those that call the changed function, then those that call its file."""
+    """Return the tests that call the changed function, then those that call its file."""
     file = changed.partition(":")[0]
     near = [test for test in tests if file in tests[test]["calls"]]
     near.sort(key=lambda test: (changed not in tests[test]["calls"], tests[test]["seconds"]))
@@ -35,7 +35,7 @@ def nearest(changed: str, tests: Calls) -> list[str]:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """The first run, or a later one."""
+    """Register the plugin of the first run, or of a later one."""
     resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
     if order := os.environ.get(ORDER):
         config.pluginmanager.register(InOrder(json.loads(Path(order).read_text())))
@@ -44,7 +44,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class InOrder:
-    """These tests, and no others."""
+    """A plugin that runs these tests, and no others."""
 
     def __init__(self, tests: list[str]) -> None:
         self._place = {test: place for place, test in enumerate(tests)}
@@ -55,7 +55,7 @@ class InOrder:
 
 
 class Recorder:
-    """Asks Python itself who is called; what a shared fixture calls, all its users call."""
+    """A plugin that asks Python what is called; what a shared fixture calls, all its users call."""
 
     def __init__(self, root: Path, written: Path) -> None:
         self._root, self._written = f"{root}{os.sep}", written

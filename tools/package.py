@@ -1,4 +1,4 @@
-"""Writes what others install: the wheel, and the npm package with the same wheel in it.
+"""The packages that others install: the wheel, and the npm package with the same wheel in it.
 
 The npm package's module is web/engine.js. Everything that it and its worker fetch lies beside it,
 in dist/, so that a page may have that folder copied anywhere (docs/embedding.md).
@@ -31,11 +31,11 @@ DOCUMENT = ROOT / "docs" / "embedding.md"
 
 
 class PackageError(UserError):
-    """A package cannot be written; says what is missing."""
+    """An error of a package that cannot be written; it says what is missing."""
 
 
 def package(out: Path = OUT) -> list[Path]:
-    """The paths of the wheel and of npm's tarball."""
+    """Write both packages and return the paths of the wheel and of npm's tarball."""
     site = Site.of_checkout()
     wheel = site.wheels.current()
     described = site.describe()
@@ -51,12 +51,12 @@ def package(out: Path = OUT) -> list[Path]:
         **{f"dist/{name}": data for name, data in dist_files(site, described)},
     }
     tarball = out / f"inpage-{version}.tgz"
-    write_whole(tarball, packed(files))
+    write_whole(tarball, pack(files))
     return [out / wheel.name, tarball]
 
 
 def manifest(version: str) -> dict[str, object]:
-    """npm's package.json."""
+    """Return npm's package.json."""
     return {
         "name": "inpage",
         "version": version,
@@ -91,7 +91,7 @@ def dist_files(site: Site, described: dict[str, object]) -> Iterator[tuple[str, 
 
 
 def modules_from(root: Path, entries: tuple[str, ...]) -> list[str]:
-    """These, and all that they import, by their names below `root`."""
+    """Return these modules and all that they import, by their names below `root`."""
     found: list[str] = []
     waiting = list(entries)
     while waiting:
@@ -107,12 +107,12 @@ def modules_from(root: Path, entries: tuple[str, ...]) -> list[str]:
 
 
 def as_json(value: object) -> bytes:
-    """For people to read, too."""
+    """Write JSON that people can read, too."""
     return json.dumps(value, indent=1).encode() + b"\n"
 
 
-def packed(files: dict[str, bytes]) -> bytes:
-    """As npm wants it, below package/; equal files give equal bytes."""
+def pack(files: dict[str, bytes]) -> bytes:
+    """Pack files as npm wants them, below package/; equal files give equal bytes."""
     plain = io.BytesIO()
     with tarfile.open(fileobj=plain, mode="w") as archive:
         for name, data in sorted(files.items()):

@@ -1,5 +1,4 @@
-"""Does ahead of time what the server needs done once: the runtime's wheel, the snapshot of Python
-with it, compressed variants.
+"""The work that the server needs done once: wheel, snapshot of Python, compressed variants.
 
 python -m tools.prepare [page]   page: all but the models, which may be on their way
 """
@@ -15,7 +14,7 @@ from tools.snapshot import SnapshotError
 
 
 def prepare(*, with_models: bool) -> None:
-    """Where the snapshot fails it says so, and the rest is done."""
+    """Prepare the site; where the snapshot fails it says so, and the rest is done."""
     site, variants = Site.of_checkout(), VariantStore()
     try:
         site.snapshots.make(site.wheels.current())

@@ -1,4 +1,4 @@
-"""Collects the Pyodide distribution that the page loads into build/pyodide.
+"""The Pyodide distribution that the page loads, collected into build/pyodide.
 
 The core comes from npm. The wheels that Pyodide's lock file names come from the first source that
 has them, and none is used before its sha256 agrees with the lock. The lock that the page gets names
@@ -44,7 +44,7 @@ CDN_SECONDS = 5  # before the next source is tried
 
 
 class DistError(UserError):
-    """The distribution cannot be put together; says what was tried."""
+    """An error of a distribution that cannot be put together; it says what was tried."""
 
 
 @dataclass(frozen=True)
@@ -59,11 +59,11 @@ class Wheel:
 
 
 class SourceError(Exception):
-    """A source has nothing to give; the text says why."""
+    """An error of a source that has nothing; the text says why."""
 
 
 class Source(Protocol):
-    """Somewhere that wheels may come from."""
+    """A place that wheels may come from."""
 
     name: str
 
@@ -84,7 +84,7 @@ class Folder:
 
 
 class Cdn:
-    """One file at a time, from the network."""
+    """A network source that has one file at a time."""
 
     name = "Pyodide's CDN"
 
@@ -102,7 +102,7 @@ class Cdn:
 
 
 class PackageIndex:
-    """Whatever index pip is set to. It has the wheels that need no building for Pyodide."""
+    """The index that pip is set to, which has the wheels that need no building for Pyodide."""
 
     name = "pip's package index"
     pure = "-py3-none-any.whl"
@@ -120,7 +120,7 @@ class PackageIndex:
 
 
 class OpenWebui:
-    """The Python package open-webui carries the same Pyodide distribution for its own page."""
+    """The Python package open-webui, which carries the same distribution for its own page."""
 
     requirement = "open-webui==0.12.4"
     folder = "open_webui/frontend/pyodide"
@@ -137,7 +137,7 @@ class OpenWebui:
 
 
 def pip_download(requirement: str, folder: Path) -> Path:
-    """The archive that pip found; SourceError with pip's last words."""
+    """Return the archive that pip found; SourceError has pip's last words."""
     # Nothing of it is installed or run, so its own dependencies and Python do not matter.
     options = ["--no-deps", "--ignore-requires-python", "--only-binary=:all:", "--quiet"]
     command = [sys.executable, "-m", "pip", "download", *options, "--dest", str(folder)]
@@ -158,7 +158,7 @@ def collect(
     packages: Sequence[str] = PACKAGES,
     replaced: Mapping[str, Mapping[str, Any]] = REPLACED,
 ) -> None:
-    """Makes `out` hold the core and the wheels of `packages`, and nothing else."""
+    """Make `out` hold the core and the wheels of `packages`, and nothing else."""
     core = read_core(npm_package)
     lock = cut_lock(json.loads(core["pyodide-lock.json"]), packages, replaced)
     core["pyodide-lock.json"] = json.dumps(lock, indent=1).encode()
@@ -196,7 +196,7 @@ def read_core(npm_package: Path) -> dict[str, bytes]:
 def cut_lock(
     lock: dict[str, Any], packages: Sequence[str], replaced: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, Any]:
-    """The lock with `packages` and all that they depend on, and with nothing else."""
+    """Return the lock with `packages` and all that they depend on, and with nothing else."""
     entries: dict[str, dict[str, Any]] = {}
     waiting = list(packages)
     while waiting:
@@ -240,7 +240,7 @@ def obtain(wheels: Sequence[Wheel], sources: Sequence[Source]) -> dict[str, byte
 
 
 def keep(path: Path, data: bytes) -> None:
-    """Puts a download into the cache; a cache that cannot be written only costs time next time."""
+    """Put a download into the cache; a cache that cannot be written only costs time next time."""
     try:
         if not (path.is_file() and path.read_bytes() == data):
             write_whole(path, data)

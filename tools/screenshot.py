@@ -1,6 +1,6 @@
-"""python -m tools.screenshot FOLDER: a conversation with the default model, as PNG files.
+"""Pictures of a conversation with the default model: python -m tools.screenshot FOLDER.
 
-To be looked at: screenshot.png, and the same in the dark and on a phone.
+The files are screenshot.png, and the same in the dark and on a phone.
 """
 
 import subprocess
@@ -34,7 +34,7 @@ def main(folder: Path) -> None:
 
 @contextmanager
 def visiting(size: ViewportSize) -> Iterator[Page]:
-    """The page, opened in a browser of its own, from a server of its own."""
+    """Open the page in a browser of its own, from a server of its own."""
     command = [sys.executable, "serve.py", "--port", "0"]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout
@@ -53,7 +53,7 @@ def visiting(size: ViewportSize) -> Iterator[Page]:
 
 
 def converse(page: Page) -> None:
-    """Loads the model and waits for each answer."""
+    """Load the model and wait for each answer."""
     page.get_by_role("button", name="Start chatting").click()
     expect(page.locator("body")).to_have_attribute("data-model", "ready", timeout=WAIT_MILLISECONDS)
     page.locator("header [data-opens=settings]").click()
@@ -67,7 +67,7 @@ def converse(page: Page) -> None:
 
 
 def shoot(page: Page, folder: Path) -> None:
-    """The same conversation, three times."""
+    """Take the same conversation three times."""
     page.screenshot(path=folder / "screenshot.png")
     page.emulate_media(color_scheme="dark")
     page.screenshot(path=folder / "dark.png")

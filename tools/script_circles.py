@@ -1,6 +1,6 @@
-"""The scripts of web/ import each other in no circle, and what they import is there.
+"""A check that the scripts of web/ import each other in no circle, and nothing that is missing.
 
-What is fetched only when it is needed counts as what is fetched at once; types in JSDoc do not.
+What is fetched only when it is needed counts like what is fetched at once; types in JSDoc do not.
 """
 
 import re
@@ -18,7 +18,7 @@ COMPUTED = re.compile(r"\$\{[^}]*\}")
 
 
 def imports_of(script: Path) -> set[Path]:
-    """Where a part of a name is computed: all that it may be."""
+    """Return all that a script may import, where a part of a name is computed, too."""
     text = JSDOC.sub("", script.read_text(encoding="utf-8"))
     found = set()
     for name in AT_ONCE.findall(text) + WHEN_NEEDED.findall(text):
@@ -30,7 +30,7 @@ def imports_of(script: Path) -> set[Path]:
 
 
 def check(folder: Path) -> None:
-    """Raises UserError, with the circle or with what is missing."""
+    """Raise UserError, with the circle or with what is missing."""
     root = folder.resolve()
     scripts = {script: imports_of(script) for script in sorted(root.rglob("*.js"))}
     try:

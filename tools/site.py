@@ -69,12 +69,12 @@ MAX_HASHED_SIZE = 32 << 20
 
 
 class SiteError(UserError):
-    """The site cannot be served; says what is missing and what to do."""
+    """An error of a site that cannot be served; it says what is missing and what to do."""
 
 
 @dataclass(frozen=True)
 class Resource:
-    """What one URL answers with."""
+    """The answer at one URL."""
 
     url: str
     content: Path | bytes
@@ -97,7 +97,7 @@ class Resource:
 
 
 class Site:
-    """Files are looked up at each request: a page sees what has changed on disk."""
+    """The site, whose files are looked up at each request: a page sees what has changed on disk."""
 
     def __init__(
         self,
@@ -125,7 +125,10 @@ class Site:
     def of_checkout(
         cls, model_root: Path | None = None, hub: tuple[str, ...] = HUB_ORIGINS
     ) -> "Site":
-        """This checkout's site; `model_root` defaults to the folder models/ where there is one."""
+        """Return this checkout's site.
+
+        `model_root` defaults to the folder models/ if there is one.
+        """
         if model_root is None and (ROOT / "models").is_dir():
             model_root = ROOT / "models"
         if model_root is not None and not model_root.is_dir():
@@ -137,7 +140,10 @@ class Site:
         return cls(ROOT / "web", DIST, VENDOR, WheelStore(), SnapshotStore(), model_root, hub)
 
     def find(self, url: str) -> Resource | None:
-        """The answer to a URL path, without its leading slash; None where there is nothing."""
+        """Return the answer to a URL path, without its leading slash.
+
+        None where there is nothing.
+        """
         match (url or "index.html").split("/"):
             case parts if not all(map(is_plain_name, parts)):
                 return None
@@ -165,7 +171,7 @@ class Site:
                 return from_file("/".join(parts), self.web, parts)
 
     def headers_of(self, url: str) -> dict[str, str]:
-        """What every answer at a URL carries, errors too."""
+        """Return the headers that every answer at a URL carries, errors too."""
         return self.headers | (models.HEADERS if is_of_models(url) else {})
 
     def urls(self) -> Iterator[str]:
@@ -176,7 +182,7 @@ class Site:
         yield from (f"{models.FOLDER}/{file}" for file in self.models.lone_files())
 
     def page_urls(self) -> Iterator[str]:
-        """All but the models and what is made at each request."""
+        """Yield the URLs of all but the models and what is made at each request."""
         return self._page_urls(self._describe_places())
 
     def _page_urls(self, described: dict[str, Any]) -> Iterator[str]:
@@ -188,8 +194,11 @@ class Site:
         yield from files_in(self.web)
 
     def describe(self) -> dict[str, Any]:
-        """site.json: where the page finds the files whose URLs carry a hash, our headers, and what
-        a browser keeps to start without network (web/sw.js), with its hashes: a release."""
+        """Return site.json.
+
+        It says where the page finds the files whose URLs carry a hash, our headers, and what a
+        browser keeps to start without network (web/sw.js), with its hashes: a release.
+        """
         described = self._describe_places()
         found = (self.find(url) for url in self._page_urls(described) if url not in NOT_KEPT)
         files = {each.url: each.sha256 for each in found if each and each.sha256}
@@ -227,18 +236,21 @@ class Site:
 
 
 def is_of_models(url: str) -> bool:
-    """Whether a URL lies below models/, where nothing may be run."""
+    """Return whether a URL lies below models/, where nothing may be run."""
     return url.split("/")[0] == models.FOLDER
 
 
 def security_headers(hub: tuple[str, ...]) -> dict[str, str]:
-    """With the Hub allowed, the page may connect to it, too; nothing else of the policy changes."""
+    """Return the headers.
+
+    With the Hub allowed, the page may connect to it, and nothing else changes.
+    """
     policy = SECURITY_HEADERS[POLICY].replace(OWN_ORIGIN, " ".join([OWN_ORIGIN, *hub]))
     return SECURITY_HEADERS | {POLICY: policy}
 
 
 def from_json(url: str, value: Any) -> Resource:
-    """A resource made here, whose hash is that of its text."""
+    """Make a resource whose hash is that of its text."""
     body = json.dumps(value, indent=1).encode() + b"\n"
     sha256 = hashlib.sha256(body).hexdigest()
     return Resource(url, body, len(body), sha256[:32], sha256)
@@ -273,7 +285,7 @@ def files_in(root: Path) -> list[str]:
 
 
 def names_in(folder: str, prefix: str) -> Iterator[str]:
-    """The same in no order, each after `prefix`; a folder that has just gone has none."""
+    """Yield the names in no order, each after `prefix`; a folder that has just gone has none."""
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             if is_plain_name(entry.name) and not entry.is_symlink():

@@ -1,4 +1,4 @@
-"""Makes the snapshot of Python's memory that the page starts from, when it does not fit any more.
+"""The snapshot of Python's memory that the page starts from, made when it does not fit any more.
 
 It holds an interpreter with numpy and the runtime imported, as tools/snapshot.mjs leaves it in
 Node. It belongs to one build of Pyodide and one wheel of the runtime: a page that has another wheel
@@ -28,12 +28,12 @@ SITE_PACKAGES = "/lib/python3.14/site-packages"
 LIBRARIES = ("numpy/_core/_multiarray_umath", "numpy/linalg/_umath_linalg")
 SUFFIX = ".cpython-314-wasm32-emscripten.so"
 MEMORY = "memory.snapshot"  # compressed, since a static host would not: 12.4 MB of 54
-QUICKLY = 6  # 9 saves 1%, for 9 s instead of 2 s
+GZIP_LEVEL = 6  # 9 saves 1%, for 9 s instead of 2 s
 SCRIPTS = ("tools/snapshot.mjs", "tools/snapshot.py", "web/interpreter.js", "web/bridge.js")
 
 
 class SnapshotError(UserError):
-    """The snapshot cannot be made; says what Node said."""
+    """An error of a snapshot that cannot be made; it says what Node said."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Snapshot:
     folder: Path
 
     def describe(self, prefix: str) -> dict[str, Any]:
-        """For site.json: addresses, of each library with its place among Python's files."""
+        """Describe it for site.json: addresses, and each library's place among Python's files."""
         folder = f"{prefix}{self.folder.name}/"
         with (self.folder / MEMORY).open("rb") as file:
             file.seek(-4, SEEK_END)  # a gzip file ends with how long it is unzipped
@@ -57,12 +57,12 @@ def libraries_in(folder: str) -> list[tuple[str, str]]:
 
 
 def file_of(library: str) -> str:
-    """The file that holds a native library, by its place among Python's files."""
+    """Return the file that holds a native library, by its place among Python's files."""
     return f"{Path(library).name}.wasm"
 
 
 class SnapshotStore:
-    """One snapshot as `folder`/<16 hex digits>/, and what it was made of."""
+    """A store of one snapshot as `folder`/<16 hex digits>/, and what it was made of."""
 
     def __init__(self, pyodide: Path = DIST, folder: Path = BUILD / "snapshots") -> None:
         self.pyodide = pyodide
@@ -70,7 +70,7 @@ class SnapshotStore:
         self._record = folder / ".current.json"
 
     def find(self, wheel: Path) -> Snapshot | None:
-        """The snapshot with this wheel of the runtime in it, if it was made."""
+        """Return the snapshot with this wheel of the runtime in it, if it was made."""
         try:
             record = json.loads(self._record.read_bytes())
             found = Snapshot(self.folder / record["folder"])
@@ -79,7 +79,7 @@ class SnapshotStore:
         return found if record.get("inputs") == self._digest_of_inputs(wheel) else None
 
     def make(self, wheel: Path) -> Snapshot:
-        """The same, made if it must be."""
+        """Return the snapshot with this wheel, made if it must be."""
         if found := self.find(wheel):
             return found
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -116,7 +116,7 @@ class SnapshotStore:
         if made.returncode != 0:
             last_line = (made.stderr.strip().splitlines() or ["nothing"])[-1]
             raise SnapshotError(f"the snapshot of Python could not be made; Node said: {last_line}")
-        (folder / MEMORY).write_bytes(gzip.compress(plain.read_bytes(), QUICKLY, mtime=0))
+        (folder / MEMORY).write_bytes(gzip.compress(plain.read_bytes(), GZIP_LEVEL, mtime=0))
         plain.unlink()
 
     def _digest_of_inputs(self, wheel: Path) -> str:

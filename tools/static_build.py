@@ -1,4 +1,4 @@
-"""Writes the whole site as files that any static host can serve."""
+"""The static build: the whole site as files that any static host can serve."""
 
 import shutil
 import tempfile
@@ -14,11 +14,11 @@ MARKER = ".inpage-build"  # tells a former build, which may be replaced, from a 
 
 
 class BuildError(UserError):
-    """The site cannot be written there; says why."""
+    """An error of a place where the site cannot be written; it says why."""
 
 
 def build(site: Site, out: Path, variants: VariantStore) -> None:
-    """Makes `out` the whole site, or leaves it as it was."""
+    """Make `out` the whole site, or leave it as it was."""
     out = out.resolve()
     check_replaceable(out)
     out.parent.mkdir(parents=True, exist_ok=True)
@@ -50,7 +50,7 @@ def check_replaceable(out: Path) -> None:
 
 
 def write_site(site: Site, folder: Path, variants: VariantStore) -> None:
-    """And what static hosts want to know: headers, and that nothing is to be processed."""
+    """Write the site and what static hosts want to know: headers, and that nothing is processed."""
     for url in site.urls():
         resource = site.find(url)
         if resource is None:
@@ -62,7 +62,7 @@ def write_site(site: Site, folder: Path, variants: VariantStore) -> None:
 
 
 def write_resource(resource: Resource, path: Path, variants: VariantStore) -> None:
-    """With its compressed variants beside it."""
+    """Write a resource with its compressed variants beside it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if isinstance(resource.content, bytes):
         path.write_bytes(resource.content)
@@ -74,10 +74,10 @@ def write_resource(resource: Resource, path: Path, variants: VariantStore) -> No
 
 
 def headers_file(site: Site) -> str:
-    """The `_headers` file that several static hosts read.
+    """Return the `_headers` file that several static hosts read.
 
-    Hosts that find several rules for a path join them, so the caching of everything is left to
-    the host, and only files whose URL carries a hash get a rule. Of two policies both hold.
+    Hosts that find several rules for a path join them, so the caching of everything is left to the
+    host, and only files whose URL carries a hash get a rule. Of two policies both hold.
     """
     lines = ["/*", *(f"  {name}: {value}" for name, value in site.headers.items())]
     lines += [f"/{models.FOLDER}/*", *(f"  {n}: {value}" for n, value in models.HEADERS.items())]

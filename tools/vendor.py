@@ -1,4 +1,4 @@
-"""Collects the libraries that the page imports from npm, with their licences, into build/vendor."""
+"""The libraries that the page imports, collected from npm with their licences into build/vendor."""
 
 import re
 import sys
@@ -23,7 +23,7 @@ MODULES = {
     "pdf.js": ("pdfjs-dist/legacy/build/pdf.min.mjs", "pdfjs-dist/LICENSE"),
     "pdf-worker.js": ("pdfjs-dist/legacy/build/pdf.worker.min.mjs", "pdfjs-dist/LICENSE"),
 }
-# With its fonts, which lie beside it.
+# Its fonts lie beside it.
 STYLE = "katex.css"
 STYLE_SOURCE = "katex/dist/katex.min.css"
 FONTS = "katex/dist"
@@ -35,7 +35,7 @@ FONT = re.compile(rb"url\((fonts/([^)]+\.woff2))\)")
 
 
 class VendorError(UserError):
-    """A library is missing; says what to run."""
+    """An error of a missing library; it says what to run."""
 
 
 def collect(packages: Path = NODE_MODULES, vendor: Path = VENDOR) -> None:

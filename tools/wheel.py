@@ -1,4 +1,4 @@
-"""Builds the py_runtime wheel that the page installs, when its sources changed."""
+"""The py_runtime wheel that the page installs, built when its sources changed."""
 
 import hashlib
 import json
@@ -20,11 +20,11 @@ EPOCH = "1580601600"  # one date for every file in the wheel, so that equal sour
 
 
 class WheelError(UserError):
-    """The wheel cannot be built; says what the builder said."""
+    """An error of a wheel that cannot be built; it says what the builder said."""
 
 
 class WheelStore:
-    """Wheels of `project` as `folder`/<first 16 hex digits of its sha256>/<wheel>."""
+    """A store of wheels of `project` as `folder`/<first 16 hex digits of its sha256>/<wheel>."""
 
     def __init__(self, project: Path = ROOT, folder: Path = BUILD / "wheels") -> None:
         self.project = project
@@ -33,7 +33,7 @@ class WheelStore:
         self._lock = threading.Lock()
 
     def current(self) -> Path:
-        """The wheel of the sources as they are now, built if it must be."""
+        """Return the wheel of the sources as they are now, built if it must be."""
         with self._lock:
             inputs = digest_of_inputs(self.project)
             return self._built_from(inputs) or self._build(inputs)
@@ -77,7 +77,7 @@ def facts_of_inputs(project: Path) -> Iterator[tuple[str, int, int]]:
 
 
 def facts_of_folder(folder: str, name: str) -> Iterator[tuple[str, int, int]]:
-    """Of all below it that is not compiled; a link to a folder is left out."""
+    """Yield the facts of all files below that are not compiled; a link to a folder is left out."""
     with os.scandir(folder) as entries:
         for entry in entries:
             inside = f"{name}/{entry.name}"
@@ -90,7 +90,7 @@ def facts_of_folder(folder: str, name: str) -> Iterator[tuple[str, int, int]]:
 
 @lru_cache(maxsize=16)
 def digest_of(project: Path, facts: tuple[tuple[str, int, int], ...]) -> str:
-    """Of the files' names and contents; read again only when a size or time is another."""
+    """Return the hash of names and contents; files are read again if a size or time has changed."""
     digest = hashlib.sha256()
     for name, _, _ in facts:
         digest.update(f"{name}\0{sha256_of(project / name)}\n".encode())
@@ -98,8 +98,8 @@ def digest_of(project: Path, facts: tuple[tuple[str, int, int], ...]) -> str:
 
 
 def run_builder(project: Path, folder: Path) -> Path:
-    """The wheel's path; WheelError with the builder's last words."""
-    # In a process of its own, so that the server never imports a build system.
+    """Run the builder and return the wheel's path; WheelError has the builder's last words."""
+    # A process of its own, so that the server never imports a build system.
     command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory"]
     environment = {**os.environ, "SOURCE_DATE_EPOCH": EPOCH}
     built = subprocess.run(

@@ -1,4 +1,4 @@
-"""What happens to a module's graph between torch.export and the engine's program, in order."""
+"""The passes over a module's graph, between torch.export and the engine's program, in order."""
 
 from collections.abc import Callable
 
@@ -39,6 +39,6 @@ PASSES: tuple[Pass, ...] = (
 
 
 def run_passes(graph: ModuleGraph) -> None:
-    """All of them, in place and in this order."""
+    """Run all passes, in place and in this order."""
     for each in PASSES:
         each(graph)

@@ -1,4 +1,4 @@
-"""F.scaled_dot_product_attention without a cache becomes the engine's sdpa."""
+"""The pass that turns F.scaled_dot_product_attention without a cache into the engine's sdpa."""
 
 from collections.abc import Callable
 from typing import Any
@@ -34,7 +34,7 @@ def attention(graph: ModuleGraph) -> None:
 
 
 def _causal_mask(emit: Callable[..., Node], q: Node, k: Node) -> Node:
-    """As torch has it: row s sees the columns up to s, whatever the lengths. bool [S, L]"""
+    """Build torch's causal mask, bool [S, L]: row s sees the columns up to s."""
 
     def places(x: Node, dim: int) -> Node:
         length: Any = live_size(emit, x, -2)

@@ -1,4 +1,4 @@
-"""Ops the engine lacks become ops it has: by torch's own tables, and by spellings.py for the rest.
+"""The pass that spells ops the engine lacks by ops it has: torch's tables, then spellings.py.
 
 Torch makes the graph functional on the way: no op writes in place any more, and the buffers that
 the module writes get their new values at the end.
@@ -10,7 +10,7 @@ from torch.export import ExportedProgram, default_decompositions
 from export.passes.spellings import SPELLINGS
 
 aten = torch.ops.aten
-# In torch's table, but the engine has them, or a later pass looks for them.
+# Torch's table has these, but the engine has them, too, or a later pass looks for them.
 KEPT = (
     aten.linear.default,
     aten.silu.default,
@@ -20,7 +20,7 @@ KEPT = (
 
 
 def decompose(exported: ExportedProgram) -> ExportedProgram:
-    """A functional program without ops that only torch has."""
+    """Return a functional program without ops that only torch has."""
     table = default_decompositions()
     for op in KEPT:
         del table[op]

@@ -1,4 +1,4 @@
-"""Calls on constants alone are made now, once: rope tables, masks, weights in another form."""
+"""The pass that makes calls on constants alone once and for all: rope tables, masks, weights."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ SMALL = 4096  # elements
 
 
 def fold_constants(graph: ModuleGraph) -> None:
-    """Calls whose inputs are all constants → constants that hold what they gave."""
+    """Replace calls whose inputs are all constants by constants that hold the results."""
     known: dict[Node, Any] = {
         node: tensor
         for node, tensor in graph.tensors.items()
@@ -39,14 +39,14 @@ def fold_constants(graph: ModuleGraph) -> None:
 
 
 def _is_pure(node: Node) -> bool:
-    """An op of torch on tensors; what it gives depends on its arguments alone."""
+    """Return whether this is a torch op on tensors that depends on its arguments alone."""
     if not isinstance(node.target, torch._ops.OpOverload) or mutates(node) or is_random(node):
         return False
     return isinstance(node.meta["val"], Tensor | list | tuple)
 
 
 def _is_worth_keeping(node: Node, known: dict[Node, Any]) -> bool:
-    """Where the known part of the graph ends; several outputs are kept one by one, by getitem."""
+    """Return whether the known part ends here; several outputs are kept one by one, by getitem."""
     if not isinstance(known[node], Tensor) or all(user in known for user in node.users):
         return False
     return node.target not in CHEAP or known[node].numel() <= SMALL

@@ -1,8 +1,8 @@
-"""Attention over a KV cache that the module fills becomes one sdpa_with_kv_cache.
+"""The pass that fuses attention over a KV cache that the module fills: one sdpa_with_kv_cache.
 
-The spelling: two buffers [B, C, H, D] (or [B, H, C, D]) get this call's keys and values at
-[start, start + tokens) and are attended over by F.scaled_dot_product_attention, whole or up to
-start + tokens, with the causal mask for that. Heads may be shared, by enable_gqa or by repeating.
+The spelling: two buffers [B, C, H, D] (or [B, H, C, D]) get this call's keys and values at [start,
+start + tokens) and are attended over by F.scaled_dot_product_attention, whole or up to start +
+tokens, with the causal mask for that. Heads may be shared, by enable_gqa or by repeating.
 """
 
 from dataclasses import dataclass
@@ -50,7 +50,7 @@ def fuse_cached_attention(graph: ModuleGraph) -> None:
 def _cache_read(graph: ModuleGraph, node: Any) -> CacheRead | None:
     context, repeats, axis, swapped = shape_of(node)[2], 1, 2, False
     while True:
-        ungrouped = _ungrouped(node)
+        ungrouped = _match_repeat(node)
         if ungrouped is not None:
             node, times = ungrouped
             repeats *= times
@@ -73,8 +73,8 @@ def _cache_read(graph: ModuleGraph, node: Any) -> CacheRead | None:
     return CacheRead(buffer, written, axis, start or 0, context, repeats)
 
 
-def _ungrouped(node: Any) -> tuple[Node, int] | None:
-    """x and n of x with each entry of one dim repeated n times, as view(expand(unsqueeze(x)))."""
+def _match_repeat(node: Any) -> tuple[Node, int] | None:
+    """Return x and n of view(expand(unsqueeze(x))): each entry of one dim repeated n times."""
     if not is_call(node, aten.view.default) or not is_call(node.args[0], aten.expand.default):
         return None
     column = node.args[0].args[0]

@@ -1,4 +1,4 @@
-"""x * rsqrt(mean(x²) + eps) * weight, in the usual spellings, becomes one rms_norm.
+"""The pass that fuses x * rsqrt(mean(x²) + eps) * weight, in the usual spellings: one rms_norm.
 
 A layer norm is one too, of x - mean(x).
 """
@@ -18,14 +18,14 @@ ADD = (aten.add.Tensor, aten.add.Scalar)
 
 
 def fuse_rms_norm(graph: ModuleGraph) -> None:
-    """x * rsqrt(mean(x²) + eps) * weight → inpage.rms_norm; without a weight, one of ones."""
+    """Fuse x * rsqrt(mean(x²) + eps) * weight to inpage.rms_norm; without a weight, one of ones."""
     ones: dict[int, Node] = {}
     for node in graph.calls(aten.mul.Tensor, aten.div.Tensor):
-        found = _normalised(node)
+        found = _match_norm(node)
         if found is None:
             continue
         x, eps = found
-        last, weight = _weighted(node)
+        last, weight = _match_weight(node)
         if weight is None:
             width = int(shape_of(x)[-1])
             if width not in ones:
@@ -37,8 +37,8 @@ def fuse_rms_norm(graph: ModuleGraph) -> None:
     graph.remove_unused()
 
 
-def _normalised(node: Node) -> tuple[Node, float] | None:
-    """x and eps of x * rsqrt(mean(x²) + eps) or x / sqrt(mean(x²) + eps)."""
+def _match_norm(node: Node) -> tuple[Node, float] | None:
+    """Return x and eps of x * rsqrt(mean(x²) + eps) or x / sqrt(mean(x²) + eps)."""
     for x, scale in both_ways(operands(node, *MUL)):
         if is_call(scale, aten.rsqrt.default):
             return _of_mean_square(x, scale.args[0])
@@ -56,7 +56,7 @@ def _of_mean_square(x: Any, shifted: Any) -> tuple[Node, float] | None:
 
 
 def _is_mean_of_rows(mean: Node, x: Any) -> bool:
-    """Whether it is the mean of x² over the last dim, which is kept."""
+    """Return whether this is the mean of x² over the last dim, which is kept."""
     given: tuple[Any, ...] = (*mean.args, False)
     square, dims, keepdim = given[:3]
     rank, dtype = x.meta["val"].dim(), x.meta["val"].dtype
@@ -68,8 +68,11 @@ def _is_mean_of_rows(mean: Node, x: Any) -> bool:
     return is_power or operands(square, *MUL) == (x, x)
 
 
-def _weighted(node: Node) -> tuple[Node, Node | None]:
-    """The multiplication by a weight that follows, if nothing else uses the node; its weight."""
+def _match_weight(node: Node) -> tuple[Node, Node | None]:
+    """Return the multiplication by a weight that follows, if nothing else uses the node.
+
+    Its weight.
+    """
     if len(node.users) == 1:
         (user,) = node.users
         for normalised, weight in both_ways(operands(user, *MUL)):

@@ -1,7 +1,7 @@
-"""Rotary embeddings of a query and its key become one call.
+"""The pass that fuses the rotary embeddings of a query and its key into one call.
 
-Two spellings: halves, `x * cos + rotate_half(x) * sin`, and pairs, `stack((a * cos - b * sin,
-a * sin + b * cos), -1).flatten(-2)` with a the even and b the odd elements. The tables stretch over
+Two spellings: halves, `x * cos + rotate_half(x) * sin`, and pairs, `stack((a * cos - b * sin, a *
+sin + b * cos), -1).flatten(-2)` with a the even and b the odd elements. The tables stretch over
 everything but tokens and width; heads come before or after tokens. A table that is sliced or
 indexed at a run of positions is taken whole, with the position.
 """
@@ -35,7 +35,7 @@ ADD, SUB, MUL = aten.add.Tensor, aten.sub.Tensor, aten.mul.Tensor
 
 @dataclass(frozen=True)
 class Rotation:
-    """One rotated tensor as the graph spells it."""
+    """A rotated tensor as the graph spells it."""
 
     out: Node
     x: Node  # of out's shape, or seen as pairs [..., width / 2, 2]
@@ -62,7 +62,7 @@ class Rotation:
         return is_fitting and self.heads_first is not None
 
     def goes_with(self, other: "Rotation") -> bool:
-        """Same tables and layout, tensors that differ in their heads only, and independent."""
+        """Return whether both share tables and layout, differ in heads only, and are apart."""
         if (self.cos, self.sin, self.op) != (other.cos, other.sin, other.op):
             return False
         heads = -3 if self.heads_first else -2
@@ -77,7 +77,7 @@ def fuse_rope(graph: ModuleGraph) -> None:
     """Two rotations by the same tables, of a query and its key → one call that gives both."""
     found: list[Rotation] = []
     for node in graph.calls(ADD, aten.view.default):
-        rotation = _in_halves(node) or _in_pairs(node)
+        rotation = _match_halves(node) or _match_pairs(node)
         if rotation is not None and rotation.fits:
             found.append(rotation)
     while len(found) >= 2:
@@ -93,7 +93,7 @@ def fuse_rope(graph: ModuleGraph) -> None:
 # Halves ----------------------------------------------------------------------------------------
 
 
-def _in_halves(node: Node) -> Rotation | None:
+def _match_halves(node: Node) -> Rotation | None:
     for straight, turned in both_ways(operands(node, ADD)):
         for x, cos in both_ways(operands(straight, MUL)):
             for half_turned, sin in both_ways(operands(turned, MUL)):
@@ -103,7 +103,7 @@ def _in_halves(node: Node) -> Rotation | None:
 
 
 def _turns(node: Any, x: Any) -> bool:
-    """Whether it is cat((-second half of x, first half of x), -1)."""
+    """Return whether this is cat((-second half of x, first half of x), -1)."""
     if not is_call(node, aten.cat.default) or len(node.args[0]) != 2 or not _is_last(node, 1):
         return False
     second, first = node.args[0]
@@ -112,7 +112,7 @@ def _turns(node: Any, x: Any) -> bool:
 
 
 def _half(node: Any) -> tuple[Node, int] | None:
-    """What it is the first (0) or second (1) half of, along the last dim."""
+    """Return x and which half of it this is, first (0) or second (1), along the last dim."""
     if is_call(node, operator.getitem) and is_call(node.args[0], aten.split_with_sizes.default):
         split, which = node.args
         width = shape_of(split.args[0])[-1]
@@ -128,7 +128,7 @@ def _half(node: Any) -> tuple[Node, int] | None:
 # Pairs -----------------------------------------------------------------------------------------
 
 
-def _in_pairs(node: Node) -> Rotation | None:
+def _match_pairs(node: Node) -> Rotation | None:
     joined = node.args[0]
     if not is_call(node, aten.view.default) or not is_call(joined, aten.cat.default):
         return None
@@ -139,25 +139,25 @@ def _in_pairs(node: Node) -> Rotation | None:
     for a, cos, b, sin in _products(real, SUB):
         for a2, sin2, b2, cos2 in _products(imaginary, ADD):
             if (a, cos, b, sin) == (a2, cos2, b2, sin2):
-                x = _interleaved(a, b)
+                x = _match_interleaved(a, b)
                 if x is not None and _is_seen_as(x, shape_of(node)):
                     return Rotation(node, x, cos, sin, PAIRS)
     return None
 
 
 def _is_seen_as(x: Node, shape: tuple[Any, ...]) -> bool:
-    """Whether x has this shape, or the same with its last dim in pairs."""
+    """Return whether x has this shape, or the same with its last dim in pairs."""
     pairs = (*shape[:-1], shape[-1] // 2, 2)
     return same_shape(shape_of(x), shape) or same_shape(shape_of(x), pairs)
 
 
 def _is_column(node: Any) -> bool:
-    """Whether it is unsqueeze(-1)."""
+    """Return whether this is unsqueeze(-1)."""
     return is_call(node, aten.unsqueeze.default) and _is_last(node, 1)
 
 
 def _products(node: Any, target: Any) -> list[tuple[Node, Node, Node, Node]]:
-    """a, p, b, q of a * p ± b * q, in every order that multiplication and addition allow."""
+    """Return a, p, b, q of a * p ± b * q, in every order that multiplication and addition allow."""
     pair = operands(node, target)
     orders = both_ways(pair) if target is ADD else [pair] if pair else []
     return [
@@ -169,16 +169,16 @@ def _products(node: Any, target: Any) -> list[tuple[Node, Node, Node, Node]]:
     ]
 
 
-def _interleaved(even: Any, odd: Any) -> Node | None:
-    """The tensor whose even and odd elements along the last dim, or first and second, these are."""
-    first, second = _every_other(even), _every_other(odd)
+def _match_interleaved(even: Any, odd: Any) -> Node | None:
+    """Return the tensor that these are the even and odd, or first and second, elements of."""
+    first, second = _match_every_other(even), _match_every_other(odd)
     if first is None or second is None or first[0] is not second[0]:
         return None
     return first[0] if (first[1], second[1]) == (0, 1) else None
 
 
-def _every_other(node: Any) -> tuple[Node, int] | None:
-    """x and 0 or 1 of x[..., 0::2], or of x[..., 0] where the last dim is a pair."""
+def _match_every_other(node: Any) -> tuple[Node, int] | None:
+    """Return x and 0 or 1 of x[..., 0::2], or of x[..., 0] where the last dim is a pair."""
     cut = _fixed_slice(node)
     if cut is not None:
         is_whole = cut.step == 2 and cut.end == cut.width and cut.start in (0, 1)
@@ -219,7 +219,7 @@ def _fixed_slice(node: Any) -> FixedSlice | None:
 
 
 def _is_last(node: Node, place: int, of: Node | None = None) -> bool:
-    """Whether the dim argument at this place (0 when absent) is the last one."""
+    """Return whether the dim argument at this place (0 when absent) is the last one."""
     dim: Any = node.args[place] if len(node.args) > place else 0
     rank = len(shape_of(of or node))
     return dim % rank == rank - 1
@@ -255,7 +255,7 @@ def _swap(rank: int) -> list[int]:
 
 
 def _tables(emit: Callable[..., Node], rotation: Rotation) -> tuple[Any, ...]:
-    """The tables [rows, width], and the row of the first token where the op wants it."""
+    """Return the tables [rows, width], and the row of the first token where the op wants it."""
     whole = [_whole_table(table) for table in (rotation.cos, rotation.sin)]
     if rotation.op is HALVES and all(whole) and whole[0][1] == whole[1][1]:  # type: ignore[index]
         return whole[0][0], whole[1][0], whole[0][1]  # type: ignore[index]
@@ -265,7 +265,7 @@ def _tables(emit: Callable[..., Node], rotation: Rotation) -> tuple[Any, ...]:
 
 
 def _whole_table(rows: Node) -> tuple[Node, Any] | None:
-    """The table [positions, width] and the position, of table[start:start + tokens]."""
+    """Return the table [positions, width] and the position, of table[start:start + tokens]."""
     source = below_views(rows)
     if is_call(source, aten.slice.Tensor):
         table, dim, start, _, step = arguments(source).values()

@@ -1,4 +1,4 @@
-"""x[..., positions] = values with a run of positions becomes a write of a slice."""
+"""The pass that turns x[..., positions] = values into a write of a slice, for runs of positions."""
 
 import operator
 

@@ -1,4 +1,4 @@
-"""Whether a mask is the causal one: its part of the graph is computed at chosen sizes and compared.
+"""The test for a causal mask: its part of the graph is computed at chosen sizes and compared.
 
 That asks for no particular spelling, and a window, a prefix or an off-by-one shows at the corners
 (one token at the end of a full context, the longest prompt at the start).
@@ -18,7 +18,7 @@ UNSEEN = -1e30  # a float mask at most this hides a position as well as minus in
 
 
 class NotKnownError(Exception):
-    """The mask depends on data, not on sizes alone."""
+    """An error of a mask that depends on data, not on sizes alone."""
 
 
 def is_causal_mask(
@@ -38,7 +38,7 @@ def is_causal_mask(
 
 
 def causal_rows(tokens: int, start: int, context: int) -> Tensor:
-    """bool [tokens, context]"""
+    """Return the causal mask as bool [tokens, context]."""
     return torch.arange(context)[None, :] <= torch.arange(tokens)[:, None] + start
 
 
@@ -96,7 +96,7 @@ def _size_at(size: Any, sizes: dict[Any, int]) -> int:
 
 
 class _Evaluation:
-    """Values of nodes that depend on sizes and constants alone."""
+    """The values of nodes that depend on sizes and constants alone."""
 
     def __init__(self, graph: ModuleGraph, sizes: dict[Any, int]) -> None:
         self.graph = graph

@@ -1,4 +1,4 @@
-"""where and cat take operands of one dtype; torch promotes them, the engine wants a cast."""
+"""The pass that casts operands of where and cat to one dtype: torch promotes them by itself."""
 
 from typing import Any
 

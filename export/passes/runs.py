@@ -18,14 +18,17 @@ from export.passes.patterns import (
 
 @dataclass(frozen=True)
 class Run:
-    """start, start + 1, … in so many steps; either may be live."""
+    """A run: start, start + 1, … in so many steps; either may be live."""
 
     start: Node | int
     length: Any  # SymInt or int
 
 
 def run_of(node: Any) -> Run | None:
-    """The run that an integer tensor holds: arange(start, end), arange(n) + start, or none."""
+    """Return the run in an integer tensor, arange(start, end) or arange(n) + start.
+
+    None if none.
+    """
     node = below_views(node)
     if is_call(node, aten._to_copy.default):
         return run_of(node.args[0])

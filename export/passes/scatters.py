@@ -71,7 +71,7 @@ def _masked_write(emit: Emit, x: Node, mask: Node, value: Any) -> Node | None:
 
 
 def _choose(emit: Emit, x: Node, dim: int, written: Node, new: Node) -> Node:
-    """written: bool [size of dim]"""
+    """Choose between old and new elements; written: bool [size of dim]."""
     after = len(shape_of(x)) - 1 - dim % len(shape_of(x))
     condition = emit(aten.view.default, written, [-1, *[1] * after])
     return emit(aten.where.self, condition, new, x)

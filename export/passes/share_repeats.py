@@ -1,4 +1,4 @@
-"""The same call on the same arguments is made once: tables sliced in every layer, masks, sizes."""
+"""The pass that makes equal calls on equal arguments once: tables sliced in every layer, masks."""
 
 from collections.abc import Hashable
 from typing import Any
@@ -10,7 +10,7 @@ from export.module_graph import ModuleGraph, is_random, mutates
 
 
 def share_repeats(graph: ModuleGraph) -> None:
-    """A call with the op and arguments of an earlier one → what that one gave."""
+    """Replace a call with the op and arguments of an earlier one by that one's result."""
     seen: dict[Hashable, Node] = {}
     for node in graph.calls():
         is_call_of_calls = isinstance(node.target, torch._ops.HigherOrderOperator)

@@ -1,8 +1,8 @@
-"""Calls that change nothing go: copies, casts to the same dtype, views of the same shape, x * 1,
-and parts of joins that have no elements.
+"""The pass that removes calls that change nothing.
 
-The graph is functional, so a copy is as good as the original. Views of views and permutes of
-permutes become one.
+These are copies, casts to the same dtype, views of the same shape, x * 1, and parts of joins that
+have no elements. The graph is functional, so a copy is as good as the original. Views of views and
+permutes of permutes become one.
 """
 
 from typing import Any
@@ -35,7 +35,7 @@ IDENTITY_NUMBERS = {
 
 
 def simplify(graph: ModuleGraph) -> None:
-    """Calls that give their argument → the argument; two views or permutes in a row → one."""
+    """Replace calls that return their argument by it, and two views or permutes in a row by one."""
     for node in graph.calls():
         source: Any = node.args[0] if node.args else None
         if is_call(node, aten.view.default) and is_call(source, *VIEW_OPS):
@@ -51,7 +51,7 @@ def simplify(graph: ModuleGraph) -> None:
 
 
 def _same_as(node: Node) -> Node | None:
-    """The tensor that the call gives once more, if it does."""
+    """Return the tensor that the call returns unchanged, if it does."""
     source: Any = node.args[0] if node.args else None
     if node.target in COPIES:
         return source

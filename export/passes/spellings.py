@@ -72,7 +72,7 @@ def batch_norm(
     momentum: float,
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """All of it is one multiplication and one addition, whose operands are constants."""
+    """Normalise by one multiplication and one addition, whose operands are constants."""
     scale = torch.rsqrt(variance + eps)
     scale = scale if weight is None else scale * weight
     shift = -mean * scale if bias is None else bias - mean * scale
@@ -103,25 +103,25 @@ def var(
 
 @spells(aten.max.dim)
 def max_dim(x: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-    """The largest along dim, and where the first of them stands."""
+    """Return the largest along dim, and where the first of them stands."""
     return x.amax(dim, keepdim), x.argmax(dim, keepdim)
 
 
 @spells(aten.min.dim)
 def min_dim(x: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-    """The least along dim, and where the first of them stands."""
+    """Return the least along dim, and where the first of them stands."""
     return x.amin(dim, keepdim), x.argmin(dim, keepdim)
 
 
 @spells(aten.max.default)
 def max_of_all(x: Tensor) -> Tensor:
-    """The largest element: a tensor of rank 0."""
+    """Return the largest element: a tensor of rank 0."""
     return x.amax(list(range(x.dim())))
 
 
 @spells(aten.min.default)
 def min_of_all(x: Tensor) -> Tensor:
-    """The least element: a tensor of rank 0."""
+    """Return the least element: a tensor of rank 0."""
     return x.amin(list(range(x.dim())))
 
 
@@ -145,13 +145,13 @@ def vector_norm(
 
 @spells(aten.any.default, aten.any.dim, aten.any.dims)
 def any_of(x: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
-    """Whether some element is not 0, of all or along dim."""
+    """Return whether some element is not 0, among all or along dim."""
     return x.ne(0).sum(dim, keepdim).gt(0) if dim is not None else x.ne(0).sum().gt(0)
 
 
 @spells(aten.cumsum.default)
 def cumsum(x: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
-    """A sum for each place, over a triangle: quadratic in the length, and right."""
+    """Sum over a triangle for each place: quadratic in the length, and right."""
     if x.dim() == 0:
         return x.to(dtype or x.dtype)
     x = x.transpose(dim, -1)
@@ -175,7 +175,7 @@ def reciprocal(x: Tensor) -> Tensor:
 
 @spells(aten.rsub.Scalar, aten.rsub.Tensor)
 def rsub(x: Tensor, other: Any, alpha: float = 1) -> Tensor:
-    """other - alpha x."""
+    """Return other - alpha x."""
     return torch.neg(x if alpha == 1 else x * alpha) + other
 
 
@@ -187,7 +187,10 @@ def power_of_number(base: float, x: Tensor) -> Tensor:
 
 @spells(aten.log1p.default)
 def log1p(x: Tensor) -> Tensor:
-    """With what 1 + x rounded away put back: log(u) x / (u - 1), and x itself where u is 1."""
+    """Return log(u) x / (u - 1) for u = 1 + x, which restores what rounding lost.
+
+    X where u is 1.
+    """
     u = 1 + x
     return torch.where(u == 1, x, torch.log(u) * x / torch.where(u == 1, 1.0, u - 1))
 
@@ -224,7 +227,7 @@ def tan(x: Tensor) -> Tensor:
 
 @spells(aten.floor.default)
 def floor(x: Tensor) -> Tensor:
-    """A division by 1 that rounds down."""
+    """Divide by 1 and round down."""
     return torch.div(x, 1.0, rounding_mode="floor")
 
 
@@ -236,19 +239,19 @@ def ceil(x: Tensor) -> Tensor:
 
 @spells(aten.trunc.default)
 def trunc(x: Tensor) -> Tensor:
-    """A division by 1 that rounds towards 0."""
+    """Divide by 1 and round towards 0."""
     return torch.div(x, 1.0, rounding_mode="trunc")
 
 
 @spells(aten.remainder.Tensor, aten.remainder.Scalar)
 def remainder(x: Tensor, other: Any) -> Tensor:
-    """x - floor(x / other) other: it has the sign of other."""
+    """Return x - floor(x / other) other, which has the sign of other."""
     return x - torch.div(x, other, rounding_mode="floor") * other
 
 
 @spells(aten.fmod.Tensor, aten.fmod.Scalar)
 def fmod(x: Tensor, other: Any) -> Tensor:
-    """x - trunc(x / other) other: it has the sign of x."""
+    """Return x - trunc(x / other) other, which has the sign of x."""
     return x - torch.div(x, other, rounding_mode="trunc") * other
 
 
@@ -260,31 +263,31 @@ def sign(x: Tensor) -> Tensor:
 
 @spells(aten.isnan.default)
 def isnan(x: Tensor) -> Tensor:
-    """Where x differs from itself."""
+    """Return where x differs from itself."""
     return x != x
 
 
 @spells(aten.isinf.default)
 def isinf(x: Tensor) -> Tensor:
-    """Where |x| is infinite."""
+    """Return where |x| is infinite."""
     return x.abs() == math.inf
 
 
 @spells(aten.logical_xor.default)
 def logical_xor(a: Tensor, b: Tensor) -> Tensor:
-    """Where one of the two is 0, and not both."""
+    """Return where one of the two is 0, and not both."""
     return a.ne(0) != b.ne(0)
 
 
 @spells(aten.bitwise_xor.Tensor)
 def bitwise_xor(a: Tensor, b: Tensor) -> Any:
-    """Of bools alone: where they differ."""
+    """Return where two bools differ; other dtypes are not spelled."""
     return a != b if a.dtype == b.dtype == torch.bool else NotImplemented
 
 
 @spells(aten.elu.default)
 def elu(x: Tensor, alpha: float = 1, scale: float = 1, input_scale: float = 1) -> Tensor:
-    """scale x above 0, elsewhere scale alpha (exp(input_scale x) - 1)."""
+    """Return scale x above 0, elsewhere scale alpha (exp(input_scale x) - 1)."""
     return torch.where(x > 0, x * scale, torch.expm1(x * input_scale) * (alpha * scale))
 
 
@@ -297,7 +300,7 @@ def clamp_to_tensors(x: Tensor, least: Tensor | None = None, most: Tensor | None
 
 @spells(aten.copy.default)
 def copy(target: Tensor, source: Tensor, non_blocking: bool = False) -> Tensor:
-    """The source in the dtype and the shape of what it is copied to."""
+    """Return the source in the dtype and the shape of what it is copied to."""
     return source.to(target.dtype).expand(target.shape)
 
 

@@ -1,7 +1,8 @@
-"""Buffers that get a new value are written in place, by the engine's update_cache.
+"""The pass that writes buffers in place that get a new value, by the engine's update_cache.
 
 It writes rows [start, start + tokens) of [before, rows, 1, after]; any slice of any tensor can be
-seen that way, and a whole buffer is rows from 0 on. Who reads the old value reads a copy of it.
+seen that way, and a whole buffer is rows from 0 on. Calls that need the old value read a copy of
+it.
 """
 
 from math import prod
@@ -20,7 +21,7 @@ IN_PLACE_CALL = torch.ops.higher_order.auto_functionalized_v2
 
 
 def restore_in_place_calls(graph: ModuleGraph) -> None:
-    """Custom ops that write buffers, which torch has made functional, are themselves again."""
+    """Restore custom ops that write buffers, which torch has made functional."""
     for node in graph.calls(IN_PLACE_CALL):
         op, given = node.args[0], dict(node.kwargs)
         bases: Any = given.pop("_all_bases")
@@ -47,7 +48,7 @@ def restore_in_place_calls(graph: ModuleGraph) -> None:
 
 
 def write_buffers(graph: ModuleGraph) -> None:
-    """New values of buffers at the end of the graph → update_cache, in place."""
+    """Turn new values of buffers at the end of the graph into update_cache, in place."""
     for buffer, value in graph.updates():
         if any(mutates(user) for user in buffer.users):
             raise ExportError(
@@ -98,7 +99,7 @@ def _write_all(graph: ModuleGraph, buffer: Node, value: Node) -> None:
 
 
 def _keep_old_value(graph: ModuleGraph, buffer: Node, writer: Node) -> None:
-    """Calls after the writer that want the value from before it read a copy."""
+    """Give calls after the writer that want the value from before it a copy."""
     order = {node: at for at, node in enumerate(graph.graph.nodes)}
     late = [user for user in buffer.users if order[user] > order[writer]]
     if late:
@@ -111,7 +112,10 @@ def _keep_old_value(graph: ModuleGraph, buffer: Node, writer: Node) -> None:
 def _store_as(
     graph: ModuleGraph, buffer: Node, dims: list[int], writer: Node | None = None
 ) -> None:
-    """The buffer has other dims from now on; nodes that read it see its old ones, at the start."""
+    """Store the buffer with other dims.
+
+    Nodes that read it see the old ones, by a view at the start.
+    """
     reading = [node for node in buffer.users if node is not writer]
     if reading:
         with graph.before(graph.calls()[0]) as emit:

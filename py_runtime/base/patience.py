@@ -1,4 +1,4 @@
-"""How long a download may stand still, and how slow it may be."""
+"""Limits of patience: how long a download may stand still, and how slow it may be."""
 
 import time
 from collections.abc import Callable

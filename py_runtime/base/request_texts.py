@@ -34,9 +34,9 @@ def is_long(value: Any) -> bool:
 
 
 def refuse_half_pairs(fields: Mapping[str, Any]) -> None:
-    """Check that all texts are Unicode's; RequestError names the field that has half a pair.
+    r"""Check that all texts are Unicode's; RequestError names the field that has half a pair.
 
-    JSON can spell one half of a surrogate pair (`"\\ud800"`), and JavaScript's texts may hold one,
+    JSON can spell one half of a surrogate pair (`"\ud800"`), and JavaScript's texts may hold one,
     but no token, no UTF-8 and hence no answer can.
     """
     for name, value in fields.items():

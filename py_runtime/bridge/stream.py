@@ -46,7 +46,7 @@ class Stream:
 
 
 class NetworkStream(Stream):
-    """What comes from a server, which must not come too slowly."""
+    """A stream from a server, which must not come too slowly."""
 
     def __init__(self, handle: int, url: str) -> None:
         super().__init__(handle)

@@ -1,7 +1,7 @@
-"""An answer as it is written, taken apart: what is said, what is thought, which tools are called.
+"""A reader that splits an answer as it is written: content, thoughts, and calls of tools.
 
-A call is told once it is whole: one that cannot be read is text like any other, and nothing that
-was told can be taken back. Until then nothing of it is shown.
+A call is reported once it is whole: one that cannot be read is text like any other, and nothing
+that was reported can be taken back. Until then nothing of it is shown.
 """
 
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ from py_runtime.sampling.stop_strings import held_back
 
 @dataclass
 class Parts:
-    """What a piece of an answer adds."""
+    """The parts that a piece adds to an answer."""
 
     content: str = ""
     reasoning: str = ""
@@ -30,7 +30,7 @@ class Parts:
 
 
 class PartsReader(Protocol):
-    """Takes an answer apart."""
+    """A reader that splits an answer into its parts."""
 
     def push(self, text: str) -> Parts: ...
 
@@ -38,7 +38,7 @@ class PartsReader(Protocol):
 
 
 class ForcedCall:
-    """An answer that is nothing but the JSON of a call: a grammar saw to that."""
+    """An answer that is nothing but the JSON of a call: a grammar made sure of that."""
 
     def __init__(self) -> None:
         self._text = ""
@@ -53,7 +53,7 @@ class ForcedCall:
 
 
 class AnswerReader:
-    """In one of three places: in the answer itself, in thoughts, in a call."""
+    """A reader that is in one of three places: the answer itself, thoughts, or a call."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class AnswerReader:
         return parts
 
     def finish(self) -> Parts:
-        """What was held back as well; a call that is not whole is text."""
+        """Return the rest, with what was held back; a call that is not whole is text."""
         parts = Parts()
         self._read_on(parts)
         while self._call:
@@ -105,7 +105,7 @@ class AnswerReader:
     # In the answer, or in thoughts -------------------------------------------------------------
 
     def _read_text(self, parts: Parts) -> bool:
-        """Up to the next marker; whether there was one."""
+        """Read up to the next marker; return whether there was one."""
         markers = self._markers()
         found = [(self._rest.find(marker), -len(marker), marker) for marker in markers]
         at, _, marker = min((each for each in found if each[0] >= 0), default=(-1, 0, ""))
@@ -124,7 +124,7 @@ class AnswerReader:
         return True
 
     def _markers(self) -> Iterable[str]:
-        """That mean something here."""
+        """Return the markers that mean something here."""
         if self._is_thinking:
             assert self._thoughts, "nothing else begins thoughts"
             return [self._thoughts.closer]
@@ -137,7 +137,7 @@ class AnswerReader:
         return [*openers, *filter(self._is_first, thoughts), *self._silent]
 
     def _is_first(self, opener: str) -> bool:
-        """Whether it stands, or may be about to stand, before everything that is said."""
+        """Return whether the opener stands, or may come to stand, before all that is said."""
         start = self._rest.lstrip()
         return not self._has_content and (start.startswith(opener) or opener.startswith(start))
 
@@ -166,9 +166,9 @@ class AnswerReader:
         self._rest = call.opener[len(call.opener) - call.kept :] + self._rest
 
     def _read_call(self, parts: Parts) -> bool:
-        """Up to an end with which it can be read; whether there was one.
+        """Read up to an end that makes the call readable; return whether there was one.
 
-        Not to the first end there is: texts among the arguments may spell it.
+        The first end does not do: texts among the arguments may spell it.
         """
         assert self._call, "the caller asks only then"
         opener, closer = self._call.opener, self._call.closer
@@ -179,7 +179,7 @@ class AnswerReader:
         return False
 
     def _take_back(self, parts: Parts) -> None:
-        """The opener is text, and the rest is read anew."""
+        """Treat the opener as text, and read the rest anew."""
         assert self._call, "the caller asks only then"
         call, self._call = self._call, None
         self._space, self._is_fresh = self._before, False

@@ -85,7 +85,7 @@ def unsupported(what: str) -> ChatTemplateError:
     return ChatTemplateError(f"the chat template uses {what}, which is not supported")
 
 
-def shortened(text: str) -> str:
+def shorten(text: str) -> str:
     """Return the beginning of a text that is too long for an error message."""
     return text if len(text) <= MAX_MESSAGE else f"{text[:MAX_MESSAGE]}…"
 
@@ -94,7 +94,7 @@ def shortened(text: str) -> str:
 
 
 class Weight(NamedTuple):
-    """What walking through a value meets, where a part that stands in two places counts twice."""
+    """The cost of walking through a value, where a part that stands in two places counts twice."""
 
     items: int
     characters: int  # of all texts and integers; those beyond ASCII count four times

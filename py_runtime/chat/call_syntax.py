@@ -1,7 +1,7 @@
-"""How models write calls of tools: a function for each way, from a body to the calls in it.
+"""The ways in which models write calls of tools: a function for each, from a body to its calls.
 
-The body is what stands between a convention's markers. None: it cannot be read as calls, so it is
-text like any other; nothing that a model writes raises an error here.
+The body is what stands between a convention's markers. None means that it cannot be read as calls,
+so it is text like any other; nothing that a model writes raises an error here.
 """
 
 import ast
@@ -36,7 +36,7 @@ def json_calls(body: str, tools: Tools) -> Calls:
 
 
 def json_call(value: Any) -> ToolCall | None:
-    """Of a JSON object; families differ in what they call the arguments."""
+    """Read a call from a JSON object; families differ in what they call the arguments."""
     if not isinstance(value, dict):
         return None
     described = value.get("function")
@@ -44,12 +44,12 @@ def json_call(value: Any) -> ToolCall | None:
         value = described
     arguments = value.get("arguments", value.get("parameters", {}))
     if isinstance(arguments, str):
-        arguments = loaded(arguments)
+        arguments = parse_json(arguments)
     return ToolCall.of(value.get("name"), arguments)
 
 
 def json_values(text: str) -> list[Any] | None:
-    """All values of a text that holds nothing else; those of a list are taken out of it."""
+    """Return all values of a text that holds nothing else; a list counts as its items."""
     decoder = json.JSONDecoder(parse_constant=refuse_constant)
     values: list[Any] = []
     rest = text.strip(_BETWEEN)
@@ -63,8 +63,8 @@ def json_values(text: str) -> list[Any] | None:
     return values
 
 
-def loaded(text: str) -> Any:
-    """A JSON text's value; None where it is not JSON."""
+def parse_json(text: str) -> Any:
+    """Return a JSON text's value; None where it is not JSON."""
     try:
         return json.loads(text, parse_constant=refuse_constant)
     except (ValueError, RecursionError):
@@ -114,13 +114,16 @@ def tagged_call(name: str, inner: str, tools: Tools) -> ToolCall | None:
 
 
 def tagged_value(text: str, schema: Any) -> Any:
-    """A text where the schema asks for one, or nobody knows and it is not a list or an object."""
+    """Read a value as its schema says.
+
+    Without a schema, anything but a list or an object is text.
+    """
     kind = schema.get("type") if isinstance(schema, dict) else None
     is_text = kind == "string" or (kind is None and text.lstrip()[:1] not in ("{", "["))
     plain = {"True": "true", "False": "false", "None": "null"}.get(text.strip(), text)
-    if is_text or (plain.strip() != "null" and loaded(plain) is None):
+    if is_text or (plain.strip() != "null" and parse_json(plain) is None):
         return text
-    return loaded(plain)
+    return parse_json(plain)
 
 
 def python_calls(body: str, tools: Tools) -> Calls:
@@ -134,7 +137,7 @@ def python_calls(body: str, tools: Tools) -> Calls:
 
 
 def python_call(node: ast.expr) -> ToolCall | None:
-    """Of literals, all of them named."""
+    """Read a call whose arguments are named literals."""
     if not isinstance(node, ast.Call) or node.args:
         return None
     arguments = {str(each.arg): ast.literal_eval(each.value) for each in node.keywords}
@@ -150,30 +153,30 @@ def gemma_calls(body: str, tools: Tools) -> Calls:
     parts = written.split(QUOTE)
     parts[::2] = [_GEMMA_KEY.sub(r'"\1":', outside) for outside in parts[::2]]
     parts[1::2] = [json.dumps(inside) for inside in parts[1::2]]
-    return all_or_none([ToolCall.of(name, loaded("".join(parts)))])
+    return all_or_none([ToolCall.of(name, parse_json("".join(parts)))])
 
 
 def mistral_calls(body: str, tools: Tools) -> Calls:
-    """A list of JSON objects, or since 2025 name[ARGS]{...}."""
+    """Read a list of JSON objects, or name[ARGS]{...}, which newer models write."""
     found = _MISTRAL_CALL.fullmatch(body)
     if not found:
         return json_calls(body, tools)
-    return all_or_none([ToolCall.of(found[1], loaded(found[2]))])
+    return all_or_none([ToolCall.of(found[1], parse_json(found[2]))])
 
 
 def deepseek_calls(body: str, tools: Tools) -> Calls:
-    """A name, a separator and JSON, which older ones put into a fence."""
+    """Read a name, a separator and JSON, which older models put into a fence."""
     head, _, rest = body.removeprefix(f"function{SEPARATOR}").partition(
         SEPARATOR if SEPARATOR in body.removeprefix(f"function{SEPARATOR}") else "\n"
     )
-    return all_or_none([ToolCall.of(head.strip(), loaded(_FENCE.sub("", rest)))])
+    return all_or_none([ToolCall.of(head.strip(), parse_json(_FENCE.sub("", rest)))])
 
 
 def harmony_calls(body: str, tools: Tools) -> Calls:
-    """The name, what kind of text follows, and JSON."""
+    """Read the name, the kind of text that follows, and JSON."""
     head, _, rest = body.partition("<|message|>")
     words = head.replace("<|constrain|>", " ").split()
-    return all_or_none([ToolCall.of(words[0] if words else "", loaded(rest))])
+    return all_or_none([ToolCall.of(words[0] if words else "", parse_json(rest))])
 
 
 # By the names that families' files have for them.

@@ -1,4 +1,4 @@
-"""What operators, comparisons and formats cost a chat template, charged before they run."""
+"""Costs of operators, comparisons and formats in a chat template, charged before they run."""
 
 import re
 from collections.abc import Sequence

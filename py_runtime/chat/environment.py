@@ -25,7 +25,7 @@ from py_runtime.chat.bounds import (
     POINTER,
     RenderingMeter,
     listed,
-    shortened,
+    shorten,
     spelled_bytes,
     unsupported,
 )
@@ -73,7 +73,7 @@ def compile_template(source: str) -> Render:
         template = environment.from_string(source)
     except TemplateSyntaxError as error:
         fault = f"the chat template is broken in line {error.lineno}: {error.message}"
-        raise ChatTemplateError(shortened(fault)) from error
+        raise ChatTemplateError(shorten(fault)) from error
     except (RecursionError, MemoryError, SyntaxError):  # the last two are Python's own, of its code
         raise ChatTemplateError("the chat template is nested too deeply") from None
 
@@ -190,14 +190,14 @@ class GuardedEnvironment(MeteredEnvironment):
         self.meter.work(NODE_WORK * nodes)
         return True
 
-    def written(self, value: Any) -> str:
+    def write(self, value: Any) -> str:
         """Return a value as it is written."""
         self.meter.step()
         text = as_text(self.meter, value)
         self.meter.show(len(text))
         return text
 
-    def concatenated(self, *parts: Any) -> str:
+    def concatenate(self, *parts: Any) -> str:
         """Compute a ~ b."""
         self.meter.step()
         size = sum(spelled_bytes(self.meter, part) for part in parts)
@@ -206,7 +206,7 @@ class GuardedEnvironment(MeteredEnvironment):
         text: str = self.charged("".join(map(str, parts)))
         return text
 
-    def compared(self, left: Any, *rest: Any) -> Any:
+    def compare(self, left: Any, *rest: Any) -> Any:
         """Compute a < b, or a < b < c."""
         result: Any = True
         for operator, right in zip(rest[::2], rest[1::2], strict=True):
@@ -219,7 +219,7 @@ class GuardedEnvironment(MeteredEnvironment):
             left = right
         return result
 
-    def sliced(self, value: Any, start: Any, stop: Any, step: Any) -> Any:
+    def slice_value(self, value: Any, start: Any, stop: Any, step: Any) -> Any:
         """Compute value[start:stop:step]."""
         self.meter.step()
         part = slice(start, stop, step)
@@ -233,7 +233,7 @@ class GuardedEnvironment(MeteredEnvironment):
             raise TypeError(f"a {type(value).__name__} has no slices")
         return self.charged(value[part])
 
-    def object_of(self, *parts: Any) -> dict[Any, Any]:
+    def make_object(self, *parts: Any) -> dict[Any, Any]:
         """Make {key: value, ...}."""
         self.meter.step()
         check_new_keys(self.meter, parts[::2])
@@ -278,7 +278,7 @@ def strftime_now(environment: GuardedEnvironment, layout: str) -> str:
 @pass_environment
 def raise_exception(environment: GuardedEnvironment, message: Any) -> None:
     """Refuse messages that the model was not trained on."""
-    text = shortened(as_text(environment.meter, message))
+    text = shorten(as_text(environment.meter, message))
     raise ChatTemplateError(f"the chat template refuses these messages: {text}")
 
 

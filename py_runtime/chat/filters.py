@@ -50,7 +50,7 @@ from py_runtime.chat.methods import (
     count_lines,
 )
 
-# With the environment, what the filter is applied to, and its arguments. It charges for the filter
+# A check gets the environment, the filter's value and its arguments. It charges for the filter
 # and returns what the filter is to be applied to: a list instead of an iterator, for example.
 Check = Callable[..., Any]
 SORT_LEVELS = 8  # comparisons of each item, besides the logarithm of their number
@@ -348,7 +348,7 @@ def _remainder(environment: MeteredEnvironment, value: Any, divisor: Any = 2) ->
     return value
 
 
-def _compared(operator: str) -> Check:
+def _compare(operator: str) -> Check:
     def check(environment: MeteredEnvironment, value: Any, other: Any) -> Any:
         check_comparison(environment.meter, operator, value, other)
         return value
@@ -363,13 +363,13 @@ TEST_CHECKS: dict[str, Check] = {
     **dict.fromkeys(("true", "undefined"), check_nothing),
     **dict.fromkeys(("divisibleby", "even", "odd"), _remainder),
     **dict.fromkeys(("lower", "upper"), _text_filter(check_each_character)),
-    **dict.fromkeys(("==", "eq", "equalto"), _compared("eq")),
-    **dict.fromkeys(("!=", "ne"), _compared("ne")),
-    **dict.fromkeys((">", "gt", "greaterthan"), _compared("gt")),
-    **dict.fromkeys((">=", "ge"), _compared("gteq")),
-    **dict.fromkeys(("<", "lessthan", "lt"), _compared("lt")),
-    **dict.fromkeys(("<=", "le"), _compared("lteq")),
-    "in": _compared("in"),
+    **dict.fromkeys(("==", "eq", "equalto"), _compare("eq")),
+    **dict.fromkeys(("!=", "ne"), _compare("ne")),
+    **dict.fromkeys((">", "gt", "greaterthan"), _compare("gt")),
+    **dict.fromkeys((">=", "ge"), _compare("gteq")),
+    **dict.fromkeys(("<", "lessthan", "lt"), _compare("lt")),
+    **dict.fromkeys(("<=", "le"), _compare("lteq")),
+    "in": _compare("in"),
 }
 
 
@@ -379,7 +379,7 @@ TEST_CHECKS: dict[str, Check] = {
 def guarded_filters(environment: MeteredEnvironment) -> dict[str, Any]:
     """Return the filters by name."""
     filters: dict[str, Any] = {
-        name: _guarded(environment, FILTERS[name], check, environment.charged)
+        name: _guard(environment, FILTERS[name], check, environment.charged)
         for name, check in FILTER_CHECKS.items()
     }
     filters["safe"] = filters["string"]  # nothing is escaped
@@ -390,11 +390,11 @@ def guarded_filters(environment: MeteredEnvironment) -> dict[str, Any]:
 def guarded_tests(environment: MeteredEnvironment) -> dict[str, Any]:
     """Return the tests by name."""
     return {
-        name: _guarded(environment, TESTS[name], check, bool) for name, check in TEST_CHECKS.items()
+        name: _guard(environment, TESTS[name], check, bool) for name, check in TEST_CHECKS.items()
     }
 
 
-def _guarded(
+def _guard(
     environment: MeteredEnvironment,
     run: Any,
     check: Check,

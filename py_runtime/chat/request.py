@@ -1,4 +1,4 @@
-"""What a request asks for beyond messages: tools, thoughts, and variables of the chat template."""
+"""The fields of a request beyond messages: tools, thoughts, and variables of the chat template."""
 
 import json
 import re
@@ -24,7 +24,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class ChatRequest:
-    """All of it checked."""
+    """The checked fields."""
 
     tools: tuple[Json, ...] = ()  # that the model hears of
     forced: tuple[str, ...] = ()  # names of tools: it has to call one of them
@@ -34,10 +34,10 @@ class ChatRequest:
 
     @classmethod
     def take(cls, fields: dict[str, Any]) -> "ChatRequest":
-        """Takes its own fields out of a request's; RequestError names the one that is wrong."""
+        """Take its own fields out of a request's; RequestError names the one that is wrong."""
         tools = _tools(fields.pop("tools", None))
         choice = fields.pop("tool_choice", None)
-        forced = _forced(choice, [tool["function"]["name"] for tool in tools])
+        forced = _forced_names(choice, [tool["function"]["name"] for tool in tools])
         parallel = fields.pop("parallel_tool_calls", None)
         _check_bool("parallel_tool_calls", parallel)
         return cls(
@@ -50,19 +50,19 @@ class ChatRequest:
 
     @property
     def schemas(self) -> Tools:
-        """Of arguments, by the tools' names."""
+        """Return the schemas of arguments, by the tools' names."""
         functions = [tool["function"] for tool in self.tools]
         return {each["name"]: each.get("parameters") or NO_ARGUMENTS for each in functions}
 
     def schema(self, arguments: str) -> Json:
-        """Of the JSON of a call that has to come."""
+        """Return the schema of a call that has to come, as JSON."""
         calls = [(name, self.schemas[name]) for name in self.forced]
         options = [
             {
                 "type": "object",
                 "properties": {
                     "name": {"const": name},
-                    arguments: _moved(parameters, f"#/anyOf/{at}/properties/{arguments}"),
+                    arguments: _move_references(parameters, f"#/anyOf/{at}/properties/{arguments}"),
                 },
                 "required": ["name", arguments],
                 "additionalProperties": False,
@@ -105,7 +105,7 @@ def _tool(where: str, given: Any) -> Json:
     return tool
 
 
-def _forced(choice: Any, names: list[str]) -> tuple[str, ...]:
+def _forced_names(choice: Any, names: list[str]) -> tuple[str, ...]:
     if choice is None:
         return ()
     if not names and choice not in ("none", "auto"):
@@ -158,16 +158,16 @@ def _check_bool(name: str, value: Any) -> None:
         raise RequestError(f"{name} must be true or false, got {value!r:.100}", name)
 
 
-def _moved(schema: Any, to: str) -> Any:
-    """A schema that becomes a part of another: its references go along."""
+def _move_references(schema: Any, to: str) -> Any:
+    """Point a schema's references to its place inside another schema."""
     if isinstance(schema, list):
-        return [_moved(each, to) for each in schema]
+        return [_move_references(each, to) for each in schema]
     if not isinstance(schema, dict):
         return schema
     return {
         key: to + value[1:]
         if key == "$ref" and isinstance(value, str) and value.startswith("#")
-        else _moved(value, to)
+        else _move_references(value, to)
         for key, value in schema.items()
     }
 

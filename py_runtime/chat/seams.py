@@ -1,4 +1,4 @@
-"""Where a prompt has text of messages that looks like control tokens: these come from templates.
+"""The seams of a prompt: where a message's text looks like control tokens, which are a template's.
 
 A message may spell a control token, such as `<|im_end|>`: as text it is harmless, as a token it is
 a turn of somebody else's. Before a template is rendered, such spellings are put between two marks
@@ -17,36 +17,42 @@ Span = tuple[int, int]  # first character, and the first behind it
 
 
 class Seams:
-    """Marks the control tokens that messages spell; `control_tokens` are all a tokenizer has."""
+    """A marker of the control tokens that messages spell.
+
+    `control_tokens` are all a tokenizer has.
+    """
 
     def __init__(self, control_tokens: Iterable[str]) -> None:
         longest_first = sorted(filter(None, control_tokens), key=len, reverse=True)
         self._spelled = re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
 
     def mark(self, messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-        """The messages with marks in every text they hold, names and arguments of tools as well."""
+        """Return the messages with marks in every text, names and arguments of tools included."""
         return [
-            {key: value if key == "role" else self.marked(value) for key, value in message.items()}
+            {
+                key: value if key == "role" else self.mark_value(value)
+                for key, value in message.items()
+            }
             for message in messages
         ]
 
-    def marked(self, value: Any) -> Any:
+    def mark_value(self, value: Any) -> Any:
         """Anything that JSON holds, names of properties included."""
         if isinstance(value, str):
             plain = _MARKS.sub("\ufffd", value)
             return self._spelled.sub(lambda found: f"{OPEN}{found[0]}{CLOSE}", plain)
         if isinstance(value, dict):
-            return {self.marked(key): self.marked(item) for key, item in value.items()}
+            return {self.mark_value(key): self.mark_value(item) for key, item in value.items()}
         if isinstance(value, list | tuple):
-            return [self.marked(item) for item in value]
+            return [self.mark_value(item) for item in value]
         return value
 
 
 def unmark(marked: str) -> tuple[str, list[Span]]:
-    """The prompt without marks, and the spans of it that are text whatever they spell.
+    """Return the prompt without marks, and the spans of it that are text whatever they spell.
 
-    A template may cut a text at any place, so that one mark of a pair is missing: such a mark has
-    nothing to tell.
+    A template may cut a text at any place, so that one mark of a pair is missing: such a mark is
+    ignored.
     """
     text, spans, opened, length = [], [], None, 0
     for part in re.split(f"([{OPEN}{CLOSE}])", marked):

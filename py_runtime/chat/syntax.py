@@ -95,19 +95,19 @@ class CheckedSyntax(NodeTransformer):
         self.generic_visit(node)
         for place, part in enumerate(node.nodes):
             text = nodes.Const(part.data) if isinstance(part, nodes.TemplateData) else part
-            node.nodes[place] = _own("written", text)
+            node.nodes[place] = _own("write", text)
         return node
 
     def visit_Concat(self, node: nodes.Concat) -> nodes.Node:
         """Charge for ~."""
         self.generic_visit(node)
-        return _own("concatenated", *node.nodes)
+        return _own("concatenate", *node.nodes)
 
     def visit_Compare(self, node: nodes.Compare) -> nodes.Node:
         """Charge for comparisons."""
         self.generic_visit(node)
         others = [part for operand in node.ops for part in (nodes.Const(operand.op), operand.expr)]
-        return _own("compared", node.expr, *others)
+        return _own("compare", node.expr, *others)
 
     def visit_Getitem(self, node: nodes.Getitem) -> nodes.Node:
         """Charge for slices, which jinja2 leaves to Python."""
@@ -115,12 +115,14 @@ class CheckedSyntax(NodeTransformer):
         if not isinstance(node.arg, nodes.Slice):
             return node
         places = (node.arg.start, node.arg.stop, node.arg.step)
-        return _own("sliced", node.node, *(place or nodes.Const(None) for place in places))
+        return _own("slice_value", node.node, *(place or nodes.Const(None) for place in places))
 
     def visit_Dict(self, node: nodes.Dict) -> nodes.Node:
         """Check the keys of objects."""
         self.generic_visit(node)
-        return _own("object_of", *(part for pair in node.items for part in (pair.key, pair.value)))
+        return _own(
+            "make_object", *(part for pair in node.items for part in (pair.key, pair.value))
+        )
 
     def visit_List(self, node: nodes.List) -> nodes.Node:
         """Charge for lists."""

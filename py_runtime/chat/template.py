@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from py_runtime.chat import plain_markup
-from py_runtime.chat.bounds import shortened
+from py_runtime.chat.bounds import shorten
 from py_runtime.chat.errors import ChatTemplateError
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ SPECIAL_TOKENS = (
 
 
 class ChatTemplate:
-    """Compiled when it is first rendered: jinja2 takes long to import."""
+    """A template, compiled when it is first rendered: jinja2 takes long to import."""
 
     def __init__(self, source: str, special_tokens: Mapping[str, str] | None = None) -> None:
         self.source = source
@@ -35,7 +35,7 @@ class ChatTemplate:
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> "ChatTemplate":
-        """Of a tokenizer_config.json. Of several templates, it is the one named default."""
+        """Take the template of a tokenizer_config.json; of several, the one named default."""
         source = config.get("chat_template")
         if isinstance(source, list):
             named = [entry for entry in source if isinstance(entry, dict)]
@@ -71,7 +71,7 @@ class ChatTemplate:
             raise
         except Exception as error:  # it is a program: it may fail in any way
             fault = f"the chat template refuses these messages: {error}"
-            raise ChatTemplateError(shortened(fault)) from error
+            raise ChatTemplateError(shorten(fault)) from error
 
     @cached_property
     def _render(self) -> "Render":
@@ -83,6 +83,6 @@ class ChatTemplate:
 
 
 def text_of(token: Any) -> str | None:
-    """A special token of a config: its text, or an object that has it as its content."""
+    """Return the text of a config's special token, which may be an object with it as content."""
     content = token.get("content") if isinstance(token, dict) else token
     return content if isinstance(content, str) else None

@@ -33,7 +33,7 @@ class TokenRows(Protocol):
 
 
 class SessionModel(Protocol):
-    """What a session needs of a model."""
+    """The parts of a model that a session needs."""
 
     graph: Graph
     max_chunk: int

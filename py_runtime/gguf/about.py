@@ -11,9 +11,9 @@ MAX_VALUE = 60  # characters of a value
 
 
 def about_gguf(file: GgufFile, outcome: str) -> str:
-    """Also of a file that cannot be loaded; `outcome` is Markdown."""
+    """Describe a file as Markdown, even one that cannot be loaded; `outcome` is Markdown."""
     metadata = file.metadata.values
-    rows = [[code(key), _told(value)] for key, value in metadata.items()]
+    rows = [[code(key), _format_value(value)] for key, value in metadata.items()]
     return "\n\n".join(
         (
             f"# {code(file.name)}",
@@ -36,7 +36,7 @@ def _types(file: GgufFile) -> str:
     return table(["type", "tensors:", "size:"], rows)
 
 
-def _told(value: Value) -> str:
+def _format_value(value: Value) -> str:
     if value.is_array:
         assert not isinstance(value.item, int | float | bool | str)
         return f"{len(value.item)} × {value.kind.name.lower()}"

@@ -25,13 +25,13 @@ UNIT_BLOCKS = 16  # so many make a multiple of 16 bytes, whatever the type
 
 @dataclass(frozen=True)
 class WantedTensor:
-    """A tensor, and which constants its parts are."""
+    """A tensor, and the constants that its parts become."""
 
     stored: StoredTensor
     constants: Mapping[str, str]  # part → the constant's name
     kind: WeightKind | None = None  # of a matrix; norms and biases are f32
     head_dim: int | None = None  # where rotary pairs lie side by side: rows of a head are reordered
-    # Where rows of two tensors take turns, so many of each: the constants of the second one.
+    # The constants of the second tensor, where rows of two take turns, so many of each.
     turns: int | None = None
     second: Mapping[str, str] = field(default_factory=dict)
 
@@ -73,7 +73,7 @@ class WantedTensor:
 
 
 class GgufConstants:
-    """What Graph.load takes: tensors that stream, and the tables that no file has."""
+    """The constants for Graph.load: tensors that stream, and the tables that no file has."""
 
     def __init__(
         self, tensors: Mapping[str, WantedTensor], tables: Mapping[str, np.ndarray]
@@ -114,19 +114,19 @@ class GgufConstants:
 
 
 def _nbytes(tensor: WantedTensor, name: str) -> int:
-    """Of a constant: in proportion to what one block gives."""
+    """Return the bytes of a constant, in proportion to what one block yields."""
     info = tensor.stored.info
     return tensor_parts(tensor)[name] * (info.nbytes // tensor.least)
 
 
 def tensor_parts(tensor: WantedTensor) -> dict[str, int]:
-    """How many bytes each constant gets of the least that all get some of."""
+    """Return how many bytes each constant gets from the least amount that yields some for all."""
     blank = tensor.split(np.zeros(tensor.least, np.uint8))
     return {name: part.nbytes for name, part in blank.items()}
 
 
 class _TensorsUpload:
-    """What one file gives, in as few passes as its tensors allow."""
+    """An upload of one file's tensors, in as few passes as they allow."""
 
     def __init__(
         self, source: ByteSource, tensors: list[WantedTensor], places: PlacesByName, meter: Meter
@@ -187,7 +187,7 @@ class _TensorsUpload:
 
 
 class _Held:
-    """As many units of a tensor as are held together: filled, given away, and filled again."""
+    """A buffer for as many units of a tensor as are held together, filled again and again."""
 
     def __init__(self, tensor: WantedTensor) -> None:
         units = max(HELD_BYTES // tensor.unit, 1)
@@ -201,7 +201,7 @@ class _Held:
         return self._filled == min(len(self._memory), self._left)
 
     def fill(self, piece: np.ndarray) -> np.ndarray:
-        """Gives back what it has no room for."""
+        """Fill the buffer and return what it has no room for."""
         room = min(len(self._memory), self._left) - self._filled
         taken = piece[:room]
         self._memory[self._filled : self._filled + len(taken)] = taken

@@ -1,7 +1,7 @@
 """The header of a GGUF file, read without trust: nothing is allocated that the file cannot hold.
 
 A walk goes through the header's first bytes. Where those are too few it says how many it wants, and
-goes on from the entry it was at once it has them.
+resumes at the entry it had reached once it has them.
 """
 
 import struct
@@ -54,7 +54,7 @@ SCALARS: dict[ValueType, np.dtype[Any]] = {
 
 @dataclass(frozen=True)
 class TensorInfo:
-    """Where a tensor lies in its file, and as what."""
+    """The place of a tensor in its file, its type and its dims."""
 
     name: str
     kind: TensorType
@@ -65,14 +65,14 @@ class TensorInfo:
 
 @dataclass(frozen=True)
 class GgufHeader:
-    """All that a file says of itself."""
+    """The header: all that a file says about itself."""
 
     metadata: Metadata
     tensors: tuple[TensorInfo, ...]
 
 
 class TooFewBytes(Exception):
-    """The walk wants the file's first `wanted` bytes; no fault of the file's."""
+    """A request for the file's first `wanted` bytes, which is no fault of the file."""
 
     def __init__(self, wanted: int) -> None:
         super().__init__(wanted)
@@ -80,7 +80,7 @@ class TooFewBytes(Exception):
 
 
 class HeaderWalk:
-    """`read` again, with more bytes, until it gives the header."""
+    """A walk through a header: `read` again, with more bytes, until it returns the header."""
 
     def __init__(self, file: str, file_size: int) -> None:
         self._file = file
@@ -95,20 +95,23 @@ class HeaderWalk:
         self._data_bytes = 0  # of the tensors so far, with what pads them
 
     def read(self, data: bytes) -> GgufHeader:
-        """From the first bytes of the file; TooFewBytes where they end too early."""
+        """Read the header from the first bytes of the file.
+
+        TooFewBytes where they end too early.
+        """
         self._data = data
         if self._counts is None:
             self._counts = self._read_start()
         tensors, entries = self._counts
         while len(self._values) < entries:
-            self._whole(self._read_entry)
+            self._read_whole(self._read_entry)
         self._alignment = self._read_alignment()
         while len(self._tensors) < tensors:
-            self._whole(self._read_tensor)
-        return GgufHeader(Metadata(self._file, self._values), self._placed())
+            self._read_whole(self._read_tensor)
+        return GgufHeader(Metadata(self._file, self._values), self._place_tensors())
 
-    def _whole(self, read: Callable[[], None]) -> None:
-        """One entry, or none of it."""
+    def _read_whole(self, read: Callable[[], None]) -> None:
+        """Read one entry whole, or nothing of it."""
         before = self._at
         try:
             read()
@@ -196,8 +199,8 @@ class HeaderWalk:
         self._tensors[name] = TensorInfo(name, kind, tuple(reversed(sizes)), offset, nbytes)
         self._data_bytes = round_up(offset + nbytes, self._alignment)
 
-    def _placed(self) -> tuple[TensorInfo, ...]:
-        """The data begins behind the header, padded; it ends where the file does."""
+    def _place_tensors(self) -> tuple[TensorInfo, ...]:
+        """Return the tensors' places: data begin behind the padded header and end with the file."""
         start = round_up(self._at, self._alignment)
         tensors = tuple(
             TensorInfo(info.name, info.kind, info.dims, start + info.offset, info.nbytes)
@@ -240,7 +243,7 @@ class HeaderWalk:
         return Value(kind, array, is_array=True)
 
     def _texts(self, key: str, count: int) -> list[str]:
-        """A vocabulary has hundreds of thousands: this loop is most of the time a header takes."""
+        """Read an array of texts; for a vocabulary this loop takes most of a header's time."""
         data, known = self._data, len(self._data)
         length_at = U64.unpack_from
         first = self._at

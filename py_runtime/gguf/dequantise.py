@@ -1,6 +1,6 @@
-"""What the blocks of a tensor mean: float32 values, bit for bit those of llama.cpp's `gguf`.
+"""Values of a tensor's blocks: float32, bit for bit those of llama.cpp's `gguf`.
 
-Each function takes blocks: u8 [B, bytes of a block] and gives f32 [B, values of a block]. d and m
+Each function takes blocks: u8 [B, bytes of a block] and returns f32 [B, values of a block]. d and m
 are scale and minimum, q the small integers; j counts the groups of a block that share a scale.
 """
 
@@ -14,7 +14,7 @@ from py_runtime.gguf.tensor_types import BY_NAME, TensorType
 Blocks = np.ndarray
 Floats = NDArray[np.float32]
 
-# What the sixteen nibbles of the non-linear types stand for.
+# The values of the sixteen nibbles of the non-linear types.
 NON_LINEAR = np.array(
     [-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113], np.float32
 )
@@ -23,18 +23,18 @@ TWICE_FP4 = np.array([*_HALVES_OF_FP4, *(-value for value in _HALVES_OF_FP4)], n
 
 
 def dequantise(kind: TensorType, data: bytes | np.ndarray) -> Floats:
-    """All values in a row; `data` has whole blocks."""
+    """Return all values in a row; `data` has whole blocks."""
     blocks = np.frombuffer(data, np.uint8).reshape(-1, kind.nbytes)
     return DEQUANTISERS[kind.name](blocks).reshape(-1)
 
 
 def floats(values: np.ndarray) -> Floats:
-    """As float32."""
+    """Convert to float32."""
     return values.astype(np.float32)
 
 
 def halves(blocks: Blocks, at: int) -> Floats:
-    """The float16 at a byte of each block, as f32 [B, 1]."""
+    """Return the float16 at a byte of each block, as f32 [B, 1]."""
     return floats(np.ascontiguousarray(blocks[:, at : at + 2]).view("<f2"))
 
 

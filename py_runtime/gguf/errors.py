@@ -1,4 +1,4 @@
-"""What can be wrong with a GGUF file."""
+"""Errors of a GGUF file."""
 
 from collections.abc import Iterable
 
@@ -11,7 +11,7 @@ MAX_NAMES = 8  # that are listed
 
 
 class GgufError(ModelError):
-    """The file is damaged or says what cannot be; the text names the file and the place."""
+    """An error of a damaged or contradictory file; the text names the file and the place."""
 
     code = "model_gguf"
 
@@ -20,17 +20,17 @@ class GgufError(ModelError):
 
 
 class UnsupportedGgufError(GgufError):
-    """The file is sound, but needs what this engine does not have."""
+    """An error of a sound file that needs what this engine does not have."""
 
     code = "model_gguf_unsupported"
 
 
 def shown(name: str) -> str:
-    """A name out of a file, for messages: quoted, on one line, and not without end."""
+    """Quote a file's name for something in a message: on one line, and of limited length."""
     short = name if len(name) <= MAX_SHOWN else name[:MAX_SHOWN] + "…"
     return ascii(short) if any(not c.isprintable() for c in short) else f"'{short}'"
 
 
 def listed(names: Iterable[str]) -> str:
-    """As many as a person reads, and how many more there are."""
+    """List as many names as a person reads, and how many more there are."""
     return ", ".join(first_of(list(names), MAX_NAMES))

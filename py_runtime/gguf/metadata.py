@@ -11,7 +11,7 @@ from py_runtime.gguf.errors import GgufError, shown
 
 
 class ValueType(IntEnum):
-    """As GGUF numbers them."""
+    """The types of values, as GGUF numbers them."""
 
     U8 = 0
     I8 = 1
@@ -39,7 +39,7 @@ Item = int | float | bool | str | list[str] | np.ndarray
 
 @dataclass(frozen=True)
 class Value:
-    """A value as it is stored; of an array, `kind` is its elements'."""
+    """A value as it is stored; `kind` is an array's element type."""
 
     kind: ValueType
     item: Item
@@ -51,7 +51,7 @@ class Value:
 
 
 class Metadata:
-    """What is asked for must be there and of its type, or GgufError says what it is instead."""
+    """The metadata, each asked for by type; GgufError says what is missing or has another type."""
 
     def __init__(self, file: str, values: Mapping[str, Value]) -> None:
         self.file = file
@@ -61,7 +61,7 @@ class Metadata:
         return key in self.values
 
     def fault(self, key: str, text: str) -> GgufError:
-        """To be raised: what is wrong with a value."""
+        """Return the error for a value."""
         return GgufError(f"{self.file}: its metadata {shown(key)} {text}")
 
     def is_array(self, key: str) -> bool:

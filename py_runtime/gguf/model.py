@@ -38,7 +38,7 @@ ROPE_FACTOR_BOUNDS = (1e-3, 1e30)  # Gemma stops the turning of some pairs with 
 
 @dataclass(frozen=True)
 class GgufModel:
-    """All of it but the weights."""
+    """A model, all of it but the weights."""
 
     file: GgufFile
     values: dict[str, Any]  # as in config.json
@@ -64,7 +64,7 @@ class GgufModel:
 
 
 async def open_model(sources: Sequence[ByteSource]) -> GgufModel:
-    """One file, or all parts of one; GgufError says what is wrong, and where."""
+    """Open one file, or all parts of one; GgufError says what is wrong, and where."""
     file = await open_gguf(sources)
     form, values = read_family(file).gguf, read_config(file)
     config = decoder_config(values)
@@ -79,13 +79,13 @@ async def open_model(sources: Sequence[ByteSource]) -> GgufModel:
         config,
         with_token_rows_given(write_decoder(config, kinds, file.name)),
         read_tokenizer(file.metadata),
-        GgufConstants(_wanted(file, config, form, kinds), tables),
+        GgufConstants(_wanted_tensors(file, config, form, kinds), tables),
         None if table is None else GgufTokenRows(table),
     )
 
 
 def _kinds(file: GgufFile, config: DecoderConfig) -> dict[str, WeightKind]:
-    """How each matrix is stored; types that no kernel reads yet are refused together."""
+    """Return how each matrix is stored; types that no kernel reads yet are refused together."""
     names = gguf_names(config)
     stored = {name: file.tensors[names[name]].info for name in weight_names(config)}
     kinds = {name: kind_of(info.kind, info.dims[1]) for name, info in stored.items()}
@@ -99,7 +99,7 @@ def _kinds(file: GgufFile, config: DecoderConfig) -> dict[str, WeightKind]:
     return {name: kind for name, kind in kinds.items() if kind is not None}
 
 
-def _wanted(
+def _wanted_tensors(
     file: GgufFile, config: DecoderConfig, form: GgufForm, kinds: dict[str, WeightKind]
 ) -> dict[str, WantedTensor]:
     """Every tensor by the constants of the program that it gives."""
@@ -134,7 +134,7 @@ def _wanted(
 async def _tables(
     file: GgufFile, values: dict[str, Any], config: DecoderConfig
 ) -> dict[str, Floats]:
-    """Some files carry factors for their frequencies as a tensor."""
+    """Return the tables that are computed; some files carry factors for their frequencies."""
     factors = None
     stored = file.tensors.get(factors_name(values, config.context))
     if stored is not None:
@@ -150,7 +150,7 @@ async def _tables(
 
 
 def factors_name(values: dict[str, Any], context: int) -> str:
-    """Where there are two sets, the context's length decides: one table serves all of it."""
+    """Return the tensor of frequency factors; of two sets, the context's length decides."""
     original = values["rope_parameters"].get("original_max_position_embeddings")
     if not BY_MODEL_TYPE[values["model_type"]].gguf.has_factor_tensors or original is None:
         return FREQUENCIES

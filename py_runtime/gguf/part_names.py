@@ -30,6 +30,6 @@ def is_first_part(name: str) -> bool:
 
 
 def model_name(name: str) -> str:
-    """A file's name without its ending, and without the number of a part."""
+    """Return a file's name without its ending, and without the number of a part."""
     match = PART_NAME.fullmatch(name)
     return match["model"] if match else re.sub(r"\.gguf$", "", name, flags=re.IGNORECASE)

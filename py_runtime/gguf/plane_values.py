@@ -1,6 +1,6 @@
-"""What the planes of a weight mean (py_runtime/gguf/planes.py makes them of a GGUF's blocks).
+"""Values of a weight's planes (py_runtime/gguf/planes.py makes them of a GGUF's blocks).
 
-Each function takes weight: u8 [B, bytes] and scales: u8 [B, bytes], and gives f32 [B, columns].
+Each function takes weight: u8 [B, bytes] and scales: u8 [B, bytes], and returns f32 [B, columns].
 Values are those of llama.cpp's `gguf`, bit for bit.
 """
 
@@ -17,7 +17,7 @@ Floats = NDArray[np.float32]
 
 
 def dense(name: str, weight: np.ndarray, scales: np.ndarray | None) -> Floats:
-    """Any of BLOCK_KINDS: [rows, columns]."""
+    """Return any of BLOCK_KINDS as [rows, columns]."""
     rows = weight.shape[0]
     kind = BLOCK_KINDS[name]
     if scales is None:
@@ -67,8 +67,8 @@ def in_order(scales: Bytes) -> tuple[Bytes, Bytes]:
     return straight[:, :-2], straight[:, -2:]
 
 
-def scaled(values: np.ndarray, *factors: Floats) -> Floats:
-    """values [B, columns], factors of as many columns each: [B, groups]."""
+def scale_groups(values: np.ndarray, *factors: Floats) -> Floats:
+    """Multiply values [B, columns] by factors of as many columns each: [B, groups]."""
     product = factors[0]
     for factor in factors[1:]:
         product = product * factor
@@ -85,26 +85,26 @@ def _floats(values: np.ndarray) -> Floats:
 
 
 def _q4_0(weight: Bytes, scales: Bytes) -> Floats:
-    return scaled(_floats(pairs(weight)) - 8, half(scales, 0))
+    return scale_groups(_floats(pairs(weight)) - 8, half(scales, 0))
 
 
 def _q4_1(weight: Bytes, scales: Bytes) -> Floats:
-    return scaled(pairs(weight), half(scales, 0)) + half(scales, 2)
+    return scale_groups(pairs(weight), half(scales, 0)) + half(scales, 2)
 
 
 def _q8_0(weight: Bytes, scales: Bytes) -> Floats:
-    return scaled(weight.view(np.int8), half(scales, 0))
+    return scale_groups(weight.view(np.int8), half(scales, 0))
 
 
 def _q5_0(weight: Bytes, scales: Bytes) -> Floats:
     bits, scale = in_order(scales)
     values = word_nibbles(weight) | fields(np.ascontiguousarray(bits), 1) << 4
-    return scaled(_floats(values) - 16, half(scale, 0))
+    return scale_groups(_floats(values) - 16, half(scale, 0))
 
 
 def _q5_1(weight: Bytes, scales: Bytes) -> Floats:
     values = word_nibbles(weight) | fields(scales[:, 4:], 1) << 4
-    return scaled(values, half(scales, 0)) + half(scales, 2)
+    return scale_groups(values, half(scales, 0)) + half(scales, 2)
 
 
 def _k_affine(values: np.ndarray, scales: Bytes) -> Floats:
@@ -116,7 +116,7 @@ def _k_affine(values: np.ndarray, scales: Bytes) -> Floats:
         )
 
     minimum: Floats = half(scales, 2) * six_bits(minima, above >> 4)  # [B, 8]
-    return scaled(values, half(scales, 0) * six_bits(low, above)) - minimum.repeat(32, 1)
+    return scale_groups(values, half(scales, 0) * six_bits(low, above)) - minimum.repeat(32, 1)
 
 
 def _q4_k(weight: Bytes, scales: Bytes) -> Floats:
@@ -130,7 +130,7 @@ def _q5_k(weight: Bytes, scales: Bytes) -> Floats:
 def _q6_k(weight: Bytes, scales: Bytes) -> Floats:
     values = word_nibbles(weight[:, :128]) | fields(weight[:, 128:], 2) << 4
     own = _floats(np.ascontiguousarray(scales[:, :16]).view(np.int8))
-    return scaled(_floats(values) - 32, half(scales, 16) * own)
+    return scale_groups(_floats(values) - 32, half(scales, 16) * own)
 
 
 def _q3_k(weight: Bytes, scales: Bytes) -> Floats:
@@ -139,29 +139,31 @@ def _q3_k(weight: Bytes, scales: Bytes) -> Floats:
     low = np.concatenate((packed[:, :8] & 15, packed[:, :8] >> 4), 1)
     high = np.concatenate([packed[:, 8:] >> shift & 3 for shift in (0, 2, 4, 6)], 1)
     own = _floats(low | high << 4) - 32
-    return scaled(_floats(values) - 4, half(scale, 0) * own)
+    return scale_groups(_floats(values) - 4, half(scale, 0) * own)
 
 
 def _q2_k(weight: Bytes, scales: Bytes) -> Floats:
     own = scales[:, :16]
     minimum = half(scales, 18) * _floats(own >> 4)
-    return scaled(fields(weight, 2), half(scales, 16) * _floats(own & 15)) - minimum.repeat(16, 1)
+    return scale_groups(fields(weight, 2), half(scales, 16) * _floats(own & 15)) - minimum.repeat(
+        16, 1
+    )
 
 
 def _iq4_nl(weight: Bytes, scales: Bytes) -> Floats:
-    return scaled(NON_LINEAR[word_nibbles(weight)], half(scales, 0))
+    return scale_groups(NON_LINEAR[word_nibbles(weight)], half(scales, 0))
 
 
 def _iq4_xs(weight: Bytes, scales: Bytes) -> Floats:
     low = pairs(scales[:, 4:])
     above = np.ascontiguousarray(scales[:, 2:4]).view("<u2") >> np.arange(0, 16, 2, dtype=np.uint16)
     own = _floats(low | ((above & 3) << 4).astype(np.uint8)) - 32
-    return scaled(NON_LINEAR[word_nibbles(weight)], half(scales, 0) * own)
+    return scale_groups(NON_LINEAR[word_nibbles(weight)], half(scales, 0) * own)
 
 
 def _mxfp4(weight: Bytes, scales: Bytes) -> Floats:
     half_scale = np.ldexp(np.float32(1), scales.astype(np.int32) - 128)
-    return scaled(TWICE_FP4[word_nibbles(weight)], half_scale)
+    return scale_groups(TWICE_FP4[word_nibbles(weight)], half_scale)
 
 
 DENSE: dict[str, Callable[[Bytes, Bytes], Floats]] = {

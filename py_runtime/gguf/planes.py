@@ -1,8 +1,8 @@
-"""From the blocks of a GGUF tensor to what the engine's kernels read: the same bytes, in planes.
+"""Planes of a GGUF tensor, as the engine's kernels read them: the blocks' own bytes, reordered.
 
 GGUF has a block's scales beside its values, and values of a byte 16, 32 or 64 columns apart.
 Kernels take aligned words of eight columns, and scales from a plane of their own. Nothing is
-rounded, and nothing grows. What the bytes mean is said in shaders/shared/weights/blocks_*.wgsl.
+rounded, and nothing grows. shaders/shared/weights/blocks_*.wgsl say what the bytes mean.
 
 Blocks are handled with the words of all of them side by side, u32 [words of a block, B]: numpy is
 quick where the innermost dim is long.
@@ -25,20 +25,20 @@ MASKS = {4: np.uint32(0x0F0F0F0F), 2: np.uint32(0x33333333), 1: np.uint32(0x5555
 
 
 def planes(kind: TensorType, data: np.ndarray) -> Planes:
-    """The parts of whole blocks (u8, in a row), an even number of them or the last ones."""
+    """Split whole blocks (u8, in a row) into planes; their number is even, or they are the last."""
     if kind.name in FLOATS_OF_16:
         return {"weight": data}
     weight, scales = SPLITTERS[kind.name](data.reshape(-1, kind.nbytes))
     return {"weight": weight.reshape(-1), "scales": scales.reshape(-1)}
 
 
-def widened(kind: TensorType, data: np.ndarray) -> Planes:
+def widen(kind: TensorType, data: np.ndarray) -> Planes:
     """Floats of any width as float32."""
     return {"weight": dequantise(kind, data)}
 
 
 def are_finite(kind: TensorType, data: np.ndarray) -> bool:
-    """Whether scales and floats are numbers: one that is not would spoil every token."""
+    """Return whether scales and floats are numbers: one that is not would spoil every token."""
     if kind.name == "F32":
         return bool(np.isfinite(data.view("<f4")).all())
     if kind.name in FLOATS_OF_16:
@@ -75,7 +75,7 @@ HALVES_AT = {
 
 
 def words(blocks: Blocks, start: int, end: int) -> Words:
-    """The bytes from start to end of each block: [words, B]."""
+    """Return the bytes from start to end of each block: [words, B]."""
     own = np.ascontiguousarray(blocks[:, start:end]).view("<u4")
     return np.array(own.T, order="C")
 
@@ -87,7 +87,7 @@ def by_block(*parts: Words) -> np.ndarray:
 
 
 def transpose(rows: Words) -> None:
-    """In place: each byte of R rows has R fields; field f of row r changes places with r of f."""
+    """Swap field f of row r with field r of row f, in place; each byte of R rows has R fields."""
     count, rest = len(rows), rows.shape[1:]
     distance = count // 2
     while distance:
@@ -205,7 +205,7 @@ def _mxfp4(blocks: Blocks) -> Split:
 
 
 def _k_scales(blocks: Blocks) -> np.ndarray:
-    """As k_scales.wgsl says."""
+    """Reorder scales and minima as k_scales.wgsl reads them."""
     ends, first, second, rest = words(blocks, 0, 16)
     low, high = MASKS[4], ~MASKS[4]
     scales = (first & low) | (rest & low) << np.uint32(4)

@@ -1,4 +1,4 @@
-"""How byte-level tokenizers cut a text into words: what GGUF leaves to a name.
+"""The patterns by which byte-level tokenizers cut a text into words; GGUF stores only a name.
 
 The patterns are those of each tokenizer.json; the names, and which share a pattern, llama.cpp's.
 """
@@ -31,13 +31,13 @@ _GPT4O = (
     + r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*"
     + _SPACES
 )
-# Where a file names none: what llama.cpp falls back to, near to most tokenizers and equal to none.
+# llama.cpp's fallback for a file that names none: near to most tokenizers and equal to none.
 _UNNAMED = (r"[\p{P}\$\+<=>\^~\|]+", _GPT2, r"\p{N}+", r"[0-9][0-9][0-9]")
 
 
 @dataclass(frozen=True)
 class Style:
-    """What a name stands for."""
+    """The meaning of a name."""
 
     pre_tokenizer: Json
     normalizer: Json | None = None
@@ -46,7 +46,7 @@ class Style:
 
 
 def byte_level(*, use_regex: bool) -> Json:
-    """The section of tokenizer.json that turns bytes into letters."""
+    """Return the section of tokenizer.json that turns bytes into letters."""
     return {
         "type": "ByteLevel",
         "add_prefix_space": False,
@@ -98,5 +98,5 @@ STYLES: dict[str, Style] = {
 
 
 def known_names() -> Sequence[str]:
-    """For messages."""
+    """Return the known names, for messages."""
     return sorted(STYLES)

@@ -24,7 +24,7 @@ class StoredTensor:
     source: ByteSource
 
     def check_finite(self, data: np.ndarray) -> None:
-        """`data` are bytes of it, whole blocks."""
+        """Refuse values that are not finite; `data` are bytes of the tensor, whole blocks."""
         if not are_finite(self.info.kind, data):
             raise GgufError(
                 f"{self.source.name}: the tensor {shown(self.info.name)} has values that are "
@@ -34,7 +34,7 @@ class StoredTensor:
 
 @dataclass(frozen=True)
 class GgufFile:
-    """All that is known before any data is read."""
+    """A file, as far as it is known before any data is read."""
 
     name: str  # the file's, the first part's
     size: int  # bytes, all parts together
@@ -43,7 +43,7 @@ class GgufFile:
 
 
 async def open_gguf(sources: Sequence[ByteSource]) -> GgufFile:
-    """One file, or all parts of one in any order; GgufError says what is wrong, and where."""
+    """Open one file, or all parts of one in any order; GgufError says what is wrong, and where."""
     headers = [(source, await read_header(source)) for source in sources]
     parts = _in_order(headers)
     first, header = parts[0]
@@ -67,7 +67,7 @@ async def open_gguf(sources: Sequence[ByteSource]) -> GgufFile:
 
 
 async def read_header(source: ByteSource) -> GgufHeader:
-    """By ranges, as far as the header goes."""
+    """Read as much of the file as the header needs, range by range."""
     size = await source.size()
     walk = HeaderWalk(source.name, size)
     data = b""

@@ -1,9 +1,9 @@
-"""Which kind of weight a GGUF tensor becomes: types are taken as they are."""
+"""The kind of weight that a GGUF tensor becomes: types are taken as they are."""
 
 import numpy as np
 
 from py_runtime.decoder.tensors import WeightKind
-from py_runtime.gguf.planes import SPLITTERS, Planes, planes, widened
+from py_runtime.gguf.planes import SPLITTERS, Planes, planes, widen
 from py_runtime.gguf.tensor_types import TensorType
 from py_runtime.program.weight_kinds import BLOCK_KINDS, FLOAT
 
@@ -25,7 +25,7 @@ def kind_of(stored: TensorType, columns: int) -> WeightKind | None:
 def parts_of_blocks(stored: TensorType, kind: WeightKind | None, data: np.ndarray) -> Planes:
     """Whole blocks as the parts of a weight; without a kind they are floats, and become f32."""
     if kind is None or kind.name == FLOAT:
-        return widened(stored, data)
+        return widen(stored, data)
     return planes(stored, data)
 
 

@@ -1,11 +1,11 @@
-"""How tensors are stored in GGUF files: the number of a type, and the layout of its blocks."""
+"""The types of tensors in GGUF files: the number of a type, and the layout of its blocks."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class TensorType:
-    """So many values of a row lie together in so many bytes."""
+    """A type of tensor: so many values of a row lie together in so many bytes."""
 
     name: str
     number: int

@@ -10,7 +10,7 @@ from py_runtime.weights.kept_rows import KeptRows
 
 
 class GgufTokenRows(KeptRows):
-    """Of a matrix of any type: `stored` has the dims [rows, columns]."""
+    """The rows of a matrix of any type: `stored` has the dims [rows, columns]."""
 
     def __init__(self, stored: StoredTensor) -> None:
         super().__init__(columns=stored.info.dims[1])

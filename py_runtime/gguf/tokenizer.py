@@ -47,7 +47,7 @@ END_SPELLINGS = frozenset(
         "<|tool_response>",
         "[e~[",
         "<\N{FULLWIDTH VERTICAL LINE}end▁of▁sentence\N{FULLWIDTH VERTICAL LINE}>",
-        # Of code models, where a gap, a file or a repository ends.
+        # Code models end a gap, a file or a repository with these.
         "<|fim_pad|>",
         "<fim-pad>",
         "<fim_pad>",
@@ -62,13 +62,13 @@ END_SPELLINGS = frozenset(
     }
 )
 
-# How other markers of turns are spelled: <|im_start|>, <|turn>, <turn|>; DeepSeek's have wide bars.
+# The spelling of other markers of turns: <|im_start|>, <|turn>, <turn|>; DeepSeek's have wide bars.
 _BAR = "[|\N{FULLWIDTH VERTICAL LINE}]"
 _MARKER = re.compile(rf"<{_BAR}\w[\w:.-]*{_BAR}?>|<\w[\w:.-]*{_BAR}>|<start_of_turn>")
 
 
 class TokenType(IntEnum):
-    """As GGUF numbers them."""
+    """The types of tokens, as GGUF numbers them."""
 
     NORMAL = 1
     UNKNOWN = 2
@@ -82,7 +82,7 @@ ADDED = (TokenType.UNKNOWN, TokenType.CONTROL, TokenType.USER_DEFINED)
 
 
 def read_tokenizer(metadata: Metadata) -> Json:
-    """Both files, by name; GgufError says what is wrong with the metadata."""
+    """Return both files, by name; GgufError says what is wrong with the metadata."""
     fields = Fields(metadata)
     model = metadata.text(f"{PREFIX}model")
     if model == "gpt2":
@@ -160,8 +160,11 @@ class Fields:
         return types
 
     def _mark_control_tokens(self) -> None:
-        """Some files list ends of an answer and markers of turns as ordinary tokens. In a prompt
-        they must be one token each, which no merge makes of them, and no text of a user's."""
+        """Mark ends of an answer and markers of turns, which some files list as ordinary tokens.
+
+        In a prompt they must be one token each, which no merge makes of them, and no text of a
+        user's.
+        """
         ends = end_tokens(self.metadata)
         for number, token in enumerate(self.tokens):
             is_plain = self.types[number] == TokenType.NORMAL
@@ -192,7 +195,7 @@ class Fields:
         ]
 
     def named_token(self, name: str) -> str | None:
-        """The token of a role such as bos_token, if the file names one."""
+        """Return the token of a role such as bos_token, if the file names one."""
         key = _NAMED_TOKENS[name]
         if not self.has(key):
             return None
@@ -209,7 +212,7 @@ class Fields:
         return config | ({"chat_template": template} if template else {})
 
     def template(self, config: Json) -> Json | None:
-        """The post-processor that puts bos and eos around a text, where the config asks for it."""
+        """Return the post-processor for bos and eos around a text, if the config asks for it."""
         ends = [
             config.get(name) if config[f"add_{name}"] else None
             for name in ("bos_token", "eos_token")
@@ -257,7 +260,7 @@ def convert_byte_level(fields: Fields) -> tuple[Json, Json]:
 
 
 def read_merges(fields: Fields) -> list[str]:
-    """As they are stored, "left right": both are tokens, as is what they make."""
+    """Return the merges as they are stored, "left right": both and what they make are tokens."""
     key, known = f"{PREFIX}merges", fields.vocabulary
     merges = fields.metadata.texts(key)
     for number, merge in enumerate(merges):
@@ -338,7 +341,7 @@ def merges_by_score(fields: Fields) -> list[list[str]]:
 
 
 def whole_file(fields: Fields, model: Json, **parts: Json | None) -> Json:
-    """A tokenizer.json with every section it must have; `parts` replace the empty ones."""
+    """Return a tokenizer.json with every section it must have; `parts` replace the empty ones."""
     base: Json = {"version": "1.0", "truncation": None, "padding": None}
     base |= {"normalizer": None, "pre_tokenizer": None} | parts
     defaults: Json = {

@@ -1,4 +1,4 @@
-"""Objects and arrays, with whitespace as programs write it: so much, and never more.
+"""Objects and arrays, with a limited amount of whitespace, as programs write it.
 
 Between the parts of a container there may be one space, or a new line and an indentation.
 """
@@ -16,7 +16,7 @@ _INDENTATION = 4  # spaces a level, at most
 # Kinds of places; the others are (kind, index, gap).
 OPEN, FIRST, NEXT, KEY, COLON_NEXT, VALUE, AFTER, CLOSING, DONE = range(9)
 
-# How much of a gap is written: nothing, a space, a new line and `gap - LINE` spaces, -`gap` tabs.
+# The gap so far: nothing, a space, a new line and `gap - LINE` spaces, -`gap` tabs.
 NO_GAP, ONE_SPACE, LINE = 0, 1, 2
 
 
@@ -36,7 +36,7 @@ def gap_moves(gap: int, level: int) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True)
 class Property:
-    """One that the schema names."""
+    """A property that the schema names."""
 
     name: bytes  # as written, with its quotes
     value: Choice
@@ -44,7 +44,7 @@ class Property:
 
 
 class JsonContainer(Shape):
-    """Its states are (kind, index of a member, whitespace so far)."""
+    """A container whose states are (kind, index of a member, whitespace so far)."""
 
     start: Local = (OPEN, 0, NO_GAP)
 
@@ -56,7 +56,7 @@ class JsonContainer(Shape):
 
 
 class Object(JsonContainer):
-    """Properties in the schema's order, then others, if they are allowed."""
+    """An object: its properties in the schema's order, then others, if they are allowed."""
 
     def __init__(self, properties: list[Property], extra_key: Shape | None, extra: Choice) -> None:
         """`extra_key`: what other names look like; None: there are no others."""
@@ -73,7 +73,7 @@ class Object(JsonContainer):
         self.candidates = lru_cache(maxsize=256)(self._candidates)
 
     def _build_names(self) -> None:
-        """All names as one tree; at each of its nodes, the properties whose names go through it."""
+        """Build a tree of all names; each node knows the properties whose names go through it."""
         self._children: list[dict[int, int]] = [{}]
         self._below: list[set[int]] = [set()]
         self._depths = [0]
@@ -90,7 +90,7 @@ class Object(JsonContainer):
                 self._below[node].add(index)
 
     def _candidates(self, index: int, depth: int) -> frozenset[int]:
-        """The properties that may come next: none that is required can be passed over."""
+        """Return the properties that may come next: none that is required can be passed over."""
         last = min(self._next_required[index], len(self.properties) - 1)
         return frozenset(
             each for each in range(index, last + 1) if fits(self.properties[each].value, depth + 1)
@@ -211,14 +211,14 @@ class Object(JsonContainer):
         before = self.shortest, self.nesting
         required = [each for each in self.properties if each.required]
         parts = [(each.name, b":", each.value.shortest) for each in required]
-        self.shortest = enclosed(b"{", parts, b"}")
+        self.shortest = enclose(b"{", parts, b"}")
         self.nesting = 1 + max((each.value.nesting for each in required), default=0)
         self.candidates.cache_clear()
         return before != (self.shortest, self.nesting)
 
 
 class Array(JsonContainer):
-    """Items by their place, then any number of others."""
+    """An array: items by their place, then any number of others."""
 
     def __init__(self, prefix: list[Choice], others: Choice, least: int, most: int | None) -> None:
         self.prefix = prefix
@@ -233,7 +233,7 @@ class Array(JsonContainer):
         return (self.most is None or index < self.most) and fits(self._item(index), depth + 1)
 
     def _after(self, index: int) -> int:
-        """The count with one more; beyond all limits it does not matter."""
+        """Return the count with one more; beyond all limits the exact number does not matter."""
         if self.most is not None:
             return index + 1
         return min(index + 1, max(self.least, len(self.prefix)))
@@ -275,15 +275,15 @@ class Array(JsonContainer):
     def settle(self) -> bool:
         before = self.shortest, self.nesting
         items = [self._item(index) for index in range(self.least)]
-        self.shortest = enclosed(b"[", [(item.shortest,) for item in items], b"]")
+        self.shortest = enclose(b"[", [(item.shortest,) for item in items], b"]")
         self.nesting = 1 + max((item.nesting for item in items), default=0)
         return before != (self.shortest, self.nesting)
 
 
-def enclosed(
+def enclose(
     opening: bytes, members: Sequence[tuple[bytes | None, ...]], closing: bytes
 ) -> bytes | None:
-    """The members in brackets; None where one of them has no text, or the whole is too long."""
+    """Put the members in brackets; None if one of them has no text, or the whole is too long."""
     parts = [opening]
     for index, member in enumerate(members):
         parts.append(b"," * bool(index))

@@ -1,5 +1,7 @@
-"""oneOf is anyOf where no value can fit two of its schemas. Where that is not certain, it is
-refused: the text could fit both, and would then be invalid."""
+"""The proof that no value fits two schemas of a oneOf, which then is an anyOf.
+
+Where that is not certain, the oneOf is refused: the text could fit both, and would then be invalid.
+"""
 
 from collections.abc import Callable, Iterable
 from itertools import combinations
@@ -12,8 +14,8 @@ from py_runtime.grammar.scalars import (
     agrees,
     bounds,
     fixed_values,
-    given,
     key_of,
+    keyword_values,
     stated_types,
 )
 
@@ -21,7 +23,7 @@ _MAX_DEPTH = 4  # properties of properties that are compared
 
 
 class DisjointCheck:
-    """RequestError where two branches may have a value in common, or it takes too long to tell."""
+    """A check that refuses branches that may share a value, or that take too long to compare."""
 
     def __init__(self, alternatives: Callable[[Iterable[SchemaPart]], Alternatives]) -> None:
         self._alternatives = alternatives
@@ -41,7 +43,7 @@ class DisjointCheck:
         return all(self._apart(a, b, depth) for a in left for b in right)
 
     def _apart(self, left: Atoms, right: Atoms, depth: int) -> bool:
-        """Whether it is certain that no value fits both."""
+        """Return whether it is certain that no value fits both."""
         self._comparisons_left -= 1
         if self._comparisons_left < 0:
             raise refuse("the schemas of oneOf are too many to compare; use anyOf")
@@ -55,8 +57,8 @@ class DisjointCheck:
         return shared == {"object"} and self._objects_apart(left, right, depth)
 
     def _objects_apart(self, left: Atoms, right: Atoms, depth: int) -> bool:
-        """By a property that one requires and the other forbids, or that differs in value."""
-        needed_left, needed_right = _required(left), _required(right)
+        """Look for a property that one requires and the other forbids, or whose values differ."""
+        needed_left, needed_right = _required_names(left), _required_names(right)
         if _forbids_any(right, needed_left) or _forbids_any(left, needed_right):
             return True
         if depth == _MAX_DEPTH:
@@ -93,8 +95,8 @@ def _ranges_apart(left: Atoms, right: Atoms) -> bool:
     return False
 
 
-def _required(atoms: Atoms) -> dict[str, None]:
-    return dict.fromkeys(name for names in given(atoms, "required") for name in names)
+def _required_names(atoms: Atoms) -> dict[str, None]:
+    return dict.fromkeys(name for names in keyword_values(atoms, "required") for name in names)
 
 
 def _forbids_any(atoms: Atoms, names: Iterable[str]) -> bool:

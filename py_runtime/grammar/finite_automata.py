@@ -11,11 +11,11 @@ Move = tuple[int, int, int]  # first and last code point, and the state they lea
 
 
 class TooComplexError(Exception):
-    """The automaton would take more memory or time than a pattern may."""
+    """An error of an automaton that would take more memory or time than a pattern may."""
 
 
 class Nfa:
-    """States with moves on code points, and with steps that need none of them.
+    """A non-deterministic automaton: moves on code points, and steps that need none of them.
 
     A step may be an anchor: `at_start` and `at_end` steps are open only there.
     """
@@ -34,7 +34,7 @@ class Nfa:
         return len(self.moves) - 1
 
     def closure(self, states: Iterable[int], anchors: dict[int, int]) -> frozenset[int]:
-        """All states that can be reached without a code point."""
+        """Return all states that can be reached without a code point."""
         found = set(states)
         pending = list(found)
         while pending:
@@ -50,7 +50,7 @@ class Nfa:
 
 
 class Dfa:
-    """Deterministic; from every state an accepting one can be reached. State 0 is the start."""
+    """A deterministic automaton that starts in state 0; every state leads to an accepting one."""
 
     start = 0
 
@@ -66,7 +66,7 @@ class Dfa:
         return self.accepting[state]
 
     def ending(self, state: int) -> str:
-        """A short text that leads from the state to an accepting one."""
+        """Return a short text that leads from the state to an accepting one."""
         text: list[str] = []
         while (step := self._endings[state]) is not None:
             char, state = step
@@ -74,7 +74,7 @@ class Dfa:
         return "".join(text)
 
     def free_state(self, state: int, longest: int) -> int | None:
-        """The state itself, if any characters may come and the text could end after each."""
+        """Return the state itself, if any characters may come and the text could end after each."""
         is_free = self.accepting[state] and self.moves[state] == [(0, LAST_CODE, state)]
         return state if is_free else None
 
@@ -120,7 +120,7 @@ def determinise(nfa: Nfa, start: int, final: int) -> Dfa | None:
                 queue.append(target)
             append_range(row, low, high, numbers[target])
         moves.append(row)
-    return without_dead_ends(moves, accepting)
+    return drop_dead_ends(moves, accepting)
 
 
 def split_ranges(edges: list[Move]) -> list[tuple[int, int, set[int]]]:
@@ -160,8 +160,8 @@ def append_range(row: list[Move], low: int, high: int, target: int) -> None:
         row.append((low, high, target))
 
 
-def without_dead_ends(moves: list[list[Move]], accepting: list[bool]) -> Dfa | None:
-    """Only states from which a text can still end; None: there are none."""
+def drop_dead_ends(moves: list[list[Move]], accepting: list[bool]) -> Dfa | None:
+    """Keep the states from which a text can still end; None if there are none."""
     before: list[set[int]] = [set() for _ in moves]
     for state, row in enumerate(moves):
         for _, _, target in row:
@@ -182,8 +182,8 @@ def without_dead_ends(moves: list[list[Move]], accepting: list[bool]) -> Dfa | N
     )
 
 
-def product(left: Dfa, right: Dfa) -> Dfa | None:
-    """What both accept."""
+def intersect(left: Dfa, right: Dfa) -> Dfa | None:
+    """Return the automaton that accepts what both accept."""
     numbers = {(0, 0): 0}
     queue = deque([(0, 0)])
     moves: list[list[Move]] = []
@@ -204,11 +204,11 @@ def product(left: Dfa, right: Dfa) -> Dfa | None:
                     queue.append((to_a, to_b))
                 row.append((low, high, numbers[to_a, to_b]))
         moves.append(sorted(row))
-    return without_dead_ends(moves, accepting)
+    return drop_dead_ends(moves, accepting)
 
 
-def of_length(least: int, most: int | None) -> Dfa:
-    """All texts of so many code points."""
+def automaton_of_length(least: int, most: int | None) -> Dfa:
+    """Return the automaton of all texts with `least` to `most` code points."""
     last = least if most is None else most
     if last > MAX_PATTERN_STATES * 8:
         raise TooComplexError
@@ -250,11 +250,11 @@ def all_but(texts: Iterable[str]) -> Dfa:
 def shortest_endings(
     moves: list[list[Move]], accepting: list[bool]
 ) -> list[tuple[str, int] | None]:
-    """For each state the first character of the cheapest way to an end, and where it leads."""
+    """Find each state's cheapest way to an end: its first character, and where that leads."""
     before: list[list[tuple[int, str, int]]] = [[] for _ in moves]
     for state, row in enumerate(moves):
         for low, high, target in row:
-            char, cost = cheapest(low, high)
+            char, cost = cheapest_character(low, high)
             before[target].append((state, char, cost))
     queue = [(0, state) for state, accepts in enumerate(accepting) if accepts]
     best = {state: 0 for _, state in queue}
@@ -271,8 +271,8 @@ def shortest_endings(
     return endings
 
 
-def cheapest(low: int, high: int) -> tuple[str, int]:
-    """A character of a range that takes few bytes inside a JSON string, and how many."""
+def cheapest_character(low: int, high: int) -> tuple[str, int]:
+    """Return a character of the range that takes few bytes inside a JSON string, and how many."""
     for first, last in ((0x61, 0x7A), (0x30, 0x39), (0x41, 0x5A), (0x5D, 0x7E), (0x23, 0x5B)):
         if max(low, first) <= min(high, last):
             return chr(max(low, first)), 1

@@ -1,4 +1,4 @@
-"""Output that always parses: which tokens may come next, one generation long."""
+"""Output that always parses: the tokens that may come next during one generation."""
 
 import json
 from typing import Any
@@ -34,11 +34,11 @@ def grammar_for(response_format: Any, texts: TokenTexts) -> "Grammar | None":
             raise refuse(f"json_schema.schema is {short(schema, MAX_QUOTED)}, not a schema")
     else:
         raise refuse('it must be {"type": "text"}, {"type": "json_object"} or "json_schema"')
-    return Grammar(compiled(schema, texts))
+    return Grammar(compile_schema(schema, texts))
 
 
-def compiled(schema: Any, texts: TokenTexts) -> Masks:
-    """The last few schemas are kept: asked for again, they have their tables already."""
+def compile_schema(schema: Any, texts: TokenTexts) -> Masks:
+    """Compile a schema; the last few are kept with their tables."""
     check_size(schema)
     try:
         key = json.dumps(schema, ensure_ascii=False, allow_nan=False)
@@ -60,7 +60,7 @@ def compiled(schema: Any, texts: TokenTexts) -> Masks:
 
 
 def check_size(schema: Any) -> None:
-    """Before anything walks into it."""
+    """Refuse a schema that is too large or too deep, before anything walks into it."""
     level, count = [schema], 1
     for _ in range(MAX_SCHEMA_DEPTH):
         containers = [value for value in level if isinstance(value, dict | list)]
@@ -78,7 +78,7 @@ def check_size(schema: Any) -> None:
 
 
 class Grammar:
-    """One generation in progress. Whatever is allowed at each step, the text can be made whole."""
+    """A generation in progress; whatever is allowed at each step, the text can be made whole."""
 
     def __init__(self, masks: Masks) -> None:
         self._masks = masks
@@ -105,7 +105,7 @@ class Grammar:
         return self._ended or self._automaton.is_whole(self._state)
 
     def closing_tokens(self) -> list[int]:
-        """A short way to make the text whole from here."""
+        """Return a short way to make the text whole from here."""
         self._catch_up()
         plan = self._shortest_plan()
         if plan is None or (self._plan is not None and len(self._plan) <= len(plan)):
@@ -117,7 +117,7 @@ class Grammar:
         self._require(len(self.closing_tokens()), max_tokens)
 
     def allowed(self, remaining: int | None = None) -> np.ndarray:
-        """bool [V]; end tokens are allowed exactly where the text is whole.
+        """Return the mask, bool [V]; end tokens are allowed exactly where the text is whole.
 
         With `remaining`, the tokens that may still come (an end token aside), only those are
         allowed after which the text can be made whole in time.
@@ -128,7 +128,7 @@ class Grammar:
         if self._ended:
             mask = np.zeros(self._texts.size, np.bool_)
         else:
-            mask, worst = self._masks.of(self._state)
+            mask, worst = self._masks.mask_of(self._state)
             limit = IMPOSSIBLE - 1 if remaining is None else remaining - 1
             if worst > limit:
                 mask = self._in_time(limit)
@@ -162,10 +162,10 @@ class Grammar:
             )
 
     def _in_time(self, limit: int) -> np.ndarray:
-        """The tokens that leave enough of the budget; that of the plan is always one of them."""
+        """Return the tokens that leave enough of the budget, always including the plan's own."""
         self._plan = self.closing_tokens()
         self._require(len(self._plan), limit + 1)
-        mask = self._masks.within(self._state, limit)
+        mask = self._masks.mask_within(self._state, limit)
         if self._plan:
             mask[self._plan[0]] = True
         return mask
@@ -181,7 +181,7 @@ class Grammar:
         return together if len(together) <= len(joined) else joined
 
     def _catch_up(self) -> None:
-        """Finds the state again after the automaton started its tables anew."""
+        """Find the state again after the automaton started its tables anew."""
         if self._generation == self._automaton.generation:
             return
         self._generation = self._automaton.generation

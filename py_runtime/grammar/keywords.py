@@ -73,7 +73,7 @@ def read_atom(part: SchemaPart) -> Atom:
 
 
 def types_of(value: Any) -> list[str]:
-    """The types that a value has: every integer is a number, too."""
+    """Return the types of a value; every integer is a number, too."""
     match value:
         case None:
             return ["null"]
@@ -91,7 +91,7 @@ def types_of(value: Any) -> list[str]:
 
 
 def decimal(value: float) -> Decimal:
-    """As the schema writes it."""
+    """Return the number with the digits that the schema writes."""
     return Decimal(repr(value))
 
 

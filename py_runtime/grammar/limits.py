@@ -1,4 +1,4 @@
-"""How large things may grow: schemas come from strangers, and a page has little time and memory."""
+"""Limits of size: schemas come from strangers, and a page has little time and memory."""
 
 from py_runtime.base.errors import RequestError
 
@@ -23,6 +23,6 @@ MAX_QUOTED = 60  # characters of what a schema says, in messages
 
 
 def refuse(fault: str, path: str = "") -> RequestError:
-    """The error that names the place in the schema."""
+    """Return the error that names the place in the schema."""
     place = f"{PARAM}: {path}: " if path else f"{PARAM}: "
     return RequestError(place + fault, PARAM)

@@ -1,4 +1,4 @@
-"""Which tokens a state allows: all are walked at once, byte by byte."""
+"""Masks of allowed tokens: all tokens are walked at once, byte by byte."""
 
 from collections import OrderedDict
 
@@ -13,7 +13,7 @@ _MAX_REMEMBERED = 1_000
 
 
 class Masks:
-    """Masks of an automaton's states, remembered as bits."""
+    """The masks of an automaton's states, remembered as bits."""
 
     def __init__(self, automaton: StackAutomaton) -> None:
         self.automaton = automaton
@@ -22,8 +22,8 @@ class Masks:
         self._remembered: OrderedDict[int, tuple[np.ndarray, int]] = OrderedDict()
         self._last: tuple[int, np.ndarray] | None = None  # the state walked last
 
-    def of(self, state: int) -> tuple[np.ndarray, int]:
-        """bool [V], and the most tokens that it takes to make the text whole after any of them."""
+    def mask_of(self, state: int) -> tuple[np.ndarray, int]:
+        """Return the mask, bool [V], and the most tokens that then make the text whole."""
         if self._generation != self.automaton.generation:
             self._remembered.clear()
             self._last = None
@@ -41,8 +41,8 @@ class Masks:
         bits, worst = found
         return np.unpackbits(bits, count=self.texts.size).view(np.bool_), worst
 
-    def within(self, state: int, limit: int) -> np.ndarray:
-        """bool [V]: tokens after which at most `limit` further ones make the text whole."""
+    def mask_within(self, state: int, limit: int) -> np.ndarray:
+        """Return bool [V]: tokens after which at most `limit` further ones make the text whole."""
         final = self.final_states(state)
         counts = np.bincount(final)
         in_time = np.zeros(len(counts), np.bool_)
@@ -98,7 +98,7 @@ class Masks:
 def children(
     level: Level, parents: np.ndarray, states: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The prefixes that go on from `parents` (ascending), and each one's parent's state."""
+    """Return the prefixes that continue `parents` (ascending), and their parents' states."""
     if not len(parents):
         return parents, states
     first, last = int(parents[0]), int(parents[-1])

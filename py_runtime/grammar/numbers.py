@@ -18,7 +18,7 @@ _ZERO, _POINT, _MINUS = 0x30, 0x2E, 0x2D
 
 @dataclass(frozen=True)
 class Bound:
-    """Of a range of numbers, exact."""
+    """An exact bound of a range of numbers."""
 
     value: Decimal
     open: bool  # the bound itself is out
@@ -56,7 +56,8 @@ def number_automaton(low: Bound | None, high: Bound | None, whole: bool) -> Dfa 
 class _Magnitudes:
     """Digits that are compared, from the left, with those of the bounds.
 
-    A number is tight to a bound as long as its digits are the bound's. It ends where that is right.
+    A number is tight to a bound as long as its digits are the bound's. It may end where its value
+    is inside the range.
     """
 
     def __init__(self, nfa: Nfa, low: Bound, high: Bound | None, whole: bool, final: int) -> None:
@@ -124,7 +125,7 @@ class _Magnitudes:
             self.nfa.moves[state].append((_ZERO + value, _ZERO + value, after[target]))
 
     def _may_end(self, tight: tuple[bool, bool], fraction: int) -> bool:
-        """Whether the number is in the range, if zeros follow for ever."""
+        """Return whether the number is in the range, if zeros follow for ever."""
         tight_low, tight_high = tight
         if tight_low and (self.low_fraction[fraction:] or self.low.open):
             return False

@@ -15,13 +15,13 @@ from py_runtime.tokens import characters
 from py_runtime.tokens.character_sets import Dialect, SetParser
 from py_runtime.tokens.characters import LAST_CODE, Ranges
 
-_DIGITS = characters.each("0123456789")
+_DIGITS = characters.ranges_of_text("0123456789")
 _WORD = characters.union([(0x30, 0x39), (0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A)])
-_SPACE = characters.each(
+_SPACE = characters.ranges_of_text(
     "\t\n\v\f\r \xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
     "\u2028\u2029\u202f\u205f\u3000\ufeff"
 )
-_ANY_BUT_LINE_ENDS = characters.complement(characters.each("\n\r\u2028\u2029"))
+_ANY_BUT_LINE_ENDS = characters.complement(characters.ranges_of_text("\n\r\u2028\u2029"))
 _ECMA = Dialect(
     hex_code=re.compile(r"x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|u\{([0-9A-Fa-f]{1,6})\}"),
     property=re.compile(r"([pP])\{()(\w+)\}"),
@@ -46,7 +46,7 @@ def compile_pattern(source: str) -> Dfa | None:
 
 
 class _Compiler(SetParser):
-    """One pass over the pattern, which builds the automaton as it goes."""
+    """A pass over the pattern, which builds the automaton as it goes."""
 
     dialect = _ECMA
 
@@ -81,7 +81,7 @@ class _Compiler(SetParser):
         while (char := self.next_char()) and char not in "|)":
             part_at = self.at
             part = self._atom(char)
-            part = self._quantified(part, part_at)
+            part = self._read_quantified(part, part_at)
             self.nfa.steps[last].append(part[0])
             last = part[1]
         return first, last
@@ -92,13 +92,13 @@ class _Compiler(SetParser):
         if char in "^$":
             return self._anchor(char)
         if char == "[":
-            return self._set(self._bracketed())
+            return self._set(self._read_set())
         if char == "\\":
-            return self._set(self.escape())
+            return self._set(self.read_escape())
         if char in "*+?{":
             raise ValueError(f"nothing stands before {char!r}")
         self.at += 1
-        return self._set(_ANY_BUT_LINE_ENDS if char == "." else characters.each(char))
+        return self._set(_ANY_BUT_LINE_ENDS if char == "." else characters.ranges_of_text(char))
 
     def _set(self, ranges: Ranges) -> Fragment:
         first, last = self.nfa.state(), self.nfa.state()
@@ -126,7 +126,7 @@ class _Compiler(SetParser):
         self.open_groups -= 1
         return part
 
-    def _quantified(self, part: Fragment, part_at: int) -> Fragment:
+    def _read_quantified(self, part: Fragment, part_at: int) -> Fragment:
         end_at = self.at
         interval = self._interval()
         if interval is None:
@@ -137,7 +137,7 @@ class _Compiler(SetParser):
             raise ValueError("a quantifier behind an anchor is not supported")
 
         def again() -> Fragment:
-            """The same part once more: read anew."""
+            """Read the same part once more."""
             self.at = part_at
             copy = self._atom(self.source[part_at])
             assert self.at == end_at
@@ -161,7 +161,7 @@ class _Compiler(SetParser):
         return first, end
 
     def _interval(self) -> tuple[int, int | None] | None:
-        """How often the part before may stand, if a quantifier follows it."""
+        """Return how often the part before may stand, if a quantifier follows it."""
         char = self.next_char()
         if char and char in "*+?":
             self.at += 1
@@ -181,7 +181,7 @@ class _Compiler(SetParser):
             raise ValueError(f"a second quantifier {follows!r} is not supported")
         return interval
 
-    def _bracketed(self) -> Ranges:
+    def _read_set(self) -> Ranges:
         self.at += 1
         inverted = self.next_char() == "^"
         self.at += inverted
@@ -189,16 +189,16 @@ class _Compiler(SetParser):
         while self.next_char() != "]":
             if not self.next_char():
                 raise ValueError("a class is not closed with ]")
-            members.append(self.member())
+            members.append(self.read_member())
         self.at += 1
         ranges = characters.union(*members)
         return characters.complement(ranges) if inverted else ranges
 
-    def one(self) -> Ranges:
+    def read_character(self) -> Ranges:
         if self.source.startswith("\\b", self.at):  # a backspace, inside [...]
             self.at += 2
             return [(8, 8)]
-        return super().one()
+        return super().read_character()
 
 
 def _repeats(digits: str) -> int:

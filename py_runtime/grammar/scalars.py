@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from py_runtime.base.short_texts import short
-from py_runtime.grammar.finite_automata import Dfa, TooComplexError, of_length, product
+from py_runtime.grammar.finite_automata import Dfa, TooComplexError, automaton_of_length, intersect
 from py_runtime.grammar.formats import PATTERNS
 from py_runtime.grammar.keywords import TYPES, Atom, decimal, types_of
 from py_runtime.grammar.limits import MAX_QUOTED, refuse
@@ -30,8 +30,8 @@ _STRUCTURAL = (
 
 def string_shape(atoms: Atoms) -> String | None:
     """None: there is no such string."""
-    least = max(given(atoms, "minLength"), default=0)
-    most = min(given(atoms, "maxLength"), default=None)
+    least = max(keyword_values(atoms, "minLength"), default=0)
+    most = min(keyword_values(atoms, "maxLength"), default=None)
     if most is not None and most < least:
         return None
     automata = text_automata(atoms)
@@ -41,10 +41,10 @@ def string_shape(atoms: Atoms) -> String | None:
         return None
     try:
         if least or most is not None:
-            automata.append(of_length(least, most))
+            automata.append(automaton_of_length(least, most))
         whole: Dfa | None = automata[0]
         for other in automata[1:]:
-            whole = product(whole, other) if whole and other else None
+            whole = intersect(whole, other) if whole and other else None
     except TooComplexError:
         path = atoms[0].part.path
         raise refuse("pattern, format and lengths together are too complex", path) from None
@@ -52,7 +52,7 @@ def string_shape(atoms: Atoms) -> String | None:
 
 
 def text_automata(atoms: Atoms) -> list[Dfa | None]:
-    """Those of all patterns and formats."""
+    """Return the automata of all patterns and formats."""
     found: list[Dfa | None] = []
     for atom in atoms:
         name = atom.get("format")
@@ -84,24 +84,28 @@ def number_shape(atoms: Atoms, whole: bool) -> Number | None:
 
 
 def bounds(atoms: Atoms) -> tuple[Bound | None, Bound | None]:
-    """The strictest: of equal ones, that which leaves the value itself out."""
-    lows = [Bound(decimal(value), open=False) for value in given(atoms, "minimum")]
-    lows += (Bound(decimal(value), open=True) for value in given(atoms, "exclusiveMinimum"))
-    highs = [Bound(decimal(value), open=False) for value in given(atoms, "maximum")]
-    highs += (Bound(decimal(value), open=True) for value in given(atoms, "exclusiveMaximum"))
+    """Return the strictest bounds; of equal ones, those that leave the value itself out."""
+    lows = [Bound(decimal(value), open=False) for value in keyword_values(atoms, "minimum")]
+    lows += (
+        Bound(decimal(value), open=True) for value in keyword_values(atoms, "exclusiveMinimum")
+    )
+    highs = [Bound(decimal(value), open=False) for value in keyword_values(atoms, "maximum")]
+    highs += (
+        Bound(decimal(value), open=True) for value in keyword_values(atoms, "exclusiveMaximum")
+    )
     low = max(lows, key=lambda bound: (bound.value, bound.open), default=None)
     high = min(highs, key=lambda bound: (bound.value, not bound.open), default=None)
     return low, high
 
 
-def given(atoms: Atoms, keyword: str) -> list[Any]:
-    """A keyword's values in all the schemas that have it."""
+def keyword_values(atoms: Atoms, keyword: str) -> list[Any]:
+    """Return a keyword's values in all the schemas that have it."""
     return [atom.keywords[keyword] for atom in atoms if keyword in atom.keywords]
 
 
 def fixed_values(atoms: Atoms) -> list[Any] | None:
-    """The values that every enum and const allows, and the other keywords too; None: any value."""
-    lists = [*given(atoms, "enum"), *([value] for value in given(atoms, "const"))]
+    """Return the values that every enum, const and other keyword allows; None for any value."""
+    lists = [*keyword_values(atoms, "enum"), *([value] for value in keyword_values(atoms, "const"))]
     if not lists:
         return None
     if any(isinstance(value, list | dict) for values in lists for value in values):
@@ -118,7 +122,7 @@ def fixed_values(atoms: Atoms) -> list[Any] | None:
 
 
 def agrees(value: Any, atoms: Atoms) -> bool:
-    """Whether a fixed value is what the keywords beside it ask for."""
+    """Return whether a fixed value is what the keywords beside it ask for."""
     types = types_of(value)
     for atom in atoms:
         asked = atom.get("type")
@@ -134,8 +138,8 @@ def agrees(value: Any, atoms: Atoms) -> bool:
         return above and below
     if types == ["string"]:
         lengths = (
-            all(len(value) >= least for least in given(atoms, "minLength")),
-            all(len(value) <= most for most in given(atoms, "maxLength")),
+            all(len(value) >= least for least in keyword_values(atoms, "minLength")),
+            all(len(value) <= most for most in keyword_values(atoms, "maxLength")),
         )
         return all(lengths) and all(
             automaton and automaton.matches(value) for automaton in text_automata(atoms)
@@ -158,20 +162,20 @@ def _with_whole_numbers(value: Any) -> Any:
     return value
 
 
-def written(value: Any) -> bytes:
-    """As JSON, in the way people write it."""
+def write_json(value: Any) -> bytes:
+    """Write a value as JSON, in the way people write it."""
     return json.dumps(value, ensure_ascii=False).encode()
 
 
-def distinct(values: Iterable[Any]) -> list[Any]:
-    """As JSON has it: 1 and 1.0 are the same, 1 and true are not."""
+def drop_duplicates(values: Iterable[Any]) -> list[Any]:
+    """Drop duplicates as JSON sees them: 1 and 1.0 are the same, 1 and true are not."""
     return list({key_of(value): value for value in values}.values())
 
 
 def stated_types(atoms: Atoms) -> list[str]:
-    """The types that every one of the schemas allows, in a fixed order."""
+    """Return the types that every one of the schemas allows, in a fixed order."""
     allowed = list(TYPES)
-    for asked in given(atoms, "type"):
+    for asked in keyword_values(atoms, "type"):
         listed = {*asked} if isinstance(asked, list) else {asked}
         if "number" in listed:
             listed.add("integer")

@@ -1,4 +1,4 @@
-"""A JSON schema becomes shapes. What is not supported is refused by its name and its place.
+"""The reader that turns a JSON schema into shapes, and refuses the rest by its name and place.
 
 Where several schemas hold at once (allOf, a $ref with neighbours), their keywords are read
 together. Properties come in the schema's order. An object that names its properties has no others,
@@ -27,13 +27,13 @@ from py_runtime.grammar.limits import (
 from py_runtime.grammar.scalars import (
     Alternatives,
     Atoms,
-    distinct,
+    drop_duplicates,
     fixed_values,
-    given,
+    keyword_values,
     number_shape,
     stated_types,
     string_shape,
-    written,
+    write_json,
 )
 from py_runtime.grammar.shapes import Choice, Literals, Shape, fits, settle_all
 from py_runtime.grammar.strings import Counted, String
@@ -50,7 +50,7 @@ def shape_of(schema: Any) -> Choice:
 
 
 class SchemaReader:
-    """Each combination of schemas is read once, so that they may refer to themselves."""
+    """A reader of each combination of schemas once, so that they may refer to themselves."""
 
     def __init__(self, schema: Any) -> None:
         self.root = SchemaPart(schema, "#")
@@ -76,7 +76,10 @@ class SchemaReader:
         return root
 
     def choice(self, parts: tuple[SchemaPart, ...]) -> Choice:
-        """The place where all these schemas hold; read later, so that schemas may be recursive."""
+        """Return the place where all these schemas hold.
+
+        It is read later, as schemas may be recursive.
+        """
         parts = tuple(part for part in parts if part.schema is not True)
         key = tuple(sorted({id(part.schema) for part in parts}))
         if key not in self._choices:
@@ -95,10 +98,10 @@ class SchemaReader:
                 options += self._shapes(atoms)
             else:
                 fixed += values
-        return options + self._fixed_shapes(distinct(fixed))
+        return options + self._fixed_shapes(drop_duplicates(fixed))
 
     def alternatives(self, parts: Iterable[SchemaPart]) -> Alternatives:
-        """What the parts ask for together, each alternative without any choice left."""
+        """Return what the parts ask for together, each alternative without any choice left."""
         found: Alternatives = [()]
         for part in parts:
             found = self._both(found, self._expand(part), part)
@@ -118,16 +121,16 @@ class SchemaReader:
             raise refuse(fault, part.path)
         if key not in self._expanded:
             self._expanding.add(key)
-            self._expanded[key] = self._combined(part)
+            self._expanded[key] = self._combine_keywords(part)
             self._expanding.remove(key)
         return self._expanded[key]
 
-    def _combined(self, part: SchemaPart) -> Alternatives:
-        """The schema's own keywords, with those of $ref, allOf, anyOf and oneOf."""
+    def _combine_keywords(self, part: SchemaPart) -> Alternatives:
+        """Return the schema's own keywords, with those of $ref, allOf, anyOf and oneOf."""
         atom = read_atom(part)
         found: Alternatives = [(atom,)] if atom.keywords else [()]
         if "$ref" in part.schema:
-            found = self._both(found, self._expand(self._referred(part)), part)
+            found = self._both(found, self._expand(self._follow_reference(part)), part)
         for keyword, check in LISTS_OF_SCHEMAS.items():
             if keyword not in part.schema:
                 continue
@@ -143,7 +146,7 @@ class SchemaReader:
             found = self._both(found, [atoms for each in branches for atoms in each], part)
         return found
 
-    def _referred(self, part: SchemaPart) -> SchemaPart:
+    def _follow_reference(self, part: SchemaPart) -> SchemaPart:
         reference = part.schema["$ref"]
         named = f"the $ref {short(reference, MAX_QUOTED)}"
         if not isinstance(reference, str) or not (reference == "#" or reference.startswith("#/")):
@@ -177,7 +180,7 @@ class SchemaReader:
 
     def _fixed_shapes(self, values: list[Any]) -> list[Shape]:
         """Texts as they stand; lists and objects as shapes, for the whitespace between."""
-        texts = [written(value) for value in values if not isinstance(value, list | dict)]
+        texts = [write_json(value) for value in values if not isinstance(value, list | dict)]
         self._count_bytes(texts)
         shapes: list[Shape] = [Literals(texts)] if texts else []
         for value in values:
@@ -186,7 +189,7 @@ class SchemaReader:
                 shapes.append(Array(items, Choice(), len(items), len(items)))
             elif isinstance(value, dict):
                 members = [
-                    Property(written(name), self._constant(each), required=True)
+                    Property(write_json(name), self._constant(each), required=True)
                     for name, each in value.items()
                 ]
                 self._count_bytes([member.name for member in members])
@@ -205,11 +208,11 @@ class SchemaReader:
             raise refuse(fault)
 
     def _array(self, atoms: Atoms) -> Array | None:
-        least = max(given(atoms, "minItems"), default=0)
-        most = min(given(atoms, "maxItems"), default=None)
+        least = max(keyword_values(atoms, "minItems"), default=0)
+        most = min(keyword_values(atoms, "maxItems"), default=None)
         if most is not None and most < least:
             return None
-        length = max((len(listed) for listed in given(atoms, "prefixItems")), default=0)
+        length = max((len(listed) for listed in keyword_values(atoms, "prefixItems")), default=0)
         prefix = [self._item(atoms, index) for index in range(length)]
         return Array(prefix, self._item(atoms, length), least, most)
 
@@ -223,12 +226,13 @@ class SchemaReader:
         return self.choice(tuple(parts))
 
     def _object(self, atoms: Atoms) -> Object:
-        named = [name for properties in given(atoms, "properties") for name in properties]
-        required = [name for names in given(atoms, "required") for name in names]
+        named = [name for properties in keyword_values(atoms, "properties") for name in properties]
+        required = [name for names in keyword_values(atoms, "required") for name in names]
         names = dict.fromkeys(named + required)
         needed = set(required)
         properties = [
-            Property(written(name), self._property(atoms, name), name in needed) for name in names
+            Property(write_json(name), self._property(atoms, name), name in needed)
+            for name in names
         ]
         self._count_bytes([each.name for each in properties])
         others = [atom for atom in atoms if "additionalProperties" in atom.keywords]
@@ -249,9 +253,9 @@ class SchemaReader:
 
 
 def types(atoms: Atoms) -> list[str]:
-    """The types that all atoms allow. One that names none asks for those its keywords speak of."""
+    """Return the types that all atoms allow; an atom without any means those of its keywords."""
     allowed = stated_types(atoms)
-    if not given(atoms, "type"):
+    if not keyword_values(atoms, "type"):
         spoken = {TYPE_OF[keyword] for atom in atoms for keyword in atom.keywords}
         allowed = [name for name in allowed if name in spoken] or allowed
     return [name for name in allowed if name != "integer" or "number" not in allowed]

@@ -1,4 +1,4 @@
-"""What a value may look like, byte by byte: the parts that the automaton keeps on its stack.
+"""Shapes of values, byte by byte: the parts that the automaton keeps on its stack.
 
 A shape is a machine of its own. It stands at a `local` place (any hashable value), moves on bytes,
 may call another shape for a value inside its own, and ends. Every place it can get to has a way to
@@ -25,7 +25,7 @@ class Shape(ABC):
 
     @abstractmethod
     def goes_on(self, local: Local) -> bool:
-        """Whether there are moves from here."""
+        """Return whether there are moves from here."""
 
     @abstractmethod
     def moves(self, local: Local, depth: int) -> Iterable[ByteMove]:
@@ -37,19 +37,19 @@ class Shape(ABC):
 
     @abstractmethod
     def ends(self, local: Local) -> bool:
-        """Whether the value is whole here."""
+        """Return whether the value is whole here."""
 
     @abstractmethod
     def ending(self, local: Local, depth: int) -> bytes:
-        """A short text that makes it whole."""
+        """Return a short text that makes the value whole."""
 
     def settle(self) -> bool:
-        """Finds `shortest` anew, given those of the values inside; whether it changed."""
+        """Find `shortest` anew, given those of the values inside; return whether it changed."""
         return False
 
 
 def fits(shape: "Shape | Choice", depth: int) -> bool:
-    """Whether its shortest text may stand inside so many containers."""
+    """Return whether the shape's shortest text may stand inside so many containers."""
     return shape.shortest is not None and depth + shape.nesting <= MAX_DEPTH
 
 
@@ -68,7 +68,7 @@ class Choice:
 
 
 def settle_all(choices: list[Choice]) -> bool:
-    """Finds shortest texts from the inside out; whether that came to an end."""
+    """Find shortest texts from the inside out; return whether that came to an end."""
     for _ in range(4 * MAX_DEPTH):
         changed = False
         for choice in reversed(choices):  # those inside come later
@@ -103,7 +103,7 @@ class Number(Shape):
 
 
 class Literals(Shape):
-    """One of some texts, as they stand."""
+    """A choice of fixed texts."""
 
     start = 0
 

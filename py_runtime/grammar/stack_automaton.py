@@ -22,7 +22,7 @@ Cells = tuple[Cell, ...]
 
 
 class StackAutomaton:
-    """States are numbered as they are met; their table is started anew when it grows too large."""
+    """An automaton that numbers its states as it meets them, and starts anew at too many."""
 
     def __init__(self, root: Choice, texts: TokenTexts) -> None:
         self.document = Document(root)
@@ -31,7 +31,10 @@ class StackAutomaton:
         self._clear()
 
     def forget_when_full(self) -> None:
-        """Starts all tables anew; states that were given out mean nothing any more."""
+        """Start all tables anew once they are full.
+
+        States that were handed out are invalid then.
+        """
         if len(self._states) > _MAX_STATES:
             self.generation += 1
             self._clear()
@@ -60,7 +63,7 @@ class StackAutomaton:
         return self._states[state] == (END,)
 
     def make_row(self, state: int) -> None:
-        """What each byte does to the state."""
+        """Fill the table's row for a state: where each byte leads."""
         row = np.zeros(256, np.int32)
         cells = [cell for cell in self._states[state] if cell != END]
         if len(cells) == 1:
@@ -94,7 +97,7 @@ class StackAutomaton:
             self._cells.append((shape, local, below, depth))
         return number
 
-    def _entered(self, choice: Choice, below: Cell, depth: int) -> frozenset[Cell]:
+    def _enter(self, choice: Choice, below: Cell, depth: int) -> frozenset[Cell]:
         cells = [
             self._closure(self._cell(option, option.start, below))
             for option in choice.options
@@ -103,14 +106,14 @@ class StackAutomaton:
         return frozenset().union(*cells)
 
     def _closure(self, cell: Cell) -> frozenset[Cell]:
-        """The cells whose shapes may take the next byte, when this one is on top."""
+        """Return the cells whose shapes may take the next byte, when this one is on top."""
         found = self._closures.get(cell)
         if found is not None:
             return found
         shape, local, below, depth = self._cells[cell]
         made: set[Cell] = {cell} if shape.goes_on(local) else set()
         for choice, after in shape.calls(local, depth):
-            made |= self._entered(choice, self._cell(shape, after, below), depth + 1)
+            made |= self._enter(choice, self._cell(shape, after, below), depth + 1)
         if shape.ends(local):
             made |= self._closure(below)
         self._closures[cell] = frozenset(made)
@@ -128,7 +131,7 @@ class StackAutomaton:
         return number
 
     def common(self, state: int) -> tuple[int, int]:
-        """A state that allows the same tokens, and one for any text in a string, or DEAD.
+        """Return a state that allows the same tokens, and one for any text in a string, or DEAD.
 
         Inside a string it is the same however many characters have come, as long as no limit is
         near.
@@ -151,11 +154,11 @@ class StackAutomaton:
         return None if place is None else self._cell(shape, place, below)
 
     def cost(self, state: int) -> int:
-        """At most so many tokens make the text whole."""
+        """Return the most tokens that it takes to make the text whole."""
         return min(map(self._cell_cost, self._states[state]), default=IMPOSSIBLE)
 
     def ending(self, state: int) -> list[bytes]:
-        """A short text that makes the text whole: what each shape on the stack still needs."""
+        """Return a short text that makes the text whole: what each shape still needs."""
         cell = min(self._states[state], key=self._cell_cost)
         parts = []
         while cell != END:

@@ -1,7 +1,7 @@
 """JSON strings: escapes, surrogate pairs and UTF-8, whatever the characters must be.
 
-Which characters may come is the matter of a `Characters` automaton: it sees each one whole, however
-it is written. A part of a character is taken only if some character that may come begins with it.
+A `Characters` automaton decides which characters may come: it sees each one whole, however it is
+written. A part of a character is taken only if some character that may come begins with it.
 """
 
 import json
@@ -23,7 +23,7 @@ _LEAD_BYTES = [
     *((byte, byte & 0x0F, 2) for byte in range(0xE0, 0xF0)),
     *((byte, byte & 0x07, 3) for byte in range(0xF0, 0xF5)),
 ]  # byte, its bits, and how many bytes follow
-# What may follow E0, ED, F0 and F4, by their bits and the number of bytes that follow.
+# The bytes that may follow E0, ED, F0 and F4, by their bits and the number of bytes that follow.
 _SECOND_BYTES = {
     (0x0, 2): (0xA0, 0xBF),
     (0xD, 2): (0x80, 0x9F),
@@ -43,19 +43,21 @@ class Characters(Protocol):
     start: Any
 
     def ranges(self, state: Any) -> list[Move]:
-        """The characters that may come, as ranges in order."""
+        """Return the characters that may come, as ranges in order."""
 
     def accepts(self, state: Any) -> bool: ...
 
     def ending(self, state: Any) -> str: ...
 
     def free_state(self, state: Any, longest: int) -> Any:
-        """If any `longest` characters may come, and the text could end after each of them: a state
-        that stands for all such. None: not here."""
+        """Return a state that stands for all where any `longest` characters may come, else None.
+
+        The text could end after each of these characters.
+        """
 
 
 class Counted:
-    """Any characters, so many of them."""
+    """A limited number of any characters."""
 
     start = 0
 
@@ -80,7 +82,7 @@ class Counted:
 
 
 class String(Shape):
-    """From quote to quote."""
+    """A string, from quote to quote."""
 
     def __init__(self, characters: Characters) -> None:
         self.characters = characters
@@ -108,7 +110,7 @@ class String(Shape):
         return _MOVES[kind](self, known, state)
 
     def free_place(self, local: Any, longest: int) -> Any:
-        """A place that stands for all where any `longest` characters may come; None: not here."""
+        """Return a place that stands for all where any `longest` characters may come, else None."""
         kind, _, state = local
         free = self.characters.free_state(state, longest) if kind == TEXT else None
         return None if free is None else (TEXT, 0, free)
@@ -134,12 +136,15 @@ class String(Shape):
             return moves + _lead_moves(state, ranges[0][2])
         leads: list[Any] = []
         for byte, bits, follow in _LEAD_BYTES:
-            if (target := self._begun(bits, follow, follow, state)) is not None:
+            if (target := self._begin_character(bits, follow, follow, state)) is not None:
                 append_range(leads, byte, byte, target)
         return moves + leads
 
-    def _begun(self, value: int, left: int, follow: int, state: Any) -> Any:
-        """The place where the first bits of a character are known, if one may go on so."""
+    def _begin_character(self, value: int, left: int, follow: int, state: Any) -> Any:
+        """Return the place where a character's first bits are known.
+
+        None if no allowed one has them.
+        """
         low, high = value << 6 * left, (value + 1 << 6 * left) - 1
         ranges = self.characters.ranges(state)
         if left == 0:
@@ -163,7 +168,7 @@ class String(Shape):
             return [(low, high, (TAIL, left - 1, ranges[0][2]))]
         moves: list[Any] = []
         for bits in range(64):
-            target = self._begun(value << 6 | bits, left - 1, follow, state)
+            target = self._begin_character(value << 6 | bits, left - 1, follow, state)
             if target is not None:
                 append_range(moves, 0x80 | bits, 0x80 | bits, target)
         return moves
@@ -211,7 +216,7 @@ class String(Shape):
             high = min((value_after + 1 << 4 * (left - 1)) - 1, _AFTER - 1)
             if low > high:
                 continue
-            first, last = joined(half, low), joined(half, high)
+            first, last = join_surrogates(half, low), join_surrogates(half, high)
             if left == 1:
                 target = target_of(ranges, first)
                 if target is not None:
@@ -235,7 +240,7 @@ _MOVES: dict[int, Callable[[String, Any, Any], Iterable[ByteMove]]] = {
 
 
 def _lead_moves(state: Any, target: Any) -> list[ByteMove]:
-    """Where every character may come, and all lead to the same."""
+    """Return the moves on a first byte where every character leads to the same state."""
     moves: list[ByteMove] = [
         (0xC2, 0xDF, (TAIL, 1, target)),
         (0xE1, 0xEC, (TAIL, 2, target)),
@@ -254,18 +259,18 @@ def hex_digits(value: int) -> Iterator[tuple[int, int]]:
             yield first + offset, value << 4 | digit + offset
 
 
-def joined(high: int, low: int) -> int:
-    """The character of a surrogate pair."""
+def join_surrogates(high: int, low: int) -> int:
+    """Return the character of a surrogate pair."""
     return 0x10000 + (high - _HIGH << 10) + (low - _LOW)
 
 
 def target_of(ranges: list[Move], code: int) -> Any:
-    """The state that a character leads to; None where it may not come."""
+    """Return the state that a character leads to; None where it may not come."""
     return next((target for low, high, target in ranges if low <= code <= high), None)
 
 
 def has_any(ranges: list[Move], low: int, high: int) -> bool:
-    """Whether a character from `low` to `high`, halves of pairs aside, may come."""
+    """Return whether a character from `low` to `high`, halves of pairs aside, may come."""
     if low > high:
         return False
     if low < _AFTER and high >= _HIGH:
@@ -274,16 +279,18 @@ def has_any(ranges: list[Move], low: int, high: int) -> bool:
 
 
 def has_pairs(ranges: list[Move], low: int, high: int) -> bool:
-    """Whether one of these code units begins the pair of a character that may come."""
+    """Return whether one of these code units begins the pair of a character that may come."""
     low, high = max(low, _HIGH), min(high, _LOW - 1)
-    return low <= high and has_any(ranges, joined(low, _LOW), joined(high, _AFTER - 1))
+    return low <= high and has_any(
+        ranges, join_surrogates(low, _LOW), join_surrogates(high, _AFTER - 1)
+    )
 
 
 def overlaps_halves(low: int, high: int) -> bool:
-    """Whether any of these is half of a surrogate pair."""
+    """Return whether any of these is half of a surrogate pair."""
     return low < _AFTER and high >= _HIGH
 
 
 def is_character(code: int, follow: int) -> bool:
-    """Whether UTF-8 writes it with so many bytes after the first."""
+    """Return whether UTF-8 writes the character with `follow` bytes after the first."""
     return _FIRST_OF_LENGTH[follow] <= code <= LAST_CODE and not overlaps_halves(code, code)

@@ -31,7 +31,10 @@ class Level:
 
 
 class TokenTexts:
-    """Built once a tokenizer; `size` is the width of the model's logits."""
+    """The text of every token, built once a tokenizer.
+
+    `size` is the width of the model's logits.
+    """
 
     def __init__(self, tokenizer: Tokenizer, size: int, end_tokens: Iterable[int]) -> None:
         self.size = size
@@ -52,7 +55,7 @@ class TokenTexts:
         self.compiled: dict[str, Any] = {}  # automata of the schemas asked for last
 
     def spell(self, text: bytes) -> list[int] | None:
-        """The text in few tokens; None: some byte of it has no token."""
+        """Write the text in few tokens; None if some byte of it has no token."""
         tokens: list[int] = []
         for piece in pieces(text):
             self._find_spellings(piece)
@@ -65,7 +68,7 @@ class TokenTexts:
         return tokens
 
     def cost(self, text: bytes) -> int:
-        """How many tokens that takes."""
+        """Return how many tokens it takes to write the text."""
         total = 0
         for piece in pieces(text):
             self._find_spellings(piece)
@@ -73,7 +76,7 @@ class TokenTexts:
         return min(total, IMPOSSIBLE)
 
     def _find_spellings(self, piece: bytes) -> None:
-        """Of the piece and all its ends. Texts that are asked for mostly end alike."""
+        """Find the cheapest spelling of the piece and of all its endings; most texts end alike."""
         known = self._spellings
         if len(known) > _MAX_SPELLINGS:
             known.clear()
@@ -97,7 +100,7 @@ class TokenTexts:
         spaced = [token for token, text in self.texts.items() if b" " in text.lstrip(b" ")]
         changed = []
         for token in spaced:
-            first = through_stages(tokenizer._tokens[token], tokenizer._start_decoding().stages)
+            first = decode_token(tokenizer._tokens[token], tokenizer._start_decoding().stages)
             if first is None or first.lstrip(b" ") != self.texts[token].lstrip(b" "):
                 changed.append(token)
         return np.array(changed, np.int64)
@@ -113,7 +116,7 @@ def pieces(text: bytes) -> list[bytes]:
 def token_bytes(tokenizer: Tokenizer, size: int) -> dict[int, bytes]:
     """Each token's bytes; tokens that stand for no text (special and added ones) are left out."""
     stages = tokenizer._start_decoding().stages
-    if any(isinstance(stage, decoders.Spaced | decoders.Gathered) for stage in stages):
+    if any(isinstance(stage, decoders.SpaceJoiner | decoders.TokenJoiner) for stage in stages):
         raise RequestError(
             f"{PARAM}: this model's tokenizer does not say which bytes a token stands for, "
             "so its output cannot be constrained",
@@ -126,14 +129,14 @@ def token_bytes(tokenizer: Tokenizer, size: int) -> dict[int, bytes]:
     for token, letters in tokenizer._tokens.items():
         if token >= size or token in left_out:
             continue
-        text = through_stages(letters, stages)
+        text = decode_token(letters, stages)
         if text:
             found[token] = text
     return found
 
 
-def through_stages(letters: str, stages: Sequence[decoders.Stage]) -> bytes | None:
-    """What a decoder makes of one token, in bytes, also where these are not a whole character."""
+def decode_token(letters: str, stages: Sequence[decoders.Stage]) -> bytes | None:
+    """Return the bytes that a decoder makes of one token, even if they are no whole character."""
     for stage in stages:
         if isinstance(stage, decoders.ByteLevel):
             return bytes_of(letters)
@@ -149,7 +152,7 @@ def through_stages(letters: str, stages: Sequence[decoders.Stage]) -> bytes | No
 
 
 def is_plain(text: bytes) -> bool:
-    """Whether it is whole characters, all of which a JSON string holds as they stand."""
+    """Return whether the text is whole characters that a JSON string holds unescaped."""
     try:
         return not _NOT_PLAIN.search(text.decode())
     except UnicodeDecodeError:
@@ -157,7 +160,10 @@ def is_plain(text: bytes) -> bool:
 
 
 def build_levels(texts: dict[int, bytes]) -> list[Level]:
-    """The tokens' prefixes of one byte, of two, and so on; each points to the one before it."""
+    """Return the tokens' prefixes of one byte, of two, and so on.
+
+    Each points to the one before it.
+    """
     if not texts:
         return []
     ordered = sorted(texts.items(), key=lambda pair: pair[1])

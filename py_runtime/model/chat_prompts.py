@@ -51,7 +51,7 @@ class ChatPrompts:
         variables: Any = asked.variables
         if not allow_special:
             turns = self._seams.mark(turns)
-            tools, variables = self._seams.marked(tools), self._seams.marked(variables)
+            tools, variables = self._seams.mark_value(tools), self._seams.mark_value(variables)
         # Not by the template, which would end the message.
         begun = turns.pop()["content"] if continues and turns[-1]["role"] == "assistant" else ""
         rendered = self._template.render(

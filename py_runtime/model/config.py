@@ -9,7 +9,7 @@ from py_runtime.tokens import Tokenizer
 
 
 class Config:
-    """What the two config files say about chatting."""
+    """The settings for chatting in the two config files."""
 
     def __init__(self, tokenizer_config: dict[str, Any], config: dict[str, Any]) -> None:
         has_template = tokenizer_config.get("chat_template")

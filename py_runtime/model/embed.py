@@ -21,7 +21,7 @@ TINY = 1e-12
 
 
 class Embedder(Protocol):
-    """What embedding needs of a model."""
+    """The parts of a model that embedding needs."""
 
     graph: Graph
     session: Session

@@ -12,7 +12,7 @@ Json = Mapping[str, Any]
 
 
 def about_pte(described: Json, outcome: str) -> str:
-    """`described` is what PteProgram.describe() and inspect_pte give; `outcome` is Markdown."""
+    """Describe a file as Markdown, from what PteProgram.describe() or inspect_pte returned."""
     methods: Json = described["methods"]
     parts = [f"# {code(described['name'])}", f"{in_words(described['size'])}. {outcome}"]
     for name, method in methods.items():

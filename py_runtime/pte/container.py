@@ -50,7 +50,7 @@ HOST_DTYPES = {
 
 @dataclass(frozen=True)
 class Segment:
-    """Bytes of the file."""
+    """A range of bytes of the file."""
 
     offset: int
     size: int
@@ -79,7 +79,7 @@ EValue = None | Scalar | tuple[int, ...] | tuple[float, ...] | HostTensor | Tens
 
 @dataclass(frozen=True)
 class KernelCall:
-    """Of an op outside every delegate; arguments by value id."""
+    """A call of an op outside every delegate; arguments by value id."""
 
     name: str
     args: tuple[int, ...]
@@ -87,7 +87,7 @@ class KernelCall:
 
 @dataclass(frozen=True)
 class DelegateCall:
-    """Arguments by value id: the delegate's inputs, then its outputs."""
+    """A call of a delegate; arguments by value id: its inputs, then its outputs."""
 
     delegate: int
     args: tuple[int, ...]
@@ -95,7 +95,7 @@ class DelegateCall:
 
 @dataclass(frozen=True)
 class MoveCall:
-    """One value becomes another, by their ids."""
+    """A move of one value to another, by their ids."""
 
     source: int
     destination: int
@@ -106,7 +106,7 @@ Instruction = KernelCall | DelegateCall | MoveCall
 
 @dataclass(frozen=True)
 class Delegate:
-    """Where a backend's blob lies in the file."""
+    """The place of a backend's blob in the file."""
 
     backend: str
     data: Segment
@@ -127,7 +127,7 @@ class ExecutionPlan:
 
 @dataclass(frozen=True)
 class Container:
-    """All that a .pte file says, before any delegate is opened."""
+    """The contents of a .pte file, before any delegate is opened."""
 
     plans: tuple[ExecutionPlan, ...]
     named: dict[str, Segment]
@@ -137,7 +137,7 @@ class Container:
 
 @dataclass(frozen=True)
 class PteHeader:
-    """Which bytes of the file are the program, and where segments begin."""
+    """The header: which bytes of the file are the program, and where segments begin."""
 
     program_size: int
     segment_base: int
@@ -170,7 +170,7 @@ def read_header(file: str, head: bytes, file_size: int) -> PteHeader:
 def read_container(
     file: str, data: bytes, header: PteHeader, file_size: int, budget: Budget
 ) -> Container:
-    """`data`: the first program_size bytes of the file."""
+    """Read the program from `data`, the first program_size bytes of the file."""
     return _Reader(file, data, header, file_size, budget).container()
 
 
@@ -206,7 +206,7 @@ class _Reader:
         return tuple(Segment(*table.span(InlineDataSlot.BYTES)) for table in tables)
 
     def _constant_buffers(self) -> tuple[Segment, ...]:
-        """By HostTensor.buffer: from where the data begins to the end of its segment."""
+        """Return each HostTensor.buffer's data, from its beginning to the end of its segment."""
         table = self._program.table(ProgramSlot.CONSTANT_SEGMENT)
         if table is None:
             return self._inline_data(ProgramSlot.CONSTANT_BUFFERS)
@@ -329,7 +329,10 @@ def _operator(table: Table) -> str:
 def read_segments(
     buffer: FlatBuffer, tables: list[Table], base: int, file_size: int
 ) -> tuple[Segment, ...]:
-    """Where they lie: inside the file, after the flatbuffer, and apart; empty ones nowhere."""
+    """Return the segments: inside the file, after the flatbuffer, and apart.
+
+    Empty ones are nowhere.
+    """
     segments = tuple(
         Segment(base + table.u64(SegmentSlot.OFFSET), size)
         if (size := table.u64(SegmentSlot.SIZE))
@@ -351,7 +354,7 @@ def read_segments(
 def read_named(
     buffer: FlatBuffer, tables: list[Table], segments: tuple[Segment, ...]
 ) -> dict[str, Segment]:
-    """Data by its key."""
+    """Return the named data by key."""
     return {
         table.text(NamedDataSlot.KEY): segment_at(
             buffer, segments, table.u32(NamedDataSlot.SEGMENT)

@@ -75,7 +75,7 @@ class DelegateGraph:
 
     @cached_property
     def cost(self) -> int:
-        """How many ids one walk along the chain meets, where lists may come again and again."""
+        """The number of ids that one walk along the chain meets, counting lists each time."""
         lengths = {
             value_id: len(value.ids)
             for value_id, value in enumerate(self.values)
@@ -88,7 +88,7 @@ class DelegateGraph:
 
 @dataclass(frozen=True)
 class DelegateHeader:
-    """Places in the file."""
+    """The header of a delegate's blob, as places in the file."""
 
     graph: Segment
     constants: Segment
@@ -113,7 +113,7 @@ def read_delegate_header(file: str, head: bytes, blob: Segment) -> DelegateHeade
 
 
 def read_graph(file: str, data: bytes, header: DelegateHeader, budget: Budget) -> DelegateGraph:
-    """`data`: the bytes that header.graph names."""
+    """Read the graph from `data`, the bytes that header.graph names."""
     buffer = FlatBuffer(data, b"VK00", f"the delegate's graph in {file}", budget)
     root, unsupported = buffer.root(), set[str]()
     return DelegateGraph(

@@ -1,4 +1,4 @@
-"""What can be wrong with a .pte or .ptd file."""
+"""Errors of a .pte or .ptd file."""
 
 from collections.abc import Iterable, Sequence
 
@@ -11,12 +11,12 @@ MAX_NAME = 200  # characters of one
 
 
 def first_names(names: Sequence[str]) -> list[str]:
-    """As many as a person reads, each as long as that, and how many more there are."""
+    """Shorten names to what a person reads, and say how many more there are."""
     return first_of([name[:MAX_NAME] for name in names], MAX_NAMES)
 
 
 class PteError(GraphError):
-    """The file cannot be read; the text names the file, the fault and what to do."""
+    """An error of a file that cannot be read; the text names the file, the fault and what to do."""
 
     code = "pte_error"
 
@@ -25,7 +25,7 @@ class PteError(GraphError):
 
 
 class UnsupportedPteError(PteError):
-    """The file is sound, but needs what this engine does not have: all of it is named."""
+    """An error of a sound file that needs what this engine does not have, all of it named."""
 
     code = "pte_unsupported"
 

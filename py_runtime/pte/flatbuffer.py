@@ -20,7 +20,7 @@ _VTABLES = [Struct(f"<{count}H") for count in range(MAX_FIELDS + 1)]
 
 
 class Budget:
-    """How much of a file may be read, and how many items looked at: about one for each byte."""
+    """A limit on the bytes read and the items looked at: about one item for each byte."""
 
     def __init__(self, file: str, file_size: int) -> None:
         self._file = file
@@ -29,7 +29,7 @@ class Budget:
         self._items_spent = 0
 
     def read(self, nbytes: int) -> None:
-        """Before so many bytes are read; each gives an item to look at."""
+        """Account for bytes that are about to be read; each allows one more item."""
         self._bytes_left -= nbytes
         self._items_left += nbytes
         self._check()
@@ -52,7 +52,7 @@ class Budget:
 
 
 class FlatBuffer:
-    """`what` says in messages which one it is."""
+    """A flatbuffer; `what` names it in messages."""
 
     def __init__(self, data: bytes, identifier: bytes, what: str, budget: Budget) -> None:
         self.data = data
@@ -74,7 +74,7 @@ class FlatBuffer:
             raise self.fault(f"{nbytes} bytes at {position} lie outside its {self.size} bytes")
 
     def follow(self, position: int) -> int:
-        """Where the offset at this position leads."""
+        """Return where the offset at this position leads."""
         self.check(position, 4)
         return position + int(_U32.unpack_from(self.data, position)[0])
 
@@ -86,7 +86,7 @@ class FlatBuffer:
         return Table(self, position, table_size, fields)
 
     def vector_at(self, position: int, width: int) -> tuple[int, int]:
-        """(position of the first element, number of elements)"""
+        """Return the position of the first element and the number of elements."""
         self.check(position, 4)
         count = int(_U32.unpack_from(self.data, position)[0])
         self.check(position + 4, count * width)
@@ -106,7 +106,7 @@ class FlatBuffer:
 
 
 class Table:
-    """One table: fields by their slot number; what is absent is 0, empty or None.
+    """A table: fields by their slot number; an absent one is 0, empty or None.
 
     (No field that is read here has another default.)
     """
@@ -200,7 +200,7 @@ class Table:
         return (0, 0) if position is None else self._buffer.vector_at(position, 1)
 
     def _vector(self, slot: int, form: str, width: int) -> tuple[int, tuple[Any, ...]]:
-        """(position of the first element, elements)"""
+        """Return the position of the first element, and the elements."""
         position = self._target(slot)
         if position is None:
             return 0, ()
@@ -220,7 +220,7 @@ class Table:
         return value
 
     def _offset(self, slot: int, width: int) -> int | None:
-        """Where in the table the field stands; None when it is absent."""
+        """Return where in the table the field stands; None when it is absent."""
         offset = self._fields[slot] if slot < len(self._fields) else 0
         if offset == 0:
             return None

@@ -11,7 +11,7 @@ from py_runtime.pte.kernels import FLAG, IGNORED, TENSOR, TENSORS, Array, HostKe
 
 
 def _looked_up_dims(x: HostTensor, indices: list[HostTensor | None]) -> Dims | None:
-    """How many elements a mask picks depends on data: none is taken."""
+    """Return the dims of the result; None for a mask, whose number of elements depends on data."""
     if len(indices) > len(x.dims) or any(i is not None and i.dtype == bool for i in indices):
         return None
     taken = [axis for axis, index in enumerate(indices) if index is not None]

@@ -49,8 +49,8 @@ def _of_two(function: Function, second: str = TENSOR) -> HostKernel:
     return HostKernel((TENSOR, second), joint_dims, compute)
 
 
-def _summed(sign: int, second: str = TENSOR) -> HostKernel:
-    """x ± alpha · y"""
+def _sum_kernel(sign: int, second: str = TENSOR) -> HostKernel:
+    """Return the kernel of x ± alpha · y."""
 
     def compute(dtype: np.dtype, x: Array, y: Array | float, alpha: float) -> Array:
         more = np.asarray(y).astype(dtype) * of_dtype(dtype, alpha)
@@ -66,7 +66,7 @@ def _asked_of_two(function: Function, second: str = TENSOR) -> HostKernel:
     return HostKernel((TENSOR, second), joint_dims, compute)
 
 
-def _divided(dtype: np.dtype, x: Array, y: Array | float, mode: str | None = None) -> Array:
+def _divide(dtype: np.dtype, x: Array, y: Array | float, mode: str | None = None) -> Array:
     a, b = as_one_dtype(x, y)
     if mode is None:
         return np.asarray(a.astype(dtype) / b.astype(dtype))
@@ -78,7 +78,7 @@ def _divided(dtype: np.dtype, x: Array, y: Array | float, mode: str | None = Non
     return np.asarray(signs * (np.abs(a) // np.abs(b))).astype(dtype)
 
 
-def _clamped(dtype: np.dtype, x: Array, least: float | None, most: float | None) -> Array:
+def _clamp(dtype: np.dtype, x: Array, least: float | None, most: float | None) -> Array:
     x = x.astype(dtype)
     x = x if least is None else np.maximum(x, of_dtype(dtype, least))
     return x if most is None else np.minimum(x, of_dtype(dtype, most))
@@ -88,23 +88,23 @@ def _chosen(dtype: np.dtype, condition: Array, x: Array, y: Array) -> Array:
     return np.where(condition.astype(bool), x.astype(dtype), y.astype(dtype))
 
 
-def _filled(dtype: np.dtype, x: Array, mask: Array, value: float) -> Array:
+def _fill(dtype: np.dtype, x: Array, mask: Array, value: float) -> Array:
     return np.where(mask, of_dtype(dtype, value), x.astype(dtype))
 
 
-def _converted(dtype: np.dtype, x: Array, *layout: Any) -> Array:
+def _convert(dtype: np.dtype, x: Array, *layout: Any) -> Array:
     return x.astype(dtype)
 
 
-def _quantised(
+def _quantise(
     dtype: np.dtype, x: Array, scale: float, zero: int, least: int, most: int, *dtypes: Any
 ) -> Array:
-    """As torch computes it: by the reciprocal in float32, half to even."""
+    """Quantise as torch does: by the reciprocal in float32, half to even."""
     steps: Array = np.rint(x.astype(np.float32) * np.float32(np.divide(1.0, scale))) + zero
     return np.asarray(np.clip(steps, least, most)).astype(dtype)
 
 
-def _dequantised(dtype: np.dtype, x: Array, scale: float, zero: int, *others: Any) -> Array:
+def _dequantise(dtype: np.dtype, x: Array, scale: float, zero: int, *others: Any) -> Array:
     values: Array = (x.astype(np.float32) - np.float32(zero)) * np.float32(scale)
     return values.astype(dtype)
 
@@ -124,20 +124,20 @@ ELEMENTWISE = {
         lambda dtype, x, value, layout: np.full(x.shape, value).astype(dtype),
     ),
     # Arithmetic.
-    "aten::add.out": _summed(1),
-    "aten::add.Scalar_out": _summed(1, NUMBER),
-    "aten::sub.out": _summed(-1),
-    "aten::sub.Scalar_out": _summed(-1, NUMBER),
+    "aten::add.out": _sum_kernel(1),
+    "aten::add.Scalar_out": _sum_kernel(1, NUMBER),
+    "aten::sub.out": _sum_kernel(-1),
+    "aten::sub.Scalar_out": _sum_kernel(-1, NUMBER),
     "aten::mul.out": _of_two(np.multiply),
     "aten::mul.Scalar_out": _of_two(np.multiply, NUMBER),
-    "aten::div.out": HostKernel((TENSOR, TENSOR), joint_dims, _divided),
-    "aten::div.Scalar_out": HostKernel((TENSOR, NUMBER), joint_dims, _divided),
-    "aten::div.out_mode": HostKernel((TENSOR, TENSOR, WORD), joint_dims, _divided),
+    "aten::div.out": HostKernel((TENSOR, TENSOR), joint_dims, _divide),
+    "aten::div.Scalar_out": HostKernel((TENSOR, NUMBER), joint_dims, _divide),
+    "aten::div.out_mode": HostKernel((TENSOR, TENSOR, WORD), joint_dims, _divide),
     "aten::pow.Tensor_Scalar_out": _of_two(np.power, NUMBER),
     "aten::pow.Tensor_Tensor_out": _of_two(np.power),
     "aten::maximum.out": _of_two(np.maximum),
     "aten::minimum.out": _of_two(np.minimum),
-    "aten::clamp.out": HostKernel((TENSOR, MAYBE_NUMBER, MAYBE_NUMBER), same_dims, _clamped),
+    "aten::clamp.out": HostKernel((TENSOR, MAYBE_NUMBER, MAYBE_NUMBER), same_dims, _clamp),
     "aten::abs.out": _of_one(np.abs),
     "aten::neg.out": _of_one(np.negative),
     "aten::reciprocal.out": _of_one(np.reciprocal),
@@ -183,20 +183,18 @@ ELEMENTWISE = {
     "aten::isnan.out": _asked_of_one(np.isnan),
     "aten::isinf.out": _asked_of_one(np.isinf),
     "aten::where.self_out": HostKernel((TENSOR, TENSOR, TENSOR), joint_dims, _chosen),
-    "aten::masked_fill.Scalar_out": HostKernel((TENSOR, TENSOR, NUMBER), joint_dims, _filled),
+    "aten::masked_fill.Scalar_out": HostKernel((TENSOR, TENSOR, NUMBER), joint_dims, _fill),
     # Other dtypes.
-    "aten::clone.out": HostKernel((TENSOR, IGNORED), same_dims, _converted),
-    "aten::_to_copy.out": HostKernel((TENSOR, FLAG, IGNORED), same_dims, _converted),
+    "aten::clone.out": HostKernel((TENSOR, IGNORED), same_dims, _convert),
+    "aten::_to_copy.out": HostKernel((TENSOR, FLAG, IGNORED), same_dims, _convert),
     "dim_order_ops::_to_dim_order_copy.out": HostKernel(
-        (TENSOR, FLAG, IGNORED), same_dims, _converted
+        (TENSOR, FLAG, IGNORED), same_dims, _convert
     ),
-    "dim_order_ops::_clone_dim_order.out": HostKernel(
-        (TENSOR, FLAG, IGNORED), same_dims, _converted
-    ),
+    "dim_order_ops::_clone_dim_order.out": HostKernel((TENSOR, FLAG, IGNORED), same_dims, _convert),
     "quantized_decomposed::quantize_per_tensor.out": HostKernel(
-        (TENSOR, REAL, WHOLE, WHOLE, WHOLE, IGNORED), same_dims, _quantised
+        (TENSOR, REAL, WHOLE, WHOLE, WHOLE, IGNORED), same_dims, _quantise
     ),
     "quantized_decomposed::dequantize_per_tensor.out": HostKernel(
-        (TENSOR, REAL, WHOLE, WHOLE, WHOLE, IGNORED, IGNORED), same_dims, _dequantised
+        (TENSOR, REAL, WHOLE, WHOLE, WHOLE, IGNORED, IGNORED), same_dims, _dequantise
     ),
 }

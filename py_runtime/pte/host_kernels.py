@@ -1,8 +1,9 @@
-"""Kernels outside the delegate that the host computes, by numpy.
+"""Kernels outside the delegate that the host computes with numpy.
 
-ExecuTorch's exporter leaves these beside a model that it delegates otherwise: how it takes `where`,
-`masked_fill`, attention and norms apart brings them in after ops were chosen for the delegate, some
-ops the delegate lacks for some dtypes and dims, and quantised models have their ends there.
+ExecuTorch's exporter leaves these beside a model that it delegates otherwise. Some come from the
+decomposition of `where`, `masked_fill`, attention and norms, which happens after ops were chosen
+for the delegate; some ops the delegate lacks for some dtypes and dims; and quantised models have
+their inputs and outputs there.
 """
 
 from py_runtime.pte.host_by_places import BY_PLACES

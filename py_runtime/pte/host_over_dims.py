@@ -1,4 +1,4 @@
-"""Kernels of the host that go over whole dims: sums, the largest, orders, shares."""
+"""Kernels of the host that reduce or sort whole dims: sums, maxima, orders, softmax."""
 
 from typing import Any
 
@@ -71,13 +71,13 @@ def _top(
     return np.take_along_axis(x, places, axis=axis), places
 
 
-def _sorted(dtype: np.dtype, x: Array, axis: int, descends: bool) -> tuple[Array, Array]:
+def _sort(dtype: np.dtype, x: Array, axis: int, descends: bool) -> tuple[Array, Array]:
     places = _order(x, axis, descends)
     return np.take_along_axis(x, places, axis=axis), places
 
 
 def _order(x: Array, axis: int, descends: bool) -> Array:
-    """Of equals the first comes first; NaN counts as the largest."""
+    """Sort stably; NaN counts as the largest."""
     if not descends:
         return np.argsort(x, axis=axis, kind="stable")
     backwards = np.argsort(np.flip(x, axis), axis=axis, kind="stable")
@@ -116,7 +116,7 @@ OVER_DIMS = {
     "aten::max.unary_out": _over_all(np.amax),
     "aten::min.unary_out": _over_all(np.amin),
     "aten::topk.values": HostKernel((TENSOR, WHOLE, AXIS, FLAG, FLAG), _top_dims, _top, outputs=2),
-    "aten::sort.values": HostKernel((TENSOR, AXIS, FLAG), same_dims, _sorted, outputs=2),
+    "aten::sort.values": HostKernel((TENSOR, AXIS, FLAG), same_dims, _sort, outputs=2),
     "aten::cumsum.out": HostKernel((TENSOR, AXIS, IGNORED), same_dims, _running_sum),
     "aten::_softmax.out": HostKernel((TENSOR, AXIS, FLAG), same_dims, _soft),
     "aten::_log_softmax.out": HostKernel(

@@ -1,4 +1,4 @@
-"""What kernels of the host have in common: dims of what they give, and dtypes as torch has them."""
+"""Rules that kernels of the host share: the dims of their results, and dtypes as torch has them."""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,17 +16,17 @@ Axes = tuple[int, ...] | None
 
 
 def no_dims(*values: Any) -> Dims:
-    """Of a single number."""
+    """Return the dims of a single number."""
     return ()
 
 
 def same_dims(x: HostTensor, *values: Any) -> Dims:
-    """Of the first tensor."""
+    """Return the dims of the first tensor."""
     return x.dims
 
 
 def joint_dims(*values: Any) -> Dims | None:
-    """Of tensors that stretch to each other's dims."""
+    """Return the dims of tensors that broadcast together; None where they do not."""
     try:
         return np.broadcast_shapes(*(v.dims for v in values if isinstance(v, HostTensor)))
     except ValueError:
@@ -34,7 +34,7 @@ def joint_dims(*values: Any) -> Dims | None:
 
 
 def dims_without(x: HostTensor, axes: Axes | int, keeps: bool, *values: Any) -> Dims:
-    """Of what goes over these axes, or over all; those kept are 1 long."""
+    """Return the dims after reducing these axes, or all; reduced ones that are kept are 1 long."""
     rank = len(x.dims)
     listed = (axes,) if isinstance(axes, int) else axes
     gone = {axis % rank for axis in listed} if listed else set(range(rank))
@@ -46,12 +46,12 @@ def dims_without(x: HostTensor, axes: Axes | int, keeps: bool, *values: Any) -> 
 
 
 def of_dtype(dtype: np.dtype, value: float) -> Array:
-    """A number as an array without dims."""
+    """Return a number as an array without dims."""
     return np.asarray(value).astype(dtype)
 
 
 def as_one_dtype(a: Array, b: Array | float) -> tuple[Array, Array]:
-    """As torch promotes them: floats before integers, and a number bends to a tensor's dtype."""
+    """Promote as torch does: floats before integers, and a number bends to a tensor's dtype."""
     if isinstance(b, np.ndarray):
         floats = [each.dtype for each in (a, b) if each.dtype.kind == "f"]
         dtype = np.result_type(*floats) if floats else np.result_type(a.dtype, b.dtype)
@@ -67,5 +67,5 @@ def as_one_dtype(a: Array, b: Array | float) -> tuple[Array, Array]:
 
 
 def wide(x: Array) -> Array:
-    """Sums of many floats lose nothing on the way."""
+    """Widen floats, so that sums of many lose nothing on the way."""
     return x.astype(np.float64) if x.dtype.kind == "f" else x

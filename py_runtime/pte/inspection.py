@@ -1,4 +1,4 @@
-"""What a .pte file holds, as plain data; also of one that cannot be loaded here."""
+"""The contents of a .pte file as plain data, even of one that cannot be loaded here."""
 
 from collections import Counter
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""How the host computes a kernel that stands outside the delegate: what it takes, what it gives."""
+"""The contract of a kernel that the host computes outside the delegate: arguments and results."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ MAYBE_AXIS, MAYBE_NUMBER, MAYBE_AXES = "axis or null", "number or null", "axes o
 
 @dataclass(frozen=True)
 class LiveArgument:
-    """Value ids; -1 stands for none in a list."""
+    """An argument that is known when the method runs: value ids; -1 stands for none in a list."""
 
     ids: tuple[int, ...]
     is_list: bool = False
@@ -33,7 +33,10 @@ Argument = LiveArgument | EValue
 
 @dataclass(frozen=True)
 class HostKernel:
-    """In a file's call the arguments come in this order, then each output, then all of them."""
+    """A kernel.
+
+    A file's call has the arguments in this order, then each output, then all of them.
+    """
 
     kinds: tuple[str, ...]
     dims: Callable[..., Dims | None]  # of each output, from the arguments in the file; None: wrong
@@ -43,8 +46,10 @@ class HostKernel:
     def bind(
         self, values: Sequence[EValue], ids: Sequence[int], given: frozenset[int]
     ) -> tuple[Argument, ...] | None:
-        """The arguments of a call in a file, or None where they are of another form; `given` are
-        values that callers pass."""
+        """Return a call's arguments; None where they are of another form.
+
+        `given` are the values that callers pass.
+        """
         count = len(self.kinds)
         outs = tuple(ids[count : count + self.outputs])
         if len(ids) != count + self.outputs + 1 or not _ends_with(values, outs, ids[-1]):
@@ -52,7 +57,7 @@ class HostKernel:
         bound: list[Argument] = []
         shown: list[Any] = []  # what `dims` sees: tensors of the file, and fixed values
         for kind, at in zip(self.kinds, ids, strict=False):
-            found = _bound(kind, values, at, given, shown)
+            found = _bind_argument(kind, values, at, given, shown)
             if found is None:
                 return None
             bound.append(found[0])
@@ -74,15 +79,15 @@ def _ends_with(values: Sequence[EValue], outs: tuple[int, ...], last: int) -> bo
     return isinstance(both, TensorIds) and both.ids == outs
 
 
-def _bound(
+def _bind_argument(
     kind: str, values: Sequence[EValue], at: int, given: frozenset[int], before: list[Any]
 ) -> tuple[Argument, Any] | None:
-    """The argument of a step, and what `dims` sees of it."""
+    """Return the argument of a step, and what `dims` sees of it."""
     value = values[at]
     if kind == TENSOR:
         return (LiveArgument((at,)), value) if isinstance(value, HostTensor) else None
     if kind == TENSORS:
-        return _bound_list(values, value)
+        return _bind_list(values, value)
     if kind == NUMBER or (kind == MAYBE_NUMBER and (value is not None or at in given)):
         is_number = isinstance(value, bool | int | float) or (value is None and at in given)
         return (LiveArgument((at,)), value) if is_number else None
@@ -94,7 +99,7 @@ def _bound(
     return (value, value) if _is_of(kind, value, rank) else None
 
 
-def _bound_list(values: Sequence[EValue], value: EValue) -> tuple[Argument, Any] | None:
+def _bind_list(values: Sequence[EValue], value: EValue) -> tuple[Argument, Any] | None:
     if not isinstance(value, TensorIds) or any(at >= len(values) for at in value.ids):
         return None
     tensors = [None if at < 0 else values[at] for at in value.ids]

@@ -1,4 +1,4 @@
-"""Loads a .pte file onto the GPU."""
+"""The loader of .pte files onto the GPU."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,7 +24,7 @@ async def load(
     meter: Meter | None = None,
     target: KernelTarget | None = None,
 ) -> PteModule:
-    """Reads the file and puts its methods (all when None) on the GPU, or raises and leaves nothing.
+    """Load the file's methods (all when None) onto the GPU, or raise and leave nothing there.
 
     `data`: the .ptd files it was exported with. Weights stream from where they lie. `target`
     chooses the variants of kernels, as in Graph.load.

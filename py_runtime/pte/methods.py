@@ -17,7 +17,7 @@ FORWARD = "forward"  # the method that a module has without being told
 
 @dataclass(frozen=True)
 class DelegateStep:
-    """Runs a graph on the GPU; the ids are the method's, in the order of the graph's own ends."""
+    """A graph to run on the GPU; its ids are the method's, in the order of the graph's own ends."""
 
     program: Program
     ranges: dict[str, StoredRange]  # of each constant
@@ -27,7 +27,7 @@ class DelegateStep:
 
 @dataclass(frozen=True)
 class CopyStep:
-    """Fills a value from another: `aten::copy_` into an input that the model changes."""
+    """A copy of one value into another: `aten::copy_` into an input that the model changes."""
 
     source: int
     destination: int
@@ -35,7 +35,7 @@ class CopyStep:
 
 @dataclass(frozen=True)
 class MoveStep:
-    """Another name for a value."""
+    """A step that gives a value another name."""
 
     source: int
     destination: int
@@ -43,7 +43,7 @@ class MoveStep:
 
 @dataclass(frozen=True)
 class KernelStep:
-    """The host computes tensors."""
+    """A step whose tensors the host computes."""
 
     name: str
     kernel: HostKernel
@@ -62,7 +62,7 @@ Step = DelegateStep | CopyStep | MoveStep | KernelStep
 
 @dataclass(frozen=True)
 class Method:
-    """One that can be called: host values, and the steps between them."""
+    """A method that can be called: host values, and the steps between them."""
 
     name: str
     values: tuple[EValue, ...]
@@ -80,7 +80,7 @@ class Method:
 
     @property
     def taken_ids(self) -> set[int]:
-        """What delegates and kernels compute with."""
+        """The ids of the values that delegates and kernels compute with."""
         taken: set[int] = set()
         for step in self.steps:
             if isinstance(step, DelegateStep):
@@ -104,13 +104,13 @@ class Method:
         return self.steps[0]
 
 
-# What a method gives that computes nothing.
+# The result of a method that computes nothing.
 ConstantResult = None | bool | int | float | str | list[Any] | np.ndarray
 
 
 @dataclass(frozen=True)
 class PteProgram:
-    """All methods of a file; nothing of it is on a GPU yet."""
+    """The methods of a file; nothing of it is on a GPU yet."""
 
     name: str
     size: int  # of the file

@@ -22,7 +22,7 @@ from py_runtime.pte.methods import (
 
 
 class PteModule:
-    """Use `await load(...)`, then `await module.run(inputs)` as often as you like."""
+    """A loaded module: `await load(...)`, then `await module.run(inputs)` as often as you like."""
 
     def __init__(self, program: PteProgram, graphs: dict[str, tuple[Graph, ...]]) -> None:
         self.program = program
@@ -40,10 +40,10 @@ class PteModule:
         return self.program.describe()
 
     async def run(self, inputs: Sequence[Any], method: str = FORWARD) -> list[Any]:
-        """The method's outputs, in its own order.
+        """Run a method and return its outputs, in its own order.
 
-        A model that changes an input writes into the caller's array, where that is a numpy array
-        of the right dtype that can be written; the output has the new content in any case.
+        A model that changes an input writes into the caller's array, where that is a numpy array of
+        the right dtype that can be written; the output has the new content in any case.
         """
         found = self.program.method(method)
         if method not in self.graphs:
@@ -64,14 +64,14 @@ class PteModule:
         return [values.current[value_id] for value_id in found.output_ids]
 
     def unload(self) -> None:
-        """Gives all GPU memory back; nothing can be run afterwards."""
+        """Free all GPU memory; nothing can be run afterwards."""
         for graphs in self.graphs.values():
             for graph in graphs:
                 graph.unload()
 
 
 class _Values:
-    """The values of one call, on the host."""
+    """The values of a call, on the host."""
 
     def __init__(self, method: Method, inputs: Sequence[Any]) -> None:
         if not isinstance(inputs, list | tuple):  # an array has a length as well
@@ -144,7 +144,7 @@ class _Values:
 
 
 def _as_input(index: int, spec: EValue, given: Any, is_live: bool) -> Any:
-    """What a step takes of it; `is_live` says that a delegate or a kernel does.
+    """Return an input as a step takes it; `is_live` says that a delegate or a kernel does.
 
     A graph would refuse it as well, but by the delegate's number for it, not the caller's.
     """
@@ -169,7 +169,7 @@ def _as_input(index: int, spec: EValue, given: Any, is_live: bool) -> Any:
 
 
 def _as_integers(index: int, dtype: np.dtype, array: np.ndarray) -> np.ndarray:
-    """As the model's own integers; nothing wraps silently."""
+    """Convert to the model's own integers; nothing wraps silently."""
     info = np.iinfo(dtype)
     for number in (int(array.min()), int(array.max())) if array.size else ():
         if not info.min <= number <= info.max:

@@ -1,4 +1,4 @@
-"""Opens a .pte file: reads its small parts, checks everything, and translates each method."""
+"""The reader of .pte files: it reads the small parts, checks everything, translates each method."""
 
 import json
 from collections.abc import Sequence
@@ -49,7 +49,7 @@ MAX_CONSTANT_BYTES = 1 << 20  # of a tensor that a method without inputs gives
 
 
 async def open_pte(source: ByteSource, data: Sequence[ByteSource] = ()) -> PteProgram:
-    """Reads and translates every method; what cannot run is refused here, all of it by name.
+    """Read and translate every method; what cannot run is refused here, all of it by name.
 
     `data` are .ptd files. Weights stay where they are: the steps of a method say which bytes.
     """
@@ -57,8 +57,10 @@ async def open_pte(source: ByteSource, data: Sequence[ByteSource] = ()) -> PtePr
 
 
 async def inspect_pte(source: ByteSource, data: Sequence[ByteSource] = ()) -> dict[str, Any]:
-    """What PteProgram.describe() gives, of any file that is sound; "unsupported" are the names
-    that open_pte would refuse."""
+    """Describe any sound file as PteProgram.describe() does.
+
+    "unsupported" are the names that open_pte would refuse.
+    """
     opener = _Opener(source, data)
     await opener.read()
     return opener.describe()
@@ -86,7 +88,7 @@ class _Opener:
         return PteProgram(self._file, self._size, methods, self._constants, self.describe())
 
     async def read(self) -> None:
-        """All but the weights."""
+        """Read all but the weights."""
         self._size = await self._source.size()
         head = await self._source.read(0, min(self._size, HEADER_BYTES))
         header = read_header(self._file, head, self._size)
@@ -174,7 +176,7 @@ class _Opener:
         return method
 
     def _copy_step(self, plan: ExecutionPlan, call: KernelCall) -> CopyStep:
-        """`aten::copy_`: [destination, source, non_blocking, destination]"""
+        """Translate `aten::copy_`: [destination, source, non_blocking, destination]."""
         is_known = len(call.args) == 4 and call.args[0] == call.args[3]
         if not is_known or not all(
             isinstance(plan.values[value_id], HostTensor) for value_id in call.args[:2]
@@ -185,7 +187,7 @@ class _Opener:
     def _kernel_step(
         self, plan: ExecutionPlan, inputs: frozenset[int], call: KernelCall
     ) -> KernelStep:
-        """[arguments…, destinations…, all destinations]"""
+        """Translate a call: [arguments…, destinations…, all destinations]."""
         kernel = HOST_KERNELS[call.name]
         args = kernel.bind(plan.values, call.args, inputs)
         if args is None:
@@ -294,7 +296,7 @@ class _Opener:
 
 
 def _is_list(output_spec: str) -> bool:
-    """Whether a model's own method gave a list; the spec is how torch writes a tree of values."""
+    """Return whether a model's own method returned a list; torch writes the spec as a tree."""
     try:
         return json.loads(output_spec)[1]["type"] in ("builtins.list", "builtins.tuple")
     except (ValueError, TypeError, LookupError, RecursionError):

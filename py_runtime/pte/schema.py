@@ -1,4 +1,4 @@
-"""Where each field stands in the tables of .pte and .ptd files, and what the kinds of unions are.
+"""The slots of fields in the tables of .pte and .ptd files, and the kinds of unions.
 
 Only those that are read are here. A union takes two slots: its kind, then its table.
 """
@@ -11,7 +11,7 @@ ITEM = 0  # in a table of one plain value, or of one list of them
 
 
 class ProgramSlot:
-    """The root."""
+    """The root of a program."""
 
     PLANS = 1
     CONSTANT_BUFFERS = 2  # before there were segments
@@ -28,7 +28,7 @@ class InlineDataSlot:
 
 
 class SegmentSlot:
-    """Counted from where the segments begin."""
+    """A segment, counted from where the segments begin."""
 
     OFFSET = 0
     SIZE = 1
@@ -62,13 +62,13 @@ class PlanSlot:
 
 
 class ContainerTypeSlot:
-    """How the model's own results are nested."""
+    """The nesting of the model's own results."""
 
     OUTPUTS = 1
 
 
 class OperatorSlot:
-    """What kernel calls refer to."""
+    """An operator, which kernel calls refer to."""
 
     NAME = 0
     OVERLOAD = 1
@@ -82,7 +82,7 @@ class DelegateSlot:
 
 
 class DelegateDataSlot:
-    """Where a delegate's blob lies: IN_SEGMENT, or inline."""
+    """The place of a delegate's blob: IN_SEGMENT, or inline."""
 
     LOCATION = 0
     INDEX = 1
@@ -92,13 +92,13 @@ IN_SEGMENT = 1
 
 
 class ChainSlot:
-    """What a method does."""
+    """The instructions of a method."""
 
     INSTRUCTIONS = 2
 
 
 class InstructionKind:
-    """What an instruction does."""
+    """The kinds of instructions."""
 
     KERNEL_CALL = 1
     DELEGATE_CALL = 2
@@ -108,21 +108,21 @@ class InstructionKind:
 
 
 class CallSlot:
-    """Of a kernel's or a delegate's call."""
+    """A call of a kernel or a delegate."""
 
     INDEX = 0
     ARGS = 1
 
 
 class MoveSlot:
-    """Value ids."""
+    """A move between value ids."""
 
     SOURCE = 0
     DESTINATION = 1
 
 
 class MethodValueKind:
-    """What a value of a method is."""
+    """The kinds of a method's values."""
 
     NULL = 1
     INT = 2
@@ -152,7 +152,7 @@ class MethodTensorSlot:
 
 
 class GraphSlot:
-    """The root."""
+    """The root of a delegate's graph."""
 
     CHAIN = 1
     VALUES = 2
@@ -162,7 +162,7 @@ class GraphSlot:
 
 
 class OpCallSlot:
-    """Of the chain."""
+    """A call of an op in the chain."""
 
     NAME = 1
     ARGS = 2
@@ -177,7 +177,7 @@ class ConstantSlot:
 
 
 class GraphValueKind:
-    """What a value of the graph is."""
+    """The kinds of a graph's values."""
 
     NULL = 1
     INT = 2
@@ -204,7 +204,7 @@ class GraphTensorSlot:
 
 
 class TensorDataSlot:
-    """The root."""
+    """The root of a .ptd file."""
 
     SEGMENTS = 1
     NAMED_DATA = 2

@@ -13,7 +13,7 @@ HEADER = struct.Struct("<4x4s4sIQQQ")  # FT01, FH01, length, flatbuffer at, its 
 
 
 async def read_tensor_data(source: ByteSource) -> dict[str, StoredRange]:
-    """Where each key's data lies; none of it is read."""
+    """Return where each key's data lies; none of it is read."""
     file, size = source.name, await source.size()
     head = await source.read(0, min(size, HEADER.size))
     if head[4:8] != b"FT01" or head[8:12] != b"FH01" or len(head) < HEADER.size:

@@ -27,7 +27,7 @@ from py_runtime.weights.ranges import StoredRange
 
 MAX_SIZES = 4  # of caches in a graph that are compared with zeros
 PREPACK = "et_vk.prepack.default"
-# What callers have for each type on the GPU: 64-bit numbers are stored as 32-bit ones.
+# The callers' dtype for each type on the GPU: 64-bit numbers are stored as 32-bit ones.
 HOST_DTYPES: dict[DType, tuple[type[np.generic], ...]] = {
     F32: (np.float32, np.float64),
     I32: (np.int32, np.int64),
@@ -39,7 +39,7 @@ HOST_DTYPES: dict[DType, tuple[type[np.generic], ...]] = {
 
 @dataclass(frozen=True)
 class StoredData:
-    """Everything that constants can be taken from."""
+    """The data that constants can be taken from."""
 
     file: ByteSource  # the .pte file itself
     named: dict[str, StoredRange]  # its named data, and that of .ptd files
@@ -47,7 +47,7 @@ class StoredData:
 
 @dataclass(frozen=True)
 class Translated:
-    """What Graph.load takes."""
+    """A translated graph, as Graph.load takes it."""
 
     program: Program
     ranges: dict[str, StoredRange]  # of each constant, by the name the program has for it
@@ -95,14 +95,14 @@ def translate(
 
 
 def _dynamic_dims(argument: EValue) -> frozenset[int]:
-    """The file does not say which dims of a dynamic tensor vary: each may."""
+    """Return the dims that may vary: the file does not say which, so all but those of size 1."""
     if not isinstance(argument, HostTensor) or not argument.dynamic:
         return frozenset()
     return frozenset(axis for axis, size in enumerate(argument.dims) if size > 1)
 
 
 def _check_elements(name: str, graph: DelegateGraph) -> None:
-    """The exporter takes 16,384 and more for a dynamic dim that it was given no bound for."""
+    """Refuse too many elements; without a bound the exporter takes 16,384 and more for a dim."""
     counts = [numel(value.dims) for value in graph.values if isinstance(value, GraphTensor)]
     if 0 in counts:
         raise UnsupportedPteError(name, ["tensors without elements"], "export it without them")
@@ -114,7 +114,7 @@ def _check_elements(name: str, graph: DelegateGraph) -> None:
 
 
 def _check_ends(name: str, graph: DelegateGraph, arguments: Sequence[EValue]) -> None:
-    """What the method says of a value and what the delegate says of it agree."""
+    """Check that the method and its delegate agree on each input and output."""
     for value_id, argument in zip((*graph.inputs, *graph.outputs), arguments, strict=True):
         if value_id >= len(graph.values):
             raise PteError(f"{name} is damaged: its delegate has no value {value_id}")
@@ -141,7 +141,7 @@ def _check_ends(name: str, graph: DelegateGraph, arguments: Sequence[EValue]) ->
 
 
 def _without_prepacks(graph: DelegateGraph) -> tuple[list[GraphValue], list[OpCall]]:
-    """The copy that `prepack` makes of a constant is a constant itself.
+    """Turn the copies that `prepack` makes of constants into constants themselves.
 
     An op may write the copy in place, which nothing but a constant of its own allows.
     """
@@ -162,7 +162,7 @@ def _without_prepacks(graph: DelegateGraph) -> tuple[list[GraphValue], list[OpCa
 
 
 def _refuse_buffer_results(name: str, values: Sequence[GraphValue], ops: list[OpCall]) -> None:
-    """The exporter's alias_buffer_mutations makes a stored buffer the result of an ordinary op."""
+    """Refuse ops that write a stored buffer, as the exporter's alias_buffer_mutations does."""
     names = set()
     for call in ops:
         result = values[call.args[-1]] if call.args and _are_ids(call.args[-1:], values) else None
@@ -189,7 +189,7 @@ def _used_ids(
 
 
 def _written_ids(ops: Iterable[OpCall]) -> set[int]:
-    """What ops write in place: KV caches."""
+    """Return the ids that ops write in place: KV caches."""
     written = set()
     for call in ops:
         row = REGISTRY[call.name]
@@ -210,7 +210,7 @@ def _program_value(
 
 
 class _Constants:
-    """Names and places of a graph's constants."""
+    """The names and places of a graph's constants."""
 
     def __init__(self, name: str, constants: tuple[GraphConstant, ...], data: StoredData) -> None:
         self.ranges: dict[str, StoredRange] = {}
@@ -242,7 +242,7 @@ class _Constants:
             )
 
     def _are_zeros(self, constant: GraphConstant) -> bool:
-        """The key is the sha256 of the content, so that a cache's zeros need not be read."""
+        """Return whether the constant is all zeros; its key is a sha256, so it need not be read."""
         nbytes = constant.nbytes
         if constant.key not in self._data.named:
             return False
@@ -260,8 +260,11 @@ class _Constants:
             )
 
     def _place(self, dtype: DType, constant: GraphConstant) -> str:
-        """Constants of equal bytes have one key, whatever they are; bools are stored as bytes
-        and wider on the GPU, so that those have a name of their own."""
+        """Name a constant and record its place.
+
+        Constants of equal bytes have one key, whatever they are. Bools are stored as bytes and
+        wider on the GPU, so they get a name of their own.
+        """
         inside, key = constant.inside, constant.key
         name = key or f"bytes {inside.offset} to {inside.offset + inside.size}"
         if dtype is BOOL:

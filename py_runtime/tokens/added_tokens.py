@@ -16,7 +16,7 @@ _SPACES = re.compile(f"[{characters.WHITESPACE}]+")
 
 @dataclass(frozen=True)
 class AddedToken:
-    """As tokenizer.json has it, with the id it ends up with."""
+    """An added token of tokenizer.json, with the id it ends up with."""
 
     id: int
     content: str
@@ -40,7 +40,7 @@ Span = tuple[int, int]  # first character, and the first behind it
 
 
 class AddedTokens:
-    """Cuts a text at them; what is left is normalised."""
+    """The added tokens of a file, which cut a text before the rest of it is normalised."""
 
     def __init__(self, tokens: list[AddedToken], normalise: Normalizer) -> None:
         self.normalise = normalise
@@ -57,9 +57,12 @@ class AddedTokens:
         self._in_literal = Finder(plain)
 
     def split(self, text: str, literal: Sequence[Span] = ()) -> Iterator[TextSpan]:
-        """Special tokens are not looked for inside the `literal` spans, which ascend. Those that
-        are found in normalised text, whose places are others, are not looked for anywhere near
-        such a span."""
+        """Yield the tokens of a text and the normalised text between them.
+
+        Special tokens are not looked for inside the `literal` spans, which ascend. Tokens that are
+        found in normalised text, where places have moved, are not looked for anywhere near such a
+        span.
+        """
         at = 0
         for raw in self._in_text.split(text, True, literal):
             end = at + len(raw.text)
@@ -72,7 +75,7 @@ class AddedTokens:
 
 
 class Finder:
-    """Finds tokens from left to right, the longest first."""
+    """A search for tokens from left to right, the longest first."""
 
     def __init__(self, tokens: dict[str, AddedToken]) -> None:
         self.tokens = {text: token for text, token in tokens.items() if text}
@@ -115,7 +118,7 @@ def touches(spans: Sequence[Span], start: int, end: int) -> bool:
 
 
 def stands_alone(text: str, start: int, end: int) -> bool:
-    """Whether no letter or digit touches text[start:end]."""
+    """Return whether no letter or digit touches text[start:end]."""
     return not (
         (start > 0 and is_word(text[start - 1])) or (end < len(text) and is_word(text[end]))
     )
@@ -123,12 +126,12 @@ def stands_alone(text: str, start: int, end: int) -> bool:
 
 @cache
 def is_word(char: str) -> bool:
-    """As the Rust regex engine sees it."""
+    """Return whether the Rust regex engine takes this for a character of a word."""
     return any(first <= ord(char) <= last for first, last in characters.word_characters())
 
 
 def read_added_tokens(sections: list[Section], vocabulary: dict[str, int]) -> list[AddedToken]:
-    """Gives each token the id it has in the vocabulary, or the next one after the vocabulary's."""
+    """Give each token the id it has in the vocabulary, or the next one after the vocabulary's."""
     tokens: dict[str, AddedToken] = {}
     next_id = len(vocabulary)
     for section in sections:

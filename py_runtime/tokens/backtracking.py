@@ -1,11 +1,11 @@
-"""Patterns that could try for ever: `re` goes back wherever a text may fit in another way, too.
+"""Patterns that could try for ever: `re` backtracks wherever a text may match in another way, too.
 
 A pattern becomes an automaton: its places (each a set of characters), and which place may follow
 which. Loops are sets of places that lead to one another. Exponentially many tries need a loop that
 reads the same text in two ways and can fail behind it; many more than the text has characters need
 two loops, one behind the other, that share text. Both are refused. A loop alone that can fail
 behind it makes a scan try again at every character of a run: quadratic, unless another alternative
-takes the run. Of such characters, runs must have a bounded length.
+takes the run. Runs of such characters must have a bounded length.
 """
 
 from collections import Counter
@@ -27,7 +27,7 @@ LOOKS = (codes.ASSERT, codes.ASSERT_NOT)
 
 
 def bounded_runs(pattern: str) -> list[Ranges]:
-    """Sets of characters that a text must not have long runs of.
+    """Return the sets of characters that a text must not have long runs of.
 
     ValueError says why a pattern cannot be used at all.
     """
@@ -44,7 +44,7 @@ def bounded_runs(pattern: str) -> list[Ranges]:
 
 @dataclass(frozen=True)
 class PatternPart:
-    """Of a pattern: the places where it begins and ends, and whether it matches nothing too."""
+    """A part of a pattern: where it begins and ends, and whether it matches the empty text, too."""
 
     first: frozenset[int] = frozenset()
     last: frozenset[int] = frozenset()
@@ -53,7 +53,7 @@ class PatternPart:
 
 @dataclass
 class PlaceAutomaton:
-    """Which character of a pattern may follow which, and in how many ways."""
+    """The order of a pattern's characters: which may follow which, and in how many ways."""
 
     sets: list[Ranges] = field(default_factory=list)  # the characters of each place
     follows: list[Counter[int]] = field(default_factory=list)  # in how many ways which follows
@@ -80,7 +80,7 @@ class PlaceAutomaton:
             return PatternPart()
         if code in REPEATS:
             least, most, inner = argument
-            return self._repeated(least, most, inner, caseless)
+            return self._repeat(least, most, inner, caseless)
         if code is codes.SUBPATTERN:
             _, added, _, group = argument
             return self.sequence(group, caseless or bool(added & 2))  # re.IGNORECASE
@@ -103,12 +103,12 @@ class PlaceAutomaton:
     def _place(self, ranges: Ranges, caseless: bool) -> PatternPart:
         if len(self.sets) == MAX_PLACES:
             raise ValueError("it is too long")
-        self.sets.append(_in_both_cases(ranges) if caseless else ranges)
+        self.sets.append(_add_other_case(ranges) if caseless else ranges)
         self.follows.append(Counter())
         place = frozenset([len(self.sets) - 1])
         return PatternPart(place, place, empty=False)
 
-    def _repeated(self, least: int, most: int, inner: Any, caseless: bool) -> PatternPart:
+    def _repeat(self, least: int, most: int, inner: Any, caseless: bool) -> PatternPart:
         endless = most > MAX_COPIES
         copies = min(least, MAX_COPIES) or 1 if endless else most
         whole = PatternPart()
@@ -144,7 +144,7 @@ class PlaceAutomaton:
             raise ValueError("two repeated parts, one behind the other, match the same text")
 
     def bounded_runs(self, whole: PatternPart) -> list[Ranges]:
-        """Of the loops that can fail, unless an alternative of just such characters takes a run."""
+        """Return the runs of loops that can fail, except those that another alternative takes."""
         self.check(whole)
         free = whole.last - self.guarded
         takers = [self.sets[at] for at in whole.first & free if at in self.follows[at]]
@@ -152,14 +152,14 @@ class PlaceAutomaton:
         return [run for run in runs if not any(_covers(taker, run) for taker in takers)]
 
     def _can_fail(self, loop: frozenset[int], whole: PatternPart) -> bool:
-        """Whether it goes round without a place where the pattern has matched for good."""
+        """Return whether the loop avoids every place where the pattern has matched for good."""
         inner = loop - (whole.last - self.guarded)
-        return any(place in self._reached(place, inner) for place in inner)
+        return any(place in self._reach(place, inner) for place in inner)
 
     def loops(self) -> list[frozenset[int]]:
-        """Sets of places that lead to one another."""
+        """Return the sets of places that lead to one another."""
         everywhere = range(len(self.sets))
-        reached = [self._reached(place, everywhere) for place in everywhere]
+        reached = [self._reach(place, everywhere) for place in everywhere]
         found = {
             frozenset(other for other in reached[place] if place in reached[other])
             for place in everywhere
@@ -167,7 +167,7 @@ class PlaceAutomaton:
         }
         return sorted(found, key=min)
 
-    def _reached(self, start: int, among: Container[int]) -> set[int]:
+    def _reach(self, start: int, among: Container[int]) -> set[int]:
         found: set[int] = set()
         pending = [start]
         while pending:
@@ -177,7 +177,7 @@ class PlaceAutomaton:
         return found
 
     def is_ambiguous(self, loop: frozenset[int]) -> bool:
-        """Whether two ways from a place of it back to the same place read the same text."""
+        """Return whether two ways from a place of the loop back to it read the same text."""
         for place in loop:
             if any(ways > 1 for to, ways in self.follows[place].items() if to in loop):
                 return True
@@ -201,8 +201,8 @@ class PlaceAutomaton:
         return False
 
     def share(self, first: frozenset[int], second: frozenset[int]) -> bool:
-        """Whether a text that both loops read leads from the first into the second."""
-        common = _intersection(self.union(first), self.union(second))
+        """Return whether a text that both loops read leads from the first into the second."""
+        common = _intersect(self.union(first), self.union(second))
         found = set(first)
         pending = list(first)
         while pending:
@@ -240,14 +240,14 @@ def _members(members: Sequence[Any]) -> Ranges:
     return characters.complement(ranges) if inverted else ranges
 
 
-def _in_both_cases(ranges: Ranges) -> Ranges:
-    """As far as ASCII goes: what is caseless in tokenizers are 's and 'll."""
+def _add_other_case(ranges: Ranges) -> Ranges:
+    """Add the other case of ASCII letters; tokenizers ignore the case of nothing but 's and 'll."""
     letters = [chr(code) for low, high in ranges for code in range(low, min(high, 0x7F) + 1)]
     swapped = "".join(letter.swapcase() for letter in letters if letter.isalpha())
-    return characters.union(ranges, characters.each(swapped))
+    return characters.union(ranges, characters.ranges_of_text(swapped))
 
 
-def _intersection(one: Ranges, other: Ranges) -> Ranges:
+def _intersect(one: Ranges, other: Ranges) -> Ranges:
     found: Ranges = []
     at = 0
     for low, high in one:
@@ -261,8 +261,8 @@ def _intersection(one: Ranges, other: Ranges) -> Ranges:
 
 
 def _overlap(one: Ranges, other: Ranges) -> bool:
-    return bool(_intersection(one, other))
+    return bool(_intersect(one, other))
 
 
 def _covers(one: Ranges, other: Ranges) -> bool:
-    return not _intersection(characters.complement(one), other)
+    return not _intersect(characters.complement(one), other)

@@ -45,9 +45,9 @@ class BpeModel:
         return self.merge(self._symbols(word))
 
     def merge(self, symbols: list[int]) -> list[int]:
-        """Merges the pair of lowest rank, the leftmost first, until no pair is left.
+        """Merge the pair of lowest rank, the leftmost first, until no pair is left.
 
-        A heap of pairs over a linked list of symbols: n log n, however long the word.
+        A heap of pairs over a linked list of symbols takes n log n steps, however long the word.
         """
         count = len(symbols)
         ranks = self._ranks
@@ -80,14 +80,17 @@ class BpeModel:
         return [symbol for symbol in symbols if symbol != GONE]
 
     def _symbols(self, word: str) -> list[int]:
-        """The ids of single characters."""
+        """Return the ids of single characters."""
         if not (self._prefix or self._suffix):
             with suppress(KeyError):
                 return [self.vocabulary[char] for char in word]
         return self._symbols_or_bytes(word)
 
     def _symbols_or_bytes(self, word: str) -> list[int]:
-        """The same, with affixes; characters that have no id become bytes, or unknown."""
+        """Return the ids of characters with affixes.
+
+        Those without an id become bytes, or unknown.
+        """
         known = self.vocabulary
         symbols: list[int] = []
         pending_unknown = False
@@ -140,9 +143,9 @@ class BpeModel:
             raise section.error("merges are not all pairs of tokens") from None
 
     def _no_token_crosses_spaces(self) -> bool:
-        """Whether words may be cut before spaces, because no merge reaches across such a place.
+        """Return whether words may be cut before spaces, because no merge crosses them.
 
-        It spares SentencePiece's tokenizers from merging a whole text as one word.
+        That spares SentencePiece's tokenizers from merging a whole text as one word.
         """
         if self._prefix or self._suffix or self._ignore_merges:
             return False  # these ask where a word begins and ends
@@ -153,7 +156,7 @@ class BpeModel:
 
 
 class _RememberedWords(dict[str, list[int]]):
-    """word -> ids; texts repeat their words."""
+    """The ids of words that were encoded before, because texts repeat their words."""
 
     def __init__(self, model: BpeModel) -> None:
         self.model = model

@@ -14,7 +14,7 @@ from py_runtime.tokens.characters import LAST_CODE, Ranges
 
 @dataclass(frozen=True)
 class Dialect:
-    """What may follow a backslash."""
+    """A dialect's tables: the escapes that may follow a backslash."""
 
     hex_code: re.Pattern[str]  # one of its three groups holds the digits
     property: re.Pattern[str]  # groups: p or P, a ^ that inverts it, the category's name
@@ -24,7 +24,7 @@ class Dialect:
 
 
 class SetParser:
-    """Goes along a pattern: `at` is the place it has reached."""
+    """A parser that goes along a pattern; `at` is the place it has reached."""
 
     dialect: Dialect
 
@@ -33,11 +33,11 @@ class SetParser:
         self.at = 0
 
     def next_char(self) -> str:
-        """The character at this place; "" at the end."""
+        """Return the character at this place; "" at the end."""
         return self.source[self.at : self.at + 1]
 
-    def escape(self) -> Ranges:
-        """The characters that the escape at this place stands for."""
+    def read_escape(self) -> Ranges:
+        """Read the escape at this place and return the characters it stands for."""
         self.at += 1
         if found := self.dialect.property.match(self.source, self.at):
             name = found[3].capitalize() if self.dialect.any_case else found[3]
@@ -66,28 +66,28 @@ class SetParser:
         if char in self.dialect.control:
             if char == "0" and self.next_char().isdecimal():  # an octal number, elsewhere
                 raise ValueError(f"\\0{self.next_char()} is not supported")
-            return characters.each(self.dialect.control[char])
+            return characters.ranges_of_text(self.dialect.control[char])
         if not char or (char.isascii() and char.isalnum()):
             raise ValueError(f"\\{char} is not supported")
-        return characters.each(char)
+        return characters.ranges_of_text(char)
 
-    def member(self) -> Ranges:
-        """Of [...]: a character, an escape, or a range from one character to another."""
-        first = self.one()
+    def read_member(self) -> Ranges:
+        """Read one member of [...]: a character, an escape, or a range between two characters."""
+        first = self.read_character()
         follows = self.source[self.at : self.at + 2]
         if len(follows) < 2 or follows[0] != "-" or follows[1] == "]":
             return first
         self.at += 1
-        last = self.one()
+        last = self.read_character()
         if any(len(ends) != 1 or ends[0][0] != ends[0][1] for ends in (first, last)):
             raise ValueError("a range between sets is not supported")
         if last[0][0] < first[0][0]:
             raise ValueError("a range runs backwards")
         return [(first[0][0], last[0][0])]
 
-    def one(self) -> Ranges:
-        """Of [...]: a character or an escape."""
+    def read_character(self) -> Ranges:
+        """Read one character or escape of [...]."""
         if self.next_char() == "\\":
-            return self.escape()
+            return self.read_escape()
         self.at += 1
-        return characters.each(self.source[self.at - 1])
+        return characters.ranges_of_text(self.source[self.at - 1])

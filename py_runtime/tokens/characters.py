@@ -22,7 +22,7 @@ _NUMBERS_OF_UNICODE_17 = [(0x11DE0, 0x11DE9), (0x16FF4, 0x16FF6)]
 
 
 def union(*sets: Iterable[tuple[int, int]]) -> Ranges:
-    """Of ranges in any order, which may overlap."""
+    """Join ranges, which may overlap and come in any order."""
     merged: Ranges = []
     for first, last in sorted(pair for ranges in sets for pair in ranges):
         if merged and first <= merged[-1][1] + 1:
@@ -33,19 +33,19 @@ def union(*sets: Iterable[tuple[int, int]]) -> Ranges:
 
 
 def complement(ranges: Iterable[tuple[int, int]]) -> Ranges:
-    """All other code points; the ranges must be sorted and disjoint."""
+    """Return all other code points; the ranges must be sorted and disjoint."""
     edges = [(-1, -1), *ranges, (LAST_CODE + 1, LAST_CODE + 1)]
     gaps = ((left[1] + 1, right[0] - 1) for left, right in pairwise(edges))
     return [(first, last) for first, last in gaps if first <= last]
 
 
-def each(text: str) -> Ranges:
-    """The characters of a text."""
+def ranges_of_text(text: str) -> Ranges:
+    """Return the characters of a text as ranges."""
     return union((ord(char), ord(char)) for char in text)
 
 
-def within(ranges: Ranges, limit: int) -> Ranges:
-    """Those up to the limit."""
+def ranges_up_to(ranges: Ranges, limit: int) -> Ranges:
+    """Return the part of the ranges up to the limit."""
     return [(first, min(last, limit)) for first, last in ranges if first <= limit]
 
 
@@ -62,30 +62,33 @@ def _by_category() -> dict[str, Ranges]:
 
 @cache
 def category(name: str) -> Ranges | None:
-    """The characters of a general category (Lu) or a group of them (L); None: no such category."""
+    """Return the characters of a general category (Lu) or group (L).
+
+    None if there is no such one.
+    """
     found = [ranges for key, ranges in _by_category().items() if key.startswith(name)]
     return union(*found) if found and name else None
 
 
 def categories(*names: str) -> Ranges:
-    """Of several general categories together."""
+    """Return the characters of several general categories together."""
     return union(*(category(name) or [] for name in names))
 
 
 @cache
 def word_characters() -> Ranges:
-    r"""What \w means to the Rust regex engine, which looks around single-word tokens."""
+    r"""Return what \w means to the Rust regex engine, which looks around single-word tokens."""
     return union(categories("L", "M", "Nd", "Nl", "Pc"), _CIRCLED_LETTERS, _JOINERS)
 
 
 @cache
 def oniguruma_word_characters() -> Ranges:
-    r"""What \w means in a pattern of the file."""
+    r"""Return what \w means in a pattern of the file."""
     base = categories("L", "M", "Nd", "Nl", "Pc")
     return union(base, _CIRCLED_LETTERS, _SUPERSCRIPTS_AND_FRACTIONS)
 
 
 @cache
 def numeric_characters() -> Ranges:
-    """What the pre-tokenizer Digits takes for a digit; its table is one Unicode version ahead."""
+    """Return the digits of the pre-tokenizer Digits, whose table is one Unicode version ahead."""
     return union(categories("N"), _NUMBERS_OF_UNICODE_17)

@@ -16,20 +16,20 @@ from py_runtime.tokens.section import Section
 
 
 class Stage(Protocol):
-    """Tokens in, text out, as soon as it is certain."""
+    """A stage that tokens go into and text comes out of, as soon as it is certain."""
 
     def push(self, tokens: list[str]) -> list[str]:
-        """What these tokens bring out of the stage."""
+        """Take these tokens and return what comes out of the stage."""
 
     def finish(self) -> list[str]:
-        """What was held back, now that no token follows."""
+        """Return what was held back, now that no token follows."""
 
 
 MakeStage = Callable[[], Stage]
 
 
 class TokenDecoder:
-    """One decoding in progress."""
+    """A decoding in progress."""
 
     def __init__(self, stages: Iterable[Stage]) -> None:
         self.stages = list(stages)
@@ -50,16 +50,16 @@ class TokenDecoder:
 
 
 def build_decoder(section: Section | None) -> Callable[[], TokenDecoder]:
-    """Gives a function that starts a decoding."""
-    makers = [Spaced] if section is None else make_stages(flat(section))
+    """Return a function that starts a decoding."""
+    makers = [SpaceJoiner] if section is None else make_stages(flatten(section))
     return lambda: TokenDecoder(make() for make in makers)
 
 
-def flat(section: Section) -> list[Section]:
-    """The stages of nested sequences, in order."""
+def flatten(section: Section) -> list[Section]:
+    """Return the stages of nested sequences, in order."""
     if section.kind != "Sequence":
         return [section]
-    return [inner for part in section.sections("decoders") for inner in flat(part)]
+    return [inner for part in section.sections("decoders") for inner in flatten(part)]
 
 
 def make_stages(sections: list[Section]) -> list[MakeStage]:
@@ -68,7 +68,7 @@ def make_stages(sections: list[Section]) -> list[MakeStage]:
     fused = False  # whether all tokens so far make one
     for section in sections:
         if fused and section.kind not in ("Fuse", "Strip"):
-            makers.append(Gathered)
+            makers.append(TokenJoiner)
         if section.kind == "Fuse":
             fused = True
             continue
@@ -100,15 +100,15 @@ def stage_maker(section: Section, fused: bool) -> MakeStage:
             raise section.unsupported()
 
 
-class Unheld:
+class StatelessStage:
     """A stage that holds nothing back."""
 
     def finish(self) -> list[str]:
         return []
 
 
-class Spaced(Unheld):
-    """Where the file names no decoder, tokens have spaces between them."""
+class SpaceJoiner(StatelessStage):
+    """The stage for a file that names no decoder: tokens have spaces between them."""
 
     def __init__(self) -> None:
         self._gap = ""
@@ -121,7 +121,7 @@ class Spaced(Unheld):
 
 
 class ByteLevel:
-    """Letters to bytes to text. Bytes that are not UTF-8 become U+FFFD."""
+    """A stage from letters to bytes to text; bytes that are not UTF-8 become U+FFFD."""
 
     def __init__(self) -> None:
         self._utf8 = codecs.getincrementaldecoder("utf-8")("replace")
@@ -134,7 +134,7 @@ class ByteLevel:
 
 
 class ByteFallback:
-    """Tokens such as <0x0A> to text. A run that is not UTF-8 as a whole is one U+FFFD for each."""
+    """A stage from tokens such as <0x0A> to text; a run that is not UTF-8 gives one U+FFFD each."""
 
     _TOKEN = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 
@@ -161,8 +161,8 @@ class ByteFallback:
             return ["\ufffd"] * len(run)
 
 
-class Replace(Unheld):
-    """In each token by itself."""
+class Replace(StatelessStage):
+    """A stage that replaces a pattern in each token by itself."""
 
     def __init__(self, pattern: Pattern, content: str) -> None:
         self.pattern = pattern
@@ -172,8 +172,8 @@ class Replace(Unheld):
         return [self.pattern.replace(token, self.content) for token in tokens]
 
 
-class StripStart(Unheld):
-    """Takes up to `count` of a character off the start of every token, or of the whole text."""
+class StripStart(StatelessStage):
+    """A stage that strips up to `count` of a character off each token's start, or the text's."""
 
     def __init__(self, char: str, count: int, whole_text: bool) -> None:
         self.char = char
@@ -181,9 +181,9 @@ class StripStart(Unheld):
         self.whole_text = whole_text
 
     def push(self, tokens: list[str]) -> list[str]:
-        return [self._stripped(token) for token in tokens] if self.count else tokens
+        return [self._strip(token) for token in tokens] if self.count else tokens
 
-    def _stripped(self, token: str) -> str:
+    def _strip(self, token: str) -> str:
         cut = 0
         while cut < min(self.count, len(token)) and token[cut] == self.char:
             cut += 1
@@ -192,8 +192,8 @@ class StripStart(Unheld):
         return token[cut:]
 
 
-class Metaspace(Unheld):
-    """Signs back to spaces; those of the first token go, where the encoder puts one there."""
+class Metaspace(StatelessStage):
+    """A stage that turns signs into spaces, without those that the encoder put before the first."""
 
     def __init__(self, sign: str, keeps_first: bool) -> None:
         self.sign = sign
@@ -207,8 +207,8 @@ class Metaspace(Unheld):
         return made
 
 
-class Gathered:
-    """All tokens as one, for a stage that must see them so."""
+class TokenJoiner:
+    """A stage that hands all tokens on as one, for a stage that must see them so."""
 
     def __init__(self) -> None:
         self._tokens: list[str] = []

@@ -1,15 +1,15 @@
-"""What can be wrong with a tokenizer or a text."""
+"""Errors of a tokenizer or a text."""
 
 from py_runtime.base.errors import InpageError
 
 
 class TokenizerError(InpageError):
-    """A tokenizer.json cannot be used; the text names the part of it."""
+    """An error of a tokenizer.json that cannot be used; its text names the part."""
 
     code = "tokenizer_error"
 
 
 class TextError(InpageError):
-    """A text cannot be encoded, because it is not Unicode text."""
+    """An error of a text that cannot be encoded, because it is not Unicode text."""
 
     code = "text_error"

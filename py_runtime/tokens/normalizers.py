@@ -22,7 +22,7 @@ _YOUNGER = """
 16D63 16D67-16D6A 16FF0-16FF1 1CCD6-1CCF9 1E030-1E06D 1E08F 1E130-1E136 1E2AE 1E2EC-1E2EF
 1E4EC-1E4EF 1E5EE-1E5EF 1F16C 1FBF0-1FBF9
 """
-# Its lower case is that of Unicode 17; Python's may lack these.
+# Letters whose lower case Unicode 17 has and Python's tables may lack.
 _YOUNGER_CAPITALS = (
     {0x1C89: 0x1C8A, 0xA7CB: 0x264, 0xA7CC: 0xA7CD, 0xA7CE: 0xA7CF, 0xA7D2: 0xA7D3, 0xA7D4: 0xA7D5}
     | {0xA7DA: 0xA7DB, 0xA7DC: 0x19B}
@@ -37,7 +37,10 @@ LONG_RUN = 64  # marks behind one letter: more than any script stacks
 
 
 def build_normalizer(section: Section | None) -> Normalizer:
-    """No section leaves a text as it is; TokenizerError for an unknown kind."""
+    """Build a normalizer.
+
+    No section leaves a text as it is. An unknown kind is a TokenizerError.
+    """
     if section is None:
         return lambda text: text
     match section.kind:
@@ -62,13 +65,13 @@ def build_normalizer(section: Section | None) -> Normalizer:
 
 
 def unicode_form(form: str, text: str) -> str:
-    """As Unicode 10 had it, whatever version Python has."""
+    """Normalise as Unicode 10 does, whatever version Python has."""
     if unicodedata.is_normalized(form, text):  # type: ignore[arg-type]
         return text
-    return between(_INERT, text, partial(_normalised, form))
+    return change_between(_INERT, text, partial(_normalise, form))
 
 
-def _normalised(form: str, text: str) -> str:
+def _normalise(form: str, text: str) -> str:
     """Return unicodedata's normal form, in time that grows with the text alone.
 
     Python sorts the marks behind a letter by insertion: a text of a million marks would take it
@@ -77,7 +80,7 @@ def _normalised(form: str, text: str) -> str:
     if _has_long_run_of_marks(text):
         decomposition = "NFKD" if "K" in form else "NFD"
         single = partial(unicodedata.normalize, decomposition)  # type: ignore[arg-type]
-        text = _with_marks_in_order("".join(map(single, text)))
+        text = _order_marks("".join(map(single, text)))
     return unicodedata.normalize(form, text)  # type: ignore[arg-type]
 
 
@@ -86,7 +89,7 @@ def _has_long_run_of_marks(text: str) -> bool:
     return any(are_marks and sum(1 for _ in run) > LONG_RUN for are_marks, run in runs)
 
 
-def _with_marks_in_order(decomposed: str) -> str:
+def _order_marks(decomposed: str) -> str:
     """Return the text in canonical order: runs of marks sorted by their combining classes."""
     runs = groupby(decomposed, key=lambda char: unicodedata.combining(char) > 0)
     return "".join(
@@ -95,8 +98,8 @@ def _with_marks_in_order(decomposed: str) -> str:
     )
 
 
-def between(pattern: Pattern, text: str, change: Normalizer) -> str:
-    """Changes what lies between the matches, piece by piece."""
+def change_between(pattern: Pattern, text: str, change: Normalizer) -> str:
+    """Change what lies between the matches, piece by piece."""
     parts: list[str] = []
     at = 0
     for start, end in pattern.spans(text):
@@ -106,17 +109,17 @@ def between(pattern: Pattern, text: str, change: Normalizer) -> str:
 
 
 def lowercase(text: str) -> str:
-    """As Unicode 17 has it, whatever version Python has."""
+    """Lower all letters as Unicode 17 does, whatever version Python has."""
     # One by one: str.lower() of a whole text writes a final sigma otherwise.
     return "".join(map(str.lower, text.translate(_YOUNGER_CAPITALS)))
 
 
 def strip(text: str, *, left: bool, right: bool) -> str:
-    """Of whitespace as Rust sees it."""
+    """Strip whitespace as Rust sees it."""
     text = text.lstrip(WHITESPACE) if left else text
     return text.rstrip(WHITESPACE) if right else text
 
 
 def prepend(prefix: str, text: str) -> str:
-    """An empty text stays empty."""
+    """Put the prefix before the text; an empty text stays empty."""
     return prefix + text if text else text

@@ -34,7 +34,7 @@ _ONIGURUMA = Dialect(
     property=re.compile(r"([pP])\{(\^?)(\w+)\}"),
     any_case=True,
     named_sets={
-        "s": lambda: characters.each(characters.WHITESPACE),
+        "s": lambda: characters.ranges_of_text(characters.WHITESPACE),
         "d": lambda: characters.categories("Nd"),
         "w": characters.oniguruma_word_characters,
         "h": lambda: characters.HEX_DIGITS,
@@ -44,13 +44,13 @@ _ONIGURUMA = Dialect(
 
 
 class Compiled:
-    """For texts up to some character."""
+    """A pattern compiled for texts up to some character."""
 
     def __init__(self, source: str, limit: int, repeats: bool) -> None:
         translated = Translator(source, limit).translate()
         self.pattern = re.compile(translated)
         runs = bounded_runs(translated) if repeats else []
-        self.long_runs = [re.compile(f"{written_set(run)}{{{MAX_RUN}}}") for run in runs]
+        self.long_runs = [re.compile(f"{write_set(run)}{{{MAX_RUN}}}") for run in runs]
 
 
 class Pattern:
@@ -65,7 +65,7 @@ class Pattern:
 
     @classmethod
     def from_section(cls, section: Section) -> "Pattern":
-        """Of an object such as {"Regex": "..."} or {"String": "..."}."""
+        """Build a pattern from an object such as {"Regex": "..."} or {"String": "..."}."""
         match section.fields:
             case {"Regex": str(source)}:
                 return cls(source, section.where)
@@ -142,7 +142,7 @@ class Literal(Pattern):
 
 
 class Translator(SetParser):
-    """One pass over a pattern; whatever it does not know is a ValueError that names it."""
+    """A pass over a pattern; whatever it does not know is a ValueError that names it."""
 
     dialect = _ONIGURUMA
 
@@ -183,9 +183,9 @@ class Translator(SetParser):
         if char == "(":
             return self._group()
         if char == "[":
-            return self._bracketed()
+            return self._translate_set()
         if char == "\\":
-            return self._escaped()
+            return self._translate_escape()
         self.at += 1
         if char in _ANCHORS:
             return _ANCHORS[char]
@@ -198,14 +198,14 @@ class Translator(SetParser):
         self.at = found.end()
         return "(?:" if found[0] == "(" else found[0]  # nobody asks what a group captured
 
-    def _escaped(self) -> str:
+    def _translate_escape(self) -> str:
         anchor = self.source[self.at : self.at + 2]
         if anchor in _ANCHORS:
             self.at += 2
             return _ANCHORS[anchor]
-        return self._written(self.escape())
+        return self._write_set(self.read_escape())
 
-    def _bracketed(self) -> str:
+    def _translate_set(self) -> str:
         self.at += 1
         inverted = self.source.startswith("^", self.at)
         self.at += inverted
@@ -215,31 +215,33 @@ class Translator(SetParser):
             rest = self.source[self.at :]
             if rest.startswith("]") and self.at > first_at:
                 self.at += 1
-                return self._written(characters.union(*members), inverted)
+                return self._write_set(characters.union(*members), inverted)
             if not rest or rest.startswith(("[", "&&")):
                 what = repr(rest[:2]) if rest else "a missing ]"
                 raise ValueError(f"{what} inside [...] is not supported")
-            members.append(self.member())
+            members.append(self.read_member())
 
-    def _written(self, ranges: Ranges, inverted: bool = False) -> str:
+    def _write_set(self, ranges: Ranges, inverted: bool = False) -> str:
         """Ranges in the form of `re`, as far as the texts go."""
-        near = characters.within(ranges, self.limit)
+        near = characters.ranges_up_to(ranges, self.limit)
         if not near:  # [] is not a set to `re`; nor does a text hold any other character
             near, inverted = [(0, ALL)], not inverted
-        return written_set(near, inverted)
+        return write_set(near, inverted)
 
 
-def written_set(ranges: Ranges, inverted: bool = False) -> str:
-    """A set in the form of `re`."""
+def write_set(ranges: Ranges, inverted: bool = False) -> str:
+    """Write a set in the form of `re`."""
     body = "".join(
-        written(first) if first == last else f"{written(first)}-{written(last)}"
+        write_character(first)
+        if first == last
+        else f"{write_character(first)}-{write_character(last)}"
         for first, last in ranges
     )
     return f"[{'^' * inverted}{body}]"
 
 
-def written(code: int) -> str:
-    """A character that stands for itself in a pattern of `re`."""
+def write_character(code: int) -> str:
+    """Write a character so that it stands for itself in a pattern of `re`."""
     return re.escape(chr(code))
 
 
@@ -253,5 +255,5 @@ def quantified(atom: str, interval: re.Match[str]) -> str:
 
 
 def short_pattern(source: str) -> str:
-    """A stranger's pattern in a message."""
+    """Quote a pattern for a message, no more than 200 characters of it."""
     return repr(source if len(source) <= 200 else f"{source[:200]}…")

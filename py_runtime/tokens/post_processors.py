@@ -10,7 +10,7 @@ PostProcessor = Callable[[list[int], bool], list[int]]
 
 
 def build_post_processor(section: Section | None) -> PostProcessor:
-    """No section adds nothing; TokenizerError for an unknown kind."""
+    """Build a post-processor; no section adds nothing. An unknown kind is a TokenizerError."""
     if section is None:
         return unchanged
     match section.kind:
@@ -28,12 +28,12 @@ def build_post_processor(section: Section | None) -> PostProcessor:
 
 
 def unchanged(ids: list[int], add_special_tokens: bool) -> list[int]:
-    """A post-processor that adds no token."""
+    """Return the ids as they are."""
     return ids
 
 
 class Template:
-    """Ids that go before and after the text's."""
+    """The ids that go before and after the text's."""
 
     def __init__(self, section: Section) -> None:
         specials = section.section("special_tokens") or Section.of(section.where, {})

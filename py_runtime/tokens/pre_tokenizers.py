@@ -1,7 +1,7 @@
 """The pre-tokenizers of tokenizer.json: from a piece of text to words.
 
-Each takes a piece and whether the whole text starts with it. What it gives has no empty words, but
-for a first one that stands for a removed beginning: the next word does not start the text then.
+Each takes a piece and whether the whole text starts with it, and returns no empty words, except for
+a first one that stands for a removed beginning: the next word does not start the text then.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -24,7 +24,10 @@ LONG_PIECE = 1 << 16  # characters: of a longer one, words are cut off one by on
 
 
 def build_pre_tokenizer(section: Section | None) -> PreTokenizer:
-    """No section leaves a piece whole; TokenizerError for an unknown kind."""
+    """Build a pre-tokenizer.
+
+    No section keeps a piece whole. An unknown kind is a TokenizerError.
+    """
     if section is None:
         return lambda piece, starts_text: [piece]
     match section.kind:
@@ -56,12 +59,12 @@ def build_pre_tokenizer(section: Section | None) -> PreTokenizer:
 
 
 def char_class(ranges: characters.Ranges) -> str:
-    """The ranges in the form of a pattern."""
+    """Write the ranges in the form of a pattern."""
     return "[" + "".join(f"\\x{{{first:x}}}-\\x{{{last:x}}}" for first, last in ranges) + "]"
 
 
 class Sequence:
-    """Each step cuts what the one before it gave."""
+    """A row of steps, each of which cuts what the one before it returned."""
 
     def __init__(self, steps: Iterable[PreTokenizer]) -> None:
         self.steps = list(steps)
@@ -82,7 +85,7 @@ def cut_each(step: PreTokenizer, pieces: Iterable[str], starts_text: bool) -> It
 
 
 class Split:
-    """Cuts at the matches; `behavior` says to whom a match belongs."""
+    """A cut at a pattern's matches; `behavior` says to which side a match belongs."""
 
     def __init__(self, pattern: Pattern, behavior: str, inverted: bool = False) -> None:
         self.pattern = pattern
@@ -91,7 +94,7 @@ class Split:
 
     def __call__(self, piece: str, starts_text: bool) -> Iterable[str]:
         if len(piece) > LONG_PIECE and self.behavior == "Isolated":
-            spans = isolated(segments_of(self.pattern, piece, self.inverted))
+            spans = isolate_matches(segments_of(self.pattern, piece, self.inverted))
             return (piece[start:end] for start, end in spans)
         matches = self.pattern.find_all(piece)
         if not matches and not self.inverted:
@@ -104,7 +107,7 @@ class Split:
 
 
 def segments_of(pattern: Pattern, piece: str, inverted: bool) -> Iterator[Segment]:
-    """The matches and what lies between them, from end to end."""
+    """Yield the matches and what lies between them, from end to end."""
     at = 0
     for start, end in pattern.spans(piece):
         if at < start:
@@ -115,22 +118,22 @@ def segments_of(pattern: Pattern, piece: str, inverted: bool) -> Iterator[Segmen
         yield at, len(piece), inverted
 
 
-def removed(segments: list[Segment]) -> list[tuple[int, int]]:
-    """Matches are left out."""
+def remove_matches(segments: list[Segment]) -> list[tuple[int, int]]:
+    """Leave the matches out."""
     kept = [(start, end) for start, end, is_match in segments if not is_match and start < end]
     is_beginning_gone = kept and kept[0][0] > 0
     return [(0, 0), *kept] if is_beginning_gone else kept
 
 
-def isolated(segments: Iterable[Segment]) -> Iterator[tuple[int, int]]:
-    """Matches are pieces of their own."""
+def isolate_matches(segments: Iterable[Segment]) -> Iterator[tuple[int, int]]:
+    """Make each match a piece of its own."""
     return ((start, end) for start, end, _ in segments if start < end)
 
 
-def joined(
+def join_segments(
     segments: Iterable[Segment], joins: Callable[[bool, bool], bool]
 ) -> Iterator[tuple[int, int]]:
-    """Joins a segment to the one before where joins(before is a match, this is a match)."""
+    """Join a segment to the one before where joins(before is a match, this is a match)."""
     spans: list[tuple[int, int]] = []
     was_match = False
     for start, end, is_match in segments:
@@ -142,28 +145,28 @@ def joined(
     return ((start, end) for start, end in spans if start < end)
 
 
-def contiguous(segments: list[Segment]) -> Iterator[tuple[int, int]]:
+def merge_matches(segments: list[Segment]) -> Iterator[tuple[int, int]]:
     """Neighbouring matches are one piece."""
-    return joined(segments, lambda was_match, is_match: was_match == is_match)
+    return join_segments(segments, lambda was_match, is_match: was_match == is_match)
 
 
-def merged_with_previous(segments: list[Segment]) -> Iterator[tuple[int, int]]:
-    """A match ends the piece before it."""
-    return joined(segments, lambda was_match, is_match: is_match and not was_match)
+def merge_with_previous(segments: list[Segment]) -> Iterator[tuple[int, int]]:
+    """Let a match end the piece before it."""
+    return join_segments(segments, lambda was_match, is_match: is_match and not was_match)
 
 
-def merged_with_next(segments: list[Segment]) -> Iterator[tuple[int, int]]:
-    """A match begins the piece after it."""
-    backwards = list(merged_with_previous(segments[::-1]))
+def merge_with_next(segments: list[Segment]) -> Iterator[tuple[int, int]]:
+    """Let a match begin the piece after it."""
+    backwards = list(merge_with_previous(segments[::-1]))
     return iter(backwards[::-1])
 
 
 SPLITTERS: dict[str, Callable[[list[Segment]], Iterable[tuple[int, int]]]] = {
-    "Removed": removed,
-    "Isolated": isolated,
-    "Contiguous": contiguous,
-    "MergedWithPrevious": merged_with_previous,
-    "MergedWithNext": merged_with_next,
+    "Removed": remove_matches,
+    "Isolated": isolate_matches,
+    "Contiguous": merge_matches,
+    "MergedWithPrevious": merge_with_previous,
+    "MergedWithNext": merge_with_next,
 }
 
 
@@ -211,7 +214,7 @@ class Metaspace:
 
 
 def build_metaspace(section: Section) -> Metaspace:
-    """Of the section's sign, where it goes, and whether pieces are cut at it."""
+    """Build the pre-tokenizer; the section has the sign, its place, and whether to cut at it."""
     return Metaspace(
         section.get("replacement", str), prepend_scheme(section), section.get("split", bool, True)
     )

@@ -1,4 +1,4 @@
-"""Reading tokenizer.json: each object with the place it stands at, for errors that name it."""
+"""The sections of tokenizer.json: objects with their places, for errors that name them."""
 
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -29,7 +29,7 @@ class Section:
         return self.get("type", str)
 
     def get(self, name: str, kind: type[T], default: T = _REQUIRED) -> T:
-        """The field `name`; `default` stands in for an absent or null one."""
+        """Return the field `name`; `default` stands in for an absent or null one."""
         value = self.fields.get(name)
         if value is None and default is not _REQUIRED:
             return default

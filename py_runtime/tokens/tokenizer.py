@@ -16,7 +16,7 @@ from py_runtime.tokens.section import Section
 
 
 class Tokenizer:
-    """Padding and truncation in the file are left aside: a prompt is encoded as it is."""
+    """A tokenizer.json; its padding and truncation are ignored, so a prompt is encoded as it is."""
 
     def __init__(self, section: Section) -> None:
         model = section.section("model")
@@ -47,7 +47,7 @@ class Tokenizer:
 
     @property
     def vocabulary_size(self) -> int:
-        """One more than the largest id."""
+        """Return one more than the largest id."""
         return max(self._tokens, default=-1) + 1
 
     def id_of(self, token: str) -> int | None:
@@ -65,10 +65,10 @@ class Tokenizer:
         literal: Sequence[Span] = (),
         most: int | None = None,
     ) -> list[int]:
-        """What spells a special token in a `literal` span of the text is text like any other.
+        """Encode a text; what spells a special token in a `literal` span is text like any other.
 
-        Whoever has no use for more than `most` tokens gets the first of a longer text, more than
-        `most` of them; the rest of it is not looked at.
+        A caller with no use for more than `most` tokens gets the first ones of a longer text, more
+        than `most` of them; the rest of the text is not looked at.
         """
         refuse_surrogates(text)
         ids: list[int] = []
@@ -101,7 +101,7 @@ class Tokenizer:
 
 
 class StreamDecoder:
-    """Text as ids arrive, whole characters only: bytes that are not one yet are held back."""
+    """A decoder of ids as they arrive; bytes that are no whole character yet are held back."""
 
     def __init__(
         self, tokenizer: Tokenizer, skip_special_tokens: bool = True, shown: Iterable[str] = ()
@@ -112,7 +112,7 @@ class StreamDecoder:
         self._decoder = tokenizer._start_decoding()
 
     def push(self, token_id: int) -> str:
-        """The text that is certain now. An id that no token has brings none."""
+        """Return the text that is certain now; an id that no token has adds none."""
         return self.push_all([token_id])
 
     def push_all(self, ids: Iterable[int]) -> str:
@@ -122,7 +122,7 @@ class StreamDecoder:
         )
 
     def finish(self) -> str:
-        """What was held back."""
+        """Return what was held back."""
         return self._decoder.finish()
 
 

@@ -1,7 +1,7 @@
 """The general category of every character, from the Unicode Character Database 16.0.0.
 
-Runs of equal category from U+0000 on, as tests/tokens/in_runtime.py makes them, each with its
-length where that is not 1. It is a table of its own because every Python has another version of
+The table holds runs of equal category from U+0000 on, as tests/tokens/in_runtime.py makes them,
+each with its length where that is not 1. It exists because every Python has another version of
 Unicode than the next, and the words a tokenizer was trained on depend on it.
 """
 

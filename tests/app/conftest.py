@@ -26,7 +26,7 @@ class ApiPage:
         return outcome.get("value")
 
     def fails(self, body: str, given: Any = None) -> dict[str, Any]:
-        """The error; it is an Error, and says something."""
+        """Return the error; it is an Error, and says something."""
         outcome = self.page.evaluate(SCRIPT.replace("BODY", body), given)
         assert "error" in outcome, outcome
         error: dict[str, Any] = outcome["error"]
@@ -50,7 +50,7 @@ def started(browser: Browser, toy_site_url: str) -> Iterator[ApiPage]:
 
 @pytest.fixture
 def api(started: ApiPage) -> ApiPage:
-    """The toy is loaded, and nothing of it is in the cache."""
+    """Load the toy; nothing of it is in the cache."""
     started.run(f"if (inpage.loaded?.name !== '{NAME}') await inpage.load('{NAME}')")
     started.python("await engine.loaded.last.warming; engine.model.session.forget()")
     return started

@@ -1,5 +1,7 @@
-"""Requests and answers in OpenAI's shapes, over a model that answers what it is told to: every
-field left out and given, and how an answer is told in a line."""
+"""Requests and answers in OpenAI's shapes, over a model that answers what it is told to.
+
+Every field is left out and given, and an answer is told in a line.
+"""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace

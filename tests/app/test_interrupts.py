@@ -1,4 +1,4 @@
-"""Where the page's interrupt strikes, and where it is passed over."""
+"""The places where the page's interrupt strikes, and where it is passed over."""
 
 import signal
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ CODE = "signal.raise_signal(signal.SIGINT)\nwent_on = True"
 
 @pytest.fixture
 def wanted() -> Iterator[list[int]]:
-    """Which call the page wants to interrupt, for a test to say."""
+    """Let a test say which call the page wants to interrupt."""
     before = signal.getsignal(signal.SIGINT)
     wants = [interrupts.ANY_CALL]
     interrupts.listen(lambda: wants[-1], {CALL, OTHER})
@@ -24,7 +24,7 @@ def wanted() -> Iterator[list[int]]:
 
 
 def is_interrupted(module: str, call: int | None = CALL) -> bool:
-    """Whether code of this module is, while it runs on behalf of the call."""
+    """Return whether code of this module is interrupted while it runs for the call."""
     names: dict[str, Any] = {"__name__": module, "signal": signal, "went_on": False}
 
     def run() -> None:

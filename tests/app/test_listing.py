@@ -60,7 +60,7 @@ def test_another_file_in_its_place(data: bytes, words: str) -> None:
 def faulty(
     browser: Browser, toy_model: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ApiPage]:
-    """A page of a site with a good model under an odd name, and a torn one."""
+    """Open a page of a site with a good model under an odd name, and a torn one."""
     models = tmp_path_factory.mktemp("faulty")
     shutil.copytree(toy_model, models / ODD)
     (models / "Torn").mkdir()
@@ -78,7 +78,7 @@ def faulty(
 
 @pytest.fixture
 def answered_by(faulty: ApiPage) -> Iterator[Any]:
-    """answered_by(**answer): the page, to which models.json is that."""
+    """Return a function that opens the page with such an answer for models.json."""
 
     def answer(**answer: Any) -> ApiPage:
         def fulfil(route: Route) -> None:

@@ -95,7 +95,7 @@ def test_the_last_of_two_loads_wins(started: ApiPage) -> None:
 
 @pytest.fixture
 def endless(started: ApiPage) -> Iterator[ApiPage]:
-    """Uploads do not end, so that no load is over before it is ended."""
+    """Let uploads go on for ever, so that no load is over before it is ended."""
     started.python(
         """
 import asyncio

@@ -1,5 +1,7 @@
-"""The models of an engine and of a repository, without a page, a network or a GPU: which is asked,
-what is at work for whom, and what fits."""
+"""The models of an engine and of a repository, without a page, a network or a GPU.
+
+The tests show which is asked, what is at work for whom, and what fits.
+"""
 
 import asyncio
 from contextlib import asynccontextmanager

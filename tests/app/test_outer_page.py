@@ -1,4 +1,4 @@
-"""What somebody else's page may load, and what its models are called."""
+"""The models that somebody else's page may load, and what they are called."""
 
 import json
 

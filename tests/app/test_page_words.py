@@ -1,4 +1,4 @@
-"""What a page shows of models and loads, and values as JSON: with and without each fact."""
+"""The page's view of models and loads, and values as JSON: with and without each fact."""
 
 import base64
 import json

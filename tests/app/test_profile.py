@@ -69,7 +69,10 @@ def test_kernels_can_be_forced(name: str, api: ApiPage) -> None:
 
 
 def test_a_device_that_is_replaced_has_the_same_kernels(api: ApiPage) -> None:
-    """Those that compile soonest: what was asked for is asked for again, whichever it was."""
+    """The kernels that compile soonest are asked for.
+
+    Whichever they were, they are asked for again.
+    """
     try:
         api.run(f"await inpage.load('{NAME}', {{ kernels: 'portable' }})")
         expected = api.run(f"return (await {ANSWER}).choices[0].text")

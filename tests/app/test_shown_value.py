@@ -1,4 +1,4 @@
-"""What the Python box shows of a value, and a model in plain words."""
+"""The Python box's view of a value, and a model in plain words."""
 
 import io
 from types import SimpleNamespace

@@ -75,7 +75,7 @@ def test_no_model_is_a_matter_of_usage() -> None:
 
 
 class Terminal:
-    """What somebody sees of a chat, and types into it."""
+    """The view that somebody has of a chat, and what is typed into it."""
 
     def __init__(self, keyboard: int) -> None:
         self._keyboard = keyboard
@@ -85,7 +85,7 @@ class Terminal:
         os.write(self._keyboard, text.encode())
 
     def until(self, text: str) -> str:
-        """All that has shown since the last call, up to this text, however long that takes."""
+        """Return all that has shown since the last call, up to this text."""
         while text not in self.seen:
             self.seen += os.read(self._keyboard, 1 << 16).decode()
         shown, _, self.seen = self.seen.partition(text)

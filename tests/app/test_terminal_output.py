@@ -1,4 +1,4 @@
-"""No model can make a terminal do anything: not by its answers, its errors or its name."""
+"""The output of a hostile model, whose answers, errors and name cannot control a terminal."""
 
 from collections.abc import AsyncIterator
 from types import SimpleNamespace

@@ -61,7 +61,7 @@ async function use(signal: AbortSignal, either: boolean) {
 
 
 def complaints(tmp_path: Path, answers: dict[str, tuple[str, Any]], more: str = "") -> str:
-    """What tsc says of answers (name → type, value) as values of these types."""
+    """Return what tsc says about answers (name → type, value) as values of these types."""
     web = (ROOT / "web" / "inpage").as_posix()
     lines = [f'import type {{ {", ".join(TYPES)} }} from "{web}";']
     lines.append("type Answer<Call extends (...args: any) => any> = Awaited<ReturnType<Call>>;")

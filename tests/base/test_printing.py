@@ -1,4 +1,4 @@
-"""What strangers wrote is printed so that a terminal shows it and does nothing else."""
+"""Texts of strangers, printed so that a terminal shows them and does nothing else."""
 
 import io
 

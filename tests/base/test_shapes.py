@@ -56,5 +56,8 @@ def test_two_shapes_stretch_as_numpys(a: tuple[int, ...], b: tuple[int, ...]) ->
 
 
 def address(strides: tuple[int, ...], dims: tuple[int, ...]) -> list[int]:
-    """Of every element: where a dimension has one alone, its stride is of no account."""
+    """Return every element's address.
+
+    A dimension with one element has a stride that does not matter.
+    """
     return [int(np.dot(at, strides)) if strides else 0 for at in np.ndindex(*dims)]

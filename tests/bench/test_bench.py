@@ -1,6 +1,7 @@
 """The bench's own arithmetic, its rounds with pages of straw, its table and its pages."""
 
 import json
+import statistics
 import subprocess
 import threading
 import urllib.request
@@ -16,7 +17,7 @@ from bench.files import own_page
 from bench.gpu_report import WITHOUT
 from bench.prompts import VARIANTS, cut
 from bench.remote import Mailbox, Server
-from bench.report import as_markdown, as_text, cells_of, put_into_readme, ratios_of, rounded
+from bench.report import as_markdown, as_text, cells_of, put_between_marks, ratios_of, round_figure
 from bench.rounds import PageFault, PageTimeout, agreement, run_bench, speeds
 from bench.synthetic import byte_tokenizer
 from bench.zero_points import integer_zero_points
@@ -85,7 +86,7 @@ class StrawPage:
 
 
 def run(chosen: list[Engine], failing: dict[str, str]) -> tuple[list[Any], list[str], list[Path]]:
-    """The results, what the pages were asked, and the profiles they were opened with."""
+    """Return the results, what the pages were asked, and the profiles they were opened with."""
     log: list[str] = []
     profiles: list[Path] = []
 
@@ -124,7 +125,7 @@ def test_agreement_ends_at_the_first_difference() -> None:
     [(0.0912, "0.09"), (9.994, "9.99"), (9.996, "10.0"), (99.96, "100"), (15400.4, "15,400")],
 )
 def test_figures_are_short(value: float, text: str) -> None:
-    assert rounded(value) == text
+    assert round_figure(value) == text
 
 
 def test_integer_zero_points_keep_the_weights() -> None:
@@ -234,8 +235,8 @@ def test_ratios_are_ours_over_theirs() -> None:
 def test_the_readme_gets_the_table_between_its_markers(tmp_path: Path) -> None:
     readme, results = tmp_path / "README.md", results_of([engine(OURS)])
     readme.write_text("before\n<!-- bench -->\nold\n<!-- /bench -->\nafter\n")
-    put_into_readme(readme, as_markdown(results))
-    put_into_readme(readme, as_markdown(results))  # again: nothing piles up
+    put_between_marks(readme, as_markdown(results))
+    put_between_marks(readme, as_markdown(results))  # again: nothing piles up
     wanted = f"before\n<!-- bench -->\n{as_markdown(results)}\n<!-- /bench -->\nafter\n"
     assert readme.read_text() == wanted
     assert "| decode at context 128, tok/s | 10.0 (10.0–10.0) |" in wanted
@@ -245,7 +246,7 @@ def test_a_readme_without_markers_is_left_alone(tmp_path: Path) -> None:
     readme = tmp_path / "README.md"
     readme.write_text("<!-- /bench --> <!-- bench -->")
     with pytest.raises(ValueError, match="lacks the lines <!-- bench -->"):
-        put_into_readme(readme, "a table")
+        put_between_marks(readme, "a table")
     assert readme.read_text() == "<!-- /bench --> <!-- bench -->"
 
 
@@ -266,14 +267,26 @@ def test_the_gpus_table_has_both_kinds_of_kernels_side_by_side(tmp_path: Path) -
     assert "of the 5.12 TFLOP/s" in gpu_report.as_text(results)
     readme = tmp_path / "README.md"
     readme.write_text("<!-- bench-gpu --><!-- /bench-gpu -->")
-    put_into_readme(readme, gpu_report.as_markdown(results), gpu_report.MARK)
+    put_between_marks(readme, gpu_report.as_markdown(results), gpu_report.MARK)
     assert "| llama-3.1-8b: first token of 128, ms | 100 | – | – |" in readme.read_text()
 
 
-def test_the_readme_has_a_place_for_both_tables() -> None:
-    text = (ROOT / "README.md").read_text()
-    for mark in ("bench", gpu_report.MARK):
+def test_the_documents_have_a_place_for_their_tables() -> None:
+    speed, readme = ((ROOT / path).read_text() for path in ("docs/speed.md", "README.md"))
+    for text, mark in ((speed, "bench"), (speed, gpu_report.MARK), (readme, gpu_report.MARK)):
         assert text.count(f"<!-- {mark} -->") == text.count(f"<!-- /{mark} -->") == 1
+
+
+def test_the_readme_has_the_short_form_of_the_last_run_on_a_gpu() -> None:
+    results = json.loads((ROOT / "bench" / "results-gpu.json").read_text())
+    short = gpu_report.in_short(results)
+    assert f"<!-- bench-gpu -->\n{short}\n<!-- /bench-gpu -->" in (ROOT / "README.md").read_text()
+    measured = {engine["key"]: engine for engine in results["engines"]}
+    decode = round_figure(
+        statistics.median(measured["inpage-llama-3.1-8b"]["runs"]["128"]["decode"])
+    )
+    (row,) = (line for line in short.splitlines() if line.startswith("| llama-3.1-8b |"))
+    assert row.split(" | ")[1] == decode
 
 
 # Prompts and pages -------------------------------------------------------------------------------
@@ -337,7 +350,7 @@ def test_a_page_that_crashed_is_not_waited_for(
             (profile / "browser.log").write_text("[1:FATAL:fonts.cpp(163)] Not implemented.\n")
             return subprocess.Popen(["true"])
 
-    monkeypatch.setattr(remote, "LOOKING_S", 0.01)
+    monkeypatch.setattr(remote, "POLL_S", 0.01)
     server = remote.Server(tmp_path)
     page = remote.RemotePage(server, Crashing(tmp_path / "browser", []), PROBE, tmp_path)
     with pytest.raises(PageFault, match=r"the page crashed: .*Not implemented"):

@@ -1,4 +1,4 @@
-"""What travels to a machine with a GPU, and what is fetched for the bench."""
+"""The folder that travels to a machine with a GPU, and what is fetched for the bench."""
 
 import json
 import subprocess

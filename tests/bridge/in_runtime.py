@@ -14,7 +14,7 @@ from py_runtime.gpu import Device
 
 
 async def fault(device: Device, name: str, message: str) -> list[str]:
-    """What becomes of such an exception of JavaScript's: its kind and its text."""
+    """Return the kind and the text of such an exception of JavaScript's."""
     from js import DOMException, Promise
 
     from py_runtime.bridge.calls import answer_of
@@ -27,7 +27,7 @@ async def fault(device: Device, name: str, message: str) -> list[str]:
 
 
 async def late_answers(device: Device) -> list[str]:
-    """What is taken back when nobody waits for it any more."""
+    """Return what is taken back when nobody waits for it any more."""
     from py_runtime.bridge.calls import answer_of
 
     undone: list[str] = []
@@ -44,7 +44,7 @@ async def late_answers(device: Device) -> list[str]:
 
 
 async def after_a_listing_was_broken_off(device: Device) -> str:
-    """What JavaScript answers once the folder has told of its next entry, and nobody listens."""
+    """Return JavaScript's answer once a folder has listed its next entry, and nobody listens."""
     from js import Object, Promise, Reflect, Symbol
     from pyodide.ffi import create_proxy, to_js
 
@@ -73,7 +73,7 @@ async def after_a_listing_was_broken_off(device: Device) -> str:
 
 
 async def streamed(device: Device, url: str, memory_bytes: int) -> dict[str, Any]:
-    """A file block by block, and its first ten bytes."""
+    """Stream a file block by block, and its first ten bytes."""
     from py_runtime.bridge.stream import open_url, read_first
 
     memory, blocks = np.empty(memory_bytes, np.uint8), []
@@ -101,7 +101,10 @@ async def missing(device: Device, url: str) -> list[str]:
 
 
 async def stored(device: Device, data: np.ndarray) -> dict[str, Any]:
-    """A file of two writes: while it is written, once it is there, and when it is gone."""
+    """Store a file of two writes.
+
+    Look while it is written, once it is there, and when it is gone.
+    """
     from py_runtime.bridge import opfs
     from py_runtime.bridge.stream import read_first
 
@@ -130,7 +133,7 @@ async def stored(device: Device, data: np.ndarray) -> dict[str, Any]:
 
 
 async def locked(device: Device) -> list[str]:
-    """One has it, one gives up, one waits: what happens, in its order."""
+    """Return the order of events when one has the lock, one gives up, and one waits."""
     told: list[str] = []
     first, second, third = SharedLock("test"), SharedLock("test"), SharedLock("test")
 

@@ -271,7 +271,7 @@ def _any_machine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("name", EVIL)
 def test_an_evil_template_is_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those that work for too long do so within a sixteenth of the bound, to save time."""
+    """Templates that work for too long do so within a sixteenth of the bound, to save time."""
     source, fault = EVIL[name]
     if fault == WORK:
         monkeypatch.setattr(bounds, "MAX_WORK", bounds.MAX_WORK // 16)
@@ -285,7 +285,7 @@ def test_an_evil_template_is_refused(name: str, monkeypatch: pytest.MonkeyPatch)
 def test_whatever_python_says_of_code_that_is_too_deep(
     fault: type[Exception], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Which of them it is depends on its version."""
+    """The version of Python decides which of them it is."""
 
     def refuse(*_: object) -> None:
         raise fault

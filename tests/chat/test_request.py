@@ -1,5 +1,4 @@
-"""What a request asks for beyond messages: each field left out, given, and wrong; and how calls are
-written in ways other than JSON."""
+"""The fields of a request beyond messages: each left out, given, and wrong; calls not in JSON."""
 
 from typing import Any
 
@@ -9,7 +8,7 @@ from py_runtime.base.errors import RequestError
 from py_runtime.chat.call_syntax import (
     all_or_none,
     gemma_calls,
-    loaded,
+    parse_json,
     python_calls,
     tagged_calls,
     tagged_value,
@@ -198,7 +197,7 @@ def test_what_a_tagged_value_means(text: str, schema: Any, value: Any) -> None:
 
 
 def shown(calls: Any) -> Any:
-    return calls and [(call.name, loaded(call.arguments)) for call in calls]
+    return calls and [(call.name, parse_json(call.arguments)) for call in calls]
 
 
 def test_calls_in_other_ways() -> None:
@@ -216,7 +215,7 @@ def test_calls_in_other_ways() -> None:
     assert tagged_calls(f"{body} and more", tools) is None
     assert tagged_calls("<function=f>text</function>", tools) is None
     assert all_or_none([]) is None
-    assert loaded("NaN") is None
+    assert parse_json("NaN") is None
 
 
 def test_markers_of_conventions_are_texts() -> None:

@@ -1,4 +1,7 @@
-"""What spells a control token in a message is text; control tokens come from the template alone."""
+"""Spellings of control tokens in messages, which are text.
+
+Control tokens are a template's alone.
+"""
 
 from typing import Any
 
@@ -50,7 +53,7 @@ def test_a_mark_that_lost_its_other_half_has_nothing_to_tell(cut: str) -> None:
 
 
 def texts_of(tokenizer: Any, text: str) -> list[int]:
-    """The reference with every special token's spelling taken as text."""
+    """Encode with the reference, every special token's spelling taken as text."""
     tokenizer.encode_special_tokens = True
     try:
         return list(tokenizer.encode(text, add_special_tokens=False).ids)

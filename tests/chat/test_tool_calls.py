@@ -1,4 +1,4 @@
-"""What models write around calls and thoughts, told apart however the text is cut into pieces."""
+"""Calls and thoughts as models write them, recognised however the text is cut into pieces."""
 
 # ruff: noqa: RUF001 (DeepSeek's own letters)
 

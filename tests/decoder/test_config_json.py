@@ -1,4 +1,4 @@
-"""What a config.json says of a model, with and without each key that may be left out.
+"""The config.json of a model, with and without each key that may be left out.
 
 No two sizes are the same, and none is a product of others: what is mixed up shows.
 """

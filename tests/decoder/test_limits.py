@@ -1,4 +1,4 @@
-"""What decoders may ask for is what the kernels can do; reading a config.json needs no shaders."""
+"""Limits of decoders, which are those of the kernels; reading a config.json needs no shaders."""
 
 from py_runtime.decoder import limits, mixtures
 from py_runtime.gpu.shader_figures import figures_of

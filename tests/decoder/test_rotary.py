@@ -63,7 +63,7 @@ def test_less_extrapolation_stretches_more() -> None:
 
 @pytest.mark.parametrize("original", [4096, 512])
 def test_longrope_goes_by_the_length_of_the_context(original: int) -> None:
-    """Up to the original length one set of factors, beyond it the other, for all positions."""
+    """One set of factors holds up to the original length, the other beyond it."""
     sizes = {"max_position_embeddings": 8192, "original_max_position_embeddings": original}
     values = {**SIZES, **FAMILIES["phi-4-mini"], **sizes}
     config = AutoConfig.for_model(**values)

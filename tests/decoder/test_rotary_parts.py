@@ -14,7 +14,7 @@ PERIODS = 10000.0 ** (np.arange(0, DIMS, 2) / DIMS)
 
 
 def frequencies(rope: dict[str, Any], positions: int = 9) -> np.ndarray:
-    """Of the pairs, from the angles at position 1; small enough for arctan."""
+    """Return the pairs' frequencies, from the angles at position 1; small enough for arctan."""
     cos, sin = rotary_tables(rope, DIMS, positions)
     assert cos.shape == sin.shape == (positions, DIMS)
     assert np.array_equal(cos[:, : DIMS // 2], cos[:, DIMS // 2 :])
@@ -22,7 +22,7 @@ def frequencies(rope: dict[str, Any], positions: int = 9) -> np.ndarray:
 
 
 def scale(rope: dict[str, Any], positions: int = 9) -> float:
-    """What cos and sin are multiplied with: the cosine of no angle."""
+    """Return the factor of cos and sin: the cosine of no angle."""
     return float(rotary_tables(rope, DIMS, positions)[0][0, 0])
 
 

@@ -11,7 +11,7 @@ from py_runtime.model import Model
 async def compute_goldens(
     device: Device, where: str, prompts: list[list[int]], greedy: list[list[int]], steps: int
 ) -> dict[str, Any]:
-    """The last logits of each prompt, greedy continuations, and what the load cost."""
+    """Return each prompt's last logits, greedy continuations, and what the load cost."""
     heap_before, alive_before = heap_bytes(), device.counters.buffer_bytes_alive
     model = await Model.load(device, where)
     heap_growth = heap_bytes() - heap_before
@@ -35,7 +35,7 @@ async def compute_goldens(
 
 
 def heap_bytes() -> int:
-    """The wasm heap's size in the page; natively nothing of interest."""
+    """Return the wasm heap's size in the page; natively nothing of interest."""
     try:
         from inpage_bridge import bridge
     except ImportError:

@@ -39,7 +39,7 @@ def goldens() -> dict[str, np.ndarray]:
 
 @pytest.fixture(scope="module")
 def answers() -> dict[str, Any]:
-    """By runner: everything is computed once."""
+    """Keep the answers by runner: everything is computed once."""
     return {}
 
 
@@ -109,7 +109,7 @@ def test_the_manifest_foretells_the_gpu_memory(computed: dict[str, Any]) -> None
 
 
 def test_gpu_memory_is_weights_and_cache_and_little_more(computed: dict[str, Any]) -> None:
-    """At the full context, with what sampling takes."""
+    """The context is full, and what sampling takes is included."""
     manifest = json.loads((FOLDER / "manifest.json").read_text())
     config = json.loads((FOLDER / "config.json").read_text())
     weights = sum(manifest["files"][file]["size"] for file in manifest["weights"])

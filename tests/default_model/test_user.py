@@ -45,7 +45,7 @@ def torchs_answer(goldens: dict[str, np.ndarray]) -> str:
 
 @pytest.fixture(scope="module")
 def user(browser: Browser, site_url: str) -> Iterator[User]:
-    """The tests below may follow each other, as a visit does; none needs another."""
+    """Start a visit; the tests below may follow each other, and none needs another."""
     context = browser.new_context()
     user = User(context.new_page(), site_url)
     user.open()

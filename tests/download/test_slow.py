@@ -42,7 +42,7 @@ DATA = bytes(range(256)) * 400
 
 
 class Line:
-    """What comes over a line, by a clock of the test's."""
+    """A line and what comes over it, by a clock of the test's."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -189,7 +189,7 @@ def test_a_few_bytes_with_each_answer_end_the_download(hub: Imitation, tmp_path:
 
 
 class Led(BaseHTTPRequestHandler):
-    """Redirects to `target`, as often as it is asked."""
+    """A handler that redirects to `target`, as often as it is asked."""
 
     target = ""
     seen: list[str] = []  # noqa: RUF012 (of each subclass)
@@ -238,7 +238,7 @@ def test_redirects_in_a_circle_end(led: tuple[str, type[Led]]) -> None:
 
 
 def test_a_redirect_to_another_host_loses_the_token(led: tuple[str, type[Led]]) -> None:
-    """For good: a redirect back does not bring it along again."""
+    """A redirect back does not bring it along again."""
     address, handler = led
     other: Any = type("Other", (Led,), {"seen": [], "target": f"{address}again"})
     with answering(HTTPServer(("127.0.0.1", 0), other)) as elsewhere:

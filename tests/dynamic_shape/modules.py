@@ -160,7 +160,7 @@ class ToyDecoder(nn.Module):
 
 
 def live_position(pos: Tensor, length: int, context: int) -> int:
-    """The position as a live scalar, with the bounds torch.export wants to hear of."""
+    """Return the position as a live scalar, with the bounds that torch.export wants."""
     start = pos[-1].item()
     torch._check(start >= 0)
     torch._check(start + length <= context)
@@ -168,7 +168,7 @@ def live_position(pos: Tensor, length: int, context: int) -> int:
 
 
 def rotary_table(context: int, rotary: int) -> tuple[Tensor, Tensor]:
-    """cos and sin, [context, rotary], both halves alike."""
+    """Return cos and sin, [context, rotary], both halves alike."""
     frequencies = 10_000 ** (-torch.arange(0, rotary, 2) / rotary)
     angles = torch.outer(torch.arange(context), frequencies).repeat(1, 2)
     return angles.cos(), angles.sin()

@@ -46,7 +46,7 @@ class Scenario:
     fresh_graph_per_call: bool = False
 
     def export(self) -> tuple[nn.Module, ProgramWriter]:
-        """The module and its program, both with the same weights every time."""
+        """Return the module and its program, both with the same weights every time."""
         torch.manual_seed(len(self.name))
         module = self.module().eval()
         length = Dim("S", min=1, max=self.max_s)
@@ -57,7 +57,7 @@ class Scenario:
         return module, lower(exported, self.name)
 
     def cases(self) -> list[Case]:
-        """One case with all calls in order, or one per call where each takes a fresh graph."""
+        """Return one case with all calls in order, or one per call if each takes a fresh graph."""
         module, writer = self.export()
         oracle = deepcopy(module).double()
         cases = [Case(self.name, writer, self.tolerance)]

@@ -1,4 +1,4 @@
-"""Runs the suite natively and in Chromium; see scenarios.py for what stands behind each letter."""
+"""The suite, natively and in Chromium; scenarios.py says what stands behind each letter."""
 
 from functools import cache
 
@@ -18,7 +18,7 @@ BY_NAME = {scenario.name: scenario for scenario in SCENARIOS}
 
 @cache
 def cases_of(scenario: Scenario) -> list[Case]:
-    """Exported and answered by torch once, for both runners."""
+    """Export and have torch answer once, for both runners."""
     return scenario.cases()
 
 

@@ -87,7 +87,7 @@ def save_checkpoint(
 
 
 def with_eyes(text: PretrainedConfig) -> PreTrainedModel:
-    """A model that sees, as small as can be, around this one."""
+    """Make a model that sees, as small as can be, around this one."""
     vision: dict[str, Any] = {
         "depth": 1,
         "hidden_size": 16,
@@ -154,7 +154,7 @@ OWN_CODE = {"minicpm": as_minicpm, "exaone 3.5": as_exaone}
 
 
 def save_tokenizer(folder: Path) -> None:
-    """The toy's, with a chat template."""
+    """Save the toy's tokenizer, with a chat template."""
     fast = PreTrainedTokenizerFast(tokenizer_object=toy_tokenizer(), eos_token=END)
     fast.chat_template = TEMPLATE
     fast.save_pretrained(folder)

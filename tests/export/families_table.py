@@ -1,7 +1,6 @@
-"""Writes the tables of docs/families.md and the README: which families give what transformers
-gives, and from what.
+"""The tables of docs/families.md and the README: which families agree with transformers.
 
-It runs the tests that compare them, natively, or reads the JUnit report of a run.
+The command runs the tests that compare them, natively, or reads the JUnit report of a run.
 """
 
 import subprocess
@@ -35,14 +34,17 @@ Outcomes = dict[str, dict[str, bool]]  # family → way → whether all its test
 
 
 def run_suite(report: Path) -> None:
-    """What passed and what did not goes into the report."""
+    """Run the tests; what passed and what did not goes into the report."""
     chosen = " or ".join(WAYS)
     command = [sys.executable, "-m", "pytest", *SUITE, "-q", "-k", f"({chosen}) and not page"]
     subprocess.run([*command, f"--junitxml={report}"], cwd=ROOT, check=False)
 
 
 def outcomes(report: Path) -> Outcomes:
-    """Of each family, by the names of its tests; a report may be of other tests, too."""
+    """Return each family's outcomes, by the names of its tests.
+
+    Other tests in the report are ignored.
+    """
     found: Outcomes = {}
     for case in ElementTree.parse(report).iter("testcase"):
         name, _, rest = case.get("name", "").partition("[")
@@ -57,8 +59,11 @@ def outcomes(report: Path) -> Outcomes:
 
 
 def family_in(parameters: str) -> str | None:
-    """Which one a test is of; its parameters may be a browser, a family, an architecture, a type,
-    with dashes between them, as names of families have some, too."""
+    """Return the family that a test's parameters name.
+
+    They may be a browser, a family, an architecture, a type, with dashes between them, as names of
+    families have some, too.
+    """
     between = f"-{parameters}-"
     return max((name for name in FAMILIES if f"-{name}-" in between), key=len, default=None)
 
@@ -93,7 +98,7 @@ def write(document: Path, written: str) -> None:
 
 
 def main(arguments: list[str]) -> None:
-    """With a report as the one argument, nothing is run."""
+    """Write the tables; nothing is run if the one argument is a report."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(arguments[0]) if arguments else Path(folder) / "report.xml"
         if not arguments:

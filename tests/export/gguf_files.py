@@ -102,7 +102,7 @@ def _widest_head(config: PretrainedConfig) -> int:
 
 
 def _head_dim(config: PretrainedConfig) -> int:
-    """Of sliding layers, where they differ."""
+    """Return the dims of a head, of sliding layers where they differ."""
     return int(config.to_dict()["head_dim"])
 
 
@@ -163,7 +163,7 @@ def _add_rope(writer: GGUFWriter, config: PretrainedConfig) -> None:
 
 
 def llama3_factors(rope: dict[str, Any], head_dim: int) -> np.ndarray:
-    """As llama.cpp's converter computes them."""
+    """Compute the factors as llama.cpp's converter does."""
     low, high = rope["low_freq_factor"], rope["high_freq_factor"]
     original = rope["original_max_position_embeddings"]
     factors = []
@@ -223,7 +223,10 @@ def _add_delta_net(writer: GGUFWriter, config: PretrainedConfig) -> None:
 
 
 def _add_window(writer: GGUFWriter, config: PretrainedConfig) -> None:
-    """Only some converters tell which layers slide; the others leave it to the name."""
+    """Add the window.
+
+    Only some converters say which layers slide, the others leave it to the name.
+    """
     if not getattr(config, "sliding_window", None) or config.model_type == "qwen2":
         return
     writer.add_sliding_window(config.sliding_window)
@@ -250,7 +253,7 @@ def _add_tokenizer(writer: GGUFWriter, size: int) -> None:
 
 
 def converted(model: PreTrainedModel, architecture: str) -> Iterator[tuple[str, np.ndarray]]:
-    """By their names in GGUF, with all that the converter of this architecture changes."""
+    """Yield the tensors by their names in GGUF, changed as this architecture's converter does."""
     config = model.config.get_text_config()
     for full_name, tensor in model.state_dict().items():
         name = full_name.replace("language_model.", "")
@@ -300,7 +303,7 @@ def converted(model: PreTrainedModel, architecture: str) -> Iterator[tuple[str, 
 
 
 def _mlp_of(config: PretrainedConfig) -> str:
-    """What all tokens go through."""
+    """Return the name of what all tokens go through."""
     return "mlp.shared_expert" if getattr(config, "num_local_experts", 0) else "mlp"
 
 
@@ -329,8 +332,10 @@ def _of_interleaved_experts(name: str, values: np.ndarray) -> Iterator[tuple[str
 
 
 def _as_tiled(name: str, values: np.ndarray, config: PretrainedConfig) -> tuple[str, np.ndarray]:
-    """A delta net's tensor with its value heads in another order: those that share a key head lie
-    apart; and what the converter computes and renames."""
+    """Put a delta net's value heads in another order: those that share a key head lie apart.
+
+    It also computes and renames what the converter does.
+    """
     shared = config.linear_num_value_heads // config.linear_num_key_heads
     keys = 2 * config.linear_num_key_heads * config.linear_key_head_dim
 
@@ -351,7 +356,10 @@ def _as_tiled(name: str, values: np.ndarray, config: PretrainedConfig) -> tuple[
 
 
 def gguf_name(name: str, architecture: str = "llama") -> str:
-    """Of any architecture that gguf does not know, as Llama's."""
+    """Return a tensor's name in GGUF.
+
+    An architecture that gguf does not know is named like Llama.
+    """
     found = names_of(architecture).get_name(name, try_suffixes=(".weight", ".bias"))
     assert found is not None, name
     return found
@@ -359,6 +367,6 @@ def gguf_name(name: str, architecture: str = "llama") -> str:
 
 @cache
 def names_of(architecture: str) -> TensorNameMap:
-    """A table of 20,000 names: once for each architecture, not for each tensor."""
+    """Return the table of 20,000 names, made once for each architecture."""
     known = {text: number for number, text in MODEL_ARCH_NAMES.items()}
     return get_tensor_name_map(known.get(architecture, known["llama"]), 64)

@@ -200,7 +200,7 @@ def mlp(activation: nn.Module) -> Callable[[], nn.Module]:
 
 
 def shapes(x: Tensor) -> tuple[Tensor, ...]:
-    """x: [2, S, 32]"""
+    """Use shape ops on x: [2, S, 32]."""
     left, right = x.chunk(2, -1)
     first, rest = x.split([8, 24], -1)
     return (
@@ -249,7 +249,7 @@ def choices(x: Tensor) -> tuple[Tensor, ...]:
 
 
 def lookups(x: Tensor, at: Tensor) -> tuple[Tensor, ...]:
-    """x: [2, S, 32]; at: [4] below 32"""
+    """Look elements up in x: [2, S, 32] by at: [4], below 32."""
     return (
         x.index_select(2, at),
         x[..., at],

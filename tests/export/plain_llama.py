@@ -112,7 +112,7 @@ class Block(nn.Module):
 
 
 class Llama(nn.Module):
-    """tokens: int64 [1, S], pos: int64 [1] → logits of the last token: [1, 97]"""
+    """A model of tokens: int64 [1, S], pos: int64 [1] → logits of the last token: [1, 97]."""
 
     STYLES = ("halves", "heads first", "pairs")
 

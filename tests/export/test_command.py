@@ -38,7 +38,7 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def broken(checkpoint: Path, tmp_path: Path) -> Path:
-    """A copy to break."""
+    """Make a copy to break."""
     return Path(shutil.copytree(checkpoint, tmp_path / "broken"))
 
 
@@ -58,7 +58,7 @@ def test_help_has_examples_and_every_family(capsys: pytest.CaptureFixture[str]) 
 
 
 def test_a_checkpoint_becomes_a_model_that_runs(exported: Path, native: NativeRunner) -> None:
-    """Its own goldens, natively: logits and greedy tokens are torch's."""
+    """The folder's own goldens hold natively: logits and greedy tokens are torch's."""
     manifest = verify_files(exported)
     assert (manifest.name, manifest.context) == ("tiny-qwen", 96)
     assert manifest.goldens is not None

@@ -109,7 +109,7 @@ def test_layers_without_experts_are_refused(tmp_path: Path) -> None:
 
 
 def test_blocks_of_a_checkpoint_are_taken_as_they_are(tmp_path: Path) -> None:
-    """As openai/gpt-oss-20b has them: what they hold is what the floats were."""
+    """The blocks of openai/gpt-oss-20b hold what the floats were."""
     save_checkpoint(tmp_path, "gpt-oss")
     names = [
         f"layers.1.mlp.experts.{part}.{end}"

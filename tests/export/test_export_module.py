@@ -26,7 +26,7 @@ IN_PAGE = (
 
 @cache
 def case_of(name: str) -> Case:
-    """Exported and answered by torch once."""
+    """Export the module and have torch answer, once."""
     entry = BY_NAME[name]
     torch.manual_seed(0)
     module = entry.module().eval()

@@ -65,7 +65,7 @@ def prompts() -> list[list[int]]:
 @cache
 @torch.no_grad()
 def wanted(family: str) -> list[tuple[np.ndarray, list[int]]]:
-    """Of each prompt the logits, and as many greedy tokens as are clear."""
+    """Return each prompt's logits, and as many greedy tokens as are clear."""
     model = make_model(family)
     found = []
     for prompt in prompts():
@@ -115,7 +115,7 @@ def test_from_a_folder(family: str, tmp_path: Path, native: NativeRunner) -> Non
 
 @pytest.mark.parametrize("family", WITH_OWN_ROWS)
 def test_from_a_folder_made_of_a_gguf(family: str, tmp_path: Path, native: NativeRunner) -> None:
-    """What the file itself answers is compared with transformers, too."""
+    """The file's own answers are compared with transformers, too."""
     gguf_of(family, tmp_path / "x.gguf")
     compare(family, answers_of_exported(tmp_path / "x.gguf", native))
 

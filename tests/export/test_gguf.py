@@ -65,7 +65,7 @@ def test_known_types_are_taken_over_bit_for_bit(kind: Kind, tmp_path: Path) -> N
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_gguf_computes_what_transformers_does(family: str, tmp_path: Path) -> None:
-    """In F32 nothing is lost, so a wrong row order or a wrong config would show."""
+    """Nothing is lost in F32, so a wrong row order or a wrong config would show."""
     path = tmp_path / "model.gguf"
     model = write_gguf(path, family, FAMILIES[family], Kind.F32)
     source = GgufSource.open(path, Quantisation("none"))

@@ -377,7 +377,7 @@ def test_a_crash_leaves_nothing_that_looks_whole(tmp_path: Path) -> None:
 
 
 def test_leftovers(tmp_path: Path) -> None:
-    """Those of living processes stay; a former model that nothing replaced comes back."""
+    """The leftovers of living processes stay; a former model that nothing replaced comes back."""
     own, dead, alive = os.getpid(), 2**40, os.getppid()
     for process in (own, dead, alive):
         (tmp_path / f".small.partial-{process}").mkdir()

@@ -40,14 +40,14 @@ def graph_of(module: nn.Module, inputs: tuple[Tensor, ...], dynamic: Any) -> Mod
     return ModuleGraph(trace(module, inputs, dynamic))
 
 
-def of(function: Callable[..., Any], *inputs: Tensor) -> ModuleGraph:
-    """The graph of a plain function of x [2, S, 32], or of such inputs."""
+def graph_of_function(function: Callable[..., Any], *inputs: Tensor) -> ModuleGraph:
+    """Return the graph of a plain function of x [2, S, 32], or of such inputs."""
     given = inputs or (X,)
     return graph_of(Function(function), given, tuple({1: LENGTH} for _ in given))
 
 
 def ops(graph: ModuleGraph, *passes: Pass) -> Counter[str]:
-    """How often each op is called after these passes."""
+    """Count how often each op is called after these passes."""
     for each in passes:
         each(graph)
     return Counter(torch_name(node) for node in graph.calls())
@@ -114,18 +114,20 @@ def test_simplify_removes_what_changes_nothing() -> None:
         y = y.view(2, -1, 4, 8).flatten(2).unsqueeze(0).squeeze(0)
         return y.transpose(0, 1).transpose(0, 1)[:, :].expand(2, -1, -1).relu()
 
-    assert ops(of(idle), simplify) == {"aten.relu.default": 1}
+    assert ops(graph_of_function(idle), simplify) == {"aten.relu.default": 1}
 
 
 def test_simplify_joins_permutes_and_views() -> None:
-    counts = ops(of(lambda x: x.permute(1, 2, 0).permute(1, 2, 0)), simplify)
+    counts = ops(graph_of_function(lambda x: x.permute(1, 2, 0).permute(1, 2, 0)), simplify)
     assert counts == {"aten.permute.default": 1}
-    counts = ops(of(lambda x: x.view(2, -1, 4, 8).view(2, -1, 2, 16)), simplify)
+    counts = ops(graph_of_function(lambda x: x.view(2, -1, 4, 8).view(2, -1, 2, 16)), simplify)
     assert counts["aten.view.default"] == 1
 
 
 def test_simplify_keeps_what_changes_something() -> None:
-    kept = of(lambda x: (x.int(), x.transpose(0, 1), x[:1].expand(2, -1, -1), x * 1.5, x + 1))
+    kept = graph_of_function(
+        lambda x: (x.int(), x.transpose(0, 1), x[:1].expand(2, -1, -1), x * 1.5, x + 1)
+    )
     before = ops(kept)
     assert ops(kept, simplify) == before
 
@@ -134,14 +136,20 @@ def test_simplify_keeps_what_changes_something() -> None:
 
 
 def test_share_repeats_makes_a_call_once() -> None:
-    counts = ops(of(lambda x: x[..., :8].relu() + x[..., :8].relu()), share_repeats)
+    counts = ops(graph_of_function(lambda x: x[..., :8].relu() + x[..., :8].relu()), share_repeats)
     assert counts == {"aten.slice.Tensor": 1, "aten.relu.default": 1, "aten.add.Tensor": 1}
 
 
 def test_share_repeats_keeps_calls_that_differ_and_random_ones() -> None:
-    counts = ops(of(lambda x: (x[..., :8], x[..., :9], x * 2, x * 2.0)), share_repeats)
+    counts = ops(
+        graph_of_function(lambda x: (x[..., :8], x[..., :9], x * 2, x * 2.0)), share_repeats
+    )
     assert counts == {"aten.slice.Tensor": 2, "aten.mul.Tensor": 2}
-    noise = ops(of(lambda x: x + torch.rand(32) - torch.rand(32)), share_repeats, fold_constants)
+    noise = ops(
+        graph_of_function(lambda x: x + torch.rand(32) - torch.rand(32)),
+        share_repeats,
+        fold_constants,
+    )
     assert noise["aten.rand.default"] == 2
 
 
@@ -170,9 +178,13 @@ def test_fold_constants_computes_what_is_known() -> None:
 
 
 def test_fold_constants_leaves_live_sizes_and_large_fills() -> None:
-    counts = ops(of(lambda x: x * torch.arange(x.shape[1])[:, None].exp()), fold_constants)
+    counts = ops(
+        graph_of_function(lambda x: x * torch.arange(x.shape[1])[:, None].exp()), fold_constants
+    )
     assert counts["aten.arange.start_step"] == 1
-    counts = ops(of(lambda x: (x[:, :1, :1] + torch.ones(128, 128)).sum()), fold_constants)
+    counts = ops(
+        graph_of_function(lambda x: (x[:, :1, :1] + torch.ones(128, 128)).sum()), fold_constants
+    )
     assert counts["aten.full.default"] == 1
 
 
@@ -233,14 +245,14 @@ NO_RMS_NORMS = {
 
 @pytest.mark.parametrize("spelling", RMS_NORMS)
 def test_fuse_rms_norm_knows_the_spelling(spelling: str) -> None:
-    graph = of(RMS_NORMS[spelling])
+    graph = graph_of_function(RMS_NORMS[spelling])
     counts = ops(graph, simplify, share_repeats, fold_constants, fuse_rms_norm, simplify)
     assert counts == {"inpage.rms_norm.default": 1}
 
 
 @pytest.mark.parametrize("spelling", NO_RMS_NORMS)
 def test_fuse_rms_norm_leaves_others_alone(spelling: str) -> None:
-    graph = of(NO_RMS_NORMS[spelling])
+    graph = graph_of_function(NO_RMS_NORMS[spelling])
     before = ops(graph, simplify)
     assert ops(graph, fuse_rms_norm) == before
 
@@ -250,7 +262,7 @@ def test_fuse_rms_norm_keeps_a_value_that_is_used_twice() -> None:
         y = F.rms_norm(x, (32,), eps=1e-5)
         return y, y * W
 
-    counts = ops(of(twice), simplify, fuse_rms_norm)
+    counts = ops(graph_of_function(twice), simplify, fuse_rms_norm)
     assert counts == {"inpage.rms_norm.default": 1, "aten.mul.Tensor": 1}
 
 
@@ -284,8 +296,8 @@ def backward_pairs(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     return torch.stack((even * cos + odd * sin, odd * cos - even * sin), -1).flatten(-2)
 
 
-def rotated(rotate: Callable[..., Tensor], width: int = 16) -> Callable[..., Any]:
-    """Of q and k [B, S, H, D], with tables sliced to the live length."""
+def rotate_both(rotate: Callable[..., Tensor], width: int = 16) -> Callable[..., Any]:
+    """Rotate q and k [B, S, H, D], with tables sliced to the live length."""
 
     def both(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
         cos, sin = (table[: q.shape[1], None, :width] for table in (COS, SIN))
@@ -311,17 +323,17 @@ def other_tables(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
 
 def rope_counts(function: Callable[..., Any]) -> Counter[str]:
     passes = (simplify, share_repeats, fold_constants, fuse_rope, simplify)
-    return ops(of(function, HEADS, torch.randn(2, 24, 2, 16)), *passes)
+    return ops(graph_of_function(function, HEADS, torch.randn(2, 24, 2, 16)), *passes)
 
 
 @pytest.mark.parametrize(
     ("function", "op"),
     [
-        (rotated(halves), "apply_rotary_emb_hf"),
-        (rotated(split_halves), "apply_rotary_emb_hf"),
+        (rotate_both(halves), "apply_rotary_emb_hf"),
+        (rotate_both(split_halves), "apply_rotary_emb_hf"),
         (heads_first, "apply_rotary_emb_hf"),
-        (rotated(rotate_pairs, 8), "apply_rotary_emb"),
-        (rotated(stepped_pairs, 8), "apply_rotary_emb"),
+        (rotate_both(rotate_pairs, 8), "apply_rotary_emb"),
+        (rotate_both(stepped_pairs, 8), "apply_rotary_emb"),
     ],
     ids=["halves", "split", "heads first", "pairs", "stepped pairs"],
 )
@@ -333,7 +345,7 @@ def test_fuse_rope_knows_the_spelling(function: Callable[..., Any], op: str) -> 
 
 @pytest.mark.parametrize(
     "function",
-    [rotated(mirrored_halves), rotated(backward_pairs, 8), after_one_another, other_tables],
+    [rotate_both(mirrored_halves), rotate_both(backward_pairs, 8), after_one_another, other_tables],
     ids=["mirrored halves", "backward pairs", "one after another", "other tables"],
 )
 def test_fuse_rope_leaves_others_alone(function: Callable[..., Any]) -> None:
@@ -382,13 +394,16 @@ def test_fuse_cached_attention_leaves_others_alone(kind: type[Llama]) -> None:
 
 
 def test_attention_without_a_cache_is_the_engines() -> None:
-    counts = ops(of(lambda x: F.scaled_dot_product_attention(x, x, x, is_causal=True)), attention)
+    counts = ops(
+        graph_of_function(lambda x: F.scaled_dot_product_attention(x, x, x, is_causal=True)),
+        attention,
+    )
     assert counts["inpage.sdpa.default"] == 1
     assert counts["aten.scaled_dot_product_attention.default"] == 0
 
 
 def test_attention_that_the_engine_lacks_is_named() -> None:
-    graph = of(lambda x: F.scaled_dot_product_attention(x, x, x[..., :8]))
+    graph = graph_of_function(lambda x: F.scaled_dot_product_attention(x, x, x[..., :8]))
     assert ops(graph, *PASSES)["aten.scaled_dot_product_attention.default"] == 1
     with pytest.raises(UnsupportedOpsError, match="scaled_dot_product_attention"):
         lower_graph(graph, "graph")

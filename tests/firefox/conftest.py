@@ -1,4 +1,4 @@
-"""One Firefox, and the toy's page in it, for the whole folder, which has one file of tests."""
+"""A Firefox, and the toy's page in it, for the whole folder, which has one file of tests."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -40,7 +40,7 @@ def firefox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Firefox]:
 
 @pytest.fixture(scope="module")
 def started(firefox: Firefox, toy_model: Path) -> Iterator[Site]:
-    """Its Python runs; no model is loaded."""
+    """Start the page; its Python runs, and no model is loaded."""
     site = Site(firefox, toy_model.parent)
     firefox.go(site.url)
     firefox.run("await inpage.ready")
@@ -51,7 +51,7 @@ def started(firefox: Firefox, toy_model: Path) -> Iterator[Site]:
 
 @pytest.fixture(scope="module")
 def site(started: Site) -> Site:
-    """The toy is loaded by the page's own button, and kept by the browser."""
+    """Load the toy by the page's own button; the browser keeps it."""
     started.firefox.until("!document.querySelector('#load').disabled")
     started.firefox.click("#load")
     started.firefox.until("document.body.dataset.model === 'ready'")

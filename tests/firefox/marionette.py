@@ -1,4 +1,4 @@
-"""Drives Firefox by its own protocol, Marionette: JSON behind its length, over TCP.
+"""A driver of Firefox by its own protocol, Marionette: JSON behind its length, over TCP.
 
 Playwright drives a Firefox of its own only; this is the one that people have.
 """
@@ -121,7 +121,7 @@ class Firefox:
             self.command("WebDriver:SwitchToWindow", handle=first)
 
     def run(self, body: str, given: Any = None) -> Any:
-        """What this JavaScript, the body of an async function, returns."""
+        """Return what this JavaScript, the body of an async function, returns."""
         script = RUN.replace("BODY", body)
         outcome = self.command("WebDriver:ExecuteScript", script=script, args=[given])["value"]
         if "error" in outcome:
@@ -129,7 +129,7 @@ class Firefox:
         return outcome.get("value")
 
     def until(self, condition: str) -> None:
-        """Waits until this JavaScript expression holds."""
+        """Wait until this JavaScript expression holds."""
         deadline = time.monotonic() + PATIENCE
         while not self.run(f"return Boolean({condition})"):
             assert time.monotonic() < deadline, f"in Firefox this never became true: {condition}"

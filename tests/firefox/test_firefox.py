@@ -52,7 +52,10 @@ def test_the_page_starts(started: Site) -> None:
 
 
 def test_its_compiler_takes_every_kernel(started: Site) -> None:
-    """Those of graphics cards, too, which no software adapter is given. It has no subgroups."""
+    """Kernels of graphics cards are among them, which no software adapter gets.
+
+    There are no subgroups.
+    """
     kernels = [
         (way.label, way.source)
         for name in KERNELS
@@ -72,7 +75,7 @@ def test_ops_equal_torch(started: Site, scenario: Scenario) -> None:
 
 @pytest.mark.parametrize("scenario", WIDE, ids=lambda scenario: scenario.name)
 def test_wide_kernels_without_subgroups_equal_torch(started: Site, scenario: Scenario) -> None:
-    """Those that this browser's graphics cards get: their lanes meet in workgroup memory."""
+    """Graphics cards get these in Firefox: their lanes meet in workgroup memory."""
     for case in scenario.cases():
         check(case, started, MEMORY_KERNELS)
 
@@ -122,7 +125,7 @@ def test_tabs_share_an_engine(site: Site, toy_model: Path) -> None:
 
 
 def test_the_card_without_webgpu_names_the_switch(site: Site) -> None:
-    """On Linux, WebGPU is there and switched off."""
+    """WebGPU is there on Linux, and switched off."""
     firefox = site.firefox
     with firefox.without("dom.webgpu.enabled"):
         firefox.go(site.url)

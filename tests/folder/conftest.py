@@ -56,7 +56,7 @@ class LoadingPage:
 
 @pytest.fixture(scope="session")
 def models(toy_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The toy, and a twin that differs in its name and in one small file."""
+    """Make a folder with the toy, and a twin that differs in its name and in one small file."""
     folder = tmp_path_factory.mktemp("served")
     for name in ("Toy", "Twin"):
         shutil.copytree(toy_model, folder / name)
@@ -118,7 +118,7 @@ def manifest(toy_model: Path) -> dict[str, Any]:
 
 @pytest.fixture(scope="session")
 def logits(native: NativeRunner, toy_model: Path) -> np.ndarray:
-    """What a right load computes."""
+    """Return the logits that a right load computes."""
     result = native.run("tests.folder.loading_cases", "load", where=str(toy_model))
     found: np.ndarray = result["logits"]
     return found

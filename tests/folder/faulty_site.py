@@ -1,4 +1,4 @@
-"""This checkout's page, with faults between the server and the browser."""
+"""The page of this checkout, with faults between the server and the browser."""
 
 import asyncio
 import threading
@@ -21,9 +21,10 @@ PREFIX = "/models/"
 
 
 class FaultySite:
-    """`faults` says what is wrong with a file, by its path below models/; the rest is served well.
+    """A site whose `faults` say what is wrong with a file, by its path below models/.
 
-    Requests for a range, which is how headers are read, are served well in any case.
+    The rest is served well. Requests for a range, which is how headers are read, are served well in
+    any case.
     """
 
     def __init__(self, app: ASGIApp, url: str) -> None:
@@ -37,7 +38,7 @@ class FaultySite:
         self._app = app
 
     def take_requests(self) -> set[str]:
-        """What was asked for since the last time."""
+        """Return the requests since the last call."""
         taken, self.requests = set(self.requests), []
         return taken
 

@@ -58,7 +58,7 @@ async def rebuild(device: Device, where: str) -> list[Any]:
 
 
 async def read_goldens(device: Device, where: str) -> int:
-    """The bytes of a file that loading does not need."""
+    """Read the bytes of a file that loading does not need."""
     model = await Model.load(device, where)
     assert model.manifest.goldens
     data = await model.store.read(model.folder, model.manifest.goldens)
@@ -67,7 +67,7 @@ async def read_goldens(device: Device, where: str) -> int:
 
 
 async def load_and_count_hashes(device: Device, where: str) -> list[Any]:
-    """A load, and how many files' bytes were hashed for it."""
+    """Load, and count how many files' bytes were hashed for it."""
     import hashlib
 
     hashed: list[int] = []
@@ -102,7 +102,7 @@ async def stored(device: Device) -> list[dict[str, Any]]:
 
 
 async def entries(device: Device) -> dict[str, int]:
-    """The names and sizes that the browser's storage has."""
+    """Return the names and sizes that the browser's storage has."""
     from py_runtime.bridge.opfs import list_stored
 
     return {name: size for name, size, _ in await list_stored()}
@@ -137,7 +137,7 @@ async def overwrite(device: Device, entry: str, at: int, data: list[int]) -> Non
 
 
 async def load_while_locked(device: Device, where: str, entry: str) -> dict[str, Any]:
-    """As if another tab were just moving that file to its place."""
+    """Load as if another tab were just moving that file to its place."""
     from py_runtime.bridge.opfs import StoredWriter
 
     writer = StoredWriter(entry)
@@ -149,7 +149,7 @@ async def load_while_locked(device: Device, where: str, entry: str) -> dict[str,
 
 
 async def load_while_taken_away(device: Device, where: str, before: str) -> dict[str, Any]:
-    """As if another tab moved each download to its place before this one has opened or moved it."""
+    """Load as if another tab moved each download to its place before this one has opened it."""
     from py_runtime.bridge import opfs
 
     entry_of, close = opfs._entry, opfs.StoredWriter.close
@@ -184,7 +184,7 @@ async def load_with_little_room(device: Device, where: str, free: int) -> dict[s
 
 
 async def load_until_full(device: Device, where: str, writes: int) -> dict[str, Any]:
-    """The browser's storage is full after so many writes, whatever its estimate was."""
+    """Load with a storage that is full after so many writes, whatever its estimate was."""
     import js
     from pyodide.ffi import create_proxy
 
@@ -211,7 +211,7 @@ async def load_without_storage(device: Device, where: str) -> list[Any]:
 
 
 async def load_with_a_broken_plan(device: Device, where: str) -> dict[str, Any]:
-    """The graph's pipelines fail while its weights are on their way."""
+    """Load while the graph's pipelines fail and its weights are on their way."""
     from py_runtime.base.errors import GraphError
 
     async def fail(*_: Any) -> None:
@@ -222,7 +222,7 @@ async def load_with_a_broken_plan(device: Device, where: str) -> dict[str, Any]:
 
 
 async def load_without_gpu_memory(device: Device, where: str) -> dict[str, Any]:
-    """The scope that looks for memory, the last of three to close, finds that there is none."""
+    """Load where the scope that looks for memory, the last of three, finds none."""
     import js
     from inpage_bridge import bridge
     from pyodide.ffi import create_proxy
@@ -241,7 +241,7 @@ async def load_without_gpu_memory(device: Device, where: str) -> dict[str, Any]:
 
 
 async def gpu_buffers(device: Device) -> int:
-    """As the bridge holds them, not as the device counts them."""
+    """Count the buffers that the bridge holds, not those that the device counts."""
     from inpage_bridge import bridge
 
     return [gpu_object.constructor.name for gpu_object in bridge.objects.values()].count(

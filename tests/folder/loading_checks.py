@@ -1,4 +1,4 @@
-"""What tests of loading in the page look at: answers, files that are kept, shards of the toy."""
+"""Checks for tests of loading in the page: answers, files that are kept, shards of the toy."""
 
 from typing import Any
 

@@ -31,7 +31,7 @@ GOLDENS: dict[str, np.ndarray] = {"logits": np.arange(5, dtype=np.float32), "ids
 
 
 def small_program() -> ProgramWriter:
-    """out = mask ? x : table[indices]: an f32, an i64 and a bool constant."""
+    """Write out = mask ? x : table[indices]: an f32, an i64 and a bool constant."""
     random = np.random.default_rng(0)
     table = random.standard_normal((VOCABULARY, WIDTH), np.float32)
     writer = ProgramWriter("small")
@@ -70,7 +70,7 @@ def bytes_of_folder(folder: Path) -> dict[str, bytes]:
 
 
 def open_bytes(files: dict[str, bytes]) -> ModelFolder:
-    """As the page does it: the manifest, then the sizes, then ranges of the files."""
+    """Open the files as the page does: the manifest, then the sizes, then ranges of the files."""
     manifest = parse_manifest(files["manifest.json"])
     headers = {}
     for name in (*manifest.weights, *filter(None, [manifest.goldens])):
@@ -82,14 +82,14 @@ def open_bytes(files: dict[str, bytes]) -> ModelFolder:
 
 
 def safetensors_bytes(header: Any, data: bytes = b"") -> bytes:
-    """A file of any header: JSON of an object, or the bytes as they are."""
+    """Write a file of any header: JSON of an object, or the bytes as they are."""
     text = header if isinstance(header, bytes) else json.dumps(header).encode()
     text += b" " * (-(8 + len(text)) % 16)
     return len(text).to_bytes(8, "little") + text + data
 
 
 def with_file(files: dict[str, bytes], name: str, data: bytes) -> dict[str, bytes]:
-    """The folder with another file in it, and a manifest that says so."""
+    """Return the folder with another file in it, and a manifest that says so."""
     manifest = json.loads(files["manifest.json"])
     manifest["files"][name] = {"size": len(data), "sha256": hashlib.sha256(data).hexdigest()}
     manifest["size"] = sum(entry["size"] for entry in manifest["files"].values())

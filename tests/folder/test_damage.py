@@ -10,7 +10,7 @@ from py_runtime.base.errors import InpageError
 from py_runtime.base.model_errors import ModelError
 from py_runtime.folder.on_disk import ConstantFiles, open_model_folder, verify_files
 from tests.folder.small_model import bytes_of_folder, write_small
-from tests.fuzz.damage import damaged
+from tests.fuzz.damage import damage_bytes
 
 
 @pytest.mark.parametrize("number", range(100))
@@ -19,7 +19,7 @@ def test_damage_on_a_disk(tmp_path: Path, number: int) -> None:
     write_small(folder)
     file = folder / rng.choice(sorted(bytes_of_folder(folder)))
     sound = file.read_bytes()
-    file.write_bytes(damaged(rng, sound))
+    file.write_bytes(damage_bytes(rng, sound))
     is_sound = file.read_bytes() == sound
     try:
         model = open_model_folder(folder)

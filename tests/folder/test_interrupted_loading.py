@@ -47,7 +47,7 @@ def begun_entry(manifest: dict[str, Any], file: str) -> str:
 
 
 def begin_a_download(page: LoadingPage, manifest: dict[str, Any], file: str) -> int:
-    """A load that ends while a file stands half-way; gives the bytes that are there of it."""
+    """End a load while a file stands half-way; return the bytes that are there of it."""
     page.read_little_at_a_time()
     page.site.faults[f"Toy/{file}"] = HANG
     missing = manifest["files"][file]["size"] / 2 + 3 * 1024
@@ -101,7 +101,7 @@ def test_a_host_without_ranges_sends_it_whole(
 def test_a_wrong_beginning_is_found_out(
     page: LoadingPage, manifest: dict[str, Any], check_loaded: Any
 ) -> None:
-    """By its hash, once the rest has come: then the whole file comes, unasked."""
+    """The hash shows it once the rest has come: then the whole file comes, unasked."""
     begin_a_download(page, manifest, shard(5))
     page.run("overwrite", entry=begun_entry(manifest, shard(5)), at=900, data=[1, 2, 3])
     check_loaded(page.load())

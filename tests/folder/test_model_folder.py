@@ -29,14 +29,14 @@ Header = dict[str, Any]
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    """The small model in one shard: table f32 [60, 40], indices i64 [3], mask bool [40]."""
+    """Write the small model in one shard: table f32 [60, 40], indices i64 [3], mask bool [40]."""
     folder = tmp_path_factory.mktemp("honest") / "small"
     write_small(folder, shard_size=1 << 20, goldens=None)
     return bytes_of_folder(folder)
 
 
 def packed(**tensors: tuple[str, list[int]]) -> bytes:
-    """A sound file of such (dtype code, shape), all zeros; '_' stands for '#' in names."""
+    """Write a sound file of such (dtype code, shape), all zeros; '_' stands for '#' in names."""
     widths = {"F32": 4, "I32": 4, "I64": 8, "U8": 1, "BOOL": 1}
     header: Header = {}
     position = 0
@@ -190,7 +190,7 @@ def test_one_constant_taken_in_two_ways() -> None:
 
 
 def test_places_lead_to_the_data(tmp_path: Path) -> None:
-    """table is larger than a shard; every place is where the bytes are, in order."""
+    """The table is larger than a shard; every place is where the bytes are, in order."""
     write_small(tmp_path / "small")
     files = bytes_of_folder(tmp_path / "small")
     model = open_bytes(files)

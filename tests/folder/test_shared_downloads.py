@@ -25,7 +25,7 @@ WAITING = """navigator.locks.query().then(
 
 @pytest.fixture(scope="module")
 def others() -> Iterator[list[PageRunner]]:
-    """The last one is in use."""
+    """Keep the other pages; the last one is in use."""
     others: list[PageRunner] = []
     yield others
     for other in others:
@@ -42,14 +42,14 @@ def other(page: LoadingPage, others: list[PageRunner]) -> PageRunner:
 
 @pytest.fixture
 def shard(page: LoadingPage, manifest: dict[str, Any]) -> str:
-    """A file that stops half-way while the site has faults."""
+    """Make a file stop half-way while the site has faults."""
     first = next(file for file in manifest["files"] if file.endswith(".safetensors"))
     page.site.faults[f"Toy/{first}"] = WAIT
     return f"Toy/{first}"
 
 
 def begin_both(first: PageRunner, second: PageRunner, page: LoadingPage, shard: str) -> None:
-    """Until the second waits for what the first is downloading."""
+    """Begin both downloads, until the second waits for what the first is downloading."""
     page.site.whole.clear()
     first.page.evaluate(BEGIN, page.address())
     until(first.page, lambda: shard in page.site.whole, "the shard is asked for")

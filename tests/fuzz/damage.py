@@ -9,7 +9,7 @@ MARKS = (b"ET12", b"eh00", b"VH00", b"VK00", b"FT01", b"FH01")  # of files and o
 NEAR = 1024  # bytes behind the beginning of a part: headers and tables are there
 
 
-def damaged(rng: Random, base: bytes) -> bytes:
+def damage_bytes(rng: Random, base: bytes) -> bytes:
     data = bytearray(base)
     for _ in range(1 + (rng.random() < 0.3)):
         if data:
@@ -32,7 +32,7 @@ def change_bytes(rng: Random, data: bytearray) -> None:
 
 
 def lie(rng: Random, data: bytearray) -> None:
-    """A field, an offset, a length or a size of a vtable becomes a number that means something."""
+    """Turn a field, an offset, a length or a vtable's size into a number that means something."""
     for _ in range(rng.randint(1, 3)):
         width = rng.choice([2, 4, 8])
         number = rng.choice([*NUMBERS, len(data), max(len(data) - 8, 0), rng.randrange(len(data))])
@@ -41,7 +41,7 @@ def lie(rng: Random, data: bytearray) -> None:
 
 
 def shift(rng: Random, data: bytearray) -> None:
-    """A number becomes a little more or less: vectors and tables that nearly fit."""
+    """Make a number a little more or less: vectors and tables that nearly fit."""
     at = place(rng, data) // 4 * 4
     if at + 4 <= len(data):
         (number,) = struct.unpack_from("<I", data, at)
@@ -49,7 +49,7 @@ def shift(rng: Random, data: bytearray) -> None:
 
 
 def point_back(rng: Random, data: bytearray) -> None:
-    """An offset leads to the same place as another, or (as a vtable's) anywhere before it."""
+    """Make an offset lead to the same place as another, or (as a vtable's) anywhere before it."""
     at, other = place(rng, data) // 4 * 4, place(rng, data) // 4 * 4
     put(data, at, struct.pack("<i", other - at))
 
@@ -60,7 +60,7 @@ def repeat_part(rng: Random, data: bytearray) -> None:
 
 
 def splice(rng: Random, data: bytearray) -> None:
-    """A part once more, in between: all that follows is somewhere else."""
+    """Insert a part once more: all that follows is somewhere else."""
     source, target = place(rng, data), place(rng, data)
     data[target:target] = data[source : source + rng.randint(1, 255)]
 
@@ -107,6 +107,6 @@ def place(rng: Random, data: bytearray) -> int:
 
 
 def put(data: bytearray, at: int, new: bytes) -> None:
-    """Over what is there; the file keeps its length."""
+    """Overwrite what is there; the file keeps its length."""
     end = min(at + len(new), len(data))
     data[at:end] = new[: max(end - at, 0)]

@@ -6,7 +6,7 @@ from copy import deepcopy
 from random import Random
 from typing import Any
 
-from tests.fuzz.damage import damaged
+from tests.fuzz.damage import damage_bytes
 
 Path = tuple[Any, ...]
 Change = Callable[[Random, Any], Any]
@@ -71,9 +71,9 @@ def _nested(rng: Random, begin: str, end: str) -> str:
     return begin * depth + "0" + end * depth
 
 
-def lied(rng: Random, base: bytes) -> bytes:
-    """A document with one to three changes; now and then damaged as bytes are."""
-    return as_text(rng, changed(rng, json.loads(base)))
+def make_lie(rng: Random, base: bytes) -> bytes:
+    """Return a document with one to three changes; now and then damaged as bytes are."""
+    return as_text(rng, change_document(rng, json.loads(base)))
 
 
 def as_text(rng: Random, document: Any) -> bytes:
@@ -83,10 +83,10 @@ def as_text(rng: Random, document: Any) -> bytes:
     if rng.random() < 0.05:
         text = _double_a_key(rng, text)
     data = text.encode()
-    return damaged(rng, data) if rng.random() < 0.1 else data
+    return damage_bytes(rng, data) if rng.random() < 0.1 else data
 
 
-def changed(rng: Random, document: Any) -> Any:
+def change_document(rng: Random, document: Any) -> Any:
     for _ in range(rng.choice([1, 1, 1, 2, 3])):
         document = rng.choice(CHANGES)(rng, document)
     return document
@@ -105,7 +105,7 @@ def _double_a_key(rng: Random, text: str) -> str:
 
 
 def paths_in(value: Any, path: Path = ()) -> list[Path]:
-    """Of all values in a document, inner ones too."""
+    """Return the paths of all values in a document, inner ones too."""
     found = [path] if path else []
     inner = enumerate(value) if isinstance(value, list) else ()
     for key, item in value.items() if isinstance(value, dict) else inner:
@@ -157,7 +157,7 @@ def drop(rng: Random, document: Any) -> Any:
 
 
 def rename(rng: Random, document: Any) -> Any:
-    """A key gets another name, perhaps that of a key elsewhere."""
+    """Give a key another name, perhaps that of a key elsewhere."""
     objects = [found for path in [(), *paths_in(document)] if _is_full(found := at(document, path))]
     if objects:
         holder, names = rng.choice(objects), [key for found in objects for key in found]
@@ -167,7 +167,7 @@ def rename(rng: Random, document: Any) -> Any:
 
 
 def repeat(rng: Random, document: Any) -> Any:
-    """An item of a list, many times over."""
+    """Repeat an item of a list many times over."""
     lists = [path for path in paths_in(document) if isinstance(at(document, path), list)]
     if lists:
         items = at(document, rng.choice(lists))

@@ -1,11 +1,11 @@
-"""Runs inputs of a target, each within bounds of memory and of the processor's time.
+"""The driver of a target's inputs, each within bounds of memory and of the processor's time.
 
 An input is made anew from (target, seed, number): `python -m tests.fuzz TARGET SEED NUMBER` runs it
 again.
 
 Time is that of the processor, not of the clock, so that a busy machine changes nothing. Its bound
 is far beyond what a sound reader takes for the few kilobytes of an input: only what hangs or blows
-up meets it. Memory is bounded twice: the system gives no input more than its bound and some slack,
+up meets it. Memory is bounded twice: the system grants no input more than its bound and some slack,
 and for one input in a few all that Python and numpy allocate is counted, which makes it slow.
 """
 
@@ -48,7 +48,7 @@ class Target:
 
 @dataclass
 class Tally:
-    """What came of a target's inputs."""
+    """The outcomes of a target's inputs."""
 
     outcomes: Counter[str] = field(default_factory=Counter)
     most_seconds: float = 0.0  # of the processor, for one input
@@ -62,7 +62,7 @@ class Failed(AssertionError):
 
 
 class OutOfTime(BaseException):
-    """Not an Exception: no reader catches it."""
+    """A signal that is not an Exception, so that no reader catches it."""
 
 
 def input_of(target: Target, seed: int, number: int) -> bytes:
@@ -89,7 +89,7 @@ def run(target: Target, seed: int, numbers: Iterable[int], tally: Tally) -> None
 
 
 def attempt(target: Target, data: bytes, place: str, counts: bool) -> tuple[str, float, int]:
-    """(what came of it, seconds of the processor, most bytes of memory if it counts); or Failed."""
+    """Return (outcome, processor seconds, most bytes of memory if counted), or raise Failed."""
     began, outcome, memory = time.process_time(), "read", 0
     bound = target.memory + MEMORY_PER_BYTE * len(data)
     if counts:

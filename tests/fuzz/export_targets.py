@@ -5,7 +5,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from tests.fuzz.documents import lied
+from tests.fuzz.documents import make_lie
 from tests.fuzz.driver import Target
 
 SIZES: dict[str, Any] = {
@@ -34,7 +34,7 @@ def configs() -> list[bytes]:
 
 
 def read_checkpoint_config(data: bytes) -> None:
-    """As far as a decoder and its rotary tables."""
+    """Read as far as a decoder and its rotary tables."""
     from export.architectures import decoder_config, read_config, rotary_tables
     from export.sources import read_json
 
@@ -47,5 +47,5 @@ def read_checkpoint_config(data: bytes) -> None:
 
 
 TARGETS = [
-    Target("config", configs, lied, read_checkpoint_config, count=400, memory=64 << 20),
+    Target("config", configs, make_lie, read_checkpoint_config, count=400, memory=64 << 20),
 ]

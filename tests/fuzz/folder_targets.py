@@ -24,8 +24,8 @@ from tests.folder.small_model import (
     with_file,
     write_small,
 )
-from tests.fuzz.damage import damaged
-from tests.fuzz.documents import as_text, changed, lied
+from tests.fuzz.damage import damage_bytes
+from tests.fuzz.documents import as_text, change_document, make_lie
 from tests.fuzz.driver import Target
 from tests.fuzz.in_line import result_of
 from tests.graph.engine_graphs import decoder_like, norm_graph
@@ -73,7 +73,7 @@ def graphs() -> list[bytes]:
 
 
 def read_graph(data: bytes) -> None:
-    """With its passes, its ops' own checks and the plan of its buffers: all but the GPU."""
+    """Read a graph with its passes, its ops' checks and the plan of its buffers."""
     measure(load_program(data))
 
 
@@ -85,15 +85,17 @@ def tensor_files() -> list[bytes]:
 
 
 def change_header(rng: Random, base: bytes) -> bytes:
-    """Its bytes, or the JSON in its header, with the length right or wrong."""
+    """Change the bytes, or the JSON in the header, with the length right or wrong."""
     if rng.random() < 0.3:
-        return damaged(rng, base)
+        return damage_bytes(rng, base)
     end = 8 + int.from_bytes(base[:8], "little")
-    return safetensors_bytes(as_text(rng, changed(rng, json.loads(base[8:end]))), base[end:])
+    return safetensors_bytes(
+        as_text(rng, change_document(rng, json.loads(base[8:end]))), base[end:]
+    )
 
 
 def read_tensors(data: bytes) -> None:
-    """What is taken, the library takes as well."""
+    """Check that the library takes whatever is taken here."""
     end = header_end("x.safetensors", data[:8], len(data))
     parse_safetensors_header("x.safetensors", data[:end], len(data))
     deserialize(data)
@@ -112,7 +114,7 @@ def change_file(rng: Random, base: bytes) -> bytes:
     name, _, data = base.partition(b"\n")
     if name.endswith(b".safetensors"):
         return name + b"\n" + change_header(rng, data)
-    return name + b"\n" + lied(rng, data)
+    return name + b"\n" + make_lie(rng, data)
 
 
 def read_folder(data: bytes) -> None:
@@ -137,9 +139,9 @@ def read_listing(data: bytes) -> None:
 
 
 TARGETS = [
-    Target("manifest", manifests, lied, read_manifest, count=600),
-    Target("graph", graphs, lied, read_graph, count=300),
+    Target("manifest", manifests, make_lie, read_manifest, count=600),
+    Target("graph", graphs, make_lie, read_graph, count=300),
     Target("safetensors", tensor_files, change_header, read_tensors, count=600),
     Target("folder", folder_files, change_file, read_folder, count=400),
-    Target("listing", listings, lied, read_listing, count=400),
+    Target("listing", listings, make_lie, read_listing, count=400),
 ]

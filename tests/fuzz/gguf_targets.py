@@ -7,7 +7,7 @@ from py_runtime.gguf.about import about_gguf
 from py_runtime.gguf.model import open_model
 from py_runtime.gguf.reader import open_gguf
 from py_runtime.tokens import Tokenizer
-from tests.fuzz.damage import damaged
+from tests.fuzz.damage import damage_bytes
 from tests.fuzz.driver import Target
 from tests.fuzz.in_line import result_of
 from tests.gguf import small
@@ -27,11 +27,15 @@ def files() -> list[bytes]:
 
 def change(rng: Random, base: bytes) -> bytes:
     """Mostly the header: whatever its data is, a file is read."""
-    return damaged(rng, base[:HEADER]) + base[HEADER:] if rng.random() < 0.8 else damaged(rng, base)
+    return (
+        damage_bytes(rng, base[:HEADER]) + base[HEADER:]
+        if rng.random() < 0.8
+        else damage_bytes(rng, base)
+    )
 
 
 def read_file(data: bytes) -> None:
-    """All but the GPU: configuration, program, tokenizer and template, and the words for it."""
+    """Read all but the GPU: configuration, program, tokenizer, template, and the words for it."""
     source = MemorySource(data, "model.gguf")
     about_gguf(result_of(open_gguf([source])), "Read.")
     model = result_of(open_model([source]))

@@ -1,4 +1,4 @@
-"""What the Hub says, what was kept of its models, and what users write to name them."""
+"""The Hub's answers, what was kept of its models, and what users write to name them."""
 
 import json
 from collections.abc import Iterable
@@ -14,8 +14,8 @@ from py_runtime.folder.file_set import FileSet, parse_file_set
 from py_runtime.hub.address import parse_address
 from py_runtime.hub.choice import choose, default_of, variants_of
 from py_runtime.hub.listing import parse_about, parse_tree
-from tests.fuzz.damage import damaged
-from tests.fuzz.documents import lied
+from tests.fuzz.damage import damage_bytes
+from tests.fuzz.documents import make_lie
 from tests.fuzz.driver import Target
 from tests.growth import count_steps
 from tools.models import Models
@@ -33,7 +33,7 @@ def answers() -> list[bytes]:
 
 
 def read_answer(data: bytes) -> None:
-    """As each of the three: what one refuses, another may read."""
+    """Read an answer as each of the three: what one refuses, another may read."""
     refused: list[InpageError] = []
     for read in (read_tree, read_about, read_kept):
         try:
@@ -98,9 +98,9 @@ def tree_of(names: Iterable[str]) -> bytes:
 
 
 def many_names(rng: Random, base: bytes) -> bytes:
-    """A tree whose names are grown from their own parts, or one that lies."""
+    """Make a tree whose names are grown from their own parts, or one that lies."""
     if rng.random() < 0.3:
-        return lied(rng, base)
+        return make_lie(rng, base)
     few = rng.sample(NAME_PARTS, rng.randint(1, 4))
     return tree_of(
         "".join([f"m{at}" if rng.random() < 0.7 else "m", *rng.choices(few, k=rng.randint(0, 6))])
@@ -111,7 +111,7 @@ def many_names(rng: Random, base: bytes) -> bytes:
 
 
 def offer_tree(data: bytes) -> None:
-    """The choice among a repository's files takes steps that grow with the listing alone."""
+    """Check that choosing among a repository's files takes steps that grow with the listing."""
 
     def offer() -> None:
         variants = variants_of(parse_tree("o/n", data))
@@ -121,7 +121,7 @@ def offer_tree(data: bytes) -> None:
 
 
 def list_folder(data: bytes) -> None:
-    """The same names in a folder of models: what a site lists, and what `inpage.models()` does."""
+    """List the same names in a folder of models, as a site and as `inpage.models()` do."""
     files = parse_tree("o/n", data)
     with TemporaryDirectory() as folder:
         for file in files:
@@ -148,8 +148,8 @@ def read_address(data: bytes) -> None:
 
 
 TARGETS = [
-    Target("hub_answer", answers, lied, read_answer, count=400),
+    Target("hub_answer", answers, make_lie, read_answer, count=400),
     Target("hub_listing", trees, many_names, offer_tree, count=80),
     Target("folder_listing", trees, many_names, list_folder, count=20),
-    Target("hub_address", addresses, damaged, read_address, count=600),
+    Target("hub_address", addresses, damage_bytes, read_address, count=600),
 ]

@@ -6,7 +6,7 @@ from pathlib import Path
 from py_runtime.graph.buffers import measure
 from py_runtime.pte import inspect_pte, open_pte
 from py_runtime.pte.about import about_pte
-from tests.fuzz.damage import damaged
+from tests.fuzz.damage import damage_bytes
 from tests.fuzz.driver import Target
 from tests.fuzz.in_line import result_of
 from tests.pte.lies import SOUND, SOUND_PTD, file
@@ -27,7 +27,7 @@ def programs() -> list[bytes]:
 
 
 def read_program(data: bytes, more: Sequence[bytes] = ()) -> None:
-    """Parsing, translation, the words for it, and every op's own checks: all but the GPU."""
+    """Parse, translate, describe, and run every op's own checks: all but the GPU."""
     source = MemorySource(data)
     beside = [MemorySource(content, "model.ptd") for content in more]
     about_pte(result_of(inspect_pte(source, beside)), "Read.")
@@ -42,11 +42,11 @@ def read_program(data: bytes, more: Sequence[bytes] = ()) -> None:
 
 
 def read_data(data: bytes) -> None:
-    """The .pte is sound, and its .ptd need not be."""
+    """Read a sound .pte with a .ptd that need not be."""
     read_program(file(named={}), [data])
 
 
 TARGETS = [
-    Target("pte", programs, damaged, read_program, count=9500),
-    Target("ptd", lambda: [SOUND_PTD], damaged, read_data, count=500),
+    Target("pte", programs, damage_bytes, read_program, count=9500),
+    Target("ptd", lambda: [SOUND_PTD], damage_bytes, read_data, count=500),
 ]

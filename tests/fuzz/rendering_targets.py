@@ -1,4 +1,4 @@
-"""What the page renders of strangers' texts: Markdown, maths, colours of code. Steps are counted.
+"""The page's rendering of strangers' texts: Markdown, maths, colours of code. Steps are counted.
 
 Texts grow from the parts of a pattern of the page or of marked; rendering.mjs counts the steps that
 patterns take. What is shown as it was written counts as refused.

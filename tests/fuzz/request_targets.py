@@ -1,4 +1,4 @@
-"""What programs ask for: the fields of a request, and the schemas of answers."""
+"""The requests of programs: their fields, and the schemas of answers."""
 
 import json
 from collections.abc import AsyncIterator
@@ -15,7 +15,7 @@ from py_runtime.grammar import grammar_for
 from py_runtime.model import Model
 from py_runtime.model.chat_prompts import ChatPrompts
 from tests.chat.chats import INST, SPECIAL_TOKENS
-from tests.fuzz.documents import lied
+from tests.fuzz.documents import make_lie
 from tests.fuzz.driver import Target
 from tests.fuzz.in_line import all_of
 from tests.fuzz.snippets import schema
@@ -57,7 +57,7 @@ TOOLS: dict[str, Any] = {
 
 
 class Unloaded(Model):
-    """All of a model but its graph: whatever is asked of it is checked, and nothing comes."""
+    """A model without its graph: whatever is asked of it is checked, and nothing comes."""
 
     def __init__(self) -> None:
         self.manifest: Any = SimpleNamespace(name="Toy", context=800)
@@ -98,7 +98,7 @@ def requests() -> list[bytes]:
 
 
 def read_request(data: bytes) -> None:
-    """The page sends values, not text: what is no JSON cannot arrive."""
+    """Read a request; the page sends values, not text, so what is no JSON cannot arrive."""
     try:
         given = json.loads(data)
     except (ValueError, RecursionError):
@@ -114,7 +114,7 @@ def schemas() -> list[bytes]:
 
 
 def read_schema(data: bytes) -> None:
-    """And the beginning of an answer: each step allows what can be made whole."""
+    """Read a schema and begin an answer: each step allows what can be made whole."""
     try:
         asked = json.loads(data)
     except (ValueError, RecursionError):
@@ -133,6 +133,6 @@ def read_schema(data: bytes) -> None:
 
 
 TARGETS = [
-    Target("request", requests, lied, read_request, count=400, memory=64 << 20),
+    Target("request", requests, make_lie, read_request, count=400, memory=64 << 20),
     Target("schema", schemas, schema, read_schema, count=200, memory=64 << 20),
 ]

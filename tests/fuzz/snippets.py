@@ -5,7 +5,7 @@ import re
 from random import Random
 from typing import Any
 
-from tests.fuzz.documents import as_text, at, changed, paths_in
+from tests.fuzz.documents import as_text, at, change_document, paths_in
 
 # Templates ---------------------------------------------------------------------------------------
 
@@ -109,7 +109,7 @@ def statement(rng: Random, depth: int = 3) -> str:
 
 
 def template(rng: Random, base: bytes) -> bytes:
-    """A new one, or one that a model has, with statements in between or pieces of it gone."""
+    """Make a new template, or a model's own with statements in between or pieces gone."""
     if rng.random() < 0.5:
         return "".join(statement(rng) for _ in range(rng.randint(1, 4))).encode()
     parts = re.split(r"(\{[%{#].*?[%}#]\})", base.decode())
@@ -191,7 +191,7 @@ BOUNDS = [0, 1, -1, 0.5, -1.25, 1e-9, 1e15, 123456, -(10**12), 10**20, 1e300]
 
 
 def schema_part(rng: Random, depth: int = 3) -> Any:
-    """A small schema, with keywords that need not go together."""
+    """Make a small schema, with keywords that need not go together."""
     found: dict[str, Any] = {}
     for _ in range(rng.randint(1, 3)):
         keyword = rng.choice(list(_simple(rng)) + (_COMBINED if depth else []))
@@ -227,7 +227,7 @@ def _combined(rng: Random, keyword: str, depth: int) -> Any:
 
 
 def schema(rng: Random, base: bytes) -> bytes:
-    """A new one, or one that people use with other parts in it, or one that lies."""
+    """Make a new schema, or one that people use with other parts in it, or one that lies."""
     document = json.loads(base)
     kind = rng.random()
     if kind < 0.3:
@@ -239,5 +239,5 @@ def schema(rng: Random, base: bytes) -> bytes:
             holder = at(document, tuple(outer))
             holder[key] = schema_part(rng, 2)
     else:
-        document = changed(rng, document)
+        document = change_document(rng, document)
     return as_text(rng, document)

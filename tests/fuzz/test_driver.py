@@ -1,4 +1,4 @@
-"""What a target does wrong is found, and found again by its name, seed and number."""
+"""The faults of a target, which are found, and found again by name, seed and number."""
 
 import itertools
 import sys
@@ -9,14 +9,16 @@ import pytest
 
 from py_runtime.base.errors import InpageError
 from tests.fuzz import driver
-from tests.fuzz.damage import damaged
+from tests.fuzz.damage import damage_bytes
 from tests.fuzz.driver import Failed, Tally, Target, input_of, run
 
 MIB = 1 << 20
 
 
 def target_of(read: Callable[[bytes], object]) -> Target:
-    return Target("mine", lambda: [b"some bytes", b"others"], damaged, lambda d: void(read(d)), 1)
+    return Target(
+        "mine", lambda: [b"some bytes", b"others"], damage_bytes, lambda d: void(read(d)), 1
+    )
 
 
 def void(result: object) -> None:
@@ -38,7 +40,7 @@ def hang(data: bytes) -> None:
 
 
 def swallow(data: bytes) -> None:
-    """As a template's rendering does."""
+    """Swallow the error as a template's rendering does."""
     try:
         bytearray(2000 * MIB)
     except Exception as error:

@@ -1,4 +1,4 @@
-"""What turns text into tokens and back: tokenizers, their patterns, templates, config files."""
+"""The ways from text to tokens and back: tokenizers, their patterns, templates, config files."""
 
 import json
 import zlib
@@ -10,7 +10,7 @@ from py_runtime.model.config import Config, read_json
 from py_runtime.tokens import Tokenizer
 from py_runtime.tokens.patterns import Pattern
 from tests.chat.chats import CALLS, SPECIAL_TOKENS, TEMPLATES
-from tests.fuzz.documents import lied
+from tests.fuzz.documents import make_lie
 from tests.fuzz.driver import Target
 from tests.fuzz.snippets import pattern, template
 from tests.fuzz.template_grammar import greedy_template
@@ -64,7 +64,7 @@ POST_PROCESSOR: Json = {
 
 
 def tokenizers() -> list[bytes]:
-    """One for each part that a tokenizer may have, with a tiny vocabulary."""
+    """Return one tokenizer for each part that it may have, with a tiny vocabulary."""
     letters = ["a", "b", "ab", "▁", "▁a", "Ġ", "Ġa", "<unk>", "<0x41>", "<0xC3>", "1"]
     merges = ["a b", "▁ a", ["Ġ", "a"]]
     model = {
@@ -116,7 +116,7 @@ def patterns() -> list[bytes]:
 
 
 def change_pattern(rng: Random, base: bytes) -> bytes:
-    """A new one, or one that a model has with another in it."""
+    """Make a new pattern, or a model's own with another in it."""
     text = base.decode()
     if rng.random() < 0.7:
         return pattern(rng).encode()
@@ -138,13 +138,13 @@ def templates() -> list[bytes]:
 
 
 def read_template(data: bytes) -> None:
-    """With one of the chats; the others would take the same ways."""
+    """Read a template with one of the chats; the others would take the same ways."""
     call = CALLS[2 + zlib.crc32(data) % 2]
     ChatTemplate(data.decode(errors="replace"), SPECIAL_TOKENS).render(**call)
 
 
 def configs() -> list[bytes]:
-    """Both files as one document."""
+    """Return both files as one document."""
     source = TEMPLATES["INST"]
     named = [{"name": "default", "template": source}, {"name": "tools", "template": "x"}]
     tokens = {"bos_token": {"content": "<s>"}, "eos_token": "<x>", "unk_token": None}
@@ -168,11 +168,11 @@ def read_config(data: bytes) -> None:
 
 
 TARGETS = [
-    Target("tokenizer", tokenizers, lied, read_tokenizer, count=400),
+    Target("tokenizer", tokenizers, make_lie, read_tokenizer, count=400),
     Target("pattern", patterns, change_pattern, read_pattern, count=150),
     Target("template", templates, template, read_template, count=300, memory=600 << 20),
     Target(
         "greedy-template", templates, greedy_template, read_template, count=120, memory=600 << 20
     ),
-    Target("config", configs, lied, read_config, count=300, memory=64 << 20),
+    Target("config", configs, make_lie, read_config, count=300, memory=64 << 20),
 ]

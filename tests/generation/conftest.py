@@ -12,7 +12,7 @@ CASES = "tests.generation.in_runtime"
 
 class Toy(PlacedToy):
     def ask(self, *steps: dict[str, Any]) -> list[dict[str, Any]]:
-        """What came of each step, one after the other in one session; see in_runtime.py."""
+        """Return what came of each step, one after the other in one session; see in_runtime.py."""
         answers: list[dict[str, Any]] = self.run("ask", steps=list(steps))
         return answers
 
@@ -22,11 +22,11 @@ class Toy(PlacedToy):
 
 @pytest.fixture
 def toy(toy: PlacedToy) -> Toy:
-    """The test runs twice: natively and in the page."""
+    """Run the test twice: natively and in the page."""
     return Toy(toy.runner, toy.where)
 
 
 @pytest.fixture
 def native_toy(request: pytest.FixtureRequest, toy_model: Path) -> Toy:
-    """For what is the same in the page: plain Python between the request and the session."""
+    """Run natively what is the same in the page: plain Python from the request to the session."""
     return Toy(request.getfixturevalue("native"), str(toy_model))

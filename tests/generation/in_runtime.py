@@ -26,7 +26,7 @@ _models: dict[tuple[int, str], Model] = {}
 
 
 async def the_model(device: Device, where: str, keep_cache: bool = False) -> Model:
-    """Loaded once for all tests; its session is empty unless it is to go on."""
+    """Return the model, loaded once for all tests; its session is empty unless it is kept."""
     key = (id(device), where)
     if key not in _models:
         _models[key] = await Model.load(device, where)
@@ -63,7 +63,10 @@ async def ask_model(
     cancel_at_piece: int | None = None,
     batches: BatchPace | None = None,
 ) -> Json:
-    """One answer; `chunk` is the length of prefill's chunks, `forget` empties the cache first."""
+    """Return an answer.
+
+    `chunk` is the length of prefill's chunks, `forget` empties the cache first.
+    """
     session, cancel = model.session, CancelToken()
     if forget:
         session.forget()
@@ -102,7 +105,7 @@ async def ask_model(
 
 
 async def encode(device: Device, where: str, chats: list[Any]) -> list[list[int]]:
-    """The prompts of these chats."""
+    """Return the prompts of these chats."""
     model = await the_model(device, where)
     return [model.chat_tokens(messages) for messages in chats]
 
@@ -113,7 +116,7 @@ async def logits(device: Device, where: str, prompts: list[list[int]]) -> list[n
 
 
 async def with_sampler(device: Device, where: str, allowed: list[int], fields: Json) -> Json:
-    """A user's own Python function picks each token: the likeliest one of `allowed`."""
+    """Answer with a user's own Python function that picks the likeliest token of `allowed`."""
     model = await the_model(device, where)
     seen: list[list[int]] = []
 
@@ -131,7 +134,7 @@ async def bad_sampler(device: Device, where: str, given: Any, fields: Json) -> J
 
 
 async def leave_early(device: Device, where: str) -> Json:
-    """A user leaves the loop after one piece; the next answer comes all the same."""
+    """Leave the loop after one piece; the next answer comes all the same."""
     model = await the_model(device, where)
     async for _ in model.complete([5, 6, 7], temperature=0, ignore_eos=True):
         break
@@ -139,7 +142,7 @@ async def leave_early(device: Device, where: str) -> Json:
 
 
 async def completion(device: Device, where: str, is_chat: bool, fields: Json) -> Json:
-    """The answer and the chunks of the same request, as a page would get them."""
+    """Return the answer and the chunks of the same request, as a page would get them."""
     model = await the_model(device, where)
     try:
         answer = await Completion(model, fields, is_chat).answer(CancelToken())
@@ -154,7 +157,7 @@ async def completion(device: Device, where: str, is_chat: bool, fields: Json) ->
 
 
 async def written(device: Device, where: str, text: str, template: str, fields: Json) -> Json:
-    """As above, of a model with this template that writes this text, token by token, and ends."""
+    """Answer with a model with this template that writes this text, token by token, and ends."""
     model = await the_model(device, where)
     tokens = [*model.tokenizer.encode(text, add_special_tokens=False), min(model.end_tokens)]
     place = 0
@@ -176,7 +179,7 @@ async def templated(device: Device, where: str, template: str, fields: Json) -> 
 
 
 async def prompt(device: Device, where: str, template: str, fields: Json) -> str:
-    """What the model reads."""
+    """Return the text that the model reads."""
     model = await the_model(device, where)
     with another_template(model, template):
         return model.tokenizer.decode(prompt_of(model, fields), skip_special_tokens=False)
@@ -198,7 +201,7 @@ def another_template(model: Model, template: str) -> Iterator[None]:
 
 
 async def lose_the_device(device: Device, where: str, fields: Json) -> Json:
-    """An answer whose device is destroyed on the way."""
+    """Destroy the device in the middle of an answer."""
     del device  # others still need it
     model = await Model.load(await gpu.request_device(), where)
     prompt = [5 + place % 200 for place in range(100)]

@@ -29,7 +29,7 @@ async def loaded(device: Device, data: np.ndarray) -> Model:
 
 
 async def turns(device: Device, data: np.ndarray, steps: list[Json]) -> list[Json]:
-    """One answer after the other; `after` is the answer that the next prompt goes on with."""
+    """Return one answer after the other; `after` is the answer that the next prompt continues."""
     model = await loaded(device, data)
     answers: list[Json] = []
     for step in steps:
@@ -44,7 +44,7 @@ async def turns(device: Device, data: np.ndarray, steps: list[Json]) -> list[Jso
 
 
 async def lose_the_device(device: Device, data: np.ndarray, steps: list[Json]) -> Json:
-    """In the middle of an answer."""
+    """Destroy the device in the middle of an answer."""
     del device  # others still need it
     model = await loaded(await gpu.request_device(), data)
     prompt, fields = steps[0]["prompt"], steps[0]["fields"]
@@ -66,7 +66,7 @@ async def lose_the_device(device: Device, data: np.ndarray, steps: list[Json]) -
 
 
 async def memory(device: Device, data: np.ndarray, steps: list[Json]) -> list[Any]:
-    """What is told before the load, what is held after it, and what one copy takes."""
+    """Return the bytes told before the load, those held after it, and those of one copy."""
     model = await loaded(device, data)
     report = model.graph.memory
     held = {"constants": report.constants, "state": report.state}

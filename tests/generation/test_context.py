@@ -111,7 +111,7 @@ def test_room_for_the_answer(context: int, max_tokens: int | None, reserved: int
     options = GenerationOptions(max_tokens=max_tokens, context_overflow="drop_oldest")
 
     def dropped(length: int) -> int:
-        """Of a chat with so many tokens: one for each character."""
+        """Return how many messages are dropped from a chat with so many tokens, one a character."""
         texts = ["hi", "ho", "b" * (length - 4)]
         messages = [message(role, text) for role, text in zip(ROLES, texts, strict=True)]
         prompt, count = fit_messages(messages, encode_chat, list_of_bytes, context, options)

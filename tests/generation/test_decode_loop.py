@@ -40,7 +40,7 @@ def chosen(settings: dict[str, Any]) -> SamplingSettings:
 
 
 def chi_square(tokens: np.ndarray, probabilities: np.ndarray) -> tuple[float, int]:
-    """Of the tokens' counts, rare ones taken together, and its degrees of freedom."""
+    """Return chi-square of the tokens' counts, rare ones together, and its degrees of freedom."""
     expected = probabilities * len(tokens)
     counts = np.bincount(tokens, minlength=len(probabilities))
     common = expected >= 5
@@ -143,7 +143,7 @@ def test_a_loop_gives_the_tokens_of_single_steps(native: NativeRunner, toy_model
 def test_words_that_move_beyond_the_kernels_table(
     native: NativeRunner, toy_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of as many words as it holds, steps go together; with one more, one by one."""
+    """Steps go together for as many words as the table holds; with one more, one by one."""
 
     def looped() -> Any:
         return native.run(

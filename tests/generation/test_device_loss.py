@@ -18,7 +18,7 @@ from tests.runners import wait
 
 
 def test_the_same_text_after_a_loss(native_toy: Toy) -> None:
-    """Once with a real device; tests/app does it three times in a row, in the page."""
+    """The device here is real; tests/app loses it three times in a row, in the page."""
     fields = {"temperature": 0, "max_tokens": 8, "ignore_eos": True}
     outcome = native_toy.run("lose_the_device", fields=fields)
     wanted = outcome["undisturbed"]["tokens"]

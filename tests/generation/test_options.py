@@ -66,7 +66,7 @@ def test_hardly_any_temperature_is_greedy(native_toy: Toy, temperature: float) -
 
 
 def test_the_work_of_a_token(native_toy: Toy) -> None:
-    """On the host: its number goes in with a submit, its logits come out; the first is left out."""
+    """The host sends a number with a submit and gets logits back; the first token is left out."""
     first, again = native_toy.ask(*[step({**GREEDY, "logprobs": True})] * 2)
     work, vocabulary = first["usage"]["work"], 320
     assert work["submits"] == 1
@@ -122,8 +122,10 @@ def test_penalties_see_the_answer(native_toy: Toy, penalty: dict[str, float]) ->
 
 
 def runner_up(toy: Toy, prompt: list[int]) -> tuple[int, dict[str, float]]:
-    """A token, and biases that make 70 the likeliest twice in a row and that token a close second:
-    closer than any penalty is large."""
+    """Return a token that is a close second, and biases that make 70 the likeliest twice.
+
+    It is closer than any penalty is large.
+    """
     first, then = toy.run("logits", prompts=[prompt, [*prompt, 70]])
     leads = {token: (first[70] - first[token], then[70] - then[token]) for token in LETTERS}
     del leads[70]

@@ -1,5 +1,8 @@
-"""Caches that are rings of a window: a chat that goes on reuses them, one that goes back further
-than they reach is computed anew, and which of the two happened never shows."""
+"""Caches that are rings of a window: a chat that goes on reuses them.
+
+One that goes back further than they reach is computed anew, and which of the two happened never
+shows.
+"""
 
 from typing import Any
 
@@ -74,7 +77,7 @@ def test_going_back_further_is_computed_anew(asked: Asked) -> None:
 
 
 def test_stopped_on_the_way(asked: Asked) -> None:
-    """While the prompt is read, and while batches are under way that nobody waits for."""
+    """Stop comes while the prompt is read, and while batches are under way."""
     reading, answering, going_on, fresh = asked(
         {"prompt": PROMPT, "fields": FIELDS, "chunk": 40, "cancel_at_chunk": 3},
         {"prompt": PROMPT, "fields": FIELDS, "cancel_at_piece": 3},

@@ -1,5 +1,7 @@
-"""A session over a graph that writes down what it is asked for: which chunks go through it, what is
-measured and told of them, and where it goes on."""
+"""A session over a graph that writes down what it is asked for.
+
+The tests show which chunks go through it, what is measured and told of them, and where it resumes.
+"""
 
 from itertools import pairwise
 from typing import Any, cast
@@ -30,7 +32,7 @@ class FakeCopies:
 
 
 class FakeGraph:
-    """Gives the last token and how many went in before it as its logits."""
+    """A graph whose logits are the last token and how many went in before it."""
 
     def __init__(self, log: list[Any], states: bool, rings: list[Ring]) -> None:
         self.log = log
@@ -76,7 +78,7 @@ class FakeModel:
         raise AssertionError("nothing was lost")
 
     def computed(self, tokens: list[int]) -> list[Any]:
-        """What the graph was asked for, in short."""
+        """Return what the graph was asked for, in short."""
         self.log.clear()
         wait(self.session.logits_after(tokens, CancelToken()))
         return [entry[:3] for entry in self.log if entry[0] in ("logits", "chunk")]

@@ -1,5 +1,7 @@
-"""States that cannot be cut back: a chat that goes on costs no more than with a cache of positions,
-one that departs is computed anew, and which of the two happened never shows."""
+"""States that cannot be cut back: a chat that goes on costs no more than with a cache of positions.
+
+One that departs is computed anew, and which of the two happened never shows.
+"""
 
 from typing import Any
 
@@ -61,7 +63,7 @@ def test_another_answer_to_the_same_prompt(asked: Asked) -> None:
 
 
 def test_the_end_of_a_prompt_may_differ(asked: Asked) -> None:
-    """As where a template leaves out what an answer began with."""
+    """A template may leave out what an answer began with."""
     _, other, fresh = asked(
         {"prompt": PROMPT, "fields": FIELDS},
         {"prompt": PROMPT[: 3 - TAIL] + NEW, "fields": FIELDS},
@@ -83,7 +85,7 @@ def test_a_prompt_that_departs_is_computed_anew(asked: Asked) -> None:
 
 
 def test_stopped_on_the_way(asked: Asked) -> None:
-    """While the prompt is read, and while batches are under way that nobody waits for."""
+    """Stop comes while the prompt is read, and while batches are under way."""
     reading, answering, going_on, fresh = asked(
         {"prompt": PROMPT, "fields": FIELDS, "chunk": 16, "cancel_at_chunk": 2},
         {"prompt": PROMPT, "fields": FIELDS, "cancel_at_piece": 3},

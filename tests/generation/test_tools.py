@@ -30,7 +30,7 @@ REQUIRED = {"messages": [QUESTION], "tools": [SKY, NOW], "tool_choice": "require
 
 
 def whole(deltas: list[dict[str, Any]]) -> dict[str, Any]:
-    """The message that the deltas add up to, as OpenAI's clients put it together."""
+    """Return the message that the deltas add up to, as OpenAI's clients put it together."""
     message: dict[str, Any] = {"content": None, "refusal": None}
     for delta in deltas:
         for name in ("role", "content", "reasoning_content"):
@@ -46,7 +46,7 @@ def whole(deltas: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def answered(found: dict[str, Any]) -> dict[str, Any]:
-    """The message of the only choice, which the chunks say as well."""
+    """Return the message of the only choice, which the chunks say as well."""
     (choice,) = found["answer"]["choices"]
     choices = [chunk["choices"][0] for chunk in found["chunks"] if chunk["choices"]]
     tokens = [token for each in choices for token in each["token_ids"]]

@@ -18,7 +18,7 @@ PROMPT = [5 + place % 200 for place in range(40)]
 
 
 async def warm_up(device: Device, where: str, ask_first: bool) -> Json:
-    """A warm-up of a model whose pipelines still compile, and an answer beside or after it."""
+    """Warm up a model whose pipelines still compile, with an answer beside or after it."""
     del device  # it has the pipelines already
     model = await Model.load(await gpu.request_device(), where, compile_later=True)
     steps: list[str] = []

@@ -26,7 +26,7 @@ class RandomWeight:
         return BLOCK_KINDS[self.stored.name.lower()]
 
     def parts(self) -> dict[str, np.ndarray]:
-        """The constants of an op that takes it."""
+        """Return the constants of an op that takes the weight."""
         rows, columns = self.values.shape
         planes = parts_of_blocks(self.stored, kind_of(self.stored, columns), self.raw.reshape(-1))
         weight = planes["weight"].view(self.kind.dtype.host)

@@ -1,5 +1,4 @@
-"""A GGUF file as a model, natively or in the page, on behalf of test_models.py and of
-tests/export/test_families.py."""
+"""A GGUF file as a model, natively or in the page, for test_models.py and the tests of families."""
 
 from collections.abc import AsyncGenerator, Sequence
 from itertools import pairwise
@@ -76,7 +75,7 @@ async def answers_of_file(
     steps: int,
     kernels: str | None = None,
 ) -> dict[str, Any]:
-    """Of a GGUF file that is at hand."""
+    """Answer with a GGUF file that is at hand."""
     model = await Model.load(device, GgufStore("x", [BytesSource(data)]), kernels=kernels)
     return await answers(device, model, prompts, steps)
 
@@ -84,10 +83,10 @@ async def answers_of_file(
 async def answers(
     device: Device, model: Model, prompts: list[list[int]], steps: int
 ) -> dict[str, Any]:
-    """For each prompt its logits and a greedy continuation; the session goes back and forth.
+    """Return each prompt's logits and a greedy continuation; the session goes back and forth.
 
-    A prompt is computed anew, then another one that begins alike, then it again: what they share
-    is kept, and the rest is written over.
+    A prompt is computed anew, then another one that begins alike, then it again: what they share is
+    kept, and the rest is written over.
     """
     logits, tokens = [], []
     for place, prompt in enumerate(prompts):
@@ -105,7 +104,7 @@ async def answers(
 
 
 async def dispatches_of_a_token(device: Device, model: Model) -> int:
-    """While one is decoded at a short context."""
+    """Count the dispatches while a token is decoded at a short context."""
     inputs = await model.session.inputs([0], 20)
     await model.graph.run(inputs)
     before = device.counters.dispatches

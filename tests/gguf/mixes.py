@@ -16,14 +16,14 @@ ARCHITECTURES = {"llama": "llama", "mistral": "llama", "qwen2": "qwen2", "qwen3"
 Mix = Callable[[str, int], str]  # part of a layer ("" for the embedding) and its number → type
 
 
-def more(layer: int) -> bool:
-    """The layers that get more bits."""
+def gets_more_bits(layer: int) -> bool:
+    """Return whether the layer gets more bits."""
     return layer < LAYERS // 8 or layer >= 7 * LAYERS // 8 or (layer - LAYERS // 8) % 3 == 2
 
 
 def k_mix(base: str, better: str = "Q6_K") -> Mix:
     def kind(part: str, layer: int) -> str:
-        if part == "" or (part in ("attn_v", "ffn_down") and more(layer)):
+        if part == "" or (part in ("attn_v", "ffn_down") and gets_more_bits(layer)):
             return better
         return base
 
@@ -31,7 +31,7 @@ def k_mix(base: str, better: str = "Q6_K") -> Mix:
 
 
 def iq4_xs(part: str, layer: int) -> str:
-    """With four heads to a key and value, v gets more."""
+    """Return the type; with four heads to a key and value, v gets more."""
     return {"": "Q6_K", "attn_v": "Q5_K"}.get(part, "IQ4_XS")
 
 
@@ -40,7 +40,7 @@ def q4_0(part: str, layer: int) -> str:
 
 
 def dynamic(part: str, layer: int) -> str:
-    """Any type anywhere, as in files that were made with measured importance."""
+    """Return any type anywhere, as in files that were made with measured importance."""
     kinds = {
         "": "Q5_0",
         "attn_q": "Q3_K",
@@ -67,7 +67,10 @@ MIXES: dict[str, Mix] = {
 
 
 def write(family: str, mix: Mix) -> bytes:
-    """The file; rows of q and k of `llama` are as its converter orders them: random either way."""
+    """Write the file.
+
+    Rows of q and k of `llama` are as its converter orders them: random either way.
+    """
     return file(metadata(ARCHITECTURES[family]), tensors_of(family, mix))
 
 

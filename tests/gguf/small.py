@@ -54,7 +54,7 @@ def tokenizer() -> dict[str, Any]:
 
 
 def sentence_pieces() -> dict[str, Any]:
-    """A tokenizer of the other kind, with as many tokens."""
+    """Return a tokenizer of the other kind, with as many tokens."""
     in_bytes = [f"<0x{byte:02X}>" for byte in range(256)]
     tokens = ["<unk>", "<s>", "</s>", *in_bytes, "▁", "a"]
     return {
@@ -93,8 +93,10 @@ def tensors(kind: str = "Q8_0", width: int = WIDTH) -> list[Tensor]:
 
 
 def spoilt_file() -> bytes:
-    """Write a file with a sound header and an infinite scale near its end: only who reads all of
-    its weights finds that."""
+    """Write a file with a sound header and an infinite scale near its end.
+
+    Only a reader of all its weights finds that.
+    """
     made = tensors()
     last = made[-2]
     spoilt = np.float16(np.inf).tobytes() + last.data[2:]

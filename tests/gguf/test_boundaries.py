@@ -38,13 +38,13 @@ from tests.runners import wait
 ONE = Tensor.floats("one.weight", np.arange(64).reshape(2, 32))
 
 
-def opened(data: bytes) -> GgufFile:
+def open_bytes(data: bytes) -> GgufFile:
     return result_of(open_gguf([MemorySource(data, "x.gguf")]))
 
 
 def is_refused(data: bytes, fault: str) -> bool:
     with pytest.raises(GgufError) as caught:
-        opened(data)
+        open_bytes(data)
     return fault in str(caught.value)
 
 
@@ -66,7 +66,7 @@ LARGEST: dict[int, Any] = {
 @pytest.mark.parametrize("kind", LARGEST)
 def test_every_type_of_value_alone_and_in_an_array(kind: int) -> None:
     value = LARGEST[kind]
-    metadata = opened(
+    metadata = open_bytes(
         file({"a": Typed(kind, value), "b": Typed(kind, [0, value]), "c": "end"}, [ONE])
     ).metadata
     assert metadata.values["a"].item == value
@@ -137,14 +137,14 @@ def test_one_too_many(data: bytes, fault: str) -> None:
     ],
 )
 def test_the_last_that_is_taken(data: bytes) -> None:
-    assert len(opened(data).tensors) == 1
+    assert len(open_bytes(data).tensors) == 1
 
 
 def test_dims_and_places_of_tensors() -> None:
     """The second begins where the first ends, padded."""
     odd = Tensor("odd", (3, 32), "Q8_0", bytes(3 * 34))
     data = file({}, [odd, ONE])
-    infos = {name: tensor.info for name, tensor in opened(data).tensors.items()}
+    infos = {name: tensor.info for name, tensor in open_bytes(data).tensors.items()}
     assert (infos["odd"].dims, infos["odd"].nbytes) == ((3, 32), 102)
     assert infos["one.weight"].offset == infos["odd"].offset + 128
     assert data[infos["one.weight"].offset :] == ONE.data
@@ -152,7 +152,7 @@ def test_dims_and_places_of_tensors() -> None:
 
 @pytest.mark.parametrize(("tensors", "entries"), [(7, 0), (0, 9)])
 def test_counts_for_which_a_file_is_just_long_enough(tensors: int, entries: int) -> None:
-    """Then it is something else that is wrong with it: no room for all that they claim."""
+    """The fault is another one then: there is no room for all that they claim."""
     least = tensors * MIN_TENSOR + entries * MIN_ENTRY
     assert is_refused(start(tensors, entries) + bytes(least - 1), "for which it is too short")
     assert is_refused(start(tensors, entries) + bytes(least), "has no name")
@@ -196,7 +196,7 @@ def test_a_file_of_texts_that_comes_byte_by_byte(monkeypatch: pytest.MonkeyPatch
 
 
 def test_metadata_has_bounds_that_belong_to_them() -> None:
-    metadata = opened(file({"n": 5, "f": 0.5}, [ONE])).metadata
+    metadata = open_bytes(file({"n": 5, "f": 0.5}, [ONE])).metadata
     assert metadata.integer("n", 5, 5) == 5
     assert metadata.number("f", 0.5, 0.5) == 0.5
     for ask in (
@@ -255,7 +255,7 @@ def test_a_file_in_words() -> None:
     long = "x" * MAX_VALUE
     values = {"fits": long, "long": f"{long}y", "list": [1, 2, 3], "flag": True}
     about = about_gguf(
-        opened(file(values, [small, ONE, Tensor.floats("two", np.ones(3))])), "Fine."
+        open_bytes(file(values, [small, ONE, Tensor.floats("two", np.ones(3))])), "Fine."
     )
     assert "3 tensors. Fine." in about
     assert "| F32 | 2 | 268 bytes |\n| Q8_0 | 1 | 68 bytes |" in about, "the largest first"
@@ -305,18 +305,18 @@ def test_rotary_pairs_side_by_side_become_halves() -> None:
 def test_a_row_is_read_where_it_lies() -> None:
     table = np.random.default_rng(1).normal(size=(7, 40)).astype(np.float32)
     data = file({}, [ONE, Tensor.floats("table", table)])
-    rows = GgufTokenRows(opened(data).tensors["table"])
+    rows = GgufTokenRows(open_bytes(data).tensors["table"])
     assert rows.columns == 40
     found = wait(rows.read([6, 0, 6, 3]))
     assert np.array_equal(found, table[None, [6, 0, 6, 3]])
 
 
 def config_of(architecture: Any = "llama", **changes: Any) -> dict[str, Any]:
-    """What a file without regard for its tensors says."""
+    """Read the config of a file without regard for its tensors."""
     values = small.metadata(architecture) | {
         f"{architecture}.{key.replace('__', '.')}": value for key, value in changes.items()
     }
-    return read_config(opened(file(values, small.tensors())))
+    return read_config(open_bytes(file(values, small.tensors())))
 
 
 @pytest.mark.parametrize(
@@ -344,7 +344,7 @@ def test_heads_that_files_leave_to_the_width() -> None:
 
 
 def test_what_turns_of_a_head() -> None:
-    """Where pairs lie side by side all of it must; elsewhere the first columns may."""
+    """Pairs that lie side by side must all turn; elsewhere the first columns may."""
     assert "partial_rotary_factor" not in config_of(rope__dimension_count=16)["rope_parameters"]
     half = config_of("qwen3", rope__dimension_count=8)["rope_parameters"]
     assert half["partial_rotary_factor"] == 0.5
@@ -391,6 +391,6 @@ def test_words_of_what_lies_in_the_file() -> None:
     head = Tensor.floats("output.weight", np.ones(3))
     for architecture, has_bias in (("llama", True), ("qwen2", False)):  # which always has them
         values = small.metadata(architecture)
-        found = read_config(opened(file(values, [*small.tensors(), *biases, head])))
+        found = read_config(open_bytes(file(values, [*small.tensors(), *biases, head])))
         assert (found["attention_bias"], found["mlp_bias"]) == (has_bias, True)
         assert found["tie_word_embeddings"] is False

@@ -1,4 +1,4 @@
-"""What a GGUF file says of its model: taken where it can be computed, refused by name where not."""
+"""The config of a GGUF file: taken where it can be computed, refused by name where not."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ from tests.gguf.written import Tensor, file
 from tests.pte.memory_source import MemorySource
 
 
-def opened(data: bytes) -> GgufModel:
+def open_bytes(data: bytes) -> GgufModel:
     return result_of(open_model([MemorySource(data, "x.gguf")]))
 
 
@@ -33,7 +33,7 @@ def refused(
     values = small.metadata(architecture) | changes
     given = {key: value for key, value in values.items() if value is not None}
     with pytest.raises(GgufError) as caught:
-        opened(file(given, small.tensors() if tensors is None else tensors))
+        open_bytes(file(given, small.tensors() if tensors is None else tensors))
     told = str(caught.value)
     assert told.startswith("x.gguf")
     assert told.count("x.gguf") == 1, "the file is named once"
@@ -43,7 +43,7 @@ def refused(
 
 
 def test_a_whole_model() -> None:
-    model = opened(small.small_file())
+    model = open_bytes(small.small_file())
     assert model.config.attention.heads == small.HEADS
     assert model.config.tied
     assert model.quantisation == "Q8_0"
@@ -94,26 +94,26 @@ def test_what_a_file_leaves_out() -> None:
         small.matrix(rng, f"blk.0.attn_{part}.weight", 32, 32, "Q8_0")
         for part in ("q", "k", "v", "output")
     ]
-    model = opened(file(values, tensors))
+    model = open_bytes(file(values, tensors))
     assert model.values["rope_parameters"] == {"rope_type": "default", "rope_theta": 10000.0}
     assert model.config.attention.kv_heads == small.HEADS
 
 
 def test_a_window_is_that_of_every_layer() -> None:
-    config = opened(small.small_file(**{"llama.attention.sliding_window": 48})).config
+    config = open_bytes(small.small_file(**{"llama.attention.sliding_window": 48})).config
     assert (config.context, config.kinds) == (64, (LayerKind(window=48),))
 
 
 def test_a_window_that_may_not_be_meant_bounds_the_context() -> None:
     values = small.metadata("qwen3") | {"qwen3.attention.sliding_window": 48}
-    config = opened(file(values, small.qwen3_tensors())).config
+    config = open_bytes(file(values, small.qwen3_tensors())).config
     assert (config.context, config.kinds) == (48, ())
 
 
 def test_factors_of_frequencies_are_read() -> None:
     factors = Tensor.floats("rope_freqs.weight", np.linspace(1, 8, small.HEAD_DIM // 2))
     plain, divided = (
-        opened(file(small.metadata(), tensors)).constants._tables["sin"]
+        open_bytes(file(small.metadata(), tensors)).constants._tables["sin"]
         for tensors in (small.tensors(), [factors, *small.tensors()])
     )
     assert plain[1, 0] == divided[1, 0]
@@ -179,7 +179,7 @@ def test_6_what_no_decoder_can_be() -> None:
         ("llama.context_length", 1, "a context of 1 positions has no room for an answer"),
     ):
         with pytest.raises(ModelError, match=fault):
-            opened(small.small_file(**{key: value}))
+            open_bytes(small.small_file(**{key: value}))
 
 
 def test_6_no_data_is_read_before_the_shapes_are_right() -> None:
@@ -195,7 +195,7 @@ def test_6_tensors_that_would_be_lost() -> None:
     told = refused({}, [*small.tensors(), extra])
     assert "has tensors that this engine does not compute with: 'blk.0.attn_sinks.weight'" in told
     picture = Tensor.floats("v.patch_embd.weight", np.ones(2))
-    assert opened(file(small.metadata(), [picture, *small.tensors()])).config.layers == 1
+    assert open_bytes(file(small.metadata(), [picture, *small.tensors()])).config.layers == 1
 
 
 NUMBERS = {
@@ -274,4 +274,4 @@ def test_types_without_kernels_are_named(kind: str) -> None:
 
 def test_unsupported_is_told_apart() -> None:
     with pytest.raises(UnsupportedGgufError):
-        opened(small.small_file(**{"general.type": "adapter"}))
+        open_bytes(small.small_file(**{"general.type": "adapter"}))

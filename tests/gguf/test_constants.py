@@ -56,7 +56,7 @@ class RaggedSource(MemorySource):
 
 
 class Recorder:
-    """What a device would have in its buffers, each named as its constant."""
+    """A device that keeps the contents of its buffers, each named as its constant."""
 
     def __init__(self) -> None:
         self.written: dict[str, bytearray] = {}
@@ -75,8 +75,11 @@ class Recorder:
         pass
 
 
-def uploaded(model: GgufModel, progress: Any = None) -> dict[str, bytes]:
-    """By constant; each goes to a place of its own and, once more, to one further on."""
+def upload_all(model: GgufModel, progress: Any = None) -> dict[str, bytes]:
+    """Return the bytes by constant.
+
+    Each goes to its own place and, once more, to one further on.
+    """
     names = {name for _, _, name in model.program.constants()}
     places = {name: [_place(name, 0), _place(f"{name} again", ROOM)] for name in names}
     model.constants.check(model.program)
@@ -98,7 +101,7 @@ def opened(*sources: ByteSource) -> GgufModel:
 
 @pytest.fixture(autouse=True)
 def _small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that every tensor comes in several."""
+    """Make the pieces small, so that every tensor comes in several."""
     monkeypatch.setattr(constants, "HELD_BYTES", 3000)
 
 
@@ -115,7 +118,7 @@ def test_they_are_the_exporter_s(family: str, kind: Kind, tmp_path: Path) -> Non
     source = GgufSource.open(path, Quantisation("none"))
     names = sorted({name for _, _, name in model.program.constants()})
     wanted = source.constants(source.decoder_config(None), names)
-    found = uploaded(model)
+    found = upload_all(model)
     assert found.keys() == wanted.keys()
     for name, give in wanted.items():
         assert found[name] == np.ascontiguousarray(give()).tobytes(), name
@@ -128,13 +131,13 @@ def test_parts_of_a_model(tmp_path: Path) -> None:
     second = file(split | {"split.no": 1}, tensors[4:])
     whole = opened(MemorySource(small.small_file()))
     parts = opened(RaggedSource(second, "2"), RaggedSource(first, "1"))
-    assert uploaded(parts) == uploaded(whole)
+    assert upload_all(parts) == upload_all(whole)
 
 
 def test_progress_is_told_by_file() -> None:
     told: list[tuple[str, int, int]] = []
     model = opened(MemorySource(small.small_file(), "x.gguf"))
-    uploaded(model, lambda *progress: told.append(progress))
+    upload_all(model, lambda *progress: told.append(progress))
     total = sum(len(tensor.data) for tensor in small.tensors())
     assert told[-1] == (UPLOAD, total, total)
 
@@ -150,7 +153,7 @@ def test_9_a_scale_that_is_no_number_names_its_tensor(kind: str, value: float) -
     tensors[7] = Tensor(tensors[7].name, tensors[7].dims, kind, bytes(spoilt))
     model = opened(MemorySource(file(small.metadata(), tensors), "x.gguf"))
     with pytest.raises(GgufError, match=r"x.gguf: the tensor 'blk.0.ffn_gate.weight' has values"):
-        uploaded(model)
+        upload_all(model)
 
 
 def test_a_program_that_wants_more_than_there_is() -> None:

@@ -1,5 +1,7 @@
-"""What each architecture's keys become in the words of a config.json: what a file leaves out, what
-it says, and the bounds of it. What is left out is what llama.cpp has for the architecture."""
+"""The keys of each architecture in the words of a config.json: left out, given, and their bounds.
+
+What is left out is what llama.cpp has for the architecture.
+"""
 
 from math import sqrt
 from typing import Any
@@ -57,7 +59,7 @@ def words_of(architecture: str, given: dict[str, Any], **sizes: int) -> dict[str
 
 
 def every(period: int) -> list[str]:
-    """Of the layers, each last of a period is full."""
+    """Return the kinds of layers, where each last of a period is full."""
     return [FULL if number % period == 0 else SLIDING for number in range(1, LAYERS + 1)]
 
 

@@ -1,5 +1,7 @@
-"""Tensors that hold several of the decoder's, of sizes that are pairwise different: where each part
-lies, what is read, and what stays as it is."""
+"""Tensors that hold several of the decoder's, of sizes that are pairwise different.
+
+The tests show where each part lies, what is read, and what stays as it is.
+"""
 
 from typing import Any, cast
 

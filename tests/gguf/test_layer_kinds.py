@@ -1,4 +1,4 @@
-"""What a GGUF file says of layers that are not all alike."""
+"""Layers of a GGUF file that are not all alike."""
 
 from typing import Any
 

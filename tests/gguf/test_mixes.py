@@ -20,7 +20,7 @@ from py_runtime.passes import DEFAULT_PASSES, run_passes
 from py_runtime.weights.byte_source import FileSource
 from tests.decoder.test_program import Canonical
 from tests.gguf.mixes import ARCHITECTURES, MIXES, k_mix, metadata, tensors_of, write
-from tests.gguf.test_constants import uploaded
+from tests.gguf.test_constants import upload_all
 from tests.gguf.written import Tensor, file
 from tests.golden import Tolerance, compare
 from tests.runners import NativeRunner, Runner, wait
@@ -63,7 +63,7 @@ def test_torch_s_tokens(family: str, mix: str, tmp_path: Path, native: Runner) -
 def test_a_head_beyond_what_the_device_binds(
     tmp_path: Path, native: NativeRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And matrices whose sums a residual is added to: they are cut by rows."""
+    """Matrices whose sums a residual is added to are cut by rows, too."""
     most = 132_000  # all but weights needs less
     limits = native.device.limits | {"max_storage_buffer_binding_size": most}
     monkeypatch.setattr(native.device, "limits", limits)
@@ -88,8 +88,10 @@ def test_torch_s_tokens_in_the_page(mix: str, tmp_path: Path, in_page: Runner) -
     ],
 )
 def test_a_token_takes_few_kernels(mix: str, buffers: int, wanted: int, tmp_path: Path) -> None:
-    """Four a layer and the head, and one more where v is of another type than q and k and a kernel
-    cannot bind the weights of both."""
+    """A layer takes four kernels; a v of another type than q and k may take one more.
+
+    That is where a kernel cannot bind the weights of both.
+    """
     path = tmp_path / "x.gguf"
     path.write_bytes(write("llama", MIXES[mix]))
     model = wait(open_model([FileSource(path)]))
@@ -109,7 +111,7 @@ def test_the_exporter_takes_it_as_it_is(mix: str, tmp_path: Path) -> None:
     source = GgufSource.open(path, Quantisation("q4gsw"))
     exported = export_decoder(source, source.decoder_config(None)).program
     assert Canonical(exported).whole() == Canonical(model.program).whole()
-    found = uploaded(model)
+    found = upload_all(model)
     for weight in weight_names(model.config):
         for part, array in source.parts(weight).items():
             owner = weight.removesuffix(".weight")

@@ -21,7 +21,7 @@ from py_runtime.model.stores import open_store
 from tests.decoder.test_program import Canonical
 from tests.export.gguf_files import write_gguf
 from tests.gguf import small
-from tests.gguf.test_constants import uploaded
+from tests.gguf.test_constants import upload_all
 from tests.gguf.written import file
 from tests.golden import Tolerance, compare
 from tests.runners import NativeRunner, Runner, wait
@@ -111,7 +111,7 @@ def test_10_a_template_that_never_ends_is_stopped(tmp_path: Path, native: Native
 
 
 def test_11_no_token_beyond_the_rows_is_looked_up(tmp_path: Path, native: NativeRunner) -> None:
-    """Nor drawn, however its logit is pushed: there are as many logits as rows."""
+    """None is drawn either, however its logit is pushed: there are as many logits as rows."""
     (tmp_path / "x.gguf").write_bytes(small.small_file())
     model = wait(Model.load(native.device, str(tmp_path / "x.gguf")))
 
@@ -153,7 +153,7 @@ def test_the_terminal_tells_what_a_file_holds(tmp_path: Path) -> None:
 
 @pytest.mark.model
 def test_the_default_model_is_the_exported_folder_bit_for_bit() -> None:
-    """So it answers token for token alike: the same program over the same bytes."""
+    """It answers token for token alike, then: the same program over the same bytes."""
     folder = DiskFolder(ROOT / "models" / "SmolLM2-135M-Instruct")
     exported = wait(folder.open())
     store = wait(open_store(str(default_gguf())))
@@ -161,7 +161,7 @@ def test_the_default_model_is_the_exported_folder_bit_for_bit() -> None:
     assert Canonical(opened.program).whole() == Canonical(exported.program).whole()
     assert opened.manifest.context == exported.manifest.context
     model: Any = wait(store.model())  # type: ignore[attr-defined]
-    found, wanted = uploaded(model), folder.constants(exported)
+    found, wanted = upload_all(model), folder.constants(exported)
     assert found.keys() == set(wanted)
     for name in wanted:
         array = np.asarray(wanted[name])
@@ -177,7 +177,7 @@ def test_the_default_model_is_the_exported_folder_bit_for_bit() -> None:
 
 
 def with_merges_in_two(tokenizer: dict[str, Any]) -> dict[str, Any]:
-    """Both ways of writing them are known to tokenizer.json."""
+    """Write merges in pairs; tokenizer.json knows both ways of writing them."""
     model = tokenizer.get("model", {})
     merges = [m.split(" ") if isinstance(m, str) else m for m in model.get("merges", ())]
     return tokenizer | {"model": model | {"merges": merges}}

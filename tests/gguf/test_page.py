@@ -43,7 +43,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def user(browser: Browser, models: Path) -> Iterator[User]:
-    """One page for all of them."""
+    """Open one page for all of them."""
     with serving("--models", str(models)) as address:
         context = browser.new_context()
         user = User(context.new_page(), address)
@@ -59,7 +59,7 @@ def python(user: User) -> Callable[[str], Any]:
 
 @pytest.fixture
 def dialog(user: User) -> Iterator[Locator]:
-    """What a drop shows; closed at the end."""
+    """Return the dialog that a drop shows, and close it at the end."""
     yield user.page.get_by_role("dialog", name="Your file")
     user.page.keyboard.press("Escape")
 

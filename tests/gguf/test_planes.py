@@ -25,7 +25,7 @@ def test_planes_mean_the_values_of_the_blocks(name: str, rows: int) -> None:
 
 @pytest.mark.parametrize("name", QUANTISED)
 def test_pieces_are_the_parts_of_the_whole(name: str) -> None:
-    """Of an even number of blocks each, but for the last."""
+    """Each piece has an even number of blocks, but for the last."""
     raw = random_weight(name, 7, 768, np.random.default_rng(1)).raw.reshape(-1)
     kind = BY_NAME[name]
     cuts = [0, 4 * kind.nbytes, 10 * kind.nbytes, len(raw)]

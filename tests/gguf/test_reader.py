@@ -26,7 +26,7 @@ from tests.gguf.written import (
     Typed,
     entry,
     file,
-    padded,
+    pad,
     start,
     tensor_info,
     text,
@@ -37,14 +37,14 @@ ONE = Tensor.floats("one.weight", np.arange(64).reshape(2, 32))
 TWO = Tensor.floats("two.weight", np.arange(5))
 
 
-def opened(*files: bytes) -> GgufFile:
+def open_bytes(*files: bytes) -> GgufFile:
     sources = [MemorySource(data, f"part{n}.gguf") for n, data in enumerate(files)]
     return result_of(open_gguf(sources))
 
 
 def refused(*files: bytes) -> str:
     with pytest.raises(GgufError) as caught:
-        opened(*files)
+        open_bytes(*files)
     told = str(caught.value)
     assert "\n" not in told
     assert told.startswith(("part0.gguf", "part1.gguf", "the tensor"))
@@ -58,7 +58,7 @@ def refused(*files: bytes) -> str:
 def test_it_reads_what_the_package_reads(tmp_path: Path) -> None:
     data = small.small_file()
     (tmp_path / "x.gguf").write_bytes(data)
-    theirs, ours = GGUFReader(tmp_path / "x.gguf"), opened(data)
+    theirs, ours = GGUFReader(tmp_path / "x.gguf"), open_bytes(data)
     fields = {key: field for key, field in theirs.fields.items() if not key.startswith("GGUF.")}
     assert list(ours.metadata.values) == list(fields)
     for key, field in fields.items():
@@ -87,24 +87,24 @@ def test_a_header_longer_than_the_first_read(monkeypatch: pytest.MonkeyPatch) ->
     first = min(tensor.info.offset for tensor in found.tensors.values())
     assert source.bytes_read <= 2 * first
     assert found.metadata.texts("tokenizer.ggml.tokens") == small.TOKENS
-    assert found.tensors.keys() == opened(data).tensors.keys()
+    assert found.tensors.keys() == open_bytes(data).tensors.keys()
 
 
 @pytest.mark.parametrize("alignment", [8, 64, 4096])
 def test_another_alignment(alignment: int) -> None:
-    found = opened(file({"general.alignment": alignment}, [TWO, ONE], alignment=alignment))
+    found = open_bytes(file({"general.alignment": alignment}, [TWO, ONE], alignment=alignment))
     assert all(tensor.info.offset % alignment == 0 for tensor in found.tensors.values())
 
 
 def test_version_two_and_a_file_that_ends_without_padding() -> None:
-    assert opened(file({}, [TWO], version=2)[:-12]).tensors.keys() == {"two.weight"}
+    assert open_bytes(file({}, [TWO], version=2)[:-12]).tensors.keys() == {"two.weight"}
 
 
 # The checks, by the numbers of the list ----------------------------------------------------------
 
 
 def with_entry(key: str, kind: int, rest: bytes) -> bytes:
-    """One entry as it stands, before a lot of room that a count may claim."""
+    """Write one entry as it stands, before a lot of room that a count may claim."""
     return start(0, 1) + text(key) + struct.pack("<I", kind) + rest + bytes(64)
 
 
@@ -214,7 +214,7 @@ def test_3_nothing_is_there_twice() -> None:
 
 def test_3_a_value_has_the_type_that_is_asked_for() -> None:
     values = {"n": 1, "f": 0.5, "t": "x", "b": True, "ns": [1], "fs": [0.5], "ts": ["x"]}
-    metadata = opened(file(values, [ONE])).metadata
+    metadata = open_bytes(file(values, [ONE])).metadata
     asked = {
         "n": lambda key: metadata.integer(key),
         "f": lambda key: metadata.number(key, 0, 1),
@@ -248,7 +248,7 @@ def test_4_the_alignment_is_a_power_of_two(alignment: object, fault: str) -> Non
 
 
 def lone(tensor: Tensor, offset: int = 0, number: int | None = None) -> bytes:
-    return padded(start(1, 0) + tensor_info(tensor, offset, number), 32) + tensor.data
+    return pad(start(1, 0) + tensor_info(tensor, offset, number), 32) + tensor.data
 
 
 PLACES = {
@@ -266,7 +266,7 @@ PLACES = {
     ),
     "a gap": (lone(ONE, offset=32), "begin at byte 32 of the data, but the tensors before it end"),
     "an overlap": (
-        padded(start(2, 0) + tensor_info(ONE, 0) + tensor_info(TWO, 32), 32) + bytes(512),
+        pad(start(2, 0) + tensor_info(ONE, 0) + tensor_info(TWO, 32), 32) + bytes(512),
         "begin at byte 32 of the data, but the tensors before it end at 256",
     ),
     "cut short": (file({}, [ONE])[:-1], "its tensors take 352 bytes: it is cut short"),
@@ -283,7 +283,7 @@ def test_5_tensors_lie_where_their_sizes_say(data: bytes, fault: str) -> None:
 
 def test_8_floats_are_finite_and_within_bounds() -> None:
     values = {"a": float("nan"), "b": float("inf"), "c": 2.0, "d": Typed(F32, [0.0, -np.inf])}
-    metadata = opened(file(values, [ONE])).metadata
+    metadata = open_bytes(file(values, [ONE])).metadata
     for key, fault in (
         ("a", "is nan, which is not"),
         ("b", "is inf"),
@@ -304,7 +304,7 @@ def part(number: int, count: int, *tensors: Tensor, total: int = 2) -> bytes:
 
 
 def test_parts_are_one_model_in_any_order() -> None:
-    found = opened(part(1, 2, TWO), part(0, 2, ONE))
+    found = open_bytes(part(1, 2, TWO), part(0, 2, ONE))
     assert found.name == "part1.gguf"
     assert found.metadata.text("general.name") == "whole"
     assert {name: t.source.name for name, t in found.tensors.items()} == {
@@ -344,4 +344,4 @@ def test_names_of_parts() -> None:
 
 def test_what_is_unsupported_is_told_apart_from_damage() -> None:
     with pytest.raises(UnsupportedGgufError):
-        opened(start(0, 0, version=1))
+        open_bytes(start(0, 0, version=1))

@@ -1,5 +1,7 @@
-"""Embeddings for each layer: their rows come from the file as tokens ask for them, and the table
-never goes to the GPU."""
+"""Embeddings for each layer: their rows come from the file as tokens ask for them.
+
+The table never goes to the GPU.
+"""
 
 from pathlib import Path
 
@@ -24,7 +26,7 @@ TABLE = "per_layer_token_embd.weight"
 
 
 class Counted(BytesSource):
-    """Counts reads."""
+    """A source that counts reads."""
 
     reads = 0
 
@@ -42,7 +44,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def table(path: Path) -> np.ndarray:
-    """As the gguf package reads it."""
+    """Return the table as the gguf package reads it."""
     tensor = next(each for each in GGUFReader(path).tensors if each.name == TABLE)
     return np.array(dequantize(tensor.data, tensor.tensor_type))
 

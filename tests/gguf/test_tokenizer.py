@@ -48,7 +48,7 @@ UNNAMED = (
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = 1, 2, 3, 4, 5, 6
 
 
-def trained(*steps: Any, **model: Any) -> Json:
+def train_tokenizer(*steps: Any, **model: Any) -> Json:
     sequence = pre_tokenizers.Sequence([*steps])
     made = as_json(trained_byte_level(sequence, ["<|endoftext|>"]))
     made["model"] |= model
@@ -73,20 +73,24 @@ MADE: dict[str, Callable[[], Json]] = {
     "dbrx": dbrx,
     "qwen2": lambda: cached("qwen2"),
     "deepseek-r1-qwen": lambda: cached("qwen2") | {"normalizer": None},
-    "qwen35": lambda: trained(split(QWEN35), byte_level()) | {"normalizer": {"type": "NFC"}},
-    "smollm": lambda: trained(
+    "qwen35": lambda: (
+        train_tokenizer(split(QWEN35), byte_level()) | {"normalizer": {"type": "NFC"}}
+    ),
+    "smollm": lambda: train_tokenizer(
         pre_tokenizers.Digits(individual_digits=True), byte_level(use_regex=True)
     ),
-    "tekken": lambda: without_some_merges(trained(split(TEKKEN), byte_level(), ignore_merges=True)),
-    "gpt-4o": lambda: trained(split(GPT4O), byte_level()),
-    "default": lambda: trained(*map(split, UNNAMED), byte_level()),
+    "tekken": lambda: without_some_merges(
+        train_tokenizer(split(TEKKEN), byte_level(), ignore_merges=True)
+    ),
+    "gpt-4o": lambda: train_tokenizer(split(GPT4O), byte_level()),
+    "default": lambda: train_tokenizer(*map(split, UNNAMED), byte_level()),
 }
 # Names of models people run, and which of the above they are.
 ALIASES = {"falcon3": "llama-bpe", "lfm2": "llama-bpe", "refact": "smollm", "llama4": "gpt-4o"}
 
 
 @cache
-def made(pre: str) -> Json:
+def make_tokenizer(pre: str) -> Json:
     return MADE[pre]()
 
 
@@ -96,8 +100,8 @@ def metadata_of(values: Json) -> Metadata:
 
 
 def as_gguf(pre: str) -> Json:
-    """What llama.cpp would write of a tokenizer.json."""
-    file = made(pre)
+    """Return the metadata that llama.cpp would write for a tokenizer.json."""
+    file = make_tokenizer(pre)
     ids = dict(file["model"]["vocab"])
     added = {token["content"]: token["special"] for token in file["added_tokens"]}
     ids |= {token["content"]: token["id"] for token in file["added_tokens"]}
@@ -139,7 +143,7 @@ NEWLINES = ("\n", "\n\n", "\n\n\n")
 
 @cache
 def gemma() -> tuple[Json, Json]:
-    """As transformers' GemmaTokenizer makes it of a vocabulary and merges; and as a GGUF has it."""
+    """Return the tokenizer of transformers' GemmaTokenizer, and the same as a GGUF has it."""
     model = cached("llama2")["model"]
     tokens = sorted(model["vocab"], key=model["vocab"].__getitem__)
     pairs = [tuple(merge.split(" ")) for merge in model["merges"]]
@@ -184,13 +188,13 @@ def theirs(original: Json, texts: list[str]) -> list[list[int]]:
 def test_byte_level_styles(pre: str) -> None:
     texts = [*lines()[::10], "[PAD1]", "It'S 12345 ÀÉ nǅ e\u0301\u0301x ISO/IEC\n\n \t//\r\n ½"]
     values = as_gguf(pre) | {"tokenizer.ggml.add_bos_token": pre == "llama-bpe"}
-    assert ids_of(values, texts) == theirs(made(pre), texts)
+    assert ids_of(values, texts) == theirs(make_tokenizer(pre), texts)
 
 
 def test_a_file_without_the_name_of_a_style() -> None:
     values = as_gguf("default")
     del values["tokenizer.ggml.pre"]
-    assert ids_of(values, lines()[::100]) == theirs(made("default"), lines()[::100])
+    assert ids_of(values, lines()[::100]) == theirs(make_tokenizer("default"), lines()[::100])
 
 
 @pytest.mark.parametrize(("name", "same_as"), ALIASES.items())
@@ -413,7 +417,7 @@ IDS = ("bos", "eos", "unknown", "padding")
 
 @pytest.mark.parametrize("name", [*IDS, "eot", "eom"])
 def test_every_special_token_is_one_of_the_tokens(name: str) -> None:
-    """Also the ends, which are asked for apart."""
+    """The ends, which are asked for apart, are among them."""
     key = f"tokenizer.ggml.{name}_token_id"
     for number in (2502, 2**31):
         metadata = metadata_of(as_gguf("gpt-2") | {key: number})

@@ -39,12 +39,12 @@ def text(value: str | bytes) -> bytes:
     return struct.pack("<Q", len(data)) + data
 
 
-def packed(kind: int, value: Any) -> bytes:
+def pack_value(kind: int, value: Any) -> bytes:
     return text(value) if kind == TEXT else struct.pack(f"<{FORMS[kind]}", value)
 
 
-def typed(value: Any) -> Typed:
-    """As llama.cpp's converters write it."""
+def with_type(value: Any) -> Typed:
+    """Give a value the type that llama.cpp's converters write."""
     if isinstance(value, Typed):
         return value
     kinds = {bool: BOOL, int: U32, float: F32, str: TEXT, bytes: TEXT}
@@ -54,10 +54,10 @@ def typed(value: Any) -> Typed:
 
 
 def entry(key: str | bytes, value: Any) -> bytes:
-    found = typed(value)
+    found = with_type(value)
     if not isinstance(found.value, list):
-        return text(key) + struct.pack("<I", found.kind) + packed(found.kind, found.value)
-    items = b"".join(packed(found.kind, item) for item in found.value)
+        return text(key) + struct.pack("<I", found.kind) + pack_value(found.kind, found.value)
+    items = b"".join(pack_value(found.kind, item) for item in found.value)
     head = struct.pack("<IIQ", ARRAY, found.kind, len(found.value))
     return text(key) + head + items
 
@@ -72,7 +72,7 @@ def start(tensors: int, entries: int, version: int = 3) -> bytes:
     return struct.pack("<4sIQQ", b"GGUF", version, tensors, entries)
 
 
-def padded(data: bytes, alignment: int) -> bytes:
+def pad(data: bytes, alignment: int) -> bytes:
     return data + bytes(-len(data) % alignment)
 
 
@@ -87,5 +87,5 @@ def file(
     data = b""
     for tensor in tensors:
         header += tensor_info(tensor, len(data))
-        data += padded(tensor.data, alignment)
-    return padded(header, alignment) + data
+        data += pad(tensor.data, alignment)
+    return pad(header, alignment) + data

@@ -1,4 +1,4 @@
-"""What a device must do, natively and in the page alike; test_gpu.py runs it through runners."""
+"""The duties of a device, natively and in the page alike; test_gpu.py runs them through runners."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -63,7 +63,7 @@ async def upload_and_read_back(device: Device) -> dict[str, Any]:
 
 
 async def replay(device: Device, steps: int) -> dict[str, Any]:
-    """A plan of dependent dispatches and a copy, replayed by one submit."""
+    """Replay a plan of dependent dispatches and a copy by one submit."""
     data, copied, params = await device.create_buffers(
         [
             BufferSpec("data", 256),
@@ -107,7 +107,7 @@ async def replay(device: Device, steps: int) -> dict[str, Any]:
 
 
 async def products_of_bytes(device: Device, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Of four bytes in a word each; int32."""
+    """Return the products of four bytes in a word each; int32."""
     buffers = await device.create_buffers(
         [BufferSpec(name, a.nbytes) for name in ("a", "b", "products")]
     )
@@ -198,7 +198,7 @@ async def out_of_memory(device: Device) -> dict[str, Any]:
 
 
 async def destroyed_device(device: Device) -> list[str]:
-    """A device of its own is destroyed: every later call says so. (Natively: the page has one.)"""
+    """Destroy a device of its own: every later call says so. Natively only, as the page has one."""
     from py_runtime.gpu import request_device
 
     own = await request_device()

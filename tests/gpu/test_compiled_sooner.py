@@ -1,5 +1,7 @@
-"""What the tests' kernels have in other words than those of users (tests/compiled_sooner.py): both
-are right, whichever way WGSL is translated."""
+"""Kernels of the tests in other words than those of users (tests/compiled_sooner.py).
+
+Both are right, whichever way WGSL is translated.
+"""
 
 from collections.abc import Iterator
 from itertools import product

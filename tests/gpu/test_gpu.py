@@ -60,7 +60,7 @@ def test_faults_are_named(
 
 @pytest.fixture(scope="module")
 def fault_texts() -> FaultTexts:
-    """All faults are provoked once per runner."""
+    """Provoke all faults once per runner."""
     return {}
 
 
@@ -108,6 +108,6 @@ made
 
 @pytest.mark.browser
 def test_replaying_300_dispatches_is_one_call(in_page: PageRunner) -> None:
-    """What the call costs is a figure of `make bench`."""
+    """The cost of the call is a figure of `make bench`."""
     in_page.run(CASES, "same_spec_same_pipeline")  # ships the module
     assert in_page.python(ONE_CALL) == {"calls": 1, "dispatches": 300}

@@ -1,5 +1,7 @@
-"""What every device checks and counts, over one that keeps its buffers in memory; and which kernels
-a device's features speak for."""
+"""Checks and counts of every device, over one that keeps its buffers in memory.
+
+The kernels that a device's features suggest are here, too.
+"""
 
 import asyncio
 from collections.abc import Sequence
@@ -211,7 +213,7 @@ def test_steps_are_timed_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_usages_are_webgpu_s() -> None:
-    """https://www.w3.org/TR/webgpu/#buffer-usage"""
+    """The numbers are those of https://www.w3.org/TR/webgpu/#buffer-usage."""
     usages = {"MAP_READ": 1, "COPY_SRC": 4, "COPY_DST": 8, "UNIFORM": 64, "STORAGE": 128}
     assert {each.name: each.value for each in BufferUsage} == usages | {"QUERY_RESOLVE": 512}
 

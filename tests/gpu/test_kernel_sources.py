@@ -1,4 +1,4 @@
-"""What WGSL files say they need is what they use; and the figures that are read from them."""
+"""The needs of WGSL files, which are what they use; and the figures that are read from them."""
 
 import re
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ FILES = all_shaders().files
 
 
 def every_way(library: Library, name: str, plugs: Plugs) -> Iterator[tuple[Plugs, KernelSource]]:
-    """A kernel, with all that can plug into its slots."""
+    """Yield a kernel with all that can plug into its slots."""
     try:
         yield plugs, join(library, name, plugs)
     except GraphError as error:
@@ -41,25 +41,25 @@ KERNELS = [name for name, file in FILES.items() if file.is_kernel]
 
 @cache
 def all_ways(kernel: str) -> list[KernelSource]:
-    """Of this project's files, joined once."""
+    """Return all ways to join a kernel of this project's files, joined once."""
     return [way for _, way in every_way(all_shaders(), kernel, {})]
 
 
 @cache
 def parts_of(kernel: str) -> set[str]:
-    """The files that take part in some way."""
+    """Return the files that take part in some way."""
     return {file.name for way in all_ways(kernel) for file in way.files}
 
 
 def join_some_with(name: str, library: Library) -> None:
-    """A kernel that the file is part of, in every way."""
+    """Join a kernel that the file is part of, in every way."""
     kernel = next(kernel for kernel in KERNELS if name in parts_of(kernel))
     for _ in every_way(library, kernel, {}):
         pass
 
 
 def with_line(name: str, *needs: str) -> Library:
-    """The project's files, one of them with another line of needs."""
+    """Return the project's files, one of them with another line of needs."""
     line = f"// needs: {', '.join(needs) or 'nothing'}"
     changed = parse(name, NEEDS.sub(line, FILES[name].source))
     return Library({**FILES, name: changed})
@@ -286,7 +286,7 @@ def test_storage_buffers_are_counted_and_uniforms_are_not() -> None:
 
 
 def test_portable_kernels_fit_every_device() -> None:
-    """At WebGPU's compatibility level a workgroup may have 128 invocations and 16 KiB."""
+    """A workgroup may have 128 invocations and 16 KiB at WebGPU's compatibility level."""
     for name in KERNELS:
         if name.endswith(("_wide", "_int8")):  # graph/builder.py checks these, by the device
             continue
@@ -310,7 +310,7 @@ def test_functions_of_one_element_are_those_of_the_shaders() -> None:
 
 
 def test_no_kernel_needs_halves_of_the_device() -> None:
-    """So that what adapters with shader-f16 get is what software adapters run in these tests."""
+    """Software adapters thus run in these tests what adapters with shader-f16 get."""
     sources = [way.source for name in KERNELS for way in all_ways(name)]
     assert any("unpack2x16float" in source for source in sources)
     assert not [source for source in sources if "enable f16" in source]

@@ -91,7 +91,7 @@ def lanes(name: str) -> str:
 
 
 def results(device: Device, source: str, workgroup: int, given: np.ndarray) -> np.ndarray:
-    """[OUTCOMES, workgroup, 4]"""
+    """Run the kernel and return [OUTCOMES, workgroup, 4]."""
 
     async def work() -> bytes:
         inputs, out = await device.create_buffers(

@@ -1,4 +1,4 @@
-"""One device for all who were on the one that was lost, whenever they notice."""
+"""The one device for all who were on the one that was lost, whenever they notice."""
 
 import asyncio
 from typing import Any
@@ -20,7 +20,7 @@ async def turns(count: int) -> None:
 
 @pytest.fixture
 def devices(monkeypatch: pytest.MonkeyPatch) -> list[Opened]:
-    """Those that were opened."""
+    """Return the devices that were opened."""
     opened: list[Opened] = []
 
     async def open_one() -> Opened:

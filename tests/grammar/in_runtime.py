@@ -1,4 +1,4 @@
-"""What runs where the engine runs, natively or in the page, on behalf of these tests."""
+"""Code that runs where the engine runs, natively or in the page, on behalf of these tests."""
 
 import json
 from typing import Any
@@ -13,7 +13,7 @@ from py_runtime.tokens import Tokenizer
 async def generate(
     device: Any, tokenizer: str, schemas: dict[str, Any], budget: int
 ) -> dict[str, str]:
-    """A random text for each schema, or why there is none."""
+    """Return a random text for each schema, or why there is none."""
     found = Tokenizer.from_json(tokenizer)
     end = found.vocabulary_size
     texts = TokenTexts(found, end + 1, [end])
@@ -39,7 +39,7 @@ async def generate(
 
 
 async def fault_of_deep_schema(device: Any, tokenizer: str, depth: int) -> str:
-    """What becomes of schemas inside one another: made here, as no message could carry them."""
+    """Return the fault of schemas inside one another, made here, as no message could carry them."""
     found = Tokenizer.from_json(tokenizer)
     schema: dict[str, Any] = {"type": "null"}
     for _ in range(depth):

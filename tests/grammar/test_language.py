@@ -1,5 +1,7 @@
-"""The exact language of schemas, byte by byte: the last text that is allowed and the first that is
-not; and wherever a text stops, what is said to make it whole does, as jsonschema sees it."""
+"""The exact language of schemas, byte by byte: the last allowed text and the first that is not.
+
+Wherever a text stops, what is said to make it whole does, as jsonschema sees it.
+"""
 
 import json
 from itertools import product
@@ -305,7 +307,7 @@ def test_numbers_of_small_ranges_and_no_others() -> None:
 
 
 def deep(levels: int, kind: str) -> Schema:
-    """A required property of a required property …, which is of this type."""
+    """Return a required property of a required property …, which is of this type."""
     return obj("a", a=deep(levels - 1, kind)) if levels else {"type": kind}
 
 

@@ -1,4 +1,4 @@
-"""What cannot be done is refused, with its name and its place; what is meant ill stays small."""
+"""Refusals of what cannot be done, by name and place; what is meant ill stays small."""
 
 import json
 from itertools import pairwise
@@ -109,7 +109,7 @@ def test_any_text_needs_no_grammar() -> None:
     assert grammar_for({"type": "text"}, texts_of(TOY)) is None
 
 
-def nested(depth: int, combined: bool) -> Any:
+def nest(depth: int, combined: bool) -> Any:
     schema: Any = {"type": "null"}
     for _ in range(depth):
         schema = {"allOf": [schema]} if combined else {"minItems": 1, "items": schema}
@@ -147,9 +147,9 @@ REFUSED = {
         "allOf": [{"anyOf": [{"minLength": n}, {"maxLength": n}]} for n in range(40)]
     },
     "many places": {"type": "object", "properties": {f"p{n}": {"const": n} for n in range(5000)}},
-    "schema nested deeply": nested(90, combined=False),
-    "items nested deeply": nested(2000, combined=False),
-    "allOf nested deeply": nested(2000, combined=True),
+    "schema nested deeply": nest(90, combined=False),
+    "items nested deeply": nest(2000, combined=False),
+    "allOf nested deeply": nest(2000, combined=True),
 }
 
 

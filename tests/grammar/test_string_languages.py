@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from py_runtime.grammar.finite_automata import all_but, cheapest, of_length
+from py_runtime.grammar.finite_automata import all_but, automaton_of_length, cheapest_character
 from py_runtime.tokens.characters import LAST_CODE
 from tests.grammar.test_language import accepts, automaton
 
@@ -106,7 +106,7 @@ PATTERNS = [
 
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_patterns_match_what_re_matches(pattern: str) -> None:
-    """Of all short texts over a few letters."""
+    """Every short text over a few letters is tried."""
     machine = automaton({"type": "string", "pattern": pattern})
     texts = ["".join(chars) for length in range(5) for chars in product("abcdz", repeat=length)]
     texts += ["".join(chars) for chars in product("0a_ \n-]", repeat=2)] + [
@@ -145,15 +145,15 @@ def test_patterns_match_what_re_matches(pattern: str) -> None:
 def test_the_character_that_takes_the_fewest_bytes(
     low: int, high: int, char: str, nbytes: int
 ) -> None:
-    assert cheapest(low, high) == (char, nbytes)
+    assert cheapest_character(low, high) == (char, nbytes)
 
 
 def test_automata_of_lengths_and_of_all_but_some_texts() -> None:
     """Every code point has its place, the very first and the very last too."""
     every = LAST_CODE
-    assert of_length(1, 2).moves == [[(0, every, 1)], [(0, every, 2)], []]
-    assert of_length(1, 2).accepting == [False, True, True]
-    assert of_length(1, None).moves == [[(0, every, 1)], [(0, every, 1)]]
+    assert automaton_of_length(1, 2).moves == [[(0, every, 1)], [(0, every, 2)], []]
+    assert automaton_of_length(1, 2).accepting == [False, True, True]
+    assert automaton_of_length(1, None).moves == [[(0, every, 1)], [(0, every, 1)]]
     found = all_but(["b", "\0", chr(every)])
     b = ord("b")
     assert found.moves == [

@@ -1,4 +1,4 @@
-"""Whatever a model says, the output parses and fits the schema, however few tokens it may take."""
+"""Walks through a grammar: any output parses and fits the schema, however few tokens it takes."""
 
 import json
 from datetime import datetime, time

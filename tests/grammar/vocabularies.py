@@ -25,7 +25,7 @@ def end_of(name: str) -> int:
 
 @cache
 def texts_of(name: str) -> TokenTexts:
-    """With some logits more than tokens, as many models have them."""
+    """Return the texts, with some logits more than tokens, as many models have them."""
     tokenizer = tokenizer_of(name)
     return TokenTexts(tokenizer, tokenizer.vocabulary_size + 5, [end_of(name)])
 

@@ -17,7 +17,7 @@ def uniform(name: str) -> Chooser:
 
 
 def stubborn(name: str) -> Chooser:
-    """Always the same favourites: it loops wherever it can."""
+    """Return a chooser with constant favourites: it loops wherever it can."""
     favour = np.random.default_rng(5).permutation(texts_of(name).size)
     return lambda allowed, rng: int(np.argmax(np.where(allowed, favour, -1)))
 
@@ -46,7 +46,7 @@ CHOOSERS = (uniform, stubborn, adversarial)
 
 
 def walk(name: str, grammar: Grammar, choose: Chooser, budget: int, seed: int = 0) -> str:
-    """The text of one generation of at most `budget` tokens."""
+    """Return the text of one generation of at most `budget` tokens."""
     rng = np.random.default_rng(seed)
     tokens: list[int] = []
     while len(tokens) < budget and not grammar.complete:
@@ -66,7 +66,7 @@ def walk(name: str, grammar: Grammar, choose: Chooser, budget: int, seed: int = 
 
 
 def accepts(name: str, grammar: Grammar, text: str) -> bool:
-    """Whether the text is allowed token by token, and the end after it."""
+    """Return whether the text is allowed token by token, and the end after it."""
     tokens = tokenizer_of(name).encode(text, add_special_tokens=False)
     for index, token in enumerate(tokens):
         if not grammar.allowed(len(tokens) + 40 - index)[token]:

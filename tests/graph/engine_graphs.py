@@ -34,7 +34,7 @@ def norm_of(writer: ProgramWriter, x: Ref, max_rows: int = 16) -> Ref:
 
 
 def norm_graph(chain: int = 1, max_rows: int = 16) -> ProgramWriter:
-    """x → rms_norm, `chain` times over."""
+    """Write x → rms_norm, `chain` times over."""
     writer = ProgramWriter()
     value = writer.input("x", (1, max_rows, WIDTH), F32, dynamic=(1,))
     for _ in range(chain):

@@ -19,7 +19,7 @@ async def profile(
     inputs: list[Any],
     outputs: list[int] | None = None,
 ) -> dict[str, Any]:
-    """The profile in plain values, and the outputs of a run before and after it."""
+    """Return the profile in plain values, and the outputs of a run before and after it."""
     graph = await Graph.load(device, load_program(program), constants, passes=())
     try:
         before = await graph.run(inputs)
@@ -48,7 +48,7 @@ async def profile(
 
 
 async def profile_in_parts(device: Device, max_timed: int, **arguments: Any) -> dict[str, Any]:
-    """By a clock that is known: the step at place n of a plan takes n + 1 ticks."""
+    """Profile by a known clock: the step at place n of a plan takes n + 1 ticks."""
     usual, interface.MAX_TIMED = interface.MAX_TIMED, max_timed
     try:
         with known_clock(device):
@@ -84,7 +84,7 @@ def known_clock(device: Device) -> Iterator[None]:
 async def profile_without_timestamps(
     device: Device, program: str, constants: dict[str, np.ndarray], inputs: list[Any]
 ) -> list[Any]:
-    """The error, and what the graph computes after it."""
+    """Return the error, and what the graph computes after it."""
     graph = await Graph.load(device, load_program(program), constants)
     features, device.features = device.features, frozenset()
     try:

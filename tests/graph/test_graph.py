@@ -1,4 +1,4 @@
-"""How a graph lives: resize, rollback, SymInts, uploads, memory. Numbers are checked elsewhere."""
+"""The life of a graph: resize, rollback, SymInts, uploads, memory. Numbers are tested elsewhere."""
 
 import numpy as np
 import pytest
@@ -125,7 +125,7 @@ def test_two_triggers_resize_an_op_once(device: Device) -> None:
 
 
 def test_build_and_resize_agree_to_the_byte(device: Device) -> None:
-    """What load computed at the maximum is what a resize back to the maximum computes."""
+    """A resize back to the maximum computes what load computed there."""
     writer, _ = decoder_like()
     graph = load(device, writer)
     built = graph._counts.copy(), graph.arena.mirror.copy()
@@ -194,7 +194,7 @@ def test_decode_steps_touch_only_what_reads_the_position(device: Device) -> None
 
 
 def test_a_graph_whose_placeholder_fits_nothing_settles_at_its_first_call(device: Device) -> None:
-    """At load the SymInt is 0 and the slice empty: no reason to refuse the graph."""
+    """The SymInt is 0 at load and the slice empty: no reason to refuse the graph."""
     writer = ProgramWriter()
     x = writer.input("x", (1, 16, WIDTH), F32, dynamic=(1,))
     end = writer.symint_input("end")

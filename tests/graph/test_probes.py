@@ -75,7 +75,7 @@ def test_every_layer_is_torchs_at_any_shape_and_position(
 
 
 def test_a_probed_run_costs_one_pass(native: NativeRunner) -> None:
-    """As many dispatches as a plain run has, however many tensors are read on the way."""
+    """There are as many dispatches as in a plain run, however many tensors are read on the way."""
     writer, _ = engine_graphs.decoder_like()
     graph = engine_graphs.load(native.device, writer)
     inputs = [engine_graphs.rows(5), np.array([0])]
@@ -93,7 +93,7 @@ def test_a_probed_run_costs_one_pass(native: NativeRunner) -> None:
 
 
 def test_intermediates_that_share_a_buffer_are_all_seen(native: NativeRunner) -> None:
-    """x + 1, + 1, …: five results in two buffers; the input and the constant can be read, too."""
+    """The results of x + 1, + 1, … are five in two buffers; input and constant can be read, too."""
     writer = ProgramWriter()
     x = value = writer.input("x", (4, 8), F32, dynamic=(0,))
     one = writer.constant("one", np.ones(1, np.float32))

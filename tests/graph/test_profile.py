@@ -17,7 +17,7 @@ LABEL, KIND, COUNT, MICROSECONDS, SHARE = range(5)
 
 
 def two_outputs() -> ProgramWriter:
-    """x → rms_norm, three times over; and x + x, which only the second output needs."""
+    """Write x → rms_norm, three times over; and x + x, which only the second output needs."""
     writer = ProgramWriter()
     value = x = writer.input("x", (1, 16, WIDTH), F32, dynamic=(1,))
     for _ in range(NORMS):
@@ -42,7 +42,7 @@ def profile(runner: Runner, case: str = "profile", **arguments: Any) -> dict[str
 
 
 def may_stand_still(runner: Runner) -> bool:
-    """A browser's clock does, for what is short: it may be rounded to 0.1 ms."""
+    """Return whether the clock may stand still: a browser may round it to 0.1 ms."""
     return runner.name == "page"
 
 

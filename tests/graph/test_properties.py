@@ -69,7 +69,7 @@ def softmax_of_rows(chain: Chain) -> None:
 
 
 def there_and_back(chain: Chain) -> None:
-    """Views and a permutation that end in the same shape but move every element."""
+    """Write views and a permutation that end in the same shape but move every element."""
     writer, half = chain.writer, WIDTH // 2
     pairs = writer.tensor((1, MAX_ROWS, 2, half), F32)
     writer.op("aten.view_copy.default", chain.value, [1, chain.length, 2, half], pairs)

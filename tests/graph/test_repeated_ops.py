@@ -43,7 +43,7 @@ class Planned:
         self.live.settle()
 
     def call(self, tokens: int, position: int) -> str:
-        """What was wrong with it."""
+        """Return what was wrong with the call."""
         try:
             self.live.resize([np.zeros((1, tokens), np.int64), np.array([position])])
         except InputError as error:

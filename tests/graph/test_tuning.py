@@ -41,7 +41,7 @@ def forgetful() -> Iterator[None]:
 
 
 def test_a_doubtful_adapter_is_measured_once(runner: Runner) -> None:
-    """With the real kernels of all kinds: a graphics processor with small subgroups, it says."""
+    """The real kernels of all kinds run; the adapter claims to be a GPU with small subgroups."""
     *seen, left = runner.run(CASES, "choices", name="a GPU", lanes=SMALL, is_fallback=False)
     third = REMEMBERED if runner.name == "page" else MEASURED
     assert seen == [MEASURED, REMEMBERED, third]

@@ -25,7 +25,7 @@ SMALL_PRODUCT = {"ROWS": 64, "COLUMNS": 64, "ROUNDS": 2, "LIMIT_SECONDS": PATIEN
 
 @contextmanager
 def posing(device: Device, name: str, lanes: int, is_fallback: bool) -> Iterator[None]:
-    """The device under another name, as if it were a graphics processor, say."""
+    """Give the device another name, as if it were a graphics processor, say."""
     real = device.adapter
     device.adapter = replace(
         real, description=name, subgroup_min_size=lanes, is_fallback=is_fallback
@@ -49,8 +49,11 @@ def norm() -> ProgramWriter:
 
 
 async def choices(device: Device, name: str, lanes: int, is_fallback: bool) -> list[Any]:
-    """Who chose, at three loads: of an adapter that is new, again, and in a new process (which has
-    what a browser keeps and no more). And the buffers left."""
+    """Return who chose at three loads, and the buffers left.
+
+    The loads are of a new adapter, again, and in a new process (which has what a browser keeps and
+    no more).
+    """
     writer, seen = norm(), []
     before = device.counters.buffers_alive
     with posing(device, name, lanes, is_fallback):

@@ -64,7 +64,7 @@ class Imitation:
         self._expired: set[str] = set()
 
     def put(self, name: str, **files: bytes) -> Repository:
-        """In the names of files, `__` stands for a dot."""
+        """Put files into a repository; `__` stands for a dot in their names."""
         named = {path.replace("__", "."): data for path, data in files.items()}
         self.repositories[name] = Repository(named)
         return self.repositories[name]
@@ -228,7 +228,7 @@ class CdnHandler(Handler):
             self.imitation.left.set()
 
     def drip(self, path: str, data: bytes, at: int) -> bytes:
-        """The first half at once, of the rest a little now and then; gives what is left."""
+        """Send the first half at once, then a little now and then; return what is left."""
         self.pour(path, data[:at])
         while not self.imitation.go_on.wait(0.2) and at + 16 < len(data):
             self.pour(path, data[at : at + 16])

@@ -186,7 +186,7 @@ def test_markers_that_a_message_spells(flag: str | None) -> None:
     seams = Seams(tokenizer.control_tokens)
 
     def encode(text: str) -> None:
-        plain, literal = unmark(seams.marked(text))
+        plain, literal = unmark(seams.mark_value(text))
         tokenizer.encode(plain, literal=literal)
 
     assert_linear(lambda count: f"a {MARKER}" * count, encode, 60)

@@ -37,7 +37,7 @@ PROMPT = [5, 100, 7, 200, 31]
 
 @dataclass
 class Host:
-    """Serves what is under a folder."""
+    """A host that serves what is under a folder."""
 
     folder: Path
     url: str = ""
@@ -97,7 +97,7 @@ def source(host: Host, path: str = "data.bin") -> HostedSource:
 
 
 async def in_pieces(read: HostedSource, cuts: list[int]) -> bytes:
-    """What comes, piece by piece, as uploads want it."""
+    """Return what comes, piece by piece, as uploads want it."""
     data, position = b"", cuts[0]
     async for at, piece in read.pieces(cuts):
         assert at == position

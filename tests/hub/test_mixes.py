@@ -41,7 +41,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 def user(
     browser: Browser, hub: Imitation, files: dict[str, Path], tmp_path_factory: Any
 ) -> Iterator[User]:
-    """One page for all of them, which may ask the Hub."""
+    """Open one page for all of them, which may ask the Hub."""
     hub.put(REPOSITORY, **{f"{name}__gguf": path.read_bytes() for name, path in files.items()})
     models = str(tmp_path_factory.mktemp("none"))
     with serving("--models", models, "--hub", hub.hub, hub.cdn) as address:
@@ -57,7 +57,7 @@ def user(
 
 
 def torchs(path: Path) -> list[int]:
-    """As many tokens as torch itself is sure of."""
+    """Return as many tokens as torch itself is sure of."""
     source = GgufSource.open(path, Quantisation("none"))
     tokens, margins = greedy(reference_decoder(source, source.decoder_config(None)), PROMPT, STEPS)
     clear = next((at for at, margin in enumerate(margins) if margin < CLEAR_MARGIN), STEPS)

@@ -37,7 +37,7 @@ def llama(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def user(browser: Browser, hub: Imitation, llama: Path, tmp_path_factory: Any) -> Iterator[User]:
-    """A page of a site without models of its own."""
+    """Open a page of a site without models of its own."""
     hub.put(LLAMA, llama_Q8_0__gguf=llama.read_bytes(), notes__md=b"")
     hub.put(SMALL, small_Q8_0__gguf=small.small_file(), small_Q4_0__gguf=small_q4())
     hub.put(GATED, gated_Q8_0__gguf=small.small_file(**{"general.name": "gated"})).gated = True
@@ -57,7 +57,7 @@ def small_q4() -> bytes:
 
 
 def started(user: User) -> None:
-    """Also with the model that is kept, which a page loads by itself."""
+    """Start the page, also with the model that is kept, which a page loads by itself."""
     user.page.goto(user.url)
     user.page.evaluate("inpage.ready.then(() => null)")
     user.has_opened()
@@ -66,7 +66,7 @@ def started(user: User) -> None:
 
 
 def opened(user: User) -> Locator:
-    """The panel of models, from the card of a page without one, or from the chip."""
+    """Open the panel of models, from the card of a page without one, or from the chip."""
     if user.page.evaluate("inpage.loaded"):
         user.page.locator("#modelChip").click()
     else:
@@ -76,7 +76,7 @@ def opened(user: User) -> Locator:
 
 @pytest.fixture
 def dialog(user: User) -> Iterator[Locator]:
-    """Closed at the end."""
+    """Return the panel, and close it at the end."""
     yield opened(user)
     user.page.evaluate("document.querySelectorAll('dialog[open]').forEach(each => each.close())")
 

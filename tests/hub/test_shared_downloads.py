@@ -36,7 +36,10 @@ def context(browser: Browser) -> Iterator[BrowserContext]:
 
 @pytest.fixture(scope="module")
 def open_tab(context: BrowserContext, hub: Imitation, tmp_path_factory: Any) -> Iterator[Any]:
-    """Of a site without models of its own; what is stored is loaded where a test says so."""
+    """Open tabs of a site without models of its own.
+
+    A stored one is loaded where a test says so.
+    """
     models = str(tmp_path_factory.mktemp("none"))
     body, kind = "export function loadStored() {}", "text/javascript"
     context.route("**/ui/arriving.js", lambda route: route.fulfill(body=body, content_type=kind))
@@ -54,7 +57,7 @@ def open_tab(context: BrowserContext, hub: Imitation, tmp_path_factory: Any) -> 
 
 @pytest.fixture(scope="module")
 def tab(open_tab: Callable[[], User]) -> User:
-    """One that stays."""
+    """Open a tab that stays."""
     return open_tab()
 
 
@@ -66,7 +69,7 @@ def other(open_tab: Callable[[], User]) -> User:
 
 @pytest.fixture
 def model(hub: Imitation, request: pytest.FixtureRequest) -> Iterator[str]:
-    """The name of one that nobody has yet, whose second half is held back."""
+    """Return the name of a model that nobody has yet, whose second half is held back."""
     name = re.sub(r"\W+", "-", request.node.name).strip("-")
     data = small.small_file(**{"general.name": name})
     hub.put(f"toys/{name}", **{f"{name}__gguf": data})
@@ -83,13 +86,13 @@ def let_go(hub: Imitation) -> None:
 
 
 def begin(hub: Imitation, user: User, name: str) -> None:
-    """Until its bytes arrive."""
+    """Begin a download, until its bytes arrive."""
     user.page.evaluate(BEGIN, f"hf:toys/{name}")
     until(user.page, lambda: downloads(hub), "bytes are asked for")
 
 
 def downloads(hub: Imitation) -> list[str | None]:
-    """The ranges that were asked for; those with an end are of the header."""
+    """Return the ranges that were asked for; those with an end are of the header."""
     ranges = [seen.headers.get("range") for seen in hub.seen if seen.host == "cdn"]
     return [wanted for wanted in ranges if wanted is None or wanted.endswith("-")]
 
@@ -99,7 +102,7 @@ def waits(user: User) -> None:
 
 
 def follows(user: User, name: str) -> None:
-    """Waits for another tab, of whose bytes it knows some."""
+    """Wait for another tab, of whose bytes it knows some."""
     user.page.evaluate(BEGIN, f"hf:toys/{name}")
     waits(user)
     user.page.wait_for_function("() => followed > 0")

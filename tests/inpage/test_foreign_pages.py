@@ -110,7 +110,7 @@ class Foreign(BaseHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def foreign(browser: Browser) -> Iterator[Page]:
-    """A page of this machine, but of another origin."""
+    """Open a page of this machine, but of another origin."""
     with answering(HTTPServer(("127.0.0.1", 0), Foreign)) as address:
         page = browser.new_page()
         page.goto(address)
@@ -120,7 +120,7 @@ def foreign(browser: Browser) -> Iterator[Page]:
 
 @pytest.fixture(scope="module")
 def api() -> Iterator[tuple[int, list[Any]]]:
-    """The port of `inpage api`, and the requests that it has taken."""
+    """Return the port of `inpage api`, and the requests that it has taken."""
     taken: list[Any] = []
 
     class Taken(Completion):

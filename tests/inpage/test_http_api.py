@@ -99,7 +99,7 @@ def test_a_tool_is_called(client: openai.OpenAI) -> None:
 
 
 def test_a_streamed_call_is_put_together(client: openai.OpenAI) -> None:
-    """By the client's own helper, which knows the schema."""
+    """The client's own helper does it, which knows the schema."""
     tool = openai.pydantic_function_tool(Rain, name="rain")
     with client.chat.completions.stream(
         model=NAME, messages=QUESTION, tools=[tool], tool_choice="required", seed=5
@@ -205,7 +205,7 @@ def test_what_is_not_a_request(
 
 
 class EndlessModel:
-    """Says the same for ever, until it is stopped."""
+    """A model that says the same for ever, until it is stopped."""
 
     manifest = SimpleNamespace(name="endless")
 

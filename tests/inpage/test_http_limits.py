@@ -1,4 +1,4 @@
-"""What clients of `inpage api` may send: odd texts, too much, too slowly, and too many at once."""
+"""The limits for clients of `inpage api`: odd texts, too much, too slowly, and too many at once."""
 
 import json
 import socket
@@ -197,7 +197,7 @@ def test_others_are_answered_while_a_long_text_is_encoded(
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
-    """The port of a server that waits for half a second."""
+    """Run a server that waits for half a second and yield its port."""
     monkeypatch.setattr(http_server, "REQUEST_SECONDS", 0.5)
     with serving_app(
         create_api(unloaded()),
@@ -219,7 +219,7 @@ def head(port: int, length: int, path: str = "/v1/completions") -> bytes:
 
 @pytest.mark.parametrize("path", ["/v1/completions", "/v1/models"])
 def test_a_body_that_never_arrives(impatient: int, path: str) -> None:
-    """Whether the server wants it or has answered without it."""
+    """The server may want it or have answered without it."""
     with socket.create_connection(("127.0.0.1", impatient), timeout=START_SECONDS) as connection:
         connection.sendall(head(impatient, 100, path) + b'{"prompt"')
         with connection.makefile("rb") as answer:
@@ -246,7 +246,7 @@ def test_a_body_that_trickles(impatient: int) -> None:
 
 
 def test_idle_connections_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those that wait longest are closed, one for each that comes."""
+    """The connections that wait longest are closed, one for each that comes."""
     monkeypatch.setattr(http_server, "MAX_CONNECTIONS", 4)
     app = create_api(unloaded())
     with (

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.thorough
 
 @pytest.fixture
 def drawn(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What a notebook was asked to draw, one after the other."""
+    """Record what a notebook was asked to draw, one after the other."""
     found: list[str] = []
 
     def draw(shown: Any, **options: Any) -> SimpleNamespace:

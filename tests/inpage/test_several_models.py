@@ -15,7 +15,7 @@ from tests.toy_model import NAME, SECOND, TOKENS, Greedy, greedy_of
 
 
 class Opened:
-    """Counts the devices that are opened; those asked for at once wait for one another."""
+    """A count of the devices that are opened; those asked for at once wait for one another."""
 
     def __init__(self) -> None:
         self.count = 0

@@ -1,4 +1,4 @@
-"""What callers pass: integers of any width that fit, the dtype that is asked for, and no other."""
+"""Arrays that callers pass: integers of any width that fit, the dtype that is asked for alone."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""How the engine's answers are held against llama.cpp's, and the table that a run ends with."""
+"""The comparison of the engine's answers with llama.cpp's, and the table that a run ends with."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,8 +21,11 @@ class Record(Protocol):
 
 @dataclass(frozen=True)
 class Gate:
-    """How far apart the two may be: llama.cpp rounds activations to the precision that suits the
-    type of the weights, while the engine computes with float32."""
+    """The distance that is allowed between the two.
+
+    llama.cpp rounds activations to the precision that suits the type of the weights, while the
+    engine computes with float32.
+    """
 
     relative_rms: float  # of the logits of a step
     tie: float = 0.0  # the lead, in standard deviations of the logits, that is none; 0: any counts

@@ -22,7 +22,7 @@ def llama_cpp() -> Iterator[LlamaCpp]:
 
 @pytest.fixture(scope="session")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of models that both sides and the page's site share."""
+    """Make the folder of models that both sides and the page's site share."""
     return tmp_path_factory.mktemp("models")
 
 
@@ -42,7 +42,7 @@ def engine_in_page(shared_browser: Browser, files: Path) -> Iterator[Engine]:
 
 @pytest.fixture(params=["native", pytest.param("page", marks=pytest.mark.browser)])
 def engine(request: pytest.FixtureRequest, files: Path) -> Engine:
-    """The test runs twice: natively and in the page."""
+    """Run the test twice: natively and in the page."""
     if request.param == "native":
         return Engine(request.getfixturevalue("native"), f"{files}/")
     found: Engine = request.getfixturevalue("engine_in_page")

@@ -31,15 +31,17 @@ class Continuation:
 
 @dataclass(frozen=True)
 class Answer:
-    """What llama.cpp says of a file."""
+    """The answer of llama.cpp for a file."""
 
     continuations: list[Continuation]
     texts: list[list[int]]  # as tokens, without a token that begins every text
 
 
 class LlamaCpp:
-    """A process that answers for many files. A file that makes it abort does not end the rest: the
-    next request starts it anew."""
+    """A process that answers for many files.
+
+    A file that makes it abort does not end the rest: the next request starts it anew.
+    """
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[str] | None = None

@@ -58,7 +58,7 @@ class SmallFile:
 
 @dataclass(frozen=True)
 class Change:
-    """What a family's config must say so that llama.cpp computes the same, and why."""
+    """A change to a family's config without which llama.cpp computes something else, and why."""
 
     why: str
     config: dict[str, Any]

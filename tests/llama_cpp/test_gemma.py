@@ -34,7 +34,7 @@ CONTINUED_IN_THE_PAGE = CONTINUED[:2]
 
 @pytest.fixture(scope="module")
 def theirs(files: Path, llama_cpp: LlamaCpp) -> Answer:
-    """What llama.cpp makes of the texts: their tokens, and how some of them go on."""
+    """Return what llama.cpp makes of the texts: their tokens, and how some of them go on."""
     try:
         os.link(gemma_gguf(), files / NAME)
     except OSError:  # on another disk

@@ -47,7 +47,7 @@ def test_tokens_are_llama_cpps(
 @pytest.mark.parametrize("family", CHANGES)
 @torch.no_grad()
 def test_changes_are_needed(family: str, tmp_path: Path, llama_cpp: LlamaCpp) -> None:
-    """Where llama.cpp loads a file without them and gives torch's logits, they are to go."""
+    """A change must go if llama.cpp loads a file without it and returns torch's logits."""
     small, path = family_file(family, {}), tmp_path / "x.gguf"
     model = write_gguf(path, family, ARCHITECTURES[family], GGMLQuantizationType.F32)
     prompt = small.prompts()[-1]

@@ -26,7 +26,7 @@ async def embed(device: Device, where: str, inputs: list[Any], poolings: list[st
 
 
 async def requests(device: Device, where: str, requests: list[Any]) -> list[Any]:
-    """What OpenAI's API answers to each."""
+    """Return what OpenAI's API answers to each."""
     model = await Model.load(device, where)
     answers = []
     for fields in requests:

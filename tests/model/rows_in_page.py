@@ -7,7 +7,7 @@ from py_runtime.gpu import Device
 
 
 async def rows(device: Device, where: str, tokens: list[int]) -> dict[str, Any]:
-    """From the site's files by ranges, then from the browser's storage."""
+    """Read rows from the site's files by ranges, then from the browser's storage."""
     from py_runtime.download.download import discard  # in the page alone
     from py_runtime.model.streamed_weights import StreamedFolder
 

@@ -25,7 +25,7 @@ NOISE = 200  # Python objects that come and go by themselves
 
 @dataclass(frozen=True)
 class Alive:
-    """What a leak would make more of."""
+    """The counts that a leak would increase."""
 
     buffers: int
     bytes: int
@@ -62,7 +62,7 @@ async def load(device: Device, where: str, count: int) -> None:
 
 
 async def soak(device: Device, where: str, answers: int, loads: int) -> list[str]:
-    """What grew; the first tenth of each warms caches up."""
+    """Return what grew; the first tenth of each warms caches up."""
     await load(device, where, max(loads // 10, 2))
     before = Alive.now(device)
     await load(device, where, loads)

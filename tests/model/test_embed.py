@@ -25,8 +25,8 @@ SHORT = [tokens[:120] for tokens in INPUTS]
 POOLINGS = ["mean", "last"]
 
 
-def pooled(rows: np.ndarray, pooling: str) -> np.ndarray:
-    """Of hidden states [S, W], at length 1."""
+def pool_rows(rows: np.ndarray, pooling: str) -> np.ndarray:
+    """Pool hidden states [S, W] to a vector of length 1."""
     vector = rows[-1] if pooling == "last" else rows.mean(axis=0)
     return np.asarray(vector / np.linalg.norm(vector))
 
@@ -40,7 +40,7 @@ def test_hidden_states_are_torchs(toy: PlacedToy, toy_model: Path) -> None:
     found = toy.runner.run(CASES, "embed", where=toy.where, inputs=INPUTS, poolings=POOLINGS)
     assert found["is_same"], "answers are what they were"
     for pooling in POOLINGS:
-        wanted = [pooled(rows[:length], pooling) for length in LENGTHS]
+        wanted = [pool_rows(rows[:length], pooling) for length in LENGTHS]
         np.testing.assert_allclose(found["vectors"][pooling], wanted, atol=1e-4)
 
 
@@ -55,7 +55,7 @@ def test_vectors_are_those_of_transformers(
         states = [model.base_model(torch.tensor([tokens])).last_hidden_state for tokens in SHORT]
     found = native.run(CASES, "embed", where=str(out), inputs=SHORT, poolings=POOLINGS)
     for pooling in POOLINGS:
-        wanted = [pooled(rows[0].double().numpy(), pooling) for rows in states]
+        wanted = [pool_rows(rows[0].double().numpy(), pooling) for rows in states]
         np.testing.assert_allclose(found["vectors"][pooling], wanted, atol=1e-4)
 
 

@@ -1,5 +1,7 @@
-"""A folder's embeddings for each layer: rows of them come from its files, in any stored form, and
-the table never goes to the GPU."""
+"""A folder's embeddings for each layer: rows of them come from its files, in any stored form.
+
+The table never goes to the GPU.
+"""
 
 from dataclasses import replace
 from pathlib import Path
@@ -29,7 +31,7 @@ TOKENS = [5, 300, 5, 0, 17]
 def exported(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Path, np.ndarray]:
-    """A folder, and what its table stands for."""
+    """Export a folder, and return it with the values of its table."""
     folder = tmp_path_factory.mktemp("rows")
     save_checkpoint(folder / "checkpoint", "gemma 4", {"hidden_size_per_layer_input": 32})
     prepared = prepare(Request(str(folder / "checkpoint"), request.param), with_goldens=False)
@@ -76,7 +78,7 @@ def test_rows_of_a_site_and_of_the_browser_s_storage(
 
 
 def in_pieces(folder: ModelFolder) -> ModelFolder:
-    """The same bytes as runs of 700, so that rows lie across two of them or three."""
+    """Return the same bytes as runs of 700, so that rows lie across two of them or three."""
 
     def cut(piece: FileRange) -> tuple[FileRange, ...]:
         starts = range(0, piece.nbytes, 700)

@@ -1,5 +1,8 @@
-"""The parts of the model room that need no GPU: where rows lie, what goldens hold, how far results
-may differ, which file a place means, what a device must have, which tokens end an answer."""
+"""The parts of the model room that need no GPU.
+
+These are: where rows lie, what goldens hold, how far results may differ, which file a place means,
+what a device must have, which tokens end an answer.
+"""
 
 import math
 from pathlib import Path
@@ -43,7 +46,7 @@ from tests.runners import wait
 
 
 def pieces_of(data: bytes, sizes: list[int]) -> tuple[tuple[FileRange, ...], dict[str, bytes]]:
-    """The data in so many bytes a piece, each in a file of its own behind 7 other bytes."""
+    """Cut the data into pieces of these sizes, each in a file of its own behind 7 other bytes."""
     pieces, files, at = [], {}, 0
     for number, size in enumerate(sizes):
         files[f"{number}"] = bytes(7) + data[at : at + size]

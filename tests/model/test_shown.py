@@ -1,4 +1,4 @@
-"""What notebooks show of models, graphs, profiles and verifications."""
+"""The views of models, graphs, profiles and verifications in notebooks."""
 
 from pathlib import Path
 

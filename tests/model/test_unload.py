@@ -1,4 +1,4 @@
-"""What races an unload is told that there is no model, and not of a graph that is gone."""
+"""Calls that race an unload: they hear that there is no model, not about a graph that is gone."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -68,7 +68,7 @@ def test_a_verification_that_is_under_way(native: NativeRunner, toy_model: Path)
 def test_a_device_lost_meanwhile_brings_no_model_back(
     native: NativeRunner, toy_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Who waits to replace the device may get his turn when the model is gone."""
+    """A caller that waits to replace the device may get its turn when the model is gone."""
 
     async def same_device() -> Device:
         return native.device

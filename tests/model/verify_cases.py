@@ -39,7 +39,7 @@ async def probe_calls(
 
 
 async def verify_while_spoilt(device: Device, where: str, constants: list[str]) -> dict[str, Any]:
-    """A report of the sound model, one with each constant spoilt, and one of the mended model."""
+    """Report on the sound model, on it with each constant spoilt, and on the mended model."""
     model = await Model.load(device, where)
     steps: list[tuple[str, int, int]] = []
     reports = {"sound": await verify(model, lambda *step: steps.append(step), thorough=True)}

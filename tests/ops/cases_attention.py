@@ -14,7 +14,10 @@ ATTENTION_EXACTLY = Tolerance(ATTENTION.absolute, 2e-6)  # what the kernels reac
 def attention(
     q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, bias: torch.Tensor, scale: float | None
 ) -> torch.Tensor:
-    """q [B,H,S,D], k and v [B,Hkv,C,D]; bias is added to the scores; seeing nothing gives zero."""
+    """Attend with q [B,H,S,D], k and v [B,Hkv,C,D]; a row that sees nothing is zero.
+
+    The bias is added to the scores.
+    """
     group = q.shape[1] // k.shape[1]
     k, v = (x.double().repeat_interleave(group, 1) for x in (k, v))
     scores = q.double() @ k.mT * (scale or q.shape[-1] ** -0.5) + bias
@@ -249,7 +252,7 @@ def masked_cases() -> Iterator[Case]:
 
 
 def masked_case(mask_dims: tuple[int, ...] | None, is_bool: bool, width: int) -> Case:
-    """In mask_dims, the zeros of the last two places stand for the queries and the keys."""
+    """Make a case; the zeros of the last two mask_dims stand for the queries and the keys."""
     queries, keys = 21, 37
     generator = torch.Generator().manual_seed(37)
     writer = ProgramWriter()
@@ -291,7 +294,7 @@ def with_live(mask_dims: tuple[int, ...], queries: int, keys: int) -> tuple[int,
 
 
 def lowest_float_mask() -> Case:
-    """The lowest float hides a position; where it covers them all, they are seen alike."""
+    """Hide positions by the lowest float; where it covers them all, they are seen alike."""
     generator = torch.Generator().manual_seed(1)
     writer = ProgramWriter()
     q, k, v = (writer.input(name, (1, 2, 4, 8), F32) for name in "qkv")

@@ -90,7 +90,7 @@ def f32_case(rows: int, columns: int, index_dtype: DType) -> Case:
 
 
 def one_index_case() -> Case:
-    """Indices of rank 0."""
+    """Look up by an index of rank 0."""
     table = np.arange(12, dtype=np.float32).reshape(4, 3)
     writer = ProgramWriter()
     index, out = writer.input("index", (), I64), writer.tensor((3,), F32)

@@ -82,7 +82,7 @@ def mixed(
     biases: Sequence[torch.Tensor | None] = (None, None, None),
     activation: str = "silu",
 ) -> torch.Tensor:
-    """By all experts."""
+    """Mix the results of all experts."""
     experts, lines = shares.shape[-1], x[0].double()
     of_each: list[torch.Tensor] = []
     held = [each.values.double().chunk(experts) for each in weights]

@@ -39,8 +39,10 @@ KINDS = ("f32", "q4gsw", "q4gsw in groups of 24", "q4_0", "q4_1", "q8_0")
 
 @dataclass
 class Parts:
-    """Weights that an op takes together, with their biases: of one kind, or of several, which are
-    given as "q4_k + q4_k + q6_k"."""
+    """The weights that an op takes together, with their biases.
+
+    They are of one kind, or of several, which are given as "q4_k + q4_k + q6_k".
+    """
 
     kind: str
     weights: list[Weights]

@@ -103,7 +103,7 @@ def indexed() -> Iterator[Case]:
 
 
 def clamped() -> Case:
-    """Indices outside stay inside the tensor; torch would refuse them."""
+    """Keep indices outside inside the tensor; torch would refuse them."""
     writer = ProgramWriter()
     x = writer.input("x", (4, 2), F32)
     index = writer.input("index", (6,), I64)

@@ -17,7 +17,7 @@ LIVE_ROWS = (128, 1, 2, 7, 32, 127, 128)
 
 @dataclass
 class Weights:
-    """One linear's arguments between x and bias, and the values they stand for."""
+    """The arguments of a linear between x and bias, and the values they stand for."""
 
     op: str
     values: torch.Tensor  # [N, K], float64
@@ -41,7 +41,10 @@ def q4gsw(rows: int, columns: int, group_size: int, rng: np.random.Generator) ->
 
 
 def channels(bits: int, rows: int, columns: int, rng: np.random.Generator) -> Weights:
-    """One scale a row. Of 4 bits, even columns are in the high nibble; rows are not padded."""
+    """Make weights with one scale a row; 4 bits have even columns in the high nibble.
+
+    Rows are not padded.
+    """
     scales = (rng.uniform(0.1, 0.4, rows) / np.sqrt(columns)).astype(np.float32)
     if bits == 8:
         op, weight = "aten._weight_int8pack_mm.default", rng.integers(-128, 128, (rows, columns))
@@ -54,7 +57,7 @@ def channels(bits: int, rows: int, columns: int, rng: np.random.Generator) -> We
 
 
 def blocks(kind: str, rows: int, columns: int, rng: np.random.Generator) -> Weights:
-    """Groups of 32 with f16 scales: q4_0, q4_1, q8_0."""
+    """Make groups of 32 with f16 scales: q4_0, q4_1, q8_0."""
     shape = (rows, columns // 32)
     step = 0.02 if kind == "q8_0" else 0.4
     scales = (rng.uniform(0.1, 1.0, shape) * step / np.sqrt(columns)).astype(np.float16)
@@ -109,7 +112,7 @@ def linear_case(name: str, weights: Weights, with_bias: bool, rng: np.random.Gen
 
 
 def ranks_case(lives: list[tuple[int, ...]], rng: np.random.Generator) -> Case:
-    """Any number of leading dims, the last of them live; the largest come first."""
+    """Make a case of any number of leading dims, the last of them live; the largest come first."""
     lead = lives[0]
     weights = blocks("q4_1", 24, 64, rng)
     writer = ProgramWriter()
@@ -144,7 +147,7 @@ def chain_case(rng: np.random.Generator) -> Case:
 
 
 def computed_weight_case(rng: np.random.Generator) -> Case:
-    """A weight that is an input itself, live in both of its dims."""
+    """Make a case whose weight is an input itself, live in both of its dims."""
     writer = ProgramWriter()
     x = writer.input("x", (6, 12), F32, dynamic=(0, 1))
     weight = writer.input("weight", (10, 12), F32, dynamic=(0, 1))

@@ -1,4 +1,4 @@
-"""Linears whose x is rounded to 8 bits by what each row holds: choose_qparams and the product.
+"""Linears whose x is rounded to 8 bits by each row's own range: choose_qparams and the product.
 
 The goldens are torchao's arithmetic in float32, where rounding decides; products are float64.
 """

@@ -50,7 +50,7 @@ def bmm_case(rng: np.random.Generator) -> Case:
 
 
 def addmm_case(bias_dims: Dims, beta: float, alpha: float, rng: np.random.Generator) -> Case:
-    """The bias is a constant; those that span the lines need them at their largest."""
+    """Make a case with a constant bias; one that spans the lines needs them at their largest."""
     writer = ProgramWriter()
     bias = normal(rng, *bias_dims)
     if beta == 0:

@@ -19,7 +19,7 @@ def rms_norm(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
 
 
 def layer_norm(shape: tuple[int, ...], weighted: bool, biased: bool) -> Case:
-    """Over all of `shape`; the means and the deviations are outputs too."""
+    """Make a case over all of `shape`; the means and the deviations are outputs too."""
     generator = torch.Generator().manual_seed(len(shape))
     weight, bias = (torch.randn(shape, generator=generator) for _ in range(2))
 

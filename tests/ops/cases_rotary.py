@@ -12,14 +12,14 @@ ROPE_EXACTLY = Tolerance(ROPE.absolute, 1e-6)  # what the kernels reach
 
 
 def turned_neighbours(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
-    """x [..., S, H, D], tables [S, D/2]: pairs (2i, 2i + 1)."""
+    """Rotate pairs (2i, 2i + 1) of x [..., S, H, D] by tables [S, D/2]."""
     even, odd = x.double()[..., 0::2], x.double()[..., 1::2]
     cos, sin = cos.double()[:, None], sin.double()[:, None]
     return torch.stack((even * cos - odd * sin, even * sin + odd * cos), -1).flatten(-2)
 
 
 def turned_halves(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
-    """x [..., S, H, D], tables [S, R]: pairs (i, i + R/2), the rest as it is."""
+    """Rotate pairs (i, i + R/2) of x [..., S, H, D] by tables [S, R]; the rest stays as it is."""
     rotated = cos.shape[-1]
     turning, rest = x.double()[..., :rotated], x.double()[..., rotated:]
     first, second = turning.chunk(2, -1)
@@ -29,7 +29,7 @@ def turned_halves(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torc
 
 
 def tables(rows: int, columns: int, generator: torch.Generator) -> list[torch.Tensor]:
-    """Not from angles: every column is its own, so that a wrong one shows."""
+    """Make tables without angles: every column is its own, so that a wrong one shows."""
     return [torch.randn(rows, columns, generator=generator) for _ in range(2)]
 
 
@@ -122,7 +122,7 @@ def interleaved_cases() -> Iterator[Case]:
 
 
 def rotary_then_attention() -> Case:
-    """What a decoder does: q and k are computed, and one position drives both ops."""
+    """Do what a decoder does: q and k are computed, and one position drives both ops."""
     generator = torch.Generator().manual_seed(64)
     writer = ProgramWriter()
     q = writer.input("q", (1, 48, 4, 8), F32, dynamic=(1,))

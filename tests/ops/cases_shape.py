@@ -65,7 +65,7 @@ def views() -> Iterator[Case]:
 
 
 def view_with_loose_bounds() -> Case:
-    """An output declared larger than its source cannot share the bytes: it is copied."""
+    """Declare an output larger than its source, which cannot share the bytes: it is copied."""
     writer = ProgramWriter()
     x = writer.input("x", (6, 4), F32, dynamic=(0,))
     out = writer.tensor((30, 2), F32)
@@ -79,7 +79,7 @@ def view_with_loose_bounds() -> Case:
 
 
 def view_of_a_view() -> Case:
-    """Views of an intermediate, read after its last other use."""
+    """View an intermediate, and read it after its last other use."""
     writer = ProgramWriter()
     x = writer.input("x", (8, 6), F32, dynamic=(0,))
     doubled, halves = writer.tensor((8, 6), F32), writer.tensor((8, 2, 3), F32)

@@ -45,7 +45,7 @@ def conv_case(op: str, width: int, taps: int) -> Case:
 def delta_case(
     key_heads: int, value_heads: int, keys: int, values: int, tiled: bool, joined: bool
 ) -> Case:
-    """transformers' rule, in one call from the first token on."""
+    """Compare with transformers' rule, in one call from the first token on."""
     generator = torch.Generator().manual_seed(value_heads)
 
     def random(*dims: int) -> torch.Tensor:
@@ -92,7 +92,7 @@ def delta_net(
     key_heads: int,
     tiled: bool,
 ) -> torch.Tensor:
-    """As Qwen3_5GatedDeltaNet has it between its convolution and its last projection."""
+    """Compute what Qwen3_5GatedDeltaNet does between its convolution and its last projection."""
     (z, b, a), (decay, dt_bias, norm) = gates, constants
     heads, width, tokens = len(decay), len(norm), x.shape[1]
     keys = (x.shape[-1] - heads * width) // (2 * key_heads)

@@ -1,5 +1,7 @@
-"""Attention that sees a window, or scores under a cap: alone, and over caches already filled, which
-may be rings."""
+"""Attention that sees a window, or scores under a cap.
+
+It runs alone, and over caches already filled, which may be rings.
+"""
 
 from collections.abc import Iterator
 

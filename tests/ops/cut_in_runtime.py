@@ -19,7 +19,7 @@ async def run_cut(
     kernels: str,
     binding_bytes: int,
 ) -> dict[str, Any]:
-    """The outputs of each call, and the bytes of the largest buffer that holds a constant."""
+    """Return each call's outputs, and the bytes of the largest buffer that holds a constant."""
     target = replace(candidates(device)[kernels], binding_bytes=binding_bytes)
     graph = await Graph.load(device, load_program(program), constants, target=target)
     try:

@@ -42,7 +42,7 @@ async def tied_head(
 async def dispatches(
     device: Device, weight: np.ndarray, scales: np.ndarray, columns: int, counts: list[int]
 ) -> list[int]:
-    """How many kernels run for each number of rows."""
+    """Return how many kernels run for each number of rows."""
     rows = len(weight)
     writer = ProgramWriter()
     x = writer.input("x", (max(counts), columns), F32, dynamic=(0,))
@@ -63,7 +63,7 @@ async def dispatches(
 
 
 async def refusal(device: Device, program: str, constants: dict[str, np.ndarray]) -> str:
-    """Why the program cannot be loaded."""
+    """Return why the program cannot be loaded."""
     try:
         graph = await Graph.load(device, load_program(program), constants)
     except GraphError as error:
@@ -73,7 +73,7 @@ async def refusal(device: Device, program: str, constants: dict[str, np.ndarray]
 
 
 async def answers(device: Device, program: str, calls: list[list[np.ndarray]]) -> list[Any]:
-    """The first output of each call, or why it was refused, on one graph."""
+    """Return the first output of each call, or why it was refused, on one graph."""
     graph = await Graph.load(device, load_program(program))
     results: list[Any] = []
     for inputs in calls:

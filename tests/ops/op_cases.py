@@ -34,7 +34,7 @@ class Row:
 def case_of(
     name: str, rows: Sequence[Row], calls: Sequence[Sequence[Input]], tolerance: Tolerance
 ) -> Case:
-    """One graph with an output per row; what differs between the calls is dynamic."""
+    """Make one graph with an output per row; what differs between the calls is dynamic."""
     writer = ProgramWriter()
     refs = [
         _input(writer, f"x{place}", given) for place, given in enumerate(zip(*calls, strict=True))

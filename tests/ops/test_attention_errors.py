@@ -1,4 +1,4 @@
-"""What attention and rotary ops refuse, word for word, and that the graph is usable afterwards."""
+"""Refusals of attention and rotary ops, word for word; the graph is usable afterwards."""
 
 from collections.abc import Callable
 from typing import Any
@@ -62,7 +62,7 @@ def refused_at_load(native: NativeRunner, make: Make) -> str:
 def refused_in_call(
     native: NativeRunner, make: Make, good: list[Any], bad: list[Any], before: bool = True
 ) -> str:
-    """The text of the refusal; a good call gives the same before and after it."""
+    """Return the text of the refusal; a good call returns the same before and after it."""
 
     async def calls() -> str:
         writer = ProgramWriter()

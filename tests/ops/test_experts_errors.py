@@ -1,4 +1,4 @@
-"""What a mixture of experts refuses, word for word."""
+"""Refusals of a mixture of experts, word for word."""
 
 from typing import Any
 

@@ -33,7 +33,7 @@ def become(value: dict[str, Any]) -> Lie:
 
 
 def flatten_first(values: list[Any], at: int) -> None:
-    """The first tensor of a list has one dim."""
+    """Give the first tensor of a list one dim."""
     first = values[values[at]["value"][0]]
     first["dims"] = [first["dims"][0] * first["dims"][1]]
 
@@ -82,7 +82,7 @@ def test_two_batches_at_once_are_refused() -> None:
 
 
 def test_scales_of_another_rank_are_named_before_anything_is_fused() -> None:
-    """What a pass makes of them is checked like any other op."""
+    """A pass's result is checked like any other op."""
     method = wait(open_pte(MemorySource(DECODER.read_bytes()))).method("forward")
     document = json.loads(dump_program(method.delegate.program))
     linears = [op for op in document["ops"] if op["op"] == "et_vk.linear_q4gsw.default"]

@@ -159,7 +159,7 @@ def test_halves_take_half_the_memory() -> None:
 
 
 def test_a_decoder_where_the_adapter_knows_halves(native: NativeRunner, toy_model: Path) -> None:
-    """It says so by the feature; the kernels themselves need none."""
+    """The adapter says so by the feature; the kernels themselves need none."""
     device = native.device
     floats = wait(verified(device, toy_model))
     device.features |= {"shader-f16"}

@@ -1,5 +1,7 @@
-"""Products by int8 planes with every tile: one token takes three planes and is as exact as floats,
-several tokens take two."""
+"""Products by int8 planes, with every tile.
+
+One token takes three planes and is as exact as floats, several tokens take two.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -89,7 +91,10 @@ def of_many_sizes(rng: np.random.Generator, tokens: int, columns: int) -> np.nda
 def worst(
     got: np.ndarray, x: np.ndarray, weight: np.ndarray, sizes: np.ndarray | None = None
 ) -> float:
-    """The largest difference; columns of x are rounded relative to their sizes, or to others."""
+    """Return the largest difference.
+
+    Columns of x are rounded relative to their sizes, or to others.
+    """
     exact = x.astype(np.float64)
     size = np.abs(x if sizes is None else sizes).astype(np.float64) @ np.abs(weight.T)
     return float(np.max(np.abs(got.astype(np.float64) - exact @ weight.T) / size))
@@ -97,7 +102,7 @@ def worst(
 
 @pytest.fixture(scope="module")
 def as_users_have_it(native: NativeRunner) -> Iterator[Device]:
-    """With kernels whose eight tokens do not take turns: see tests/compiled_sooner.py."""
+    """Open a device whose kernels' eight tokens do not take turns (tests/compiled_sooner.py)."""
     device = wait(gpu.request_device())
     compile_sooner(device, written_out)
     yield device

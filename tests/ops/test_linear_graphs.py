@@ -50,7 +50,7 @@ def test_only_the_route_for_the_live_rows_runs(runner: Runner) -> None:
 def test_grids_fold(
     native: NativeRunner, monkeypatch: pytest.MonkeyPatch, case: Case, limit: int
 ) -> None:
-    """Where a dimension takes few workgroups, small grids fold as large ones do elsewhere (U9)."""
+    """Small grids fold where a dimension takes few workgroups, as large ones do elsewhere (U9)."""
     monkeypatch.setitem(native.device.limits, GROUP_LIMIT, limit)
     check(case, native)
 

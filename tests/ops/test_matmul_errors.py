@@ -1,4 +1,4 @@
-"""What linear, matmul and embedding ops refuse, word for word."""
+"""Refusals of linear, matmul and embedding ops, word for word."""
 
 from collections.abc import Callable
 

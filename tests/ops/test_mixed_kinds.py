@@ -1,5 +1,7 @@
-"""Weights of several kinds in one op: for one token two kinds share a kernel, where it can bind
-the weights of both and each of its workgroups has rows of one."""
+"""Weights of several kinds in one op: for one token two kinds share a kernel.
+
+They do where it can bind the weights of both and each of its workgroups has rows of one.
+"""
 
 import pytest
 

@@ -26,7 +26,7 @@ def test_op_equals_torch(case: Case, runner: Runner) -> None:
 
 
 def fold_always(groups: int, limit: int) -> tuple[int, int]:
-    """As if the device's limit lay just below: near-squares with a ragged end."""
+    """Fold as if the device's limit lay just below: near-squares with a ragged end."""
     rows = max(1, isqrt(groups))
     return ceil_div(groups, rows), rows
 

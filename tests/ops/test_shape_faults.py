@@ -1,4 +1,4 @@
-"""What elementwise, shape and index ops refuse, in words: at load, and at a call."""
+"""Refusals of elementwise, shape and index ops, in words: at load, and at a call."""
 
 from collections.abc import Callable
 
@@ -16,7 +16,7 @@ Write = Callable[[ProgramWriter, Ref, Ref], list[object]]
 
 
 def run(native: NativeRunner, op: str, write: Write, rows: int = 6) -> None:
-    """One op on x: [6, 4] and y: [6, 4], whose first dims are live; x has `rows` rows, y has 6."""
+    """Run one op on x: [rows, 4] and y: [6, 4], whose first dims are live and at most 6."""
     writer = ProgramWriter()
     x = writer.input("x", (6, 4), F32, dynamic=(0,))
     y = writer.input("y", (6, 4), F32, dynamic=(0,))

@@ -1,4 +1,4 @@
-"""What ops of stock files refuse, word for word: quantised linears, norms, pixel_shuffle."""
+"""Refusals of stock files' ops, word for word: quantised linears, norms, pixel_shuffle."""
 
 from typing import Any
 

@@ -1,5 +1,7 @@
-"""Real GPUs' matrix products take small tiles where large ones would be few, and their attention
-takes several tiles at once where there are many rows: all are right."""
+"""Matrix products of real GPUs take small tiles where large ones would be few.
+
+Their attention takes several tiles at once where there are many rows: all are right.
+"""
 
 import pytest
 

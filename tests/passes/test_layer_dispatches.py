@@ -1,4 +1,4 @@
-"""How many kernels each layer of each family takes for one token, counted without a GPU."""
+"""The number of kernels that each layer of each family takes for one token, without a GPU."""
 
 import re
 from pathlib import Path
@@ -66,7 +66,7 @@ def test_a_layer_takes_few_kernels(family: str, tmp_path: Path) -> None:
 
 
 def dispatches_of_layers(program: Program, target: KernelTarget) -> list[int]:
-    """While one token is decoded, of each layer."""
+    """Count the dispatches of each layer while one token is decoded."""
     builder = Builder(run_passes(program, target, DEFAULT_PASSES), ROOMY, target)
     builder.build_ops()
     counts = np.zeros((len(builder.steps), 3), np.uint32)
@@ -84,7 +84,10 @@ def dispatches_of_layers(program: Program, target: KernelTarget) -> list[int]:
 
 
 def layers_of_ops(program: Program) -> list[int]:
-    """Those whose constants an op has; without any it is of the same as the op before. -1: none."""
+    """Return each op's layer by its constants.
+
+    One without any belongs to the layer before, or to -1.
+    """
     found, last = [], -1
     for call in program.ops:
         values = [program.values[value_id] for value_id in program.reads(call)]

@@ -1,4 +1,4 @@
-"""What passes fuse and what they leave alone, read off the program."""
+"""Patterns that passes fuse, and what they leave alone, read off the program."""
 
 from collections.abc import Callable
 from typing import Any
@@ -28,7 +28,7 @@ TARGET = KernelTarget(lanes=4, storage_buffers=10)
 
 
 class Layers(ProgramWriter):
-    """Writes ops over f32 weights."""
+    """A writer of ops over f32 weights."""
 
     def linear(self, name: str, x: Ref, rows: int = ROWS, columns: int = WIDTH) -> Ref:
         weight = self.constant(name, np.zeros((rows, columns), np.float32))
@@ -264,7 +264,7 @@ def test_queries_whose_norm_has_no_weight_stay() -> None:
 
 
 def attended(writer: Layers, view: tuple[int, ...] = (1, TOKENS, 64)) -> list[Ref]:
-    """What attention gives, through a linear; and before it."""
+    """Return attention's result after a linear, and before it."""
     seen = queries(writer)
     flat = writer.made("aten.view.default", view, seen, list(view))
     return [writer.linear("o", flat, rows=WIDTH), seen]
@@ -338,7 +338,7 @@ def test_a_factor_goes_into_the_norm_and_sum_before_it() -> None:
 
 
 def summed(writer: Layers, read_before: bool = False) -> Ref:
-    """x + norm(x), which swiglu and then a sum read."""
+    """Write x + norm(x), which swiglu and then a sum read."""
     dims = (1, TOKENS, WIDTH)
     x = writer.x()
     total = writer.made("aten.add.Tensor", dims, x, writer.norm(x), 1)

@@ -1,4 +1,4 @@
-"""Which caches become rings, how long they are, and what that saves."""
+"""Caches that become rings, how long they are, and what that saves."""
 
 import pytest
 

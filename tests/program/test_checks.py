@@ -321,8 +321,10 @@ def test_one_token_at_a_time_needs_no_dynamic_length() -> None:
 
 @pytest.mark.parametrize("op", ROWS_OF_POSITIONS)
 def test_every_position_of_the_context_has_its_row(op: str) -> None:
-    """In caches [1, rows, heads, columns] as in rotary tables [rows, columns]; where an argument
-    stands is what the op's own row in the registry says."""
+    """The rows are those of caches [1, rows, heads, columns] and of rotary tables [rows, columns].
+
+    The op's own row in the registry says where an argument stands.
+    """
     names = REGISTRY[op].args
     at = next(
         names.index(name) for name in ("k_cache", "cache", "cos", "freqs_cos") if name in names

@@ -50,7 +50,7 @@ def test_a_block_has_the_size_that_the_gguf_package_knows(name: str) -> None:
 
 @pytest.mark.parametrize("name", BLOCK_KINDS)
 def test_its_planes_are_as_long_as_they_become(name: str) -> None:
-    """Which of a block's bytes are values and which scales."""
+    """The planes are a block's values and its scales."""
     kind, layout = BLOCK_KINDS[name], BY_NAME[name.upper()]
     columns = 2 * kind.block
     data = np.zeros(ROWS * columns // layout.values * layout.nbytes, np.uint8)

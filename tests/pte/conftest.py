@@ -11,7 +11,7 @@ from tests.runners import Runner
 
 @pytest.fixture
 def run(runner: Runner, tmp_path: Path) -> Any:
-    """Loads the bytes of a file, runs it with each set of inputs, gives the outputs of each."""
+    """Load the bytes of a file, run it with each set of inputs, return the outputs of each."""
 
     def load_and_run(
         file: bytes, *calls: list[Any], name: str = "forward", data: bytes | None = None

@@ -34,7 +34,10 @@ TEMPLATE = (
 
 
 def successor(token: int) -> int:
-    """What the decoder writes after a token: the next character; an answer begins with 'a'."""
+    """Return what the decoder writes after a token: the next character.
+
+    An answer begins with 'a'.
+    """
     if token == SPECIAL.index("<|turn|>"):
         return VOCABULARY.index("a")
     return END if token == VOCABULARY.index("z") else (token + 1) % len(VOCABULARY)
@@ -85,7 +88,7 @@ def large_table() -> np.ndarray:
 
 
 def doubling() -> bytes:
-    """forward(x [4]) = x + x"""
+    """Write a file with forward(x [4]) = x + x."""
     values = [vk_tensor("f32", 4), vk_int(1), vk_tensor("f32", 4)]
     graph = vk_graph(values, [vk_call("aten.add.Tensor", 0, 0, 1, 2)], [0], [2])
     call, ends = call_delegate(0, 0, 1), [tensor("f32", 4)] * 2
@@ -130,7 +133,7 @@ def write_tokenizer(folder: Path) -> None:
 
 
 def write_decoder(folder: Path) -> Path:
-    """A model folder of the decoder."""
+    """Write a model folder with the decoder."""
     folder.mkdir(parents=True)
     (folder / "model.pte").write_bytes(counting_decoder())
     write_tokenizer(folder)

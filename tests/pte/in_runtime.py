@@ -1,4 +1,4 @@
-"""What runs beside the engine, natively or in the page: .pte files, loaded once, called often."""
+"""Code that runs beside the engine, natively or in the page: .pte files, loaded and called."""
 
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ _modules: dict[str, PteModule] = {}
 
 
 async def append(device: Device, path: str, piece: np.ndarray, at: int) -> None:
-    """A file arrives in pieces; `piece`: uint8."""
+    """Write a piece of a file, uint8: it arrives in several."""
     file = Path(path)
     file.parent.mkdir(parents=True, exist_ok=True)
     with file.open("wb" if at == 0 else "ab") as stream:
@@ -21,13 +21,13 @@ async def append(device: Device, path: str, piece: np.ndarray, at: int) -> None:
 
 
 async def open_module(device: Device, path: str, data: list[str]) -> dict[str, Any]:
-    """Keeps the module under its path; gives what it says of itself."""
+    """Keep the module under its path; return what it says about itself."""
     _modules[path] = await load(Path(path), device, [Path(file) for file in data])
     return _modules[path].describe()
 
 
 async def refusal(device: Device, path: str, data: list[str]) -> dict[str, Any]:
-    """The error that loading the file ends in."""
+    """Return the error that loading the file ends in."""
     try:
         module = await load(Path(path), device, [Path(file) for file in data])
     except GraphError as error:
@@ -37,13 +37,16 @@ async def refusal(device: Device, path: str, data: list[str]) -> dict[str, Any]:
 
 
 async def run_method(device: Device, path: str, method: str, inputs: list[Any]) -> list[Any]:
-    """The outputs, and the inputs as they are afterwards."""
+    """Return the outputs, and the inputs as they are afterwards."""
     outputs = await _modules[path].run(inputs, method)
     return [outputs, inputs]
 
 
 async def greedy(device: Device, path: str, prompt: np.ndarray, steps: int) -> list[Any]:
-    """The tokens a decoder goes on with, and the logits of each step; prompt: [1, S]."""
+    """Return the tokens of a decoder's continuation, and the logits of each step.
+
+    Prompt: [1, S].
+    """
     tokens, logits, position = prompt, [], 0
     for _ in range(steps):
         (out,) = await _modules[path].run([tokens, np.array([position])])

@@ -35,7 +35,7 @@ ADD = "aten.add.Tensor"
 
 
 def graph(**changed: Any) -> bytes:
-    """x + weights, f32 [4]."""
+    """Write a delegate's graph of x + weights, f32 [4]."""
     parts: dict[str, Any] = {
         "values": [
             vk_tensor("f32", 4),
@@ -72,14 +72,14 @@ def file(blob: bytes | None = None, **changed: Any) -> bytes:
     return pte(**{**parts, **changed})
 
 
-def patched(data: bytes, at: int, form: str, value: Any) -> bytes:
+def patch_bytes(data: bytes, at: int, form: str, value: Any) -> bytes:
     changed = bytearray(data)
     struct.pack_into(form, changed, at, value)
     return bytes(changed)
 
 
 def with_graph(root: Table) -> bytes:
-    """A sound file around a delegate's graph that need not be."""
+    """Write a sound file around a delegate's graph that need not be."""
     data = flatbuffer(root, b"VK00")
     header = struct.pack("<4x4sHIIIQ", b"VH00", 30, 32, len(data), 32 + len(data), 0)
     return file(header.ljust(32, b"\0") + data)
@@ -100,30 +100,30 @@ LIES: dict[str, tuple[Callable[[], bytes], str]] = {
     "empty": (lambda: b"", "is not a .pte file"),
     "another format": (lambda: b"PK\x03\x04" + bytes(100), "is not a .pte file"),
     "an identifier of another version": (
-        lambda: patched(SOUND, 4, "4s", b"ET13"),
+        lambda: patch_bytes(SOUND, 4, "4s", b"ET13"),
         "is not a .pte file",
     ),
     "cut after the head": (lambda: SOUND[:20], "cut short|damaged"),
     "cut in the program": (lambda: SOUND[:200], "cut short"),
     "cut in a segment": (lambda: SOUND[:-1], "cut short"),
     "a program longer than the file": (
-        lambda: patched(SOUND, PROGRAM_SIZE_AT, "<Q", 2**63),
+        lambda: patch_bytes(SOUND, PROGRAM_SIZE_AT, "<Q", 2**63),
         "cut short",
     ),
-    "a program of nothing": (lambda: patched(SOUND, PROGRAM_SIZE_AT, "<Q", 0), "cut short"),
-    "a header of nothing": (lambda: patched(SOUND, 12, "<I", 0), "extended header"),
+    "a program of nothing": (lambda: patch_bytes(SOUND, PROGRAM_SIZE_AT, "<Q", 0), "cut short"),
+    "a header of nothing": (lambda: patch_bytes(SOUND, 12, "<I", 0), "extended header"),
     "segments inside the program": (
-        lambda: patched(SOUND, SEGMENT_BASE_AT, "<Q", 0),
+        lambda: patch_bytes(SOUND, SEGMENT_BASE_AT, "<Q", 0),
         "begins inside",
     ),
     "segments past the end": (
-        lambda: patched(SOUND, SEGMENT_BASE_AT, "<Q", 2**64 - 1),
+        lambda: patch_bytes(SOUND, SEGMENT_BASE_AT, "<Q", 2**64 - 1),
         "cut short",
     ),
     "segments that overlap": (lambda: file(moved={1: (16, 16)}), "begins inside"),
     "a segment of 2^64 bytes": (lambda: file(moved={1: (2**64 - 8, 2**64 - 8)}), "cut short"),
     "named data in no segment": (lambda: file(named={"key": 7}), "piece of data 7"),
-    "a root outside": (lambda: patched(SOUND, 0, "<I", 2**32 - 1), "outside its"),
+    "a root outside": (lambda: patch_bytes(SOUND, 0, "<I", 2**32 - 1), "outside its"),
     # Tables and vectors
     "a vtable before the file": (
         lambda: values_of(Table({0: u8(1), 1: Table()}, vtable_at=-5)),
@@ -319,9 +319,15 @@ LIES: dict[str, tuple[Callable[[], bytes], str]] = {
     # The delegate
     "another blob": (lambda: file(b"nothing that we know of, at all"), "VH00"),
     "a blob of nothing": (lambda: file(b""), "VH00"),
-    "a blob's graph outside": (lambda: patched(SOUND, BLOB_AT + 14, "<I", 2**31), "lies outside"),
-    "a blob's data outside": (lambda: patched(SOUND, BLOB_AT + 22, "<Q", 2**63), "lies outside"),
-    "another graph": (lambda: patched(SOUND, BLOB_AT + 36, "4s", b"VK99"), "VK99"),
+    "a blob's graph outside": (
+        lambda: patch_bytes(SOUND, BLOB_AT + 14, "<I", 2**31),
+        "lies outside",
+    ),
+    "a blob's data outside": (
+        lambda: patch_bytes(SOUND, BLOB_AT + 22, "<Q", 2**63),
+        "lies outside",
+    ),
+    "another graph": (lambda: patch_bytes(SOUND, BLOB_AT + 36, "4s", b"VK99"), "VK99"),
     "an input outside the graph": (lambda: file(graph(inputs=[99])), "no value 99"),
     "an output outside the graph": (lambda: file(graph(outputs=[2**31])), "no value 2147483648"),
     "an input twice": (

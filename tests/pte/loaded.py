@@ -24,7 +24,7 @@ class LoadedPte:
         return self.run_and_keep(inputs, method)[0]
 
     def run_and_keep(self, inputs: Sequence[Any], method: str = "forward") -> list[list[Any]]:
-        """The outputs, and the inputs as the method left them."""
+        """Return the outputs, and the inputs as the method left them."""
         kept: list[list[Any]] = self._runner.run(
             CASES, "run_method", path=self._path, method=method, inputs=list(inputs)
         )
@@ -48,14 +48,14 @@ def loaded(runner: Runner, path: Path, data: Sequence[Path] = ()) -> Iterator[Lo
 
 
 def refusal(runner: Runner, path: Path, data: Sequence[Path] = ()) -> dict[str, Any]:
-    """What loading the file is refused with."""
+    """Return the error with which loading the file is refused."""
     there, data_there = _bring(runner, path), [_bring(runner, file) for file in data]
     answer: dict[str, Any] = runner.run(CASES, "refusal", path=there, data=data_there)
     return answer
 
 
 def _bring(runner: Runner, path: Path) -> str:
-    """Where the runtime finds the file; the page has a file system of its own."""
+    """Return where the runtime finds the file; the page has a file system of its own."""
     if runner.name == "native":
         return str(path)
     there = str(IN_PAGE / path.name)

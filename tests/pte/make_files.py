@@ -59,7 +59,7 @@ def random(*shape: int, seed: int = 0) -> torch.Tensor:
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
 
 
-def seeded(make: Callable[[], nn.Module]) -> nn.Module:
+def make_seeded(make: Callable[[], nn.Module]) -> nn.Module:
     torch.manual_seed(0)
     return make().eval()
 
@@ -90,7 +90,7 @@ class Rows(nn.Module):
 
 
 def static_linear() -> File:
-    model = seeded(Rows)
+    model = make_seeded(Rows)
     x = random(5, 12)
     made = File("static_linear", lower(export(model, (x,))).buffer)
     made.call([x], model(x))
@@ -99,7 +99,7 @@ def static_linear() -> File:
 
 
 def dynamic_rows() -> File:
-    model = seeded(Rows)
+    model = make_seeded(Rows)
     rows = {"x": {0: Dim("rows", min=1, max=16)}}
     made = File("dynamic_rows", lower(export(model, (random(16, 12),), dynamic_shapes=rows)).buffer)
     for number, count in enumerate((16, 3, 1, 7, 16)):
@@ -110,7 +110,7 @@ def dynamic_rows() -> File:
 
 def q4_with_padded_rows() -> File:
     """K = 20: the exporter pads each row of weights to 24."""
-    model = seeded(lambda: nn.Linear(20, 16))
+    model = make_seeded(lambda: nn.Linear(20, 16))
     quantize_(model, IntxWeightOnlyConfig(torch.int4, PerGroup(20)))
     exact = nn.Linear(20, 16).double()
     exact.weight = nn.Parameter(model.weight.dequantize().double())
@@ -137,7 +137,7 @@ class Integers(nn.Module):
 
 
 def integers() -> File:
-    model = seeded(Integers)
+    model = make_seeded(Integers)
     ids, offset, scale = torch.tensor([3, 0, 9]), torch.tensor([-5, 70000, 2]), random(4)
     made = File("integers", lower(export(model, (scale, ids, offset))).buffer)
     made.call([scale, ids, offset], model(scale, ids, offset))
@@ -151,7 +151,7 @@ def integers() -> File:
 def attend(
     q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, caches: Tensors, position: int
 ) -> torch.Tensor:
-    """The op as the exporter knows it; what it does is in `attend_in_torch`."""
+    """Call the op as the exporter knows it; `attend_in_torch` has what it does."""
     fixed = (None, 0.0, True, None)  # no mask, no dropout, causal, the usual scale
     out: torch.Tensor = torch.ops.llama.sdpa_with_kv_cache(
         q, k, v, *caches, position, q.shape[1], *fixed
@@ -162,7 +162,7 @@ def attend(
 def attend_in_torch(
     q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, caches: Tensors, position: int
 ) -> torch.Tensor:
-    """Writes k and v into the caches, then row s of q sees the cache up to position + s."""
+    """Write k and v into the caches; then row s of q sees the cache up to position + s."""
     end = position + q.shape[1]
     for cache, new in zip(caches, (k, v), strict=True):
         cache[:, position:end] = new
@@ -253,7 +253,7 @@ class Halves(nn.Module):
 
 
 def methods() -> File:
-    shared = seeded(lambda: nn.Linear(6, 6))
+    shared = make_seeded(lambda: nn.Linear(6, 6))
     assert isinstance(shared, nn.Linear)
     models = {FORWARD: Halves(shared, 1.0), "doubled": Halves(shared, 2.0)}
     x = random(2, 6)
@@ -273,8 +273,8 @@ def methods() -> File:
 
 
 def external_data() -> File:
-    """All weights outside, in data files of at most 700 bytes."""
-    model = seeded(lambda: nn.Sequential(nn.Linear(12, 12), nn.Sigmoid(), nn.Linear(12, 4)))
+    """Put all weights outside, in data files of at most 700 bytes."""
+    model = make_seeded(lambda: nn.Sequential(nn.Linear(12, 12), nn.Sigmoid(), nn.Linear(12, 4)))
     x = random(3, 12)
     program = lower(export(model, (x,)), external_constants_max_data_bytes=700)
     made = File("external_data", program.buffer)
@@ -300,7 +300,7 @@ def partly_delegated() -> File:
 
 
 def other_backend() -> File:
-    program = export(seeded(lambda: nn.Linear(4, 4)), (random(2, 4),))
+    program = export(make_seeded(lambda: nn.Linear(4, 4)), (random(2, 4),))
     lowered = to_edge_transform_and_lower(program, partitioner=[XnnpackPartitioner()])
     return File("other_backend", lowered.to_executorch().buffer)
 

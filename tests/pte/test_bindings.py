@@ -1,5 +1,7 @@
-"""Arguments of kernels that the host computes, fields of flatbuffers, and zeros that nobody stored:
-what is taken and what is not, without torch and without a GPU."""
+"""Arguments of kernels that the host computes, fields of flatbuffers, and zeros nobody stored.
+
+What is taken and what is not, without torch and without a GPU.
+"""
 
 import hashlib
 import struct
@@ -68,7 +70,7 @@ def host(*dims: int) -> HostTensor:
 X, OUT = host(2, 3), host(2, 3)
 
 
-def bound(
+def bind_call(
     kinds: tuple[str, ...], values: list[Any], *ids: int, given: Any = (), **more: Any
 ) -> Any:
     def dims(*shown: Any) -> Any:
@@ -81,51 +83,51 @@ def bound(
 def test_arguments_then_outputs_then_all_of_them() -> None:
     values = [X, OUT, 5, TensorIds((1, 3)), host(2, 3)]
     values[3], values[4] = host(2, 3), TensorIds((1, 3))
-    assert bound((TENSOR,), values, 0, 1, 1) == (LiveArgument((0,)),)
-    assert bound((TENSOR, WHOLE), values, 0, 2, 1, 1) == (LiveArgument((0,)), 5)
+    assert bind_call((TENSOR,), values, 0, 1, 1) == (LiveArgument((0,)),)
+    assert bind_call((TENSOR, WHOLE), values, 0, 2, 1, 1) == (LiveArgument((0,)), 5)
     for ids in ((0, 1), (0, 1, 1, 1), (0, 1, 0), (2, 1, 1), (0, 2, 2)):
-        assert bound((TENSOR,), values, *ids) is None
-    assert bound((TENSOR,), values, 0, 1, 3, 4, outputs=2) == (LiveArgument((0,)),)
+        assert bind_call((TENSOR,), values, *ids) is None
+    assert bind_call((TENSOR,), values, 0, 1, 3, 4, outputs=2) == (LiveArgument((0,)),)
     for ids in ((0, 1, 3, 3), (0, 3, 1, 4), (0, 1, 3)):
-        assert bound((TENSOR,), values, *ids, outputs=2) is None
+        assert bind_call((TENSOR,), values, *ids, outputs=2) is None
 
 
 def test_results_have_the_dims_that_follow() -> None:
     values = [X, OUT, host(MAX_ELEMENTS), host(MAX_ELEMENTS + 1)]
-    assert bound((TENSOR,), values, 0, 1, 1, dims=(3, 2)) is None
-    assert bound((TENSOR,), values, 0, 1, 1, dims=None) is None
-    assert bound((TENSOR,), values, 0, 2, 2, dims=(MAX_ELEMENTS,)) is not None
-    assert bound((TENSOR,), values, 0, 3, 3, dims=(MAX_ELEMENTS + 1,)) is None
+    assert bind_call((TENSOR,), values, 0, 1, 1, dims=(3, 2)) is None
+    assert bind_call((TENSOR,), values, 0, 1, 1, dims=None) is None
+    assert bind_call((TENSOR,), values, 0, 2, 2, dims=(MAX_ELEMENTS,)) is not None
+    assert bind_call((TENSOR,), values, 0, 3, 3, dims=(MAX_ELEMENTS + 1,)) is None
 
 
 @pytest.mark.parametrize("number", [5, 2.5, True])
 def test_numbers_may_differ_from_call_to_call(number: Any) -> None:
     values = [X, OUT, number, None]
     for kind in (NUMBER, MAYBE_NUMBER):
-        assert bound((TENSOR, kind), values, 0, 2, 1, 1)[1] == LiveArgument((2,))
-        assert bound((TENSOR, kind), values, 0, 3, 1, 1, given=[3])[1] == LiveArgument((3,))
-    assert bound((TENSOR, NUMBER), values, 0, 3, 1, 1) is None
-    assert bound((TENSOR, MAYBE_NUMBER), values, 0, 3, 1, 1)[1] is None
-    assert bound((TENSOR, NUMBER), [X, OUT, "x"], 0, 2, 1, 1) is None
+        assert bind_call((TENSOR, kind), values, 0, 2, 1, 1)[1] == LiveArgument((2,))
+        assert bind_call((TENSOR, kind), values, 0, 3, 1, 1, given=[3])[1] == LiveArgument((3,))
+    assert bind_call((TENSOR, NUMBER), values, 0, 3, 1, 1) is None
+    assert bind_call((TENSOR, MAYBE_NUMBER), values, 0, 3, 1, 1)[1] is None
+    assert bind_call((TENSOR, NUMBER), [X, OUT, "x"], 0, 2, 1, 1) is None
 
 
 def test_lists_are_of_ids() -> None:
     values: list[Any] = [X, OUT, 1, -1, (2, 3), (2, 9), (-1,), (2.0,), (0,)]
-    assert bound((TENSOR, MAYBE_AXES), values, 0, 4, 1, 1) is None  # axis 1, and the same again
+    assert bind_call((TENSOR, MAYBE_AXES), values, 0, 4, 1, 1) is None  # axis 1, and the same again
     values[3] = 0
-    assert bound((TENSOR, MAYBE_AXES), values, 0, 4, 1, 1)[1] == (1, 0)
-    assert bound((TENSOR, INTS), values, 0, 4, 1, 1)[1] == (1, 0)
+    assert bind_call((TENSOR, MAYBE_AXES), values, 0, 4, 1, 1)[1] == (1, 0)
+    assert bind_call((TENSOR, INTS), values, 0, 4, 1, 1)[1] == (1, 0)
     for at in (5, 6, 7, 8):
-        assert bound((TENSOR, INTS), values, 0, at, 1, 1) is None
-    assert bound((TENSOR, INTS), [X, OUT, 1, (4,)], 0, 3, 1, 1) is None  # one past the last
+        assert bind_call((TENSOR, INTS), values, 0, at, 1, 1) is None
+    assert bind_call((TENSOR, INTS), [X, OUT, 1, (4,)], 0, 3, 1, 1) is None  # one past the last
 
 
 def test_lists_of_tensors_may_have_gaps() -> None:
     values: list[Any] = [X, OUT, TensorIds((0, -1)), TensorIds((0, 9)), TensorIds((2,)), 5]
-    assert bound((TENSORS,), values, 2, 1, 1) == (LiveArgument((0, -1), is_list=True),)
+    assert bind_call((TENSORS,), values, 2, 1, 1) == (LiveArgument((0, -1), is_list=True),)
     for at in (3, 4, 5):
-        assert bound((TENSORS,), values, at, 1, 1) is None
-    assert bound((TENSORS,), [X, OUT, TensorIds((3,))], 2, 1, 1) is None  # one past the last
+        assert bind_call((TENSORS,), values, at, 1, 1) is None
+    assert bind_call((TENSORS,), [X, OUT, TensorIds((3,))], 2, 1, 1) is None  # one past the last
 
 
 @pytest.mark.parametrize("nbytes", [0, 1, 1 << 20, (1 << 20) + 1, (2 << 20) + 7])
@@ -184,7 +186,7 @@ def test_a_vector_that_ends_with_the_file() -> None:
 
 
 def test_no_more_is_looked_at_than_a_file_can_hold(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is inline may be read twice, and a few parts are free."""
+    """Inline data may be read twice, and a few parts are free."""
     budget = Budget("f", 100)
     budget.read(200)
     budget.spend(reading.FIXED_ITEMS + 200)
@@ -201,7 +203,7 @@ def test_no_more_is_looked_at_than_a_file_can_hold(monkeypatch: pytest.MonkeyPat
 
 
 def test_integers_of_the_gpu() -> None:
-    """At both ends of int32, in any width that might hold more."""
+    """Both ends of int32 are tried, in any width that might hold more."""
     assert I64.gpu_bytes == 4
     for dtype in (np.int64, np.int32, np.uint32):
         fitting = [0, 2**31 - 1] if dtype is np.uint32 else [-(2**31), 2**31 - 1]

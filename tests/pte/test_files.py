@@ -62,7 +62,7 @@ def test_there_are_as_many_files_as_there_were() -> None:
 
 
 def test_a_decoder_starts_anew_in_a_second_module(native: Runner) -> None:
-    """Its caches are of the module, not of the file."""
+    """The module has the caches, not the file."""
     calls = calls_of("decoder_fp32")
     for _ in range(2):
         with loaded(native, FILES / "decoder_fp32.pte") as graph:

@@ -159,7 +159,7 @@ def overload_of(kernel: str) -> Any:
 
 
 def answered(kernel: str, call: tuple[Any, ...]) -> tuple[list[Any], list[Tensor]]:
-    """All arguments, defaults included, and what torch gives for them."""
+    """Return all arguments, defaults included, and torch's results for them."""
     if "quantize_per_tensor" in kernel:  # torch has them without an `out`
         op = overload_of(kernel.replace(".out", ".default"))
         more = [argument.default_value for argument in op._schema.arguments[len(call) :]]
@@ -218,7 +218,7 @@ def plain(value: Any) -> Table:
 def file_of(
     kernel: str, args: Sequence[Any], outs: Sequence[Tensor], dynamic: bool = False
 ) -> tuple[bytes, list[np.ndarray]]:
-    """A method that is this call alone: arguments, outputs, and all outputs once more."""
+    """Write a method that is this call alone: arguments, outputs, and all outputs once more."""
     written = Written()
     ids = [written.argument(arg, dynamic) for arg in args]
     targets = [written.add(tensor(NAMES[out.dtype], *out.shape, dynamic=dynamic)) for out in outs]
@@ -248,7 +248,7 @@ def test_equals_torch(kernel: str, native: NativeRunner) -> None:
 
 
 def test_all_are_compared() -> None:
-    """But for one with a test of its own: torch itself does not have these."""
+    """Torch itself does not have the one with a test of its own."""
     own = {name for name in HOST_KERNELS if name.startswith("dim_order_ops::")}
     assert set(CALLS) | own == set(HOST_KERNELS)
 

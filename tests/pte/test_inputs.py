@@ -1,4 +1,4 @@
-"""What callers pass that a method cannot take: each is refused with a sentence of ours."""
+"""Inputs that a method cannot take: each is refused with a sentence of ours."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -99,8 +99,10 @@ ROWS, COUNTS = np.zeros((2, 3), np.float32), np.zeros(2, int)
 
 @pytest.fixture(scope="module")
 def crossed(native: NativeRunner) -> Iterator[PteModule]:
-    """forward(rows [2, 3] or fewer, counts [2], from) = rows[from:], counts + counts; the delegate
-    takes them the other way round."""
+    """Load forward(rows [2, 3] or fewer, counts [2], from) = rows[from:], counts + counts.
+
+    The delegate takes them the other way round.
+    """
     values = [
         vk_symint(),
         vk_tensor("i32", 2),

@@ -41,8 +41,10 @@ def flag(value: bool) -> Table:
 
 
 def kernel(name: str, *values: Table, inputs: int = 1) -> bytes:
-    """A method that is this kernel alone: the values are its arguments and then its output, the
-    first of them its inputs."""
+    """Write a method that is this kernel alone.
+
+    The values are its arguments and then its output, the first of them its inputs.
+    """
     args = [*range(len(values)), len(values) - 1]
     plan = method(
         "forward", values, range(inputs), args[-1:], [call_kernel(0, *args)], operators=[name]
@@ -51,7 +53,7 @@ def kernel(name: str, *values: Table, inputs: int = 1) -> bytes:
 
 
 def test_a_number_becomes_a_tensor_that_a_delegate_takes(run: Any) -> None:
-    """As in `where(x > 0, x, 2.5)`: here it is x + 2.5."""
+    """The number stands here in x + 2.5; models have it in `where(x > 0, x, 2.5)`."""
     values = [vk_tensor("f32", 2, 3), vk_tensor("f32"), vk_int(1), vk_tensor("f32", 2, 3)]
     graph = vk_graph(values, [vk_call("aten.add.Tensor", 0, 1, 2, 3)], [0, 1], [3])
     plan = method(

@@ -107,8 +107,10 @@ def test_64_bits_on_the_host(run: Any) -> None:
 
 
 def test_calls_leave_nothing_behind(run: Any) -> None:
-    """The exporter lets inputs and outputs share memory with what lies between: a call with the
-    same inputs gives the same again, and the outputs of the last one stay what they were."""
+    """A call with the same inputs returns the same again, and outputs of the last one stay.
+
+    The exporter lets inputs and outputs share memory with what lies between.
+    """
     first, other, again = run(one_vector(doubled()), [A], [B], [A])
     assert first[0].tolist() == again[0].tolist() == [20, 40, 60, 80]
     assert other[0].tolist() == [2, 4, 6, 8]

@@ -1,4 +1,4 @@
-"""What a file becomes: methods, constants, programs, and the module that runs them."""
+"""The reading of a file: methods, constants, programs, and the module that runs them."""
 
 import hashlib
 import json
@@ -39,7 +39,7 @@ FILES = sorted((Path(__file__).parent / "files").glob("*.pte"))
 VECTOR = np.array([1, 2, 3, 4], np.float32)
 
 
-def opened(data: bytes) -> PteProgram:
+def open_bytes(data: bytes) -> PteProgram:
     return wait(open_pte(MemorySource(data)))
 
 
@@ -103,7 +103,7 @@ def test_constant_methods_give_values() -> None:
         [bytes(16) + numbers.tobytes()],
         constants=(0, [0, 16]),
     )
-    constants = opened(file).constants
+    constants = open_bytes(file).constants
     order, none = constants.pop("order"), constants.pop("none")
     assert isinstance(order, np.ndarray)
     assert isinstance(none, np.ndarray)
@@ -120,12 +120,15 @@ def test_constant_methods_give_values() -> None:
         "kind": "toy",
         "nothing": None,
     }
-    assert opened(file).describe()["constants"]["order"] == [3, 1, 2]
+    assert open_bytes(file).describe()["constants"]["order"] == [3, 1, 2]
 
 
 @pytest.mark.parametrize("is_hash", [True, False])
 def test_a_cache_of_zeros_is_state(is_hash: bool) -> None:
-    """What is written in place and has the key of zeros is not uploaded; prepacks vanish."""
+    """A constant that is written in place and has the key of zeros is not uploaded.
+
+    Prepacks vanish.
+    """
     shape, zeros = (1, 2, 1, 4), bytes(32)
     key = hashlib.sha256(zeros).hexdigest() if is_hash else "zeros"
     values = [
@@ -151,7 +154,7 @@ def test_a_cache_of_zeros_is_state(is_hash: bool) -> None:
         [call_delegate(0, 0, 1)],
         [delegate(0)],
     )
-    program = opened(pte([plan], [graph, zeros], {key: 1})).methods["forward"].delegate.program
+    program = open_bytes(pte([plan], [graph, zeros], {key: 1})).methods["forward"].delegate.program
     assert [call.name for call in program.ops] == ["update_cache.default", "aten.relu.default"]
     source, cache, read_only = (program.values[at] for at in (1, 2, 5))
     assert isinstance(source, NullValue)
@@ -162,7 +165,7 @@ def test_a_cache_of_zeros_is_state(is_hash: bool) -> None:
 
 
 def test_what_a_file_says_of_itself() -> None:
-    described = opened(doubling(copies=True)).describe()
+    described = open_bytes(doubling(copies=True)).describe()
     assert json.loads(json.dumps(described)) == described
     vector = {"dtype": "float32", "dims": [4], "dynamic": False}
     assert described["methods"]["forward"] == {
@@ -177,11 +180,11 @@ def test_what_a_file_says_of_itself() -> None:
 
 
 def test_a_live_integer_is_described() -> None:
-    """What the exporter writes for it is null."""
+    """The exporter writes null for it."""
     ends = [tensor("f32", 4), union(1, {}), tensor("f32", 4, dynamic=True), union(1, {})]
     call = call_delegate(0, 0, 1, 2)
     plan = method("forward", ends, [0, 1, 3], [2], [call], [delegate(0)])
-    described = opened(pte([plan], [cut_at_a_symint()])).describe()
+    described = open_bytes(pte([plan], [cut_at_a_symint()])).describe()
     _, live, none = described["methods"]["forward"]["inputs"]
     assert live == {"dtype": "int", "dims": [], "dynamic": False}
     assert none == {"value": None}
@@ -262,7 +265,7 @@ def test_inputs_that_do_not_fit(module: PteModule, inputs: list[Any], message: s
 
 
 def test_a_device_that_binds_less(native: NativeRunner, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As with dynamic dims that were exported without a bound."""
+    """Dynamic dims that were exported without a bound look like this."""
     monkeypatch.setitem(native.device.limits, "max_storage_buffer_binding_size", 8)
     message = "takes 16 bytes; this device binds at most 8; export the model with smaller dims"
     with pytest.raises(GraphError, match=message):

@@ -1,5 +1,4 @@
-"""Every trap in arguments and constants, in files written by hand: each is right only if the trap
-is known."""
+"""Traps in arguments and constants, in files written by hand: each is right only if it is known."""
 
 from typing import Any
 
@@ -126,7 +125,7 @@ def test_the_seq_len_of_attention_is_not_believed(run: Any) -> None:
 
 
 def causal_attention(q: np.ndarray, k: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """q, k, v: [1, S, H, D]"""
+    """Attend causally over q, k, v: [1, S, H, D]."""
     scores = np.einsum("bshd,bchd->bhsc", q, k) / np.sqrt(q.shape[-1])
     scores[..., ~np.tri(q.shape[1], dtype=bool)] = -np.inf
     weights = np.exp(scores - scores.max(-1, keepdims=True))

@@ -1,4 +1,4 @@
-"""Writes .pte and .ptd files by hand, byte for byte: sound ones, and ones that lie."""
+"""A writer of .pte and .ptd files by hand, byte for byte: sound ones, and ones that lie."""
 
 import struct
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ class Scalar:
 
 @dataclass
 class Vector:
-    """Of scalars; `claimed` is a length that it does not have."""
+    """A vector of scalars; `claimed` is a length that it does not have."""
 
     form: str
     items: Sequence[Any]
@@ -30,7 +30,7 @@ class Vector:
 
 @dataclass
 class Table:
-    """Fields by slot: a Scalar, or what lies elsewhere (a table, a list of tables, text, ...).
+    """A table's fields by slot: a Scalar, or an object that lies elsewhere (a table, text, ...).
 
     The others are lies: other sizes than it has, fields at other places than theirs.
     """
@@ -43,8 +43,10 @@ class Table:
 
 
 def flatbuffer(root: Table, identifier: bytes, reserved: int = 0) -> bytes:
-    """Room is left after the identifier for a header. Objects come in the order they are met;
-    one that stands in two places is written once."""
+    """Write a flatbuffer, with room for a header after the identifier.
+
+    Objects come in the order they are met; one that stands in two places is written once.
+    """
     out = bytearray(8 + reserved)
     out[4:8] = identifier
     places: dict[int, int] = {}
@@ -256,7 +258,7 @@ NAMED = 2**64 - 1
 
 
 def vk_tensor(dtype: str, *dims: int, constant: int | None = -1) -> Table:
-    """A constant of None is left out of the file, which means constant 0."""
+    """Write a tensor; a constant of None is left out of the file, which means constant 0."""
     fields = {0: i8(GPU_TYPES[dtype]), 1: Vector("I", dims), 3: i32(0)}
     return union(5, fields if constant is None else {**fields, 2: i32(constant)})
 
@@ -309,7 +311,7 @@ def vk_graph(
     constants: Sequence[Table] = (),
     data: bytes = b"",
 ) -> bytes:
-    """A delegate's blob; `data` are its constants that are not named."""
+    """Write a delegate's blob; `data` are its constants that are not named."""
     graph = flatbuffer(
         Table(
             {
@@ -336,13 +338,13 @@ def f32(*values: float) -> bytes:
 
 
 def doubled() -> bytes:
-    """A delegate: x + x, f32 [4]."""
+    """Write a delegate of x + x, f32 [4]."""
     values = [vk_tensor("f32", 4), vk_int(1), vk_tensor("f32", 4)]
     return vk_graph(values, [vk_call("aten.add.Tensor", 0, 0, 1, 2)], [0], [2])
 
 
 def cut_at_a_symint() -> bytes:
-    """A delegate: x[start:], x f32 [4], start a SymInt."""
+    """Write a delegate of x[start:], x f32 [4], start a SymInt."""
     values = [
         vk_tensor("f32", 4),
         vk_symint(),

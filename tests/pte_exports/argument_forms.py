@@ -1,5 +1,8 @@
-"""Small modules, each for a form of arguments that ExecuTorch's exporter gives to an op: optional
-ones, numbers of either kind, negative dims, 0-d tensors, integers and bools, live sizes."""
+"""Small modules, each for a form of arguments that ExecuTorch's exporter gives to an op.
+
+These are optional ones, numbers of either kind, negative dims, 0-d tensors, integers and bools,
+live sizes.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -32,7 +35,7 @@ def bools(*shape: int) -> torch.Tensor:
 
 
 def rows(*lengths: int) -> list[Inputs]:
-    """One input of [S, 4, 5] for each S; the largest comes first."""
+    """Return one input of [S, 4, 5] for each S; the largest comes first."""
     return [(floats(length, 4, 5),) for length in lengths]
 
 
@@ -212,7 +215,7 @@ def export_form(name: str) -> StockCase:
 
 
 def live_dims(calls: list[Inputs]) -> tuple[tuple[dict[int, Any], ...], ...]:
-    """For the module's *inputs: a dim of each size that differs between the calls."""
+    """Return a dim of each size that differs between the calls, for the module's *inputs."""
     sizes_of = [[t.shape for t in tensors] for tensors in zip(*calls, strict=True)]
     return (
         tuple(

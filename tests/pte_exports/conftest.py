@@ -1,4 +1,4 @@
-"""Prints the table of worst differences after the run, in Markdown."""
+"""The table of worst differences after the run, in Markdown."""
 
 import pytest
 

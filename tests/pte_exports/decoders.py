@@ -90,7 +90,7 @@ def _random(name: str, like: torch.Tensor, generator: torch.Generator) -> torch.
 
 
 def export(decoder: Decoder, folder: Path) -> Path:
-    """Writes the decoder's .pte with the exporter's command line; the checkpoint is in `folder`."""
+    """Write the decoder's .pte with the exporter's command line; the checkpoint is in `folder`."""
     path = folder / f"{decoder.name}.pte"
     options = ["--vulkan", "-kv", "--use_sdpa_with_kv_cache", "-n", str(path)]
     options += ["--metadata", '{"get_bos_id": 1, "get_eos_ids": [2, 3]}']

@@ -36,7 +36,7 @@ class DynamicCase:
     first: tuple[tuple[str, int], ...] = ()  # calls that fill the caches, with their rows
 
     def calls(self) -> list[tuple[str, int]]:
-        """On one loaded graph: down to the smallest, and all the way back."""
+        """Return the calls on one loaded graph: down to the smallest, and all the way back."""
         live = [(f"S{rows}", rows) for rows in (*self.live, *reversed(self.live))]
         return [*self.first, *live]
 
@@ -48,7 +48,7 @@ class DynamicCase:
         arrays: Sequence[str],
         specs: list[dict[str, Any]],
     ) -> list[np.ndarray]:
-        """The arrays of one call, in the shapes that the module's ends have with these rows."""
+        """Read the arrays of one call, in the shapes that the module's ends have."""
         stem = f"{self.name}.{label}"
         flat = [np.fromfile(folder / f"{stem}.{array}.bin", dtype(array)) for array in arrays]
         return [self._shaped(x, spec, rows) for x, spec in zip(flat, specs, strict=True)]
@@ -107,7 +107,7 @@ def _attention_at_13(
     tolerance: float = ATTENTION,
     first: tuple[tuple[str, int], ...] = (("prime", 12),),
 ) -> DynamicCase:
-    """Caches inside the graph; rows 1 to 12 of them come from the call before."""
+    """Make a case with caches inside the graph; rows 1 to 12 of them come from the call before."""
     inputs = (*QKV, "control")
     return DynamicCase(f"sdpa_k16_{suffix}", 512, live, tolerance, inputs, first=first)
 

@@ -33,7 +33,7 @@ DTYPES = {"bool": "i1", "int8": "i1", "int32": "<i4", "int64": "<i8", "float32":
 
 
 def eight_bit_linear(columns: int, rows: int, lines: int) -> torch.nn.Module:
-    """What the exporter makes of weights with a scale for each of their rows, in 8 bits."""
+    """Make a linear as the exporter does for weights with a scale for each row, in 8 bits."""
     linear = torch.nn.Linear(columns, rows, bias=False).eval()
     example = (torch.randn(lines, columns),)
     config = get_symmetric_quantization_config(is_dynamic=False, weight_bits=8)

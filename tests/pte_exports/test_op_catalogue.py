@@ -1,5 +1,7 @@
-"""All 87 suites of ExecuTorch's op-test catalogue, exported here and now, at its own tolerances;
-and every form of arguments that its exporter gives to the ops."""
+"""The 87 suites of ExecuTorch's op-test catalogue, exported here and now, at its own tolerances.
+
+Every form of arguments that its exporter gives to the ops is among them.
+"""
 
 from functools import cache
 from pathlib import Path

@@ -1,5 +1,7 @@
-"""A stock .pte with inputs and torch's answers, as ExecuTorch's exporter made them; in memory, and
-many of them in one file."""
+"""Stock .pte files with inputs and torch's answers, as ExecuTorch's exporter made them.
+
+They are in memory, and many of them in one file.
+"""
 
 import lzma
 from collections.abc import Iterable
@@ -57,7 +59,7 @@ def check_case(case: StockCase, runner: Runner, folder: Path) -> None:
 
 
 def check_output(where: str, got: np.ndarray, wanted: np.ndarray, case: StockCase) -> None:
-    """The catalogue's own rule: floats are near by either tolerance, anything else is equal."""
+    """Apply the catalogue's rule: floats are near by either tolerance, anything else is equal."""
     assert got.shape == wanted.shape, f"{where}: shape {got.shape}, torch has {wanted.shape}"
     if wanted.dtype.kind != "f":
         assert (got == wanted).all(), f"{where}: {(got != wanted).sum()} differ"

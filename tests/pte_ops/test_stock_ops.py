@@ -29,7 +29,7 @@ SUITES = {
 
 
 def some_of(cases: list[StockCase], runner: Runner) -> list[StockCase]:
-    """The page runs the same Python and the same kernels: one of each suite shows that it does."""
+    """Take one of ten in the page, which runs the same Python and the same kernels."""
     return cases if runner.name == "native" else cases[::10]
 
 

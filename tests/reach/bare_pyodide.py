@@ -1,5 +1,7 @@
-"""A page with Pyodide and nothing of ours: micropip installs the wheel as any other, in a worker
-and on the page's main thread."""
+"""A page with Pyodide and nothing of ours: micropip installs the wheel as any other.
+
+It does so in a worker and on the page's main thread.
+"""
 
 import shutil
 from collections.abc import Iterator
@@ -60,7 +62,7 @@ def write_site(folder: Path, wheel: Path) -> None:
 
 @contextmanager
 def bare_page(browser: Browser, folder: Path, where: str) -> Iterator[BarePage]:
-    """`where`: "worker" or "main"."""
+    """Open the page that runs Python in the "worker" or on the "main" thread, as `where` says."""
     with serving_folder(folder) as address:
         page = browser.new_page()
         page.goto(f"{address}{where}.html")

@@ -1,4 +1,4 @@
-"""What `make package` writes, installed in an empty project; another origin; torch's tokens."""
+"""Packages as `make package` writes them, in an empty project; another origin; torch's tokens."""
 
 import subprocess
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Packages:
 
 @pytest.fixture(scope="session")
 def project(packages: Packages, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder that has nothing but the npm package, as npm installs it."""
+    """Make a folder that has nothing but the npm package, as npm installs it."""
     folder = tmp_path_factory.mktemp("project")
     (folder / "package.json").write_text('{"type": "module"}')
     command = ["npm", "install", "--offline", "--no-audit", "--no-fund", str(packages.tarball)]
@@ -40,13 +40,13 @@ def project(packages: Packages, tmp_path_factory: pytest.TempPathFactory) -> Pat
 
 @pytest.fixture(scope="session")
 def project_url(project: Path) -> Iterator[str]:
-    """Served by a plain server: no header of it helps the engine."""
+    """Serve the project by a plain server: no header of it helps the engine."""
     with serving_folder(project) as address:
         yield address
 
 
 class Open(SimpleHTTPRequestHandler):
-    """Lets pages of any origin read."""
+    """A handler that lets pages of any origin read."""
 
     def end_headers(self) -> None:
         self.send_header("Access-Control-Allow-Origin", "*")
@@ -58,7 +58,7 @@ class Open(SimpleHTTPRequestHandler):
 
 @contextmanager
 def serving_openly(folder: Path) -> Iterator[str]:
-    """The address of another origin, which ends with a slash."""
+    """Serve a folder from another origin and yield its address, which ends with a slash."""
     handler = partial(Open, directory=str(folder))
     with answering(ThreadingHTTPServer(("127.0.0.1", 0), handler)) as address:
         yield address
@@ -66,7 +66,7 @@ def serving_openly(folder: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def models_url(toy_model: Path) -> Iterator[str]:
-    """Of another origin; it ends with a slash."""
+    """Serve the models from another origin; the address ends with a slash."""
     with serving_openly(toy_model.parent) as address:
         yield address
 

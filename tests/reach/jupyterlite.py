@@ -16,7 +16,7 @@ DATES = {"created": "2026-01-01T00:00:00Z", "last_modified": "2026-01-01T00:00:0
 
 
 def write_jupyterlite(folder: Path, wheel: Path, notebook: dict[str, Any]) -> Path:
-    """The folder to serve."""
+    """Write JupyterLite and return the folder to serve."""
     given, site = folder / "given", folder / "site"
     write_pyodide(given / "static" / "pyodide")
     (given / "pypi").mkdir()
@@ -30,7 +30,7 @@ def write_jupyterlite(folder: Path, wheel: Path, notebook: dict[str, Any]) -> Pa
 
 
 def add_notebook(site: Path, notebook: dict[str, Any]) -> None:
-    """What `jupyter lite build --contents` does, where jupyter_server is installed."""
+    """Do what `jupyter lite build --contents` does where jupyter_server is installed."""
     text = json.dumps(notebook)
     (site / "files").mkdir()
     (site / "files" / NOTEBOOK).write_text(text)

@@ -1,4 +1,4 @@
-"""What notebooks and micropip add to our Pyodide: the releases that Pyodide's own lock names.
+"""The wheels that notebooks and micropip add to our Pyodide: releases that its own lock names.
 
 Pyodide's builds of them are on its CDN alone; any package index has the same releases. They are
 fetched once, by `make test`, and pip checks them.

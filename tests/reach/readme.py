@@ -21,13 +21,13 @@ LINES: dict[str, str] = {name: code.strip() for name, code in LINE.findall(secti
 
 
 def go_on() -> str:
-    """What Python's lines go on with."""
+    """Return the line that Python's lines go on with."""
     found = GO_ON.search(section())
     assert found
     return briefly(found[1])
 
 
 def briefly(code: str) -> str:
-    """An answer short, and past any end: the toy's weights are random."""
+    """Make an answer short, and past any end: the toy's weights are random."""
     assert "}])" in code
     return code.replace("}])", "}], temperature=0, max_tokens=4, ignore_eos=True)", 1)

@@ -49,7 +49,7 @@ LOCKS = """async () => {
 
 @pytest.fixture(scope="module")
 def assets_url(project: Path) -> Iterator[str]:
-    """The package's files on another origin."""
+    """Serve the package's files from another origin."""
     with serving_openly(project / "node_modules" / "inpage" / "dist") as address:
         yield address
 
@@ -58,7 +58,7 @@ def assets_url(project: Path) -> Iterator[str]:
 def page(
     shared_browser: Browser, project: Path, project_url: str, toy_model: Path
 ) -> Iterator[Page]:
-    """With an engine as the README makes it: its files and its model lie on the page's origin."""
+    """Start an engine as the README does: its files and its model lie on the page's origin."""
     (project / "index.html").write_text(PAGE)
     models = project / "models"
     models.unlink(missing_ok=True)  # of a first try

@@ -30,7 +30,7 @@ MORE = """
 
 
 def own_page(given: dict[str, str]) -> str:
-    """The example, whose addresses are those of this machine."""
+    """Return the example with addresses of this machine."""
     page = briefly(EXAMPLE.read_text())
     for text, instead in given.items():
         assert page.count(text) == 1, text

@@ -1,5 +1,7 @@
-"""The README's section "Use it from…": the lines that need neither package; the others are run by
-test_npm_package.py and test_bare_pyodide.py."""
+"""The README's section "Use it from…": the lines that need neither package.
+
+The others are run by test_npm_package.py and test_bare_pyodide.py.
+"""
 
 import json
 import shlex

@@ -1,4 +1,4 @@
-"""One engine for several tabs, through the npm package, in a SharedWorker."""
+"""An engine for several tabs, through the npm package, in a SharedWorker."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,5 +1,7 @@
-"""The pages of examples/ that embed the npm package: with plain modules, and with Vite, as its
-server has them and bundled, in TypeScript."""
+"""The pages of examples/ that embed the npm package.
+
+They use plain modules, and Vite, as its server has them and bundled, in TypeScript.
+"""
 
 import os
 import re
@@ -29,7 +31,7 @@ COLOURS = re.compile(r"\x1b\[\d+m")
 
 
 def with_toy(path: Path, models_url: str) -> None:
-    """Its addresses are those of this machine, and the answer is short."""
+    """Put addresses of this machine into the example, and make the answer short."""
     text = path.read_text()
     for old, new in {
         "https://models.example.org/": models_url,
@@ -52,7 +54,7 @@ def npm(folder: Path, *arguments: str) -> str:
 
 @pytest.fixture(scope="module")
 def vite_project(project: Path, models_url: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The example with the package installed; Vite itself and tsc are those of the tests."""
+    """Copy the example with the package installed; Vite itself and tsc are those of the tests."""
     folder = tmp_path_factory.mktemp("vite") / "project"
     shutil.copytree(WITH_VITE, folder)
     shutil.copytree(project / "node_modules", folder / "node_modules")
@@ -63,7 +65,7 @@ def vite_project(project: Path, models_url: str, tmp_path_factory: pytest.TempPa
 
 @contextmanager
 def developing(folder: Path) -> Iterator[str]:
-    """The address of Vite's own server."""
+    """Run Vite's own server and yield its address."""
     npm(folder, "run", "assets")
     command = ["node", str(VITE), "--host", "127.0.0.1", "--port", "0"]
     with running(command, cwd=folder, stderr=subprocess.DEVNULL) as process:

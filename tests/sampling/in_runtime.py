@@ -1,4 +1,4 @@
-"""What runs where the engine runs, natively or in the page, on behalf of the tests of sampling."""
+"""Code that runs where the engine runs, natively or in the page, for the tests of sampling."""
 
 from typing import Any
 

@@ -20,7 +20,7 @@ def history_of(prompt: Sequence[int], answer: Sequence[int], vocabulary: int) ->
 
 
 def random_case(seed: int, vocabulary: int) -> dict[str, Any]:
-    """Any combination of settings, any logits, any history."""
+    """Make any combination of settings, any logits, any history."""
     rng = np.random.default_rng(seed)
 
     def sometimes(value: Any, otherwise: Any) -> Any:
@@ -98,7 +98,7 @@ def plain_softmax(scores: list[float]) -> list[float]:
 
 
 def text_before_stop(text: str, stops: Sequence[str]) -> str | None:
-    """Up to the stop that is complete first; None without one."""
+    """Return the text up to the stop that is complete first; None without one."""
     for end in range(1, len(text) + 1):
         found = [stop for stop in stops if text[:end].endswith(stop)]
         if found:
@@ -107,6 +107,6 @@ def text_before_stop(text: str, stops: Sequence[str]) -> str | None:
 
 
 def held_back(text: str, stops: Sequence[str]) -> str:
-    """The longest end of the text that is a proper prefix of a stop."""
+    """Return the longest end of the text that is a proper prefix of a stop."""
     prefixes = {stop[:length] for stop in stops for length in range(len(stop))}
     return max((prefix for prefix in prefixes if text.endswith(prefix)), key=len, default="")

@@ -1,4 +1,4 @@
-"""What is drawn from: against a plain float64 reference, and against transformers."""
+"""The distribution that tokens are drawn from, against plain float64 and against transformers."""
 
 from dataclasses import replace
 from typing import Any
@@ -38,7 +38,7 @@ def transformers_distribution(
     answer: list[int],
     allowed: np.ndarray | None,
 ) -> np.ndarray:
-    """Its processors in our order, in float64; frequency, presence and mask are not among them."""
+    """Run its processors in our order, in float64, without frequency, presence and mask."""
     tokens = torch.tensor([[*prompt, *answer]])
     scores = torch.tensor(logits, dtype=torch.float64)[None]
     if settings.logit_bias:
@@ -77,7 +77,10 @@ def test_against_the_references(seed: int, vocabulary: int) -> None:
 
 @pytest.mark.parametrize("seed", range(30))
 def test_greedy_is_the_best_of_the_distribution(seed: int) -> None:
-    """After bias, penalties and mask; of equal ones the lowest id, which no filter drops."""
+    """Bias, penalties and mask come first.
+
+    Of equal ones the lowest id wins, which no filter drops.
+    """
     case = random_case(seed, SMALL)
     best = int(np.argmax(plain_distribution(**case)))
     case["settings"] = replace(case["settings"], temperature=0)
@@ -173,7 +176,7 @@ def test_faulty_logits_are_never_chosen(settings: SamplingSettings, fault: float
 )
 @pytest.mark.parametrize("fault", [np.nan, np.inf, -np.inf])
 def test_no_finite_logits(settings: SamplingSettings, fault: float) -> None:
-    """Also where only the allowed ones are faulty."""
+    """The same holds where only the allowed ones are faulty."""
     history = history_of([0], [], 3)
     with pytest.raises(NoFiniteLogitsError) as caught:
         Sampler(settings, 3).sample(np.full(3, fault, np.float32), history)

@@ -32,7 +32,7 @@ def test_equal_ones_in_order_of_their_ids() -> None:
 
 
 def test_faulty_logits() -> None:
-    """What JSON cannot say becomes OpenAI's number for the impossible."""
+    """A number that JSON cannot express becomes OpenAI's number for the impossible."""
     logits = np.array([0.0, np.nan, np.inf, -np.inf, 0.0], np.float32)
     found = logprobs(logits, 1, 3)
     assert found.logprob == -9999.0

@@ -1,4 +1,4 @@
-"""Which candidates stay, number by number, where every sum is exact or none is."""
+"""The candidates that stay, number by number, where every sum is exact or none is."""
 
 import numpy as np
 import pytest

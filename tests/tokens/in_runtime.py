@@ -1,4 +1,4 @@
-"""What runs where the engine runs, natively or in the page, on behalf of the tests of tokens."""
+"""Code that runs where the engine runs, natively or in the page, for the tests of tokens."""
 
 import hashlib
 import sys
@@ -23,13 +23,13 @@ async def encode_and_decode(device: Any, tokenizer: str, texts: list[str]) -> li
 
 
 async def stream(device: Any, tokenizer: str, ids: list[int]) -> list[str]:
-    """What each id brings, and at last what was held back."""
+    """Return what each id adds, and at last what was held back."""
     decoder = StreamDecoder(Tokenizer.from_json(tokenizer), skip_special_tokens=False)
     return [*map(decoder.push, ids), decoder.finish()]
 
 
 async def fault_of(device: Any, tokenizer: str, code: int) -> str:
-    """The error that half of a surrogate pair in the text gives."""
+    """Return the error that half of a surrogate pair in the text causes."""
     try:
         Tokenizer.from_json(tokenizer).encode(f"a{chr(code)}")
     except TextError as error:
@@ -38,7 +38,7 @@ async def fault_of(device: Any, tokenizer: str, code: int) -> str:
 
 
 async def render_all(device: Any, config: dict[str, Any], calls: list[dict[str, Any]]) -> list[str]:
-    """What a chat template makes of each call, or why it refuses."""
+    """Return what a chat template makes of each call, or why it refuses."""
     template = ChatTemplate.from_config(config)
     rendered = []
     for call in calls:
@@ -50,7 +50,7 @@ async def render_all(device: Any, config: dict[str, Any], calls: list[dict[str, 
 
 
 async def normalise_all(device: Any, contexts: list[str]) -> list[Any]:
-    """Which characters have a part in normalisation here, and hashes of what becomes of them."""
+    """Return the texts that normalisation may change here, and hashes of the results."""
     active = [char for char in every_character() if takes_part(char)]
     texts = [context.replace("?", char) for char in active for context in contexts]
     texts += (unicodedata.normalize("NFD", char) for char in active)
@@ -74,7 +74,7 @@ def digest_of(texts: list[str]) -> str:
 
 
 async def category_runs(device: Any) -> list[str]:
-    """The version of Python's own tables, and what the table of ours would be by them."""
+    """Return the version of Python's own tables, and the table of ours that they would make."""
     categories = (unicodedata.category(chr(code)) for code in range(0x110000))
     lengths = ((category, len(list(run))) for category, run in groupby(categories))
     runs = "".join(f"{category}{length if length > 1 else ''}" for category, length in lengths)

@@ -1,4 +1,4 @@
-"""What `tokenizers` says, and the real tokenizer of the default model."""
+"""The answers of `tokenizers`, and the real tokenizer of the default model."""
 
 import json
 from functools import cache

@@ -74,7 +74,7 @@ def gpt2() -> Json:
 
 
 def gpt2_with_prefix_space() -> Json:
-    """As RoBERTa does it; without one of the bytes, which is then dropped from texts."""
+    """Make a tokenizer like RoBERTa's; one of its bytes is missing and dropped from texts."""
     pre_tokenizer = byte_level(use_regex=True, add_prefix_space=True)
     made = as_json(trained_byte_level(pre_tokenizer, ["<s>"]))
     made["model"]["merges"] = [pair for pair in made["model"]["merges"] if "Ł" not in "".join(pair)]
@@ -202,7 +202,7 @@ def mistral() -> Json:
 
 
 def metaspace_without_bytes() -> Json:
-    """Some byte tokens are missing, so their characters are unknown."""
+    """Drop some byte tokens, so that their characters are unknown."""
     made = sentence_piece(pre_tokenizer=pre_tokenizers.Metaspace(), decoder=decoders.Metaspace())
     for byte in (0xE4, 0xE5, 0xF0):
         del made["model"]["vocab"][f"<0x{byte:02X}>"]
@@ -216,7 +216,7 @@ def unfused_unknown() -> Json:
 
 
 def words_with_affixes() -> Json:
-    """The prefix inside words and the suffix at their end, of the first BPE models."""
+    """Train a tokenizer with the prefix inside words and the suffix of the first BPE models."""
     tokenizer = Tokenizer(models.BPE(unk_token="<unk>"))
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
     trainer = BpeTrainer(

@@ -56,6 +56,6 @@ def test_what_lies_behind_enough_tokens_is_not_looked_at() -> None:
 
 
 def test_characters_without_a_token_are_not_counted() -> None:
-    """Of a word that seems too long, all is encoded where much of it has no token."""
+    """A word that seems too long is encoded whole where much of it has no token."""
     tokenizer = Tokenizer.from_json({"model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}})
     assert tokenizer.encode("b" * 1000 + "a", most=5) == [0]

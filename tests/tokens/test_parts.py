@@ -49,7 +49,7 @@ def found_by_tokenizers(pattern: str, text: str) -> set[str]:
 @pytest.mark.long
 @pytest.mark.parametrize("pattern", SETS.split())
 def test_a_set_has_the_same_characters(pattern: str) -> None:
-    """In two texts, because patterns have a form of their own for ASCII."""
+    """Two texts are needed, because patterns have a form of their own for ASCII."""
     runs = f"{pattern}+"
     ours = Pattern(runs)
     for first, last in ((0, 0x80), (0x80, len(CHARACTERS))):

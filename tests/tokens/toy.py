@@ -7,7 +7,7 @@ END = "<|end|>"
 
 
 def toy_tokenizer() -> Tokenizer:
-    """A byte-level BPE, trained on a few words."""
+    """Train a byte-level BPE on a few words."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()

@@ -19,7 +19,7 @@ def site(tmp_path: Path) -> Site:
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, int]]:
-    """The folder of a small site with its compressed variants made, and the port it is at."""
+    """Serve a small site with its compressed variants made; yield its folder and port."""
     root = tmp_path_factory.mktemp("served")
     site, variants = make_site(root), VariantStore(root / "cache")
     for resource in filter(None, map(site.find, site.urls())):
@@ -31,7 +31,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, int
 
 @pytest.fixture
 def ask(served: tuple[Path, int]) -> Callable[..., Reply]:
-    """ask(path, method, **headers): one request, its path and headers just as given."""
+    """Send one request, its path and headers just as given."""
 
     def ask(path: str, method: str = "GET", **headers: str) -> Reply:
         connection = http.client.HTTPConnection("127.0.0.1", served[1], timeout=30)

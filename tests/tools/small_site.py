@@ -54,7 +54,7 @@ def write_files(root: Path, files: dict[str, bytes]) -> None:
 
 
 def write_model(folder: Path, files: dict[str, bytes], **changes: Any) -> None:
-    """A folder whose manifest lists `files`."""
+    """Write a folder whose manifest lists `files`."""
     manifest = {
         "format": "inpage-model",
         "version": 1,
@@ -82,7 +82,7 @@ def write_model(folder: Path, files: dict[str, bytes], **changes: Any) -> None:
 
 
 def make_python(root: Path) -> tuple[Path, WheelStore, SnapshotStore]:
-    """What a site has of Python, in a few kB: its distribution, its wheel, and no snapshot."""
+    """Make the Python of a site, in a few kB: its distribution, its wheel, and no snapshot."""
     write_files(
         root,
         {
@@ -126,7 +126,7 @@ def make_site(root: Path) -> Site:
 
 @contextmanager
 def serving_app(app: ASGIApp, **settings: Any) -> Iterator[int]:
-    """The port of a real server in a thread, with these of uvicorn's settings."""
+    """Run a real server in a thread, with these settings of uvicorn's, and yield its port."""
     listener = listen("127.0.0.1", 0)
     server = uvicorn.Server(uvicorn.Config(app, lifespan="off", log_level="warning", **settings))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})

@@ -1,4 +1,4 @@
-"""Which browsers the tests get, on a PATH of our own making."""
+"""The browsers that the tests get, on a PATH of our own making."""
 
 import os
 from functools import partial
@@ -17,7 +17,7 @@ make_ready = partial(browser.make_ready, "chromium", "firefox")
 
 @pytest.fixture
 def bin_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The only folder on the PATH; no browser of Playwright's either."""
+    """Make the only folder on the PATH; there is no browser of Playwright's either."""
     folder = tmp_path / "bin"
     folder.mkdir()
     monkeypatch.setenv("PATH", str(folder))

@@ -38,7 +38,7 @@ def port(served: tuple[Path, int]) -> int:
 
 
 def answer_to(port: int, *host: str, path: str = "/", version: str = "1.1") -> bytes:
-    """The whole answer to a request with these Host headers."""
+    """Return the whole answer to a request with these Host headers."""
     lines = [f"GET {path} HTTP/{version}", *(f"Host: {name}" for name in host), "Connection: close"]
     with socket.create_connection(("127.0.0.1", port), timeout=START_SECONDS) as connection:
         connection.sendall("\r\n".join([*lines, "", ""]).encode())
@@ -82,7 +82,7 @@ def test_no_name_and_two(port: int) -> None:
 
 @pytest.fixture(scope="module")
 def allowing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    """The port of a server with further names."""
+    """Run a server with further names and yield its port."""
     root = tmp_path_factory.mktemp("allowing")
     app = create_app(make_site(root), VariantStore(root / "cache"), ["Chat.example", "own:8443"])
     with serving_app(app) as port:
@@ -127,7 +127,7 @@ def write_big_model(models: Path) -> None:
 def serving(
     models: Path, *options: str, script: str = RUN
 ) -> Iterator[tuple[subprocess.Popen[str], int]]:
-    """A serve.py of its own, and its port."""
+    """Run a serve.py of its own and yield it and its port."""
     command = [sys.executable, "-c", script, "--port", "0", "--models", str(models), *options]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, cwd=ROOT, text=True, stdout=pipe, stderr=pipe) as process:
@@ -148,7 +148,7 @@ def request_for(port: int, path: str) -> bytes:
 def impatient(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> Iterator[int]:
-    """The port of a server that waits for half a second, or longer."""
+    """Run a server that waits for half a second, or longer, and yield its port."""
     monkeypatch.setattr(http_server, "REQUEST_SECONDS", request.param)
     app = create_app(make_site(tmp_path), VariantStore(tmp_path / "cache"))
     patience = {"timeout_keep_alive": START_SECONDS}
@@ -157,7 +157,10 @@ def impatient(
 
 
 def ends(connection: socket.socket, sent: bytes) -> bool:
-    """Whether all that comes back is the end, which a slow machine may see before it has sent."""
+    """Return whether nothing but the end comes back.
+
+    A slow machine may see it before it has sent.
+    """
     try:
         connection.sendall(sent)
         return connection.recv(1) == b""

@@ -20,7 +20,7 @@ def graph() -> ImportGraph:
 
 
 def broken(graph: ImportGraph) -> list[str]:
-    """By their names."""
+    """Return the names of the broken contracts."""
     read = read_configuration(str(ROOT / "pyproject.toml"))
     names = []
     for options in read["contracts_options"]:

@@ -1,4 +1,4 @@
-"""What a newcomer meets first: the prerequisites, the list of commands, the packages of npm."""
+"""The first things a newcomer meets: prerequisites, the list of commands, npm's packages."""
 
 import json
 import os
@@ -29,7 +29,7 @@ def make(*arguments: str, path: str | None = None) -> subprocess.CompletedProces
 
 
 def own_lines(outcome: subprocess.CompletedProcess[str]) -> list[str]:
-    """Its errors, without make's own closing line."""
+    """Return the errors, without make's own closing line."""
     return [line for line in outcome.stderr.splitlines() if not line.startswith("make")]
 
 
@@ -40,7 +40,7 @@ def put_program(folder: Path, name: str, script: str) -> None:
 
 @pytest.fixture
 def bin_folder(tmp_path: Path) -> Path:
-    """A PATH with the usual tools, this Python, and no Node."""
+    """Make a PATH with the usual tools, this Python, and no Node."""
     for name in ("sh", "find", "awk"):
         program = shutil.which(name)
         assert program
@@ -106,7 +106,7 @@ def test_no_node_or_an_old_one(bin_folder: Path, node: str | None, found: str) -
 
 
 def steps_of(target: str) -> str:
-    """What make would run in a fresh clone."""
+    """Return what make would run in a fresh clone."""
     outcome = make("--dry-run", "--always-make", target, f"PYTHON={sys.executable}")
     assert outcome.returncode == 0, outcome.stderr
     return outcome.stdout

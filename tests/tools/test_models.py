@@ -28,7 +28,7 @@ def entry(site: Site, name: str) -> dict[str, Any]:
 
 
 def served(site: Site, name: str) -> set[str]:
-    """The files of a model; the description and the answers agree."""
+    """Return the served files of a model; the description and the answers agree."""
     prefix = f"models/{name}/"
     listed = {url.removeprefix(prefix) for url in site.urls() if url.startswith(prefix)}
     on_disk = {path.name for path in (models_of(site) / name).iterdir()}

@@ -34,7 +34,7 @@ def test_frames_and_their_times_come_back(tmp_path: Path) -> None:
 
 
 def test_more_colours_than_a_palette_holds(tmp_path: Path) -> None:
-    """What most of the picture shows keeps its colour; gradients come close to theirs."""
+    """The colour of most of the picture stays; gradients come close to theirs."""
     shades = np.arange(20 * 30, dtype=np.uint32).reshape(20, 30)
     gradient = np.stack([shades % 256, shades // 256, 0 * shades], -1).astype(np.uint8)
     page = np.hstack([gradient, np.full((20, 300, 3), (13, 17, 23), np.uint8)])

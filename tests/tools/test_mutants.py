@@ -74,7 +74,7 @@ def test_an_edited_line_changes_no_other_that_is_drawn() -> None:
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Copy:
-    """A checkout with nothing but the toy and its test."""
+    """Make a checkout with nothing but the toy and its test."""
     for file, text in {
         "py_runtime/__init__.py": "",
         "py_runtime/room/__init__.py": "",
@@ -98,7 +98,7 @@ def test_noticed_and_not_noticed(copy: Copy) -> None:
 
 
 def test_the_quickest_of_those_that_call_the_changed_function_come_first() -> None:
-    """Then those that call its file; the rest has nothing to do with it."""
+    """The tests that call its file follow; the rest has nothing to do with it."""
     file, changed = "toy.py", "toy.py:6"
     tests = {
         "of the file": {"seconds": 0.1, "calls": [file, "toy.py:20"]},
@@ -111,8 +111,11 @@ def test_the_quickest_of_those_that_call_the_changed_function_come_first() -> No
 
 @pytest.mark.long
 def test_what_tests_call_is_known_once_they_ran(copy: Copy) -> None:
-    """Here two that use a fixture that calls it, and one that calls it; and not the one that has
-    nothing to do with the file, whose recursion might end in the one who looks on."""
+    """Two tests use a fixture that calls it, and one calls it.
+
+    The one that has nothing to do with the file is not among them; its recursion might end in the
+    one that looks on.
+    """
     (copy.root / "py_runtime/room/toy.py").write_text(TOY + "\ndef other(): pass\n")
     (copy.root / "tests/room/test_toy.py").write_text(
         """

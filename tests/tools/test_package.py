@@ -1,10 +1,10 @@
-"""What goes into the npm package."""
+"""The contents of the npm package."""
 
 import io
 import tarfile
 
 from tools.files import ROOT
-from tools.package import ENTRIES, GLOBAL, modules_from, packed
+from tools.package import ENTRIES, GLOBAL, modules_from, pack
 
 WEB = ROOT / "web"
 
@@ -25,8 +25,8 @@ def test_types_lack_the_pages_global_and_nothing_else() -> None:
 
 def test_equal_files_give_equal_bytes() -> None:
     files = {"b/c.txt": b"two", "a.txt": b"one"}
-    data = packed(files)
-    assert data == packed(dict(reversed(files.items())))
+    data = pack(files)
+    assert data == pack(dict(reversed(files.items())))
     with tarfile.open(fileobj=io.BytesIO(data)) as archive:
         assert archive.getnames() == ["package/a.txt", "package/b/c.txt"]
         member = archive.extractfile("package/a.txt")

@@ -17,7 +17,7 @@ from py_runtime import __version__
 from py_runtime.base.defaults import DEFAULTS
 from serve import models_found, parse
 from tests.tools.small_site import SCRIPT, WASM, WHEEL_URL, write_files
-from tools.compress import VariantStore, compressed
+from tools.compress import VariantStore, compress
 from tools.files import ROOT
 from tools.models import Models
 from tools.site import HUB_ORIGINS, SECURITY_HEADERS, Site, SiteError, files_in
@@ -165,7 +165,7 @@ def test_variants_are_made_once_and_only_where_they_pay(variants: VariantStore) 
 
 def test_compressing_is_reproducible() -> None:
     for encoding in ("br", "gzip"):
-        assert compressed(encoding, SCRIPT) == compressed(encoding, SCRIPT)
+        assert compress(encoding, SCRIPT) == compress(encoding, SCRIPT)
 
 
 # ---- the static build

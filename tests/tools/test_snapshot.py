@@ -18,7 +18,7 @@ def site(tmp_path: Path) -> Site:
 
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
-    """The wheels that snapshots were made with; Node is not asked."""
+    """Record the wheels that snapshots were made with; Node is not asked."""
     wheels: list[Path] = []
 
     def fill(store: SnapshotStore, folder: Path, wheel: Path) -> None:
@@ -83,7 +83,7 @@ def test_a_torn_record_is_no_snapshot(site: Site, made: list[Path]) -> None:
 
 
 def test_nodes_words_are_passed_on(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a Pyodide whose script is none; nothing is left behind."""
+    """Node is given a Pyodide whose script is none; nothing is left behind."""
     wheel = site.wheels.current()
     monkeypatch.setattr("tools.snapshot.LIBRARIES", ())
     (site.pyodide / "numpy-1-any.whl").write_bytes(b"PK\x05\x06" + bytes(18))

@@ -63,7 +63,7 @@ for name, *_ in await list_stored():
 
 
 class Violation(AssertionError):
-    """What must never happen, with the seed and the step that show it."""
+    """An event that must never happen, with the seed and the step that show it."""
 
 
 @dataclass
@@ -90,7 +90,7 @@ class Chaos:
     # What users and the world do ------------------------------------------------------------
 
     def ask(self, tab: Tab) -> None:
-        """To the end: what is then on screen counts as saved."""
+        """Ask and wait for the end: what is then on screen counts as saved."""
         self.make_ready(tab)
         self.asked += 1
         question = f"fox {self.asked}"
@@ -179,7 +179,7 @@ class Chaos:
         tab.user.talk_on()
 
     def make_ready(self, tab: Tab) -> None:
-        """A model is loaded and nothing is under way."""
+        """Make sure that a model is loaded and nothing is under way."""
         tab.user.answered()
         self.have_a_model(tab)
 
@@ -232,7 +232,7 @@ class Chaos:
             raise self.violation(number, f"{action.__name__}: {error}") from error
 
     def check(self, step: int) -> None:
-        """The oracle, once all is quiet."""
+        """Compare with the oracle, once all is quiet."""
         self.go_online()
         try:
             for tab in self.tabs:
@@ -279,7 +279,7 @@ def texts_in(page: Page) -> set[tuple[str, str]]:
 
 
 def run_chaos(browser: Browser, url: str, seed: int, steps: int) -> Chaos:
-    """Raises Violation."""
+    """Run the chaos; it raises Violation."""
     context = browser.new_context()
     chaos = Chaos(context, url, seed)
     try:

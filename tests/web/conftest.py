@@ -1,4 +1,4 @@
-"""One started page with the toy loaded, for the tests of a module to share."""
+"""A started page with the toy loaded, for the tests of a module to share."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ from tests.web.user import Desk, User
 
 @pytest.fixture(scope="module")
 def fresh(browser: Browser, toy_site_url: str) -> Iterator[User]:
-    """A page of its own, open, with nothing loaded."""
+    """Open a page of its own, with nothing loaded."""
     context = browser.new_context(permissions=["clipboard-read", "clipboard-write"])
     user = User(context.new_page(), toy_site_url)
     user.open()
@@ -20,7 +20,7 @@ def fresh(browser: Browser, toy_site_url: str) -> Iterator[User]:
 
 @pytest.fixture(scope="module")
 def user(fresh: User) -> User:
-    """The same with the toy loaded, giving short answers."""
+    """Load the toy in that page; it gives short answers."""
     fresh.load()
     fresh.talk_on()
     fresh.choose(max_tokens="16", temperature="0")
@@ -29,7 +29,7 @@ def user(fresh: User) -> User:
 
 @pytest.fixture(scope="module")
 def desks(browser: Browser, toy_site_url: str) -> Iterator[list[Desk]]:
-    """The one in use, if any."""
+    """Keep the desk in use, if any."""
     desks: list[Desk] = []
     yield desks
     for desk in desks:
@@ -38,7 +38,7 @@ def desks(browser: Browser, toy_site_url: str) -> Iterator[list[Desk]]:
 
 @pytest.fixture
 def desk(browser: Browser, toy_site_url: str, desks: list[Desk]) -> Iterator[Desk]:
-    """Cleared by the test before; after one that failed to, there is another."""
+    """Return a desk that the test before cleared, or another one if it failed to."""
     desk = desks.pop() if desks else Desk(browser, toy_site_url)
     yield desk
     desk.clear()

@@ -1,4 +1,4 @@
-"""What a hostile model might write: to call `hit()`, to fetch from evil.example, to mislead."""
+"""Texts of a hostile model: to call `hit()`, to fetch from evil.example, to mislead."""
 
 HIT = "globalThis.hit()"
 EVIL = "https://evil.example/x"

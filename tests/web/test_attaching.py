@@ -47,7 +47,7 @@ def pdf(
     trailer: str = "",
     catalogue: str = "",
 ) -> bytes:
-    """A file with these contents of pages; `extra` objects are numbered from 4 on."""
+    """Write a file with these contents of pages; `extra` objects are numbered from 4 on."""
     objects = [f"<< /Type /Catalog /Pages 2 0 R {catalogue} >>", "", FONT, *(extra or [])]
     kids = []
     for content in pages:
@@ -69,7 +69,7 @@ def pdf(
 
 
 def endless() -> bytes:
-    """A few lines that draw a word more often than anybody can wait for."""
+    """Write a few lines that draw a word more often than anybody can wait for."""
     first = 4
     form = "/Subtype /Form /BBox [0 0 9 9]"
     nexts = [f"/Resources << /XObject << /X {first + at + 1} 0 R >> >>" for at in range(NESTED)]

@@ -172,8 +172,10 @@ def test_console_shows_the_traceback(started: Watched) -> None:
 
 
 def test_nothing_was_complained_about(started: Watched) -> None:
-    """Last in the file: only the inline script above made the console speak, and Playwright, which
-    keeps service workers out."""
+    """Only the inline script above and Playwright, which keeps service workers out, complained.
+
+    The test is the last in its file for that.
+    """
     expected = ("inline script", "blocked by Playwright")
     unexpected = [
         text for text in started.complaints if not any(words in text for words in expected)

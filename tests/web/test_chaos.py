@@ -1,4 +1,4 @@
-"""Some steps of chaos at every run; `make chaos` takes as many as there is time for."""
+"""A few steps of chaos at every run; `make chaos` takes as many as there is time for."""
 
 import pytest
 from playwright.sync_api import Browser

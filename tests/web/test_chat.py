@@ -16,7 +16,7 @@ STATS = re.compile(r"\d+ tokens · ([\d.]+) s \(([^)]+)\) · [\d.]+ tok/s")
 
 @pytest.fixture
 def chat(user: User) -> Iterator[User]:
-    """A new chat with the settings as they were."""
+    """Open a new chat with the settings as they were."""
     user.new_chat()
     yield user
     user.choose(max_tokens="16", temperature="0", seed="", context_overflow="error", system="")
@@ -182,7 +182,7 @@ def test_the_page_follows_only_a_user_at_the_end(chat: User) -> None:
 
 
 def test_a_hidden_tab_streams_on(chat: User) -> None:
-    """Where no frame is painted, the text is complete all the same."""
+    """The text is complete even if no frame is painted."""
     frames = "globalThis.requestAnimationFrame"
     chat.page.evaluate(f"() => {{ globalThis.painted = {frames}; {frames} = () => 0; }}")
     answer = chat.ask("Hello")

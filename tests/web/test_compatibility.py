@@ -22,7 +22,7 @@ GPU.prototype.requestAdapter = async function (options) {
 
 @pytest.fixture
 def page(browser_type: BrowserType, toy_site_url: str) -> Iterator[Page]:
-    """Of a machine without a core adapter."""
+    """Open the page of a machine without a core adapter."""
 
     def hide_core_adapters(route: Route) -> None:
         answer = route.fetch()

@@ -1,4 +1,4 @@
-"""What users do before the page has fully opened: no click, no text and no question is lost."""
+"""Clicks, texts and questions before the page has fully opened: none is lost."""
 
 import pytest
 from playwright.sync_api import Route, expect
@@ -21,13 +21,13 @@ LATE_DATABASE = """{
 
 @pytest.fixture
 def held() -> list[Route]:
-    """Requests for turns.js, which are not answered."""
+    """Hold requests for turns.js, which are not answered."""
     return []
 
 
 @pytest.fixture
 def early(desk: Desk, held: list[Route]) -> User:
-    """A page with a chat of an earlier visit, which still waits for all that comes later."""
+    """Open a page with a chat of an earlier visit, which still waits for all that comes later."""
     user = desk.tab()
     user.ask("First")
     until(user.page, lambda: "2 tokens" in str(user.records()), "the answer is kept")

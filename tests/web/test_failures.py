@@ -122,7 +122,7 @@ def test_the_worker_throws_while_starting(browser: Browser, site_url: str) -> No
 
 @pytest.fixture(scope="module")
 def started(browser: Browser, site_url: str) -> Iterator[Page]:
-    """A page whose Python has started."""
+    """Open a page whose Python has started."""
     page = browser.new_page()
     page.goto(site_url)
     assert rejection(page) == "started"

@@ -16,7 +16,7 @@ SHARDS = "**/models/Toy/*.safetensors"
 
 @pytest.fixture(scope="module")
 def newcomer(browser: Browser) -> Iterator[BrowserContext]:
-    """A browser that was never here."""
+    """Open a browser that was never here."""
     context = browser.new_context()
     yield context
     context.close()

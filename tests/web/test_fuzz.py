@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from tests.fuzz.documents import lied
+from tests.fuzz.documents import make_lie
 from tests.web.user import Desk
 
 pytestmark = [pytest.mark.browser, pytest.mark.thorough]
@@ -30,7 +30,7 @@ KEPT_SETTINGS: list[Any] = [CHOSEN, {"version": 1, "chosen": CHOSEN}]
 
 def damaged(number: int, documents: list[Any]) -> bytes:
     rng = Random(f"{SEED} {number}")
-    return lied(rng, json.dumps(rng.choice(documents)).encode())
+    return make_lie(rng, json.dumps(rng.choice(documents)).encode())
 
 
 def test_damaged_files_of_chats(desk: Desk) -> None:

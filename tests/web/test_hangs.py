@@ -74,7 +74,7 @@ if (location.protocol === "http:") {
 
 @pytest.fixture(scope="module")
 def fresh(browser: Browser, toy_site_url: str) -> Iterator[User]:
-    """A page of its own, open, with nothing loaded."""
+    """Open a page of its own, with nothing loaded."""
     context = browser.new_context()
     user = User(context.new_page(), toy_site_url)
     user.page.add_init_script(LOOK_OFTEN)
@@ -88,13 +88,13 @@ def line_of(user: User) -> Locator:
 
 
 def outcome(user: User, script: str) -> str:
-    """How a call ended: its error's code, or its value."""
+    """Return how a call ended: its error's code, or its value."""
     value: str = user.page.evaluate(f"{script}.then(value => value, error => error.code)")
     return value
 
 
 def begin(user: User, *calls: str) -> None:
-    """Of calls whose outcomes are looked at later."""
+    """Begin calls whose outcomes are looked at later."""
     user.page.evaluate(
         f"""() => {{ globalThis.outcomes = Promise.all([{", ".join(calls)}].map(
             call => call.then(() => "answered", error => error.code))); }}"""
@@ -130,7 +130,7 @@ def await_hang(user: User) -> None:
 
 @pytest.fixture
 def impatient(user: User) -> Iterator[User]:
-    """A user who is told soon of Python that does not answer."""
+    """Tell a user soon that Python does not answer."""
     user.be_patient(beats=10, cancel=500, interrupt=100)
     yield user
     if not user.page.evaluate("inpage.loaded"):
@@ -141,7 +141,7 @@ def impatient(user: User) -> Iterator[User]:
 
 @pytest.fixture(scope="module")
 def expected(user: User) -> str:
-    """What the toy answers, always taking the likeliest token."""
+    """Return the toy's answer, always taking the likeliest token."""
     text = user.text_of(user.ask(QUESTION))
     assert text
     return text

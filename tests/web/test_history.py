@@ -15,7 +15,7 @@ pytestmark = pytest.mark.browser
 
 
 def until_kept(user: User, note: str, length: int = 1) -> None:
-    """What is under way when a page closes may be lost."""
+    """Wait until an answer is kept: what is under way when a page closes may be lost."""
 
     def is_kept() -> bool:
         messages = [message for chat in user.records() for message in chat["messages"]]
@@ -177,7 +177,7 @@ def test_without_indexeddb_chats_last_as_long_as_the_page(
 
 @contextmanager
 def without_yet(browser: Browser, url: str, library: str) -> Iterator[tuple[User, list[Route]]]:
-    """A page on a phone whose library is still on its way: `held`."""
+    """Open a page on a phone whose library is still on its way: `held`."""
     context = browser.new_context(viewport={"width": 360, "height": 740})
     user = User(context.new_page(), url)
     user.page.add_init_script(IDLE_WORKER)

@@ -39,7 +39,7 @@ CUT = """() => [...document.querySelectorAll("button, select, summary, label, h2
 
 
 def english() -> re.Pattern[str]:
-    """Whatever the page would say in English, and says otherwise in German."""
+    """Return a pattern of what the page would say in English, and says otherwise in German."""
     table = words.table("de")
     entries = [entry for section in table.values() for entry in section.items()]
     forms = [form for key, other in entries if key != other for form in key.split("|")]
@@ -60,7 +60,7 @@ def english_in(page: Page) -> list[str]:
 
 @pytest.fixture(scope="module")
 def german(browser: Browser, toy_site_url: str) -> Iterator[User]:
-    """A browser that wants German; its page is open, with nothing loaded."""
+    """Open the page in a browser that wants German, with nothing loaded."""
     context = browser.new_context(locale="de-DE")
     user = User(context.new_page(), toy_site_url)
     user.page.goto(toy_site_url)

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.web.user import IDLE_WORKER, Desk, User, chat_of
-from tools.compress import compressed
+from tools.compress import compress
 from tools.files import ROOT
 
 pytestmark = pytest.mark.browser
@@ -145,7 +145,7 @@ def test_no_choice_is_cut(fresh: User, language: str) -> None:
 
 
 def test_fingers_find_their_targets(browser: Browser, toy_site_url: str) -> None:
-    """On a phone, with a worker that never starts: the conversation is there without it."""
+    """The worker of this phone never starts: the conversation is there without it."""
     context = browser.new_context(
         viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True
     )
@@ -271,7 +271,7 @@ def test_states_that_pass(desk: Desk, scheme: Literal["light", "dark"]) -> None:
 
 @pytest.fixture(scope="module")
 def chatted(browser: Browser, toy_site_url: str) -> Iterator[User]:
-    """A first visit that loaded the model and chatted, and opened nothing else."""
+    """Load the model and chat in a first visit, and open nothing else."""
     context = browser.new_context()
     user = User(context.new_page(), toy_site_url)
     user.open()
@@ -290,7 +290,7 @@ def own_scripts(user: User) -> set[str]:
 
 def test_starting_and_chatting_is_under_its_budget_of_script(chatted: User) -> None:
     scripts = {path: (ROOT / "web" / path).read_bytes() for path in own_scripts(chatted)}
-    sizes = {path: len(compressed("gzip", data)) for path, data in scripts.items()}
+    sizes = {path: len(compress("gzip", data)) for path, data in scripts.items()}
     assert "ui/conversation.js" in sizes
     assert sum(sizes.values()) <= MAX_SCRIPT_BYTES, sizes
     vendored = {url.rpartition("/")[2] for url in chatted.requests if "/vendor/" in url}
@@ -313,7 +313,7 @@ def test_a_panel_that_does_not_arrive_is_told_and_opens_later(chatted: User) -> 
 
 
 def test_settings_open_once_the_site_answers(desk: Desk) -> None:
-    """What failed while the page started is asked for again."""
+    """Requests that failed while the page started are made again."""
     user = desk.tab(
         script="""
         const {fetch} = globalThis;

@@ -62,7 +62,7 @@ TASKS = (
 
 @pytest.fixture(scope="module")
 def page(browser: Browser, toy_site_url: str) -> Iterator[Page]:
-    """The page with a worker that never starts: rendering needs none. Its clock ends nothing."""
+    """Open the page with a worker that never starts, and a clock that ends nothing."""
     page = browser.new_page()
     page.add_init_script(
         "globalThis.hits = 0; globalThis.alert = globalThis.hit = () => { hits++; }"

@@ -33,7 +33,7 @@ def models(toy_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def user(browser: Browser, models: Path) -> Iterator[User]:
-    """A page of a site with them."""
+    """Open a page of a site with these models."""
     with serving("--models", str(models)) as address:
         context = browser.new_context()
         user = User(context.new_page(), address)
@@ -98,7 +98,7 @@ def test_a_model_is_loaded_and_another_one_takes_its_place(user: User, panel: Lo
 
 
 def test_a_list_that_nobody_answers_for_stands(user: User) -> None:
-    """As where the engine is started anew while it is asked."""
+    """The engine may be started anew while it is asked."""
     user.page.evaluate("""async () => {
         const {loadFrom} = await import("/ui/model.js");
         const {models, stored} = inpage;
@@ -112,7 +112,7 @@ def test_a_list_that_nobody_answers_for_stands(user: User) -> None:
 
 
 def test_only_a_download_can_be_paused(user: User, panel: Locator) -> None:
-    """Whatever else is loaded meanwhile."""
+    """Nothing else that is loaded meanwhile changes that."""
     words = user.page.evaluate("""async () => {
         const {loadModel} = await import("/ui/model_rows.js");
         const {loadFrom} = await import("/ui/model.js");

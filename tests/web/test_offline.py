@@ -48,7 +48,7 @@ KEEP_TWICE = """() => new Promise(resolve => {
 
 @pytest.fixture
 def web(tmp_path: Path) -> Path:
-    """A copy of web/ that a test may change; its worker never starts."""
+    """Make a copy of web/ that a test may change; its worker never starts."""
     copy = tmp_path / "web"
     shutil.copytree(ROOT / "web", copy)
     (copy / "worker.js").write_text("")
@@ -63,7 +63,7 @@ def asked() -> list[str]:
 
 @pytest.fixture
 def url(web: Path, tmp_path: Path, asked: list[str]) -> Iterator[str]:
-    """Of Python there is little: nobody starts it, and a browser hashes all that it keeps."""
+    """Serve little of Python: nobody starts it, and a browser hashes all that it keeps."""
     pyodide, wheels, snapshots = make_python(tmp_path)
     site = Site(web, pyodide, VENDOR, wheels, snapshots, None)
     app = create_app(site, VariantStore(tmp_path / "cache"))
@@ -87,7 +87,7 @@ def page(browser: Browser, url: str) -> Iterator[Page]:
 
 
 def open_kept(page: Page, url: str) -> str:
-    """Gives the release's name."""
+    """Return the release's name."""
     page.goto(url)
     page.evaluate(KEEP)
     return kept(page)
@@ -195,7 +195,7 @@ def test_nothing_of_an_old_release_stays(page: Page, web: Path) -> None:
 def test_a_release_that_is_not_whole_is_not_kept(
     page: Page, web: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As on a host that is being updated: what arrives is not what site.json lists."""
+    """A host that is being updated sends other files than site.json lists."""
     before = kept(page)
     describe = Site.describe
 
@@ -212,7 +212,7 @@ def test_a_release_that_is_not_whole_is_not_kept(
 
 
 def test_with_storage_full_the_page_still_opens(page: Page, web: Path, url: str) -> None:
-    """Or nobody could delete a model to make room."""
+    """Nobody could delete a model to make room otherwise."""
     before = kept(page)
     change(web, "style.css", "/* changed */")
     session = page.context.new_cdp_session(page)
@@ -228,7 +228,7 @@ def test_with_storage_full_the_page_still_opens(page: Page, web: Path, url: str)
 def test_tabs_that_keep_at_once_fetch_a_release_once(
     page: Page, web: Path, asked: list[str]
 ) -> None:
-    """One after the other: what one has just put, another would take for an old release's."""
+    """The tabs take turns: what one has just put, another would take for an old release's."""
     change(web, "ui/console.js", "// changed")
     asked.clear()
     first, second = page.evaluate(KEEP_TWICE)

@@ -31,7 +31,7 @@ SECRET = "zebra"
 
 
 class Watched(User):
-    """Whose requests are kept, of workers as well."""
+    """A user whose requests are kept, those of workers as well."""
 
     def __init__(self, browser: Browser, url: str) -> None:
         context = browser.new_context()
@@ -43,7 +43,7 @@ class Watched(User):
 
 @pytest.fixture(scope="module")
 def watched(browser: Browser, toy_site_url: str) -> Iterator[Watched]:
-    """Has loaded the toy, chatted, asked by the API and verified."""
+    """Load the toy, chat, ask by the API and verify."""
     user = Watched(browser, toy_site_url)
     user.open()
     user.load()

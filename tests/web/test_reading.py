@@ -48,7 +48,7 @@ class UserWithText(User):
 
 @pytest.fixture(scope="module")
 def user(browser: Browser, toy_site_url: str) -> Iterator[UserWithText]:
-    """The page with a worker that never starts: rendering needs none."""
+    """Open the page with a worker that never starts: rendering needs none."""
     context = browser.new_context()
     user = UserWithText(context.new_page(), toy_site_url)
     user.page.add_init_script("""
@@ -81,7 +81,7 @@ def test_nothing_is_fetched_for_plain_answers(user: UserWithText) -> None:
 def test_what_did_not_arrive_is_fetched_again(
     user: UserWithText, library: str, text: str, result: str
 ) -> None:
-    """Before the tests that need it: what is fetched stays."""
+    """The tests that need it come later: what is fetched stays."""
     url = f"**/{library}.js"
     user.page.route(url, lambda route: route.abort())
     with user.page.expect_event("requestfailed", lambda request: library in request.url):

@@ -201,7 +201,7 @@ def test_a_value_that_cannot_be_is_refused_where_it_is_typed(desk: Desk) -> None
 
 
 def test_defaults_are_the_engines(desk: Desk) -> None:
-    """Who sets nothing sends nothing; the form shows what holds then, and Reset returns to it."""
+    """A form without changes sends nothing; it shows what holds then, and Reset returns to it."""
     user = desk.tab()
     user.ask("Hello")
     assert not user.page.evaluate("inpage.asked").keys() & {*DEFAULTS, "max_tokens"}
@@ -240,7 +240,7 @@ def test_presets_and_stop_strings(desk: Desk) -> None:
 
 
 def test_system_prompts_are_kept_and_taken(desk: Desk) -> None:
-    """In whatever chat; what stands in storage may be anything."""
+    """Every chat can take them; what stands in storage may be anything."""
     user = desk.tab(script='localStorage.inpagePrompts ||= \'{"version": 1, "texts": [7, ""]}\'')
     opener = user.page.locator("header [data-opens=settings]")
     opener.click()

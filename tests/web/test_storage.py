@@ -1,4 +1,4 @@
-"""What the browser keeps may be hostile or go away: the page starts, and tells what is lost."""
+"""Storage of the browser that is hostile or goes away: the page starts, and says what is lost."""
 
 import json
 import re
@@ -167,13 +167,13 @@ def test_what_is_on_screen_is_what_is_deleted(desk: Desk) -> None:
 
 
 def ask_and_see_it_kept(user: User) -> None:
-    """What is still to be saved when the database goes is saved in the next: no loss to tell."""
+    """Ask and wait until the answer is kept: the next database then has no loss to report."""
     user.ask("Dear to me")
     until(user.page, lambda: "2 tokens" in str(user.records()), "the answer is kept")
 
 
 def lengths(user: User) -> list[int]:
-    """Of the chats that are kept, in messages."""
+    """Return the lengths of the chats that are kept, in messages."""
     return [len(each["messages"]) for each in user.records()]
 
 

@@ -30,7 +30,7 @@ def names_and_rules(user: User) -> list[tuple[str, str]]:
 
 
 def becomes_stored(user: User, *chats: list[str]) -> None:
-    """An answer is on screen before it is kept."""
+    """Wait until chats are stored: an answer is on screen before it is kept."""
     until(user.page, lambda: stored(user) == [*chats], f"these are kept: {chats}")
 
 
@@ -111,7 +111,7 @@ def test_a_deletion_in_another_tab_can_be_taken_back_here(desk: Desk) -> None:
 
 
 def test_going_on_with_a_chat_that_was_deleted_elsewhere_brings_it_back(desk: Desk) -> None:
-    """Who goes on with what is on screen wants that, and not the last question alone."""
+    """A user who continues what is on screen wants that, and not the last question alone."""
     first = desk.tab(script=DEAF)
     first.ask("Before")
     second = desk.tab(script=DEAF)

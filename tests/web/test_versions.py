@@ -33,7 +33,7 @@ def which(message: Locator) -> Locator:
 
 
 def until_kept(user: User, *texts: str) -> None:
-    """What is under way when a page closes may be lost."""
+    """Wait until texts are kept: what is under way when a page closes may be lost."""
 
     def are_kept() -> bool:
         kept = str(user.records())

@@ -55,7 +55,7 @@ def test_a_text_is_found_in_one_section_alone(name: str) -> None:
 
 
 def around_the_tables(script: str) -> list[str]:
-    """What chats keep is kept in English, and told when it is shown."""
+    """Return the literals that a script shows untranslated; texts that chats keep are exempt."""
     literals = [text for found in SHOWN.finditer(script) for text in LITERAL.findall(found[0])]
     kept = words.table(LANGUAGES[0])["said"]
     return [

@@ -75,7 +75,7 @@ STANDS_STILL, TICKS_WHEN_LOOKED_AT = "0", "100 * ++looks"
 
 
 def until(page: Page, condition: Callable[[], object], what: str) -> None:
-    """For what `expect` cannot see; `what` says what is waited for."""
+    """Wait for something that `expect` cannot see; `what` says what is waited for."""
     overdue = time.monotonic() + PATIENCE / 1000
     while not condition():
         assert time.monotonic() < overdue, f"not within {PATIENCE // 1000} s: {what}"
@@ -115,20 +115,20 @@ class User:
         self.load_button = page.get_by_role("button", name="Start chatting")
 
     def open(self) -> None:
-        """The page, started as far as it goes without loading a model."""
+        """Open the page, started as far as it goes without loading a model."""
         self.page.goto(self.url)
         expect(self.load_button).to_be_enabled()
         self.has_opened()
 
     def has_opened(self) -> None:
-        """The chat of the last visit is shown: only then the button knows whether the list is."""
+        """Wait for the chat of the last visit; then the button knows if the list is shown."""
         expect(self.page.locator("#toggleSidebar")).to_have_attribute(
             "aria-expanded", re.compile("true|false")
         )
         self.page.evaluate(NOTICES_STAY)
 
     def come_to_front(self) -> None:
-        """Before anything is clicked in a tab behind another, which may draw one frame a second."""
+        """Bring a tab to the front: one behind another may draw one frame a second."""
         self.page.bring_to_front()
 
     def load(self) -> None:
@@ -136,11 +136,11 @@ class User:
         self.has_loaded()
 
     def has_loaded(self) -> None:
-        """Also by itself: what this browser keeps is loaded on arrival."""
+        """Wait for a model, also one that is loaded on arrival because this browser keeps it."""
         expect(self.page.locator("body")).to_have_attribute("data-model", "ready")
 
     def ask(self, question: str) -> Locator:
-        """Sends the question and waits for the whole answer."""
+        """Send the question and wait for the whole answer."""
         self.composer.fill(question)
         self.composer.press("Enter")
         return self.answered()
@@ -160,7 +160,7 @@ class User:
         return message.locator(".text").inner_text()
 
     def choose(self, **settings: str) -> None:
-        """Changes settings in their dialog, by the names that a request gives them."""
+        """Change settings in their dialog, by the names that a request gives them."""
         self.page.locator("header [data-opens=settings]").click()
         for name, value in settings.items():
             field = self.page.locator(f"#settings [name={name}], #settings #{name}")
@@ -171,13 +171,13 @@ class User:
         self.page.get_by_role("button", name="Done").click()
 
     def choose_language(self, name: str) -> None:
-        """By ids: the words around are of another language."""
+        """Choose a language by ids: the words around are of another language."""
         self.page.locator("header [data-opens=settings]").click()
         self.page.locator("#language").select_option(name)
         self.page.keyboard.press("Escape")
 
     def talk_on(self) -> None:
-        """From now on the toy ends no answer by itself."""
+        """Keep the toy from ending answers by itself."""
         self.page.evaluate("""() => {
             const {completions} = inpage.chat;
             const create = completions.create;
@@ -185,14 +185,14 @@ class User:
         }""")
 
     def pause_answers(self) -> None:
-        """From now on an answer pauses after a few words, until it is stopped or let go on."""
+        """Pause answers after a few words, until they are stopped or let go on."""
         self.page.evaluate("code => inpage.python(code)", PAUSE)
 
     def let_answers_go_on(self) -> None:
         self.page.evaluate("inpage.python('going_on.set()')")
 
     def be_patient(self, **bounds: int) -> None:
-        """How long the page waits for Python that does not answer: `patience` of web/client.js."""
+        """Set the page's `patience` (web/client.js) with Python that does not answer."""
         self.page.evaluate(BE_PATIENT, bounds)
 
     def new_chat(self) -> None:
@@ -203,7 +203,7 @@ class User:
             self.notices.locator("button.icon").first.click()
 
     def faults_of_access(self) -> list[str]:
-        """What axe-core calls serious or critical in the page as it is now."""
+        """Return what axe-core calls serious or critical in the page as it is now."""
         if not self.page.evaluate("'axe' in globalThis"):
             # Not a script element: the page's policy takes none but its own.
             self.page.evaluate(f"() => {{ {AXE.read_text()}\n; globalThis.axe = axe; }}")
@@ -230,7 +230,7 @@ class User:
         self.import_text(json.dumps(export))
 
     def records(self) -> list[dict[str, Any]]:
-        """The chats as this browser keeps them."""
+        """Return the chats as this browser keeps them."""
         found: list[dict[str, Any]] = self.page.evaluate(STORED)
         return found
 
@@ -261,7 +261,10 @@ class Desk:
         session.detach()
 
     def tab(self, *, script: str = "") -> User:
-        """The first one is the page that the clearing before took: it has seen no site yet."""
+        """Open a tab.
+
+        The first one is the page of the last clearing, which has seen no site yet.
+        """
         page, self.blank = self.blank or self.context.new_page(), None
         user = User(page, self.url)
         if script:
@@ -271,7 +274,7 @@ class Desk:
         return user
 
     def ready(self, user: User) -> None:
-        """Also after a reload: what hears keys and drops comes last."""
+        """Wait for a page, also after a reload: what hears keys and drops comes last."""
         user.has_opened()
         user.page.wait_for_function("() => document.querySelector('#dictate').onclick !== null")
         user.page.evaluate(STAND_IN)

@@ -57,7 +57,7 @@ def of_html() -> set[str]:
 
 
 def of_scripts() -> set[str]:
-    """The keys of every t`…`, with {0}, {1}, … for what is put in."""
+    """Return the keys of every t`…`, with {0}, {1}, … for what is put in."""
     return {key for path in scripts() for key in keys_of(path.read_text())}
 
 

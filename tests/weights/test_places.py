@@ -269,7 +269,7 @@ def test_blocks_are_cut_into_pieces(most: int) -> None:
 
 
 class Remote(RemoteSource):
-    """Whether its host tells the size is up to the test."""
+    """A remote file whose host tells the size if the test wants it to."""
 
     def __init__(self, data: bytes, tells: bool) -> None:
         super().__init__("https://x.org/a/b%20c.gguf?x=y")

@@ -21,7 +21,7 @@ COUNT = PIECE_BYTES // 4 + 100  # more than one piece
 
 
 def chosen() -> ProgramWriter:
-    """where(mask, a, b), of three constants: [COUNT]."""
+    """Write where(mask, a, b), of three constants: [COUNT]."""
     writer = ProgramWriter()
     mask = writer.constant("mask", np.zeros(COUNT, np.bool_))
     a = writer.constant("a", np.zeros(COUNT, np.float32))
@@ -50,7 +50,7 @@ def arrays() -> dict[str, np.ndarray]:
 def write(
     path: Path, arrays: dict[str, np.ndarray], gaps: dict[str, int]
 ) -> dict[str, StoredRange]:
-    """One after the other, each after a gap."""
+    """Write the arrays one after the other, each after a gap."""
     source, data, ranges = FileSource(path), b"", {}
     for name, array in arrays.items():
         data += b"\xff" * gaps.get(name, 0)
