@@ -1,7 +1,7 @@
 """Sets of characters against Python's own sets, and words that are remembered."""
 
 import unicodedata
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import pytest
 
@@ -32,7 +32,7 @@ def test_sets_of_ranges_are_sets(one: Ranges, other: Ranges) -> None:
     a, b = members(one), members(other)
     both = characters.union(one, other)
     assert members(both) == a | b
-    assert all(left[1] + 1 < right[0] for left, right in zip(both, both[1:], strict=False))
+    assert all(left[1] + 1 < right[0] for left, right in pairwise(both))
     assert members(_intersection(one, other)) == members(_intersection(other, one)) == a & b
     assert _overlap(one, other) is bool(a & b)
     assert _covers(one, other) is (b <= a)
