@@ -37,7 +37,9 @@ PASSED, NONE_SELECTED = 0, 5  # exit statuses of pytest
 MIN_SHARE = 0.9
 NATIVE = "not browser and not built and not model"
 ROOM_TESTS = {  # where the folder of a room's name does not have all its tests
-    "app": ["app", "generation", "model", "inpage", "web/test_words.py"],
+    "app": [
+        *("app", "generation", "model", "inpage", "web/test_words.py", "tools/test_browser.py"),
+    ],
     "base": ["base", "folder", "graph", "generation"],
     "chat": ["chat", "generation/test_tools.py", "generation/test_messages.py"],
     "decoder": ["decoder", "program", "gguf/test_config.py", "gguf/test_rows.py"],

@@ -24,7 +24,7 @@ class Bound:
     open: bool  # the bound itself is out
 
     def negated(self) -> "Bound":
-        return Bound(-self.value, self.open)
+        return Bound(self.value.copy_negate(), self.open)  # - rounds to 28 digits
 
 
 @lru_cache(maxsize=64)
@@ -140,7 +140,7 @@ class _Magnitudes:
 
 def digits_of(bound: Bound) -> tuple[str, str]:
     """Digits before and behind the point, without zeros that say nothing."""
-    whole, _, fraction = f"{abs(bound.value):f}".partition(".")
+    whole, _, fraction = f"{bound.value.copy_abs():f}".partition(".")
     whole, fraction = whole.lstrip("0") or "0", fraction.rstrip("0")
     if len(whole) + len(fraction) > EXACT_DIGITS and (fraction or len(whole) > 40):
         raise ValueError(f"the bound {bound.value} has more than {EXACT_DIGITS} digits")
