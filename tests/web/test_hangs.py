@@ -113,8 +113,10 @@ def python(user: User, code: str) -> object:
 def expect_hang(user: User) -> None:
     """Listen for the hang that `await_hang` waits for."""
     user.page.evaluate(
-        """() => { globalThis.hanging = new Promise(
-            resolve => { new BroadcastChannel("hangs").onmessage = () => resolve(null); }); }"""
+        """() => {
+            globalThis.hangs = false;
+            new BroadcastChannel("hangs").onmessage = () => { hangs = true; };
+        }"""
     )
 
 
@@ -125,7 +127,7 @@ def hang_in(user: User, code: str) -> None:
 
 
 def await_hang(user: User) -> None:
-    user.page.evaluate("hanging")
+    user.page.wait_for_function("() => hangs")
 
 
 @pytest.fixture
@@ -260,6 +262,77 @@ def test_a_load_takes_the_place_of_a_call_that_hangs(impatient: User, expected: 
 def page_load(user: User) -> str:
     name: str = user.page.evaluate(f"inpage.load('{NAME}').then(({{ name }}) => name)")
     return name
+
+
+def restart_with(user: User, code: str) -> None:
+    """Restart the engine, and run some Python before it brings the model back."""
+    user.page.evaluate(
+        """code => {
+            globalThis.restarted = null;
+            inpage.restart().then(
+                () => { restarted = "restored"; }, error => { restarted = error.code; });
+            return inpage.python(code).then(() => null);
+        }""",
+        code,
+    )
+
+
+def restarted(user: User) -> str:
+    """How the restart ended."""
+    code: str = user.page.wait_for_function("() => restarted").json_value()
+    return code
+
+
+WATCHED_TEMPLATE = """
+from py_runtime.model import Model
+rendered = []
+warm_template = Model._warm_template
+Model._warm_template = lambda model: (rendered.append(model), warm_template(model))
+"""
+RENDERED = "await engine.loaded.last.warming; len(rendered)"
+
+
+def test_a_model_that_is_brought_back_renders_its_template_only_when_asked(
+    impatient: User,
+) -> None:
+    """The engine may have hung in it: it would hang again, unasked."""
+    restart_with(impatient, WATCHED_TEMPLATE)
+    assert restarted(impatient) == "restored"
+    assert python(impatient, RENDERED) == 0
+    assert page_load(impatient) == NAME
+    assert python(impatient, RENDERED) == 1
+
+
+def test_a_load_takes_the_place_of_a_restore_that_hangs(impatient: User, expected: str) -> None:
+    impatient.be_patient(beats=1_000_000)  # the load alone does it
+    expect_hang(impatient)
+    restart_with(impatient, HANG + HANGING_TOKENIZER)
+    await_hang(impatient)  # in the restore: the load has a tokenizer that does not hang
+    begin(impatient, f"inpage.load('{NAME}')")
+    assert restarted(impatient) == "aborted"
+    assert outcomes(impatient) == ["answered"]
+    impatient.new_chat()
+    assert impatient.text_of(impatient.ask(QUESTION)) == expected
+
+
+LATE_LISTING = """
+import asyncio
+from py_runtime.app.engine import Engine
+listing, listed = asyncio.Event(), Engine._listed
+async def list_late(engine):
+    Engine._listed = listed
+    await listing.wait()
+    return await listed(engine)
+Engine._listed = list_late
+"""
+
+
+def test_a_restore_that_comes_after_a_load_is_given_up(impatient: User) -> None:
+    restart_with(impatient, LATE_LISTING)
+    assert page_load(impatient) == NAME
+    python(impatient, "loaded = engine.loaded.last; listing.set()")
+    assert restarted(impatient) == "aborted"
+    assert python(impatient, "[loaded] == list(engine.loaded)")
 
 
 def test_a_worker_that_closes_itself_rejects_every_call(impatient: User, expected: str) -> None:
