@@ -96,18 +96,33 @@ def outcome(user: User, script: str) -> str:
 def begin(user: User, *calls: str) -> None:
     """Of calls whose outcomes are looked at later."""
     user.page.evaluate(
-        f"""() => {{ globalThis.outcomes = Promise.all([{", ".join(calls)}].map(
-            call => call.then(() => "answered", error => error.code))); }}"""
+        f"""() => {{
+            globalThis.outcomes = null;
+            Promise.all([{", ".join(calls)}].map(
+                call => call.then(() => "answered", error => error.code)
+            )).then(codes => {{ outcomes = codes; }});
+        }}"""
     )
 
 
 def outcomes(user: User) -> list[str]:
-    codes: list[str] = user.page.evaluate("outcomes")
+    codes: list[str] = user.page.wait_for_function("() => outcomes").json_value()
     return codes
 
 
 def python(user: User, code: str) -> object:
     return user.page.evaluate("code => inpage.python(code)", code)
+
+
+def load_by_script(user: User) -> None:
+    user.page.evaluate(
+        """name => {
+            globalThis.loaded = null;
+            inpage.load(name).then(model => { loaded = model.name; });
+        }""",
+        NAME,
+    )
+    user.page.wait_for_function("name => loaded === name", arg=NAME)
 
 
 def expect_hang(user: User) -> None:
@@ -136,7 +151,7 @@ def impatient(user: User) -> Iterator[User]:
     user.be_patient(beats=10, cancel=500, interrupt=100)
     yield user
     if not user.page.evaluate("inpage.loaded"):
-        user.page.evaluate(f"inpage.load('{NAME}').then(() => null)")
+        load_by_script(user)
     user.be_patient(beats=100, cancel=2000)
     assert user.complaints == []
 
@@ -253,15 +268,10 @@ def test_a_load_takes_the_place_of_a_call_that_hangs(impatient: User, expected: 
     hang_in(impatient, HANGING_TEMPLATE)
     begin(impatient, "inpage.countTokens([{ role: 'user', content: 'fox' }])")
     await_hang(impatient)
-    assert page_load(impatient) == NAME
+    load_by_script(impatient)
     assert outcomes(impatient) == ["aborted"]
     impatient.new_chat()
     assert impatient.text_of(impatient.ask(QUESTION)) == expected
-
-
-def page_load(user: User) -> str:
-    name: str = user.page.evaluate(f"inpage.load('{NAME}').then(({{ name }}) => name)")
-    return name
 
 
 def restart_with(user: User, code: str) -> None:
@@ -299,7 +309,7 @@ def test_a_model_that_is_brought_back_renders_its_template_only_when_asked(
     restart_with(impatient, WATCHED_TEMPLATE)
     assert restarted(impatient) == "restored"
     assert python(impatient, RENDERED) == 0
-    assert page_load(impatient) == NAME
+    load_by_script(impatient)
     assert python(impatient, RENDERED) == 1
 
 
@@ -308,9 +318,8 @@ def test_a_load_takes_the_place_of_a_restore_that_hangs(impatient: User, expecte
     expect_hang(impatient)
     restart_with(impatient, HANG + HANGING_TOKENIZER)
     await_hang(impatient)  # in the restore: the load has a tokenizer that does not hang
-    begin(impatient, f"inpage.load('{NAME}')")
+    load_by_script(impatient)
     assert restarted(impatient) == "aborted"
-    assert outcomes(impatient) == ["answered"]
     impatient.new_chat()
     assert impatient.text_of(impatient.ask(QUESTION)) == expected
 
@@ -329,7 +338,7 @@ Engine._listed = list_late
 
 def test_a_restore_that_comes_after_a_load_is_given_up(impatient: User) -> None:
     restart_with(impatient, LATE_LISTING)
-    assert page_load(impatient) == NAME
+    load_by_script(impatient)
     python(impatient, "loaded = engine.loaded.last; listing.set()")
     assert restarted(impatient) == "aborted"
     assert python(impatient, "[loaded] == list(engine.loaded)")

@@ -1,0 +1,83 @@
+"""The GPU or the room to keep things goes away while something is kept: the chat goes on."""
+
+import pytest
+from playwright.sync_api import Route, expect
+
+from tests.toy_model import NAME
+from tests.web.user import User, until
+
+pytestmark = pytest.mark.browser
+
+QUESTION = "Tell me of the fox"
+# With every save of a chat the device goes, while the chat is on its way to the disk.
+LOSE_WHILE_SAVING = """() => {
+    const {put} = IDBObjectStore.prototype;
+    globalThis.kinds = [];
+    globalThis.saves = 0;
+    globalThis.keepDevice = () => { IDBObjectStore.prototype.put = put; };
+    inpage.onNotice(({kind}) => kinds.push(kind));
+    IDBObjectStore.prototype.put = function (...given) {
+        saves++;
+        inpage.python("from inpage_bridge import bridge; bridge.device().destroy()");
+        return put.apply(this, given);
+    };
+}"""
+ENTRIES = """async () => {
+    const names = [];
+    const folder = await navigator.storage.getDirectory();
+    for await (const [name, entry] of folder.entries()) {
+        if (entry.kind === "file") names.push(name);
+        else for await (const inner of entry.keys()) names.push(inner);
+    }
+    return names;
+}"""
+
+
+def kept_answer(user: User) -> str:
+    """The last one, as this browser keeps it."""
+    (chat,) = [each for each in user.records() if each["messages"]]
+    answer: str = chat["messages"][-1]["content"]
+    return answer
+
+
+def test_a_device_that_is_lost_while_a_chat_is_saved(user: User) -> None:
+    user.choose(max_tokens="60", temperature="0")
+    expected = user.text_of(user.ask(QUESTION))
+    user.page.get_by_role("button", name="Delete this chat").click()
+    user.pause_answers()
+    user.page.evaluate(LOSE_WHILE_SAVING)
+    user.composer.fill(QUESTION)
+    user.composer.press("Enter")
+    user.page.wait_for_function("() => saves > 1")  # the question, and a part of the answer
+    user.let_answers_go_on()
+    assert user.text_of(user.answered()) == expected
+    user.page.wait_for_function("() => saves > 2")
+    user.page.evaluate("keepDevice()")
+    until(user.page, lambda: kept_answer(user) == expected, "the whole answer is kept")
+    assert user.page.evaluate("kinds").count("recovered") > 1
+    expect(user.answers.last.locator(".error")).to_be_empty()
+    user.new_chat()
+    assert user.text_of(user.ask(QUESTION)) == expected
+    assert user.complaints == []
+
+
+def test_storage_that_fills_up_during_a_download(user: User) -> None:
+    page, origin = user.page, user.url.rstrip("/")
+    session = page.context.new_cdp_session(page)
+    page.evaluate(f"inpage.unload().then(() => inpage.deleteStored('{NAME}'))")
+    before = set(page.evaluate(ENTRIES))
+
+    def fill_up(route: Route) -> None:
+        session.send("Storage.overrideQuotaForOrigin", {"origin": origin, "quotaSize": 1})
+        route.continue_()
+
+    page.route("**/weights-00003-of-*", fill_up)
+    user.load()
+    expect(user.notices).to_contain_text("storage refused a file of Toy")
+    expect(user.notices).to_contain_text("the model stays in memory")
+    user.new_chat()
+    assert user.text_of(user.ask(QUESTION))
+    print(before, page.evaluate(ENTRIES), page.evaluate("inpage.stored()"))
+    session.send("Storage.overrideQuotaForOrigin", {"origin": origin})
+    page.unroute("**/weights-00003-of-*")
+    assert user.complaints == []
