@@ -1,14 +1,13 @@
 """Patterns that the page itself matches strangers' texts with: all of them take linear time."""
 
 import re
-from pathlib import Path
 
 import pytest
 
 from tests.web.pattern_steps import steps_of
 from tools.files import ROOT
 
-UI = ROOT / "web" / "ui"
+WEB = ROOT / "web"
 LITERAL = re.compile(r"/((?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\[\n])+)/([a-z]*)")
 SHORT, LONG = 12, 4  # times a piece of text, and how many times that
 PIECES = (
@@ -34,7 +33,7 @@ PIECES = (
     *("\n ", "\n>", "`", "~", "$", "$1", "$a", "$ ", "$$", "\\", "\\(", "\\[", "{", "}", "=", "<"),
     *("</", "<think>", "</think", "<|", "[", "[/THINK", " \t", "v>"),
 )
-BEFORE = ("", "$1", "$a", "$$", "\\(", "\\[", "<think>", "[THINK]")
+BEFORE = ("", "$1", "$$", "\\(", "<think>")
 AFTER = ("", "x")
 
 
@@ -42,20 +41,25 @@ def literals(name: str, text: str) -> list[tuple[str, str, str]]:
     return [(name, pattern, flags) for pattern, flags in LITERAL.findall(text)]
 
 
-def named(file: str, *names: str) -> list[tuple[str, str, str]]:
-    """Find the literals that a script's constants have."""
-    script = (UI / file).read_text()
+def script_with(text: str) -> str:
+    """Return the only script of the page that has this text, wherever it lies."""
+    (script,) = [script for path in WEB.rglob("*.js") if text in (script := path.read_text())]
+    return script
+
+
+def named(*names: str) -> list[tuple[str, str, str]]:
+    """Find the literals that constants of the page have."""
     found = []
     for name in names:
-        text = re.search(rf"const {name} = ([^;]+);", script)
-        assert text, f"{file} has no {name}"
-        found += literals(f"{file} {name}", text[1])
+        begins = f"const {name} = "
+        text = script_with(begins).split(begins, 1)[1]
+        found += literals(name, re.split(r";(?: //.*)?\n", text, maxsplit=1)[0])
     return found
 
 
-def in_maths(path: Path) -> list[tuple[str, str, str]]:
+def of_maths() -> list[tuple[str, str, str]]:
     """Find how maths begins, and the forms that are put together of raw texts."""
-    script = path.read_text()
+    script = script_with("const PRICE = String.raw`")
     raws = dict(re.findall(r"const (\w+) = String\.raw`(.+)`;", script))
 
     def put_together(text: str) -> str:
@@ -66,18 +70,12 @@ def in_maths(path: Path) -> list[tuple[str, str, str]]:
     assert len(forms) == 3
     assert len(starts) == 2
     return [
-        *((path.name, put_together(form), "") for form in forms),
-        *(found for start in starts for found in literals(path.name, start)),
+        *(("a form of maths", put_together(form), "") for form in forms),
+        *(found for start in starts for found in literals("how maths begins", start)),
     ]
 
 
-PATTERNS = [
-    *named("markdown.js", "RICH"),
-    *named("markdown_html.js", "DEEP"),
-    *named("maths.js", "WRITTEN", "MACROS"),
-    *named("reasoning.js", "MARKERS", "ONLY_END"),
-    *in_maths(UI / "maths_syntax.js"),
-]
+PATTERNS = [*named("RICH", "DEEP", "WRITTEN", "MACROS", "MARKERS", "ONLY_END"), *of_maths()]
 
 
 def is_slow(pattern: str, flags: str, before: str, piece: str, after: str) -> bool:
