@@ -9,6 +9,8 @@ from tests.web.user import User, until
 pytestmark = pytest.mark.browser
 
 QUESTION = "Tell me of the fox"
+A_SHARD = "**/weights-00003-of-*"
+UNFINISHED = ("partial-", "begun-")
 # With every save of a chat the device goes, while the chat is on its way to the disk.
 LOSE_WHILE_SAVING = """() => {
     const {put} = IDBObjectStore.prototype;
@@ -54,30 +56,34 @@ def test_a_device_that_is_lost_while_a_chat_is_saved(user: User) -> None:
     user.page.wait_for_function("() => saves > 2")
     user.page.evaluate("keepDevice()")
     until(user.page, lambda: kept_answer(user) == expected, "the whole answer is kept")
-    assert user.page.evaluate("kinds").count("recovered") > 1
     expect(user.answers.last.locator(".error")).to_be_empty()
     user.new_chat()
     assert user.text_of(user.ask(QUESTION)) == expected
+    assert user.page.evaluate("kinds").count("recovered") > 1
     assert user.complaints == []
 
 
 def test_storage_that_fills_up_during_a_download(user: User) -> None:
-    page, origin = user.page, user.url.rstrip("/")
+    page, quota = user.page, {"origin": user.url.rstrip("/")}
     session = page.context.new_cdp_session(page)
     page.evaluate(f"inpage.unload().then(() => inpage.deleteStored('{NAME}'))")
-    before = set(page.evaluate(ENTRIES))
-
-    def fill_up(route: Route) -> None:
-        session.send("Storage.overrideQuotaForOrigin", {"origin": origin, "quotaSize": 1})
+    held: list[Route] = []
+    page.route(A_SHARD, held.append)
+    user.load_button.click()
+    until(page, lambda: held, "a file of the weights is asked for")
+    session.send("Storage.overrideQuotaForOrigin", {**quota, "quotaSize": 1})
+    page.unroute(A_SHARD)
+    for route in held:
         route.continue_()
-
-    page.route("**/weights-00003-of-*", fill_up)
-    user.load()
-    expect(user.notices).to_contain_text("storage refused a file of Toy")
+    user.has_loaded()
+    expect(user.notices).to_contain_text(f"This browser's storage refused a file of {NAME}")
     expect(user.notices).to_contain_text("the model stays in memory")
     user.new_chat()
     assert user.text_of(user.ask(QUESTION))
-    print(before, page.evaluate(ENTRIES), page.evaluate("inpage.stored()"))
-    session.send("Storage.overrideQuotaForOrigin", {"origin": origin})
-    page.unroute("**/weights-00003-of-*")
+    assert [name for name in page.evaluate(ENTRIES) if name.startswith(UNFINISHED)] == []
+    assert [kept["complete"] for kept in page.evaluate("inpage.stored()")] in ([], [False])
+    session.send("Storage.overrideQuotaForOrigin", quota)
+    page.evaluate(f"inpage.load('{NAME}').then(() => null)")
+    assert [kept["complete"] for kept in page.evaluate("inpage.stored()")] == [True]
+    until(page, lambda: QUESTION in str(user.records()), "the chat is kept once there is room")
     assert user.complaints == []
