@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from py_runtime.base.dtypes import F32, I64
+from py_runtime.base.dtypes import F32, I32, I64
 from py_runtime.base.errors import InputError
 from py_runtime.live.host_arrays import as_gpu_array, as_int
 from py_runtime.live.values import LiveTensor
@@ -44,3 +44,27 @@ def test_another_dtype_is_refused() -> None:
         as_gpu_array(1, FLOATS, np.zeros((2, 3)))
     with pytest.raises(InputError, match=r"input 0 \(ids\) takes int64, got float32"):
         as_gpu_array(0, IDS, np.zeros((2, 3), np.float32))
+
+
+@pytest.mark.parametrize("tensor", [IDS, LiveTensor(0, "ids", I32, (2, 3))], ids=["i64", "i32"])
+def test_the_outermost_integers_fit(tensor: LiveTensor) -> None:
+    found = as_gpu_array(0, tensor, np.array([-(2**31), 2**31 - 1]))
+    assert found.tolist() == [-(2**31), 2**31 - 1]
+    with pytest.raises(InputError, match="does not fit"):
+        as_gpu_array(0, tensor, np.array([2**31 - 1, 2**31], np.uint32))
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.uint16])
+def test_no_integers_at_all_fit_as_well(dtype: Any) -> None:
+    assert as_gpu_array(0, IDS, np.zeros((0, 3), dtype)).shape == (0, 3)
+
+
+@pytest.mark.parametrize("given", [[True, False], [2**70], "seven"])
+def test_what_only_looks_like_integers_is_refused(given: Any) -> None:
+    with pytest.raises(InputError, match=r"input 4 \(ids\) takes int64, got"):
+        as_gpu_array(4, IDS, given)
+
+
+def test_rows_of_different_lengths_are_no_array() -> None:
+    with pytest.raises(InputError, match="input 2 is not an array"):
+        as_gpu_array(2, IDS, [[1, 2], [3]])

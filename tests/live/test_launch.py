@@ -5,10 +5,11 @@ import struct
 import numpy as np
 import pytest
 
+from py_runtime.base.dtypes import F32
 from py_runtime.base.errors import GraphError
-from py_runtime.live.launch import Launch, fold
+from py_runtime.live.launch import BufferCopy, Joined, Launch, fold
 from py_runtime.live.uniforms import ParamsLayout, UniformArena
-from py_runtime.live.values import Journal
+from py_runtime.live.values import Journal, LiveTensor
 from tests.live.small_kernel import kernel_with
 
 
@@ -54,3 +55,60 @@ def test_a_launch_has_an_invocation_for_each_thing_unless_it_is_skipped() -> Non
 def test_other_parameters_than_the_kernel_has_are_refused() -> None:
     with pytest.raises(GraphError, match=r"op 0: parameters \['rows'\] given, .* \['count'\]"):
         Launched().launch(1, rows=3)
+
+
+@pytest.mark.parametrize(
+    ("things", "groups"), [(0, 0), (1, 1), (63, 1), (64, 1), (65, 2), (128, 2), (129, 3)]
+)
+def test_a_workgroup_is_added_for_the_first_thing_beyond_the_last(things: int, groups: int) -> None:
+    launched = Launched()
+    launched.launch.for_each(things, count=things)
+    assert launched.sent == ([groups, 1, 1] if groups else [0, 0, 0], things)
+
+
+def test_what_stays_as_it_is_is_neither_recorded_nor_sent() -> None:
+    launched = Launched()
+    launched.launch(2, count=7)
+    launched.journal.commit()
+    launched.arena.uploaded()
+    launched.launch(2, count=7)
+    assert launched.arena.dirty() is None
+    launched.launch(3, count=7)
+    assert launched.arena.dirty() is None, "the grid is no parameter"
+    launched.journal.rollback()
+    assert launched.sent == ([2, 1, 1], 7)
+
+
+def test_a_snapshot_has_set_what_a_launch_sends_already() -> None:
+    launched = Launched()
+    launched.launch(2, count=7)
+    before = launched.launch.value
+    launched.launch(3, count=8)
+    launched.launch.set_from_snapshot(before)
+    assert launched.launch.value == before
+    assert launched.sent == ([3, 1, 1], 8)
+
+
+def test_a_copy_moves_whole_words_and_can_be_taken_back() -> None:
+    source, destination = (LiveTensor(at, "x", F32, (4, 8)) for at in (0, 1))
+    copy, journal = BufferCopy("op 0", source, destination), Journal(1)
+    copy.journal = journal
+    for nbytes, copied in ((1, 4), (4, 4), (5, 8), (128, 128)):
+        copy(nbytes)
+        assert copy.value == copied
+        assert np.asarray(copy.row).tolist() == [0, 0, copied]
+    journal.commit()
+    copy(125)  # as many words
+    assert journal.holders == {copy: 0}
+    copy(12)
+    copy.set_from_snapshot(64)
+    assert copy.value == 12, "the plan's table is put back as a whole"
+    journal.rollback()
+    assert copy.value == 128
+
+
+def test_joined_constants_lie_one_behind_the_other() -> None:
+    parts = [LiveTensor(at, "w", F32, dims) for at, dims in enumerate([(4, 8), (1,), (2, 3)])]
+    joined = Joined("w", tuple(parts))
+    assert joined.nbytes == 128 + 4 + 24
+    assert [(part.id, offset) for part, offset in joined.offsets()] == [(0, 0), (1, 128), (2, 132)]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from py_runtime.base.errors import GraphError
-from py_runtime.live.uniforms import ParamsLayout, UniformArena
+from py_runtime.live.uniforms import ParamsLayout, UniformArena, params_layout
 from tests.live.small_kernel import kernel_with
 
 
@@ -102,3 +102,62 @@ def test_of_bytes_that_are_put_back_those_that_differ_go_up(arena: UniformArena)
     arena.uploaded()
     arena.replace(before)
     assert dirty(arena) is None
+
+
+@pytest.mark.parametrize(
+    ("members", "size"),
+    [
+        ("a: u32", 16),
+        ("a: u32, b: i32, c: f32, d: u32", 16),
+        ("a: u32, b: i32, c: f32, d: u32, e: u32", 32),
+        ("a: vec4i", 16),
+        ("a: vec4f, b: u32", 32),
+        ("a: u32, b: u32, c: u32, d: u32, e: vec4u", 32),
+    ],
+)
+def test_parameters_take_whole_rows_of_16_bytes(members: str, size: int) -> None:
+    assert ParamsLayout(kernel_with(f"struct Params {{ {members} }}")).struct.size == size
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "packed"),
+    [
+        ("u32", 2**32 - 1, "<I12x"),
+        ("i32", -(2**31), "<i12x"),
+        ("f32", 0.1, "<f12x"),
+        ("vec4u", (1, 2, 3, 2**32 - 1), "<4I"),
+        ("vec4i", (1, -2, 3, -4), "<4i"),
+        ("vec4f", (0.1, -2.0, 3.0, 4.0), "<4f"),
+    ],
+)
+def test_each_kind_of_parameter_is_packed(kind: str, value: object, packed: str) -> None:
+    layout = ParamsLayout(kernel_with(f"struct Params {{ a: {kind} }}"))
+    values = value if isinstance(value, tuple) else (value,)
+    assert layout.pack({"a": value}) == struct.pack(packed, *values)
+
+
+def test_a_layout_is_read_once_for_a_kernel() -> None:
+    kernel = kernel_with("struct Params { a: u32 }")
+    assert params_layout(kernel) is params_layout(kernel)
+
+
+def test_an_arena_without_slots_can_still_be_bound() -> None:
+    arena = UniformArena(256)
+    arena.seal()
+    assert dirty(arena) == (0, bytes(16))
+    arena.uploaded()
+    assert dirty(arena) is None
+
+
+def test_slots_are_as_far_apart_as_the_device_wants() -> None:
+    arena = UniformArena(32)
+    assert [arena.reserve(nbytes) for nbytes in (32, 33, 31, 1)] == [0, 32, 96, 128]
+    assert arena.size == 160
+
+
+@pytest.mark.parametrize("at", [0, 252, 1020])
+def test_a_single_word_that_differs_goes_up_alone(arena: UniformArena, at: int) -> None:
+    other = arena.mirror.copy()
+    other[at + 3] = 9
+    arena.replace(other)
+    assert dirty(arena) == (at, b"\0\0\0\x09")

@@ -96,13 +96,17 @@ def outcome(user: User, script: str) -> str:
 def begin(user: User, *calls: str) -> None:
     """Begin calls whose outcomes are looked at later."""
     user.page.evaluate(
-        f"""() => {{ globalThis.outcomes = Promise.all([{", ".join(calls)}].map(
-            call => call.then(() => "answered", error => error.code))); }}"""
+        f"""() => {{
+            globalThis.outcomes = null;
+            Promise.all([{", ".join(calls)}].map(
+                call => call.then(() => "answered", error => error.code)
+            )).then(codes => {{ outcomes = codes; }});
+        }}"""
     )
 
 
 def outcomes(user: User) -> list[str]:
-    codes: list[str] = user.page.evaluate("outcomes")
+    codes: list[str] = user.page.wait_for_function("() => outcomes").json_value()
     return codes
 
 
@@ -110,11 +114,24 @@ def python(user: User, code: str) -> object:
     return user.page.evaluate("code => inpage.python(code)", code)
 
 
+def load_by_script(user: User) -> None:
+    user.page.evaluate(
+        """name => {
+            globalThis.loaded = null;
+            inpage.load(name).then(model => { loaded = model.name; });
+        }""",
+        NAME,
+    )
+    user.page.wait_for_function("name => loaded === name", arg=NAME)
+
+
 def expect_hang(user: User) -> None:
     """Listen for the hang that `await_hang` waits for."""
     user.page.evaluate(
-        """() => { globalThis.hanging = new Promise(
-            resolve => { new BroadcastChannel("hangs").onmessage = () => resolve(null); }); }"""
+        """() => {
+            globalThis.hangs = false;
+            new BroadcastChannel("hangs").onmessage = () => { hangs = true; };
+        }"""
     )
 
 
@@ -125,7 +142,7 @@ def hang_in(user: User, code: str) -> None:
 
 
 def await_hang(user: User) -> None:
-    user.page.evaluate("hanging")
+    user.page.wait_for_function("() => hangs")
 
 
 @pytest.fixture
@@ -134,7 +151,7 @@ def impatient(user: User) -> Iterator[User]:
     user.be_patient(beats=10, cancel=500, interrupt=100)
     yield user
     if not user.page.evaluate("inpage.loaded"):
-        user.page.evaluate(f"inpage.load('{NAME}').then(() => null)")
+        load_by_script(user)
     user.be_patient(beats=100, cancel=2000)
     assert user.complaints == []
 
@@ -251,15 +268,80 @@ def test_a_load_takes_the_place_of_a_call_that_hangs(impatient: User, expected: 
     hang_in(impatient, HANGING_TEMPLATE)
     begin(impatient, "inpage.countTokens([{ role: 'user', content: 'fox' }])")
     await_hang(impatient)
-    assert page_load(impatient) == NAME
+    load_by_script(impatient)
     assert outcomes(impatient) == ["aborted"]
     impatient.new_chat()
     assert impatient.text_of(impatient.ask(QUESTION)) == expected
 
 
-def page_load(user: User) -> str:
-    name: str = user.page.evaluate(f"inpage.load('{NAME}').then(({{ name }}) => name)")
-    return name
+def restart_with(user: User, code: str) -> None:
+    """Restart the engine, and run some Python before it brings the model back."""
+    user.page.evaluate(
+        """code => {
+            globalThis.restarted = null;
+            inpage.restart().then(
+                () => { restarted = "restored"; }, error => { restarted = error.code; });
+            return inpage.python(code).then(() => null);
+        }""",
+        code,
+    )
+
+
+def restarted(user: User) -> str:
+    """How the restart ended."""
+    code: str = user.page.wait_for_function("() => restarted").json_value()
+    return code
+
+
+WATCHED_TEMPLATE = """
+from py_runtime.model import Model
+rendered = []
+warm_template = Model._warm_template
+Model._warm_template = lambda model: (rendered.append(model), warm_template(model))
+"""
+RENDERED = "await engine.loaded.last.warming; len(rendered)"
+
+
+def test_a_model_that_is_brought_back_renders_its_template_only_when_asked(
+    impatient: User,
+) -> None:
+    """The engine may have hung in it: it would hang again, unasked."""
+    restart_with(impatient, WATCHED_TEMPLATE)
+    assert restarted(impatient) == "restored"
+    assert python(impatient, RENDERED) == 0
+    load_by_script(impatient)
+    assert python(impatient, RENDERED) == 1
+
+
+def test_a_load_takes_the_place_of_a_restore_that_hangs(impatient: User, expected: str) -> None:
+    impatient.be_patient(beats=1_000_000)  # the load alone does it
+    expect_hang(impatient)
+    restart_with(impatient, HANG + HANGING_TOKENIZER)
+    await_hang(impatient)  # in the restore: the load has a tokenizer that does not hang
+    load_by_script(impatient)
+    assert restarted(impatient) == "aborted"
+    impatient.new_chat()
+    assert impatient.text_of(impatient.ask(QUESTION)) == expected
+
+
+LATE_LISTING = """
+import asyncio
+from py_runtime.app.engine import Engine
+listing, listed = asyncio.Event(), Engine._listed
+async def list_late(engine):
+    Engine._listed = listed
+    await listing.wait()
+    return await listed(engine)
+Engine._listed = list_late
+"""
+
+
+def test_a_restore_that_comes_after_a_load_is_given_up(impatient: User) -> None:
+    restart_with(impatient, LATE_LISTING)
+    load_by_script(impatient)
+    python(impatient, "loaded = engine.loaded.last; listing.set()")
+    assert restarted(impatient) == "aborted"
+    assert python(impatient, "[loaded] == list(engine.loaded)")
 
 
 def test_a_worker_that_closes_itself_rejects_every_call(impatient: User, expected: str) -> None:

@@ -30,6 +30,21 @@ RENDER_MANY = """async text => {
     const jobs = Array.from({length: 8}, () => renderInWorker("code", {text, language: "java"}));
     return (await Promise.allSettled(jobs)).map(({status}) => status);
 }"""
+# How long the texts are that marked reads in the page itself.
+WATCH_READING = """async () => {
+    const {library} = await import("/ui/page.js");
+    const {Marked} = await library("marked.js");
+    const {lexer} = Marked.prototype;
+    globalThis.lengths = [];
+    Marked.prototype.lexer = function (text, ...others) {
+        lengths.push(text.length);
+        return lexer.call(this, text, ...others);
+    };
+}"""
+# Without those of its workers.
+FETCHED_BY_THE_PAGE = """performance.getEntriesByType("resource")
+    .map(({name}) => name.split("/").at(-1))"""
+MAX_AT_ONCE = 4000  # characters
 HOSTILE = {
     "dashes": "-" * 40_000 + "x",
     "prices": "rich $x$ is $1" + " ," * 20_000,
@@ -71,6 +86,23 @@ def test_code_that_takes_too_long_stays_plain_and_the_next_block_has_colours(des
     assert user.page.evaluate("ticks") > 1, "the page went on meanwhile"
     slow = user.page.locator(".tried code").first
     assert slow.inner_html() == DOLLARS
+    assert user.complaints == []
+
+
+def test_the_page_itself_reads_short_texts_alone(desk: Desk) -> None:
+    """What can take long is left to the worker: long texts, colours of code, maths."""
+    user = desk.tab()
+    user.page.evaluate(WATCH_READING)
+    show(user.page, java("int x = 1;"), "*word* " * (MAX_AT_ONCE // 7), "a formula: $x^2$")
+    expect(user.page.locator(".tried .hljs-number")).to_have_count(1)
+    expect(user.page.locator(".tried [data-drawn]")).to_have_count(1)
+    show(user.page, "*word* " * (MAX_AT_ONCE // 7 + 1), *HOSTILE.values())
+    expect(user.page.locator(".tried em")).to_have_count(2 * (MAX_AT_ONCE // 7) + 1)
+    lengths = user.page.evaluate("lengths")
+    assert MAX_AT_ONCE - 7 < max(lengths) <= MAX_AT_ONCE
+    fetched = user.page.evaluate(FETCHED_BY_THE_PAGE)
+    assert "marked.js" in fetched
+    assert {"highlight.js", "katex.js"}.isdisjoint(fetched)
     assert user.complaints == []
 
 

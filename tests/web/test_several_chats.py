@@ -52,6 +52,30 @@ def test_another_chat_can_be_asked_meanwhile(desk: Desk) -> None:
     assert user.complaints == []
 
 
+BREAK_PAINTING = """async () => {
+    const {answers: [{painted}]} = await import("/ui/answer_queue.js");
+    painted.grow = painted.finish = () => { throw new Error("broken on purpose"); };
+    inpage.held = false;
+}"""
+
+
+def test_an_answer_that_cannot_be_painted_keeps_no_other_waiting(desk: Desk) -> None:
+    user = desk.tab()
+    user.page.evaluate("inpage.held = true")
+    send(user, "First")
+    expect(user.answers.last).to_contain_text("An answer")
+    user.new_chat()
+    send(user, "Second")
+    expect(user.answers.last.locator(".note")).to_have_text("Waiting for the answer in “First”")
+    user.page.evaluate(BREAK_PAINTING)
+    expect(user.answers.last).to_contain_text("An answer to Second")
+    open_chat(user, "First")
+    expect(user.answers.last).to_contain_text("An answer to First")
+    user.ask("Third")
+    expect(user.answers.last).to_contain_text("An answer to Third")
+    assert set(user.complaints) == {"broken on purpose"}
+
+
 def test_escape_stops_an_answer_then_an_edit_then_closes_a_dialog(desk: Desk) -> None:
     user = desk.tab()
     user.ask("Before")

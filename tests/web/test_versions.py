@@ -199,6 +199,32 @@ def test_versions_of_both_tabs_are_kept(desk: Desk, script: str) -> None:
     assert second.complaints == []
 
 
+def test_a_question_that_is_sent_while_another_tab_regenerates_is_shown(desk: Desk) -> None:
+    first = desk.tab(script=DEAF)
+    say(first, "Zero")
+    first.ask("Hello")
+    until_kept(first, "Zero to Hello")
+    second = desk.tab(script=DEAF)
+    expect(second.answers).to_have_count(1)
+    first.come_to_front()
+    regenerate(first, "One")
+    until_kept(first, "One to Hello")
+    second.come_to_front()
+    second.ask("Goes on")  # from the version that the other tab shows no more
+    until_kept(second, "to Goes on", "One to Hello")
+    for user in (second, first):
+        user.come_to_front()
+        user.page.reload()
+        desk.ready(user)
+        expect(user.questions).to_have_text(["Hello", "Goes on"])
+        expect(user.answers.first).to_contain_text("Zero to Hello")
+        expect(which(user.answers.first)).to_have_text("1/2")
+    first.answers.first.get_by_role("button", name="Later version").click()
+    expect(first.questions).to_have_text(["Hello"])
+    expect(first.answers).to_have_text([re.compile("One to Hello")])
+    assert first.complaints == second.complaints == []
+
+
 def test_a_version_that_was_deleted_in_one_tab_stays_so(desk: Desk) -> None:
     first = desk.tab(script=DEAF)
     say(first, "Zero")

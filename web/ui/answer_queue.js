@@ -10,3 +10,12 @@ export const answerIn = (chat) => answers.find((each) => each.chat === chat);
 
 /** @param {ChatMessage} message */
 export const answerOf = (message) => answers.find((each) => each.message === message);
+
+/** A fault of painting is told, and keeps no answer waiting. @param {() => void} painting */
+export function paint(painting) {
+  try {
+    painting();
+  } catch (error) {
+    reportError(error);
+  }
+}

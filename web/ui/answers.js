@@ -3,7 +3,7 @@
 /** @import { InpageError } from "../inpage.js" */
 /** @import { Answer, AnswerIn, PromptOf, TakeIn } from "./records.js" */
 
-import { answers } from "./answer_queue.js";
+import { answers, paint } from "./answer_queue.js";
 import { saveChat, store } from "./chat_store.js";
 import { decimal, lazy, line, t } from "./page.js";
 import { requestOptions } from "./options.js";
@@ -27,19 +27,17 @@ export async function answer(chat, message, options = {}) {
   answers.push({ chat, message, options, abort: new AbortController(), tokens: 0, status: "" });
   store(chat, message.id);
   if (answers.length > 1) return waiting.showWaiting();
-  for (let mine; (mine = answers[0]); end(mine)) {
-    if (!inpage.loaded) await waiting.untilLoaded(mine);
-    await write(mine);
-  }
+  for (let mine; (mine = answers[0]); end(mine)) await write(mine);
 }
 
 /** @param {Answer} mine */
 async function write(mine) {
   const { message, abort: { signal } } = mine;
   try {
+    if (!inpage.loaded) await waiting.untilLoaded(mine);
     signal.throwIfAborted();
     mine.status = t`Reading your message…`;
-    mine.painted?.grow();
+    paint(() => mine.painted?.grow());
     const chunks = inpage.chat.completions.create({
       messages: promptOf(mine.chat, message),
       signal,
@@ -68,7 +66,7 @@ function end(mine) {
   if (isNothing) message.gone = 1; // the version before it is shown again
   saveChat(chat);
   dispatchEvent(new Event("chatschange"));
-  mine.painted?.finish(isNothing);
+  paint(() => mine.painted?.finish(isNothing));
 }
 
 /** @param {Answer} [mine] */

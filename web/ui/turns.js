@@ -10,7 +10,7 @@ import { copyText } from "./copying.js";
 import { deleteMessage, hide } from "./deleting.js";
 import { plainTextOf } from "./latest.js";
 import { page, partOf } from "./page.js";
-import { chosenAt, pathOf, slotOf, versionsOf } from "./tree.js";
+import { pathOf, slotOf, timeAfter, versionsOf } from "./tree.js";
 import { showVersions } from "./versions.js";
 
 /**
@@ -32,7 +32,7 @@ function choose(message, step) {
   const versions = versionsOf(shown, message);
   const next = versions[versions.indexOf(message) + step];
   if (!next) return;
-  next.picked = Math.max(Date.now(), ...versions.map((version) => chosenAt(version) + 1));
+  next.picked = timeAfter(shown);
   showChat();
   store(shown);
   const article = /** @type {HTMLElement} */ (page.messages.querySelector(`[data-id="${CSS.escape(next.id)}"]`));

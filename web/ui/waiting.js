@@ -2,7 +2,7 @@
 
 /** @import { Answer } from "./records.js" */
 
-import { answers } from "./answer_queue.js";
+import { answers, paint } from "./answer_queue.js";
 import { titleOf } from "./chat_titles.js";
 import { isListed, loading } from "./model.js";
 import { page, t } from "./page.js";
@@ -18,7 +18,7 @@ export function showWaiting() {
   const [first, ...others] = answers;
   if (first && !inpage.loaded) first.status = readiness();
   for (const each of others) each.status = first.chat === each.chat ? t`Waiting for the answer above` : t`Waiting for the answer in “${titleOf(first.chat)}”`;
-  for (const each of answers) each.painted?.grow();
+  for (const each of answers) paint(() => each.painted?.grow());
 }
 
 /**
