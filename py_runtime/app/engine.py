@@ -52,6 +52,11 @@ if TYPE_CHECKING:
 
 KEPT = (PREFIX, LOCAL)  # what addresses begin with that lead to this browser's storage
 FETCHING = 0.9  # of a load from the Hub
+# The methods that pages call, by the names and the fields that web/calls.d.ts declares.
+CALLS = (
+    *("models", "load", "hub_files", "keep_files", "unload", "stored", "delete_stored"),
+    *("chat", "complete", "embed", "count_tokens", "verify"),
+)
 
 
 @dataclass(frozen=True)
@@ -102,20 +107,21 @@ class Engine:
 
     async def load(
         self,
-        where: Any,
-        kernels: Any,
-        emit: Emit,
-        cancel: CancelToken,
-        permission: Any = None,
+        *,
+        where: Any = None,
+        kernels: Any = None,
+        hub: Any = None,
         keep: Any = None,
         is_restored: Any = None,
+        emit: Emit,
+        cancel: CancelToken,
     ) -> Json:
-        """Puts a model in the place of those that are loaded, or are being loaded.
+        """Load a model in place of those that are loaded, or are being loaded.
 
         `where`: its name, its path or address, or a list of files that the user gave; `kernels`:
-        those of Model.load, or None; `permission`: to ask the Hub, as HubCalls has it; `keep`: it
-        comes beside the others, in the place of one of its own name alone; `is_restored`: it was
-        loaded before the engine was restarted, perhaps because of it.
+        those of Model.load, or None; `hub`: the permission to ask the Hub, as HubCalls has it;
+        `keep`: the others stay, except one of the same name; `is_restored`: it was loaded before
+        the engine was restarted, perhaps because of it.
         """
         if not isinstance(keep, bool | None):
             raise RequestError(f"keep must be true or false, got {keep!r:.100}", "keep")
@@ -126,7 +132,7 @@ class Engine:
         listed = [] if is_hub_address(where) else await self._listed()
         url = self._find(where, listed)
         if is_hub_address(url):
-            return await self._load_from_hub(url, permission, load)
+            return await self._load_from_hub(url, hub, load)
         if url.startswith(LOCAL):
             from py_runtime.app.kept_files import local_store
 
@@ -137,9 +143,9 @@ class Engine:
         except GpuOutOfMemoryError as error:
             raise GpuOutOfMemoryError(f"{error}{what_fits(listed, url, self._url)}") from None
 
-    async def _load_from_hub(self, url: str, permission: Any, load: "Load") -> Json:
+    async def _load_from_hub(self, url: str, hub: Any, load: "Load") -> Json:
         """What is loaded stays until all of the new model has come."""
-        store = await self._hub.store(url, permission)
+        store = await self._hub.store(url, hub)
         async with self._changing_alone(load):
 
             async def fetch() -> None:
@@ -151,15 +157,15 @@ class Engine:
         path = (await store.found()).url
         return await self._load_model(store, path, load)
 
-    async def hub_files(self, where: Any, permission: Any) -> Json:
-        """What a repository of the Hub has to choose from."""
-        return await self._hub.files(where, permission, self.device.limits)
+    async def hub_files(self, *, where: Any = None, hub: Any = None) -> Json:
+        """Describe the files that a repository of the Hub has to choose from."""
+        return await self._hub.files(where, hub, self.device.limits)
 
-    async def keep_files(self, listed: list[Any], emit: Emit, cancel: CancelToken) -> str:
-        """Copies files of the user's into this browser's storage; gives the copy's address."""
+    async def keep_files(self, *, files: Any = None, emit: Emit, cancel: CancelToken) -> str:
+        """Copy files of the user's into this browser's storage; return the copy's address."""
         from py_runtime.app.kept_files import keep_files
 
-        return await until_cancelled(keep_files(listed, Meter(LoadMeter(emit))), cancel)
+        return await until_cancelled(keep_files(files, Meter(LoadMeter(emit))), cancel)
 
     @property
     def _hub(self) -> "HubCalls":
@@ -247,10 +253,10 @@ class Engine:
                 load.cancel.check()
                 yield
 
-    async def unload(self, name: Any = None) -> None:
-        """Stops what is being generated or loaded, then gives the GPU's memory back.
+    async def unload(self, *, name: Any = None) -> None:
+        """Stop what is being generated or loaded, then give the GPU's memory back.
 
-        Of the model of that name alone, if one is named: others go on.
+        If a model is named, only that one is unloaded: others go on.
         """
         if name is not None:
             leaving = self.loaded.find(name)
@@ -282,7 +288,7 @@ class Engine:
             for entry in await stored_models()
         ]
 
-    async def delete_stored(self, name_or_url: str) -> None:
+    async def delete_stored(self, *, name_or_url: Any = None) -> None:
         await delete_stored(name_or_url)
 
     async def _listed(self) -> list[Json]:
@@ -346,32 +352,39 @@ class Engine:
 
     # Answers -----------------------------------------------------------------------------------
 
-    async def create(self, fields: Json, is_chat: bool, emit: Emit, cancel: CancelToken) -> Any:
-        """A completion; with `stream`, its chunks go through `emit` and nothing comes back."""
-        if not isinstance(fields, dict):
+    async def chat(self, *, request: Any = None, emit: Emit, cancel: CancelToken) -> Any:
+        """Answer a chat; with `stream`, its chunks go through `emit` and nothing comes back."""
+        return await self._create(request, True, emit, cancel)
+
+    async def complete(self, *, request: Any = None, emit: Emit, cancel: CancelToken) -> Any:
+        """Continue a text, in the same ways."""
+        return await self._create(request, False, emit, cancel)
+
+    async def _create(self, request: Any, is_chat: bool, emit: Emit, cancel: CancelToken) -> Any:
+        if not isinstance(request, dict):
             raise RequestError("a request is an object", None)
-        with self.loaded.asked(fields.get("model"), cancel) as loaded:
-            completion = Completion(loaded.model, fields, is_chat)
+        with self.loaded.asked(request.get("model"), cancel) as loaded:
+            completion = Completion(loaded.model, request, is_chat)
             if not completion.stream:
                 return await completion.answer(cancel)
             await completion.chunks(cancel, emit, is_compiling=not loaded.warming.done())
             return None
 
-    async def embed(self, fields: Json, cancel: CancelToken) -> Json:
+    async def embed(self, *, request: Any = None, cancel: CancelToken) -> Json:
         from py_runtime.app.embeddings import create_embeddings  # few need them
 
-        if not isinstance(fields, dict):
+        if not isinstance(request, dict):
             raise RequestError("a request is an object", None)
-        with self.loaded.asked(fields.get("model"), cancel) as loaded:
-            return await create_embeddings(loaded.model, fields, cancel)
+        with self.loaded.asked(request.get("model"), cancel) as loaded:
+            return await create_embeddings(loaded.model, request, cancel)
 
-    async def count_tokens(self, messages: Any) -> Json:
+    async def count_tokens(self, *, messages: Any = None) -> Json:
         model = self.loaded.find(None).model
         prompt = model.chat_tokens(parse_messages(messages))
         return {"prompt_tokens": len(prompt), "context": model.context}
 
-    async def verify(self, emit: Emit, cancel: CancelToken, thorough: bool = False) -> Any:
-        """Whether this browser and this GPU compute the model rightly."""
+    async def verify(self, *, thorough: bool = False, emit: Emit, cancel: CancelToken) -> Any:
+        """Check whether this browser and this GPU compute the model correctly."""
         with self.loaded.asked(None, cancel) as loaded:
             model = loaded.model
 
