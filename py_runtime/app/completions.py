@@ -6,11 +6,12 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
+from py_runtime.app.answer_outcome import outcome
 from py_runtime.base.cancel import CancelToken
 from py_runtime.base.errors import RequestError
+from py_runtime.base.messages import worded
 from py_runtime.base.request_texts import refuse_half_pairs
 from py_runtime.base.short_texts import short
-from py_runtime.base.sizes import counted
 from py_runtime.base.tool_call import ToolCall
 from py_runtime.generation.options import take_bool, unknown_field
 from py_runtime.generation.pieces import Piece, Usage
@@ -136,8 +137,8 @@ class Completion:
             reasoning_tokens=sum(usage.reasoning_tokens for usage in usages),
         )
         end = replace(last[-1], usage=together)
-        summary = in_a_line(end, time.perf_counter() - self._started)
-        return {**usage_json(together), "summary": summary}
+        messages = outcome(end, time.perf_counter() - self._started)
+        return {**usage_json(together), "messages": messages, "summary": worded(messages)}
 
     def _head(self, suffix: str = "") -> Json:
         kind = "chat.completion" if self._is_chat else "text_completion"
@@ -238,35 +239,6 @@ def usage_json(usage: Usage) -> Json:
         **(thoughts if usage.reasoning_tokens else {}),
         "extra": extra,
     }
-
-
-def in_a_line(last: Piece, seconds: float) -> str:
-    """How an answer went, for people."""
-    usage = last.usage
-    assert usage is not None, "the last piece has the usage"
-    ends = {"abort": "Stopped", "length": "Cut at the limit of tokens"}
-    rate, dropped = usage.decode_tokens_per_s, usage.dropped_messages
-    parts = [
-        ends.get(last.finish_reason or ""),
-        counted(usage.completion_tokens, "token"),
-        _seconds(usage, seconds),
-        f"{rate:.1f} tok/s" if rate else None,
-        f"{counted(dropped, 'oldest message')} left out" if dropped else None,
-    ]
-    return " · ".join(filter(None, parts))
-
-
-def _seconds(usage: Usage, seconds: float) -> str:
-    """The whole time, and what it was spent on: the parts add up to it, tenth by tenth."""
-    rate, first = usage.decode_tokens_per_s, usage.time_to_first_token_s
-    if first is None:
-        return f"{seconds:.1f} s"
-    reading = round(10 * first)
-    writing = round(10 * (usage.completion_tokens - 1) / rate) if rate else 0
-    waiting = max(round(10 * seconds) - reading - writing, 0)  # for pipelines, or other answers
-    spent = {"getting ready": waiting, "reading": reading, "writing": writing}
-    parts = ", ".join(f"{tenths / 10:.1f} {what}" for what, tenths in spent.items() if tenths)
-    return f"{sum(spent.values()) / 10:.1f} s" + (f" ({parts})" if parts else "")
 
 
 def _count(given: Any) -> int:

@@ -26,7 +26,7 @@ class FilesError(InpageError):
     """What is wrong with a user's files; `about` is all that is known of them, as Markdown."""
 
     def __init__(self, error: InpageError, about: str) -> None:
-        super().__init__(str(error))
+        super().__init__(error.wording)
         self.code = error.code
         self._facts = {**error.facts(), "about": about}
 

@@ -1,4 +1,4 @@
-"""The engine behind `globalThis.inpage`: one device, a model or several, calls by name."""
+"""The engine behind `globalThis.inpage`: one device, its models, the calls of pages."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping
@@ -9,14 +9,14 @@ from urllib.parse import urljoin, urlsplit
 
 from py_runtime.app.completions import Completion
 from py_runtime.app.listing import parse_listing
+from py_runtime.app.load_progress import Emit, LoadMeter
 from py_runtime.app.loaded_models import LoadedModel, LoadedModels
-from py_runtime.app.shown import (
-    Emit,
+from py_runtime.app.model_facts import (
     Json,
-    LoadMeter,
     describe_model,
     describe_offer,
-    what_fits,
+    describe_stored,
+    with_smaller_models,
 )
 from py_runtime.base import notices
 from py_runtime.base.cancel import CancelToken
@@ -28,8 +28,8 @@ from py_runtime.base.errors import (
     NetworkError,
     RequestError,
 )
+from py_runtime.base.messages import message
 from py_runtime.base.progress import Meter
-from py_runtime.base.sizes import in_words
 from py_runtime.folder import notes
 from py_runtime.folder.file_names import GGUF, PTE
 from py_runtime.folder.kept_models import LOCAL, delete_stored, stored_models, stored_sets
@@ -141,7 +141,7 @@ class Engine:
         try:
             return await self._load_model(url, path, load)
         except GpuOutOfMemoryError as error:
-            raise GpuOutOfMemoryError(f"{error}{what_fits(listed, url, self._url)}") from None
+            raise with_smaller_models(error, listed, url, self._url) from None
 
     async def _load_from_hub(self, url: str, hub: Any, load: "Load") -> Json:
         """What is loaded stays until all of the new model has come."""
@@ -279,14 +279,7 @@ class Engine:
         await self.loaded.remove(leaving)
 
     async def stored(self) -> list[Json]:
-        return [
-            {
-                **entry,
-                "facts": f"{entry['name']} · {in_words(entry['bytes'])}"
-                + ("" if entry["complete"] else " · in part"),
-            }
-            for entry in await stored_models()
-        ]
+        return [describe_stored(entry) for entry in await stored_models()]
 
     async def delete_stored(self, *, name_or_url: Any = None) -> None:
         await delete_stored(name_or_url)
@@ -320,7 +313,7 @@ class Engine:
             ]
             if not listed and not await stored_sets():
                 raise
-            notices.post("models", f"Only models in this browser's storage are listed: {error}.")
+            notices.post("models", message("only_stored_models", reason=error.wording))
             return listed
 
     def _url(self, entry: Mapping[str, Any]) -> str:
@@ -337,11 +330,14 @@ class Engine:
             if name_or_url not in (entry["name"], entry["path"]):
                 continue
             if "error" in entry and not entry["stored"]:
-                raise RequestError(f"{entry['name']} cannot be loaded: {entry['error']}", where)
+                said = message("model_not_loadable", name=entry["name"], fault=entry["error"])
+                raise RequestError(said, where)
             return self._url(entry)
         if "/" not in name_or_url:
-            names = ", ".join(entry["name"] for entry in listed) or "none"
-            raise RequestError(f"there is no model '{name_or_url}' here; there are: {names}", where)
+            names = [entry["name"] for entry in listed]
+            if not names:
+                raise RequestError(message("no_models_here", name=name_or_url), where)
+            raise RequestError(message("no_such_model", name=name_or_url, names=names), where)
         url = urljoin(self.site, name_or_url)
         if self.outer_page is not None and not self.outer_page.allows(url):
             advice = f"createEngine({{ models: [{url!r}] }}) allows it"
@@ -389,7 +385,8 @@ class Engine:
             model = loaded.model
 
             def progress(phase: str, done: int, total: int) -> None:
-                emit({"phase": phase, "done": done, "total": total})
+                said = message(f"verifying_{phase}", share=done / total)
+                emit({"phase": phase, "done": done, "total": total, "messages": [said]})
 
             return await model.session.device.survive(
                 lambda: verify(model, progress, cancel, thorough), cancel, model.idle()

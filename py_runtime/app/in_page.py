@@ -230,6 +230,8 @@ def _describe(error: BaseException, is_users_code: bool = False) -> dict[str, An
     described: dict[str, Any] = {"code": "python_error"}
     if isinstance(error, InpageError):
         described = {"code": error.code, "message": str(error), **error.facts()}
+        if error.said:
+            described |= {"reason": error.said["code"], "facts": error.said["facts"]}
         if not is_users_code:
             return described
     name = type.__dict__["__name__"].__get__(type(error))  # whatever its metaclass says

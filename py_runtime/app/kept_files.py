@@ -7,8 +7,8 @@ from typing import Any
 
 from py_runtime.app.dropped_files import sources_of
 from py_runtime.base.errors import QuotaError, RequestError
+from py_runtime.base.messages import message
 from py_runtime.base.progress import DOWNLOAD, Meter
-from py_runtime.base.sizes import in_words
 from py_runtime.bridge.opfs import free_bytes
 from py_runtime.folder.browser_storage import Storage
 from py_runtime.folder.file_names import GGUF
@@ -43,7 +43,8 @@ async def local_store(url: str) -> GgufStore:
     storage = await Storage.open()
     kept = storage.model(url)
     if kept is None or not storage.is_whole(kept.manifest):
-        raise RequestError(f"no copy of {url.removeprefix(LOCAL)} is kept here", "name_or_url")
+        said = message("no_stored_copy", name=url.removeprefix(LOCAL))
+        raise RequestError(said, "name_or_url")
     return GgufStore(
         kept.manifest.name,
         [
@@ -57,11 +58,7 @@ async def _check_room(sources: Sequence[ByteSource]) -> None:
     needed = sum([await source.size() for source in sources])
     free = await free_bytes()
     if needed > free:
-        raise QuotaError(
-            f"a copy needs {in_words(needed)} of this browser's storage, which has "
-            f"{in_words(max(free, 0))} left: delete models that are kept, or leave the file where "
-            "it is"
-        )
+        raise QuotaError(message("copy_too_large", needed=needed, free=max(free, 0)))
 
 
 async def _copy(storage: Storage, source: ByteSource, meter: Meter) -> FileFacts:

@@ -6,10 +6,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
-from py_runtime.app.shown import Json
+from py_runtime.app.model_facts import Json
 from py_runtime.base import notices
 from py_runtime.base.cancel import CancelToken
 from py_runtime.base.errors import InpageError, NoModelError, RequestError
+from py_runtime.base.messages import Message, message
 from py_runtime.model import Model
 
 
@@ -71,7 +72,7 @@ class LoadedModels:
         self.running[cancel] = model
         warming = asyncio.ensure_future(self._warm_up(model, cancel, with_template))
         self._loaded.append(LoadedModel(model, described, kernels, warming))
-        self._tell(f"{model.manifest.name} is loaded.")
+        self._tell(message("model_loaded", name=model.manifest.name))
 
     async def _warm_up(self, model: Model, cancel: CancelToken, with_template: bool) -> None:
         # An answer that is asked for meets the fault, or what was interrupted, again.
@@ -85,13 +86,13 @@ class LoadedModels:
             async with loaded.model.idle():
                 self._loaded.remove(loaded)
                 loaded.model.unload()
-            self._tell(f"{loaded.name} is no longer loaded.")
+            self._tell(message("model_unloaded", name=loaded.name))
 
-    def _tell(self, text: str) -> None:
-        """Pages hear of the last one, and where each came from: a restart brings all back."""
+    def _tell(self, said: Message) -> None:
+        """Tell pages of the last one, and where each came from: a restart brings all back."""
         paths = {loaded.name: loaded.described["path"] for loaded in self._loaded}
         last = self.last.described if self.last else None
-        notices.post("model", text, loaded=last, paths=paths)
+        notices.post("model", said, loaded=last, paths=paths)
 
     # What is at work ---------------------------------------------------------------------------
 

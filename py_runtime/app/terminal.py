@@ -8,9 +8,10 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from py_runtime.app.completions import in_a_line
+from py_runtime.app.answer_outcome import outcome
 from py_runtime.base.cancel import CancelToken
 from py_runtime.base.errors import InpageError
+from py_runtime.base.messages import worded
 from py_runtime.base.printing import print_plainly, printable
 from py_runtime.base.progress import DOWNLOAD, UPLOAD
 from py_runtime.base.sizes import in_words
@@ -95,7 +96,7 @@ class TerminalChat:
         print()
         self._messages.append({"role": "assistant", "content": text})
         if last is not None and last.usage is not None:
-            tell(in_a_line(last, time.perf_counter() - started))
+            tell(worded(outcome(last, time.perf_counter() - started)))
         return True
 
 

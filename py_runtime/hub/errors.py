@@ -1,6 +1,7 @@
 """What can go wrong between this machine and the Hub, in words."""
 
 from py_runtime.base.errors import InpageError, NetworkError
+from py_runtime.base.messages import message
 
 UNAUTHORISED, FORBIDDEN, MISSING, TOO_MANY = 401, 403, 404, 429
 
@@ -35,10 +36,7 @@ class HubConsentError(InpageError):
     code = "hub_consent"
 
     def __init__(self) -> None:
-        super().__init__(
-            "the Hugging Face Hub was not asked, since you have not allowed it: it would learn "
-            "this machine's address and which model you want"
-        )
+        super().__init__(message("hub_consent"))
 
 
 def refusal(status: int, what: str, headers: dict[str, str], has_token: bool) -> HubError:

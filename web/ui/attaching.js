@@ -1,7 +1,6 @@
 // Files that go with a message: their text is put before it. What cannot be taken is told, and what can be.
 
-import { copyOf, lazy, line, notify, page, partOf, t } from "./page.js";
-import { inWords } from "./sizes.js";
+import { copyOf, faultOf, inWords, lazy, line, notify, page, partOf, t } from "./page.js";
 
 const MAX_BYTES = 2_000_000;
 const MAX_PDF_BYTES = 50_000_000;
@@ -52,7 +51,7 @@ async function takePdf(file) {
     await fill(row, isCut ? line(name, t`the first ${read} of ${pages} pages`) : name, text, "text");
   } catch (error) {
     remove(row);
-    if (!removed.signal.aborted) notify(t`${name} was not attached: ${/** @type {Error} */ (error).message}.`, { stays: true });
+    if (!removed.signal.aborted) notify(t`${name} was not attached: ${faultOf(error)}.`, { stays: true });
   }
 }
 

@@ -6,7 +6,7 @@ import { showChat, shown } from "./conversation.js";
 import { chosen, fields } from "./options.js";
 import { keep, notify, page, recall, siteFacts, t } from "./page.js";
 import { showPrompts } from "./system_prompts.js";
-import { speak } from "./words.js";
+import { speak } from "./wording.js";
 
 const MAX_STOPS = 16; // as a request has them
 

@@ -1,7 +1,7 @@
-// Deutsch. What the page says, by its English; then what the engine says, and what chats keep of it.
+// Deutsch.
 
-/** @type {Record<string, string>} */
-export const words = {
+/** The page's texts, by their English. @type {Record<string, string>} */
+export const texts = {
   // The list of chats, and the head of the page
   "inpage": "inpage",
   "Skip to the message field": "Zum Nachrichtenfeld springen",
@@ -391,69 +391,102 @@ export const words = {
   "If you run the server yourself: run “make setup” again, it verifies every file.": "Wenn du den Server selbst betreibst: Führe „make setup“ noch einmal aus, es prüft jede Datei.",
 };
 
-/** @type {Record<string, string>} */
-export const said = {
+/** The messages, by their codes: en.js has them in English. @type {Record<string, string>} */
+export const messages = {
+  // How far something is
+  bytes_done: "{done:bytes} von {total:bytes}",
+  count_done: "{done} von {total}",
+  download_speed: "{bytes_per_second:bytes}/s",
+  time_left: "noch {seconds:duration}",
+  verifying_layers: "Schichten werden geprüft: {share:.0%}",
+  verifying_logits: "Logits werden geprüft: {share:.0%}",
+  verifying_text: "Antworten werden geprüft: {share:.0%}",
+
   // Models
-  "Start chatting ({0}, once)": "Chat starten ({0}, einmalig)",
-  "Go on ({0} of {1} are here)": "Weitermachen ({0} von {1} sind da)",
-  "Cannot be loaded: {0}.": "Kann nicht geladen werden: {0}.",
-  "This browser keeps no files here: download it by yourself, and drop it.": "Dieser Browser behält hier keine Dateien: Lade sie selbst herunter und zieh sie auf die Seite.",
-  "Needs {0} of this browser's storage, which has {1} left.": "Braucht {0} vom Speicher dieses Browsers, der noch {1} frei hat.",
-  "small and fast": "klein und schnell",
-  "medium-sized": "mittelgroß",
-  "large and slower": "groß und langsamer",
-  "Does not fit: it needs {0} in one piece, and this GPU takes {1} at most.": "Passt nicht: Es braucht {0} am Stück, und diese GPU nimmt höchstens {1}.",
-  "Has a tensor of about {0}; this GPU takes {1} at once.": "Hat einen Tensor von etwa {0}; diese GPU nimmt höchstens {1} auf einmal.",
-  "trying out: here at once, even on a phone": "zum Ausprobieren: sofort da, sogar auf dem Telefon",
-  "short answers and rewording, in English": "kurze Antworten und Umformulieren, auf Englisch",
-  "thinking before it answers, in many languages": "Nachdenken vor dem Antworten, in vielen Sprachen",
-  "quick answers in many languages": "schnelle Antworten in vielen Sprachen",
-  "summaries and everyday questions": "Zusammenfassungen und Alltagsfragen",
-  "writing and explaining code": "Code schreiben und erklären",
-  "reasoning, sums, many languages": "Schlussfolgern, Rechnen, viele Sprachen",
-  "longer texts, following instructions": "längere Texte, Befolgen von Anweisungen",
-  "good prose, for GPUs with 8 GB or more": "gute Prosa, für GPUs ab 8 GB",
+  model_name: "{name}",
+  model_parameters: "{parameters:millions} Millionen Parameter",
+  model_size: "{size:bytes}",
+  model_context: "Kontext von {tokens} Tokens",
+  model_gpu_memory: "{gpu_bytes:bytes} GPU-Speicher",
+  model_quantisation: "{quantisation}",
+  model_faulty: "Kann nicht geladen werden: {fault}.",
+  stored_whole: "in diesem Browser gespeichert",
+  stored_in_part: "teilweise heruntergeladen",
+  stored_bytes: "{stored:bytes} schon heruntergeladen",
+  too_large_for_gpu: "Zu groß für diese GPU: Es braucht einen Puffer von {needed:bytes}, und die Grenze liegt hier bei {limit:bytes}.",
+  tensor_too_large_for_gpu: "Zu groß für diese GPU: Es hat einen Tensor von etwa {needed:bytes}, und die Grenze liegt hier bei {limit:bytes}.",
+  too_large_for_storage: "Nicht genug Speicherplatz: Es braucht {needed:bytes}, und dieser Browser hat noch {free:bytes} frei.",
+  storage_off: "Dieser Browser speichert keine Dateien für diese Seite: Lade die Datei selbst herunter und zieh sie hierher.",
+  no_gguf_files: "dieses Repository hat keine GGUF-Dateien: Suche einen Namen, der auf -GGUF endet",
 
-  // Answers
-  "Stopped": "Angehalten",
-  "Interrupted by a reload": "Durch Neuladen unterbrochen",
-  "Cut at the limit of tokens": "An der Grenze der Tokens abgeschnitten",
-  "{0} s ({1})": "{0} s ({1})",
-  "the prompt has {0} tokens, and the model's context holds {1}, the answer included: shorten it, or let the oldest turns be dropped": "die Nachrichten haben {0} Tokens, und der Kontext des Modells fasst {1}, die Antwort eingeschlossen: Kürze sie, oder lass die ältesten Nachrichten weglassen",
+  // How an answer went
+  answer_stopped: "Gestoppt",
+  answer_cut: "Token-Grenze erreicht",
+  answer_tokens: "{tokens} {tokens:Token|Tokens}",
+  answer_seconds: "{seconds:.1f} s",
+  answer_seconds_spent: "{seconds:.1f} s ({spent})",
+  spent_preparing: "{seconds:.1f} Vorbereitung",
+  spent_reading: "{seconds:.1f} Lesen",
+  spent_writing: "{seconds:.1f} Schreiben",
+  answer_speed: "{tokens_per_second:.1f} Tok/s",
+  messages_left_out: "{count} älteste {count:Nachricht|Nachrichten} weggelassen",
 
-  // Whether this GPU computes right
-  "layers": "Schichten",
-  "logits": "Logits",
-  "text": "Texte",
-  "This browser and GPU compute this model as PyTorch does: {0}.": "Dieser Browser und diese GPU rechnen dieses Modell wie PyTorch: {0}.",
-  "{0}, and the first {1} of {2} are the same": "{0}, und die ersten {1} von {2} sind gleich",
-  "the first {0} of {1} are the same": "die ersten {0} von {1} sind gleich",
-  "the largest difference in any layer is {0}": "die größte Abweichung einer Schicht ist {0}",
-  "the largest difference in the results is {0}": "die größte Abweichung der Ergebnisse ist {0}",
+  // Whether a GPU computes as PyTorch does
+  verified_in_page: "Dieser Browser und diese GPU rechnen dieses Modell wie PyTorch: {findings:, und }.",
+  verified_natively: "Diese GPU rechnet dieses Modell wie PyTorch: {findings:, und }.",
+  largest_layer_difference: "die größte Abweichung einer Schicht ist {share:percent}",
+  largest_result_difference: "die größte Abweichung der Ergebnisse ist {share:percent}",
+  same_tokens: "die ersten {tokens} {tokens:Token|Tokens} von {answers} {answers:Antwort|Antworten} sind gleich",
+  wrong_in_page: "Hier wird etwas falsch berechnet: {faults:; }. Aktualisiere den Grafiktreiber, oder versuche einen anderen Browser.",
+  wrong_natively: "Hier wird etwas falsch berechnet: {faults:; }. Aktualisiere den Grafiktreiber.",
+  layer_differs: "{layer} weicht um {share:percent} ab",
+  layer_not_finite: "{layer} hat Werte, die NaN oder unendlich sind",
+  results_differ: "die Ergebnisse nach {tokens} {tokens:Token|Tokens} weichen um {share:percent} ab",
+  results_not_finite: "die Ergebnisse nach {tokens} {tokens:Token|Tokens} sind NaN oder unendlich",
+  answer_differs: "eine Antwort weicht bei Token {place} von PyTorchs ab",
+  layer_numbered: "Schicht {number} von {count}",
+  layer_embedding: "das Embedding",
+  layer_last_norm: "die letzte Norm",
+  layer_named: "{name}",
+  layers_not_checked: "Nicht geprüft, da der Graph sie nicht benennt: {names}.",
 
   // Notices
-  "The GPU is back; nothing was lost.": "Die GPU ist wieder da; nichts ging verloren.",
-  "{0}. Opening it again and going on where it stopped.": "{0}. Sie wird wieder geöffnet, und es geht dort weiter, wo es aufhörte.",
-  "Only models in this browser's storage are listed: {0}.": "Nur Modelle im Speicher dieses Browsers sind aufgelistet: {0}.",
-  "This browser does not let the page keep files ({0}): the model stays in memory, and it is downloaded again next time.": "Dieser Browser lässt die Seite keine Dateien behalten ({0}): Das Modell bleibt im Arbeitsspeicher und wird beim nächsten Mal wieder heruntergeladen.",
-  "{0} needs {1} of this browser's storage, which has {2} left: the model stays in memory, and it is downloaded again next time.": "{0} braucht {1} vom Speicher dieses Browsers, der noch {2} frei hat: Das Modell bleibt im Arbeitsspeicher und wird beim nächsten Mal wieder heruntergeladen.",
-  "This browser's storage refused {0} ({1}): the model stays in memory, and it is downloaded again next time.": "Der Speicher dieses Browsers hat {0} abgelehnt ({1}): Das Modell bleibt im Arbeitsspeicher und wird beim nächsten Mal wieder heruntergeladen.",
-  "This browser's storage refused a file of {0} ({1}): the model stays in memory, and what is not stored is downloaded again next time.": "Der Speicher dieses Browsers hat eine Datei von {0} abgelehnt ({1}): Das Modell bleibt im Arbeitsspeicher, und was nicht gespeichert ist, wird beim nächsten Mal wieder heruntergeladen.",
-};
+  model_loaded: "{name} ist geladen.",
+  model_unloaded: "{name} ist nicht mehr geladen.",
+  only_stored_models: "Nur Modelle im Speicher dieses Browsers sind aufgelistet: {reason}.",
+  storage_refuses_page: "Dieser Browser lässt die Seite keine Dateien speichern ({reason}): Das Modell bleibt im Arbeitsspeicher und wird beim nächsten Mal wieder heruntergeladen.",
+  storage_too_small: "{name} braucht {needed_bytes:bytes} vom Speicher dieses Browsers, der noch {free_bytes:bytes} frei hat: Das Modell bleibt im Arbeitsspeicher und wird beim nächsten Mal wieder heruntergeladen.",
+  storage_refuses_model: "Der Speicher dieses Browsers hat {name} abgelehnt ({reason}): Das Modell bleibt im Arbeitsspeicher und wird beim nächsten Mal wieder heruntergeladen.",
+  storage_refuses_file: "Der Speicher dieses Browsers hat eine Datei von {name} abgelehnt ({reason}): Das Modell bleibt im Arbeitsspeicher, und was nicht gespeichert ist, wird beim nächsten Mal wieder heruntergeladen.",
+  device_lost: "{reason}. Sie wird wieder geöffnet, und es geht dort weiter, wo es aufhörte.",
+  device_recovered: "Die GPU ist wieder da; nichts ging verloren.",
 
-/** Of quantities alone. @type {Record<string, string>} */
-export const amounts = {
-  "{0} of {1}": "{0} von {1}",
-  "{0} left": "noch {0}",
-  "{0} million parameters": "{0} Millionen Parameter",
-  "remembers about {0} words": "merkt sich etwa {0} Wörter",
-  "context of {0} tokens": "Kontext von {0} Tokens",
-  "{0} of GPU memory": "{0} GPU-Speicher",
-  "{0} of it have arrived": "{0} davon sind angekommen",
-  "{0} getting ready": "{0} Vorbereitung",
-  "{0} reading": "{0} Lesen",
-  "{0} writing": "{0} Schreiben",
-  "{0} word piece|{1} word pieces": "{0} Wortteil|{1} Wortteile",
-  "{0} answer|{1} answers": "{0} Antwort|{1} Antworten",
-  "{0} oldest message left out|{1} oldest messages left out": "{0} älteste Nachricht weggelassen|{1} älteste Nachrichten weggelassen",
+  // Errors, which other texts may hold: no full stop
+  aborted: "abgebrochen",
+  no_model: "kein Modell ist geladen: Lade zuerst eines",
+  prompt_too_long: "dieser Chat hat {prompt_tokens} Tokens, und der Kontext des Modells fasst {context}, die Antwort eingeschlossen: Kürze ihn, oder lass die ältesten Nachrichten weg",
+  prompt_far_too_long: "dieser Chat hat mindestens {prompt_tokens} Tokens, und der Kontext des Modells fasst {context}, die Antwort eingeschlossen: Kürze ihn, oder lass die ältesten Nachrichten weg",
+  gpu_buffer_too_small: "{name} braucht einen GPU-Puffer von {needed:bytes}, und diese GPU erlaubt {limit:bytes} ({limit_name}): Wähle ein kleineres Modell, oder benutze einen anderen Browser oder eine andere GPU",
+  smaller_models: "{fault}. Kleinere Modelle hier: {models}",
+  smaller_model: "{name} ({gpu_bytes:bytes})",
+  model_not_loadable: "{name} kann nicht geladen werden: {fault}",
+  no_such_model: "kein Modell mit dem Namen „{name}“ gefunden; es gibt: {names}",
+  no_models_here: "kein Modell mit dem Namen „{name}“ gefunden: Diese Website hat keines",
+  no_stored_copy: "keine Kopie von {name} ist hier gespeichert",
+  copy_too_large: "eine Kopie braucht {needed:bytes} vom Speicher dieses Browsers, der noch {free:bytes} frei hat: Lösche gespeicherte Modelle, oder lass die Datei, wo sie ist",
+  download_too_large: "{name} braucht {needed:bytes} Speicherplatz, und {free:bytes} sind frei: Lösche gespeicherte Modelle, oder wähle eine kleinere Datei; eine, die du selbst herunterlädst, kannst du auf die Seite ziehen",
+  storage_refuses_download: "Dateien können hier nicht gespeichert werden ({reason}): Lade {name} selbst herunter und zieh die Datei auf die Seite",
+  hub_consent: "der Hugging Face Hub wurde nicht gefragt, da du es nicht erlaubt hast: Er würde die Adresse dieses Geräts erfahren und welches Modell du willst",
+
+  // The page's own, kept in chats or named in shelf.json
+  answer_interrupted: "Durch Neuladen unterbrochen",
+  good_at_trying_out: "zum Ausprobieren: klein genug für ein Telefon",
+  good_at_rewording: "kurze Antworten und Umformulieren, auf Englisch",
+  good_at_thinking: "Nachdenken vor dem Antworten, in vielen Sprachen",
+  good_at_quick_answers: "schnelle Antworten in vielen Sprachen",
+  good_at_summaries: "Zusammenfassungen und Alltagsfragen",
+  good_at_code: "Code schreiben und erklären",
+  good_at_reasoning: "Schlussfolgern, Rechnen, viele Sprachen",
+  good_at_long_texts: "längere Texte, Befolgen von Anweisungen",
+  good_at_prose: "gute Prosa, für GPUs ab 8 GB",
 };
