@@ -34,7 +34,7 @@ MIN_SHARE = 0.9
 NATIVE = "not browser and not built and not model"
 ROOM_TESTS = {  # where the folder of a room's name does not have all its tests
     "__main__.py": ["app"],
-    "app": ["app", "generation", "model", "inpage", "web/test_words.py"],
+    "app": ["app", "generation", "model", "inpage", "web/test_wording.py"],
     "base": ["base", "folder", "graph", "generation"],
     "chat": ["chat", "generation/test_tools.py", "generation/test_messages.py"],
     "decoder": ["decoder", "program", "gguf/test_config.py", "gguf/test_rows.py"],

@@ -85,14 +85,14 @@ def dialog(user: User) -> Iterator[Locator]:
 def look(dialog: Locator) -> Callable[[str], None]:
     def find(name: str) -> None:
         dialog.get_by_label("Name or address").fill(name)
-        dialog.get_by_role("button", name="Look").click()
+        dialog.get_by_role("button", name="Show files").click()
 
     return find
 
 
 @pytest.fixture
 def asked(user: User) -> Locator:
-    return user.page.get_by_role("dialog", name="May this page ask the Hugging Face Hub?")
+    return user.page.get_by_role("dialog", name="Allow this page to contact the Hugging Face Hub?")
 
 
 def ready(user: User, name: str) -> None:
@@ -134,7 +134,7 @@ def test_torch_s_tokens_from_the_hub(
     expect(dialog.locator("#hubFound")).to_have_text(
         f"{LLAMA} · licence: apache-2.0 · commit {COMMIT[:7]}"
     )
-    expect(dialog.get_by_role("radio", name=re.compile("Q8_0.*a good choice"))).to_be_checked()
+    expect(dialog.get_by_role("radio", name=re.compile("Q8_0.*recommended"))).to_be_checked()
     assert user.faults_of_access() == []
     dialog.get_by_role("button", name="Download and load").click()
     ready(user, "llama_Q8_0")
@@ -168,7 +168,7 @@ def test_a_download_is_paused_and_goes_on_after_a_reload(
     hub.go_on.clear()
     user.page.evaluate("inpage.deleteStored('small_Q8_0').catch(() => null)")
     look(SMALL)
-    expect(dialog.get_by_role("radio", name=re.compile("Q4_0.*a good choice"))).to_be_checked()
+    expect(dialog.get_by_role("radio", name=re.compile("Q4_0.*recommended"))).to_be_checked()
     dialog.get_by_role("radio", name=re.compile("Q8_0")).check()
     dialog.get_by_role("button", name="Download and load").click()
     expect(user.page.locator("#step-download")).to_contain_text(" of 24.4 kB")
@@ -210,7 +210,7 @@ def test_a_gated_model_takes_a_token_that_is_kept_only_if_asked(
     assert user.faults_of_access() == []
     hub.take_seen()
     token.fill(TOKEN)
-    dialog.get_by_role("button", name="Use").click()
+    dialog.get_by_role("button", name="Use token").click()
     expect(dialog.get_by_role("radio", name=re.compile("Q8_0"))).to_be_checked()
     assert not any(TOKEN in seen.path for seen in hub.seen)
     assert not any("authorization" in seen.headers for seen in hub.seen if seen.host == "cdn")
@@ -218,7 +218,7 @@ def test_a_gated_model_takes_a_token_that_is_kept_only_if_asked(
     kept = "JSON.stringify({ ...localStorage, ...sessionStorage })"
     assert TOKEN not in user.page.evaluate(kept)
     dialog.get_by_label("Keep the token").check()
-    dialog.get_by_role("button", name="Use").click()
+    dialog.get_by_role("button", name="Use token").click()
     expect(dialog.get_by_role("radio", name=re.compile("Q8_0"))).to_be_checked()
     assert TOKEN in user.page.evaluate(kept)
 

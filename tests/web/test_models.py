@@ -67,7 +67,7 @@ def test_plain_words_come_first(user: User, panel: Locator) -> None:
     expect(row(panel, "Toy").locator(".words")).to_contain_text("remembers about ")
     facts = row(panel, "Toy").locator(".facts")
     expect(facts).to_be_hidden()
-    row(panel, "Toy").get_by_text("Technical facts").click()
+    row(panel, "Toy").get_by_text("Technical details").click()
     expect(facts).to_contain_text("context of ")
     assert user.faults_of_access() == []
 
@@ -87,13 +87,13 @@ def test_a_model_is_loaded_and_another_one_takes_its_place(user: User, panel: Lo
         user.page.locator("#modelChip").click()
         expect(panel.locator("#loadedName")).to_have_text(name)
         expect(row(panel, name).locator(".words")).to_contain_text("in use · ")
-        expect(row(panel, name).locator(".words")).to_contain_text("kept in this browser")
+        expect(row(panel, name).locator(".words")).to_contain_text("stored in this browser")
         expect(row(panel, name).locator(".load")).to_be_hidden()
         row(panel, other).locator(".load").click()
         expect(user.page.locator("#modelName")).to_have_text(other)
         user.has_loaded()
     user.page.locator("#modelChip").click()
-    expect(panel.get_by_role("button", name="Switch to it: Other")).to_be_enabled()
+    expect(panel.get_by_role("button", name="Switch: Other")).to_be_enabled()
     assert user.faults_of_access() == []
 
 
@@ -162,9 +162,9 @@ def test_a_deletion_that_fails_keeps_no_other_from_being_done(user: User, panel:
 def test_a_deletion_can_be_undone(user: User, panel: Locator) -> None:
     words = row(panel, "Other").locator(".words")
     panel.get_by_role("button", name="Delete Other").click()
-    expect(words).to_have_text("is deleted when you close this.")
+    expect(words).to_have_text("will be deleted when you close this window.")
     panel.get_by_role("button", name="Keep Other").click()
-    expect(words).to_contain_text("kept in this browser")
+    expect(words).to_contain_text("stored in this browser")
     panel.get_by_role("button", name="Delete Other").click()
     user.page.keyboard.press("Escape")
     expect(panel).to_be_hidden()

@@ -133,7 +133,7 @@ def test_names_and_system_prompts_of_both_tabs_are_kept(desk: Desk) -> None:
     first.come_to_front()
     first.choose(system="Be brief.")
     second.come_to_front()
-    second.page.get_by_label("Name of this chat").fill("A name")
+    second.page.get_by_label("Chat name").fill("A name")
     second.page.keyboard.press("Enter")
     until(
         second.page, lambda: names_and_rules(second) == [("A name", "Be brief.")], "both are kept"

@@ -11,6 +11,7 @@ import { pathOf, versionsOf } from "./tree.js";
 
 const SAVE_MILLISECONDS = 1000;
 const STOPPED = [{ code: "answer_stopped", facts: {} }];
+const INTERRUPTED = [{ code: "answer_interrupted", facts: {} }]; // until it has ended
 
 const waiting = lazy(() => import("./waiting.js"));
 
@@ -24,7 +25,7 @@ export function promptOf(chat, last) {
 
 /** Has an answer written, in its turn; of one with text, the rest. @type {AnswerIn} */
 export async function answer(chat, message, options = {}) {
-  Object.assign(message, { note: [{ code: "answer_interrupted", facts: {} }], error: "", code: "" });
+  Object.assign(message, { note: INTERRUPTED, error: "", code: "" });
   answers.push({ chat, message, options, abort: new AbortController(), tokens: 0, status: "" });
   store(chat, message.id);
   if (answers.length > 1) return waiting.showWaiting();
@@ -87,7 +88,7 @@ function take(growing, { choices: [choice], progress, usage }) {
   if (usage) message.note = usage.messages;
   if (progress) {
     growing.prompt = progress.total;
-    growing.status = progress.compiling ? t`Compiling for your GPU, once…` : t`Reading your message: ${progress.prefilled} of ${progress.total} tokens`;
+    growing.status = progress.compiling ? t`Compiling for your GPU (first time only)…` : t`Reading your message: ${progress.prefilled} of ${progress.total} tokens`;
   }
   if (choice) {
     message.content += choice.delta.content ?? "";

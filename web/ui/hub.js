@@ -56,7 +56,7 @@ async function look(where) {
   hubName.value = where;
   hubChoices.hidden = true;
   hubError.textContent = "";
-  hubStatus.textContent = t`Asking the Hub…`;
+  hubStatus.textContent = t`Contacting the Hub…`;
   hubLook.disabled = true;
   try {
     const answer = await inpage.hubFiles(where);
@@ -99,7 +99,7 @@ function rowOf(choice, isDefault) {
   const radio = /** @type {HTMLInputElement} */ (row.querySelector("input"));
   Object.assign(radio, { value: choice.address, checked: isDefault });
   partOf(row, "kind").textContent = choice.quantisation || "GGUF";
-  partOf(row, "facts").textContent = line(tell(choice.messages), isDefault && t`a good choice`);
+  partOf(row, "facts").textContent = line(tell(choice.messages), isDefault && t`recommended`);
   partOf(row, "name").textContent = choice.name;
   partOf(row, "fit").textContent = (choice.unfit && tell(choice.unfit)) ?? "";
   return row;
@@ -144,14 +144,14 @@ async function showShelf() {
 async function showAccess() {
   const allowed = isAllowed();
   page.hubConsent.textContent = allowed
-    ? t`You have allowed this page to ask the Hub. It learns the address of this machine, and which models you look at and download.`
-    : t`The Hub has not been asked: you will be asked first.`;
+    ? t`You have allowed this page to contact the Hub. It learns the address of this machine, and which models you view and download.`
+    : t`This page has not contacted the Hub: you will be asked first.`;
   page.hubWithdraw.hidden = !allowed;
   const { usage = 0, quota = 0 } = await navigator.storage.estimate().catch(() => /** @type {StorageEstimate} */ ({}));
   const isKept = await navigator.storage.persisted();
   page.hubStorage.textContent = line(
     t`This browser's storage: ${inWords(usage)} used, ${inWords(Math.max(quota - usage, 0))} left`,
-    isKept ? t`kept until you delete it` : t`the browser may clear it when it runs short of space`,
+    isKept ? t`stored until you delete it` : t`the browser may clear it when it runs short of space`,
   );
   page.hubPersist.hidden = isKept;
 }
@@ -164,7 +164,7 @@ page.hubWithdraw.onclick = () => {
   panel.focus();
 };
 page.hubPersist.onclick = async () => {
-  if (!await navigator.storage.persist()) hubStatus.textContent = t`The browser did not agree: it may when you have used this page more often.`;
+  if (!await navigator.storage.persist()) hubStatus.textContent = t`The browser declined: it may agree once you have used this page more.`;
   showAccess();
 };
 page.hubTokenForm.onsubmit = async (event) => {

@@ -78,9 +78,9 @@ export async function loadFrom(where, name, begin = (/** @type {any} */ options)
   /** @type {{ about?: string, fault?: string }} */
   const { about, fault } = await begin({ onProgress, signal }).catch((error) => ({ about: error.about, fault: faultOf(error) }));
   if (loading?.signal !== signal) return about; // another load took its place
-  if (signal.aborted) loadError.textContent = t`Cancelled. Starting again goes on from what has arrived.`;
+  if (signal.aborted) loadError.textContent = t`Cancelled. Starting again resumes the download.`;
   else if (!fault) page.announcer.textContent = t`${name} is ready.`;
-  else if (!about) loadError.textContent = t`${name} could not be loaded: ${fault}. Trying again goes on from what has arrived.`;
+  else if (!about) loadError.textContent = t`${name} could not be loaded: ${fault}. Trying again resumes the download.`;
   loading = undefined;
   showModel();
   if (inpage.loaded?.path) keep("inpageModel", inpage.loaded.path);

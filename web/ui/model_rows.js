@@ -54,8 +54,8 @@ function rowOf(model, url) {
   function showGoing() {
     const isGoing = going.has(url);
     partOf(row, "words").textContent = isGoing
-      ? t`is deleted when you close this.`
-      : line(isInUse && t`in use`, path ? plainOf(model) : t`this site offers it no more`, isWhole && t`kept in this browser`, model.fits_gpu && t`fits this GPU`);
+      ? t`will be deleted when you close this window.`
+      : line(isInUse && t`in use`, path ? plainOf(model) : t`no longer offered by this site`, isWhole && t`stored in this browser`, model.fits_gpu && t`fits this GPU`);
     remove.textContent = isGoing ? t`Undo` : t`Delete`;
     remove.ariaLabel = isGoing ? t`Keep ${title}` : t`Delete ${title}`;
   }
@@ -72,7 +72,7 @@ function loadWords(model) {
 /** @param {OfferedModel} model */
 function roomWords({ stored: isWhole, size = 0, kept_bytes: kept = 0 }) {
   if (isWhole || size - kept <= room) return "";
-  return t`This browser has room for ${inWords(room)}: it cannot keep this model for the next visit.`;
+  return t`This browser has ${inWords(room)} of storage left: it cannot store this model for your next visit.`;
 }
 
 /**

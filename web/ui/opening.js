@@ -39,7 +39,7 @@ function offerKeeping(files, handles) {
   keepingText.textContent = rememberFile.hidden ? COPIES() : REMEMBERS();
   rememberFile.onclick = () => attempt(async () => {
     await remember(name, handles);
-    return t`“Models” offers ${name} from now on.`;
+    return t`${name} is now listed under “Models”.`;
   });
   copyFile.onclick = () => attempt(async () => {
     await inpage.keepFiles(files, { onProgress: ({ messages }) => { keepingText.textContent = t`Copying: ${tell(messages) ?? ""}`; } });

@@ -49,7 +49,7 @@ function check(field) {
 
 function takeIn() {
   const most = stop.value.split("\n").filter(Boolean).length > MAX_STOPS;
-  stop.setCustomValidity(most ? t`At most ${MAX_STOPS} texts.` : "");
+  stop.setCustomValidity(most ? t`Enter at most ${MAX_STOPS} stop strings.` : "");
   fields.forEach(check);
   for (const button of presets) {
     button.ariaPressed = String(presetOf(button).every(([name, value]) => Number(fieldOf(name).value) === value));
@@ -84,7 +84,7 @@ async function changeLanguage() {
     showChat();
     showPrompts();
   } catch {
-    notify(t`These words did not arrive: check the connection to this site, then choose again.`, { stays: true });
+    notify(t`This language could not be loaded: check the connection to this site, then choose it again.`, { stays: true });
   }
 }
 
