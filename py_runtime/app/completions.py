@@ -51,7 +51,7 @@ class Completion:
     def pieces(
         self, cancel: CancelToken, on_prefill: Callable[[int, int], None], index: int = 0
     ) -> AsyncIterator[Piece]:
-        """Of one of the answers. Those after the first have seeds of their own."""
+        """Return the pieces of one answer; those after the first have seeds of their own."""
         fields = dict(self._fields)
         if index and isinstance(fields.get("seed"), int):
             fields["seed"] += index
@@ -75,9 +75,9 @@ class Completion:
     async def chunks(
         self, cancel: CancelToken, emit: Callable[[Json], None], is_compiling: bool = False
     ) -> None:
-        """Every chunk of the stream, handed out as it comes.
+        """Emit every chunk of the stream as it comes.
 
-        `is_compiling`: it has to wait for the model's pipelines first.
+        `is_compiling`: the answer waits for the model's pipelines first.
         """
         last: list[Piece] = []
 
@@ -102,7 +102,7 @@ class Completion:
             emit({**self._chunk_head, "choices": [], "usage": self._usage(last)})
 
     def _chunk_choices(self, index: int, piece: Piece, deltas: "Deltas") -> Iterator[Json]:
-        """Several chunks for some pieces: the first has the tokens, the last says how it ended."""
+        """Yield a piece's choices: the first has the tokens, the last says how it ended."""
         parts = deltas.of(piece) if self._is_chat else [{"text": piece.text}]
         for at, part in enumerate(parts):
             reason = piece.finish_reason if at == len(parts) - 1 else None
@@ -112,7 +112,7 @@ class Completion:
                 yield {**self._choice(index, reason, piece.token_ids, piece.logprobs), **part}
 
     async def answer(self, cancel: CancelToken) -> Json:
-        """The whole completion at once."""
+        """Return the whole completion at once."""
         choices: list[Json] = []
         last: list[Piece] = []
         for index in range(self._count):
@@ -129,7 +129,7 @@ class Completion:
         return {**self._head(), "choices": choices, "usage": self._usage(last)}
 
     def _usage(self, last: list[Piece]) -> Json:
-        """Of all answers together; `last` are their last pieces, which have the usage."""
+        """Return the usage of all answers together, from their last pieces."""
         usages = [piece.usage for piece in last if piece.usage is not None]
         together = replace(
             usages[0],
@@ -174,14 +174,14 @@ class Completion:
 
 
 class Deltas:
-    """What the chunks of one answer add to its message."""
+    """The deltas that the chunks of one answer add to its message."""
 
     def __init__(self) -> None:
         self._has_begun = False
         self._calls = 0
 
     def of(self, piece: Piece) -> list[Json]:
-        """A call takes two, as OpenAI's do: the first has its name, the second its arguments."""
+        """Return a piece's deltas. A call takes two, as in OpenAI's: its name, its arguments."""
         deltas: list[Json] = []
         if piece.reasoning:
             deltas.append({"reasoning_content": piece.reasoning})
@@ -199,7 +199,7 @@ class Deltas:
 
 
 def message_json(pieces: Iterable[Piece]) -> Json:
-    """The whole message of an answer; it has a content of null where it only calls tools."""
+    """Return the message of an answer; its content is null where it only calls tools."""
     pieces = list(pieces)
     content = "".join(piece.text for piece in pieces)
     reasoning = "".join(piece.reasoning for piece in pieces)
@@ -214,13 +214,13 @@ def message_json(pieces: Iterable[Piece]) -> Json:
 
 
 def call_json(call: ToolCall, arguments: str) -> Json:
-    """In OpenAI's shape."""
+    """Return a call in OpenAI's shape."""
     function = {"name": call.name, "arguments": arguments}
     return {"id": call.id, "type": "function", "function": function}
 
 
 def usage_json(usage: Usage) -> Json:
-    """OpenAI's counts, and under `extra` what only this engine tells."""
+    """Return OpenAI's counts, and under `extra` what only this engine measures."""
     extra: Json = {
         "time_to_first_token_s": usage.time_to_first_token_s,
         "prefill_tokens_per_s": usage.prefill_tokens_per_s,
@@ -250,7 +250,7 @@ def _count(given: Any) -> int:
 
 
 def check_model(model: "Model", asked: Any) -> None:
-    """A request may leave it open; one that names a model is for that one alone."""
+    """Refuse a request that names another model; one that names none is for any."""
     if asked not in (None, model.manifest.name):
         raise RequestError(
             f"the loaded model is {model.manifest.name}, not {short(asked)}", "model"
@@ -258,7 +258,7 @@ def check_model(model: "Model", asked: Any) -> None:
 
 
 def check_labels(user: Any, metadata: Any) -> None:
-    """What callers mark their requests with: nobody here reads it."""
+    """Refuse labels of the wrong type; callers mark requests with them, nothing reads them."""
     if not isinstance(user, str | None):
         raise RequestError(f"user must be a text, got {user!r:.100}", "user")
     if metadata is None:

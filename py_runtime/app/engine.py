@@ -61,7 +61,7 @@ CALLS = (
 
 @dataclass(frozen=True)
 class Load:
-    """How a model is to be loaded."""
+    """The way a model is to be loaded."""
 
     kernels: str | None
     keep: bool  # those that are loaded
@@ -71,7 +71,7 @@ class Load:
 
 
 class Engine:
-    """What pages call; a model that comes or goes lets no other call in between."""
+    """The engine that pages call; one model comes or goes at a time."""
 
     def __init__(
         self,
@@ -90,18 +90,18 @@ class Engine:
 
     @property
     def model(self) -> Model | None:
-        """The one that was loaded last: it answers where none is named."""
+        """Return the model that was loaded last: it answers where none is named."""
         return self.loaded.last.model if self.loaded.last else None
 
     @property
     def device(self) -> Device:
-        """A model that lost its device has taken a new one, which the others will, too."""
+        """Return the device in use; where a model lost its own, the one that replaced it."""
         return newest(self._device if self.model is None else self.model.graph.device)
 
     # Models ------------------------------------------------------------------------------------
 
     async def models(self) -> list[Json]:
-        """What the site offers, and whether this browser has it whole."""
+        """List what the site offers, and whether this browser has all of it."""
         limits = self.device.limits
         return [{**entry, **describe_offer(entry, limits)} for entry in await self._listed()]
 
@@ -144,7 +144,7 @@ class Engine:
             raise with_smaller_models(error, listed, url, self._url) from None
 
     async def _load_from_hub(self, url: str, hub: Any, load: "Load") -> Json:
-        """What is loaded stays until all of the new model has come."""
+        """Load a model of the Hub; what is loaded stays until all of the new one has come."""
         store = await self._hub.store(url, hub)
         async with self._changing_alone(load):
 
@@ -174,7 +174,7 @@ class Engine:
         return HubCalls(self.hub)
 
     async def _load_model(self, where: str | Store, path: str | None, load: "Load") -> Json:
-        """`path` is what models() lists it by; None of files that the user gave."""
+        """Load a model; `path` is its path in models(), None for files that the user gave."""
         async with self._changing_alone(load):
             if load.keep:
                 where = await until_cancelled(_opened(where), load.cancel)
@@ -215,7 +215,7 @@ class Engine:
                 self.loaded.add(model, one.described, one.kernels)
 
     async def _load_files(self, listed: list[Any], load: "Load") -> Json:
-        """What load() gives, and `about`: the files in words."""
+        """Load a user's files; return what load() gives, and `about`, which describes them."""
         from py_runtime.app.dropped_files import dropped  # few need them
 
         files = dropped(listed)
@@ -232,7 +232,7 @@ class Engine:
         return {**result, "about": files.about()}
 
     async def _load_program(self, files: "PteFiles", load: "Load") -> Json:
-        """It can be run from Python; the model to chat with stays where it is."""
+        """Load a program that Python can run; the model to chat with stays loaded."""
         from py_runtime.pte import load as load_pte
 
         async with self._changing_alone(replace(load, keep=True)):
@@ -245,7 +245,7 @@ class Engine:
 
     @asynccontextmanager
     async def _changing_alone(self, load: "Load") -> AsyncIterator[None]:
-        """One model comes or goes at a time; unload() cancels it, or a load that keeps none."""
+        """Hold the lock for a model that comes or goes; unload() or another load cancels it."""
         if not load.keep:
             self.loaded.stop_all()
         with self.loaded.at_work(load.cancel):
@@ -285,7 +285,7 @@ class Engine:
         await delete_stored(name_or_url)
 
     async def _listed(self) -> list[Json]:
-        """models.json, with `stored`; where it does not arrive, what this browser has of it."""
+        """Return models.json with `stored`; offline, what this browser has of it."""
         whole = {
             entry["url"]: entry["name"] for entry in await stored_models() if entry["complete"]
         }
@@ -302,7 +302,7 @@ class Engine:
         return [{**entry, "stored": self._url(entry) in whole} for entry in listed]
 
     async def _listed_by_site(self, whole: Mapping[str, str]) -> list[Json]:
-        """`whole`: address → name of those that this browser has."""
+        """Return the site's list; `whole` is address → name of models that this browser has."""
         try:
             return parse_listing(await fetch_bytes(f"{self.site}models.json"))
         except NetworkError as error:

@@ -1,4 +1,4 @@
-"""What pages ask of the Hub, once their user has allowed it: a repository's files, and models."""
+"""Calls of pages to the Hub, once their user has allowed it: a repository's files, and models."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ MAX_OFFERED = 200  # files to choose from: far more than any repository is known
 
 
 class HubCalls:
-    """`endpoint`: the Hub's address, of a site that allows it; else None.
+    """The calls of one engine; `endpoint` is the Hub's address where the site allows it, else None.
 
     `permission` is what the user has allowed: None for nothing, else an object, with their token
     where they gave one.
@@ -30,12 +30,12 @@ class HubCalls:
         self._endpoint = endpoint
 
     async def store(self, where: str, permission: Any) -> HubStore:
-        """To be fetched, and loaded."""
+        """Return the store of a model that is fetched from the Hub."""
         address = parse_address(where)
         return HubStore(await self._open(permission), address)
 
     async def files(self, where: Any, permission: Any, limits: dict[str, int]) -> Json:
-        """What there is to choose from, and what fits this browser and this GPU."""
+        """Describe a repository's files and which of them fit this browser and this GPU."""
         if not isinstance(where, str):
             raise RequestError("hubFiles() takes owner/name, or a model's address", "where")
         address = parse_address(where)
@@ -64,7 +64,7 @@ class HubCalls:
         return {**described, "error": str(fault), "fault": fault.wording} if fault else described
 
     async def _open(self, permission: Any) -> Hub:
-        """A site without the Hub still has what is kept."""
+        """Open the Hub; without permission, or on a site without it, only what is stored."""
         requests = None
         if self._endpoint is not None and permission is not None:
             token = permission.get("token") if isinstance(permission, dict) else None
@@ -81,7 +81,7 @@ def _is_token(token: Any) -> bool:
 
 
 def _chosen(variants: list[Variant], address: HubAddress) -> Variant:
-    """The one whose file was named, or the default."""
+    """Return the variant whose file was named, or the default."""
     named = [v for v in variants if any(file.path == address.file for file in v.files)]
     return named[0] if named else default_of(variants)
 
@@ -107,7 +107,7 @@ async def _look_at(hub: Hub, model: HubModel) -> tuple[int, InpageError | None]:
 async def _row(
     hub: Hub, model: HubModel, chosen: HubModel, largest: int, limits: dict[str, int]
 ) -> Json:
-    """Of another quantisation, the largest tensor is larger or smaller as the file is."""
+    """Describe a variant; its largest tensor is estimated from the sizes of the files."""
     variant = model.variant
     missing = missing_bytes(hub.shelf, model.files)
     try:

@@ -1,4 +1,4 @@
-"""What web/worker.js calls: opens the GPU, then starts calls and tells how they go.
+"""The entry points for web/worker.js: opens the GPU, then starts calls and tells how they go.
 
 A call has a number, a name and named fields, which come as one JSON object (`Calls` in
 web/calls.d.ts). What it tells meanwhile, and its answer, go through the worker's `emit`: no proxy
@@ -37,9 +37,8 @@ from py_runtime.model import Model
 
 
 async def load(where: str, data: Sequence[str] = (), methods: Sequence[str] | None = None) -> Any:
-    """A .pte file of this site on the GPU: `graph = await load("model.pte")`, with its .ptd files
-    as `data`, and only some of its `methods` where they are named; then
-    `await graph.run([...])`."""
+    """Load a .pte file of this site onto the GPU: `graph = await load("model.pte")`, then
+    `await graph.run([...])`. `data`: its .ptd files; `methods`: those to load, if not all."""
     from py_runtime import pte  # few need it
 
     device = _engine().device
@@ -85,7 +84,7 @@ async def open_gpu(
     hub: str | None = None,
     outer_page: str | None = None,
 ) -> str:
-    """Opens the device and makes the engine. A failure says its code.
+    """Open the device and make the engine; return JSON with the report, or the error's code.
 
     `wanted` says which call an interrupt is for; `hub` is the Hub's address where the page may ask;
     `outer_page` is JSON of somebody else's page.
@@ -124,7 +123,7 @@ async def open_gpu(
 
 
 def _facts(device: gpu.Device) -> str:
-    """The machine in a line."""
+    """Return the machine in a line of names."""
     adapter = device.adapter
     names = (adapter.vendor, adapter.architecture, adapter.description, *sorted(device.features))
     return " · ".join(filter(None, [*names, f"Python {sys.version.split()[0]}"]))
@@ -138,7 +137,7 @@ def start(number: int, name: str, fields_json: str) -> None:
 
 
 def cancel(number: int) -> None:
-    """Of the call with this number; one that has ended is not there any more."""
+    """Cancel the call with this number, unless it has ended."""
     if number in _running:
         _running[number][0].cancel()
 
@@ -172,7 +171,7 @@ def _engine() -> Engine:
 
 
 def device_in_use() -> gpu.Device:
-    """For `import inpage` beside the page's own model."""
+    """Return the device for `import inpage` beside the page's own model."""
     return _engine().device
 
 
@@ -216,7 +215,7 @@ def _bring_back(modules: dict[str, ModuleType]) -> None:
 
 
 def _error_json(error: BaseException, is_users_code: bool) -> str:
-    """Always an answer: a user's exception may fail at anything, even at being described."""
+    """Return an answer in any case: a user's exception may even fail at being described."""
     try:
         return dumps({"error": _describe(error, is_users_code)})
     except BaseException:
@@ -224,7 +223,7 @@ def _error_json(error: BaseException, is_users_code: bool) -> str:
 
 
 def _describe(error: BaseException, is_users_code: bool = False) -> dict[str, Any]:
-    """Our own errors speak for themselves; a user's code, or a bug, shows its traceback."""
+    """Describe an error: our own by its message, a user's or a bug with its traceback."""
     if isinstance(error, KeyboardInterrupt) and not is_users_code:
         error = AbortedError()  # the page interrupted what did not come to an end
     described: dict[str, Any] = {"code": "python_error"}
@@ -245,14 +244,14 @@ def _describe(error: BaseException, is_users_code: bool = False) -> dict[str, An
 
 
 def _users_part(trace: TracebackType | None) -> TracebackType | None:
-    """From the user's line on: how it was reached does not concern them."""
+    """Return the traceback from the user's line on: how it was reached does not concern them."""
     while trace and trace.tb_frame.f_code.co_filename != USERS_FILE:
         trace = trace.tb_next
     return trace
 
 
 def _refresh_namespace() -> None:
-    """`device`, `model` and `graph` follow the engine's, after a load or a lost device, say.
+    """Update `device`, `model` and `graph` to the engine's, say after a load or a lost device.
 
     A user who gave a name another meaning keeps it until the engine's own changes; what they
     deleted is back for the next call.

@@ -1,4 +1,4 @@
-"""Files of the user's that this browser keeps a copy of, because they asked for it."""
+"""Copies of the user's files that this browser stores because they asked for it."""
 
 import hashlib
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ from py_runtime.weights.page_source import StoredSource
 
 
 async def keep_files(listed: list[Any], meter: Meter) -> str:
-    """Copies GGUF files into storage; gives the address they can be loaded from."""
+    """Copy GGUF files into storage and return the address to load them from."""
     sources = [s for name, s in sources_of(listed).items() if name.lower().endswith(GGUF)]
     if not sources:
         raise RequestError("only GGUF files are kept", "files")
@@ -39,7 +39,7 @@ async def keep_files(listed: list[Any], meter: Meter) -> str:
 
 
 async def local_store(url: str) -> GgufStore:
-    """Of a copy that was kept."""
+    """Return the store of a copy that was kept."""
     storage = await Storage.open()
     kept = storage.model(url)
     if kept is None or not storage.is_whole(kept.manifest):

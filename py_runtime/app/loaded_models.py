@@ -16,7 +16,7 @@ from py_runtime.model import Model
 
 @dataclass(frozen=True, eq=False)
 class LoadedModel:
-    """One of them."""
+    """A loaded model, with what its load gave."""
 
     model: Model
     described: Json  # what load() gave
@@ -29,7 +29,7 @@ class LoadedModel:
 
 
 class LoadedModels:
-    """In the order they came, each with a name of its own; and what is at work for each."""
+    """The loaded models in the order they came, each with its own name, and the work for each."""
 
     def __init__(self) -> None:
         self._loaded: list[LoadedModel] = []
@@ -40,11 +40,11 @@ class LoadedModels:
 
     @property
     def last(self) -> LoadedModel | None:
-        """The one that is asked where none is named."""
+        """Return the model that answers where none is named."""
         return self._loaded[-1] if self._loaded else None
 
     def find(self, name: Any) -> LoadedModel:
-        """By its name; None: the last one."""
+        """Return the model of that name, or the last one where the name is None."""
         if self.last is None:
             raise NoModelError
         if name is None:
@@ -80,7 +80,7 @@ class LoadedModels:
             await model.warm_up(cancel, with_template)
 
     async def remove(self, leaving: Iterable[LoadedModel]) -> None:
-        """Stops what is being generated with them, then gives the GPU's memory back."""
+        """Stop what is being generated with these models, then give the GPU's memory back."""
         for loaded in leaving:
             self.stop(loaded.model)
             async with loaded.model.idle():
@@ -98,7 +98,7 @@ class LoadedModels:
 
     @contextmanager
     def at_work(self, cancel: CancelToken, model: Model | None = None) -> Iterator[None]:
-        """Until then it can be stopped."""
+        """Register work, so that it can be stopped until it has ended."""
         self.running[cancel] = model
         try:
             yield
@@ -107,7 +107,7 @@ class LoadedModels:
 
     @contextmanager
     def asked(self, name: Any, cancel: CancelToken) -> Iterator[LoadedModel]:
-        """The model of that name, while it is at work for a call."""
+        """Yield the model of that name while it works for a call."""
         loaded = self.find(name)
         with self.at_work(cancel, loaded.model):
             yield loaded
