@@ -72,7 +72,7 @@ class HubCalls:
                 raise RequestError("a token of the Hub is one word, without spaces", "token")
             requests = HubRequests(self._endpoint, open_connection(), token)
         elif self._endpoint is None and permission is not None:
-            raise HubError("this site does not let its page ask the Hub")
+            raise HubError(message("hub_switched_off"))
         return Hub(await open_shelf(), requests)
 
 

@@ -125,6 +125,22 @@ ENGLISH: dict[str, str] = {
     "and drop the file on the page",
     "hub_consent": "the Hugging Face Hub was not asked, since you have not allowed it: it would "
     "learn this machine's address and which model you want",
+    "hub_switched_off": "this site does not let its page ask the Hub",
+    "hub_token_refused": "the Hub does not accept the token for {what}: check that it is whole and "
+    "has not expired, and that the name is right",
+    "hub_not_public": "the Hub has no {what} that everybody may read: check the name; a gated or "
+    "private one needs a token of yours",
+    "hub_terms": "the Hub does not give {what} to everybody: accept its terms on its page there, "
+    "and use a token of yours",
+    "hub_terms_of_account": "the Hub does not give {what} to everybody: accept its terms on its "
+    "page there, and use a token of that account",
+    "hub_not_found": "the Hub has no {what}; check the name",
+    "hub_no_such_revision": "the Hub has no such revision: {what}; check the name",
+    "hub_no_such_file": "the Hub has no such file: {what}; check the name",
+    "hub_busy": "the Hub was asked too often from here: wait some minutes, then try again",
+    "hub_busy_for": "the Hub was asked too often from here: wait {seconds} "
+    "{seconds:second|seconds}, then try again",
+    "hub_answered": "the Hub answered {status} to a request for {what}: try again later",
 }
 
 

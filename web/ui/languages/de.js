@@ -481,6 +481,17 @@ export const messages = {
   download_too_large: "{name} braucht {needed:bytes} Speicherplatz, und {free:bytes} sind frei: Lösche gespeicherte Modelle, oder wähle eine kleinere Datei; eine, die du selbst herunterlädst, kannst du auf die Seite ziehen",
   storage_refuses_download: "Dateien können hier nicht gespeichert werden ({reason}): Lade {name} selbst herunter und zieh die Datei auf die Seite",
   hub_consent: "der Hugging Face Hub wurde nicht gefragt, da du es nicht erlaubt hast: Er würde die Adresse dieses Geräts erfahren und welches Modell du willst",
+  hub_switched_off: "diese Website lässt ihre Seite den Hub nicht kontaktieren",
+  hub_token_refused: "der Hub nimmt das Token für {what} nicht an: Prüfe, ob es vollständig und nicht abgelaufen ist und ob der Name stimmt",
+  hub_not_public: "der Hub hat kein öffentliches {what}: Prüfe den Namen; ein beschränktes oder privates Modell braucht dein Zugangstoken",
+  hub_terms: "der Hub gibt {what} nicht allen: Stimme den Bedingungen auf seiner Seite dort zu und benutze dein Zugangstoken",
+  hub_terms_of_account: "der Hub gibt {what} nicht allen: Stimme den Bedingungen auf seiner Seite dort zu und benutze ein Token dieses Kontos",
+  hub_not_found: "kein Modell unter {what} gefunden: Prüfe den Namen",
+  hub_no_such_revision: "der Hub hat diese Revision nicht: {what}; prüfe den Namen",
+  hub_no_such_file: "der Hub hat diese Datei nicht: {what}; prüfe den Namen",
+  hub_busy: "zu viele Anfragen an den Hub: Warte einige Minuten und versuche es noch einmal",
+  hub_busy_for: "zu viele Anfragen an den Hub: Warte {seconds} {seconds:Sekunde|Sekunden} und versuche es noch einmal",
+  hub_answered: "der Hub hat auf die Anfrage nach {what} mit {status} geantwortet: Versuche es später noch einmal",
 
   // The page's own, kept in chats or named in shelf.json
   answer_interrupted: "Durch Neuladen unterbrochen",

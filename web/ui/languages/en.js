@@ -90,6 +90,17 @@ export const messages = {
   download_too_large: "{name} needs {needed:bytes} of storage, and {free:bytes} are left: delete stored models, or choose a smaller file; one that you download yourself can be dropped on the page",
   storage_refuses_download: "files cannot be stored here ({reason}): download {name} yourself and drop the file on the page",
   hub_consent: "the Hugging Face Hub was not contacted, since you have not allowed it: it would learn this machine's address and which model you want",
+  hub_switched_off: "this site does not let its page contact the Hub",
+  hub_token_refused: "the Hub does not accept the token for {what}: check that it is complete and has not expired, and that the name is right",
+  hub_not_public: "the Hub has no public {what}: check the name; a gated or private model needs your access token",
+  hub_terms: "the Hub does not give {what} to everybody: accept its terms on its page there, and use your access token",
+  hub_terms_of_account: "the Hub does not give {what} to everybody: accept its terms on its page there, and use a token of that account",
+  hub_not_found: "no model found at {what}: check the name",
+  hub_no_such_revision: "the Hub has no such revision: {what}; check the name",
+  hub_no_such_file: "the Hub has no such file: {what}; check the name",
+  hub_busy: "too many requests to the Hub: wait a few minutes, then try again",
+  hub_busy_for: "too many requests to the Hub: wait {seconds} {seconds:second|seconds}, then try again",
+  hub_answered: "the Hub answered {status} to a request for {what}: try again later",
 
   // The page's own, kept in chats or named in shelf.json
   answer_interrupted: "Interrupted by a reload",
