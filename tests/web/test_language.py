@@ -11,6 +11,7 @@ from tests.web.user import IDLE_WORKER, User
 
 pytestmark = pytest.mark.browser
 
+PLURAL = re.compile(r"\{\w+:([^|}]*)\|([^}]*)\}")
 VALUE = re.compile(r"\\\{.+?\\\}")  # in a text that is escaped
 DIALOGS = ("settings", "models", "console", "shortcuts")
 # What people read or hear, but for what models and users write.
@@ -44,7 +45,8 @@ def english() -> re.Pattern[str]:
     english, german = wording.table("en")["messages"], wording.table("de")
     texts = [key for key, other in german["texts"].items() if key != other]
     messages = [text for code, text in english.items() if text != german["messages"][code]]
-    forms = [form for key in texts for form in key.split("|")] + messages
+    forms = [form for key in texts for form in key.split("|")]
+    forms += [PLURAL.sub(which, text) for text in messages for which in (r"\1", r"\2")]
     patterns = [VALUE.sub(".+", re.escape(form)) for form in forms]
     return re.compile("|".join(patterns))
 

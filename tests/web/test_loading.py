@@ -22,7 +22,7 @@ def test_a_server_error_is_told_and_load_tries_again(fresh: User) -> None:
     fresh.load_button.click()
     error = fresh.page.get_by_role("alert").filter(has_text="could not be loaded")
     expect(error).to_contain_text("500")
-    expect(error).to_contain_text("Trying again goes on")
+    expect(error).to_contain_text("Trying again resumes the download")
     expect(fresh.load_button).to_be_focused()
     fresh.page.unroute(SHARDS)
 

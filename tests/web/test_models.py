@@ -75,7 +75,7 @@ def test_plain_words_come_first(user: User, panel: Locator) -> None:
 def test_what_fits_this_gpu_and_what_does_not(panel: Locator) -> None:
     expect(row(panel, "Toy")).to_contain_text("fits this GPU")
     expect(row(panel, "Vast")).not_to_contain_text("fits this GPU")
-    expect(row(panel, "Vast").locator(".fit")).to_contain_text("this GPU takes")
+    expect(row(panel, "Vast").locator(".fit")).to_contain_text("Too large for this GPU")
     expect(panel.get_by_role("button", name="Download and load: Vast")).to_be_disabled()
 
 
@@ -178,7 +178,7 @@ def test_little_room_is_told(user: User, panel: Locator) -> None:
     user.page.keyboard.press("Escape")
     user.page.evaluate("navigator.storage.estimate = async () => ({ quota: 1000, usage: 0 })")
     user.page.locator("#modelChip").click()
-    expect(row(panel, "Other").locator(".fit")).to_contain_text("room for 1.0 kB")
+    expect(row(panel, "Other").locator(".fit")).to_contain_text("1.0 kB of storage left")
     expect(row(panel, "Toy").locator(".fit")).to_have_text("")
     assert user.complaints == []
 

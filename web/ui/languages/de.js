@@ -61,7 +61,7 @@ export const texts = {
   "Nothing you type leaves your machine.": "Nichts, was du schreibst, verlässt dein Gerät.",
   "Choose a model": "Wähle ein Modell",
   "Model": "Modell",
-  "Your browser downloads the model from this site once and stores it. Questions and answers stay on this machine.": "Dein Browser lädt das Modell einmal von dieser Website herunter und speichert es. Fragen und Antworten bleiben auf diesem Gerät.",
+  "Your browser downloads the model from this site once and stores it. Questions and answers stay on this machine: nothing leaves it.": "Dein Browser lädt das Modell einmal von dieser Website herunter und speichert es. Fragen und Antworten bleiben auf diesem Gerät: Nichts verlässt es.",
   "You can also drop a model of your own on the page (.gguf, or ExecuTorch's .pte).": "Du kannst auch ein eigenes Modell auf die Seite ziehen (.gguf oder ExecuTorchs .pte).",
   "Start chatting": "Chat starten",
   "Start chatting ({0} download)": "Chat starten ({0} Download)",
