@@ -151,7 +151,7 @@ async def _answer(number: int, name: str, fields_json: str, cancel: CancelToken)
         if name not in (*CALLS, "python"):
             raise InpageError(f"the engine has no call '{name}'")
         call = _python if name == "python" else getattr(_engine(), name)
-        told = {"emit": emit, "cancel": cancel}
+        told: dict[str, Any] = {"emit": emit, "cancel": cancel}
         wanted = {key: told[key] for key in told if key in signature(call).parameters}
         answer = dumps({"result": await call(**json.loads(fields_json), **wanted)})
     except BaseException as error:  # a user's code may raise anything

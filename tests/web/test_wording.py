@@ -92,7 +92,7 @@ def sent_by_python() -> Iterator[tuple[str, set[str]]]:
             if not isinstance(node, ast.Call) or ast.unparse(node.func) != "message":
                 continue
             if isinstance(node.args[0], ast.Constant):
-                yield node.args[0].value, {each.arg for each in node.keywords if each.arg}
+                yield str(node.args[0].value), {each.arg for each in node.keywords if each.arg}
 
 
 def test_the_engine_sends_codes_that_are_declared_with_their_facts() -> None:
