@@ -47,8 +47,9 @@ def test_an_error_says_a_text_or_a_message() -> None:
     plain, known = InpageError("a text"), RequestError(message("no_model"), "model")
     assert (str(plain), plain.said or "none", plain.wording) == ("a text", "none", "a text")
     assert str(known) == str(NoModelError()) == "no model is loaded: load one first"
-    assert known.wording == known.said == {"code": "no_model", "facts": {}}
     assert known.param == "model"
+    assert known.said is not None
+    assert known.wording == dict(known.said) == {"code": "no_model", "facts": {}}
 
 
 @pytest.mark.parametrize(
