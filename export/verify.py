@@ -19,6 +19,7 @@ from export.reference import (
     reference_decoder,
 )
 from py_runtime.app.software_gpu import use_software_if_alone
+from py_runtime.base.sizes import percent
 from py_runtime.folder.on_disk import verify_files
 from py_runtime.gpu import request_device
 from py_runtime.graph.probes import run_probed
@@ -28,7 +29,6 @@ from py_runtime.model.verify import (
     Precision,
     adapter_name,
     difference,
-    percent,
     precision_of,
 )
 

@@ -4,7 +4,7 @@ import sys
 from html import escape
 from typing import Any
 
-from py_runtime.app.shown import LoadMeter
+from py_runtime.app.load_progress import LoadMeter
 
 
 class LoadBar:

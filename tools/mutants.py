@@ -38,7 +38,7 @@ MIN_SHARE = 0.9
 NATIVE = "not browser and not built and not model"
 ROOM_TESTS = {  # where the folder of a room's name does not have all its tests
     "app": [
-        *("app", "generation", "model", "inpage", "web/test_words.py", "tools/test_browser.py"),
+        *("app", "generation", "model", "inpage", "web/test_wording.py", "tools/test_browser.py"),
     ],
     "base": ["base", "folder", "graph", "generation"],
     "chat": ["chat", "generation/test_tools.py", "generation/test_messages.py"],

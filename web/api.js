@@ -36,7 +36,7 @@ export function createInpage(listeners) {
     inpage.loads++;
     try {
       const options = { onEvent: onProgress, signal, urgent: !keep }; // it takes the place of whatever runs
-      const result = await allowed((hub) => client.call("load", [where, kernels, hub, keep, isRestored], options));
+      const result = await allowed((hub) => client.call("load", { where, kernels, hub, keep, is_restored: isRestored }, options));
       if (result.context) sources.set(result.name, where); // else it cannot be talked to
       return result;
     } finally {
@@ -44,11 +44,11 @@ export function createInpage(listeners) {
     }
   }
 
-  /** A completion, or with `stream: true` an async iterator of its chunks. @type {(call: string, request?: any) => any} */
+  /** A completion, or with `stream: true` an async iterator of its chunks. @type {(call: "chat" | "complete" | "embed", request?: any) => any} */
   function create(call, { signal, ...request } = {}) {
     return request.stream === true
-      ? streamed((onEvent, abort) => client.call(call, [request], { onEvent, signal: abort }), signal)
-      : client.call(call, [request], { signal });
+      ? streamed((onEvent, abort) => client.call(call, { request }, { onEvent, signal: abort }), signal)
+      : client.call(call, { request }, { signal });
   }
 
   /** @type {Inpage} */
@@ -56,22 +56,22 @@ export function createInpage(listeners) {
     get ready() { return client.ready; },
     loaded: null,
     loads: 0,
-    models: () => client.call("models"),
+    models: () => client.call("models", {}),
     load(/** @type {string | File[]} */ where, options = {}) {
       if (!options.keep) restoring?.abort(); // the user wants another model instead
       return load(where, options, false);
     },
-    hubFiles: (where) => allowed((hub) => client.call("hubFiles", [where, hub])),
-    keepFiles: (files, { onProgress: onEvent, signal } = {}) => client.call("keepFiles", [files], { onEvent, signal }),
-    unload: (name) => client.call("unload", [name]),
-    stored: () => client.call("stored"),
-    deleteStored: (nameOrUrl) => client.call("deleteStored", [nameOrUrl]),
+    hubFiles: (where) => allowed((hub) => client.call("hub_files", { where, hub })),
+    keepFiles: (files, { onProgress: onEvent, signal } = {}) => client.call("keep_files", { files }, { onEvent, signal }),
+    unload: (name) => client.call("unload", { name }),
+    stored: () => client.call("stored", {}),
+    deleteStored: (nameOrUrl) => client.call("delete_stored", { name_or_url: nameOrUrl }),
     chat: { completions: { create: (request) => create("chat", request) } },
     completions: { create: (request) => create("complete", request) },
     embeddings: { create: (request) => create("embed", request) },
-    countTokens: (messages) => client.call("countTokens", [messages]),
+    countTokens: (messages) => client.call("count_tokens", { messages }),
     verify: ({ onProgress, signal, thorough = false } = {}) =>
-      client.call("verify", [thorough], { onEvent: onProgress, signal }),
+      client.call("verify", { thorough }, { onEvent: onProgress, signal }),
     interrupt: () => client.interrupt(),
     async restart(options = {}) {
       let last = null;
@@ -92,7 +92,7 @@ export function createInpage(listeners) {
       return last;
     },
     python: (code, { onPrint: onEvent, signal, asText = false } = {}) =>
-      client.call("python", [String(code), !!onEvent, asText], { onEvent, signal }),
+      client.call("python", { code: String(code), is_told: !!onEvent, as_text: asText }, { onEvent, signal }),
     onNotice(listener) {
       noticeListeners.add(listener);
       return () => noticeListeners.delete(listener);

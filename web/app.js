@@ -7,7 +7,7 @@ import { opened } from "./ui/chat_store.js";
 import "./ui/hearing.js";
 import { loadMarkdown } from "./ui/markdown.js";
 import { listModels, showModel, showStep, stored, tellReadiness } from "./ui/model.js";
-import { decimal, fetched, lazy, notify, page, partOf, t } from "./ui/page.js";
+import { decimal, fetched, lazy, notify, page, partOf, t, tell } from "./ui/page.js";
 import { reopen } from "./ui/sidebar.js";
 
 /** @param {import("./calls.d.ts").Phase} phase */
@@ -18,7 +18,7 @@ function onPhase({ name, seconds }) {
   page.status.textContent = text;
   showStep("Python", text, "running");
   tellReadiness();
-  if (seconds !== undefined) partOf(phase, "time").textContent = `${decimal(seconds, 2)} s`;
+  if (seconds !== undefined) partOf(phase, "time").textContent = t`${decimal(seconds, 2)} s`;
 }
 
 // Few need these.
@@ -30,10 +30,10 @@ const tools = lazy(() => import("./ui/chat_tools.js"));
 
 /** @param {import("./inpage.d.ts").ReadyReport} report */
 async function showMachine({ adapter, facts, phases }) {
-  const seconds = `${decimal(phases.reduce((sum, phase) => sum + phase.seconds, 0), 1)} s`;
+  const seconds = t`${decimal(phases.reduce((sum, phase) => sum + phase.seconds, 0), 1)} s`;
   page.status.textContent = t`Ready in ${seconds}.`;
   showStep("Python", seconds, "done");
-  page.facts.textContent = t(facts);
+  page.facts.textContent = facts;
   document.body.toggleAttribute("data-software", adapter.is_fallback);
   await listModels();
 }
@@ -60,7 +60,7 @@ const { inpage, client } = createInpage({
   onBusy: recovery.showBusy, onPhase, onFailure: recovery.showFailure, onHub: hub.permission, onModel: showModel, onRestart: showMachine,
 });
 globalThis.inpage = inpage;
-inpage.onNotice(({ kind, text }) => notify(t(text), { stays: kind === "storage" }));
+inpage.onNotice(({ kind, code, facts, text }) => notify(tell({ code, facts }) ?? text, { stays: kind === "storage" }));
 inpage.ready.then(showMachine).then(() => { if (stored.length) arriving.loadStored(); }, () => {});
 const isolation = crossOriginIsolated ? undefined : await fetched(import("./isolation.js"));
 if (!await isolation?.reloadsIsolated()) client.start();

@@ -1,6 +1,6 @@
 // What web/client.js takes and gives; types alone, so that the page need not fetch them.
 
-import type { ErrorCode, InpageError, Kernels, Notice, ReadyReport, StartPhase } from "./inpage.d.ts";
+import type { ErrorCode, InpageError, Kernels, Message, Notice, ReadyReport, StartPhase } from "./inpage.d.ts";
 
 export type { ErrorCode, InpageError };
 export type Fault = Partial<InpageError> & { code: ErrorCode, message: string };
@@ -81,7 +81,7 @@ export interface Options {
 }
 
 /** py_runtime.app.in_page */
-export type Runtime = { start: (id: number, call: string, args: string) => void, cancel: (id: number) => void };
+export type Runtime = { start: (id: number, call: string, fields: string) => void, cancel: (id: number) => void };
 export type Post = (id: number, json: string, done: boolean) => void;
 export type FetchOk = (path: string, options?: RequestInit) => Promise<Response>;
 export type Compiled = Promise<WebAssembly.Module>;
@@ -117,8 +117,31 @@ export type Failing = <Value>(kind: string, fault: string, promise: Promise<Valu
 export type OnEvent = (event: any) => void;
 /** `urgent`: code that keeps the worker from hearing of it is interrupted. */
 export type CallOptions = { onEvent?: OnEvent, signal?: AbortSignal, urgent?: boolean };
-export type Call = (name: string, args?: unknown[], options?: CallOptions) => Promise<any>;
-export type Send = (call: string, args: unknown[], onEvent?: OnEvent, signal?: AbortSignal, urgent?: boolean) => Promise<any>;
+export type Call = <Name extends keyof Calls>(name: Name, fields: Calls[Name], options?: CallOptions) => Promise<any>;
+export type Send = <Name extends keyof Calls>(
+  call: Name, fields: Calls[Name], onEvent?: OnEvent, signal?: AbortSignal, urgent?: boolean,
+) => Promise<any>;
+
+/**
+ * The calls and the fields of each. They go to the worker as one JSON object; py_runtime/app/engine.py has a method of
+ * the same name with parameters of the same names (`python` is in in_page.py). Fields that are undefined are left out.
+ */
+export interface Calls {
+  models: {};
+  load: { where: string | File[], kernels?: Kernels | null, hub: HubPermission | null, keep?: boolean, is_restored: boolean };
+  hub_files: { where: string, hub: HubPermission | null };
+  keep_files: { files: File[] };
+  unload: { name?: string };
+  stored: {};
+  delete_stored: { name_or_url: string };
+  chat: { request: object };
+  complete: { request: object };
+  embed: { request: object };
+  count_tokens: { messages: Message[] };
+  verify: { thorough: boolean };
+  /** `is_told`: what the code prints comes as events; `as_text`: its value comes as text for people. */
+  python: { code: string, is_told?: boolean, as_text?: boolean };
+}
 
 /** A call's chunks as they come. */
 export type Streamed = (
@@ -151,7 +174,7 @@ export interface Reader {
 
 // What the worker and the page tell each other ----------------------------------------------------
 // Messages out: {event: "alive" | "phase" | "ready" | "failed" | "answer", …} and {id, json, done}; in: {shared, outerPage}, then
-// {question}, {id, call, args, files, aborted} or {id} alone, which cancels. A call's JSON is its events, then {result}
+// {question}, {id, call, fields, files, aborted} or {id} alone, which cancels. A call's JSON is its events, then {result}
 // or {error}; id 0 tells notices.
 
 // What the bridge does for Python ------------------------------------------------------------------

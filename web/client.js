@@ -72,13 +72,13 @@ export class EngineClient {
   }
 
   /** Rejects with CallError; `onEvent` hears what it tells meanwhile. @type {Call} */
-  async call(name, args = [], { onEvent, signal, urgent } = {}) {
+  async call(name, fields, { onEvent, signal, urgent } = {}) {
     await this.ready;
-    return this.#send(name, args, onEvent, signal, urgent);
+    return this.#send(name, fields, onEvent, signal, urgent);
   }
 
   /** @type {Send} */
-  #send(call, args, onEvent, signal, urgent) {
+  #send(call, fields, onEvent, signal, urgent) {
     if (this.#dead) return Promise.reject(this.#dead);
     return new Promise((resolve, reject) => {
       const id = this.#nextId++;
@@ -86,13 +86,13 @@ export class EngineClient {
       const settled = () => signal?.removeEventListener("abort", cancel);
       /** @type {[number, File][]} */
       const files = []; // [number, File]: they go as they are, the JSON has their numbers
-      const json = JSON.stringify(args, (key, value) => {
+      const json = JSON.stringify(fields, (key, value) => {
         if (!(value instanceof File)) return checked(key, value);
         files.push([this.#nextFile, value]);
         return { number: this.#nextFile++, name: value.name, size: value.size };
       });
       if (urgent) this.#hurry(id, () => ([...this.#pending.values()].some(({ name }) => name === "python") ? id : 0));
-      this.#worker?.postMessage({ id, call, args: json, files, aborted: signal?.aborted });
+      this.#worker?.postMessage({ id, call, fields: json, files, aborted: signal?.aborted });
       this.#pending.set(id, { name: call, resolve, reject, onEvent, settled });
       signal?.addEventListener("abort", cancel);
       this.#watching ||= setInterval(() => this.#watch(), patience.beat);
@@ -197,7 +197,7 @@ export class EngineClient {
   #workerError(/** @type {string} */ message) {
     if (!this.isReady) return this.#crash(message);
     console.error(`inpage worker: ${message}`);
-    this.#send("python", ["None"]).catch(() => {}); // a dead one fails at it
+    this.#send("python", { code: "None" }).catch(() => {}); // a dead one fails at it
   }
 
   #crash(/** @type {string} */ message) {

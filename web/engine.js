@@ -40,7 +40,7 @@ export async function createEngine({ assetsURL = BESIDE, models = [], storage = 
   const onPhase = ({ name, seconds }) => {
     if (seconds !== undefined) started++;
     const text = `starting: ${name}`;
-    onProgress({ phase: "start", text, done: started, total: PHASES.length, fraction: started / PHASES.length, seconds: seconds ?? 0 });
+    onProgress({ phase: "start", messages: [], text, done: started, total: PHASES.length, fraction: started / PHASES.length, seconds: seconds ?? 0 });
   };
   const created = createInpage({
     newWorker: (options) => (shared ? sharedWorker(`${assets}shared_worker.js`, `inpage ${assets} ${outerPage}`) : workerOf(`${assets}worker.js`, options)),

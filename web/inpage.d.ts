@@ -92,6 +92,12 @@ export interface InpageError extends Error {
   readonly about?: string;
   /** `hub_error` and `hub_access`: what the Hub answered with. */
   readonly status?: number | null;
+  /**
+   * What it says, as a code and facts, for pages that word it in their user's language; `message` is the same in English.
+   * Errors without a reason have their message alone.
+   */
+  readonly reason?: string;
+  readonly facts?: EngineMessage["facts"];
   /** Of `python`, or of a bug. */
   readonly traceback?: string;
   /** The engine did not start, or has ended: why, and in which phase. */
@@ -107,6 +113,17 @@ export type ErrorCode =
   | "model_manifest" | "model_tensors" | "model_version" | "network_error" | "no-adapter" | "no-device" | "no-webgpu"
   | "no_finite_logits" | "no_goldens" | "no_model" | "pte_error" | "pte_unsupported" | "python_error" | "restarted"
   | "shader_error" | "start-failed" | "storage_error" | "text_error" | "tokenizer_error";
+
+/**
+ * What the engine tells people: a stable code, and the facts it is about. Numbers are numbers, sizes are bytes; a fact may be
+ * a message itself. py_runtime/base/messages.py lists the codes with their English.
+ */
+export interface EngineMessage {
+  code: string;
+  facts: Record<string, EngineFact>;
+}
+
+export type EngineFact = string | number | EngineMessage | EngineFact[];
 
 export interface ReadyReport {
   adapter: {
@@ -154,14 +171,14 @@ export interface OfferedModel {
   kept_bytes?: number;
   /** Why it cannot be loaded. */
   error?: string;
-  /** The largest buffer it takes on the GPU, in bytes; whether this GPU allows that, and in words why not. */
+  /** The largest buffer it takes on the GPU, in bytes; whether this GPU allows that, and why not, also in English. */
   largest_buffer?: number;
   fits_gpu?: boolean;
+  unfit?: EngineMessage;
   fit?: string;
-  /** The model in a line, in plain words, and words for a button that loads it. */
+  /** The model in a line, and the same in English. */
+  messages: EngineMessage[];
   facts: string;
-  plain: string;
-  action: string;
 }
 
 export interface StoredModel {
@@ -170,6 +187,8 @@ export interface StoredModel {
   bytes: number;
   /** Whether that is all of the model. */
   complete: boolean;
+  /** The same in a line, and in English. */
+  messages: EngineMessage[];
   facts: string;
 }
 
@@ -196,6 +215,8 @@ export interface LoadProgress {
   /** Bytes of a download and an upload, a count of shaders. */
   done: number;
   total: number;
+  /** How far it is, and the same in English. */
+  messages: EngineMessage[];
   text: string;
   seconds: number;
   /** Of the whole load, from 0 to 1. */
@@ -215,8 +236,9 @@ export interface HubFiles {
   files: HubChoice[];
   /** The address of a good choice; null where there are no files. */
   default: string | null;
-  /** Why none of it can be loaded. */
+  /** Why none of it can be loaded, in English; as a message where it is one. */
   error?: string;
+  fault?: EngineMessage | string;
 }
 
 export interface HubChoice {
@@ -229,8 +251,11 @@ export interface HubChoice {
   missing: number;
   fits_storage: boolean;
   fits_gpu: boolean;
-  /** In words; `fit` says why it does not fit, or nothing. */
+  /** The same in a line, and in English. */
+  messages: EngineMessage[];
   facts: string;
+  /** Why it does not fit, and the same in English or nothing. */
+  unfit?: EngineMessage;
   fit: string;
 }
 
@@ -257,8 +282,9 @@ export interface LoadedModel {
     f16_kv: boolean;
     chosen: string;
   };
+  /** The model in a line, and the same in English. */
+  messages: EngineMessage[];
   facts: string;
-  plain: string;
   /** Whether nothing had to be fetched. */
   from_cache: boolean;
 }
@@ -453,7 +479,8 @@ export interface Usage {
   cached_tokens: number;
   /** About; where there were thoughts. */
   completion_tokens_details?: { reasoning_tokens: number };
-  /** How the answer went, in a line. */
+  /** How the answer went, and the same in English in a line. */
+  messages: EngineMessage[];
   summary: string;
   extra: {
     time_to_first_token_s: number | null;
@@ -508,7 +535,7 @@ export interface Embeddings<Vector = number[]> {
 // The rest ---------------------------------------------------------------------------------------
 
 export interface VerifyOptions {
-  onProgress?: (progress: { phase: string; done: number; total: number }) => void;
+  onProgress?: (progress: { phase: string; done: number; total: number; messages: EngineMessage[] }) => void;
   signal?: AbortSignal;
   /** All goldens, which takes minutes on a software GPU. */
   thorough?: boolean;
@@ -519,7 +546,8 @@ export type DifferenceInRms = number | "Infinity";
 
 export interface VerifyReport {
   ok: boolean;
-  /** In words. */
+  /** What it found, and the same in English. */
+  messages: EngineMessage[];
   summary: string;
   /** Of the layers, as Markdown. */
   table: string;
@@ -536,7 +564,10 @@ export interface VerifyReport {
 }
 
 export interface Notice {
-  kind: "storage" | "device_lost" | "recovered";
+  kind: "storage" | "device_lost" | "models" | "recovered";
+  /** What it says, and the same in English. */
+  code: string;
+  facts: EngineMessage["facts"];
   text: string;
   /** `storage`: facts where they are known. */
   needed_bytes?: number;

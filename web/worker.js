@@ -113,7 +113,7 @@ function fail(error, kind = error instanceof BridgeFault ? error.name : error.co
 }
 
 addEventListener("message", ({ data }) => {
-  const { id, call, args, files = [], aborted, question } = data;
+  const { id, call, fields, files = [], aborted, question } = data;
   if (shared) shared[3]++;
   if (question) return postMessage({ event: "answer", question });
   if (!id) {
@@ -122,7 +122,7 @@ addEventListener("message", ({ data }) => {
   }
   for (const [number, file] of files) bridge.given.set(number, file);
   try {
-    if (call) runtime.start(id, call, args);
+    if (call) runtime.start(id, call, fields);
     if (!call || aborted) runtime.cancel(id);
   } catch (error) { // Python is no more
     fail(error, "crashed");

@@ -6,11 +6,12 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
+from py_runtime.app.answer_outcome import outcome
 from py_runtime.base.cancel import CancelToken
 from py_runtime.base.errors import RequestError
+from py_runtime.base.messages import worded
 from py_runtime.base.request_texts import refuse_half_pairs
 from py_runtime.base.short_texts import short
-from py_runtime.base.sizes import counted
 from py_runtime.base.tool_call import ToolCall
 from py_runtime.generation.options import take_bool, unknown_field
 from py_runtime.generation.pieces import Piece, Usage
@@ -50,7 +51,7 @@ class Completion:
     def pieces(
         self, cancel: CancelToken, on_prefill: Callable[[int, int], None], index: int = 0
     ) -> AsyncIterator[Piece]:
-        """Of one of the answers. Those after the first have seeds of their own."""
+        """Return the pieces of one answer; those after the first have seeds of their own."""
         fields = dict(self._fields)
         if index and isinstance(fields.get("seed"), int):
             fields["seed"] += index
@@ -74,9 +75,9 @@ class Completion:
     async def chunks(
         self, cancel: CancelToken, emit: Callable[[Json], None], is_compiling: bool = False
     ) -> None:
-        """Every chunk of the stream, handed out as it comes.
+        """Emit every chunk of the stream as it comes.
 
-        `is_compiling`: it has to wait for the model's pipelines first.
+        `is_compiling`: the answer waits for the model's pipelines first.
         """
         last: list[Piece] = []
 
@@ -101,7 +102,7 @@ class Completion:
             emit({**self._chunk_head, "choices": [], "usage": self._usage(last)})
 
     def _chunk_choices(self, index: int, piece: Piece, deltas: "Deltas") -> Iterator[Json]:
-        """Several chunks for some pieces: the first has the tokens, the last says how it ended."""
+        """Yield a piece's choices: the first has the tokens, the last says how it ended."""
         parts = deltas.of(piece) if self._is_chat else [{"text": piece.text}]
         for at, part in enumerate(parts):
             reason = piece.finish_reason if at == len(parts) - 1 else None
@@ -111,7 +112,7 @@ class Completion:
                 yield {**self._choice(index, reason, piece.token_ids, piece.logprobs), **part}
 
     async def answer(self, cancel: CancelToken) -> Json:
-        """The whole completion at once."""
+        """Return the whole completion at once."""
         choices: list[Json] = []
         last: list[Piece] = []
         for index in range(self._count):
@@ -128,7 +129,7 @@ class Completion:
         return {**self._head(), "choices": choices, "usage": self._usage(last)}
 
     def _usage(self, last: list[Piece]) -> Json:
-        """Of all answers together; `last` are their last pieces, which have the usage."""
+        """Return the usage of all answers together, from their last pieces."""
         usages = [piece.usage for piece in last if piece.usage is not None]
         together = replace(
             usages[0],
@@ -136,8 +137,8 @@ class Completion:
             reasoning_tokens=sum(usage.reasoning_tokens for usage in usages),
         )
         end = replace(last[-1], usage=together)
-        summary = in_a_line(end, time.perf_counter() - self._started)
-        return {**usage_json(together), "summary": summary}
+        messages = outcome(end, time.perf_counter() - self._started)
+        return {**usage_json(together), "messages": messages, "summary": worded(messages)}
 
     def _head(self, suffix: str = "") -> Json:
         kind = "chat.completion" if self._is_chat else "text_completion"
@@ -173,14 +174,14 @@ class Completion:
 
 
 class Deltas:
-    """What the chunks of one answer add to its message."""
+    """The deltas that the chunks of one answer add to its message."""
 
     def __init__(self) -> None:
         self._has_begun = False
         self._calls = 0
 
     def of(self, piece: Piece) -> list[Json]:
-        """A call takes two, as OpenAI's do: the first has its name, the second its arguments."""
+        """Return a piece's deltas. A call takes two, as in OpenAI's: its name, its arguments."""
         deltas: list[Json] = []
         if piece.reasoning:
             deltas.append({"reasoning_content": piece.reasoning})
@@ -198,7 +199,7 @@ class Deltas:
 
 
 def message_json(pieces: Iterable[Piece]) -> Json:
-    """The whole message of an answer; it has a content of null where it only calls tools."""
+    """Return the message of an answer; its content is null where it only calls tools."""
     pieces = list(pieces)
     content = "".join(piece.text for piece in pieces)
     reasoning = "".join(piece.reasoning for piece in pieces)
@@ -213,13 +214,13 @@ def message_json(pieces: Iterable[Piece]) -> Json:
 
 
 def call_json(call: ToolCall, arguments: str) -> Json:
-    """In OpenAI's shape."""
+    """Return a call in OpenAI's shape."""
     function = {"name": call.name, "arguments": arguments}
     return {"id": call.id, "type": "function", "function": function}
 
 
 def usage_json(usage: Usage) -> Json:
-    """OpenAI's counts, and under `extra` what only this engine tells."""
+    """Return OpenAI's counts, and under `extra` what only this engine measures."""
     extra: Json = {
         "time_to_first_token_s": usage.time_to_first_token_s,
         "prefill_tokens_per_s": usage.prefill_tokens_per_s,
@@ -240,35 +241,6 @@ def usage_json(usage: Usage) -> Json:
     }
 
 
-def in_a_line(last: Piece, seconds: float) -> str:
-    """How an answer went, for people."""
-    usage = last.usage
-    assert usage is not None, "the last piece has the usage"
-    ends = {"abort": "Stopped", "length": "Cut at the limit of tokens"}
-    rate, dropped = usage.decode_tokens_per_s, usage.dropped_messages
-    parts = [
-        ends.get(last.finish_reason or ""),
-        counted(usage.completion_tokens, "token"),
-        _seconds(usage, seconds),
-        f"{rate:.1f} tok/s" if rate else None,
-        f"{counted(dropped, 'oldest message')} left out" if dropped else None,
-    ]
-    return " · ".join(filter(None, parts))
-
-
-def _seconds(usage: Usage, seconds: float) -> str:
-    """The whole time, and what it was spent on: the parts add up to it, tenth by tenth."""
-    rate, first = usage.decode_tokens_per_s, usage.time_to_first_token_s
-    if first is None:
-        return f"{seconds:.1f} s"
-    reading = round(10 * first)
-    writing = round(10 * (usage.completion_tokens - 1) / rate) if rate else 0
-    waiting = max(round(10 * seconds) - reading - writing, 0)  # for pipelines, or other answers
-    spent = {"getting ready": waiting, "reading": reading, "writing": writing}
-    parts = ", ".join(f"{tenths / 10:.1f} {what}" for what, tenths in spent.items() if tenths)
-    return f"{sum(spent.values()) / 10:.1f} s" + (f" ({parts})" if parts else "")
-
-
 def _count(given: Any) -> int:
     if given is None:
         return 1
@@ -278,7 +250,7 @@ def _count(given: Any) -> int:
 
 
 def check_model(model: "Model", asked: Any) -> None:
-    """A request may leave it open; one that names a model is for that one alone."""
+    """Refuse a request that names another model; one that names none is for any."""
     if asked not in (None, model.manifest.name):
         raise RequestError(
             f"the loaded model is {model.manifest.name}, not {short(asked)}", "model"
@@ -286,7 +258,7 @@ def check_model(model: "Model", asked: Any) -> None:
 
 
 def check_labels(user: Any, metadata: Any) -> None:
-    """What callers mark their requests with: nobody here reads it."""
+    """Refuse labels of the wrong type; callers mark requests with them, nothing reads them."""
     if not isinstance(user, str | None):
         raise RequestError(f"user must be a text, got {user!r:.100}", "user")
     if metadata is None:

@@ -1,5 +1,5 @@
-"""Files that users drop on the page or choose: which of them is the model or the program, what goes
-with it, and what it all holds, in words. The engine loads them."""
+"""Files that users drop on the page or choose: finds the model or program among them and describes
+what they hold. The engine loads them."""
 
 from pathlib import PurePosixPath
 from typing import Any, Protocol
@@ -23,10 +23,10 @@ AS_MODEL = "**You can chat with it now.** In Python it is `model`, and its graph
 
 
 class FilesError(InpageError):
-    """What is wrong with a user's files; `about` is all that is known of them, as Markdown."""
+    """An error of a user's files; `about` is all that is known of them, as Markdown."""
 
     def __init__(self, error: InpageError, about: str) -> None:
-        super().__init__(str(error))
+        super().__init__(error.wording)
         self.code = error.code
         self._facts = {**error.facts(), "about": about}
 
@@ -35,27 +35,27 @@ class FilesError(InpageError):
 
 
 class Dropped(Protocol):
-    """Use `open()` first; what it raises, and what fails later, `fault` puts into words."""
+    """Files to be opened with `open()` first; `fault` describes whatever fails then or later."""
 
     async def open(self) -> None: ...
 
     @property
     def store(self) -> Store:
-        """Of the model, where there is one to chat with."""
+        """Return the store of the model, where there is one to chat with."""
 
     @property
     def program(self) -> PteFiles | None:
-        """What can be run from Python, and not chatted with; None: there is a model."""
+        """Return the program that Python can run, or None where there is a model."""
 
     def about(self) -> str:
-        """What they hold and what became of them, as Markdown."""
+        """Describe what the files hold and what became of them, as Markdown."""
 
     def fault(self, error: InpageError) -> FilesError:
-        """The same of files that could not be loaded."""
+        """Return the error of files that could not be loaded, with the same description."""
 
 
 def dropped(listed: list[Any]) -> Dropped:
-    """`listed`: what web/client.js makes of a list of Files."""
+    """Sort out files; `listed` is what web/client.js makes of a list of Files."""
     names = [entry.get("name") for entry in listed if isinstance(entry, dict)]
     is_gguf = any(isinstance(name, str) and name.lower().endswith(GGUF) for name in names)
     return DroppedGguf(listed) if is_gguf else DroppedPte(listed)
@@ -136,7 +136,7 @@ class DroppedGguf:
 
 
 def sources_of(listed: list[Any]) -> dict[str, DroppedSource]:
-    """By name, from what web/client.js makes of a list of Files."""
+    """Return sources by name, from what web/client.js makes of a list of Files."""
     sources = {}
     for entry in listed:
         if not isinstance(entry, dict) or entry.keys() != {"number", "name", "size"}:
@@ -146,7 +146,7 @@ def sources_of(listed: list[Any]) -> dict[str, DroppedSource]:
 
 
 def find_program(listed: list[Any]) -> PteFiles:
-    """The one program among the files, with what lies beside it."""
+    """Return the one program among the files, with what lies beside it."""
     sources = sources_of(listed)
     programs = [source for name, source in sources.items() if name.endswith(PTE)]
     if len(programs) != 1:

@@ -20,7 +20,7 @@ Json = dict[str, Any]
 
 
 async def create_embeddings(model: Model, given: Mapping[str, Any], cancel: CancelToken) -> Json:
-    """One vector of length 1 for each input; RequestError names the field that is wrong."""
+    """Return a vector of length 1 for each input; RequestError names the field that is wrong."""
     refuse_half_pairs(given)
     fields = {name: value for name, value in given.items() if value is not None}
     check_model(model, fields.pop("model", None))
@@ -50,7 +50,7 @@ async def create_embeddings(model: Model, given: Mapping[str, Any], cancel: Canc
 
 
 def shortened(vectors: np.ndarray, dimensions: Any) -> np.ndarray:
-    """The first numbers of each, at length 1 again: models trained for that lose little."""
+    """Keep the first numbers of each vector, at length 1 again: some models are trained for it."""
     if dimensions is None:
         return vectors
     width = vectors.shape[1]
@@ -63,7 +63,7 @@ def shortened(vectors: np.ndarray, dimensions: Any) -> np.ndarray:
 
 
 def encoded(vector: np.ndarray, encoding: str) -> list[float] | str:
-    """Numbers, or the bytes of little-endian 32-bit floats."""
+    """Return a vector as numbers, or as the bytes of little-endian 32-bit floats."""
     if encoding == "float":
         return [float(each) for each in vector]
     return base64.b64encode(vector.astype("<f4").tobytes()).decode()

@@ -1,4 +1,4 @@
-"""The engine behind `globalThis.inpage`: one device, a model or several, calls by name."""
+"""The engine behind `globalThis.inpage`: one device, its models, the calls of pages."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping
@@ -9,14 +9,14 @@ from urllib.parse import urljoin, urlsplit
 
 from py_runtime.app.completions import Completion
 from py_runtime.app.listing import parse_listing
+from py_runtime.app.load_progress import Emit, LoadMeter
 from py_runtime.app.loaded_models import LoadedModel, LoadedModels
-from py_runtime.app.shown import (
-    Emit,
+from py_runtime.app.model_facts import (
     Json,
-    LoadMeter,
     describe_model,
     describe_offer,
-    what_fits,
+    describe_stored,
+    with_smaller_models,
 )
 from py_runtime.base import notices
 from py_runtime.base.cancel import CancelToken
@@ -28,8 +28,8 @@ from py_runtime.base.errors import (
     NetworkError,
     RequestError,
 )
+from py_runtime.base.messages import message
 from py_runtime.base.progress import Meter
-from py_runtime.base.sizes import in_words
 from py_runtime.folder import notes
 from py_runtime.folder.file_names import GGUF, PTE
 from py_runtime.folder.kept_models import LOCAL, delete_stored, list_stored_models, list_stored_sets
@@ -52,11 +52,16 @@ if TYPE_CHECKING:
 
 KEPT = (PREFIX, LOCAL)  # what addresses begin with that lead to this browser's storage
 FETCHING = 0.9  # of a load from the Hub
+# The methods that pages call, by the names and the fields that web/calls.d.ts declares.
+CALLS = (
+    *("models", "load", "hub_files", "keep_files", "unload", "stored", "delete_stored"),
+    *("chat", "complete", "embed", "count_tokens", "verify"),
+)
 
 
 @dataclass(frozen=True)
 class Load:
-    """How a model is to be loaded."""
+    """The way a model is to be loaded."""
 
     kernels: str | None
     keep: bool  # those that are loaded
@@ -66,7 +71,7 @@ class Load:
 
 
 class Engine:
-    """What pages call; a model that comes or goes lets no other call in between."""
+    """The engine that pages call; one model comes or goes at a time."""
 
     def __init__(
         self,
@@ -85,37 +90,38 @@ class Engine:
 
     @property
     def model(self) -> Model | None:
-        """The one that was loaded last: it answers where none is named."""
+        """Return the model that was loaded last: it answers where none is named."""
         return self.loaded.last.model if self.loaded.last else None
 
     @property
     def device(self) -> Device:
-        """A model that lost its device has taken a new one, which the others will, too."""
+        """Return the device in use; where a model lost its own, the one that replaced it."""
         return newest(self._device if self.model is None else self.model.graph.device)
 
     # Models ------------------------------------------------------------------------------------
 
     async def models(self) -> list[Json]:
-        """What the site offers, and whether this browser has it whole."""
+        """List what the site offers, and whether this browser has all of it."""
         limits = self.device.limits
         return [{**entry, **describe_offer(entry, limits)} for entry in await self._listed()]
 
     async def load(
         self,
-        where: Any,
-        kernels: Any,
-        emit: Emit,
-        cancel: CancelToken,
-        permission: Any = None,
+        *,
+        where: Any = None,
+        kernels: Any = None,
+        hub: Any = None,
         keep: Any = None,
         is_restored: Any = None,
+        emit: Emit,
+        cancel: CancelToken,
     ) -> Json:
-        """Puts a model in the place of those that are loaded, or are being loaded.
+        """Load a model in place of those that are loaded, or are being loaded.
 
         `where`: its name, its path or address, or a list of files that the user gave; `kernels`:
-        those of Model.load, or None; `permission`: to ask the Hub, as HubCalls has it; `keep`: it
-        comes beside the others, in the place of one of its own name alone; `is_restored`: it was
-        loaded before the engine was restarted, perhaps because of it.
+        those of Model.load, or None; `hub`: the permission to ask the Hub, as HubCalls has it;
+        `keep`: the others stay, except one of the same name; `is_restored`: it was loaded before
+        the engine was restarted, perhaps because of it.
         """
         if not isinstance(keep, bool | None):
             raise RequestError(f"keep must be true or false, got {keep!r:.100}", "keep")
@@ -126,7 +132,7 @@ class Engine:
         listed = [] if is_hub_address(where) else await self._listed()
         url = self._find(where, listed)
         if is_hub_address(url):
-            return await self._load_from_hub(url, permission, load)
+            return await self._load_from_hub(url, hub, load)
         if url.startswith(LOCAL):
             from py_runtime.app.kept_files import local_store
 
@@ -135,11 +141,11 @@ class Engine:
         try:
             return await self._load_model(url, path, load)
         except GpuOutOfMemoryError as error:
-            raise GpuOutOfMemoryError(f"{error}{what_fits(listed, url, self._url)}") from None
+            raise with_smaller_models(error, listed, url, self._url) from None
 
-    async def _load_from_hub(self, url: str, permission: Any, load: "Load") -> Json:
-        """What is loaded stays until all of the new model has come."""
-        store = await self._hub.store(url, permission)
+    async def _load_from_hub(self, url: str, hub: Any, load: "Load") -> Json:
+        """Load a model of the Hub; what is loaded stays until all of the new one has come."""
+        store = await self._hub.store(url, hub)
         async with self._changing_alone(load):
 
             async def fetch() -> None:
@@ -151,15 +157,15 @@ class Engine:
         path = (await store.found()).url
         return await self._load_model(store, path, load)
 
-    async def hub_files(self, where: Any, permission: Any) -> Json:
-        """What a repository of the Hub has to choose from."""
-        return await self._hub.files(where, permission, self.device.limits)
+    async def hub_files(self, *, where: Any = None, hub: Any = None) -> Json:
+        """Describe the files that a repository of the Hub has to choose from."""
+        return await self._hub.files(where, hub, self.device.limits)
 
-    async def keep_files(self, listed: list[Any], emit: Emit, cancel: CancelToken) -> str:
-        """Copies files of the user's into this browser's storage; gives the copy's address."""
+    async def keep_files(self, *, files: Any = None, emit: Emit, cancel: CancelToken) -> str:
+        """Copy files of the user's into this browser's storage; return the copy's address."""
         from py_runtime.app.kept_files import keep_files
 
-        return await until_cancelled(keep_files(listed, Meter(LoadMeter(emit))), cancel)
+        return await until_cancelled(keep_files(files, Meter(LoadMeter(emit))), cancel)
 
     @property
     def _hub(self) -> "HubCalls":
@@ -168,7 +174,7 @@ class Engine:
         return HubCalls(self.hub)
 
     async def _load_model(self, where: str | Store, path: str | None, load: "Load") -> Json:
-        """`path` is what models() lists it by; None of files that the user gave."""
+        """Load a model; `path` is its path in models(), None for files that the user gave."""
         async with self._changing_alone(load):
             if load.keep:
                 where = await until_cancelled(_opened(where), load.cancel)
@@ -209,7 +215,7 @@ class Engine:
                 self.loaded.add(model, one.described, one.kernels)
 
     async def _load_files(self, listed: list[Any], load: "Load") -> Json:
-        """What load() gives, and `about`: the files in words."""
+        """Load a user's files; return what load() gives, and `about`, which describes them."""
         from py_runtime.app.dropped_files import dropped  # few need them
 
         files = dropped(listed)
@@ -226,7 +232,7 @@ class Engine:
         return {**result, "about": files.about()}
 
     async def _load_program(self, files: "PteFiles", load: "Load") -> Json:
-        """It can be run from Python; the model to chat with stays where it is."""
+        """Load a program that Python can run; the model to chat with stays loaded."""
         from py_runtime.pte import load as load_pte
 
         async with self._changing_alone(replace(load, keep=True)):
@@ -239,7 +245,7 @@ class Engine:
 
     @asynccontextmanager
     async def _changing_alone(self, load: "Load") -> AsyncIterator[None]:
-        """One model comes or goes at a time; unload() cancels it, or a load that keeps none."""
+        """Hold the lock for a model that comes or goes; unload() or another load cancels it."""
         if not load.keep:
             self.loaded.stop_all()
         with self.loaded.at_work(load.cancel):
@@ -247,10 +253,10 @@ class Engine:
                 load.cancel.check()
                 yield
 
-    async def unload(self, name: Any = None) -> None:
-        """Stops what is being generated or loaded, then gives the GPU's memory back.
+    async def unload(self, *, name: Any = None) -> None:
+        """Stop what is being generated or loaded, then give the GPU's memory back.
 
-        Of the model of that name alone, if one is named: others go on.
+        If a model is named, only that one is unloaded: others go on.
         """
         if name is not None:
             leaving = self.loaded.find(name)
@@ -273,20 +279,13 @@ class Engine:
         await self.loaded.remove(leaving)
 
     async def stored(self) -> list[Json]:
-        return [
-            {
-                **entry,
-                "facts": f"{entry['name']} · {in_words(entry['bytes'])}"
-                + ("" if entry["complete"] else " · in part"),
-            }
-            for entry in await list_stored_models()
-        ]
+        return [describe_stored(entry) for entry in await list_stored_models()]
 
-    async def delete_stored(self, name_or_url: str) -> None:
+    async def delete_stored(self, *, name_or_url: Any = None) -> None:
         await delete_stored(name_or_url)
 
     async def _listed(self) -> list[Json]:
-        """models.json, with `stored`; where it does not arrive, what this browser has of it."""
+        """Return models.json with `stored`; offline, what this browser has of it."""
         whole = {
             entry["url"]: entry["name"] for entry in await list_stored_models() if entry["complete"]
         }
@@ -303,7 +302,7 @@ class Engine:
         return [{**entry, "stored": self._url(entry) in whole} for entry in listed]
 
     async def _listed_by_site(self, whole: Mapping[str, str]) -> list[Json]:
-        """`whole`: address → name of those that this browser has."""
+        """Return the site's list; `whole` is address → name of models that this browser has."""
         try:
             return parse_listing(await fetch_bytes(f"{self.site}models.json"))
         except NetworkError as error:
@@ -314,7 +313,7 @@ class Engine:
             ]
             if not listed and not await list_stored_sets():
                 raise
-            notices.post("models", f"Only models in this browser's storage are listed: {error}.")
+            notices.post("models", message("only_stored_models", reason=error.wording))
             return listed
 
     def _url(self, entry: Mapping[str, Any]) -> str:
@@ -331,11 +330,14 @@ class Engine:
             if name_or_url not in (entry["name"], entry["path"]):
                 continue
             if "error" in entry and not entry["stored"]:
-                raise RequestError(f"{entry['name']} cannot be loaded: {entry['error']}", where)
+                said = message("model_not_loadable", name=entry["name"], fault=entry["error"])
+                raise RequestError(said, where)
             return self._url(entry)
         if "/" not in name_or_url:
-            names = ", ".join(entry["name"] for entry in listed) or "none"
-            raise RequestError(f"there is no model '{name_or_url}' here; there are: {names}", where)
+            names = [entry["name"] for entry in listed]
+            if not names:
+                raise RequestError(message("no_models_here", name=name_or_url), where)
+            raise RequestError(message("no_such_model", name=name_or_url, names=names), where)
         url = urljoin(self.site, name_or_url)
         if self.outer_page is not None and not self.outer_page.allows(url):
             advice = f"createEngine({{ models: [{url!r}] }}) allows it"
@@ -346,37 +348,45 @@ class Engine:
 
     # Answers -----------------------------------------------------------------------------------
 
-    async def create(self, fields: Json, is_chat: bool, emit: Emit, cancel: CancelToken) -> Any:
-        """A completion; with `stream`, its chunks go through `emit` and nothing comes back."""
-        if not isinstance(fields, dict):
+    async def chat(self, *, request: Any = None, emit: Emit, cancel: CancelToken) -> Any:
+        """Answer a chat; with `stream`, its chunks go through `emit` and nothing comes back."""
+        return await self._create(request, True, emit, cancel)
+
+    async def complete(self, *, request: Any = None, emit: Emit, cancel: CancelToken) -> Any:
+        """Continue a text, in the same ways."""
+        return await self._create(request, False, emit, cancel)
+
+    async def _create(self, request: Any, is_chat: bool, emit: Emit, cancel: CancelToken) -> Any:
+        if not isinstance(request, dict):
             raise RequestError("a request is an object", None)
-        with self.loaded.asked(fields.get("model"), cancel) as loaded:
-            completion = Completion(loaded.model, fields, is_chat)
+        with self.loaded.asked(request.get("model"), cancel) as loaded:
+            completion = Completion(loaded.model, request, is_chat)
             if not completion.stream:
                 return await completion.answer(cancel)
             await completion.chunks(cancel, emit, is_compiling=not loaded.warming.done())
             return None
 
-    async def embed(self, fields: Json, cancel: CancelToken) -> Json:
+    async def embed(self, *, request: Any = None, cancel: CancelToken) -> Json:
         from py_runtime.app.embeddings import create_embeddings  # few need them
 
-        if not isinstance(fields, dict):
+        if not isinstance(request, dict):
             raise RequestError("a request is an object", None)
-        with self.loaded.asked(fields.get("model"), cancel) as loaded:
-            return await create_embeddings(loaded.model, fields, cancel)
+        with self.loaded.asked(request.get("model"), cancel) as loaded:
+            return await create_embeddings(loaded.model, request, cancel)
 
-    async def count_tokens(self, messages: Any) -> Json:
+    async def count_tokens(self, *, messages: Any = None) -> Json:
         model = self.loaded.find(None).model
         prompt = model.chat_tokens(parse_messages(messages))
         return {"prompt_tokens": len(prompt), "context": model.context}
 
-    async def verify(self, emit: Emit, cancel: CancelToken, thorough: bool = False) -> Any:
-        """Whether this browser and this GPU compute the model rightly."""
+    async def verify(self, *, thorough: bool = False, emit: Emit, cancel: CancelToken) -> Any:
+        """Check whether this browser and this GPU compute the model correctly."""
         with self.loaded.asked(None, cancel) as loaded:
             model = loaded.model
 
             def progress(phase: str, done: int, total: int) -> None:
-                emit({"phase": phase, "done": done, "total": total})
+                said = message(f"verifying_{phase}", share=done / total)
+                emit({"phase": phase, "done": done, "total": total, "messages": [said]})
 
             return await model.session.device.survive(
                 lambda: verify(model, progress, cancel, thorough), cancel, model.idle()

@@ -1,10 +1,10 @@
-"""What pages ask of the Hub, once their user has allowed it: a repository's files, and models."""
+"""Calls of pages to the Hub, once their user has allowed it: a repository's files, and models."""
 
 from typing import Any
 
-from py_runtime.app.shown import Json
+from py_runtime.app.model_facts import Json, in_a_line
 from py_runtime.base.errors import InpageError, NetworkError, RequestError, StorageError
-from py_runtime.base.sizes import in_words
+from py_runtime.base.messages import Message, message, worded
 from py_runtime.download.connection import open_connection
 from py_runtime.hub.address import HubAddress, parse_address
 from py_runtime.hub.choice import Variant, default_of, variants_of
@@ -20,7 +20,7 @@ MAX_OFFERED = 200  # files to choose from: far more than any repository is known
 
 
 class HubCalls:
-    """`endpoint`: the Hub's address, of a site that allows it; else None.
+    """The calls of one engine; `endpoint` is the Hub's address where the site allows it, else None.
 
     `permission` is what the user has allowed: None for nothing, else an object, with their token
     where they gave one.
@@ -30,12 +30,12 @@ class HubCalls:
         self._endpoint = endpoint
 
     async def store(self, where: str, permission: Any) -> HubStore:
-        """To be fetched, and loaded."""
+        """Return the store of a model that is fetched from the Hub."""
         address = parse_address(where)
         return HubStore(await self._open(permission), address)
 
     async def files(self, where: Any, permission: Any, limits: dict[str, int]) -> Json:
-        """What there is to choose from, and what fits this browser and this GPU."""
+        """Describe a repository's files and which of them fit this browser and this GPU."""
         if not isinstance(where, str):
             raise RequestError("hubFiles() takes owner/name, or a model's address", "where")
         address = parse_address(where)
@@ -51,7 +51,8 @@ class HubCalls:
             "default": None,
         }
         if not variants:
-            return {**described, "error": "it has no GGUF files: look for a name with -GGUF"}
+            said = message("no_gguf_files")
+            return {**described, "error": worded(said), "fault": said}
         preferred = _chosen(variants, address)
         chosen = model_of(found, preferred, address)
         largest, fault = await _look_at(hub, chosen)
@@ -60,10 +61,10 @@ class HubCalls:
             for variant in _offered(variants, preferred)
         ]
         described |= {"files": rows, "default": chosen.url}
-        return {**described, "error": fault} if fault else described
+        return {**described, "error": str(fault), "fault": fault.wording} if fault else described
 
     async def _open(self, permission: Any) -> Hub:
-        """A site without the Hub still has what is kept."""
+        """Open the Hub; without permission, or on a site without it, only what is stored."""
         requests = None
         if self._endpoint is not None and permission is not None:
             token = permission.get("token") if isinstance(permission, dict) else None
@@ -71,7 +72,7 @@ class HubCalls:
                 raise RequestError("a token of the Hub is one word, without spaces", "token")
             requests = HubRequests(self._endpoint, open_connection(), token)
         elif self._endpoint is None and permission is not None:
-            raise HubError("this site does not let its page ask the Hub")
+            raise HubError(message("hub_switched_off"))
         return Hub(await open_shelf(), requests)
 
 
@@ -80,7 +81,7 @@ def _is_token(token: Any) -> bool:
 
 
 def _chosen(variants: list[Variant], address: HubAddress) -> Variant:
-    """The one whose file was named, or the default."""
+    """Return the variant whose file was named, or the default."""
     named = [v for v in variants if any(file.path == address.file for file in v.files)]
     return named[0] if named else default_of(variants)
 
@@ -91,22 +92,22 @@ def _offered(variants: list[Variant], preferred: Variant) -> list[Variant]:
     return first if preferred in first else [*first[:-1], preferred]
 
 
-async def _look_at(hub: Hub, model: HubModel) -> tuple[int, str]:
-    """(its largest buffer, why it cannot be loaded), from its header alone."""
+async def _look_at(hub: Hub, model: HubModel) -> tuple[int, InpageError | None]:
+    """Return (its largest buffer, why it cannot be loaded), from its header alone."""
     store = GgufStore(model.variant.name, hub.sources(model))
     try:
         manifest = await store.manifest()
     except NetworkError:
         raise
     except InpageError as error:
-        return 0, str(error)
-    return manifest.requires.limits[BUFFER_LIMIT], ""
+        return 0, error
+    return manifest.requires.limits[BUFFER_LIMIT], None
 
 
 async def _row(
     hub: Hub, model: HubModel, chosen: HubModel, largest: int, limits: dict[str, int]
 ) -> Json:
-    """Of another quantisation, the largest tensor is larger or smaller as the file is."""
+    """Describe a variant; its largest tensor is estimated from the sizes of the files."""
     variant = model.variant
     missing = missing_bytes(hub.shelf, model.files)
     try:
@@ -116,6 +117,7 @@ async def _row(
     needed = largest * variant.size // max(chosen.variant.size, 1)
     fits_storage = free is not None and missing <= free
     fits_gpu = needed <= limits[BUFFER_LIMIT]
+    unfit = _unfit(fits_storage, fits_gpu, free, missing, needed, limits[BUFFER_LIMIT])
     return {
         "address": model.url,
         "name": variant.name,
@@ -124,29 +126,27 @@ async def _row(
         "missing": missing,
         "fits_storage": fits_storage,
         "fits_gpu": fits_gpu,
-        "facts": " · ".join(filter(None, [in_words(variant.size), _kept(variant, missing)])),
-        "fit": _fit(fits_storage, fits_gpu, free, missing, needed, limits[BUFFER_LIMIT]),
+        **in_a_line([message("model_size", size=variant.size), *_stored(variant, missing)]),
+        **({"unfit": unfit} if unfit else {}),
+        "fit": worded(unfit) if unfit else "",
     }
 
 
-def _kept(variant: Variant, missing: int) -> str:
+def _stored(variant: Variant, missing: int) -> list[Message]:
     if not missing:
-        return "kept in this browser"
+        return [message("stored_whole")]
     arrived = variant.size - missing
-    return f"{in_words(arrived)} of it have arrived" if arrived else ""
+    return [message("stored_bytes", stored=arrived)] if arrived else []
 
 
-def _fit(
+def _unfit(
     fits_storage: bool, fits_gpu: bool, free: int | None, missing: int, needed: int, limit: int
-) -> str:
-    """Why it does not fit; nothing where it does."""
+) -> Message | None:
+    """Return why a file does not fit; None where it does."""
     if free is None:
-        return "This browser keeps no files here: download it by yourself, and drop it."
+        return message("storage_off")
     if not fits_storage:
-        left = in_words(max(free, 0))
-        return f"Needs {in_words(missing)} of this browser's storage, which has {left} left."
+        return message("too_large_for_storage", needed=missing, free=max(free, 0))
     if not fits_gpu:
-        return (
-            f"Has a tensor of about {in_words(needed)}; this GPU takes {in_words(limit)} at once."
-        )
-    return ""
+        return message("tensor_too_large_for_gpu", needed=needed, limit=limit)
+    return None

@@ -1,7 +1,8 @@
-"""What web/worker.js calls: opens the GPU, then starts calls and tells how they go.
+"""The entry points for web/worker.js: opens the GPU, then starts calls and tells how they go.
 
-A call has a number, a name and arguments, all as JSON. What it tells meanwhile, and its answer, go
-through the worker's `emit`: no proxy is made that could leak. Users' Python runs beside the live
+A call has a number, a name and named fields, which come as one JSON object (`Calls` in
+web/calls.d.ts). What it tells meanwhile, and its answer, go through the worker's `emit`: no proxy
+is made that could leak. Users' Python runs beside the live
 engine, in a namespace that stays; what the engine itself needs is not in it, so that nothing a user
 does there can keep a call without its answer.
 """
@@ -10,8 +11,9 @@ import asyncio
 import json
 import sys
 import traceback
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from inspect import signature
 from types import ModuleType, TracebackType
 from typing import Any
 
@@ -21,7 +23,7 @@ from pyodide.code import eval_code_async
 import py_runtime
 from py_runtime import gpu
 from py_runtime.app import interrupts, printed
-from py_runtime.app.engine import Engine
+from py_runtime.app.engine import CALLS, Engine
 from py_runtime.app.jsonable import dumps
 from py_runtime.app.outer_page import OuterPage
 from py_runtime.app.shown_value import shown_value
@@ -35,9 +37,8 @@ from py_runtime.model import Model
 
 
 async def load(where: str, data: Sequence[str] = (), methods: Sequence[str] | None = None) -> Any:
-    """A .pte file of this site on the GPU: `graph = await load("model.pte")`, with its .ptd files
-    as `data`, and only some of its `methods` where they are named; then
-    `await graph.run([...])`."""
+    """Load a .pte file of this site onto the GPU: `graph = await load("model.pte")`, then
+    `await graph.run([...])`. `data`: its .ptd files; `methods`: those to load, if not all."""
     from py_runtime import pte  # few need it
 
     device = _engine().device
@@ -83,7 +84,7 @@ async def open_gpu(
     hub: str | None = None,
     outer_page: str | None = None,
 ) -> str:
-    """Opens the device and makes the engine. A failure says its code.
+    """Open the device and make the engine; return JSON with the report, or the error's code.
 
     `wanted` says which call an interrupt is for; `hub` is the Hub's address where the page may ask;
     `outer_page` is JSON of somebody else's page.
@@ -122,34 +123,37 @@ async def open_gpu(
 
 
 def _facts(device: gpu.Device) -> str:
-    """The machine in a line."""
+    """Return the machine in a line of names."""
     adapter = device.adapter
     names = (adapter.vendor, adapter.architecture, adapter.description, *sorted(device.features))
     return " · ".join(filter(None, [*names, f"Python {sys.version.split()[0]}"]))
 
 
-def start(number: int, name: str, arguments_json: str) -> None:
-    """Begins a call, one of CALLS; the worker's `emit` tells how it went."""
+def start(number: int, name: str, fields_json: str) -> None:
+    """Begin a call, `python` or one of the engine's; the worker's `emit` tells how it went."""
     cancel = CancelToken()
-    task = asyncio.ensure_future(_answer(number, name, arguments_json, cancel))
+    task = asyncio.ensure_future(_answer(number, name, fields_json, cancel))
     _running[number] = (cancel, task)
 
 
 def cancel(number: int) -> None:
-    """Of the call with this number; one that has ended is not there any more."""
+    """Cancel the call with this number, unless it has ended."""
     if number in _running:
         _running[number][0].cancel()
 
 
-async def _answer(number: int, name: str, arguments_json: str, cancel: CancelToken) -> None:
+async def _answer(number: int, name: str, fields_json: str, cancel: CancelToken) -> None:
     def emit(value: Any) -> None:
         _emit(number, dumps(value), False)
 
     interrupts.in_call.set(number)
     try:
-        if name not in CALLS:
+        if name not in (*CALLS, "python"):
             raise InpageError(f"the engine has no call '{name}'")
-        answer = dumps({"result": await CALLS[name](json.loads(arguments_json), emit, cancel)})
+        call = _python if name == "python" else getattr(_engine(), name)
+        told: dict[str, Any] = {"emit": emit, "cancel": cancel}
+        wanted = {key: told[key] for key in told if key in signature(call).parameters}
+        answer = dumps({"result": await call(**json.loads(fields_json), **wanted)})
     except BaseException as error:  # a user's code may raise anything
         answer = _error_json(error, is_users_code=name == "python")
     finally:
@@ -161,21 +165,23 @@ async def _answer(number: int, name: str, arguments_json: str, cancel: CancelTok
 
 # Calls -------------------------------------------------------------------------------------------
 
-Call = Callable[[list[Any], Callable[[Any], None], CancelToken], Awaitable[Any]]
-
 
 def _engine() -> Engine:
     return _own_engine
 
 
 def device_in_use() -> gpu.Device:
-    """For `import inpage` beside the page's own model."""
+    """Return the device for `import inpage` beside the page's own model."""
     return _engine().device
 
 
-async def _python(arguments: list[Any], emit: Any, cancel: CancelToken) -> Any:
-    """Code, whether what it prints is told, and whether its value comes as text for people."""
-    code, is_told, as_text = [*arguments, False, False][:3]
+async def _python(
+    *, code: str, is_told: bool = False, as_text: bool = False, emit: Any, cancel: CancelToken
+) -> Any:
+    """Run a user's code and return its value.
+
+    `is_told`: what it prints goes to `emit`; `as_text`: its value comes as text for people.
+    """
     task = asyncio.current_task()
 
     def stop() -> None:
@@ -186,7 +192,7 @@ async def _python(arguments: list[Any], emit: Any, cancel: CancelToken) -> Any:
     modules = dict(sys.modules)
     try:
         with printed.printing(emit) if is_told else nullcontext():
-            value = await eval_code_async(str(code), namespace, filename=USERS_FILE)
+            value = await eval_code_async(code, namespace, filename=USERS_FILE)
             return shown_value(value) if as_text else value
     except asyncio.CancelledError:
         cancel.check()  # else the code raised it
@@ -208,27 +214,8 @@ def _bring_back(modules: dict[str, ModuleType]) -> None:
             MODULES.setdefault(name, module)
 
 
-CALLS: dict[str, Call] = {
-    "python": _python,
-    "models": lambda arguments, emit, cancel: _engine().models(),
-    "load": lambda arguments, emit, cancel: _engine().load(
-        arguments[0], arguments[1], emit, cancel, *arguments[2:]
-    ),
-    "hubFiles": lambda arguments, emit, cancel: _engine().hub_files(*arguments),
-    "keepFiles": lambda arguments, emit, cancel: _engine().keep_files(arguments[0], emit, cancel),
-    "unload": lambda arguments, emit, cancel: _engine().unload(*arguments),
-    "stored": lambda arguments, emit, cancel: _engine().stored(),
-    "deleteStored": lambda arguments, emit, cancel: _engine().delete_stored(arguments[0]),
-    "chat": lambda arguments, emit, cancel: _engine().create(arguments[0], True, emit, cancel),
-    "complete": lambda arguments, emit, cancel: _engine().create(arguments[0], False, emit, cancel),
-    "embed": lambda arguments, emit, cancel: _engine().embed(arguments[0], cancel),
-    "countTokens": lambda arguments, emit, cancel: _engine().count_tokens(arguments[0]),
-    "verify": lambda arguments, emit, cancel: _engine().verify(emit, cancel, *arguments),
-}
-
-
 def _error_json(error: BaseException, is_users_code: bool) -> str:
-    """Always an answer: a user's exception may fail at anything, even at being described."""
+    """Return an answer in any case: a user's exception may even fail at being described."""
     try:
         return dumps({"error": _describe(error, is_users_code)})
     except BaseException:
@@ -236,12 +223,14 @@ def _error_json(error: BaseException, is_users_code: bool) -> str:
 
 
 def _describe(error: BaseException, is_users_code: bool = False) -> dict[str, Any]:
-    """Our own errors speak for themselves; a user's code, or a bug, shows its traceback."""
+    """Describe an error: our own by its message, a user's or a bug with its traceback."""
     if isinstance(error, KeyboardInterrupt) and not is_users_code:
         error = AbortedError()  # the page interrupted what did not come to an end
     described: dict[str, Any] = {"code": "python_error"}
     if isinstance(error, InpageError):
         described = {"code": error.code, "message": str(error), **error.facts()}
+        if error.said:
+            described |= {"reason": error.said["code"], "facts": error.said["facts"]}
         if not is_users_code:
             return described
     name = type.__dict__["__name__"].__get__(type(error))  # whatever its metaclass says
@@ -255,14 +244,14 @@ def _describe(error: BaseException, is_users_code: bool = False) -> dict[str, An
 
 
 def _users_part(trace: TracebackType | None) -> TracebackType | None:
-    """From the user's line on: how it was reached does not concern them."""
+    """Return the traceback from the user's line on: how it was reached does not concern them."""
     while trace and trace.tb_frame.f_code.co_filename != USERS_FILE:
         trace = trace.tb_next
     return trace
 
 
 def _refresh_namespace() -> None:
-    """`device`, `model` and `graph` follow the engine's, after a load or a lost device, say.
+    """Update `device`, `model` and `graph` to the engine's, say after a load or a lost device.
 
     A user who gave a name another meaning keeps it until the engine's own changes; what they
     deleted is back for the next call.

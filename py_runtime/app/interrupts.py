@@ -22,7 +22,7 @@ in_call: ContextVar[int] = ContextVar("in_call", default=NO_CALL)
 
 
 def listen(wanted: Callable[[], int], running: Container[int]) -> None:
-    """`wanted` says which call the page means; `running` has the calls that are not answered."""
+    """Handle interrupts; `wanted` gives the call that is meant, `running` holds open calls."""
 
     def arrived(number: int, frame: FrameType | None) -> None:
         call, meant = in_call.get(), wanted()
@@ -34,7 +34,7 @@ def listen(wanted: Callable[[], int], running: Container[int]) -> None:
 
 
 def _is_open(frame: FrameType | None) -> bool:
-    """Whether the innermost code that is ours or the user's may be broken off."""
+    """Return whether the innermost code, ours or the user's, may be broken off."""
     while frame is not None:
         module = str(frame.f_globals.get("__name__"))
         if module == USERS_MODULE:

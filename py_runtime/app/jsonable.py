@@ -10,7 +10,7 @@ import numpy as np
 
 
 def dumps(value: Any) -> str:
-    """JSON of any value, as far as it goes."""
+    """Return JSON of any value, as far as JSON can hold it."""
     try:
         return PLAIN.encode(value)  # most values are, and are done in C
     except (TypeError, ValueError):
@@ -21,7 +21,7 @@ PLAIN = json.JSONEncoder(allow_nan=False)
 
 
 def jsonable(value: Any) -> Any:
-    """`nan` and the infinities, which JSON lacks, become the strings JavaScript prints for them."""
+    """Return a value that JSON can hold; NaN and infinities become the strings of JavaScript."""
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, float):

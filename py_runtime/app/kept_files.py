@@ -1,4 +1,4 @@
-"""Files of the user's that this browser keeps a copy of, because they asked for it."""
+"""Copies of the user's files that this browser stores because they asked for it."""
 
 import hashlib
 from collections.abc import Sequence
@@ -8,8 +8,8 @@ from typing import Any
 from py_runtime.app.dropped_files import sources_of
 from py_runtime.base.errors import QuotaError, RequestError
 from py_runtime.base.file_facts import FileFacts
+from py_runtime.base.messages import message
 from py_runtime.base.progress import DOWNLOAD, Meter
-from py_runtime.base.sizes import in_words
 from py_runtime.bridge.opfs import free_bytes
 from py_runtime.folder.browser_storage import Storage
 from py_runtime.folder.file_names import GGUF
@@ -23,7 +23,7 @@ from py_runtime.weights.page_source import StoredSource
 
 
 async def keep_files(listed: list[Any], meter: Meter) -> str:
-    """Copies GGUF files into storage; gives the address they can be loaded from."""
+    """Copy GGUF files into storage and return the address to load them from."""
     sources = [s for name, s in sources_of(listed).items() if name.lower().endswith(GGUF)]
     if not sources:
         raise RequestError("only GGUF files are kept", "files")
@@ -39,11 +39,12 @@ async def keep_files(listed: list[Any], meter: Meter) -> str:
 
 
 async def local_store(url: str) -> GgufStore:
-    """Of a copy that was kept."""
+    """Return the store of a copy that was kept."""
     storage = await Storage.open()
     kept = storage.find_model(url)
     if kept is None or not storage.is_whole(kept.manifest):
-        raise RequestError(f"no copy of {url.removeprefix(LOCAL)} is kept here", "name_or_url")
+        said = message("no_stored_copy", name=url.removeprefix(LOCAL))
+        raise RequestError(said, "name_or_url")
     return GgufStore(
         kept.manifest.name,
         [
@@ -57,11 +58,7 @@ async def _check_room(sources: Sequence[ByteSource]) -> None:
     needed = sum([await source.size() for source in sources])
     free = await free_bytes()
     if needed > free:
-        raise QuotaError(
-            f"a copy needs {in_words(needed)} of this browser's storage, which has "
-            f"{in_words(max(free, 0))} left: delete models that are kept, or leave the file where "
-            "it is"
-        )
+        raise QuotaError(message("copy_too_large", needed=needed, free=max(free, 0)))
 
 
 async def _copy(storage: Storage, source: ByteSource, meter: Meter) -> FileFacts:

@@ -1,4 +1,4 @@
-"""models.json: what a site offers, entry by entry, so that one with a fault hides no other."""
+"""The list of models that a site offers (models.json); an entry with a fault hides no other."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ COUNTS = ("size", "parameters", "context", "gpu_bytes", "largest_buffer")
 
 
 def parse_listing(data: bytes) -> list[Json]:
-    """Each has a name and a path, and counts where they are there; or a name and an error."""
+    """Return entries with a name, a path and the counts they give, or with a name and an error."""
     try:
         listed = parse_strict_json(data)
     except ValueError as error:
@@ -26,7 +26,7 @@ def parse_listing(data: bytes) -> list[Json]:
 
 
 def _checked(entry: Any, at: int) -> Json:
-    """The entry, or what can be said of it."""
+    """Return the entry, or one that holds its fault."""
     where = f"models.json[{at}]"
     if not isinstance(entry, dict):
         return _faulty(where, f"{where} must be an object, got {short(entry)}")

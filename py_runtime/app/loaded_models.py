@@ -6,16 +6,17 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
-from py_runtime.app.shown import Json
+from py_runtime.app.model_facts import Json
 from py_runtime.base import notices
 from py_runtime.base.cancel import CancelToken
 from py_runtime.base.errors import InpageError, NoModelError, RequestError
+from py_runtime.base.messages import Message, message
 from py_runtime.model import Model
 
 
 @dataclass(frozen=True, eq=False)
 class LoadedModel:
-    """One of them."""
+    """A loaded model, with what its load gave."""
 
     model: Model
     described: Json  # what load() gave
@@ -28,7 +29,7 @@ class LoadedModel:
 
 
 class LoadedModels:
-    """In the order they came, each with a name of its own; and what is at work for each."""
+    """The loaded models in the order they came, each with its own name, and the work for each."""
 
     def __init__(self) -> None:
         self._loaded: list[LoadedModel] = []
@@ -39,11 +40,11 @@ class LoadedModels:
 
     @property
     def last(self) -> LoadedModel | None:
-        """The one that is asked where none is named."""
+        """Return the model that answers where none is named."""
         return self._loaded[-1] if self._loaded else None
 
     def find(self, name: Any) -> LoadedModel:
-        """By its name; None: the last one."""
+        """Return the model of that name, or the last one where the name is None."""
         if self.last is None:
             raise NoModelError
         if name is None:
@@ -71,7 +72,7 @@ class LoadedModels:
         self.running[cancel] = model
         warming = asyncio.ensure_future(self._warm_up(model, cancel, with_template))
         self._loaded.append(LoadedModel(model, described, kernels, warming))
-        self._tell(f"{model.manifest.name} is loaded.")
+        self._tell(message("model_loaded", name=model.manifest.name))
 
     async def _warm_up(self, model: Model, cancel: CancelToken, with_template: bool) -> None:
         # An answer that is asked for meets the fault, or what was interrupted, again.
@@ -79,25 +80,25 @@ class LoadedModels:
             await model.warm_up(cancel, with_template)
 
     async def remove(self, leaving: Iterable[LoadedModel]) -> None:
-        """Stops what is being generated with them, then gives the GPU's memory back."""
+        """Stop what is being generated with these models, then give the GPU's memory back."""
         for loaded in leaving:
             self.stop(loaded.model)
             async with loaded.model.idle():
                 self._loaded.remove(loaded)
                 loaded.model.unload()
-            self._tell(f"{loaded.name} is no longer loaded.")
+            self._tell(message("model_unloaded", name=loaded.name))
 
-    def _tell(self, text: str) -> None:
-        """Pages hear of the last one, and where each came from: a restart brings all back."""
+    def _tell(self, said: Message) -> None:
+        """Tell pages of the last one, and where each came from: a restart brings all back."""
         paths = {loaded.name: loaded.described["path"] for loaded in self._loaded}
         last = self.last.described if self.last else None
-        notices.post("model", text, loaded=last, paths=paths)
+        notices.post("model", said, loaded=last, paths=paths)
 
     # What is at work ---------------------------------------------------------------------------
 
     @contextmanager
     def at_work(self, cancel: CancelToken, model: Model | None = None) -> Iterator[None]:
-        """Until then it can be stopped."""
+        """Register work, so that it can be stopped until it has ended."""
         self.running[cancel] = model
         try:
             yield
@@ -106,7 +107,7 @@ class LoadedModels:
 
     @contextmanager
     def asked(self, name: Any, cancel: CancelToken) -> Iterator[LoadedModel]:
-        """The model of that name, while it is at work for a call."""
+        """Yield the model of that name while it works for a call."""
         loaded = self.find(name)
         with self.at_work(cancel, loaded.model):
             yield loaded

@@ -1,4 +1,4 @@
-"""Somebody else's page around the engine: what web/engine.js says of it."""
+"""Somebody else's page around the engine, as web/engine.js describes it."""
 
 import json
 import re
@@ -11,7 +11,7 @@ ENDING = re.compile(r"(\.gguf|\.pte)?/?$", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class OuterPage:
-    """`models`: addresses of those it offers, of any origin; others come from its own alone."""
+    """A page; `models` are those it offers, of any origin; others come from its own origin."""
 
     page: str
     models: list[str]
@@ -22,14 +22,14 @@ class OuterPage:
         return cls(**json.loads(text))
 
     def listed(self) -> list[dict[str, Any]]:
-        """As models.json has them."""
+        """Return the offered models as models.json lists them."""
         return [{"name": name_of(address), "path": address} for address in self.models]
 
     def allows(self, url: str) -> bool:
-        """Of one that is not listed."""
+        """Return whether a model that is not listed may be loaded."""
         return urlsplit(url)[:2] == urlsplit(self.page)[:2]
 
 
 def name_of(address: str) -> str:
-    """`https://host/models/Toy/` is Toy."""
+    """Return the name in an address: Toy for `https://host/models/Toy/`."""
     return unquote(ENDING.sub("", address).rpartition("/")[2])

@@ -1,4 +1,4 @@
-"""What users' Python prints goes to its call as it happens, not to the console of the worker."""
+"""Output of users' Python, which goes to its call as it happens and not to the worker's console."""
 
 import io
 import sys
@@ -14,7 +14,7 @@ Tell = Callable[[str], None]
 
 
 class Printed:
-    """The text that one call prints. A loop that prints for ever drowns nobody."""
+    """The text that one call prints; writes of an endless loop are told together."""
 
     def __init__(self, tell: Tell) -> None:
         self._tell = tell
@@ -41,7 +41,7 @@ _printed: ContextVar[Printed | None] = ContextVar("printed", default=None)
 
 
 class _Output(io.TextIOBase):
-    """sys.stdout or sys.stderr: of the call that runs, or else what was there before."""
+    """A stand-in for sys.stdout or sys.stderr that writes to the running call, if there is one."""
 
     def __init__(self, before: io.TextIOBase) -> None:
         self._before = before
@@ -62,14 +62,14 @@ class _Output(io.TextIOBase):
 
 
 def listen() -> None:
-    """From now on."""
+    """Route standard output and error to the calls from now on."""
     for name in ("stdout", "stderr"):
         setattr(sys, name, _Output(getattr(sys, name)))
 
 
 @contextmanager
 def printing(tell: Tell) -> Iterator[None]:
-    """What is printed here, and in tasks that begin here, is told."""
+    """Tell what is printed inside, and in tasks that begin there."""
     printed = Printed(tell)
     token = _printed.set(printed)
     try:

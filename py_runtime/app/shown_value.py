@@ -1,4 +1,4 @@
-"""What the Python box shows of a value: all of a short one, the beginning of a long one."""
+"""The text that the Python box shows of a value: all of a short one, a long one cut."""
 
 from itertools import islice
 from pprint import pformat
@@ -13,7 +13,7 @@ DEEPEST = 8  # a list may be in itself
 
 
 class Left:
-    """Stands for the items that are left out."""
+    """A placeholder for the items that are left out."""
 
     def __init__(self, count: int) -> None:
         self._count = count
@@ -23,7 +23,7 @@ class Left:
 
 
 def shown_value(value: Any) -> str:
-    """As text; none for None."""
+    """Return a value as text; None gives no text."""
     if value is None:
         return ""
     if isinstance(value, str):
@@ -36,14 +36,14 @@ def shown_value(value: Any) -> str:
 
 
 def cut(text: str) -> str:
-    """Its beginning, and how long it is."""
+    """Return a long text's beginning and its length."""
     if len(text) <= MAX_CHARACTERS:
         return text
     return f"{text[:MAX_CHARACTERS]}… ({len(text):,} characters in all)"
 
 
 def _shortened(value: Any, depth: int) -> Any:
-    """Of what Python has of its own, so that the text of a long one is never made whole."""
+    """Shorten Python's own containers, so that the text of a long one is never built whole."""
     if depth == 0 or type(value) not in (list, tuple, set, frozenset, dict):
         return value
     left = len(value) - MAX_ITEMS

@@ -1,4 +1,4 @@
-"""A snapshot of Python's memory: what goes into it at set-up, what it needs once it is restored.
+"""A snapshot of Python's memory: filled at set-up, completed once it is restored.
 
 tools/snapshot.mjs takes it in Node; web/worker.js restores it, so that a page's Python starts with
 everything imported. Python's files are not in it, but for the standard library's.
@@ -28,7 +28,7 @@ SITE_PACKAGES = Path(np.__file__).parent.parent
 
 
 def fill() -> None:
-    """Imports and reads all that a page may want, and leaves little else behind."""
+    """Import and read all that a page may want, and leave little else behind."""
     ChatTemplate("{{ messages }}").render([])
     importlib.import_module("jinja2.debug")  # which it imports when a template fails
     importlib.import_module("py_runtime.app.in_page")
@@ -43,7 +43,7 @@ def fill() -> None:
 
 
 def settle(wheels: str, site: str) -> None:
-    """Makes a restored Python like one that has just started; `wheels` is JSON, package → URL."""
+    """Make a restored Python like one that has just started; `wheels` is JSON, package → URL."""
     random.seed()
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     sys.meta_path.append(LateFiles(json.loads(wheels), site))
@@ -52,7 +52,7 @@ def settle(wheels: str, site: str) -> None:
 
 
 class LateFiles(importlib.abc.MetaPathFinder):
-    """Fetches a package's wheel when a module of it is asked for that the snapshot lacks."""
+    """A finder that fetches a package's wheel when the snapshot lacks a module of it."""
 
     def __init__(self, wheels: dict[str, str], site: str) -> None:
         self._wheels = wheels
@@ -72,7 +72,7 @@ class LateFiles(importlib.abc.MetaPathFinder):
 
 
 def fetch_now(url: str) -> bytes:
-    """An import cannot wait for a promise, so this blocks the worker."""
+    """Fetch and block the worker meanwhile: an import cannot wait for a promise."""
     from js import XMLHttpRequest
 
     request = XMLHttpRequest.new()

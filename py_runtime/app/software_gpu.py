@@ -17,13 +17,13 @@ BROWSER_FOLDERS = ("/usr/lib/chromium", "/usr/lib/chromium-browser", "/opt/googl
 
 
 def use_software_if_alone() -> None:
-    """Where the system has no Vulkan at all, the browser's is better than none."""
+    """Use the browser's Vulkan where the system has none at all."""
     if ON_LINUX and ctypes.util.find_library("vulkan") is None:
         use_browsers_vulkan()
 
 
 def use_browsers_vulkan() -> None:
-    """Points Vulkan at SwiftShader, unless the caller has chosen a driver already.
+    """Point Vulkan at SwiftShader, unless the caller has chosen a driver already.
 
     Tests want it even beside a graphics card: natively and in the page they then compute alike.
     """
@@ -37,7 +37,7 @@ def use_browsers_vulkan() -> None:
 
 
 def swiftshader_icd() -> Path | None:
-    """SwiftShader's Vulkan driver file beside the browser, for WebGPU outside of it."""
+    """Return the file of SwiftShader's Vulkan driver that lies beside the browser."""
     program = chromium()
     if program is None:
         return None
@@ -49,21 +49,21 @@ def swiftshader_icd() -> Path | None:
 
 
 def chromium() -> Path | None:
-    """$CHROMIUM, else a Chromium on the PATH, else Playwright's own."""
+    """Return $CHROMIUM, else a Chromium on the PATH, else Playwright's own."""
     if found := chosen_or_on_path(CHROMIUM, NAMES_ON_PATH):
         return found
     return None if os.environ.get(CHROMIUM) else playwrights_own()
 
 
 def chosen_or_on_path(variable: str, names: tuple[str, ...]) -> Path | None:
-    """What the user chose is never replaced."""
+    """Return the program that the variable names, or else the first on the PATH."""
     chosen = os.environ.get(variable)
     paths = map(shutil.which, (chosen,) if chosen else names)
     return next((Path(path) for path in paths if path), None)
 
 
 def playwrights_own() -> Path | None:
-    """None where Playwright has not installed one."""
+    """Return Playwright's Chromium, or None where it has not installed one."""
     # In a process of its own: Playwright's driver does not start inside a running event loop.
     script = (
         "from playwright.sync_api import sync_playwright\n"

@@ -8,9 +8,10 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from py_runtime.app.completions import in_a_line
+from py_runtime.app.answer_outcome import outcome
 from py_runtime.base.cancel import CancelToken
 from py_runtime.base.errors import InpageError
+from py_runtime.base.messages import worded
 from py_runtime.base.printing import print_plainly, printable
 from py_runtime.base.progress import DOWNLOAD, UPLOAD
 from py_runtime.base.sizes import in_words
@@ -31,7 +32,7 @@ What you type while an answer is written waits for the next prompt."""
 
 
 class TerminalChat:
-    """Ctrl-C stops an answer and keeps it; Ctrl-D leaves. A pipe gives one prompt, all it holds."""
+    """A chat: Ctrl-C stops an answer and keeps it, Ctrl-D leaves. A pipe is one prompt."""
 
     def __init__(self, where: str, system: str | None, fields: dict[str, Any]) -> None:
         self._where = where
@@ -71,7 +72,7 @@ class TerminalChat:
             tell(f"{command} is not a command; /help lists those there are")
 
     async def _answer(self, model: Model, prompt: str) -> bool:
-        """Whether there was one; what hinders it is told."""
+        """Answer a prompt and return whether that worked; an error is told."""
         self._messages.append({"role": "user", "content": prompt})
         cancel = CancelToken()
         text = ""
@@ -95,12 +96,12 @@ class TerminalChat:
         print()
         self._messages.append({"role": "assistant", "content": text})
         if last is not None and last.usage is not None:
-            tell(in_a_line(last, time.perf_counter() - started))
+            tell(worded(outcome(last, time.perf_counter() - started)))
         return True
 
 
 class StatusLine:
-    """What goes on, on a line of standard error that is written over; only where somebody looks."""
+    """A line of standard error that is overwritten with the progress, if it is a terminal."""
 
     def __init__(self) -> None:
         self._is_watched = sys.stderr.isatty()
@@ -110,7 +111,7 @@ class StatusLine:
         self._write(f"[{text}]")
 
     def show_load(self, phase: str, done: int, total: int) -> None:
-        """Of the phases of a load, those in bytes take long."""
+        """Show the phases of a load that count bytes: the others are short."""
         if phase in (DOWNLOAD, UPLOAD):
             self.show(f"{phase}: {in_words(done)} of {in_words(total)}")
 
@@ -128,7 +129,7 @@ class StatusLine:
 
 
 def read_line() -> str | None:
-    """None to leave, by Ctrl-D or Ctrl-C."""
+    """Return a line, or None to leave, by Ctrl-D or Ctrl-C."""
     with contextlib.suppress(ImportError):  # not everywhere
         import readline  # noqa: F401  gives input() its arrow keys
 
@@ -143,7 +144,7 @@ def read_line() -> str | None:
 
 @contextlib.contextmanager
 def keyboard_held() -> Iterator[None]:
-    """What is typed meanwhile does not show: it stays in the terminal's queue for read_line()."""
+    """Hide what is typed meanwhile: it stays in the terminal's queue for read_line()."""
     try:
         import termios
     except ImportError:  # no such terminals
@@ -160,12 +161,12 @@ def keyboard_held() -> Iterator[None]:
 
 
 def tell(text: str) -> None:
-    """What is not the answer goes to standard error, so that a pipe gets the answer alone."""
+    """Print to standard error, so that a pipe gets the answer alone."""
     print_plainly(f"[{text}]", file=sys.stderr)
 
 
 class stop_on_interrupt:
-    """While an answer is written, Ctrl-C calls back instead of raising."""
+    """A context in which Ctrl-C calls back instead of raising."""
 
     def __init__(self, callback: Callable[[], None]) -> None:
         self._callback = callback

@@ -2,11 +2,23 @@
 
 from dataclasses import dataclass
 
+from py_runtime.base.messages import Message, message, worded
+
 
 class InpageError(Exception):
     """The base class; any other exception is a bug in the runtime, not a fault of the input."""
 
     code = "inpage_error"
+
+    def __init__(self, said: str | Message = "") -> None:
+        """Take a text, or a message that pages can word in their user's language."""
+        self.said = None if isinstance(said, str) else said
+        super().__init__(said if isinstance(said, str) else worded(said))
+
+    @property
+    def wording(self) -> str | Message:
+        """What another message holds as its reason: the message, or else the text."""
+        return self.said or str(self)
 
     def facts(self) -> dict[str, object]:
         """Return what a program may want to know besides the text."""
@@ -62,10 +74,10 @@ class ShaderError(GpuError):
         self.messages = messages
         source_lines = source.splitlines()
         rows = [f"shader '{shader}' does not compile:"]
-        for message in messages:
-            rows.append(f"  line {message.line}, column {message.column}: {message.text}")
-            if 1 <= message.line <= len(source_lines):
-                rows.append(f"    {source_lines[message.line - 1].strip()}")
+        for each in messages:
+            rows.append(f"  line {each.line}, column {each.column}: {each.text}")
+            if 1 <= each.line <= len(source_lines):
+                rows.append(f"    {source_lines[each.line - 1].strip()}")
         super().__init__("\n".join(rows))
 
 
@@ -105,8 +117,8 @@ class RequestError(InpageError):
 
     code = "invalid_request"
 
-    def __init__(self, text: str, param: str | None = None) -> None:
-        super().__init__(text)
+    def __init__(self, said: str | Message, param: str | None = None) -> None:
+        super().__init__(said)
         self.param = param
 
     def facts(self) -> dict[str, object]:
@@ -125,11 +137,9 @@ class ContextLengthError(InpageError):
 
     def __init__(self, prompt_tokens: int, context: int) -> None:
         # A prompt that is far too long is not counted to its end.
-        least = "at least " if prompt_tokens > most_counted(context) else ""
-        super().__init__(
-            f"the prompt has {least}{prompt_tokens} tokens, and the model's context holds "
-            f"{context}, the answer included: shorten it, or let the oldest turns be dropped"
-        )
+        is_counted = prompt_tokens <= most_counted(context)
+        code = "prompt_too_long" if is_counted else "prompt_far_too_long"
+        super().__init__(message(code, prompt_tokens=prompt_tokens, context=context))
         self.prompt_tokens = prompt_tokens
         self.context = context
 
@@ -143,7 +153,7 @@ class NoModelError(InpageError):
     code = "no_model"
 
     def __init__(self) -> None:
-        super().__init__("no model is loaded: load one first")
+        super().__init__(message("no_model"))
 
 
 class AbortedError(InpageError):
@@ -152,7 +162,7 @@ class AbortedError(InpageError):
     code = "aborted"
 
     def __init__(self) -> None:
-        super().__init__("cancelled")
+        super().__init__(message("aborted"))
 
 
 class StorageError(InpageError):

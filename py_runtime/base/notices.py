@@ -3,16 +3,18 @@
 from collections.abc import Callable
 from typing import Any
 
-Notice = dict[str, Any]  # kind, text, and facts for programs
+from py_runtime.base.messages import Message, worded
+
+Notice = dict[str, Any]  # kind, code, facts, the same as a text, and more for programs
 Listener = Callable[[Notice], None]
 
 _listeners: list[Listener] = []
 
 
-def post(kind: str, text: str, **facts: Any) -> None:
-    """Post a notice; `text` is for people, `facts` are for programs that listen."""
+def post(kind: str, said: Message, **more: Any) -> None:
+    """Post a notice; `said` is for people, `more` for programs that listen."""
     for listener in _listeners:
-        listener({"kind": kind, "text": text, **facts})
+        listener({"kind": kind, **said, "text": worded(said), **more})
 
 
 def listen(listener: Listener) -> Callable[[], None]:

@@ -1,5 +1,7 @@
 """Numbers as people read them."""
 
+import math
+
 
 def in_words(nbytes: int) -> str:
     """Return a size such as '1.2 MB' for 1,234,567."""
@@ -14,3 +16,26 @@ def in_words(nbytes: int) -> str:
 def counted(count: int, what: str) -> str:
     """Return a count with its noun, such as "1 token" and "2 tokens"."""
     return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
+def millions(count: int) -> str:
+    """Return a count in millions, such as '134.5' for 134,515,008."""
+    return f"{count / 1e6:.1f}"
+
+
+def duration(seconds: float) -> str:
+    """Return a time as rough as people want it: '45 s', '3 min', '1.5 h'."""
+    if seconds < 90:
+        return f"{max(round(seconds), 1)} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 90 else f"{minutes / 60:.1f} h"
+
+
+def percent(share: float) -> str:
+    """Return a share with two significant digits: '0.00040 %', '3.1 %'."""
+    if not math.isfinite(share):
+        return "more than any number (it is NaN or infinite)"
+    if share == 0:
+        return "0 %"
+    digits = max(0, 1 - math.floor(math.log10(share * 100)))
+    return f"{share * 100:.{digits}f} %"

@@ -15,6 +15,7 @@ import numpy as np
 from py_runtime.base import notices
 from py_runtime.base.errors import StorageBusyError, StorageError
 from py_runtime.base.file_facts import FileFacts
+from py_runtime.base.messages import message
 from py_runtime.base.model_errors import ModelFileError, ModelHashError
 from py_runtime.base.progress import DOWNLOAD, Meter
 from py_runtime.bridge.stream import Stream, memory_for, open_url, read_first
@@ -91,11 +92,8 @@ class Delivery:
         """Load what is still to come without storing it, and tell the user once."""
         if self.keeping:
             self.keeping = False
-            notices.post(
-                "storage",
-                f"This browser's storage refused a file of {self._manifest.name} ({error}): the "
-                "model stays in memory, and what is not stored is downloaded again next time.",
-            )
+            name, reason = self._manifest.name, error.wording
+            notices.post("storage", message("storage_refuses_file", name=name, reason=reason))
 
     def _download(self, file: str, sink: Sink, meter: Meter) -> Download:
         # What storage keeps, the browser's own cache need not keep as well.

@@ -5,9 +5,9 @@ from js import URL, location
 from py_runtime.base import notices
 from py_runtime.base.concurrency import together
 from py_runtime.base.errors import NetworkError, StorageError
+from py_runtime.base.messages import message
 from py_runtime.base.model_errors import ModelError, ModelFileError
 from py_runtime.base.progress import DOWNLOAD, Meter
-from py_runtime.base.sizes import in_words
 from py_runtime.bridge.stream import open_url, read_first
 from py_runtime.folder.browser_storage import Storage
 from py_runtime.folder.delivery import Delivery
@@ -20,7 +20,6 @@ from py_runtime.folder.safetensors_header import (
 )
 
 FIRST_BYTES = 1 << 16  # most headers are shorter
-AGAIN = "it is downloaded again next time"
 
 
 class SiteFolder:
@@ -101,11 +100,7 @@ class SiteFolder:
         try:
             return await Storage.open()
         except StorageError as error:
-            notices.post(
-                "storage",
-                f"This browser does not let the page keep files ({error}): the model stays in "
-                f"memory, and {AGAIN}.",
-            )
+            notices.post("storage", message("storage_refuses_page", reason=error.wording))
             return None
 
     async def _prepare_storage(self, manifest: Manifest) -> bool:
@@ -116,21 +111,15 @@ class SiteFolder:
         try:
             free = await self._storage.room_for(self.url, manifest)
             if needed > max(free, 0):
-                notices.post(
-                    "storage",
-                    f"{manifest.name} needs {in_words(needed)} of this browser's storage, which "
-                    f"has {in_words(free)} left: the model stays in memory, and {AGAIN}.",
-                    needed_bytes=needed,
-                    free_bytes=free,
-                )
+                sizes = {"needed_bytes": needed, "free_bytes": free}
+                said = message("storage_too_small", name=manifest.name, **sizes)
+                notices.post("storage", said, **sizes)
                 return False
             await self._storage.keep_manifest(self.url, manifest, self._manifest_bytes)
         except StorageError as error:
-            notices.post(
-                "storage",
-                f"This browser's storage refused {manifest.name} ({error}): the model stays in "
-                f"memory, and {AGAIN}.",
-            )
+            reason = error.wording
+            said = message("storage_refuses_model", name=manifest.name, reason=reason)
+            notices.post("storage", said)
             return False
         return True
 

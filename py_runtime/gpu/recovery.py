@@ -13,6 +13,7 @@ from py_runtime.base import notices
 from py_runtime.base.cancel import CancelToken
 from py_runtime.base.concurrency import until_cancelled
 from py_runtime.base.errors import GpuDeviceLostError
+from py_runtime.base.messages import Message, message
 from py_runtime.gpu import Device
 from py_runtime.gpu.one_device import newest, replacement
 
@@ -94,7 +95,7 @@ class Recovery:
     def lose(self, error: GpuDeviceLostError) -> None:
         """Record that the device and everything on it are gone, and tell users once."""
         if not self._is_lost:
-            self._tell("device_lost", f"{error}. Opening it again and going on where it stopped.")
+            self._tell("device_lost", message("device_lost", reason=error.wording))
         self._is_lost = True
         self._forget()
 
@@ -105,11 +106,11 @@ class Recovery:
                 cancel.check()
             await until_cancelled(self._replace(), cancel)
             self._is_lost = False
-            self._tell("recovered", "The GPU is back; nothing was lost.")
+            self._tell("recovered", message("device_recovered"))
 
-    def _tell(self, kind: str, text: str) -> None:
+    def _tell(self, kind: str, said: Message) -> None:
         if not self._quiet:
-            notices.post(kind, text)
+            notices.post(kind, said)
 
 
 async def load_onto(

@@ -117,7 +117,7 @@ def is_plain_path(path: str) -> bool:
 
 def _unusable(text: str, why: str) -> RequestError:
     return RequestError(
-        f"{short(text)} leads to no model: {why}; write owner/name, or "
+        f"no model found at {short(text)}: {why}; write owner/name, or "
         f"{PREFIX}owner/name/file.gguf@revision",
         "name_or_url",
     )

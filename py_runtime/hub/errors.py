@@ -1,6 +1,7 @@
 """The errors between this machine and the Hub, in words."""
 
 from py_runtime.base.errors import InpageError, NetworkError
+from py_runtime.base.messages import Message, message
 
 UNAUTHORISED, FORBIDDEN, MISSING, TOO_MANY = 401, 403, 404, 429
 FINAL = (400, 401, 404, 410, 416, 429)  # what another try would not change, or not soon
@@ -14,8 +15,10 @@ class HubError(NetworkError):
 
     code = "hub_error"
 
-    def __init__(self, text: str, status: int | None = None, is_told: bool = False) -> None:
-        super().__init__(text)
+    def __init__(
+        self, said: str | Message, status: int | None = None, is_told: bool = False
+    ) -> None:
+        super().__init__(said)
         self.status = status
         self.is_final = is_told or status in FINAL
 
@@ -35,41 +38,30 @@ class HubConsentError(InpageError):
     code = "hub_consent"
 
     def __init__(self) -> None:
-        super().__init__(
-            "the Hugging Face Hub was not asked, since you have not allowed it: it would learn "
-            "this machine's address and which model you want"
-        )
+        super().__init__(message("hub_consent"))
 
 
 def refusal(status: int, what: str, headers: dict[str, str], has_token: bool) -> HubError:
     """Return the error of an answer with another status than was hoped for."""
     fault = headers.get("x-error-code", "")
     kind = HubAccessError if status in (UNAUTHORISED, FORBIDDEN) else HubError
-    return kind(_in_words(status, what, fault, headers, has_token), status, bool(fault))
+    said = _refusal_message(status, what, fault, headers, has_token)
+    return kind(said, status, bool(fault))
 
 
-def _in_words(status: int, what: str, fault: str, headers: dict[str, str], has_token: bool) -> str:
-    if status == UNAUTHORISED and has_token:
-        return (
-            f"the Hub does not accept the token for {what}: check that it is whole and has not "
-            "expired, and that the name is right"
-        )
+def _refusal_message(
+    status: int, what: str, fault: str, headers: dict[str, str], has_token: bool
+) -> Message:
     if status == UNAUTHORISED:
-        return (
-            f"the Hub has no {what} that everybody may read: check the name; a gated or private "
-            "one needs a token of yours"
-        )
+        return message("hub_token_refused" if has_token else "hub_not_public", what=what)
     if status == FORBIDDEN:
-        advice = "of that account" if has_token else "of yours"
-        return (
-            f"the Hub does not give {what} to everybody: accept its terms on its page there, and "
-            f"use a token {advice}"
-        )
+        return message("hub_terms_of_account" if has_token else "hub_terms", what=what)
     if status == MISSING:
-        named = {"RevisionNotFound": "such revision: ", "EntryNotFound": "such file: "}
-        return f"the Hub has no {named.get(fault, '')}{what}; check the name"
+        codes = {"RevisionNotFound": "hub_no_such_revision", "EntryNotFound": "hub_no_such_file"}
+        return message(codes.get(fault, "hub_not_found"), what=what)
     if status == TOO_MANY:
         seconds = headers.get("retry-after", "")
-        pause = f"{seconds} seconds" if seconds.isdigit() else "some minutes"
-        return f"the Hub was asked too often from here: wait {pause}, then try again"
-    return f"the Hub answered {status} to a request for {what}: try again later"
+        if seconds.isdigit():
+            return message("hub_busy_for", seconds=int(seconds))
+        return message("hub_busy")
+    return message("hub_answered", status=status, what=what)

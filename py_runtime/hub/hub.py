@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from py_runtime.base.errors import QuotaError, StorageError
+from py_runtime.base.messages import message
 from py_runtime.base.progress import DOWNLOAD, Meter
-from py_runtime.base.sizes import in_words
 from py_runtime.download.download import Download
 from py_runtime.download.file_check import ExpectedFile
 from py_runtime.folder.file_set import FileSet
@@ -108,16 +108,13 @@ class Hub:
         try:
             free = await self.shelf.room_for(model.url, model.files)
         except StorageError as error:
+            reason = error.wording
             raise StorageError(
-                f"files cannot be kept here ({error}): download {model.variant.name} by yourself "
-                "and drop the file on the page"
+                message("storage_refuses_download", name=model.variant.name, reason=reason)
             ) from None
         if needed > free:
-            raise QuotaError(
-                f"{model.variant.name} needs {in_words(needed)} of storage, which has "
-                f"{in_words(max(free, 0))} left: delete models that are kept, or choose a smaller "
-                "file; one that you download by yourself can be dropped on the page"
-            )
+            sizes = {"needed": needed, "free": max(free, 0)}
+            raise QuotaError(message("download_too_large", name=model.variant.name, **sizes))
 
     def _find_kept(self, address: HubAddress) -> HubModel | None:
         found = [

@@ -1,8 +1,8 @@
 """A model's requirements of a device, checked before anything large is fetched."""
 
 from py_runtime.base.errors import GpuOutOfMemoryError
+from py_runtime.base.messages import message
 from py_runtime.base.model_errors import ModelError
-from py_runtime.base.sizes import in_words
 from py_runtime.folder.manifest import NEEDED_LIMITS, Manifest
 from py_runtime.gpu import Device
 
@@ -19,9 +19,7 @@ def check_requirements(manifest: Manifest, device: Device) -> None:
         if has >= needed:
             continue
         if limit in NEEDED_LIMITS:
-            raise GpuOutOfMemoryError(
-                f"{manifest.name} needs a GPU buffer of {in_words(needed)}; this device allows "
-                f"{in_words(has)} ({limit}); {NOT_HERE}"
-            )
+            sizes = {"needed": needed, "limit": has, "limit_name": limit}
+            raise GpuOutOfMemoryError(message("gpu_buffer_too_small", name=manifest.name, **sizes))
         fault = f"{manifest.name} needs {limit} {needed}; this device has {has}"
         raise ModelError(fault, NOT_HERE)

@@ -9,9 +9,9 @@ import numpy as np
 
 from py_runtime.base.cancel import CancelToken
 from py_runtime.base.html import as_html
+from py_runtime.base.messages import Message, message, worded
 from py_runtime.base.model_errors import ModelTensorsError
 from py_runtime.base.platform import IN_PAGE
-from py_runtime.base.sizes import counted
 from py_runtime.gpu import Device
 from py_runtime.graph.probes import run_probed, tensors_by_name
 from py_runtime.model import Model
@@ -123,7 +123,8 @@ class VerifyReport:
     ok: bool = False
     worst_layer: str | None = None  # the one with the largest difference
     first_wrong_layer: str | None = None  # where it begins, when it is too large
-    summary: str = ""
+    messages: list[Message] = field(default_factory=list)  # what people are told of it
+    summary: str = ""  # the same in English
     table: str = ""  # of the layers, as Markdown
     adapter: str = ""
     seconds: float = 0.0
@@ -256,69 +257,60 @@ def _conclude(report: VerifyReport) -> None:
     wrong_layers = [check for check in report.layers if not check.ok]
     report.worst_layer = _worst_layer(report.layers)
     report.first_wrong_layer = wrong_layers[0].layer if wrong_layers else None
-    faults = [_layer_fault(report)] if wrong_layers else []
+    faults = [_layer_fault(wrong_layers[0], report)] if wrong_layers else []
+    faults += [_result_fault(check) for check in report.lengths if not check.ok]
     faults += [
-        f"the results after {counted(check.tokens, 'token')} differ by "
-        f"{percent(check.relative_rms)}"
-        for check in report.lengths
-        if not check.ok
-    ]
-    faults += [
-        f"an answer has another word piece than PyTorch's at place {check.first_difference + 1}"
+        message("answer_differs", place=check.first_difference + 1)
         for check in report.texts
         if check.first_difference is not None
     ]
     report.ok = not faults
-    report.summary = _trouble(faults) if faults else _praise(report)
+    where = "in_page" if IN_PAGE else "natively"
+    if faults:
+        report.messages = [message(f"wrong_{where}", faults=faults)]
+    else:
+        report.messages = [message(f"verified_{where}", findings=_findings(report))]
     if report.not_checked:
-        report.summary += (
-            f" Not checked, since the graph does not name them: {', '.join(report.not_checked)}."
-        )
+        report.messages.append(message("layers_not_checked", names=report.not_checked))
+    report.summary = worded(report.messages, " ")
 
 
 def _worst_layer(layers: list[LayerCheck]) -> str | None:
     return max(layers, key=lambda check: check.relative_rms).layer if layers else None
 
 
-def _layer_fault(report: VerifyReport) -> str:
-    first = next(check for check in report.layers if not check.ok)
-    return f"{_layer_words(first.layer, report)} differs by {percent(first.relative_rms)}"
+def _layer_fault(check: LayerCheck, report: VerifyReport) -> Message:
+    layer = _layer_message(check.layer, report)
+    if not math.isfinite(check.relative_rms):
+        return message("layer_not_finite", layer=layer)
+    return message("layer_differs", layer=layer, share=check.relative_rms)
 
 
-def _layer_words(layer: str, report: VerifyReport) -> str:
+def _result_fault(check: LengthCheck) -> Message:
+    if not math.isfinite(check.relative_rms):
+        return message("results_not_finite", tokens=check.tokens)
+    return message("results_differ", tokens=check.tokens, share=check.relative_rms)
+
+
+def _layer_message(layer: str, report: VerifyReport) -> Message:
     number = layer.removeprefix("layers.")
-    if number == layer or not number.isdecimal():
-        return {"embedding": "the embedding", "norm": "the last norm"}.get(layer, layer)
-    count = sum(check.layer.startswith("layers.") for check in report.layers)
-    return f"layer {int(number) + 1} of {count}"
+    if number != layer and number.isdecimal():
+        count = sum(check.layer.startswith("layers.") for check in report.layers)
+        return message("layer_numbered", number=int(number) + 1, count=count)
+    if layer in ("embedding", "norm"):
+        return message("layer_embedding" if layer == "embedding" else "layer_last_norm")
+    return message("layer_named", name=layer)
 
 
-def _trouble(faults: list[str]) -> str:
-    advice = "update the graphics driver" + (" or try another browser" if IN_PAGE else "")
-    return f"Something computes wrongly here: {'; '.join(faults)}. To mend it, {advice}."
-
-
-def _praise(report: VerifyReport) -> str:
-    who = "This browser and GPU compute" if IN_PAGE else "This GPU computes"
+def _findings(report: VerifyReport) -> list[Message]:
     findings = []
     if report.layers:
         worst = max(check.relative_rms for check in report.layers)
-        findings.append(f"the largest difference in any layer is {percent(worst)}")
+        findings.append(message("largest_layer_difference", share=worst))
     elif report.lengths:
         worst = max(check.relative_rms for check in report.lengths)
-        findings.append(f"the largest difference in the results is {percent(worst)}")
+        findings.append(message("largest_result_difference", share=worst))
     compared = sum(check.tokens for check in report.texts)
     if compared:
-        answers = counted(len(report.texts), "answer")
-        findings.append(f"the first {counted(compared, 'word piece')} of {answers} are the same")
-    return f"{who} this model as PyTorch does: {', and '.join(findings)}."
-
-
-def percent(share: float) -> str:
-    """Format a share with two significant digits: 0.00040 %, 3.1 %."""
-    if not math.isfinite(share):
-        return "more than any number (it is NaN or infinite)"
-    if share == 0:
-        return "0 %"
-    digits = max(0, 1 - math.floor(math.log10(share * 100)))
-    return f"{share * 100:.{digits}f} %"
+        findings.append(message("same_tokens", tokens=compared, answers=len(report.texts)))
+    return findings

@@ -11,15 +11,16 @@ from typing import Any, cast
 import pytest
 
 from py_runtime.app import completions
+from py_runtime.app.answer_outcome import outcome
 from py_runtime.app.completions import (
     MAX_ANSWERS,
     Completion,
     check_labels,
-    in_a_line,
     usage_json,
 )
 from py_runtime.base.cancel import CancelToken
 from py_runtime.base.errors import RequestError
+from py_runtime.base.messages import worded
 from py_runtime.base.tool_call import ToolCall
 from py_runtime.generation.pieces import Piece, Usage, Work
 from py_runtime.sampling import TokenLogprob
@@ -113,6 +114,10 @@ def test_the_whole_time_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(completions, "time", clock)
     found = answered({"messages": []})
     assert found["usage"]["summary"] == "3 tokens · 2.5 s"
+    assert found["usage"]["messages"] == [
+        {"code": "answer_tokens", "facts": {"tokens": 3}},
+        {"code": "answer_seconds", "facts": {"seconds": 2.5}},
+    ]
     assert found["created"] == 1_900_000_000
 
 
@@ -300,11 +305,11 @@ FAST = replace(USAGE, time_to_first_token_s=0.5, decode_tokens_per_s=4.0, comple
         (USAGE, "stop", 1.25, "3 tokens · 1.2 s"),
         (replace(USAGE, completion_tokens=1), "stop", 1, "1 token · 1.0 s"),
         (USAGE, "abort", 1, "Stopped · 3 tokens · 1.0 s"),
-        (USAGE, "length", 1, "Cut at the limit of tokens · 3 tokens · 1.0 s"),
+        (USAGE, "length", 1, "Token limit reached · 3 tokens · 1.0 s"),
         (FAST, "stop", 2.5, "9 tokens · 2.5 s (0.5 reading, 2.0 writing) · 4.0 tok/s"),
         (
             *(FAST, "stop", 2.8),
-            "9 tokens · 2.8 s (0.3 getting ready, 0.5 reading, 2.0 writing) · 4.0 tok/s",
+            "9 tokens · 2.8 s (0.3 preparing, 0.5 reading, 2.0 writing) · 4.0 tok/s",
         ),
         (FAST, "stop", 1.0, "9 tokens · 2.5 s (0.5 reading, 2.0 writing) · 4.0 tok/s"),
         (
@@ -324,4 +329,4 @@ FAST = replace(USAGE, time_to_first_token_s=0.5, decode_tokens_per_s=4.0, comple
     ],
 )
 def test_an_answer_in_a_line(usage: Usage, reason: str, seconds: float, told: str) -> None:
-    assert in_a_line(Piece(finish_reason=reason, usage=usage), seconds) == told
+    assert worded(outcome(Piece(finish_reason=reason, usage=usage), seconds)) == told

@@ -115,6 +115,7 @@ def test_a_model_that_leaves_is_told_of() -> None:
         *("/a", "/b", "/b", None),
     ]
     assert told[-1]["text"] == "b is no longer loaded."
+    assert (told[-1]["code"], told[-1]["facts"]) == ("model_unloaded", {"name": "b"})
 
 
 def test_a_warm_up_that_fails_leaves_the_fault_to_an_answer() -> None:
@@ -145,13 +146,20 @@ class FakeShelf:
     ("free", "missing", "limit", "fits", "facts", "words"),
     [
         (1000, 1000, 150, (True, True), "1.0 kB", ""),
-        (600, 400, 150, (True, True), "1.0 kB · 600 bytes of it have arrived", ""),
-        (600, 0, 150, (True, True), "1.0 kB · kept in this browser", ""),
-        (599, 600, 150, (False, True), "", "Needs 600 bytes of this browser's storage, which has"),
-        (-5, 600, 150, (False, True), "", "which has 0 bytes left."),
-        (600, 600, 149, (True, False), "", "Has a tensor of about 150 bytes; this GPU takes 149"),
-        (None, 600, 150, (False, True), "", "This browser keeps no files here"),
-        (None, 0, 149, (False, False), "", "This browser keeps no files here"),
+        (600, 400, 150, (True, True), "1.0 kB · 600 bytes already downloaded", ""),
+        (600, 0, 150, (True, True), "1.0 kB · stored in this browser", ""),
+        (599, 600, 150, (False, True), "", "it needs 600 bytes, and this browser has"),
+        (-5, 600, 150, (False, True), "", "this browser has 0 bytes left."),
+        (
+            600,
+            600,
+            149,
+            (True, False),
+            "",
+            "about 150 bytes, and the limit here is 149",
+        ),
+        (None, 600, 150, (False, True), "", "This browser does not store files"),
+        (None, 0, 149, (False, False), "", "This browser does not store files"),
     ],
 )
 def test_whether_a_file_fits(

@@ -171,7 +171,7 @@ import asyncio, json
 from py_runtime.app import in_page
 told = []
 emit, in_page._emit = in_page._emit, lambda *message: told.append(message)
-in_page.start(10**6, "nonsense", "[]")
+in_page.start(10**6, "nonsense", "{}")
 in_page.cancel(10**7)
 while not told:
     await asyncio.sleep(0)

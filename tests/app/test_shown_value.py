@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from py_runtime.app import printed as printing_out
-from py_runtime.app.plain_words import fit, plain_words
 from py_runtime.app.printed import AT_ONCE, SECONDS, Printed
 from py_runtime.app.shown_value import MAX_CHARACTERS, shown_value
 
@@ -94,33 +93,3 @@ def test_calls_hear_what_they_print_themselves() -> None:
         assert told == ["in\nside"]
     assert before.getvalue() == "outside"
     output.flush()
-
-
-# Models -------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("model", "words"),
-    [
-        ({"size": 101 * 10**6, "context": 2048},
-         "small and fast · 101 MB · remembers about 1,500 words"),
-        ({"size": 700_000_000}, "medium-sized · 700 MB"),
-        ({"size": 44 * 10**8, "context": 32768},
-         "large and slower · 4.4 GB · remembers about 25,000 words"),
-        ({"context": 100}, "remembers about 75 words"),
-        ({"size": 0}, ""),
-    ],
-)  # fmt: skip
-def test_a_model_in_plain_words(model: dict[str, int], words: str) -> None:
-    assert plain_words(model) == words
-
-
-def test_whether_a_model_fits_is_said_where_it_is_known() -> None:
-    limits = {"max_buffer_size": 10**9, "max_storage_buffer_binding_size": 128 * 10**6}
-    assert fit({}, limits) == {}
-    assert fit({"largest_buffer": 128 * 10**6}, limits) == {"fits_gpu": True}
-    refused = fit({"largest_buffer": 129 * 10**6}, limits)
-    assert refused == {
-        "fits_gpu": False,
-        "fit": "Does not fit: it needs 129 MB in one piece, and this GPU takes 128 MB at most.",
-    }

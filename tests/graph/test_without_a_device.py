@@ -1,5 +1,6 @@
 """What a graph finds out of a program alone: memory that is shared, ops that must run, rings and
-states, and how long a measurement takes."""
+states, and how long a measurement takes.
+"""
 
 import asyncio
 

@@ -50,7 +50,9 @@ def user(
         user.page.goto(address)
         user.page.evaluate("inpage.ready.then(() => null)")
         user.page.evaluate(f"void inpage.hubFiles('{REPOSITORY}')")
-        asked = user.page.get_by_role("dialog", name="May this page ask the Hugging Face Hub?")
+        asked = user.page.get_by_role(
+            "dialog", name="Allow this page to contact the Hugging Face Hub?"
+        )
         asked.get_by_role("button", name="Allow").click()
         yield user
         context.close()

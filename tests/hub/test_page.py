@@ -85,14 +85,14 @@ def dialog(user: User) -> Iterator[Locator]:
 def look(dialog: Locator) -> Callable[[str], None]:
     def find(name: str) -> None:
         dialog.get_by_label("Name or address").fill(name)
-        dialog.get_by_role("button", name="Look").click()
+        dialog.get_by_role("button", name="Show files").click()
 
     return find
 
 
 @pytest.fixture
 def asked(user: User) -> Locator:
-    return user.page.get_by_role("dialog", name="May this page ask the Hugging Face Hub?")
+    return user.page.get_by_role("dialog", name="Allow this page to contact the Hugging Face Hub?")
 
 
 def ready(user: User, name: str) -> None:
@@ -109,7 +109,7 @@ def test_nobody_is_asked_before_the_user_allows_it(
     expect(dialog.get_by_role("button", name="Choose")).not_to_have_count(0)
     assert user.faults_of_access() == []
     look(LLAMA)
-    expect(asked).to_contain_text("Your chats never leave")
+    expect(asked).to_contain_text("Your chats stay on this machine")
     expect(asked).to_contain_text(hub.hub.removeprefix("http://"))
     assert user.faults_of_access() == []
     asked.get_by_role("button", name="Not now").click()
@@ -134,7 +134,7 @@ def test_torch_s_tokens_from_the_hub(
     expect(dialog.locator("#hubFound")).to_have_text(
         f"{LLAMA} · licence: apache-2.0 · commit {COMMIT[:7]}"
     )
-    expect(dialog.get_by_role("radio", name=re.compile("Q8_0.*a good choice"))).to_be_checked()
+    expect(dialog.get_by_role("radio", name=re.compile("Q8_0.*recommended"))).to_be_checked()
     assert user.faults_of_access() == []
     dialog.get_by_role("button", name="Download and load").click()
     ready(user, "llama_Q8_0")
@@ -168,13 +168,13 @@ def test_a_download_is_paused_and_goes_on_after_a_reload(
     hub.go_on.clear()
     user.page.evaluate("inpage.deleteStored('small_Q8_0').catch(() => null)")
     look(SMALL)
-    expect(dialog.get_by_role("radio", name=re.compile("Q4_0.*a good choice"))).to_be_checked()
+    expect(dialog.get_by_role("radio", name=re.compile("Q4_0.*recommended"))).to_be_checked()
     dialog.get_by_role("radio", name=re.compile("Q8_0")).check()
     dialog.get_by_role("button", name="Download and load").click()
     expect(user.page.locator("#step-download")).to_contain_text(" of 24.4 kB")
     assert user.page.evaluate("inpage.loaded.name") == "llama_Q8_0", "until all of it is here"
     user.page.get_by_role("button", name="Pause").click()
-    expect(user.page.locator("#loadError")).to_contain_text("from what has arrived")
+    expect(user.page.locator("#loadError")).to_contain_text("resumes the download")
     hub.faults = {}
     hub.go_on.set()
     hub.take_seen()
@@ -182,7 +182,7 @@ def test_a_download_is_paused_and_goes_on_after_a_reload(
     (paused,) = [m for m in user.page.evaluate("inpage.models()") if m["name"] == "small_Q8_0"]
     assert (paused["size"], paused["stored"]) == (size, False)
     assert 0 < paused["kept_bytes"] < size
-    opened(user).get_by_role("button", name="Go on").click()
+    opened(user).get_by_role("button", name="Resume download").click()
     ready(user, "small_Q8_0")
     ranges = [seen.headers.get("range") for seen in hub.take_seen() if seen.host == "cdn"]
     assert ranges[-1] == f"bytes={paused['kept_bytes']}-"
@@ -204,35 +204,35 @@ def test_a_gated_model_takes_a_token_that_is_kept_only_if_asked(
     user: User, hub: Imitation, dialog: Locator, look: Callable[[str], None]
 ) -> None:
     look(GATED)
-    expect(dialog.get_by_role("alert")).to_contain_text("needs a token of yours")
+    expect(dialog.get_by_role("alert")).to_contain_text("needs your access token")
     token = dialog.get_by_label("Access token")
     expect(token).to_be_focused()
     assert user.faults_of_access() == []
     hub.take_seen()
     token.fill(TOKEN)
-    dialog.get_by_role("button", name="Use").click()
+    dialog.get_by_role("button", name="Use token").click()
     expect(dialog.get_by_role("radio", name=re.compile("Q8_0"))).to_be_checked()
     assert not any(TOKEN in seen.path for seen in hub.seen)
     assert not any("authorization" in seen.headers for seen in hub.seen if seen.host == "cdn")
     assert any(seen.headers.get("authorization") == f"Bearer {TOKEN}" for seen in hub.seen)
     kept = "JSON.stringify({ ...localStorage, ...sessionStorage })"
     assert TOKEN not in user.page.evaluate(kept)
-    dialog.get_by_label("Keep the token").check()
-    dialog.get_by_role("button", name="Use").click()
+    dialog.get_by_label("Save the token").check()
+    dialog.get_by_role("button", name="Use token").click()
     expect(dialog.get_by_role("radio", name=re.compile("Q8_0"))).to_be_checked()
     assert TOKEN in user.page.evaluate(kept)
 
 
 def test_consent_can_be_withdrawn(user: User, hub: Imitation, dialog: Locator) -> None:
     dialog.locator("#hubAccess").evaluate("details => { details.open = true }")
-    expect(dialog).to_contain_text("You have allowed this page to ask the Hub")
+    expect(dialog).to_contain_text("You have allowed this page to contact the Hub")
     expect(dialog.locator("#hubStorage")).to_contain_text(" left")
     dialog.get_by_role("button", name="Withdraw my permission").click()
     expect(dialog).to_contain_text("you will be asked first")
     assert TOKEN not in user.page.evaluate("JSON.stringify({ ...localStorage })")
     hub.take_seen()
     user.page.evaluate(f"globalThis.code = inpage.hubFiles('{SMALL}').catch({CODE}); null")
-    expect(user.page.get_by_role("dialog", name="May this page ask")).to_be_visible()
+    expect(user.page.get_by_role("dialog", name="Allow this page to contact")).to_be_visible()
     user.page.keyboard.press("Escape")
     assert user.page.evaluate("code") == "hub_consent"
     assert hub.seen == []

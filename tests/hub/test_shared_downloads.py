@@ -116,7 +116,7 @@ def test_one_tab_downloads_and_both_load(
     tab.page.locator("#loader [data-opens=models]").click()
     panel = tab.page.get_by_role("dialog", name="Models")
     panel.get_by_label("Name or address").fill(f"toys/{model}")
-    panel.get_by_role("button", name="Look").click()
+    panel.get_by_role("button", name="Show files").click()
     panel.get_by_role("button", name=re.compile("Download and load")).click()
     waits(tab)
     size = len(hub.repositories[f"toys/{model}"].files[f"{model}.gguf"])

@@ -51,7 +51,7 @@ def test_addresses(text: str, wanted: HubAddress) -> None:
     ],
 )
 def test_what_is_no_address(text: str) -> None:
-    with pytest.raises(RequestError, match="leads to no model"):
+    with pytest.raises(RequestError, match="no model found at"):
         parse_address(text)
 
 
@@ -156,7 +156,7 @@ def test_the_shelf_offers_what_the_engine_knows() -> None:
         address = parse_address(entry["address"])
         assert (address.file, address.revision) == (None, None)
         assert address.name.endswith("-GGUF")
-        assert float(entry["size"].removesuffix(" GB")) > 0
+        assert entry["size"] > 1e7
 
 
 def test_what_is_kept_of_a_model_is_read_back() -> None:

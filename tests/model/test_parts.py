@@ -15,6 +15,7 @@ import pytest
 from py_runtime.base.dtypes import F16, F32, I8, I32
 from py_runtime.base.errors import GpuOutOfMemoryError, RequestError
 from py_runtime.base.model_errors import ModelError, ModelTensorsError
+from py_runtime.base.sizes import percent
 from py_runtime.decoder.token_rows import TokenRowsTable
 from py_runtime.folder.layout import FileRange, TensorPlace
 from py_runtime.folder.manifest import NEEDED_LIMITS
@@ -36,7 +37,6 @@ from py_runtime.model.verify import (
     TextCheck,
     VerifyReport,
     difference,
-    percent,
     precision_of,
 )
 from tests.pte.memory_source import MemorySource
@@ -264,7 +264,7 @@ def test_a_report_without_fault() -> None:
     report = concluded(layers=GOOD, lengths=lengths, texts=texts, not_checked=["layers.5"])
     assert (report.ok, report.first_wrong_layer, report.worst_layer) == (True, None, "layers.0")
     assert "the largest difference in any layer is 0.00030 %" in report.summary
-    assert "the first 7 word pieces of 2 answers are the same" in report.summary
+    assert "the first 7 tokens of 2 answers are the same" in report.summary
     assert "Not checked, since the graph does not name them: layers.5." in report.summary
     assert "in the results is 0.00020 %" in concluded(lengths=lengths).summary
     assert concluded(lengths=lengths).worst_layer is None
@@ -277,8 +277,8 @@ def test_a_report_of_wrong_results_and_answers() -> None:
     assert not report.ok
     assert "the results after 1 token differ by 50 %" in report.summary
     assert "7 token" not in report.summary
-    assert "another word piece than PyTorch's at place 3" in report.summary
-    assert report.summary.count("place") == 1
+    assert "an answer differs from PyTorch's at token 3" in report.summary
+    assert report.summary.count("at token") == 1
 
 
 # Places, devices, ends ----------------------------------------------------------------------------

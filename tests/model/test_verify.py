@@ -13,11 +13,12 @@ from py_runtime.app.jsonable import dumps
 from py_runtime.base.cancel import CancelToken
 from py_runtime.base.errors import AbortedError
 from py_runtime.base.model_errors import ModelTensorsError
+from py_runtime.base.sizes import percent
 from py_runtime.folder.layout import ModelFolder
 from py_runtime.gpu import request_device
 from py_runtime.model import Model
 from py_runtime.model.goldens import NoGoldensError, read_goldens
-from py_runtime.model.verify import CLEAR_MARGIN, VerifyReport, difference, percent, verify
+from py_runtime.model.verify import CLEAR_MARGIN, VerifyReport, difference, verify
 from tests.runners import NativeRunner, PlacedToy, wait
 
 PROMPT = [5, 6, 7, 8, 9, 10, 11, 12]
@@ -143,11 +144,11 @@ def test_another_token_counts_where_torch_was_sure(model: Model) -> None:
     sure = report_with(model, other, set_golden(model, "margins_0", 5, CLEAR_MARGIN * 2))
     assert not sure.ok
     assert (sure.texts[0].first_difference, sure.texts[0].identical) == (5, False)
-    assert "an answer has another word piece than PyTorch's at place 6" in sure.summary
+    assert "an answer differs from PyTorch's at token 6" in sure.summary
     unsure = report_with(model, other, set_golden(model, "margins_0", 5, CLEAR_MARGIN / 2))
     assert unsure.ok
     assert (unsure.texts[0].tokens, unsure.texts[0].first_difference) == (5, None)
-    assert "the first 5 word pieces of 1 answer are the same" in unsure.summary
+    assert "the first 5 tokens of 1 answer are the same" in unsure.summary
 
 
 def test_one_wrong_number_among_many_is_seen(model: Model) -> None:
@@ -165,7 +166,7 @@ def test_one_wrong_number_among_many_is_seen(model: Model) -> None:
 def test_no_numbers_are_a_difference(model: Model) -> None:
     report = report_with(model, set_golden(model, "hidden.layers.1", 0, np.nan))
     assert report.first_wrong_layer == report.worst_layer == "layers.1"
-    assert "layer 2 of 2 differs by more than any number (it is NaN or infinite)" in report.summary
+    assert "layer 2 of 2 has values that are NaN or infinite" in report.summary
     dumps(report)  # JSON has no infinity of its own
 
 

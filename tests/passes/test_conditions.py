@@ -1,5 +1,6 @@
 """Each condition of the passes, violated alone: then the program stays as it was, and with nothing
-violated the fused op has the arguments of what it replaces."""
+violated the fused op has the arguments of what it replaces.
+"""
 
 from dataclasses import replace
 from typing import Any
@@ -232,7 +233,7 @@ def test_a_gate_of_another_width_stays() -> None:
 
 
 def linear_of(columns: int, dims: int = 2, constant: bool = True) -> Layers:
-    """x + linear(x), whose weight has so many columns."""
+    """X + linear(x), whose weight has so many columns."""
     writer = Layers()
     x = writer.input("x", (1, TOKENS, columns), F32, dynamic=(1,))
     shape = (columns, columns) if dims == 2 else (columns * columns,)

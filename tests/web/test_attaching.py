@@ -242,6 +242,6 @@ def test_nothing_in_a_pdf_is_run_opened_or_sent(tab: User) -> None:
 def test_a_reader_that_does_not_arrive_is_told(tab: User) -> None:
     tab.page.route("**/pdf-worker.js", lambda route: route.abort())
     attach(tab, "paper.pdf", pdf([text_at(700, "Text")]))
-    expect(tab.notices).to_contain_text("what reads PDF files did not arrive")
+    expect(tab.notices).to_contain_text("the PDF reader could not be loaded")
     tab.page.unroute("**/pdf-worker.js")
     tab.dismiss_notices()

@@ -150,7 +150,7 @@ def test_a_full_context_is_told_in_words_and_can_be_gone_on_from(chat: User) -> 
     answer = chat.answers.last
     expect(answer.locator(".error")).to_contain_text(f"context holds {CONTEXT}")
     expect(answer.locator(".error")).to_contain_text("tokens")
-    answer.get_by_role("button", name="Drop the oldest turns and go on").click()
+    answer.get_by_role("button", name="Drop the oldest messages and continue").click()
     answer = chat.answered()
     expect(answer.locator(".error")).to_be_hidden()
     expect(answer.locator(".note")).to_contain_text("oldest messages left out")
@@ -195,7 +195,7 @@ def test_the_model_is_verified_on_this_gpu(chat: User) -> None:
     chat.page.locator("#modelChip").click()
     dialog = chat.page.get_by_role("dialog", name="Models")
     expect(dialog).to_contain_text("swiftshader")
-    dialog.get_by_text("Technical facts").first.click()
+    dialog.get_by_text("Technical details").first.click()
     dialog.get_by_role("button", name="Verify on this GPU").click()
     dialog.get_by_text("Differences by layer").click()
     assert dialog.get_by_role("row").count() > 1
@@ -231,7 +231,7 @@ def test_the_keyboard_alone_suffices(chat: User) -> None:
     assert page.evaluate(focused) == "Settings"
     tab_to("Rename this chat", "Shift+Tab")
     press("Enter")
-    expect(page.get_by_label("Name of this chat")).to_be_focused()  # its script has arrived
+    expect(page.get_by_label("Chat name")).to_be_focused()  # its script has arrived
     page.keyboard.type("By keyboard")
     press("Enter")
     expect(page.locator("#chats")).to_contain_text("By keyboard")

@@ -71,13 +71,13 @@ def rows(user: User) -> Locator:
 
 
 def test_chats_are_found_by_their_words(tab: User) -> None:
-    field = tab.page.get_by_label("Find in chats")
+    field = tab.page.get_by_label("Search chats")
     field.fill("nemo")
     expect(rows(tab)).to_have_text(["Verne"])
     field.fill("PENGUIN")
     expect(rows(tab)).to_have_text(["Penguins"])
     field.fill("nowhere")
-    expect(tab.page.get_by_text("Nothing found")).to_be_visible()
+    expect(tab.page.get_by_text("No results")).to_be_visible()
     field.fill("")
     expect(rows(tab)).to_have_count(3)
 
@@ -178,7 +178,7 @@ def test_what_is_too_long_says_so(tab: User) -> None:
     tab.page.evaluate("inpage.countTokens = async () => ({prompt_tokens: 5300})")
     tab.drop({"long.txt": b"` " * 300_000})
     row = tab.page.locator("#attached li")
-    expect(row).to_contain_text("does not fit: 5,300 tokens, and this model holds 1,000")
+    expect(row).to_contain_text("too long: 5,300 tokens, and this model's context holds 1,000")
     row.get_by_role("button").click()
     tab.page.evaluate("inpage.countTokens = async () => ({prompt_tokens: 1})")
 
@@ -189,7 +189,7 @@ def test_other_files_are_named_with_what_can_be_dropped(tab: User) -> None:
     tab.drop({"empty.txt": b" "})
     expect(tab.notices).to_contain_text("empty.txt is empty.")
     tab.drop({"big.log": b"x" * 2_100_000})
-    expect(tab.notices).to_contain_text("big.log is too large to attach: 2.1 MB")
+    expect(tab.notices).to_contain_text("big.log is too large to attach: it has 2.1 MB")
     tab.dismiss_notices()
 
 
@@ -258,7 +258,7 @@ def test_there_is_a_way_to_the_latest(tab: User) -> None:
 
 def test_keys_do_what_their_list_says(tab: User) -> None:
     tab.composer.press("Alt+KeyN")
-    expect(tab.page.get_by_label("Name of this chat")).to_have_value("New chat")
+    expect(tab.page.get_by_label("Chat name")).to_have_value("New chat")
     tab.composer.press("Alt+ArrowDown")
     expect(rows(tab).first).to_have_attribute("aria-current", "true")
     tab.composer.press("Alt+ArrowDown")
@@ -266,7 +266,7 @@ def test_keys_do_what_their_list_says(tab: User) -> None:
     tab.composer.press("Alt+ArrowUp")
     expect(rows(tab).first).to_have_attribute("aria-current", "true")
     tab.composer.press("Control+k")
-    expect(tab.page.get_by_label("Find in chats")).to_be_focused()
+    expect(tab.page.get_by_label("Search chats")).to_be_focused()
     tab.page.locator("#scroller").focus()
     tab.page.keyboard.press("/")
     expect(tab.composer).to_be_focused()

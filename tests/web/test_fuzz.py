@@ -18,6 +18,14 @@ IMPORTS, SETTINGS = 60, 12
 MESSAGES = [
     {"role": "user", "content": "Hi", "note": "", "error": ""},
     {"role": "assistant", "content": "**Hello** <b>you</b>", "note": "2 tokens", "error": ""},
+    {
+        "role": "assistant",
+        "content": "Well",
+        "note": [{"code": "answer_tokens", "facts": {"tokens": 2}}],
+        "error": "too long",
+        "reason": "prompt_too_long",
+        "facts": {"prompt_tokens": 5, "context": 3},
+    },
 ]
 CHAT = {"id": "1", "title": "A chat", "system": "Be brief.", "changed": 1, "messages": MESSAGES}
 EXPORTS: list[Any] = [

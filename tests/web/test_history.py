@@ -14,17 +14,17 @@ from tests.web.user import IDLE_WORKER, User, chat_of, until
 pytestmark = pytest.mark.browser
 
 
-def until_kept(user: User, note: str, length: int = 1) -> None:
+def until_kept(user: User, note: dict[str, Any], length: int = 1) -> None:
     """Wait until an answer is kept: what is under way when a page closes may be lost."""
 
     def is_kept() -> bool:
         messages = [message for chat in user.records() for message in chat["messages"]]
         return any(
-            note in (message.get("note") or "") and len(message["content"]) >= length
+            note in (message.get("note") or []) and len(message["content"]) >= length
             for message in messages
         )
 
-    until(user.page, is_kept, f"an answer is kept whose note is “{note}”")
+    until(user.page, is_kept, f"an answer is kept whose note has {note}")
 
 
 def test_history_survives_a_reload(user: User) -> None:
@@ -32,7 +32,7 @@ def test_history_survives_a_reload(user: User) -> None:
     user.ask("What do I see?")
     user.composer.fill("not sent yet")
     before = user.page.locator("#messages").inner_text()
-    until_kept(user, "16 tokens")
+    until_kept(user, {"code": "answer_tokens", "facts": {"tokens": 16}})
     user.page.reload()
     expect(user.answers).to_have_count(1)
     expect(user.composer).to_have_value("not sent yet")
@@ -52,7 +52,7 @@ def test_an_answer_that_a_reload_cut_off_keeps_its_text(user: User) -> None:
     text = user.answers.last.locator(".text")
     expect(text).to_have_text(re.compile(".{20}"))
     begun = text.text_content() or ""
-    until_kept(user, "Interrupted", 20)
+    until_kept(user, {"code": "answer_interrupted", "facts": {}}, 20)
     user.page.reload()
     expect(user.answers.last).to_contain_text("Interrupted")
     kept = user.answers.last.locator(".text").text_content()
@@ -156,6 +156,28 @@ def test_an_import_is_shown_as_text_and_gets_an_id_of_its_own(user: User) -> Non
     chats = json.loads(user.exported("Export all").read_text())["chats"]
     assert len({chat["id"] for chat in chats}) == len(chats) == 3
     assert not any("extra" in chat for chat in chats)
+    assert user.complaints == []
+
+
+def test_notes_of_an_import_are_old_texts_or_messages_and_others_are_dropped(user: User) -> None:
+    deep: Any = {"code": "answer_stopped", "facts": {}}
+    for _ in range(1000):
+        deep = {"code": "device_lost", "facts": {"reason": deep}}
+    notes: dict[str, Any] = {
+        "3 tokens": "3 tokens",
+        "1,234 tokens · Stopped": [
+            {"code": "answer_tokens", "facts": {"tokens": 1234}},
+            {"code": "from_the_future", "facts": {"tokens": 1}},
+            {"code": "answer_stopped", "facts": {}},
+        ],
+        "": [deep],
+    }
+    for shown, note in notes.items():
+        chat = chat_of("A question", "An answer", title=f"note: {shown}")
+        chat["messages"][1]["note"] = note
+        user.import_chats(chat)
+        expect(user.titles.first).to_have_text(f"note: {shown}")
+        expect(user.answers.last.locator(".note")).to_have_text(shown)
     assert user.complaints == []
 
 

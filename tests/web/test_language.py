@@ -6,11 +6,13 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
-from tests.web import words
+from tests.web import wording
 from tests.web.user import IDLE_WORKER, User
 
 pytestmark = pytest.mark.browser
 
+PLURAL = re.compile(r"\{\w+:([^|}]*)\|([^}]*)\}")
+VALUE = re.compile(r"\\\{.+?\\\}")  # in a text that is escaped
 DIALOGS = ("settings", "models", "console", "shortcuts")
 # What people read or hear, but for what models and users write.
 SHOWN = """() => {
@@ -40,13 +42,12 @@ CUT = """() => [...document.querySelectorAll("button, select, summary, label, h2
 
 def english() -> re.Pattern[str]:
     """Return a pattern of what the page would say in English, and says otherwise in German."""
-    table = words.table("de")
-    entries = [entry for section in table.values() for entry in section.items()]
-    forms = [form for key, other in entries if key != other for form in key.split("|")]
-    patterns = [
-        words.PLACEHOLDER.sub(".+", re.escape(form).replace(r"\{", "{").replace(r"\}", "}"))
-        for form in forms
-    ]
+    english, german = wording.table("en")["messages"], wording.table("de")
+    texts = [key for key, other in german["texts"].items() if key != other]
+    messages = [text for code, text in english.items() if text != german["messages"][code]]
+    forms = [form for key in texts for form in key.split("|")]
+    forms += [PLURAL.sub(which, text) for text in messages for which in (r"\1", r"\2")]
+    patterns = [VALUE.sub(".+", re.escape(form)) for form in forms]
     return re.compile("|".join(patterns))
 
 
@@ -73,7 +74,7 @@ def german(browser: Browser, toy_site_url: str) -> Iterator[User]:
 def test_a_german_browser_reads_german(german: User) -> None:
     expect(german.page.locator("html")).to_have_attribute("lang", "de-DE")
     expect(german.page.locator("#load")).to_have_text(
-        re.compile(r"^Chat starten \([\d,]+ [kM]B, einmalig\)$")
+        re.compile(r"^Chat starten \([\d,]+ [kM]B Download\)$")
     )
     expect(german.page.locator("#status")).to_have_text(re.compile(r"^Bereit nach \d+,\d s\.$"))
     expect(german.page.locator("#chatTitle")).to_have_value("Neuer Chat")
@@ -89,7 +90,7 @@ def test_a_chat_in_german(german: User) -> None:
     page.locator("#draft").fill("Hello")
     page.locator("#draft").press("Enter")
     note = page.locator("#messages .note")
-    expect(note).to_have_text(re.compile(r"^An der Grenze .* · 4 Tokens · \d+,\d s \("))
+    expect(note).to_have_text(re.compile(r"^Token-Grenze erreicht · 4 Tokens · \d+,\d s \("))
     expect(note).to_have_text(re.compile(r"\d,\d (Vorbereitung|Lesen|Schreiben)"))
     expect(page.locator("#contextText")).to_have_text(
         re.compile(r"^Kontext: \d+ von [\d.]+ Tokens$")
@@ -125,7 +126,7 @@ def test_another_language_is_chosen_at_once_and_kept(german: User) -> None:
     expect(page.locator("html")).to_have_attribute("lang", "en")
     expect(page.locator("#draft")).to_have_attribute("placeholder", "Ask anything")
     expect(page.locator("#messages .note")).to_have_text(
-        re.compile(r"^Cut at the limit .* · 4 tokens")
+        re.compile(r"^Token limit reached · 4 tokens")
     )
     expect(page.locator("#contextText")).to_have_text(
         re.compile(r"^Context: \d+ of [\d,]+ tokens$")
@@ -149,12 +150,12 @@ def test_words_that_do_not_arrive_leave_english(browser: Browser, toy_site_url: 
     context.add_init_script(IDLE_WORKER)
     user = User(context.new_page(), toy_site_url)
     asked: list[Route] = []
-    user.page.route("**/words/de.js", lambda route: asked.append(route))
-    with user.page.expect_request("**/words/de.js"):
+    user.page.route("**/languages/de.js", lambda route: asked.append(route))
+    with user.page.expect_request("**/languages/de.js"):
         user.page.goto(toy_site_url, wait_until="commit")
-    expect(user.page.locator("html")).to_have_attribute("data-words", "coming")
+    expect(user.page.locator("html")).to_have_attribute("data-wording", "coming")
     expect(user.page.locator(".welcome h2")).to_be_hidden()
-    user.page.route("**/words/de.js", lambda route: route.abort())  # asked once more
+    user.page.route("**/languages/de.js", lambda route: route.abort())  # asked once more
     asked[0].abort()
     expect(user.page.get_by_role("heading", name="A language model in this page")).to_be_visible()
     user.has_opened()

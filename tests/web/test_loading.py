@@ -22,7 +22,7 @@ def test_a_server_error_is_told_and_load_tries_again(fresh: User) -> None:
     fresh.load_button.click()
     error = fresh.page.get_by_role("alert").filter(has_text="could not be loaded")
     expect(error).to_contain_text("500")
-    expect(error).to_contain_text("Trying again goes on")
+    expect(error).to_contain_text("Trying again resumes the download")
     expect(fresh.load_button).to_be_focused()
     fresh.page.unroute(SHARDS)
 
@@ -45,7 +45,7 @@ def test_a_loaded_model_is_listed_and_can_be_deleted(fresh: User) -> None:
     expect(fresh.composer).to_be_focused()
     fresh.page.locator("#modelChip").click()
     dialog = fresh.page.get_by_role("dialog", name="Models")
-    expect(dialog.locator("#modelRows")).to_contain_text("kept in this browser")
+    expect(dialog.locator("#modelRows")).to_contain_text("stored in this browser")
     dialog.get_by_role("button", name="Unload").click()
     expect(fresh.load_button).to_have_text("Start chatting")
     before = len(fresh.requests)
@@ -60,7 +60,7 @@ def test_a_loaded_model_is_listed_and_can_be_deleted(fresh: User) -> None:
     dialog.get_by_role("button", name="Delete Toy").click()
     fresh.page.keyboard.press("Escape")
     fresh.page.locator("#modelChip").click()
-    expect(dialog.locator("#modelRows")).not_to_contain_text("kept in this browser")
+    expect(dialog.locator("#modelRows")).not_to_contain_text("stored in this browser")
     fresh.page.keyboard.press("Escape")
     assert fresh.complaints == []
 

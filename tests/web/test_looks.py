@@ -243,12 +243,12 @@ def telling(user: User) -> None:
 def finding(user: User) -> None:
     # Where there are few, there is nothing to find them by.
     user.import_chats(*map(chat_of, ("One", "Two", "Three")))
-    user.page.get_by_label("Find in chats").fill("nowhere")
-    expect(user.page.get_by_text("Nothing found")).to_be_visible()
+    user.page.get_by_label("Search chats").fill("nowhere")
+    expect(user.page.get_by_text("No results")).to_be_visible()
 
 
 def failing(user: User) -> None:
-    user.page.get_by_label("Find in chats").fill("")
+    user.page.get_by_label("Search chats").fill("")
     user.page.evaluate(SHOW_FAILURE, "crashed")
     expect(user.page.get_by_role("heading", name="The engine stopped")).to_be_visible()
 
@@ -344,7 +344,7 @@ def test_the_panel_of_models_knows_what_happened_before_it_was_fetched(chatted: 
     dialog = chatted.page.get_by_role("dialog", name="Models")
     expect(dialog).to_be_visible()
     expect(dialog.locator("#loadedName")).to_have_text("Toy")
-    expect(dialog.locator("#modelRows")).to_contain_text("kept in this browser")
+    expect(dialog.locator("#modelRows")).to_contain_text("stored in this browser")
     assert "ui/models.js" in own_scripts(chatted)
     chatted.page.keyboard.press("Escape")
 

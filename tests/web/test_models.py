@@ -67,7 +67,7 @@ def test_plain_words_come_first(user: User, panel: Locator) -> None:
     expect(row(panel, "Toy").locator(".words")).to_contain_text("remembers about ")
     facts = row(panel, "Toy").locator(".facts")
     expect(facts).to_be_hidden()
-    row(panel, "Toy").get_by_text("Technical facts").click()
+    row(panel, "Toy").get_by_text("Technical details").click()
     expect(facts).to_contain_text("context of ")
     assert user.faults_of_access() == []
 
@@ -75,7 +75,7 @@ def test_plain_words_come_first(user: User, panel: Locator) -> None:
 def test_what_fits_this_gpu_and_what_does_not(panel: Locator) -> None:
     expect(row(panel, "Toy")).to_contain_text("fits this GPU")
     expect(row(panel, "Vast")).not_to_contain_text("fits this GPU")
-    expect(row(panel, "Vast").locator(".fit")).to_contain_text("this GPU takes")
+    expect(row(panel, "Vast").locator(".fit")).to_contain_text("Too large for this GPU")
     expect(panel.get_by_role("button", name="Download and load: Vast")).to_be_disabled()
 
 
@@ -87,13 +87,13 @@ def test_a_model_is_loaded_and_another_one_takes_its_place(user: User, panel: Lo
         user.page.locator("#modelChip").click()
         expect(panel.locator("#loadedName")).to_have_text(name)
         expect(row(panel, name).locator(".words")).to_contain_text("in use · ")
-        expect(row(panel, name).locator(".words")).to_contain_text("kept in this browser")
+        expect(row(panel, name).locator(".words")).to_contain_text("stored in this browser")
         expect(row(panel, name).locator(".load")).to_be_hidden()
         row(panel, other).locator(".load").click()
         expect(user.page.locator("#modelName")).to_have_text(other)
         user.has_loaded()
     user.page.locator("#modelChip").click()
-    expect(panel.get_by_role("button", name="Switch to it: Other")).to_be_enabled()
+    expect(panel.get_by_role("button", name="Switch: Other")).to_be_enabled()
     assert user.faults_of_access() == []
 
 
@@ -162,9 +162,9 @@ def test_a_deletion_that_fails_keeps_no_other_from_being_done(user: User, panel:
 def test_a_deletion_can_be_undone(user: User, panel: Locator) -> None:
     words = row(panel, "Other").locator(".words")
     panel.get_by_role("button", name="Delete Other").click()
-    expect(words).to_have_text("is deleted when you close this.")
+    expect(words).to_have_text("will be deleted when you close this window.")
     panel.get_by_role("button", name="Keep Other").click()
-    expect(words).to_contain_text("kept in this browser")
+    expect(words).to_contain_text("stored in this browser")
     panel.get_by_role("button", name="Delete Other").click()
     user.page.keyboard.press("Escape")
     expect(panel).to_be_hidden()
@@ -178,7 +178,7 @@ def test_little_room_is_told(user: User, panel: Locator) -> None:
     user.page.keyboard.press("Escape")
     user.page.evaluate("navigator.storage.estimate = async () => ({ quota: 1000, usage: 0 })")
     user.page.locator("#modelChip").click()
-    expect(row(panel, "Other").locator(".fit")).to_contain_text("room for 1.0 kB")
+    expect(row(panel, "Other").locator(".fit")).to_contain_text("1.0 kB of storage left")
     expect(row(panel, "Toy").locator(".fit")).to_have_text("")
     assert user.complaints == []
 

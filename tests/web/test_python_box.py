@@ -74,7 +74,7 @@ def test_prints_and_the_value(box: Locator, output: Locator) -> None:
     run(box, "print('one', end=' ')\nprint('two')\nimport sys\nprint('three', file=sys.stderr)\n4")
     expect(output).to_have_text("one two\nthree\n4")
     run(box, "kept = 1")
-    expect(box.get_by_role("status")).to_have_text("Done; it gave nothing to show.")
+    expect(box.get_by_role("status")).to_have_text("Done. No output.")
     run(box, "for i in range(100_000): print(i)")
     expect(output).to_contain_text("99999")
     assert len(output.inner_text()) < 250_000

@@ -162,7 +162,7 @@ def test_a_first_answer_says_what_it_waits_for(desk: Desk) -> None:
     }""")
     send(user, "Hello")
     note = user.answers.last.locator(".note")
-    expect(note).to_have_text("Compiling for your GPU, once…")
+    expect(note).to_have_text("Compiling for your GPU (first time only)…")
     user.page.evaluate("inpage.goOn()")
     expect(note).to_have_text("Reading your message: 8 of 12 tokens")
     user.page.evaluate("inpage.goOn()")
@@ -175,24 +175,25 @@ def test_verifying_tells_how_far_it_is_and_can_be_cancelled(desk: Desk) -> None:
         inpage.verify = ({signal, onProgress}) => new Promise((resolve, reject) => {
             inpage.verified = resolve;
             signal.addEventListener("abort", () => reject(new Error("aborted")));
-            onProgress({phase: "prefill", done: 1, total: 4});
+            onProgress({messages: [{code: "verifying_layers", facts: {share: 0.25}}]});
         });
     }""")
     user.page.locator("#modelChip").click()
     panel = user.page.get_by_role("dialog", name="Models")
-    panel.get_by_text("Technical facts").first.click()
+    panel.get_by_text("Technical details").first.click()
     verify = panel.get_by_role("button", name="Verify on this GPU")
     verdict = panel.locator("#verdict")
     sign = "one => getComputedStyle(one, '::before').content"
     verify.click()
-    expect(verdict).to_have_text("Verifying prefill: 25 %")
+    expect(verdict).to_have_text("Verifying layers: 25 %")
     panel.get_by_role("button", name="Cancel").click()
     expect(verdict).to_have_text("Cancelled.")
     for is_right, shown in (("true", "✓"), ("false", "✗")):
         verify.click()
-        expect(verdict).to_have_text("Verifying prefill: 25 %")
-        user.page.evaluate(f"inpage.verified({{ok: {is_right}, summary: 'So it is.', table: ''}})")
-        expect(verdict).to_have_text("So it is.")
+        expect(verdict).to_have_text("Verifying layers: 25 %")
+        messages = "[{code: 'device_recovered', facts: {}}]"
+        user.page.evaluate(f"inpage.verified({{ok: {is_right}, messages: {messages}, table: ''}})")
+        expect(verdict).to_have_text("The GPU is back; nothing was lost.")
         assert shown in verdict.evaluate(sign)
     assert user.complaints == []
 
@@ -249,9 +250,11 @@ def test_presets_and_stop_strings(desk: Desk) -> None:
     expect(presets.first).to_have_attribute("aria-pressed", "true")
     expect(presets.nth(1)).to_have_attribute("aria-pressed", "false")
     expect(user.page.locator("[name=temperature]")).to_have_value("0")
-    stop = user.page.get_by_label("Stop at")
+    stop = user.page.get_by_label("Stop strings")
     stop.fill("\n".join(["x"] * 17))
-    expect(user.page.locator("label", has=stop).get_by_role("alert")).to_contain_text("At most 16")
+    expect(user.page.locator("label", has=stop).get_by_role("alert")).to_contain_text(
+        "at most 16 stop strings"
+    )
     stop.fill("END\nthe end")
     user.page.get_by_role("button", name="Done").click()
     user.ask("Hello")
@@ -268,10 +271,10 @@ def test_system_prompts_are_kept_and_taken(desk: Desk) -> None:
     user = desk.tab(script='localStorage.inpagePrompts ||= \'{"version": 1, "texts": [7, ""]}\'')
     opener = user.page.locator("header [data-opens=settings]")
     opener.click()
-    prompts = user.page.get_by_label("Take a kept prompt")
-    keep = user.page.get_by_role("button", name="Keep this prompt")
-    forget = user.page.get_by_role("button", name="Forget this prompt")
-    system = user.page.get_by_label("System prompt of this chat")
+    prompts = user.page.get_by_label("Choose a saved prompt")
+    keep = user.page.get_by_role("button", name="Save prompt")
+    forget = user.page.get_by_role("button", name="Delete prompt")
+    system = user.page.get_by_label("System prompt for this chat")
     expect(prompts.locator("optgroup")).to_have_count(1)
     expect(keep).to_be_hidden()
     system.fill(" Talk like a pirate. ")

@@ -197,7 +197,7 @@ def test_cleared_chats_are_told_of_and_kept_again_if_the_user_wants(desk: Desk) 
     expect(user.page.get_by_text("were cleared")).to_be_visible()
     assert exported_questions(user) == ["Dear to me"]
     assert user.records() == [], "what a user cleared does not come back by itself"
-    user.page.get_by_role("button", name="Keep them").click()
+    user.page.get_by_role("button", name="Save them").click()
     expect(unkept(user)).to_be_hidden()
     user.ask("And more")
     user.page.reload()
@@ -216,7 +216,7 @@ def test_a_database_that_another_tab_deletes_is_opened_anew(desk: Desk) -> None:
     })""")
     expect(user.page.get_by_text("were cleared")).to_be_visible()
     user.ask("Goes on")
-    user.page.get_by_role("button", name="Keep them").click()
+    user.page.get_by_role("button", name="Save them").click()
     expect(unkept(user)).to_be_hidden()
     assert lengths(user) == [4]
     assert user.complaints == []

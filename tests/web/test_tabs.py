@@ -9,7 +9,7 @@ from tests.web.user import DEAF, Desk, User, until
 
 pytestmark = pytest.mark.browser
 
-ALSO_OPEN = "This chat is open in another tab"
+ALSO_OPEN = "This chat is also open in another tab"
 
 
 def questions(user: User) -> list[str]:
@@ -133,7 +133,7 @@ def test_names_and_system_prompts_of_both_tabs_are_kept(desk: Desk) -> None:
     first.come_to_front()
     first.choose(system="Be brief.")
     second.come_to_front()
-    second.page.get_by_label("Name of this chat").fill("A name")
+    second.page.get_by_label("Chat name").fill("A name")
     second.page.keyboard.press("Enter")
     until(
         second.page, lambda: names_and_rules(second) == [("A name", "Be brief.")], "both are kept"
@@ -198,5 +198,5 @@ def test_a_script_for_several_tabs_that_does_not_arrive_is_told(desk: Desk) -> N
     user = desk.tab()
     user.page.route("**/ui/tabs.js", lambda route: route.abort())
     user.page.evaluate("dispatchEvent(new Event('chatmerged'))")
-    expect(user.notices).to_contain_text("This part of the page did not arrive")
+    expect(user.notices).to_contain_text("This part of the page could not be loaded")
     assert user.complaints == []

@@ -289,7 +289,7 @@ IDLE_WORKER = """{
     };
 }"""
 STAND_IN = """() => {
-    inpage.loaded = {name: "Stand-in", context: 1000};
+    inpage.loaded = {name: "Stand-in", context: 1000, messages: []};
     document.body.dataset.model = "ready";
     inpage.countTokens = async () => ({prompt_tokens: 1});
     inpage.answer = "An answer";
@@ -306,6 +306,8 @@ STAND_IN = """() => {
         }
         const end = inpage.isSilent ? "" : `to ${messages.at(-1).content}`;
         yield chunk(end, inpage.finish);
-        yield {choices: [], usage: {summary: signal.aborted ? "Stopped" : "2 tokens"}};
+        const stopped = {code: "answer_stopped", facts: {}};
+        const tokens = {code: "answer_tokens", facts: {tokens: 2}};
+        yield {choices: [], usage: {messages: [signal.aborted ? stopped : tokens]}};
     };
 }"""

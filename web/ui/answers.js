@@ -10,6 +10,8 @@ import { requestOptions } from "./options.js";
 import { pathOf, versionsOf } from "./tree.js";
 
 const SAVE_MILLISECONDS = 1000;
+const STOPPED = [{ code: "answer_stopped", facts: {} }];
+const INTERRUPTED = [{ code: "answer_interrupted", facts: {} }]; // until it has ended
 
 const waiting = lazy(() => import("./waiting.js"));
 
@@ -23,7 +25,7 @@ export function promptOf(chat, last) {
 
 /** Has an answer written, in its turn; of one with text, the rest. @type {AnswerIn} */
 export async function answer(chat, message, options = {}) {
-  Object.assign(message, { note: "Interrupted by a reload", error: "", code: "" });
+  Object.assign(message, { note: INTERRUPTED, error: "", code: "" });
   answers.push({ chat, message, options, abort: new AbortController(), tokens: 0, status: "" });
   store(chat, message.id);
   if (answers.length > 1) return waiting.showWaiting();
@@ -50,8 +52,8 @@ async function write(mine) {
     });
     for await (const chunk of chunks) take(mine, chunk);
   } catch (error) {
-    const { message: fault, code } = /** @type {InpageError} */ (error);
-    Object.assign(message, signal.aborted || code === "aborted" ? { note: "Stopped" } : { note: "", error: fault, code });
+    const { message: fault, code, reason, facts } = /** @type {InpageError} */ (error);
+    Object.assign(message, signal.aborted || code === "aborted" ? { note: STOPPED } : { note: "", error: fault, code, reason, facts });
   }
 }
 
@@ -73,7 +75,7 @@ function end(mine) {
 export function stop(mine) {
   mine?.abort.abort();
   if (!mine || mine === answers[0]) return;
-  mine.message.note = "Stopped"; // before its turn
+  mine.message.note = STOPPED; // before its turn
   end(mine);
 }
 
@@ -81,10 +83,10 @@ export function stop(mine) {
 function take(growing, { choices: [choice], progress, usage }) {
   const now = performance.now();
   const { message } = growing;
-  if (usage) message.note = usage.summary;
+  if (usage) message.note = usage.messages;
   if (progress) {
     growing.prompt = progress.total;
-    growing.status = progress.compiling ? t`Compiling for your GPU, once…` : t`Reading your message: ${progress.prefilled} of ${progress.total} tokens`;
+    growing.status = progress.compiling ? t`Compiling for your GPU (first time only)…` : t`Reading your message: ${progress.prefilled} of ${progress.total} tokens`;
   }
   if (choice) {
     message.content += choice.delta.content ?? "";

@@ -1,7 +1,6 @@
 // Files that go with a message: their text is put before it. What cannot be taken is told, and what can be.
 
-import { copyOf, lazy, line, notify, page, partOf, t } from "./page.js";
-import { inWords } from "./sizes.js";
+import { copyOf, faultOf, inWords, lazy, line, notify, page, partOf, t } from "./page.js";
 
 const MAX_BYTES = 2_000_000;
 const MAX_PDF_BYTES = 50_000_000;
@@ -17,7 +16,7 @@ export async function take(file) {
   const isPdf = /\.pdf$/i.test(name);
   const most = isPdf ? MAX_PDF_BYTES : MAX_BYTES;
   const text = isPdf || size > most ? undefined : await textOf(file);
-  if (size > most) notify(t`${name} is too large to attach: ${inWords(size)}, and ${inWords(most)} are the most.`);
+  if (size > most) notify(t`${name} is too large to attach: it has ${inWords(size)}, and the limit is ${inWords(most)}.`);
   else if (isPdf) takePdf(file);
   else if (text === undefined) notify(t`${name} is not a text. What can be dropped: models (.gguf, .pte), exported chats, and text, Markdown, code, CSV or PDF files.`);
   else if (/^\s*\{\s*"format":\s*"inpage-chats"/.test(text)) chatFiles.importFile(file);
@@ -52,7 +51,7 @@ async function takePdf(file) {
     await fill(row, isCut ? line(name, t`the first ${read} of ${pages} pages`) : name, text, "text");
   } catch (error) {
     remove(row);
-    if (!removed.signal.aborted) notify(t`${name} was not attached: ${/** @type {Error} */ (error).message}.`, { stays: true });
+    if (!removed.signal.aborted) notify(t`${name} was not attached: ${faultOf(error)}.`, { stays: true });
   }
 }
 
@@ -95,7 +94,7 @@ async function fill(row, title, text, language) {
   const { prompt_tokens: tokens } = await inpage.countTokens([{ role: "user", content }]).catch(() => ({ prompt_tokens: 0 }));
   const isTooLong = tokens > context;
   words.textContent = isTooLong
-    ? line(title, t`does not fit: ${tokens} tokens, and this model holds ${context}`)
+    ? line(title, t`too long: ${tokens} tokens, and this model's context holds ${context}`)
     : line(title, tokens > 0 && t`${tokens} token|${tokens} tokens`);
   row.toggleAttribute("data-too-long", isTooLong);
 }
@@ -112,7 +111,7 @@ composer.addEventListener("submit", (event) => {
   if (contents.includes("")) { // the page's own listener does not hear of it
     event.preventDefault();
     event.stopImmediatePropagation();
-    notify(t`A file is still being read: send your message once it is there.`);
+    notify(t`A file is still being read: send your message when it is done.`);
     return;
   }
   draft.value = [...contents, draft.value.trim()].filter(Boolean).join("\n\n");

@@ -5,7 +5,8 @@
 import { chats, isDeleted, unsaved } from "./chats.js";
 import { notify, page, t } from "./page.js";
 
-const VERSION = 3; // in the first, messages had no ids; in the second, no versions
+const VERSION = 4; // in the first, messages had no ids; in the second, no versions; in the third, notes were texts
+const MAX_NESTED = 4; // facts in facts of a note
 const MAX_TITLE = 200;
 const MONTH = 30 * 24 * 3600 * 1000; // that a deleted chat is remembered as such
 
@@ -113,6 +114,15 @@ const goneOf = (ids) => (Array.isArray(ids) ? ids : []).filter((id) => areTexts(
 /** @type {(a: ChatMessage, b: ChatMessage) => number} */
 const byAge = (a, b) => a.born - b.born || (a.id < b.id ? -1 : 1);
 
+/** Whether it is a text, a number, a message with a code and facts, or a list of these. @type {(value: any, depth?: number) => boolean} */
+function isFact(value, depth = 0) {
+  if (["string", "number"].includes(typeof value)) return true;
+  if (typeof value !== "object" || !value || depth > MAX_NESTED) return false;
+  if (Array.isArray(value)) return value.every((each) => isFact(each, depth + 1));
+  const { code, facts } = value;
+  return areTexts(code) && typeof facts === "object" && !!facts && Object.values(facts).every((each) => isFact(each, depth + 1));
+}
+
 /**
  * @param {any} message
  * @param {string} name
@@ -120,11 +130,12 @@ const byAge = (a, b) => a.born - b.born || (a.id < b.id ? -1 : 1);
  * @returns {ChatMessage}
  */
 function readMessage(message, name, at) {
-  const { id = `old-${at}`, born, version, role, content, thought, note = "", error = "", code = "", parent, slot, picked, gone } = message;
-  const sound = ["user", "assistant"].includes(role) && areTexts(id, content, note, error, code);
+  const { id = `old-${at}`, born, version, role, content, thought, note = "", error = "", code = "", reason, facts, parent, slot, picked, gone } = message;
+  const sound = ["user", "assistant"].includes(role) && areTexts(id, content, error, code);
   check(sound, t`message ${at + 1} of ${name} is not a text of the user or the assistant`);
   return {
-    id, born: whole(born, at), version: whole(version), role, content, thought: whole(thought), note, error, code,
+    id, born: whole(born, at), version: whole(version), role, content, thought: whole(thought), note: isFact(note) ? note : "", error, code,
+    ...(areTexts(reason) && isFact({ code: reason, facts }) ? { reason, facts } : {}),
     parent: areTexts(parent) ? parent : undefined, slot: areTexts(slot) ? slot : undefined,
     picked: whole(picked), gone: whole(gone),
   };

@@ -74,7 +74,7 @@ async function write(database, chat, records) {
   chat.stamp = crypto.randomUUID();
   const emptied = isDeleted(chat) && { title: "", system: "", messages: [] };
   const change = unsaved.get(chat);
-  const put = transaction.store.put({ ...chat, ...emptied, version: 3 });
+  const put = transaction.store.put({ ...chat, ...emptied, version: 4 });
   transaction.commit(); // at once: the page may be closing
   await Promise.all([put, transaction.done]);
   if (unsaved.get(chat) === change) unsaved.delete(chat);

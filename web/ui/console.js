@@ -31,7 +31,7 @@ async function runCode(text, signal) {
     const value = await inpage.python(text, { onPrint: print, signal, asText: true });
     showPrinted();
     output.append(value);
-    status.textContent = output.textContent ? "" : t`Done; it gave nothing to show.`;
+    status.textContent = output.textContent ? "" : t`Done. No output.`;
   } catch (error) {
     const { traceback, message } = /** @type {import("../inpage.js").InpageError} */ (error);
     showPrinted();

@@ -6,7 +6,7 @@ import { answerIn, answerOf } from "./answer_queue.js";
 import { answer, stop } from "./answers.js";
 import { addMessage, chats, newChat } from "./chats.js";
 import { markdownIn } from "./markdown.js";
-import { copyOf, excerptOf, keep, language, lazy, page, partOf, recall, t } from "./page.js";
+import { copyOf, excerptOf, faultOf, keep, language, lazy, page, partOf, recall, t, tell } from "./page.js";
 import { countVersions, pathOf, slotOf } from "./tree.js";
 
 const NEAR_THE_END = 48; // pixels
@@ -155,9 +155,9 @@ function paintedIn(article, growing) {
 }
 
 /** @type {(article: HTMLElement, message: ChatMessage) => void} */
-function showOutcome(article, { note = "", error = "", code = "" }) {
-  partOf(article, "note").textContent = t(note);
-  partOf(article, "error").textContent = t(error);
+function showOutcome(article, { note = "", error = "", code = "", reason, facts }) {
+  partOf(article, "note").textContent = typeof note === "string" ? note : tell(note) ?? "";
+  partOf(article, "error").textContent = error && faultOf({ reason, facts, message: error });
   article.dataset.code = code;
   delete article.dataset.pending;
 }

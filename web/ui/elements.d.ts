@@ -41,8 +41,16 @@ export type ShowStep = (phase: import("../inpage.d.ts").LoadProgress["phase"] | 
 /** `begin` is what loads it, unless the engine does from there. */
 export type LoadFrom = (where: string | File[], name: string, begin?: (options: any) => Promise<any>) => Promise<string | undefined>;
 
-/** As a tag of templates, or of a text that is whole. */
-export type Tell = (parts: TemplateStringsArray | string, ...values: (string | number)[]) => string;
+/** As a tag of templates. */
+export type Tell = (parts: TemplateStringsArray, ...values: (string | number)[]) => string;
+
+/** A file of languages/: the page's texts by their English, the engine's messages by their codes. */
+export interface Table {
+  texts: Record<string, string>;
+  messages: Record<string, string>;
+}
+
+export type Fact = import("../inpage.d.ts").EngineMessage["facts"][string];
 
 /** Whose script comes when it is opened. */
 export type Dialog = "console" | "models" | "settings";

@@ -32,7 +32,7 @@ function dayOf(updated) {
   const days = Math.ceil((midnight - updated) / DAY_MILLISECONDS);
   if (days <= 0) return t`Today`;
   if (days === 1) return t`Yesterday`;
-  if (days <= 7) return t`Last seven days`;
+  if (days <= 7) return t`Previous 7 days`;
   return new Date(updated).toLocaleDateString(language, { month: "long", year: "numeric" });
 }
 
@@ -59,7 +59,7 @@ function decorate() {
     if (!row.hidden && when !== last) list.append(heading(last = when));
     list.append(row);
   }
-  if (words && !list.querySelector("[data-id]:not([hidden])")) list.append(heading(t`Nothing found`));
+  if (words && !list.querySelector("[data-id]:not([hidden])")) list.append(heading(t`No results`));
   if (activeElement !== document.activeElement && activeElement instanceof HTMLElement) activeElement.focus();
   pinChat.ariaPressed = String(pinned.has(shown.id));
 

@@ -6,9 +6,8 @@
 import { askFirst, hasKeptToken, isAllowed, permission, useToken } from "./hub_consent.js";
 import { forget, ownFiles, readAgain } from "./local_files.js";
 import { loadModel } from "./model_rows.js";
-import { copyOf, line, page, partOf, t } from "./page.js";
+import { copyOf, faultOf, inWords, line, page, partOf, t, tell } from "./page.js";
 import { openFiles } from "./opening.js";
-import { inWords } from "./sizes.js";
 
 export { permission };
 
@@ -32,7 +31,7 @@ async function showOwn() {
         panel.close();
         openFiles(files);
       } catch (error) {
-        partOf(row, "words").textContent = line(own.name, /** @type {Error} */ (error).message);
+        partOf(row, "words").textContent = line(own.name, faultOf(error));
       }
     };
     drop.onclick = async () => {
@@ -57,7 +56,7 @@ async function look(where) {
   hubName.value = where;
   hubChoices.hidden = true;
   hubError.textContent = "";
-  hubStatus.textContent = t`Asking the Hub…`;
+  hubStatus.textContent = t`Contacting the Hub…`;
   hubLook.disabled = true;
   try {
     const answer = await inpage.hubFiles(where);
@@ -72,9 +71,9 @@ async function look(where) {
 }
 
 /** @param {InpageError} error */
-function showFault({ code, message }) {
-  hubError.textContent = `${message}.`;
-  if (code === "hub_access") {
+function showFault(error) {
+  hubError.textContent = `${faultOf(error)}.`;
+  if (error.code === "hub_access") {
     hubAccess.open = true;
     page.hubToken.focus();
   }
@@ -85,7 +84,7 @@ function showFound(answer) {
   found = answer;
   page.hubFound.textContent = line(answer.name, t`licence: ${answer.licence}`, answer.gated && t`gated`, t`commit ${answer.commit.slice(0, 7)}`);
   page.hubFiles.replaceChildren(...answer.files.map((choice) => rowOf(choice, choice.address === answer.default)));
-  hubError.textContent = answer.error ? `${answer.error}.` : "";
+  hubError.textContent = answer.error ? `${(typeof answer.fault === "object" && tell(answer.fault)) || answer.error}.` : "";
   hubChoices.hidden = !answer.files.length;
   showChosen();
   if (answer.files.length) hubChoices.scrollIntoView({ block: "nearest" });
@@ -100,9 +99,9 @@ function rowOf(choice, isDefault) {
   const radio = /** @type {HTMLInputElement} */ (row.querySelector("input"));
   Object.assign(radio, { value: choice.address, checked: isDefault });
   partOf(row, "kind").textContent = choice.quantisation || "GGUF";
-  partOf(row, "facts").textContent = line(t(choice.facts), isDefault && t`a good choice`);
+  partOf(row, "facts").textContent = line(tell(choice.messages), isDefault && t`recommended`);
   partOf(row, "name").textContent = choice.name;
-  partOf(row, "fit").textContent = t(choice.fit);
+  partOf(row, "fit").textContent = (choice.unfit && tell(choice.unfit)) ?? "";
   return row;
 }
 
@@ -111,7 +110,7 @@ const chosen = () => found?.files.find(({ address }) => address === new FormData
 function showChosen() {
   const choice = chosen();
   hubLoad.disabled = !choice || !choice.fits_storage;
-  if (choice) hubLoad.textContent = choice.missing ? t`Download and load (${t(choice.facts)})` : t`Load from this browser's storage`;
+  if (choice) hubLoad.textContent = choice.missing ? t`Download and load (${tell(choice.messages) ?? ""})` : t`Load from this browser's storage`;
 }
 
 hubChoices.onchange = showChosen;
@@ -125,12 +124,12 @@ hubChoices.onsubmit = (/** @type {SubmitEvent} */ event) => {
 
 async function showShelf() {
   const shelf = await (await fetch("shelf.json")).json();
-  page.shelf.replaceChildren(...shelf.map((/** @type {Record<string, string>} */ entry) => {
+  page.shelf.replaceChildren(...shelf.map((/** @type {Record<string, string> & { size: number }} */ entry) => {
     const row = copyOf(page.shelfRow);
     const button = partOf(row, "choose");
     partOf(row, "name").textContent = entry.name;
-    partOf(row, "facts").textContent = line(t`about ${t(entry.size)}`, t`licence: ${entry.licence}`);
-    partOf(row, "words").textContent = t`Good at: ${t(entry.good_at)}`;
+    partOf(row, "facts").textContent = line(t`about ${inWords(entry.size)}`, t`licence: ${entry.licence}`);
+    partOf(row, "words").textContent = t`Good at: ${tell({ code: entry.good_at, facts: {} }) ?? ""}`;
     button.ariaLabel = t`Choose ${entry.name}`;
     button.onclick = () => {
       hubName.scrollIntoView({ block: "center" });
@@ -145,14 +144,14 @@ async function showShelf() {
 async function showAccess() {
   const allowed = isAllowed();
   page.hubConsent.textContent = allowed
-    ? t`You have allowed this page to ask the Hub. It learns the address of this machine, and which models you look at and download.`
-    : t`The Hub has not been asked: you will be asked first.`;
+    ? t`You have allowed this page to contact the Hub. It learns the address of this machine, and which models you view and download.`
+    : t`This page has not contacted the Hub: you will be asked first.`;
   page.hubWithdraw.hidden = !allowed;
   const { usage = 0, quota = 0 } = await navigator.storage.estimate().catch(() => /** @type {StorageEstimate} */ ({}));
   const isKept = await navigator.storage.persisted();
   page.hubStorage.textContent = line(
     t`This browser's storage: ${inWords(usage)} used, ${inWords(Math.max(quota - usage, 0))} left`,
-    isKept ? t`kept until you delete it` : t`the browser may clear it when it runs short of space`,
+    isKept ? t`stored until you delete it` : t`the browser may clear it when it runs short of space`,
   );
   page.hubPersist.hidden = isKept;
 }
@@ -165,7 +164,7 @@ page.hubWithdraw.onclick = () => {
   panel.focus();
 };
 page.hubPersist.onclick = async () => {
-  if (!await navigator.storage.persist()) hubStatus.textContent = t`The browser did not agree: it may when you have used this page more often.`;
+  if (!await navigator.storage.persist()) hubStatus.textContent = t`The browser declined: it may agree once you have used this page more.`;
   showAccess();
 };
 page.hubTokenForm.onsubmit = async (event) => {

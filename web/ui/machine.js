@@ -2,15 +2,16 @@
 
 import { markdownIn } from "./markdown.js";
 import "./opening.js"; // whose dialog chooses files
-import { page, t } from "./page.js";
+import { plainOf } from "./model_wording.js";
+import { faultOf, page, t, tell } from "./page.js";
 
 const { layers, verdict, verify } = page;
 
 function showLoaded() {
   const { loaded } = inpage;
   page.loadedName.textContent = loaded?.name ?? "";
-  page.loadedPlain.textContent = t(loaded?.plain ?? "");
-  page.loadedFacts.textContent = t(loaded?.facts ?? "");
+  page.loadedPlain.textContent = loaded ? plainOf(loaded) : "";
+  page.loadedFacts.textContent = (loaded && tell(loaded.messages)) ?? "";
   layers.replaceChildren();
   verdict.textContent = "";
   verdict.dataset.outcome = "";
@@ -34,20 +35,20 @@ verify.onclick = async () => {
   verdict.textContent = t`Verifying…`;
   layers.replaceChildren();
   try {
-    const { ok, summary, table } = await inpage.verify({ signal, onProgress: showProgress });
-    verdict.textContent = t(summary);
+    const { ok, messages, table } = await inpage.verify({ signal, onProgress: showProgress });
+    verdict.textContent = messages.map(tell).join(" ");
     verdict.dataset.outcome = ok ? "good" : "bad";
     markdownIn(layers).finish(table);
   } catch (error) {
-    verdict.textContent = signal.aborted ? t`Cancelled.` : /** @type {Error} */ (error).message;
+    verdict.textContent = signal.aborted ? t`Cancelled.` : faultOf(error);
   }
   verifying = undefined;
   verify.textContent = offer;
 };
 
-/** @param {{ phase: string, done: number, total: number }} progress */
-function showProgress({ phase, done, total }) {
-  verdict.textContent = t`Verifying ${t(phase)}: ${Math.round(100 * done / total)} %`;
+/** @param {{ messages: import("../inpage.d.ts").EngineMessage[] }} progress */
+function showProgress({ messages }) {
+  verdict.textContent = tell(messages) ?? "";
 }
 
 addEventListener("modelchange", showLoaded);

@@ -1,6 +1,7 @@
 // The model: which there are, and loading one.
 
-import { decimal, keep, line, page, partOf, t } from "./page.js";
+import { actionOf, plainOf } from "./model_wording.js";
+import { decimal, faultOf, keep, line, page, partOf, t, tell } from "./page.js";
 
 /** @import { LoadFrom, ShowStep } from "./elements.js" */
 /** @import { LoadProgress, OfferedModel, StoredModel } from "../inpage.js" */
@@ -22,8 +23,8 @@ export async function listModels() {
   const chosen = picker.value;
   stored = await inpage.stored().catch(() => stored); // without an answer the old list stands
   listFault = "";
-  models = await inpage.models().catch(({ message }) => {
-    listFault = t`The models of this site could not be listed: ${message}. Reload to try again.`;
+  models = await inpage.models().catch((error) => {
+    listFault = t`The models of this site could not be listed: ${faultOf(error)}. Reload to try again.`;
     return models;
   });
   picker.replaceChildren(...models.map(({ name, path }) => new Option(name, path, false, path === chosen)));
@@ -36,8 +37,8 @@ export async function listModels() {
 function showChosen() {
   const model = models[picker.selectedIndex];
   load.disabled = !model || (!!model.error && !model.stored);
-  page.modelFacts.textContent = model ? t(model.plain) : listFault || t`This site has no model yet: export one, then reload.`;
-  load.textContent = model ? t(model.action) : t`Start chatting`;
+  page.modelFacts.textContent = model ? plainOf(model) : listFault || t`This site has no model yet: export one, then reload.`;
+  load.textContent = model ? actionOf(model) : t`Start chatting`;
 }
 
 picker.onchange = showChosen;
@@ -54,14 +55,14 @@ export function showModel() {
 export function showStep(phase, text, state) {
   const step = page[`step-${phase}`];
   step.dataset.state = state;
-  partOf(step, "detail").textContent = t(text);
+  partOf(step, "detail").textContent = text;
 }
 
 /** @param {LoadProgress} load */
-function onProgress({ phase, done, total, text, seconds, fraction }) {
-  showStep(phase, text, done < total ? "running" : "done");
+function onProgress({ phase, done, total, messages, seconds, fraction }) {
+  showStep(phase, tell(messages) ?? "", done < total ? "running" : "done");
   progress.value = fraction;
-  page.progressText.textContent = line(`${Math.round(fraction * 100)} %`, `${decimal(seconds, 1)} s`);
+  page.progressText.textContent = line(`${Math.round(fraction * 100)} %`, t`${decimal(seconds, 1)} s`);
   tellReadiness();
 }
 
@@ -74,12 +75,12 @@ export async function loadFrom(where, name, begin = (/** @type {any} */ options)
   loadError.textContent = "";
   showModel();
   if (isAsked) page.cancelLoad.focus();
-  /** @type {{ about?: string, message?: string }} */
-  const { about, message } = await begin({ onProgress, signal }).catch((error) => error);
+  /** @type {{ about?: string, fault?: string }} */
+  const { about, fault } = await begin({ onProgress, signal }).catch((error) => ({ about: error.about, fault: faultOf(error) }));
   if (loading?.signal !== signal) return about; // another load took its place
-  if (signal.aborted) loadError.textContent = t`Cancelled. Starting again goes on from what has arrived.`;
-  else if (!message) page.announcer.textContent = t`${name} is ready.`;
-  else if (!about) loadError.textContent = t`${name} could not be loaded: ${message}. Trying again goes on from what has arrived.`;
+  if (signal.aborted) loadError.textContent = t`Cancelled. Starting again resumes the download.`;
+  else if (!fault) page.announcer.textContent = t`${name} is ready.`;
+  else if (!about) loadError.textContent = t`${name} could not be loaded: ${fault}. Trying again resumes the download.`;
   loading = undefined;
   showModel();
   if (inpage.loaded?.path) keep("inpageModel", inpage.loaded.path);

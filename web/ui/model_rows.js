@@ -3,8 +3,8 @@
 /** @import { OfferedModel } from "../inpage.js" */
 
 import { listModels, loadFrom, loading, models, stored } from "./model.js";
-import { copyOf, line, notify, page, partOf, t } from "./page.js";
-import { inWords } from "./sizes.js";
+import { copyOf, faultOf, inWords, line, notify, page, partOf, t, tell } from "./page.js";
+import { actionOf, plainOf } from "./model_wording.js";
 
 const { cancelLoad, model: picker, models: panel } = page;
 /** @type {Set<string>} */
@@ -24,20 +24,20 @@ export function showRows() {
   const left = stored.filter(({ url }) => !offered.some((each) => each.url === url));
   page.modelRows.replaceChildren(
     ...offered.map(({ model, url }) => rowOf(model, url)),
-    ...left.map(({ name, url, facts }) => rowOf({ name, plain: t`this site offers it no more`, facts, path: "", stored: true, action: "" }, url)),
+    ...left.map(({ name, url, facts, messages }) => rowOf({ name, facts, messages, path: "", stored: true }, url)),
   );
 }
 
 /** @type {(model: OfferedModel, url: string) => HTMLElement} */
 function rowOf(model, url) {
-  const { name, facts, path, plain, stored: isWhole } = model;
+  const { name, path, stored: isWhole } = model;
   const row = copyOf(page.modelRow);
   const [load, remove] = /** @type {HTMLButtonElement[]} */ (["load", "delete"].map((part) => partOf(row, part)));
   const isInUse = !!url && url === urlOf(inpage.loaded?.path);
   const title = path ? titleOf(model) : name;
   partOf(row, "name").textContent = title;
-  partOf(row, "facts").textContent = t(facts);
-  partOf(row, "fit").textContent = t(model.fit ?? "") || roomWords(model);
+  partOf(row, "facts").textContent = tell(model.messages) ?? "";
+  partOf(row, "fit").textContent = (model.unfit && tell(model.unfit)) || roomWords(model);
   load.textContent = loadWords(model);
   load.ariaLabel = `${load.textContent}: ${title}`;
   load.hidden = isInUse || !path;
@@ -54,8 +54,8 @@ function rowOf(model, url) {
   function showGoing() {
     const isGoing = going.has(url);
     partOf(row, "words").textContent = isGoing
-      ? t`is deleted when you close this.`
-      : line(isInUse && t`in use`, t(plain), isWhole && t`kept in this browser`, model.fits_gpu && t`fits this GPU`);
+      ? t`will be deleted when you close this window.`
+      : line(isInUse && t`in use`, path ? plainOf(model) : t`no longer offered by this site`, isWhole && t`stored in this browser`, model.fits_gpu && t`fits this GPU`);
     remove.textContent = isGoing ? t`Undo` : t`Delete`;
     remove.ariaLabel = isGoing ? t`Keep ${title}` : t`Delete ${title}`;
   }
@@ -64,15 +64,15 @@ function rowOf(model, url) {
 }
 
 /** @param {OfferedModel} model */
-function loadWords({ stored: isWhole, kept_bytes: kept, action }) {
-  if (isWhole) return inpage.loaded ? t`Switch to it` : t`Load`;
-  return kept ? t(action) : t`Download and load`;
+function loadWords(model) {
+  if (model.stored) return inpage.loaded ? t`Switch` : t`Load`;
+  return model.kept_bytes ? actionOf(model) : t`Download and load`;
 }
 
 /** @param {OfferedModel} model */
 function roomWords({ stored: isWhole, size = 0, kept_bytes: kept = 0 }) {
   if (isWhole || size - kept <= room) return "";
-  return t`This browser has room for ${inWords(room)}: it cannot keep this model for the next visit.`;
+  return t`This browser has ${inWords(room)} of storage left: it cannot store this model for your next visit.`;
 }
 
 /**
@@ -107,7 +107,7 @@ panel.onclose = async () => {
   if (!urls.length) return;
   for (const url of urls) {
     const name = stored.find((each) => each.url === url)?.name ?? url;
-    await inpage.deleteStored(url).catch(({ message }) => notify(t`${name} was not deleted: ${message}.`, { stays: true }));
+    await inpage.deleteStored(url).catch((error) => notify(t`${name} was not deleted: ${faultOf(error)}.`, { stays: true }));
   }
   await listModels();
 };

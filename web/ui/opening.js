@@ -4,7 +4,7 @@
 import { handlesOf, remember } from "./local_files.js";
 import { markdownIn } from "./markdown.js";
 import { listModels, loadFrom } from "./model.js";
-import { page, t } from "./page.js";
+import { faultOf, page, t, tell } from "./page.js";
 
 const { copyFile, keeping, keepingText, rememberFile } = page;
 const COPIES = () => t`Next time it has to be opened again, unless this browser keeps a copy: that takes as much of its storage.`;
@@ -39,10 +39,10 @@ function offerKeeping(files, handles) {
   keepingText.textContent = rememberFile.hidden ? COPIES() : REMEMBERS();
   rememberFile.onclick = () => attempt(async () => {
     await remember(name, handles);
-    return t`“Models” offers ${name} from now on.`;
+    return t`${name} is now listed under “Models”.`;
   });
   copyFile.onclick = () => attempt(async () => {
-    await inpage.keepFiles(files, { onProgress: ({ text }) => { keepingText.textContent = t`Copying: ${t(text)}`; } });
+    await inpage.keepFiles(files, { onProgress: ({ messages }) => { keepingText.textContent = t`Copying: ${tell(messages) ?? ""}`; } });
     await listModels();
     return t`This browser keeps a copy of ${name}.`;
   });
@@ -65,7 +65,7 @@ async function attempt(work) {
   try {
     keepingText.textContent = await work();
   } catch (error) {
-    keepingText.textContent = t`That did not work: ${/** @type {Error} */ (error).message}.`;
+    keepingText.textContent = t`That did not work: ${faultOf(error)}.`;
     rememberFile.disabled = copyFile.disabled = false;
   }
 }

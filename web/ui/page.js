@@ -4,18 +4,18 @@
 /** @import { Fetched, FromNpm, ToLazy } from "./elements.js" */
 
 import { page } from "./dom.js";
-import { t } from "./words.js";
+import { t } from "./wording.js";
 
 export * from "./dom.js";
 export { escape } from "./html.js";
-export { decimal, language, t } from "./words.js";
+export { decimal, faultOf, inWords, language, t, tell } from "./wording.js";
 
 const MAX_SHOWN = 200_000; // characters of one text, which browsers lay out in a moment
 
 /** As much of a text as can be shown. @param {string} text */
-export const excerptOf = (text) => (text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}\n\n${t`The rest is too long to be shown: copying the message gives all of it.`}` : text);
+export const excerptOf = (text) => (text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}\n\n${t`The rest is too long to show: copy the message to get all of it.`}` : text);
 
-/** @param {(string | false | null | undefined)[]} parts */
+/** @param {(string | 0 | false | null | undefined)[]} parts */
 export const line = (...parts) => parts.filter(Boolean).join(" · ");
 
 /** Tells something above the conversation. @type {typeof import("./notices.js").notify} */
@@ -23,7 +23,7 @@ export const notify = (text, options) => import("./notices.js").then((notices) =
 
 /** A part that few use, or nothing: then that is told. @type {Fetched} */
 export const fetched = (arriving) => arriving.catch(({ message }) => {
-  notify(t`This part of the page did not arrive: check the connection to this site, then try again (${message}).`, { stays: true });
+  notify(t`This part of the page could not be loaded: check the connection to this site, then try again (${message}).`, { stays: true });
 });
 
 /** The functions of such a part: a call fetches it. @type {ToLazy} */

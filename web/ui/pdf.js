@@ -45,7 +45,7 @@ async function readIn(pdf, port, file, found) {
     port.onerror = () => resolve(true);
   });
   port.onmessage = null;
-  if (isMissing) throw new Error(t`what reads PDF files did not arrive: check the connection to this site, then attach it again`);
+  if (isMissing) throw new Error(t`the PDF reader could not be loaded: check the connection to this site, then attach it again`);
   const worker = new pdf.PDFWorker({ port: /** @type {any} */ (port), verbosity: 0 });
   const data = new Uint8Array(await file.arrayBuffer());
   const { promise } = pdf.getDocument({ data, worker, verbosity: 0, isEvalSupported: false, disableFontFace: true, useSystemFonts: false, useWorkerFetch: false });

@@ -1,6 +1,6 @@
 // What is kept of a chat, and answers on their way into it.
 
-import type { ChatCompletionChunk, ChatRequest } from "../inpage.d.ts";
+import type { ChatCompletionChunk, ChatRequest, EngineMessage } from "../inpage.d.ts";
 
 /** As it is kept and shown; inpage.d.ts has what a model is sent. */
 export interface ChatMessage {
@@ -13,10 +13,12 @@ export interface ChatMessage {
   content: string;
   /** How many seconds it reasoned, where that is known. */
   thought?: number;
-  /** How an answer went. */
-  note?: string;
-  /** Why it ended early, in words. */
+  /** How an answer went; a text in chats of older versions. */
+  note?: string | EngineMessage[];
+  /** Why it ended early, in English; in the user's language by its reason and facts, where it has them. */
   error?: string;
+  reason?: string;
+  facts?: EngineMessage["facts"];
   /** The same for programs; "length" where it can be continued. */
   code?: string;
   /** The message before it, if there is one. */

@@ -6,7 +6,7 @@ import { showChat, shown } from "./conversation.js";
 import { chosen, fields } from "./options.js";
 import { keep, notify, page, recall, siteFacts, t } from "./page.js";
 import { showPrompts } from "./system_prompts.js";
-import { speak } from "./words.js";
+import { speak } from "./wording.js";
 
 const MAX_STOPS = 16; // as a request has them
 
@@ -49,7 +49,7 @@ function check(field) {
 
 function takeIn() {
   const most = stop.value.split("\n").filter(Boolean).length > MAX_STOPS;
-  stop.setCustomValidity(most ? t`At most ${MAX_STOPS} texts.` : "");
+  stop.setCustomValidity(most ? t`Enter at most ${MAX_STOPS} stop strings.` : "");
   fields.forEach(check);
   for (const button of presets) {
     button.ariaPressed = String(presetOf(button).every(([name, value]) => Number(fieldOf(name).value) === value));
@@ -84,7 +84,7 @@ async function changeLanguage() {
     showChat();
     showPrompts();
   } catch {
-    notify(t`These words did not arrive: check the connection to this site, then choose again.`, { stays: true });
+    notify(t`This language could not be loaded: check the connection to this site, then choose it again.`, { stays: true });
   }
 }
 

@@ -30,7 +30,7 @@ function store(texts) {
   try {
     localStorage.setItem(KEY, JSON.stringify({ version: 1, texts }));
   } catch {
-    notify(t`This browser keeps nothing more: the prompt was not kept.`, { stays: true });
+    notify(t`The prompt was not saved: this browser's storage is full or turned off.`, { stays: true });
   }
   showPrompts();
 }
@@ -38,7 +38,7 @@ function store(texts) {
 export function showPrompts() {
   const text = system.value.trim();
   const kept = keptPrompts();
-  prompts.replaceChildren(new Option(t`Take a kept prompt…`, ""), ...groupOf(t`Yours`, kept), ...groupOf(t`To begin with`, examples()));
+  prompts.replaceChildren(new Option(t`Choose a saved prompt…`, ""), ...groupOf(t`Your prompts`, kept), ...groupOf(t`Examples`, examples()));
   prompts.value = text;
   if (prompts.selectedIndex < 0) prompts.value = "";
   keepPrompt.hidden = !text || !!prompts.value || text.length > MAX_LENGTH || kept.length >= MAX_PROMPTS;

@@ -10,15 +10,22 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from py_runtime.app import embeddings, shown
+from py_runtime.app import embeddings, load_progress
 from py_runtime.app.embeddings import encoded, shortened
 from py_runtime.app.jsonable import dumps, jsonable
 from py_runtime.app.listing import COUNTS
-from py_runtime.app.plain_words import MIDDLING, SMALL, fit, plain_words
-from py_runtime.app.shown import LoadMeter, Speed, describe_offer, facts, time_in_words, what_fits
+from py_runtime.app.load_progress import LoadMeter, Speed
+from py_runtime.app.model_facts import (
+    describe_offer,
+    describe_stored,
+    fit,
+    model_messages,
+    with_smaller_models,
+)
 from py_runtime.app.shown_value import DEEPEST, MAX_CHARACTERS, MAX_ITEMS, cut, shown_value
 from py_runtime.base.cancel import CancelToken
-from py_runtime.base.errors import RequestError
+from py_runtime.base.errors import GpuOutOfMemoryError, RequestError
+from py_runtime.base.messages import worded
 from py_runtime.base.progress import DOWNLOAD, SHADERS, UPLOAD
 from py_runtime.folder.manifest import NEEDED_LIMITS
 from tests.runners import wait
@@ -35,7 +42,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Any:
             return self.now
 
     clock = Clock()
-    monkeypatch.setattr(shown, "time", clock)
+    monkeypatch.setattr(load_progress, "time", clock)
     return clock
 
 
@@ -53,9 +60,10 @@ def test_how_far_a_load_is(clock: Any) -> None:
         "phase": UPLOAD,
         "done": 250,
         "total": 1000,
-        "text": "250 bytes of 1.0 kB",
         "seconds": 0.5,
         "fraction": 0.25,
+        "messages": [{"code": "bytes_done", "facts": {"done": 250, "total": 1000}}],
+        "text": "250 bytes of 1.0 kB",
     }
     meter(UPLOAD, 100, 1000)
     assert told[-1]["fraction"] == 0.25, "it never falls"
@@ -99,40 +107,16 @@ def test_the_speed_of_the_last_seconds() -> None:
     assert speed.after(100.0, 2000) == 0, "two looks are kept, however long ago"
 
 
-@pytest.mark.parametrize(
-    ("seconds", "words"),
-    [
-        *((0, "1 s"), (1.4, "1 s"), (89.4, "89 s"), (90, "2 min"), (150, "2 min")),
-        *((89 * 60, "89 min"), (90 * 60, "1.5 h"), (7200, "2.0 h")),
-    ],
-)
-def test_times_in_words(seconds: float, words: str) -> None:
-    assert time_in_words(seconds) == words
-
-
-@pytest.mark.parametrize(
-    ("entry", "action"),
-    [
-        ({"stored": True, "size": 2000}, "Start chatting"),
-        ({"stored": False, "size": 2000}, "Start chatting (2.0 kB, once)"),
-        ({"stored": False}, "Start chatting"),
-        ({"stored": True, "size": 2000, "kept_bytes": 500}, "Start chatting"),
-        (
-            {"stored": False, "size": 2000, "kept_bytes": 500},
-            "Go on (500 bytes of 2.0 kB are here)",
-        ),
-        ({"stored": False, "size": 2000, "kept_bytes": 0}, "Start chatting (2.0 kB, once)"),
-    ],
-)
-def test_what_a_click_does(entry: Json, action: str) -> None:
-    found = describe_offer(entry, {})
-    assert found["action"] == action
+def test_a_model_with_a_fault() -> None:
+    found = describe_offer({"error": "torn", "stored": False, "size": 5}, {})
+    assert found["messages"] == [{"code": "model_faulty", "facts": {"fault": "torn"}}]
+    assert found["facts"] == "Cannot be loaded: torn."
     assert "fits_gpu" not in found
 
 
-def test_a_model_with_a_fault() -> None:
-    found = describe_offer({"error": "torn", "stored": False, "size": 5}, {})
-    assert found["facts"] == found["plain"] == "Cannot be loaded: torn."
+def test_no_words_for_a_button_come_from_here() -> None:
+    entry = {"stored": False, "size": 2000, "kept_bytes": 500}
+    assert describe_offer(entry, {}).keys() == {"messages", "facts"}
 
 
 def test_facts_in_a_line() -> None:
@@ -143,30 +127,31 @@ def test_facts_in_a_line() -> None:
         "gpu_bytes": 200_000_000,
         "quantisation": "Q8_0",
     }
-    assert facts(whole) == (
+    assert worded(model_messages(whole)) == (
         "135.0 million parameters · 101 MB · context of 2048 tokens · 200 MB of GPU memory · Q8_0"
     )
-    assert facts({"parameters": 0, "quantisation": ""}) == ""
+    assert model_messages({"parameters": 0, "quantisation": ""}) == []
 
 
-def test_a_model_in_plain_words() -> None:
-    kinds = [plain_words({"size": size}).partition(" · ")[0] for size in sizes()]
-    assert kinds == [
-        *("small and fast", "medium-sized", "medium-sized", "large and slower"),
-    ]
-    assert plain_words({"context": 2048}) == "remembers about 1,500 words"
-    assert plain_words({}) == ""
-
-
-def sizes() -> list[int]:
-    return [int(SMALL) - 1, int(SMALL), int(MIDDLING) - 1, int(MIDDLING)]
+@pytest.mark.parametrize(
+    ("complete", "told"), [(True, "Toy · 2.0 kB"), (False, "Toy · 2.0 kB · partly downloaded")]
+)
+def test_a_stored_model_in_a_line(complete: bool, told: str) -> None:
+    entry = {"name": "Toy", "bytes": 2000, "complete": complete}
+    found = describe_stored(entry)
+    assert found["facts"] == told
+    assert found | entry == found
 
 
 def test_whether_a_model_fits() -> None:
     limits = {name: 1000 + at for at, name in enumerate(NEEDED_LIMITS)}
     assert fit({}, limits) == {}
     assert fit({"largest_buffer": 1000}, limits) == {"fits_gpu": True}
-    assert fit({"largest_buffer": 1001}, limits)["fits_gpu"] is False
+    assert fit({"largest_buffer": 1001}, limits) == {
+        "fits_gpu": False,
+        "unfit": {"code": "too_large_for_gpu", "facts": {"needed": 1001, "limit": 1000}},
+        "fit": "Too large for this GPU: it needs a buffer of 1.0 kB, and the limit here is 1.0 kB.",
+    }
 
 
 def test_smaller_models_are_named() -> None:
@@ -178,11 +163,12 @@ def test_smaller_models_are_named() -> None:
     ]
 
     def advice(url: str) -> str:
-        return what_fits(listed, url, lambda entry: str(entry["name"]))
+        error = GpuOutOfMemoryError("full")
+        return str(with_smaller_models(error, listed, url, lambda entry: str(entry["name"])))
 
-    assert advice("b") == ". Smaller models here: a (1.0 kB)"
-    assert advice("a") == ""
-    assert advice("c") == ". Smaller models here: a (1.0 kB), b (2.0 kB), d (3.0 kB)"
+    assert advice("b") == "full. Smaller models here: a (1.0 kB)"
+    assert advice("a") == "full"
+    assert advice("c") == "full. Smaller models here: a (1.0 kB), b (2.0 kB), d (3.0 kB)"
     assert advice("x") == advice("c")
 
 

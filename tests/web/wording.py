@@ -1,4 +1,4 @@
-"""The page's words as its files have them: in index.html, in t`…` of its scripts, in the tables."""
+"""The page's wording as its files have it: in index.html, in t`…` of its scripts, in the tables."""
 
 import json
 import re
@@ -6,16 +6,18 @@ import subprocess
 from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 from tools.files import ROOT
 
 WEB = ROOT / "web"
-TABLES = WEB / "ui" / "words"
+TABLES = WEB / "ui" / "languages"
 SHOWN_ATTRIBUTES = ("aria-label", "placeholder", "title")
 # Somebody else's words, or code.
 NOT_OURS = ("code", "pre", "script", "style")
 IN_LETTERS = re.compile(r"[^\W\d_]{2}")
 PLACEHOLDER = re.compile(r"\{\d\}")
+OWN_CODE = re.compile(r'\{ code: "(\w+)", facts:')
 TAGGED = re.compile(r"(?<![\w.$])t`")
 NOT_CLOSED = ("img", "input", "link", "meta", "br", "use", "path", "rect", "circle")
 
@@ -91,32 +93,60 @@ def end_of_value(script: str, at: int) -> int:
 
 @cache
 def table(name: str) -> dict[str, dict[str, str]]:
-    """{"words": …, "said": …} of a language."""
+    """Return {"texts": …, "messages": …} of a language."""
     path = json.dumps((TABLES / f"{name}.js").as_uri())
-    code = f"import({path}).then(table => console.log(JSON.stringify(table)))"
-    result = subprocess.run(["node", "-e", code], capture_output=True, text=True, check=True)
-    found: dict[str, dict[str, str]] = json.loads(result.stdout)
+    found: dict[str, dict[str, str]] = in_node(f"return import({path})")
     return found
 
 
-# What translating.js asks of a page, which is empty here.
-EMPTY_PAGE = """
+def codes_of_the_page() -> set[str]:
+    """Return the codes of messages that the page makes itself."""
+    in_scripts = {code for path in scripts() for code in OWN_CODE.findall(path.read_text())}
+    shelf = json.loads((WEB / "shelf.json").read_text())
+    return in_scripts | {entry["good_at"] for entry in shelf}
+
+
+# What wording.js asks of a page. This one holds texts alone, each in a node of its own.
+SMALL_PAGE = """
 globalThis.NodeFilter = {};
+globalThis.nodes = [];
+globalThis.localStorage = { getItem: () => language };
+Object.defineProperty(globalThis, "navigator", { value: { languages: [] } });
 globalThis.document = {
-    readyState: "complete", addEventListener() {}, querySelectorAll: () => [],
-    createTreeWalker: () => ({ nextNode: () => null }),
+    documentElement: { dataset: {} }, readyState: "complete", addEventListener() {},
+    querySelectorAll: () => [],
+    createTreeWalker() {
+        let at = -1;
+        return { nextNode: () => ++at < nodes.length, get currentNode() { return nodes[at]; } };
+    },
 };
+globalThis.show = (...texts) => {
+    nodes = texts.map((data) => ({ data, parentElement: { closest: () => null } }));
+};
+globalThis.shown = () => nodes.map(({ data }) => data);
 """
 
 
-def retold(tag: str, texts: list[str]) -> list[str]:
-    """Texts of the engine as a page of this language shows them."""
-    path = json.dumps((WEB / "ui" / "translating.js").as_uri())
-    code = f"""{EMPTY_PAGE}
-    const {{ translate }} = await import({path});
-    const {{ retell }} = await translate({json.dumps(tag)});
-    console.log(JSON.stringify({json.dumps(texts)}.map(retell)));"""
-    command = ["node", "--input-type=module", "-e", code]
-    result = subprocess.run(command, capture_output=True, text=True, check=True)
-    found: list[str] = json.loads(result.stdout)
+def worded(language: str, messages: list[Any]) -> list[str | None]:
+    """Return the engine's messages as a page of this language shows them."""
+    found: list[str | None] = in_page(
+        language, f"return {json.dumps(messages)}.map((message) => tell(message) ?? null);"
+    )
     return found
+
+
+def in_page(language: str, code: str) -> Any:
+    """Run code with what wording.js exports, in a page of this language."""
+    path = json.dumps((WEB / "ui" / "wording.js").as_uri())
+    head = f"const language = {json.dumps(language)};\n{SMALL_PAGE}"
+    return in_node(
+        f"{head} const {{ faultOf, inWords, speak, t, tell }} = await import({path}); {code}"
+    )
+
+
+def in_node(code: str) -> Any:
+    """Return what code gives, which goes through JSON."""
+    script = f"const run = async () => {{ {code} }};\nconsole.log(JSON.stringify(await run()));"
+    command = ["node", "--input-type=module", "-e", script]
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    return json.loads(result.stdout)

@@ -1,0 +1,101 @@
+"""The facts of models that pages show: of one that is loaded, offered or stored."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from typing import Any
+
+from py_runtime.base.errors import GpuOutOfMemoryError
+from py_runtime.base.messages import Message, message, worded
+from py_runtime.folder.manifest import NEEDED_LIMITS
+from py_runtime.graph.tuning import KernelChoice
+from py_runtime.model import Model
+
+Json = dict[str, Any]
+
+
+def describe_model(model: Model) -> Json:
+    """Describe a model that is loaded."""
+    manifest = model.manifest
+    described: Json = {
+        "name": manifest.name,
+        "parameters": manifest.parameters,
+        "context": manifest.context,
+        "size": manifest.size,
+        "gpu_bytes": model.graph.memory.peak,
+        "quantisation": manifest.quantisation,
+        "source": manifest.source,
+        "has_chat_template": model.chat_template is not None,
+        "has_goldens": manifest.goldens is not None,
+        "kernels": describe_kernels(model.kernels),
+    }
+    return {**described, **in_a_line(model_messages(described))}
+
+
+def describe_kernels(choice: KernelChoice) -> Json:
+    """Describe which kernels run, and why those."""
+    target = choice.target
+    return {"name": target.kernels, **asdict(target), "chosen": choice.why}
+
+
+def describe_offer(entry: Json, limits: Mapping[str, int]) -> Json:
+    """Describe a model before it is loaded; `limits` are the device's."""
+    if "error" in entry:
+        messages = [message("model_faulty", fault=entry["error"])]
+    else:
+        messages = model_messages(entry)
+    return {**in_a_line(messages), **fit(entry, limits)}
+
+
+def describe_stored(entry: Json) -> Json:
+    """Describe a model that this browser keeps, or the part of it that has arrived."""
+    messages = [message("model_name", name=entry["name"])]
+    messages.append(message("model_size", size=entry["bytes"]))
+    if not entry["complete"]:
+        messages.append(message("stored_in_part"))
+    return {**entry, **in_a_line(messages)}
+
+
+def in_a_line(messages: list[Message]) -> Json:
+    """Return messages for pages that word them, and the same as a line of English."""
+    return {"messages": messages, "facts": worded(messages)}
+
+
+def model_messages(model: Json) -> list[Message]:
+    """Return what is known of a model; one that could not be listed whole has less."""
+    parts: dict[str, Callable[[Any], Message]] = {
+        "parameters": lambda count: message("model_parameters", parameters=count),
+        "size": lambda size: message("model_size", size=size),
+        "context": lambda tokens: message("model_context", tokens=tokens),
+        "gpu_bytes": lambda gpu_bytes: message("model_gpu_memory", gpu_bytes=gpu_bytes),
+        "quantisation": lambda name: message("model_quantisation", quantisation=name),
+    }
+    return [tell(model[name]) for name, tell in parts.items() if model.get(name)]
+
+
+def fit(model: Mapping[str, Any], limits: Mapping[str, int]) -> Json:
+    """Say whether this GPU can hold a model, and why not; nothing where that is not known."""
+    needed = model.get("largest_buffer")
+    if needed is None:
+        return {}
+    limit = min(limits[name] for name in NEEDED_LIMITS)
+    if needed <= limit:
+        return {"fits_gpu": True}
+    unfit = message("too_large_for_gpu", needed=needed, limit=limit)
+    return {"fits_gpu": False, "unfit": unfit, "fit": worded(unfit)}
+
+
+def with_smaller_models(
+    error: GpuOutOfMemoryError, listed: list[Json], url: str, url_of: Callable[[Json], str]
+) -> GpuOutOfMemoryError:
+    """Return the error of a model that the GPU's memory cannot hold, with those that it can."""
+    needed = {url_of(entry): float(entry.get("gpu_bytes") or math.inf) for entry in listed}
+    limit = needed.get(url, math.inf)
+    smaller = [
+        message("smaller_model", name=entry["name"], gpu_bytes=entry["gpu_bytes"])
+        for entry in listed
+        if needed[url_of(entry)] < limit
+    ]
+    if not smaller:
+        return error
+    return GpuOutOfMemoryError(message("smaller_models", fault=error.wording, models=smaller))
