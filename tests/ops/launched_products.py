@@ -56,7 +56,7 @@ Combination = tuple[str, frozenset[tuple[str, str]]]  # kernel, plugs
 class Recorder(Builder):
     """A builder that keeps what is launched."""
 
-    def __init__(self, program: Program, limits: Mapping[str, int], target: KernelTarget) -> None:
+    def __init__(self, program: Program, limits: dict[str, int], target: KernelTarget) -> None:
         super().__init__(program, limits, target)
         self.launched: set[Combination] = set()
 
@@ -158,7 +158,7 @@ def with_tables(page: str) -> str:
     tables = {"products": table_of_products(of_models, of_ops), "tiles": table_of_tiles()}
     for name, table in tables.items():
         marked = re.compile(rf"(<!-- {name} -->\n).*?(\n<!-- /{name} -->)", re.DOTALL)
-        page, count = marked.subn(lambda found, own=table: found[1] + own + found[2], page)
+        page, count = marked.subn(rf"\g<1>{table}\g<2>", page)  # no table has a backslash
         assert count == 1, f"the page has {count} places for the table of {name}"
     return page
 
