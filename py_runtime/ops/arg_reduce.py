@@ -43,7 +43,7 @@ class ArgReduce(Op):
         )
 
     def rows(self, dims: tuple[int, ...]) -> Rows:
-        """Without a dim, the whole tensor is one row."""
+        """Return the rows to reduce; without a dim the whole tensor is one row."""
         if self.dim is None:
             return rows_along(dims, 0, len(dims) - 1)
         return rows_along(dims, self.dim, self.dim)

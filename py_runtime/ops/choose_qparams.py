@@ -17,7 +17,7 @@ INT8_RANGE = (-128, 127)
     "out",
 )
 class ChooseQparams(Op):
-    """Asymmetric, a block a row; the dtypes of the two outputs decide, not the arguments."""
+    """Asymmetric quantisation of each row; the dtypes of the outputs decide, not the arguments."""
 
     def build(self) -> None:
         self.x = self.tensor("x", F32)  # [..., width]

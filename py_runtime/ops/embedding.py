@@ -10,7 +10,7 @@ from py_runtime.program.weight_kinds import BLOCK, BLOCK_KINDS, Q4GSW
 
 
 class Embedding(Op):
-    """What tables of every kind have in common: indices in, rows out."""
+    """A lookup in a table of any kind: indices in, rows out."""
 
     def take_ends(self, columns: int) -> None:
         """The arguments every embedding has."""
@@ -24,7 +24,7 @@ class Embedding(Op):
         )
 
     def resize_out(self) -> int:
-        """Gives the live number of indices."""
+        """Resize the output to the live indices and return their number."""
         self.out.resize((*self.indices.dims, self.columns))
         return numel(self.indices.dims)
 

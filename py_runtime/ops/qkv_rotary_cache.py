@@ -157,7 +157,7 @@ class QkvRotaryCache(Op):
         self.heads = self.launch(kernel, plugs=plugs, bind=bind)
 
     def _places(self) -> dict[str, object]:
-        """What shaders/attention/fragments/qkv_store.wgsl wants to know."""
+        """Return the parameters of shaders/attention/fragments/qkv_store.wgsl."""
         half = self.rotated // 2
         return {
             "first_head": 0,
@@ -261,7 +261,7 @@ class QkvRotaryCache(Op):
 @register("inpage.q_rotary.default", args=f"x {NORM} {WEIGHTS} {HEADS}")
 @register("inpage.q_rotary.of_sum", args=f"{SUM} {NORM} {WEIGHTS} {HEADS}")
 class QRotary(QkvRotaryCache):
-    """Queries alone: no caches, and the weights are those of q."""
+    """The op for queries alone: it has no caches, and the weight of q only."""
 
     def build(self) -> None:
         self.v_eps = None

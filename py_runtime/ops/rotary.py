@@ -120,7 +120,7 @@ class ApplyRotaryEmbHf(RotaryOfQAndK):
 
 @register("inpage.rotary_of_one.default", args="x cos sin start_pos out")
 class RotaryOfOne(Op):
-    """As apply_rotary_emb_hf, of queries alone: x [batch, tokens, heads, width]."""
+    """The rotation of apply_rotary_emb_hf for queries alone: x [batch, tokens, heads, width]."""
 
     def build(self) -> None:
         self.x = self.tensor("x", F32, rank=4)

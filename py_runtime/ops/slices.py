@@ -69,7 +69,7 @@ class Slice(Op):
         )
 
     def place(self, given: LiveInt | None, default: int) -> int:
-        """As in torch: below 0 counts from the end, and what lies outside is clamped."""
+        """Return the bound as torch takes it: negative from the end, then clamped."""
         size = self.x.dims[self.dim]
         if given is None:
             return default

@@ -18,7 +18,7 @@ from py_runtime.graph.builder import Builder
 from py_runtime.live.build_context import Caller
 from py_runtime.live.launch import Bindable, Launch
 from py_runtime.ops.kernels import int8_products
-from py_runtime.ops.kernels.int8_products import GemvTile
+from py_runtime.ops.kernels.int8_products import GEMM_INT8, GemvTile
 from py_runtime.passes import DEFAULT_PASSES, run_passes
 from py_runtime.program import Program, as_constant
 from py_runtime.program.weight_kinds import BLOCK
@@ -56,7 +56,7 @@ Combination = tuple[str, frozenset[tuple[str, str]]]  # kernel, plugs
 class Recorder(Builder):
     """A builder that keeps what is launched."""
 
-    def __init__(self, program: Program, limits: Mapping[str, int], target: KernelTarget) -> None:
+    def __init__(self, program: Program, limits: dict[str, int], target: KernelTarget) -> None:
         super().__init__(program, limits, target)
         self.launched: set[Combination] = set()
 
@@ -123,7 +123,8 @@ def table_of_products(of_models: set[Combination], of_ops: set[Combination]) -> 
         x = [f"`token_{plugs['token']}`"] if "token" in plugs else []
         weight = "`octets_*`" if "weight" in plugs else "`blocks_*`"
         weight = "`blocks_*` twice" if "blocks_second" in plugs else weight
-        row = (f"`{kernel.removeprefix('linear/')}`", ", ".join([*x, *loads]) or "planes", weight)
+        plain = "planes" if kernel == GEMM_INT8 else "floats"
+        row = (f"`{kernel.removeprefix('linear/')}`", ", ".join([*x, *loads]) or plain, weight)
         mark = OF_MODELS if (kernel, frozen) in of_models else OF_OPS
         if cells.setdefault(row, {}).get(epilogue) != OF_MODELS:
             cells[row][epilogue] = mark
@@ -157,7 +158,7 @@ def with_tables(page: str) -> str:
     tables = {"products": table_of_products(of_models, of_ops), "tiles": table_of_tiles()}
     for name, table in tables.items():
         marked = re.compile(rf"(<!-- {name} -->\n).*?(\n<!-- /{name} -->)", re.DOTALL)
-        page, count = marked.subn(lambda found, own=table: found[1] + own + found[2], page)
+        page, count = marked.subn(rf"\g<1>{table}\g<2>", page)  # no table has a backslash
         assert count == 1, f"the page has {count} places for the table of {name}"
     return page
 

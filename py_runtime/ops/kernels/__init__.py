@@ -1,1 +1,1 @@
-"""What several ops share: how kernels are chosen, sized and given their parameters."""
+"""Helpers that several ops share: they choose kernels, size them and give them parameters."""

@@ -28,5 +28,5 @@ def rows_along(dims: Sequence[int], first: int, last: int) -> Rows:
 
 
 def part_count(width: int) -> int:
-    """How many invocations share a row of at most this width: two passes of equal length."""
+    """Return how many invocations share a row of this width: two passes of equal length."""
     return isqrt(width) if width > LONGEST_UNCUT else 1

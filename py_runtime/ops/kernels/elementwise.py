@@ -1,4 +1,4 @@
-"""What elementwise ops share: scalars as bits, functions of one element, and filling."""
+"""Helpers of elementwise ops: scalars as bits, functions of one element, and filling."""
 
 from enum import Enum, auto
 from functools import reduce
@@ -71,7 +71,7 @@ class ElementwiseOp(Op):
 
 
 class Function(Enum):
-    """By their names in shaders/elementwise/fragments/codes_of_one.wgsl."""
+    """The functions by their names in shaders/elementwise/fragments/codes_of_one.wgsl."""
 
     IS_ZERO = auto()
     IS_NONZERO = auto()
