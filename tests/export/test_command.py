@@ -316,9 +316,9 @@ GRANITE = {"model_type": "granitemoehybrid", "layer_types": ["mamba", "attention
     [
         (
             {"model_type": "llama", "num_local_experts": 8},
-            "a mixture of experts, which is not supported for 'llama'; these are: Qwen3 with "
-            "experts, Granite 3 with experts, Granite with a shared expert, LFM2 with experts, "
-            "gpt-oss",
+            "a mixture of experts, which is not supported for 'llama'; these are: gpt-oss, "
+            "Granite 3 with experts, Granite with a shared expert, LFM2 with experts, Qwen3 with "
+            "experts",
         ),
         (GRANITE | {"num_local_experts": 0}, "of the types full_attention, linear_attention"),
         (GRANITE | {"num_local_experts": 8}, "of the types full_attention, linear_attention"),
