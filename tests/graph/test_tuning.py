@@ -35,9 +35,9 @@ SMALL, LARGE = 4, MIN_WIDE_SUBGROUP
 
 @pytest.fixture(autouse=True)
 def forgetful() -> Iterator[None]:
-    process_notes._here.clear()
+    process_notes._in_memory.clear()
     yield
-    process_notes._here.clear()
+    process_notes._in_memory.clear()
 
 
 def test_a_doubtful_adapter_is_measured_once(runner: Runner) -> None:
@@ -185,7 +185,7 @@ def test_a_note_that_makes_no_sense_is_ignored(
     note: Any, native: NativeRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tuning, "time_products", Straw(1.0, 2.0).time_products)
-    process_notes._here[tuning.NOTE] = note
+    process_notes._in_memory[tuning.NOTE] = note
     assert chosen(native, LARGE).why == MEASURED
 
 

@@ -59,7 +59,7 @@ async def choices(device: Device, name: str, lanes: int, is_fallback: bool) -> l
     with posing(device, name, lanes, is_fallback):
         for round_ in ("new", "again", "new process"):
             if round_ == "new process":
-                kept_notes._here.clear()
+                kept_notes._in_memory.clear()
             choice = await tuning.choose_kernels(device, kept_notes)
             graph = await Graph.load(
                 device, writer.program(), writer.constants, target=choice.target
