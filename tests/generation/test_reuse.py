@@ -86,8 +86,10 @@ def test_where_a_stretch_holds() -> None:
         other = arena_at(position)
         other[2] += 1
         assert not STRETCH.holds(position, other, COUNTS)
-    for position in (6, 12):
-        assert not STRETCH.holds(position, arena_at(position), COUNTS)
+    assert not STRETCH.holds(12, arena_at(12), COUNTS)
+    before = WORDS.copy()
+    before[STRETCH.places] -= CHANGES[:, 1]  # the words that it would have had at 6
+    assert not STRETCH.holds(6, before, COUNTS)
 
 
 # A profile ----------------------------------------------------------------------------------------
