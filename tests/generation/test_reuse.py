@@ -31,20 +31,24 @@ class FakeLoop:
         self.is_unloaded = True
 
 
+def loop_of(model: FakeModel) -> Any:
+    return wait(model.session.decode_loop())
+
+
 def test_a_loop_is_made_once_for_each_graph(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sessions, "DecodeLoop", FakeLoop)
     model = FakeModel()
-    first: Any = wait(model.session.decode_loop())
-    assert wait(model.session.decode_loop()) is first
+    first = loop_of(model)
+    assert loop_of(model) is first
     assert first.graph is model.graph
     model.graph = object()  # as after a lost device
-    second: Any = wait(model.session.decode_loop())
+    second = loop_of(model)
     assert second is not first
     assert second.graph is model.graph
-    assert wait(model.session.decode_loop()) is second
+    assert loop_of(model) is second
     model.session.drop_loop()
     assert (first.is_unloaded, second.is_unloaded) == (False, True)
-    third: Any = wait(model.session.decode_loop())
+    third = loop_of(model)
     assert third is not second
     model.session.drop_loop()
     model.session.drop_loop()  # nothing is left to free
@@ -86,8 +90,10 @@ def test_where_a_stretch_holds() -> None:
         other = arena_at(position)
         other[2] += 1
         assert not STRETCH.holds(position, other, COUNTS)
-    for position in (6, 12):
-        assert not STRETCH.holds(position, arena_at(position), COUNTS)
+    assert not STRETCH.holds(12, arena_at(12), COUNTS)
+    before = WORDS.copy()
+    before[STRETCH.places] -= CHANGES[:, 1]  # the words that it would have had at 6
+    assert not STRETCH.holds(6, before, COUNTS)
 
 
 # A profile ----------------------------------------------------------------------------------------
