@@ -161,7 +161,7 @@ def test_an_import_is_shown_as_text_and_gets_an_id_of_its_own(user: User) -> Non
 
 def test_notes_of_an_import_are_old_texts_or_messages_and_others_are_dropped(user: User) -> None:
     deep: Any = {"code": "answer_stopped", "facts": {}}
-    for _ in range(1000):
+    for _ in range(100):  # deeper than any of ours
         deep = {"code": "device_lost", "facts": {"reason": deep}}
     notes: dict[str, Any] = {
         "3 tokens": "3 tokens",
