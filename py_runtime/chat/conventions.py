@@ -17,8 +17,6 @@ def convention_of(template: str) -> Convention:
 
 
 def thoughts_of(template: str, tokens: Collection[str]) -> Thoughts | None:
-    """Return how a model thinks, by its chat template or its vocabulary's control tokens; None: it
-    just answers.
-    """
+    """Return how a model sets thoughts apart, by its template or control tokens, if it does."""
     found = (row for row in THOUGHTS if row.known_by in template or row.known_by in tokens)
     return next(found, None)

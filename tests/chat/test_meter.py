@@ -131,8 +131,8 @@ def test_the_price_of_keys() -> None:
 
 
 def test_an_error_is_shortened() -> None:
-    assert bounds.shortened("x" * MAX_MESSAGE) == "x" * MAX_MESSAGE
-    assert bounds.shortened("x" * (MAX_MESSAGE + 1)) == "x" * MAX_MESSAGE + "…"
+    assert bounds.shorten("x" * MAX_MESSAGE) == "x" * MAX_MESSAGE
+    assert bounds.shorten("x" * (MAX_MESSAGE + 1)) == "x" * MAX_MESSAGE + "…"
 
 
 def test_what_an_iterator_yields_is_counted() -> None:

@@ -103,7 +103,7 @@ def read(**changes: Any) -> DecoderConfig:
 
 
 def plain_but(**changes: Any) -> DecoderConfig:
-    """A part is changed by what differs in it."""
+    """Return the plain config with changes; a dict changes a part by what differs in it."""
     parts = {
         name: replace(getattr(PLAIN, name), **change) if isinstance(change, dict) else change
         for name, change in changes.items()

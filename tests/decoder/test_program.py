@@ -64,7 +64,7 @@ def hidden_state(name: str) -> str:
 
 
 def traced(config: DecoderConfig, kinds: Mapping[str, WeightKind], name: str) -> Program:
-    """The oracle as torch.export sees it, without any weights."""
+    """Trace the oracle with torch.export, without any weights."""
     with torch.device("meta"):
         decoder = Decoder(config, kinds).eval()
         tokens = torch.zeros(1, EXAMPLE_TOKENS, dtype=torch.int64)

@@ -12,7 +12,7 @@ import pytest
 from py_runtime.base.errors import RequestError
 from py_runtime.grammar import finite_automata
 from py_runtime.grammar.disjoint import _MAX_DEPTH
-from py_runtime.grammar.finite_automata import Dfa, Nfa, TooComplexError, of_length
+from py_runtime.grammar.finite_automata import Dfa, Nfa, TooComplexError, automaton_of_length
 from py_runtime.grammar.grammar import check_size
 from py_runtime.grammar.keywords import CHECKS, LISTS_OF_SCHEMAS
 from py_runtime.grammar.limits import (
@@ -69,7 +69,7 @@ def places(count: int) -> Any:
 
 
 def text_of(size: int) -> str:
-    """A text that takes so many bytes with its quotes."""
+    """Return a text that takes so many bytes with its quotes."""
     return "a" * (size - 2)
 
 
@@ -117,8 +117,8 @@ LIMITS: dict[str, tuple[Callable[[int], Any], int]] = {
     ),
     "minLength": (lambda n: shape_of({"type": "string", "minLength": n}), MAX_SHORTEST),
     "states of a non-deterministic automaton": (states, MAX_NFA_STATES),
-    "a length": (lambda n: of_length(0, n), MAX_PATTERN_STATES * 8),
-    "a least length": (lambda n: of_length(n, None), MAX_PATTERN_STATES * 8),
+    "a length": (lambda n: automaton_of_length(0, n), MAX_PATTERN_STATES * 8),
+    "a least length": (lambda n: automaton_of_length(n, None), MAX_PATTERN_STATES * 8),
     "a repetition": (lambda n: shape_of({"pattern": f"^a{{{n}}}$"}), MAX_PATTERN_STATES - 2),
     "the depth of what oneOf compares": (
         lambda n: shape_of(objects_that_differ_at(n)),
@@ -138,11 +138,11 @@ def test_a_limit_is_the_last_that_passes(name: str) -> None:
 def test_the_product_of_two_automata_has_so_many_states() -> None:
     """Cycles whose lengths have no common divisor have as many states together as their product."""
     assert MAX_PATTERN_STATES * 8 == 4096
-    found = finite_automata.product(cycle(17), cycle(241))
+    found = finite_automata.intersect(cycle(17), cycle(241))
     assert found is not None
     assert len(found.moves) == 17 * 241 == 4097
     with pytest.raises(TooComplexError):
-        finite_automata.product(cycle(6), cycle(683))  # 4098
+        finite_automata.intersect(cycle(6), cycle(683))  # 4098
 
 
 def test_so_many_comparisons(monkeypatch: pytest.MonkeyPatch) -> None:

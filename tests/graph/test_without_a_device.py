@@ -1,6 +1,4 @@
-"""What a graph finds out of a program alone: memory that is shared, ops that must run, rings and
-states, and how long a measurement takes.
-"""
+"""A graph before it has a device: shared memory, ops that must run, rings, states, measuring."""
 
 import asyncio
 

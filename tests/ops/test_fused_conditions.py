@@ -1,5 +1,6 @@
-"""Conditions of the ops that passes make, each violated alone in a program that is otherwise sound;
-no GPU is needed to be told.
+"""Conditions of the ops that passes make, each violated alone in an otherwise sound program.
+
+No GPU is needed to refuse them.
 """
 
 from typing import Any

@@ -1,5 +1,6 @@
-"""Each condition of the passes, violated alone: then the program stays as it was, and with nothing
-violated the fused op has the arguments of what it replaces.
+"""Conditions of the passes, each violated alone: the program then stays as it was.
+
+With nothing violated the fused op has the arguments of what it replaces.
 """
 
 from dataclasses import replace

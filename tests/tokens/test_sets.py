@@ -11,7 +11,7 @@ from py_runtime.tokens.backtracking import (
     MAX_PLACES,
     PlaceAutomaton,
     _covers,
-    _intersection,
+    _intersect,
     _overlap,
     bounded_runs,
 )
@@ -33,7 +33,7 @@ def test_sets_of_ranges_are_sets(one: Ranges, other: Ranges) -> None:
     both = characters.union(one, other)
     assert members(both) == a | b
     assert all(left[1] + 1 < right[0] for left, right in pairwise(both))
-    assert members(_intersection(one, other)) == members(_intersection(other, one)) == a & b
+    assert members(_intersect(one, other)) == members(_intersect(other, one)) == a & b
     assert _overlap(one, other) is bool(a & b)
     assert _covers(one, other) is (b <= a)
     assert _covers(other, one) is (a <= b)
@@ -42,7 +42,7 @@ def test_sets_of_ranges_are_sets(one: Ranges, other: Ranges) -> None:
 @pytest.mark.parametrize("ranges", SMALL, ids=str)
 def test_all_others(ranges: Ranges) -> None:
     others = characters.complement(ranges)
-    assert members(characters.within(others, 20)) == set(range(21)) - members(ranges)
+    assert members(characters.ranges_up_to(others, 20)) == set(range(21)) - members(ranges)
     assert characters.complement(others) == ranges
     assert sum(high - low + 1 for low, high in [*ranges, *others]) == LAST_CODE + 1
 
@@ -51,14 +51,14 @@ def test_the_first_and_the_last_character() -> None:
     assert characters.complement([(0, LAST_CODE)]) == []
     assert characters.complement([(0, LAST_CODE - 1)]) == [(LAST_CODE, LAST_CODE)]
     assert characters.complement([(1, LAST_CODE)]) == [(0, 0)]
-    assert characters.within([(3, 5), (7, 9)], 7) == [(3, 5), (7, 7)]
-    assert characters.within([(3, 5), (7, 9)], 6) == [(3, 5)]
-    assert characters.each("ba c") == [(32, 32), (97, 99)]
+    assert characters.ranges_up_to([(3, 5), (7, 9)], 7) == [(3, 5), (7, 7)]
+    assert characters.ranges_up_to([(3, 5), (7, 9)], 6) == [(3, 5)]
+    assert characters.ranges_of_text("ba c") == [(32, 32), (97, 99)]
 
 
 @pytest.mark.parametrize("name", ["Lu", "Nd", "Zs", "Pc", "Cc"])
 def test_categories_of_ascii_are_those_of_python(name: str) -> None:
-    found = members(characters.within(characters.category(name) or [], 0x7F))
+    found = members(characters.ranges_up_to(characters.category(name) or [], 0x7F))
     assert found == {code for code in range(0x80) if unicodedata.category(chr(code)) == name}
     assert characters.category("") is None
     assert characters.category("Xx") is None

@@ -1,5 +1,6 @@
-"""The page's wording: each text and each message is in the table of every language, with the facts
-it gets, and none goes around the tables.
+"""The page's wording: each text and message is in every language's table, with its facts.
+
+None goes around the tables.
 """
 
 import ast
