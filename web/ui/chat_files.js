@@ -1,15 +1,13 @@
-// Files of chats: written, and read with care. Fetched when somebody exports or imports.
+// Chats as files: exported and imported as JSON, read with care, and as Markdown.
 
-/** @import { Chat } from "./records.js" */
+/** @import { Chat } from "./chats.js" */
 
-import { check, readChat } from "./chat_records.js";
-import { fileName } from "./chat_markdown.js";
-import { saveChat } from "./chat_store.js";
-import { newChat } from "./chats.js";
-import { shown } from "./conversation.js";
-import { giveFile } from "./giving.js";
-import { notify, t } from "./page.js";
-import { openChat } from "./sidebar.js";
+import { check, readChat, saveChat } from "./chat_storage.js";
+import { newChat, shown, titleOf } from "./chats.js";
+import { emit } from "./events.js";
+import { notify } from "./notices.js";
+import { splitReasoning } from "./reasoning.js";
+import { t } from "./words.js";
 
 const FORMAT = "inpage-chats";
 
@@ -25,7 +23,7 @@ export async function importFile(file) {
   const imported = await importChats(file).catch(({ message }) => notify(t`${file.name} was not imported: ${message}.`, { stays: true }));
   if (!imported) return;
   notify(t`${imported.length} chat imported from ${file.name}.|${imported.length} chats imported from ${file.name}.`);
-  openChat(imported[0] ?? shown);
+  emit("chatimported", imported[0] ?? shown);
 }
 
 /**
@@ -50,4 +48,44 @@ async function importChats(file) {
 function asNew({ title, system, messages, updated }) {
   const fresh = newChat();
   return { ...fresh, title, system, messages, updated: 0 < updated && updated < fresh.updated ? updated : fresh.updated };
+}
+
+// ---- Markdown
+
+/** @param {Chat} chat */
+export function chatAsMarkdown(chat) {
+  const parts = [`# ${titleOf(chat)}`];
+  if (chat.system) parts.push(`> ${chat.system.replace(/\n/g, "\n> ")}`);
+  for (const { role, content } of chat.messages) parts.push(role === "user" ? `## ${t`You`}` : `## ${t`Answer`}`, withoutReasoning(content));
+  return `${parts.join("\n\n")}\n`;
+}
+
+/** @param {string} content */
+const withoutReasoning = (content) => (splitReasoning(content)?.answer ?? content).trim();
+
+/**
+ * One that every system takes.
+ * @param {Chat} chat
+ * @param {string} ending
+ */
+export function fileName(chat, ending) {
+  const name = titleOf(chat).normalize("NFC").replace(/[^\p{L}\p{N}\p{M}]+/gu, "-").replace(/^-|-$/g, "").slice(0, 60);
+  return `${name || "chat"}.${ending}`;
+}
+
+// ---- downloads
+
+/** Milliseconds that the browser has to fetch one, perhaps after asking the user where to. Tests have less. */
+export const patience = { file: 60_000 };
+
+/**
+ * A download, which takes no memory for long.
+ * @param {string} name
+ * @param {string} text
+ * @param {string} type
+ */
+export function giveFile(name, text, type) {
+  const href = URL.createObjectURL(new Blob([text], { type }));
+  Object.assign(document.createElement("a"), { href, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(href), patience.file);
 }

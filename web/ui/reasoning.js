@@ -1,6 +1,7 @@
 // Reasoning that models write before they answer: folded, with the time it took.
 
-import { copyOf, page, partOf, t } from "./page.js";
+import { copyOf, page, partOf } from "./elements.js";
+import { t } from "./words.js";
 
 /** @typedef {{ grow: (text: string) => void, finish: (text: string) => void }} View */
 

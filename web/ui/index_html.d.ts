@@ -34,37 +34,3 @@ export type Elements = OfReading & Templates & Buttons & Forms & Inputs & TextAr
   hubAccess: HTMLDetailsElement;
   progress: HTMLProgressElement;
 };
-
-/** In the element of a step on the way to a model. */
-export type ShowStep = (phase: import("../inpage.d.ts").LoadProgress["phase"] | "Python", text: string, state: "" | "running" | "done") => void;
-
-/** `begin` is what loads it, unless the engine does from there. */
-export type LoadFrom = (where: string | File[], name: string, begin?: (options: any) => Promise<any>) => Promise<string | undefined>;
-
-/** As a tag of templates, or of a text that is whole. */
-export type Tell = (parts: TemplateStringsArray | string, ...values: (string | number)[]) => string;
-
-/** Whose script comes when it is opened. */
-export type Dialog = "console" | "models" | "settings";
-
-/** What a button says that a click on it does. */
-export interface ButtonData {
-  /** With its message (turns.js). */
-  act?: string;
-  chooses?: "attachFiles" | "files" | "importFile";
-  opens?: Dialog;
-  /** For the list of chats. */
-  tool?: keyof typeof import("./chat_tools.js");
-}
-
-/** A module's functions, which answer once it is fetched. */
-export type Lazy<Module> = {
-  [Name in keyof Module]: Module[Name] extends (...given: infer Given) => infer Result
-    ? (...given: Given) => Promise<Awaited<Result> | undefined>
-    : never;
-};
-
-export type Fetched = <Module>(arriving: Promise<Module>) => Promise<Module | void>;
-export type ToLazy = <Module extends object>(load: () => Promise<Module>) => Lazy<Module>;
-
-export type FromNpm = <Name extends keyof import("./rendered.js").Libraries>(name: Name) => Promise<import("./rendered.js").Libraries[Name]>;

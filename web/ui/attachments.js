@@ -1,18 +1,25 @@
-// Files that go with a message: their text is put before it. What cannot be taken is told, and what can be.
+// Files that are attached or dropped: the text of some is put before the message, chats are imported, models are opened.
+// What cannot be taken is told, and what can be.
 
-import { copyOf, lazy, line, notify, page, partOf, t } from "./page.js";
-import { inWords } from "./sizes.js";
+import { importFile } from "./chat_files.js";
+import { copyOf, page, partOf } from "./elements.js";
+import { lazy } from "./lazy.js";
+import { arrived, notify } from "./notices.js";
+import { inWords, line, t } from "./words.js";
 
 const MAX_BYTES = 2_000_000;
 const MAX_PDF_BYTES = 50_000_000;
-const chatFiles = lazy(() => import("./chat_files.js"));
-const { attachFiles, attached, composer, draft } = page;
+const MODEL = /\.(gguf|pte|ptd|safetensors)$/i;
+
+const { attachFiles, attached, composer, draft, dropZone } = page;
+const loadPdf = lazy(() => import("./pdf.js"));
+const loadModelFiles = lazy(() => import("./model_files.js"));
 
 /** @type {Map<Element, string>} */
 const attachments = new Map(); // the row of each, and what it adds to the message; nothing while it is being read
 
 /** @param {File} file */
-export async function take(file) {
+async function take(file) {
   const { name, size } = file;
   const isPdf = /\.pdf$/i.test(name);
   const most = isPdf ? MAX_PDF_BYTES : MAX_BYTES;
@@ -20,7 +27,7 @@ export async function take(file) {
   if (size > most) notify(t`${name} is too large to attach: ${inWords(size)}, and ${inWords(most)} are the most.`);
   else if (isPdf) takePdf(file);
   else if (text === undefined) notify(t`${name} is not a text. What can be dropped: models (.gguf, .pte), exported chats, and text, Markdown, code, CSV or PDF files.`);
-  else if (/^\s*\{\s*"format":\s*"inpage-chats"/.test(text)) chatFiles.importFile(file);
+  else if (/^\s*\{\s*"format":\s*"inpage-chats"/.test(text)) importFile(file);
   else if (text.trim()) fill(rowOf(name), name, text, /\.(\w+)$/.exec(name)?.[1].toLowerCase() ?? "text");
   else notify(t`${name} is empty.`);
 }
@@ -45,7 +52,7 @@ async function takePdf(file) {
   const row = rowOf(name, removed);
   partOf(row, "words").textContent = t`Reading ${name}…`;
   try {
-    const { textOfPdf } = await import("./pdf.js");
+    const { textOfPdf } = await loadPdf();
     const { text, read, pages } = await textOfPdf(file, removed.signal);
     if (removed.signal.aborted) return;
     const isCut = read < pages;
@@ -119,3 +126,40 @@ composer.addEventListener("submit", (event) => {
   attachments.clear();
   attached.replaceChildren();
 }, { capture: true });
+
+// ---- dropping
+
+/** @param {DataTransfer | null} transfer */
+const hasFiles = (transfer) => !!transfer?.types.includes("Files");
+
+let inside = 0; // elements that a drag has entered and not left
+addEventListener("dragenter", ({ dataTransfer }) => {
+  if (hasFiles(dataTransfer)) inside++;
+  dropZone.hidden = !inside;
+});
+addEventListener("dragleave", ({ dataTransfer }) => {
+  if (hasFiles(dataTransfer)) inside = Math.max(0, inside - 1);
+  dropZone.hidden = !inside;
+});
+addEventListener("dragover", (event) => { if (hasFiles(event.dataTransfer)) event.preventDefault(); });
+addEventListener("drop", (event) => {
+  inside = 0;
+  dropZone.hidden = true;
+  const { files, items } = /** @type {DataTransfer} */ (event.dataTransfer);
+  const dropped = [...files]; // the browser takes the lists back
+  if (!dropped.length) return; // but a text, say
+  event.preventDefault();
+  if (!dropped.some(({ name }) => MODEL.test(name))) for (const file of dropped) take(file);
+  else openModelFiles(dropped, [...items].map((item) => /** @type {any} */ (item).getAsFileSystemHandle?.()));
+});
+
+/** @type {(files: File[], given?: Promise<FileSystemHandle | null>[]) => Promise<void>} */
+async function openModelFiles(files, given) {
+  const modelFiles = await arrived(loadModelFiles());
+  await modelFiles?.openFiles(files, given);
+}
+
+page.files.onchange = () => {
+  openModelFiles([...page.files.files ?? []]); // the browser takes the list back
+  page.files.value = ""; // or the same file, chosen again, would be no change
+};

@@ -1,7 +1,8 @@
-// The Python box: runs code in the worker's interpreter; shows what it prints as it happens, then what it gives. Fetched
-// when somebody opens it.
+// The notebook: runs Python in the worker's interpreter; shows what it prints as it happens, then what it gives.
 
-import { page, t } from "./page.js";
+import { page } from "./elements.js";
+import { on } from "./events.js";
+import { t } from "./words.js";
 
 const MAX_CHARACTERS = 100_000; // characters that are shown
 const INDENT = "    ";
@@ -142,5 +143,5 @@ example.onchange = () => {
   showNeeds();
 };
 code.oninput = showNeeds;
-addEventListener("modelchange", showNeeds);
+on("modelchange", showNeeds);
 code.value = example.value;
