@@ -17,7 +17,7 @@ import "./ui/speech.js";
 import "./ui/tabs.js";
 import { t } from "./ui/words.js";
 
-/** @typedef {"console" | "models" | "settings"} Dialog */
+/** @typedef {"models" | "notebook" | "settings"} Dialog */
 
 /**
  * What a button says that a click on it does.
@@ -30,8 +30,8 @@ import { t } from "./ui/words.js";
 
 /** The dialogs: their scripts come when they are opened, and may have something to prepare. @type {Record<Dialog, () => Promise<any>>} */
 const dialogs = {
-  console: lazy(() => import("./ui/notebook.js")),
   models: lazy(() => import("./ui/models_dialog.js")),
+  notebook: lazy(() => import("./ui/notebook.js")),
   settings: lazy(() => import("./ui/settings_dialog.js")),
 };
 const loadHub = lazy(() => import("./ui/hub.js"));

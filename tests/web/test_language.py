@@ -11,7 +11,7 @@ from tests.web.user import IDLE_WORKER, User
 
 pytestmark = pytest.mark.browser
 
-DIALOGS = ("settings", "models", "console", "shortcuts")
+DIALOGS = ("settings", "models", "notebook", "shortcuts")
 # What people read or hear, but for what models and users write.
 SHOWN = """() => {
     const texts = [];

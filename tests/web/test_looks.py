@@ -60,7 +60,7 @@ def test_before_loading(themed: User) -> None:
     assert_accessible(themed, state="start")
 
 
-@pytest.mark.parametrize("dialog", ["settings", "models", "console"])
+@pytest.mark.parametrize("dialog", ["settings", "models", "notebook"])
 def test_dialogs(themed: User, dialog: str) -> None:
     themed.page.locator(f"[data-opens={dialog}]").first.click()
     expect(themed.page.locator(f"dialog#{dialog}")).to_be_visible()
@@ -132,7 +132,7 @@ CUT = """() => [...document.querySelectorAll("dialog[open] select")].flatMap(sel
 @pytest.mark.parametrize("language", ["en", "de"])
 def test_no_choice_is_cut(fresh: User, language: str) -> None:
     fresh.choose_language(language)
-    for dialog in ("settings", "console"):
+    for dialog in ("settings", "notebook"):
         fresh.page.locator(f"[data-opens={dialog}]").first.click()
         expect(fresh.page.locator(f"dialog#{dialog} select").last).to_be_visible()
         for width in (1280, 360):
@@ -174,7 +174,7 @@ def test_phones_read_of_no_keys_and_no_dropping(browser: Browser, toy_site_url: 
     user.page.add_init_script(IDLE_WORKER)
     user.page.goto(toy_site_url)
     user.has_opened()
-    for dialog in ("", "models", "console", "settings"):
+    for dialog in ("", "models", "notebook", "settings"):
         if dialog:
             user.page.evaluate(f"document.querySelector('[data-opens={dialog}]').click()")
             expect(user.page.locator(f"dialog#{dialog}")).to_be_visible()
@@ -300,11 +300,11 @@ def test_a_panel_that_does_not_arrive_is_told_and_opens_later(chatted: User) -> 
     opener = chatted.page.get_by_role("button", name="Python")
     opener.click()
     expect(chatted.notices).to_contain_text("did not arrive")
-    expect(chatted.page.locator("#console")).to_be_hidden()
+    expect(chatted.page.locator("#notebook")).to_be_hidden()
     chatted.page.unroute("**/ui/notebook.js")
     chatted.dismiss_notices()
     opener.click()
-    expect(chatted.page.locator("#console")).to_be_visible()
+    expect(chatted.page.locator("#notebook")).to_be_visible()
     expect(chatted.page.get_by_label("Code")).to_have_value(re.compile("ProgramWriter"))
     chatted.page.keyboard.press("Escape")
     expect(opener).to_be_focused()

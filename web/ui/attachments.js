@@ -18,7 +18,7 @@ const loadModelFiles = lazy(() => import("./model_files.js"));
 /** @type {Map<Element, string>} */
 const attachments = new Map(); // the row of each, and what it adds to the message; nothing while it is being read
 
-/** @param {File} file */
+/** Takes a file in, as what it holds. @param {File} file */
 async function take(file) {
   const { name, size } = file;
   const isPdf = /\.pdf$/i.test(name);
@@ -32,10 +32,7 @@ async function take(file) {
   else notify(t`${name} is empty.`);
 }
 
-/**
- * Undefined where it is not one.
- * @param {File} file
- */
+/** Reads a file's text; undefined where it is none. @param {File} file */
 async function textOf(file) {
   try {
     const text = new TextDecoder("utf-8", { fatal: true }).decode(await file.arrayBuffer());
@@ -64,7 +61,7 @@ async function takePdf(file) {
 }
 
 /**
- * A row for a file, which can be removed.
+ * Adds a row for a file, which can be removed.
  * @param {string} name
  * @param {AbortController} [removed]
  */
@@ -86,6 +83,7 @@ function remove(row) {
 }
 
 /**
+ * Puts a text into a file's row, where the next message takes it from.
  * @param {HTMLElement} row
  * @param {string} title
  * @param {string} text
@@ -153,7 +151,7 @@ addEventListener("drop", (event) => {
   else openModelFiles(dropped, [...items].map((item) => /** @type {any} */ (item).getAsFileSystemHandle?.()));
 });
 
-/** @type {(files: File[], given?: Promise<FileSystemHandle | null>[]) => Promise<void>} */
+/** Opens models, by the script that knows them. @type {(files: File[], given?: Promise<FileSystemHandle | null>[]) => Promise<void>} */
 async function openModelFiles(files, given) {
   const modelFiles = await arrived(loadModelFiles());
   await modelFiles?.openFiles(files, given);

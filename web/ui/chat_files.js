@@ -11,14 +11,14 @@ import { t } from "./words.js";
 
 const FORMAT = "inpage-chats";
 
-/** @param {Chat[]} chosen */
+/** Gives the user a file with these chats. @param {Chat[]} chosen */
 export function exportChats(chosen) {
   const chats = chosen.map((chat) => ({ ...chat, stamp: undefined }));
   const text = JSON.stringify({ format: FORMAT, version: 1, chats }, null, 1);
   giveFile(chosen.length === 1 ? fileName(chosen[0], "json") : "inpage-chats.json", text, "application/json");
 }
 
-/** @param {File} file */
+/** Imports the chats of a file, and tells how that went. @param {File} file */
 export async function importFile(file) {
   const imported = await importChats(file).catch(({ message }) => notify(t`${file.name} was not imported: ${message}.`, { stays: true }));
   if (!imported) return;
@@ -42,7 +42,7 @@ async function importChats(file) {
 }
 
 /**
- * Under an id of its own, whatever happened to the one that was exported, and under its date, if that can be.
+ * Gives a chat an id of its own, whatever happened to the one that was exported, and its date, if that can be.
  * @param {Chat} chat
  */
 function asNew({ title, system, messages, updated }) {
@@ -52,7 +52,7 @@ function asNew({ title, system, messages, updated }) {
 
 // ---- Markdown
 
-/** @param {Chat} chat */
+/** Writes a chat as Markdown, without the reasoning. @param {Chat} chat */
 export function chatAsMarkdown(chat) {
   const parts = [`# ${titleOf(chat)}`];
   if (chat.system) parts.push(`> ${chat.system.replace(/\n/g, "\n> ")}`);
@@ -64,7 +64,7 @@ export function chatAsMarkdown(chat) {
 const withoutReasoning = (content) => (splitReasoning(content)?.answer ?? content).trim();
 
 /**
- * One that every system takes.
+ * Names a chat's file so that every system takes it.
  * @param {Chat} chat
  * @param {string} ending
  */
@@ -79,7 +79,7 @@ export function fileName(chat, ending) {
 export const patience = { file: 60_000 };
 
 /**
- * A download, which takes no memory for long.
+ * Gives the user a file to download, which takes no memory for long.
  * @param {string} name
  * @param {string} text
  * @param {string} type

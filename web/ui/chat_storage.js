@@ -67,7 +67,7 @@ function showUnkept({ message, name }) {
 }
 
 /** Writes all that is not kept yet. */
-export async function save() {
+async function save() {
   const database = await connect();
   if (!database) return;
   let fault; // of one of them
@@ -142,6 +142,7 @@ async function readAll(database, keys) {
 }
 
 /**
+ * Reads a chat, and merges it into the one in memory.
  * @param {Database} database
  * @param {string} id
  */
@@ -174,6 +175,7 @@ function offer(cleared) {
 }
 
 /**
+ * Throws in words where something is not as it has to be.
  * @param {boolean} sound
  * @param {string} fault
  */
@@ -188,7 +190,7 @@ const areTexts = (...values) => values.every((value) => typeof value === "string
 const whole = (value, otherwise = 0) => (Number.isSafeInteger(value) ? value : otherwise);
 
 /**
- * Those fields that we know, whoever wrote them; throws in words. Tabs that read the same get the same.
+ * Reads those fields that we know, whoever wrote them; throws in words. Tabs that read the same get the same.
  * @param {any} record
  * @param {string} name
  * @returns {Chat}
@@ -215,7 +217,7 @@ export function readChat(record, name) {
 }
 
 /**
- * Of version 2, which kept the ids of deleted messages alone.
+ * Makes messages of what version 2 kept of deleted ones: their ids alone.
  * @param {unknown} ids
  * @returns {ChatMessage[]}
  */

@@ -9,11 +9,11 @@ type Buttons = Record<
   | "forgetPrompt" | "keepPrompt" | "stop" | "stopEditing" | "stopPython" | "toggleSidebar" | "unload" | "verify",
   HTMLButtonElement
 >;
-type Forms = Record<"composer" | "consoleForm" | "hubChoices" | "hubForm" | "hubTokenForm" | "loadForm" | "settingsForm", HTMLFormElement>;
+type Forms = Record<"composer" | "notebookForm" | "hubChoices" | "hubForm" | "hubTokenForm" | "loadForm" | "settingsForm", HTMLFormElement>;
 type Inputs = Record<"attachFiles" | "chatTitle" | "files" | "hubName" | "hubToken" | "hubTokenKept" | "importFile", HTMLInputElement>;
 type TextAreas = Record<"code" | "draft" | "system", HTMLTextAreaElement>;
 type Selects = Record<"example" | "language" | "model" | "prompts", HTMLSelectElement>;
-type Dialogs = Record<"console" | "hubAsk" | "models" | "opened" | "settings", HTMLDialogElement>;
+type Dialogs = Record<"hubAsk" | "models" | "notebook" | "opened" | "settings", HTMLDialogElement>;
 type Others = Record<
   | "about" | "announcer" | "chats" | "chatTools" | "contextText" | "editing" | "facts" | "failure"
   | "hubConsent" | "hubError" | "hubFiles" | "hubFound" | "hubHost" | "hubSection" | "hubStatus" | "hubStorage" | "keeping" | "keepingText" | "layers" | "loadError" | "loadedFacts" | "loadedName" | "loadedPlain" | "messages" | "modelFacts" | "modelName" | "modelRows" | "notices" | "output" | "ownFiles"

@@ -86,8 +86,8 @@ async function openDatabase() {
   });
 }
 
-/** @returns {Promise<OwnFile[]>} the last used first; none where the browser keeps nothing */
-export async function ownFiles() {
+/** Lists what is remembered. @returns {Promise<OwnFile[]>} the last used first; none where the browser keeps nothing */
+async function ownFiles() {
   try {
     const database = await openDatabase();
     const all = await database.getAll("files");
@@ -99,8 +99,9 @@ export async function ownFiles() {
 }
 
 /**
+ * Remembers where a model is.
  * @param {string} name
- * @param {FileSystemFileHandle[]} handles all parts of one model
+ * @param {FileSystemFileHandle[]} handles all its parts
  */
 export async function remember(name, handles) {
   const database = await openDatabase();
@@ -109,17 +110,17 @@ export async function remember(name, handles) {
 }
 
 /** @param {string} name */
-export async function forget(name) {
+async function forget(name) {
   const database = await openDatabase();
   await database.delete("files", name);
   database.close();
 }
 
 /**
- * The files themselves, after a click: the browser may ask the user. Rejects in words.
+ * Gives the files themselves, after a click: the browser may ask the user. Rejects in words.
  * @param {OwnFile} own
  */
-export async function readAgain({ name, handles }) {
+async function readAgain({ name, handles }) {
   for (const handle of handles) {
     if (await handle.queryPermission() !== "granted" && await handle.requestPermission() !== "granted") {
       throw new Error(t`the browser was not allowed to read ${name}`);
@@ -131,10 +132,10 @@ export async function readAgain({ name, handles }) {
 }
 
 /**
- * What a drop or the browser's own dialog gave; fewer than there are files where it gives none.
+ * Gives the handles that came with a drop, or of the browser's own dialog; fewer than there are files where it gives none.
  * @param {(Promise<FileSystemHandle | null> | undefined)[]} given
  */
-export async function handlesOf(given) {
+async function handlesOf(given) {
   const settled = await Promise.allSettled(given);
   return settled.flatMap((each) => (each.status === "fulfilled" && each.value?.kind === "file" ? [each.value] : []));
 }

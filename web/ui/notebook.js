@@ -6,13 +6,13 @@ import { t } from "./words.js";
 
 const MAX_CHARACTERS = 100_000; // characters that are shown
 const INDENT = "    ";
-const { code, consoleForm, example, output, pythonStatus: status, run, stopPython } = page;
+const { code, notebookForm, example, output, pythonStatus: status, run, stopPython } = page;
 /** @type {AbortController | undefined} */
 let running;
 let printed = "";
 let frame = 0;
 
-consoleForm.onsubmit = async (/** @type {SubmitEvent} */ event) => {
+notebookForm.onsubmit = async (/** @type {SubmitEvent} */ event) => {
   event.preventDefault();
   if (running) return;
   running = new AbortController();
@@ -113,7 +113,7 @@ function indent(isBack) {
 function pressed({ key, ctrlKey, metaKey, shiftKey }) {
   const couldLeave = tabLeaves;
   tabLeaves = key === "Escape" || (key === "Shift" && tabLeaves);
-  if (key === "Enter" && (ctrlKey || metaKey)) consoleForm.requestSubmit();
+  if (key === "Enter" && (ctrlKey || metaKey)) notebookForm.requestSubmit();
   else if (key === "Tab" && !couldLeave) indent(shiftKey);
   else if (key === "ArrowUp" || key === "ArrowDown") return !shiftKey && bringBack(key === "ArrowUp" ? -1 : 1);
   else return key === "Escape" && !couldLeave; // once more closes the box
@@ -123,7 +123,7 @@ function pressed({ key, ctrlKey, metaKey, shiftKey }) {
 code.onkeydown = (/** @type {KeyboardEvent} */ event) => {
   if (!running && !event.isComposing && pressed(event)) event.preventDefault();
 };
-page.console.onkeydown = (event) => {
+page.notebook.onkeydown = (event) => {
   if (event.key !== "Escape" || !running) return;
   event.preventDefault(); // it stays open
   event.stopPropagation();

@@ -23,7 +23,7 @@ const { chats: list, chatTitle, chatTools, findChats, importFile, pinChat, scrim
 let isOpen = false; // the page, with the chat of the last visit
 
 /** Opens a chat, as a click in the list does. @param {Chat} chat */
-export function openChat(chat) {
+function openChat(chat) {
   toggle(false);
   show(chat);
   page.draft.focus();
@@ -43,13 +43,13 @@ function announce() {
 }
 
 /** Toggles the list: wide screens show it unless toggled, narrow ones if. @param {boolean} [isToggled] */
-export function toggle(isToggled) {
+function toggle(isToggled) {
   document.body.toggleAttribute("data-toggled", isToggled);
   showToggle();
 }
 
 /** Opens or closes the list, as its button does. */
-export function toggleSidebar() {
+function toggleSidebar() {
   toggle();
   if (sidebar.checkVisibility()) page.newChat.focus();
 }
@@ -80,7 +80,7 @@ on("chatsread", () => { if (isOpen && !shown.messages.length) reopen(); });
 // ---- deleting
 
 /** Deletes the open chat: what a user sees is what goes. */
-export function deleteShown() {
+function deleteShown() {
   shown.deleted = Math.max(Date.now(), shown.updated + 1);
   saveChat(shown);
   leave(t`“${titleOf(shown)}” is deleted.`);

@@ -1,5 +1,8 @@
 // The page's words. English stands where it is used, and is the key to the tables of other languages.
 
+import { lazy } from "./lazy.js";
+
+const loadTranslating = lazy(() => import("./translating.js"));
 /** @type {Record<string, string>} */
 let table = {};
 /** @type {((text: string) => string) | undefined} */
@@ -34,7 +37,7 @@ export function inWords(bytes) {
 /** What the user chose, or else the first of the browser's languages that there is. */
 export async function speak(choice = localStorage.getItem("inpageLanguage")) {
   const tag = [choice ?? "", ...navigator.languages].find((each) => /^(en|de)\b/.test(each)) ?? "en";
-  if (tag.slice(0, 2) !== language.slice(0, 2)) ({ table, retell } = await (await import("./translating.js")).translate(tag));
+  if (tag.slice(0, 2) !== language.slice(0, 2)) ({ table, retell } = await (await loadTranslating()).translate(tag));
   language = document.documentElement.lang = tag;
 }
 
