@@ -57,6 +57,7 @@ def test_an_example_that_is_asked_before_the_page_has_opened_is_sent(
     user.page.route("**/dompurify.js", lambda route: held.append(route))
     user.page.goto(desk.url)
     until(user.page, lambda: held, "the page waits for its Markdown renderer")
+    user.page.evaluate(STAND_IN)
     example = user.page.get_by_role("region", name="Example prompts").get_by_role("button").first
     words = example.inner_text()
     example.click()
