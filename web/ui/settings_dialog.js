@@ -24,7 +24,7 @@ const fieldOf = (name) => /** @type {HTMLInputElement} */ (fields.find((field) =
 let defaults = {}; // the engine's
 const sound = new Map(fields.map((field) => [field, field.value])); // the last values that could be
 
-/** Before it is shown; rejects where that cannot be. */
+/** Fills in the engine's defaults before the panel is shown; rejects where they did not arrive. */
 export async function prepare() {
   ({ defaults } = await siteFacts());
   for (const [name, value] of Object.entries(defaults)) {
@@ -34,7 +34,6 @@ export async function prepare() {
     field.value ||= String(value);
   }
   takeIn();
-  return true;
 }
 
 /** @param {HTMLButtonElement} button */
