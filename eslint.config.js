@@ -33,7 +33,7 @@ export default [
   },
   { files: ["web/**", "bench/pages/**"], languageOptions: { globals: { ...globals.browser, ...ENGINE } } },
   {
-    files: ["web/worker.js", "web/render_worker.js", "web/interpreter.js", "web/sw.js", "web/ui/pdf_worker.js", "web/bridge.js", "web/bridge/**"],
+    files: ["web/*worker.js", "web/sw.js", "web/interpreter.js", "web/bridge.js", "web/bridge/**"],
     languageOptions: { globals: globals.worker },
   },
   { files: ["tools/**", "tests/**"], languageOptions: { globals: globals.node } },

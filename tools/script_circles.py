@@ -18,10 +18,20 @@ COMPUTED = re.compile(r"\$\{[^}]*\}")
 
 
 def imports_of(script: Path) -> set[Path]:
-    """Return all that a script may import, where a part of a name is computed, too."""
+    """Find what a script imports, at once or when it is needed."""
+    return _files_of(script, AT_ONCE, WHEN_NEEDED)
+
+
+def static_imports_of(script: Path) -> set[Path]:
+    """Find what a script imports at once."""
+    return _files_of(script, AT_ONCE)
+
+
+def _files_of(script: Path, *imports: re.Pattern[str]) -> set[Path]:
+    """Return the files; where a part of a name is computed, all that it may be."""
     text = JSDOC.sub("", script.read_text(encoding="utf-8"))
     found = set()
-    for name in AT_ONCE.findall(text) + WHEN_NEEDED.findall(text):
+    for name in (name for pattern in imports for name in pattern.findall(text)):
         files = [path.resolve() for path in script.parent.glob(COMPUTED.sub("*", name))]
         if not files:
             raise UserError(f"{script} imports {name}, which is not there")

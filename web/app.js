@@ -1,69 +1,66 @@
-// The page: starts the engine, shows how it starts, and offers it as globalThis.inpage.
-
-/** @import { ButtonData, Dialog } from "./ui/elements.js" */
+// The page: puts its parts together, starts the engine, and offers it as globalThis.inpage.
 
 import { createInpage } from "./api.js";
-import { opened } from "./ui/chat_store.js";
-import "./ui/hearing.js";
+import "./ui/attachments.js";
+import { opened } from "./ui/chat_storage.js";
+import { page } from "./ui/elements.js";
+import { showBusy, showFailure, showPhase, showReady } from "./ui/engine_status.js";
+import { lazy } from "./ui/lazy.js";
 import { loadMarkdown } from "./ui/markdown.js";
-import { listModels, showModel, showStep, stored, tellReadiness } from "./ui/model.js";
-import { decimal, fetched, lazy, notify, page, partOf, t, tell } from "./ui/page.js";
-import { reopen } from "./ui/sidebar.js";
+import { act } from "./ui/message_actions.js";
+import { loadStored, showModel } from "./ui/models.js";
+import { arrived, notify } from "./ui/notices.js";
+import { keepOffline, reloadsIsolated } from "./ui/service_worker.js";
+import "./ui/shortcuts.js";
+import { reopen, tools } from "./ui/sidebar.js";
+import "./ui/speech.js";
+import "./ui/tabs.js";
+import { tell } from "./ui/wording.js";
 
-/** @param {import("./calls.d.ts").Phase} phase */
-function onPhase({ name, seconds }) {
-  const phase = page[`phase-${name}`];
-  const text = partOf(phase, "words").textContent;
-  page.failure.hidden = true; // of the engine before this one
-  page.status.textContent = text;
-  showStep("Python", text, "running");
-  tellReadiness();
-  if (seconds !== undefined) partOf(phase, "time").textContent = t`${decimal(seconds, 2)} s`;
-}
+/** @typedef {"models" | "notebook" | "settings"} Dialog */
 
-// Few need these.
-const recovery = lazy(() => import("./ui/recovery.js"));
-const arriving = lazy(() => import("./ui/arriving.js"));
-const hub = lazy(() => import("./ui/hub.js"));
-const turns = lazy(() => import("./ui/turns.js"));
-const tools = lazy(() => import("./ui/chat_tools.js"));
+/**
+ * What a button says that a click on it does.
+ * @typedef {object} ButtonData
+ * @property {string} [act] with its message
+ * @property {"attachFiles" | "files" | "importFile"} [chooses]
+ * @property {Dialog} [opens]
+ * @property {keyof typeof tools} [tool]
+ */
 
-/** @param {import("./inpage.d.ts").ReadyReport} report */
-async function showMachine({ adapter, facts, phases }) {
-  const seconds = t`${decimal(phases.reduce((sum, phase) => sum + phase.seconds, 0), 1)} s`;
-  page.status.textContent = t`Ready in ${seconds}.`;
-  showStep("Python", seconds, "done");
-  page.facts.textContent = facts;
-  document.body.toggleAttribute("data-software", adapter.is_fallback);
-  await listModels();
-}
+/** The dialogs: their scripts come when they are opened, and may have something to prepare. @type {Record<Dialog, () => Promise<any>>} */
+const dialogs = {
+  models: lazy(() => import("./ui/models_dialog.js")),
+  notebook: lazy(() => import("./ui/notebook.js")),
+  settings: lazy(() => import("./ui/settings_dialog.js")),
+};
+const loadHub = lazy(() => import("./ui/hub.js"));
 
-/** Its script comes when a dialog is opened: few open one. @param {Dialog} name */
+/** Opens a dialog, once what it shows is here. @param {Dialog} name */
 async function openDialog(name) {
-  if (await fetched(import(`./ui/${name}.js`).then(({ prepare }) => prepare?.() ?? true))) page[name].showModal();
+  const isPrepared = dialogs[name]().then(({ prepare }) => prepare?.()).then(() => true);
+  if (await arrived(isPrepared)) page[name].showModal();
 }
 
 document.addEventListener("click", ({ target }) => {
   const button = /** @type {Element} */ (target).closest("button");
-  const { act, chooses, opens, tool } = /** @type {ButtonData} */ (button?.dataset ?? {});
-  if (button && act) turns.act(button);
+  const { act: isOfMessage, chooses, opens, tool } = /** @type {ButtonData} */ (button?.dataset ?? {});
+  if (button && isOfMessage) act(button);
   if (tool) tools[tool]();
   if (opens) openDialog(opens);
   if (chooses) page[chooses].click();
 });
-page.chatTitle.onchange = () => { tools.rename(); };
-page.importFile.onchange = () => { tools.importFiles(); };
 
 const { inpage, client } = createInpage({
   newWorker: (options) => new Worker(new URL("./worker.js", import.meta.url), options),
   kernels: /** @type {any} */ (new URLSearchParams(location.search).get("kernels")),
-  onBusy: recovery.showBusy, onPhase, onFailure: recovery.showFailure, onHub: hub.permission, onModel: showModel, onRestart: showMachine,
+  onBusy: showBusy, onPhase: showPhase, onFailure: showFailure, onModel: showModel, onRestart: showReady,
+  onHub: async () => (await arrived(loadHub()))?.permission(),
 });
 globalThis.inpage = inpage;
 inpage.onNotice(({ kind, code, facts, text }) => notify(tell({ code, facts }) ?? text, { stays: kind === "storage" }));
-inpage.ready.then(showMachine).then(() => { if (stored.length) arriving.loadStored(); }, () => {});
-const isolation = crossOriginIsolated ? undefined : await fetched(import("./isolation.js"));
-if (!await isolation?.reloadsIsolated()) client.start();
+inpage.ready.then(showReady).then(loadStored, () => {});
+inpage.ready.then(keepOffline).catch(() => {}); // an engine that did not start, a browser that keeps nothing
+if (crossOriginIsolated || !await reloadsIsolated()) client.start();
 await Promise.allSettled([opened, loadMarkdown()]);
 reopen();
-import("./ui/later.js").catch(() => {}); // what nobody needs in the first second

@@ -1,10 +1,10 @@
 // The worker that renders what strangers wrote: long Markdown, colours of code, maths. It gives HTML, which the page
 // sanitises. Nothing can interrupt its libraries, so the page (ui/rendering.js) ends it when a text takes too long.
 
-/** @import { Libraries, RenderJob } from "./ui/rendered.js" */
+/** @import { Libraries } from "./ui/lazy.js" */
+/** @import { RenderJob } from "./ui/markdown_html.js" */
 
 import { options, renderMarkdown } from "./ui/markdown_html.js";
-import { extension } from "./ui/maths_syntax.js";
 
 const MARKDOWN_MILLISECONDS = 1000; // marked stops by itself then, which is cheaper than another worker
 const MAX_HTML = 1_000_000; // characters of a formula or of a block of code
@@ -16,7 +16,7 @@ const renderers = {
   /** @param {string} vendor */
   async markdown(vendor) {
     const { Marked } = await library(vendor, "marked.js");
-    const marked = new Marked(options, extension);
+    const marked = new Marked(...options);
     return (/** @type {RenderJob} */ { text, isGrowing }) => renderMarkdown(marked, text, !!isGrowing, performance.now() + MARKDOWN_MILLISECONDS);
   },
 

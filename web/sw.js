@@ -1,5 +1,5 @@
 // Keeps the page, Python and libraries by their hashes, so that it starts without the network; and gives documents
-// and workers the headers that a plain file host does not send (see isolation.js).
+// and workers the headers that a plain file host does not send (see ui/service_worker.js).
 //
 // site.json lists every file with its hash: that is a release. Each tab has the one it began with until it is loaded
 // again, whatever the site has by then. A navigation asks the site first, so that a reload shows what is there now.

@@ -12,6 +12,7 @@ from playwright.sync_api import BrowserContext, Playwright
 
 from tests.folder.faulty_site import FaultySite, serving_with_faults
 from tests.runners import NativeRunner, PageRunner
+from tests.web.user import keep_from_loading_stored
 
 CASES = "tests.folder.loading_cases"
 
@@ -26,9 +27,7 @@ class LoadingPage:
 
     def open_tab(self) -> PageRunner:
         page = self.context.new_page()
-        # The tests load what is stored, and nothing else does.
-        body, kind = "export function loadStored() {}", "text/javascript"
-        page.route("**/ui/arriving.js", lambda route: route.fulfill(body=body, content_type=kind))
+        keep_from_loading_stored(page)
         page.goto(self.site.url)
         page.evaluate("inpage.ready.then(() => null)")
         runner = PageRunner(page)

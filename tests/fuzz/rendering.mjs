@@ -15,7 +15,7 @@ const AT_ONCE = 4000; // characters that the page renders without its worker
 const STEPS_A_MILLISECOND = 20_000; // of a slow machine
 const MOST_STEPS = 25_000_000; // on the page's own thread: ten times what its deadline leaves
 const MOST_STEPS_OF_A_WORKER = 3_000_000;
-const OF_MATHS = /^(ui\/maths|ui\/maths_syntax)\.js$/;
+const OF_MATHS = "ui/rendering.js"; // has those of colours, too
 
 // ---- the patterns
 
@@ -91,8 +91,8 @@ function grownFrom(pattern, seed) {
 async function patternsIn() {
   const files = readdirSync(new URL("web/", ROOT), { recursive: true }).filter((file) => file.endsWith(".js")).sort();
   const found = { markdown: [], maths: [] };
-  for (const file of files) found[OF_MATHS.test(file) ? "maths" : "markdown"].push(...literalsOf(file));
-  found.maths.push(...await patternsMadeBy(() => import(new URL("web/ui/maths_syntax.js", ROOT))));
+  for (const file of files) found[file === OF_MATHS ? "maths" : "markdown"].push(...literalsOf(file));
+  found.maths.push(...await patternsMadeBy(() => import(new URL("web/ui/markdown_html.js", ROOT))));
   return found;
 }
 
@@ -169,10 +169,10 @@ class RenderWorker {
 function standInForBrowser() {
   const nothing = new Proxy(() => nothing, { get: (_, name) => (name === Symbol.toPrimitive ? () => "" : nothing), set: () => true, deleteProperty: () => true });
   Object.assign(globalThis, {
-    document: { documentElement: { dataset: {} }, baseURI: ROOT.href, getElementById: () => nothing },
+    document: { documentElement: { dataset: {} }, getElementById: () => nothing },
     localStorage: { getItem: () => null },
     Worker: RenderWorker,
-    fetch: async () => ({ json: async () => ({ vendor: "build/vendor/" }) }),
+    fetch: async () => ({ json: async () => ({ vendor: "../build/vendor/" }) }),
   });
   Object.defineProperty(globalThis, "navigator", { value: { languages: ["en"] }, configurable: true });
   Promise.withResolvers ??= () => {
@@ -191,12 +191,11 @@ async function prepare() {
   standInForBrowser();
   patterns = await patternsIn();
   markdownHtml = await import(new URL("web/ui/markdown_html.js", ROOT));
-  ({ colour } = await import(new URL("web/ui/code.js", ROOT)));
-  const { patience } = await import(new URL("web/ui/rendering.js", ROOT));
-  patience.text = 1; // millisecond: whether a worker hangs is decided by its steps
+  const rendering = await import(new URL("web/ui/rendering.js", ROOT));
+  ({ colour } = rendering);
+  rendering.patience.text = 1; // millisecond: whether a worker hangs is decided by its steps
   ({ default: highlight } = await import(new URL("build/vendor/highlight.js", ROOT)));
-  const { extension } = await import(new URL("web/ui/maths_syntax.js", ROOT));
-  const reader = { markdown: new Marked(markdownHtml.options), maths: new Marked(markdownHtml.options, extension) };
+  const marked = new Marked(...markdownHtml.options);
   install();
   performance.now = () => stepsSoFar() / STEPS_A_MILLISECOND;
   return async ({ kind, ...given }) => {
@@ -205,11 +204,11 @@ async function prepare() {
       const text = given.text ?? grownFrom(all[given.pattern % all.length], given.seed)(given.length);
       return colourOnPage({ language: given.language, text });
     }
-    if (given.text !== undefined) return renderOnPage(reader[kind], given.text);
+    if (given.text !== undefined) return renderOnPage(marked, given.text);
     const ours = patterns[kind];
     for (let at = 0; at < TRIES; at++) await checkGrowth(ours[(given.pattern + at) % ours.length], given.seed + at);
     const all = [...ours, ...ofMarked];
-    return renderOnPage(reader[kind], grownFrom(all[given.pattern % all.length], given.seed)(AT_ONCE - 200));
+    return renderOnPage(marked, grownFrom(all[given.pattern % all.length], given.seed)(AT_ONCE - 200));
   };
 }
 

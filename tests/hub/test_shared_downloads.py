@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, BrowserContext, expect
 from tests.conftest import serving
 from tests.gguf import small
 from tests.hub.imitation import HELD, Imitation
-from tests.web.user import User, until
+from tests.web.user import User, keep_from_loading_stored, until
 
 pytestmark = pytest.mark.browser
 
@@ -41,8 +41,7 @@ def open_tab(context: BrowserContext, hub: Imitation, tmp_path_factory: Any) -> 
     A stored one is loaded where a test says so.
     """
     models = str(tmp_path_factory.mktemp("none"))
-    body, kind = "export function loadStored() {}", "text/javascript"
-    context.route("**/ui/arriving.js", lambda route: route.fulfill(body=body, content_type=kind))
+    keep_from_loading_stored(context)
     with serving("--models", models, "--hub", hub.hub, hub.cdn) as address:
 
         def opened() -> User:

@@ -37,7 +37,7 @@ GREEDY = """() => inpage.completions.create({
 # What this browser keeps loads by itself on arrival, or fails.
 SETTLED = """async () => {
   await inpage.ready;
-  const model = await import(new URL("ui/model.js", document.baseURI));
+  const model = await import(new URL("ui/models.js", document.baseURI));
   const error = document.getElementById("loadError");
   const isHere = ({stored}) => stored;
   const isDone = () => inpage.loaded || error.textContent || !model.models.some(isHere);
@@ -46,10 +46,10 @@ SETTLED = """async () => {
   }
 }"""
 STORED = """async () => {
-  const {connect} = await import(new URL("ui/chat_store.js", document.baseURI));
+  const {connect} = await import(new URL("ui/chat_storage.js", document.baseURI));
   const {allChats} = await import(new URL("ui/chats.js", document.baseURI));
   await connect();
-  const {pathOf} = await import(new URL("ui/tree.js", document.baseURI));
+  const {pathOf} = await import(new URL("ui/message_tree.js", document.baseURI));
   return allChats().map((chat) => ({id: chat.id, texts: pathOf(chat).map(({content}) => content)}));
 }"""
 CLEAR_MODELS = """

@@ -21,52 +21,8 @@ LATE_DATABASE = """{
 
 @pytest.fixture
 def held() -> list[Route]:
-    """Hold requests for turns.js, which are not answered."""
+    """Hold requests that are not answered yet."""
     return []
-
-
-@pytest.fixture
-def early(desk: Desk, held: list[Route]) -> User:
-    """Open a page with a chat of an earlier visit, which still waits for all that comes later."""
-    user = desk.tab()
-    user.ask("First")
-    until(user.page, lambda: "2 tokens" in str(user.records()), "the answer is kept")
-    user.page.route("**/ui/later.js", lambda route: None)
-    user.page.route("**/ui/turns.js", lambda route: held.append(route))
-    user.page.reload()
-    user.has_opened()
-    user.page.evaluate(STAND_IN)
-    return user
-
-
-def release(user: User, held: list[Route]) -> None:
-    until(user.page, lambda: held, "turns.js is asked for")
-    held.pop().continue_()
-
-
-def test_buttons_of_messages_are_heard(early: User, held: list[Route]) -> None:
-    early.questions.get_by_role("button", name="Edit").click()
-    early.answers.get_by_role("button", name="Regenerate").click()
-    expect(early.answers.last).to_contain_text("An answer to First")
-    assert early.composer.input_value() == ""
-    release(early, held)
-    expect(early.composer).to_have_value("First")
-    expect(early.answers.locator(".which")).to_have_text("2/2")
-    early.page.get_by_role("button", name="Cancel").click()
-    expect(early.composer).to_have_value("")
-    early.answers.get_by_role("button", name="Copy as text").click()
-    early.page.wait_for_function(f"() => {READ_CLIPBOARD}.then((text) => text.endsWith('First'))")
-    assert early.complaints == []
-
-
-def test_examples_are_heard(early: User, held: list[Route]) -> None:
-    early.new_chat()
-    example = early.page.get_by_role("region", name="Example prompts").get_by_role("button").first
-    words = example.inner_text()
-    example.click()
-    release(early, held)
-    expect(early.questions).to_have_text(words)
-    assert early.complaints == []
 
 
 def kept_chat(desk: Desk) -> User:
@@ -94,10 +50,43 @@ def test_a_question_sent_before_the_page_has_opened_stays_on_screen(
     assert user.complaints == []
 
 
+def test_an_example_that_is_asked_before_the_page_has_opened_is_sent(
+    desk: Desk, held: list[Route]
+) -> None:
+    user = User(desk.context.new_page(), desk.url)
+    user.page.route("**/dompurify.js", lambda route: held.append(route))
+    user.page.goto(desk.url)
+    until(user.page, lambda: held, "the page waits for its Markdown renderer")
+    user.page.evaluate(STAND_IN)
+    example = user.page.get_by_role("region", name="Example prompts").get_by_role("button").first
+    words = example.inner_text()
+    example.click()
+    held.pop().continue_()
+    user.has_opened()
+    expect(user.questions).to_have_text(words)
+    assert user.complaints == []
+
+
+def test_buttons_of_messages_are_heard_as_soon_as_they_are_shown(desk: Desk) -> None:
+    user = kept_chat(desk)
+    user.page.reload()
+    user.questions.get_by_role("button", name="Edit").click()
+    expect(user.composer).to_have_value("First")
+    user.page.evaluate(STAND_IN)
+    user.answers.get_by_role("button", name="Regenerate").click()
+    expect(user.answers.locator(".which")).to_have_text("2/2")
+    user.page.get_by_role("button", name="Cancel").click()
+    expect(user.composer).to_have_value("")
+    expect(user.answers.last).to_contain_text("An answer to First")
+    user.answers.get_by_role("button", name="Copy as text").click()
+    user.page.wait_for_function(f"() => {READ_CLIPBOARD}.then((text) => text.endsWith('First'))")
+    assert user.complaints == []
+
+
 def test_text_typed_before_the_composer_has_its_script_stays(desk: Desk, held: list[Route]) -> None:
     user = desk.tab()
     user.composer.fill("an old draft")
-    user.page.route("**/ui/conversation.js", lambda route: held.append(route))
+    user.page.route("**/ui/composer.js", lambda route: held.append(route))
     user.page.reload(wait_until="commit")
     until(user.page, lambda: held, "the composer's script is asked for")
     user.composer.fill("typed early")

@@ -133,7 +133,7 @@ def test_exports_carry_the_chats_name(tab: User) -> None:
 
 def test_an_exported_file_takes_no_memory_for_long(tab: User) -> None:
     tab.page.evaluate("""async () => {
-        const {patience} = await import("/ui/giving.js");
+        const {patience} = await import("/ui/chat_files.js");
         patience.file = 0;
         globalThis.addresses = new Set();
         const {createObjectURL, revokeObjectURL} = URL;

@@ -220,6 +220,20 @@ def test_a_chat_that_is_imported_at_once_is_kept(browser: Browser, toy_site_url:
         expect(user.questions).to_have_text("Early")
 
 
+def test_markdown_that_did_not_arrive_is_fetched_again_for_the_next_text(
+    browser: Browser, toy_site_url: str
+) -> None:
+    context = browser.new_context()
+    user = User(context.new_page(), toy_site_url)
+    user.page.add_init_script(IDLE_WORKER)
+    user.page.route("**/marked.js", lambda route: route.abort(), times=1)
+    user.page.goto(toy_site_url)
+    user.has_opened()
+    user.import_chats(chat_of("Later", "**bold**"))
+    expect(user.page.locator("#messages strong")).to_have_text("bold")
+    context.close()
+
+
 def test_a_list_that_is_opened_at_once_stays_open(browser: Browser, toy_site_url: str) -> None:
     with without_yet(browser, toy_site_url, "marked.js") as (user, held):
         user.import_chats(chat_of("Early", "**bold**"))

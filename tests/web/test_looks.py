@@ -1,4 +1,4 @@
-"""Access for everyone, from a phone to a desktop, and how much script that takes."""
+"""Access for everyone, from a phone to a desktop, and which scripts that takes."""
 
 import re
 from collections.abc import Iterator
@@ -7,13 +7,12 @@ from typing import Literal
 import pytest
 from playwright.sync_api import Browser, expect
 
+from tests.web.test_script_size import needed_scripts
 from tests.web.user import IDLE_WORKER, Desk, User, chat_of
-from tools.compress import compress
 from tools.files import ROOT
 
 pytestmark = pytest.mark.browser
 
-MAX_SCRIPT_BYTES = 60_000  # compressed, to start, load a model and chat
 LIBRARIES = {"dompurify.js", "idb.js", "marked.js"}  # that this takes; the others come when needed
 SAMPLE = """# Heading
 
@@ -61,7 +60,7 @@ def test_before_loading(themed: User) -> None:
     assert_accessible(themed, state="start")
 
 
-@pytest.mark.parametrize("dialog", ["settings", "models", "console"])
+@pytest.mark.parametrize("dialog", ["settings", "models", "notebook"])
 def test_dialogs(themed: User, dialog: str) -> None:
     themed.page.locator(f"[data-opens={dialog}]").first.click()
     expect(themed.page.locator(f"dialog#{dialog}")).to_be_visible()
@@ -133,7 +132,7 @@ CUT = """() => [...document.querySelectorAll("dialog[open] select")].flatMap(sel
 @pytest.mark.parametrize("language", ["en", "de"])
 def test_no_choice_is_cut(fresh: User, language: str) -> None:
     fresh.choose_language(language)
-    for dialog in ("settings", "console"):
+    for dialog in ("settings", "notebook"):
         fresh.page.locator(f"[data-opens={dialog}]").first.click()
         expect(fresh.page.locator(f"dialog#{dialog} select").last).to_be_visible()
         for width in (1280, 360):
@@ -175,7 +174,7 @@ def test_phones_read_of_no_keys_and_no_dropping(browser: Browser, toy_site_url: 
     user.page.add_init_script(IDLE_WORKER)
     user.page.goto(toy_site_url)
     user.has_opened()
-    for dialog in ("", "models", "console", "settings"):
+    for dialog in ("", "models", "notebook", "settings"):
         if dialog:
             user.page.evaluate(f"document.querySelector('[data-opens={dialog}]').click()")
             expect(user.page.locator(f"dialog#{dialog}")).to_be_visible()
@@ -188,7 +187,7 @@ def test_phones_read_of_no_keys_and_no_dropping(browser: Browser, toy_site_url: 
 
 # ---- what passes: nobody stays in these states, everybody sees them
 
-SHOW_FAILURE = """kind => import("/ui/recovery.js").then(({showFailure, showBusy}) => {
+SHOW_FAILURE = """kind => import("/ui/engine_status.js").then(({showFailure, showBusy}) => {
     showFailure({kind, message: "out of bounds"});
     showBusy(true);
 })"""
@@ -266,7 +265,7 @@ def test_states_that_pass(desk: Desk, scheme: Literal["light", "dark"]) -> None:
     assert user.complaints == []
 
 
-# ---- how much script that takes
+# ---- which scripts that takes
 
 
 @pytest.fixture(scope="module")
@@ -288,25 +287,24 @@ def own_scripts(user: User) -> set[str]:
     return {path for path in paths if path.endswith(".js") and (ROOT / "web" / path).is_file()}
 
 
-def test_starting_and_chatting_is_under_its_budget_of_script(chatted: User) -> None:
-    scripts = {path: (ROOT / "web" / path).read_bytes() for path in own_scripts(chatted)}
-    sizes = {path: len(compress("gzip", data)) for path, data in scripts.items()}
-    assert "ui/conversation.js" in sizes
-    assert sum(sizes.values()) <= MAX_SCRIPT_BYTES, sizes
+def test_starting_and_chatting_takes_the_scripts_that_the_page_begins_with(chatted: User) -> None:
+    """Libraries that few answers need, dialogs and other languages come later."""
+    begins_with = {path.relative_to(ROOT / "web").as_posix() for path in needed_scripts()}
+    assert own_scripts(chatted) == begins_with
     vendored = {url.rpartition("/")[2] for url in chatted.requests if "/vendor/" in url}
     assert vendored <= LIBRARIES
 
 
 def test_a_panel_that_does_not_arrive_is_told_and_opens_later(chatted: User) -> None:
-    chatted.page.route("**/ui/console.js", lambda route: route.abort())
+    chatted.page.route("**/ui/notebook.js", lambda route: route.abort())
     opener = chatted.page.get_by_role("button", name="Python")
     opener.click()
     expect(chatted.notices).to_contain_text("did not arrive")
-    expect(chatted.page.locator("#console")).to_be_hidden()
-    chatted.page.unroute("**/ui/console.js")
+    expect(chatted.page.locator("#notebook")).to_be_hidden()
+    chatted.page.unroute("**/ui/notebook.js")
     chatted.dismiss_notices()
     opener.click()
-    expect(chatted.page.locator("#console")).to_be_visible()
+    expect(chatted.page.locator("#notebook")).to_be_visible()
     expect(chatted.page.get_by_label("Code")).to_have_value(re.compile("ProgramWriter"))
     chatted.page.keyboard.press("Escape")
     expect(opener).to_be_focused()
@@ -339,20 +337,18 @@ def test_settings_open_once_the_site_answers(desk: Desk) -> None:
 
 
 def test_the_panel_of_models_knows_what_happened_before_it_was_fetched(chatted: User) -> None:
-    assert "ui/models.js" not in own_scripts(chatted)
+    assert "ui/models_dialog.js" not in own_scripts(chatted)
     chatted.page.locator("#modelChip").click()
     dialog = chatted.page.get_by_role("dialog", name="Models")
     expect(dialog).to_be_visible()
     expect(dialog.locator("#loadedName")).to_have_text("Toy")
     expect(dialog.locator("#modelRows")).to_contain_text("stored in this browser")
-    assert "ui/models.js" in own_scripts(chatted)
+    assert "ui/models_dialog.js" in own_scripts(chatted)
     chatted.page.keyboard.press("Escape")
 
 
-def test_export_and_import_come_when_they_are_used(chatted: User) -> None:
-    assert not {"ui/chat_files.js", "ui/chat_tools.js"} & own_scripts(chatted)
+def test_what_is_exported_can_be_imported(chatted: User) -> None:
     exported = chatted.exported("Export all").read_text()
-    assert "ui/chat_files.js" in own_scripts(chatted)
     chatted.new_chat()
     chatted.import_text(exported)
     expect(chatted.questions).to_have_text(["Hello"])

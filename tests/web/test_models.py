@@ -100,7 +100,7 @@ def test_a_model_is_loaded_and_another_one_takes_its_place(user: User, panel: Lo
 def test_a_list_that_nobody_answers_for_stands(user: User) -> None:
     """The engine may be started anew while it is asked."""
     user.page.evaluate("""async () => {
-        const {loadFrom} = await import("/ui/model.js");
+        const {loadFrom} = await import("/ui/models.js");
         const {models, stored} = inpage;
         inpage.models = inpage.stored = () => Promise.reject(new Error("it has ended"));
         await loadFrom("models/Toy/", "Toy");
@@ -114,8 +114,8 @@ def test_a_list_that_nobody_answers_for_stands(user: User) -> None:
 def test_only_a_download_can_be_paused(user: User, panel: Locator) -> None:
     """Nothing else that is loaded meanwhile changes that."""
     words = user.page.evaluate("""async () => {
-        const {loadModel} = await import("/ui/model_rows.js");
-        const {loadFrom} = await import("/ui/model.js");
+        const {loadModel} = await import("/ui/models_dialog.js");
+        const {loadFrom} = await import("/ui/models.js");
         const {load} = inpage;
         const begun = [];
         inpage.load = () => new Promise(end => begun.push(end));

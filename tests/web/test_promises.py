@@ -99,7 +99,7 @@ def test_a_page_that_was_visited_works_offline(browser: Browser, toy_model: Path
     user.new_chat()
     assert user.text_of(user.ask("Before")) == answer
     page.get_by_role("button", name="Python").click()  # what was never opened before
-    expect(page.locator("#console")).to_be_visible()
+    expect(page.locator("#notebook")).to_be_visible()
     page.keyboard.press("Escape")
     user.import_chats({"messages": [{"role": "assistant", "content": "$x$"}]})
     expect(user.answers.locator("[data-drawn]")).to_have_count(1)

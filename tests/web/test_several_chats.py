@@ -53,7 +53,7 @@ def test_another_chat_can_be_asked_meanwhile(desk: Desk) -> None:
 
 
 BREAK_PAINTING = """async () => {
-    const {answers: [{painted}]} = await import("/ui/answer_queue.js");
+    const {answers: [{painted}]} = await import("/ui/answers.js");
     painted.grow = painted.finish = () => { throw new Error("broken on purpose"); };
     inpage.held = false;
 }"""

@@ -12,7 +12,7 @@ from tests.web.user import IN_HASTE, TICKS_WHEN_LOOKED_AT, Desk, User, chat_of, 
 pytestmark = pytest.mark.browser
 
 PUT = """async records => {
-    const database = await (await import("/ui/chat_store.js")).opened;
+    const database = await (await import("/ui/chat_storage.js")).opened;
     for (const record of records) await database.put("chats", record);
 }"""
 ONLY_HERE = "they last until you close the page"
@@ -226,7 +226,7 @@ def test_a_connection_that_closed_is_opened_anew(desk: Desk) -> None:
     user = desk.tab()
     user.ask("Dear to me")
     user.page.evaluate(
-        "import('/ui/chat_store.js').then(async ({opened}) => (await opened).close())"
+        "import('/ui/chat_storage.js').then(async ({opened}) => (await opened).close())"
     )
     user.ask("Goes on")
     expect(user.answers).to_have_count(2)
@@ -241,7 +241,7 @@ def test_a_change_is_kept_whose_predecessor_is_just_being_written_when_the_conne
     user = desk.tab()
     ask_and_see_it_kept(user)
     user.page.evaluate("""async () => {
-        const {opened, saveChat} = await import("/ui/chat_store.js");
+        const {opened, saveChat} = await import("/ui/chat_storage.js");
         const {chats} = await import("/ui/chats.js");
         const [chat] = chats.values();
         const database = await opened;

@@ -179,7 +179,7 @@ def test_each_tab_keeps_its_own_draft_and_its_own_chat(desk: Desk) -> None:
 def test_chats_from_before_messages_had_ids_are_merged_too(desk: Desk) -> None:
     old = [{"role": "user", "content": "Old"}, {"role": "assistant", "content": "times"}]
     desk.tab().page.evaluate(
-        """async messages => (await (await import("/ui/chat_store.js")).opened)
+        """async messages => (await (await import("/ui/chat_storage.js")).opened)
             .put("chats", {id: "o", title: "", system: "", updated: 1, messages})""",
         old,
     )
@@ -192,11 +192,3 @@ def test_chats_from_before_messages_had_ids_are_merged_too(desk: Desk) -> None:
     second.come_to_front()
     second.ask("B")
     becomes_stored(second, ["Old", "A", "B"])
-
-
-def test_a_script_for_several_tabs_that_does_not_arrive_is_told(desk: Desk) -> None:
-    user = desk.tab()
-    user.page.route("**/ui/tabs.js", lambda route: route.abort())
-    user.page.evaluate("dispatchEvent(new Event('chatmerged'))")
-    expect(user.notices).to_contain_text("This part of the page could not be loaded")
-    assert user.complaints == []

@@ -10,10 +10,12 @@ from tests.web.user import DEAF, Desk, User, until
 
 pytestmark = pytest.mark.browser
 
-PUT = """async record => (await (await import("/ui/chat_store.js")).opened).put("chats", record)"""
+PUT = (
+    """async record => (await (await import("/ui/chat_storage.js")).opened).put("chats", record)"""
+)
 PATH = """async () => {
-    const {shown} = await import("/ui/conversation.js");
-    return (await import("/ui/tree.js")).pathOf(shown).map(({content}) => content);
+    const {shown} = await import("/ui/chats.js");
+    return (await import("/ui/message_tree.js")).pathOf(shown).map(({content}) => content);
 }"""
 
 

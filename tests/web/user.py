@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 
 from tests.runners import PATIENCE
 from tools.files import ROOT
@@ -94,6 +94,16 @@ def chat_of(*texts: str, **fields: Any) -> dict[str, Any]:
     roles = ("user", "assistant")
     messages = [{"role": roles[at % 2], "content": text} for at, text in enumerate(texts)]
     return {"messages": messages, **fields}
+
+
+def keep_from_loading_stored(target: Page | BrowserContext) -> None:
+    """Have what this browser keeps loaded where a test says so, and not by the page on arrival."""
+    function = "export function loadStored() {"
+    script = (ROOT / "web" / "ui" / "models.js").read_text()
+    assert function in script
+    body = script.replace(function, f"{function} return;")
+    kind = "text/javascript"
+    target.route("**/ui/models.js", lambda route: route.fulfill(body=body, content_type=kind))
 
 
 class User:

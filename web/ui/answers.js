@@ -1,21 +1,62 @@
-// Answers: one is written at a time, where it was asked for.
+// Answers: one is written at a time, where it was asked for; the others wait for their turn.
 
-/** @import { InpageError } from "../inpage.js" */
-/** @import { Answer, AnswerIn, PromptOf, TakeIn } from "./records.js" */
+/** @import { ChatCompletionChunk, ChatRequest, InpageError, Message } from "../inpage.js" */
+/** @import { Chat, ChatMessage } from "./chats.js" */
 
-import { answers, paint } from "./answer_queue.js";
-import { saveChat, store } from "./chat_store.js";
-import { decimal, lazy, line, t } from "./page.js";
-import { requestOptions } from "./options.js";
-import { pathOf, versionsOf } from "./tree.js";
+import { saveChat, store } from "./chat_storage.js";
+import { titleOf } from "./chats.js";
+import { page } from "./elements.js";
+import { emit, on } from "./events.js";
+import { pathOf, versionsOf } from "./message_tree.js";
+import { isListed, loading } from "./models.js";
+import { requestOptions } from "./settings.js";
+import { decimal, line, t } from "./wording.js";
+
+/**
+ * An answer that is being written, or waits for its turn.
+ * @typedef {object} Answer
+ * @property {Chat} chat
+ * @property {ChatMessage} message
+ * @property {Partial<ChatRequest>} options
+ * @property {AbortController} abort
+ * @property {number} tokens
+ * @property {number} [prompt] tokens of its prompt, once they are counted
+ * @property {string} status what it waits for, or how it goes
+ * @property {number} [first] when its first token came
+ * @property {number} [frame] the animation frame that will paint it
+ * @property {number} [saving] the timer that will save it
+ * @property {Painted} [painted] where it is shown
+ */
+
+/**
+ * @typedef {object} Painted
+ * @property {() => void} grow
+ * @property {(isNothing: boolean) => void} finish shows what was written, which is whole; where that is nothing, the version before it
+ */
 
 const SAVE_MILLISECONDS = 1000;
 const STOPPED = [{ code: "answer_stopped", facts: {} }];
 const INTERRUPTED = [{ code: "answer_interrupted", facts: {} }]; // until it has ended
 
-const waiting = lazy(() => import("./waiting.js"));
+/** @type {Answer[]} */
+export const answers = []; // the first is being written, the others wait
 
-/** What the model reads, up to `last`. @type {PromptOf} */
+/** Finds the answer that is on its way in a chat. @param {Chat} chat */
+export const answerIn = (chat) => answers.find((each) => each.chat === chat);
+
+/** Finds a message among the answers on their way. @param {ChatMessage} message */
+export const answerOf = (message) => answers.find((each) => each.message === message);
+
+/** Paints an answer; a fault of painting is reported, and keeps no other answer waiting. @param {() => void} painting */
+function paint(painting) {
+  try {
+    painting();
+  } catch (error) {
+    reportError(error);
+  }
+}
+
+/** Gives what the model reads, up to `last`. @type {(chat: Chat, last?: ChatMessage) => Message[]} */
 export function promptOf(chat, last) {
   const path = pathOf(chat);
   const read = last ? path.slice(0, path.indexOf(last) + 1) : path;
@@ -23,12 +64,15 @@ export function promptOf(chat, last) {
     .flatMap(({ role, content }) => (content ? { role, content } : []));
 }
 
-/** Has an answer written, in its turn; of one with text, the rest. @type {AnswerIn} */
+/**
+ * Has an answer written, in its turn; of one with text, the rest.
+ * @type {(chat: Chat, message: ChatMessage, options?: Answer["options"]) => Promise<void>}
+ */
 export async function answer(chat, message, options = {}) {
   Object.assign(message, { note: INTERRUPTED, error: "", code: "" });
   answers.push({ chat, message, options, abort: new AbortController(), tokens: 0, status: "" });
   store(chat, message.id);
-  if (answers.length > 1) return waiting.showWaiting();
+  if (answers.length > 1) return showWaiting();
   for (let mine; (mine = answers[0]); end(mine)) await write(mine);
 }
 
@@ -36,7 +80,7 @@ export async function answer(chat, message, options = {}) {
 async function write(mine) {
   const { message, abort: { signal } } = mine;
   try {
-    if (!inpage.loaded) await waiting.untilLoaded(mine);
+    if (!inpage.loaded) await untilLoaded(mine);
     signal.throwIfAborted();
     mine.status = t`Reading your message…`;
     paint(() => mine.painted?.grow());
@@ -67,11 +111,11 @@ function end(mine) {
   const isNothing = !message.content && !message.error && versionsOf(chat, message).length > 1;
   if (isNothing) message.gone = 1; // the version before it is shown again
   saveChat(chat);
-  dispatchEvent(new Event("chatschange"));
+  emit("chatschange");
   paint(() => mine.painted?.finish(isNothing));
 }
 
-/** @param {Answer} [mine] */
+/** Stops an answer, also one that waits. @param {Answer} [mine] */
 export function stop(mine) {
   mine?.abort.abort();
   if (!mine || mine === answers[0]) return;
@@ -79,7 +123,7 @@ export function stop(mine) {
   end(mine);
 }
 
-/** @type {TakeIn} */
+/** Takes in what the engine has written. @type {(growing: Answer, chunk: ChatCompletionChunk) => void} */
 function take(growing, { choices: [choice], progress, usage }) {
   const now = performance.now();
   const { message } = growing;
@@ -108,3 +152,40 @@ function save(growing) {
 }
 
 addEventListener("pagehide", () => answers.forEach(save)); // a busy browser may let it fall
+
+// ---- waiting
+
+/** Says what is missing while there is no model. */
+function readiness() {
+  const { load, progress, status } = page;
+  if (loading) return progress.value ? t`Getting ready: ${Math.round(progress.value * 100)} %` : t`Getting ready…`;
+  return isListed ? t`Waiting for a model: press “${load.textContent}”` : t`Getting ready: ${status.textContent}`;
+}
+
+/** Shows what each answer waits for. */
+function showWaiting() {
+  const [first, ...others] = answers;
+  if (first && !inpage.loaded) first.status = readiness();
+  for (const each of others) each.status = first.chat === each.chat ? t`Waiting for the answer above` : t`Waiting for the answer in “${titleOf(first.chat)}”`;
+  for (const each of answers) paint(() => each.painted?.grow());
+}
+
+/**
+ * Waits for a model, or until the answer is stopped.
+ * @param {Answer} mine
+ * @returns {Promise<void>}
+ */
+const untilLoaded = ({ abort: { signal } }) => new Promise((resolve) => {
+  const settled = new AbortController();
+  const look = () => {
+    if (!inpage.loaded && !signal.aborted) return showWaiting();
+    settled.abort();
+    resolve();
+  };
+  on("modelchange", look, settled);
+  signal.addEventListener("abort", look, settled);
+  look();
+});
+
+on("readiness", showWaiting);
+on("chatschange", showWaiting);

@@ -1,31 +1,29 @@
-// Files of chats: written, and read with care. Fetched when somebody exports or imports.
+// Chats as files: exported and imported as JSON, read with care, and as Markdown.
 
-/** @import { Chat } from "./records.js" */
+/** @import { Chat } from "./chats.js" */
 
-import { check, readChat } from "./chat_records.js";
-import { fileName } from "./chat_markdown.js";
-import { saveChat } from "./chat_store.js";
-import { newChat } from "./chats.js";
-import { shown } from "./conversation.js";
-import { giveFile } from "./giving.js";
-import { notify, t } from "./page.js";
-import { openChat } from "./sidebar.js";
+import { check, readChat, saveChat } from "./chat_storage.js";
+import { newChat, shown, titleOf } from "./chats.js";
+import { emit } from "./events.js";
+import { notify } from "./notices.js";
+import { splitReasoning } from "./reasoning.js";
+import { t } from "./wording.js";
 
 const FORMAT = "inpage-chats";
 
-/** @param {Chat[]} chosen */
+/** Gives the user a file with these chats. @param {Chat[]} chosen */
 export function exportChats(chosen) {
   const chats = chosen.map((chat) => ({ ...chat, stamp: undefined }));
   const text = JSON.stringify({ format: FORMAT, version: 1, chats }, null, 1);
   giveFile(chosen.length === 1 ? fileName(chosen[0], "json") : "inpage-chats.json", text, "application/json");
 }
 
-/** @param {File} file */
+/** Imports the chats of a file, and tells how that went. @param {File} file */
 export async function importFile(file) {
   const imported = await importChats(file).catch(({ message }) => notify(t`${file.name} was not imported: ${message}.`, { stays: true }));
   if (!imported) return;
   notify(t`${imported.length} chat imported from ${file.name}.|${imported.length} chats imported from ${file.name}.`);
-  openChat(imported[0] ?? shown);
+  emit("chatimported", imported[0] ?? shown);
 }
 
 /**
@@ -44,10 +42,50 @@ async function importChats(file) {
 }
 
 /**
- * Under an id of its own, whatever happened to the one that was exported, and under its date, if that can be.
+ * Gives a chat an id of its own, whatever happened to the one that was exported, and its date, if that can be.
  * @param {Chat} chat
  */
 function asNew({ title, system, messages, updated }) {
   const fresh = newChat();
   return { ...fresh, title, system, messages, updated: 0 < updated && updated < fresh.updated ? updated : fresh.updated };
+}
+
+// ---- Markdown
+
+/** Writes a chat as Markdown, without the reasoning. @param {Chat} chat */
+export function chatAsMarkdown(chat) {
+  const parts = [`# ${titleOf(chat)}`];
+  if (chat.system) parts.push(`> ${chat.system.replace(/\n/g, "\n> ")}`);
+  for (const { role, content } of chat.messages) parts.push(role === "user" ? `## ${t`You`}` : `## ${t`Answer`}`, withoutReasoning(content));
+  return `${parts.join("\n\n")}\n`;
+}
+
+/** @param {string} content */
+const withoutReasoning = (content) => (splitReasoning(content)?.answer ?? content).trim();
+
+/**
+ * Names a chat's file so that every system takes it.
+ * @param {Chat} chat
+ * @param {string} ending
+ */
+export function fileName(chat, ending) {
+  const name = titleOf(chat).normalize("NFC").replace(/[^\p{L}\p{N}\p{M}]+/gu, "-").replace(/^-|-$/g, "").slice(0, 60);
+  return `${name || "chat"}.${ending}`;
+}
+
+// ---- downloads
+
+/** Milliseconds that the browser has to fetch one, perhaps after asking the user where to. Tests have less. */
+export const patience = { file: 60_000 };
+
+/**
+ * Gives the user a file to download, which takes no memory for long.
+ * @param {string} name
+ * @param {string} text
+ * @param {string} type
+ */
+export function giveFile(name, text, type) {
+  const href = URL.createObjectURL(new Blob([text], { type }));
+  Object.assign(document.createElement("a"), { href, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(href), patience.file);
 }

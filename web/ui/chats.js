@@ -1,14 +1,52 @@
-// The user's chats, in memory.
+// The user's chats, in memory, and which of them is open.
 
-/** @import { AddMessage, Chat } from "./records.js" */
+/** @import { EngineMessage } from "../inpage.js" */
 
-import { pathOf } from "./tree.js";
+import { isGone, pathOf } from "./message_tree.js";
+import { t } from "./wording.js";
+
+/**
+ * A message as it is kept and shown; inpage.d.ts has what a model is sent.
+ * @typedef {object} ChatMessage
+ * @property {string} id
+ * @property {number} born when it was added: messages stand in this order
+ * @property {number} version counts its changes: an answer grows
+ * @property {"user" | "assistant"} role
+ * @property {string} content
+ * @property {number} [thought] how many seconds it reasoned, where that is known
+ * @property {string | EngineMessage[]} [note] how an answer went; a text in chats of older versions
+ * @property {string} [error] why it ended early, in English; in the user's language by its reason and facts, where it has them
+ * @property {string} [reason]
+ * @property {EngineMessage["facts"]} [facts]
+ * @property {string} [code] the same for programs; "length" where it can be continued
+ * @property {string} [parent] the message before it, if there is one
+ * @property {string} [slot] the first of its versions, where it is not the first itself
+ * @property {number} [picked] when the user last chose it among its versions
+ * @property {number} [gone] counts deletions and what took them back: it is deleted where this is odd
+ */
+
+/**
+ * @typedef {object} Chat
+ * @property {string} id
+ * @property {string} title
+ * @property {string} system
+ * @property {{ title: number, system: number }} set when title and system prompt were last set
+ * @property {number} updated when the user last went on with it
+ * @property {number} deleted when it was deleted; going on later takes that back
+ * @property {ChatMessage[]} messages by age; deleted ones stay, without their text
+ * @property {string} [stamp] changes whenever it is written: another one means that another tab wrote it
+ */
+
+/** @typedef {Pick<ChatMessage, "parent" | "slot">} Place where a message belongs */
+
+const MAX_READ = 500; // characters: a message may be long, and all chats are listed often
 
 /** @type {Map<string, Chat>} */
 export const chats = new Map();
 /** @type {Map<Chat, object>} */
 export const unsaved = new Map(); // with its last change
 
+/** Lists all chats, the last used first. */
 export const allChats = () => [...chats.values()].filter((chat) => !isDeleted(chat)).sort((a, b) => b.updated - a.updated);
 
 /** @returns {Chat} */
@@ -16,7 +54,17 @@ export const newChat = () => ({
   id: crypto.randomUUID(), title: "", system: "", set: { title: 0, system: 0 }, updated: Date.now(), deleted: 0, messages: [],
 });
 
-/** At the end, or where `place` says. @type {AddMessage} */
+export let shown = newChat(); // the one that is open
+
+/** Changes which chat is open; conversation.js shows it. @param {Chat} chat */
+export function setShown(chat) {
+  shown = chat;
+}
+
+/**
+ * Adds a message at the end, or where `place` says.
+ * @type {(chat: Chat, role: ChatMessage["role"], content: string, place?: Place) => ChatMessage}
+ */
 export function addMessage(chat, role, content, place = { parent: pathOf(chat).at(-1)?.id ?? "" }) {
   const born = Math.max(Date.now(), (chat.messages.at(-1)?.born ?? 0) + 1);
   const message = { id: crypto.randomUUID(), born, version: 0, role, content, ...place };
@@ -26,3 +74,8 @@ export function addMessage(chat, role, content, place = { parent: pathOf(chat).a
 
 /** @param {Chat} chat */
 export const isDeleted = ({ updated, deleted }) => deleted > updated;
+
+/** Names a chat: by its own title, or by the first words. @param {Chat} chat */
+export const titleOf = ({ title, messages }) => title
+  || messages.find((message) => !isGone(message) && message.content)?.content.trimStart().slice(0, MAX_READ).trimEnd().replace(/\s+/g, " ").replace(/^(?=.{61})(.{1,60}) .*/, "$1…")
+  || t`New chat`;

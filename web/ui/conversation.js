@@ -1,44 +1,36 @@
-// The conversation: shows a chat, and sends what is typed.
+// The conversation: shows the messages of the open chat, and the answer that grows in it.
 
-/** @import { AnswerHere, ChatMessage, Editor, PaintedIn } from "./records.js" */
+/** @import { Answer, Painted } from "./answers.js" */
+/** @import { Chat, ChatMessage } from "./chats.js" */
 
-import { answerIn, answerOf } from "./answer_queue.js";
-import { answer, stop } from "./answers.js";
-import { addMessage, chats, newChat } from "./chats.js";
-import { markdownIn } from "./markdown.js";
-import { copyOf, excerptOf, faultOf, keep, language, lazy, page, partOf, recall, t, tell } from "./page.js";
-import { countVersions, pathOf, slotOf } from "./tree.js";
+import { answer, answerOf } from "./answers.js";
+import { addMessage, shown } from "./chats.js";
+import { changeChat } from "./composer.js";
+import { copyOf, page, partOf } from "./elements.js";
+import { emit, on } from "./events.js";
+import { excerptOf, markdownIn } from "./markdown.js";
+import { countVersions, pathOf, slotOf, versionsOf } from "./message_tree.js";
+import { keep } from "./settings.js";
+import { faultOf, language, t, tell } from "./wording.js";
 
 const NEAR_THE_END = 48; // pixels
+const FAR = 300; // pixels from the end: a button leads there
 const AT_ONCE = 40; // messages, the newest: those before them come in slices
 const SLICE_MILLISECONDS = 12; // of work between two looks of the browser at the user
 
-const { composer, draft, messages: list, scroller, system } = page;
-const versions = lazy(() => import("./versions.js"));
+const { latest, messages: list, scroller, system } = page;
 
-export let shown = newChat();
-/** @type {Editor | undefined} */
-let editor; // of a question that is in the composer
 let atEnd = true; // the user reads along
 const pile = document.createDocumentFragment(); // of articles that are ready
 let showing = {}; // replaced when messages are shown anew: slices of an earlier time stop
 
-/** A draft belongs to its chat; one that is not kept yet is the new one. */
-const draftName = () => (chats.has(shown.id) ? `inpageDraft ${shown.id}` : "inpageDraft");
-const keepDraft = () => { if (!editor) keep(draftName(), draft.value); };
-
-export function showChat(next = shown, /** @type {string | undefined} */ text = undefined) {
-  if (next !== shown) {
-    editor?.stop();
-    if (text === undefined) keepDraft();
-    shown = next;
-    draft.value = text ?? recall(draftName()) ?? "";
-    keepDraft();
-  }
+/** Shows a chat, or the open one anew; `text` is what the user has typed for it. @type {(next?: Chat, text?: string) => void} */
+export function showChat(next = shown, text = undefined) {
+  if (next !== shown) changeChat(next, text);
   atEnd = true;
   showMessages();
   system.value = shown.system;
-  dispatchEvent(new Event("chatschange"));
+  emit("chatschange");
   follow();
 }
 
@@ -101,7 +93,7 @@ export function showMessages() {
 }
 
 /**
- * What decides how a message is shown. An answer that grows paints itself.
+ * Gives what decides how a message is shown. An answer that grows paints itself.
  * @type {(message: ChatMessage, versionCounts: Map<string, number>) => string}
  */
 function stateOf(message, versionCounts) {
@@ -114,7 +106,7 @@ function articleOf(message, versionCounts) {
   const text = partOf(article, "text");
   const growing = answerOf(message);
   Object.assign(article.dataset, { id: message.id, state: stateOf(message, versionCounts) });
-  if ((versionCounts.get(slotOf(message)) ?? 1) > 1) versions.showVersions(article, shown, message);
+  if ((versionCounts.get(slotOf(message)) ?? 1) > 1) showVersions(article, message);
   if (message.role === "user") text.textContent = excerptOf(message.content);
   else if (growing) {
     article.dataset.pending = "";
@@ -128,7 +120,7 @@ function articleOf(message, versionCounts) {
   return article;
 }
 
-/** An answer that grows. @type {PaintedIn} */
+/** Gives what paints an answer that grows. @type {(article: HTMLElement, growing: Answer) => Painted} */
 function paintedIn(article, growing) {
   const { chat, message } = growing;
   const text = partOf(article, "text");
@@ -139,7 +131,7 @@ function paintedIn(article, growing) {
       if (chat !== shown) return;
       view.grow(message.content);
       partOf(article, "note").textContent = growing.status;
-      dispatchEvent(new Event("answergrows"));
+      emit("answergrows");
       follow();
     },
     finish(isNothing) {
@@ -162,56 +154,47 @@ function showOutcome(article, { note = "", error = "", code = "", reason, facts 
   delete article.dataset.pending;
 }
 
+/** Shows which of its versions a message is. @type {(article: HTMLElement, message: ChatMessage) => void} */
+function showVersions(article, message) {
+  const versions = versionsOf(shown, message);
+  const at = versions.indexOf(message);
+  partOf(article, "versions").hidden = false;
+  partOf(article, "which").textContent = `${at + 1}/${versions.length}`;
+  /** @type {HTMLButtonElement} */ (partOf(article, "earlier")).disabled = at === 0;
+  /** @type {HTMLButtonElement} */ (partOf(article, "later")).disabled = at === versions.length - 1;
+}
+
+/** Scrolls to the end, where the user reads along. */
 export function follow() {
   if (atEnd) scroller.scrollTop = scroller.scrollHeight;
 }
 
-/** @param {string} text */
-export function write(text) {
-  draft.value = text;
-  keepDraft();
-  draft.focus();
-}
-
-/** What is being edited: where it belongs, and the way out. @param {Editor} [next] */
-export function setEditor(next) {
-  editor = next;
-}
-
-/** Has an answer written in this chat. @type {AnswerHere} */
+/** Has an answer written in the open chat. @type {(message: ChatMessage, options?: Answer["options"]) => void} */
 export function answerHere(message, options) {
   answer(shown, message, options);
   showChat();
-  draft.focus();
+  page.draft.focus();
 }
 
-function send() {
-  const content = draft.value.trim();
-  if (!content) return;
-  const place = editor?.place;
-  draft.value = "";
-  if (editor) editor.stop();
-  else write("");
+on("messagesent", ({ content, place }) => {
   keep("inpageChat", shown.id); // a page that is still opening stays with it
   addMessage(shown, "user", content, place);
   answerHere(addMessage(shown, "assistant", ""));
-}
-
-page.stop.onclick = () => { stop(answerIn(shown)); draft.focus(); };
-composer.onsubmit = (/** @type {SubmitEvent} */ event) => {
-  event.preventDefault();
-  send();
-};
-draft.onkeydown = (/** @type {KeyboardEvent} */ event) => {
-  // Not the Enter that ends a word of an input method.
-  if (event.key !== "Enter" || event.shiftKey || event.isComposing || event.keyCode === 229) return;
-  event.preventDefault();
-  composer.requestSubmit();
-};
-draft.oninput = keepDraft;
+});
 scroller.onscroll = () => {
   atEnd = scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < NEAR_THE_END;
+  showLatest();
 };
-addEventListener("chatschange", () => document.body.toggleAttribute("data-running", !!answerIn(shown)));
-addEventListener("textdrawn", follow);
-draft.value ||= recall(`inpageDraft ${recall("inpageChat")}`) ?? recall("inpageDraft") ?? ""; // unless the user has typed by now
+on("textdrawn", follow);
+
+// ---- a way back to the newest words of a long chat
+
+function showLatest() {
+  latest.hidden = scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < FAR;
+}
+
+latest.onclick = () => {
+  scroller.scrollTop = scroller.scrollHeight;
+  page.draft.focus();
+};
+new ResizeObserver(showLatest).observe(partOf(scroller, "column"));

@@ -1,47 +1,22 @@
-// Models that can be had: files of the user's, and those of the Hugging Face Hub, which is asked once the user allows it.
-// Fetched with the panel of models, or when a script wants a model of the Hub.
+// Models of the Hugging Face Hub, in the panel of models. The Hub is asked once the user allows it, and nothing goes there
+// before; they can take that back.
 
 /** @import { HubChoice, HubFiles, InpageError } from "../inpage.js" */
 
-import { askFirst, hasKeptToken, isAllowed, permission, useToken } from "./hub_consent.js";
-import { forget, ownFiles, readAgain } from "./local_files.js";
-import { loadModel } from "./model_rows.js";
-import { copyOf, faultOf, inWords, line, page, partOf, t, tell } from "./page.js";
-import { openFiles } from "./opening.js";
+import { copyOf, page, partOf } from "./elements.js";
+import { emit } from "./events.js";
+import { faultOf, inWords, line, t, tell } from "./wording.js";
 
-export { permission };
+const KEY = "inpageHub";
 
 const { hubAccess, hubChoices, hubError, hubForm, hubLoad, hubLook, hubName, hubStatus, models: panel } = page;
 /** @type {HubFiles | undefined} */
 let found;
 let looks = 0; // only what was asked for last is shown
-
-// ---- the user's own files
-
-async function showOwn() {
-  page.ownFiles.replaceChildren(...(await ownFiles()).map((own) => {
-    const row = copyOf(page.ownRow);
-    const [open, drop] = ["open", "forget"].map((name) => partOf(row, name));
-    partOf(row, "words").textContent = own.name;
-    open.ariaLabel = t`Open ${own.name}`;
-    drop.ariaLabel = t`Forget ${own.name}`;
-    open.onclick = async () => {
-      try {
-        const files = await readAgain(own);
-        panel.close();
-        openFiles(files);
-      } catch (error) {
-        partOf(row, "words").textContent = line(own.name, faultOf(error));
-      }
-    };
-    drop.onclick = async () => {
-      await forget(own.name);
-      showOwn();
-      panel.focus();
-    };
-    return row;
-  }));
-}
+/** @type {{ allowed: boolean, token: string | null, isKept: boolean }} */
+let state = read(); // a token lasts as long as the page, unless it is to be kept
+/** @type {Promise<boolean> | undefined} */
+let asking;
 
 // ---- a repository
 
@@ -117,7 +92,7 @@ hubChoices.onchange = showChosen;
 hubChoices.onsubmit = (/** @type {SubmitEvent} */ event) => {
   event.preventDefault();
   const choice = chosen();
-  if (choice) loadModel(choice.address, choice.name, !!choice.missing);
+  if (choice) emit("modelchosen", { where: choice.address, name: choice.name, isFetched: !!choice.missing });
 };
 
 // ---- models worth trying
@@ -139,10 +114,54 @@ async function showShelf() {
   }));
 }
 
+// ---- consent
+
+function read() {
+  try {
+    const { allowed, token } = JSON.parse(localStorage.getItem(KEY) ?? "{}");
+    const isKept = typeof token === "string";
+    return { allowed: allowed === true, token: isKept ? token : null, isKept };
+  } catch {
+    return { allowed: false, token: null, isKept: false };
+  }
+}
+
+/** @param {Partial<typeof state>} changes */
+function change(changes) {
+  state = { ...state, ...changes };
+  const { allowed, token, isKept } = state;
+  try {
+    if (allowed || isKept) localStorage.setItem(KEY, JSON.stringify({ allowed, ...(isKept && { token }) }));
+    else localStorage.removeItem(KEY);
+  } catch { /* switched off: it lasts as long as the page */ }
+}
+
+/** Gives what the engine may ask with; asks the user where they have not said. Null: nothing. */
+export async function permission() {
+  if (!state.allowed) {
+    asking ??= ask().finally(() => { asking = undefined; });
+    if (!await asking) return null;
+    change({ allowed: true });
+  }
+  return { token: state.token };
+}
+
+/** @returns {Promise<boolean>} */
+async function ask() {
+  const { hub } = await inpage.ready;
+  if (!hub) return true; // the engine says that this site has none
+  page.hubHost.textContent = new URL(hub).host;
+  page.hubAsk.returnValue = "";
+  page.hubAsk.showModal();
+  return new Promise((resolve) => {
+    page.hubAsk.addEventListener("close", () => resolve(page.hubAsk.returnValue === "allow"), { once: true });
+  });
+}
+
 // ---- access and storage
 
 async function showAccess() {
-  const allowed = isAllowed();
+  const { allowed } = state;
   page.hubConsent.textContent = allowed
     ? t`You have allowed this page to contact the Hub. It learns the address of this machine, and which models you view and download.`
     : t`This page has not contacted the Hub: you will be asked first.`;
@@ -157,7 +176,7 @@ async function showAccess() {
 }
 
 page.hubWithdraw.onclick = () => {
-  askFirst();
+  change({ allowed: false, token: null, isKept: false });
   page.hubToken.value = "";
   page.hubTokenKept.checked = false;
   showAccess();
@@ -169,20 +188,18 @@ page.hubPersist.onclick = async () => {
 };
 page.hubTokenForm.onsubmit = async (event) => {
   event.preventDefault();
-  useToken(page.hubToken.value.trim(), page.hubTokenKept.checked);
+  const token = page.hubToken.value.trim();
+  change({ token: token || null, isKept: page.hubTokenKept.checked && token !== "" });
   hubError.textContent = "";
   hubStatus.textContent = page.hubToken.value ? t`The token is used from now on.` : t`No token is used from now on.`;
   if (hubName.value) look(hubName.value);
 };
 
-page.hubTokenKept.checked = hasKeptToken();
+page.hubTokenKept.checked = state.isKept;
 inpage.ready.then(({ hub: address }) => {
   page.hubSection.hidden = !address;
   if (address) showShelf().catch(() => {});
 }, () => {}); // the page tells why there is no engine
 new MutationObserver(() => {
-  page.ownFiles.replaceChildren(); // rows of the last time would take a click, and its answer, along when they go
-  if (!panel.open) return;
-  showOwn();
-  showAccess();
+  if (panel.open) showAccess();
 }).observe(panel, { attributeFilter: ["open"] });

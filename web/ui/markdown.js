@@ -4,10 +4,14 @@
 
 /** @import { Config, DOMPurify } from "dompurify" */
 /** @import { Marked } from "marked" */
-/** @import { RenderedMarkdown } from "./rendered.js" */
+/** @import { RenderedMarkdown } from "./markdown_html.js" */
 
+import { copyOf, isInUse, page } from "./elements.js";
+import { emit } from "./events.js";
+import { lazy, library } from "./lazy.js";
 import { isRenderable, options, renderMarkdown } from "./markdown_html.js";
-import { excerptOf, isInUse, library, t } from "./page.js";
+import { folded } from "./reasoning.js";
+import { t } from "./wording.js";
 
 const TAGS = "p br hr strong em del code pre blockquote ul ol li h3 h4 h5 h6 table thead tbody tr th td a span #text";
 const PLAIN_ATTRIBUTES = ["start", "align", "data-image", "data-language", "data-math", "data-task"];
@@ -21,42 +25,31 @@ const ALLOWED = /** @type {const} @satisfies {Config} */ ({
   RETURN_DOM_FRAGMENT: true,
 });
 
+const MAX_SHOWN = 200_000; // characters of one text, which browsers lay out in a moment
 // marked has patterns that take the square or the cube of a text: this is short enough for all of them.
 const MAX_AT_ONCE = 4000; // characters
 const MILLISECONDS = { text: 100, task: 500 }; // for what is rendered at once: one text, and all of them in a task
-// What rich.js is for: maths, code, tables, reasoning. Linear: no part of it can match in two ways.
-const RICH = /\$|\\[([]|^ *(```|~~~)|^( {4}|\t)|^[ |:]*-[ |:-]*$|<[/|a-z]|\[\/?THINK/im;
+const TELL_MILLISECONDS = 30; // between two looks at what was drawn
 
+const loadMarked = library("marked.js");
+const loadPurify = library("dompurify.js");
+const loadRendering = lazy(() => import("./rendering.js"));
 /** @type {Marked | undefined} */
-let marked; // perhaps it or the other did not arrive
+let marked; // once it is here, with the other
 /** @type {DOMPurify} */
 let purify;
-/** @type {typeof import("./rich.js") | undefined} */
-let rich;
-/** @type {Promise<void> | undefined} */
-let arriving;
 /** @type {Map<HTMLElement, () => void>} */
-const waiting = new Map(); // for either of the two
+const waiting = new Map(); // for both
 
-function showWaiting() {
+/** Fetches what renders Markdown, then shows again what was shown without it. */
+export const loadMarkdown = lazy(async () => {
+  ({ default: purify } = await loadPurify());
+  const { Marked } = await loadMarked();
+  marked = new Marked(...options);
   const all = [...waiting.values()];
   waiting.clear();
   for (const showAgain of all) showAgain();
-}
-
-async function loadRich() {
-  rich = await import("./rich.js");
-  marked?.use(rich.extension);
-  showWaiting();
-}
-
-export async function loadMarkdown() {
-  ({ default: purify } = await library("dompurify.js"));
-  const { Marked } = await library("marked.js");
-  marked = new Marked(options);
-  if (rich) marked.use(rich.extension);
-  showWaiting();
-}
+});
 
 let taskEnds = 0;
 
@@ -79,6 +72,9 @@ function renderAtOnce(text, isGrowing) {
   }
 }
 
+/** Gives as much of a text as can be shown. @param {string} text */
+export const excerptOf = (text) => (text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}\n\n${t`The rest is too long to show: copy the message to get all of it.`}` : text);
+
 /** @param {string} text */
 function plain(text) {
   const paragraph = document.createElement("p");
@@ -94,7 +90,7 @@ function nodesOf(html) {
   for (const image of fragment.querySelectorAll("[data-image]")) nameImage(image);
   for (const anchor of fragment.querySelectorAll("a")) Object.assign(anchor, { target: "_blank", rel: "noopener noreferrer" });
   for (const block of /** @type {Iterable<HTMLElement>} */ (fragment.children)) block.dir = "auto";
-  rich?.enrich(fragment);
+  enrich(fragment);
   return fragment;
 }
 
@@ -114,7 +110,7 @@ const owners = new WeakMap(); // whose turn it is to fill an element: what the w
  */
 async function renderLater(text, isGrowing, isWanted) {
   try {
-    const { renderInWorker } = await import("./rendering.js");
+    const { renderInWorker } = await loadRendering();
     return await renderInWorker("markdown", { text, isGrowing }, isWanted);
   } catch {
     return undefined;
@@ -170,7 +166,7 @@ function blocksIn(element) {
       isPlain = !rendered;
       if (rendered) put(rendered);
       else replaceRest(plain(tail));
-      dispatchEvent(new Event("textdrawn"));
+      emit("textdrawn");
     }
     isBusy = false;
   }
@@ -205,23 +201,65 @@ function blocksIn(element) {
   };
 }
 
-/** What it shows is shown again, richer, once what that takes has arrived. @param {HTMLElement} element */
+/**
+ * Gives a view that shows Markdown in an element. Before marked has arrived it shows the text as it was written; where
+ * marked did not arrive, each new view has it fetched again.
+ * @param {HTMLElement} element
+ */
 export function markdownIn(element) {
   let view = blocksIn(element);
+  if (!marked) loadMarkdown().catch(() => {}); // all can be read without it
   const show = (/** @type {"grow" | "finish"} */ how) => (/** @type {string} */ text) => {
-    const needsRich = !rich && RICH.test(text);
-    if (needsRich) arriving ??= loadRich().catch(() => {}); // all can be read without it
-    if (!marked || needsRich) {
+    if (!marked) {
       waiting.set(element, () => {
         element.replaceChildren();
         view = blocksIn(element);
         show(how)(text);
       });
     }
-    const other = rich?.folded(view, element, text, blocksIn) ?? view;
+    const other = folded(view, element, text, blocksIn);
     if (other !== view) owners.delete(element); // its parts have views of their own
     view = other;
     view[how](text);
   };
   return { grow: show("grow"), finish: show("finish") };
+}
+
+// ---- what Markdown alone lacks
+
+/**
+ * Adds what Markdown alone lacks; what the worker has to draw comes a little later.
+ * @param {DocumentFragment} fragment
+ */
+function enrich(fragment) {
+  for (const code of /** @type {NodeListOf<HTMLElement>} */ (fragment.querySelectorAll("pre > code"))) {
+    code.tabIndex = 0; // long lines scroll, by keyboard too
+    code.before(copyOf(page.copyCode));
+    finished(loadRendering().then(({ colour }) => colour(code)));
+  }
+  for (const table of fragment.querySelectorAll("table")) scrolling(table);
+  for (const formula of /** @type {NodeListOf<HTMLElement>} */ (fragment.querySelectorAll("[data-math]"))) finished(loadRendering().then(({ draw }) => draw(formula)));
+}
+
+/** @param {HTMLTableElement} table */
+function scrolling(table) {
+  const box = document.createElement("div");
+  Object.assign(box, { className: "scrolls", tabIndex: 0, role: "region", ariaLabel: t`Table`, dir: table.dir });
+  table.removeAttribute("dir");
+  table.replaceWith(box);
+  box.append(table);
+}
+
+let telling = 0;
+
+/**
+ * Tells that a text has another height by now, once for all that was drawn in a while.
+ * @param {Promise<void>} drawing
+ */
+async function finished(drawing) {
+  await drawing.catch(() => {}); // a library that did not arrive, maths that is none: it stays as it was written
+  telling ||= setTimeout(() => {
+    telling = 0;
+    emit("textdrawn");
+  }, TELL_MILLISECONDS);
 }

@@ -1,10 +1,21 @@
 // Markdown as HTML, within bounds. It needs no document: the page renders short texts with it, the rendering worker
 // long ones. marked reads no HTML here, and links lead to http(s) addresses alone.
 
-/** @import { Marked, RendererObject, Token, TokenizerObject } from "marked" */
-/** @import { RenderedMarkdown } from "./rendered.js" */
+/** @import { Marked, MarkedExtension, RendererObject, Token, TokenizerAndRendererExtension, TokenizerObject } from "marked" */
 
-import { escape } from "./html.js";
+/**
+ * Markdown as HTML. Of a text that grows, `length` characters are settled; the rest may change.
+ * @typedef {{ length: number, settled: string, rest: string }} RenderedMarkdown
+ */
+
+/**
+ * A text for the rendering worker.
+ * @typedef {object} RenderJob
+ * @property {string} text
+ * @property {boolean} [isGrowing] of Markdown
+ * @property {string} [language] of code
+ * @property {boolean} [isDisplay] of a formula: whether it has lines of its own
+ */
 
 const MAX_TEXT = 100_000; // characters
 const MAX_CELLS = 5000; // a short row of a table has all its columns
@@ -12,6 +23,9 @@ const MAX_TAGS = 30_000; // that the page has to take in at once
 const MAX_HTML = 1_000_000; // characters: many links may share one long address
 const MAX_URL = 2000; // characters
 const DEEP = /^([ \t]*(>|([-*+]|\d+[.)])[ \t])){30}|^[ \t]{60,}(>|[-*+]|\d+[.)])/m; // quotes and lists in each other
+
+/** Escapes a text for HTML. @param {string} text */
+export const escape = (text) => text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 
 /** @type {(href: string, html: string, kind?: string) => string} */
 function link(href, html, kind = "") {
@@ -54,9 +68,6 @@ const tokenizer = {
   },
 };
 
-/** Options for marked that keep to these bounds. */
-export const options = { renderer, tokenizer };
-
 /** Whether a text can be rendered at all, be it in a worker. @param {string} text */
 export const isRenderable = (text) => text.length <= MAX_TEXT && !DEEP.test(text);
 
@@ -82,3 +93,46 @@ export function renderMarkdown(marked, text, isGrowing, until) {
 
 /** @param {Token[]} tokens */
 const lengthOf = (tokens) => tokens.reduce((sum, { raw }) => sum + raw.length, 0);
+
+// ---- maths, which stays in the page as it was written until it is drawn
+
+/**
+ * @param {string} name
+ * @param {"block" | "inline"} level
+ * @param {RegExp} start
+ * @param {RegExp[]} forms
+ * @returns {TokenizerAndRendererExtension}
+ */
+const maths = (name, level, start, forms) => ({
+  name,
+  level,
+  start: (src) => { const at = src.search(start); return at < 0 ? undefined : at; },
+  tokenizer(src) {
+    for (const form of forms) {
+      const found = form.exec(src);
+      if (found) return { type: name, raw: found[0], text: found[0].trim() };
+    }
+  },
+  renderer({ text }) {
+    const kind = text.startsWith("$$") || text.startsWith("\\[") ? "display" : "inline";
+    const html = `<span data-math="${kind}">${escape(text)}</span>`;
+    return level === "block" ? `<p>${html}</p>` : html;
+  },
+});
+
+const DISPLAY = String.raw`\$\$(?!\$)(?:\\[^]|[^\\$]|\$(?!\$))+?\$\$|\\\[(?:(?!\n[ \t]*\n)[^])+?\\\]`;
+// As pandoc has it: no space inside the dollars, and no digit behind them. Prices stay prices: what begins with a
+// number and goes on in words is none. The first class of the look-ahead lacks what follows it, so that it is linear.
+const PRICE = String.raw`\d[^$\n\\^_={}+*/<> ,]*[ ,][^$\n\\^_={}+*/<>]*\$`;
+const INLINE = String.raw`\$(?![\s$]|${PRICE})(?:\\[^\n]|[^\\$\n])*?(?:\\[^\n]|[^\\$\s])\$(?!\d)|\\\((?:(?!\n[ \t]*\n)[^])+?\\\)`;
+
+/** @type {MarkedExtension} */
+const extension = {
+  extensions: [
+    maths("mathsBlock", "block", /^ {0,3}(\$\$|\\\[)/m, [new RegExp(`^ {0,3}(?:${DISPLAY})[ \\t]*(?:\\n+|$)`)]),
+    maths("maths", "inline", /(?<![\w$\\])\$(?!\s)|\\[([]/, [new RegExp(`^(?:${DISPLAY})`), new RegExp(`^(?:${INLINE})`)]),
+  ],
+};
+
+/** Options for marked: these bounds, and maths. */
+export const options = [{ renderer, tokenizer }, extension];

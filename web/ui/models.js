@@ -1,6 +1,137 @@
-// The panel behind the chip: what is in use, what else there is or can be had, and the machine. Fetched when somebody
-// opens it.
+// The models: which there are, which one is loaded, and loading one.
 
-import "./hub.js";
-import "./machine.js";
-import "./model_rows.js";
+/** @import { LoadedModel, LoadProgress, OfferedModel, StoredModel } from "../inpage.js" */
+
+import { page, partOf } from "./elements.js";
+import { emit } from "./events.js";
+import { keep, recall } from "./settings.js";
+import { decimal, faultOf, inWords, line, t, tell } from "./wording.js";
+
+const { load, loadError, model: picker, progress } = page;
+
+/** @type {OfferedModel[]} */
+export let models = [];
+let listFault = ""; // why there is no list of them
+/** @type {StoredModel[]} */
+export let stored = []; // what this browser keeps
+/** @type {AbortController | undefined} */
+export let loading; // a load under way
+export let isListed = false;
+
+/** Asks the engine which models there are, and offers them. */
+export async function listModels() {
+  const chosen = picker.value;
+  stored = await inpage.stored().catch(() => stored); // without an answer the old list stands
+  listFault = "";
+  models = await inpage.models().catch((error) => {
+    listFault = t`The models of this site could not be listed: ${faultOf(error)}. Reload to try again.`;
+    return models;
+  });
+  picker.replaceChildren(...models.map(({ name, path }) => new Option(name, path, false, path === chosen)));
+  isListed = true;
+  showChosen();
+  emit("readiness");
+  emit("modelslisted");
+}
+
+function showChosen() {
+  const model = models[picker.selectedIndex];
+  load.disabled = !model || (!!model.error && !model.stored);
+  page.modelFacts.textContent = model ? plainOf(model) : listFault || t`This site has no model yet: export one, then reload.`;
+  load.textContent = model ? actionOf(model) : t`Start chatting`;
+}
+
+picker.onchange = showChosen;
+
+/** Shows what is loaded, perhaps by a script. */
+export function showModel() {
+  const { loaded } = inpage;
+  page.modelName.textContent = loading ? t`Loading…` : loaded?.name ?? t`No model`;
+  document.body.dataset.model = loading ? "loading" : loaded ? "ready" : "none";
+  emit("modelchange");
+}
+
+/**
+ * Shows how a step on the way to a model goes.
+ * @type {(phase: LoadProgress["phase"] | "Python", text: string, state: "" | "running" | "done") => void}
+ */
+export function showStep(phase, text, state) {
+  const step = page[`step-${phase}`];
+  step.dataset.state = state;
+  partOf(step, "detail").textContent = text;
+}
+
+/** @param {LoadProgress} load */
+function onProgress({ phase, done, total, messages, seconds, fraction }) {
+  showStep(phase, tell(messages) ?? "", done < total ? "running" : "done");
+  progress.value = fraction;
+  page.progressText.textContent = line(`${Math.round(fraction * 100)} %`, t`${decimal(seconds, 1)} s`);
+  emit("readiness");
+}
+
+/**
+ * Loads a model of this site by its name, or the user's files; gives what is known of these. `begin` is what loads it,
+ * unless the engine does from there.
+ * @type {(where: string | File[], name: string, begin?: (options: any) => Promise<any>) => Promise<string | undefined>}
+ */
+export async function loadFrom(where, name, begin = (/** @type {any} */ options) => inpage.load(where, options)) {
+  const { signal } = loading = new AbortController();
+  const isAsked = page.loadForm.contains(document.activeElement);
+  for (const phase of /** @type {const} */ (["download", "upload", "shaders"])) showStep(phase, "", "");
+  progress.removeAttribute("value");
+  loadError.textContent = "";
+  showModel();
+  if (isAsked) page.cancelLoad.focus();
+  /** @type {{ about?: string, fault?: string }} */
+  const { about, fault } = await begin({ onProgress, signal }).catch((error) => ({ about: error.about, fault: faultOf(error) }));
+  if (loading?.signal !== signal) return about; // another load took its place
+  if (signal.aborted) loadError.textContent = t`Cancelled. Starting again resumes the download.`;
+  else if (!fault) page.announcer.textContent = t`${name} is ready.`;
+  else if (!about) loadError.textContent = t`${name} could not be loaded: ${fault}. Trying again resumes the download.`;
+  loading = undefined;
+  showModel();
+  if (inpage.loaded?.path) keep("inpageModel", inpage.loaded.path);
+  if (isAsked) (inpage.loaded ? page.draft : load).focus();
+  listModels();
+  return about;
+}
+
+page.loadForm.onsubmit = (event) => {
+  event.preventDefault();
+  const { name, path } = models[picker.selectedIndex];
+  loadFrom(path, name);
+};
+page.cancelLoad.onclick = () => loading?.abort();
+
+/** Loads the model of the last visit, or else the first that this browser keeps: nobody has to ask for it. */
+export function loadStored() {
+  const here = models.filter((model) => model.stored);
+  const last = here.find(({ path }) => path === recall("inpageModel")) ?? here[0];
+  if (last && !inpage.loaded && !inpage.loads) loadFrom(last.path, last.name);
+}
+
+// ---- a model for people who never heard of parameters, and words for the button that loads it
+
+const WORDS_PER_TOKEN = 0.75;
+const SMALL = 300e6; // bytes
+const MEDIUM = 1500e6;
+
+/** @param {number} size */
+function kindOf(size) {
+  if (size < SMALL) return t`small and fast`;
+  return size < MEDIUM ? t`medium-sized` : t`large and slower`;
+}
+
+/** "small and fast · 101 MB · remembers about 1,500 words"; what is not known is left out. @param {LoadedModel | OfferedModel} model */
+export function plainOf(model) {
+  const { size, context, messages } = model;
+  if ("error" in model) return tell(messages) ?? "";
+  const words = Number(((context ?? 0) * WORDS_PER_TOKEN).toPrecision(2)); // nobody remembers 1,536 words
+  return line(size && kindOf(size), size && inWords(size), words && t`remembers about ${words} words`);
+}
+
+/** @param {OfferedModel} model */
+export function actionOf({ stored: isWhole, size, kept_bytes: kept }) {
+  if (isWhole || !size) return t`Start chatting`;
+  return kept ? t`Resume download (${inWords(kept)} of ${inWords(size)})` : t`Start chatting (${inWords(size)} download)`;
+}

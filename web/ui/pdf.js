@@ -1,10 +1,12 @@
-// The text of PDF files, by pdf.js in a worker of its own, which is ended whatever the file does to it. Fetched when
-// somebody attaches one.
+// The text of PDF files, by pdf.js in a worker of its own, which is ended whatever the file does to it.
 
-import { library, siteFacts, t } from "./page.js";
+import { library, siteFacts } from "./lazy.js";
+import { t } from "./wording.js";
 
 /** What is read of a file. Tests have less. */
 export const max = { pages: 1000, characters: 1_000_000, milliseconds: 30_000 };
+
+const loadPdf = library("pdf.js");
 
 /** @typedef {{ text: string, read: number, pages: number }} Found with the pages read, and those there are */
 
@@ -14,10 +16,10 @@ export const max = { pages: 1000, characters: 1_000_000, milliseconds: 30_000 };
  * @param {AbortSignal} signal
  */
 export async function textOfPdf(file, signal) {
-  const pdf = await library("pdf.js");
+  const pdf = await loadPdf();
   const { vendor } = await siteFacts();
   const name = new URL(`${vendor}pdf-worker.js`, document.baseURI).href;
-  const port = new Worker(new URL("./pdf_worker.js", import.meta.url), { type: "module", name });
+  const port = new Worker(new URL("../pdf_worker.js", import.meta.url), { type: "module", name });
   /** @type {Found} */
   const found = { text: "", read: 0, pages: 0 };
   const ended = Promise.withResolvers();

@@ -1,6 +1,7 @@
 // Reasoning that models write before they answer: folded, with the time it took.
 
-import { copyOf, page, partOf, t } from "./page.js";
+import { copyOf, page, partOf } from "./elements.js";
+import { t } from "./wording.js";
 
 /** @typedef {{ grow: (text: string) => void, finish: (text: string) => void }} View */
 
@@ -16,7 +17,7 @@ const MARKERS = [
 const ONLY_END = /^[ \t]*(?:<\/think>|\[\/THINK\])/m; // where the prompt itself began it
 
 /**
- * Undefined where there is none.
+ * Splits a text into reasoning and answer; undefined where there is no reasoning.
  * @param {string} text
  */
 export function splitReasoning(text) {
@@ -42,7 +43,7 @@ const cut = (text, { 0: mark, index }) => ({ thoughts: text.slice(0, index), ans
 const folding = new WeakSet();
 
 /**
- * Another view of a text that has reasoning.
+ * Gives a view that folds the reasoning of a text, or the one there is where there is none.
  * @param {View} view
  * @param {HTMLElement} element
  * @param {string} text

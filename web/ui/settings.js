@@ -1,102 +1,61 @@
-// The panel of settings: what is typed counts at once, if it can; what cannot be says so where it stands. Fetched when
-// somebody opens it.
+// The user's settings, and other short texts that survive a reload: drafts, and which chat and model were used last.
 
-import { store } from "./chat_store.js";
-import { showChat, shown } from "./conversation.js";
-import { chosen, fields } from "./options.js";
-import { keep, notify, page, recall, siteFacts, t } from "./page.js";
-import { showPrompts } from "./system_prompts.js";
-import { speak } from "./wording.js";
+/** @import { GenerationRequest } from "../inpage.js" */
 
-const MAX_STOPS = 16; // as a request has them
+import { page } from "./elements.js";
 
-const { language, settings, settingsForm: form, system } = page;
-const { stop } = /** @type {{ stop: HTMLTextAreaElement }} */ (/** @type {unknown} */ (form.elements));
-const presets = /** @type {NodeListOf<HTMLButtonElement>} */ (form.querySelectorAll("[data-preset]"));
+/** @type {Map<string, string>} */
+const memory = new Map(); // of this page, also where storage is switched off or full
 
-/** @param {string} name */
-const fieldOf = (name) => /** @type {HTMLInputElement} */ (fields.find((field) => field.name === name));
-
-/** @type {import("../calls.d.ts").Site["defaults"]} */
-let defaults = {}; // the engine's
-const sound = new Map(fields.map((field) => [field, field.value])); // the last values that could be
-
-/** Before it is shown; rejects where that cannot be. */
-export async function prepare() {
-  ({ defaults } = await siteFacts());
-  for (const [name, value] of Object.entries(defaults)) {
-    const field = fieldOf(name);
-    field.required = true; // until now an empty one was the engine's to choose
-    field.defaultValue = String(value);
-    field.value ||= String(value);
-  }
-  takeIn();
-  return true;
-}
-
-/** @param {HTMLButtonElement} button */
-const presetOf = (button) => /** @type {[string, number][]} */ (Object.entries(button.dataset.preset ? JSON.parse(button.dataset.preset) : defaults));
-
-/** Says beside a field what is wrong with it. @param {HTMLInputElement} field */
-function check(field) {
-  const isSound = field.checkValidity();
-  const label = /** @type {HTMLElement} */ (field.closest("label"));
-  const fault = label.querySelector(".fault") ?? label.appendChild(Object.assign(document.createElement("small"), { className: "fault", role: "alert" }));
-  if (isSound) sound.set(field, field.value);
-  field.ariaInvalid = String(!isSound);
-  fault.textContent = field.validationMessage;
-}
-
-function takeIn() {
-  const most = stop.value.split("\n").filter(Boolean).length > MAX_STOPS;
-  stop.setCustomValidity(most ? t`Enter at most ${MAX_STOPS} stop strings.` : "");
-  fields.forEach(check);
-  for (const button of presets) {
-    button.ariaPressed = String(presetOf(button).every(([name, value]) => Number(fieldOf(name).value) === value));
-  }
-  keep("inpageSettings", JSON.stringify({ version: 1, chosen: chosen() }));
-}
-
-form.oninput = takeIn;
-form.noValidate = true; // what is wrong is said beside its field, where the browser's bubble would cover it
-form.onsubmit = (/** @type {SubmitEvent} */ event) => {
-  if (/** @type {HTMLButtonElement | null} */ (event.submitter)?.formNoValidate || form.checkValidity()) return;
-  event.preventDefault();
-  fields.find((field) => !field.checkValidity())?.focus();
-};
-for (const button of presets) {
-  button.onclick = () => {
-    for (const [name, value] of presetOf(button)) fieldOf(name).value = String(value);
-    takeIn();
-  };
-}
-page.resetSettings.onclick = () => {
-  form.reset();
-  system.value = shown.system; // is the chat's own
-  takeIn();
-  changeLanguage();
-};
-/** At once, in all that stands in the page. */
-async function changeLanguage() {
-  keep("inpageLanguage", language.value);
+/** Gives what was kept by this tab, or else by the last one. @param {string} name */
+export function recall(name) {
   try {
-    await speak(language.value);
-    showChat();
-    showPrompts();
+    return memory.get(name) ?? sessionStorage.getItem(name) ?? localStorage.getItem(name);
   } catch {
-    notify(t`This language could not be loaded: check the connection to this site, then choose it again.`, { stays: true });
+    return null;
   }
 }
 
-language.value = recall("inpageLanguage") ?? "";
-language.onchange = changeLanguage;
-settings.onclose = () => {
-  for (const [field, value] of sound) if (!field.checkValidity()) field.value = value;
-  takeIn();
-};
-system.oninput = () => { shown.system = system.value.trim(); }; // whatever shows the chat anew keeps it
-system.onchange = () => {
-  shown.system = system.value.trim();
-  shown.set.system = Date.now();
-  if (shown.messages.length) store(shown);
-};
+/** Keeps a text; an empty one leaves nothing behind. @type {(name: string, text: string) => void} */
+export function keep(name, text) {
+  memory.set(name, text);
+  try {
+    for (const storage of [sessionStorage, localStorage]) {
+      if (text) storage.setItem(name, text);
+      else storage.removeItem(name);
+    }
+  } catch { /* switched off, or full: it lasts as long as the page */ }
+}
+
+// ---- the settings: the form's fields carry the names of a request's; those that nobody has set are the engine's to choose
+
+export const fields = /** @type {HTMLInputElement[]} */ ([...page.settingsForm.elements]).filter(({ name }) => name);
+
+/** Lists what is chosen and can be: a value that is not sound yet is not taken. */
+export const chosen = () => fields.filter((field) => field.value && field.checkValidity()).map(({ name, value }) => [name, value]);
+
+/** Gives the settings as a request has them. @returns {Partial<GenerationRequest>} */
+export function requestOptions() {
+  const request = chosen().filter(([name]) => name !== "theme");
+  /** @param {string} value */
+  const read = (value) => (isNaN(Number(value)) ? value : Number(value));
+  return Object.fromEntries(request.map(([name, value]) => [name, name === "stop" ? value.split("\n").filter(Boolean) : read(value)]));
+}
+
+/**
+ * Fills in what an earlier visit kept, perhaps with an older page: what cannot be stays as it is.
+ * @param {string} kept
+ */
+function fill(kept) {
+  const found = JSON.parse(kept);
+  for (const [name, value] of found.chosen ?? found) { // the first version was a list
+    const field = fields.find((each) => each.name === name);
+    const before = field?.value;
+    if (field) field.value = value;
+    if (field && (field.value !== value || !field.checkValidity())) field.value = before ?? "";
+  }
+}
+
+try {
+  fill(recall("inpageSettings") || "[]");
+} catch { /* it is none of ours: the defaults stand */ }

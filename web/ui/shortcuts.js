@@ -1,9 +1,8 @@
 // Keyboard shortcuts, and their list.
 
-import { answerIn } from "./answer_queue.js";
-import { stop } from "./answers.js";
-import { shown } from "./conversation.js";
-import { page } from "./page.js";
+import { answerIn, stop } from "./answers.js";
+import { shown } from "./chats.js";
+import { page } from "./elements.js";
 
 const isMac = /Mac|iPhone|iPad/.test(navigator.userAgent);
 const { draft, shortcuts } = page;

@@ -1,8 +1,10 @@
 // Reading aloud and dictation, where the browser does them on this machine: other voices and recognisers would send
 // words away.
 
-import { plainTextOf } from "./latest.js";
-import { notify, page, t } from "./page.js";
+import { page } from "./elements.js";
+import { plainTextOf } from "./message_actions.js";
+import { notify } from "./notices.js";
+import { t } from "./wording.js";
 
 const { dictate, draft, messages } = page;
 const synthesis = globalThis.speechSynthesis;

@@ -1,7 +1,7 @@
 // What stands in the page already, put into another language. Fetched for those who want one.
 
 const ATTRIBUTES = ["aria-label", "placeholder", "title"];
-const SOMEBODYS = "[dir=auto], [lang]:not(html), .text, code, pre, script, style"; // not the page's own texts
+const USERS_TEXT = "[dir=auto], [lang]:not(html), .text, code, pre, script, style"; // not the page's own texts
 
 /** @returns {Promise<void>} once all of the page's HTML is there */
 export const parsed = () => new Promise((resolve) => {
@@ -15,7 +15,7 @@ export function rewrite(root, sayAgain) {
   const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
   while (walker.nextNode()) {
     const node = /** @type {Text} */ (walker.currentNode);
-    if (!node.data.trim() || node.parentElement?.closest(SOMEBODYS)) continue;
+    if (!node.data.trim() || node.parentElement?.closest(USERS_TEXT)) continue;
     const said = around(node.data, sayAgain);
     if (said !== node.data) node.data = said;
   }

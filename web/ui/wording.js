@@ -2,9 +2,20 @@
 // other languages; what the engine tells comes as a code with facts. languages/ has a table for each language.
 
 /** @import { EngineMessage, InpageError } from "../inpage.js" */
-/** @import { Fact, Format, Table, Tell } from "./elements.js" */
 
 import * as english from "./languages/en.js";
+import { lazy } from "./lazy.js";
+
+/** @typedef {EngineMessage["facts"][string]} Fact */
+
+/**
+ * A file of languages/.
+ * @typedef {object} Table
+ * @property {Record<string, string>} texts the page's texts, by their English
+ * @property {Record<string, string>} messages the engine's messages, by their codes
+ */
+
+const loadTranslating = lazy(() => import("./translating.js"));
 
 const MAX_REMEMBERED = 5000; // texts with values in them: what is shown is among the last
 
@@ -46,7 +57,7 @@ export function inWords(bytes) {
   return unit === "bytes" ? t`${Math.round(size)} bytes` : remember(`${decimal(size, size >= 100 ? 0 : 1)} ${unit}`, () => inWords(bytes));
 }
 
-/** Words a text of the page: a tag of templates, where "|" parts the forms of a plural, for one and for more. @type {Tell} */
+/** Words a text of the page: a tag of templates, where "|" parts the forms of a plural, for one and for more. @type {(parts: TemplateStringsArray, ...values: (string | number)[]) => string} */
 export const t = (parts, ...values) => say(parts, values);
 
 /** @type {(parts: readonly string[], values: (string | number)[]) => string} */
@@ -59,6 +70,9 @@ function say(parts, values) {
   fixed.set(text, () => say(parts, values));
   return text;
 }
+
+/** Joins the parts that are there. @param {(string | 0 | false | null | undefined)[]} parts */
+export const line = (...parts) => parts.filter(Boolean).join(" · ");
 
 /**
  * Words a message of the engine's, or several as a line; undefined where this page has no words for it.
@@ -113,7 +127,7 @@ export async function speak(choice = localStorage.getItem("inpageLanguage")) {
   const tag = [choice ?? "", ...navigator.languages].find((each) => /^(en|de)\b/.test(each)) ?? "en";
   const name = tag.slice(0, 2);
   if (name !== language.slice(0, 2)) {
-    const { parsed, rewrite } = await import("./translating.js");
+    const { parsed, rewrite } = await loadTranslating();
     const other = await import(`./languages/${name}.js`);
     await parsed();
     [table, language] = [other, tag];

@@ -1,7 +1,9 @@
 // The page's elements.
 
-/** By their id. */
-export const page = /** @type {import("./elements.d.ts").Elements} */ (new Proxy({}, {
+/** @import { Elements } from "./index_html.js" */
+
+/** The elements of index.html, by their ids. */
+export const page = /** @type {Elements} */ (new Proxy({}, {
   get: (_, id) => document.getElementById(/** @type {string} */ (id)),
 }));
 
@@ -11,5 +13,5 @@ export const copyOf = ({ content }) => /** @type {HTMLElement} */ (content.first
 /** Whether an element is in the page, or about to be. @param {Element} element */
 export const isInUse = (element) => element.isConnected || element.getRootNode() instanceof DocumentFragment;
 
-/** By its class. @type {(element: ParentNode, name: string) => HTMLElement} */
+/** Finds a part of an element by its class. @type {(element: ParentNode, name: string) => HTMLElement} */
 export const partOf = (element, name) => /** @type {HTMLElement} */ (element.querySelector(`.${name}`));

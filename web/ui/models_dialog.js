@@ -1,25 +1,31 @@
-// The models to choose from, of this site and in this browser: load one, switch to it, delete it. Fetched with their panel.
+// The panel of models: those to choose from, of this site and in this browser (load one, switch to it, delete it), the one
+// in use, and whether this GPU computes it right. Its other parts are in hub.js and model_files.js.
 
 /** @import { OfferedModel } from "../inpage.js" */
 
-import { listModels, loadFrom, loading, models, stored } from "./model.js";
-import { copyOf, faultOf, inWords, line, notify, page, partOf, t, tell } from "./page.js";
-import { actionOf, plainOf } from "./model_wording.js";
+import { copyOf, page, partOf } from "./elements.js";
+import { on } from "./events.js";
+import "./hub.js";
+import { markdownIn } from "./markdown.js";
+import "./model_files.js";
+import { actionOf, listModels, loadFrom, loading, models, plainOf, stored } from "./models.js";
+import { notify } from "./notices.js";
+import { faultOf, inWords, line, t, tell } from "./wording.js";
 
-const { cancelLoad, model: picker, models: panel } = page;
+const { cancelLoad, layers, model: picker, models: panel, verdict, verify } = page;
 /** @type {Set<string>} */
 const going = new Set(); // addresses of what the user deletes: until the panel closes, that can be undone
 /** @type {typeof loading} */
 let pausable; // the load whose files are fetched: Load goes on with what has arrived
 let room = Infinity; // bytes that this browser may still keep
 
-/** As `stored` has them. @param {string | null | undefined} path */
+/** Gives a model's address as `stored` has it. @param {string | null | undefined} path */
 const urlOf = (path) => (!path || /^(hf|local):/.test(path) ? path ?? "" : new URL(path, document.baseURI).href);
 
-/** A name that several share says which. @param {OfferedModel} model */
+/** Names a model; a name that several share says which. @param {OfferedModel} model */
 const titleOf = ({ name, path }) => (models.filter((each) => each.name === name)[1] ? `${name} (${path})` : name);
 
-export function showRows() {
+function showRows() {
   const offered = models.map((model) => ({ model, url: urlOf(model.path) }));
   const left = stored.filter(({ url }) => !offered.some((each) => each.url === url));
   page.modelRows.replaceChildren(
@@ -76,12 +82,12 @@ function roomWords({ stored: isWhole, size = 0, kept_bytes: kept = 0 }) {
 }
 
 /**
- * A model of the Hub takes the place of the one in use when all of it is here.
+ * Loads what the user has chosen here. A model of the Hub takes the place of the one in use when all of it is here.
  * @type {(where: string, name: string, isFetched: boolean) => Promise<void>}
  */
 export async function loadModel(where, name, isFetched) {
   panel.close();
-  addEventListener("modelslisted", () => choose(where), { once: true });
+  on("modelslisted", () => choose(where), { once: true });
   const loaded = loadFrom(where, name);
   if (isFetched) pausable = loading;
   showCancel();
@@ -93,7 +99,7 @@ function showCancel() {
   cancelLoad.textContent = loading && loading === pausable ? t`Pause` : t`Cancel`;
 }
 
-/** What was paused is what Load goes on with. @param {string} path */
+/** Chooses what was paused: Load goes on with it. @param {string} path */
 function choose(path) {
   const at = [...picker.options].findIndex(({ value }) => value === path);
   if (at < 0) return;
@@ -120,7 +126,57 @@ async function measure() {
 }
 
 new MutationObserver(measure).observe(panel, { attributeFilter: ["open"] });
-addEventListener("modelchange", showRows);
-addEventListener("modelchange", showCancel);
-addEventListener("modelslisted", showRows);
+on("modelchange", showRows);
+on("modelchange", showCancel);
+on("modelslisted", showRows);
+on("modelchosen", ({ where, name, isFetched }) => { loadModel(where, name, isFetched); });
 showRows();
+
+// ---- the model in use, on this machine
+
+function showLoaded() {
+  const { loaded } = inpage;
+  page.loadedName.textContent = loaded?.name ?? "";
+  page.loadedPlain.textContent = loaded ? plainOf(loaded) : "";
+  page.loadedFacts.textContent = (loaded && tell(loaded.messages)) ?? "";
+  layers.replaceChildren();
+  verdict.textContent = "";
+  verdict.dataset.outcome = "";
+}
+
+page.unload.onclick = async () => {
+  await inpage.unload();
+  page.models.close();
+  page.load.focus();
+};
+
+/** @type {AbortController | undefined} */
+let verifying;
+
+verify.onclick = async () => {
+  if (verifying) return verifying.abort();
+  const { signal } = verifying = new AbortController();
+  const offer = verify.textContent;
+  verify.textContent = t`Cancel`;
+  verdict.dataset.outcome = "";
+  verdict.textContent = t`Verifying…`;
+  layers.replaceChildren();
+  try {
+    const { ok, messages, table } = await inpage.verify({ signal, onProgress: showProgress });
+    verdict.textContent = messages.map(tell).join(" ");
+    verdict.dataset.outcome = ok ? "good" : "bad";
+    markdownIn(layers).finish(table);
+  } catch (error) {
+    verdict.textContent = signal.aborted ? t`Cancelled.` : faultOf(error);
+  }
+  verifying = undefined;
+  verify.textContent = offer;
+};
+
+/** @param {{ messages: import("../inpage.d.ts").EngineMessage[] }} progress */
+function showProgress({ messages }) {
+  verdict.textContent = tell(messages) ?? "";
+}
+
+on("modelchange", showLoaded);
+showLoaded();

@@ -1,32 +1,149 @@
-// Chats as they are kept: read with care, and merged message by message. Fetched when there are some.
+// Keeps the user's chats in IndexedDB, as long as the browser does: read with care, merged message by message with what
+// other tabs write, which are told.
 
-/** @import { Chat, ChatMessage, Database } from "./records.js" */
+/** @import { Chat, ChatMessage } from "./chats.js" */
 
 import { chats, isDeleted, unsaved } from "./chats.js";
-import { notify, page, t } from "./page.js";
+import { page, partOf } from "./elements.js";
+import { emit } from "./events.js";
+import { library } from "./lazy.js";
+import { notify } from "./notices.js";
+import { t } from "./wording.js";
+
+/** @typedef {import("idb").DBSchema & { chats: { key: string, value: Chat & { version: number } } }} Schema */
+/** @typedef {import("idb").IDBPDatabase<Schema>} Database */
+/** @typedef {{ saved: string, writing?: string } | { shows: string, asks?: boolean }} TabMessage what tabs tell each other */
 
 const VERSION = 4; // in the first, messages had no ids; in the second, no versions; in the third, notes were texts
 const MAX_NESTED = 4; // facts in facts of a note
 const MAX_TITLE = 200;
 const MONTH = 30 * 24 * 3600 * 1000; // that a deleted chat is remembered as such
+const MILLISECONDS = 5000; // at most until the page opens, and between attempts to save
+
+const loadIdb = library("idb.js");
+
+/** @type {Promise<Database | undefined> | undefined} */
+let connection;
+let retry = 0;
+
+const tab = crypto.randomUUID();
+export const channel = new BroadcastChannel("inpage");
+/** Tells other tabs. @param {TabMessage} message */
+export const tell = (message) => channel.postMessage({ tab, ...message });
+
+/** Gives the database, or nothing where it cannot be opened now. */
+export const connect = () => connection ??= open();
+
+async function open() {
+  try {
+    const { openDB } = await loadIdb();
+    /** @type {Database} */
+    const database = await openDB("inpage", 1, {
+      upgrade: (fresh) => { fresh.createObjectStore("chats", { keyPath: "id" }); },
+      blocking: () => lose(t`it was cleared`),
+      terminated: () => lose(t`the browser closed it`),
+    });
+    const keys = await database.getAllKeys("chats");
+    if (keys.length || chats.size) await readAll(database, keys);
+    return database;
+  } catch (error) {
+    showUnkept(error);
+  }
+}
+
+/** Goes on without the database, and tries to open it again. @param {string} message */
+function lose(message) {
+  showUnkept({ message });
+  save();
+}
+
+/** @param {any} why they are in this page alone, until an attempt succeeds */
+function showUnkept({ message, name }) {
+  connection?.then((database) => database?.close());
+  connection = undefined;
+  clearTimeout(retry);
+  retry = setTimeout(save, MILLISECONDS);
+  partOf(page.unkept, "why").textContent = `(${message || name})`;
+  page.unkept.dataset.state = "away";
+}
+
+/** Writes all that is not kept yet. */
+async function save() {
+  const database = await connect();
+  if (!database) return;
+  let fault; // of one of them
+  for (const chat of unsaved.keys()) {
+    await write(database, chat).catch((error) => { fault = error; });
+  }
+  if (fault) showUnkept(fault);
+  else if (page.unkept.dataset.state === "away") page.unkept.dataset.state = "";
+}
 
 /**
- * One by one: what cannot be read stays where it is, and keeps no other from being listed.
+ * Writes a chat in one transaction, merged with what another tab has written meanwhile.
+ * @param {Database} database
+ * @param {Chat} chat
+ */
+async function write(database, chat) {
+  const transaction = database.transaction("chats", "readwrite");
+  transaction.done.catch(() => {}); // the request that failed tells
+  const record = await transaction.store.get(chat.id);
+  if (record && record.stamp !== chat.stamp) takeIn(chat, record);
+  chat.stamp = crypto.randomUUID();
+  const emptied = isDeleted(chat) && { title: "", system: "", messages: [] };
+  const change = unsaved.get(chat);
+  const put = transaction.store.put({ ...chat, ...emptied, version: VERSION });
+  transaction.commit(); // at once: the page may be closing
+  await Promise.all([put, transaction.done]);
+  if (unsaved.get(chat) === change) unsaved.delete(chat);
+}
+
+export const opened = Promise.race([connect(), new Promise((resolve) => { setTimeout(resolve, MILLISECONDS); })]);
+
+/**
+ * Keeps a chat, and tells other tabs.
+ * @param {Chat} chat
+ * @param {string} [writing] the message that is being written
+ */
+export async function saveChat(chat, writing) {
+  chats.set(chat.id, chat);
+  unsaved.set(chat, {});
+  await save();
+  tell({ saved: chat.id, writing });
+}
+
+/**
+ * Keeps a chat that the user goes on with.
+ * @param {Chat} chat
+ * @param {string} [writing]
+ */
+export function store(chat, writing) {
+  chat.updated = Date.now();
+  saveChat(chat, writing);
+  emit("chatschange");
+}
+
+addEventListener("beforeunload", (event) => { if (page.unkept.dataset.state && chats.size) event.preventDefault(); });
+
+// ---- reading
+
+/**
+ * Reads all chats, one by one: what cannot be read stays where it is, and keeps no other from being listed.
  * @param {Database} database
  * @param {any[]} keys
- * @param {() => void} save
  */
-export async function readAll(database, keys, save) {
+async function readAll(database, keys) {
   const read = await Promise.allSettled(keys.map((key) => readOne(database, key)));
   const faults = read.flatMap((result) => (result.status === "rejected" ? [result.reason.message] : []));
   if (faults.length) notify(t`${faults.length} of your chats cannot be read and is left as it is: ${faults[0]}.|${faults.length} of your chats cannot be read and are left as they are: ${faults[0]}.`, { stays: true });
   const cleared = [...chats.values()].filter((chat) => !keys.includes(chat.id) && !unsaved.has(chat) && !isDeleted(chat));
-  if (cleared.length) offer(cleared, save);
-  dispatchEvent(new Event("chatschange"));
-  dispatchEvent(new Event("chatsread"));
+  if (cleared.length) offer(cleared);
+  emit("chatschange");
+  emit("chatsread");
 }
 
 /**
+ * Reads a chat, and merges it into the one in memory.
  * @param {Database} database
  * @param {string} id
  */
@@ -39,21 +156,17 @@ export async function readOne(database, id) {
 }
 
 /**
- * What another tab wrote: it appears here, too (hearing.js).
+ * Takes in what another tab wrote: it appears here, too (tabs.js).
  * @param {Chat} chat
  * @param {unknown} record
  */
-export function takeIn(chat, record) {
+function takeIn(chat, record) {
   mergeInto(chat, readChat(record, t`this chat`));
-  dispatchEvent(new Event("chatmerged"));
+  emit("chatmerged");
 }
 
-/**
- * Perhaps the user wanted them gone: only the user brings them back.
- * @param {Chat[]} cleared
- * @param {() => void} save
- */
-function offer(cleared, save) {
+/** Offers to keep chats again that are gone from storage: perhaps the user wanted that. @param {Chat[]} cleared */
+function offer(cleared) {
   page.unkept.dataset.state = "cleared";
   page.keepChats.onclick = () => {
     page.unkept.dataset.state = "";
@@ -63,6 +176,7 @@ function offer(cleared, save) {
 }
 
 /**
+ * Throws in words where something is not as it has to be.
  * @param {boolean} sound
  * @param {string} fault
  */
@@ -77,7 +191,7 @@ const areTexts = (...values) => values.every((value) => typeof value === "string
 const whole = (value, otherwise = 0) => (Number.isSafeInteger(value) ? value : otherwise);
 
 /**
- * Those fields that we know, whoever wrote them; throws in words. Tabs that read the same get the same.
+ * Reads those fields that we know, whoever wrote them; throws in words. Tabs that read the same get the same.
  * @param {any} record
  * @param {string} name
  * @returns {Chat}
@@ -104,7 +218,7 @@ export function readChat(record, name) {
 }
 
 /**
- * Of version 2, which kept the ids of deleted messages alone.
+ * Makes messages of what version 2 kept of deleted ones: their ids alone.
  * @param {unknown} ids
  * @returns {ChatMessage[]}
  */
@@ -146,7 +260,7 @@ function readMessage(message, name, at) {
  * @param {Chat} chat
  * @param {Chat} other
  */
-export function mergeInto(chat, other) {
+function mergeInto(chat, other) {
   const merged = new Map(chat.messages.map((message) => [message.id, message]));
   for (const message of other.messages) {
     const own = merged.get(message.id) ?? message;

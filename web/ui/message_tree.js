@@ -1,6 +1,6 @@
 // A chat's messages are a tree: edited questions and regenerated answers stay. What two tabs add is shown one after the other.
 
-/** @import { Chat, ChatMessage } from "./records.js" */
+/** @import { Chat, ChatMessage } from "./chats.js" */
 
 /** @param {ChatMessage} message */
 export const isGone = ({ gone = 0 }) => gone % 2 === 1;

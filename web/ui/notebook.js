@@ -1,17 +1,18 @@
-// The Python box: runs code in the worker's interpreter; shows what it prints as it happens, then what it gives. Fetched
-// when somebody opens it.
+// The notebook: runs Python in the worker's interpreter; shows what it prints as it happens, then what it gives.
 
-import { page, t } from "./page.js";
+import { page } from "./elements.js";
+import { on } from "./events.js";
+import { t } from "./wording.js";
 
 const MAX_CHARACTERS = 100_000; // characters that are shown
 const INDENT = "    ";
-const { code, consoleForm, example, output, pythonStatus: status, run, stopPython } = page;
+const { code, notebookForm, example, output, pythonStatus: status, run, stopPython } = page;
 /** @type {AbortController | undefined} */
 let running;
 let printed = "";
 let frame = 0;
 
-consoleForm.onsubmit = async (/** @type {SubmitEvent} */ event) => {
+notebookForm.onsubmit = async (/** @type {SubmitEvent} */ event) => {
   event.preventDefault();
   if (running) return;
   running = new AbortController();
@@ -112,7 +113,7 @@ function indent(isBack) {
 function pressed({ key, ctrlKey, metaKey, shiftKey }) {
   const couldLeave = tabLeaves;
   tabLeaves = key === "Escape" || (key === "Shift" && tabLeaves);
-  if (key === "Enter" && (ctrlKey || metaKey)) consoleForm.requestSubmit();
+  if (key === "Enter" && (ctrlKey || metaKey)) notebookForm.requestSubmit();
   else if (key === "Tab" && !couldLeave) indent(shiftKey);
   else if (key === "ArrowUp" || key === "ArrowDown") return !shiftKey && bringBack(key === "ArrowUp" ? -1 : 1);
   else return key === "Escape" && !couldLeave; // once more closes the box
@@ -122,7 +123,7 @@ function pressed({ key, ctrlKey, metaKey, shiftKey }) {
 code.onkeydown = (/** @type {KeyboardEvent} */ event) => {
   if (!running && !event.isComposing && pressed(event)) event.preventDefault();
 };
-page.console.onkeydown = (event) => {
+page.notebook.onkeydown = (event) => {
   if (event.key !== "Escape" || !running) return;
   event.preventDefault(); // it stays open
   event.stopPropagation();
@@ -142,5 +143,5 @@ example.onchange = () => {
   showNeeds();
 };
 code.oninput = showNeeds;
-addEventListener("modelchange", showNeeds);
+on("modelchange", showNeeds);
 code.value = example.value;

@@ -1,17 +1,25 @@
-// Files that go with a message: their text is put before it. What cannot be taken is told, and what can be.
+// Files that are attached or dropped: the text of some is put before the message, chats are imported, models are opened.
+// What cannot be taken is told, and what can be.
 
-import { copyOf, faultOf, inWords, lazy, line, notify, page, partOf, t } from "./page.js";
+import { importFile } from "./chat_files.js";
+import { copyOf, page, partOf } from "./elements.js";
+import { lazy } from "./lazy.js";
+import { arrived, notify } from "./notices.js";
+import { faultOf, inWords, line, t } from "./wording.js";
 
 const MAX_BYTES = 2_000_000;
 const MAX_PDF_BYTES = 50_000_000;
-const chatFiles = lazy(() => import("./chat_files.js"));
-const { attachFiles, attached, composer, draft } = page;
+const MODEL = /\.(gguf|pte|ptd|safetensors)$/i;
+
+const { attachFiles, attached, composer, draft, dropZone } = page;
+const loadPdf = lazy(() => import("./pdf.js"));
+const loadModelFiles = lazy(() => import("./model_files.js"));
 
 /** @type {Map<Element, string>} */
 const attachments = new Map(); // the row of each, and what it adds to the message; nothing while it is being read
 
-/** @param {File} file */
-export async function take(file) {
+/** Takes a file in, as what it holds. @param {File} file */
+async function take(file) {
   const { name, size } = file;
   const isPdf = /\.pdf$/i.test(name);
   const most = isPdf ? MAX_PDF_BYTES : MAX_BYTES;
@@ -19,15 +27,12 @@ export async function take(file) {
   if (size > most) notify(t`${name} is too large to attach: it has ${inWords(size)}, and the limit is ${inWords(most)}.`);
   else if (isPdf) takePdf(file);
   else if (text === undefined) notify(t`${name} is not a text. What can be dropped: models (.gguf, .pte), exported chats, and text, Markdown, code, CSV or PDF files.`);
-  else if (/^\s*\{\s*"format":\s*"inpage-chats"/.test(text)) chatFiles.importFile(file);
+  else if (/^\s*\{\s*"format":\s*"inpage-chats"/.test(text)) importFile(file);
   else if (text.trim()) fill(rowOf(name), name, text, /\.(\w+)$/.exec(name)?.[1].toLowerCase() ?? "text");
   else notify(t`${name} is empty.`);
 }
 
-/**
- * Undefined where it is not one.
- * @param {File} file
- */
+/** Reads a file's text; undefined where it is none. @param {File} file */
 async function textOf(file) {
   try {
     const text = new TextDecoder("utf-8", { fatal: true }).decode(await file.arrayBuffer());
@@ -44,7 +49,7 @@ async function takePdf(file) {
   const row = rowOf(name, removed);
   partOf(row, "words").textContent = t`Reading ${name}…`;
   try {
-    const { textOfPdf } = await import("./pdf.js");
+    const { textOfPdf } = await loadPdf();
     const { text, read, pages } = await textOfPdf(file, removed.signal);
     if (removed.signal.aborted) return;
     const isCut = read < pages;
@@ -56,7 +61,7 @@ async function takePdf(file) {
 }
 
 /**
- * A row for a file, which can be removed.
+ * Adds a row for a file, which can be removed.
  * @param {string} name
  * @param {AbortController} [removed]
  */
@@ -78,6 +83,7 @@ function remove(row) {
 }
 
 /**
+ * Puts a text into a file's row, where the next message takes it from.
  * @param {HTMLElement} row
  * @param {string} title
  * @param {string} text
@@ -118,3 +124,40 @@ composer.addEventListener("submit", (event) => {
   attachments.clear();
   attached.replaceChildren();
 }, { capture: true });
+
+// ---- dropping
+
+/** @param {DataTransfer | null} transfer */
+const hasFiles = (transfer) => !!transfer?.types.includes("Files");
+
+let inside = 0; // elements that a drag has entered and not left
+addEventListener("dragenter", ({ dataTransfer }) => {
+  if (hasFiles(dataTransfer)) inside++;
+  dropZone.hidden = !inside;
+});
+addEventListener("dragleave", ({ dataTransfer }) => {
+  if (hasFiles(dataTransfer)) inside = Math.max(0, inside - 1);
+  dropZone.hidden = !inside;
+});
+addEventListener("dragover", (event) => { if (hasFiles(event.dataTransfer)) event.preventDefault(); });
+addEventListener("drop", (event) => {
+  inside = 0;
+  dropZone.hidden = true;
+  const { files, items } = /** @type {DataTransfer} */ (event.dataTransfer);
+  const dropped = [...files]; // the browser takes the lists back
+  if (!dropped.length) return; // but a text, say
+  event.preventDefault();
+  if (!dropped.some(({ name }) => MODEL.test(name))) for (const file of dropped) take(file);
+  else openModelFiles(dropped, [...items].map((item) => /** @type {any} */ (item).getAsFileSystemHandle?.()));
+});
+
+/** Opens models, by the script that knows them. @type {(files: File[], given?: Promise<FileSystemHandle | null>[]) => Promise<void>} */
+async function openModelFiles(files, given) {
+  const modelFiles = await arrived(loadModelFiles());
+  await modelFiles?.openFiles(files, given);
+}
+
+page.files.onchange = () => {
+  openModelFiles([...page.files.files ?? []]); // the browser takes the list back
+  page.files.value = ""; // or the same file, chosen again, would be no change
+};

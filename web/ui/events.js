@@ -1,0 +1,26 @@
+// The page's own events. A script tells those that stand on it by emitting one: it need not know them.
+
+/** @import { Chat, Place } from "./chats.js" */
+
+/**
+ * Every event there is, with what it carries.
+ * @typedef {object} Events
+ * @property {undefined} answergrows an answer in the open chat has more text, or another status
+ * @property {Chat} chatimported chats were imported: this is the first of them
+ * @property {undefined} chatmerged what another tab wrote was merged into a chat
+ * @property {undefined} chatschange a chat was added, changed, renamed, opened or answered
+ * @property {undefined} chatshown another chat is open
+ * @property {undefined} chatsread the chats of earlier visits are in memory
+ * @property {{ content: string, place?: Place }} messagesent the user sends a message, in the place of the one that was edited
+ * @property {undefined} modelchange another model is loaded, or being loaded, or none
+ * @property {{ where: string, name: string, isFetched: boolean }} modelchosen the user chose a model of the Hub; `isFetched`: not all of it is here
+ * @property {undefined} modelslisted the list of models is new
+ * @property {undefined} readiness a model, or the engine itself, is nearer to being ready
+ * @property {undefined} textdrawn a text has another height: something in it was drawn
+ */
+
+/** Tells those who listen, at once. @type {<Name extends keyof Events>(name: Name, ...carried: Events[Name] extends undefined ? [] : [Events[Name]]) => void} */
+export const emit = (name, ...[detail]) => { dispatchEvent(new CustomEvent(name, { detail })); };
+
+/** Listens to an event. @type {<Name extends keyof Events>(name: Name, listener: (carried: Events[Name]) => void, options?: AddEventListenerOptions) => void} */
+export const on = (name, listener, options) => addEventListener(name, (event) => listener(/** @type {CustomEvent} */ (event).detail), options);

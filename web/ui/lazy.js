@@ -1,0 +1,46 @@
+// What is fetched when it is needed: libraries, dialogs and the words of other languages. All of it comes by `lazy`.
+
+/** @import { Site } from "../calls.js" */
+
+/**
+ * The libraries from npm, by their files.
+ * @typedef {{
+ *   "dompurify.js": typeof import("dompurify"),
+ *   "highlight.js": { default: Highlighter },
+ *   "idb.js": typeof import("idb"),
+ *   "katex.js": typeof import("katex"),
+ *   "marked.js": typeof import("marked"),
+ *   "pdf.js": typeof import("pdfjs-dist"),
+ * }} Libraries
+ */
+
+/**
+ * The part of highlight.js that is used: its package has no types.
+ * @typedef {object} Highlighter
+ * @property {(name: string) => object | undefined} getLanguage
+ * @property {(code: string, options: { language: string, ignoreIllegals: boolean }) => { value: string }} highlight
+ */
+
+/**
+ * Makes a function that fetches something when it is first called, and gives the same from then on. What did not
+ * arrive is fetched again at the next call.
+ * @template Value
+ * @param {() => Promise<Value>} load
+ */
+export function lazy(load) {
+  /** @type {Promise<Value> | undefined} */
+  let arriving;
+  return () => arriving ??= load().catch((error) => {
+    arriving = undefined;
+    throw error;
+  });
+}
+
+/** Gives what site.json says. */
+export const siteFacts = lazy(async () => /** @type {Site} */ (await (await fetch("site.json")).json()));
+
+/** Makes a function that fetches a library, whose URL carries a hash. @type {<Name extends keyof Libraries>(name: Name) => () => Promise<Libraries[Name]>} */
+export const library = (name) => lazy(async () => {
+  const { vendor } = await siteFacts();
+  return import(new URL(`../${vendor}${name}`, import.meta.url).href);
+});

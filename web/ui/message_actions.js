@@ -1,0 +1,163 @@
+// What can be done with a message that is there: copy, regenerate, continue, edit, choose a version, delete; and an
+// example that is asked.
+
+/** @import { Answer } from "./answers.js" */
+/** @import { ChatMessage } from "./chats.js" */
+
+import { store } from "./chat_storage.js";
+import { addMessage, shown } from "./chats.js";
+import { setEditor, write } from "./composer.js";
+import { answerHere, showChat } from "./conversation.js";
+import { page, partOf } from "./elements.js";
+import { pathOf, slotOf, timeAfter, versionsOf } from "./message_tree.js";
+import { copyText, notify } from "./notices.js";
+import { t } from "./wording.js";
+
+/**
+ * Asks for another version of an answer, or the first one to a question; a version without a word is not kept.
+ * @param {ChatMessage} message
+ * @param {Answer["options"]} [options]
+ */
+function again(message, options) {
+  const place = message.role === "user" ? { parent: message.id } : { parent: message.parent, slot: slotOf(message) };
+  if (message.role === "assistant" && !message.content) hide(message);
+  answerHere(addMessage(shown, "assistant", "", place), options);
+}
+
+/**
+ * Shows the version before this one, or the one after it.
+ * @param {ChatMessage} message
+ * @param {number} step
+ */
+function choose(message, step) {
+  const versions = versionsOf(shown, message);
+  const next = versions[versions.indexOf(message) + step];
+  if (!next) return;
+  next.picked = timeAfter(shown);
+  showChat();
+  store(shown);
+  const article = /** @type {HTMLElement} */ (page.messages.querySelector(`[data-id="${CSS.escape(next.id)}"]`));
+  for (const name of step < 0 ? ["later", "earlier"] : ["earlier", "later"]) partOf(article, name).focus(); // if it can be
+}
+
+/**
+ * Takes the question into the composer; what is there comes back afterwards.
+ * @param {ChatMessage} question
+ */
+function edit(question) {
+  page.stopEditing.click(); // of another one
+  page.editing.hidden = false;
+  const aside = page.draft.value;
+  const stop = () => {
+    const text = page.draft.value === question.content ? "" : page.draft.value;
+    setEditor();
+    page.editing.hidden = true;
+    page.stopEditing.onclick = null;
+    write(aside || text);
+  };
+  setEditor({ place: { parent: question.parent, slot: slotOf(question) }, stop });
+  page.stopEditing.onclick = stop;
+  write(question.content);
+}
+
+/** @param {Element} button */
+function ask({ textContent }) {
+  write(textContent);
+  page.composer.requestSubmit();
+}
+
+/** @type {Record<string, (message: ChatMessage, button: Element) => void>} */
+const actions = {
+  copy: ({ content }) => copyText(content),
+  copyText: (message, button) => copyText(plainTextOf(/** @type {Element} */ (button.closest("article")?.querySelector(".text")))),
+  copyCode: (message, button) => copyText(button.closest("pre")?.querySelector("code")?.textContent ?? ""),
+  again: (message) => again(message),
+  drop: (message) => again(message, { context_overflow: "drop_oldest" }),
+  goOn: (message) => answerHere(message),
+  edit,
+  earlier: (message) => choose(message, -1),
+  later: (message) => choose(message, 1),
+  delete: deleteMessage,
+};
+
+/** Does what a button of a message says. @param {Element} button perhaps of a message that is no longer shown */
+export function act(button) {
+  const name = button.getAttribute("data-act") ?? "";
+  const id = button.closest("article")?.dataset.id;
+  const message = pathOf(shown).find((each) => each.id === id);
+  if (name === "ask") ask(button);
+  else if (message) actions[name](message, button);
+}
+
+// ---- plain text
+
+/**
+ * Gives an answer as it is read: formulas as they were written, without reasoning and buttons.
+ * @param {Element} text
+ */
+export function plainTextOf(text) {
+  const copy = /** @type {Element} */ (text.cloneNode(true));
+  for (const part of copy.querySelectorAll(".reasoning, button")) part.remove();
+  for (const formula of copy.querySelectorAll("[data-drawn]")) formula.textContent = formula.querySelector("annotation")?.textContent ?? "";
+  const box = Object.assign(document.createElement("div"), { className: "sr" });
+  box.append(copy);
+  document.body.append(box); // innerText knows lines only of what is laid out
+  const { innerText } = /** @type {HTMLElement} */ (copy);
+  box.remove();
+  return innerText.replace(/\n{3,}/g, "\n\n").trim();
+}
+
+// ---- deleting
+
+/**
+ * Deletes a message's text; its place stays, so that what follows knows where it belongs. Gives a function that takes
+ * it back.
+ * @param {ChatMessage} message
+ */
+function hide(message) {
+  const { content, note, error } = message;
+  const change = (/** @type {Partial<ChatMessage>} */ fields) => {
+    Object.assign(message, fields, { gone: (message.gone ?? 0) + 1, version: message.version + 1 });
+  };
+  change({ content: "", note: "", error: "" });
+  return () => change({ content, note, error });
+}
+
+/** All that follows a message, in every branch. @param {ChatMessage} message */
+function branchOf(message) {
+  const ids = new Set([message.id]);
+  for (const each of shown.messages) if (ids.has(each.parent ?? "")) ids.add(each.id); // by age: none is missed
+  return shown.messages.filter(({ id, gone = 0 }) => ids.has(id) && gone % 2 === 0);
+}
+
+/**
+ * One of several versions goes with all that follows it. A question goes with its answers; what follows the one that is
+ * shown stays.
+ * @param {ChatMessage} message
+ */
+function goingWith(message) {
+  if (versionsOf(shown, message).length > 1) return branchOf(message);
+  const path = pathOf(shown);
+  const next = path[path.indexOf(message) + 1];
+  if (message.role === "assistant" || next?.role !== "assistant") return [message];
+  const others = versionsOf(shown, next).filter((version) => version !== next);
+  return [message, next, ...others.flatMap(branchOf)];
+}
+
+/** @param {ChatMessage} message */
+function deleteMessage(message) {
+  const from = shown;
+  const takeBack = goingWith(message).map(hide);
+  const put = () => {
+    showChat(from);
+    store(from);
+  };
+  put();
+  page.draft.focus();
+  notify(t`Deleted.`, {
+    undo() {
+      for (const back of takeBack) back();
+      put();
+    },
+  });
+}

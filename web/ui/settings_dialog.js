@@ -1,0 +1,180 @@
+// The panel of settings: what is typed counts at once, if it can; what cannot be says so where it stands.
+
+import { store } from "./chat_storage.js";
+import { shown } from "./chats.js";
+import { showChat } from "./conversation.js";
+import { page } from "./elements.js";
+import { siteFacts } from "./lazy.js";
+import { notify } from "./notices.js";
+import { chosen, fields, keep, recall } from "./settings.js";
+import { speak, t } from "./wording.js";
+
+const MAX_STOPS = 16; // as a request has them
+const PROMPTS = "inpagePrompts";
+const [MAX_PROMPTS, MAX_LENGTH, MAX_NAME] = [100, 20_000, 60];
+
+const { forgetPrompt, keepPrompt, language, prompts, settings, settingsForm: form, system } = page;
+const { stop } = /** @type {{ stop: HTMLTextAreaElement }} */ (/** @type {unknown} */ (form.elements));
+const presets = /** @type {NodeListOf<HTMLButtonElement>} */ (form.querySelectorAll("[data-preset]"));
+
+/** @param {string} name */
+const fieldOf = (name) => /** @type {HTMLInputElement} */ (fields.find((field) => field.name === name));
+
+/** @type {import("../calls.d.ts").Site["defaults"]} */
+let defaults = {}; // the engine's
+const sound = new Map(fields.map((field) => [field, field.value])); // the last values that could be
+
+/** Fills in the engine's defaults before the panel is shown; rejects where they did not arrive. */
+export async function prepare() {
+  ({ defaults } = await siteFacts());
+  for (const [name, value] of Object.entries(defaults)) {
+    const field = fieldOf(name);
+    field.required = true; // until now an empty one was the engine's to choose
+    field.defaultValue = String(value);
+    field.value ||= String(value);
+  }
+  takeIn();
+}
+
+/** @param {HTMLButtonElement} button */
+const presetOf = (button) => /** @type {[string, number][]} */ (Object.entries(button.dataset.preset ? JSON.parse(button.dataset.preset) : defaults));
+
+/** Says beside a field what is wrong with it. @param {HTMLInputElement} field */
+function check(field) {
+  const isSound = field.checkValidity();
+  const label = /** @type {HTMLElement} */ (field.closest("label"));
+  const fault = label.querySelector(".fault") ?? label.appendChild(Object.assign(document.createElement("small"), { className: "fault", role: "alert" }));
+  if (isSound) sound.set(field, field.value);
+  field.ariaInvalid = String(!isSound);
+  fault.textContent = field.validationMessage;
+}
+
+function takeIn() {
+  const most = stop.value.split("\n").filter(Boolean).length > MAX_STOPS;
+  stop.setCustomValidity(most ? t`Enter at most ${MAX_STOPS} stop strings.` : "");
+  fields.forEach(check);
+  for (const button of presets) {
+    button.ariaPressed = String(presetOf(button).every(([name, value]) => Number(fieldOf(name).value) === value));
+  }
+  keep("inpageSettings", JSON.stringify({ version: 1, chosen: chosen() }));
+}
+
+form.oninput = takeIn;
+form.noValidate = true; // what is wrong is said beside its field, where the browser's bubble would cover it
+form.onsubmit = (/** @type {SubmitEvent} */ event) => {
+  if (/** @type {HTMLButtonElement | null} */ (event.submitter)?.formNoValidate || form.checkValidity()) return;
+  event.preventDefault();
+  fields.find((field) => !field.checkValidity())?.focus();
+};
+for (const button of presets) {
+  button.onclick = () => {
+    for (const [name, value] of presetOf(button)) fieldOf(name).value = String(value);
+    takeIn();
+  };
+}
+page.resetSettings.onclick = () => {
+  form.reset();
+  system.value = shown.system; // is the chat's own
+  takeIn();
+  changeLanguage();
+};
+/** At once, in all that stands in the page. */
+async function changeLanguage() {
+  keep("inpageLanguage", language.value);
+  try {
+    await speak(language.value);
+    showChat();
+    showPrompts();
+  } catch {
+    notify(t`This language could not be loaded: check the connection to this site, then choose it again.`, { stays: true });
+  }
+}
+
+language.value = recall("inpageLanguage") ?? "";
+language.onchange = changeLanguage;
+settings.onclose = () => {
+  for (const [field, value] of sound) if (!field.checkValidity()) field.value = value;
+  takeIn();
+};
+system.oninput = () => { shown.system = system.value.trim(); }; // whatever shows the chat anew keeps it
+system.onchange = () => {
+  shown.system = system.value.trim();
+  shown.set.system = Date.now();
+  if (shown.messages.length) store(shown);
+};
+
+// ---- system prompts to choose from: those that the user keeps, and some to begin with
+
+
+const examples = () => [
+  t`Answer in plain words and short sentences. Say so where you are not sure.`,
+  t`Correct the spelling and grammar of what I write. Keep its meaning and tone, then list what you changed.`,
+  t`Translate what I write into English. Give the translation alone.`,
+  t`You are a careful programmer. Give working code first, then a short explanation.`,
+  t`Explain step by step, as to somebody who is new to it. End with a question that shows whether it was understood.`,
+];
+
+/** Another tab may have changed it, and anything may stand there. @returns {string[]} */
+function keptPrompts() {
+  try {
+    const { version, texts } = JSON.parse(localStorage.getItem(PROMPTS) ?? "{}");
+    const isText = (/** @type {unknown} */ text) => typeof text === "string" && !!text && text.length <= MAX_LENGTH;
+    return version === 1 ? [...new Set(texts.filter(isText))].slice(0, MAX_PROMPTS) : [];
+  } catch {
+    return [];
+  }
+}
+
+/** @param {string[]} texts */
+function keepPrompts(texts) {
+  try {
+    localStorage.setItem(PROMPTS, JSON.stringify({ version: 1, texts }));
+  } catch {
+    notify(t`The prompt was not saved: this browser's storage is full or turned off.`, { stays: true });
+  }
+  showPrompts();
+}
+
+function showPrompts() {
+  const text = system.value.trim();
+  const kept = keptPrompts();
+  prompts.replaceChildren(new Option(t`Choose a saved prompt…`, ""), ...groupOf(t`Your prompts`, kept), ...groupOf(t`Examples`, examples()));
+  prompts.value = text;
+  if (prompts.selectedIndex < 0) prompts.value = "";
+  keepPrompt.hidden = !text || !!prompts.value || text.length > MAX_LENGTH || kept.length >= MAX_PROMPTS;
+  forgetPrompt.hidden = !kept.includes(text);
+}
+
+/** @type {(label: string, texts: string[]) => HTMLElement[]} */
+function groupOf(label, texts) {
+  if (!texts.length) return [];
+  const group = Object.assign(document.createElement("optgroup"), { label });
+  group.append(...texts.map((text) => Object.assign(new Option(nameOf(text), text), { dir: "auto" })));
+  return [group];
+}
+
+/** Whole words, if there are several. @param {string} text */
+function nameOf(text) {
+  const start = text.slice(0, MAX_NAME);
+  return start === text ? text : `${/^[^]*\S(?=\s)/.exec(start)?.[0] ?? start}…`;
+}
+
+prompts.onchange = () => {
+  if (!prompts.value) return;
+  system.value = prompts.value;
+  system.dispatchEvent(new Event("change")); // the chat takes it
+  showPrompts();
+};
+keepPrompt.onclick = () => {
+  keepPrompts([...keptPrompts(), system.value.trim()]);
+  prompts.focus();
+};
+// The field still has it: to keep it again is one click.
+forgetPrompt.onclick = () => {
+  keepPrompts(keptPrompts().filter((text) => text !== system.value.trim()));
+  prompts.focus();
+};
+system.addEventListener("input", showPrompts);
+new MutationObserver(() => { if (settings.open) showPrompts(); }).observe(settings, { attributeFilter: ["open"] });
+addEventListener("storage", ({ key }) => { if (key === PROMPTS) showPrompts(); });
+showPrompts();
