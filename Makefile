@@ -205,7 +205,7 @@ $(LLAMA_CPP): $(addprefix tests/llama_cpp/,package.json package-lock.json gemma.
 
 # What decides the bytes of a model folder; other changes to the runtime leave it as it is.
 MODEL_SOURCES := $(shell find export -name '*.py') export/sample.txt \
-  $(wildcard $(addprefix py_runtime/,program/*.py decoder/*.py gguf/*.py)) \
+  $(wildcard $(addprefix py_runtime/,program/*.py decoder/*.py decoder/families/*.py gguf/*.py)) \
   py_runtime/graph/buffers.py py_runtime/model/goldens.py \
   $(addprefix py_runtime/folder/,manifest.py layout.py safetensors_header.py strict_json.py)
 

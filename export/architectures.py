@@ -115,7 +115,8 @@ def _check_values(values: dict[str, Any]) -> None:
 
 def decoder_config(values: dict[str, Any], context: int | None) -> DecoderConfig:
     """Return the decoder with `context` positions, at most what the model was made for; when None,
-    with what most pages hold."""
+    with what most pages hold.
+    """
     shortest, longest = config_json.MIN_CONTEXT, values["max_position_embeddings"]
     if context is not None and not shortest <= context <= longest:
         raise ExportError(
@@ -131,7 +132,8 @@ def rotary_tables(
     values: dict[str, Any], context: int, factors: np.ndarray | None = None
 ) -> dict[str, Floats]:
     """Return the tables by name, [context, rotated dims], scaled as the config says; `factors` come
-    with GGUF files."""
+    with GGUF files.
+    """
     try:
         with np.errstate(all="ignore"):
             tables = config_json.rotary_tables(values, decoder_config(values, context), factors)

@@ -98,7 +98,8 @@ class Mixture(nn.Module):
 
 class Layer(nn.Module):
     """Attention, or what stands in its place, and MLP, behind norms or before them, each added to
-    what came in; then what tokens have for this layer."""
+    what came in; then what tokens have for this layer.
+    """
 
     def __init__(self, config: DecoderConfig, number: int, kinds: Mapping[str, WeightKind]) -> None:
         super().__init__()

@@ -104,7 +104,8 @@ class Attention(nn.Module):
 
     def _heads(self, x: Tensor, norm: Norm | None, heads: int) -> Tensor:
         """Turn [1, S, heads * head_dim] into [1, S, heads, head_dim], where need be after a norm of
-        all."""
+        all.
+        """
         if norm is not None and self.part.qk_norm != HEADS:
             x = norm(x)
         return x.view(1, x.shape[1], heads, self.head_dim)

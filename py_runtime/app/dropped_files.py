@@ -1,5 +1,6 @@
 """Files that users drop on the page or choose: finds the model or program among them and describes
-what they hold. The engine loads them."""
+what they hold. The engine loads them.
+"""
 
 from pathlib import PurePosixPath
 from typing import Any, Protocol
@@ -63,7 +64,8 @@ def dropped(listed: list[Any]) -> Dropped:
 
 class DroppedPte:
     """A decoder beside its tokenizer can become the model to chat with; any other program can be
-    run from Python."""
+    run from Python.
+    """
 
     store: PteStore
 

@@ -38,7 +38,8 @@ from py_runtime.model import Model
 
 async def load(where: str, data: Sequence[str] = (), methods: Sequence[str] | None = None) -> Any:
     """Load a .pte file of this site onto the GPU: `graph = await load("model.pte")`, then
-    `await graph.run([...])`. `data`: its .ptd files; `methods`: those to load, if not all."""
+    `await graph.run([...])`. `data`: its .ptd files; `methods`: those to load, if not all.
+    """
     from py_runtime import pte  # few need it
 
     device = _engine().device

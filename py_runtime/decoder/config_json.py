@@ -63,7 +63,8 @@ def rotary_tables(
     values: Mapping[str, Any], config: DecoderConfig, factors: np.ndarray | None = None
 ) -> dict[str, Floats]:
     """Return the tables by name, [context, rotated dims]; `factors` divide the frequencies of all
-    but sliding layers' own."""
+    but sliding layers' own.
+    """
     tables: dict[str, Floats] = {}
     for ending, rope in ropes(values).items():
         given = factors if ending == "" else None

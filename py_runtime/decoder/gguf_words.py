@@ -68,7 +68,8 @@ def layer_types(keys: GgufKeys, values: Words, period: int) -> list[str]:
 
 def routing(keys: GgufKeys) -> Words:
     """Return how many experts there are; files do not say that the shares of those used add up to
-    1."""
+    1.
+    """
     experts = keys.integer("expert_count", 1, MAX_EXPERTS)
     return {
         "num_local_experts": experts,

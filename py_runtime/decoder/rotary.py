@@ -18,7 +18,8 @@ def rotary_tables(
     rope: Rope, dims: int, positions: int, factors: np.ndarray | None = None
 ) -> tuple[Floats, Floats]:
     """Return cos and sin, [positions, dims], halves alike; `factors` [dims / 2] divide the
-    frequencies."""
+    frequencies.
+    """
     frequencies, scale = _frequencies(rope, dims, positions)
     scale *= rope.get("attn_factor", 1.0)  # of GGUF files alone
     if factors is not None:

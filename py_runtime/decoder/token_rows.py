@@ -1,5 +1,6 @@
 """Token rows: embeddings for each layer, which stay off the GPU. Of a large table a token needs one
-row, which the host reads where the model lies and gives along with the token."""
+row, which the host reads where the model lies and gives along with the token.
+"""
 
 from dataclasses import dataclass, replace
 
@@ -37,7 +38,8 @@ def table_of(program: Program) -> TokenRowsTable | None:
 
 def with_token_rows_given(program: Program) -> Program:
     """Return the program without its table, where there is one: rows, f32 [1, S, columns], are one
-    more input."""
+    more input.
+    """
     table = table_of(program)
     if table is None:
         return program

@@ -1,6 +1,7 @@
 """Tensors that hold several of the decoder's, one after the other, told apart by their rows; those
 of experts, which are one matrix to the decoder; and those that one family calls otherwise than all
-others."""
+others.
+"""
 
 import re
 from collections.abc import Mapping
@@ -93,7 +94,8 @@ def _twice(dims: Dims) -> Dims:
 
 def _usual_name(name: str, usual_owners: Mapping[str, str]) -> str:
     """Return what other families call it, by the part before the last: that of
-    blk.0.post_attention_norm.weight is post_attention_norm."""
+    blk.0.post_attention_norm.weight is post_attention_norm.
+    """
     *before, owner, part = ["", *name.split(".")]
     return ".".join([*before, usual_owners.get(owner, owner), part]).removeprefix(".")
 

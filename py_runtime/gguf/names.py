@@ -85,7 +85,8 @@ ROPE_FACTORS = (FREQUENCIES, SHORT_FACTORS, LONG_FACTORS)
 
 def gguf_names(config: DecoderConfig) -> dict[str, str]:
     """Return the names of all that the decoder needs: layers.0.mlp.up_proj.weight is
-    blk.0.ffn_up.weight."""
+    blk.0.ffn_up.weight.
+    """
     return {name: _gguf_name(name, config) for name in expected_shapes(config)}
 
 

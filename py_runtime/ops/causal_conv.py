@@ -1,5 +1,6 @@
 """Convolutions over the last few tokens, channel by channel, that remember what they need of the
-past: inpage.short_conv between two gates, inpage.conv_silu before an activation."""
+past: inpage.short_conv between two gates, inpage.conv_silu before an activation.
+"""
 
 from py_runtime.base.dtypes import F32
 from py_runtime.base.shapes import Dims
@@ -11,7 +12,8 @@ ARGS = "x weight state start_pos out"
 
 class CausalConv(Op):
     """weight: [width, taps]; state: [1, taps - 1, width], of the tokens before start_pos; at
-    position 0 there are none, whatever it holds. out: [1, tokens, width]."""
+    position 0 there are none, whatever it holds. out: [1, tokens, width].
+    """
 
     parts: int  # of a row of x, each as wide as the convolution
 

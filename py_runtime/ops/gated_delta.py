@@ -1,5 +1,6 @@
 """inpage.gated_delta: a memory of keys and values of fixed size, corrected token by token, then a
-norm of each head under a gate."""
+norm of each head under a gate.
+"""
 
 from py_runtime.base.dtypes import F32
 from py_runtime.base.shapes import ceil_div
@@ -102,7 +103,7 @@ class GatedDelta(Op):
 
     @property
     def _are_one(self) -> bool:
-        """b and a as the halves of each row of one tensor."""
+        """B and a as the halves of each row of one tensor."""
         return self.b.id == self.a.id
 
     def _fits(self) -> bool:

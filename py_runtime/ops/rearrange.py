@@ -1,5 +1,6 @@
 """The same elements in another order, or stretched: permute, transpose, expand, repeat, flip,
-pixel_shuffle."""
+pixel_shuffle.
+"""
 
 from py_runtime.base.shapes import broadcast_strides, normalise_dim, numel, strides_of
 from py_runtime.live.values import LiveTensor

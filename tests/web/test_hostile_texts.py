@@ -32,8 +32,8 @@ RENDER_MANY = """async text => {
 }"""
 # How long the texts are that marked reads in the page itself.
 WATCH_READING = """async () => {
-    const {library} = await import("/ui/page.js");
-    const {Marked} = await library("marked.js");
+    const {library} = await import("/ui/lazy.js");
+    const {Marked} = await library("marked.js")();
     const {lexer} = Marked.prototype;
     globalThis.lengths = [];
     Marked.prototype.lexer = function (text, ...others) {

@@ -1,9 +1,9 @@
-"""How much script a browser has to fetch before somebody can chat."""
+"""The size of the scripts that a browser fetches before somebody can chat."""
 
 import re
 from pathlib import Path
 
-from tools.compress import ENCODINGS, compressed
+from tools.compress import ENCODINGS, compress
 from tools.files import ROOT
 from tools.script_circles import static_imports_of
 
@@ -30,7 +30,7 @@ def needed_scripts() -> set[Path]:
 def test_starting_and_chatting_takes_little_script() -> None:
     encoding = next(iter(ENCODINGS))
     sizes = {
-        path.relative_to(WEB).as_posix(): len(compressed(encoding, path.read_bytes()))
+        path.relative_to(WEB).as_posix(): len(compress(encoding, path.read_bytes()))
         for path in needed_scripts()
     }
     assert {"app.js", "worker.js"} <= sizes.keys()

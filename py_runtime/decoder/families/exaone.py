@@ -1,5 +1,6 @@
 """EXAONE 3.5, a Llama with names of its own code, and EXAONE 4, whose norms come after; where some
-of its layers slide, the others do not turn."""
+of its layers slide, the others do not turn.
+"""
 
 from py_runtime.decoder.config import AFTER, HEADS
 from py_runtime.decoder.conventions import THINK_TAGS

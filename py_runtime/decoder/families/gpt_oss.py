@@ -1,5 +1,6 @@
 """gpt-oss: experts with biases and a gate within bounds, sinks of attention, and every other layer
-slides."""
+slides.
+"""
 
 from py_runtime.decoder.config import CLAMPED
 from py_runtime.decoder.conventions import HARMONY, Convention, Markers, Thoughts
@@ -31,7 +32,8 @@ THOUGHTS = Thoughts(
 
 def gguf_words(keys: GgufKeys, values: Words, rope: Words) -> Words:
     """Return experts and windows, of the first layer and every other; yarn's bounds are not
-    rounded."""
+    rounded.
+    """
     rope["truncate"] = False
     return {
         **experts(keys, values, rope),

@@ -71,7 +71,8 @@ def gguf_words_with_experts(keys: GgufKeys, values: Words, rope: Words) -> Words
 
 def checkpoint_words(values: Words) -> Words:
     """Return the width that its MLPs really have, and what is called otherwise or goes without
-    saying."""
+    saying.
+    """
     hidden = values.get("block_ff_dim") or values.get("intermediate_size")
     if type(hidden) is int and values.get("block_auto_adjust_ff_dim", True):
         hidden = 2 * hidden // 3

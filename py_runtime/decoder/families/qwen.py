@@ -1,5 +1,6 @@
 """Qwen: 2.5 with biases, 3 with norms of heads, with experts or eyes, and 3.5, most of whose layers
-are gated delta nets."""
+are gated delta nets.
+"""
 
 from py_runtime.decoder.config import DELTA_NET, HEADS
 from py_runtime.decoder.conventions import JSON_IN_TAGS, TAGGED, THINK_TAGS, Convention, Markers
