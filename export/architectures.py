@@ -114,8 +114,10 @@ def _check_values(values: dict[str, Any]) -> None:
 
 
 def decoder_config(values: dict[str, Any], context: int | None) -> DecoderConfig:
-    """Return the decoder with `context` positions, at most what the model was made for; when None,
-    with what most pages hold.
+    """Return the decoder's config for `context` positions.
+
+    None stands for a default that fits most users' GPUs. Raise ExportError if the model cannot have
+    that context.
     """
     shortest, longest = config_json.MIN_CONTEXT, values["max_position_embeddings"]
     if context is not None and not shortest <= context <= longest:
@@ -131,8 +133,9 @@ def decoder_config(values: dict[str, Any], context: int | None) -> DecoderConfig
 def rotary_tables(
     values: dict[str, Any], context: int, factors: np.ndarray | None = None
 ) -> dict[str, Floats]:
-    """Return the tables by name, [context, rotated dims], scaled as the config says; `factors` come
-    with GGUF files.
+    """Return the tables by name, each [context, rotated dims], scaled as the config says.
+
+    GGUF files may bring `factors`, which divide the frequencies.
     """
     try:
         with np.errstate(all="ignore"):

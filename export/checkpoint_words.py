@@ -1,6 +1,6 @@
-"""Checkpoints in the words of transformers and of the decoder: the keys of their config.json, and
-the names of their tensors. What a family has otherwise than others is in its own file, in
-py_runtime/decoder/families.
+"""Checkpoints in the words of transformers and of the decoder: keys of configs, names of tensors.
+
+Where a family differs from the others, its own file in py_runtime/decoder/families says how.
 """
 
 import re
@@ -34,9 +34,7 @@ def in_known_words(values: Words) -> Words:
 
 
 def in_own_words(whole: Words) -> Words:
-    """Return what transformers makes of a config.json as py_runtime/decoder/config_json.py reads
-    it.
-    """
+    """Return a config that transformers made as py_runtime/decoder/config_json.py reads it."""
     form = BY_MODEL_TYPE[whole["model_type"]].checkpoint
     own = whole | _asked(form.words_after, whole)
     own.pop("per_layer_config", None)
@@ -51,8 +49,9 @@ def _asked(words: Callable[[Words], Words], values: Words) -> Words:
 
 
 def stored_names(form: CheckpointForm, name: str) -> list[str]:
-    """Return what a checkpoint may call a tensor of the decoder, without what fuses it with
-    others.
+    """Return the names that a checkpoint may have for a tensor of the decoder.
+
+    The names of fused tensors, which hold several of the decoder's, are not among them.
     """
     owner, _, part = name.rpartition(".")
     if owner == HEAD:

@@ -97,8 +97,10 @@ class Mixture(nn.Module):
 
 
 class Layer(nn.Module):
-    """Attention, or what stands in its place, and MLP, behind norms or before them, each added to
-    what came in; then what tokens have for this layer.
+    """A decoder layer: attention or another mixer, then an MLP, each added to its input.
+
+    Norms come before each of them, after it, or both. Where tokens have an embedding for each
+    layer, it is added last.
     """
 
     def __init__(self, config: DecoderConfig, number: int, kinds: Mapping[str, WeightKind]) -> None:

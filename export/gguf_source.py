@@ -112,7 +112,7 @@ class GgufSource(Source):
         }
 
     def rotary_tables(self, context: int) -> dict[str, Floats]:
-        """Some carry factors for their frequencies as a tensor."""
+        """Return the rotary tables; some files have a tensor of factors for the frequencies."""
         found = self._file.tensors.get(factors_name(self.values, context))
         factors = None if found is None else self._bytes(found).view(np.float32)
         return architectures.rotary_tables(self.values, context, factors)
@@ -139,14 +139,17 @@ class GgufSource(Source):
         return self._maps[tensor.source][info.offset : info.offset + info.nbytes]
 
     def _forget_pages(self) -> None:
-        """What was read of the mapped files need not stay in memory beside what was made of it."""
+        """Release the pages read from the mapped files, which need not stay beside the results."""
         if hasattr(mmap, "MADV_DONTNEED"):
             for mapped in self._maps.values():
                 mapped._mmap.madvise(mmap.MADV_DONTNEED)  # type: ignore[attr-defined]
 
 
 def _at_once(coroutine: Coroutine[Any, Any, T]) -> T:
-    """The result of one that never waits, as files on a disk never do; any loop may be running."""
+    """Return the result of a coroutine that never waits, as reading files on a disk never does.
+
+    An event loop may be running already.
+    """
     try:
         coroutine.send(None)
     except StopIteration as ended:

@@ -1,6 +1,6 @@
-"""What mixes a layer's tokens, in PyTorch: attention, a short convolution, a gated delta net.
+"""Token mixers of a layer, in PyTorch: attention, a short convolution, a gated delta net.
 
-It is a part of the oracle in export/decoder.py, which says why the decoder is written twice.
+They are a part of the oracle in export/decoder.py, which says why the decoder is written twice.
 """
 
 from collections.abc import Mapping
@@ -103,8 +103,9 @@ class Attention(nn.Module):
         return attention_ops.attend_window(*given, window, cap, self.sinks)
 
     def _heads(self, x: Tensor, norm: Norm | None, heads: int) -> Tensor:
-        """Turn [1, S, heads * head_dim] into [1, S, heads, head_dim], where need be after a norm of
-        all.
+        """Turn [1, S, heads * head_dim] into [1, S, heads, head_dim].
+
+        A norm over all heads together, where the model has one, comes first.
         """
         if norm is not None and self.part.qk_norm != HEADS:
             x = norm(x)

@@ -58,7 +58,7 @@ async def load(
     cancel: "CancelToken | None" = None,
     kernels: str | None = None,
 ) -> "Model":
-    """A model on the GPU, ready to be asked; InpageError says why it cannot be.
+    """Load a model onto the GPU and return it; InpageError says why it cannot be loaded.
 
     `where` is a model folder, a .gguf or .pte file, by its path or its address (in a browser, one
     whose host lets the page read it), or `hf:owner/name` on the Hub, natively also the address of
@@ -91,10 +91,11 @@ async def load(
 
 
 async def models(where: str | None = None) -> "list[ModelEntry]":
-    """The models at hand; `load` takes what each has as `where`.
+    """Return the models at hand; `load` takes what each has as `where`.
 
-    Natively those in the folder `where`, or in `models/`. In a browser those that it keeps, and
-    those that the site at the address `where` lists, or the one that this runs on, if it does.
+    Natively they are those in the folder `where`, or in `models/`. In a browser they are those that
+    it keeps, and those that the site at the address `where` lists; without an address, the
+    site is the one that this runs on, if it has a list.
     """
     await _bring_bridge()
     from inpage.listing import in_browser, in_folder
@@ -110,6 +111,9 @@ async def _bring_bridge() -> None:
 
 
 def _device_of_page() -> "Device | None":
-    """That of our own page's engine, where this is its Python: another would take the GPU away."""
+    """Return the device of our own page's engine, or None where this is not its Python.
+
+    A second device would take the GPU away from it.
+    """
     page = sys.modules.get("py_runtime.app.in_page")
     return page.device_in_use() if page else None

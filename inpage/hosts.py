@@ -32,7 +32,10 @@ class OwnHosts:
 
 
 def own_hosts(scope: Scope) -> list[str]:
-    """An address that was reached is not a name that somebody can point elsewhere."""
+    """Return the hosts that are certainly this server: localhost, and the address that was reached.
+
+    Nobody can point an address elsewhere, as the owner of a name can.
+    """
     address, port = scope["server"]
     names = ["localhost", f"[{address}]" if ":" in address else address]
     ending = "" if port == HTTP_PORT else f":{port}"

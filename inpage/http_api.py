@@ -56,7 +56,7 @@ Json = dict[str, Any]
 
 
 async def serve_api(where: str, host: str, port: int, further_hosts: Iterable[str]) -> int:
-    """Loads the model, then answers until it is stopped; gives the exit status."""
+    """Load the model, answer requests until stopped, and return the exit status."""
     listener = listen(host, port)  # before the model, which takes its time
     port = listener.getsockname()[1]
     model = await inpage.load(where)
@@ -126,7 +126,7 @@ async def own_fault(request: Request, error: Exception) -> Response:
 
 
 async def complete(model: Model, request: Request, is_chat: bool) -> Response:
-    """An answer at once or as a stream; whoever goes away stops it."""
+    """Return an answer, at once or as a stream; a client that disconnects stops it."""
     try:
         completion = Completion(model, await fields_of(request), is_chat)
     except InpageError as error:
@@ -162,9 +162,9 @@ async def whole(request: Request, work: Callable[[CancelToken], Awaitable[Json]]
 
 
 async def fields_of(request: Request) -> Json:
-    """The request's JSON object.
+    """Return the request's JSON object.
 
-    Pages of other origins can send plain text here without being asked, but JSON only with this
+    Pages of other origins can send plain text here without asking first, but JSON only with this
     server's leave, which it never gives.
     """
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -202,7 +202,10 @@ class BodyError(RequestError):
 
 
 async def cancel_when_gone(request: Request, cancel: CancelToken) -> None:
-    """The body has been read, so what comes next is the end of the connection."""
+    """Cancel once the client has disconnected.
+
+    The body has been read, so the next thing to come is the end of the connection.
+    """
     while (await request.receive())["type"] != "http.disconnect":
         pass
     cancel.cancel()
@@ -212,7 +215,10 @@ async def cancel_when_gone(request: Request, cancel: CancelToken) -> None:
 
 
 async def streamed(request: Request, completion: Completion) -> Response:
-    """What is wrong with a request is known before the first chunk, and has a status of its own."""
+    """Return the answer as a stream, or a failure if it fails before its first chunk.
+
+    Faults of the request show before that chunk, so they can have a status of their own.
+    """
     stream = Stream(request, completion)
     first = await stream.next()
     if isinstance(first, InpageError):
@@ -264,12 +270,12 @@ def event(data: str) -> bytes:
 
 
 def failure(error: InpageError) -> Response:
-    """With the status that OpenAI's clients know."""
+    """Return an error as a response, with the status that OpenAI's clients know."""
     return ApiResponse(error_json(error), status_code=status_of(error))
 
 
 def status_of(error: InpageError) -> int:
-    """The caller's faults are 4xx, ours 5xx."""
+    """Return the HTTP status of an error: 4xx for the caller's faults, 5xx for ours."""
     if isinstance(error, BodyError):
         return error.status
     if isinstance(error, RequestError):
@@ -278,7 +284,7 @@ def status_of(error: InpageError) -> int:
 
 
 def error_json(error: InpageError) -> Json:
-    """In OpenAI's shape, with what a program may want to know."""
+    """Return an error in OpenAI's shape, with the facts that a program may want to know."""
     kind = "server_error" if status_of(error) == FAULT else "invalid_request_error"
     found = {"message": str(error), "type": kind, "param": None, "code": error.code}
     return {"error": {**found, **error.facts()}}

@@ -1,4 +1,4 @@
-"""How servers on this machine listen, and how connections to them begin and end."""
+"""Servers on this machine: how they listen, and how connections to them begin and end."""
 
 import asyncio
 import errno
@@ -37,7 +37,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def in_brackets(host: str) -> str:
-    """As addresses spell it: an IPv6 address has colons of its own."""
+    """Return a host as addresses spell it: IPv6, which has colons of its own, in brackets."""
     return f"[{host}]" if ":" in host else host
 
 
@@ -65,7 +65,7 @@ def notes_of(host: str, port: int, what: str) -> list[str]:
 
 
 def config_of(app: ASGIApp) -> uvicorn.Config:
-    """A server that is quiet, and closes connections that say nothing."""
+    """Return the settings of a quiet server that closes connections whose requests are late."""
     return uvicorn.Config(
         app,
         http=ImpatientProtocol,
@@ -162,6 +162,9 @@ class AnnouncingServer(uvicorn.Server):
             asyncio.get_running_loop().run_in_executor(None, webbrowser.open, self.address)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """What is broken off was asked to be: the page goes on from what has arrived."""
+        """Stop without complaints about connections that are cut, since the stop was asked for.
+
+        The page resumes from what has arrived.
+        """
         logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
         await super().shutdown(sockets)

@@ -28,7 +28,10 @@ class ModelEntry:
 
 
 def in_folder(where: str | None) -> list[ModelEntry]:
-    """Those that can be loaded, in the order of their names; ModelFileError: no such folder."""
+    """Return the models of a folder that can be loaded, in the order of their file names.
+
+    Raise ModelFileError if a folder was named that does not exist.
+    """
     folder = Path(FOLDER if where is None else where)
     if not folder.is_dir():
         if where is None:
@@ -67,7 +70,10 @@ def entry_of(path: Path) -> ModelEntry | None:
 
 
 async def in_browser(where: str | None) -> list[ModelEntry]:
-    """Those of the site first; NetworkError where one was named that lists none."""
+    """Return the models that the site lists, then the others that the browser keeps.
+
+    Raise NetworkError if a site was named that has no list.
+    """
     from py_runtime.folder.kept_models import LOCAL, list_stored_models  # where a bridge is
 
     kept = {
@@ -87,7 +93,7 @@ async def in_browser(where: str | None) -> list[ModelEntry]:
 
 
 async def of_site(where: str | None) -> list[ModelEntry]:
-    """What the models.json of a site lists; its own, where this runs, if none is named."""
+    """Return what the models.json of a site lists; by default, of the site that this runs on."""
     from js import location
 
     from py_runtime.folder.on_site import fetch_bytes

@@ -1,4 +1,4 @@
-"""What loading a model shows in a notebook: a bar under the cell, from its start to its end."""
+"""A bar under a notebook's cell, which shows how far the loading of a model is."""
 
 import sys
 from html import escape
@@ -8,7 +8,7 @@ from py_runtime.app.load_progress import LoadMeter
 
 
 class LoadBar:
-    """To be given to a load as its `progress`; the notebook draws it anew at each step."""
+    """A bar to give to a load as its `progress`; the notebook redraws it at each step."""
 
     def __init__(self, where: str) -> None:
         from IPython.display import display  # there, for in_notebook() has seen it
@@ -38,7 +38,7 @@ class LoadBar:
 
 
 def in_notebook() -> bool:
-    """Whether cells run here whose outputs can be drawn anew; IPython in a terminal cannot."""
+    """Return whether cells run here whose outputs can be redrawn; IPython in a terminal cannot."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython else None
     return getattr(shell, "kernel", None) is not None

@@ -1,4 +1,4 @@
-"""How an answer went, for people: why it ended, its tokens, and what its time was spent on."""
+"""The outcome of an answer, for people: why it ended, its tokens, and where its time went."""
 
 from py_runtime.base.messages import Message, message
 from py_runtime.generation.pieces import Piece, Usage

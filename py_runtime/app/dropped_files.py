@@ -1,5 +1,6 @@
-"""Files that users drop on the page or choose: finds the model or program among them and describes
-what they hold. The engine loads them.
+"""Files that users drop on the page or choose, and a description of what they hold.
+
+This module finds the model or program among them; the engine loads it.
 """
 
 from pathlib import PurePosixPath
@@ -63,8 +64,10 @@ def dropped(listed: list[Any]) -> Dropped:
 
 
 class DroppedPte:
-    """A decoder beside its tokenizer can become the model to chat with; any other program can be
-    run from Python.
+    """A .pte program and the files beside it.
+
+    A decoder beside its tokenizer can become the model to chat with; Python can run any other
+    program.
     """
 
     store: PteStore

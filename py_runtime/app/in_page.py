@@ -37,8 +37,10 @@ from py_runtime.model import Model
 
 
 async def load(where: str, data: Sequence[str] = (), methods: Sequence[str] | None = None) -> Any:
-    """Load a .pte file of this site onto the GPU: `graph = await load("model.pte")`, then
-    `await graph.run([...])`. `data`: its .ptd files; `methods`: those to load, if not all.
+    """Load a .pte file of this site onto the GPU.
+
+    Write `graph = await load("model.pte")`, then `await graph.run([...])`. `data` lists its .ptd
+    files, and `methods` those to load, if not all.
     """
     from py_runtime import pte  # few need it
 

@@ -17,7 +17,7 @@ class InpageError(Exception):
 
     @property
     def wording(self) -> str | Message:
-        """What another message holds as its reason: the message, or else the text."""
+        """The reason that another message quotes: this error's message, or else its text."""
         return self.said or str(self)
 
     def facts(self) -> dict[str, object]:

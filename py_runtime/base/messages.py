@@ -1,4 +1,4 @@
-"""What the engine tells people: a stable code with the facts it is about.
+"""Messages from the engine to people: a stable code with the facts it is about.
 
 Pages word a message in their user's language (web/ui/languages). The table here words it in English
 for the terminal, for programs, and as the text of errors; it also declares which facts a code has.

@@ -20,7 +20,7 @@ SOFTMAX, SIGMOID = "softmax", "sigmoid"  # how scores of experts become shares
 
 @dataclass(frozen=True)
 class LayerKind:
-    """What sets some layers of a model apart from its others."""
+    """A kind of layer: the properties that set some layers of a model apart from the others."""
 
     window: int | None = None  # positions a token sees, its own included; None: all before it
     tables: str | None = ""  # ends the names of its rotary tables; None: heads do not turn

@@ -62,8 +62,9 @@ def ropes(values: Mapping[str, Any]) -> dict[str, Rope]:
 def rotary_tables(
     values: Mapping[str, Any], config: DecoderConfig, factors: np.ndarray | None = None
 ) -> dict[str, Floats]:
-    """Return the tables by name, [context, rotated dims]; `factors` divide the frequencies of all
-    but sliding layers' own.
+    """Return the tables by name, each [context, rotated dims].
+
+    `factors` divide the frequencies of all tables but the sliding layers' own.
     """
     tables: dict[str, Floats] = {}
     for ending, rope in ropes(values).items():

@@ -22,7 +22,7 @@ def no_words(values: Words) -> Words:
 
 @dataclass(frozen=True, kw_only=True)
 class CheckpointForm:
-    """How Hugging Face folders have it: what is called otherwise, and what is stored otherwise.
+    """A family's form in Hugging Face folders: the names and the storage that are its own.
 
     Names of tensors are without `model.`, the layer's number and `.weight`.
     """
@@ -43,7 +43,7 @@ class CheckpointForm:
 
 @dataclass(frozen=True, kw_only=True)
 class GgufForm:
-    """How GGUF files have it."""
+    """A family's form in GGUF files: the names, the storage and the keys that are its own."""
 
     # In general.architecture; None: files of this family say that they are another's.
     architecture: str | None = None

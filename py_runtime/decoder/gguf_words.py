@@ -67,8 +67,9 @@ def layer_types(keys: GgufKeys, values: Words, period: int) -> list[str]:
 
 
 def routing(keys: GgufKeys) -> Words:
-    """Return how many experts there are; files do not say that the shares of those used add up to
-    1.
+    """Return how many experts there are, and how many of them a token uses.
+
+    The shares of those used add up to 1, which files do not say.
     """
     experts = keys.integer("expert_count", 1, MAX_EXPERTS)
     return {

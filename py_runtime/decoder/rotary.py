@@ -17,8 +17,9 @@ BETA_FAST, BETA_SLOW = 32.0, 1.0  # turns over the original context, where yarn'
 def rotary_tables(
     rope: Rope, dims: int, positions: int, factors: np.ndarray | None = None
 ) -> tuple[Floats, Floats]:
-    """Return cos and sin, [positions, dims], halves alike; `factors` [dims / 2] divide the
-    frequencies.
+    """Return cos and sin, each [positions, dims] with two equal halves.
+
+    `factors` [dims / 2] divide the frequencies.
     """
     frequencies, scale = _frequencies(rope, dims, positions)
     scale *= rope.get("attn_factor", 1.0)  # of GGUF files alone

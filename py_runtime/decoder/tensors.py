@@ -47,7 +47,7 @@ LAYER_SCALAR = "layer_scalar"
 
 @dataclass(frozen=True)
 class WeightKind:
-    """How one weight matrix is stored."""
+    """The format in which one weight matrix is stored."""
 
     name: str  # f32, q4gsw, or one of BLOCK_KINDS
     group_size: int = BLOCK

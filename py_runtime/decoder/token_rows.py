@@ -1,5 +1,7 @@
-"""Token rows: embeddings for each layer, which stay off the GPU. Of a large table a token needs one
-row, which the host reads where the model lies and gives along with the token.
+"""Token rows: embeddings for each layer, which stay off the GPU.
+
+A token needs one row of a large table. The host reads it where the model lies, and gives it along
+with the token.
 """
 
 from dataclasses import dataclass, replace
@@ -37,8 +39,9 @@ def table_of(program: Program) -> TokenRowsTable | None:
 
 
 def with_token_rows_given(program: Program) -> Program:
-    """Return the program without its table, where there is one: rows, f32 [1, S, columns], are one
-    more input.
+    """Return the program with token rows as one more input, in place of its table.
+
+    The rows are f32 [1, S, columns]. A program without a table stays as it is.
     """
     table = table_of(program)
     if table is None:

@@ -1,6 +1,7 @@
-"""Tensors that hold several of the decoder's, one after the other, told apart by their rows; those
-of experts, which are one matrix to the decoder; and those that one family calls otherwise than all
-others.
+"""Tensors that GGUF files store otherwise than the decoder has them.
+
+Some hold several of the decoder's, one after the other, told apart by their rows. Those of experts
+are one matrix to the decoder. Others have a name that only one family uses.
 """
 
 import re
@@ -18,11 +19,13 @@ LAYER_NUMBER = re.compile(r"blk\.(\d{1,6})\.")
 
 
 def taken_apart(file: GgufFile, form: GgufForm, config: DecoderConfig) -> GgufFile:
-    """Return the file with each of them as a tensor of its own; rows lie together, so none moves.
-    But for the gates of attention, which lie behind the queries of their heads: there both tensors
-    are all of the stored one, of which they take every other run of rows.
+    """Return the file with each of the decoder's tensors as a tensor of its own.
 
-    A fused tensor of other rows than the config demands stays as it is, to be told of.
+    Rows lie together, so none moves. The gates of attention are an exception: each head's lie
+    behind its queries. There both tensors are all of the stored one, of which they take every other
+    run of rows.
+
+    A fused tensor of other rows than the config demands stays as it is, to be reported later.
     """
     tensors = _tensors_of_decoder(file, form, config)
     names, shapes = gguf_names(config), expected_shapes(config)
@@ -93,8 +96,10 @@ def _twice(dims: Dims) -> Dims:
 
 
 def _usual_name(name: str, usual_owners: Mapping[str, str]) -> str:
-    """Return what other families call it, by the part before the last: that of
-    blk.0.post_attention_norm.weight is post_attention_norm.
+    """Return the name that other families have for a tensor.
+
+    The names differ in the part before the last: in blk.0.post_attention_norm.weight, it is
+    post_attention_norm.
     """
     *before, owner, part = ["", *name.split(".")]
     return ".".join([*before, usual_owners.get(owner, owner), part]).removeprefix(".")

@@ -1,6 +1,6 @@
-"""What GGUF calls the tensors that the decoder knows by their names in Hugging Face checkpoints.
+"""GGUF names of the tensors that the decoder knows by their names in Hugging Face checkpoints.
 
-Families that depart from it say so in their files, in py_runtime/decoder/families.
+Families that depart from them say so in their files, in py_runtime/decoder/families.
 """
 
 from py_runtime.decoder.config import BEFORE, DecoderConfig
@@ -84,8 +84,9 @@ ROPE_FACTORS = (FREQUENCIES, SHORT_FACTORS, LONG_FACTORS)
 
 
 def gguf_names(config: DecoderConfig) -> dict[str, str]:
-    """Return the names of all that the decoder needs: layers.0.mlp.up_proj.weight is
-    blk.0.ffn_up.weight.
+    """Return the GGUF names of all tensors that the decoder needs, by the decoder's names.
+
+    An example: layers.0.mlp.up_proj.weight is blk.0.ffn_up.weight.
     """
     return {name: _gguf_name(name, config) for name in expected_shapes(config)}
 

@@ -1,5 +1,6 @@
-"""Convolutions over the last few tokens, channel by channel, that remember what they need of the
-past: inpage.short_conv between two gates, inpage.conv_silu before an activation.
+"""Convolutions over the last few tokens, channel by channel, that keep what they need of the past.
+
+inpage.short_conv stands between two gates, inpage.conv_silu before an activation.
 """
 
 from py_runtime.base.dtypes import F32
@@ -11,8 +12,10 @@ ARGS = "x weight state start_pos out"
 
 
 class CausalConv(Op):
-    """weight: [width, taps]; state: [1, taps - 1, width], of the tokens before start_pos; at
-    position 0 there are none, whatever it holds. out: [1, tokens, width].
+    """A causal convolution, channel by channel, with a state of the last tokens.
+
+    weight: [width, taps]; state: [1, taps - 1, width]; out: [1, tokens, width]. The state is of the
+    tokens before start_pos; at position 0 there are none, whatever it holds.
     """
 
     parts: int  # of a row of x, each as wide as the convolution

@@ -13,7 +13,7 @@ class Embedding(Op):
     """A lookup in a table of any kind: indices in, rows out."""
 
     def take_ends(self, columns: int) -> None:
-        """The arguments every embedding has."""
+        """Take the arguments that every embedding has: the indices and the output."""
         self.columns = columns
         self.indices = self.tensor("indices", I32, I64)
         self.out = self.tensor("out", F32)  # [*indices, columns]
@@ -121,7 +121,7 @@ class EmbeddingQ4gsw(QuantisedEmbedding):
 
 
 class BlockEmbedding(QuantisedEmbedding):
-    """On the constants of the linear of the same kind: a tied head costs no memory."""
+    """An embedding on the constants of the linear of the same kind: a tied head costs no memory."""
 
     def build(self) -> None:
         kind = BY_OP[self.name]

@@ -1,5 +1,6 @@
-"""inpage.gated_delta: a memory of keys and values of fixed size, corrected token by token, then a
-norm of each head under a gate.
+"""inpage.gated_delta: a memory of keys and values of fixed size, corrected token by token.
+
+A norm of each head under a gate follows.
 """
 
 from py_runtime.base.dtypes import F32
@@ -20,7 +21,9 @@ TEAM = figures_of(DELTA_WIDE)["TEAM"]
     carries="state",
 )
 class GatedDelta(Op):
-    """x: [1, tokens, q and k of the key heads, v]; z, out: [1, tokens, value heads * value_dim];
+    """The gated delta rule over a state, and the gated norm of its output.
+
+    x: [1, tokens, q and k of the key heads, v]; z, out: [1, tokens, value heads * value_dim];
     b, a: [1, tokens, value heads], or one tensor of both; decay, dt_bias: [value heads];
     norm: [value_dim]; state: [1, value heads, key_dim, value_dim].
 
@@ -103,7 +106,7 @@ class GatedDelta(Op):
 
     @property
     def _are_one(self) -> bool:
-        """B and a as the halves of each row of one tensor."""
+        """True where b and a are the halves of each row of one tensor."""
         return self.b.id == self.a.id
 
     def _fits(self) -> bool:

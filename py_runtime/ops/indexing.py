@@ -33,7 +33,7 @@ class IndexOp(Op):
         self.pick = self.launch("copies/index", bind={"x": self.x, "out": self.out, **bound})
 
     def look_up(self, dims: Dims, x: Sequence[int], indices: Sequence[Sequence[int]]) -> None:
-        """The output's dims, and strides along them of x and of each index tensor."""
+        """Look up an output of these dims; x and each index tensor have strides along them."""
         self.out.resize(dims)
         unused = len(OPERANDS) - len(indices)
         operands = [*indices, *[[0] * len(dims)] * unused]

@@ -1,5 +1,6 @@
-"""inpage.norm_residual: a row's RMS norm, added to another row, in one kernel; the sum may be
-multiplied with one number.
+"""inpage.norm_residual: a row's RMS norm, added to another row, in one kernel.
+
+The sum may be multiplied by one number.
 """
 
 from py_runtime.base.dtypes import F32

@@ -1,5 +1,6 @@
-"""quantized_decomposed.quantize_per_tensor and dequantize_per_tensor: floats as integers of 8 bits,
-with one scale and one zero point for all of them, and back.
+"""Floats as integers of 8 bits, with one scale and one zero point for all of them, and back.
+
+The ops are quantized_decomposed.quantize_per_tensor and dequantize_per_tensor.
 """
 
 import numpy as np

@@ -1,5 +1,6 @@
-"""The same elements in another order, or stretched: permute, transpose, expand, repeat, flip,
-pixel_shuffle.
+"""The same elements in another order, or stretched.
+
+The ops are permute, transpose, expand, repeat, flip and pixel_shuffle.
 """
 
 from py_runtime.base.shapes import broadcast_strides, normalise_dim, numel, strides_of

@@ -107,7 +107,7 @@ def neighbours(dims: list[int]) -> list[tuple[int, int]]:
 
 
 def collapse(shape: list[int], first: int, last: int, parts: int) -> list[int]:
-    """The dims first..last become `parts`, and ones after it."""
+    """Return the shape with the dims first..last replaced by `parts` and ones after it."""
     return [*shape[:first], parts, *[1] * (last - first), *shape[last + 1 :]]
 
 

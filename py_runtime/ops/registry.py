@@ -50,7 +50,7 @@ KIND_NAMES: dict[type, str] = {
 
 @dataclass(frozen=True)
 class OpRow:
-    """How an op is called, and what the engine must know before it is built."""
+    """A row of the table of ops: how one is called, and what must be known before it is built."""
 
     name: str
     args: tuple[str, ...]  # argument names in order, the output last
@@ -120,7 +120,7 @@ class Op(ABC):
 
     @abstractmethod
     def build(self) -> None:
-        """Checks the arguments and declares kernels; runs once, before any buffer exists."""
+        """Check the arguments and declare kernels, once, before any buffer exists."""
 
     @abstractmethod
     def live(self) -> None:
@@ -129,11 +129,11 @@ class Op(ABC):
     # Arguments by name -------------------------------------------------------------------------
 
     def has(self, arg: str) -> bool:
-        """Optional arguments are always present in the call, null when absent."""
+        """Return whether an optional argument is given; the call has null for one that is not."""
         return not isinstance(self._value(arg), NullValue)
 
     def takes(self, arg: str) -> bool:
-        """Whether the op has such an argument under the name it was called by."""
+        """Return whether the op has such an argument under the name it was called by."""
         return arg in self._ids
 
     def tensor(self, arg: str, *dtypes: DType, rank: int | None = None) -> LiveTensor:
@@ -170,13 +170,13 @@ class Op(ABC):
         return value.value
 
     def live_int(self, arg: str) -> LiveInt:
-        """An int that may be live: SymInt, or a fixed int."""
+        """Return an int that may be live: a SymInt, or a fixed int."""
         if isinstance(self._value(arg), SymIntValue):
             return self.builder.symint(self._ids[arg])
         return self.builder.fixed_int(self._ids[arg], self.integer(arg))
 
     def symint_out(self, arg: str = "out") -> LiveInt | None:
-        """The SymInt this op computes; None where the exporter folded it into a plain int."""
+        """Return the SymInt this op computes; None where the exporter folded it into an int."""
         value = self._value(arg)
         if isinstance(value, IntValue):
             return None
@@ -196,7 +196,7 @@ class Op(ABC):
         return [self.integer(arg)]
 
     def live_ints(self, arg: str) -> list[LiveInt]:
-        """An int list, or a value list of ints and SymInts: each entry may be live."""
+        """Return the entries of an int list, or of a list of ints and SymInts; each may be live."""
         value = self._value(arg)
         if isinstance(value, IntListValue):
             return [self.builder.fixed_int(self._ids[arg], item) for item in value.values]
@@ -246,12 +246,12 @@ class Op(ABC):
     # Checks ------------------------------------------------------------------------------------
 
     def require(self, holds: bool, text: str) -> None:
-        """A condition on the graph itself, checked at load."""
+        """Raise GraphError at load unless a condition on the graph itself holds."""
         if not holds:
             raise GraphError(f"{self.where}: {text}")
 
     def require_live(self, holds: bool, text: str) -> None:
-        """A condition on the live state, checked at each call."""
+        """Raise InputError in a call unless a condition on the live state holds."""
         if not holds:
             raise InputError(f"{self.where}: {text}")
 
@@ -265,7 +265,7 @@ class Op(ABC):
         plugs: Mapping[str, str] | None = None,
         constants: Mapping[str, float] | None = None,
     ) -> Launch:
-        """A kernel of this op: a WGSL file, its bindings by their WGSL names.
+        """Declare a kernel of this op: a WGSL file, and its bindings by their WGSL names.
 
         `plugs` says which fragment goes into each slot that the file, or one it needs, has.
         """
@@ -283,7 +283,7 @@ class Op(ABC):
         return self.builder.join(self, parts)
 
     def cut(self, tensor: LiveTensor, rows: int) -> list[WeightSlice]:
-        """A constant as several bindings of so many rows each; the last may have fewer."""
+        """Cut a constant into several bindings of so many rows each; the last may have fewer."""
         return self.builder.cut(self, tensor, rows)
 
     def try_alias(self, source: LiveTensor, alias: LiveTensor) -> bool:
@@ -292,7 +292,10 @@ class Op(ABC):
 
 
 def _whole(value: Value) -> int | None:
-    """An int; exporters store equal numbers once, so 0 may arrive as 0.0 or False."""
+    """Return a value as an int, or None where it is not a whole number.
+
+    Exporters store equal numbers once, so 0 may arrive as 0.0 or False.
+    """
     if isinstance(value, IntValue | BoolValue):
         return int(value.value)
     if isinstance(value, DoubleValue) and value.value.is_integer():

@@ -1,5 +1,6 @@
-"""et_vk.rms_norm: x * rsqrt(mean(x²) + eps) * weight over the last dimension; a weight of null is
-of ones.
+"""et_vk.rms_norm: x * rsqrt(mean(x²) + eps) * weight over the last dimension.
+
+A weight of null stands for ones.
 """
 
 from py_runtime.base.dtypes import F32

@@ -51,7 +51,7 @@ class SymSize(Op):
 
 
 class SymIntArithmetic(Op):
-    """On the host, exactly; a result beyond int32 is refused."""
+    """Exact arithmetic on the host; a result beyond int32 is refused."""
 
     def build(self) -> None:
         self.a, self.b = self.live_int("a"), self.live_int("b")

@@ -32,7 +32,7 @@ class UnaryOp(ElementwiseOp):
         self.apply(numel(self.x.dims))
 
     def take_like(self) -> None:
-        """An f32 tensor gives f32, an integer one integers."""
+        """Take x and the output: f32 for an f32 tensor, integers for an integer one."""
         self.x = self.tensor("x", F32, I32, I64)
         self.out = self.tensor("out", *((F32,) if self.x.dtype is F32 else (I32, I64)))
 

@@ -35,7 +35,7 @@ class ViewOp(Op):
 
     @abstractmethod
     def build_view(self) -> int:
-        """Takes the other arguments; gives the output's rank."""
+        """Take the other arguments and return the output's rank."""
 
     @abstractmethod
     def view_dims(self) -> Dims: ...

@@ -1,4 +1,4 @@
-"""Where a browser, and the software GPU beside it, is looked for."""
+"""The search for a browser, and for the software GPU beside it."""
 
 import subprocess
 from pathlib import Path

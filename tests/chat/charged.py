@@ -8,7 +8,7 @@ from py_runtime.chat.environment import GuardedEnvironment
 
 
 class Price(NamedTuple):
-    """What something was charged: units of work, the most bytes at once, and bytes that stay."""
+    """The charge for something: units of work, the most bytes at once, and bytes that stay."""
 
     work: int = 0
     room: int = 0

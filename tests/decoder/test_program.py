@@ -76,7 +76,7 @@ def traced(config: DecoderConfig, kinds: Mapping[str, WeightKind], name: str) ->
 
 
 def with_hidden_states(program: Program, exported: ExportedProgram) -> Program:
-    """With the names that goldens know: "embedding", "layers.0", …, "norm"."""
+    """Give hidden states the names that goldens know: "embedding", "layers.0", …, "norm"."""
     results: dict[str, str] = {}  # a module's last call gives its result: path → torch's name
     for node in exported.graph.nodes:
         modules = list((node.meta.get("nn_module_stack") or {}).values())

@@ -1,4 +1,4 @@
-"""What queries are multiplied by: 1 within the original context, and more from each one passed."""
+"""Scales of queries: 1 within the original context, and more from each one passed."""
 
 import math
 

@@ -77,7 +77,7 @@ def test_a_download_goes_on_within_a_shard(
 def test_an_answer_that_ends_early_goes_on_where_it_was(
     page: LoadingPage, manifest: dict[str, Any], check_loaded: Any
 ) -> None:
-    """Within one load: what has arrived is not requested again."""
+    """Check that one load does not request again what has arrived."""
     page.site.faults[f"Toy/{shard(5)}"] = SHORT
     page.site.ranges.clear()
     result = page.load()

@@ -1,4 +1,4 @@
-"""What is kept from one answer to the next: the loop of a graph, and the stretches it was on."""
+"""State that is kept from one answer to the next: the loop of a graph, and its stretches."""
 
 import asyncio
 from contextlib import nullcontext

@@ -1,4 +1,4 @@
-"""What a file's keys of rotary positions become in the words of a config.json."""
+"""Rotary keys of a GGUF file, in the words of a config.json."""
 
 from typing import Any
 

@@ -215,7 +215,7 @@ NEAR = sorted(
 
 @pytest.mark.parametrize("bounds", RANGES, ids=str)
 def test_bounds_of_numbers_and_of_fixed_values(bounds: dict[str, float]) -> None:
-    """Those that jsonschema allows, whether they are spelled out or among the values of an enum."""
+    """Check that what jsonschema allows is accepted, spelled out or as one value of an enum."""
     expected = [value for value in NEAR if jsonschema.Draft202012Validator(bounds).is_valid(value)]
     written = [json.dumps(int(value) if value == int(value) else value) for value in NEAR]
     for schema in ({"type": "number", **bounds}, {"enum": NEAR, **bounds}):

@@ -73,7 +73,7 @@ def test_bytes_follow_the_live_dims() -> None:
 
 
 def test_what_stays_as_it_is_concerns_nobody() -> None:
-    """Nor does it need a journal: a graph that is being built has none."""
+    """Check that it needs no journal either: a graph that is being built has none."""
     tensor, length = LiveTensor(0, "x", F32, (4, 8)), LiveInt(1, "length", 5, is_symint=True)
     tensor.resize((4, 8))
     tensor.change_to((4, 8))

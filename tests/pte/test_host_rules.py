@@ -35,7 +35,7 @@ INDICES: list[Any] = [
 
 @pytest.mark.parametrize("places", INDICES, ids=str)
 def test_dims_of_what_is_looked_up(places: list[tuple[int, ...] | None]) -> None:
-    """Those of numpy; none where it refuses the places."""
+    """Check that the dims are numpy's; there are none where numpy refuses the places."""
     x = np.zeros(X_DIMS)
     indices = [None if dims is None else np.zeros(dims, np.int64) for dims in places]
     key = tuple(slice(None) if index is None else index for index in indices)

@@ -1,4 +1,4 @@
-"""Which tests a marker selects, and which files it leaves out whole."""
+"""Tests that a marker selects, and files that it leaves out whole."""
 
 import subprocess
 import sys

@@ -288,7 +288,7 @@ def restart_with(user: User, code: str) -> None:
 
 
 def restarted(user: User) -> str:
-    """How the restart ended."""
+    """Wait for the restart and return how it ended."""
     code: str = user.page.wait_for_function("() => restarted").json_value()
     return code
 

@@ -90,7 +90,7 @@ def test_code_that_takes_too_long_stays_plain_and_the_next_block_has_colours(des
 
 
 def test_the_page_itself_reads_short_texts_alone(desk: Desk) -> None:
-    """What can take long is left to the worker: long texts, colours of code, maths."""
+    """Check that the worker does what can take long: long texts, colours of code, maths."""
     user = desk.tab()
     user.page.evaluate(WATCH_READING)
     show(user.page, java("int x = 1;"), "*word* " * (MAX_AT_ONCE // 7), "a formula: $x^2$")

@@ -63,7 +63,7 @@ def test_a_translation_keeps_values_and_forms(name: str) -> None:
 
 @pytest.mark.parametrize("name", LANGUAGES)
 def test_a_language_has_every_code_and_no_others(name: str) -> None:
-    """Those that the engine can send, and those that the page makes itself."""
+    """Check the codes that the engine can send, and those that the page makes itself."""
     sent = ENGLISH.keys() | wording.codes_of_the_page()
     codes = wording.table(name)["messages"].keys()
     assert sent - codes == set(), f"not in web/ui/languages/{name}.js"

@@ -1,5 +1,6 @@
-"""All families: the files of this folder, each of which ends with its GROUP. A file more is a
-family more; nothing else lists them.
+"""All families: the files of this folder, each of which ends with its GROUP.
+
+To add a family, add a file; nothing else lists them.
 """
 
 from importlib import import_module

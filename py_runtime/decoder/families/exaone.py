@@ -1,5 +1,6 @@
-"""EXAONE 3.5, a Llama with names of its own code, and EXAONE 4, whose norms come after; where some
-of its layers slide, the others do not turn.
+"""EXAONE 3.5, a Llama with names of its own code, and EXAONE 4, whose norms come after.
+
+Where some layers of EXAONE 4 slide, the others have no rotary positions.
 """
 
 from py_runtime.decoder.config import AFTER, HEADS

@@ -1,6 +1,8 @@
-"""Gemma: embeddings are multiplied with the root of the width, gates are gelu, and checkpoints hold
-what norms have beyond 1. Since 2 there are norms around attention and MLP, since 3 rotary tables
-for sliding layers alone; 4 shares keys and values, and has embeddings for each layer.
+"""Gemma, whose embeddings are multiplied by the root of the width, and whose gates are gelu.
+
+Checkpoints before Gemma 4 hold what norms have beyond 1. Gemma 2 added norms around attention and
+MLP, Gemma 3 rotary tables for sliding layers alone. Gemma 4 shares keys and values between layers,
+and has embeddings for each layer.
 """
 
 from py_runtime.base.model_errors import ModelError
@@ -54,8 +56,10 @@ def gemma3_words(keys: GgufKeys, values: Words, rope: Words) -> Words:
 
 
 def gemma4_words(keys: GgufKeys, values: Words, rope: Words) -> Words:
-    """Return how layers differ: heads of full layers have a width of their own, and factors in a
-    tensor stop some of their pairs; the last layers share keys and values.
+    """Return how layers differ, in the widths of heads and MLPs, windows and rotary positions.
+
+    Heads of full layers have a width of their own, and factors in a tensor stop some of their
+    rotary pairs. The last layers share keys and values.
     """
     layers, hidden, width = (
         values[name] for name in ("num_hidden_layers", "intermediate_size", "head_dim")
@@ -108,9 +112,7 @@ def _two_ropes(keys: GgufKeys, rope: Words) -> Words:
 
 
 def gemma4_checkpoint_words(whole: Words) -> Words:
-    """Return the one width of heads that full layers have, which transformers has layer by
-    layer.
-    """
+    """Return the one width that heads of full layers have; transformers has it layer by layer."""
     layers = whole.get("per_layer_config")
     if not layers:
         return {}

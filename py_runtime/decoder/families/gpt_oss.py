@@ -1,5 +1,6 @@
-"""gpt-oss: experts with biases and a gate within bounds, sinks of attention, and every other layer
-slides.
+"""The gpt-oss models: experts with biases and a clamped gate, attention sinks, sliding windows.
+
+Every other layer slides, beginning with the first.
 """
 
 from py_runtime.decoder.config import CLAMPED
@@ -31,8 +32,9 @@ THOUGHTS = Thoughts(
 
 
 def gguf_words(keys: GgufKeys, values: Words, rope: Words) -> Words:
-    """Return experts and windows, of the first layer and every other; yarn's bounds are not
-    rounded.
+    """Return the experts and the windows, and keep yarn's bounds from being rounded.
+
+    Where the file does not say which layers slide, the first one does, and every other after it.
     """
     rope["truncate"] = False
     return {

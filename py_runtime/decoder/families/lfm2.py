@@ -70,8 +70,10 @@ def gguf_words_with_experts(keys: GgufKeys, values: Words, rope: Words) -> Words
 
 
 def checkpoint_words(values: Words) -> Words:
-    """Return the width that its MLPs really have, and what is called otherwise or goes without
-    saying.
+    """Return the width that its MLPs really have, the epsilon of its norms and its activation.
+
+    Checkpoints may state the width before it is scaled and rounded up, may have a key of their own
+    for the epsilon, and take the activation for granted.
     """
     hidden = values.get("block_ff_dim") or values.get("intermediate_size")
     if type(hidden) is int and values.get("block_auto_adjust_ff_dim", True):

@@ -1,5 +1,6 @@
-"""Mistral, whose GGUF files say that they are Llama's, and Ministral 3, which scales queries by
-their positions beyond the original context.
+"""Mistral, whose GGUF files say that they are Llama's, and Ministral 3.
+
+Ministral 3 scales queries by their positions beyond the original context.
 """
 
 from py_runtime.decoder.conventions import MISTRAL, Convention, Markers, Thoughts

@@ -1,5 +1,6 @@
-"""Qwen: 2.5 with biases, 3 with norms of heads, with experts or eyes, and 3.5, most of whose layers
-are gated delta nets.
+"""Qwen 2.5, with biases; Qwen 3, with norms of heads; and Qwen 3.5, mostly gated delta nets.
+
+Qwen 3 also comes with experts, and as the text part of a model that sees.
 """
 
 from py_runtime.decoder.config import DELTA_NET, HEADS

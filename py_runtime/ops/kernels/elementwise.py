@@ -19,7 +19,7 @@ ELEMENTS = (F32, *INTEGERS)
 
 
 def element_bits(value: float, dtype: DType) -> int:
-    """The 32 bits that a buffer of this dtype holds for a number."""
+    """Return the 32 bits that a buffer of this dtype holds for a number."""
     if dtype is F32:
         with np.errstate(over="ignore"):
             return int(np.float32(value).view(np.uint32))
@@ -31,7 +31,7 @@ def element_bits(value: float, dtype: DType) -> int:
 
 
 def broadcast_dims(op: Op, *shapes: Dims) -> Dims:
-    """The shape that all stretch to; a misfit names the op."""
+    """Return the shape that all broadcast to; the error of a misfit names the op."""
     try:
         return reduce(broadcast, shapes)
     except InputError as error:
@@ -53,7 +53,10 @@ class Scalar:
         return self._number.value if isinstance(self._number, LiveInt) else self._number
 
     def check(self, dtype: DType) -> None:
-        """A fixed number that the dtype cannot hold is a fault of the graph: for `build`."""
+        """Refuse a fixed number that the dtype cannot hold.
+
+        Call it in `build`, since such a number is a fault of the graph.
+        """
         if not isinstance(self._number, LiveInt):
             element_bits(self._number, dtype)
 

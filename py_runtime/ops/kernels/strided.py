@@ -26,7 +26,7 @@ OPERANDS = offset_of(COPY, "Params", "sizes") // (4 * MAX_AXES)
 
 
 def walk(dims: Sequence[int], *strides: Sequence[int]) -> dict[str, object]:
-    """The parameters of a walk over `dims`: count, and what shaders/shared/walk.wgsl reads.
+    """Return the parameters of a walk over `dims`: count, and what shaders/shared/walk.wgsl reads.
 
     The strides are those of each operand, in the order in which the kernel has them.
     """
@@ -91,7 +91,7 @@ class StridedCopy:
         start: int = 0,
         start_stride: int = 0,
     ) -> None:
-        """Copies `dims` elements along these strides; a dense destination needs none.
+        """Copy `dims` elements along these strides; a dense destination needs none.
 
         `start` is the position that the live start comes to, after wrapping and clamping.
         """
