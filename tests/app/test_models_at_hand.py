@@ -233,7 +233,7 @@ def listed(
     async def opened(self: HubCalls, permission: Any) -> Any:
         assert permission == {"token": "t"}
         return SimpleNamespace(
-            repository=repository, shelf=FakeShelf(10_000), sources=lambda model: []
+            list_repository=repository, shelf=FakeShelf(10_000), sources=lambda model: []
         )
 
     async def manifest() -> Any:

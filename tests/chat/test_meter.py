@@ -226,13 +226,13 @@ def metered(method: str, *args: Any) -> tuple[Any, TellingMeter]:
 
 
 def test_what_is_written_is_shown() -> None:
-    assert metered("written", "€€")[1].characters_shown == 2
-    text, meter = metered("written", 12345)
+    assert metered("write", "€€")[1].characters_shown == 2
+    text, meter = metered("write", 12345)
     assert (text, meter.characters_shown, meter.steps) == ("12345", 5, 1)
 
 
 def test_texts_that_are_put_together() -> None:
-    text, meter = metered("concatenated", "ab", "€", 5)
+    text, meter = metered("concatenate", "ab", "€", 5)
     size = 2 + 4 + 6 * 3 + OBJECT
     assert text == "ab€5"
     assert meter.price == Price(ITEM + size, 4 * size, sys.getsizeof(text))
@@ -250,7 +250,7 @@ def test_texts_that_are_put_together() -> None:
     ],
 )
 def test_slices(value: Any, part: tuple[Any, Any, Any], work: int, room: int) -> None:
-    found, meter = metered("sliced", value, *part)
+    found, meter = metered("slice_value", value, *part)
     assert found == value[slice(*part)]
     size = sys.getsizeof(found)
     assert meter.price == Price(work, max(room, size), size)
@@ -258,18 +258,18 @@ def test_slices(value: Any, part: tuple[Any, Any, Any], work: int, room: int) ->
 
 
 def test_an_object_that_is_made() -> None:
-    made, meter = metered("object_of", "a", 1, "bc", 2)
+    made, meter = metered("make_object", "a", 1, "bc", 2)
     assert made == {"a": 1, "bc": 2}
     assert meter.work_done == 2 * ITEM + 3
     assert meter.bytes_made == sys.getsizeof(made)
 
 
 def test_comparisons_in_a_chain() -> None:
-    found, meter = metered("compared", 1, "lt", 2, "lt", 3)
+    found, meter = metered("compare", 1, "lt", 2, "lt", 3)
     assert (found, meter.steps, meter.work_done) == (True, 2, 4 * ITEM)
-    found, meter = metered("compared", 2, "lt", 1, "lt", 3)
+    found, meter = metered("compare", 2, "lt", 1, "lt", 3)
     assert (found, meter.steps, meter.work_done) == (False, 1, 2 * ITEM)
-    found, meter = metered("compared", 1, "notin", iter([2, 3]))
+    found, meter = metered("compare", 1, "notin", iter([2, 3]))
     assert (found, meter.steps, meter.work_done) == (True, 3, 2 * ITEM)
 
 
