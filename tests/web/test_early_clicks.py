@@ -29,7 +29,7 @@ def kept_chat(desk: Desk) -> User:
     """Return a tab whose only chat is stored."""
     user = desk.tab()
     user.ask("First")
-    until(user.page, lambda: "2 tokens" in str(user.records()), "the answer is kept")
+    until(user.page, lambda: "answer_tokens" in str(user.records()), "the answer is kept")
     return user
 
 
