@@ -10,7 +10,7 @@ from tests.web.user import User
 
 pytestmark = pytest.mark.browser
 
-WAITING = re.compile(r"Waiting for a model: press “Start chatting \([0-9.]+ kB, once\)”")
+WAITING = re.compile(r"Waiting for a model: press “Start chatting \([0-9.]+ kB download\)”")
 SHARDS = "**/models/Toy/*.safetensors"
 
 

@@ -180,7 +180,7 @@ def test_a_loop_in_the_console_is_interrupted(impatient: User, expected: str) ->
     page.get_by_role("button", name="Python").click()
     page.get_by_label("Code").fill(LOOP)
     page.get_by_role("button", name="Run").click()
-    expect(page.locator("#notebook .busy")).to_contain_text("does not answer")
+    expect(page.locator("#notebook .busy")).to_contain_text("not responding")
     page.get_by_role("button", name="Interrupt").click()
     expect(page.locator("#output")).to_contain_text("KeyboardInterrupt")
     expect(line_of(impatient)).to_be_hidden()
