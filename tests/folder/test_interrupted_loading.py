@@ -21,12 +21,12 @@ pytestmark = pytest.mark.browser
 def test_an_interrupted_load_goes_on_by_shard(
     fault: str, words: str, page: LoadingPage, manifest: dict[str, Any], check_loaded: Any
 ) -> None:
-    page.site.faults[f"Toy/{shard(5)}"] = fault
-    check_refused(page, page.load(), "network_error", shard(5), words)
+    page.site.faults[f"Toy/{shard(4)}"] = fault
+    check_refused(page, page.load(), "network_error", shard(4), words)
     kept = kept_files(page, manifest)
     assert f"Toy/{manifest['graph']}" in kept
     assert any(f"Toy/{file}" in kept for file in manifest["weights"]), "three come at a time"
-    assert f"Toy/{shard(5)}" not in kept
+    assert f"Toy/{shard(4)}" not in kept
     (entry,) = page.run("stored")
     assert not entry["complete"]
     assert 0 < entry["bytes"] < manifest["size"]
@@ -61,14 +61,14 @@ def begin_a_download(page: LoadingPage, manifest: dict[str, Any], file: str) -> 
 def test_a_download_goes_on_within_a_shard(
     page: LoadingPage, manifest: dict[str, Any], check_loaded: Any
 ) -> None:
-    size = manifest["files"][shard(5)]["size"]
-    begun = begin_a_download(page, manifest, shard(5))
+    size = manifest["files"][shard(4)]["size"]
+    begun = begin_a_download(page, manifest, shard(4))
     assert 0 < begun < size
     (entry,) = page.run("stored")
     assert not entry["complete"]
     result = page.load()
     check_loaded(result)
-    assert page.site.ranges[f"Toy/{shard(5)}"] == f"bytes={begun}-"
+    assert page.site.ranges[f"Toy/{shard(4)}"] == f"bytes={begun}-"
     assert kept_files(page, manifest) == all_files(manifest)
     assert not [name for name in page.run("entries") if name.startswith("begun-")]
     assert result["notices"] == []
@@ -78,12 +78,12 @@ def test_an_answer_that_ends_early_goes_on_where_it_was(
     page: LoadingPage, manifest: dict[str, Any], check_loaded: Any
 ) -> None:
     """Check that one load does not request again what has arrived."""
-    page.site.faults[f"Toy/{shard(5)}"] = SHORT
+    page.site.faults[f"Toy/{shard(4)}"] = SHORT
     page.site.ranges.clear()
     result = page.load()
     check_loaded(result)
-    half = manifest["files"][shard(5)]["size"] // 2
-    assert page.site.ranges[f"Toy/{shard(5)}"] == f"bytes={half - half % 16}-"
+    half = manifest["files"][shard(4)]["size"] // 2
+    assert page.site.ranges[f"Toy/{shard(4)}"] == f"bytes={half - half % 16}-"
     assert kept_files(page, manifest) == all_files(manifest)
     assert result["notices"] == []
 
@@ -91,7 +91,7 @@ def test_an_answer_that_ends_early_goes_on_where_it_was(
 def test_a_host_without_ranges_sends_it_whole(
     page: LoadingPage, manifest: dict[str, Any], check_loaded: Any
 ) -> None:
-    begin_a_download(page, manifest, shard(5))
+    begin_a_download(page, manifest, shard(4))
     page.site.has_ranges = False
     check_loaded(page.load())
     page.site.has_ranges = True
@@ -102,8 +102,8 @@ def test_a_wrong_beginning_is_found_out(
     page: LoadingPage, manifest: dict[str, Any], check_loaded: Any
 ) -> None:
     """The hash shows it once the rest has come: then the whole file comes, unasked."""
-    begin_a_download(page, manifest, shard(5))
-    page.run("overwrite", entry=begun_entry(manifest, shard(5)), at=900, data=[1, 2, 3])
+    begin_a_download(page, manifest, shard(4))
+    page.run("overwrite", entry=begun_entry(manifest, shard(4)), at=900, data=[1, 2, 3])
     check_loaded(page.load())
     assert kept_files(page, manifest) == all_files(manifest)
     page.reload()
@@ -111,7 +111,7 @@ def test_a_wrong_beginning_is_found_out(
 
 
 def test_a_deleted_model_leaves_no_beginnings(page: LoadingPage, manifest: dict[str, Any]) -> None:
-    begin_a_download(page, manifest, shard(5))
+    begin_a_download(page, manifest, shard(4))
     assert page.run("delete", name="Toy") is None
     assert page.run("entries") == {}
 
@@ -130,7 +130,7 @@ def test_cancelling_breaks_off_and_leaves_the_gpu_empty(
     phase: str, page: LoadingPage, manifest: dict[str, Any], check_loaded: Any
 ) -> None:
     """A shard never ends: that the pipelines are complete all the same shows they do not wait."""
-    page.site.faults[f"Toy/{shard(5)}"] = HANG
+    page.site.faults[f"Toy/{shard(4)}"] = HANG
     buffers = page.run("gpu_buffers")
     result = page.load(cancel_at=(phase, 1.0 if phase == "shaders" else 0.5))
     check_refused(page, result, "aborted", "cancelled")
@@ -142,7 +142,7 @@ def test_cancelling_breaks_off_and_leaves_the_gpu_empty(
     page.site.take_requests()
     check_loaded(page.load())
     assert page.site.take_requests() == MANIFEST | (all_files(manifest) - kept)
-    assert page.site.broken_off in ([], [f"Toy/{shard(5)}"])
+    assert page.site.broken_off in ([], [f"Toy/{shard(4)}"])
 
 
 def test_a_failing_graph_stops_the_download(page: LoadingPage, check_loaded: Any) -> None:
