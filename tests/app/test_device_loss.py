@@ -5,7 +5,7 @@ import pytest
 from tests.app.conftest import ApiPage
 from tests.toy_model import NAME
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.thorough]
 
 REQUEST = {
     "prompt_token_ids": [5 + place % 200 for place in range(120)],

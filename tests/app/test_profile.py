@@ -10,7 +10,7 @@ from tests.app.conftest import ApiPage
 from tests.toy_model import CONTEXT, NAME
 from tools.files import ROOT
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.thorough]
 
 DECODED = {
     "inpage.qkv_rotary_cache.default",

@@ -11,7 +11,7 @@ from tests.app.conftest import ApiPage
 from tests.conftest import serving
 from tests.toy_model import NAME, SECOND, TOKENS, greedy_of
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.thorough]
 
 COUNT_DEVICES = """
 from inpage_bridge import bridge

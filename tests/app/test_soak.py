@@ -6,7 +6,7 @@ import pytest
 
 from tests.app.conftest import ApiPage
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.thorough]
 
 # Turns of three tokens; the messages differ, so that each turn rolls the cache back and prefills.
 TURNS = """

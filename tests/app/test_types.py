@@ -14,7 +14,7 @@ from tests.app.conftest import ApiPage
 from tests.toy_model import NAME
 from tools.files import ROOT
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.thorough]
 
 STRICT = (
     *("--noEmit", "--strict", "--exactOptionalPropertyTypes", "--target", "esnext"),

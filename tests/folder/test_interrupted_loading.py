@@ -14,7 +14,7 @@ from tests.folder.loading_checks import (
     shard,
 )
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.thorough]
 
 
 @pytest.mark.parametrize(("fault", "words"), [(CUT, "did not arrive"), (ERROR, "answered 500")])

@@ -10,7 +10,7 @@ from tests.folder.faulty_site import WAIT
 from tests.runners import PageRunner
 from tests.web.user import until
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.thorough]
 
 BEGIN = """(url) => {
   globalThis.stop = new AbortController();

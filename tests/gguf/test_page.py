@@ -14,7 +14,7 @@ from tests.gguf.written import file
 from tests.runners import HEAP, MAX_GROWTH, PageRunner
 from tests.web.user import User
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.thorough]
 
 ASK = """inpage.chat.completions.create({
     messages: [{ role: "user", content: "the" }], seed: 7, max_tokens: 12, ignore_eos: true,

@@ -18,7 +18,7 @@ from tests.gguf import small
 from tests.hub.imitation import COMMIT, HELD, TOKEN, WRONG, Imitation
 from tests.web.user import User
 
-pytestmark = [pytest.mark.browser, pytest.mark.torch]
+pytestmark = [pytest.mark.browser, pytest.mark.torch, pytest.mark.thorough]
 
 LLAMA, SMALL, GATED = "toys/llama-GGUF", "toys/small-GGUF", "toys/gated-GGUF"
 PROMPT, STEPS, CLEAR_MARGIN = [5, 100, 7, 200, 31, 8, 300, 9, 44], 8, 1e-3

@@ -12,7 +12,7 @@ from tests.gguf import small
 from tests.hub.imitation import HELD, Imitation
 from tests.web.user import User, keep_from_loading_stored, until
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.thorough]
 
 ALLOWED = "localStorage.setItem('inpageHub', JSON.stringify({ allowed: true }))"
 BEGIN = """(where) => {

@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 
 from tests.web.user import Desk, chat_of
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.thorough]
 
 DOLLARS = "$" * 19_000 + "!"  # much work for highlight.js's pattern of a name in Java
 # Counts workers that were ended, and what timers of the page saw of the list of messages.
