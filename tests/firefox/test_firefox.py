@@ -73,6 +73,7 @@ def test_ops_equal_torch(started: Site, scenario: Scenario) -> None:
         check(case, started)
 
 
+@pytest.mark.timeout(900)  # its software driver compiles one of these for minutes
 @pytest.mark.parametrize("scenario", WIDE, ids=lambda scenario: scenario.name)
 def test_wide_kernels_without_subgroups_equal_torch(started: Site, scenario: Scenario) -> None:
     """Graphics cards get these in Firefox: their lanes meet in workgroup memory."""
