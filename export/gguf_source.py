@@ -17,7 +17,7 @@ from py_runtime.decoder.family import Family
 from py_runtime.decoder.rotary import Floats
 from py_runtime.decoder.tensors import WeightKind, weight_parts
 from py_runtime.gguf.config import check_tensors, read_config, read_family
-from py_runtime.gguf.fused_tensors import taken_apart
+from py_runtime.gguf.fused_tensors import split_fused
 from py_runtime.gguf.model import factors_name
 from py_runtime.gguf.names import gguf_names, is_rotated
 from py_runtime.gguf.part_names import parts_of
@@ -64,7 +64,7 @@ class GgufSource(Source):
         config = source.decoder_config(None)
         source._family = read_family(file)
         source._names = gguf_names(config)
-        source._file = taken_apart(file, source._family.gguf, config)
+        source._file = split_fused(file, source._family.gguf, config)
         source._maps = {found: np.memmap(found.path, np.uint8, "r") for found in sources}
         check_tensors(source._file, config)
         return source

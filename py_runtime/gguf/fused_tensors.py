@@ -18,7 +18,7 @@ from py_runtime.gguf.reader import GgufFile, StoredTensor
 LAYER_NUMBER = re.compile(r"blk\.(\d{1,6})\.")
 
 
-def taken_apart(file: GgufFile, form: GgufForm, config: DecoderConfig) -> GgufFile:
+def split_fused(file: GgufFile, form: GgufForm, config: DecoderConfig) -> GgufFile:
     """Return the file with each of the decoder's tensors as a tensor of its own.
 
     Rows lie together, so none moves. The gates of attention are an exception: each head's lie

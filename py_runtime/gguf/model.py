@@ -18,7 +18,7 @@ from py_runtime.gguf.config import check_tensors, read_config, read_family
 from py_runtime.gguf.constants import GgufConstants, WantedTensor
 from py_runtime.gguf.dequantise import dequantise
 from py_runtime.gguf.errors import GgufError, UnsupportedGgufError, listed, shown
-from py_runtime.gguf.fused_tensors import taken_apart
+from py_runtime.gguf.fused_tensors import split_fused
 from py_runtime.gguf.names import (
     FREQUENCIES,
     LONG_FACTORS,
@@ -68,7 +68,7 @@ async def open_model(sources: Sequence[ByteSource]) -> GgufModel:
     file = await open_gguf(sources)
     form, values = read_family(file).gguf, read_config(file)
     config = decoder_config(values)
-    file = taken_apart(file, form, config)
+    file = split_fused(file, form, config)
     check_tensors(file, config)
     kinds = _kinds(file, config)
     tables = await _tables(file, values, config)

@@ -12,7 +12,7 @@ from py_runtime.program.weight_kinds import BLOCK, BLOCK_KINDS, Q4GSW
 class Embedding(Op):
     """A lookup in a table of any kind: indices in, rows out."""
 
-    def take_ends(self, columns: int) -> None:
+    def take_common_arguments(self, columns: int) -> None:
         """Take the arguments that every embedding has: the indices and the output."""
         self.columns = columns
         self.indices = self.tensor("indices", I32, I64)
@@ -35,7 +35,7 @@ class EmbeddingF32(Embedding):
 
     def build(self) -> None:
         self.weight = self.tensor("weight", F32, rank=2)
-        self.take_ends(self.weight.max_dims[1])
+        self.take_common_arguments(self.weight.max_dims[1])
         self.gather = self.launch(
             "copies/embedding",
             bind={"weight": self.weight, "indices": self.indices, "out": self.out},
@@ -115,7 +115,7 @@ class EmbeddingQ4gsw(QuantisedEmbedding):
             f"scales are {list(scales.max_dims)}; groups of {group_size} in a table of [{rows}, "
             f"{columns}] need [{rows}, {columns // group_size}]",
         )
-        self.take_ends(columns)
+        self.take_common_arguments(columns)
         high_first = not self.boolean("is_linear")
         self.declare(Q4GSW, weight, scales, group_size, {"HIGH_FIRST": float(high_first)})
 
@@ -129,7 +129,7 @@ class BlockEmbedding(QuantisedEmbedding):
         scales = self.tensor("scales", kind.scale_dtype) if kind.has_scales else None
         columns = block_columns(self, kind, weight, scales, "table")
         self.require(columns % 8 == 0, f"rows of {columns} columns; E must be a multiple of 8")
-        self.take_ends(columns)
+        self.take_common_arguments(columns)
         self.declare(kind.name, weight, scales, BLOCK)
 
 

@@ -4,7 +4,7 @@ from py_runtime.base.dtypes import F32
 from py_runtime.base.shapes import ceil_div, numel
 from py_runtime.live.launch import Bindable, Launch
 from py_runtime.ops.kernels.epilogues import Epilogue, make_residual_epilogue
-from py_runtime.ops.kernels.fused_arguments import SUM, WEIGHTS, take_ends, take_matrices
+from py_runtime.ops.kernels.fused_arguments import SUM, WEIGHTS, take_input_output, take_matrices
 from py_runtime.ops.kernels.linears import LinearKernels
 from py_runtime.ops.kernels.matrices import rows_of
 from py_runtime.ops.registry import Op, register
@@ -18,7 +18,7 @@ class GatedLinear(Op):
     """A linear that gates part `number` of parts: [..., count, rows]; `of_sum` computes x, too."""
 
     def build(self) -> None:
-        self.ends = take_ends(self)
+        self.ends = take_input_output(self)
         self.x, self.out = self.ends.x, self.ends.out  # [..., columns], [..., rows]
         self.columns = self.x.max_dims[-1]
         self.parts = self.tensor("parts", F32, rank=self.x.rank + 1)

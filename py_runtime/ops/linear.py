@@ -18,7 +18,7 @@ MATMUL_TILE = figures_of("linear/matmul")["TILE"]
 class Linear(Op):
     """A linear layer; `build` of a subclass takes the weight."""
 
-    def take_ends(self, rows: int, columns: int) -> None:
+    def take_common_arguments(self, rows: int, columns: int) -> None:
         """Take the arguments that every linear has; the weight is [rows, columns]."""
         self.rows, self.columns = rows, columns
         self.x = self.tensor("x", F32)  # [..., columns]
@@ -69,7 +69,7 @@ class LinearQ4gsw(Linear):
     def build(self) -> None:
         weight = self.tensor("weight", U8, rank=2)
         scales = self.tensor("scales", F32, rank=2)
-        self.take_ends(weight.max_dims[0], self.columns_of_x())
+        self.take_common_arguments(weight.max_dims[0], self.columns_of_x())
         self.declare(Weight(Q4GSW, weight, scales, self.integer("group_size")))
 
 
@@ -89,7 +89,7 @@ class LinearDq8caQ4gsw(Linear):
         scales = self.tensor("scales", F32, rank=2)
         self.x_scales = self.tensor("x_scales", F32)
         self.zero_points = self.tensor("x_zero_points", I8, I32)
-        self.take_ends(weight.max_dims[0], self.columns_of_x())
+        self.take_common_arguments(weight.max_dims[0], self.columns_of_x())
         rounded = self.scratch("rounded x", self.x.max_bytes)
         self.round_rows = self.launch(
             "linear/quantise_rows",
@@ -123,7 +123,7 @@ class ChannelLinear(Linear):
     def build(self) -> None:
         weight = self.tensor("weight", self.dtype, rank=2)
         scales = self.tensor("scales", F32, rank=1)
-        self.take_ends(weight.max_dims[0], self.columns_of_x())
+        self.take_common_arguments(weight.max_dims[0], self.columns_of_x())
         self.declare(Weight(self.kind, weight, scales))
 
     def take_bias(self) -> None:
@@ -151,7 +151,7 @@ class BlockLinear(Linear):
         kind = BY_OP[self.name]
         weight = self.tensor("weight", kind.dtype, rank=2)
         scales = self.tensor("scales", kind.scale_dtype) if kind.has_scales else None
-        self.take_ends(weight.max_dims[0], kind.columns(weight.max_dims[1]))
+        self.take_common_arguments(weight.max_dims[0], kind.columns(weight.max_dims[1]))
         self.declare(Weight(kind.name, weight, scales))
 
 
@@ -167,7 +167,7 @@ class LinearF32(Linear):
 
     def build(self) -> None:
         self.weight = self.tensor("weight", F32, rank=2)  # [N, K]
-        self.take_ends(*self.weight.max_dims)
+        self.take_common_arguments(*self.weight.max_dims)
         fixed = as_constant(self.builder.program.values[self.weight.id]) is not None
         self.vectorised = fixed and self.columns % 4 == 0
         if self.vectorised:

@@ -25,7 +25,7 @@ from py_runtime.ops.kernels.fused_arguments import (
     SUM,
     WEIGHTS,
     take_biases,
-    take_ends,
+    take_input_output,
     take_matrices,
     take_norm,
 )
@@ -128,7 +128,7 @@ class QkvRotaryCache(Op):
         self._declare_heads({"qkv": sums, **ends}, store)
 
     def _take_arguments(self, norms: dict[str, str]) -> Matrices:
-        self.ends = take_ends(self)
+        self.ends = take_input_output(self)
         self.x, self.out = self.ends.x, self.ends.out
         self.turns = self.has("cos")
         self.cos, self.sin = (

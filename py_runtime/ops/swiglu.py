@@ -15,7 +15,7 @@ from py_runtime.ops.kernels.fused_arguments import (
     SUM,
     WEIGHTS,
     take_biases,
-    take_ends,
+    take_input_output,
     take_matrices,
     take_norm,
 )
@@ -30,7 +30,7 @@ class Swiglu(Op):
     """A gated MLP's first half; the weights are gate and up."""
 
     def build(self) -> None:
-        self.ends = take_ends(self)
+        self.ends = take_input_output(self)
         self.x, self.out = self.ends.x, self.ends.out  # [..., columns], [..., rows of gate]
         self.require(self.x.rank == self.out.rank, f"out is {list(self.out.max_dims)}")
         read, summed = self.ends.read, self.ends.summed

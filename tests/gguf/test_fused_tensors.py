@@ -11,7 +11,7 @@ from py_runtime.decoder.config import DecoderConfig
 from py_runtime.decoder.config_json import decoder_config
 from py_runtime.decoder.families import BY_MODEL_TYPE
 from py_runtime.gguf.container import TensorInfo
-from py_runtime.gguf.fused_tensors import taken_apart
+from py_runtime.gguf.fused_tensors import split_fused
 from py_runtime.gguf.reader import GgufFile, StoredTensor
 from py_runtime.gguf.tensor_types import BY_NAME
 from tests.decoder.test_config_json import BARE, DELTA, EXPERTS
@@ -32,7 +32,7 @@ def apart(family: str, *tensors: StoredTensor, **changes: Any) -> dict[str, Stor
     config: DecoderConfig = decoder_config(values)
     held = {tensor.info.name: tensor for tensor in tensors}
     file = GgufFile("x.gguf", 1, cast(Any, None), held)
-    return taken_apart(file, BY_MODEL_TYPE[family].gguf, config).tensors
+    return split_fused(file, BY_MODEL_TYPE[family].gguf, config).tensors
 
 
 def placed(tensor: StoredTensor) -> tuple[Any, ...]:

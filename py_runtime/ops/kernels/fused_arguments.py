@@ -19,7 +19,7 @@ SUM = "of sum_norm sum_eps residual factor?"
 
 
 @dataclass(frozen=True)
-class Ends:
+class InputOutput:
     """x and the output of an op, and where x comes from if the op computes it."""
 
     x: LiveTensor
@@ -42,10 +42,10 @@ class Ends:
             self.x.resize(of.dims)
 
 
-def take_ends(op: Op) -> Ends:
+def take_input_output(op: Op) -> InputOutput:
     """Take x and the output by the arguments of the name the op was called by."""
     if not op.takes("of"):
-        return Ends(op.tensor("x", F32), op.tensor("out", F32), None)
+        return InputOutput(op.tensor("x", F32), op.tensor("out", F32), None)
     outs, of = op.tensors("out", F32), op.tensor("of", F32)
     op.require(len(outs) == 2, f"{len(outs)} outputs; they must be two")
     residual, weight = op.tensor("residual", F32), op.tensor("sum_norm", F32, rank=1)
@@ -61,7 +61,7 @@ def take_ends(op: Op) -> Ends:
         f"a factor of {list(factor.max_dims) if factor is not None else []}, not [1]",
     )
     summed = Summed(of, Norm(weight, op.number("sum_eps")), residual, factor)
-    return Ends(outs[1], outs[0], summed)
+    return InputOutput(outs[1], outs[0], summed)
 
 
 def take_matrices(op: Op, columns: int) -> Matrices:
