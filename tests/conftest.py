@@ -23,6 +23,7 @@ from playwright.sync_api import Browser, expect
 
 from tests.runners import (  # noqa: F401  (fixtures)
     PATIENCE,
+    cpu,
     in_page,
     native,
     patient,

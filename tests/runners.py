@@ -87,6 +87,19 @@ class NativeRunner:
         return wait(case(self.device, **packing.unpack(packing.pack(arguments))))
 
 
+class CpuRunner:
+    name = "cpu"
+
+    def __init__(self) -> None:
+        from py_runtime.cpu.native import request_cpu
+
+        self.device = wait(request_cpu())
+
+    def run(self, module: str, function: str, **arguments: Any) -> Any:
+        case = getattr(importlib.import_module(module), function)
+        return wait(case(self.device, **packing.unpack(packing.pack(arguments))))
+
+
 class ShippingRunner(ABC):
     """A runner whose cases travel to where Python runs; only the way there differs."""
 
@@ -137,6 +150,11 @@ class PageRunner(ShippingRunner):
 @pytest.fixture(scope="session")
 def native() -> NativeRunner:
     return NativeRunner()
+
+
+@pytest.fixture(scope="session")
+def cpu() -> CpuRunner:
+    return CpuRunner()
 
 
 @pytest.fixture(scope="session")

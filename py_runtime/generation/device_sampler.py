@@ -81,11 +81,11 @@ class DeviceSampler:
 
     async def _record(self, target: KernelTarget, buffers: dict[str, Buffer]) -> None:
         kernel = kernel_source(NAME, {"size": _size_for(target, self._device)})
-        pipelines = [PipelineSpec(NAME, kernel.source)]
+        pipelines = [PipelineSpec(NAME, kernel.source, kernel=kernel)]
         (pipeline,) = await self._device.create_compute_pipelines(pipelines)
         bindings = tuple(Binding(buffers[name]) for name in kernel.bindings)
         (self._group,) = await self._device.create_bind_groups(
-            [BindGroupSpec(NAME, pipeline, bindings)]
+            [BindGroupSpec(NAME, pipeline, bindings, kernel.bindings)]
         )
         self.step = Dispatch(NAME, pipeline, self._group)
 

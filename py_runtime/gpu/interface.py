@@ -9,6 +9,7 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
@@ -38,6 +39,8 @@ MAX_TIMED = 2048  # dispatches of one submit: each takes two of the 4096 places 
 @dataclass
 class Device(ABC):
     """The device as the engine sees it; subclasses implement the underscored methods."""
+
+    kind: ClassVar[str] = "gpu"  # or "cpu"
 
     adapter: AdapterInfo
     features: frozenset[str]

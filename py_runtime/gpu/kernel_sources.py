@@ -33,6 +33,7 @@ class KernelSource:
     files: tuple[ShaderFile, ...]  # what is needed before what needs it
     source: str
     bindings: tuple[str, ...]  # WGSL variable names in binding order
+    plugs: Plugs
 
     @property
     def storage_buffers(self) -> int:
@@ -86,7 +87,7 @@ def join(library: Library, name: str, plugs: Plugs) -> KernelSource:
     in_order = sorted(files, key=lambda file: SUBGROUPS not in file.declares)
     source = number_bindings("\n".join(file.source for file in in_order))
     names = tuple(found["name"] for found in _BOUND.finditer(source))
-    return KernelSource("+".join([name, *plugs.values()]), kernel, files, source, names)
+    return KernelSource("+".join([name, *plugs.values()]), kernel, files, source, names, plugs)
 
 
 def _with_needs(

@@ -8,7 +8,8 @@ MIN_WIDE_SUBGROUP = 16  # software adapters have 4 or 8 lanes
 
 # Kernels by name, as users choose them.
 PORTABLE_KERNELS, SUBGROUP_KERNELS, MEMORY_KERNELS = "portable", "subgroups", "memory"
-KERNELS = (PORTABLE_KERNELS, SUBGROUP_KERNELS, MEMORY_KERNELS)
+CPU_KERNELS = "cpu"
+KERNELS = (PORTABLE_KERNELS, SUBGROUP_KERNELS, MEMORY_KERNELS, CPU_KERNELS)
 
 
 @dataclass(frozen=True)
@@ -27,10 +28,19 @@ class KernelTarget:
     storage_buffers: int = 8  # a kernel may bind; every device allows this many
     binding_bytes: int = 128 << 20  # of one of them; every device allows as much
     f16_kv: bool = False  # caches of keys and values hold halves
+    cpu: bool = False  # kernels in C, each with the interface of a shader
 
     @classmethod
     def of(cls, device: Device) -> "KernelTarget":
         """Choose by features alone; graph/tuning.py measures where features mislead."""
+        if device.kind == "cpu":
+            limits = device.limits
+            buffers = limits["max_storage_buffers_per_shader_stage"]
+            return cls(
+                storage_buffers=buffers,
+                binding_bytes=limits["max_storage_buffer_binding_size"],
+                cpu=True,
+            )
         lanes = max(device.adapter.subgroup_min_size, 1) if "subgroups" in device.features else 1
         buffers = device.limits["max_storage_buffers_per_shader_stage"]
         binding_bytes = device.limits["max_storage_buffer_binding_size"]
@@ -45,6 +55,8 @@ class KernelTarget:
     @property
     def kernels(self) -> str:
         """Return the name of these kernels, one of KERNELS."""
+        if self.cpu:
+            return CPU_KERNELS
         if not self.wide:
             return PORTABLE_KERNELS
         return SUBGROUP_KERNELS if self.lanes > 1 else MEMORY_KERNELS
@@ -60,6 +72,8 @@ def seems_software(device: Device) -> bool:
 def candidates(device: Device) -> dict[str, KernelTarget]:
     """Return all targets that run on this device by name, the one its features suggest first."""
     expected = KernelTarget.of(device)
+    if expected.cpu:
+        return {expected.kernels: expected}
     others = [
         replace(expected, wide=False),
         replace(expected, wide=True),

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from py_runtime.base.errors import GpuValidationError
+from py_runtime.gpu.kernel_sources import KernelSource
 
 PLAN_COLUMNS = 3  # integers per plan step, see Plan
 
@@ -61,6 +62,7 @@ class PipelineSpec:
     source: str  # WGSL
     constants: tuple[tuple[str, float], ...] = ()  # override constants, sorted by name
     entry_point: str = "main"
+    kernel: KernelSource | None = None  # what the source was joined from; a CPU goes by it
 
 
 @dataclass(eq=False)
@@ -105,6 +107,7 @@ class BindGroupSpec:
     label: str
     pipeline: Pipeline
     bindings: tuple[Binding, ...]
+    names: tuple[str, ...] = ()  # of the bindings in the shader; a CPU goes by them
 
 
 @dataclass(frozen=True)

@@ -145,7 +145,7 @@ class Builder:
             joined.workgroup(overrides),
         )
         launch.journal = self.journal
-        pipeline = PipelineSpec(joined.label, joined.source, overrides)
+        pipeline = PipelineSpec(joined.label, joined.source, overrides, kernel=joined)
         bindings = tuple((name, bind.get(name)) for name in joined.bindings)
         self._add_step(op, LaunchSpec(launch, pipeline, bindings))
         return launch

@@ -159,6 +159,7 @@ class Graph:
                     spec.launch.label,
                     pipeline,
                     tuple(self._placed.binding(spec, resource) for _, resource in spec.bindings),
+                    tuple(name for name, _ in spec.bindings),
                 )
                 for spec, pipeline in zip(launches, pipelines, strict=True)
             ]

@@ -1,0 +1,1 @@
+"""The CPU as a device: kernels in WebAssembly that take what the shaders take."""

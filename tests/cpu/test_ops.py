@@ -1,0 +1,14 @@
+"""Every op on the CPU against torch, with the cases of tests/ops."""
+
+import pytest
+
+from tests.golden import Case, check
+from tests.ops.test_ops import CASES
+from tests.runners import CpuRunner
+
+pytestmark = pytest.mark.torch
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_op_equals_torch(case: Case, cpu: CpuRunner) -> None:
+    check(case, cpu)
