@@ -26,7 +26,8 @@ TYPES = ("engine.d.ts", "inpage.d.ts")
 IMPORT = re.compile(r"""(?:from|import\()\s*"(\.[\w./]+\.js)"|^import "(\.[\w./]+\.js)";""", re.M)
 # Only our own page has it: here engines are made.
 GLOBAL = re.compile(r"declare global \{.*?\n\}\n\n", re.DOTALL)
-WANTED = ("pyodide", "packages", "runtime", "snapshot", "hub")  # of site.json, by worker.js
+# Of site.json, by worker.js.
+WANTED = ("pyodide", "packages", "runtime", "snapshot", "hub", "device")
 DOCUMENT = ROOT / "docs" / "embedding.md"
 
 

@@ -6,6 +6,7 @@ threads, natively (cpu/native.py) or in the page (cpu/page.py).
 """
 
 import asyncio
+import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
@@ -19,7 +20,7 @@ from py_runtime.cpu.kernel_table import (
     plugged_fragments,
 )
 from py_runtime.cpu.memory import Addresses
-from py_runtime.gpu.interface import TIMESTAMPS, Device
+from py_runtime.gpu.interface import CPU, TIMESTAMPS, Device
 from py_runtime.gpu.objects import (
     PLAN_COLUMNS,
     AdapterInfo,
@@ -105,7 +106,7 @@ class CpuPlan(Plan):
 class CpuDevice(Device):
     """The CPU as a device; work is done when a submit returns."""
 
-    kind = "cpu"
+    kind = CPU
 
     def __init__(self, machine: Machine) -> None:
         adapter = AdapterInfo("", "", "", f"CPU, {machine.threads} threads", False, 0, 0)
@@ -118,10 +119,16 @@ class CpuDevice(Device):
         scratch = self._allocate("scratch of the threads", threads * SCRATCH_BYTES)
         stacks = self._allocate("stacks of the threads", threads * STACK_BYTES)
         machine.open_pool(scratch, stacks)
+        self._close = weakref.finalize(self, machine.close)  # also when nothing is on it any more
+        self._close.atexit = False
 
     @property
     def threads(self) -> int:
         return self._machine.threads
+
+    @property
+    def bytes_left(self) -> int:
+        return self._addresses.bytes_left
 
     def _allocate(self, label: str, nbytes: int) -> int:
         address = self._addresses.allocate(label, nbytes)
@@ -252,7 +259,7 @@ class CpuDevice(Device):
 
     def destroy(self) -> None:
         self._is_destroyed = True
-        self._machine.close()
+        self._close()
 
     def _check(self) -> None:
         if self._is_destroyed:
