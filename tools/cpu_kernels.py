@@ -1,8 +1,8 @@
 """Compile the kernels for the CPU: `python -m tools.cpu_kernels`.
 
 A kernel in C stands beside the shader whose interface it has. Structs, figures and the names of
-buffers, constants and slots come from the shaders, as headers. The result is two WebAssembly modules,
-with and without relaxed SIMD, and a table of what is in them.
+buffers, constants and slots come from the shaders, as headers. The result is two WebAssembly
+modules, with and without relaxed SIMD, and a table of what is in them.
 """
 
 import json
@@ -66,6 +66,7 @@ _FRAGMENT = re.compile(r"^FRAGMENT\(\w+, (\w+)\)", re.MULTILINE)
 
 
 def main() -> None:
+    """Write what is generated, and compile."""
     library = all_shaders()
     include = BUILD / "include"
     table = _table(library)
@@ -113,11 +114,17 @@ def _header(library: Library, file: ShaderFile) -> str:
     lines = ["#pragma once", '#include "simd.h"']
     lines += [f'#include "{need}.wgsl.h"' for need in file.needs if _structs(library.file(need))]
     figures = figures_of(file.name)
-    own = [f"{name} = {figures[name]}" for name, _ in file.constants if _is_constant(file, name, figures)]
+    own = [
+        f"{name} = {figures[name]}"
+        for name, _ in file.constants
+        if _is_constant(file, name, figures)
+    ]
     if own:
         lines.append(f"enum {{ {', '.join(own)} }};")
     for struct in _structs(file):
-        lines.append(f"typedef struct {{ {' '.join(_members(file, struct))} }} {_c_name(file, struct)};")
+        lines.append(
+            f"typedef struct {{ {' '.join(_members(file, struct))} }} {_c_name(file, struct)};"
+        )
     return "\n".join(lines) + "\n"
 
 
@@ -147,13 +154,21 @@ def _registry(table: dict[str, list[str]]) -> str:
     lines = ['#include "kernel.h"']
     lines += [f"extern const Kernel {name};" for name in kernels]
     lines += [f"extern const char {name};" for name in fragments]
+    kernels_at = ", ".join(f"&{name}" for name in kernels)
+    fragments_at = ", ".join([*(f"&{name}" for name in fragments), "0"])  # C has no empty arrays
     lines += [
-        f"static const Kernel *const kernels[] = {{{', '.join(f'&{name}' for name in kernels)}}};",
-        f"static const void *const fragments[] = {{{', '.join(['0', *(f'&{name}' for name in fragments)])}}};",
-        '__attribute__((export_name("kernel_at"))) const Kernel *kernel_at(u32 number) { return kernels[number]; }',
-        '__attribute__((export_name("fragment_at"))) const void *fragment_at(u32 number) { return fragments[number + 1]; }',
+        f"static const Kernel *const kernels[] = {{{kernels_at}}};",
+        f"static const void *const fragments[] = {{{fragments_at}}};",
+        _look_up("Run *", "kernel_at", "kernels[number]->run"),
+        _look_up("u32 ", "grain_of", "kernels[number]->grain"),
+        _look_up("const void *", "fragment_at", "fragments[number]"),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _look_up(kind: str, name: str, found: str) -> str:
+    exported = f'__attribute__((export_name("{name}")))'
+    return f"{exported} {kind}{name}(u32 number) {{ return {found}; }}"
 
 
 def _write(path: Path, text: str) -> None:
