@@ -2,7 +2,7 @@
 
 #pragma once
 
-#include "simd.h"
+#include "maths.h"
 
 // Columns that a vector from column `at` on holds.
 INLINE u32 lanes_at(u32 at, u32 width) { return min_u32(width - at, 4); }
@@ -21,8 +21,6 @@ INLINE void store_lanes(f32 *at, u32 lanes, f32x4 values) {
   }
   for (u32 lane = 0; lane < lanes; lane++) at[lane] = values[lane];
 }
-
-INLINE f32x4 max4(f32x4 a, f32x4 b) { return (f32x4)wasm_f32x4_pmax((v128_t)a, (v128_t)b); }
 
 INLINE f32 sum_of_row(const f32 *x, u32 width) {
   f32x4 sums[4] = {};

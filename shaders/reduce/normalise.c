@@ -22,7 +22,7 @@ static Moments moments_of(const f32 *x, u32 width, f32 eps) {
     squares = fma4(differences, differences, squares);
   }
   f32 off = sum_of(rests) / (f32)width;
-  return (Moments){near + off, 1.0f / __builtin_sqrtf(sum_of(squares) / (f32)width - off * off + eps)};
+  return (Moments){near + off, rsqrt_f32(sum_of(squares) / (f32)width - off * off + eps)};
 }
 
 KERNEL(reduce_normalise, 16) {

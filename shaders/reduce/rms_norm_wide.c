@@ -15,7 +15,7 @@ KERNEL(reduce_rms_norm_wide, 16) {
     const f32 *x = BUFFER(const f32, x) + row * width;
     const f32 *residual = params->has_residual ? BUFFER(const f32, residual) + row * width : 0;
     f32 *out = BUFFER(f32, out) + row * width;
-    f32x4 scale = splat(1.0f / __builtin_sqrtf(sum_of_squares(x, width) / (f32)width + params->eps));
+    f32x4 scale = splat(rsqrt_f32(sum_of_squares(x, width) / (f32)width + params->eps));
     for (u32 at = 0; at < width; at += 4) {
       u32 lanes = lanes_at(at, width);
       f32x4 values = load_lanes(x + at, lanes, 0) * scale;

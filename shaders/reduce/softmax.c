@@ -34,7 +34,8 @@ static void softmax_columns(const f32 *x, u32 width, u32 step, u32 lanes, f32 *o
     sums += weights;
     if (!is_log) store_lanes(out + at, lanes, weights);
   }
-  f32x4 scales = 1.0f / sums, log_sums = is_log ? log4(sums) : scales;
+  f32x4 scales = 1.0f / sums, log_sums = {};
+  for (u32 lane = 0; is_log && lane < lanes; lane++) log_sums[lane] = log_f32(sums[lane]);
   for (u32 at = 0; at < end; at += step) {
     f32x4 values = load_lanes((is_log ? x : out) + at, lanes, 0);
     store_lanes(out + at, lanes, is_log ? (values - largest) - log_sums : values * scales);

@@ -20,10 +20,14 @@ static void scale_row(const f32 *x, u32 count, f32x2 stats, f32 *out, int is_log
 static void scale_columns(const f32 *x, u32 count, const f32x2 *stats, f32 *out, int is_log) {
   for (u32 at = 0; at < count; at += 4) {
     u32 lanes = lanes_at(at, count);
-    f32x4 largest = {}, sums = splat(1);
-    for (u32 lane = 0; lane < lanes; lane++) largest[lane] = stats[at + lane].x, sums[lane] = stats[at + lane].y;
+    f32x4 largest = {}, of_sums = {};
+    for (u32 lane = 0; lane < lanes; lane++) {
+      f32 sum = stats[at + lane].y;
+      largest[lane] = stats[at + lane].x;
+      of_sums[lane] = is_log ? log_f32(sum) : 1.0f / sum;
+    }
     f32x4 shifted = load_lanes(x + at, lanes, 0) - largest;
-    store_lanes(out + at, lanes, is_log ? shifted - log4(sums) : exp4(shifted) / sums);
+    store_lanes(out + at, lanes, is_log ? shifted - of_sums : exp4(shifted) * of_sums);
   }
 }
 

@@ -41,7 +41,7 @@ static void convolve(const Channels *own, const f32 *weight, u32 token, f32 *out
   if (own->params->gated) {
     sums *= load_lanes(own->x + (token * 3 + 1) * width + own->channel, own->lanes, 0);
   } else {
-    sums /= 1.0f + exp4(-sums);
+    sums = silu4(sums);
   }
   store_lanes(out + token * width + own->channel, own->lanes, sums);
 }

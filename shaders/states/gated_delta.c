@@ -45,9 +45,9 @@ static Asked asked_of(const Call *call, u32 token, u32 head) {
     .key = key,
     .query = query,
     .alike = sum_of(alike),
-    .key_scale = 1.0f / __builtin_sqrtf(sum_of_squares(key, keys) + EPS),
-    .query_scale = 1.0f / __builtin_sqrtf((sum_of_squares(query, keys) + EPS) * (f32)keys),
-    .write = 1.0f / (1.0f + exp_f32(-BUFFER(const f32, b)[gate])),
+    .key_scale = rsqrt_f32(sum_of_squares(key, keys) + EPS),
+    .query_scale = rsqrt_f32((sum_of_squares(query, keys) + EPS) * (f32)keys),
+    .write = sigmoid_f32(BUFFER(const f32, b)[gate]),
     .keep = exp_f32(BUFFER(const f32, decay)[head] * softplus(a)),
   };
 }

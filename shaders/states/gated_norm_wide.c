@@ -14,11 +14,10 @@ KERNEL(states_gated_norm_wide, 16) {
   for (u32 row = share.first; row < last; row++) {
     const f32 *z = BUFFER(const f32, z) + row * width;
     f32 *out = BUFFER(f32, out) + row * width;
-    f32 scale = 1.0f / __builtin_sqrtf(sum_of_squares(out, width) / (f32)width + params->eps);
+    f32 scale = rsqrt_f32(sum_of_squares(out, width) / (f32)width + params->eps);
     for (u32 at = 0; at < width; at += 4) {
       u32 lanes = lanes_at(at, width);
-      f32x4 gate = load_lanes(z + at, lanes, 0);
-      f32x4 factor = scale * load_lanes(weight + at, lanes, 0) * gate / (1.0f + exp4(-gate));
+      f32x4 factor = scale * load_lanes(weight + at, lanes, 0) * silu4(load_lanes(z + at, lanes, 0));
       store_lanes(out + at, lanes, load_lanes(out + at, lanes, 0) * factor);
     }
   }
