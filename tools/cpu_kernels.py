@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from py_runtime.cpu.kernel_table import KERNELS_FOLDER, MODULES, TABLE
-from py_runtime.gpu.shader_figures import figures_of, members_of
+from py_runtime.gpu.shader_figures import evaluate, figures_of, members_of
 from py_runtime.gpu.shader_sources import Library, ShaderFile, all_shaders
 from tools.files import ROOT
 
@@ -135,9 +135,11 @@ def _c_name(file: ShaderFile, struct: str) -> str:
 
 def _members(file: ShaderFile, struct: str) -> Iterator[str]:
     for member in members_of(file.source, struct):
-        length = "" if member.length is None else f"[{member.length}]"
+        length = "" if member.length is None else "[]"
+        if member.length:
+            length = f"[{evaluate(member.length, figures_of(file.name))}]"
         kind = C_TYPES.get(member.type, member.type)
-        yield f"{kind} {member.name}{length.replace('u]', ']')};"
+        yield f"{kind} {member.name}{length};"
 
 
 def _registry(table: dict[str, list[str]]) -> str:
