@@ -1,0 +1,21 @@
+// Dot products of tokens with rows of an expert's weight.
+
+#pragma once
+
+#include "experts/users.h"
+#include "shared/weights/weights.h"
+
+enum { TILE = 4 };  // rows that are multiplied together
+
+typedef struct {
+  const Weights *kind;
+  Matrix matrix;
+  const f32 *x;  // [tokens, columns]
+  f32 *rows;     // room for TILE rows
+} Factors;
+
+Factors factors_of(const Call *call, Share share, const LinearParams *shape);
+
+// Compute the products of `count` rows, up to TILE, from `row` on with the token of each user: sums [users, TILE].
+// A slot's token is slot / slots_per_token.
+void multiply(const Factors *factors, u32 row, u32 count, const Users *users, u32 slots_per_token, f32 *sums);
