@@ -40,6 +40,7 @@ FLAGS = [
     "-mbulk-memory",
     "-nostdlib",
     "-Wl,--no-entry",
+    "-Wl,--strip-debug",
     "-Wl,--import-memory",
     "-Wl,--shared-memory",
     f"-Wl,--max-memory={MAX_PAGES << 16}",
