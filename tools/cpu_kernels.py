@@ -42,6 +42,7 @@ FLAGS = [
     "-g0",
     "-Wl,--strip-all",
     "-Wl,--no-entry",
+    "-Wl,--strip-debug",
     "-Wl,--import-memory",
     "-Wl,--shared-memory",
     f"-Wl,--max-memory={MAX_PAGES << 16}",
