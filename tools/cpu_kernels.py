@@ -39,6 +39,8 @@ FLAGS = [
     "-matomics",
     "-mbulk-memory",
     "-nostdlib",
+    "-g0",
+    "-Wl,--strip-all",
     "-Wl,--no-entry",
     "-Wl,--strip-debug",
     "-Wl,--import-memory",
