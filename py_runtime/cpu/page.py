@@ -75,7 +75,7 @@ class PageMachine(Machine):
         self.max_memory = max_memory
         self.heap_base = int(_cpu.heapBase(handle))
         self._size = FIRST_PAGES * PAGE
-        self.close = weakref.finalize(self, _cpu.close, handle)  # also where nobody calls it
+        self._closing = weakref.finalize(self, _cpu.close, handle)  # also where nobody calls it
 
     def call(self, function: str, *arguments: float) -> int:
         return int(_now(_cpu.call, self._handle, function, *arguments))
@@ -112,6 +112,9 @@ class PageMachine(Machine):
         times = np.zeros(len(plan.steps), np.float64)
         steps = (plan.steps_at, plan.counts_at, len(plan.steps))
         return self._answer(_cpu.timeSteps(self._handle, *steps, address_of(times)), times)
+
+    def close(self) -> None:
+        self._closing()
 
     def _answer(self, promise: Any, results: Any) -> "asyncio.Future[Any]":
         """Return a bare future: a task around the promise would cost turns of the page's loop."""

@@ -159,16 +159,17 @@ __attribute__((export_name("replay"))) u32 replay(const Step *steps, const u32 *
   for (u32 at = first; at < last; at++) {
     const Step *step = steps + at;
     const u32 *count = counts + 3 * at;
-    if (!step->call) {
-      if (count[2]) __builtin_memmove(step->destination + count[1], step->source + count[0], count[2]);
-      continue;
+    if (step->call) {
+      u32 groups = count[0] * count[1] * count[2];
+      if (!groups) continue;
+      if (!pool.is_under_way) begin(step->call, groups);
+      Outcome outcome = help(deadline);
+      pool.is_under_way = outcome == OUT_OF_TIME;
+      if (outcome != DONE) return outcome == OUT_OF_TIME ? at : LOST;
+    } else {
+      if (!count[2]) continue;
+      __builtin_memmove(step->destination + count[1], step->source + count[0], count[2]);
     }
-    u32 groups = count[0] * count[1] * count[2];
-    if (!groups) continue;
-    if (!pool.is_under_way) begin(step->call, groups);
-    Outcome outcome = help(deadline);
-    pool.is_under_way = outcome == OUT_OF_TIME;
-    if (outcome != DONE) return outcome == OUT_OF_TIME ? at : LOST;
     if (deadline < __builtin_inf() && now() > deadline) return at + 1;
   }
   return last;
