@@ -40,7 +40,7 @@ FUNCTIONS: dict[str, tuple[list[object], Function, float, float]] = {
     "aten.tanh.default": ([], np.tanh, 1.5, 0.0),
     "aten.silu.default": ([], lambda x: x * sigmoid(x), 3.0, 1e-35),
     "aten.gelu.default": (["none"], gelu, 7.0, 1e-35),
-    "aten.gelu.default tanh": (["tanh"], gelu_tanh, 5.0, 0.1),
+    "aten.gelu.default tanh": (["tanh"], gelu_tanh, 8.0, 0.1),
     "aten.log.default": ([], np.log, 0.501, 0.0),
     "aten.sqrt.default": ([], np.sqrt, 0.501, 0.0),
     "aten.rsqrt.default": ([], lambda x: 1 / np.sqrt(x), 1.5, 0.0),
