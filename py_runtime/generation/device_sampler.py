@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from py_runtime.base.shapes import round_up
 from py_runtime.gpu import (
     UNIFORM_USAGE,
     BindGroup,
@@ -33,7 +34,10 @@ NOTHING_DRAWN = np.zeros(1, np.uint32)
 NAME = "sampling/sample"
 IN_PROMPT = figures_of(NAME)["IN_PROMPT"]
 NO_TOKEN = figures_of(NAME)["NO_TOKEN"]  # the logits held no number
-WIDE, WIDEST = (figures_of(f"sampling/fragments/size_{s}")["WORKGROUP"] for s in ("wide", "widest"))
+NARROW, WIDE, WIDEST = (
+    figures_of(f"sampling/fragments/size_{size}")["WORKGROUP"]
+    for size in ("narrow", "wide", "widest")
+)
 LAYOUT = params_layout(kernel_source(NAME, {"size": "narrow"}))  # of all sizes
 STATE_HEADER = offset_of(NAME, "State", "tokens") // WORD
 
@@ -60,11 +64,13 @@ class DeviceSampler:
         arena: Buffer,
     ) -> "DeviceSampler":
         words = vocabulary * WORD
+        # On the CPU their exponentials follow, and both are whole rows of a workgroup's lanes.
+        strands = 2 * round_up(words, NARROW * WORD) if device.kind == "cpu" else words
         specs = {
             "params": BufferSpec("sampling settings", LAYOUT.struct.size, UNIFORM_USAGE),
             "bias": BufferSpec("sampling logit bias", words),
             "history": BufferSpec("sampling history", words),
-            "adjusted": BufferSpec("sampling adjusted logits", words),
+            "adjusted": BufferSpec("sampling adjusted logits", strands),
             "state": BufferSpec("sampling state", (STATE_HEADER + MAX_DRAWS) * WORD),
             "arena_changes": BufferSpec("sampling arena changes", MAX_CHANGES * 2 * WORD),
         }

@@ -56,7 +56,7 @@ class GatedDelta(Op):
             f"{list(state.max_dims)} (keys may be {MAX_KEYS} wide)",
         )
         target = self.builder.target
-        self.wide = target.wide
+        self.wide, self.norm_by_rows = target.wide, target.wide or target.cpu
         plugs = {"lanes": target.lanes_by} if self.wide else {}
         self.delta = self.launch(
             DELTA_WIDE if self.wide else DELTA,
@@ -74,8 +74,8 @@ class GatedDelta(Op):
             },
         )
         self.norm = self.launch(
-            NORM_WIDE if self.wide else NORM,
-            plugs=plugs,
+            NORM_WIDE if self.norm_by_rows else NORM,
+            plugs={"lanes": target.lanes_by} if self.norm_by_rows else {},
             bind={"z": self.z, "weight": norm, "out": self.out},
         )
 
@@ -101,7 +101,7 @@ class GatedDelta(Op):
             a_column=self.value_heads if self._are_one else 0,
         )
         rows = tokens * self.value_heads
-        normalise = self.norm if self.wide else self.norm.for_each  # a workgroup a row
+        normalise = self.norm if self.norm_by_rows else self.norm.for_each  # a workgroup a row
         normalise(rows, rows=rows, width=self.value_dim, eps=self.eps)
 
     @property

@@ -91,7 +91,7 @@ PENALTIES = {
 
 
 @pytest.mark.parametrize("name", PENALTIES)
-def test_penalties_count_as_the_host_does(name: str, native: NativeRunner) -> None:
+def test_penalties_count_as_the_host_does(name: str, native: Runner) -> None:
     """Greedy over the same logits: only the history changes the choice."""
     settings = {"temperature": 0.0, **PENALTIES[name]}
     got = native.run(
@@ -105,7 +105,7 @@ def test_penalties_count_as_the_host_does(name: str, native: NativeRunner) -> No
     assert got.tolist() == wanted
 
 
-def test_ties_and_what_is_no_number(native: NativeRunner) -> None:
+def test_ties_and_what_is_no_number(native: Runner) -> None:
     logits = np.full(VOCABULARY, -1.0, np.float32)
     logits[[9, 20]] = 2.0
     logits[3], logits[4] = np.nan, -np.inf

@@ -25,7 +25,8 @@ class RmsNormKernel:
         self.has = {f"has_{name}": tensor is not None for name, tensor in given.items()}
         sized = x if weight is None else weight
         assert isinstance(sized, LiveTensor), "rows without a weight are a tensor's"
-        self.wide = op.builder.target.wide and sized.max_dims[-1] % 4 == 0
+        target = op.builder.target
+        self.wide = target.cpu or (target.wide and sized.max_dims[-1] % 4 == 0)
         shader = "reduce/rms_norm_wide" if self.wide else "reduce/rms_norm"
         constants = {"WORKGROUP": usual_workgroup(op.builder.limits)} if self.wide else {}
         bind = {"x": x, "out": out, **{name: tensor or x for name, tensor in given.items()}}
