@@ -8,6 +8,7 @@ from py_runtime.base.shapes import numel
 from py_runtime.live.launch import Bindable
 from py_runtime.live.values import LiveTensor
 from py_runtime.ops.kernels.attention_options import take_sinks, take_softcap, take_window
+from py_runtime.ops.kernels.attentions import attention_over_cache
 from py_runtime.ops.kernels.epilogues import Epilogue, make_residual_epilogue
 from py_runtime.ops.kernels.fused_arguments import WEIGHTS, take_biases, take_matrices
 from py_runtime.ops.kernels.gemv import Gemv
@@ -18,7 +19,7 @@ from py_runtime.ops.kernels.matrices import Matrices, rows_of
 from py_runtime.ops.kernels.position_checks import check_cache
 from py_runtime.ops.kernels.streaming_attention import (
     PER_WORKGROUP,
-    attention_over_cache,
+    StreamingAttention,
     problem_over_cache,
 )
 from py_runtime.ops.kernels.token_inputs import TokenInput
@@ -141,6 +142,8 @@ class AttendLinear(AttendWindow):
 
     def _from_splits(self, matrices: Matrices, columns: int, epilogue: Epilogue) -> Gemv | None:
         """Return the product that reduces splits; None where a kernel of its own does so."""
+        if not isinstance(self.attention, StreamingAttention):
+            return None
         problem = problem_over_cache(self.q.max_dims, self.k_cache.max_dims)
         splits = self.attention.splits_of_one(problem)
         if (

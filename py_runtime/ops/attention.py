@@ -10,14 +10,13 @@ from py_runtime.base.shapes import (
     strides_of,
 )
 from py_runtime.ops.kernels.attention_options import take_sinks, take_softcap, take_window
+from py_runtime.ops.kernels.attentions import attention_over_cache, make_attention
 from py_runtime.ops.kernels.kv_caches import take_caches
 from py_runtime.ops.kernels.position_checks import check_cache
 from py_runtime.ops.kernels.streaming_attention import (
     BOOL_MASK,
     FLOAT_MASK,
     Problem,
-    StreamingAttention,
-    attention_over_cache,
     problem_over_cache,
 )
 from py_runtime.ops.registry import Op, register
@@ -161,7 +160,7 @@ class Sdpa(Op):
             f"{q[1]} query heads cannot share {k[1]} key and value heads evenly",
         )
         self.scale = self.number("scale") if self.has("scale") else q[3] ** -0.5
-        self.attention = StreamingAttention(
+        self.attention = make_attention(
             self,
             self._problem(q, k),
             k[2],

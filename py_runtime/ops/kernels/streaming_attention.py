@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from py_runtime.base.shapes import Dims, ceil_div, numel
 from py_runtime.gpu.shader_figures import figures_of
 from py_runtime.live.launch import Bindable, Launch
-from py_runtime.live.values import LiveInt, LiveTensor
+from py_runtime.live.values import LiveTensor
 from py_runtime.ops.kernels.workgroups import usual_workgroup
 from py_runtime.ops.registry import Op
 
@@ -111,6 +111,12 @@ def problem_over_cache(q: Dims, cache: Dims) -> Problem:
 def count_tiles(batches: int, tokens: int, heads: int, kv_heads: int) -> int:
     """Count the tiles: TILE_ROWS query rows each, which share a key and value head."""
     return batches * kv_heads * ceil_div(tokens * (heads // kv_heads), TILE_ROWS)
+
+
+def named_strides(prefix: str, strides: Dims, unit: int = 1) -> dict[str, int]:
+    """Return the parameters for the strides of q or of k and v, in units of so many elements."""
+    names = (f"{prefix}_{axis}" for axis in ("batch", "token", "head"))
+    return dict(zip(names, (stride // unit for stride in strides), strict=True))
 
 
 class StreamingAttention:
@@ -264,8 +270,8 @@ class StreamingAttention:
         }
         fields = {
             **sizes,
-            **self._named("q", problem.q_strides, self.unit),
-            **self._named("kv", problem.kv_strides, self.unit),
+            **named_strides("q", problem.q_strides, self.unit),
+            **named_strides("kv", problem.kv_strides, self.unit),
             "kv_tokens": problem.kv_tokens,
             "scale": scale,
             "softcap": self.softcap or 0.0,
@@ -302,37 +308,7 @@ class StreamingAttention:
     def _reduce_splits(self, problem: Problem, sizes: dict[str, int]) -> None:
         if self.variant is PER_WORKGROUP:
             groups = TILE_ROWS * problem.tiles
-            self.reduce(groups, **sizes, **self._named("q", problem.q_strides, self.unit))
+            self.reduce(groups, **sizes, **named_strides("q", problem.q_strides, self.unit))
         else:
             quads = problem.tiles * ceil_div(problem.width, 4)
-            self.reduce.for_each(quads, **sizes, **self._named("q", problem.q_strides, 1))
-
-    @staticmethod
-    def _named(prefix: str, strides: Dims, unit: int) -> dict[str, int]:
-        names = (f"{prefix}_{axis}" for axis in ("batch", "token", "head"))
-        return dict(zip(names, (stride // unit for stride in strides), strict=True))
-
-
-def attention_over_cache(
-    op: Op,
-    q: LiveTensor,
-    caches: tuple[LiveTensor, LiveTensor],  # of keys and values
-    start_pos: LiveInt,
-    out: Bindable,
-    window: int | None,
-    softcap: float | None,
-    sinks: LiveTensor | None,
-) -> StreamingAttention:
-    """Return causal attention over all positions of the caches, or over a window of them."""
-    k, v = caches
-    return StreamingAttention(
-        op,
-        problem_over_cache(q.max_dims, k.max_dims),
-        k.max_dims[-3],
-        {"q": q, "k": k, "v": v, "start_pos": start_pos},
-        out,
-        "causal" if window is None else "window",
-        window,
-        softcap,
-        sinks,
-    )
+            self.reduce.for_each(quads, **sizes, **named_strides("q", problem.q_strides, 1))

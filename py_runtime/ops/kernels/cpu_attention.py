@@ -1,0 +1,107 @@
+"""Streaming attention on a CPU: large tiles of query rows, and splits only where tiles are few."""
+
+from py_runtime.base.shapes import Dims, ceil_div
+from py_runtime.gpu.shader_figures import figures_of
+from py_runtime.live.launch import Bindable
+from py_runtime.live.values import LiveTensor
+from py_runtime.ops.kernels.streaming_attention import NO_MASK, Problem, named_strides
+from py_runtime.ops.registry import Op
+
+BLOCK = figures_of("attention/fragments/teams")["STEP"]  # positions of the shortest split
+TILE_ROWS = 48  # query rows that share the keys and values of a block
+TILE_VALUES = 1 << 16  # of a tile's query rows, which fit into a thread's scratch memory
+MAX_WIDTH = TILE_VALUES // 4
+ENOUGH_TILES = 18  # keep the cores busy; fewer are cut into splits
+
+
+class CpuAttention:
+    """The launches of an attention op, and the scratch memory between them.
+
+    The kernels are shaders/attention/attend_wide.c and reduce_wide.c, with strides in f32.
+    """
+
+    def __init__(
+        self,
+        op: Op,
+        most: Problem,
+        max_context: int,
+        bind: dict[str, Bindable],  # q, k, v and what the mask's fragment binds
+        out: Bindable,
+        mask: str,  # attention/fragments/mask_*
+        window: int | None = None,  # of a window mask
+        softcap: float | None = None,
+        sinks: LiveTensor | None = None,  # [query heads]: scores without a value
+    ) -> None:
+        op.require(most.width <= MAX_WIDTH, f"heads of {most.width} are wider than {MAX_WIDTH}")
+        self.window, self.softcap = window, softcap
+        width = 4 * ceil_div(most.width, 4)
+        self.tile_rows = min(TILE_ROWS, TILE_VALUES // width)
+        self.max_splits = ceil_div(max_context, BLOCK)
+        # The rows of all splits are at most this many, at any live size (see _splits).
+        all_rows = most.batches * most.heads * most.tokens
+        rows = min(ENOUGH_TILES * self.tile_rows, self.max_splits * all_rows)
+        reduced: dict[str, Bindable] = {
+            "sums": op.scratch("weighted sums", rows * width * 4),
+            "stats": op.scratch("softmax statistics", rows * 2 * 4),
+            "out": out,
+            **({} if sinks is None else {"sinks": sinks}),
+        }
+        sink_plugs = {"sinks": "none" if sinks is None else "learned"}
+        plugs = {
+            "mask": mask,
+            "score": "plain" if softcap is None else "capped",
+            "kv": "f32",
+            "lanes": op.builder.target.lanes_by,
+            **sink_plugs,
+        }
+        self.attend = op.launch("attention/attend_wide", plugs=plugs, bind={**reduced, **bind})
+        self.reduce = op.launch("attention/reduce_wide", plugs=sink_plugs, bind=reduced)
+
+    def __call__(
+        self,
+        problem: Problem,
+        context: int,
+        scale: float,
+        mask_kind: int = NO_MASK,
+        mask_strides: Dims = (0, 0, 0, 0),
+        leaves_splits: bool = False,  # no kernel for CPUs takes splits
+    ) -> bool:
+        """Set the launches; return False, as no splits are left for a later kernel to reduce."""
+        # Each token of a call sees a window; these overlap but for the tokens' own positions.
+        walked = context if self.window is None else min(context, self.window + problem.tokens)
+        rows = problem.tokens * problem.group
+        heads = problem.batches * problem.kv_heads
+        tiles = ceil_div(rows, self.tile_rows)  # of a head
+        splits = self._splits(heads * tiles, walked)
+        sizes = {
+            "kv_heads": problem.kv_heads,
+            "group": problem.group,
+            "heads": heads,
+            "rows": rows,
+            "tiles": tiles,
+            "splits": splits,
+            "width": problem.width,
+            **named_strides("q", problem.q_strides),
+        }
+        self.attend(
+            splits * heads * tiles,
+            **sizes,
+            **named_strides("kv", problem.kv_strides),
+            kv_tokens=problem.kv_tokens,
+            scale=scale,
+            softcap=self.softcap or 0.0,
+            window=self.window or 0,
+            kv_rows=problem.kv_rows,
+            mask_kind=mask_kind,
+            mask_strides=mask_strides,
+        )
+        if splits > 1:
+            self.reduce(heads * rows, **sizes)
+        else:
+            self.reduce.skip()
+        return False
+
+    def _splits(self, tiles: int, walked: int) -> int:
+        """Return the number of splits, which doubles: decoding hardly ever changes the grid."""
+        filled = max(1, walked // BLOCK)
+        return max(1, min(self.max_splits, ENOUGH_TILES // tiles, 1 << (filled.bit_length() - 1)))

@@ -1,0 +1,282 @@
+// Attention of a tile of query rows over one split of the context, with an online softmax: scores are kept
+// for a block of positions only. Without splits the result goes straight to `out`; reduce_wide.c adds up
+// splits.
+//
+// A tile is so many query rows that share a key and value head: rows count token by token, and within a token
+// through the query heads of that group. The rows are spread evenly over params.tiles. Strides are in f32.
+// sums: [splits, heads, rows, width], width a multiple of four; stats: [splits, heads, rows, 2].
+
+#include "attention/attend.h"
+#include "attention/fragments/teams.wgsl.h"
+#include "maths.h"
+
+enum {
+  BLOCK = STEP,  // positions taken at a time; a split is a multiple of it
+  ROWS_AT_ONCE = 3,  // with four keys or quads of values, what 16 registers hold
+  ROWS_IN_PLACE = 8,  // more rows read keys and values so often that a dense copy of them pays
+};
+
+// The tile that a thread computes; all but the places lies in its scratch memory.
+typedef struct {
+  u32 first_row;
+  u32 rows;
+  u32 width;  // of a head, up to a multiple of four with zeros
+  u32 batch;
+  u32 kv_head;
+  u32 block;  // positions at a time that fit into the memory
+  f32 *queries;  // [rows, width], scaled
+  f32 *sums;  // [rows, width], of values, by their weights
+  f32 *scores;  // [rows, BLOCK]; then weights
+  f32 *tops;  // [rows], the largest score of each
+  f32 *totals;  // [rows], of weights
+  f32 *shrinks;  // [rows], the factors of sums so far after a block
+  f32 *copies;  // [block, width]
+} Work;
+
+// Keys or values of a block of positions.
+typedef struct {
+  const f32 *values;
+  u32 stride;  // from a position to the next
+} Block;
+
+static Row row_at(const io_params *params, const Work *work, u32 row) {
+  u32 at = work->first_row + row;
+  return (Row){work->batch, work->kv_head * params->group + at % params->group, at / params->group};
+}
+
+static u32 place_of(const io_params *params, Row row) {  // in q and in out
+  return row.batch * params->q_batch + row.token * params->q_token + row.head * params->q_head;
+}
+
+static void begin_tile(const Call *call, Work *work, u32 thread) {
+  const io_params *params = PARAMS(io);
+  f32 *memory = scratch_of(thread);
+  u32 rows = work->rows, width = work->width;
+  work->queries = memory;
+  work->sums = work->queries + rows * width;
+  work->scores = work->sums + rows * width;
+  work->tops = work->scores + rows * BLOCK;
+  work->totals = work->tops + rows;
+  work->shrinks = work->totals + rows;
+  work->copies = work->shrinks + ceil_div(rows, 4) * 4;
+  u32 left = SCRATCH_BYTES / sizeof(f32) - (u32)(work->copies - memory);
+  work->block = min_u32(BLOCK, left / width);
+  f32 scale = PLUG(Score, score)->query_scale(params);
+  for (u32 row = 0; row < rows; row++) {
+    const f32 *query = BUFFER(const f32, q) + place_of(params, row_at(params, work, row));
+    f32 *scaled = work->queries + row * width;
+    for (u32 dim = 0; dim < width; dim++) scaled[dim] = dim < params->width ? query[dim] * scale : 0.0f;
+    work->tops[row] = MASKED;
+    work->totals[row] = 0.0f;
+  }
+  __builtin_memset(work->sums, 0, rows * width * sizeof(f32));
+}
+
+// Returns keys or values in place, or a dense copy of them, filled up with zeros.
+static Block block_of(const io_params *params, const Work *work, const f32 *cached, u32 row, u32 count) {
+  const f32 *values = cached + work->batch * params->kv_batch + work->kv_head * params->kv_head + row * params->kv_token;
+  int is_padded = work->width != params->width;
+  if (!is_padded && (work->rows <= ROWS_IN_PLACE || params->kv_token == work->width)) return (Block){values, params->kv_token};
+  for (u32 at = 0; at < count; at++) {
+    f32 *copy = work->copies + at * work->width;
+    const f32 *from = values + at * params->kv_token;
+    if (is_padded) {
+      for (u32 dim = 0; dim < work->width; dim++) copy[dim] = dim < params->width ? from[dim] : 0.0f;
+    } else {
+      for (u32 dim = 0; dim < work->width; dim += 4) store_f32x4(copy + dim, load_f32x4(from + dim));
+    }
+  }
+  return (Block){work->copies, work->width};
+}
+
+// Sums each of four vectors.
+INLINE f32x4 sums_of_four(f32x4 a, f32x4 b, f32x4 c, f32x4 d) {
+  f32x4 ab = __builtin_shufflevector(a, b, 0, 4, 1, 5) + __builtin_shufflevector(a, b, 2, 6, 3, 7);
+  f32x4 cd = __builtin_shufflevector(c, d, 0, 4, 1, 5) + __builtin_shufflevector(c, d, 2, 6, 3, 7);
+  return __builtin_shufflevector(ab, cd, 0, 1, 4, 5) + __builtin_shufflevector(ab, cd, 2, 3, 6, 7);
+}
+
+// Scores `rows` queries with the keys, four of them at a time; the last is repeated to fill up the last four.
+INLINE void score_rows(const Work *work, u32 row, Block keys, u32 count, u32 rows) {
+  u32 width = work->width;
+  const f32 *queries = work->queries + row * width;
+  for (u32 at = 0; at < count; at += 4) {
+    const f32 *own[4];
+    for (u32 key = 0; key < 4; key++) own[key] = keys.values + min_u32(at + key, count - 1) * keys.stride;
+    f32x4 dots[ROWS_AT_ONCE][4];
+    for (u32 r = 0; r < rows; r++) {
+      for (u32 key = 0; key < 4; key++) dots[r][key] = splat(0.0f);
+    }
+    for (u32 dim = 0; dim < width; dim += 4) {
+      f32x4 query[ROWS_AT_ONCE];
+      for (u32 r = 0; r < rows; r++) query[r] = load_f32x4(queries + r * width + dim);
+      for (u32 key = 0; key < 4; key++) {
+        f32x4 quad = load_f32x4(own[key] + dim);
+        for (u32 r = 0; r < rows; r++) dots[r][key] = fma4(query[r], quad, dots[r][key]);
+      }
+    }
+    for (u32 r = 0; r < rows; r++) {
+      f32x4 scores = sums_of_four(dots[r][0], dots[r][1], dots[r][2], dots[r][3]);
+      store_f32x4(work->scores + (row + r) * BLOCK + at, scores);
+    }
+  }
+}
+
+// Adds weighted values to `quads` quads of the sums of `rows` rows.
+INLINE void add_quads(const Work *work, u32 row, Block values, u32 count, u32 dim, u32 rows, u32 quads) {
+  f32 *sums = work->sums + row * work->width + dim;
+  const f32 *weights = work->scores + row * BLOCK;
+  f32x4 own[ROWS_AT_ONCE][4];
+  for (u32 r = 0; r < rows; r++) {
+    f32x4 shrink = splat(work->shrinks[row + r]);
+    for (u32 quad = 0; quad < quads; quad++) own[r][quad] = shrink * load_f32x4(sums + r * work->width + 4 * quad);
+  }
+  const f32 *value = values.values + dim;
+  for (u32 at = 0; at < count; at++, value += values.stride) {
+    f32x4 weight[ROWS_AT_ONCE];
+    for (u32 r = 0; r < rows; r++) weight[r] = splat(weights[r * BLOCK + at]);
+    for (u32 quad = 0; quad < quads; quad++) {
+      f32x4 loaded = load_f32x4(value + 4 * quad);
+      for (u32 r = 0; r < rows; r++) own[r][quad] = fma4(weight[r], loaded, own[r][quad]);
+    }
+  }
+  for (u32 r = 0; r < rows; r++) {
+    for (u32 quad = 0; quad < quads; quad++) store_f32x4(sums + r * work->width + 4 * quad, own[r][quad]);
+  }
+}
+
+INLINE void add_rows(const Work *work, u32 row, Block values, u32 count, u32 rows) {
+  u32 dim = 0;
+  for (; dim + 16 <= work->width; dim += 16) add_quads(work, row, values, count, dim, rows, 4);
+  for (; dim < work->width; dim += 4) add_quads(work, row, values, count, dim, rows, 1);
+}
+
+// Rows that are left are taken three at a time, four as two and two.
+static u32 rows_at_once(u32 left) { return left == 4 ? 2 : min_u32(left, ROWS_AT_ONCE); }
+
+static void score_block(const Work *work, Block keys, u32 count) {
+  for (u32 row = 0; row < work->rows;) {
+    u32 rows = rows_at_once(work->rows - row);
+    if (rows == 1) score_rows(work, row, keys, count, 1);
+    if (rows == 2) score_rows(work, row, keys, count, 2);
+    if (rows == 3) score_rows(work, row, keys, count, 3);
+    row += rows;
+  }
+}
+
+static void add_block(const Work *work, Block values, u32 count) {
+  for (u32 row = 0; row < work->rows;) {
+    u32 rows = rows_at_once(work->rows - row);
+    if (rows == 1) add_rows(work, row, values, count, 1);
+    if (rows == 2) add_rows(work, row, values, count, 2);
+    if (rows == 3) add_rows(work, row, values, count, 3);
+    row += rows;
+  }
+}
+
+// Masks a row's scores of the positions from `first` on and makes them weights.
+static void weigh(const Call *call, const Work *work, u32 row, u32 first, u32 count) {
+  const io_params *params = PARAMS(io);
+  const Mask *mask = PLUG(Mask, mask);
+  const Score *score = PLUG(Score, score);
+  f32 *scores = work->scores + row * BLOCK;
+  Row place = row_at(params, work, row);
+  u32 filled = ceil_div(count, 4) * 4;
+  if (score->cap) score->cap(params, filled, scores);
+  if (mask->apply) mask->apply(call, place, first, count, scores);
+  Range seen = mask->seen(call, place.token);
+  u32 begin = min_u32(max_u32(seen.first, first) - first, count);
+  u32 end = min_u32(max_u32(seen.end, first) - first, count);
+  for (u32 at = 0; at < begin; at++) scores[at] = MASKED;
+  for (u32 at = end; at < filled; at++) scores[at] = MASKED;
+
+  f32x4 tops = splat(work->tops[row]);
+  for (u32 at = 0; at < filled; at += 4) tops = max4(tops, load_f32x4(scores + at));
+  tops = max4(tops, tops.zwxy);
+  f32x4 top = max4(tops, tops.yxwz);
+  if (top.x == MASKED) {  // nothing is seen so far
+    for (u32 at = 0; at < filled; at += 4) store_f32x4(scores + at, splat(0.0f));
+    work->shrinks[row] = 0.0f;
+    return;
+  }
+  f32x4 total = splat(0.0f);
+  for (u32 at = 0; at < filled; at += 4) {
+    f32x4 weights = exp4(load_f32x4(scores + at) - top);
+    store_f32x4(scores + at, weights);
+    total += weights;
+  }
+  f32 shrink = exp_f32(work->tops[row] - top.x);
+  work->shrinks[row] = shrink;
+  work->totals[row] = work->totals[row] * shrink + sum_of(total);
+  work->tops[row] = top.x;
+}
+
+static void attend(const Call *call, const Work *work, u32 begin, u32 end) {
+  const io_params *params = PARAMS(io);
+  u32 count;
+  for (u32 first = begin; first < end; first += count) {
+    u32 cache_row = first % params->kv_rows;  // caches may be rings with fewer rows than there are positions
+    count = min_u32(min_u32(work->block, end - first), params->kv_rows - cache_row);
+    score_block(work, block_of(params, work, BUFFER(const f32, k), cache_row, count), count);
+    for (u32 row = 0; row < work->rows; row++) weigh(call, work, row, first, count);
+    add_block(work, block_of(params, work, BUFFER(const f32, v), cache_row, count), count);
+  }
+}
+
+static void store_split(const Call *call, const Work *work, u32 split) {
+  const io_params *params = PARAMS(io);
+  u32 head = work->batch * params->kv_heads + work->kv_head;
+  u32 at = (split * params->heads + head) * params->rows + work->first_row;
+  __builtin_memcpy(BUFFER(f32, sums) + at * work->width, work->sums, work->rows * work->width * sizeof(f32));
+  f32 *stats = BUFFER(f32, stats) + 2 * at;
+  for (u32 row = 0; row < work->rows; row++) {
+    stats[2 * row] = work->tops[row];
+    stats[2 * row + 1] = work->totals[row];
+  }
+}
+
+static void store_rows(const Call *call, const Work *work) {
+  const io_params *params = PARAMS(io);
+  for (u32 row = 0; row < work->rows; row++) {
+    Row place = row_at(params, work, row);
+    f32 *out = BUFFER(f32, out) + place_of(params, place);
+    const f32 *sums = work->sums + row * work->width;
+    f32 share = share_of(call, work->totals[row], work->tops[row], place.head);
+    for (u32 dim = 0; dim < params->width; dim++) out[dim] = sums[dim] * share;
+  }
+}
+
+KERNEL(attention_attend_wide, 1) {
+  const io_params *params = PARAMS(io);
+  const Mask *mask = PLUG(Mask, mask);
+  u32 tile_rows = ceil_div(params->rows, params->tiles);
+  u32 last_token = (params->rows - 1) / params->group;
+  u32 context_begin = mask->seen(call, 0).first, context_end = mask->seen(call, last_token).end;
+  u32 split_blocks = ceil_div(context_end - context_begin, params->splits * BLOCK);
+  u32 of_split = params->heads * params->tiles;
+  u32 last = min_u32(share.last, params->splits * of_split);
+  for (u32 index = share.first; index < last; index++) {
+    u32 split = index / of_split, head = index % params->heads;
+    // The last tiles see most: they come first, so that threads end at about the same time.
+    u32 tile = params->tiles - 1 - index % of_split / params->heads;
+    u32 first_row = tile * tile_rows;
+    if (first_row >= params->rows) continue;
+    Work work = {
+      .first_row = first_row,
+      .rows = min_u32(tile_rows, params->rows - first_row),
+      .width = ceil_div(params->width, 4) * 4,
+      .batch = head / params->kv_heads,
+      .kv_head = head % params->kv_heads,
+    };
+    begin_tile(call, &work, share.thread);
+    u32 begin = context_begin + split * split_blocks * BLOCK, end = begin + split_blocks * BLOCK;
+    u32 first_token = first_row / params->group, own_last = (first_row + work.rows - 1) / params->group;
+    begin = max_u32(begin, mask->seen(call, first_token).first);
+    attend(call, &work, begin, min_u32(end, mask->seen(call, own_last).end));
+    if (params->splits > 1) {
+      store_split(call, &work, split);
+    } else {
+      store_rows(call, &work);
+    }
+  }
+}

@@ -1,0 +1,38 @@
+// The masks of attention: causal, a sliding window, and one given as a tensor.
+
+#include "attention/attend.h"
+#include "attention/fragments/mask_tensor.wgsl.h"
+
+static u32 end_of(const Call *call, u32 token) { return (u32)*BUFFER(const i32, start_pos) + token + 1; }
+
+static Range see_all_before(const Call *call, u32 token) { return (Range){0, end_of(call, token)}; }
+
+FRAGMENT(Mask, attention_fragments_mask_causal) = {see_all_before, 0};
+
+static Range see_window(const Call *call, u32 token) {
+  u32 end = end_of(call, token);
+  return (Range){end - min_u32(end, PARAMS(io)->window), end};
+}
+
+FRAGMENT(Mask, attention_fragments_mask_window) = {see_window, 0};
+
+static Range see_all(const Call *call, u32 token) { return (Range){0, PARAMS(io)->kv_tokens}; }
+
+// The mask is added to the scores, or says where they stay.
+static void mask_by_tensor(const Call *call, Row row, u32 first, u32 count, f32 *scores) {
+  const io_params *params = PARAMS(io);
+  if (params->mask_kind == NO_MASK) return;
+  u32x4 strides = params->mask_strides;  // batch, head, query, key
+  const u32 *mask = BUFFER(const u32, mask) + row.batch * strides.x + row.head * strides.y + row.token * strides.z;
+  for (u32 at = 0; at < count; at++) {
+    u32 bits = mask[(first + at) * strides.w];
+    if (params->mask_kind == BOOL_MASK) {
+      if (!bits) scores[at] = MASKED;
+    } else {
+      // -1e30 swallows any score, as the lowest float would.
+      scores[at] = bits == MINUS_INFINITY ? MASKED : scores[at] + max_f32(as_float(bits), -1e30f);
+    }
+  }
+}
+
+FRAGMENT(Mask, attention_fragments_mask_tensor) = {see_all, mask_by_tensor};
