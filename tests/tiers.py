@@ -47,8 +47,11 @@ class Tiers:
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """Add the markers that follow from fixtures and from other markers, before -m selects."""
         for item in items:
-            fixtures = FIXTURE_MARKERS.keys() & getattr(item, "fixturenames", ())
-            for marker in {FIXTURE_MARKERS[name] for name in fixtures}:
+            asked_for = getattr(item, "fixturenames", ())
+            markers = {FIXTURE_MARKERS[name] for name in FIXTURE_MARKERS.keys() & asked_for}
+            if "cpu" in asked_for:  # in place of a GPU
+                markers.discard("gpu")
+            for marker in markers:
                 item.add_marker(marker)
             if item.get_closest_marker("browser") and item.get_closest_marker("thorough_in_page"):
                 item.add_marker("thorough")

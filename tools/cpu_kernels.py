@@ -1,8 +1,8 @@
 """Compile the kernels for the CPU: `python -m tools.cpu_kernels`.
 
 A kernel in C stands beside the shader whose interface it has. Structs, figures and the names of
-buffers, constants and slots come from the shaders, as headers. The result is two WebAssembly modules,
-with and without relaxed SIMD, and a table of what is in them.
+buffers, constants and slots come from the shaders, as headers. The result is two WebAssembly
+modules, with and without relaxed SIMD, and a table of what is in them.
 """
 
 import json
@@ -13,8 +13,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from py_runtime.cpu.kernel_table import KERNELS_FOLDER, MODULES, TABLE
-from py_runtime.gpu.shader_figures import figures_of, members_of
+from py_runtime.gpu.kernel_sources import KernelSource
+from py_runtime.gpu.shader_figures import evaluate, figures_of, members_of
 from py_runtime.gpu.shader_sources import Library, ShaderFile, all_shaders
+from py_runtime.live.uniforms import ParamsLayout
 from tools.files import ROOT
 
 SHADERS = ROOT / "shaders"
@@ -47,6 +49,7 @@ FLAGS = [
 ]
 VARIANTS = {MODULES[0]: [], MODULES[1]: ["-mrelaxed-simd"]}
 
+PARAMS = "Params"
 C_TYPES = {
     "f32": "f32",
     "u32": "u32",
@@ -66,6 +69,7 @@ _FRAGMENT = re.compile(r"^FRAGMENT\(\w+, (\w+)\)", re.MULTILINE)
 
 
 def main() -> None:
+    """Write the headers, compile the kernels and write the table of their names."""
     library = all_shaders()
     include = BUILD / "include"
     table = _table(library)
@@ -113,11 +117,15 @@ def _header(library: Library, file: ShaderFile) -> str:
     lines = ["#pragma once", '#include "simd.h"']
     lines += [f'#include "{need}.wgsl.h"' for need in file.needs if _structs(library.file(need))]
     figures = figures_of(file.name)
-    own = [f"{name} = {figures[name]}" for name, _ in file.constants if _is_constant(file, name, figures)]
+    names = [name for name, _ in file.constants if _is_constant(file, name, figures)]
+    own = [f"{name} = {figures[name]}" for name in names]
     if own:
         lines.append(f"enum {{ {', '.join(own)} }};")
     for struct in _structs(file):
-        lines.append(f"typedef struct {{ {' '.join(_members(file, struct))} }} {_c_name(file, struct)};")
+        members = " ".join(_members(file, struct))
+        lines.append(f"typedef struct {{ {members} }} {_c_name(file, struct)};")
+    if PARAMS in _structs(file):
+        lines += _checked_offsets(library, file)
     return "\n".join(lines) + "\n"
 
 
@@ -130,14 +138,43 @@ def _structs(file: ShaderFile) -> list[str]:
 
 
 def _c_name(file: ShaderFile, struct: str) -> str:
-    return f"{file.name.rpartition('/')[2]}_params" if struct == "Params" else struct
+    return f"{file.name.rpartition('/')[2]}_params" if struct == PARAMS else struct
 
 
 def _members(file: ShaderFile, struct: str) -> Iterator[str]:
     for member in members_of(file.source, struct):
-        length = "" if member.length is None else f"[{member.length}]"
+        length = "" if member.length is None else "[]"
+        if member.length:
+            length = f"[{evaluate(member.length, figures_of(file.name))}]"
         kind = C_TYPES.get(member.type, member.type)
-        yield f"{kind} {member.name}{length.replace('u]', ']')};"
+        yield f"{kind} {member.name}{length};"
+
+
+def _checked_offsets(library: Library, file: ShaderFile) -> list[str]:
+    """Return assertions that the compiler lays out Params as Python packs it."""
+    files = _with_needs(library, file)
+    source = "\n".join(one.source for one in files)
+    packed = ParamsLayout(KernelSource(file.name, file, files, source, (), {})).offsets
+    name = _c_name(file, PARAMS)
+    message = f"Python packs another {PARAMS} of {file.name}"
+    return [
+        f'_Static_assert(__builtin_offsetof({name}, {path}) == {packed[member]}, "{message}");'
+        for path, member in _leaves(source, PARAMS)
+    ]
+
+
+def _with_needs(library: Library, file: ShaderFile) -> tuple[ShaderFile, ...]:
+    brought = [part for need in file.needs for part in _with_needs(library, library.file(need))]
+    return (*dict.fromkeys(brought), file)
+
+
+def _leaves(source: str, struct: str) -> Iterator[tuple[str, str]]:
+    """Yield the members that are no structs, each with its path from the outermost struct."""
+    for member in members_of(source, struct):
+        inner = list(_leaves(source, member.type))
+        yield from ((f"{member.name}.{path}", name) for path, name in inner)
+        if not inner:
+            yield member.name, member.name
 
 
 def _registry(table: dict[str, list[str]]) -> str:
@@ -148,12 +185,20 @@ def _registry(table: dict[str, list[str]]) -> str:
     lines += [f"extern const Kernel {name};" for name in kernels]
     lines += [f"extern const char {name};" for name in fragments]
     lines += [
-        f"static const Kernel *const kernels[] = {{{', '.join(f'&{name}' for name in kernels)}}};",
-        f"static const void *const fragments[] = {{{', '.join(['0', *(f'&{name}' for name in fragments)])}}};",
-        '__attribute__((export_name("kernel_at"))) const Kernel *kernel_at(u32 number) { return kernels[number]; }',
-        '__attribute__((export_name("fragment_at"))) const void *fragment_at(u32 number) { return fragments[number + 1]; }',
+        _addresses("Kernel", "kernel", kernels),
+        _addresses("void", "fragment", fragments),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _addresses(kind: str, what: str, names: list[str]) -> str:
+    """Return a table of addresses and the function by which the runtime reads it."""
+    listed = ", ".join(f"&{name}" for name in names)
+    return (
+        f"static const {kind} *const {what}s[] = {{{listed}}};\n"
+        f'__attribute__((export_name("{what}_at")))\n'
+        f"const {kind} *{what}_at(u32 number) {{ return {what}s[number]; }}"
+    )
 
 
 def _write(path: Path, text: str) -> None:

@@ -48,6 +48,11 @@ class KernelTarget:
         return cls(not seems_software(device), lanes, buffers, binding_bytes, f16)
 
     @property
+    def fuses_tokens(self) -> bool:
+        """Whether products of several tokens take every epilogue, as those of one do."""
+        return self.wide or self.cpu
+
+    @property
     def lanes_by(self) -> str:
         """Return which of shaders/shared/lanes_* the wide kernels use."""
         return "subgroups" if self.lanes > 1 else "memory"

@@ -43,6 +43,7 @@ class Experts(Op):
         self._read_arguments()
         activation = self.string("activation")
         self.require(activation in GATES, f"the unknown activation '{activation}'")
+        self.on_cpu = self.builder.target.cpu
         self.gate_up, self.down = self._matrices()
         self.hidden = self.down.columns
         tokens = numel(self.x.max_dims[:-1])
@@ -183,8 +184,12 @@ class Experts(Op):
         of_mixture["has_bias"] = int(self.has_bias)
         count = tokens * self.used * self.hidden
         fields = {"tokens": tokens, "count": count, "rows": self.hidden, **of_mixture}
-        self.first(ceil_div(count, ROWS_AT_ONCE), **fields, **self.gate_up.fields)
+        groups = ceil_div(count, ROWS_AT_ONCE)
+        if self.on_cpu:  # which reads an expert's rows once for all of its tokens
+            groups = self.experts * ceil_div(self.hidden, ROWS_AT_ONCE)
+        self.first(groups, **fields, **self.gate_up.fields)
         count = tokens * self.width
         of_mixture["has_residual"] = int(self.residual is not None)
         fields = {"tokens": tokens, "count": count, "rows": self.width, **of_mixture}
-        self.second(ceil_div(count, ROWS_AT_ONCE), **fields, **self.down.fields)
+        groups = ceil_div(self.width if self.on_cpu else count, ROWS_AT_ONCE)
+        self.second(groups, **fields, **self.down.fields)

@@ -42,7 +42,7 @@ class GatedLinear(Op):
         )
         max_tokens = numel(self.x.max_dims[:-1])
         self.combine: Launch | None = None
-        if max_tokens == 1:
+        if max_tokens == 1 or self.builder.target.cpu:
             many = at_once
         else:
             sums = self.scratch("gate", max_tokens * self.rows * 4)
@@ -51,7 +51,7 @@ class GatedLinear(Op):
         self.kernels = LinearKernels(
             self, self.x, matrices, at_once, norm, many=many, summed=summed
         )
-        if max_tokens > 1:
+        if many is not at_once:
             bind: dict[str, Bindable] = {"gate": sums, "parts": self.parts, "out": self.out}
             self.combine = self.launch("elementwise/gated_part", plugs=GATE, bind=bind)
 

@@ -116,7 +116,7 @@ class QkvRotaryCache(Op):
         is_normed = bool(self.norms) or self.v_eps is not None
         self.one_at_once = not is_normed and target.storage_buffers >= BUFFERS_AT_ONCE
         self.heads: Launch | None = None
-        if self.one_at_once and (target.wide or max_tokens == 1):
+        if self.one_at_once and (target.fuses_tokens or max_tokens == 1):
             self.kernels = LinearKernels(self, self.x, matrices, at_once, norm, summed=summed)
             return
         # Software adapters take seconds to compile each matrix product: this one others use, too.

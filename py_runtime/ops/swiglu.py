@@ -50,7 +50,7 @@ class Swiglu(Op):
         max_tokens = numel(self.x.max_dims[:-1])
         self.combine: Launch | None = None
         self.is_one = len(matrices) == 1
-        if self.is_one and (self.builder.target.wide or max_tokens == 1):
+        if self.is_one and (self.builder.target.fuses_tokens or max_tokens == 1):
             self.kernels = LinearKernels(self, self.x, matrices, epilogue, norm, summed=summed)
             return
         # Gate and up of two kinds are two matrices. Software adapters take seconds to compile a

@@ -34,12 +34,24 @@ INLINE u32 min_u32(u32 a, u32 b) { return a < b ? a : b; }
 INLINE u32 max_u32(u32 a, u32 b) { return a > b ? a : b; }
 INLINE f32 min_f32(f32 a, f32 b) { return a < b ? a : b; }
 INLINE f32 max_f32(f32 a, f32 b) { return a > b ? a : b; }
+INLINE i32 clamp_i32(i32 value, i32 low, i32 high) { return value < low ? low : value > high ? high : value; }
 INLINE u32 ceil_div(u32 a, u32 b) { return (a + b - 1) / b; }
 
 // Loads that need no alignment.
 INLINE f32x4 load_f32x4(const f32 *at) { return (f32x4)wasm_v128_load(at); }
 INLINE void store_f32x4(f32 *at, f32x4 values) { wasm_v128_store(at, (v128_t)values); }
 INLINE f32x4 splat(f32 value) { return (f32x4)wasm_f32x4_splat(value); }
+
+// Copy words: in place for what is short, where a call would take longer than the copy.
+INLINE void copy_words(void *to, const void *from, u32 count) {
+  if (count >= 256) {
+    __builtin_memcpy(to, from, 4 * count);
+    return;
+  }
+  u32 at = 0;
+  for (; at + 4 <= count; at += 4) wasm_v128_store((u32 *)to + at, wasm_v128_load((const u32 *)from + at));
+  for (; at < count; at++) ((u32 *)to)[at] = ((const u32 *)from)[at];
+}
 
 // a * b + c: in one rounding where the machine has it and the relaxed build is used.
 INLINE f32x4 fma4(f32x4 a, f32x4 b, f32x4 c) {

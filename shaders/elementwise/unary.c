@@ -1,13 +1,14 @@
-// out = f(x), element by element.
+// out = apply(x), element by element; a fragment says how.
 
+#include "elementwise/fragments/elements.h"
 #include "elementwise/unary.wgsl.h"
-#include "elementwise/fragments/codes_of_one.wgsl.h"
 #include "kernel.h"
 
-KERNEL(elementwise_unary, 64) {
+KERNEL(elementwise_unary, 128) {
   const unary_params *params = PARAMS(unary);
-  const f32 *x = BUFFER(const f32, x);
-  f32 *out = BUFFER(f32, out);
-  u32 last = min_u32(share.last * WORKGROUP, params->count);
-  for (u32 at = share.first * WORKGROUP; at < last; at++) out[at] = CONSTANT(CODE) == NEG ? -x[at] : max_f32(x[at], 0.0f);
+  u32 first = share.first * WORKGROUP, last = min_u32(share.last * WORKGROUP, params->count);
+  if (first >= last) return;
+  const u32 *x = BUFFER(const u32, x);
+  u32 *out = BUFFER(u32, out);
+  PLUG(Elements, elements)->apply(CONSTANT(CODE), x + first, out + first, last - first, params->first, params->second);
 }

@@ -7,7 +7,7 @@ one scale a block, and its bytes are the planes: three for one token, two for se
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from py_runtime.base.shapes import ceil_div
+from py_runtime.base.shapes import ceil_div, round_up
 from py_runtime.gpu.kernel_target import KernelTarget
 from py_runtime.gpu.shader_figures import figures_of
 from py_runtime.live.launch import Bindable
@@ -19,6 +19,7 @@ from py_runtime.program.weight_kinds import BLOCK, BLOCK_KINDS
 GEMV_INT8, GEMV_MIXED_INT8 = "linear/gemv_int8", "linear/gemv_mixed_int8"
 GEMM_INT8, SPLIT_PLANES = "linear/gemm_int8", "linear/split_planes"
 TILE_SIDES = (64, 32)  # of linear/gemm_int8, on every device
+CPU_BLOCKS, CPU_BLOCK_BYTES = 4, 128  # a token's blocks are padded: see shaders/linear/tokens.h
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,7 @@ def _has_super_blocks(matrix: Matrix) -> bool:
 
 def uses_int8_planes(matrix: Matrix, target: KernelTarget) -> bool:
     """Return whether the matrix is multiplied by int8 planes of x."""
-    return target.wide and matrix.whole_blocks
+    return (target.wide or target.cpu) and matrix.whole_blocks
 
 
 def has_paired_columns(matrix: Matrix) -> bool:
@@ -111,10 +112,10 @@ class PlaneTokens:
         self.columns = matrix.columns
         known = figures_of(SPLIT_PLANES)
         self.tokens_at_once = known["TOKENS"]
-        block_bytes = 16 * known["VECTORS"]
-        self.out = op.scratch(
-            "int8 planes of x", max_tokens * matrix.columns // BLOCK * block_bytes
-        )
+        blocks, block_bytes = matrix.columns // BLOCK, 16 * known["VECTORS"]
+        if op.builder.target.cpu:
+            blocks, block_bytes = round_up(blocks, CPU_BLOCKS), CPU_BLOCK_BYTES
+        self.out = op.scratch("int8 planes of x", max_tokens * blocks * block_bytes)
         self.split = op.launch(
             SPLIT_PLANES,
             bind={"x": x, "norm": norm or x, "planes": self.out},

@@ -16,7 +16,7 @@ class LinearKernels:
     """The GEMV launches of an op, and its GEMM launches where it may have several tokens.
 
     A GEMV takes one matrix, or two of different kinds; a GEMM takes one. x may be computed and
-    normalised on the way.
+    normalised on the way. On the CPU there are GEMMs alone, which take one token, too.
 
     `many` is the epilogue for several tokens, where it is not that for one; `source` is read in
     place of x, of which then only the number of tokens counts.
@@ -37,14 +37,15 @@ class LinearKernels:
         self.tensors = dict.fromkeys(tensor for matrix in matrices for tensor in matrix.tensors)
         max_tokens = numel(x.max_dims[:-1])
         self.sum_up: RmsNormKernel | None = None
-        if summed is not None and max_tokens > 1:
+        is_cpu = op.builder.target.cpu
+        if summed is not None and (max_tokens > 1 or is_cpu):
             added = (x, summed.residual, summed.factor)
             self.sum_up = RmsNormKernel(op, summed.of, summed.norm.weight, *added)
         self.columns = x.max_dims[-1]
         plain = TokenInput.plain(source or x)
         token = plain if summed is None else TokenInput.summed(summed, x)
         self.gemvs: list[Gemv] = []
-        left = matrices
+        left = () if is_cpu else matrices
         while left:
             count = 2 if fit_mixed_gemv(op, left[:2], token, epilogue) else 1
             own = epilogue if len(matrices) == 1 else epilogue.narrow_to(left[:count])
@@ -52,7 +53,7 @@ class LinearKernels:
             left, token = left[count:], plain  # the first kernel writes x for the others
         self.gemms: list[Gemm] = []
         known: dict[str, PreparedTokens] = {}
-        for matrix in matrices if max_tokens > 1 else ():
+        for matrix in matrices if max_tokens > 1 or is_cpu else ():
             own = many or epilogue
             own = own if len(matrices) == 1 else own.narrow_to((matrix,))
             self.gemms.append(Gemm(op, source or x, max_tokens, matrix, own, norm, known))
@@ -61,12 +62,13 @@ class LinearKernels:
         for tensor in self.tensors:
             if tensor.dims != tensor.max_dims:
                 self.op.require_live(False, f"{tensor.label} cannot be resized")
+        by_gemvs = bool(self.gemvs) and (tokens == 1 or not self.gemms)
         if self.sum_up is not None and self.summed is not None:
-            if tokens == 1:
+            if by_gemvs:
                 self.sum_up.skip()
             else:
                 self.sum_up(tokens, self.columns, self.summed.norm.eps)
-        if tokens == 1 or not self.gemms:
+        if by_gemvs:
             for gemm in self.gemms:
                 gemm.skip()
             for gemv in self.gemvs:

@@ -67,10 +67,21 @@ SMALLEST = tile_workgroup(32, 128)  # fits every device
 INT8 = tuple(tile_int8(side) for side in TILE_SIDES)
 
 
+ALL_TOKENS = 2**31  # of a tile: a workgroup of the CPU takes a few rows and every token
+CPU_PAIRS = 8  # as many as an epilogue takes at a time
+
+
+def tile_rows(kernel: str) -> Tiling:
+    """Return the tiling of the CPU, in rows of the weight alone."""
+    return Tiling(kernel, 1, tokens=ALL_TOKENS, pairs=CPU_PAIRS, side=2 * CPU_PAIRS)
+
+
 def choose_tilings(
     matrix: Matrix, target: KernelTarget, limits: Mapping[str, int]
 ) -> tuple[Tiling, ...]:
     """Choose the tilings of a matrix; a call takes the first that has enough tiles for it."""
+    if target.cpu:
+        return (tile_rows(GEMM_INT8 if uses_int8_planes(matrix, target) else GEMM_WIDE),)
     if uses_int8_planes(matrix, target):
         return INT8
     if target.wide and is_roomy(limits):

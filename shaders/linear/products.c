@@ -1,0 +1,97 @@
+// Products of rows of a weight with tokens in floats.
+
+#include "linear/products.h"
+
+enum {
+  TILE = 4,  // rows and tokens that are multiplied together: their 16 sums stay in registers
+  SCRATCH_FLOATS = SCRATCH_BYTES / sizeof(f32),
+};
+
+Pairs pairs_of(const Call *call, u32 group) {
+  const Epilogue *epilogue = PLUG(Epilogue, epilogue);
+  const ProductParams *params = call->buffers[BINDING_params];
+  u32 most = CONSTANT(SIDE) / 2;
+  Pairs pairs = {.first = group * most};
+  pairs.count = pairs.first < params->pairs ? min_u32(most, params->pairs - pairs.first) : 0;
+  for (u32 at = 0; at < (pairs.count + 1) / 2 * 2; at++) {
+    u32x2 rows = epilogue->pair_rows(call, pairs.first + min_u32(at, pairs.count - 1));
+    pairs.rows[2 * at] = rows.x;
+    pairs.rows[2 * at + 1] = rows.y;
+  }
+  return pairs;
+}
+
+void store_sums(const Call *call, const Pairs *pairs, u32 token, const f32 *sums) {
+  f32 firsts[MAX_PAIRS], seconds[MAX_PAIRS];
+  for (u32 at = 0; at < pairs->count; at++) {
+    firsts[at] = sums[2 * at];
+    seconds[at] = sums[2 * at + 1];
+  }
+  PLUG(Epilogue, epilogue)->store(call, token, pairs->first, pairs->count, firsts, seconds);
+}
+
+INLINE f32x4 horizontal_sums(f32x4 a, f32x4 b, f32x4 c, f32x4 d) {
+  f32x4 ab = __builtin_shufflevector(a, b, 0, 4, 2, 6) + __builtin_shufflevector(a, b, 1, 5, 3, 7);
+  f32x4 cd = __builtin_shufflevector(c, d, 0, 4, 2, 6) + __builtin_shufflevector(c, d, 1, 5, 3, 7);
+  return __builtin_shufflevector(ab, cd, 0, 1, 4, 5) + __builtin_shufflevector(ab, cd, 2, 3, 6, 7);
+}
+
+// sums: [tokens, stride], of which TILE columns are computed. rows: [TILE, row_stride]; x: [tokens, columns].
+INLINE void multiply_tile(
+    const f32 *rows, u32 row_stride, const f32 *x, u32 columns, u32 tokens, f32 *sums, u32 stride) {
+  f32x4 parts[TILE][TILE];
+  for (u32 token = 0; token < tokens; token++) {
+    for (u32 row = 0; row < TILE; row++) parts[token][row] = splat(0.0f);
+  }
+  for (u32 at = 0; at < columns; at += 4) {
+    f32x4 values[TILE];
+    for (u32 row = 0; row < TILE; row++) values[row] = load_f32x4(rows + row * row_stride + at);
+    for (u32 token = 0; token < tokens; token++) {
+      f32x4 own = load_f32x4(x + token * columns + at);
+      for (u32 row = 0; row < TILE; row++) parts[token][row] = fma4(own, values[row], parts[token][row]);
+    }
+  }
+  for (u32 token = 0; token < tokens; token++) {
+    f32x4 *own = parts[token];
+    store_f32x4(sums + token * stride, horizontal_sums(own[0], own[1], own[2], own[3]));
+  }
+}
+
+// Each number of tokens has its own loop, in which the sums stay in registers.
+static void multiply_rows(const f32 *rows, u32 row_stride, const f32 *x, u32 columns, u32 tokens, f32 *sums, u32 stride) {
+  if (tokens == 4) multiply_tile(rows, row_stride, x, columns, 4, sums, stride);
+  if (tokens == 3) multiply_tile(rows, row_stride, x, columns, 3, sums, stride);
+  if (tokens == 2) multiply_tile(rows, row_stride, x, columns, 2, sums, stride);
+  if (tokens == 1) multiply_tile(rows, row_stride, x, columns, 1, sums, stride);
+}
+
+// Multiplies some pairs, all of whose rows fit the scratch memory.
+static void multiply_pairs(const Call *call, const Pairs *pairs, f32 *rows, const Weights *kind, const f32 *x) {
+  const ProductParams *params = call->buffers[BINDING_params];
+  Matrix matrix = linear_matrix(&params->shape, BUFFER(const u8, weight), BUFFER(const u8, scales));
+  u32 columns = 4 * matrix.quads, row_stride = 8 * matrix.octets, count = (2 * pairs->count + TILE - 1) / TILE * TILE;
+  for (u32 at = 0; at < count; at++) kind->dequantise(&matrix, pairs->rows[at], 0, matrix.octets, rows + at * row_stride);
+  f32 sums[TILE][2 * MAX_PAIRS];
+  for (u32 token = 0; token < params->shape.tokens; token += TILE) {
+    u32 tokens = min_u32(TILE, params->shape.tokens - token);
+    for (u32 at = 0; at < count; at += TILE) {
+      const f32 *first = rows + at * row_stride;
+      multiply_rows(first, row_stride, x + token * columns, columns, tokens, sums[0] + at, 2 * MAX_PAIRS);
+    }
+    for (u32 at = 0; at < tokens; at++) store_sums(call, pairs, token + at, sums[at]);
+  }
+}
+
+void multiply_floats(const Call *call, Share share, const Weights *kind, const f32 *x) {
+  const ProductParams *params = call->buffers[BINDING_params];
+  u32 at_once = SCRATCH_FLOATS / (8 * params->shape.octets * TILE) * 2;  // pairs whose rows fit
+  f32 *rows = scratch_of(share.thread);
+  for (u32 group = share.first; group < share.last; group++) {
+    Pairs pairs = pairs_of(call, group);
+    for (u32 at = 0; at < pairs.count; at += at_once) {
+      Pairs some = {.first = pairs.first + at, .count = min_u32(at_once, pairs.count - at)};
+      __builtin_memcpy(some.rows, pairs.rows + 2 * at, sizeof(u32) * (2 * MAX_PAIRS - 2 * at));
+      multiply_pairs(call, &some, rows, kind, x);
+    }
+  }
+}
