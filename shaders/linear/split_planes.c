@@ -82,7 +82,7 @@ static void quantise_block(const f32x4 *quads, u32 paired, u32 by_bytes, const W
   }
 }
 
-static void quantise_token(const f32 *x, const f32 *norm, f32 scale, u32 blocks, u32 paired, WholeToken to) {
+void quantise_token(const f32 *x, const f32 *norm, f32 scale, u32 blocks, u32 paired, WholeToken to) {
   u32 by_bytes = (u32)has_byte_dots();
   for (u32 block = 0; block < blocks; block++) {
     f32x4 quads[8];

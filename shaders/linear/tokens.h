@@ -27,12 +27,17 @@ enum { BLOCK_BYTES = 128 };  // that a block takes, in integers or floats
 
 INLINE u32 padded_blocks(u32 blocks) { return (blocks + 3) & ~3u; }
 
+INLINE u32 token_bytes(u32 blocks) { return BLOCK_BYTES * padded_blocks(blocks); }
+
 INLINE WholeToken whole_token(void *tokens, u32 token, u32 blocks) {
   u32 padded = padded_blocks(blocks);
-  u8 *first = (u8 *)tokens + BLOCK_BYTES * padded * token;
+  u8 *first = (u8 *)tokens + token_bytes(blocks) * token;
   f32 *scales = (f32 *)(first + 64 * padded);
   return (WholeToken){first, scales, scales + 4 * padded, scales + 5 * padded};
 }
+
+// Quantises a token of 32 * blocks columns; each is multiplied by `norm` and `scale` first, unless `norm` is null.
+void quantise_token(const f32 *x, const f32 *norm, f32 scale, u32 blocks, u32 paired, WholeToken to);
 
 // Whether the machine multiplies bytes by bytes well: in one instruction, both signed. It does on ARM; elsewhere
 // the second factor is taken as unsigned, or the instruction is made of several.

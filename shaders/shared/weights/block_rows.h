@@ -113,4 +113,4 @@ static void dot_rows(const Matrix *matrix, const u32 *rows, const WholeToken *x,
   for (u32 at = 0; at < ROWS; at++) sums[at] = sum_of(parts[at]);
 }
 
-#define BLOCK_WEIGHTS {dequantise, dot_rows}
+#define BLOCK_WEIGHTS {dequantise, dot_rows, PAIRED}
