@@ -17,6 +17,9 @@ import pytest
 # Before anything loads PyTorch or NumPy. Tests run as many at once as there are cores: threads that
 # wait for each other in tiny matrices spin, and took four fifths of the time of some files.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# The adapter here is software, which nobody would choose; but most tests are of kernels for GPUs.
+# Servers that are started take it over for their pages, and commands for themselves.
+os.environ.setdefault("INPAGE_DEVICE", "gpu")
 
 from hypothesis import HealthCheck, settings
 from playwright.sync_api import Browser, expect

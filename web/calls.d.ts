@@ -204,6 +204,24 @@ export interface ReplayCalls {
   finishWrites(): Promise<void>;
 }
 
+/** `writesAt`, `readsAt`: rows of address, heap address (0 writes zeros), bytes. */
+export interface CpuCalls {
+  /** The first of the modules that this browser understands, in a new memory; resolves to a handle of that. */
+  open(modulesAt: number, moduleCount: number, pages: number, maxPages: number): Promise<number>;
+  close(handle: number): void;
+  /** The first address that the kernels leave free. */
+  heapBase(handle: number): number;
+  /** One of the kernels' own functions, at once. */
+  call(handle: number, name: keyof CpuFunctions, ...numbers: number[]): number;
+  grow(handle: number, pages: number): void;
+  startThread(handle: number, thread: number, stack: number): void;
+  /** Writes, and replays a plan of `last` steps if `repeat` is not 0, after all that came before. */
+  submit(handle: number, ...given: CpuSubmitted): void;
+  submitAndRead(handle: number, readsAt: number, readCount: number, ...given: CpuSubmitted): Promise<void>;
+  /** A replay that leaves each step's nanoseconds at an address of the heap, as f64. */
+  timeSteps(handle: number, steps: number, counts: number, last: number, timesAt: number): Promise<void>;
+}
+
 export interface FileCalls {
   /**
    * Answers at once, so that closing can break off a request that nobody has answered yet. `optionsJson`: fetch's;
@@ -218,6 +236,48 @@ export interface FileCalls {
   readBlock(handle: number, address: number, capacity: number): Promise<number>;
   closeStream(handle: number): void;
   writeFile(file: FileSystemSyncAccessHandle, at: number, address: number, bytes: number): number;
+}
+
+// The CPU's threads (bridge/cpu.js, shaders/cpu/replay.c) -------------------------------------------
+
+export interface CpuFunctions {
+  open_pool(threads: number, scratch: number): void;
+  kernel_at(number: number): number;
+  grain_of(number: number): number;
+  fragment_at(number: number): number;
+}
+
+export interface CpuExports extends Record<keyof CpuFunctions, (...numbers: number[]) => number | undefined> {
+  __heap_base: WebAssembly.Global;
+  __stack_pointer: WebAssembly.Global;
+  /** The first step that is not done by then, or -1. */
+  replay(steps: number, counts: number, first: number, last: number, deadline: number): number;
+  work(thread: number): void;
+}
+
+export type CpuSubmitted = [
+  writesAt: number, writeCount: number, steps: number, counts: number, last: number, repeat: number,
+];
+
+/** A part of a job; whether it is done, after it has gone on until the deadline. */
+export type CpuRun = (deadline: number) => boolean;
+
+export interface CpuJob {
+  runs: CpuRun[];
+  resolve?: (nothing?: any) => void;
+  reject?: (error: Error) => void;
+}
+
+export interface CpuMachine {
+  module: WebAssembly.Module;
+  memory: WebAssembly.Memory;
+  exports: CpuExports;
+  workers: Worker[];
+  jobs: CpuJob[];
+  /** A message gives the first job its next slice. */
+  turns: MessagePort;
+  /** Why nothing can be computed any more. */
+  lost: string | null;
 }
 
 /** What worker.js posts, and web/shared_worker.js passes on. */
