@@ -202,6 +202,9 @@ def test_kernels_ask_for_their_device() -> None:
     assert wanted_kind(CPU, None) == CPU
     assert wanted_kind(None, PORTABLE_KERNELS) == GPU
     assert wanted_kind(None, CPU_KERNELS) == wanted_kind(CPU, CPU_KERNELS) == CPU
+    assert wanted_kind(None, None, 2) == wanted_kind(CPU, CPU_KERNELS, 2) == CPU
+    with pytest.raises(RequestError, match="threads are for"):
+        wanted_kind(None, PORTABLE_KERNELS, 2)
     for device, kernels in ((CPU, PORTABLE_KERNELS), (GPU, CPU_KERNELS)):
         with pytest.raises(RequestError, match=f"'{kernels}' do not run on the device '{device}'"):
             wanted_kind(device, kernels)
