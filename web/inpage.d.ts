@@ -580,7 +580,7 @@ export interface VerifyReport {
 }
 
 export interface Notice {
-  kind: "storage" | "device_lost" | "models" | "recovered";
+  kind: "storage" | "device_lost" | "models" | "moved" | "recovered";
   /** What it says, and the same in English. */
   code: string;
   facts: EngineMessage["facts"];
