@@ -71,8 +71,8 @@ class Machine:
             raise seconds
         return [seconds for _ in targets]
 
-    def chosen(self, *asked: Any) -> str:
-        return wait(choose_device(*asked, notes=process_notes)).kind
+    def chosen(self, wanted: Any = None, threads: Any = None) -> str:
+        return wait(choose_device(wanted, threads, process_notes)).kind
 
 
 @pytest.fixture
@@ -208,7 +208,7 @@ def test_kernels_ask_for_their_device() -> None:
     for device, kernels in ((CPU, PORTABLE_KERNELS), (GPU, CPU_KERNELS)):
         with pytest.raises(RequestError, match=f"'{kernels}' do not run on the device '{device}'"):
             wanted_kind(device, kernels)
-    for device, kernels, param in (("tpu", None, "device"), (None, "quick", "kernels")):
+    for asked, param in ((("tpu", None), "device"), ((None, "quick"), "kernels")):
         with pytest.raises(RequestError) as caught:
-            wanted_kind(device, kernels)
+            wanted_kind(*asked)
         assert caught.value.param == param
