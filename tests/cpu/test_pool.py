@@ -15,6 +15,8 @@ from tests.golden import Case, check
 from tests.ops.test_ops import CASES as OP_CASES
 from tests.runners import PageRunner, Runner, started_page, wait
 
+pytestmark = [pytest.mark.built, pytest.mark.torch]
+
 CASES = in_runtime.__name__
 SEVERAL = 3  # threads, be there as many cores or not
 OPEN = """
@@ -90,7 +92,6 @@ def test_all_elements_are_computed_whoever_computes_them(pool: Runner, count: in
     np.testing.assert_allclose(pool.run(CASES, "computed", values=values), np.exp(values), 1e-5)
 
 
-@pytest.mark.torch
 @pytest.mark.browser
 @pytest.mark.parametrize(
     "case", [case for case in OP_CASES if case.name in OPS], ids=lambda case: case.name
