@@ -1,6 +1,6 @@
 // What web/client.js takes and gives; types alone, so that the page need not fetch them.
 
-import type { ErrorCode, InpageError, Kernels, Message, Notice, ReadyReport, StartPhase } from "./inpage.d.ts";
+import type { DeviceKind, ErrorCode, InpageError, Kernels, Message, Notice, ReadyReport, StartPhase } from "./inpage.d.ts";
 
 export type { ErrorCode, InpageError };
 export type Fault = Partial<InpageError> & { code: ErrorCode, message: string };
@@ -15,6 +15,8 @@ export interface Listeners {
   lock: string;
   /** By somebody else's page: JSON for py_runtime/app/outer_page.py. */
   outerPage?: string;
+  /** The one that models are loaded onto where `load` is not told; null: the site's, or the faster one. */
+  device: DeviceKind | null;
   /** A phase begins, or has taken so many seconds. */
   onPhase(phase: Phase): void;
   onFailure(failure: InpageError): void;
@@ -47,6 +49,8 @@ export interface Site {
   vendor: string;
   snapshot?: Snapshot;
   hub?: string;
+  /** Where its page is not to choose by itself. */
+  device?: DeviceKind;
   headers: Record<string, string>;
   /** The name of what `files` lists, by hash. */
   release: string;
@@ -89,6 +93,7 @@ export type Compiled = Promise<WebAssembly.Module>;
 export type LoadPython = (indexURL: string, core: Compiled | null, libraries: Library[], options: Options) => Promise<Python>;
 export type RestorePython = (indexURL: string, core: Compiled, snapshot: Snapshot) => Promise<Python>;
 export type StartPython = (site: Site) => Promise<Started>;
+export type OpenEngine = (module: any, site: Site, noAdapter: Error | null) => Promise<any>;
 export type ImportRuntime = (started: Started, wheel: string) => Promise<any>;
 export type Unzip = (path: string, size: number) => Promise<ArrayBuffer>;
 export type Phased = <Result>(name: string, work: () => Result | Promise<Result>) => Promise<Result>;
@@ -128,7 +133,7 @@ export type Send = <Name extends keyof Calls>(
  */
 export interface Calls {
   models: {};
-  load: { where: string | File[], kernels?: Kernels | null, hub: HubPermission | null, keep?: boolean, is_restored: boolean };
+  load: { where: string | File[], device?: DeviceKind | null, kernels?: Kernels | null, hub: HubPermission | null, keep?: boolean, is_restored: boolean };
   hub_files: { where: string, hub: HubPermission | null };
   keep_files: { files: File[] };
   unload: { name?: string };
@@ -173,7 +178,7 @@ export interface Reader {
 }
 
 // What the worker and the page tell each other ----------------------------------------------------
-// Messages out: {event: "alive" | "phase" | "ready" | "failed" | "answer", …} and {id, json, done}; in: {shared, outerPage}, then
+// Messages out: {event: "alive" | "phase" | "ready" | "failed" | "answer", …} and {id, json, done}; in: {shared, outerPage, device}, then
 // {question}, {id, call, fields, files, aborted} or {id} alone, which cancels. A call's JSON is its events, then {result}
 // or {error}; id 0 tells notices.
 
@@ -295,4 +300,5 @@ export interface FromTab {
   question?: number;
   lock?: string;
   outerPage?: string;
+  device?: DeviceKind | null;
 }

@@ -21,7 +21,7 @@ function checkSharing(assets) {
 }
 
 /** @type {(options?: EngineOptions) => Promise<Engine>} */
-export async function createEngine({ assetsURL = BESIDE, models = [], storage = true, shared = false, onProgress = () => {} } = {}) {
+export async function createEngine({ assetsURL = BESIDE, models = [], storage = true, shared = false, device = null, onProgress = () => {} } = {}) {
   const assets = new URL(assetsURL, document.baseURI).href.replace(/\/?$/, "/");
   const offered = models.map(addressOf);
   if (shared) checkSharing(assets);
@@ -34,8 +34,9 @@ export async function createEngine({ assetsURL = BESIDE, models = [], storage = 
     onProgress({ phase: "start", messages: [], text, done: started, total: PHASES.length, fraction: started / PHASES.length, seconds: seconds ?? 0 });
   };
   const created = createInpage({
-    newWorker: (options) => (shared ? sharedWorker(`${assets}shared_worker.js`, `inpage ${assets} ${outerPage}`) : startWorker(`${assets}worker.js`, options)),
+    newWorker: (options) => (shared ? sharedWorker(`${assets}shared_worker.js`, `inpage ${assets} ${device} ${outerPage}`) : startWorker(`${assets}worker.js`, options)),
     outerPage,
+    device,
     kernels: null,
     onBusy() {},
     onFailure() {}, // calls reject with it

@@ -13,8 +13,11 @@
 enum {
   BLOCK = STEP,  // positions taken at a time; a split is a multiple of it
   ROWS_AT_ONCE = 3,  // with four keys or quads of values, what 16 registers hold
+  TOGETHER = 16,  // scores that become weights at a time
   ROWS_IN_PLACE = 8,  // more rows read keys and values so often that a dense copy of them pays
 };
+
+#define UNROLLED _Pragma("clang loop unroll(full)")  // so that arrays become registers
 
 // The tile that a thread computes; all but the places lies in its scratch memory.
 typedef struct {
@@ -30,6 +33,8 @@ typedef struct {
   f32 *tops;  // [rows], the largest score of each
   f32 *totals;  // [rows], of weights
   f32 *shrinks;  // [rows], the factors of sums so far after a block
+  Range *seen;  // [rows]
+  f32 *splats;  // [ROWS_AT_ONCE, BLOCK, 4]: weights, each four times
   f32 *copies;  // [block, width]
 } Work;
 
@@ -48,6 +53,14 @@ static u32 place_of(const io_params *params, Row row) {  // in q and in out
   return row.batch * params->q_batch + row.token * params->q_token + row.head * params->q_head;
 }
 
+// Copies a row of a head, times a factor, and fills it up with zeros; to: [width], from: [real].
+INLINE void copy_scaled(f32 *to, const f32 *from, f32 factor, u32 real, u32 width) {
+  u32 dim = 0;
+  for (; dim + 4 <= real; dim += 4) store_f32x4(to + dim, load_f32x4(from + dim) * factor);
+  for (; dim < real; dim++) to[dim] = from[dim] * factor;
+  for (; dim < width; dim++) to[dim] = 0.0f;
+}
+
 static void begin_tile(const Call *call, Work *work, u32 thread) {
   const io_params *params = PARAMS(io);
   f32 *memory = scratch_of(thread);
@@ -58,33 +71,29 @@ static void begin_tile(const Call *call, Work *work, u32 thread) {
   work->tops = work->scores + rows * BLOCK;
   work->totals = work->tops + rows;
   work->shrinks = work->totals + rows;
-  work->copies = work->shrinks + ceil_div(rows, 4) * 4;
+  work->seen = (Range *)(work->shrinks + rows);
+  work->splats = (f32 *)(work->seen + rows);
+  work->copies = work->splats + ROWS_AT_ONCE * 4 * BLOCK;
   u32 left = SCRATCH_BYTES / sizeof(f32) - (u32)(work->copies - memory);
   work->block = min_u32(BLOCK, left / width);
   f32 scale = PLUG(Score, score)->query_scale(params);
   for (u32 row = 0; row < rows; row++) {
-    const f32 *query = BUFFER(const f32, q) + place_of(params, row_at(params, work, row));
-    f32 *scaled = work->queries + row * width;
-    for (u32 dim = 0; dim < width; dim++) scaled[dim] = dim < params->width ? query[dim] * scale : 0.0f;
+    Row place = row_at(params, work, row);
+    const f32 *query = BUFFER(const f32, q) + place_of(params, place);
+    copy_scaled(work->queries + row * width, query, scale, params->width, width);
+    work->seen[row] = PLUG(Mask, mask)->seen(call, place.token);
     work->tops[row] = MASKED;
     work->totals[row] = 0.0f;
   }
-  __builtin_memset(work->sums, 0, rows * width * sizeof(f32));
+  for (u32 at = 0; at < rows * width; at += 4) store_f32x4(work->sums + at, splat(0.0f));
 }
 
 // Returns keys or values in place, or a dense copy of them, filled up with zeros.
 static Block block_of(const io_params *params, const Work *work, const f32 *cached, u32 row, u32 count) {
   const f32 *values = cached + work->batch * params->kv_batch + work->kv_head * params->kv_head + row * params->kv_token;
-  int is_padded = work->width != params->width;
-  if (!is_padded && (work->rows <= ROWS_IN_PLACE || params->kv_token == work->width)) return (Block){values, params->kv_token};
+  if (work->width == params->width && (work->rows <= ROWS_IN_PLACE || params->kv_token == work->width)) return (Block){values, params->kv_token};
   for (u32 at = 0; at < count; at++) {
-    f32 *copy = work->copies + at * work->width;
-    const f32 *from = values + at * params->kv_token;
-    if (is_padded) {
-      for (u32 dim = 0; dim < work->width; dim++) copy[dim] = dim < params->width ? from[dim] : 0.0f;
-    } else {
-      for (u32 dim = 0; dim < work->width; dim += 4) store_f32x4(copy + dim, load_f32x4(from + dim));
-    }
+    copy_scaled(work->copies + at * work->width, values + at * params->kv_token, 1.0f, params->width, work->width);
   }
   return (Block){work->copies, work->width};
 }
@@ -99,53 +108,63 @@ INLINE f32x4 sums_of_four(f32x4 a, f32x4 b, f32x4 c, f32x4 d) {
 // Scores `rows` queries with the keys, four of them at a time; the last is repeated to fill up the last four.
 INLINE void score_rows(const Work *work, u32 row, Block keys, u32 count, u32 rows) {
   u32 width = work->width;
-  const f32 *queries = work->queries + row * width;
   for (u32 at = 0; at < count; at += 4) {
-    const f32 *own[4];
-    for (u32 key = 0; key < 4; key++) own[key] = keys.values + min_u32(at + key, count - 1) * keys.stride;
+    const f32 *query[ROWS_AT_ONCE], *key[4];
+    UNROLLED for (u32 r = 0; r < rows; r++) query[r] = work->queries + (row + r) * width;
+    UNROLLED for (u32 c = 0; c < 4; c++) key[c] = keys.values + min_u32(at + c, count - 1) * keys.stride;
     f32x4 dots[ROWS_AT_ONCE][4];
-    for (u32 r = 0; r < rows; r++) {
-      for (u32 key = 0; key < 4; key++) dots[r][key] = splat(0.0f);
+    UNROLLED for (u32 r = 0; r < rows; r++) {
+      UNROLLED for (u32 c = 0; c < 4; c++) dots[r][c] = splat(0.0f);
     }
     for (u32 dim = 0; dim < width; dim += 4) {
-      f32x4 query[ROWS_AT_ONCE];
-      for (u32 r = 0; r < rows; r++) query[r] = load_f32x4(queries + r * width + dim);
-      for (u32 key = 0; key < 4; key++) {
-        f32x4 quad = load_f32x4(own[key] + dim);
-        for (u32 r = 0; r < rows; r++) dots[r][key] = fma4(query[r], quad, dots[r][key]);
+      f32x4 quads[ROWS_AT_ONCE];
+      UNROLLED for (u32 r = 0; r < rows; r++, query[r - 1] += 4) quads[r] = load_f32x4(query[r]);
+      UNROLLED for (u32 c = 0; c < 4; c++, key[c - 1] += 4) {
+        f32x4 quad = load_f32x4(key[c]);
+        UNROLLED for (u32 r = 0; r < rows; r++) dots[r][c] = fma4(quads[r], quad, dots[r][c]);
       }
     }
-    for (u32 r = 0; r < rows; r++) {
+    UNROLLED for (u32 r = 0; r < rows; r++) {
       f32x4 scores = sums_of_four(dots[r][0], dots[r][1], dots[r][2], dots[r][3]);
       store_f32x4(work->scores + (row + r) * BLOCK + at, scores);
     }
   }
 }
 
-// Adds weighted values to `quads` quads of the sums of `rows` rows.
+// Adds weighted values to `quads` quads of the sums of `rows` rows; splats: [rows, BLOCK, 4], their weights.
 INLINE void add_quads(const Work *work, u32 row, Block values, u32 count, u32 dim, u32 rows, u32 quads) {
   f32 *sums = work->sums + row * work->width + dim;
-  const f32 *weights = work->scores + row * BLOCK;
   f32x4 own[ROWS_AT_ONCE][4];
-  for (u32 r = 0; r < rows; r++) {
-    f32x4 shrink = splat(work->shrinks[row + r]);
-    for (u32 quad = 0; quad < quads; quad++) own[r][quad] = shrink * load_f32x4(sums + r * work->width + 4 * quad);
+  UNROLLED for (u32 r = 0; r < rows; r++) {
+    f32 shrink = work->shrinks[row + r];
+    UNROLLED for (u32 quad = 0; quad < quads; quad++) own[r][quad] = shrink * load_f32x4(sums + r * work->width + 4 * quad);
   }
-  const f32 *value = values.values + dim;
-  for (u32 at = 0; at < count; at++, value += values.stride) {
+  const f32 *value = values.values + dim, *splats = work->splats;
+  for (u32 at = 0; at < count; at++, value += values.stride, splats += 4) {
     f32x4 weight[ROWS_AT_ONCE];
-    for (u32 r = 0; r < rows; r++) weight[r] = splat(weights[r * BLOCK + at]);
-    for (u32 quad = 0; quad < quads; quad++) {
+    UNROLLED for (u32 r = 0; r < rows; r++) weight[r] = load_f32x4(splats + r * 4 * BLOCK);
+    UNROLLED for (u32 quad = 0; quad < quads; quad++) {
       f32x4 loaded = load_f32x4(value + 4 * quad);
-      for (u32 r = 0; r < rows; r++) own[r][quad] = fma4(weight[r], loaded, own[r][quad]);
+      UNROLLED for (u32 r = 0; r < rows; r++) own[r][quad] = fma4(weight[r], loaded, own[r][quad]);
     }
   }
-  for (u32 r = 0; r < rows; r++) {
-    for (u32 quad = 0; quad < quads; quad++) store_f32x4(sums + r * work->width + 4 * quad, own[r][quad]);
+  UNROLLED for (u32 r = 0; r < rows; r++) {
+    UNROLLED for (u32 quad = 0; quad < quads; quad++) store_f32x4(sums + r * work->width + 4 * quad, own[r][quad]);
   }
 }
 
 INLINE void add_rows(const Work *work, u32 row, Block values, u32 count, u32 rows) {
+  UNROLLED for (u32 r = 0; r < rows; r++) {
+    const f32 *weights = work->scores + (row + r) * BLOCK;
+    f32 *splats = work->splats + r * 4 * BLOCK;
+    for (u32 at = 0; at < count; at += 4) {
+      f32x4 four = load_f32x4(weights + at);
+      store_f32x4(splats + 4 * at, four.xxxx);
+      store_f32x4(splats + 4 * at + 4, four.yyyy);
+      store_f32x4(splats + 4 * at + 8, four.zzzz);
+      store_f32x4(splats + 4 * at + 12, four.wwww);
+    }
+  }
   u32 dim = 0;
   for (; dim + 16 <= work->width; dim += 16) add_quads(work, row, values, count, dim, rows, 4);
   for (; dim < work->width; dim += 4) add_quads(work, row, values, count, dim, rows, 1);
@@ -174,17 +193,33 @@ static void add_block(const Work *work, Block values, u32 count) {
   }
 }
 
+// exp(x) for x <= 0, in fewer steps than exp4: below the smallest normal number it stays there.
+INLINE f32x4 exp_of_negative(f32x4 x) {
+  const f32 whole = 0x1.8p23f;  // a sum with it is rounded to a whole number, in its lowest bits
+  f32x4 within = at_least4(x, -87.0f);
+  f32x4 shifted = fma4(within, splat(1.44269504f), splat(whole));
+  f32x4 n = shifted - whole;
+  f32x4 r = fma4(n, splat(-0.693145752f), within);
+  r = fma4(n, splat(-1.42860677e-6f), r);
+  f32x4 sum = splat(0.0013814596f);
+  sum = fma4(sum, r, splat(0.0083687175f));
+  sum = fma4(sum, r, splat(0.04166839f));
+  sum = fma4(sum, r, splat(0.16666521f));
+  sum = fma4(sum, r, splat(0.49999994f));
+  sum = fma4(sum, r * r, r) + 1.0f;
+  return (f32x4)((i32x4)sum + ((i32x4)shifted << 23));  // n is added to the exponent
+}
+
 // Masks a row's scores of the positions from `first` on and makes them weights.
 static void weigh(const Call *call, const Work *work, u32 row, u32 first, u32 count) {
   const io_params *params = PARAMS(io);
   const Mask *mask = PLUG(Mask, mask);
   const Score *score = PLUG(Score, score);
   f32 *scores = work->scores + row * BLOCK;
-  Row place = row_at(params, work, row);
-  u32 filled = ceil_div(count, 4) * 4;
+  u32 filled = ceil_div(count, TOGETHER) * TOGETHER;
   if (score->cap) score->cap(params, filled, scores);
-  if (mask->apply) mask->apply(call, place, first, count, scores);
-  Range seen = mask->seen(call, place.token);
+  if (mask->apply) mask->apply(call, row_at(params, work, row), first, count, scores);
+  Range seen = work->seen[row];
   u32 begin = min_u32(max_u32(seen.first, first) - first, count);
   u32 end = min_u32(max_u32(seen.end, first) - first, count);
   for (u32 at = 0; at < begin; at++) scores[at] = MASKED;
@@ -200,12 +235,14 @@ static void weigh(const Call *call, const Work *work, u32 row, u32 first, u32 co
     return;
   }
   f32x4 total = splat(0.0f);
-  for (u32 at = 0; at < filled; at += 4) {
-    f32x4 weights = exp4(load_f32x4(scores + at) - top);
-    store_f32x4(scores + at, weights);
-    total += weights;
+  for (u32 at = 0; at < filled; at += TOGETHER) {
+    UNROLLED for (u32 quad = 0; quad < TOGETHER; quad += 4) {
+      f32x4 weights = exp_of_negative(load_f32x4(scores + at + quad) - top);
+      store_f32x4(scores + at + quad, weights);
+      total += weights;
+    }
   }
-  f32 shrink = exp_f32(work->tops[row] - top.x);
+  f32 shrink = exp_of_negative(splat(work->tops[row]) - top).x;
   work->shrinks[row] = shrink;
   work->totals[row] = work->totals[row] * shrink + sum_of(total);
   work->tops[row] = top.x;
@@ -227,7 +264,8 @@ static void store_split(const Call *call, const Work *work, u32 split) {
   const io_params *params = PARAMS(io);
   u32 head = work->batch * params->kv_heads + work->kv_head;
   u32 at = (split * params->heads + head) * params->rows + work->first_row;
-  __builtin_memcpy(BUFFER(f32, sums) + at * work->width, work->sums, work->rows * work->width * sizeof(f32));
+  f32 *sums = BUFFER(f32, sums) + at * work->width;
+  for (u32 place = 0; place < work->rows * work->width; place += 4) store_f32x4(sums + place, load_f32x4(work->sums + place));
   f32 *stats = BUFFER(f32, stats) + 2 * at;
   for (u32 row = 0; row < work->rows; row++) {
     stats[2 * row] = work->tops[row];
@@ -240,9 +278,8 @@ static void store_rows(const Call *call, const Work *work) {
   for (u32 row = 0; row < work->rows; row++) {
     Row place = row_at(params, work, row);
     f32 *out = BUFFER(f32, out) + place_of(params, place);
-    const f32 *sums = work->sums + row * work->width;
     f32 share = share_of(call, work->totals[row], work->tops[row], place.head);
-    for (u32 dim = 0; dim < params->width; dim++) out[dim] = sums[dim] * share;
+    copy_scaled(out, work->sums + row * work->width, share, params->width, params->width);
   }
 }
 

@@ -12,11 +12,11 @@ KERNEL(attention_reduce_wide, 64) {
   u32 last = min_u32(share.last, rows);
   f32 *total = scratch_of(share.thread);  // [width]
   for (u32 index = share.first; index < last; index++) {
-    f32 top = MASKED;
+    f32x4 tops = splat(MASKED);
     for (u32 split = 0; split < params->splits; split++) {
-      f32 own = stats[2 * (split * rows + index)];
-      top = top > own ? top : own;
+      tops = max4(tops, splat(stats[2 * (split * rows + index)]));  // NaN stays
     }
+    f32 top = tops.x;
     f32 sum = 0.0f;
     for (u32 split = 0; split < params->splits; split++) {
       u32 at = split * rows + index;

@@ -17,10 +17,10 @@ KERNEL(elementwise_binary, 128) {
     operands[1] = &params->b_scalar;
     for (u32 axis = 0; axis < params->rank; axis++) steps[axis].y = 0;
   }
-  Walk walk = walk_from(steps, (const u32 *)params->sizes, params->rank, first);
   Rows rows;
+  open_rows(&rows, walk_from(steps, (const u32 *)params->sizes, params->rank, first), first, 2, operands);
   for (u32 at = first; at < last; at += rows.count) {
-    take_rows(&walk, operands, 2, last - at, &rows);
+    take_rows(&rows, last - at);
     fragment->combine(call, rows.row[0], rows.row[1], out + at, rows.count, params->alpha);
   }
 }

@@ -18,10 +18,10 @@ KERNEL(elementwise_where, 128) {
   u32 first = share.first * WORKGROUP, last = min_u32(share.last * WORKGROUP, params->count);
   u32 *out = BUFFER(u32, out);
   const u32 *operands[] = {BUFFER(const u32, condition), BUFFER(const u32, a), BUFFER(const u32, b)};
-  Walk walk = WALK(params, first);
   Rows rows;
+  open_rows(&rows, WALK(params, first), first, 3, operands);
   for (u32 at = first; at < last; at += rows.count) {
-    take_rows(&walk, operands, 3, last - at, &rows);
+    take_rows(&rows, last - at);
     choose(rows.row[0], rows.row[1], rows.row[2], out + at, rows.count);
   }
 }

@@ -1,4 +1,5 @@
-// Dot products of tokens with rows of an expert's weight.
+// Dot products of tokens with rows of an expert's weight, by integers where a row meets few tokens (see
+// linear/tokens.h), otherwise by floats, for which the row is dequantised once.
 
 #pragma once
 
@@ -11,10 +12,12 @@ typedef struct {
   const Weights *kind;
   Matrix matrix;
   const f32 *x;  // [tokens, columns]
-  f32 *rows;     // room for TILE rows
+  void *wholes;  // the tokens in integers, or null
+  f32 *room;     // for TILE rows
 } Factors;
 
-Factors factors_of(const Call *call, Share share, const LinearParams *shape);
+// Prepare the weight and the tokens for a thread: x has `tokens` rows.
+Factors factors_of(const Call *call, Share share, const LinearParams *shape, u32 tokens);
 
 // Compute the products of `count` rows, up to TILE, from `row` on with the token of each user: sums [users, TILE].
 // A slot's token is slot / slots_per_token.

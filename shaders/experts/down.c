@@ -39,8 +39,8 @@ static void add_rows(const Call *call, const Factors *factors, u32 expert, u32 f
 KERNEL(experts_down, 1) {
   const down_params *params = PARAMS(down);
   const u32 *chosen = BUFFER(const u32, chosen);
-  Factors factors = factors_of(call, share, &params->shape);
   u32 slots = params->shape.tokens * params->used;
+  Factors factors = factors_of(call, share, &params->shape, slots);
   u32 first = share.first * ROWS_AT_ONCE, end = min_u32(share.last * ROWS_AT_ONCE, params->rows);
   begin_sums(call, first, end);
   for (u32 expert = 0; expert < params->experts; expert++) {

@@ -29,7 +29,7 @@ static void compute_rows(const Call *call, const Factors *factors, u32 expert, u
 KERNEL(experts_gate_up, 1) {
   const gate_up_params *params = PARAMS(gate_up);
   const u32 *chosen = BUFFER(const u32, chosen);
-  Factors factors = factors_of(call, share, &params->shape);
+  Factors factors = factors_of(call, share, &params->shape, params->shape.tokens);
   u32 slots = params->shape.tokens * params->used, groups = ceil_div(params->rows, ROWS_AT_ONCE);
   u32 last = min_u32(share.last, params->experts * groups);
   for (u32 group = share.first, next; group < last; group = next) {

@@ -21,7 +21,7 @@ INLINE v128_t evens(v128_t a, v128_t b) { return wasm_i16x8_shuffle(a, b, 0, 2, 
 INLINE v128_t odds(v128_t a, v128_t b) { return wasm_i16x8_shuffle(a, b, 1, 3, 5, 7, 9, 11, 13, 15); }
 
 // Splits 16 columns into their high and their low bytes. With 128 added, the low byte carries into the high one.
-INLINE void store_planes(i8 *planes, v128_t a, v128_t b) {
+INLINE void store_planes(u8 *planes, v128_t a, v128_t b) {
   v128_t raised = wasm_i16x8_splat(128);
   v128_t high = wasm_i8x16_narrow_i16x8(
       wasm_i16x8_shr(wasm_i16x8_add(a, raised), 8), wasm_i16x8_shr(wasm_i16x8_add(b, raised), 8));
@@ -29,45 +29,60 @@ INLINE void store_planes(i8 *planes, v128_t a, v128_t b) {
   wasm_v128_store(planes + 32, wasm_i8x16_shuffle(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30));
 }
 
-INLINE i32 whole_sum(i32x4 v) { return (v.x + v.y) + (v.z + v.w); }
+INLINE void store_wholes(u8 *wholes, v128_t a, v128_t b) {
+  wasm_v128_store(wholes, evens(a, b));
+  wasm_v128_store(wholes + 16, odds(a, b));
+}
 
-static void quantise_block(const f32x4 *quads, u32 paired, u32 by_bytes, const WholeToken *to, u32 block) {
-  f32x4 tops = splat(0.0f);
-  for (u32 at = 0; at < 8; at++) tops = max4(tops, abs4(quads[at]));
-  f32 top = max_of(tops);
-  // Infinities and NaN are no integers: the block's scale passes them on.
-  int is_finite = as_bits(tops.x + tops.y + tops.z + tops.w) < INFINITY_BITS || top < 0x1p126f;
-  f32 by = is_finite ? TOP / max_f32(top, 1e-30f) : 0.0f;
-  i32x4 wholes[8];
-  for (u32 at = 0; at < 8; at++) wholes[at] = (i32x4)wasm_i32x4_trunc_sat_f32x4((v128_t)round4(quads[at] * by));
-  i32 first = whole_sum(wholes[0] + wholes[1] + wholes[2] + wholes[3]);
-  i32 second = whole_sum(wholes[4] + wholes[5] + wholes[6] + wholes[7]);
-  f32 scale = is_finite ? top / TOP : as_float(NAN_BITS);
-  to->scales[block] = scale;
-  to->sums[block] = scale * (f32)(first + second);
-  to->half_sums[2 * block] = scale * (f32)first;
-  to->half_sums[2 * block + 1] = scale * (f32)second;
-  v128_t order[4];  // the columns of the weight's low bytes, then those of its high ones
-  for (u32 at = 0; at < 2; at++) {
-    const i32x4 *half = wholes + 4 * at;
+// Puts 32 columns into the order of the weight's low bytes, [0] and [1], and of its high ones.
+INLINE void order_columns(const i32x4 *quads, u32 paired, v128_t *ordered) {
+  for (u32 at = 0; at < 2; at++, quads += 4) {
     if (paired) {
-      v128_t a = wasm_i16x8_narrow_i32x4((v128_t)half[0], (v128_t)half[1]);
-      v128_t b = wasm_i16x8_narrow_i32x4((v128_t)half[2], (v128_t)half[3]);
-      order[at] = evens(a, b);
-      order[2 + at] = odds(a, b);
+      v128_t a = wasm_i16x8_narrow_i32x4((v128_t)quads[0], (v128_t)quads[1]);
+      v128_t b = wasm_i16x8_narrow_i32x4((v128_t)quads[2], (v128_t)quads[3]);
+      ordered[at] = evens(a, b);
+      ordered[2 + at] = odds(a, b);
     } else {
-      order[at] = wasm_i16x8_narrow_i32x4((v128_t)half[0], (v128_t)half[2]);
-      order[2 + at] = wasm_i16x8_narrow_i32x4((v128_t)half[1], (v128_t)half[3]);
+      ordered[at] = wasm_i16x8_narrow_i32x4((v128_t)quads[0], (v128_t)quads[2]);
+      ordered[2 + at] = wasm_i16x8_narrow_i32x4((v128_t)quads[1], (v128_t)quads[3]);
     }
-  }
-  for (u32 at = 0; at < 4; at++) wasm_v128_store(to->wholes + 32 * block + 8 * at, order[at]);
-  if (by_bytes) {
-    store_planes(to->planes + 64 * block, order[0], order[1]);
-    store_planes(to->planes + 64 * block + 16, order[2], order[3]);
   }
 }
 
-static void quantise_token(const f32 *x, const f32 *norm, f32 scale, u32 blocks, u32 paired, WholeToken to) {
+INLINE f32 octet_top(f32x4 a, f32x4 b) { return max_of(max4(abs4(a), abs4(b))); }
+INLINE i32 octet_sum(i32x4 a, i32x4 b) { return (a.x + b.x) + (a.y + b.y) + (a.z + b.z) + (a.w + b.w); }
+
+static void quantise_block(const f32x4 *quads, u32 paired, u32 by_bytes, const WholeToken *to, u32 block) {
+  f32x4 total = splat(0.0f);
+  for (u32 at = 0; at < 8; at++) total += quads[at] * 0.0f;  // infinities and NaN are no integers
+  f32 passed_on = sum_of(total);
+  f32x4 tops, sums;
+  for (u32 octet = 0; octet < 4; octet++) tops[octet] = octet_top(quads[2 * octet], quads[2 * octet + 1]);
+  f32x4 by = TOP / max4(tops, splat(1e-30f));
+  i32x4 wholes[8];
+  for (u32 at = 0; at < 8; at++) {
+    wholes[at] = (i32x4)wasm_i32x4_trunc_sat_f32x4((v128_t)round4(quads[at] * by[at / 2]));
+  }
+  for (u32 octet = 0; octet < 4; octet++) sums[octet] = (f32)octet_sum(wholes[2 * octet], wholes[2 * octet + 1]);
+  f32x4 scales = tops * (1.0f / TOP) + passed_on;
+  sums *= scales;
+  store_f32x4(to->scales + 4 * block, scales);
+  to->half_sums[2 * block] = sums.x + sums.y;
+  to->half_sums[2 * block + 1] = sums.z + sums.w;
+  to->sums[block] = sum_of(sums);
+  v128_t ordered[4];
+  order_columns(wholes, paired, ordered);
+  u8 *columns = to->columns + 64 * block;
+  if (by_bytes) {
+    store_planes(columns, ordered[0], ordered[1]);
+    store_planes(columns + 16, ordered[2], ordered[3]);
+  } else {
+    store_wholes(columns, ordered[0], ordered[1]);
+    store_wholes(columns + 32, ordered[2], ordered[3]);
+  }
+}
+
+void quantise_token(const f32 *x, const f32 *norm, f32 scale, u32 blocks, u32 paired, WholeToken to) {
   u32 by_bytes = (u32)has_byte_dots();
   for (u32 block = 0; block < blocks; block++) {
     f32x4 quads[8];
@@ -75,7 +90,7 @@ static void quantise_token(const f32 *x, const f32 *norm, f32 scale, u32 blocks,
     quantise_block(quads, paired, by_bytes, &to, block);
   }
   for (u32 block = blocks; block < padded_blocks(blocks); block++) {
-    to.scales[block] = to.sums[block] = to.half_sums[2 * block] = to.half_sums[2 * block + 1] = 0.0f;
+    to.sums[block] = to.half_sums[2 * block] = to.half_sums[2 * block + 1] = 0.0f;
   }
 }
 

@@ -1,7 +1,8 @@
 // Tokens of x as split_planes.c leaves them for gemm_int8.c.
 //
-// Few tokens meet the weight's bytes as integers: the 32 columns of a block share a scale, and are laid out in
-// the order of the bytes (blocks.h). Many tokens stay floats, for which a row of the weight is dequantised once.
+// Few tokens meet the weight's bytes as integers: the columns of an octet share a scale, and those of a block are
+// laid out in the order of the bytes (blocks.h). Many tokens stay floats, for which a row of the weight is
+// dequantised once.
 
 #pragma once
 
@@ -9,26 +10,34 @@
 
 enum {
   FEW_TOKENS = 2,
-  TOP = 127 * 256,  // the largest column of a block is scaled to this: both of its bytes are signed
+  TOP = 127 * 256,  // the largest column of an octet is scaled to this: both of its bytes are signed
 };
 
-// A token in integers. All arrays are as long as a multiple of four blocks, and zero past the last one.
+// A token in integers. The sums are as long as a multiple of four blocks, and zero past the last one.
 typedef struct {
-  i16 *wholes;  // [blocks, 32]
-  i8 *planes;  // [blocks, 2, 32]: the same, high bytes before low ones
-  f32 *scales;  // [blocks]
+  // [blocks, 2, 32], where the machine has byte dots: the high bytes of columns, then the low ones. Otherwise
+  // [blocks, 4, 8] of 16 bits: the columns of even low bytes, of odd low ones, of even high ones, of odd high ones.
+  u8 *columns;
+  f32 *scales;  // [blocks, 4], of octets
   f32 *sums;  // [blocks], of scaled columns
   f32 *half_sums;  // [blocks, 2]
 } WholeToken;
 
+enum { BLOCK_BYTES = 128 };  // that a block takes, in integers or floats
+
 INLINE u32 padded_blocks(u32 blocks) { return (blocks + 3) & ~3u; }
+
+INLINE u32 token_bytes(u32 blocks) { return BLOCK_BYTES * padded_blocks(blocks); }
 
 INLINE WholeToken whole_token(void *tokens, u32 token, u32 blocks) {
   u32 padded = padded_blocks(blocks);
-  u8 *first = (u8 *)tokens + 144 * padded * token;
-  f32 *scales = (f32 *)(first + 128 * padded);
-  return (WholeToken){(i16 *)first, (i8 *)first + 64 * padded, scales, scales + padded, scales + 2 * padded};
+  u8 *first = (u8 *)tokens + token_bytes(blocks) * token;
+  f32 *scales = (f32 *)(first + 64 * padded);
+  return (WholeToken){first, scales, scales + 4 * padded, scales + 5 * padded};
 }
+
+// Quantises a token of 32 * blocks columns; each is multiplied by `norm` and `scale` first, unless `norm` is null.
+void quantise_token(const f32 *x, const f32 *norm, f32 scale, u32 blocks, u32 paired, WholeToken to);
 
 // Whether the machine multiplies bytes by bytes well: in one instruction, both signed. It does on ARM; elsewhere
 // the second factor is taken as unsigned, or the instruction is made of several.

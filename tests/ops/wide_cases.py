@@ -10,19 +10,19 @@ TWO_PLANES = 1e-4  # relative RMS: columns of x have 15 bits, a block with one s
 
 
 def by_int8_planes(case: Case) -> Case:
-    """Return the case with the tolerance of products of several tokens by int8 planes."""
+    """Return the case with the tolerance of products by two int8 planes."""
     near = max(case.tolerance.relative_rms, TWO_PLANES)
     return replace(case, tolerance=replace(case.tolerance, relative_rms=near))
 
 
-def _multiplies_blocks(case: Case) -> bool:
-    return (
-        case.name.startswith(("linear", "swiglu", "qkv", "q_rotary")) and " f32 " not in case.name
-    )
+def multiplies_blocks(case: Case) -> bool:
+    """Return whether the case may multiply weights in blocks."""
+    ops = ("linear", "swiglu", "qkv", "q_rotary", "gated_linear")
+    return case.name.startswith(ops) and " f32 " not in case.name
 
 
 WIDE: list[Case] = [
-    by_int8_planes(case) if _multiplies_blocks(case) else case
+    by_int8_planes(case) if multiplies_blocks(case) else case
     for case in CASES
     if case.name.startswith(
         ("sdpa", "rms_norm", "linear", "swiglu", "qkv", "q_rotary", "gated_delta")

@@ -24,9 +24,12 @@ import pytest
 def native(): return 1
 @pytest.fixture
 def device(native): return 1
+@pytest.fixture
+def cpu(): return 1
 
 def test_light(): pass
 def test_gpu(device): pass
+def test_cpu(device, cpu): pass
 @pytest.mark.thorough
 def test_thorough(): pass
 @pytest.mark.browser
@@ -53,9 +56,9 @@ def folder(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("expression", "told"),
     [
-        ("not gpu and not torch", "5 passed, 1 deselected"),
-        ("not thorough and not torch", "4 passed, 2 deselected"),
-        ("thorough and not torch", "2 passed, 4 deselected"),
+        ("not gpu and not torch", "6 passed, 1 deselected"),
+        ("not thorough and not torch", "5 passed, 2 deselected"),
+        ("thorough and not torch", "2 passed, 5 deselected"),
         ("not thorough", "No module named 'not_there'"),
     ],
 )

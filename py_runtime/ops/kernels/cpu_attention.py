@@ -11,7 +11,7 @@ BLOCK = figures_of("attention/fragments/teams")["STEP"]  # positions of the shor
 TILE_ROWS = 48  # query rows that share the keys and values of a block
 TILE_VALUES = 1 << 16  # of a tile's query rows, which fit into a thread's scratch memory
 MAX_WIDTH = TILE_VALUES // 4
-ENOUGH_TILES = 18  # keep the cores busy; fewer are cut into splits
+ENOUGH_TILES = 12  # keep the cores busy; fewer are cut into splits
 
 
 class CpuAttention:

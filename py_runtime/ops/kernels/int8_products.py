@@ -19,7 +19,7 @@ from py_runtime.program.weight_kinds import BLOCK, BLOCK_KINDS
 GEMV_INT8, GEMV_MIXED_INT8 = "linear/gemv_int8", "linear/gemv_mixed_int8"
 GEMM_INT8, SPLIT_PLANES = "linear/gemm_int8", "linear/split_planes"
 TILE_SIDES = (64, 32)  # of linear/gemm_int8, on every device
-CPU_BLOCKS, CPU_BLOCK_BYTES = 4, 144  # a token's blocks are padded: see shaders/linear/tokens.h
+CPU_BLOCKS, CPU_BLOCK_BYTES = 4, 128  # a token's blocks are padded: see shaders/linear/tokens.h
 
 
 @dataclass(frozen=True)

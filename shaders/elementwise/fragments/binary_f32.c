@@ -21,24 +21,17 @@ INLINE f32x4 pow4(f32x4 a, f32x4 b) {
   return wasm_i32x4_all_true((v128_t)(b == 2.0f)) ? a * a : each_pow4(a, b);
 }
 
-// The f32 of four elements; `is_integer` is a mask.
-INLINE f32x4 as_f32x4(u32x4 bits, i32x4 is_integer) {
-  return select4(is_integer, (f32x4)wasm_f32x4_convert_i32x4((v128_t)bits), (f32x4)bits);
-}
-
 #define EACH(code, expression) \
   case code: \
     FOUR_BY_FOUR { \
-      f32x4 a = as_f32x4(load_up_to_4(from_a + at, count - at), a_is_integer); \
-      f32x4 b = as_f32x4(load_up_to_4(from_b + at, count - at), b_is_integer); \
+      f32x4 a = (f32x4)load_up_to_4(from_a + at, count - at); \
+      f32x4 b = (f32x4)load_up_to_4(from_b + at, count - at); \
       STORE_EACH(expression); \
     } \
     break
 
-static void combine(const Call *call, const u32 *from_a, const u32 *from_b, u32 *out, u32 count, u32 alpha_bits) {
-  i32x4 a_is_integer = -(i32)CONSTANT(A_IS_INTEGER), b_is_integer = -(i32)CONSTANT(B_IS_INTEGER);
-  f32x4 alpha = splat(as_float(alpha_bits));
-  switch (CONSTANT(CODE)) {
+static void combine_floats(u32 code, const u32 *from_a, const u32 *from_b, u32 *out, u32 count, f32 alpha) {
+  switch (code) {
     EACH(ADD, a + alpha * b);
     EACH(MUL, a * b);
     EACH(DIV, a / b);
@@ -55,6 +48,26 @@ static void combine(const Call *call, const u32 *from_a, const u32 *from_b, u32 
     EACH(LT, (a < b) & 1);
     EACH(LOGICAL_AND, (a != 0.0f) & (b != 0.0f) & 1);
     EACH(LOGICAL_OR, ((a != 0.0f) | (b != 0.0f)) & 1);
+  }
+}
+
+// The row itself, or its integers as floats in a row that has room for them.
+INLINE const u32 *as_floats(u32 is_integer, const u32 *row, u32 *out, u32 count) {
+  if (!is_integer) return row;
+  FOUR_BY_FOUR STORE_EACH(wasm_f32x4_convert_i32x4((v128_t)load_up_to_4(row + at, count - at)));
+  return out;
+}
+
+static void combine(const Call *call, const u32 *a, const u32 *b, u32 *out, u32 count, u32 alpha) {
+  enum { CONVERTED = 512 };  // at a time
+  u32 a_is_integer = CONSTANT(A_IS_INTEGER), b_is_integer = CONSTANT(B_IS_INTEGER);
+  u32 step = a_is_integer || b_is_integer ? CONVERTED : count;
+  u32 converted_a[CONVERTED], converted_b[CONVERTED];
+  for (u32 at = 0; at < count; at += step) {
+    u32 now = min_u32(step, count - at);
+    const u32 *from_a = as_floats(a_is_integer, a + at, converted_a, now);
+    const u32 *from_b = as_floats(b_is_integer, b + at, converted_b, now);
+    combine_floats(CONSTANT(CODE), from_a, from_b, out + at, now, as_float(alpha));
   }
 }
 

@@ -25,51 +25,42 @@ static void dequantise(const Matrix *matrix, u32 row, u32 octet, u32 count, f32 
 
 enum { ROWS = 4 };  // that share the loads of x
 
-// Computes the scales and addends of a row's blocks: [blocks, HALVES].
-static void row_affine(const Matrix *matrix, u32 row, u32 blocks, f32 *scales, f32 *addends) {
-  for (u32 block = 0; block < blocks; block++) {
-    for (u32 half = 0; half < HALVES; half++) {
-      f32x2 affine = half_affine(matrix, row, block, half);
-      scales[block * HALVES + half] = affine.x;
-      if (ADDS) addends[block * HALVES + half] = affine.y;
-    }
-  }
-}
-
-// Computes the factors of a row's integer sums, and returns what is added to them in all.
-static f32 prepare_row(const Matrix *matrix, u32 row, u32 blocks, const WholeToken *x, f32 *factors, f32 *addends) {
+// Computes the scales of a row's blocks, and returns what is added to its products in all.
+static f32 prepare_row(const Matrix *matrix, u32 row, u32 blocks, const WholeToken *x, f32 *scales, f32 *addends) {
   u32 padded = padded_blocks(blocks) * HALVES;
-  row_affine(matrix, row, blocks, factors, addends);
-  for (u32 at = blocks * HALVES; at < padded; at++) factors[at] = addends[at] = 0.0f;
+  row_affine(matrix, row, blocks, scales, addends);
+  if (!ADDS && CENTRE == 0) return 0.0f;
+  for (u32 at = blocks * HALVES; at < padded; at++) scales[at] = addends[at] = 0.0f;
   const f32 *sums = HALVES == 2 ? x->half_sums : x->sums;
   f32x4 added = splat(0.0f);
   for (u32 at = 0; at < padded; at += 4) {
-    f32x4 scale = load_f32x4(factors + at);
-    f32x4 of_x = HALVES == 2 ? (f32x4){x->scales[at / 2], x->scales[at / 2], x->scales[at / 2 + 1], x->scales[at / 2 + 1]}
-                             : load_f32x4(x->scales + at);
-    store_f32x4(factors + at, scale * of_x);
-    f32x4 addend = ADDS ? load_f32x4(addends + at) - (f32)CENTRE * scale : -(f32)CENTRE * scale;
-    if (ADDS || CENTRE > 0) added += addend * load_f32x4(sums + at);
+    f32x4 addend = -(f32)CENTRE * load_f32x4(scales + at);
+    if (ADDS) addend += load_f32x4(addends + at);
+    added = fma4(addend, load_f32x4(sums + at), added);
   }
   return sum_of(added);
 }
 
-INLINE i16x8 low_half(u8x16 bytes) {
-  return (i16x8)(SIGNED ? wasm_i16x8_extend_low_i8x16((v128_t)bytes) : wasm_u16x8_extend_low_u8x16((v128_t)bytes));
-}
-
-INLINE i16x8 high_half(u8x16 bytes) {
-  return (i16x8)(SIGNED ? wasm_i16x8_extend_high_i8x16((v128_t)bytes) : wasm_u16x8_extend_high_u8x16((v128_t)bytes));
-}
-
 INLINE f32x4 to_floats(i32x4 v) { return __builtin_convertvector(v, f32x4); }
 
-// Adds a block's products to four partial sums. x: the columns of `low`, then those of `high`.
-INLINE f32x4 add_block(f32x4 sums, Bytes bytes, const i16x8 *x, const f32 *factors) {
-  i32x4 first = dot_i16(low_half(bytes.low), x[0]) + dot_i16(low_half(bytes.high), x[2]);
-  i32x4 second = dot_i16(high_half(bytes.low), x[1]) + dot_i16(high_half(bytes.high), x[3]);
-  if (HALVES == 1) return fma4(to_floats(first + second), splat(factors[0]), sums);
-  return fma4(to_floats(first), splat(factors[0]), fma4(to_floats(second), splat(factors[1]), sums));
+// A block's scales, for lanes that are its octets.
+INLINE f32x4 octet_scales(const f32 *scales) {
+  if (HALVES == 1) return splat(scales[0]);
+  v128_t both = wasm_v128_load64_zero(scales);
+  return (f32x4)wasm_i32x4_shuffle(both, both, 0, 0, 1, 1);
+}
+
+// The products of a block in 16 bits: a lane has an octet. x: as in tokens.h.
+INLINE i32x4 dot_wholes(Bytes bytes, const v128_t *x) {
+  u16x8 low = (u16x8)bytes.low, high = (u16x8)bytes.high;
+  if (SIGNED) {
+    i16x8 odd_low = (i16x8)low >> 8, odd_high = (i16x8)high >> 8;
+    i16x8 even_low = (i16x8)(low << 8) >> 8, even_high = (i16x8)(high << 8) >> 8;
+    return (dot_i16(even_low, (i16x8)x[0]) + dot_i16(odd_low, (i16x8)x[1])) +
+           (dot_i16(even_high, (i16x8)x[2]) + dot_i16(odd_high, (i16x8)x[3]));
+  }
+  return (dot_i16((i16x8)(low & 0xff), (i16x8)x[0]) + dot_i16((i16x8)(low >> 8), (i16x8)x[1])) +
+         (dot_i16((i16x8)(high & 0xff), (i16x8)x[2]) + dot_i16((i16x8)(high >> 8), (i16x8)x[3]));
 }
 
 #ifdef __wasm_relaxed_simd__
@@ -77,65 +68,49 @@ INLINE i32x4 dot_bytes(v128_t x, u8x16 bytes, i32x4 sum) {
   return (i32x4)wasm_i32x4_relaxed_dot_i8x16_i7x16_add(x, (v128_t)bytes, (v128_t)sum);
 }
 
-// The same by planes: the high bytes of both halves of x, then the low ones. A lane has the columns of an octet.
-INLINE f32x4 add_block_by_planes(f32x4 sums, Bytes bytes, const v128_t *x, const f32 *factors) {
-  i32x4 zero = {0, 0, 0, 0};
-  i32x4 high = dot_bytes(x[1], bytes.high, dot_bytes(x[0], bytes.low, zero));
-  i32x4 whole = dot_bytes(x[3], bytes.high, dot_bytes(x[2], bytes.low, high << 8));
-  f32x4 factor = HALVES == 1 ? splat(factors[0]) : (f32x4){factors[0], factors[0], factors[1], factors[1]};
-  return fma4(to_floats(whole), factor, sums);
+// The same by planes of x.
+INLINE i32x4 dot_planes(Bytes bytes, const v128_t *x) {
+  i32x4 high = dot_bytes(x[1], bytes.high, dot_bytes(x[0], bytes.low, (i32x4){0, 0, 0, 0}));
+  return dot_bytes(x[3], bytes.high, dot_bytes(x[2], bytes.low, high << 8));
 }
-
-static void dot_rows_by_planes(
-    const Matrix *matrix, const u32 *rows, u32 blocks, const i8 *planes, const f32 *factors, u32 stride, f32x4 *parts) {
-  f32x4 a = parts[0], b = parts[1], c = parts[2], d = parts[3];
-  u32 r0 = rows[0], r1 = rows[1], r2 = rows[2], r3 = rows[3];
-  for (u32 block = 0; block < blocks; block++, factors += HALVES) {
-    v128_t x[4];
-    for (u32 at = 0; at < 4; at++) x[at] = wasm_v128_load(planes + 64 * block + 16 * at);
-    a = add_block_by_planes(a, load_bytes(matrix, r0, block), x, factors);
-    b = add_block_by_planes(b, load_bytes(matrix, r1, block), x, factors + stride);
-    c = add_block_by_planes(c, load_bytes(matrix, r2, block), x, factors + 2 * stride);
-    d = add_block_by_planes(d, load_bytes(matrix, r3, block), x, factors + 3 * stride);
-  }
-  parts[0] = a, parts[1] = b, parts[2] = c, parts[3] = d;
-}
+#else
+INLINE i32x4 dot_planes(Bytes bytes, const v128_t *x) { return dot_wholes(bytes, x); }  // never called
 #endif
 
-static void dot_rows_by_wholes(
-    const Matrix *matrix, const u32 *rows, u32 blocks, const i16 *wholes, const f32 *factors, u32 stride, f32x4 *parts) {
-  f32x4 a = parts[0], b = parts[1], c = parts[2], d = parts[3];
-  u32 r0 = rows[0], r1 = rows[1], r2 = rows[2], r3 = rows[3];
-  for (u32 block = 0; block < blocks; block++, factors += HALVES) {
-    i16x8 x[4];
-    for (u32 at = 0; at < 4; at++) x[at] = (i16x8)wasm_v128_load(wholes + 32 * block + 8 * at);
-    a = add_block(a, load_bytes(matrix, r0, block), x, factors);
-    b = add_block(b, load_bytes(matrix, r1, block), x, factors + stride);
-    c = add_block(c, load_bytes(matrix, r2, block), x, factors + 2 * stride);
-    d = add_block(d, load_bytes(matrix, r3, block), x, factors + 3 * stride);
+// Adds the products of four rows to partial sums. scales: [ROWS, stride].
+INLINE void add_rows(
+    const Matrix *matrix, const u32 *rows, const WholeToken *x, int by_planes, const f32 *scales, u32 stride,
+    f32x4 *sums) {
+  f32x4 parts[ROWS] = {sums[0], sums[1], sums[2], sums[3]};
+  u32 own[ROWS] = {rows[0], rows[1], rows[2], rows[3]};
+  for (u32 block = 0; block < matrix->octets / 4; block++) {
+    v128_t columns[4];
+    for (u32 at = 0; at < 4; at++) columns[at] = wasm_v128_load(x->columns + 64 * block + 16 * at);
+    f32x4 of_x = load_f32x4(x->scales + 4 * block);
+    for (u32 row = 0; row < ROWS; row++) {
+      Bytes bytes = load_bytes(matrix, own[row], block);
+      i32x4 dots = by_planes ? dot_planes(bytes, columns) : dot_wholes(bytes, columns);
+      f32x4 factor = of_x * octet_scales(scales + row * stride + block * HALVES);
+      parts[row] = fma4(to_floats(dots), factor, parts[row]);
+    }
   }
-  parts[0] = a, parts[1] = b, parts[2] = c, parts[3] = d;
+  for (u32 row = 0; row < ROWS; row++) sums[row] = parts[row];
 }
 
 static void dot_rows(const Matrix *matrix, const u32 *rows, const WholeToken *x, f32 *room, f32 *sums) {
   u32 blocks = matrix->octets / 4;
   u32 stride = padded_blocks(blocks) * HALVES;
   f32x4 parts[ROWS];
-  f32 *addends = room + ROWS * stride;
   for (u32 at = 0; at < ROWS; at++) {
-    f32 added = prepare_row(matrix, rows[at], blocks, x, room + at * stride, addends);
+    f32 added = prepare_row(matrix, rows[at], blocks, x, room + at * stride, room + ROWS * stride);
     parts[at] = (f32x4){added, 0.0f, 0.0f, 0.0f};
   }
-#ifdef __wasm_relaxed_simd__
   if (has_byte_dots()) {
-    dot_rows_by_planes(matrix, rows, blocks, x->planes, room, stride, parts);
+    add_rows(matrix, rows, x, 1, room, stride, parts);
   } else {
-    dot_rows_by_wholes(matrix, rows, blocks, x->wholes, room, stride, parts);
+    add_rows(matrix, rows, x, 0, room, stride, parts);
   }
-#else
-  dot_rows_by_wholes(matrix, rows, blocks, x->wholes, room, stride, parts);
-#endif
   for (u32 at = 0; at < ROWS; at++) sums[at] = sum_of(parts[at]);
 }
 
-#define BLOCK_WEIGHTS {dequantise, dot_rows}
+#define BLOCK_WEIGHTS {dequantise, dot_rows, PAIRED}

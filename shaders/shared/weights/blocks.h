@@ -7,6 +7,7 @@
 //   SIGNED            whether bytes are signed; otherwise they are below 64
 //   load_bytes        returns the 32 bytes of a row's block
 //   half_affine       returns (scale, addend) of a half of a block
+//   row_affine        computes those of a row's blocks, [blocks, HALVES] each; addends are unread without ADDS
 // The value of a column is (byte - CENTRE) * scale + addend.
 
 #pragma once
@@ -25,7 +26,7 @@ INLINE u32 load_word(const u8 *at) { return *(const u32 *)at; }
 INLINE f32 load_half(const u8 *at) { return half_to_float(*(const u16 *)at); }
 
 // 16 bytes of nibbles: the low ones, then the high ones.
-INLINE Bytes nibbles(u8x16 both) { return (Bytes){both & 15, both >> 4}; }
+INLINE Bytes nibbles(u8x16 both) { return (Bytes){both & 15, (u8x16)((u16x8)both >> 4) & 15}; }
 
 INLINE Bytes looked_up(u8x16 table, Bytes at) {
   return (Bytes){(u8x16)wasm_i8x16_swizzle((v128_t)table, (v128_t)at.low), (u8x16)wasm_i8x16_swizzle((v128_t)table, (v128_t)at.high)};

@@ -25,6 +25,6 @@ static void dequantise_bf16(const Matrix *matrix, u32 row, u32 octet, u32 count,
   clear_columns(out, known, count);
 }
 
-FRAGMENT(Weights, shared_weights_octets_f32) = {dequantise_f32, 0};
-FRAGMENT(Weights, shared_weights_octets_f16) = {dequantise_f16, 0};
-FRAGMENT(Weights, shared_weights_octets_bf16) = {dequantise_bf16, 0};
+FRAGMENT(Weights, shared_weights_octets_f32) = {dequantise_f32, 0, 0};
+FRAGMENT(Weights, shared_weights_octets_f16) = {dequantise_f16, 0, 0};
+FRAGMENT(Weights, shared_weights_octets_bf16) = {dequantise_bf16, 0, 0};

@@ -42,6 +42,6 @@ static void dequantise_qcs8w(const Matrix *matrix, u32 row, u32 octet, u32 count
   clear_columns(out, known, count);
 }
 
-FRAGMENT(Weights, shared_weights_octets_q4gsw) = {dequantise_q4gsw, 0};
-FRAGMENT(Weights, shared_weights_octets_qcs4w) = {dequantise_qcs4w, 0};
-FRAGMENT(Weights, shared_weights_octets_qcs8w) = {dequantise_qcs8w, 0};
+FRAGMENT(Weights, shared_weights_octets_q4gsw) = {dequantise_q4gsw, 0, 0};
+FRAGMENT(Weights, shared_weights_octets_qcs4w) = {dequantise_qcs4w, 0, 0};
+FRAGMENT(Weights, shared_weights_octets_qcs8w) = {dequantise_qcs8w, 0, 0};

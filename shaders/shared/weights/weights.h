@@ -32,6 +32,7 @@ typedef struct {
   // Computes the products of four rows with a token in integers; null for kinds that are read by octets alone.
   // `room` is for two floats a row and block.
   void (*dot_rows)(const Matrix *matrix, const u32 *rows, const WholeToken *x, f32 *room, f32 *sums);
+  u32 paired;  // whether neighbouring columns share a byte, which is the order of a token's integers
 } Weights;
 
 // The kind that is plugged in; octets of blocks have no fragment of their own on the CPU.
