@@ -11,7 +11,7 @@ import os
 from py_runtime.base.defaults import DEVICE_VARIABLE
 from py_runtime.base.errors import GpuError, GpuUnavailableError, RequestError
 from py_runtime.devices.one_device import device_in_use
-from py_runtime.gpu import CPU, GPU, KINDS, Device, find_adapter
+from py_runtime.gpu import CPU, GPU, KINDS, Device, FoundAdapter, find_adapter
 from py_runtime.gpu.kernel_target import CPU_KERNELS, candidates, has_small_subgroups
 from py_runtime.graph.tuning import (
     CLEARLY,
@@ -44,11 +44,21 @@ async def choose_device(
 
 
 async def _faster_device(notes: Notes | None) -> Device:
-    """Open the device that is faster here, as far as can be told before a load."""
+    """Open the device that is faster here, as far as can be told before a load.
+
+    Where neither can be opened, people hear what the GPU lacks.
+    """
     try:
-        found = await find_adapter()
-    except GpuUnavailableError as no_adapter:
-        return await _cpu_unless(no_adapter)
+        return await _faster_with(await find_adapter(), notes)
+    except GpuUnavailableError as no_gpu:
+        try:
+            return await device_in_use(CPU)
+        except GpuError:
+            raise no_gpu from None
+
+
+async def _faster_with(found: FoundAdapter, notes: Notes | None) -> Device:
+    """Open the faster device of a machine that has an adapter."""
     if found.adapter.is_fallback:
         try:
             return await device_in_use(CPU)
@@ -63,14 +73,6 @@ async def _faster_device(notes: Notes | None) -> Device:
     if notes:
         await notes.write_note(NOTE, {**note, "device": device.kind})
     return device
-
-
-async def _cpu_unless(no_adapter: GpuUnavailableError) -> Device:
-    """Open the CPU; where neither can be opened, people hear what the GPU lacks."""
-    try:
-        return await device_in_use(CPU)
-    except GpuUnavailableError:
-        raise no_adapter from None
 
 
 async def _measured_device() -> Device:

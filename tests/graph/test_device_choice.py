@@ -35,6 +35,7 @@ class Machine:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.adapter: FoundAdapter | None = None
         self.has_cpu = True
+        self.refuses = False  # its adapter, to open a device
         self.seconds: dict[str, float | Exception] = {GPU: 1.0, CPU: 1.0}
         self.looked = self.measured = 0
         self.opened: list[FakeDevice] = []
@@ -56,7 +57,7 @@ class Machine:
         return self.adapter
 
     async def device_in_use(self, kind: str, threads: int | None = None) -> FakeDevice:
-        if kind == GPU and self.adapter is None:
+        if kind == GPU and (self.adapter is None or self.refuses):
             raise GpuUnavailableError("no adapter here")
         if kind == CPU and not self.has_cpu:
             raise GpuUnavailableError("no SIMD here")
@@ -98,6 +99,13 @@ def test_a_software_adapter_loses_without_a_measurement(machine: Machine, lanes:
 
 
 def test_without_an_adapter_the_cpu_is_taken(machine: Machine) -> None:
+    assert machine.chosen() == CPU
+
+
+@pytest.mark.parametrize("lanes", [SMALL, LARGE])
+def test_an_adapter_that_opens_no_device_is_as_good_as_none(machine: Machine, lanes: int) -> None:
+    machine.with_adapter(lanes)
+    machine.refuses = True
     assert machine.chosen() == CPU
 
 

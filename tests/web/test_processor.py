@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserType, Page, expect
 
-from py_runtime.base.defaults import DEVICE_VARIABLE
-from tests.conftest import ONE_COMPILER, serving
+from tests.conftest import ONE_COMPILER
 from tests.runners import patient
 from tests.toy_model import NAME, TOKENS, greedy_of
 from tests.web.test_failures import begin_worker_with, expect_explanation, rejection
@@ -25,15 +24,6 @@ ASK = """async ([prompt, tokens]) => {
     const {choices: [choice]} = await inpage.completions.create({...request, max_tokens: tokens});
     return choice.token_ids;
 }"""
-
-
-@pytest.fixture(scope="module")
-def url(toy_model: Path) -> Iterator[str]:
-    """Serve the toy's page; it chooses its device by itself."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv(DEVICE_VARIABLE, raising=False)
-        with serving("--models", str(toy_model.parent)) as address:
-            yield address
 
 
 @pytest.fixture(scope="module")
@@ -62,8 +52,8 @@ def first_minute(page: Page, url: str, toy_model: Path) -> User:
     return user
 
 
-def test_without_an_adapter(without_gpu: Browser, url: str, toy_model: Path) -> None:
-    user = first_minute(without_gpu.new_page(), url, toy_model)
+def test_without_an_adapter(without_gpu: Browser, choosing_site_url: str, toy_model: Path) -> None:
+    user = first_minute(without_gpu.new_page(), choosing_site_url, toy_model)
     page = user.page
     page.locator("header [data-opens=models]").first.click()
     panel = page.locator("#models")
@@ -79,27 +69,31 @@ def test_without_an_adapter(without_gpu: Browser, url: str, toy_model: Path) -> 
     page.close()
 
 
-def test_on_a_phone(without_gpu: Browser, url: str, toy_model: Path, playwright: Any) -> None:
+def test_on_a_phone(
+    without_gpu: Browser, choosing_site_url: str, toy_model: Path, playwright: Any
+) -> None:
     phone = playwright.devices["Pixel 7"]
     context = without_gpu.new_context(**phone)
-    first_minute(context.new_page(), url, toy_model)
+    first_minute(context.new_page(), choosing_site_url, toy_model)
     context.close()
 
 
-def test_a_software_adapter_loses(browser: Browser, url: str) -> None:
+def test_a_software_adapter_loses(browser: Browser, choosing_site_url: str) -> None:
     """WebGPU is there, as software, and is not opened; the address may ask for it all the same."""
     page = browser.new_page()
     for asked, kind in (("", "cpu"), ("?device=gpu", "gpu"), ("?device=cpu", "cpu")):
-        page.goto(f"{url}{asked}")
+        page.goto(f"{choosing_site_url}{asked}")
         report = page.evaluate("inpage.ready")
         assert report["device"]["kind"] == kind
         assert (report["device"]["threads"] is None) == (kind == "gpu")
     page.close()
 
 
-def test_a_load_may_ask_for_another_device(browser: Browser, url: str, toy_model: Path) -> None:
+def test_a_load_may_ask_for_another_device(
+    browser: Browser, choosing_site_url: str, toy_model: Path
+) -> None:
     page = browser.new_page()
-    page.goto(f"{url}?device=gpu")
+    page.goto(f"{choosing_site_url}?device=gpu")
     greedy = greedy_of(toy_model)
     load = "async ([name, options]) => (await inpage.load(name, options)).device.kind"
     for options, kind in (({"device": "cpu"}, "cpu"), ({"kernels": "cpu"}, "cpu"), ({}, "gpu")):
@@ -117,10 +111,12 @@ def test_a_load_may_ask_for_another_device(browser: Browser, url: str, toy_model
     page.close()
 
 
-def test_where_nothing_computes_the_page_says_what_to_do(without_gpu: Browser, url: str) -> None:
+def test_where_nothing_computes_the_page_says_what_to_do(
+    without_gpu: Browser, choosing_site_url: str
+) -> None:
     page = without_gpu.new_page()
     begin_worker_with(page, NO_VECTORS)
-    page.goto(url)
+    page.goto(choosing_site_url)
     expect_explanation(page, "No graphics processor is available", "driver", "found no GPU")
     assert rejection(page) == "no-adapter"
     page.close()
