@@ -26,6 +26,7 @@ TESTER := $(EXPORTER) $(DEVELOPER)
 EXECUTORCH := .venv/.executorch-installed
 REACH := build/reach/.installed
 LLAMA_CPP := build/llama_cpp/.installed
+KERNELS := py_runtime/cpu/kernels/kernels.json
 NPM := node_modules/.installed
 NPM_DEV := node_modules/.dev-installed
 PYODIDE := build/pyodide/.collected
@@ -232,8 +233,14 @@ $(VENDOR): tools/vendor.py $(SERVER) $(NPM)
 	@$(PY) -m tools.vendor
 	@touch $@
 
+# The modules that the CPU runs; the shaders say what their parameters are.
+$(KERNELS): $(shell find shaders -name '*.[ch]' -o -name '*.wgsl') tools/cpu_kernels.py $(SERVER)
+	@echo "compiling the kernels for the CPU"
+	@$(PY) -m tools.cpu_kernels
+	@touch $@
+
 # Apart from the model: with `make --jobs` the page is made while PyTorch exports.
-$(PAGE): $(PYODIDE) $(VENDOR) $(SOURCES) $(wildcard tools/*.py tools/*.mjs)
+$(PAGE): $(PYODIDE) $(VENDOR) $(KERNELS) $(SOURCES) $(wildcard tools/*.py tools/*.mjs)
 	@echo "building the runtime's wheel and the snapshot of Python, compressing what pays"
 	@$(PY) -m tools.prepare page
 	@touch $@

@@ -46,7 +46,14 @@ INPAGE = Engine(
     OURS,
     "inpage, WebGPU",
     "bench-inpage.html",
-    {"model": MODEL},
+    {"model": MODEL, "device": "gpu"},
+    runs=(Run(128), Run(512), Run(2000)),
+)
+INPAGE_CPU = Engine(
+    "inpage-cpu",
+    f"inpage, CPU, {THREADS} threads",
+    "bench-inpage.html",
+    {"model": MODEL, "device": "cpu", "threads": THREADS},
     runs=(Run(128), Run(512), Run(2000)),
 )
 WLLAMA = Engine(
@@ -83,9 +90,9 @@ TRANSFORMERS_SOFTWARE = replace(
 def engines(software_adapter: bool, quick: bool = False) -> list[Engine]:
     """Return the engines to compare, ours first."""
     if quick:
-        return [_quick(engine) for engine in (INPAGE, WLLAMA)]
+        return [_quick(engine) for engine in (INPAGE, INPAGE_CPU, WLLAMA)]
     webgpu = TRANSFORMERS_SOFTWARE if software_adapter else TRANSFORMERS_WEBGPU
-    return [INPAGE, WLLAMA, TRANSFORMERS_WASM, webgpu]
+    return [INPAGE, INPAGE_CPU, WLLAMA, TRANSFORMERS_WASM, webgpu]
 
 
 def _quick(engine: Engine) -> Engine:

@@ -1,4 +1,4 @@
-"""A language model that runs where you are: in the page, and natively over wgpu.
+"""A language model that runs where you are: in the page, and natively, on GPU or CPU.
 
 import inpage
 
@@ -56,26 +56,30 @@ async def load(
     *,
     progress: "LoadProgress | None" = None,
     cancel: "CancelToken | None" = None,
+    device: str | None = None,
+    threads: int | None = None,
     kernels: str | None = None,
 ) -> "Model":
-    """Load a model onto the GPU and return it; InpageError says why it cannot be loaded.
+    """Load a model and return it; InpageError says why it cannot be loaded.
 
     `where` is a model folder, a .gguf or .pte file, by its path or its address (in a browser, one
     whose host lets the page read it), or `hf:owner/name` on the Hub, natively also the address of
-    its page there. Models loaded one after another share one device, until each is unloaded.
-    `kernels` is one of "portable", "subgroups" and "memory", where it is not to be those that suit
-    the device best. Where `progress` is not given, notebooks show a bar.
+    its page there. `device` is "gpu" or "cpu", where it is not to be the faster one of this machine
+    (or what INPAGE_DEVICE in the environment says); `threads` is for the CPU. Models loaded one
+    after another share one device of a kind, until each is unloaded. `kernels` is one of
+    "portable", "subgroups" and "memory", where it is not to be those that suit the GPU best. Where
+    `progress` is not given, notebooks show a bar.
     """
     await _bring_bridge()
     from inpage.notebook import LoadBar, in_notebook
-    from py_runtime.gpu.one_device import device_in_use
-    from py_runtime.gpu.recovery import load_onto
+    from py_runtime.devices.recovery import load_onto
+    from py_runtime.graph.device_choice import wanted_kind
     from py_runtime.model import Model
 
     async def load_model(told: "LoadProgress | None") -> Model:
-        device = _device_of_page() or await device_in_use()
+        chosen = await _device_for(wanted_kind(device, kernels), threads)
         return await load_onto(
-            device, lambda found: Model.load(found, where, told, cancel, kernels=kernels), cancel
+            chosen, lambda found: Model.load(found, where, told, cancel, kernels=kernels), cancel
         )
 
     if progress is not None or not in_notebook():
@@ -110,10 +114,16 @@ async def _bring_bridge() -> None:
         await bring_bridge()
 
 
-def _device_of_page() -> "Device | None":
-    """Return the device of our own page's engine, or None where this is not its Python.
+async def _device_for(kind: str | None, threads: int | None) -> "Device":
+    """Return the device to load onto; in our own page's Python, one of its engine's.
 
-    A second device would take the GPU away from it.
+    A second GPU device would take the GPU away from the engine.
     """
     page = sys.modules.get("py_runtime.app.in_page")
-    return page.device_in_use() if page else None
+    if page and threads is None:
+        device: Device = await page.device_for(kind)
+        return device
+    from py_runtime.folder import notes
+    from py_runtime.graph.device_choice import choose_device
+
+    return await choose_device(kind, threads, notes)

@@ -6,10 +6,12 @@ import importlib
 import os
 import sys
 from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
 from pathlib import Path, PurePath
 
+import inpage
 from py_runtime import __version__
-from py_runtime.base.defaults import DEFAULTS
+from py_runtime.base.defaults import DEFAULTS, DEVICE_VARIABLE
 from py_runtime.base.errors import InpageError
 from py_runtime.base.printing import print_plainly
 from py_runtime.gguf.part_names import model_name
@@ -80,15 +82,19 @@ def chat(arguments: list[str]) -> int:
         "--max-tokens", type=int, metavar="N", help="limit of an answer (what the context holds)"
     )
     parser.add_argument("--seed", type=int, metavar="N", help="the same seed gives the same text")
+    add_device_options(parser)
     options = parser.parse_args(arguments)
     fields = {name: getattr(options, name) for name in (*DEFAULTS, "max_tokens", "seed")}
 
     async def work() -> int:
         from py_runtime.app.terminal import TerminalChat
+        from py_runtime.folder import notes
+        from py_runtime.graph.device_choice import choose_device
 
-        return await TerminalChat(options.model, options.system, fields).run()
+        device = await choose_device(options.device, options.threads, notes)
+        return await TerminalChat(options.model, options.system, fields).run(device)
 
-    return run(options.model, work())
+    return run(options.model, work(), options.device)
 
 
 def inspect(arguments: list[str]) -> int:
@@ -116,13 +122,13 @@ def verify(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="inpage verify")
     parser.add_argument("model", metavar="MODEL", help="a model folder: its goldens are compared")
     parser.add_argument("--thorough", action="store_true", help="all goldens, which takes minutes")
+    add_device_options(parser)
     options = parser.parse_args(arguments)
 
     async def work() -> int:
-        import inpage
         from py_runtime.model.verify import verify as compare
 
-        model = await inpage.load(options.model)
+        model = await inpage.load(options.model, device=options.device, threads=options.threads)
         try:
             report = await compare(model, thorough=options.thorough)
         finally:
@@ -130,7 +136,7 @@ def verify(arguments: list[str]) -> int:
         print_plainly(f"{report.table}\n\n{report.summary}")
         return 0 if report.ok else 1
 
-    return run(options.model, work())
+    return run(options.model, work(), options.device)
 
 
 def api(arguments: list[str]) -> int:
@@ -148,13 +154,28 @@ def api(arguments: list[str]) -> int:
         metavar="NAME",
         help="another name of this server (may be repeated)",
     )
+    add_device_options(parser)
     options = parser.parse_args(arguments)
     try:
         from inpage.http_api import serve_api
     except ImportError as error:
         return refuse(f"{error.name} is missing: pip install 'inpage[native]'")
-    work = serve_api(options.model, options.host, options.port, options.allow_host)
-    return run(options.model, work)
+    load = partial(inpage.load, options.model, device=options.device, threads=options.threads)
+    work = serve_api(load, options.host, options.port, options.allow_host)
+    return run(options.model, work, options.device)
+
+
+def add_device_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say what a model runs on."""
+    parser.add_argument(
+        "--device",
+        choices=["gpu", "cpu"],
+        help="what to run the model on (a graphics card if there is one, else the processor; "
+        f"{DEVICE_VARIABLE} in the environment says so, too)",
+    )
+    parser.add_argument(
+        "--threads", type=int, metavar="N", help="threads of the processor (all but one core)"
+    )
 
 
 def in_checkout(command: str, module: str) -> Command:
@@ -172,11 +193,15 @@ def in_checkout(command: str, module: str) -> Command:
     return call
 
 
-def run(model: str, work: Coroutine[None, None, int]) -> int:
-    """Run a command to its end; faults of the input are one line, not a traceback."""
-    from py_runtime.app.software_gpu import use_software_if_alone
+def run(model: str, work: Coroutine[None, None, int], device: str | None = None) -> int:
+    """Run a command to its end; faults of the input are one line, not a traceback.
 
-    use_software_if_alone()
+    A GPU that was asked for may be software, where there is no other.
+    """
+    if (device or os.environ.get(DEVICE_VARIABLE)) == "gpu":
+        from py_runtime.app.software_gpu import use_software_if_alone
+
+        use_software_if_alone()
     try:
         return asyncio.run(work)
     except InpageError as error:

@@ -15,7 +15,6 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-import inpage
 from inpage.hosts import OwnHosts
 from inpage.http_server import (
     AnnouncingServer,
@@ -55,11 +54,13 @@ CALLERS_FAULTS = (ContextLengthError, InputError, TextError, ChatTemplateError)
 Json = dict[str, Any]
 
 
-async def serve_api(where: str, host: str, port: int, further_hosts: Iterable[str]) -> int:
+async def serve_api(
+    load: Callable[[], Awaitable[Model]], host: str, port: int, further_hosts: Iterable[str]
+) -> int:
     """Load the model, answer requests until stopped, and return the exit status."""
     listener = listen(host, port)  # before the model, which takes its time
     port = listener.getsockname()[1]
-    model = await inpage.load(where)
+    model = await load()
     try:
         app = create_api(model, [in_brackets(host), *further_hosts])
         notes = notes_of(host, port, FOR_OTHERS)

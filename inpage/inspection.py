@@ -81,7 +81,7 @@ def describe_folder(model: ModelFolder) -> Iterator[str]:
         yield f"  {file.size:>12,}  {name}"
     report = measure(with_token_rows_given(model.program)).report
     yield ""
-    yield f"GPU memory: {in_words(report.peak)} at the full context of {facts.context}"
+    yield f"memory: {in_words(report.peak)} at the full context of {facts.context}"
     for purpose in ("constants", "state", "intermediates", "inputs", "uniforms"):
         yield f"  {getattr(report, purpose):>12,}  {purpose}"
     yield ""

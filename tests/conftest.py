@@ -14,9 +14,14 @@ from typing import Any
 
 import pytest
 
+from py_runtime.base.defaults import DEVICE_VARIABLE
+
 # Before anything loads PyTorch or NumPy. Tests run as many at once as there are cores: threads that
 # wait for each other in tiny matrices spin, and took four fifths of the time of some files.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# The adapter here is software, which nobody would choose; but most tests are of kernels for GPUs.
+# Servers that are started take it over for their pages, and commands for themselves.
+os.environ.setdefault(DEVICE_VARIABLE, "gpu")
 
 from hypothesis import HealthCheck, settings
 from playwright.sync_api import Browser, expect
@@ -123,6 +128,15 @@ def toy_site_url(toy_model: Path) -> Iterator[str]:
     """Serve this checkout's page with the toy as its only model."""
     with serving("--models", str(toy_model.parent)) as address:
         yield address
+
+
+@pytest.fixture(scope="session")
+def choosing_site_url(toy_model: Path) -> Iterator[str]:
+    """Serve the same as toy_site_url; but the page chooses its device by itself."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv(DEVICE_VARIABLE)
+        with serving("--models", str(toy_model.parent)) as address:
+            yield address
 
 
 @pytest.fixture(scope="session")

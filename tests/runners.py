@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import pytest
-from playwright.sync_api import Browser, Page, Playwright
+from playwright.sync_api import Browser, BrowserContext, Page, Playwright
 
 from py_runtime.app.software_gpu import use_browsers_vulkan
 from tests import compiled_sooner, packing
@@ -45,7 +45,7 @@ CALL = """
 from base64 import b64decode
 import tests.packing, {module}
 _arguments = tests.packing.unpack(b64decode({arguments!r}))
-tests.packing.pack(await {module}.{function}(device, **_arguments))
+tests.packing.pack(await {module}.{function}({device}, **_arguments))
 """
 RUN_SCRIPT = """code => inpage.python(code).then(
     value => ({value}), error => ({error: error.traceback ?? error.message})
@@ -105,13 +105,16 @@ class ShippingRunner(ABC):
 
     name: str
 
-    def __init__(self) -> None:
+    def __init__(self, device: str = "device") -> None:
+        """`device`: the name of the cases' device among the names that Python has there."""
+        self._device = device
         self._shipped: set[str] = set()
 
     def run(self, module: str, function: str, **arguments: Any) -> Any:
         self._ship(module)
         packed = base64.b64encode(packing.pack(arguments)).decode()
-        answer = self.python(CALL.format(module=module, function=function, arguments=packed))
+        call = CALL.format(module=module, function=function, device=self._device, arguments=packed)
+        answer = self.python(call)
         return packing.unpack(base64.b64decode(answer["base64"]))
 
     @abstractmethod
@@ -136,8 +139,8 @@ class ShippingRunner(ABC):
 class PageRunner(ShippingRunner):
     name = "page"
 
-    def __init__(self, page: Page) -> None:
-        super().__init__()
+    def __init__(self, page: Page, device: str = "device") -> None:
+        super().__init__(device)
         self.page = page
 
     def python(self, code: str) -> Any:
@@ -196,7 +199,7 @@ def toy_page(shared_browser: Browser, toy_site_url: str) -> Iterator[PageRunner]
 
 
 @contextmanager
-def started_page(browser: Browser, address: str) -> Iterator[PageRunner]:
+def started_page(browser: Browser | BrowserContext, address: str) -> Iterator[PageRunner]:
     page = browser.new_page()
     page.goto(address)
     page.evaluate("inpage.ready.then(() => null)")

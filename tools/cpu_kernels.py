@@ -39,7 +39,10 @@ FLAGS = [
     "-matomics",
     "-mbulk-memory",
     "-nostdlib",
+    "-g0",
+    "-Wl,--strip-all",
     "-Wl,--no-entry",
+    "-Wl,--strip-debug",
     "-Wl,--import-memory",
     "-Wl,--shared-memory",
     f"-Wl,--max-memory={MAX_PAGES << 16}",
@@ -184,21 +187,21 @@ def _registry(table: dict[str, list[str]]) -> str:
     lines = ['#include "kernel.h"']
     lines += [f"extern const Kernel {name};" for name in kernels]
     lines += [f"extern const char {name};" for name in fragments]
+    kernels_at = ", ".join(f"&{name}" for name in kernels)
+    fragments_at = ", ".join([*(f"&{name}" for name in fragments), "0"])  # C has no empty arrays
     lines += [
-        _addresses("Kernel", "kernel", kernels),
-        _addresses("void", "fragment", fragments),
+        f"static const Kernel *const kernels[] = {{{kernels_at}}};",
+        f"static const void *const fragments[] = {{{fragments_at}}};",
+        _look_up("Run *", "kernel_at", "kernels[number]->run"),
+        _look_up("u32 ", "grain_of", "kernels[number]->grain"),
+        _look_up("const void *", "fragment_at", "fragments[number]"),
     ]
     return "\n".join(lines) + "\n"
 
 
-def _addresses(kind: str, what: str, names: list[str]) -> str:
-    """Return a table of addresses and the function by which the runtime reads it."""
-    listed = ", ".join(f"&{name}" for name in names)
-    return (
-        f"static const {kind} *const {what}s[] = {{{listed}}};\n"
-        f'__attribute__((export_name("{what}_at")))\n'
-        f"const {kind} *{what}_at(u32 number) {{ return {what}s[number]; }}"
-    )
+def _look_up(kind: str, name: str, found: str) -> str:
+    exported = f'__attribute__((export_name("{name}")))'
+    return f"{exported} {kind}{name}(u32 number) {{ return {found}; }}"
 
 
 def _write(path: Path, text: str) -> None:

@@ -14,7 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from py_runtime.base.defaults import DEFAULTS
+from py_runtime.base.defaults import DEFAULTS, DEVICE_VARIABLE
 from tools import models
 from tools.errors import UserError
 from tools.files import ROOT, is_plain_name, plain_file, sha256_of
@@ -218,6 +218,8 @@ class Site:
         }
         if self.hub:
             described["hub"] = self.hub[0]
+        if device := os.environ.get(DEVICE_VARIABLE):
+            described["device"] = device
         snapshot = self.snapshots.find(wheel)
         if snapshot is not None:
             described["snapshot"] = {

@@ -51,9 +51,11 @@ document.addEventListener("click", ({ target }) => {
   if (chooses) page[chooses].click();
 });
 
+const address = new URLSearchParams(location.search);
 const { inpage, client } = createInpage({
   newWorker: (options) => new Worker(new URL("./worker.js", import.meta.url), options),
-  kernels: /** @type {any} */ (new URLSearchParams(location.search).get("kernels")),
+  device: /** @type {const} */ (["gpu", "cpu"]).find((kind) => kind === address.get("device")) ?? null,
+  kernels: /** @type {any} */ (address.get("kernels")),
   onBusy: showBusy, onPhase: showPhase, onFailure: showFailure, onModel: showModel, onRestart: showReady,
   onHub: async () => (await arrived(loadHub()))?.permission(),
 });

@@ -1,4 +1,4 @@
-// The bridge between Python and navigator.gpu. It decides nothing: every size and label comes from Python.
+// The bridge between Python and navigator.gpu, or the CPU. It decides nothing: every size and label comes from Python.
 
 import { createDevice } from "./bridge/device.js";
 import { BridgeFault } from "./bridge/fault.js";
@@ -20,25 +20,29 @@ export function createBridge() {
   const { stagingPool, calls: replayCalls } = createReplay(gpu, find, heap);
   const { given, calls: fileCalls } = createFiles(heap);
 
-  const calls = { ...gpu.calls, ...objectCalls, ...replayCalls, ...fileCalls };
+  // Counted, so that tests can hold the bridge to O(1) calls a token.
+  const counted = (/** @type {Record<string, any>} */ calls) => Object.fromEntries(
+    Object.entries(calls).map(([name, call]) => [name, (/** @type {any[]} */ ...args) => {
+      bridge.calls++;
+      return call(...args);
+    }]),
+  );
   const bridge = {
-    ...calls,
+    ...counted({ ...gpu.calls, ...objectCalls, ...replayCalls, ...fileCalls }),
     calls: 0,
     requestAdapter: gpu.requestAdapter,
     attachHeap: (/** @type {() => ArrayBuffer} */ getter) => { heap.buffer = getter; },
     given,
+    /** The CPU's half, for whoever wants it. */
+    async bringCpu() {
+      const { createCpu } = await import("./bridge/cpu.js");
+      const { machines, calls } = createCpu(heap);
+      return { ...counted(calls), machines };
+    },
     // For tests and the curious.
     objects,
     device: gpu.device,
     heapBytes: () => heap.buffer().byteLength,
   };
-  // Counted, so that tests can hold the bridge to O(1) calls a token.
-  for (const [name, call] of Object.entries(/** @type {Record<string, (...args: any[]) => any>} */ (calls))) {
-    const counted = (/** @type {any[]} */ ...args) => {
-      bridge.calls++;
-      return call(...args);
-    };
-    Object.assign(bridge, { [name]: counted });
-  }
   return bridge;
 }

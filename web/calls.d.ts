@@ -1,6 +1,6 @@
 // What web/client.js takes and gives; types alone, so that the page need not fetch them.
 
-import type { ErrorCode, InpageError, Kernels, Message, Notice, ReadyReport, StartPhase } from "./inpage.d.ts";
+import type { DeviceKind, ErrorCode, InpageError, Kernels, Message, Notice, ReadyReport, StartPhase } from "./inpage.d.ts";
 
 export type { ErrorCode, InpageError };
 export type Fault = Partial<InpageError> & { code: ErrorCode, message: string };
@@ -15,6 +15,8 @@ export interface Listeners {
   lock: string;
   /** By somebody else's page: JSON for py_runtime/app/outer_page.py. */
   outerPage?: string;
+  /** The one that models are loaded onto where `load` is not told; null: the site's, or the faster one. */
+  device: DeviceKind | null;
   /** A phase begins, or has taken so many seconds. */
   onPhase(phase: Phase): void;
   onFailure(failure: InpageError): void;
@@ -47,6 +49,8 @@ export interface Site {
   vendor: string;
   snapshot?: Snapshot;
   hub?: string;
+  /** Where its page is not to choose by itself. */
+  device?: DeviceKind;
   headers: Record<string, string>;
   /** The name of what `files` lists, by hash. */
   release: string;
@@ -89,6 +93,7 @@ export type Compiled = Promise<WebAssembly.Module>;
 export type LoadPython = (indexURL: string, core: Compiled | null, libraries: Library[], options: Options) => Promise<Python>;
 export type RestorePython = (indexURL: string, core: Compiled, snapshot: Snapshot) => Promise<Python>;
 export type StartPython = (site: Site) => Promise<Started>;
+export type OpenEngine = (module: any, site: Site, noAdapter: Error | null) => Promise<any>;
 export type ImportRuntime = (started: Started, wheel: string) => Promise<any>;
 export type Unzip = (path: string, size: number) => Promise<ArrayBuffer>;
 export type Phased = <Result>(name: string, work: () => Result | Promise<Result>) => Promise<Result>;
@@ -128,7 +133,7 @@ export type Send = <Name extends keyof Calls>(
  */
 export interface Calls {
   models: {};
-  load: { where: string | File[], kernels?: Kernels | null, hub: HubPermission | null, keep?: boolean, is_restored: boolean };
+  load: { where: string | File[], device?: DeviceKind | null, kernels?: Kernels | null, hub: HubPermission | null, keep?: boolean, is_restored: boolean };
   hub_files: { where: string, hub: HubPermission | null };
   keep_files: { files: File[] };
   unload: { name?: string };
@@ -173,7 +178,7 @@ export interface Reader {
 }
 
 // What the worker and the page tell each other ----------------------------------------------------
-// Messages out: {event: "alive" | "phase" | "ready" | "failed" | "answer", …} and {id, json, done}; in: {shared, outerPage}, then
+// Messages out: {event: "alive" | "phase" | "ready" | "failed" | "answer", …} and {id, json, done}; in: {shared, outerPage, device}, then
 // {question}, {id, call, fields, files, aborted} or {id} alone, which cancels. A call's JSON is its events, then {result}
 // or {error}; id 0 tells notices.
 
@@ -204,6 +209,24 @@ export interface ReplayCalls {
   finishWrites(): Promise<void>;
 }
 
+/** `writesAt`, `readsAt`: rows of address, heap address (0 writes zeros), bytes. */
+export interface CpuCalls {
+  /** The first of the modules that this browser understands, in a new memory; resolves to a handle of that. */
+  open(modulesAt: number, moduleCount: number, pages: number, maxPages: number): Promise<number>;
+  close(handle: number): void;
+  /** The first address that the kernels leave free. */
+  heapBase(handle: number): number;
+  /** One of the kernels' own functions, at once. */
+  call(handle: number, name: keyof CpuFunctions, ...numbers: number[]): number;
+  grow(handle: number, pages: number): void;
+  startThread(handle: number, thread: number, stack: number): void;
+  /** Writes, and replays a plan of `last` steps if `repeat` is not 0, after all that came before. */
+  submit(handle: number, ...given: CpuSubmitted): void;
+  submitAndRead(handle: number, readsAt: number, readCount: number, ...given: CpuSubmitted): Promise<void>;
+  /** A replay that leaves each step's nanoseconds at an address of the heap, as f64. */
+  timeSteps(handle: number, steps: number, counts: number, last: number, timesAt: number): Promise<void>;
+}
+
 export interface FileCalls {
   /**
    * Answers at once, so that closing can break off a request that nobody has answered yet. `optionsJson`: fetch's;
@@ -218,6 +241,48 @@ export interface FileCalls {
   readBlock(handle: number, address: number, capacity: number): Promise<number>;
   closeStream(handle: number): void;
   writeFile(file: FileSystemSyncAccessHandle, at: number, address: number, bytes: number): number;
+}
+
+// The CPU's threads (bridge/cpu.js, shaders/cpu/replay.c) -------------------------------------------
+
+export interface CpuFunctions {
+  open_pool(threads: number, scratch: number): void;
+  kernel_at(number: number): number;
+  grain_of(number: number): number;
+  fragment_at(number: number): number;
+}
+
+export interface CpuExports extends Record<keyof CpuFunctions, (...numbers: number[]) => number | undefined> {
+  __heap_base: WebAssembly.Global;
+  __stack_pointer: WebAssembly.Global;
+  /** The first step that is not done by then, or -1. */
+  replay(steps: number, counts: number, first: number, last: number, deadline: number): number;
+  work(thread: number): void;
+}
+
+export type CpuSubmitted = [
+  writesAt: number, writeCount: number, steps: number, counts: number, last: number, repeat: number,
+];
+
+/** A part of a job; whether it is done, after it has gone on until the deadline. */
+export type CpuRun = (deadline: number) => boolean;
+
+export interface CpuJob {
+  runs: CpuRun[];
+  resolve?: (nothing?: any) => void;
+  reject?: (error: Error) => void;
+}
+
+export interface CpuMachine {
+  module: WebAssembly.Module;
+  memory: WebAssembly.Memory;
+  exports: CpuExports;
+  workers: Worker[];
+  jobs: CpuJob[];
+  /** A message gives the first job its next slice. */
+  turns: MessagePort;
+  /** Why nothing can be computed any more. */
+  lost: string | null;
 }
 
 /** What worker.js posts, and web/shared_worker.js passes on. */
@@ -235,4 +300,5 @@ export interface FromTab {
   question?: number;
   lock?: string;
   outerPage?: string;
+  device?: DeviceKind | null;
 }

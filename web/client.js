@@ -56,13 +56,9 @@ export class EngineClient {
   }
 
   start() {
-    if (!navigator.gpu) {
-      this.#fail({ kind: "no-webgpu", message: "navigator.gpu is missing in this page" });
-      return;
-    }
-    const { lock, newWorker, outerPage } = this.#listeners;
+    const { device, lock, newWorker, outerPage } = this.#listeners;
     this.#worker = newWorker({ type: "module", name: lock });
-    this.#worker.postMessage({ shared: this.#shared, outerPage });
+    this.#worker.postMessage({ shared: this.#shared, outerPage, device });
     this.#worker.addEventListener("message", ({ data }) => this.#receive(data));
     this.#worker.addEventListener("messageerror", () => this.#crash("a message could not be read"));
     this.#worker.addEventListener("error", (event) => {

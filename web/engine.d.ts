@@ -4,7 +4,7 @@
 //     const engine = await createEngine({ models: ["https://models.example.org/SmolLM2-135M-Instruct/"] });
 //     await engine.load("SmolLM2-135M-Instruct");
 
-import type { Inpage, LoadProgress } from "./inpage.d.ts";
+import type { DeviceKind, Inpage, LoadProgress } from "./inpage.d.ts";
 
 export type * from "./inpage.d.ts";
 
@@ -22,20 +22,22 @@ export interface EngineOptions {
   /**
    * Whether tabs of this origin that give the same options share one engine, in a SharedWorker: one device, one set of
    * models. Its files must be of this origin; models are not kept in the browser, and files of the user's not taken.
-   * Browsers without SharedWorkers, or without WebGPU in them, reject with `no-webgpu`.
+   * Browsers without SharedWorkers reject with `no-webgpu`; where these have no WebGPU, the CPU computes, with one thread.
    */
   shared?: boolean;
+  /** What models are loaded onto where `load` is not told; if not given, the faster one. */
+  device?: DeviceKind | null;
   /** Hears how the engine starts and how models load; `load` may have a listener of its own. */
   onProgress?: (progress: EngineProgress) => void;
 }
 
 export type EngineProgress = LoadProgress | (Omit<LoadProgress, "phase"> & { phase: "start" });
 
-/** An engine of its own, with a worker and a GPU device. */
+/** An engine of its own, with a worker and a device. */
 export interface Engine extends Inpage {
-  /** Ends the worker and gives the GPU back; resolves once that is so. Calls without an answer reject with `disposed`. */
+  /** Ends the worker and gives the device back; resolves once that is so. Calls without an answer reject with `disposed`. */
   dispose(): Promise<void>;
 }
 
-/** Resolves once Python and the GPU are up; rejects with an InpageError where they cannot be. */
+/** Resolves once Python and the device are up; rejects with an InpageError where they cannot be. */
 export function createEngine(options?: EngineOptions): Promise<Engine>;

@@ -1,6 +1,7 @@
 // The engine for other people's pages: the npm package's module (docs/embedding.md). engine.d.ts has its types.
 
 import { createInpage } from "./api.js";
+import { startWorker } from "./bridge/start_worker.js";
 import { sharedWorker } from "./shared_tab.js";
 
 const PHASES = ["adapter", "Python", "runtime", "GPU"];
@@ -11,16 +12,6 @@ const BESIDE = import.meta.url.slice(0, import.meta.url.lastIndexOf("/") + 1); /
 /** What has a slash is an address: of the page's, or a whole one. @type {(where: string) => string} */
 const addressOf = (where) => (where.includes("/") ? new URL(where, document.baseURI).href : where);
 
-/** Of another origin no worker starts, but one from here may import it. @type {(url: string, options: WorkerOptions) => Worker} */
-function workerOf(url, options) {
-  if (new URL(url).origin === location.origin) return new Worker(url, options);
-  const script = new Blob([`import ${JSON.stringify(url)};`], { type: "text/javascript" });
-  const blobURL = URL.createObjectURL(script);
-  const worker = new Worker(blobURL, options);
-  worker.addEventListener("message", () => URL.revokeObjectURL(blobURL), { once: true }); // it has begun
-  return worker;
-}
-
 /** @param {string} assets */
 function checkSharing(assets) {
   const isElsewhere = new URL(assets).origin !== location.origin;
@@ -30,7 +21,7 @@ function checkSharing(assets) {
 }
 
 /** @type {(options?: EngineOptions) => Promise<Engine>} */
-export async function createEngine({ assetsURL = BESIDE, models = [], storage = true, shared = false, onProgress = () => {} } = {}) {
+export async function createEngine({ assetsURL = BESIDE, models = [], storage = true, shared = false, device = null, onProgress = () => {} } = {}) {
   const assets = new URL(assetsURL, document.baseURI).href.replace(/\/?$/, "/");
   const offered = models.map(addressOf);
   if (shared) checkSharing(assets);
@@ -43,8 +34,9 @@ export async function createEngine({ assetsURL = BESIDE, models = [], storage = 
     onProgress({ phase: "start", messages: [], text, done: started, total: PHASES.length, fraction: started / PHASES.length, seconds: seconds ?? 0 });
   };
   const created = createInpage({
-    newWorker: (options) => (shared ? sharedWorker(`${assets}shared_worker.js`, `inpage ${assets} ${outerPage}`) : workerOf(`${assets}worker.js`, options)),
+    newWorker: (options) => (shared ? sharedWorker(`${assets}shared_worker.js`, `inpage ${assets} ${device} ${outerPage}`) : startWorker(`${assets}worker.js`, options)),
     outerPage,
+    device,
     kernels: null,
     onBusy() {},
     onFailure() {}, // calls reject with it

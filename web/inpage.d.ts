@@ -11,7 +11,7 @@ declare global {
 
 export interface Inpage {
   /**
-   * Resolves once Python and the GPU are up; rejects with an InpageError where they cannot be. `restart` puts a new
+   * Resolves once Python and the device are up; rejects with an InpageError where they cannot be. `restart` puts a new
    * promise in its place: read it anew rather than keep it.
    */
   readonly ready: Promise<ReadyReport>;
@@ -39,7 +39,7 @@ export interface Inpage {
   /** Copies GGUF files of the user's into this browser's storage; gives the address that loads the copy. */
   keepFiles(files: File[], options?: Pick<LoadOptions, "onProgress" | "signal">): Promise<string>;
   /**
-   * Stops what is being generated or loaded, then gives the GPU's memory back; of the loaded model of that name alone,
+   * Stops what is being generated or loaded, then gives the memory back; of the loaded model of that name alone,
    * if one is named: others go on.
    */
   unload(name?: string): Promise<null>;
@@ -54,7 +54,7 @@ export interface Inpage {
   };
   /** How much of the context of the model that was loaded last a conversation takes. */
   countTokens(messages: Message[]): Promise<{ prompt_tokens: number; context: number }>;
-  /** Compares what this browser and GPU compute with what PyTorch computed when the last loaded model was exported. */
+  /** Compares what this browser and device compute with what PyTorch computed when the last loaded model was exported. */
   verify(options?: VerifyOptions): Promise<VerifyReport>;
   /**
    * Runs Python beside the live engine; resolves to the last expression's value as JSON. What the code defines
@@ -125,7 +125,17 @@ export interface EngineMessage {
 
 export type EngineFact = string | number | EngineMessage | EngineFact[];
 
+/** A graphics card by WebGPU, or the processor by WebAssembly. */
+export type DeviceKind = "gpu" | "cpu";
+
+export interface Device {
+  kind: DeviceKind;
+  /** Of a CPU; null of a GPU. */
+  threads: number | null;
+}
+
 export interface ReadyReport {
+  device: Device;
   adapter: {
     vendor: string;
     architecture: string;
@@ -171,7 +181,7 @@ export interface OfferedModel {
   kept_bytes?: number;
   /** Why it cannot be loaded. */
   error?: string;
-  /** The largest buffer it takes on the GPU, in bytes; whether this GPU allows that, and why not, also in English. */
+  /** The largest buffer it takes on a GPU, in bytes; whether this device can hold the model, and why not, also in English. */
   largest_buffer?: number;
   fits_gpu?: boolean;
   unfit?: EngineMessage;
@@ -195,10 +205,12 @@ export interface StoredModel {
 export interface LoadOptions {
   onProgress?: (progress: LoadProgress) => void;
   signal?: AbortSignal;
+  /** What to load it onto, where that is not to be the page's own choice; `?device=` in the page's address changes that. */
+  device?: DeviceKind | null;
   /** To force kernels that do not suit the device best; `?kernels=` in the page's address does the same. */
   kernels?: Kernels | null;
   /**
-   * Those that are loaded stay, on the same GPU device; one of the same name is replaced. Requests name the one they are
+   * Those that are loaded stay, on the same device; one of the same name is replaced. Requests name the one they are
    * for as `model`; those that name none go to the one that was loaded last.
    */
   keep?: boolean;
@@ -206,9 +218,9 @@ export interface LoadOptions {
 
 /**
  * How the invocations of a kernel work together: hardly ("portable": software adapters), by subgroup operations, or through
- * workgroup memory (graphics processors without subgroups).
+ * workgroup memory (graphics processors without subgroups). "cpu" are those of the CPU.
  */
-export type Kernels = "portable" | "subgroups" | "memory";
+export type Kernels = "portable" | "subgroups" | "memory" | "cpu";
 
 export interface LoadProgress {
   phase: "download" | "upload" | "shaders";
@@ -280,8 +292,10 @@ export interface LoadedModel {
     storage_buffers: number;
     binding_bytes: number;
     f16_kv: boolean;
+    cpu: boolean;
     chosen: string;
   };
+  device: Device;
   /** The model in a line, and the same in English. */
   messages: EngineMessage[];
   facts: string;

@@ -15,21 +15,21 @@ export function sharedWorker(url, name) {
   let isLeft = false;
   /** @param {any} message as worker.js takes them */
   function postMessage(message) {
-    if (message.outerPage) enter(message.outerPage);
+    if (message.outerPage) enter(message);
     else if (message.files?.length) queueMicrotask(() => hear({ id: message.id, done: true, json: JSON.stringify({ error: NO_FILES }) }));
     else entered.then((port) => port.postMessage(message));
   }
-  /** An engine that closes has the door to itself until it has ended: whoever comes meanwhile gets the next one. @param {string} outerPage */
-  function enter(outerPage) {
+  /** An engine that closes has the door to itself until it has ended: whoever comes meanwhile gets the next one. @param {{ outerPage: string, device: string | null }} options */
+  function enter({ outerPage, device }) {
     navigator.locks.request(`door of ${name}`, { mode: "shared" }, async () => {
       const lock = `inpage tab ${Math.random()}`; // held while this tab is there
       await new Promise((held) => { navigator.locks.request(lock, () => { held(null); return left; }); });
       if (isLeft) return;
-      connect({ outerPage, lock });
+      connect({ outerPage, device, lock });
       await Promise.race([entered, left]);
     }).catch(({ message }) => fail(message));
   }
-  /** @param {{ outerPage: string, lock: string }} greeting */
+  /** @param {{ outerPage: string, device: string | null, lock: string }} greeting */
   function connect(greeting) {
     const worker = new SharedWorker(url, { type: "module", name });
     const { port } = worker;

@@ -51,10 +51,10 @@ const closeIfEmpty = () => navigator.locks.request(`door of ${scope.name}`, () =
 });
 
 /** @type {(port: MessagePort, message: FromTab) => void} */
-function receive(port, { id, call, question, lock, outerPage, ...rest }) {
+function receive(port, { id, call, question, lock, outerPage, device, ...rest }) {
   if (question) return port.postMessage({ event: "answer", question });
   if (lock) {
-    if (!isStarted) tell({ outerPage });
+    if (!isStarted) tell({ outerPage, device });
     isStarted = true;
     for (const message of model ? [model, ...told] : told) port.postMessage(message);
     tabs.add(port);

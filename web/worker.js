@@ -1,11 +1,13 @@
-// The worker that owns Python and the GPU. It reports start-up phases, then passes calls to Python. Its messages are
+// The worker that owns Python and the device. It reports start-up phases, then passes calls to Python. Its messages are
 // in calls.d.ts.
 
 import { createBridge, BridgeFault } from "./bridge.js";
 import { fetchOk, loadPython } from "./interpreter.js";
 
-/** @import { ImportRuntime, Library, Phased, Post, RestorePython, Runtime, StartPython, Unzip } from "./calls.d.ts" */
+/** @import { DeviceKind } from "./inpage.d.ts" */
+/** @import { ImportRuntime, Library, OpenEngine, Phased, Post, RestorePython, Runtime, StartPython, Unzip } from "./calls.d.ts" */
 
+const VECTORS = new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0, 10, 10, 1, 8, 0, 65, 0, 253, 15, 253, 98, 11]); // a module that uses them
 const base = new URL(".", import.meta.url);
 const bridge = createBridge();
 /** @type {Post} */
@@ -16,6 +18,8 @@ let runtime;
 let shared; // a signal for Python, the turn and the call it is for, the turns of the event loop so far
 /** @type {string | undefined} */
 let outerPage; // by somebody else's page: JSON for Python
+/** @type {DeviceKind | null | undefined} */
+let wantedDevice; // by the page; else by the site, or whichever is faster
 const wanted = () => (shared?.[1] === shared?.[3] ? shared?.[2] : -1); // -1: it comes too late
 
 /** Says how long it took. @type {Phased} */
@@ -84,10 +88,18 @@ async function importRuntime({ python, isRestored }, wheel) {
   return python.pyimport("py_runtime.app.in_page");
 }
 
-/** @type {(module: any, hub?: string) => Promise<any>} */
-async function openGpu(module, hub) {
-  const { result, error } = JSON.parse(await module.open_gpu(base.href, tell, wanted, hub, outerPage));
-  if (error) throw Object.assign(new Error(error.message), error);
+/** The reason why there is none, unless the CPU computes instead. @type {(device?: DeviceKind) => Promise<any>} */
+async function lookForAdapter(device) {
+  if (device === "cpu") return;
+  const fault = await bridge.requestAdapter().then(() => null, (error) => error);
+  if (fault && (device === "gpu" || !WebAssembly.validate(VECTORS))) throw fault; // the page ends this worker
+  return fault;
+}
+
+/** @type {OpenEngine} */
+async function openEngine(module, { hub, device }, noAdapter) {
+  const { result, error } = JSON.parse(await module.open_engine(base.href, tell, wanted, hub, outerPage, device));
+  if (error) throw noAdapter ?? Object.assign(new Error(error.message), error);
   return result;
 }
 
@@ -95,14 +107,15 @@ async function start() {
   // For good: so the page hears of this worker's end, and the next one waits for it.
   await new Promise((held) => { navigator.locks.request(self.name, () => new Promise(() => held(null))); });
   postMessage({ event: "alive" });
-  const site = fetchOk("site.json", { cache: "no-cache" }).then((response) => response.json());
+  const site = fetchOk("site.json", { cache: "no-cache" }).then((response) => response.json())
+    .then((described) => ({ ...described, device: wantedDevice ?? described.device }));
   const python = site.then(startPython); // while the adapter is looked for
   python.catch(() => {}); // awaited below
-  await phase("adapter", bridge.requestAdapter); // without one the page ends this worker
+  const noAdapter = await phase("adapter", () => site.then(({ device }) => lookForAdapter(device)));
   const started = await phase("Python", () => python);
-  const { runtime: wheel, hub } = await site;
-  const module = await phase("runtime", () => importRuntime(started, wheel));
-  const report = await phase("GPU", () => openGpu(module, hub));
+  const described = await site;
+  const module = await phase("runtime", () => importRuntime(started, described.runtime));
+  const report = await phase("GPU", () => openEngine(module, described, noAdapter));
   runtime = { start: module.start, cancel: module.cancel }; // each look-up makes a proxy: one is enough
   postMessage({ event: "ready", report: { ...report, isRestored: started.isRestored } });
 }
@@ -117,7 +130,7 @@ addEventListener("message", ({ data }) => {
   if (shared) shared[3]++;
   if (question) return postMessage({ event: "answer", question });
   if (!id) {
-    ({ shared, outerPage } = data);
+    ({ shared, outerPage, device: wantedDevice } = data);
     return start().catch(fail);
   }
   for (const [number, file] of files) bridge.given.set(number, file);

@@ -80,14 +80,15 @@ device.release([group, plan])
 device.destroy_buffers([data])
 found
 `;
+const KIND = "device.kind";
 
 offer({
   ready: api().then((inpage) => inpage.ready),
-  load: ({ model, kernels }) => globalThis.inpage.load(model, { kernels }),
+  load: ({ model, kernels, device, threads }) => globalThis.inpage.load(model, { kernels, device, threads }),
   run,
   gpuBytes: () => globalThis.inpage.python("graph.memory.peak"),
   gpuOps: () => globalThis.inpage.python(OPS),
-  submission: () => globalThis.inpage.python(SUBMISSION),
+  submission: async () => (await globalThis.inpage.python(KIND) === "gpu" ? globalThis.inpage.python(SUBMISSION) : null),
   async facts() {
     const { versions, phases } = await globalThis.inpage.ready;
     return { version: versions.inpage, phases };

@@ -1,4 +1,4 @@
-"""The engine behind `globalThis.inpage`: one device, its models, the calls of pages."""
+"""The engine behind `globalThis.inpage`: its devices, its models, the calls of pages."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping
@@ -30,15 +30,16 @@ from py_runtime.base.errors import (
 )
 from py_runtime.base.messages import message
 from py_runtime.base.progress import Meter
+from py_runtime.devices.one_device import device_in_use, newest
+from py_runtime.devices.recovery import load_onto
 from py_runtime.folder import notes
 from py_runtime.folder.file_names import GGUF, PTE
 from py_runtime.folder.kept_models import LOCAL, delete_stored, list_stored_models, list_stored_sets
 from py_runtime.folder.on_site import fetch_bytes
 from py_runtime.generation.messages import parse_messages
 from py_runtime.gpu import Device
-from py_runtime.gpu.one_device import newest
-from py_runtime.gpu.recovery import load_onto
-from py_runtime.graph.tuning import check_kernels, choose_kernels
+from py_runtime.graph.device_choice import wanted_kind
+from py_runtime.graph.tuning import choose_kernels
 from py_runtime.hub.address import PREFIX, is_hub_address
 from py_runtime.model import Model, check_requirements
 from py_runtime.model.stores import Store, open_store
@@ -63,6 +64,7 @@ CALLS = (
 class Load:
     """The way a model is to be loaded."""
 
+    device: Device
     kernels: str | None
     keep: bool  # those that are loaded
     is_restored: bool  # it was loaded before the engine was restarted
@@ -85,7 +87,7 @@ class Engine:
         self.hub = hub  # the Hub's, where the site allows its page to ask there
         self.loaded = LoadedModels()
         self.module: PteModule | None = None  # of a user's file
-        self._device = device  # while no model is loaded
+        self._device = device  # where a load asks for none
         self._changing = asyncio.Lock()  # held while a model comes or goes
 
     @property
@@ -102,13 +104,19 @@ class Engine:
 
     async def models(self) -> list[Json]:
         """List what the site offers, and whether this browser has all of it."""
-        limits = self.device.limits
-        return [{**entry, **describe_offer(entry, limits)} for entry in await self._listed()]
+        device = await self.device_for(None)
+        return [{**entry, **describe_offer(entry, device)} for entry in await self._listed()]
+
+    async def device_for(self, kind: str | None) -> Device:
+        """Return the device of that kind, or the engine's own where none is asked for."""
+        own = self._device = newest(self._device)
+        return own if kind in (None, own.kind) else await device_in_use(str(kind))
 
     async def load(
         self,
         *,
         where: Any = None,
+        device: Any = None,
         kernels: Any = None,
         hub: Any = None,
         keep: Any = None,
@@ -118,15 +126,16 @@ class Engine:
     ) -> Json:
         """Load a model in place of those that are loaded, or are being loaded.
 
-        `where`: its name, its path or address, or a list of files that the user gave; `kernels`:
-        those of Model.load, or None; `hub`: the permission to ask the Hub, as HubCalls has it;
-        `keep`: the others stay, except one of the same name; `is_restored`: it was loaded before
-        the engine was restarted, perhaps because of it.
+        `where`: its name, its path or address, or a list of files that the user gave; `device`: the
+        kind to load it onto, or None; `kernels`: those of Model.load, or None; `hub`: the
+        permission to ask the Hub, as HubCalls has it; `keep`: the others stay, except one of the
+        same name; `is_restored`: it was loaded before the engine was restarted, perhaps because of
+        it.
         """
         if not isinstance(keep, bool | None):
             raise RequestError(f"keep must be true or false, got {keep!r:.100}", "keep")
-        check_kernels(kernels)
-        load = Load(kernels, bool(keep), bool(is_restored), LoadMeter(emit), cancel)
+        chosen = await self.device_for(wanted_kind(device, kernels))
+        load = Load(chosen, kernels, bool(keep), bool(is_restored), LoadMeter(emit), cancel)
         if isinstance(where, list):
             return await self._load_files(where, load)
         listed = [] if is_hub_address(where) else await self._listed()
@@ -149,7 +158,7 @@ class Engine:
         async with self._changing_alone(load):
 
             async def fetch() -> None:
-                check_requirements(await store.manifest(), self.device)
+                check_requirements(await store.manifest(), load.device, self._freed_by(load))
                 load.meter.download_share = FETCHING
                 await store.fetch(Meter(load.meter))
 
@@ -159,7 +168,7 @@ class Engine:
 
     async def hub_files(self, *, where: Any = None, hub: Any = None) -> Json:
         """Describe the files that a repository of the Hub has to choose from."""
-        return await self._hub.files(where, hub, self.device.limits)
+        return await self._hub.files(where, hub, await self.device_for(None))
 
     async def keep_files(self, *, files: Any = None, emit: Emit, cancel: CancelToken) -> str:
         """Copy files of the user's into this browser's storage; return the copy's address."""
@@ -185,7 +194,7 @@ class Engine:
                 self._replace_module(None)
             await self._remove(leaving)
             try:
-                model = await self._onto_device(where, load.kernels, load)
+                model = await self._onto_device(load.device, where, load.kernels, load)
             except AbortedError:  # another load, or unload(), may want the room
                 raise
             except InpageError:
@@ -196,9 +205,17 @@ class Engine:
             self.loaded.add(model, described, load.kernels, not load.is_restored)
             return described
 
-    async def _onto_device(self, where: str | Store, kernels: str | None, load: "Load") -> Model:
+    def _freed_by(self, load: "Load") -> int:
+        """Return the bytes that models give back to the device that make room for another one."""
+        leaving = [] if load.keep else [one.model.graph for one in self.loaded]
+        on_it = (graph for graph in leaving if newest(graph.device) is newest(load.device))
+        return sum(graph.memory.peak for graph in on_it)
+
+    async def _onto_device(
+        self, device: Device, where: str | Store, kernels: str | None, load: "Load"
+    ) -> Model:
         return await load_onto(
-            self.device,
+            device,
             lambda device: Model.load(device, where, load.meter, load.cancel, True, kernels),
             load.cancel,
         )
@@ -206,12 +223,13 @@ class Engine:
     async def _restore(self, left: Iterable[LoadedModel], load: "Load") -> None:
         """Load models again that made room for one that turned out to be unusable.
 
-        What is wrong with that one may show only when the last of its weights is read, and few GPUs
-        have room for both models at once.
+        What is wrong with that one may show only when the last of its weights is read, and few
+        devices have room for both models at once.
         """
         for one in left:
             with suppress(InpageError):  # the fault of the other model is what users hear of
-                model = await self._onto_device(one.model.store, one.kernels, load)
+                device = one.model.graph.device
+                model = await self._onto_device(device, one.model.store, one.kernels, load)
                 self.loaded.add(model, one.described, one.kernels)
 
     async def _load_files(self, listed: list[Any], load: "Load") -> Json:
@@ -236,9 +254,10 @@ class Engine:
         from py_runtime.pte import load as load_pte
 
         async with self._changing_alone(replace(load, keep=True)):
-            kernels = await choose_kernels(self.device, notes, load.kernels)
+            device = newest(load.device)
+            kernels = await choose_kernels(device, notes, load.kernels)
             meter, target = Meter(load.meter), kernels.target
-            work = load_pte(files.program, self.device, files.data, meter=meter, target=target)
+            work = load_pte(files.program, device, files.data, meter=meter, target=target)
             module = await until_cancelled(work, load.cancel)
             self._replace_module(module)
         return {"name": files.name, "methods": module.methods}
@@ -254,7 +273,7 @@ class Engine:
                 yield
 
     async def unload(self, *, name: Any = None) -> None:
-        """Stop what is being generated or loaded, then give the GPU's memory back.
+        """Stop what is being generated or loaded, then give the memory back.
 
         If a model is named, only that one is unloaded: others go on.
         """
@@ -275,7 +294,7 @@ class Engine:
         self.module = module
 
     async def _remove(self, leaving: Iterable[LoadedModel]) -> None:
-        self._device = self.device
+        self._device = newest(self._device)
         await self.loaded.remove(leaving)
 
     async def stored(self) -> list[Json]:
@@ -380,7 +399,7 @@ class Engine:
         return {"prompt_tokens": len(prompt), "context": model.context}
 
     async def verify(self, *, thorough: bool = False, emit: Emit, cancel: CancelToken) -> Any:
-        """Check whether this browser and this GPU compute the model correctly."""
+        """Check whether this browser and this device compute the model correctly."""
         with self.loaded.asked(None, cancel) as loaded:
             model = loaded.model
 

@@ -2,10 +2,11 @@
 
 from typing import Any
 
-from py_runtime.app.model_facts import Json, in_a_line
+from py_runtime.app.model_facts import TOO_LARGE, Json, in_a_line
 from py_runtime.base.errors import InpageError, NetworkError, RequestError, StorageError
 from py_runtime.base.messages import Message, message, worded
 from py_runtime.download.connection import open_connection
+from py_runtime.gpu import CPU, Device
 from py_runtime.hub.address import HubAddress, parse_address
 from py_runtime.hub.choice import Variant, default_of, variants_of
 from py_runtime.hub.errors import HubError
@@ -14,6 +15,7 @@ from py_runtime.hub.requests import HubRequests
 from py_runtime.hub.shelf import missing_bytes, open_shelf
 from py_runtime.model.gguf_store import GgufStore
 from py_runtime.model.hub_store import HubStore
+from py_runtime.model.requirements import bytes_on_cpu
 
 BUFFER_LIMIT = "max_storage_buffer_binding_size"
 MAX_OFFERED = 200  # files to choose from: far more than any repository is known to have
@@ -34,8 +36,8 @@ class HubCalls:
         address = parse_address(where)
         return HubStore(await self._open(permission), address)
 
-    async def files(self, where: Any, permission: Any, limits: dict[str, int]) -> Json:
-        """Describe a repository's files and which of them fit this browser and this GPU."""
+    async def files(self, where: Any, permission: Any, device: Device) -> Json:
+        """Describe a repository's files and which of them fit this browser and this device."""
         if not isinstance(where, str):
             raise RequestError("hubFiles() takes owner/name, or a model's address", "where")
         address = parse_address(where)
@@ -55,9 +57,9 @@ class HubCalls:
             return {**described, "error": worded(said), "fault": said}
         preferred = _chosen(variants, address)
         chosen = model_of(found, preferred, address)
-        largest, fault = await _look_at(hub, chosen)
+        largest, fault = await _look_at(hub, chosen, device)
         rows = [
-            await _row(hub, model_of(found, variant, address), chosen, largest, limits)
+            await _row(hub, model_of(found, variant, address), chosen, largest, device)
             for variant in _offered(variants, preferred)
         ]
         described |= {"files": rows, "default": chosen.url}
@@ -92,8 +94,11 @@ def _offered(variants: list[Variant], preferred: Variant) -> list[Variant]:
     return first if preferred in first else [*first[:-1], preferred]
 
 
-async def _look_at(hub: Hub, model: HubModel) -> tuple[int, InpageError | None]:
-    """Return (its largest buffer, why it cannot be loaded), from its header alone."""
+async def _look_at(hub: Hub, model: HubModel, device: Device) -> tuple[int, InpageError | None]:
+    """Return (its largest buffer, why it cannot be loaded), from its header alone.
+
+    On the CPU all of it is in one memory, so that all of it counts.
+    """
     store = GgufStore(model.variant.name, hub.sources(model))
     try:
         manifest = await store.manifest()
@@ -101,12 +106,12 @@ async def _look_at(hub: Hub, model: HubModel) -> tuple[int, InpageError | None]:
         raise
     except InpageError as error:
         return 0, error
+    if device.kind == CPU:
+        return bytes_on_cpu(manifest.gpu_bytes, manifest.size), None
     return manifest.requires.limits[BUFFER_LIMIT], None
 
 
-async def _row(
-    hub: Hub, model: HubModel, chosen: HubModel, largest: int, limits: dict[str, int]
-) -> Json:
+async def _row(hub: Hub, model: HubModel, chosen: HubModel, largest: int, device: Device) -> Json:
     """Describe a variant; its largest tensor is estimated from the sizes of the files."""
     variant = model.variant
     missing = missing_bytes(hub.shelf, model.files)
@@ -116,8 +121,12 @@ async def _row(
         free = None
     needed = largest * variant.size // max(chosen.variant.size, 1)
     fits_storage = free is not None and missing <= free
-    fits_gpu = needed <= limits[BUFFER_LIMIT]
-    unfit = _unfit(fits_storage, fits_gpu, free, missing, needed, limits[BUFFER_LIMIT])
+    limit = device.limits[BUFFER_LIMIT]
+    fits_gpu = needed <= limit
+    too_large = TOO_LARGE if device.kind == CPU else "tensor_too_large_for_gpu"
+    unfit = _unfit_storage(fits_storage, free, missing)
+    if unfit is None and not fits_gpu:
+        unfit = message(too_large, needed=needed, limit=limit)
     return {
         "address": model.url,
         "name": variant.name,
@@ -139,14 +148,10 @@ def _stored(variant: Variant, missing: int) -> list[Message]:
     return [message("stored_bytes", stored=arrived)] if arrived else []
 
 
-def _unfit(
-    fits_storage: bool, fits_gpu: bool, free: int | None, missing: int, needed: int, limit: int
-) -> Message | None:
-    """Return why a file does not fit; None where it does."""
+def _unfit_storage(fits_storage: bool, free: int | None, missing: int) -> Message | None:
+    """Return why the browser cannot keep a file; None where it can."""
     if free is None:
         return message("storage_off")
     if not fits_storage:
         return message("too_large_for_storage", needed=missing, free=max(free, 0))
-    if not fits_gpu:
-        return message("tensor_too_large_for_gpu", needed=needed, limit=limit)
     return None

@@ -1,4 +1,4 @@
-"""The entry points for web/worker.js: opens the GPU, then starts calls and tells how they go.
+"""The entry points for web/worker.js: opens a device, then starts calls and tells how they go.
 
 A call has a number, a name and named fields, which come as one JSON object (`Calls` in
 web/calls.d.ts). What it tells meanwhile, and its answer, go through the worker's `emit`: no proxy
@@ -25,6 +25,7 @@ from py_runtime import gpu
 from py_runtime.app import interrupts, printed
 from py_runtime.app.engine import CALLS, Engine
 from py_runtime.app.jsonable import dumps
+from py_runtime.app.model_facts import describe_device
 from py_runtime.app.outer_page import OuterPage
 from py_runtime.app.shown_value import shown_value
 from py_runtime.base import notices
@@ -32,12 +33,13 @@ from py_runtime.base.cancel import CancelToken
 from py_runtime.base.errors import AbortedError, InpageError
 from py_runtime.bridge import opfs
 from py_runtime.folder import notes
+from py_runtime.graph.device_choice import choose_device
 from py_runtime.graph.tuning import choose_kernels
 from py_runtime.model import Model
 
 
 async def load(where: str, data: Sequence[str] = (), methods: Sequence[str] | None = None) -> Any:
-    """Load a .pte file of this site onto the GPU.
+    """Load a .pte file of this site onto the device.
 
     Write `graph = await load("model.pte")`, then `await graph.run([...])`. `data` lists its .ptd
     files, and `methods` those to load, if not all.
@@ -80,24 +82,25 @@ _running: dict[int, tuple[CancelToken, asyncio.Future[None]]] = {}
 _shown: dict[str, Any] = {}  # what the namespace had from the engine
 
 
-async def open_gpu(
+async def open_engine(
     site: str,
     emit: Emit,
     wanted: Callable[[], int],
     hub: str | None = None,
     outer_page: str | None = None,
+    kind: str | None = None,
 ) -> str:
     """Open the device and make the engine; return JSON with the report, or the error's code.
 
     `wanted` says which call an interrupt is for; `hub` is the Hub's address where the page may ask;
-    `outer_page` is JSON of somebody else's page.
+    `outer_page` is JSON of somebody else's page; `kind` is that of the device, if it was chosen.
     """
     global _emit, _own_engine
     _emit = emit
     interrupts.listen(wanted, _running)
     printed.listen()
     try:
-        device = await gpu.request_device()
+        device = await choose_device(kind, notes=notes)
     except InpageError as error:
         return dumps({"error": _describe(error)})
     found = OuterPage.from_json(outer_page) if outer_page else None
@@ -110,6 +113,7 @@ async def open_gpu(
     return dumps(
         {
             "result": {
+                "device": describe_device(device),
                 "adapter": device.adapter,
                 "features": sorted(device.features),
                 "limits": device.limits,
@@ -128,6 +132,8 @@ async def open_gpu(
 def _facts(device: gpu.Device) -> str:
     """Return the machine in a line of names."""
     adapter = device.adapter
+    if device.kind == gpu.CPU:
+        return " · ".join([adapter.description, f"Python {sys.version.split()[0]}"])
     names = (adapter.vendor, adapter.architecture, adapter.description, *sorted(device.features))
     return " · ".join(filter(None, [*names, f"Python {sys.version.split()[0]}"]))
 
@@ -173,9 +179,9 @@ def _engine() -> Engine:
     return _own_engine
 
 
-def device_in_use() -> gpu.Device:
+async def device_for(kind: str | None) -> gpu.Device:
     """Return the device for `import inpage` beside the page's own model."""
-    return _engine().device
+    return await _engine().device_for(kind)
 
 
 async def _python(

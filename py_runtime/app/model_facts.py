@@ -8,9 +8,12 @@ from typing import Any
 from py_runtime.base.errors import GpuOutOfMemoryError
 from py_runtime.base.messages import Message, message, worded
 from py_runtime.folder.manifest import NEEDED_LIMITS
+from py_runtime.gpu import CPU, Device
 from py_runtime.graph.tuning import KernelChoice
 from py_runtime.model import Model
+from py_runtime.model.requirements import bytes_on_cpu
 
+TOO_LARGE = "too_large_for_processor"
 Json = dict[str, Any]
 
 
@@ -28,8 +31,14 @@ def describe_model(model: Model) -> Json:
         "has_chat_template": model.chat_template is not None,
         "has_goldens": manifest.goldens is not None,
         "kernels": describe_kernels(model.kernels),
+        "device": describe_device(model.graph.device),
     }
     return {**described, **in_a_line(model_messages(described))}
+
+
+def describe_device(device: Device) -> Json:
+    """Describe what kind of device it is; a CPU has threads."""
+    return {"kind": device.kind, "threads": device.threads}
 
 
 def describe_kernels(choice: KernelChoice) -> Json:
@@ -38,13 +47,13 @@ def describe_kernels(choice: KernelChoice) -> Json:
     return {"name": target.kernels, **asdict(target), "chosen": choice.why}
 
 
-def describe_offer(entry: Json, limits: Mapping[str, int]) -> Json:
-    """Describe a model before it is loaded; `limits` are the device's."""
+def describe_offer(entry: Json, device: Device) -> Json:
+    """Describe a model before it is loaded, and whether the device can hold it."""
     if "error" in entry:
         messages = [message("model_faulty", fault=entry["error"])]
     else:
         messages = model_messages(entry)
-    return {**in_a_line(messages), **fit(entry, limits)}
+    return {**in_a_line(messages), **fit(entry, device)}
 
 
 def describe_stored(entry: Json) -> Json:
@@ -73,15 +82,20 @@ def model_messages(model: Json) -> list[Message]:
     return [tell(model[name]) for name, tell in parts.items() if model.get(name)]
 
 
-def fit(model: Mapping[str, Any], limits: Mapping[str, int]) -> Json:
-    """Say whether this GPU can hold a model, and why not; nothing where that is not known."""
+def fit(model: Mapping[str, Any], device: Device) -> Json:
+    """Say whether this device can hold a model, and why not; nothing where that is not known.
+
+    A GPU has a limit of one buffer, the CPU one of all memory.
+    """
     needed = model.get("largest_buffer")
     if needed is None:
         return {}
-    limit = min(limits[name] for name in NEEDED_LIMITS)
+    limit, code = min(device.limits[name] for name in NEEDED_LIMITS), "too_large_for_gpu"
+    if device.kind == CPU:
+        needed, code = bytes_on_cpu(model.get("gpu_bytes", 0), model.get("size", 0)), TOO_LARGE
     if needed <= limit:
         return {"fits_gpu": True}
-    unfit = message("too_large_for_gpu", needed=needed, limit=limit)
+    unfit = message(code, needed=needed, limit=limit)
     return {"fits_gpu": False, "unfit": unfit, "fit": worded(unfit)}
 
 

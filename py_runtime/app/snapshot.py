@@ -22,6 +22,7 @@ import numpy as np
 
 import py_runtime
 from py_runtime.chat.template import ChatTemplate
+from py_runtime.cpu.kernel_table import MODULES, kernel_table, module_code
 from py_runtime.gpu.shader_sources import all_shaders
 
 SITE_PACKAGES = Path(np.__file__).parent.parent
@@ -38,6 +39,9 @@ def fill() -> None:
         except ModuleNotFoundError:  # it is for use outside the page, and so is what it wants
             continue
     all_shaders()
+    kernel_table()
+    for name in MODULES:
+        module_code(name)
     gc.collect()
     gc.freeze()  # none of it will ever be garbage: later collections need not look
 

@@ -16,7 +16,7 @@ from py_runtime.base.printing import print_plainly, printable
 from py_runtime.base.progress import DOWNLOAD, UPLOAD
 from py_runtime.base.sizes import in_words
 from py_runtime.generation.pieces import Piece
-from py_runtime.gpu import request_device
+from py_runtime.gpu import Device
 from py_runtime.model import Model
 from py_runtime.model.verify import adapter_name
 
@@ -43,8 +43,7 @@ class TerminalChat:
         self._messages = list(self._system)
         self._status = StatusLine()
 
-    async def run(self) -> int:
-        device = await request_device()
+    async def run(self, device: Device) -> int:
         tell(f"loading {self._where} on {adapter_name(device)}")
         model = await Model.load(device, self._where, self._status.show_load)
         self._status.clear()

@@ -11,3 +11,6 @@ DEFAULTS = {
     "min_p": 0.0,
     "repetition_penalty": 1.1,
 }
+
+# Of the environment: the device, gpu or cpu, where none is asked for; for a page, of its server's.
+DEVICE_VARIABLE = "INPAGE_DEVICE"

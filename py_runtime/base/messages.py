@@ -38,7 +38,7 @@ ENGLISH: dict[str, str] = {
     "model_parameters": "{parameters:millions} million parameters",
     "model_size": "{size:bytes}",
     "model_context": "context of {tokens} tokens",
-    "model_gpu_memory": "{gpu_bytes:bytes} of GPU memory",
+    "model_gpu_memory": "{gpu_bytes:bytes} of memory",
     "model_quantisation": "{quantisation}",
     "model_faulty": "Cannot be loaded: {fault}.",
     "stored_whole": "stored in this browser",
@@ -47,6 +47,8 @@ ENGLISH: dict[str, str] = {
     "too_large_for_gpu": "Too large for this GPU: it needs a buffer of {needed:bytes}, and the "
     "limit here is {limit:bytes}.",
     "tensor_too_large_for_gpu": "Too large for this GPU: it has a tensor of about {needed:bytes}, "
+    "and the limit here is {limit:bytes}.",
+    "too_large_for_processor": "Too large for the processor: it needs {needed:bytes} of memory, "
     "and the limit here is {limit:bytes}.",
     "too_large_for_storage": "Not enough storage: it needs {needed:bytes}, and this browser has "
     "{free:bytes} left.",
@@ -64,10 +66,14 @@ ENGLISH: dict[str, str] = {
     "spent_writing": "{seconds:.1f} writing",
     "answer_speed": "{tokens_per_second:.1f} tok/s",
     "messages_left_out": "{count} oldest {count:message|messages} left out",
-    # Whether a GPU computes as PyTorch does
+    # Whether a device computes as PyTorch does
     "verified_in_page": "This browser and GPU compute this model as PyTorch does: "
     "{findings:, and }.",
     "verified_natively": "This GPU computes this model as PyTorch does: {findings:, and }.",
+    "processor_verified_in_page": "This browser and processor compute this model as PyTorch does: "
+    "{findings:, and }.",
+    "processor_verified_natively": "This processor computes this model as PyTorch does: "
+    "{findings:, and }.",
     "largest_layer_difference": "the largest difference in any layer is {share:percent}",
     "largest_result_difference": "the largest difference in the results is {share:percent}",
     "same_tokens": "the first {tokens} {tokens:token|tokens} of {answers} "
@@ -76,6 +82,10 @@ ENGLISH: dict[str, str] = {
     "driver or try another browser.",
     "wrong_natively": "Something computes wrongly here: {faults:; }. To fix it, update the "
     "graphics driver.",
+    "processor_wrong_in_page": "Something computes wrongly here: {faults:; }. Try another browser, "
+    "or report it as a bug of this page.",
+    "processor_wrong_natively": "Something computes wrongly here: {faults:; }. Report it as a bug "
+    "of inpage.",
     "layer_differs": "{layer} differs by {share:percent}",
     "layer_not_finite": "{layer} has values that are NaN or infinite",
     "results_differ": "the results after {tokens} {tokens:token|tokens} differ by {share:percent}",
@@ -99,7 +109,10 @@ ENGLISH: dict[str, str] = {
     "storage_refuses_file": "This browser's storage refused a file of {name} ({reason}): the model "
     "stays in memory, and what is not stored is downloaded again next time.",
     "device_lost": "{reason}. Opening it again and continuing where it stopped.",
-    "device_recovered": "The GPU is back; nothing was lost.",
+    "device_recovered": "The device is back; nothing was lost.",
+    "moved_to_processor": "The graphics card was lost too often: your processor ({threads} "
+    "{threads:thread|threads}) goes on from here.",
+    "processor": "your processor ({threads} {threads:thread|threads})",
     # Errors
     "aborted": "cancelled",
     "no_model": "no model is loaded: load one first",
@@ -110,6 +123,10 @@ ENGLISH: dict[str, str] = {
     "gpu_buffer_too_small": "{name} needs a GPU buffer of {needed:bytes}; this device allows "
     "{limit:bytes} ({limit_name}); use a browser or a graphics processor with more, or a smaller "
     "--max-seq-len",
+    "memory_too_small": "{name} needs {needed:bytes} of memory; on the processor {left:bytes} of "
+    "{limit:bytes} are left: choose a smaller model or quantisation, unload another one, or run it "
+    "on a graphics card",
+    "processor_lost": "the processor's threads ended too often",
     "smaller_models": "{fault}. Smaller models here: {models}",
     "smaller_model": "{name} ({gpu_bytes:bytes})",
     "model_not_loadable": "{name} cannot be loaded: {fault}",

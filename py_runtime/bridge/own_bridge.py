@@ -1,7 +1,7 @@
 """The bridge for bare Pyodide and notebooks, where no worker of ours has registered it.
 
 The wheel has its JavaScript (web/bridge.js and what that imports) beside this file. A module in a
-blob finds nothing beside itself, so each import gets the address of another blob.
+blob finds nothing beside itself, so each import and each worker gets the address of another blob.
 """
 
 import re
@@ -12,7 +12,7 @@ from pathlib import Path
 
 NAME = "inpage_bridge"
 SOURCES = Path(__file__).parent / "js"
-IMPORTED = re.compile(r'(?<=from )"(\.[\w./]+\.js)"|(?<=await import\()"(\.[\w./]+\.js)"')
+IMPORTED = re.compile(r'(?:(?<=from )|(?<=await import\()|(?<=new URL\())"(\.[\w./]+\.js)"')
 JOIN = """async (address, pyodide, name) => {
   const { createBridge } = await import(address);
   const bridge = createBridge();
@@ -38,7 +38,7 @@ def blob_address_of(module: Path) -> str:
     from pyodide.ffi import to_js
 
     def joined(match: re.Match[str]) -> str:
-        return f'"{blob_address_of((module.parent / (match[1] or match[2])).resolve())}"'
+        return f'"{blob_address_of((module.parent / match[1]).resolve())}"'
 
     source = IMPORTED.sub(joined, module.read_text(encoding="utf-8"))
     kind = to_js({"type": "text/javascript"}, dict_converter=Object.fromEntries)

@@ -6,8 +6,10 @@ threads, natively (cpu/native.py) or in the page (cpu/page.py).
 """
 
 import asyncio
+import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -19,7 +21,7 @@ from py_runtime.cpu.kernel_table import (
     plugged_fragments,
 )
 from py_runtime.cpu.memory import Addresses
-from py_runtime.gpu.interface import TIMESTAMPS, Device
+from py_runtime.gpu.interface import CPU, TIMESTAMPS, Device
 from py_runtime.gpu.objects import (
     PLAN_COLUMNS,
     AdapterInfo,
@@ -36,63 +38,12 @@ from py_runtime.gpu.objects import (
     Write,
 )
 
-MAX_MEMORY = 65535 << 16  # bytes of a WebAssembly memory
+PAGE = 1 << 16  # what a WebAssembly memory is counted in
+MAX_PAGES = 65535  # of which it has at most; one more, and its size would not fit 32 bits
 SCRATCH_BYTES = 1 << 20  # of a thread; shaders/cpu/kernel.h has the same figure
 STACK_BYTES = 1 << 17
 WORD = 4
 STEP_WORDS = 3  # call, source, destination
-# What kernels for GPUs must respect; here only memory is limited.
-LIMITS = {
-    "max_buffer_size": MAX_MEMORY,
-    "max_storage_buffer_binding_size": MAX_MEMORY,
-    "max_storage_buffers_per_shader_stage": 64,
-    "max_compute_workgroups_per_dimension": 2**31 - 1,
-    "max_compute_invocations_per_workgroup": 2**16,
-    "max_compute_workgroup_storage_size": 2**20,
-    "min_uniform_buffer_offset_alignment": 16,
-}
-
-
-class Machine(ABC):
-    """A WebAssembly memory with the kernels in it, and threads that run them."""
-
-    threads: int
-    heap_base: int  # the first address that the kernels leave free
-
-    @abstractmethod
-    def grow(self, nbytes: int) -> None:
-        """Make the memory at least so large."""
-
-    @abstractmethod
-    def write(self, address: int, data: np.ndarray) -> None: ...
-
-    @abstractmethod
-    def read(self, address: int, nbytes: int) -> np.ndarray: ...
-
-    @abstractmethod
-    def clear(self, address: int, nbytes: int) -> None: ...
-
-    @abstractmethod
-    def kernel_at(self, number: int) -> tuple[int, int]:
-        """Return the address of a kernel's function, and the workgroups that are worth a thread."""
-
-    @abstractmethod
-    def fragment_at(self, number: int) -> int: ...
-
-    @abstractmethod
-    def open_pool(self, scratch: int, stacks: int) -> None:
-        """Start the threads; each has its part of the scratch memory and of the stacks."""
-
-    @abstractmethod
-    def replay(self, steps: int, counts: int, last: int, repeat: int) -> None:
-        """Replay a plan's steps and return when all is computed."""
-
-    @abstractmethod
-    def time_step(self, steps: int, counts: int, at: int) -> float:
-        """Replay one step and return its nanoseconds."""
-
-    @abstractmethod
-    def close(self) -> None: ...
 
 
 class CpuPlan(Plan):
@@ -102,30 +53,95 @@ class CpuPlan(Plan):
     counts_at: int
 
 
-class CpuDevice(Device):
-    """The CPU as a device; work is done when a submit returns."""
+@dataclass(frozen=True)
+class Task:
+    """What a machine does in one go: it writes, replays a plan, and reads."""
 
-    kind = "cpu"
+    writes: Sequence[tuple[int, np.ndarray]] = ()  # (address, data)
+    plan: CpuPlan | None = None
+    repeat: int = 1
+    reads: Sequence[tuple[int, int]] = ()  # (address, bytes)
+
+
+class Machine(ABC):
+    """A WebAssembly memory with the kernels in it, and threads that run them.
+
+    Whatever touches the memory is done in the order in which it was asked for, be it at once or
+    later: a task's data are taken before `start` and `ask` return. A machine that is lost says so
+    with GpuDeviceLostError.
+    """
+
+    threads: int
+    heap_base: int  # the first address that the kernels leave free
+    max_memory: int  # bytes
+
+    @abstractmethod
+    def call(self, function: str, *arguments: float) -> int:
+        """Call one of the kernels' own functions at once: it must not depend on the memory."""
+
+    @abstractmethod
+    def grow(self, nbytes: int) -> None:
+        """Make the memory at least so large; GpuOutOfMemoryError if that cannot be."""
+
+    @abstractmethod
+    def clear(self, address: int, nbytes: int) -> None: ...
+
+    @abstractmethod
+    def start_thread(self, number: int, stack: int) -> None:
+        """Start a thread that helps; its stack grows downwards from an address."""
+
+    @abstractmethod
+    def start(self, task: Task) -> None:
+        """Begin a task whose end nobody waits for."""
+
+    @abstractmethod
+    def ask(self, task: Task) -> "asyncio.Future[list[np.ndarray]]":
+        """Begin a task and return an awaitable for what it reads."""
+
+    @abstractmethod
+    def time_steps(self, plan: CpuPlan) -> "asyncio.Future[np.ndarray]":
+        """Replay a plan and return an awaitable for each step's nanoseconds: float64 [steps]."""
+
+    @abstractmethod
+    def close(self) -> None: ...
+
+
+class CpuDevice(Device):
+    """The CPU as a device; the machine does what is submitted, in order."""
+
+    kind = CPU
 
     def __init__(self, machine: Machine) -> None:
         adapter = AdapterInfo("", "", "", f"CPU, {machine.threads} threads", False, 0, 0)
-        super().__init__(adapter, frozenset({TIMESTAMPS}), dict(LIMITS))
+        super().__init__(adapter, frozenset({TIMESTAMPS}), _limits(machine.max_memory))
         self._machine = machine
-        self._addresses = Addresses(machine.heap_base, MAX_MEMORY)
+        self._addresses = Addresses(machine.heap_base, machine.max_memory)
         self._used = self._addresses.end  # memory beyond has never been written to
         self._is_destroyed = False
         threads = machine.threads
         scratch = self._allocate("scratch of the threads", threads * SCRATCH_BYTES)
         stacks = self._allocate("stacks of the threads", threads * STACK_BYTES)
-        machine.open_pool(scratch, stacks)
+        self._close = weakref.finalize(self, machine.close)  # also when nothing is on it any more
+        self._close.atexit = False
+        machine.call("open_pool", threads, scratch)
+        for number in range(1, threads):
+            machine.start_thread(number, stacks + (number + 1) * STACK_BYTES)
 
     @property
     def threads(self) -> int:
         return self._machine.threads
 
+    @property
+    def bytes_left(self) -> int:
+        return self._addresses.bytes_left
+
     def _allocate(self, label: str, nbytes: int) -> int:
         address = self._addresses.allocate(label, nbytes)
-        self._machine.grow(self._addresses.end)
+        try:
+            self._machine.grow(self._addresses.end)
+        except BaseException:
+            self._addresses.free(address)
+            raise
         if address < self._used:
             self._machine.clear(address, min(nbytes, self._used - address))
         self._used = max(self._used, self._addresses.end)
@@ -134,7 +150,7 @@ class CpuDevice(Device):
     def _put(self, label: str, table: np.ndarray) -> int:
         """Return the address of a copy of a table."""
         address = self._allocate(label, table.nbytes)
-        self._machine.write(address, table)
+        self._machine.start(Task([(address, table)]))
         return address
 
     async def _create_buffers(self, specs: Sequence[BufferSpec]) -> list[Buffer]:
@@ -157,10 +173,11 @@ class CpuDevice(Device):
         for spec in specs:
             if spec.kernel is None:
                 raise GpuValidationError(f"'{spec.label}' is WGSL alone, which a CPU cannot run")
-            run, grain = self._machine.kernel_at(kernel_number(spec.kernel.kernel.name))
+            number = kernel_number(spec.kernel.kernel.name)
+            run, grain = (self._machine.call(name, number) for name in ("kernel_at", "grain_of"))
             plugs = np.zeros(len(table.slots), np.uint32)
             for slot, fragment in plugged_fragments(spec.kernel).items():
-                plugs[slot] = self._machine.fragment_at(fragment)
+                plugs[slot] = self._machine.call("fragment_at", fragment)
             constants = constant_bits(spec.kernel, dict(spec.constants))
             row = np.concatenate([np.array([run, grain], np.uint32), plugs, constants])
             pipelines.append(Pipeline(spec.label, self._put(spec.label, row)))
@@ -195,7 +212,8 @@ class CpuDevice(Device):
     def _submit(
         self, plan: Plan | None, counts: np.ndarray | None, writes: Sequence[Write]
     ) -> None:
-        self._run(plan, counts, writes, 1)
+        self._check()
+        self._machine.start(_task(plan, counts, writes))
 
     def _submit_to_read(
         self,
@@ -205,35 +223,25 @@ class CpuDevice(Device):
         reads: Sequence[Read],
         repeat: int,
     ) -> "asyncio.Future[list[np.ndarray]]":
-        future: asyncio.Future[list[np.ndarray]] = asyncio.get_running_loop().create_future()
-        self._run(plan, counts, writes, repeat)
-        future.set_result(
-            [self._machine.read(read.buffer.handle + read.offset, read.nbytes) for read in reads]
-        )
-        return future
-
-    def _run(
-        self, plan: Plan | None, counts: np.ndarray | None, writes: Sequence[Write], repeat: int
-    ) -> None:
         self._check()
-        for write in writes:
-            self._machine.write(write.buffer.handle + write.offset, write.data)
-        if isinstance(plan, CpuPlan) and counts is not None:
-            self._machine.write(plan.counts_at, counts)
-            self._machine.replay(plan.steps_at, plan.counts_at, len(plan.steps), repeat)
+        places = [(read.buffer.handle + read.offset, read.nbytes) for read in reads]
+        return self._machine.ask(replace(_task(plan, counts, writes), repeat=repeat, reads=places))
 
     async def _submit_timed(
         self, plan: Plan, counts: np.ndarray, timed: int, ticks: Buffer
     ) -> None:
         self._check()
         assert isinstance(plan, CpuPlan)
-        self._machine.write(plan.counts_at, counts)
-        taken = []
-        for at, is_dispatch in enumerate(plan.is_dispatch):
-            nanoseconds = self._machine.time_step(plan.steps_at, plan.counts_at, at)
-            if is_dispatch and counts[at, 0]:
-                taken.append((0, int(nanoseconds)))
-        self._machine.write(ticks.handle, np.array(taken, np.int64).reshape(-1))
+        self._machine.start(Task([(plan.counts_at, counts)]))
+        nanoseconds = await self._machine.time_steps(plan)
+        ended = nanoseconds[plan.is_dispatch & (counts[:, 0] > 0)].astype(np.int64)
+        taken = np.stack([np.zeros_like(ended), ended], axis=1)  # [timed, 2]
+        self._machine.start(Task([(ticks.handle, taken)]))
+
+    async def finish_writes(self) -> None:
+        self._check()
+        await super().finish_writes()
+        await self._machine.ask(Task())
 
     def _destroy_buffers(self, buffers: Sequence[Buffer]) -> None:
         if not self._is_destroyed:
@@ -252,8 +260,28 @@ class CpuDevice(Device):
 
     def destroy(self) -> None:
         self._is_destroyed = True
-        self._machine.close()
+        self._close()
 
     def _check(self) -> None:
         if self._is_destroyed:
             raise GpuDeviceLostError("the device was destroyed; request a new one")
+
+
+def _limits(max_memory: int) -> dict[str, int]:
+    """Return what kernels for GPUs must respect; here only memory is limited."""
+    return {
+        "max_buffer_size": max_memory,
+        "max_storage_buffer_binding_size": max_memory,
+        "max_storage_buffers_per_shader_stage": 64,
+        "max_compute_workgroups_per_dimension": 2**31 - 1,
+        "max_compute_invocations_per_workgroup": 2**16,
+        "max_compute_workgroup_storage_size": 2**20,
+        "min_uniform_buffer_offset_alignment": 16,
+    }
+
+
+def _task(plan: Plan | None, counts: np.ndarray | None, writes: Sequence[Write]) -> Task:
+    placed = [(write.buffer.handle + write.offset, write.data) for write in writes]
+    if isinstance(plan, CpuPlan) and counts is not None:
+        return Task([*placed, (plan.counts_at, counts)], plan)
+    return Task(placed)

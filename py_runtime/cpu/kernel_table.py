@@ -41,6 +41,12 @@ def kernel_table() -> KernelTable:
     )
 
 
+@cache
+def module_code(name: str) -> bytes:
+    """Read one of the modules once."""
+    return (KERNELS_FOLDER / name).read_bytes()
+
+
 def kernel_number(name: str) -> int:
     """Return the number of a kernel; GraphError if it was not written for the CPU."""
     try:

@@ -18,6 +18,11 @@ class Addresses:
         self._free: list[tuple[int, int]] = []  # (address, bytes), by address
         self._sizes: dict[int, int] = {}
 
+    @property
+    def bytes_left(self) -> int:
+        """Return how much is free, in one piece or in several."""
+        return self._limit - self.end + sum(length for _, length in self._free)
+
     def allocate(self, label: str, nbytes: int) -> int:
         """Return the address of so many bytes; GpuOutOfMemoryError if there is no room."""
         size = round_up(max(nbytes, 1), ALIGNMENT)

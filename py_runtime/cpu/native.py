@@ -1,27 +1,33 @@
-"""The kernels' machine natively: wasmtime runs the same modules as the page, in Python's threads."""
+"""The kernels' machine natively: wasmtime runs the page's modules in Python's threads."""
 
+import asyncio
 import ctypes
 import math
 import os
 import threading
 import time
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import wasmtime
 from wasmtime import _ffi as ffi
 
-from py_runtime.cpu.device import SCRATCH_BYTES, STACK_BYTES, CpuDevice, Machine
+from py_runtime.base.errors import GpuDeviceLostError, GpuOutOfMemoryError
+from py_runtime.base.shapes import ceil_div
+from py_runtime.base.sizes import in_words
+from py_runtime.cpu.device import MAX_PAGES, PAGE, CpuDevice, CpuPlan, Machine, Task
 from py_runtime.cpu.kernel_table import KERNELS_FOLDER, MODULES
 
-PAGE = 1 << 16
-MAX_PAGES = 65535
 FIRST_PAGES = 64
+
+T = TypeVar("T")
 
 
 def default_threads() -> int:
-    """Return how many threads leave the machine usable: all cores of a small one, else all but one."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """Return how many threads leave the machine usable: a core less than there are above two."""
+    cores = (
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    )
     return cores if cores <= 2 else cores - 1
 
 
@@ -39,7 +45,9 @@ class SharedMemory(wasmtime.SharedMemory):
 
 
 class NativeMachine(Machine):
-    """A shared memory, and an instance of the kernels for each thread."""
+    """A shared memory, and an instance of the kernels for each thread; tasks are done at once."""
+
+    max_memory = MAX_PAGES * PAGE
 
     def __init__(self, threads: int) -> None:
         self.threads = threads
@@ -74,53 +82,61 @@ class NativeMachine(Machine):
     def grow(self, nbytes: int) -> None:
         missing = nbytes - len(self._bytes)
         if missing > 0:
-            self._memory.grow(-(-missing // PAGE))
+            try:
+                self._memory.grow(ceil_div(missing, PAGE))
+            except wasmtime.WasmtimeError as error:
+                raise GpuOutOfMemoryError(
+                    f"the memory of the CPU's kernels cannot grow to {in_words(nbytes)}: {error}"
+                ) from None
             self._view()
-
-    def write(self, address: int, data: np.ndarray) -> None:
-        self._bytes[address : address + data.nbytes] = data.reshape(-1).view(np.uint8)
-
-    def read(self, address: int, nbytes: int) -> np.ndarray:
-        return self._bytes[address : address + nbytes].copy()
 
     def clear(self, address: int, nbytes: int) -> None:
         self._bytes[address : address + nbytes] = 0
 
-    def kernel_at(self, number: int) -> tuple[int, int]:
-        at = self._exports["kernel_at"](self._store, number)
-        function, grain = self.read(at, 8).view(np.uint32)
-        return int(function), int(grain)
+    def call(self, function: str, *arguments: float) -> int:
+        return int(self._exports[function](self._store, *arguments) or 0) & 0xFFFFFFFF
 
-    def fragment_at(self, number: int) -> int:
-        return int(self._exports["fragment_at"](self._store, number))
-
-    def open_pool(self, scratch: int, stacks: int) -> None:
-        self._exports["open_pool"](self._store, self.threads, scratch)
-        for number in range(1, self.threads):
-            stack = stacks + (number + 1) * STACK_BYTES
-            thread = threading.Thread(target=self._work, args=(number, stack), daemon=True)
-            thread.start()
-            self._pool.append(thread)
+    def start_thread(self, number: int, stack: int) -> None:
+        thread = threading.Thread(target=self._work, args=(number, stack), daemon=True)
+        thread.start()
+        self._pool.append(thread)
 
     def _work(self, number: int, stack: int) -> None:
         store, exports = self._instance()
         exports["__stack_pointer"].set_value(store, stack)
         exports["work"](store, number)
 
-    def replay(self, steps: int, counts: int, last: int, repeat: int) -> None:
-        run = self._exports["replay"]
-        for _ in range(repeat):
-            run(self._store, steps, counts, 0, last, math.inf)
+    def start(self, task: Task) -> None:
+        for address, data in task.writes:
+            self._bytes[address : address + data.nbytes] = data.reshape(-1).view(np.uint8)
+        if task.plan is not None:
+            for _ in range(task.repeat):
+                self._replay(task.plan, 0, len(task.plan.steps))
 
-    def time_step(self, steps: int, counts: int, at: int) -> float:
-        started = time.perf_counter_ns()
-        self._exports["replay"](self._store, steps, counts, at, at + 1, math.inf)
-        return time.perf_counter_ns() - started
+    def ask(self, task: Task) -> "asyncio.Future[list[np.ndarray]]":
+        self.start(task)
+        return _done([self._bytes[at : at + nbytes].copy() for at, nbytes in task.reads])
+
+    def time_steps(self, plan: CpuPlan) -> "asyncio.Future[np.ndarray]":
+        moments = [time.perf_counter_ns()]
+        for at in range(len(plan.steps)):
+            self._replay(plan, at, at + 1)
+            moments.append(time.perf_counter_ns())
+        return _done(np.diff(np.array(moments)).astype(np.float64))
+
+    def _replay(self, plan: CpuPlan, first: int, last: int) -> None:
+        if self.call("replay", plan.steps_at, plan.counts_at, first, last, math.inf) != last:
+            raise GpuDeviceLostError("a thread of the CPU's kernels has ended while it computed")
 
     def close(self) -> None:
-        self._exports["close_pool"](self._store)
+        self.call("close_pool")
         for thread in self._pool:
             thread.join()
 
 
-assert SCRATCH_BYTES % 16 == 0
+def _done(result: T) -> "asyncio.Future[T]":
+    """Return the result as a future of the loop's next turn: whoever waits gets theirs before."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[T] = loop.create_future()
+    loop.call_soon(lambda: future.done() or future.set_result(result))
+    return future

@@ -11,11 +11,11 @@ from typing import Any, Protocol
 import numpy as np
 
 from py_runtime.base.cancel import CancelToken
+from py_runtime.devices.recovery import Recovery
 from py_runtime.generation.decode_loop import LOGITS, DecodeLoop, can_loop
 from py_runtime.generation.held_windows import HeldWindows
 from py_runtime.generation.kept_states import TAIL, KeptStates
 from py_runtime.generation.pace import BatchPace, PrefillPace
-from py_runtime.gpu.recovery import Recovery
 from py_runtime.graph import Graph
 
 PrefillProgress = Callable[[int, int], None]  # (tokens in the cache, tokens of the prompt)
@@ -42,6 +42,9 @@ class SessionModel(Protocol):
     def recover(self) -> Coroutine[Any, Any, None]:
         """Rebuild the graph on a new device."""
 
+    def give_up_device(self) -> Coroutine[Any, Any, None]:
+        """Rebuild the graph on the CPU, in place of a GPU that was lost too often."""
+
 
 def ignore_progress(done: int, total: int) -> None:
     """Ignore the progress of a prefill that nobody watches."""
@@ -59,7 +62,7 @@ class Session:
         self.batches = BatchPace()
         self.states = KeptStates()  # counts where the graph has states that cannot be cut back
         self.windows = HeldWindows()  # counts where caches are rings
-        self.device = Recovery(model.recover, self.forget)
+        self.device = Recovery(model.recover, model.give_up_device, self.forget)
         self._loop: DecodeLoop | None = None
         self._looped: Graph | None = None  # the graph it belongs to
 

@@ -1,11 +1,12 @@
-"""One small GPU device interface, two implementations, chosen at import.
+"""One small device interface, and GPUs behind it in two ways.
 
-In the page it stands on `web/bridge.js`; elsewhere on wgpu-py. The engine and its tests see only
+In the page a GPU stands on `web/bridge.js`; elsewhere on wgpu-py. The engine and its tests see only
 what is exported here.
 """
 
+from py_runtime.base.errors import GpuUnavailableError
 from py_runtime.base.platform import IN_PAGE
-from py_runtime.gpu.interface import OPTIONAL_FEATURES, Device
+from py_runtime.gpu.interface import CPU, GPU, KINDS, OPTIONAL_FEATURES, Device
 from py_runtime.gpu.objects import (
     PLAN_COLUMNS,
     TENSOR_USAGE,
@@ -20,6 +21,7 @@ from py_runtime.gpu.objects import (
     Copy,
     Counters,
     Dispatch,
+    FoundAdapter,
     Pipeline,
     PipelineSpec,
     Plan,
@@ -29,12 +31,10 @@ from py_runtime.gpu.objects import (
     padded_size,
 )
 
-if IN_PAGE:
-    from py_runtime.gpu.page import request_device
-else:
-    from py_runtime.gpu.native import request_device
-
 __all__ = [
+    "CPU",
+    "GPU",
+    "KINDS",
     "OPTIONAL_FEATURES",
     "PLAN_COLUMNS",
     "TENSOR_USAGE",
@@ -50,12 +50,46 @@ __all__ = [
     "Counters",
     "Device",
     "Dispatch",
+    "FoundAdapter",
     "Pipeline",
     "PipelineSpec",
     "Plan",
     "PlanStep",
     "Read",
     "Write",
+    "find_adapter",
     "padded_size",
     "request_device",
 ]
+
+
+async def find_adapter() -> FoundAdapter:
+    """Look at the strongest adapter without opening it; GpuUnavailableError if there is none."""
+    if IN_PAGE:
+        from py_runtime.gpu.page import find_adapter
+
+        return await find_adapter()
+    _require_wgpu()
+    from py_runtime.gpu.native import find_adapter as find
+
+    return await find()
+
+
+async def request_device() -> Device:
+    """Open the strongest adapter with its own limits and the optional features it has."""
+    if IN_PAGE:
+        from py_runtime.gpu.page import request_device
+
+        return await request_device()
+    _require_wgpu()
+    from py_runtime.gpu.native import request_device as request
+
+    return await request()
+
+
+def _require_wgpu() -> None:
+    """Raise GpuUnavailableError where wgpu-py is not installed, or finds no library of its own."""
+    try:
+        import wgpu.backends.wgpu_native  # noqa: F401
+    except (ImportError, OSError, RuntimeError) as error:
+        raise GpuUnavailableError(f"no GPU adapter, since wgpu cannot be used: {error}") from error

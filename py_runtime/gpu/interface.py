@@ -31,6 +31,7 @@ from py_runtime.gpu.objects import (
     padded_size,
 )
 
+GPU, CPU = KINDS = ("gpu", "cpu")  # of devices
 TIMESTAMPS = "timestamp-query"
 OPTIONAL_FEATURES = ("subgroups", "shader-f16", TIMESTAMPS)
 MAX_TIMED = 2048  # dispatches of one submit: each takes two of the 4096 places WebGPU allows
@@ -40,7 +41,7 @@ MAX_TIMED = 2048  # dispatches of one submit: each takes two of the 4096 places 
 class Device(ABC):
     """The device as the engine sees it; subclasses implement the underscored methods."""
 
-    kind: ClassVar[str] = "gpu"  # or "cpu"
+    kind: ClassVar[str] = GPU  # one of KINDS
 
     adapter: AdapterInfo
     features: frozenset[str]
@@ -50,6 +51,16 @@ class Device(ABC):
     # After it was lost, as one_device.py has it.
     replaced_by: "Device | None" = field(default=None, init=False, repr=False, compare=False)
     _pipelines: dict[PipelineSpec, Pipeline] = field(default_factory=dict, init=False)
+
+    @property
+    def threads(self) -> int | None:
+        """Return how many threads compute, or None of a GPU."""
+        return None
+
+    @property
+    def bytes_left(self) -> int | None:
+        """Return how much can still be allocated, or None of a GPU, which does not tell."""
+        return None
 
     # Creation: batches, asynchronous, all or nothing -------------------------------------------
 

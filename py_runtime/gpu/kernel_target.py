@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from py_runtime.gpu import Device
+from py_runtime.gpu import CPU, AdapterInfo, Device
 
 MIN_WIDE_SUBGROUP = 16  # software adapters have 4 or 8 lanes
 
@@ -33,7 +33,7 @@ class KernelTarget:
     @classmethod
     def of(cls, device: Device) -> "KernelTarget":
         """Choose by features alone; graph/tuning.py measures where features mislead."""
-        if device.kind == "cpu":
+        if device.kind == CPU:
             limits = device.limits
             buffers = limits["max_storage_buffers_per_shader_stage"]
             return cls(
@@ -45,7 +45,8 @@ class KernelTarget:
         buffers = device.limits["max_storage_buffers_per_shader_stage"]
         binding_bytes = device.limits["max_storage_buffer_binding_size"]
         f16 = "shader-f16" in device.features
-        return cls(not seems_software(device), lanes, buffers, binding_bytes, f16)
+        is_software = seems_software(device.adapter, device.features)
+        return cls(not is_software, lanes, buffers, binding_bytes, f16)
 
     @property
     def fuses_tokens(self) -> bool:
@@ -67,11 +68,14 @@ class KernelTarget:
         return SUBGROUP_KERNELS if self.lanes > 1 else MEMORY_KERNELS
 
 
-def seems_software(device: Device) -> bool:
+def seems_software(adapter: AdapterInfo, features: frozenset[str]) -> bool:
     """Return whether the adapter says it is software, or has subgroups as small as software's."""
-    has_subgroups = "subgroups" in device.features
-    small = has_subgroups and device.adapter.subgroup_min_size < MIN_WIDE_SUBGROUP
-    return device.adapter.is_fallback or small
+    return adapter.is_fallback or has_small_subgroups(adapter, features)
+
+
+def has_small_subgroups(adapter: AdapterInfo, features: frozenset[str]) -> bool:
+    """Return whether subgroups are as small as those of software; few graphics processors' are."""
+    return "subgroups" in features and adapter.subgroup_min_size < MIN_WIDE_SUBGROUP
 
 
 def candidates(device: Device) -> dict[str, KernelTarget]:

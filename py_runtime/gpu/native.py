@@ -29,6 +29,7 @@ from py_runtime.gpu.objects import (
     BufferUsage,
     Copy,
     Dispatch,
+    FoundAdapter,
     Pipeline,
     PipelineSpec,
     Plan,
@@ -46,40 +47,58 @@ SUBGROUP_DIRECTIVE = re.compile(r"^enable subgroups;", re.MULTILINE)
 SHADER_MESSAGE = re.compile(r"error: (?P<text>[^\n]*)\n\s*┌─ wgsl:(?P<line>\d+):(?P<column>\d+)")
 
 
+async def find_adapter() -> FoundAdapter:
+    """Look at the strongest adapter without opening it."""
+    adapter = _strongest_adapter()
+    return FoundAdapter(_adapter_info(adapter), frozenset(_features(adapter)))
+
+
 async def request_device() -> "NativeDevice":
     """Open the strongest adapter with its own limits and the optional features it has."""
-    try:
-        adapter = wgpu.gpu.request_adapter_sync(power_preference="high-performance")
-    except RuntimeError as error:
-        raise GpuUnavailableError(
-            f"no GPU adapter: {error}; install a Vulkan, Metal or DX12 driver (a software one such "
-            "as Mesa's lavapipe will do)"
-        ) from error
-    features = [
-        name
-        for name in OPTIONAL_FEATURES
-        if NATIVE_FEATURE_NAMES.get(name, name) in adapter.features
-    ]
+    adapter = _strongest_adapter()
+    features = _features(adapter)
     device = adapter.request_device_sync(
         label="inpage",
         required_features=[NATIVE_FEATURE_NAMES.get(name, name) for name in features],
         required_limits=adapter.limits,
     )
-    info = adapter.info
     return NativeDevice(
-        adapter=AdapterInfo(
-            vendor=info["vendor"],
-            architecture=info["architecture"],
-            device=info["device"],
-            description=info["description"],
-            is_fallback=info["adapter_type"] == "CPU",
-            # wgpu-py reports the subgroup sizes under a misspelt key.
-            subgroup_min_size=info.get("stackgroup_min_size", 0),
-            subgroup_max_size=info.get("stackgroup_max_size", 0),
-        ),
+        adapter=_adapter_info(adapter),
         features=frozenset(features),
         limits={name.replace("-", "_"): value for name, value in device.limits.items()},
         wgpu_device=device,
+    )
+
+
+def _strongest_adapter() -> Any:
+    try:
+        return wgpu.gpu.request_adapter_sync(power_preference="high-performance")
+    except RuntimeError as error:
+        raise GpuUnavailableError(
+            f"no GPU adapter: {error}; install a Vulkan, Metal or DX12 driver (a software one such "
+            "as Mesa's lavapipe will do)"
+        ) from error
+
+
+def _features(adapter: Any) -> list[str]:
+    return [
+        name
+        for name in OPTIONAL_FEATURES
+        if NATIVE_FEATURE_NAMES.get(name, name) in adapter.features
+    ]
+
+
+def _adapter_info(adapter: Any) -> AdapterInfo:
+    info = adapter.info
+    return AdapterInfo(
+        vendor=info["vendor"],
+        architecture=info["architecture"],
+        device=info["device"],
+        description=info["description"],
+        is_fallback=info["adapter_type"] == "CPU",
+        # wgpu-py reports the subgroup sizes under a misspelt key.
+        subgroup_min_size=info.get("stackgroup_min_size", 0),
+        subgroup_max_size=info.get("stackgroup_max_size", 0),
     )
 
 

@@ -46,6 +46,14 @@ class AdapterInfo:
 
 
 @dataclass(frozen=True)
+class FoundAdapter:
+    """An adapter that was looked at, and not opened."""
+
+    adapter: AdapterInfo
+    features: frozenset[str]  # those of OPTIONAL_FEATURES that it has
+
+
+@dataclass(frozen=True)
 class BufferSpec:
     """A buffer to be created."""
 

@@ -23,6 +23,7 @@ from py_runtime.gpu.objects import (
     Buffer,
     BufferSpec,
     Copy,
+    FoundAdapter,
     Pipeline,
     PipelineSpec,
     Plan,
@@ -36,25 +37,32 @@ NO_PLAN = 0
 NO_ROWS = np.zeros(0, np.uint32)
 
 
+async def find_adapter() -> FoundAdapter:
+    """Look at the adapter without opening it."""
+    found = json.loads(await answer_of(bridge.findAdapter(json.dumps(OPTIONAL_FEATURES))))
+    return FoundAdapter(_adapter_info(found["adapter"]), frozenset(found["features"]))
+
+
 async def request_device() -> "PageDevice":
     """Open the adapter with its own limits and the optional features it has."""
-    try:
-        opened = json.loads(await bridge.openDevice(json.dumps(OPTIONAL_FEATURES)))
-    except JsException as error:
-        raise fault(error) from None
-    info = {_snake(key): value for key, value in opened["adapter"].items()}
+    opened = json.loads(await answer_of(bridge.openDevice(json.dumps(OPTIONAL_FEATURES))))
     return PageDevice(
-        adapter=AdapterInfo(
-            vendor=info["vendor"],
-            architecture=info["architecture"],
-            device=info["device"],
-            description=info["description"],
-            is_fallback=info.get("is_fallback_adapter", False),
-            subgroup_min_size=info.get("subgroup_min_size", 0),
-            subgroup_max_size=info.get("subgroup_max_size", 0),
-        ),
+        adapter=_adapter_info(opened["adapter"]),
         features=frozenset(opened["features"]),
         limits={_snake(key): value for key, value in opened["limits"].items()},
+    )
+
+
+def _adapter_info(given: dict[str, Any]) -> AdapterInfo:
+    info = {_snake(key): value for key, value in given.items()}
+    return AdapterInfo(
+        vendor=info["vendor"],
+        architecture=info["architecture"],
+        device=info["device"],
+        description=info["description"],
+        is_fallback=info.get("is_fallback_adapter", False),
+        subgroup_min_size=info.get("subgroup_min_size", 0),
+        subgroup_max_size=info.get("subgroup_max_size", 0),
     )
 
 

@@ -71,7 +71,7 @@ class Graph:
         counts = Counter(call.name for call in self.program.ops)
         facts = [
             f"{len(self.program.ops)} ops",
-            f"{in_words(self.memory.peak)} of GPU memory",
+            f"{in_words(self.memory.peak)} of memory",
             f"kernels: {self.target.kernels}",
         ]
         return as_html(self.program.name, facts, ("op", "count"), *counts.most_common())

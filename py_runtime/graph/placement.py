@@ -35,9 +35,9 @@ class Placement:
             buffers = await self._device.create_buffers(list(plan.specs.values()))
         except GpuOutOfMemoryError as error:
             raise GpuOutOfMemoryError(
-                f"{builder.program.name} needs {in_words(plan.report.peak)} of GPU memory, more "
-                "than this device has free: close other tabs and programs that use the GPU, or "
-                "take a smaller model, or the same one exported with a smaller --max-seq-len "
+                f"{builder.program.name} needs {in_words(plan.report.peak)} of memory, more "
+                "than this device has free: close other tabs and programs that use it, or take a "
+                "smaller model, or the same one exported with a smaller --max-seq-len "
                 f"(what did not fit: {error})"
             ) from None
         self.owned = buffers

@@ -4,7 +4,8 @@ A software adapter that says it is one, with its four lanes, is slow at barriers
 portable kernels. Elsewhere features mislead: a graphics processor may report subgroups of 4 or 8,
 or none, and still want the wide kernels, or a software adapter subgroups of 16. There the one
 kernel that decoding is made of, a matrix-vector product, runs with every variant for a moment. The
-result is remembered, so that it costs one load in a browser's life.
+result is remembered, so that it costs one load in a browser's life. graph/device_choice.py keeps
+its own result, whether the CPU is faster still, in the same note.
 """
 
 import asyncio
@@ -20,7 +21,7 @@ import numpy as np
 import py_runtime
 from py_runtime.base.dtypes import F32
 from py_runtime.base.errors import GpuDeviceLostError, InpageError, RequestError
-from py_runtime.gpu import Device, Plan, Read
+from py_runtime.gpu import Device, FoundAdapter, Plan, Read
 from py_runtime.gpu.kernel_target import (
     KERNELS,
     MIN_WIDE_SUBGROUP,
@@ -74,12 +75,10 @@ async def choose_kernels(device: Device, notes: Notes, wanted: str | None = None
     if wanted is not None:
         return KernelChoice(_asked_for(wanted, running), ASKED_FOR)
     expected = next(iter(running.values()))
-    if is_plain_software(device, expected):
+    if expected.cpu or is_plain_software(device, expected):
         return KernelChoice(expected, FEATURES)
-    adapter = [*asdict(device.adapter).values(), *sorted(device.features)]
-    key = [*adapter, notes.platform_name(), py_runtime.__version__]
-    note = await notes.read_note(NOTE)
-    if isinstance(note, dict) and note.get("of") == key and note.get("kernels") in running:
+    note = await read_note(FoundAdapter(device.adapter, device.features), notes)
+    if note.get("kernels") in running:
         return KernelChoice(running[note["kernels"]], REMEMBERED)
     try:
         async with asyncio.timeout(LIMIT_SECONDS):
@@ -88,8 +87,19 @@ async def choose_kernels(device: Device, notes: Notes, wanted: str | None = None
         return KernelChoice(expected, FEATURES)
     except Exception:  # a driver that fails here must not stop a load that may well succeed
         choice = KernelChoice(expected, FEATURES)
-    await notes.write_note(NOTE, {"of": key, "kernels": choice.target.kernels})
+    await notes.write_note(NOTE, {**note, "kernels": choice.target.kernels})
     return choice
+
+
+async def read_note(found: FoundAdapter, notes: Notes) -> dict[str, Any]:
+    """Return what was measured of an adapter: `kernels` and `device`, if they were.
+
+    `of` says which adapter, browser and version it is about.
+    """
+    adapter = [*asdict(found.adapter).values(), *sorted(found.features)]
+    key = [*adapter, notes.platform_name(), py_runtime.__version__]
+    note = await notes.read_note(NOTE)
+    return note if isinstance(note, dict) and note.get("of") == key else {"of": key}
 
 
 def check_kernels(wanted: object) -> None:

@@ -1,4 +1,4 @@
-"""A decoder ready to run: its graph on the GPU, its tokenizer, its chat template."""
+"""A decoder ready to run: its graph on a device, its tokenizer, its chat template."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
@@ -25,6 +25,8 @@ from py_runtime.base.request_texts import is_long
 from py_runtime.base.short_texts import short
 from py_runtime.base.sizes import in_words
 from py_runtime.chat.request import ChatRequest
+from py_runtime.devices.one_device import replacement
+from py_runtime.devices.recovery import give_up
 from py_runtime.folder import notes
 from py_runtime.folder.file_names import CONFIG, TOKENIZER, TOKENIZER_CONFIG
 from py_runtime.folder.layout import ModelFolder
@@ -35,8 +37,7 @@ from py_runtime.generation.options import GenerationOptions, parse_options
 from py_runtime.generation.overflow import fit_messages
 from py_runtime.generation.pieces import Piece
 from py_runtime.generation.session import PrefillProgress, Session, ignore_progress
-from py_runtime.gpu import Device
-from py_runtime.gpu.one_device import replacement
+from py_runtime.gpu import CPU, Device
 from py_runtime.grammar import Grammar, TokenTexts, grammar_for
 from py_runtime.graph import Graph
 from py_runtime.graph.profile import Profile
@@ -96,7 +97,8 @@ class Model:
         """Load everything, or raise and leave nothing on the GPU.
 
         With `compile_later` it returns while pipelines compile, and its first answer waits for
-        them. `kernels` overrides the choice by device: "portable", "subgroups" or "memory".
+        them. `kernels` overrides the choice by device: "portable", "subgroups" or "memory" on a
+        GPU.
         """
         work = cls._load(device, where, Meter(progress), compile_later, kernels)
         return await until_cancelled(work, cancel)
@@ -139,7 +141,9 @@ class Model:
         self.graph = await until_cancelled(self._load_graph(device, Meter(progress)), cancel)
 
     async def _load_graph(self, device: Device, meter: Meter) -> Graph:
-        self.kernels = await choose_kernels(device, notes, self.kernels.wanted)
+        is_same_kind = self.kernels.target.cpu == (device.kind == CPU)
+        wanted = self.kernels.wanted if is_same_kind else None
+        self.kernels = await choose_kernels(device, notes, wanted)
         constants = self.store.constants(self.folder)
         return await Graph.load(device, self.folder.program, constants, meter, self.kernels.target)
 
@@ -150,7 +154,7 @@ class Model:
             else "",
             self.manifest.quantisation,
             f"context of {self.context} tokens",
-            f"{in_words(self.graph.memory.peak)} of GPU memory",
+            f"{in_words(self.graph.memory.peak)} of memory",
         ]
         return as_html(self.manifest.name, facts)
 
@@ -390,6 +394,11 @@ class Model:
         """Replace a lost device, shared by all models on it, unless this one was unloaded since."""
         with self.while_loaded():
             await self.rebuild(await replacement(self._device))
+
+    async def give_up_device(self) -> None:
+        """Go on upon the CPU, in place of a GPU that was lost too often."""
+        with self.while_loaded():
+            await self.rebuild(await give_up(self._device))
 
     def unload(self) -> None:
         self._gone = True

@@ -6,11 +6,20 @@ from py_runtime.base.model_errors import ModelError
 from py_runtime.folder.manifest import NEEDED_LIMITS, Manifest
 from py_runtime.gpu import Device
 
+CPU_MARGIN = 64 << 20  # bytes beside weights, caches and intermediates
 NOT_HERE = "use a browser or a graphics processor with more, or a smaller --max-seq-len"
 
 
-def check_requirements(manifest: Manifest, device: Device) -> None:
-    """Raise if the device cannot run the model, before anything large is fetched."""
+def check_requirements(manifest: Manifest, device: Device, freed: int = 0) -> None:
+    """Raise if the device cannot run the model, before anything large is fetched.
+
+    `freed` is how many bytes other models will have given back by then.
+    """
+    if device.bytes_left is not None:
+        needed, left = bytes_on_cpu(manifest.gpu_bytes, manifest.size), device.bytes_left + freed
+        if needed > left:
+            sizes = {"needed": needed, "left": left, "limit": device.limits["max_buffer_size"]}
+            raise GpuOutOfMemoryError(message("memory_too_small", name=manifest.name, **sizes))
     for feature in manifest.requires.features:
         if feature not in device.features:
             raise ModelError(f"{manifest.name} needs the GPU feature '{feature}'", NOT_HERE)
@@ -23,3 +32,11 @@ def check_requirements(manifest: Manifest, device: Device) -> None:
             raise GpuOutOfMemoryError(message("gpu_buffer_too_small", name=manifest.name, **sizes))
         fault = f"{manifest.name} needs {limit} {needed}; this device has {has}"
         raise ModelError(fault, NOT_HERE)
+
+
+def bytes_on_cpu(held: int, size: int) -> int:
+    """Return the memory that a model takes on the CPU.
+
+    `held` is what its graph holds; 0 where nobody counted it, then its files' `size` stands for it.
+    """
+    return (held or size) + CPU_MARGIN

@@ -1,4 +1,4 @@
-"""Verification that this browser and GPU compute the model as PyTorch does, by its goldens."""
+"""Verification that this browser and device compute the model as PyTorch does, by its goldens."""
 
 import math
 import time
@@ -12,7 +12,7 @@ from py_runtime.base.html import as_html
 from py_runtime.base.messages import Message, message, worded
 from py_runtime.base.model_errors import ModelTensorsError
 from py_runtime.base.platform import IN_PAGE
-from py_runtime.gpu import Device
+from py_runtime.gpu import CPU, Device
 from py_runtime.graph.probes import run_probed, tensors_by_name
 from py_runtime.model import Model
 from py_runtime.model.goldens import GoldenLogits, Goldens, GoldenText, read_goldens
@@ -152,7 +152,7 @@ async def verify(
     async with model.idle():  # an answer in the making would see its cache written over
         with model.while_loaded():
             await checks.all(report)
-    _conclude(report)
+    _conclude(report, model.graph.device.kind)
     report.table = _table(report)
     report.adapter = adapter_name(model.graph.device)
     report.seconds = time.perf_counter() - started
@@ -162,6 +162,8 @@ async def verify(
 def adapter_name(device: Device) -> str:
     """Return the adapter's name as people know it; "" if the browser hides it."""
     adapter = device.adapter
+    if device.kind == CPU:
+        return worded(message("processor", threads=device.threads))
     known = adapter.description if IN_PAGE else adapter.device  # the other is a number, a version
     return known or f"{adapter.vendor} {adapter.architecture}".strip()
 
@@ -253,7 +255,7 @@ def _table(report: VerifyReport) -> str:
     return "\n".join(["| Layer | Relative error (RMS) | Worst |", "|---|--:|--:|", *rows])
 
 
-def _conclude(report: VerifyReport) -> None:
+def _conclude(report: VerifyReport, kind: str) -> None:
     wrong_layers = [check for check in report.layers if not check.ok]
     report.worst_layer = _worst_layer(report.layers)
     report.first_wrong_layer = wrong_layers[0].layer if wrong_layers else None
@@ -265,11 +267,12 @@ def _conclude(report: VerifyReport) -> None:
         if check.first_difference is not None
     ]
     report.ok = not faults
+    which = "processor_" if kind == CPU else ""
     where = "in_page" if IN_PAGE else "natively"
     if faults:
-        report.messages = [message(f"wrong_{where}", faults=faults)]
+        report.messages = [message(f"{which}wrong_{where}", faults=faults)]
     else:
-        report.messages = [message(f"verified_{where}", findings=_findings(report))]
+        report.messages = [message(f"{which}verified_{where}", findings=_findings(report))]
     if report.not_checked:
         report.messages.append(message("layers_not_checked", names=report.not_checked))
     report.summary = worded(report.messages, " ")

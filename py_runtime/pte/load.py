@@ -1,12 +1,13 @@
-"""The loader of .pte files onto the GPU."""
+"""The loader of .pte files onto a device."""
 
 from collections.abc import Sequence
 from pathlib import Path
 
 from py_runtime.base.progress import Meter
-from py_runtime.gpu import Device, request_device
+from py_runtime.gpu import Device
 from py_runtime.gpu.kernel_target import KernelTarget
 from py_runtime.graph import Graph
+from py_runtime.graph.device_choice import choose_device
 from py_runtime.pte.module import PteModule
 from py_runtime.pte.reader import open_pte
 from py_runtime.weights.byte_source import ByteSource
@@ -24,14 +25,14 @@ async def load(
     meter: Meter | None = None,
     target: KernelTarget | None = None,
 ) -> PteModule:
-    """Load the file's methods (all when None) onto the GPU, or raise and leave nothing there.
+    """Load the file's methods (all when None) onto the device, or raise and leave nothing there.
 
     `data`: the .ptd files it was exported with. Weights stream from where they lie. `target`
     chooses the variants of kernels, as in Graph.load.
     """
     program = await open_pte(_source(where), [_source(file) for file in data])
     wanted = [program.method(name) for name in (program.methods if methods is None else methods)]
-    device = device or await request_device()
+    device = device or await choose_device()
     graphs: dict[str, tuple[Graph, ...]] = {}
     module = PteModule(program, graphs)
     try:

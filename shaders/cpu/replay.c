@@ -2,7 +2,11 @@
 //
 // The thread that drives a replay publishes a launch as a number of chunks. Whoever is awake claims one
 // after the other, the driver, too, and the driver goes on when all that were claimed are done. A thread
-// that is late, asleep or dead claims nothing and holds nobody up.
+// that is late, asleep or dead claims nothing and holds nobody up; of one that has died with a chunk in
+// its hands, the driver hears nothing more, and says so after a while.
+//
+// The driver has other things to do, too: it returns when its time is over, between two chunks, and goes
+// on when it is called again. The other threads need not know.
 
 #include "kernel.h"
 
@@ -15,26 +19,37 @@ typedef struct {
 
 enum {
   CHUNKS_PER_THREAD = 4,  // so that a thread that is slowed down keeps few of them
+  GRAINS_PER_CHUNK = 256,  // at most, where the launch allows it: some milliseconds
   MAX_CHUNKS = 0xffff,
   SPINS = 20000,  // looks for work before a thread goes to sleep: some 50 microseconds
   ASLEEP_NANOSECONDS = 1000000000,
+  LOOKS = 1000,  // of the driver whether the others are done, before it asks for the time
+  PATIENCE_MILLISECONDS = 10000,  // for a thread with a chunk
+  BEAT_MILLISECONDS = 50,  // at most that much counts between two looks: a computer may sleep, and a tab be frozen
 };
+
+#define LOST 0xffffffffu  // instead of a step: a thread does not finish its chunk
 
 // What is claimed of the launch that is published: its number, its chunks, those taken.
 INLINE u64 claims_of(u32 launched, u32 chunks, u32 taken) { return (u64)launched << 32 | chunks << 16 | taken; }
 
 static struct {
   _Atomic u64 claims;
-  _Atomic u32 done;  // chunks of the launch
-  _Atomic u32 sleepers;
-  _Atomic u32 wakes;  // what sleepers wait for a change of
-  _Atomic u32 closing;
   const Call *call;
   u32 groups;
   u32 chunk_groups;
-  u32 launched;
+  _Alignas(64) _Atomic u32 done;  // chunks of the launch; apart from what whoever looks for work reads all the time
+  _Alignas(64) _Atomic u32 sleepers;
+  _Atomic u32 wakes;  // what sleepers wait for a change of
+  _Atomic u32 closing;
   u32 threads;
   u8 *scratch;
+  // The driver's own.
+  u32 chunks;
+  u32 launched;
+  u32 is_under_way;  // the launch: the driver returned before its end
+  u32 seen;  // chunks that were done when the driver last looked
+  double waited;  // milliseconds since, without progress
 } pool;
 
 void *scratch_of(u32 thread) { return pool.scratch + thread * SCRATCH_BYTES; }
@@ -87,41 +102,74 @@ __attribute__((export_name("close_pool"))) void close_pool(void) {
   wake_sleepers();
 }
 
-static void launch(const Call *call, u32 groups) {
+// Begin a launch: alone where it is small, else with all threads.
+static void begin(const Call *call, u32 groups) {
   const Pipeline *pipeline = call->pipeline;
   u32 launched = ++pool.launched;
   u32 chunk_groups = max_u32(pipeline->grain, ceil_div(groups, pool.threads * CHUNKS_PER_THREAD));
+  chunk_groups = min_u32(chunk_groups, pipeline->grain * GRAINS_PER_CHUNK);
   chunk_groups = max_u32(chunk_groups, ceil_div(groups, MAX_CHUNKS));
-  if (pool.threads == 1 || groups <= chunk_groups) {
+  u32 chunks = pool.chunks = ceil_div(groups, chunk_groups);
+  __c11_atomic_store(&pool.done, 0, __ATOMIC_RELAXED);
+  if (chunks == 1) {
     pipeline->run(call, (Share){0, groups, 0, launched});
+    pool.done = 1;
     return;
   }
-  u32 chunks = ceil_div(groups, chunk_groups);
   pool.call = call;
   pool.groups = groups;
   pool.chunk_groups = chunk_groups;
-  __c11_atomic_store(&pool.done, 0, __ATOMIC_RELAXED);
+  pool.seen = 0;
+  pool.waited = 0;
   __c11_atomic_store(&pool.claims, claims_of(launched, chunks, 0), __ATOMIC_SEQ_CST);
   wake_sleepers();
-  while (take_chunk(0)) {
-  }
-  while (__c11_atomic_load(&pool.done, __ATOMIC_ACQUIRE) < chunks) {
+}
+
+typedef enum { DONE, OUT_OF_TIME, NO_PROGRESS } Outcome;
+
+// Wait for the chunks that other threads have claimed.
+static Outcome await_others(double deadline) {
+  double looked = 0;
+  for (u32 looks = 1;; looks++) {
+    u32 done = __c11_atomic_load(&pool.done, __ATOMIC_ACQUIRE);
+    if (done >= pool.chunks) return DONE;
+    if (looks % LOOKS) continue;
+    double time = now();
+    double passed = looked ? time - looked : 0;
+    pool.waited = done == pool.seen ? pool.waited + (passed < BEAT_MILLISECONDS ? passed : BEAT_MILLISECONDS) : 0;
+    pool.seen = done;
+    looked = time;
+    if (pool.waited > PATIENCE_MILLISECONDS) return NO_PROGRESS;
+    if (time > deadline) return OUT_OF_TIME;
   }
 }
 
-// Replay the steps from `first` on until `deadline`, and return the first that was not replayed.
+// Take part in the launch that was begun, until it is done or the time is over.
+static Outcome help(double deadline) {
+  while (take_chunk(0)) {
+    if (deadline < __builtin_inf() && now() > deadline) return OUT_OF_TIME;
+  }
+  return await_others(deadline);
+}
+
+// Replay the steps from `first` on until `deadline`, and return the first that is not done yet, or LOST.
+// Whoever was told of a step goes on with it; nothing else is replayed meanwhile.
 // counts: [steps, 3], workgroups x, y, z of a launch; offsets in source and destination, bytes of a copy.
 __attribute__((export_name("replay"))) u32 replay(const Step *steps, const u32 *counts, u32 first, u32 last, double deadline) {
   for (u32 at = first; at < last; at++) {
     const Step *step = steps + at;
     const u32 *count = counts + 3 * at;
-    if (!step->call) {
-      if (count[2]) __builtin_memmove(step->destination + count[1], step->source + count[0], count[2]);
-      continue;
+    if (step->call) {
+      u32 groups = count[0] * count[1] * count[2];
+      if (!groups) continue;
+      if (!pool.is_under_way) begin(step->call, groups);
+      Outcome outcome = help(deadline);
+      pool.is_under_way = outcome == OUT_OF_TIME;
+      if (outcome != DONE) return outcome == OUT_OF_TIME ? at : LOST;
+    } else {
+      if (!count[2]) continue;
+      __builtin_memmove(step->destination + count[1], step->source + count[0], count[2]);
     }
-    u32 groups = count[0] * count[1] * count[2];
-    if (!groups) continue;
-    launch(step->call, groups);
     if (deadline < __builtin_inf() && now() > deadline) return at + 1;
   }
   return last;

@@ -22,8 +22,10 @@ from py_runtime.base.errors import (
     RequestError,
     StorageError,
 )
+from py_runtime.gpu import CPU, GPU
 from py_runtime.hub.errors import HubError
 from py_runtime.hub.listing import HubFile
+from py_runtime.model.requirements import CPU_MARGIN
 from tests.runners import wait
 
 
@@ -177,9 +179,7 @@ def test_whether_a_file_fits(
     model = SimpleNamespace(variant=variant, url="u", files=[])
     chosen = SimpleNamespace(variant=SimpleNamespace(size=2000))
     hub = SimpleNamespace(shelf=FakeShelf(free))
-    row = wait(
-        _row(cast(Any, hub), cast(Any, model), cast(Any, chosen), 300, {BUFFER_LIMIT: limit})
-    )
+    row = wait(_row(cast(Any, hub), cast(Any, model), cast(Any, chosen), 300, device_with(limit)))
     assert (row["fits_storage"], row["fits_gpu"]) == fits
     assert words in row["fit"]
     assert bool(row["fit"]) == bool(words)
@@ -224,7 +224,11 @@ FILES = [
 
 
 def listed(
-    monkeypatch: pytest.MonkeyPatch, where: Any, files: Any = FILES, fault: Any = None
+    monkeypatch: pytest.MonkeyPatch,
+    where: Any,
+    files: Any = FILES,
+    fault: Any = None,
+    kind: str = GPU,
 ) -> Any:
     async def repository(address: Any) -> Any:
         assert address.repository == "a/m"
@@ -239,14 +243,15 @@ def listed(
     async def manifest() -> Any:
         if fault is not None:
             raise fault
-        return SimpleNamespace(requires=SimpleNamespace(limits={BUFFER_LIMIT: 200}))
+        requires = SimpleNamespace(limits={BUFFER_LIMIT: 200})
+        return SimpleNamespace(requires=requires, gpu_bytes=600, size=500)
 
     monkeypatch.setattr(HubCalls, "_open", opened)
     monkeypatch.setattr(hub_calls, "missing_bytes", lambda shelf, files: 5)
     monkeypatch.setattr(
         hub_calls, "GgufStore", lambda name, sources: SimpleNamespace(manifest=manifest)
     )
-    return wait(HubCalls("https://hub").files(where, {"token": "t"}, {BUFFER_LIMIT: 300}))
+    return wait(HubCalls("https://hub").files(where, {"token": "t"}, device_with(300, kind)))
 
 
 def test_what_there_is_to_choose_from(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -262,6 +267,18 @@ def test_what_there_is_to_choose_from(monkeypatch: pytest.MonkeyPatch) -> None:
     named = listed(monkeypatch, "hf:a/m/m-Q8_0.gguf")
     assert named["default"] == named["files"][1]["address"]
     assert [row["fits_gpu"] for row in named["files"]] == [True, True]
+
+
+def test_all_of_a_model_counts_on_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = listed(monkeypatch, "a/m", kind=CPU)
+    assert [row["fits_gpu"] for row in found["files"]] == [False, False]
+    needed = [row["unfit"]["facts"]["needed"] for row in found["files"]]
+    assert needed == [CPU_MARGIN + 600, 2 * (CPU_MARGIN + 600)]
+    assert {row["unfit"]["code"] for row in found["files"]} == {"too_large_for_processor"}
+
+
+def device_with(limit: int, kind: str = GPU) -> Any:
+    return SimpleNamespace(kind=kind, limits={BUFFER_LIMIT: limit})
 
 
 def test_what_cannot_be_chosen_says_why(monkeypatch: pytest.MonkeyPatch) -> None:

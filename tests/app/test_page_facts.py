@@ -28,6 +28,8 @@ from py_runtime.base.errors import GpuOutOfMemoryError, RequestError
 from py_runtime.base.messages import worded
 from py_runtime.base.progress import DOWNLOAD, SHADERS, UPLOAD
 from py_runtime.folder.manifest import NEEDED_LIMITS
+from py_runtime.gpu import CPU, GPU
+from py_runtime.model.requirements import CPU_MARGIN
 from tests.runners import wait
 
 Json = dict[str, Any]
@@ -108,7 +110,7 @@ def test_the_speed_of_the_last_seconds() -> None:
 
 
 def test_a_model_with_a_fault() -> None:
-    found = describe_offer({"error": "torn", "stored": False, "size": 5}, {})
+    found = describe_offer({"error": "torn", "stored": False, "size": 5}, device_with())
     assert found["messages"] == [{"code": "model_faulty", "facts": {"fault": "torn"}}]
     assert found["facts"] == "Cannot be loaded: torn."
     assert "fits_gpu" not in found
@@ -116,7 +118,7 @@ def test_a_model_with_a_fault() -> None:
 
 def test_no_words_for_a_button_come_from_here() -> None:
     entry = {"stored": False, "size": 2000, "kept_bytes": 500}
-    assert describe_offer(entry, {}).keys() == {"messages", "facts"}
+    assert describe_offer(entry, device_with()).keys() == {"messages", "facts"}
 
 
 def test_facts_in_a_line() -> None:
@@ -128,7 +130,7 @@ def test_facts_in_a_line() -> None:
         "quantisation": "Q8_0",
     }
     assert worded(model_messages(whole)) == (
-        "135.0 million parameters · 101 MB · context of 2048 tokens · 200 MB of GPU memory · Q8_0"
+        "135.0 million parameters · 101 MB · context of 2048 tokens · 200 MB of memory · Q8_0"
     )
     assert model_messages({"parameters": 0, "quantisation": ""}) == []
 
@@ -144,14 +146,35 @@ def test_a_stored_model_in_a_line(complete: bool, told: str) -> None:
 
 
 def test_whether_a_model_fits() -> None:
-    limits = {name: 1000 + at for at, name in enumerate(NEEDED_LIMITS)}
-    assert fit({}, limits) == {}
-    assert fit({"largest_buffer": 1000}, limits) == {"fits_gpu": True}
-    assert fit({"largest_buffer": 1001}, limits) == {
+    device = device_with(**{name: 1000 + at for at, name in enumerate(NEEDED_LIMITS)})
+    assert fit({}, device) == {}
+    assert fit({"largest_buffer": 1000}, device) == {"fits_gpu": True}
+    assert fit({"largest_buffer": 1001}, device) == {
         "fits_gpu": False,
         "unfit": {"code": "too_large_for_gpu", "facts": {"needed": 1001, "limit": 1000}},
         "fit": "Too large for this GPU: it needs a buffer of 1.0 kB, and the limit here is 1.0 kB.",
     }
+
+
+def test_whether_a_model_fits_on_the_cpu() -> None:
+    """All of it counts there, and not its largest buffer; where nobody counted it, its files."""
+    limit = CPU_MARGIN + 1000
+    device = device_with(CPU, **dict.fromkeys(NEEDED_LIMITS, limit))
+    for held in ({"gpu_bytes": 1000, "size": 2000}, {"size": 1000}):
+        assert fit({**held, "largest_buffer": 9 * limit}, device) == {"fits_gpu": True}
+    assert fit({"largest_buffer": 1, "gpu_bytes": 1001}, device) == {
+        "fits_gpu": False,
+        "unfit": {
+            "code": "too_large_for_processor",
+            "facts": {"needed": limit + 1, "limit": limit},
+        },
+        "fit": "Too large for the processor: it needs 67.1 MB of memory, and the limit here is "
+        "67.1 MB.",
+    }
+
+
+def device_with(kind: str = GPU, **limits: int) -> Any:
+    return SimpleNamespace(kind=kind, limits=limits)
 
 
 def test_smaller_models_are_named() -> None:

@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 
 from tests.generation import test_decode_loop as shader
-from tests.runners import CpuRunner, NativeRunner
+from tests.generation.test_decode_loop import (  # noqa: F401  (tests)
+    test_a_large_vocabulary,
+    test_a_loop_gives_the_tokens_of_single_steps,
+    test_penalties_count_as_the_host_does,
+    test_same_seed_same_tokens,
+    test_the_distribution_is_the_references,
+    test_ties_and_what_is_no_number,
+    test_words_that_move_beyond_the_kernels_table,
+)
+from tests.runners import CpuRunner, NativeRunner, Runner
 
 LARGE = (np.random.default_rng(1).standard_normal(49_155) * 4).astype(np.float32)
 OF_LARGE: dict[str, dict[str, Any]] = {
@@ -18,33 +27,28 @@ OF_LARGE: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.fixture(scope="module")
+def on_gpu() -> NativeRunner:
+    return NativeRunner()
+
+
+@pytest.mark.gpu
 @pytest.mark.parametrize("name", shader.SETTINGS)
-def test_the_distribution_is_the_references(name: str, cpu: CpuRunner) -> None:
-    shader.test_the_distribution_is_the_references(name, cpu)
-
-
-@pytest.mark.parametrize("name", shader.PENALTIES)
-def test_penalties_count_as_the_host_does(name: str, cpu: CpuRunner) -> None:
-    shader.test_penalties_count_as_the_host_does(name, cpu)
-
-
-def test_ties_and_what_is_no_number(cpu: CpuRunner) -> None:
-    shader.test_ties_and_what_is_no_number(cpu)
-
-
-@pytest.mark.parametrize("name", shader.SETTINGS)
-def test_the_same_tokens_as_the_shader(name: str, cpu: CpuRunner, native: NativeRunner) -> None:
+def test_the_same_tokens_as_the_shader(name: str, cpu: CpuRunner, on_gpu: NativeRunner) -> None:
     case = {"logits": shader.LOGITS, "settings": shader.SETTINGS[name], "prompt": shader.PROMPT}
-    assert drawn(cpu, **case) == drawn(native, **case)
+    assert drawn(cpu, **case) == drawn(on_gpu, **case)
 
 
+@pytest.mark.gpu
 @pytest.mark.parametrize("name", OF_LARGE)
-def test_a_large_vocabulary(name: str, cpu: CpuRunner, native: NativeRunner) -> None:
+def test_the_same_tokens_of_a_large_vocabulary(
+    name: str, cpu: CpuRunner, on_gpu: NativeRunner
+) -> None:
     case = {"logits": LARGE, "settings": OF_LARGE[name], "prompt": []}
-    assert drawn(cpu, **case) == drawn(native, **case)
+    assert drawn(cpu, **case) == drawn(on_gpu, **case)
 
 
-def drawn(runner: CpuRunner | NativeRunner, **case: Any) -> list[int]:
+def drawn(runner: Runner, **case: Any) -> list[int]:
     tokens: np.ndarray = runner.run(shader.CASES, "draw", **case, seed=5, draws=100)
     return tokens.tolist()
 

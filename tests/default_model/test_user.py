@@ -84,7 +84,7 @@ def test_a_lost_device_changes_no_word(user: User, torchs_answer: str) -> None:
     user.new_chat()
     user.page.evaluate("code => inpage.python(code)", LOSE_THE_DEVICE)
     assert user.text_of(user.ask(QUESTION)) == torchs_answer
-    expect(user.notices).to_contain_text("The GPU is back")
+    expect(user.notices).to_contain_text("The device is back")
 
 
 def test_a_second_visit_fetches_no_weights(user: User, torchs_answer: str) -> None:

@@ -272,6 +272,6 @@ def test_a_model_is_rebuilt_from_storage(page: LoadingPage, check_loaded: Any) -
 def test_a_gpu_without_the_memory_is_left_usable(page: LoadingPage, check_loaded: Any) -> None:
     buffers = page.run("gpu_buffers")
     result = page.run("load_without_gpu_memory", where=page.address())
-    check_refused(page, result, "gpu_out_of_memory", "of GPU memory, more than this device has")
+    check_refused(page, result, "gpu_out_of_memory", "of memory, more than this device has")
     assert page.run("gpu_buffers") == buffers
     check_loaded(page.load())

@@ -9,10 +9,15 @@ import pytest
 
 from py_runtime.base import notices
 from py_runtime.base.cancel import CancelToken
-from py_runtime.base.errors import AbortedError, GpuDeviceLostError, NetworkError
+from py_runtime.base.errors import (
+    AbortedError,
+    GpuDeviceLostError,
+    GpuUnavailableError,
+    NetworkError,
+)
+from py_runtime.devices import recovery
+from py_runtime.devices.recovery import MAX_LOSSES
 from py_runtime.generation.session import Session, TokenRows
-from py_runtime.gpu import recovery
-from py_runtime.gpu.recovery import MAX_LOSSES
 from tests.generation.conftest import Toy
 from tests.runners import wait
 
@@ -57,6 +62,7 @@ class FakeGraph:
 
 class FakeModel:
     max_chunk = 4
+    has_cpu = False
     token_rows: TokenRows | None = None
 
     def __init__(
@@ -65,6 +71,7 @@ class FakeModel:
         self._calls = iter(range(10_000))
         self._lost_at = lost_at
         self._broken = broken or []
+        self.given_up = 0
         self.graph: Any = FakeGraph(self._calls, lost_at)
         self.session = Session(self)
 
@@ -72,6 +79,13 @@ class FakeModel:
         if self._broken:
             raise self._broken.pop()
         self.graph = FakeGraph(self._calls, self._lost_at)
+
+    async def give_up_device(self) -> None:
+        """Nothing is lost on the CPU."""
+        self.given_up += 1
+        if not self.has_cpu:
+            raise LOST
+        self.graph = FakeGraph(self._calls, frozenset())
 
     def logits(self, tokens: list[int], cancel: CancelToken | None = None) -> float:
         row = wait(self.session.logits_after(tokens, cancel or CancelToken()))
@@ -116,6 +130,28 @@ def test_a_device_that_is_lost_for_ever() -> None:
     with pytest.raises(GpuDeviceLostError):
         model.logits(TOKENS)
     assert len(model._broken) >= 100 - MAX_LOSSES
+    assert model.given_up == 1
+
+
+@pytest.mark.parametrize("fault", [LOST, GpuUnavailableError("no adapter is left")])
+def test_the_cpu_goes_on_where_the_gpu_was_lost_too_often(
+    fault: Exception, heard: list[str]
+) -> None:
+    model = FakeModel(broken=[fault] * 100, lost_at={2})
+    model.has_cpu = True
+    assert model.logits(TOKENS) == FakeModel().logits(TOKENS)
+    assert len(model._broken) == 100 - (MAX_LOSSES - 1), "it was given up no sooner"
+    assert model.logits([*TOKENS, 20]) == FakeModel().logits([*TOKENS, 20])
+    assert model.given_up == 1
+    assert heard == ["device_lost"]
+
+
+def test_what_comes_one_by_one_goes_on_upon_the_cpu() -> None:
+    model = FakeModel()
+    model.has_cpu = True
+    counting = Counting(4, {3: MAX_LOSSES})
+    assert wait(all_of(model, counting, CancelToken())) == [1, 2, 3, 4]
+    assert model.given_up == 1
 
 
 def test_what_failed_to_be_replaced_is_replaced_the_next_time(heard: list[str]) -> None:

@@ -244,7 +244,7 @@ def test_which_kernels_features_speak_for(
     kernels: str,
 ) -> None:
     made = device(features, fallback=fallback, subgroup=subgroup)
-    assert seems_software(made) == software
+    assert seems_software(made.adapter, made.features) == software
     target = KernelTarget.of(made)
     assert (target.wide, target.lanes, target.kernels) == (not software, lanes, kernels)
     assert (target.storage_buffers, target.binding_bytes) == (9, 500)

@@ -11,6 +11,7 @@ from py_runtime.base.errors import GpuDeviceLostError, GpuValidationError, Reque
 from py_runtime.folder import process_notes
 from py_runtime.gpu import Device
 from py_runtime.gpu.kernel_target import (
+    CPU_KERNELS,
     KERNELS,
     MEMORY_KERNELS,
     MIN_WIDE_SUBGROUP,
@@ -27,7 +28,7 @@ from py_runtime.graph.tuning import (
     choose_kernels,
 )
 from tests.graph.tuning_cases import posing
-from tests.runners import NativeRunner, Runner, wait
+from tests.runners import CpuRunner, NativeRunner, Runner, wait
 
 CASES = "tests.graph.tuning_cases"
 SMALL, LARGE = 4, MIN_WIDE_SUBGROUP
@@ -159,7 +160,7 @@ def test_a_software_adapter_without_subgroups_is_not_measured(
     assert (choice.why, choice.target.kernels) == (FEATURES, PORTABLE_KERNELS)
 
 
-@pytest.mark.parametrize("wanted", KERNELS)
+@pytest.mark.parametrize("wanted", [name for name in KERNELS if name != CPU_KERNELS])
 def test_what_is_asked_for_is_taken(wanted: str, native: NativeRunner) -> None:
     choice = wait(choose_kernels(native.device, process_notes, wanted))
     assert (choice.why, choice.target.kernels, choice.wanted) == (ASKED_FOR, wanted, wanted)
@@ -168,7 +169,8 @@ def test_what_is_asked_for_is_taken(wanted: str, native: NativeRunner) -> None:
 @pytest.mark.parametrize(
     ("wanted", "text"),
     [
-        ("quick", "kernels must be one of portable, subgroups, memory, got 'quick'"),
+        ("quick", "kernels must be one of portable, subgroups, memory, cpu, got 'quick'"),
+        ("cpu", "this device does not run the kernels 'cpu'; it runs portable or memory"),
         ("subgroups", "this device does not run the kernels 'subgroups'; it runs portable or"),
     ],
 )
@@ -209,3 +211,11 @@ class Timed:
 
     async def seconds(self) -> float:
         return 1.0
+
+
+def test_a_cpu_has_kernels_of_its_own(cpu: CpuRunner) -> None:
+    choice = wait(choose_kernels(cpu.device, process_notes))
+    assert (choice.why, choice.target.kernels, choice.wanted) == (FEATURES, CPU_KERNELS, None)
+    assert wait(choose_kernels(cpu.device, process_notes, CPU_KERNELS)).wanted == CPU_KERNELS
+    with pytest.raises(RequestError, match="does not run the kernels 'portable'; it runs cpu"):
+        wait(choose_kernels(cpu.device, process_notes, PORTABLE_KERNELS))

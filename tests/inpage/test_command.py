@@ -9,6 +9,7 @@ import pytest
 import inpage
 from inpage import command
 from inpage.command import COMMANDS, in_checkout, main
+from py_runtime.base.defaults import DEVICE_VARIABLE
 from tests.pte.counting import doubling
 from tests.runners import NativeRunner, in_a_thread, wait
 from tools.files import ROOT
@@ -83,10 +84,40 @@ def test_chat_and_verify(toy_model: Path, native: NativeRunner) -> None:
     assert "layers.0" in verified.stdout
 
 
+SHORTLY = ("--temperature", "0", "--max-tokens", "4")
+
+
+def test_chat_on_the_processor(
+    toy_model: Path, native: NativeRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The software adapter here is not chosen; where it is asked for, it says the same."""
+    on_gpu = run("chat", str(toy_model), *SHORTLY, "--device", "gpu")
+    monkeypatch.delenv(DEVICE_VARIABLE)
+    asked = run("chat", str(toy_model), *SHORTLY, "--device", "cpu", "--threads", "1")
+    assert " on your processor (1 thread)]" in asked.stderr
+    chosen = run("chat", str(toy_model), *SHORTLY)
+    assert " on your processor (" in chosen.stderr
+    assert " on your processor (" not in on_gpu.stderr
+    assert asked.stdout == chosen.stdout == on_gpu.stdout != ""
+
+
+def test_verify_on_the_processor(toy_model: Path) -> None:
+    verified = run("verify", str(toy_model), "--device", "cpu")
+    assert verified.returncode == 0, verified.stderr
+    assert "This processor computes this model as PyTorch does" in verified.stdout
+
+
+def test_a_device_that_cannot_be_is_refused(toy_model: Path) -> None:
+    refused = run("chat", str(toy_model), "--device", "gpu", "--threads", "2")
+    assert refused.returncode == 1
+    assert refused.stderr.endswith("threads are for the device 'cpu'\n")
+    assert run("verify", str(toy_model), "--device", "tpu").returncode == 2
+
+
 def test_inspecting_a_folder(toy_model: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert in_a_thread(main, ["inspect", str(toy_model)]) == 0
     shown = capsys.readouterr().out
-    for words in ("M parameters", "weights-00001", "GPU memory", "tokens: i64 [1, 1..", "ops"):
+    for words in ("M parameters", "weights-00001", "memory: ", "tokens: i64 [1, 1..", "ops"):
         assert words in shown
 
 

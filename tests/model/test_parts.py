@@ -21,12 +21,13 @@ from py_runtime.folder.layout import FileRange, TensorPlace
 from py_runtime.folder.manifest import NEEDED_LIMITS
 from py_runtime.gguf.planes import planes
 from py_runtime.gguf.tensor_types import BY_NAME
+from py_runtime.gpu import CPU, GPU
 from py_runtime.model import verify as verifying
 from py_runtime.model.config import Config, read_json
 from py_runtime.model.embed import parse_inputs
 from py_runtime.model.folder_token_rows import FolderTokenRows
 from py_runtime.model.goldens import NoGoldensError, read_goldens
-from py_runtime.model.requirements import check_requirements
+from py_runtime.model.requirements import CPU_MARGIN, check_requirements
 from py_runtime.model.stores import beside, file_name
 from py_runtime.model.verify import (
     FLOATS,
@@ -232,9 +233,9 @@ def test_shares_in_words(share: float, told: str) -> None:
     assert percent(share) == told
 
 
-def concluded(**parts: Any) -> VerifyReport:
+def concluded(kind: str = GPU, **parts: Any) -> VerifyReport:
     report = VerifyReport(**parts)
-    verifying._conclude(report)
+    verifying._conclude(report, kind)
     return report
 
 
@@ -268,6 +269,8 @@ def test_a_report_without_fault() -> None:
     assert "Not checked, since the graph does not name them: layers.5." in report.summary
     assert "in the results is 0.00020 %" in concluded(lengths=lengths).summary
     assert concluded(lengths=lengths).worst_layer is None
+    assert report.summary.startswith("This GPU computes")
+    assert concluded(CPU, layers=GOOD).summary.startswith("This processor computes")
 
 
 def test_a_report_of_wrong_results_and_answers() -> None:
@@ -303,13 +306,34 @@ def test_files_beside_others() -> None:
     assert Path(beside("a/b.gguf", "c.gguf")) == Path("a/c.gguf")
 
 
+@pytest.mark.parametrize(("held", "size"), [(1000, 10), (0, 1000)])
+def test_what_a_cpu_must_have_left(held: int, size: int) -> None:
+    """Where nobody counted what the graph holds, its files stand for it."""
+    requires = SimpleNamespace(features=[], limits={})
+    manifest = SimpleNamespace(name="m", requires=requires, gpu_bytes=held, size=size)
+
+    def check(left: int, freed: int = 0) -> None:
+        device = SimpleNamespace(bytes_left=left, limits={"max_buffer_size": 4_000_000_000})
+        check_requirements(cast(Any, manifest), cast(Any, device), freed)
+
+    check(CPU_MARGIN + 1000)
+    check(CPU_MARGIN, freed=1000)
+    with pytest.raises(GpuOutOfMemoryError) as caught:
+        check(CPU_MARGIN + 999)
+    assert caught.value.said is not None
+    assert caught.value.said["code"] == "memory_too_small"
+    assert "m needs 67.1 MB of memory; on the processor 67.1 MB of 4.0 GB are left" in str(
+        caught.value
+    )
+
+
 @pytest.mark.parametrize("limit", ["maxBufferSize", "maxComputeInvocationsPerWorkgroup"])
 def test_what_a_device_must_have(limit: str) -> None:
     def check(has: dict[str, int], features: set[str] | None = None) -> None:
         requires = SimpleNamespace(features=["shader-f16"], limits={limit: 100})
         manifest = SimpleNamespace(name="m", requires=requires)
         given = {"shader-f16"} if features is None else features
-        device = SimpleNamespace(features=given, limits=has)
+        device = SimpleNamespace(features=given, limits=has, bytes_left=None)
         check_requirements(cast(Any, manifest), cast(Any, device))
 
     check({limit: 100})

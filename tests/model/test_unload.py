@@ -84,7 +84,7 @@ def test_a_device_lost_meanwhile_brings_no_model_back(
             model.unload()
         await waiting
 
-    monkeypatch.setattr("py_runtime.gpu.one_device.request_device", same_device)
+    monkeypatch.setattr("py_runtime.devices.one_device.request_device", same_device)
     before = native.device.counters.buffers_alive
     with pytest.raises(NoModelError):
         wait(race())

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from py_runtime import __version__
-from py_runtime.base.defaults import DEFAULTS
+from py_runtime.base.defaults import DEFAULTS, DEVICE_VARIABLE
 from serve import models_found, parse
 from tests.tools.small_site import SCRIPT, WASM, WHEEL_URL, write_files
 from tools.compress import VariantStore, compress
@@ -78,6 +78,16 @@ def test_every_listed_url_is_found_and_has_a_sound_etag(site: Site) -> None:
 def test_whatever_is_asked_only_listed_urls_answer(site: Site, steps: list[str]) -> None:
     url = "/".join(steps)
     assert site.find(url) is None or url == "" or url in set(site.urls())
+
+
+@pytest.mark.parametrize("device", ["gpu", "cpu", None])
+def test_the_environment_says_which_device_pages_take(
+    site: Site, device: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(DEVICE_VARIABLE, raising=False)
+    if device:
+        monkeypatch.setenv(DEVICE_VARIABLE, device)
+    assert site.describe().get("device") == device
 
 
 def test_site_json_leads_to_the_hashed_files(site: Site) -> None:

@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserType, Page, Route, expect
 
 from tools import browser as browser_tools
+from tools.files import ROOT
 
 pytestmark = pytest.mark.browser
 
@@ -21,14 +22,26 @@ def expect_explanation(page: Page, title: str, *words: str) -> None:
     assert panel.locator("li").count() >= 1, "an explanation says what to do"
 
 
+def begin_worker_with(page: Page, script: str) -> None:
+    """Run a script in the worker, before its own."""
+    body = f"{script}\n{(ROOT / 'web' / 'worker.js').read_text()}"
+    headers = {"Cross-Origin-Embedder-Policy": "require-corp"}
+
+    def fulfil(route: Route) -> None:
+        route.fulfill(body=body, content_type="text/javascript", headers=headers)
+
+    page.route("**/worker.js", fulfil)
+
+
 def rejection(page: Page) -> str:
     kind: str = page.evaluate("inpage.ready.then(() => 'started', error => error.code)")
     return kind
 
 
 def test_no_webgpu(browser: Browser, site_url: str) -> None:
+    """The site asks for the GPU; tests/web/test_processor.py has pages that may choose."""
     page = browser.new_page()
-    page.add_init_script("delete Navigator.prototype.gpu")
+    begin_worker_with(page, "delete WorkerNavigator.prototype.gpu;")
     page.goto(site_url)
     expect_explanation(page, "This browser has no WebGPU", "https://", "navigator.gpu is missing")
     assert rejection(page) == "no-webgpu"

@@ -181,7 +181,7 @@ def test_verifying_tells_how_far_it_is_and_can_be_cancelled(desk: Desk) -> None:
     user.page.locator("#modelChip").click()
     panel = user.page.get_by_role("dialog", name="Models")
     panel.get_by_text("Technical details").first.click()
-    verify = panel.get_by_role("button", name="Verify on this GPU")
+    verify = panel.get_by_role("button", name="Verify on this machine")
     verdict = panel.locator("#verdict")
     sign = "one => getComputedStyle(one, '::before').content"
     verify.click()
@@ -193,7 +193,7 @@ def test_verifying_tells_how_far_it_is_and_can_be_cancelled(desk: Desk) -> None:
         expect(verdict).to_have_text("Verifying layers: 25 %")
         messages = "[{code: 'device_recovered', facts: {}}]"
         user.page.evaluate(f"inpage.verified({{ok: {is_right}, messages: {messages}, table: ''}})")
-        expect(verdict).to_have_text("The GPU is back; nothing was lost.")
+        expect(verdict).to_have_text("The device is back; nothing was lost.")
         assert shown in verdict.evaluate(sign)
     assert user.complaints == []
 

@@ -34,13 +34,20 @@ export function createDevice(onReplaced) {
     throw new BridgeFault("no-adapter", "requestAdapter found no GPU");
   }
 
+  /** @type {(adapter: GPUAdapter, featuresJson: string) => GPUFeatureName[]} */
+  const featuresOf = ({ features }, featuresJson) => JSON.parse(featuresJson).filter((/** @type {string} */ name) => features.has(name));
+
+  /** Only looks at it. @param {string} featuresJson those that are asked for */
+  async function findAdapter(featuresJson) {
+    const adapter = await requestAdapter();
+    return JSON.stringify({ adapter: plain(adapter.info), features: featuresOf(adapter, featuresJson) });
+  }
+
   /** @param {string} featuresJson those that are wanted where the adapter has them */
   async function openDevice(featuresJson) {
     if (device && !lost) device.destroy(); // one device at a time
     const adapter = await requestAdapter();
-    /** @type {GPUFeatureName[]} */
-    const wanted = JSON.parse(featuresJson);
-    const requiredFeatures = wanted.filter((name) => adapter.features.has(name));
+    const requiredFeatures = featuresOf(adapter, featuresJson);
     const requiredLimits = plain(adapter.limits);
     const opened = await adapter.requestDevice({ label: "inpage", requiredFeatures, requiredLimits }).catch((error) => {
       throw new BridgeFault("no-device", error.message);
@@ -95,7 +102,7 @@ export function createDevice(onReplaced) {
 
   return {
     requestAdapter,
-    calls: { openDevice, destroyDevice },
+    calls: { findAdapter, openDevice, destroyDevice },
     device: () => device,
     uncaptured,
     live,

@@ -130,7 +130,9 @@ function take(growing, { choices: [choice], progress, usage }) {
   if (usage) message.note = usage.messages;
   if (progress) {
     growing.prompt = progress.total;
-    growing.status = progress.compiling ? t`Compiling for your GPU (first time only)…` : t`Reading your message: ${progress.prefilled} of ${progress.total} tokens`;
+    const isOnCpu = inpage.loaded?.device.kind === "cpu";
+    const preparing = isOnCpu ? t`Preparing (first time only)…` : t`Compiling for your GPU (first time only)…`;
+    growing.status = progress.compiling ? preparing : t`Reading your message: ${progress.prefilled} of ${progress.total} tokens`;
   }
   if (choice) {
     message.content += choice.delta.content ?? "";

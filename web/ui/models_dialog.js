@@ -1,5 +1,5 @@
 // The panel of models: those to choose from, of this site and in this browser (load one, switch to it, delete it), the one
-// in use, and whether this GPU computes it right. Its other parts are in hub.js and model_files.js.
+// in use, and whether this machine computes it right. Its other parts are in hub.js and model_files.js.
 
 /** @import { OfferedModel } from "../inpage.js" */
 
@@ -61,7 +61,7 @@ function rowOf(model, url) {
     const isGoing = going.has(url);
     partOf(row, "words").textContent = isGoing
       ? t`will be deleted when you close this window.`
-      : line(isInUse && t`in use`, path ? plainOf(model) : t`no longer offered by this site`, isWhole && t`stored in this browser`, model.fits_gpu && t`fits this GPU`);
+      : line(isInUse && t`in use`, path ? plainOf(model) : t`no longer offered by this site`, isWhole && t`stored in this browser`, model.fits_gpu && (document.body.dataset.device === "cpu" ? t`fits in memory` : t`fits this GPU`));
     remove.textContent = isGoing ? t`Undo` : t`Delete`;
     remove.ariaLabel = isGoing ? t`Keep ${title}` : t`Delete ${title}`;
   }

@@ -25,17 +25,6 @@ static void dequantise(const Matrix *matrix, u32 row, u32 octet, u32 count, f32 
 
 enum { ROWS = 4 };  // that share the loads of x
 
-// Computes the scales and addends of a row's blocks: [blocks, HALVES].
-static void row_affine(const Matrix *matrix, u32 row, u32 blocks, f32 *scales, f32 *addends) {
-  for (u32 block = 0; block < blocks; block++) {
-    for (u32 half = 0; half < HALVES; half++) {
-      f32x2 affine = half_affine(matrix, row, block, half);
-      scales[block * HALVES + half] = affine.x;
-      if (ADDS) addends[block * HALVES + half] = affine.y;
-    }
-  }
-}
-
 // Computes the scales of a row's blocks, and returns what is added to its products in all.
 static f32 prepare_row(const Matrix *matrix, u32 row, u32 blocks, const WholeToken *x, f32 *scales, f32 *addends) {
   u32 padded = padded_blocks(blocks) * HALVES;
@@ -56,7 +45,9 @@ INLINE f32x4 to_floats(i32x4 v) { return __builtin_convertvector(v, f32x4); }
 
 // A block's scales, for lanes that are its octets.
 INLINE f32x4 octet_scales(const f32 *scales) {
-  return HALVES == 1 ? splat(scales[0]) : (f32x4){scales[0], scales[0], scales[1], scales[1]};
+  if (HALVES == 1) return splat(scales[0]);
+  v128_t both = wasm_v128_load64_zero(scales);
+  return (f32x4)wasm_i32x4_shuffle(both, both, 0, 0, 1, 1);
 }
 
 // The products of a block in 16 bits: a lane has an octet. x: as in tokens.h.

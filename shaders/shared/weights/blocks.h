@@ -7,6 +7,7 @@
 //   SIGNED            whether bytes are signed; otherwise they are below 64
 //   load_bytes        returns the 32 bytes of a row's block
 //   half_affine       returns (scale, addend) of a half of a block
+//   row_affine        computes those of a row's blocks, [blocks, HALVES] each; addends are unread without ADDS
 // The value of a column is (byte - CENTRE) * scale + addend.
 
 #pragma once

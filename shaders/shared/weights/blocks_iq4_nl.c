@@ -15,6 +15,7 @@ INLINE f32x2 half_affine(const Matrix *matrix, u32 row, u32 block, u32 half) {
   return (f32x2){load_half(matrix->scales + 2 * (row * (matrix->octets / 4) + block)), 0.0f};
 }
 
+#include "shared/weights/half_scales.h"
 #include "shared/weights/block_rows.h"
 
 FRAGMENT(Weights, shared_weights_blocks_iq4_nl) = BLOCK_WEIGHTS;

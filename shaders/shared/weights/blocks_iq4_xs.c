@@ -19,6 +19,7 @@ INLINE f32x2 half_affine(const Matrix *matrix, u32 row, u32 block, u32 half) {
   return (f32x2){load_half(facts) * ((f32)(low | high << 4) - 32.0f), 0.0f};
 }
 
+#include "shared/weights/each_affine.h"
 #include "shared/weights/block_rows.h"
 
 FRAGMENT(Weights, shared_weights_blocks_iq4_xs) = BLOCK_WEIGHTS;

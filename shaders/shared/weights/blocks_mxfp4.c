@@ -17,6 +17,7 @@ INLINE f32x2 half_affine(const Matrix *matrix, u32 row, u32 block, u32 half) {
   return (f32x2){exponent > 1 ? as_float((exponent - 1) << 23) : as_float(0x200000u << exponent), 0.0f};
 }
 
+#include "shared/weights/each_affine.h"
 #include "shared/weights/block_rows.h"
 
 FRAGMENT(Weights, shared_weights_blocks_mxfp4) = BLOCK_WEIGHTS;

@@ -15,6 +15,7 @@ INLINE f32x2 half_affine(const Matrix *matrix, u32 row, u32 block, u32 half) {
   return (f32x2){load_half(facts + 16) * (f32)(both & 15), -(load_half(facts + 18) * (f32)(both >> 4))};
 }
 
+#include "shared/weights/each_affine.h"
 #include "shared/weights/block_rows.h"
 
 FRAGMENT(Weights, shared_weights_blocks_q2_k) = BLOCK_WEIGHTS;

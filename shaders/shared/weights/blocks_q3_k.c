@@ -24,6 +24,7 @@ INLINE f32x2 half_affine(const Matrix *matrix, u32 row, u32 block, u32 half) {
   return (f32x2){scale * ((f32)(low | high << 4) - 32.0f), 0.0f};
 }
 
+#include "shared/weights/each_affine.h"
 #include "shared/weights/block_rows.h"
 
 FRAGMENT(Weights, shared_weights_blocks_q3_k) = BLOCK_WEIGHTS;

@@ -13,6 +13,14 @@ INLINE f32x2 half_affine(const Matrix *matrix, u32 row, u32 block, u32 half) {
   return (f32x2){load_half(both), load_half(both + 2)};
 }
 
+static void row_affine(const Matrix *matrix, u32 row, u32 blocks, f32 *scales, f32 *addends) {
+  const u16 *both = (const u16 *)matrix->scales + 2 * row * blocks;
+  for (u32 at = 0; at < blocks; at++) {
+    scales[at] = half_to_float(both[2 * at]);
+    addends[at] = half_to_float(both[2 * at + 1]);
+  }
+}
+
 #include "shared/weights/block_rows.h"
 
 FRAGMENT(Weights, shared_weights_blocks_q4_1) = BLOCK_WEIGHTS;

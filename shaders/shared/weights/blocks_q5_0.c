@@ -17,6 +17,7 @@ INLINE f32x2 half_affine(const Matrix *matrix, u32 row, u32 block, u32 half) {
   return (f32x2){load_half(matrix->scales + 12 * (at / 2) + 4 + 2 * (at % 2)), 0.0f};
 }
 
+#include "shared/weights/each_affine.h"
 #include "shared/weights/block_rows.h"
 
 FRAGMENT(Weights, shared_weights_blocks_q5_0) = BLOCK_WEIGHTS;

@@ -1,7 +1,7 @@
 """Recovery from a lost device: every computation that must survive a loss goes through here.
 
-A loss takes everything on the GPU with it. The owner says how to forget it and how to build it
-again; this module decides when.
+A loss takes everything on the device with it. The owner says how to forget it and how to build it
+again; this module decides when, and when a GPU is given up.
 """
 
 import asyncio
@@ -12,30 +12,34 @@ from typing import Any, TypeVar
 from py_runtime.base import notices
 from py_runtime.base.cancel import CancelToken
 from py_runtime.base.concurrency import until_cancelled
-from py_runtime.base.errors import GpuDeviceLostError
+from py_runtime.base.errors import GpuDeviceLostError, GpuUnavailableError
 from py_runtime.base.messages import Message, message
-from py_runtime.gpu import Device
-from py_runtime.gpu.one_device import newest, replacement
+from py_runtime.devices.one_device import newest, replacement
+from py_runtime.gpu import CPU, Device
 
 MAX_LOSSES = 5  # in a row, before the device is given up
 
+Replace = Callable[[], Coroutine[Any, Any, None]]
 T = TypeVar("T")
 
 
 class Recovery:
     """Replaces a lost device for the owner of what was on it.
 
-    `replace` rebuilds on another device what was on the lost one; `forget` drops what is known of
-    its memory. Users are told, unless nothing of theirs was on it (`quiet`).
+    `replace` rebuilds on another device what was on the lost one; `give_up` does so on the CPU,
+    once a GPU was lost too often, and raises GpuDeviceLostError where it cannot. `forget` drops
+    what is known of the lost memory. Users are told, unless nothing of theirs was on it (`quiet`).
     """
 
     def __init__(
         self,
-        replace: Callable[[], Coroutine[Any, Any, None]],
+        replace: Replace,
+        give_up: Replace,
         forget: Callable[[], None] = lambda: None,
         quiet: bool = False,
     ) -> None:
         self._replace = replace
+        self._give_up = give_up
         self._forget = forget
         self._quiet = quiet
         self._is_lost = False  # the device, until it is replaced
@@ -51,17 +55,18 @@ class Recovery:
         The caller notices nothing but the time, and can cancel the replacement, which may wait for
         a network. A caller that does not hold the lock `alone` yet passes it.
         """
-        lost = GpuDeviceLostError("the GPU device was lost")
-        for _ in range(MAX_LOSSES):
+        losses = 0
+        while True:
             try:
                 async with alone or nullcontext():
-                    await self._recover(cancel)
+                    await self._recover(cancel, losses)
                 return await work()
             except GpuDeviceLostError as error:
                 async with alone or nullcontext():
                     self.lose(error)
-                lost = error
-        raise lost
+                losses += 1
+                if losses > MAX_LOSSES:
+                    raise
 
     async def survive_each(
         self, rest: Callable[[], AsyncGenerator[T, None]], cancel: CancelToken
@@ -73,7 +78,7 @@ class Recovery:
         losses = 0
         while True:
             try:
-                await self._recover(cancel)
+                await self._recover(cancel, losses)
                 async with aclosing(rest()) as coming:
                     async for each in coming:
                         losses = 0
@@ -82,7 +87,7 @@ class Recovery:
             except GpuDeviceLostError as error:
                 self.lose(error)
                 losses += 1
-                if losses == MAX_LOSSES:
+                if losses > MAX_LOSSES:
                     raise
 
     async def attempt(self, work: Awaitable[object]) -> None:
@@ -99,13 +104,19 @@ class Recovery:
         self._is_lost = True
         self._forget()
 
-    async def _recover(self, cancel: CancelToken | None) -> None:
+    async def _recover(self, cancel: CancelToken | None, losses: int) -> None:
         """Replace the device if it is gone; if that fails, the next call tries again."""
-        if self._is_lost:
-            if cancel is not None:
-                cancel.check()
-            await until_cancelled(self._replace(), cancel)
-            self._is_lost = False
+        if not self._is_lost:
+            return
+        if cancel is not None:
+            cancel.check()
+        replace = self._replace if losses < MAX_LOSSES else self._give_up
+        try:
+            await until_cancelled(replace(), cancel)
+        except GpuUnavailableError as error:  # it may come back, as a driver that was updated
+            raise GpuDeviceLostError(error.wording) from error
+        self._is_lost = False
+        if replace == self._replace:  # else one_device.py has told what took its place
             self._tell("recovered", message("device_recovered"))
 
     def _tell(self, kind: str, said: Message) -> None:
@@ -126,4 +137,16 @@ async def load_onto(
         nonlocal at_hand
         at_hand = await replacement(at_hand)
 
-    return await Recovery(take_another, quiet=True).survive(lambda: load(at_hand), cancel)
+    async def take_cpu() -> None:
+        nonlocal at_hand
+        at_hand = await give_up(at_hand)
+
+    recovery = Recovery(take_another, take_cpu, quiet=True)
+    return await recovery.survive(lambda: load(at_hand), cancel)
+
+
+async def give_up(lost: Device) -> Device:
+    """Return the CPU in place of a GPU that was lost too often; a CPU has nothing in its place."""
+    if lost.kind == CPU:
+        raise GpuDeviceLostError(message("processor_lost"))
+    return await replacement(lost, by_cpu=True)
