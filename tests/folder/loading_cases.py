@@ -196,11 +196,40 @@ async def load_until_full(device: Device, where: str, writes: int) -> dict[str, 
         nonlocal left
         left -= 1
         if left < 0:
-            raise js.DOMException.new("no space on purpose", "QuotaExceededError")
+            raise _no_space()
         return original.call(handle, *arguments)
 
     with _patched(prototype, "write", create_proxy(write, capture_this=True)):
         return await load(device, where)
+
+
+async def load_until_nothing_opens(device: Device, where: str, files: int) -> dict[str, Any]:
+    """Load with a storage that is full once so many files were opened to be written."""
+    import js
+    from pyodide.ffi import create_proxy
+
+    prototype = js.FileSystemFileHandle.prototype
+    original = prototype.createSyncAccessHandle
+    left = files
+
+    def open_for_writing(file: Any) -> Any:
+        nonlocal left
+        left -= 1
+        return js.Promise.reject(_no_space()) if left < 0 else original.call(file)
+
+    with _patched(
+        prototype, "createSyncAccessHandle", create_proxy(open_for_writing, capture_this=True)
+    ):
+        return await load(device, where)
+
+
+def _no_space() -> Any:
+    """Return the error of a full storage; of newer browsers it has a class of its own."""
+    import js
+
+    if hasattr(js, "QuotaExceededError"):
+        return js.QuotaExceededError.new("no space on purpose")
+    return js.DOMException.new("no space on purpose", "QuotaExceededError")
 
 
 async def load_without_storage(device: Device, where: str) -> list[Any]:

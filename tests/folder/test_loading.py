@@ -228,11 +228,24 @@ def test_what_is_stored_needs_no_room(page: LoadingPage, check_loaded: Any) -> N
     assert page.site.take_requests() == MANIFEST
 
 
-@pytest.mark.parametrize("writes", [0, 1, 9])
+@pytest.mark.parametrize(
+    ("load", "limit"),
+    [
+        ("load_until_full", {"writes": 0}),
+        ("load_until_full", {"writes": 1}),
+        ("load_until_full", {"writes": 9}),
+        ("load_until_nothing_opens", {"files": 0}),
+        ("load_until_nothing_opens", {"files": 3}),
+    ],
+)
 def test_storage_that_fills_up_on_the_way(
-    writes: int, page: LoadingPage, manifest: dict[str, Any], check_loaded: Any
+    load: str,
+    limit: dict[str, int],
+    page: LoadingPage,
+    manifest: dict[str, Any],
+    check_loaded: Any,
 ) -> None:
-    result = page.run("load_until_full", where=page.address(), writes=writes)
+    result = page.run(load, where=page.address(), **limit)
     check_loaded(result)
     (notice,) = result["notices"]
     assert notice["kind"] == "storage"
@@ -241,7 +254,7 @@ def test_storage_that_fills_up_on_the_way(
     entries = page.run("entries")
     assert not [name for name in entries if name.startswith("partial-")]
     kept = kept_files(page, manifest)
-    assert len(kept) <= max(0, writes - 1)
+    assert len(kept) <= max(0, *(count - 1 for count in limit.values()))
     page.site.take_requests()
     check_loaded(page.load())
     assert page.site.take_requests() == MANIFEST | (all_files(manifest) - kept)
