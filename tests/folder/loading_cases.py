@@ -203,23 +203,13 @@ async def load_until_full(device: Device, where: str, writes: int) -> dict[str, 
         return await load(device, where)
 
 
-async def load_until_nothing_opens(device: Device, where: str, files: int) -> dict[str, Any]:
-    """Load with a storage that is full once so many files were opened to be written."""
+async def load_while_nothing_opens(device: Device, where: str) -> dict[str, Any]:
+    """Load with a storage where files can be created, and none be opened to be written."""
     import js
     from pyodide.ffi import create_proxy
 
-    prototype = js.FileSystemFileHandle.prototype
-    original = prototype.createSyncAccessHandle
-    left = files
-
-    def open_for_writing(file: Any) -> Any:
-        nonlocal left
-        left -= 1
-        return js.Promise.reject(_no_space()) if left < 0 else original.call(file)
-
-    with _patched(
-        prototype, "createSyncAccessHandle", create_proxy(open_for_writing, capture_this=True)
-    ):
+    refuse = create_proxy(lambda *_: js.Promise.reject(_no_space()))
+    with _patched(js.FileSystemFileHandle.prototype, "createSyncAccessHandle", refuse):
         return await load(device, where)
 
 
