@@ -19,7 +19,7 @@ from py_runtime.hub import requests
 from py_runtime.hub.address import HubAddress
 from py_runtime.hub.choice import choose, variants_of
 from py_runtime.hub.errors import HubError
-from py_runtime.hub.listing import HubFile, Repository
+from py_runtime.hub.listing import HubFile, Repository, next_page
 from py_runtime.tokens import Tokenizer
 from py_runtime.tokens.normalizers import LONG_RUN, unicode_form
 from tests.growth import assert_linear
@@ -103,6 +103,12 @@ def test_a_page_is_offered_a_bounded_number_of_files(monkeypatch: pytest.MonkeyP
     named = wait(HubCalls(None).files("hf:o/n/m02999.gguf", {}, device))
     assert len(named["files"]) == shelf.asked == MAX_OFFERED
     assert named["default"] in [row["address"] for row in named["files"]]
+
+
+def test_a_header_full_of_beginnings_is_read_once() -> None:
+    """Each would begin a search of the rest: hours, for so many."""
+    assert next_page({"link": "<" * 1_000_000}) is None
+    assert next_page({"link": '<a>; rel="prev", <b>; rel="next"'}) == "b"
 
 
 def test_a_listing_of_many_pages_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
