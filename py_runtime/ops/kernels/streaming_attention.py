@@ -50,14 +50,14 @@ PER_WORKGROUP = AttentionVariant(
     block=figures_of("attention/attend_wide")["STEP"],
     enough_tiles=512,
     max_splits=16,
-    # Measured on an H200 at context 128: one token of a 1B model takes 11 to 19 % less time unsplit.
+    # Measured on an H200 at context 128: a token of a 1B model takes 10 to 16 % less time unsplit.
     unsplit=256,
 )
 MAX_WORKGROUP_QUADS = figures_of("attention/attend_wide")["MAX_QUADS"]
 ENDLESS = 2**31  # positions, more than any context has
 # Of attention/attend_row_wide, where a workgroup may have that many. Measured on an H200 at context
-# 128: one token takes 2 to 6 % less time than with 256 invocations where heads are 64 wide, and 5 to
-# 18 % where they are 256 wide.
+# 128: with 256 invocations a token takes 2 to 6 % longer where heads are 64 wide, and 5 to 18 %
+# where they are 256 wide.
 ROW_PARTS = 32
 MAX_ROW_QUADS = 128  # as many as the smallest workgroup has invocations
 
