@@ -46,7 +46,8 @@ MAX_BLOCKS = figures_of(GEMV_INT8)["TILE"]
 # With many rows a workgroup takes many of them, so that x is laid out less often; with few rows,
 # many invocations share a long one. Measured on an H200, as parts of the time of one token:
 # MOST_ROWS gains 3 to 5 % over MANY_ROWS in gate and up of an 8B model and loses 1 to 9 % in those
-# of a 1B model; LONG_K gains 1 to 10 % in down of an 8B model, LONG_K_FEW_ROWS 3 to 9 % in that of 1B.
+# of a 1B model; LONG_K gains 1 to 10 % in down of an 8B model, LONG_K_FEW_ROWS 3 to 9 % in that of
+# a 1B model.
 USUAL = GemvTile(group_pairs=8)
 LONG_K = GemvTile(group_pairs=8, unroll=2)
 LONG_K_FEW_ROWS = GemvTile(group_pairs=4)
