@@ -9,7 +9,7 @@ import pytest
 import inpage
 from py_runtime.base.errors import GpuUnavailableError, NoModelError
 from py_runtime.devices import one_device
-from py_runtime.gpu import Device, request_device
+from py_runtime.gpu import CPU, Device, request_device
 from py_runtime.model import Model
 from tests.runners import NativeRunner, wait
 from tests.toy_model import NAME, SECOND, TOKENS, Greedy, greedy_of
@@ -99,6 +99,20 @@ def test_a_lost_device_is_replaced_once(two_models: Path, opened: Opened) -> Non
         opened.fails = 2
         assert await tokens(first, right[0]) == wanted[0]
         assert await tokens(second, right[1]) == wanted[1]
+
+    with_two(two_models, case)
+
+
+def test_a_gpu_that_does_not_come_back_is_replaced_by_the_cpu(
+    two_models: Path, opened: Opened
+) -> None:
+    async def case(first: Model, second: Model, right: list[Greedy]) -> None:
+        first.graph.device.destroy()
+        opened.fails = 1000
+        assert await tokens(first, right[0]) == right[0].tokens
+        assert first.graph.device.kind == CPU
+        assert await tokens(second, right[1]) == right[1].tokens
+        assert second.graph.device is first.graph.device
 
     with_two(two_models, case)
 
