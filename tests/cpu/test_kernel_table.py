@@ -14,5 +14,5 @@ def test_a_checkout_without_them_says_what_to_do(
     monkeypatch.setattr(kernel_table, "KERNELS_FOLDER", tmp_path)
     with pytest.raises(GpuUnavailableError, match=r"not compiled here .* run: make setup"):
         kernel_table.kernel_table.__wrapped__()
-    with pytest.raises(GpuUnavailableError, match="has no kernels.wasm"):
+    with pytest.raises(GpuUnavailableError, match=r"has no kernels\.wasm"):
         kernel_table.module_code.__wrapped__("kernels.wasm")
