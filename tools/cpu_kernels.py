@@ -9,7 +9,7 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -144,7 +144,7 @@ def _header(library: Library, file: ShaderFile) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _is_constant(file: ShaderFile, name: str, figures: dict[str, int]) -> bool:
+def _is_constant(file: ShaderFile, name: str, figures: Mapping[str, int]) -> bool:
     return name in figures and re.search(rf"^const {name}\b", file.source, re.MULTILINE) is not None
 
 

@@ -135,6 +135,13 @@ class NativeMachine(Machine):
 
 
 def _done(result: T) -> "asyncio.Future[T]":
-    future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-    future.set_result(result)
+    """Return the result as a future of the loop's next turn: whoever waits gets theirs before."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[T] = loop.create_future()
+
+    def finish() -> None:
+        if not future.cancelled():
+            future.set_result(result)
+
+    loop.call_soon(finish)
     return future

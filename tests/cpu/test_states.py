@@ -1,4 +1,4 @@
-"""States of convolutions on the CPU, which cannot be cut back: going on and departing never shows."""
+"""States of convolutions on the CPU: going on, going back and departing never shows."""
 
 import pytest
 

@@ -8,6 +8,7 @@ from py_runtime.gpu.kernel_target import MEMORY_KERNELS
 from tests.app.test_device_loss import ANSWER, DESTROY_AT, ONE_BY_ONE, REQUEST, STREAM
 from tests.dynamic_shape.scenarios import SCENARIOS, Scenario
 from tests.firefox.conftest import Site
+from tests.firefox.marionette import Firefox
 from tests.golden import check
 from tests.gpu.test_kernel_sources import KERNELS, all_ways
 from tests.toy_model import NAME, TOKENS, greedy_of
@@ -125,8 +126,28 @@ def test_tabs_share_an_engine(site: Site, toy_model: Path) -> None:
     firefox.run("await engine.dispose()")
 
 
+def test_without_webgpu_the_processor_answers(
+    firefox: Firefox, choosing_site_url: str, toy_model: Path
+) -> None:
+    """A first minute in Firefox as it comes on Linux."""
+    with firefox.without("dom.webgpu.enabled"):
+        firefox.go(choosing_site_url)
+        assert firefox.run("return (await inpage.ready).device.kind") == "cpu"
+        assert firefox.run("return document.querySelector('#failure').hidden") is True
+        firefox.until("!document.querySelector('#load').disabled")
+        status = firefox.run("return document.querySelector('#status').innerText")
+        assert "Running on your processor (" in status
+        firefox.click("#load")
+        firefox.until("document.body.dataset.model === 'ready'")
+        firefox.run(TALK)
+        firefox.type("#draft", f"Am I heard?{ENTER}")
+        firefox.until(f"{NOTES}[0]?.includes('60 tokens')")
+        greedy = greedy_of(toy_model)
+        assert firefox.run(ASK.replace("engine.", "inpage."), greedy.prompt) == greedy.tokens
+
+
 def test_the_card_without_webgpu_names_the_switch(site: Site) -> None:
-    """WebGPU is there on Linux, and switched off."""
+    """WebGPU is there on Linux, and switched off; the site asks for it."""
     firefox = site.firefox
     with firefox.without("dom.webgpu.enabled"):
         firefox.go(site.url)

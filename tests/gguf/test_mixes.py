@@ -38,7 +38,12 @@ ROOMY = GUARANTEED_LIMITS | {
 }
 
 
-def check(family: str, mix: str, folder: Path, runner: Runner) -> None:
+CLOSE = Tolerance(1e-3, 1e-5)
+
+
+def check(
+    family: str, mix: str, folder: Path, runner: Runner, tolerance: Tolerance = CLOSE
+) -> None:
     path = folder / "x.gguf"
     path.write_bytes(write(family, MIXES[mix]))
     source = GgufSource.open(path, Quantisation("none"))
@@ -47,7 +52,7 @@ def check(family: str, mix: str, folder: Path, runner: Runner) -> None:
     data = np.frombuffer(path.read_bytes(), np.uint8)
     found = runner.run("tests.gguf.in_runtime", "greedy", data=data, prompt=PROMPT, steps=STEPS)
     wanted = last_logits(decoder, PROMPT).astype(np.float64)
-    compare(f"{family} {mix}", found["logits"], wanted, Tolerance(1e-3, 1e-5))
+    compare(f"{family} {mix}", found["logits"], wanted, tolerance)
     clear = next((at for at, margin in enumerate(margins) if margin < CLEAR_MARGIN), STEPS)
     assert clear > 3, "a case that compares next to nothing"
     assert found["tokens"][:clear] == tokens[:clear]

@@ -38,13 +38,25 @@ CASES = [
 STEPS = 12
 CLEAR_MARGIN = 1e-3  # below it torch's own next token is a coin's toss
 PROMPT = [5, 100, 7, 200, 31, 8, 300, 9, 44]
+CLOSE = Tolerance(1e-3, 1e-5)
 
 
 @pytest.mark.parametrize(("family", "architecture", "kind"), CASES)
 def test_torch_s_tokens(
     family: str, architecture: str, kind: Kind, tmp_path: Path, runner: Runner
 ) -> None:
-    path = tmp_path / "x.gguf"
+    check_tokens(family, architecture, kind, tmp_path, runner)
+
+
+def check_tokens(
+    family: str,
+    architecture: str,
+    kind: Kind,
+    folder: Path,
+    runner: Runner,
+    tolerance: Tolerance = CLOSE,
+) -> None:
+    path = folder / "x.gguf"
     write_gguf(path, family, architecture, kind)
     source = GgufSource.open(path, Quantisation("none"))
     decoder = reference_decoder(source, source.decoder_config(None))
@@ -52,7 +64,7 @@ def test_torch_s_tokens(
     data = np.frombuffer(path.read_bytes(), np.uint8)
     found = runner.run("tests.gguf.in_runtime", "answer", data=data, prompt=PROMPT, steps=STEPS)
     wanted = last_logits(decoder, PROMPT).astype(np.float64)
-    compare(family, found["logits"], wanted, Tolerance(1e-3, 1e-5))
+    compare(family, found["logits"], wanted, tolerance)
     clear = next((at for at, margin in enumerate(margins) if margin < CLEAR_MARGIN), STEPS)
     assert clear > 3, "a case that compares next to nothing"
     assert found["tokens"][:clear] == tokens[:clear]

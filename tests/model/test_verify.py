@@ -32,6 +32,11 @@ SPOILT = {
 
 
 def test_sound_spoilt_and_mended(toy: PlacedToy) -> None:
+    check_reports(toy, near=1e-5)
+
+
+def check_reports(toy: PlacedToy, near: float) -> None:
+    """Check the reports of a sound model, of spoilt ones, and of the mended one."""
     answer = toy.runner.run(
         "tests.model.verify_cases",
         "verify_while_spoilt",
@@ -39,15 +44,21 @@ def test_sound_spoilt_and_mended(toy: PlacedToy) -> None:
         constants=list(SPOILT),
     )
     reports = answer["reports"]
-    check_sound(reports["sound"], toy.runner.name, lengths=[1, 7, 64, 300], texts=5, steps=64)
-    check_sound(reports["mended"], toy.runner.name, lengths=[1, 7, 64], texts=1, steps=16)
+    who = toy.runner.name
+    check_sound(reports["sound"], who, near, lengths=[1, 7, 64, 300], texts=5, steps=64)
+    check_sound(reports["mended"], who, near, lengths=[1, 7, 64], texts=1, steps=16)
     for constant, layer in SPOILT.items():
         check_spoilt(reports[constant], layer)
     check_progress(answer["steps"])
 
 
 def check_sound(
-    report: dict[str, Any], runner: str, lengths: list[int], texts: int, steps: int
+    report: dict[str, Any],
+    runner: str,
+    near: float,  # relative RMS
+    lengths: list[int],
+    texts: int,
+    steps: int,
 ) -> None:
     assert report["ok"], report["summary"]
     who = "This browser and GPU compute" if runner == "page" else "This GPU computes"
@@ -59,8 +70,8 @@ def check_sound(
     )
     assert [check["layer"] for check in report["layers"]] == LAYERS
     assert [check["tokens"] for check in report["lengths"]] == lengths
-    assert all(check["relative_rms"] < 1e-5 for check in report["layers"] + report["lengths"])
-    assert all(check["worst"] < 1e-4 for check in report["layers"] + report["lengths"])
+    assert all(check["relative_rms"] < near for check in report["layers"] + report["lengths"])
+    assert all(check["worst"] < 10 * near for check in report["layers"] + report["lengths"])
     assert len(report["texts"]) == texts
     for check in report["texts"]:
         assert check["identical"]
