@@ -22,11 +22,11 @@ UV := uv==0.13.8
 SERVER := .venv/.server-installed
 EXPORTER := .venv/.exporter-installed
 DEVELOPER := .venv/.developer-installed
-TESTER := $(EXPORTER) $(DEVELOPER)
+KERNELS := py_runtime/cpu/kernels/kernels.json
+TESTER := $(EXPORTER) $(DEVELOPER) $(KERNELS)
 EXECUTORCH := .venv/.executorch-installed
 REACH := build/reach/.installed
 LLAMA_CPP := build/llama_cpp/.installed
-KERNELS := py_runtime/cpu/kernels/kernels.json
 NPM := node_modules/.installed
 NPM_DEV := node_modules/.dev-installed
 PYODIDE := build/pyodide/.collected
@@ -180,7 +180,7 @@ ifneq ($(filter-out setup serve build package bench-gpu,$(MAKECMDGOALS)),)
 $(EXPORTER): | $(DEVELOPER)
 endif
 
-$(EXECUTORCH): pyproject.toml $(LOCK) $(TESTER)
+$(EXECUTORCH): pyproject.toml $(LOCK) $(EXPORTER) $(DEVELOPER)
 	@echo "installing ExecuTorch into .venv"
 	@$(LOCKED) $(PY) -m $(PIP) --editable '.[server,dev,export,pte]'
 	@touch $@

@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from py_runtime.cpu.kernel_table import KERNELS_FOLDER, MODULES, TABLE
@@ -17,6 +18,7 @@ from py_runtime.gpu.kernel_sources import KernelSource
 from py_runtime.gpu.shader_figures import evaluate, figures_of, members_of
 from py_runtime.gpu.shader_sources import Library, ShaderFile, all_shaders
 from py_runtime.live.uniforms import ParamsLayout
+from tools.errors import UserError, exit_status
 from tools.files import ROOT
 
 SHADERS = ROOT / "shaders"
@@ -71,6 +73,10 @@ _KERNEL = re.compile(r"^KERNEL\((\w+),", re.MULTILINE)
 _FRAGMENT = re.compile(r"^FRAGMENT\(\w+, (\w+)\)", re.MULTILINE)
 
 
+class KernelError(UserError):
+    """An error of kernels that do not compile."""
+
+
 def main() -> None:
     """Write the headers, compile the kernels and write the table of their names."""
     library = all_shaders()
@@ -80,13 +86,19 @@ def main() -> None:
     for file in library.files.values():
         _write(include / f"{file.name}.wgsl.h", _header(library, file))
     _write(BUILD / "registry.c", _registry(table))
-    sources = [*map(str, _c_files()), str(BUILD / "registry.c")]
     KERNELS_FOLDER.mkdir(parents=True, exist_ok=True)
-    for module, flags in VARIANTS.items():
-        out = KERNELS_FOLDER / module
-        command = [*COMPILER, *FLAGS, *flags, f"-I{include}", f"-I{SHADERS / 'cpu'}"]
-        subprocess.run([*command, f"-I{SHADERS}", *sources, "-o", str(out)], check=True)
+    with ThreadPoolExecutor() as threads:
+        list(threads.map(_compile, VARIANTS))
     (KERNELS_FOLDER / TABLE).write_text(json.dumps(table))
+
+
+def _compile(module: str) -> None:
+    folders = [f"-I{folder}" for folder in (BUILD / "include", SHADERS / "cpu", SHADERS)]
+    sources = map(str, [*_c_files(), BUILD / "registry.c"])
+    out = str(KERNELS_FOLDER / module)
+    command = [*COMPILER, *FLAGS, *VARIANTS[module], *folders, *sources, "-o", out]
+    if subprocess.run(command).returncode != 0:
+        raise KernelError("the kernels for the CPU do not compile; the compiler says why above")
 
 
 def _c_files() -> list[Path]:
@@ -211,4 +223,4 @@ def _write(path: Path, text: str) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(exit_status(main))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from py_runtime.base.errors import GraphError
+from py_runtime.base.errors import GpuUnavailableError, GraphError
 from py_runtime.gpu.kernel_sources import KernelSource
 
 KERNELS_FOLDER = Path(__file__).parent / "kernels"
@@ -35,7 +35,7 @@ class KernelTable:
 @cache
 def kernel_table() -> KernelTable:
     """Read the table once."""
-    names: dict[str, list[str]] = json.loads((KERNELS_FOLDER / TABLE).read_text(encoding="utf-8"))
+    names: dict[str, list[str]] = json.loads(_read(TABLE))
     return KernelTable(
         **{key: {name: at for at, name in enumerate(column)} for key, column in names.items()}
     )
@@ -44,7 +44,17 @@ def kernel_table() -> KernelTable:
 @cache
 def module_code(name: str) -> bytes:
     """Read one of the modules once."""
-    return (KERNELS_FOLDER / name).read_bytes()
+    return _read(name)
+
+
+def _read(name: str) -> bytes:
+    try:
+        return (KERNELS_FOLDER / name).read_bytes()
+    except FileNotFoundError:
+        raise GpuUnavailableError(
+            f"the kernels for the CPU are not compiled here ({KERNELS_FOLDER} has no {name}); in a "
+            "checkout, run: make setup"
+        ) from None
 
 
 def kernel_number(name: str) -> int:

@@ -16,7 +16,7 @@ from py_runtime.base.errors import GpuDeviceLostError, GpuOutOfMemoryError
 from py_runtime.base.shapes import ceil_div
 from py_runtime.base.sizes import in_words
 from py_runtime.cpu.device import MAX_PAGES, PAGE, CpuDevice, CpuPlan, Machine, Task
-from py_runtime.cpu.kernel_table import KERNELS_FOLDER, MODULES
+from py_runtime.cpu.kernel_table import MODULES, module_code
 
 FIRST_PAGES = 64
 
@@ -60,7 +60,7 @@ class NativeMachine(Machine):
         self._engine = wasmtime.Engine(config)
         kind = wasmtime.MemoryType(wasmtime.Limits(FIRST_PAGES, MAX_PAGES), shared=True)
         self._memory = SharedMemory(self._engine, kind)
-        self._module = wasmtime.Module.from_file(self._engine, str(KERNELS_FOLDER / MODULES[1]))
+        self._module = wasmtime.Module(self._engine, module_code(MODULES[1]))
         self._store, self._exports = self._instance()
         self.heap_base = self._exports["__heap_base"].value(self._store)
         self._pool: list[threading.Thread] = []

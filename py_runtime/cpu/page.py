@@ -18,7 +18,7 @@ from py_runtime.cpu.kernel_table import MODULES, module_code
 
 FIRST_PAGES = 64
 MIN_PAGES = 4096  # a browser that does not allow these 256 MiB has no room for a model either
-GROWTH = 1 << 20  # bytes, of which a memory grows by a multiple
+GROWTH = 16 << 20  # bytes, of which a memory grows by a multiple; they are only taken when used
 MAX_THREADS = 16  # more add little, as memory is no faster; each is a worker, which takes some MB
 ZEROS = 0  # instead of the address of data
 

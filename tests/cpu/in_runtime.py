@@ -172,6 +172,19 @@ def workers_of(device: Any) -> Any:
     return page._cpu.machines.get(device._machine._handle).workers
 
 
+async def calls_of_a_submit(device: Device) -> int:
+    """Return how many calls of the bridge replay 300 steps and read the result."""
+    from py_runtime.bridge.calls import bridge
+
+    exponential = await Exponential.create(device, 64)
+    plan = device.create_plan("steps", exponential.plan.steps * 300)
+    writes = [Write(exponential.x, np.zeros(64, np.float32))]
+    calls = int(bridge.calls)
+    read = Read(exponential.y, 4)
+    await device.submit_and_read(plan, np.tile(exponential.counts, (300, 1)), writes, [read], 2)
+    return int(bridge.calls) - calls
+
+
 async def without_a_worker(device: Device) -> list[float]:
     """Return a result from before and from after a worker has ended between two launches."""
     exponential = await Exponential.create(device, LARGE)

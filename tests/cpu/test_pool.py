@@ -105,6 +105,11 @@ def test_tasks_are_done_in_their_order(pool: Runner) -> None:
 
 
 @pytest.mark.browser
+def test_replaying_300_steps_is_one_call(page_of_several: CpuPage) -> None:
+    assert page_of_several.run(CASES, "calls_of_a_submit") == 1
+
+
+@pytest.mark.browser
 def test_the_event_loop_turns_while_a_plan_is_replayed(page_pool: CpuPage) -> None:
     assert page_pool.run(CASES, "turns_meanwhile") > 3
     turns, copied = page_pool.run(CASES, "copies_meanwhile")

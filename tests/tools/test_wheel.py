@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from py_runtime import __version__
+from py_runtime.cpu.kernel_table import KERNELS_FOLDER, MODULES, TABLE
 from tools.files import ROOT
 from tools.wheel import INPUT_FILES, INPUT_FOLDERS, WheelError, WheelStore, run_builder
 
@@ -45,6 +46,15 @@ def test_it_holds_the_runtime_and_the_shaders_and_nothing_else(wheel: Path) -> N
     metadata = f"inpage-{__version__}.dist-info"
     assert {name.split("/")[0] for name in names} == {"inpage", "py_runtime", metadata}
     assert not any(name.endswith(".pyc") for name in names)
+
+
+@pytest.mark.built
+def test_it_holds_the_compiled_kernels_instead_of_their_sources(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        for name in (*MODULES, TABLE):
+            compiled = (KERNELS_FOLDER / name).read_bytes()
+            assert archive.read(f"py_runtime/cpu/kernels/{name}") == compiled
+        assert not any(name.endswith((".c", ".h")) for name in archive.namelist())
 
 
 def test_equal_sources_give_equal_bytes(
