@@ -77,7 +77,7 @@ async def load(
     from py_runtime.model import Model
 
     async def load_model(told: "LoadProgress | None") -> Model:
-        chosen = await _device_for(wanted_kind(device, kernels), threads)
+        chosen = await _device_for(wanted_kind(device, kernels, threads), threads)
         return await load_onto(
             chosen, lambda found: Model.load(found, where, told, cancel, kernels=kernels), cancel
         )
@@ -120,8 +120,8 @@ async def _device_for(kind: str | None, threads: int | None) -> "Device":
     A second GPU device would take the GPU away from the engine.
     """
     page = sys.modules.get("py_runtime.app.in_page")
-    if page and threads is None:
-        device: Device = await page.device_for(kind)
+    if page:
+        device: Device = await page.device_for(kind, threads)
         return device
     from py_runtime.folder import notes
     from py_runtime.graph.device_choice import choose_device

@@ -14,6 +14,7 @@ import pytest
 
 FIXTURE_MARKERS = {
     "browser": "browser",
+    "cpu": "built",
     "firefox": "browser",
     "in_page": "browser",
     "native": "gpu",

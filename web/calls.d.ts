@@ -133,7 +133,7 @@ export type Send = <Name extends keyof Calls>(
  */
 export interface Calls {
   models: {};
-  load: { where: string | File[], device?: DeviceKind | null, kernels?: Kernels | null, hub: HubPermission | null, keep?: boolean, is_restored: boolean };
+  load: { where: string | File[], device?: DeviceKind | null, threads?: number | null, kernels?: Kernels | null, hub: HubPermission | null, keep?: boolean, is_restored: boolean };
   hub_files: { where: string, hub: HubPermission | null };
   keep_files: { files: File[] };
   unload: { name?: string };

@@ -207,6 +207,8 @@ export interface LoadOptions {
   signal?: AbortSignal;
   /** What to load it onto, where that is not to be the page's own choice; `?device=` in the page's address changes that. */
   device?: DeviceKind | null;
+  /** Of the CPU, which it asks for; if not given, as many as leave the machine usable. All models there share them. */
+  threads?: number | null;
   /** To force kernels that do not suit the device best; `?kernels=` in the page's address does the same. */
   kernels?: Kernels | null;
   /**
@@ -578,7 +580,7 @@ export interface VerifyReport {
 }
 
 export interface Notice {
-  kind: "storage" | "device_lost" | "models" | "recovered";
+  kind: "storage" | "device_lost" | "models" | "moved" | "recovered";
   /** What it says, and the same in English. */
   code: string;
   facts: EngineMessage["facts"];

@@ -84,7 +84,7 @@ const KIND = "device.kind";
 
 offer({
   ready: api().then((inpage) => inpage.ready),
-  load: ({ model, kernels, device, threads }) => globalThis.inpage.load(model, { kernels, device, threads }),
+  load: ({ model, kernels, device, threads }) => globalThis.inpage.load(model, { kernels, device: /** @type {import("../../web/inpage.d.ts").DeviceKind} */ (device), threads }),
   run,
   gpuBytes: () => globalThis.inpage.python("graph.memory.peak"),
   gpuOps: () => globalThis.inpage.python(OPS),

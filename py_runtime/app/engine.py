@@ -107,16 +107,19 @@ class Engine:
         device = await self.device_for(None)
         return [{**entry, **describe_offer(entry, device)} for entry in await self._listed()]
 
-    async def device_for(self, kind: str | None) -> Device:
+    async def device_for(self, kind: str | None, threads: int | None = None) -> Device:
         """Return the device of that kind, or the engine's own where none is asked for."""
         own = self._device = newest(self._device)
-        return own if kind in (None, own.kind) else await device_in_use(str(kind))
+        if kind in (None, own.kind) and threads in (None, own.threads):
+            return own
+        return await device_in_use(kind or own.kind, threads)
 
     async def load(
         self,
         *,
         where: Any = None,
         device: Any = None,
+        threads: Any = None,
         kernels: Any = None,
         hub: Any = None,
         keep: Any = None,
@@ -127,14 +130,14 @@ class Engine:
         """Load a model in place of those that are loaded, or are being loaded.
 
         `where`: its name, its path or address, or a list of files that the user gave; `device`: the
-        kind to load it onto, or None; `kernels`: those of Model.load, or None; `hub`: the
-        permission to ask the Hub, as HubCalls has it; `keep`: the others stay, except one of the
-        same name; `is_restored`: it was loaded before the engine was restarted, perhaps because of
-        it.
+        kind to load it onto, or None; `threads`: those of the CPU, or None; `kernels`: those of
+        Model.load, or None; `hub`: the permission to ask the Hub, as HubCalls has it; `keep`: the
+        others stay, except one of the same name; `is_restored`: it was loaded before the engine was
+        restarted, perhaps because of it.
         """
         if not isinstance(keep, bool | None):
             raise RequestError(f"keep must be true or false, got {keep!r:.100}", "keep")
-        chosen = await self.device_for(wanted_kind(device, kernels))
+        chosen = await self.device_for(wanted_kind(device, kernels, threads), threads)
         load = Load(chosen, kernels, bool(keep), bool(is_restored), LoadMeter(emit), cancel)
         if isinstance(where, list):
             return await self._load_files(where, load)

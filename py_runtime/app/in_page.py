@@ -179,9 +179,9 @@ def _engine() -> Engine:
     return _own_engine
 
 
-async def device_for(kind: str | None) -> gpu.Device:
+async def device_for(kind: str | None, threads: int | None) -> gpu.Device:
     """Return the device for `import inpage` beside the page's own model."""
-    return await _engine().device_for(kind)
+    return await _engine().device_for(kind, threads)
 
 
 async def _python(

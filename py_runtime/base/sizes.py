@@ -1,6 +1,14 @@
-"""Numbers as people read them."""
+"""Numbers as people read them, and as strangers write them."""
 
 import math
+
+MAX_DIGITS = 18  # of a number that a stranger tells: longer ones mean nothing, and take long
+
+
+def parse_count(text: str) -> int | None:
+    """Return the number that a text of plain digits is; None if it is anything else."""
+    is_count = len(text) <= MAX_DIGITS and text.isascii() and text.isdecimal()
+    return int(text) if is_count else None
 
 
 def in_words(nbytes: int) -> str:

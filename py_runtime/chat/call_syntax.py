@@ -18,15 +18,14 @@ from py_runtime.decoder.families.gemma import QUOTE
 Tools = Mapping[str, Mapping[str, Any]]  # their names, and the JSON schemas of their arguments
 Calls = list[ToolCall] | None
 
-_FUNCTION = re.compile(r"<function=([^>\n]+)>(.*?)</function>", re.DOTALL)
-_PARAMETER = re.compile(r"<parameter=([^>\n]+)>\n?(.*?)\n?</parameter>", re.DOTALL)
+_TAG = re.compile(r"\s*<(function|parameter)=([^>\n]+)>")
 _GEMMA_CALL = re.compile(r"\s*call:([^\s{]+)\s*(\{.*\})\s*", re.DOTALL)
 _GEMMA_KEY = re.compile(r'(?<=[{,])\s*([^\s{}\[\],:"]+)\s*:')
 _MISTRAL_CALL = re.compile(
     r"\s*([\w.-]+)(?:\[CALL_ID\][\w-]*)?(?:\[ARGS\])?\s*(\{.*\})\s*", re.DOTALL
 )
 _FENCE = re.compile(r"^\s*```(?:json)?|```\s*$")
-_BETWEEN = " \t\r\n,;"  # of several values, one after the other
+_BETWEEN = re.compile(r"[ \t\r\n,;]*")  # of several values, one after the other
 
 
 def json_calls(body: str, tools: Tools) -> Calls:
@@ -52,15 +51,21 @@ def json_values(text: str) -> list[Any] | None:
     """Return all values of a text that holds nothing else; a list counts as its items."""
     decoder = json.JSONDecoder(parse_constant=refuse_constant)
     values: list[Any] = []
-    rest = text.strip(_BETWEEN)
+    at = 0
     try:
-        while rest:
-            value, end = decoder.raw_decode(rest)
+        while (at := _skip_between(text, at)) < len(text):
+            value, at = decoder.raw_decode(text, at)
             values += value if isinstance(value, list) else [value]
-            rest = rest[end:].lstrip(_BETWEEN)
     except (ValueError, RecursionError):
         return None
     return values
+
+
+def _skip_between(text: str, at: int) -> int:
+    """Return where the next value begins, or the text ends."""
+    found = _BETWEEN.match(text, at)
+    assert found, "nothing is enough for it"
+    return found.end()
 
 
 def parse_json(text: str) -> Any:
@@ -94,21 +99,37 @@ def known_calls(body: str, tools: Tools) -> Calls:
 
 def tagged_calls(body: str, tools: Tools) -> Calls:
     """<function=NAME> with a <parameter=NAME> for each argument, or JSON where a tune writes it."""
-    found = _FUNCTION.findall(body)
-    if not found or _FUNCTION.sub("", body).strip():
+    found = _tagged("function", body)
+    if not found:
         return json_calls(body, tools)
-    return all_or_none(tagged_call(name.strip(), inner, tools) for name, inner in found)
+    return all_or_none(tagged_call(name, inner, tools) for name, inner in found)
+
+
+def _tagged(tag: str, text: str) -> list[tuple[str, str]] | None:
+    """Read <tag=NAME>…</tag>, one after the other; None where there is anything else.
+
+    Not by one pattern: beginnings without an end would have it look through the rest for each.
+    """
+    closer, found, at = f"</{tag}>", [], 0
+    while opened := _TAG.match(text, at):
+        end = text.find(closer, opened.end())
+        if opened[1] != tag or end < 0:
+            return None
+        found.append((opened[2].strip(), text[opened.end() : end]))
+        at = end + len(closer)
+    return None if text[at:].strip() else found
 
 
 def tagged_call(name: str, inner: str, tools: Tools) -> ToolCall | None:
     """Values stand there as they are: what they mean follows from the tool's schema."""
-    if _PARAMETER.sub("", inner).strip():
+    parameters = _tagged("parameter", inner)
+    if parameters is None:
         return None
     properties = tools.get(name, {}).get("properties")
     schemas = properties if isinstance(properties, dict) else {}
     arguments = {
-        key.strip(): tagged_value(text, schemas.get(key.strip()))
-        for key, text in _PARAMETER.findall(inner)
+        key: tagged_value(text.removeprefix("\n").removesuffix("\n"), schemas.get(key))
+        for key, text in parameters
     }
     return ToolCall.of(name, arguments)
 

@@ -43,6 +43,7 @@ MAX_PAGES = 65535  # of which it has at most; one more, and its size would not f
 SCRATCH_BYTES = 1 << 20  # of a thread; shaders/cpu/kernel.h has the same figure
 STACK_BYTES = 1 << 17
 WORD = 4
+NO_SPLITS = 1  # of a pipeline's chunks, at first
 STEP_WORDS = 3  # call, source, destination
 
 
@@ -179,7 +180,7 @@ class CpuDevice(Device):
             for slot, fragment in plugged_fragments(spec.kernel).items():
                 plugs[slot] = self._machine.call("fragment_at", fragment)
             constants = constant_bits(spec.kernel, dict(spec.constants))
-            row = np.concatenate([np.array([run, grain], np.uint32), plugs, constants])
+            row = np.concatenate([np.array([run, grain, NO_SPLITS], np.uint32), plugs, constants])
             pipelines.append(Pipeline(spec.label, self._put(spec.label, row)))
         return pipelines
 

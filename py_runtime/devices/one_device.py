@@ -28,11 +28,14 @@ async def device_in_use(kind: str, threads: int | None = None) -> Device:
     if device is None or device.kind != kind:  # it may have been replaced by another kind
         device = await _opened(kind, threads)
     if threads not in (None, device.threads):
-        raise RequestError(
-            f"models share the CPU, which already runs {device.threads} threads: unload them "
-            "before loading one with another number of threads",
-            "threads",
-        )
+        if device.counters.buffers_alive:
+            raise RequestError(
+                f"models share the CPU, which already runs {device.threads} threads: unload them "
+                "before loading one with another number of threads",
+                "threads",
+            )
+        device.destroy()
+        device = await _opened(kind, threads, device)
     _in_use[kind] = weakref.ref(device)
     return device
 

@@ -8,7 +8,8 @@ from py_runtime.base.model_errors import ModelFileError
 from py_runtime.download.connection import Answer
 
 OK, PARTIAL_CONTENT = 200, 206
-CONTENT_RANGE = re.compile(r"bytes ([0-9]+)-[0-9]+/([0-9]+)")  # where a part begins; all bytes
+# Where a part begins, and all bytes.
+CONTENT_RANGE = re.compile(r"bytes ([0-9]{1,18})-[0-9]+/([0-9]{1,18})")
 
 
 class Host(Protocol):

@@ -165,9 +165,9 @@ class Storage:
         partial = PartialFile(self, BEGUN + facts.sha256, at)
         try:
             await partial.wait_until_open()
-        except StorageError:  # it is not open
+        except StorageBusyError:  # another tab has it
             raise
-        except BaseException:  # cancelled: the file must not stay open
+        except BaseException:  # refused, or cancelled: neither an open file nor an empty one stays
             await partial.leave()
             raise
         return partial
@@ -294,8 +294,13 @@ class PartialFile:
             self._storage._sizes[self._name] = self._size
 
     async def drop(self) -> None:
-        with suppress(StorageError):
+        try:
             await self._close()
+        except StorageBusyError:  # another tab has it
+            return
+        except StorageError:
+            pass  # it could not be opened, and was created nevertheless
+        with suppress(StorageError):
             await delete_stored_file(self._name)
             self._storage._sizes.pop(self._name, None)
 

@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from py_runtime.base.short_texts import short
+from py_runtime.base.sizes import parse_count
 from py_runtime.grammar.containers import Array, Object, Property
 from py_runtime.grammar.disjoint import DisjointCheck
 from py_runtime.grammar.finite_automata import all_but
@@ -155,8 +156,9 @@ class SchemaReader:
         found: Any = self.root.schema
         for name in reference.split("/")[1:]:
             name = unquote(name).replace("~1", "/").replace("~0", "~")
-            if isinstance(found, list) and name.isdecimal() and int(name) < len(found):
-                found = found[int(name)]
+            place = parse_count(name)
+            if isinstance(found, list) and place is not None and place < len(found):
+                found = found[place]
             elif isinstance(found, dict) and name in found:
                 found = found[name]
             else:

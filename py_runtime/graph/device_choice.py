@@ -34,11 +34,7 @@ async def choose_device(
     `threads` is for the CPU, and asks for it where no kind is wanted. Without `notes` nothing that
     had to be measured is remembered.
     """
-    check_device(wanted)
-    if threads is not None:
-        check_threads(threads, wanted)
-        wanted = CPU
-    kind = wanted or os.environ.get(DEVICE_VARIABLE)
+    kind = wanted_kind(wanted, None, threads) or os.environ.get(DEVICE_VARIABLE)
     check_device(kind)
     return await device_in_use(kind, threads) if kind else await _faster_device(notes)
 
@@ -94,19 +90,22 @@ async def _measured_device() -> Device:
     return cpu
 
 
-def wanted_kind(device: object, kernels: object) -> str | None:
-    """Return the kind of device that a load asks for, if only by its kernels.
+def wanted_kind(device: object, kernels: object, threads: object = None) -> str | None:
+    """Return the kind of device that a load asks for, if only by its kernels or its threads.
 
     RequestError names what cannot be, such as kernels that are of another device.
     """
     check_device(device)
     check_kernels(kernels)
-    if kernels is None:
-        return None if device is None else str(device)
-    kind = CPU if kernels == CPU_KERNELS else GPU
-    if device not in (None, kind):
-        fault = f"the kernels '{kernels}' do not run on the device '{device}'"
-        raise RequestError(fault, "kernels")
+    kind = None if device is None else str(device)
+    if kernels is not None:
+        kind = CPU if kernels == CPU_KERNELS else GPU
+        if device not in (None, kind):
+            fault = f"the kernels '{kernels}' do not run on the device '{device}'"
+            raise RequestError(fault, "kernels")
+    if threads is not None:
+        check_threads(threads, kind)
+        kind = CPU
     return kind
 
 

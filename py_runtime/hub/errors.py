@@ -2,6 +2,7 @@
 
 from py_runtime.base.errors import InpageError, NetworkError
 from py_runtime.base.messages import Message, message
+from py_runtime.base.sizes import parse_count
 
 UNAUTHORISED, FORBIDDEN, MISSING, TOO_MANY = 401, 403, 404, 429
 FINAL = (400, 401, 404, 410, 416, 429)  # what another try would not change, or not soon
@@ -60,8 +61,6 @@ def _refusal_message(
         codes = {"RevisionNotFound": "hub_no_such_revision", "EntryNotFound": "hub_no_such_file"}
         return message(codes.get(fault, "hub_not_found"), what=what)
     if status == TOO_MANY:
-        seconds = headers.get("retry-after", "")
-        if seconds.isdigit():
-            return message("hub_busy_for", seconds=int(seconds))
-        return message("hub_busy")
+        seconds = parse_count(headers.get("retry-after", ""))
+        return message("hub_busy") if seconds is None else message("hub_busy_for", seconds=seconds)
     return message("hub_answered", status=status, what=what)

@@ -7,6 +7,7 @@ import numpy as np
 
 from py_runtime.base.errors import NetworkError
 from py_runtime.base.file_blocks import BLOCK_UNIT
+from py_runtime.base.sizes import parse_count
 from py_runtime.download.connection import Answer
 from py_runtime.download.host import HostRequests
 from py_runtime.download.remote_file import PARTIAL_CONTENT, FilePart
@@ -82,5 +83,4 @@ def _told_size(part: FilePart, what: str) -> int | None:
         if part.file_size is None:
             raise NetworkError(f"{what} came in part, and its host did not tell its size")
         return part.file_size
-    length = part.answer.headers.get("content-length", "")
-    return int(length) if length.isdecimal() else None
+    return parse_count(part.answer.headers.get("content-length", ""))

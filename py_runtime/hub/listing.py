@@ -12,7 +12,7 @@ from py_runtime.hub.address import COMMIT, is_plain_path
 from py_runtime.hub.errors import HubError
 
 LICENCE = "license:"  # what a tag begins with
-NEXT_PAGE = re.compile(r'<([^>]+)>;\s*rel="next"')
+NEXT_PAGE = re.compile(r'<([^<>]+)>;\s*rel="next"')
 MAX_TAG = 64
 
 

@@ -18,8 +18,9 @@ def check_requirements(manifest: Manifest, device: Device, freed: int = 0) -> No
     if device.bytes_left is not None:
         needed, left = bytes_on_cpu(manifest.gpu_bytes, manifest.size), device.bytes_left + freed
         if needed > left:
-            sizes = {"needed": needed, "left": left, "limit": device.limits["max_buffer_size"]}
-            raise GpuOutOfMemoryError(message("memory_too_small", name=manifest.name, **sizes))
+            left_of = {"left": left, "limit": device.limits["max_buffer_size"]}
+            said = message("memory_too_small", name=manifest.name, needed=needed, **left_of)
+            raise GpuOutOfMemoryError(said)
     for feature in manifest.requires.features:
         if feature not in device.features:
             raise ModelError(f"{manifest.name} needs the GPU feature '{feature}'", NOT_HERE)

@@ -36,10 +36,8 @@ typedef struct {
   f32 (*with_sink)(const Call *call, f32 sum, f32 top, u32 head);
 } Sinks;
 
-// The factor of a row's weighted sum; a row whose positions are all masked is zero, as in torch, and one with
-// a score that is no number is none.
+// The factor of a row's weighted sum; a row whose positions are all masked is zero, as in torch.
 INLINE f32 share_of(const Call *call, f32 sum, f32 top, u32 head) {
-  if (top != top) return top;
-  if (!(top > MASKED)) return 0.0f;
+  if (top == MASKED) return 0.0f;
   return 1.0f / max_f32(PLUG(Sinks, sinks)->with_sink(call, sum, top, head), 1e-30f);
 }

@@ -9,7 +9,9 @@ override QUADS: u32 = 16u;  // the head's width / 4
 override BLOCK: u32 = WORKGROUP / TEAM;  // positions taken at a time
 override PARTS: u32 = WORKGROUP / QUADS;
 override LOADS: u32 = (BLOCK + PARTS - 1u) / PARTS;  // values that an invocation loads for a block
-const MAX_LOADS = 17u;  // beyond it, for wide heads, a value is loaded when it is used
+// Beyond it, for heads wider than 272, a value is loaded when it is used. Measured on an H200 with such
+// loads for all heads: one token of a 1B model takes 4 % longer at context 128.
+const MAX_LOADS = 17u;
 
 @group(0) @binding(0) var<storage, read_write> out: array<vec4f>;  // strides are those of q
 

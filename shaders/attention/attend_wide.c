@@ -90,10 +90,12 @@ static void begin_tile(const Call *call, Work *work, u32 thread) {
 
 // Returns keys or values in place, or a dense copy of them, filled up with zeros.
 static Block block_of(const io_params *params, const Work *work, const f32 *cached, u32 row, u32 count) {
-  const f32 *values = cached + work->batch * params->kv_batch + work->kv_head * params->kv_head + row * params->kv_token;
-  if (work->width == params->width && (work->rows <= ROWS_IN_PLACE || params->kv_token == work->width)) return (Block){values, params->kv_token};
+  u32 stride = params->kv_token;
+  const f32 *values = cached + work->batch * params->kv_batch + work->kv_head * params->kv_head + row * stride;
+  int stays = work->rows <= ROWS_IN_PLACE || stride == work->width;
+  if (stays && work->width == params->width) return (Block){values, stride};
   for (u32 at = 0; at < count; at++) {
-    copy_scaled(work->copies + at * work->width, values + at * params->kv_token, 1.0f, params->width, work->width);
+    copy_scaled(work->copies + at * work->width, values + at * stride, 1.0f, params->width, work->width);
   }
   return (Block){work->copies, work->width};
 }
@@ -118,11 +120,13 @@ INLINE void score_rows(const Work *work, u32 row, Block keys, u32 count, u32 row
     }
     for (u32 dim = 0; dim < width; dim += 4) {
       f32x4 quads[ROWS_AT_ONCE];
-      UNROLLED for (u32 r = 0; r < rows; r++, query[r - 1] += 4) quads[r] = load_f32x4(query[r]);
-      UNROLLED for (u32 c = 0; c < 4; c++, key[c - 1] += 4) {
+      UNROLLED for (u32 r = 0; r < rows; r++) quads[r] = load_f32x4(query[r]);
+      UNROLLED for (u32 c = 0; c < 4; c++) {
         f32x4 quad = load_f32x4(key[c]);
         UNROLLED for (u32 r = 0; r < rows; r++) dots[r][c] = fma4(quads[r], quad, dots[r][c]);
       }
+      UNROLLED for (u32 r = 0; r < rows; r++) query[r] += 4;
+      UNROLLED for (u32 c = 0; c < 4; c++) key[c] += 4;
     }
     UNROLLED for (u32 r = 0; r < rows; r++) {
       f32x4 scores = sums_of_four(dots[r][0], dots[r][1], dots[r][2], dots[r][3]);
@@ -137,7 +141,8 @@ INLINE void add_quads(const Work *work, u32 row, Block values, u32 count, u32 di
   f32x4 own[ROWS_AT_ONCE][4];
   UNROLLED for (u32 r = 0; r < rows; r++) {
     f32 shrink = work->shrinks[row + r];
-    UNROLLED for (u32 quad = 0; quad < quads; quad++) own[r][quad] = shrink * load_f32x4(sums + r * work->width + 4 * quad);
+    const f32 *so_far = sums + r * work->width;
+    UNROLLED for (u32 quad = 0; quad < quads; quad++) own[r][quad] = shrink * load_f32x4(so_far + 4 * quad);
   }
   const f32 *value = values.values + dim, *splats = work->splats;
   for (u32 at = 0; at < count; at++, value += values.stride, splats += 4) {
@@ -193,9 +198,10 @@ static void add_block(const Work *work, Block values, u32 count) {
   }
 }
 
-// exp(x) for x <= 0, in fewer steps than exp4: below the smallest normal number it stays there.
+// exp(x) for x <= 0, in fewer steps than exp4: 2^n exp(r), with r in [-ln 2 / 2, ln 2 / 2]. Below the smallest
+// normal number it stays there.
 INLINE f32x4 exp_of_negative(f32x4 x) {
-  const f32 whole = 0x1.8p23f;  // a sum with it is rounded to a whole number, in its lowest bits
+  const f32 whole = 0x1.8p23f + 127.0f;  // a sum with it is rounded; its lowest bits are n with an exponent's bias
   f32x4 within = at_least4(x, -87.0f);
   f32x4 shifted = fma4(within, splat(1.44269504f), splat(whole));
   f32x4 n = shifted - whole;
@@ -207,8 +213,11 @@ INLINE f32x4 exp_of_negative(f32x4 x) {
   sum = fma4(sum, r, splat(0.16666521f));
   sum = fma4(sum, r, splat(0.49999994f));
   sum = fma4(sum, r * r, r) + 1.0f;
-  return (f32x4)((i32x4)sum + ((i32x4)shifted << 23));  // n is added to the exponent
+  return sum * (f32x4)((i32x4)shifted << 23);
 }
+
+// The larger of each; of a number and NaN the number.
+INLINE f32x4 larger(f32x4 numbers, f32x4 b) { return (f32x4)wasm_f32x4_pmax((v128_t)numbers, (v128_t)b); }
 
 // Masks a row's scores of the positions from `first` on and makes them weights.
 static void weigh(const Call *call, const Work *work, u32 row, u32 first, u32 count) {
@@ -226,12 +235,11 @@ static void weigh(const Call *call, const Work *work, u32 row, u32 first, u32 co
   for (u32 at = end; at < filled; at++) scores[at] = MASKED;
 
   f32x4 tops = splat(work->tops[row]);
-  for (u32 at = 0; at < filled; at += 4) tops = max4(tops, load_f32x4(scores + at));
-  tops = max4(tops, tops.zwxy);
-  f32x4 top = max4(tops, tops.yxwz);
-  if (top.x == MASKED) {  // nothing is seen so far
-    for (u32 at = 0; at < filled; at += 4) store_f32x4(scores + at, splat(0.0f));
-    work->shrinks[row] = 0.0f;
+  for (u32 at = 0; at < filled; at += 4) tops = larger(tops, load_f32x4(scores + at));
+  f32 top = max_of(tops);
+  if (top == MASKED) {  // nothing is seen so far, but NaN stays
+    for (u32 at = 0; at < filled; at++) scores[at] = scores[at] == scores[at] ? 0.0f : scores[at];
+    work->shrinks[row] = 1.0f;
     return;
   }
   f32x4 total = splat(0.0f);
@@ -242,10 +250,10 @@ static void weigh(const Call *call, const Work *work, u32 row, u32 first, u32 co
       total += weights;
     }
   }
-  f32 shrink = exp_of_negative(splat(work->tops[row]) - top).x;
+  f32 shrink = exp_of_negative(splat(work->tops[row] - top)).x;
   work->shrinks[row] = shrink;
   work->totals[row] = work->totals[row] * shrink + sum_of(total);
-  work->tops[row] = top.x;
+  work->tops[row] = top;
 }
 
 static void attend(const Call *call, const Work *work, u32 begin, u32 end) {
@@ -264,8 +272,8 @@ static void store_split(const Call *call, const Work *work, u32 split) {
   const io_params *params = PARAMS(io);
   u32 head = work->batch * params->kv_heads + work->kv_head;
   u32 at = (split * params->heads + head) * params->rows + work->first_row;
-  f32 *sums = BUFFER(f32, sums) + at * work->width;
-  for (u32 place = 0; place < work->rows * work->width; place += 4) store_f32x4(sums + place, load_f32x4(work->sums + place));
+  u32 count = work->rows * work->width;
+  copy_scaled(BUFFER(f32, sums) + at * work->width, work->sums, 1.0f, count, count);
   f32 *stats = BUFFER(f32, stats) + 2 * at;
   for (u32 row = 0; row < work->rows; row++) {
     stats[2 * row] = work->tops[row];

@@ -12,11 +12,8 @@ KERNEL(attention_reduce_wide, 64) {
   u32 last = min_u32(share.last, rows);
   f32 *total = scratch_of(share.thread);  // [width]
   for (u32 index = share.first; index < last; index++) {
-    f32x4 tops = splat(MASKED);
-    for (u32 split = 0; split < params->splits; split++) {
-      tops = max4(tops, splat(stats[2 * (split * rows + index)]));  // NaN stays
-    }
-    f32 top = tops.x;
+    f32 top = MASKED;
+    for (u32 split = 0; split < params->splits; split++) top = max_f32(top, stats[2 * (split * rows + index)]);
     f32 sum = 0.0f;
     for (u32 split = 0; split < params->splits; split++) {
       u32 at = split * rows + index;

@@ -33,13 +33,14 @@ typedef void Run(const Call *call, Share share);
 typedef struct {
   Run *run;
   u32 grain;  // workgroups that are worth a thread
+  u32 splits;  // how much smaller chunks are than they would be: replay.c finds out
   const void *plugs[SLOTS];
   u32 constants[CONSTANTS];  // as bits
 } Pipeline;
 
 // A launch: a pipeline and its buffers.
 struct Call {
-  const Pipeline *pipeline;
+  Pipeline *pipeline;
   void *buffers[BINDINGS];
 };
 

@@ -19,7 +19,9 @@ typedef struct {
 
 enum {
   CHUNKS_PER_THREAD = 4,  // so that a thread that is slowed down keeps few of them
-  GRAINS_PER_CHUNK = 256,  // at most, where the launch allows it: some milliseconds
+  LONG_MILLISECONDS = 8,  // a chunk that takes more is split the next time, so that the driver can return in time
+  SHORT_MILLISECONDS = 1,  // one that takes less need not be split so often
+  MAX_SPLITS = 64,
   MAX_CHUNKS = 0xffff,
   SPINS = 20000,  // looks for work before a thread goes to sleep: some 50 microseconds
   ASLEEP_NANOSECONDS = 1000000000,
@@ -50,6 +52,7 @@ static struct {
   u32 is_under_way;  // the launch: the driver returned before its end
   u32 seen;  // chunks that were done when the driver last looked
   double waited;  // milliseconds since, without progress
+  double clock;  // when the driver last looked at it, as it does where it has a deadline
 } pool;
 
 void *scratch_of(u32 thread) { return pool.scratch + thread * SCRATCH_BYTES; }
@@ -106,9 +109,8 @@ __attribute__((export_name("close_pool"))) void close_pool(void) {
 static void begin(const Call *call, u32 groups) {
   const Pipeline *pipeline = call->pipeline;
   u32 launched = ++pool.launched;
-  u32 chunk_groups = max_u32(pipeline->grain, ceil_div(groups, pool.threads * CHUNKS_PER_THREAD));
-  chunk_groups = min_u32(chunk_groups, pipeline->grain * GRAINS_PER_CHUNK);
-  chunk_groups = max_u32(chunk_groups, ceil_div(groups, MAX_CHUNKS));
+  u32 wanted = pool.threads * CHUNKS_PER_THREAD * pipeline->splits;
+  u32 chunk_groups = max_u32(pipeline->grain, ceil_div(groups, min_u32(wanted, MAX_CHUNKS)));
   u32 chunks = pool.chunks = ceil_div(groups, chunk_groups);
   __c11_atomic_store(&pool.done, 0, __ATOMIC_RELAXED);
   if (chunks == 1) {
@@ -144,10 +146,26 @@ static Outcome await_others(double deadline) {
   }
 }
 
+static int is_over(double deadline) {
+  if (deadline == __builtin_inf()) return 0;
+  pool.clock = now();
+  return pool.clock > deadline;
+}
+
+// Choose how small the chunks of a pipeline's next launch are.
+static void split_by(double milliseconds, Pipeline *pipeline) {
+  if (milliseconds > LONG_MILLISECONDS) pipeline->splits = min_u32(2 * pipeline->splits, MAX_SPLITS);
+  if (milliseconds < SHORT_MILLISECONDS) pipeline->splits = max_u32(pipeline->splits / 2, 1);
+}
+
 // Take part in the launch that was begun, until it is done or the time is over.
-static Outcome help(double deadline) {
+static Outcome help(Pipeline *pipeline, double deadline) {
+  double began = pool.clock;
   while (take_chunk(0)) {
-    if (deadline < __builtin_inf() && now() > deadline) return OUT_OF_TIME;
+    int is_late = is_over(deadline);
+    split_by(pool.clock - began, pipeline);
+    if (is_late) return OUT_OF_TIME;
+    began = pool.clock;
   }
   return await_others(deadline);
 }
@@ -156,6 +174,7 @@ static Outcome help(double deadline) {
 // Whoever was told of a step goes on with it; nothing else is replayed meanwhile.
 // counts: [steps, 3], workgroups x, y, z of a launch; offsets in source and destination, bytes of a copy.
 __attribute__((export_name("replay"))) u32 replay(const Step *steps, const u32 *counts, u32 first, u32 last, double deadline) {
+  is_over(deadline);
   for (u32 at = first; at < last; at++) {
     const Step *step = steps + at;
     const u32 *count = counts + 3 * at;
@@ -163,14 +182,14 @@ __attribute__((export_name("replay"))) u32 replay(const Step *steps, const u32 *
       u32 groups = count[0] * count[1] * count[2];
       if (!groups) continue;
       if (!pool.is_under_way) begin(step->call, groups);
-      Outcome outcome = help(deadline);
+      Outcome outcome = help(step->call->pipeline, deadline);
       pool.is_under_way = outcome == OUT_OF_TIME;
       if (outcome != DONE) return outcome == OUT_OF_TIME ? at : LOST;
     } else {
       if (!count[2]) continue;
       __builtin_memmove(step->destination + count[1], step->source + count[0], count[2]);
     }
-    if (deadline < __builtin_inf() && now() > deadline) return at + 1;
+    if (is_over(deadline)) return at + 1;
   }
   return last;
 }

@@ -1,19 +1,18 @@
 // GEMM for GPUs with cheap workgroup memory: several tokens, multiplied as floats. A workgroup computes a
 // tile of SIDE × SIDE outputs, SIDE columns of K at a time: both factors lie in workgroup memory column by
-// column, four tokens or rows in a vector, and an invocation keeps 4 × 4 sums in registers. Small tiles
-// leave invocations for split-K: each split takes every so many columns, and the sums are added up in the
-// end.
+// column, four tokens or rows in a vector, and an invocation keeps 4 × 4 sums in registers. There are
+// invocations for split-K: each split takes every so many columns, and the sums are added up in the end.
 // needs: linear/fragments/io, linear/fragments/x, weight = shared/weights/octets_*, shared/weights/dequantise, epilogue = linear/fragments/epilogue_*, @pair_rows
 
-override WORKGROUP: u32 = 256u;
-override SIDE: u32 = 64u;
-override QUADS: u32 = SIDE / 4u;  // vectors of four tokens or rows in a column of the tile
-override MEMBERS: u32 = QUADS * QUADS;  // invocations of a split
-override K_SPLITS: u32 = WORKGROUP / MEMBERS;  // at most four
+const WORKGROUP = 128u;  // every device allows as many
+const SIDE = 32u;
+const QUADS = SIDE / 4u;  // vectors of four tokens or rows in a column of the tile
+const MEMBERS = QUADS * QUADS;  // invocations of a split
+const K_SPLITS = WORKGROUP / MEMBERS;
 
 // An invocation carries one block of x from memory to its split's tile, 4 tokens × 4 columns, and half of
 // them also carry a block of the weight, 4 rows × 8 columns.
-override WEIGHT_BLOCKS: u32 = MEMBERS / 2u;
+const WEIGHT_BLOCKS = MEMBERS / 2u;
 
 var<workgroup> x_tiles: array<vec4f, 4u * WORKGROUP>;  // [split][column][quad of tokens]
 var<workgroup> weight_tiles: array<vec4f, 4u * WORKGROUP>;  // [split][column][quad of rows]

@@ -5,7 +5,7 @@
 // A workgroup lays x out in its memory, as many blocks at a time as fit. Its invocations take a block of a
 // pair of rows each: ADJACENT neighbours read neighbouring blocks of one row, which share a cache line;
 // GROUP_PAIRS such sets lie one pair below the other, as scales may be stored by rows; the remaining
-// invocations take the columns further on. With PREFETCH, weights are loaded one step ahead.
+// invocations take the columns further on. Weights are loaded one step ahead.
 // needs: linear/fragments/int8_token, linear/fragments/int8_products, @pair_rows
 
 @compute @workgroup_size(WORKGROUP)

@@ -146,7 +146,7 @@ def test_a_stored_model_in_a_line(complete: bool, told: str) -> None:
 
 
 def test_whether_a_model_fits() -> None:
-    device = device_with(**{name: 1000 + at for at, name in enumerate(NEEDED_LIMITS)})
+    device = device_with(GPU, **{name: 1000 + at for at, name in enumerate(NEEDED_LIMITS)})
     assert fit({}, device) == {}
     assert fit({"largest_buffer": 1000}, device) == {"fits_gpu": True}
     assert fit({"largest_buffer": 1001}, device) == {

@@ -11,7 +11,7 @@ from py_runtime.base.errors import ContextLengthError, RequestError, ShaderError
 from py_runtime.base.markdown import MAX_CHARACTERS, code, plain, table
 from py_runtime.base.nesting import MAX_DEPTH, refuse_deep
 from py_runtime.base.short_texts import first_of, short
-from py_runtime.base.sizes import counted, in_words
+from py_runtime.base.sizes import counted, in_words, parse_count
 from py_runtime.base.tool_call import ToolCall, new_id
 from tests.runners import wait
 
@@ -26,6 +26,17 @@ from tests.runners import wait
 )
 def test_sizes(nbytes: int, words: str) -> None:
     assert in_words(nbytes) == words
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        *(("0", 0), ("007", 7), ("9" * 18, 10**18 - 1), ("9" * 19, None), ("9" * 5000, None)),
+        *(("", None), ("-1", None), ("1.5", None), ("²", None), ("٣", None), (" 1", None)),
+    ],
+)
+def test_counts_of_strangers(text: str, count: int | None) -> None:
+    assert parse_count(text) == count
 
 
 def test_counts() -> None:

@@ -19,6 +19,7 @@ from py_runtime.chat.request import NO_ARGUMENTS, ChatRequest, in_plain_words
 from py_runtime.chat.template import ChatTemplate
 
 Json = dict[str, Any]
+MANY = 1_000_000
 SCHEMA = {"type": "object", "properties": {"a": {"$ref": "#/$defs/x"}}, "$defs": {"x": {}}}
 
 
@@ -214,6 +215,22 @@ def test_calls_in_other_ways() -> None:
     assert shown(tagged_calls(body, {"f": {"properties": 5}})) == [("f", {"a": "1", "b": "1"})]
     assert tagged_calls(f"{body} and more", tools) is None
     assert tagged_calls("<function=f>text</function>", tools) is None
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "<function=f>" * MANY,
+        "<function=" * MANY,
+        "<function=f>" + "<parameter=a>" * MANY + "</function>",
+        "<function=f>" + "<parameter=" * MANY + "</function>",
+        "\n" * MANY,
+    ],
+    ids=lambda body: body[:24].strip() or "lines",
+)
+def test_beginnings_without_an_end_are_read_once(body: str) -> None:
+    """Each begins a search of the rest where one pattern looks for both: hours, for so many."""
+    assert tagged_calls(body, {}) is None
     assert all_or_none([]) is None
     assert parse_json("NaN") is None
 

@@ -19,12 +19,8 @@ from tests.graph.test_graph import (  # noqa: F401  (tests and what they ask for
     test_uploads_are_live_bytes_and_one_uniform_write,
     test_views_cost_nothing,
 )
-from tests.graph.test_probes import (  # noqa: F401  (tests and what they ask for)
-    decoder,
-    graph,
-    source,
+from tests.graph.test_probes import (  # noqa: F401  (tests)
     test_a_probed_run_costs_one_pass,
-    test_every_layer_is_torchs_at_any_shape_and_position,
     test_intermediates_that_share_a_buffer_are_all_seen,
 )
 from tests.graph.test_profile import (  # noqa: F401  (tests)

@@ -1,16 +1,21 @@
 """The pool of threads that replays plans: natively and in the page, one thread and several."""
 
 from collections.abc import Iterator
-from typing import Any
+from itertools import count
 
 import numpy as np
 import pytest
 from playwright.sync_api import Browser, Route
 
+from py_runtime.base.errors import GpuDeviceLostError
+from py_runtime.cpu import native
+from py_runtime.cpu.native import NativeMachine, request_cpu
 from tests.cpu import in_runtime
 from tests.golden import Case, check
 from tests.ops.test_ops import CASES as OP_CASES
-from tests.runners import CpuRunner, PageRunner, Runner, started_page, wait
+from tests.runners import PageRunner, Runner, started_page, wait
+
+pytestmark = [pytest.mark.built, pytest.mark.torch]
 
 CASES = in_runtime.__name__
 SEVERAL = 3  # threads, be there as many cores or not
@@ -87,7 +92,6 @@ def test_all_elements_are_computed_whoever_computes_them(pool: Runner, count: in
     np.testing.assert_allclose(pool.run(CASES, "computed", values=values), np.exp(values), 1e-5)
 
 
-@pytest.mark.torch
 @pytest.mark.browser
 @pytest.mark.parametrize(
     "case", [case for case in OP_CASES if case.name in OPS], ids=lambda case: case.name
@@ -151,8 +155,7 @@ def test_a_worker_that_ends_between_launches_is_not_missed(doomed: CpuPage) -> N
     ("harm", "words"),
     [
         ("destroyed", "was destroyed"),
-        ("error", "a thread of the CPU's kernels has failed"),
-        pytest.param("ended", "a thread has ended while it computed", marks=pytest.mark.thorough),
+        ("a thread without a stack", "a thread of the CPU's kernels has failed"),
     ],
 )
 def test_a_device_that_is_gone_says_so(doomed: CpuPage, harm: str, words: str) -> None:
@@ -167,11 +170,11 @@ def test_a_device_that_nobody_has_any_more_gives_its_memory_back(in_page: PageRu
 import gc
 from py_runtime.cpu import page
 gone = await page.request_cpu(2)
-machines = page._cpu.machines
-with_it = machines.size
+gc.collect()
+with_it = page._cpu.machines.size
 del gone
 gc.collect()
-with_it - machines.size
+with_it - page._cpu.machines.size
 """
     )
     assert found == 1
@@ -199,16 +202,31 @@ def test_a_page_that_is_not_isolated_computes_on_one_thread(
     context.close()
 
 
-def test_threads_that_never_start_are_not_missed(
-    monkeypatch: pytest.MonkeyPatch, cpu: CpuRunner
-) -> None:
-    from py_runtime.cpu.native import NativeMachine, request_cpu
-
+def test_threads_that_never_start_are_not_missed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(NativeMachine, "start_thread", lambda *_: None)
     values = np.linspace(-3, 3, in_runtime.LARGE, dtype=np.float32)
 
-    async def compute() -> Any:
-        device = await request_cpu(SEVERAL)
-        return await in_runtime.computed(device, values)
+    async def compute() -> np.ndarray:
+        return await in_runtime.computed(await request_cpu(SEVERAL), values)
 
     np.testing.assert_allclose(wait(compute()), np.exp(values), 1e-5)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_thread_that_dies_with_a_chunk_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock runs fast: who waits for that thread is out of patience after a moment."""
+    seconds = count()
+    monkeypatch.setattr(native.time, "perf_counter", lambda: float(next(seconds)))
+    start_thread = NativeMachine.start_thread
+
+    def start_without_stack(machine: NativeMachine, number: int, stack: int) -> None:
+        start_thread(machine, number, in_runtime.NO_STACK)
+
+    monkeypatch.setattr(NativeMachine, "start_thread", start_without_stack)
+
+    async def compute() -> None:
+        exponential = await in_runtime.Exponential.create(await request_cpu(2), in_runtime.LARGE)
+        exponential.start(0.0, repeat=1000)
+
+    with pytest.raises(GpuDeviceLostError, match="has ended while it computed"):
+        wait(compute())

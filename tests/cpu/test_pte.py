@@ -2,6 +2,14 @@
 
 import pytest
 
+from tests.pte.test_chat import (  # noqa: F401  (tests and what they ask for)
+    folder,
+    model,
+    test_a_second_turn_reuses_the_first,
+    test_it_answers_and_stops_where_it_should,
+    test_many_steps_run_in_one_submit,
+    test_whole_logits_give_their_last_row_alone,
+)
 from tests.pte.test_files import (  # noqa: F401  (tests)
     test_a_decoder_starts_anew_in_a_second_module,
     test_equals_torch_on_one_loaded_module,

@@ -1,6 +1,7 @@
 """The one device for all who were on the one that was lost, whenever they notice."""
 
 import asyncio
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,6 +19,11 @@ class Opened:
     def __init__(self, kind: str = GPU, threads: int | None = None) -> None:
         self.kind = kind
         self.threads = threads
+        self.counters = SimpleNamespace(buffers_alive=1)
+        self.is_destroyed = False
+
+    def destroy(self) -> None:
+        self.is_destroyed = True
 
 
 async def turns(count: int) -> None:
@@ -90,16 +96,30 @@ def devices_of(found: list[Any]) -> list[Any]:
 
 def test_a_cpu_keeps_its_threads(devices: list[Opened]) -> None:
     async def ask() -> Any:
-        cpu = await one_device.device_in_use(CPU, 3)
+        cpu: Any = await one_device.device_in_use(CPU, 3)
         assert await one_device.device_in_use(CPU) is cpu
         assert await one_device.device_in_use(CPU, 3) is cpu
         with pytest.raises(RequestError, match="already runs 3 threads") as caught:
             await one_device.device_in_use(CPU, 4)
         assert caught.value.param == "threads"
+        assert not cpu.is_destroyed
         return await one_device.replacement(cpu)
 
     another = wait(ask())
     assert (another.kind, another.threads) == (CPU, 3)
+    assert len(devices) == 2
+
+
+def test_a_cpu_without_models_gets_other_threads(devices: list[Opened]) -> None:
+    async def ask() -> None:
+        before: Any = await one_device.device_in_use(CPU, 3)
+        before.counters.buffers_alive = 0
+        after = await one_device.device_in_use(CPU, 4)
+        assert (after.threads, before.is_destroyed) == (4, True)
+        assert one_device.newest(before) is after
+        assert await one_device.device_in_use(CPU) is after
+
+    wait(ask())
     assert len(devices) == 2
 
 

@@ -256,6 +256,14 @@ def test_another_size_is_told_before_its_bytes_come() -> None:
     assert shelf.kept == b""
 
 
+def test_a_size_of_thousands_of_digits_is_none() -> None:
+    class Boasting:
+        async def ask(self, url: str, what: str, more: dict[str, str]) -> Sent:
+            return Sent(206, DATA, f"bytes 0-9/{'9' * 5000}", None)
+
+    assert wait(RemoteFile(Boasting(), "https://a.example/x", "x").open(0)).file_size is None
+
+
 def test_a_host_that_never_sends_more_is_given_up() -> None:
     server, shelf = Server(), Memory()
     server.has_ranges, server.cuts = False, [400] * 99

@@ -16,7 +16,7 @@ from tests.export.family_configs import FAMILIES, SIZES
 from tests.golden import Tolerance, compare
 from tests.runners import NativeRunner, wait
 
-pytestmark = pytest.mark.torch
+pytestmark = [pytest.mark.torch, pytest.mark.thorough]
 
 EXACT_WEIGHTS = Tolerance(1e-3, 2e-5)  # rounding, after the nine layers of Gemma 4
 QUANTISATIONS = ("q4gsw", "q4", "q8")

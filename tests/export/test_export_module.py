@@ -48,6 +48,7 @@ def test_equals_torch(entry: Ordinary, native: NativeRunner) -> None:
 
 
 @pytest.mark.browser
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", IN_PAGE)
 def test_equals_torch_in_the_page(name: str, in_page: Runner) -> None:
     check(case_of(name), in_page)

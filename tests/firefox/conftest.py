@@ -1,4 +1,4 @@
-"""A Firefox, and the toy's page in it, for each file of this folder."""
+"""A Firefox, and the toy's page in it, for the whole folder, which has one file of tests."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack

@@ -1,5 +1,7 @@
 """The page in Debian's Firefox: what it stands on there, from the first start to no network."""
 
+import base64
+import json
 from pathlib import Path
 
 import pytest
@@ -8,10 +10,13 @@ from py_runtime.gpu.kernel_target import MEMORY_KERNELS
 from tests.app.test_device_loss import ANSWER, DESTROY_AT, ONE_BY_ONE, REQUEST, STREAM
 from tests.dynamic_shape.scenarios import SCENARIOS, Scenario
 from tests.firefox.conftest import Site
+from tests.firefox.marionette import Firefox
 from tests.golden import check
 from tests.gpu.test_kernel_sources import KERNELS, all_ways
 from tests.toy_model import NAME, TOKENS, greedy_of
-from tests.web.user import PAUSE
+from tests.web.test_attaching import active, bomb, endless
+from tests.web.test_hostile_texts import HOSTILE
+from tests.web.user import PAUSE, chat_of
 
 pytestmark = [pytest.mark.browser, pytest.mark.torch, pytest.mark.thorough]
 
@@ -22,6 +27,16 @@ NOTES = f"{ANSWERS}.map(answer => answer.querySelector('.note').textContent)"
 TALK = """const {completions} = inpage.chat;
 const create = completions.create;
 completions.create = request => create({...request, ignore_eos: true, max_tokens: 60});"""
+
+# A file for one of the page's fields.
+GIVE = """const [field, name, base64] = given;
+const bytes = Uint8Array.from(atob(base64), letter => letter.charCodeAt(0));
+const files = new DataTransfer();
+files.items.add(new File([bytes], name));
+const input = document.querySelector(field);
+input.files = files.files;
+input.dispatchEvent(new Event("change", {bubbles: true}));"""
+ATTACHED = "document.querySelector('#attached').innerText"
 
 # Few: each takes seconds to compile there.
 WIDE = [each for each in SCENARIOS if each.name in ("C rms_norm reused", "I linear_q4gsw")]
@@ -103,6 +118,48 @@ def test_a_question_is_answered_and_stop_ends_an_answer(site: Site) -> None:
     assert "Go on and on" in questions
 
 
+def give(site: Site, field: str, name: str, content: bytes) -> None:
+    site.firefox.run(GIVE, [field, name, base64.b64encode(content).decode()])
+
+
+def test_hostile_texts_hold_nothing_up_and_open_again(site: Site) -> None:
+    firefox = site.firefox
+    texts = [text for answer in HOSTILE.values() for text in ("Write", answer)]
+    export = {"format": "inpage-chats", "version": 1, "chats": [chat_of(*texts)]}
+    give(site, "#importFile", "chats.json", json.dumps(export).encode())
+    shown = f"{ANSWERS}.map(answer => answer.querySelector('.text').textContent.trim())"
+    for _ in range(2):
+        firefox.until(f"{shown}.filter(Boolean).length === {len(HOSTILE)}")
+        assert site.python("1 + 1") == 2
+        firefox.reload()
+        firefox.until("document.body.dataset.model === 'ready'")
+    firefox.run(TALK)
+    firefox.click("#newChat")
+    firefox.type("#draft", f"Still there?{ENTER}")
+    firefox.until(f"{NOTES}.at(-1)?.includes('60 tokens')")
+
+
+def test_hostile_pdf_files_hold_nothing_up(site: Site) -> None:
+    firefox = site.firefox
+    firefox.until("!document.querySelector('#attach').hidden")
+    patience = "(await import(new URL('ui/pdf.js', document.baseURI))).max.milliseconds"
+    before = firefox.run(f"const before = {patience}; {patience} = 500; return before")
+    give(site, "#attachFiles", "endless.pdf", endless())
+    firefox.until("document.querySelector('#notices').innerText.includes('takes too long')")
+    firefox.run(f"{patience} = given", before)
+    for name, content, text in (
+        ("bomb.pdf", bomb(), "The next page"),
+        ("active.pdf", active(), "Harmless"),
+    ):
+        firefox.click("#newChat")
+        give(site, "#attachFiles", name, content)
+        firefox.until(f"{ATTACHED}.startsWith('{name} · ')")
+        firefox.type("#draft", f"Sum it up{ENTER}")
+        firefox.until(f"{NOTES}.at(-1)?.includes('60 tokens')")
+        assert text in firefox.run("return document.querySelector('#messages').innerText")
+    assert firefox.run("return window.hasRun ?? null") is None
+
+
 def test_the_same_text_after_a_lost_device(site: Site) -> None:
     undisturbed = site.firefox.run(ANSWER, REQUEST)
     site.python("engine.model.session.forget()")
@@ -125,8 +182,28 @@ def test_tabs_share_an_engine(site: Site, toy_model: Path) -> None:
     firefox.run("await engine.dispose()")
 
 
+def test_without_webgpu_the_processor_answers(
+    firefox: Firefox, choosing_site_url: str, toy_model: Path
+) -> None:
+    """A first minute in Firefox as it comes on Linux."""
+    with firefox.without("dom.webgpu.enabled"):
+        firefox.go(choosing_site_url)
+        assert firefox.run("return (await inpage.ready).device.kind") == "cpu"
+        assert firefox.run("return document.querySelector('#failure').hidden") is True
+        firefox.until("!document.querySelector('#load').disabled")
+        status = firefox.run("return document.querySelector('#status').innerText")
+        assert "Running on your processor (" in status
+        firefox.click("#load")
+        firefox.until("document.body.dataset.model === 'ready'")
+        firefox.run(TALK)
+        firefox.type("#draft", f"Am I heard?{ENTER}")
+        firefox.until(f"{NOTES}[0]?.includes('60 tokens')")
+        greedy = greedy_of(toy_model)
+        assert firefox.run(ASK.replace("engine.", "inpage."), greedy.prompt) == greedy.tokens
+
+
 def test_the_card_without_webgpu_names_the_switch(site: Site) -> None:
-    """WebGPU is there on Linux, and switched off."""
+    """WebGPU is there on Linux, and switched off; the site asks for it."""
     firefox = site.firefox
     with firefox.without("dom.webgpu.enabled"):
         firefox.go(site.url)

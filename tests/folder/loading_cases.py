@@ -196,11 +196,30 @@ async def load_until_full(device: Device, where: str, writes: int) -> dict[str, 
         nonlocal left
         left -= 1
         if left < 0:
-            raise js.DOMException.new("no space on purpose", "QuotaExceededError")
+            raise _no_space()
         return original.call(handle, *arguments)
 
     with _patched(prototype, "write", create_proxy(write, capture_this=True)):
         return await load(device, where)
+
+
+async def load_while_nothing_opens(device: Device, where: str) -> dict[str, Any]:
+    """Load with a storage where files can be created, and none be opened to be written."""
+    import js
+    from pyodide.ffi import create_proxy
+
+    refuse = create_proxy(lambda *_: js.Promise.reject(_no_space()))
+    with _patched(js.FileSystemFileHandle.prototype, "createSyncAccessHandle", refuse):
+        return await load(device, where)
+
+
+def _no_space() -> Any:
+    """Return the error of a full storage; of newer browsers it has a class of its own."""
+    import js
+
+    if hasattr(js, "QuotaExceededError"):
+        return js.QuotaExceededError.new("no space on purpose")
+    return js.DOMException.new("no space on purpose", "QuotaExceededError")
 
 
 async def load_without_storage(device: Device, where: str) -> list[Any]:

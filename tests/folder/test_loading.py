@@ -228,20 +228,32 @@ def test_what_is_stored_needs_no_room(page: LoadingPage, check_loaded: Any) -> N
     assert page.site.take_requests() == MANIFEST
 
 
-@pytest.mark.parametrize("writes", [0, 1, 9])
+@pytest.mark.parametrize(
+    ("load", "limit"),
+    [
+        ("load_until_full", {"writes": 0}),
+        ("load_until_full", {"writes": 1}),
+        ("load_until_full", {"writes": 9}),
+        ("load_while_nothing_opens", {}),
+    ],
+)
 def test_storage_that_fills_up_on_the_way(
-    writes: int, page: LoadingPage, manifest: dict[str, Any], check_loaded: Any
+    load: str,
+    limit: dict[str, int],
+    page: LoadingPage,
+    manifest: dict[str, Any],
+    check_loaded: Any,
 ) -> None:
-    result = page.run("load_until_full", where=page.address(), writes=writes)
+    result = page.run(load, where=page.address(), **limit)
     check_loaded(result)
     (notice,) = result["notices"]
     assert notice["kind"] == "storage"
     assert "no space on purpose" in notice["text"]
     assert "stays in memory" in notice["text"]
     entries = page.run("entries")
-    assert not [name for name in entries if name.startswith("partial-")]
+    assert not [name for name in entries if name.startswith(("partial-", "begun-"))]
     kept = kept_files(page, manifest)
-    assert len(kept) <= max(0, writes - 1)
+    assert len(kept) <= max(0, limit.get("writes", 0) - 1)
     page.site.take_requests()
     check_loaded(page.load())
     assert page.site.take_requests() == MANIFEST | (all_files(manifest) - kept)

@@ -77,6 +77,8 @@ class FakeModel:
     async def recover(self) -> None:
         raise AssertionError("nothing was lost")
 
+    give_up_device = recover
+
     def computed(self, tokens: list[int]) -> list[Any]:
         """Return what the graph was asked for, in short."""
         self.log.clear()

@@ -60,6 +60,7 @@ FAULTS: list[tuple[Any, str]] = [
     ({"type": "number", "minimum": 1e-30}, "has more than 15 digits"),
     ({"type": "string", "minLength": -1}, "minLength is -1, not a whole number"),
     ({"$ref": "#/$defs/none"}, "the \\$ref '#/\\$defs/none' leads nowhere"),
+    ({"$ref": f"#/required/{'9' * 5000}"}, "leads nowhere"),
     ({"$ref": "https://example.org/schema"}, "only those that begin with #/"),
     ({"items": [{}, {}]}, "for items by their place use prefixItems"),
     ({"oneOf": [{"type": "number"}, {"type": "integer"}]}, "could fit both schema 0 and schema 1"),

@@ -71,8 +71,8 @@ class Machine:
             raise seconds
         return [seconds for _ in targets]
 
-    def chosen(self, *asked: Any) -> str:
-        return wait(choose_device(*asked, notes=process_notes)).kind
+    def chosen(self, wanted: Any = None, threads: Any = None) -> str:
+        return wait(choose_device(wanted, threads, process_notes)).kind
 
 
 @pytest.fixture
@@ -202,10 +202,13 @@ def test_kernels_ask_for_their_device() -> None:
     assert wanted_kind(CPU, None) == CPU
     assert wanted_kind(None, PORTABLE_KERNELS) == GPU
     assert wanted_kind(None, CPU_KERNELS) == wanted_kind(CPU, CPU_KERNELS) == CPU
+    assert wanted_kind(None, None, 2) == wanted_kind(CPU, CPU_KERNELS, 2) == CPU
+    with pytest.raises(RequestError, match="threads are for"):
+        wanted_kind(None, PORTABLE_KERNELS, 2)
     for device, kernels in ((CPU, PORTABLE_KERNELS), (GPU, CPU_KERNELS)):
         with pytest.raises(RequestError, match=f"'{kernels}' do not run on the device '{device}'"):
             wanted_kind(device, kernels)
-    for device, kernels, param in (("tpu", None, "device"), (None, "quick", "kernels")):
+    for asked, param in ((("tpu", None), "device"), ((None, "quick"), "kernels")):
         with pytest.raises(RequestError) as caught:
-            wanted_kind(device, kernels)
+            wanted_kind(*asked)
         assert caught.value.param == param

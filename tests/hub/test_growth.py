@@ -3,6 +3,7 @@
 import unicodedata
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,11 +14,12 @@ from py_runtime.base.file_facts import FileFacts
 from py_runtime.chat.request import ChatRequest
 from py_runtime.chat.seams import Seams, unmark
 from py_runtime.folder.manifest import Manifest, Requirements, Source, _check_files
+from py_runtime.gpu import GPU
 from py_runtime.hub import requests
 from py_runtime.hub.address import HubAddress
 from py_runtime.hub.choice import choose, variants_of
 from py_runtime.hub.errors import HubError
-from py_runtime.hub.listing import HubFile, Repository
+from py_runtime.hub.listing import HubFile, Repository, next_page
 from py_runtime.tokens import Tokenizer
 from py_runtime.tokens.normalizers import LONG_RUN, unicode_form
 from tests.growth import assert_linear
@@ -92,15 +94,21 @@ def test_a_page_is_offered_a_bounded_number_of_files(monkeypatch: pytest.MonkeyP
         hub.list_repository = repository
         return hub
 
-    async def look(hub: Any, model: Any) -> tuple[int, str]:
+    async def look(hub: Any, model: Any, device: Any) -> tuple[int, str]:
         return 1, ""
 
     monkeypatch.setattr(HubCalls, "_open", opened)
     monkeypatch.setattr("py_runtime.app.hub_calls._look_at", look)
-    limits = {"max_storage_buffer_binding_size": 1}
-    named = wait(HubCalls(None).files("hf:o/n/m02999.gguf", {}, limits))
+    device: Any = SimpleNamespace(kind=GPU, limits={"max_storage_buffer_binding_size": 1})
+    named = wait(HubCalls(None).files("hf:o/n/m02999.gguf", {}, device))
     assert len(named["files"]) == shelf.asked == MAX_OFFERED
     assert named["default"] in [row["address"] for row in named["files"]]
+
+
+def test_a_header_full_of_beginnings_is_read_once() -> None:
+    """Each would begin a search of the rest: hours, for so many."""
+    assert next_page({"link": "<" * 1_000_000}) is None
+    assert next_page({"link": '<a>; rel="prev", <b>; rel="next"'}) == "b"
 
 
 def test_a_listing_of_many_pages_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -136,6 +136,8 @@ def test_a_file_without_a_hash_is_refused(lfs: Any) -> None:
         (404, {"x-error-code": "RevisionNotFound"}, False, "hub_error", "no such revision: o/n"),
         (429, {"retry-after": "30"}, False, "hub_error", "wait 30 seconds"),
         (429, {"retry-after": "<b>"}, False, "hub_error", "wait some minutes"),
+        (429, {"retry-after": "²"}, False, "hub_error", "wait some minutes"),
+        (429, {"retry-after": "9" * 5000}, False, "hub_error", "wait some minutes"),
         (500, {}, False, "hub_error", "answered 500"),
     ],
 )

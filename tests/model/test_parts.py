@@ -308,7 +308,7 @@ def test_files_beside_others() -> None:
 
 @pytest.mark.parametrize(("held", "size"), [(1000, 10), (0, 1000)])
 def test_what_a_cpu_must_have_left(held: int, size: int) -> None:
-    """Where nobody counted what the graph holds, its files stand for it."""
+    """Files stand for what the graph holds, where nobody counted that."""
     requires = SimpleNamespace(features=[], limits={})
     manifest = SimpleNamespace(name="m", requires=requires, gpu_bytes=held, size=size)
 

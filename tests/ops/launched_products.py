@@ -140,14 +140,13 @@ def table_of_products(of_models: set[Combination], of_ops: set[Combination]) -> 
 def table_of_tiles() -> str:
     """Return a row for each tile of linear/gemv_int8."""
     lines = [
-        "| tile | invocations | adjacent | pairs | lanes of a pair | unroll | prefetch |",
-        "| --- | --: | --: | --: | --: | --: | :-: |",
+        "| tile | invocations | pairs | lanes of a pair | unroll |",
+        "| --- | --: | --: | --: | --: |",
     ]
     for name, tile in vars(int8_products).items():
         if isinstance(tile, GemvTile):
-            sizes = (tile.workgroup, tile.adjacent, tile.group_pairs, tile.pair_lanes, tile.unroll)
-            marks = [*map(str, sizes), OF_MODELS if tile.prefetch else NONE]
-            lines.append(f"| `{name}` | {' | '.join(marks)} |")
+            sizes = (tile.workgroup, tile.group_pairs, tile.pair_lanes, tile.unroll)
+            lines.append(f"| `{name}` | {' | '.join(map(str, sizes))} |")
     return "\n".join(lines)
 
 

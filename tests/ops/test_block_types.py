@@ -13,7 +13,7 @@ from py_runtime.program.writer import ProgramWriter, Ref
 from tests.gguf.blocks import TYPES, RandomWeight, random_weight
 from tests.runners import NativeRunner, Runner
 
-pytestmark = pytest.mark.thorough_in_page
+pytestmark = pytest.mark.thorough
 
 ROWS = 37  # odd: the last pair of rows is half a pair, and scales of two blocks share words
 MAX_LINES = 40

@@ -21,15 +21,11 @@ from tests.compiled_sooner import compile_sooner, written_out
 from tests.runners import NativeRunner, wait
 
 TILES = {
-    "many rows, long K": int8_products.MANY_ROWS_LONG_K,
-    "many rows, mid K": int8_products.MANY_ROWS_MID_K,
-    "many rows, short K": int8_products.MANY_ROWS_SHORT_K,
-    "most rows, any K": int8_products.MOST_ROWS_ANY_K,
-    "some rows, long K": int8_products.SOME_ROWS_LONG_K,
-    "some rows, longest K": int8_products.SOME_ROWS_LONGEST_K,
-    "few rows, longest K": int8_products.FEW_ROWS_LONGEST_K,
-    "some rows, short K": int8_products.SOME_ROWS_SHORT_K,
-    "few rows, short K": int8_products.FEW_ROWS_SHORT_K,
+    "usual": int8_products.USUAL,
+    "long K": int8_products.LONG_K,
+    "long K, few rows": int8_products.LONG_K_FEW_ROWS,
+    "many rows": int8_products.MANY_ROWS,
+    "most rows": int8_products.MOST_ROWS,
 }
 ROWS = 37  # odd: the last pair is half a pair
 TOKENS = (70, 2, 33, 64, 70)
@@ -150,18 +146,15 @@ def test_nothing_gives_nothing(tokens: int, native: NativeRunner) -> None:
 @pytest.mark.parametrize(
     ("kind", "rows", "columns", "name"),
     [
-        ("q4gsw", 28672, 4096, "many rows, long K"),
-        ("q4_k", 28672, 4096, "many rows, long K"),
-        ("q8_0", 128256, 4096, "most rows, any K"),
-        ("q6_k", 128256, 2048, "most rows, any K"),
-        ("q4gsw", 16384, 2048, "many rows, mid K"),
-        ("q8_0", 49152, 576, "many rows, short K"),
-        ("q4gsw", 6144, 4096, "some rows, long K"),
-        ("q4gsw", 2048, 2048, "some rows, long K"),
-        ("q4gsw", 4096, 14336, "some rows, longest K"),
-        ("q4gsw", 2048, 8192, "few rows, longest K"),
-        ("q4_1", 3072, 576, "some rows, short K"),
-        ("q4_1", 576, 1536, "few rows, short K"),
+        ("q4gsw", 28672, 4096, "most rows"),
+        ("q8_0", 28672, 4096, "most rows"),
+        ("q6_k", 128256, 2048, "most rows"),
+        ("q8_0", 49152, 576, "most rows"),
+        ("q4gsw", 16384, 2048, "many rows"),
+        ("q4gsw", 6144, 4096, "usual"),
+        ("q4_1", 576, 1536, "usual"),
+        ("q4gsw", 4096, 14336, "long K"),
+        ("q4gsw", 2048, 8192, "long K, few rows"),
     ],
 )
 def test_shapes_get_what_suits_them(kind: str, rows: int, columns: int, name: str) -> None:
@@ -170,23 +163,6 @@ def test_shapes_get_what_suits_them(kind: str, rows: int, columns: int, name: st
     small = int8_products.choose_gemv_tile(matrix, limits(128))
     assert small.workgroup == 128
     assert small.pair_lanes == TILES[name].pair_lanes
-
-
-@pytest.mark.parametrize(
-    ("kind", "rows", "columns", "prefetch"),
-    [
-        ("q4_k", 16384, 2048, False),
-        ("q4_k", 3072, 2048, False),
-        ("q6_k", 576, 256, False),
-        ("q4gsw", 3072, 2048, True),
-        ("q8_0", 16384, 2048, True),
-        ("q4_0", 2048, 8192, False),
-    ],
-)
-def test_which_tiles_prefetch_weights(kind: str, rows: int, columns: int, prefetch: bool) -> None:
-    matrix = Matrix(kind, (rows,), columns, (), {}, False, True, {})
-    for invocations in (256, 128):
-        assert int8_products.choose_gemv_tile(matrix, limits(invocations)).prefetch == prefetch
 
 
 @pytest.mark.parametrize("blocks", [1, 18, 64, 97, 448])
@@ -198,7 +174,7 @@ def test_rounds_are_whole_steps_and_fit(tile: GemvTile, blocks: int) -> None:
 
 
 def test_a_token_is_laid_out_in_equal_rounds() -> None:
-    at_once = int8_products.SOME_ROWS_LONG_K.blocks_at_once
+    at_once = int8_products.USUAL.blocks_at_once
     assert [at_once(blocks) for blocks in (64, 96, 128, 200)] == [64, 96, 64, 96]
 
 

@@ -7,7 +7,7 @@ from tests.golden import Case, check
 from tests.ops.wide_cases import WIDE
 from tests.runners import NativeRunner, Runner
 
-pytestmark = [pytest.mark.torch, pytest.mark.thorough_in_page]
+pytestmark = [pytest.mark.torch, pytest.mark.thorough]
 
 # What every device allows, at WebGPU's compatibility level, too.
 LEAST = {

@@ -14,7 +14,7 @@ from tests.ops.test_memory_kernels import LEAST
 from tests.ops.wide_cases import by_int8_planes
 from tests.runners import NativeRunner, Runner
 
-pytestmark = pytest.mark.torch
+pytestmark = [pytest.mark.torch, pytest.mark.thorough]
 
 MIXED, ALONE = "linear/gemv_mixed_int8", "linear/gemv_int8"
 HEADS = (8, 2, 32)  # rows of q and k, and those of v, are whole workgroups

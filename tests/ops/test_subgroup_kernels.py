@@ -7,7 +7,7 @@ from tests.golden import Case, check
 from tests.ops.wide_cases import SHARING
 from tests.runners import Runner
 
-pytestmark = [pytest.mark.torch, pytest.mark.thorough_in_page]
+pytestmark = [pytest.mark.torch, pytest.mark.thorough]
 
 
 @pytest.mark.parametrize("case", SHARING, ids=lambda case: case.name)

@@ -13,7 +13,7 @@ from tests.ops.cases_fused import decoder_case, residual_case, swiglu_case
 from tests.ops.wide_cases import by_int8_planes
 from tests.runners import NativeRunner
 
-pytestmark = pytest.mark.torch
+pytestmark = [pytest.mark.torch, pytest.mark.thorough]
 
 
 @pytest.mark.parametrize("enough", [1, 10**6])

@@ -324,6 +324,17 @@ def test_a_load_takes_the_place_of_a_restore_that_hangs(impatient: User, expecte
     assert impatient.text_of(impatient.ask(QUESTION)) == expected
 
 
+def test_a_restart_out_of_a_restore_that_hangs_brings_nothing_back(impatient: User) -> None:
+    expect_hang(impatient)
+    restart_with(impatient, HANG + HANGING_TOKENIZER)
+    await_hang(impatient)
+    expect(line_of(impatient).first).to_be_visible()
+    again = "inpage.restart().then(model => model?.name ?? 'nothing')"
+    assert outcome(impatient, again) == "nothing"
+    assert restarted(impatient) == "restarted"
+    assert impatient.page.evaluate("inpage.loaded") is None
+
+
 LATE_LISTING = """
 import asyncio
 from py_runtime.app.engine import Engine

@@ -55,7 +55,7 @@ def first_minute(page: Page, url: str, toy_model: Path) -> User:
 def test_without_an_adapter(without_gpu: Browser, choosing_site_url: str, toy_model: Path) -> None:
     user = first_minute(without_gpu.new_page(), choosing_site_url, toy_model)
     page = user.page
-    page.locator("header [data-opens=models]").first.click()
+    page.locator("#modelChip").click()
     panel = page.locator("#models")
     expect(panel.locator("p.processor")).to_have_text(re.compile(RUNNING.pattern + " A graphics"))
     expect(panel.get_by_text("Models run on your graphics card")).to_be_hidden()

@@ -6,6 +6,7 @@ None goes around the tables.
 import ast
 import re
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from py_runtime.base.messages import worded as in_english
 from py_runtime.base.progress import DOWNLOAD
 from py_runtime.folder.manifest import NEEDED_LIMITS
 from py_runtime.generation.pieces import Piece, Usage
+from py_runtime.gpu import GPU
 from tests.web import wording
 from tools.files import ROOT
 
@@ -139,7 +141,7 @@ def test_keys_have_numbers_for_values() -> None:
 # As pages show them ------------------------------------------------------------------------------
 
 MODEL = {"parameters": 134_515_008, "size": 512, "context": 2048, "gpu_bytes": 205_000_000}
-LIMITS = dict.fromkeys(NEEDED_LIMITS, 1000)
+DEVICE: Any = SimpleNamespace(kind=GPU, limits=dict.fromkeys(NEEDED_LIMITS, 1000))
 
 
 def told() -> list[Any]:
@@ -153,8 +155,8 @@ def told() -> list[Any]:
     )
     return [
         model_messages(MODEL),
-        fit({"largest_buffer": 2000}, LIMITS)["unfit"],
-        describe_offer({"name": "Toy", "error": "torn", "stored": False}, LIMITS)["messages"],
+        fit({"largest_buffer": 2000}, DEVICE)["unfit"],
+        describe_offer({"name": "Toy", "error": "torn", "stored": False}, DEVICE)["messages"],
         outcome(Piece(finish_reason="length", usage=usage), 3.5),
         ContextLengthError(5300, 2048).said,
         message("same_tokens", tokens=7, answers=1),
@@ -166,7 +168,7 @@ def told() -> list[Any]:
 
 def test_messages_in_german() -> None:
     assert wording.worded("de-DE", told()) == [
-        "134,5 Millionen Parameter · 512 Byte · Kontext von 2.048 Tokens · 205 MB GPU-Speicher",
+        "134,5 Millionen Parameter · 512 Byte · Kontext von 2.048 Tokens · 205 MB Speicher",
         "Zu groß für diese GPU: Es braucht einen Puffer von 2,0 kB, und die Grenze liegt hier bei "
         "1,0 kB.",
         "Kann nicht geladen werden: torn.",

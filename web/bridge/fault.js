@@ -9,3 +9,9 @@ export class BridgeFault extends Error {
     this.name = kind;
   }
 }
+
+// Pyodide takes for an error what has a stack, and a DOMException, but none of the classes that extend it, of which
+// Chromium gives no stack (QuotaExceededError): a promise that rejects with one would stay pending in Python for ever.
+if (!("stack" in DOMException.prototype)) {
+  Object.defineProperty(DOMException.prototype, "stack", { value: "", configurable: true, writable: true });
+}

@@ -15,7 +15,10 @@ from py_runtime.ops.kernels.tilings import choose_tilings
 from py_runtime.ops.kernels.token_inputs import Norm
 from py_runtime.ops.registry import Op
 
-MIN_TILES = 264  # of side 64, two for each core of a large device: fewer leave it idle
+# Of side 64, two for each core of a large device: fewer leave it idle. Measured on an H200: with
+# such tiles alone a prompt of 128 tokens takes 21 % (8B parameters) to 105 % (135M) longer; with
+# tiles of side 32 alone one of 512 tokens takes 5 % longer (1B and 8B).
+MIN_TILES = 264
 
 
 class Gemm:
@@ -42,7 +45,7 @@ class Gemm:
                 bind={**epilogue.bind, **matrix.bind, "x": self.prepare.out},
                 constants=tiling.constants,
             )
-            for tiling in choose_tilings(matrix, op.builder.target, op.builder.limits)
+            for tiling in choose_tilings(matrix, op.builder.target)
         }
 
     def __call__(self, tokens: int) -> None:

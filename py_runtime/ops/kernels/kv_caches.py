@@ -9,7 +9,8 @@ KINDS = (F32, F16)
 
 def take_caches(op: Op, rank: int | None = None) -> tuple[LiveTensor, LiveTensor]:
     """Take an op's k_cache and v_cache, which have the same dtype."""
-    k_cache, v_cache = (op.tensor(name, *KINDS, rank=rank) for name in ("k_cache", "v_cache"))
+    kinds = (F32,) if op.builder.target.cpu else KINDS  # a CPU takes longer to unpack halves
+    k_cache, v_cache = (op.tensor(name, *kinds, rank=rank) for name in ("k_cache", "v_cache"))
     op.require(
         k_cache.dtype is v_cache.dtype,
         f"caches are {k_cache.dtype.name} and {v_cache.dtype.name}; both must be the same",

@@ -1,6 +1,5 @@
 """Tilings of matrix products of several tokens, by the kind of device."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from py_runtime.base.shapes import ceil_div
@@ -8,7 +7,6 @@ from py_runtime.gpu.kernel_target import KernelTarget
 from py_runtime.gpu.shader_figures import figures_of
 from py_runtime.ops.kernels.int8_products import GEMM_INT8, TILE_SIDES, uses_int8_planes
 from py_runtime.ops.kernels.matrices import Matrix
-from py_runtime.ops.kernels.workgroups import is_roomy
 
 GEMM, GEMM_WIDE = "linear/gemm", "linear/gemm_wide"
 SHARING_LANES = figures_of("linear/fragments/quads")["QUAD_LANES"]
@@ -23,8 +21,7 @@ class Tiling:
     tokens: int  # of a tile
     pairs: int
     loads: str | None = None  # how linear/gemm loads tokens: linear/fragments/tokens_*
-    side: int | None = None  # of square tiles
-    workgroup: int | None = None  # of linear/gemm_wide
+    side: int | None = None  # of the square tiles of linear/gemm_int8
 
     def weight_plugs(self, matrix: Matrix) -> dict[str, str]:
         """Return the plugs by which the kernel reads this kind of weights."""
@@ -36,8 +33,7 @@ class Tiling:
 
     @property
     def constants(self) -> dict[str, float]:
-        given = {"SIDE": self.side, "WORKGROUP": self.workgroup}
-        return {name: value for name, value in given.items() if value is not None}
+        return {} if self.side is None else {"SIDE": self.side}
 
     def count(self, tokens: int, pairs: int) -> int:
         """Return the number of tiles of a product."""
@@ -51,9 +47,10 @@ def tile_registers(loads: str) -> Tiling:
     return Tiling(GEMM, tiles, known["TILE_TOKENS"], known["TILE_PAIRS"], loads)
 
 
-def tile_workgroup(side: int, workgroup: int) -> Tiling:
+def tile_workgroup() -> Tiling:
     """Return the tiling in which a workgroup keeps both factors of a square in its memory."""
-    return Tiling(GEMM_WIDE, 1, tokens=side, pairs=side // 2, side=side, workgroup=workgroup)
+    side = figures_of(GEMM_WIDE)["SIDE"]
+    return Tiling(GEMM_WIDE, 1, tokens=side, pairs=side // 2)
 
 
 def tile_int8(side: int) -> Tiling:
@@ -62,8 +59,7 @@ def tile_int8(side: int) -> Tiling:
 
 
 ALONE, SHARED = tile_registers("alone"), tile_registers("shared")
-WIDE, SMALL = tile_workgroup(64, 256), tile_workgroup(32, 256)
-SMALLEST = tile_workgroup(32, 128)  # fits every device
+WIDE = tile_workgroup()
 INT8 = tuple(tile_int8(side) for side in TILE_SIDES)
 
 
@@ -76,16 +72,12 @@ def tile_rows(kernel: str) -> Tiling:
     return Tiling(kernel, 1, tokens=ALL_TOKENS, pairs=CPU_PAIRS, side=2 * CPU_PAIRS)
 
 
-def choose_tilings(
-    matrix: Matrix, target: KernelTarget, limits: Mapping[str, int]
-) -> tuple[Tiling, ...]:
+def choose_tilings(matrix: Matrix, target: KernelTarget) -> tuple[Tiling, ...]:
     """Choose the tilings of a matrix; a call takes the first that has enough tiles for it."""
     if target.cpu:
         return (tile_rows(GEMM_INT8 if uses_int8_planes(matrix, target) else GEMM_WIDE),)
     if uses_int8_planes(matrix, target):
         return INT8
-    if target.wide and is_roomy(limits):
-        return WIDE, SMALL
     if target.wide:
-        return (SMALLEST,)
+        return (WIDE,)
     return (SHARED,) if target.lanes >= SHARING_LANES else (ALONE,)

@@ -104,21 +104,14 @@ fn share_of(rows: vec2u, lane: u32, writes: bool) -> Share {
   let member = lane % ADJACENT + lane / (ADJACENT * GROUP_PAIRS) * ADJACENT;  // index among the PAIR_LANES
   let blocks = params.shape.octets / 4u;
   var share = Share();
-  var next: Held;
-  if (PREFETCH) {
-    next = fetch(rows, member);
-  }
+  var next = fetch(rows, member);
   prepare_token(lane, writes);
   for (var tile = 0u; tile < blocks; tile += TILE) {
     share.squares += lay_out(tile, lane);
     let count = min(TILE, blocks - tile);
     for (var place = member; place < count; place += UNROLL * PAIR_LANES) {
       var now = next;
-      if (PREFETCH) {
-        next = fetch(rows, tile + place + UNROLL * PAIR_LANES);
-      } else {
-        now = fetch(rows, tile + place);
-      }
+      next = fetch(rows, tile + place + UNROLL * PAIR_LANES);
       for (var step = 0u; step < UNROLL; step++) {
         let columns = x_tile[place + step * PAIR_LANES];
         share.sums.x += block_dot(now.upper[step], columns);

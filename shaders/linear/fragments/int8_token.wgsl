@@ -3,10 +3,9 @@
 // needs: linear/fragments/norm, token = linear/fragments/token_*, linear/fragments/int8_planes, epilogue = linear/fragments/epilogue_*
 
 override WORKGROUP: u32 = 256u;
-override ADJACENT: u32 = 4u;
+const ADJACENT = 8u;
 override GROUP_PAIRS: u32 = 16u;
-override UNROLL: u32 = 1u;  // blocks that an invocation loads at once
-override PREFETCH: bool = true;  // whether it loads them while it multiplies the ones before
+override UNROLL: u32 = 1u;  // blocks that an invocation loads at once, while it multiplies the ones before
 override TILE: u32 = 96u;  // blocks of x at once: a multiple of UNROLL * PAIR_LANES, at least WORKGROUP / 4
 override PAIR_LANES: u32 = WORKGROUP / GROUP_PAIRS;  // invocations that share a pair of rows
 override OCTETS: u32 = (4u * TILE + WORKGROUP - 1u) / WORKGROUP;  // octets of a tile that an invocation lays out
