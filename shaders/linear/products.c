@@ -3,9 +3,12 @@
 #include "linear/products.h"
 
 enum {
-  TILE = 4,  // rows and tokens that are multiplied together: their 16 sums stay in registers
+  TILE = 4,  // rows that are multiplied together, by as many tokens at most
   SCRATCH_FLOATS = SCRATCH_BYTES / sizeof(f32),
 };
+
+// Tokens whose sums with TILE rows stay in registers: machines without byte dots may have half as many.
+INLINE u32 tokens_at_once(void) { return has_byte_dots() ? TILE : TILE / 2; }
 
 Pairs pairs_of(const Call *call, u32 group) {
   const Epilogue *epilogue = PLUG(Epilogue, epilogue);
@@ -72,8 +75,9 @@ static void multiply_pairs(const Call *call, const Pairs *pairs, f32 *rows, cons
   u32 columns = 4 * matrix.quads, row_stride = 8 * matrix.octets, count = (2 * pairs->count + TILE - 1) / TILE * TILE;
   for (u32 at = 0; at < count; at++) kind->dequantise(&matrix, pairs->rows[at], 0, matrix.octets, rows + at * row_stride);
   f32 sums[TILE][2 * MAX_PAIRS];
-  for (u32 token = 0; token < params->shape.tokens; token += TILE) {
-    u32 tokens = min_u32(TILE, params->shape.tokens - token);
+  u32 at_once = tokens_at_once();
+  for (u32 token = 0; token < params->shape.tokens; token += at_once) {
+    u32 tokens = min_u32(at_once, params->shape.tokens - token);
     for (u32 at = 0; at < count; at += TILE) {
       const f32 *first = rows + at * row_stride;
       multiply_rows(first, row_stride, x + token * columns, columns, tokens, sums[0] + at, 2 * MAX_PAIRS);
