@@ -24,7 +24,15 @@ static f32x4 rows_affine(const Matrix *matrix, const u32 *rows, u32 blocks, cons
     step[row] = of_row.y;
   }
   f32x4 added = splat(0.0f);
-  int side_by_side = first[1] == first[0] + 1 && first[2] == first[0] + 2 && first[3] == first[0] + 3;
+  int side_by_side = first[1] == first[0] + 1 && first[2] == first[0] + 2 && first[3] == first[0] + 3 && step[3] == step[0];
+  if (side_by_side && same == 1) {
+    for (u32 block = 0; block < blocks; block++, first[0] += step[0]) {
+      f32x4 four = load_f32x4(first[0]);
+      store_f32x4(scales + 4 * block, four);
+      added = fma4(four, splat(sums[block]), added);
+    }
+    return -(f32)CENTRE * added;
+  }
   for (u32 block = 0; block < blocks; block += same) {
     f32x4 four = side_by_side ? load_f32x4(first[0]) : (f32x4){*first[0], *first[1], *first[2], *first[3]};
     for (u32 at = block; at < min_u32(block + same, blocks); at++) {
