@@ -15,6 +15,7 @@ from py_runtime.ops.kernels.tilings import choose_tilings
 from py_runtime.ops.kernels.token_inputs import Norm
 from py_runtime.ops.registry import Op
 
+MAX_CPU_COLUMNS = 1 << 15  # eight rows of floats fit a thread's memory (shaders/linear/products.c)
 MIN_TILES = 264  # of side 64, two for each core of a large device: fewer leave it idle
 
 
@@ -32,6 +33,10 @@ class Gemm:
         known: "dict[str, PreparedTokens]",
     ) -> None:
         self.epilogue = epilogue
+        op.require(
+            not op.builder.target.cpu or matrix.columns <= MAX_CPU_COLUMNS,
+            f"rows of {matrix.columns} columns; the CPU multiplies up to {MAX_CPU_COLUMNS}",
+        )
         self.eps = norm.eps if norm is not None else 0.0
         self.shared = {**matrix.fields, "eps": self.eps}
         self.prepare = prepare_tokens(op, x, max_tokens, matrix, norm, known)
