@@ -30,6 +30,7 @@ QUANTISED = Tolerance(5e-3)
 ATTENTION = Tolerance(2e-3)
 ROPE = Tolerance(1e-3)
 EXACT = Tolerance(0.0, 0.0)
+TWO_PLANES = 1e-4  # relative RMS: columns of x have 15 bits, a block with one scale
 
 
 @dataclass

@@ -138,5 +138,10 @@ def _done(result: T) -> "asyncio.Future[T]":
     """Return the result as a future of the loop's next turn: whoever waits gets theirs before."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[T] = loop.create_future()
-    loop.call_soon(lambda: future.done() or future.set_result(result))
+
+    def finish() -> None:
+        if not future.cancelled():
+            future.set_result(result)
+
+    loop.call_soon(finish)
     return future

@@ -6,22 +6,28 @@
 #include "reduce/stretch.h"
 #include "rows.h"
 
+INLINE f32x4 store_weights(const f32 *x, u32 lanes, f32 largest, f32 *out) {
+  f32x4 weights = exp4(load_lanes(x, lanes, -__builtin_inff()) - largest);
+  store_lanes(out, lanes, weights);
+  return weights;
+}
+
 static void softmax_row(const f32 *x, u32 width, f32 *out, int is_log) {
   f32 largest = largest_of_row(x, width);
   f32x4 sums = {};
-  for (u32 at = 0; at < width; at += 4) {
-    u32 lanes = lanes_at(at, width);
-    f32x4 weights = exp4(load_lanes(x + at, lanes, -__builtin_inff()) - largest);
-    sums += weights;
-    if (!is_log) store_lanes(out + at, lanes, weights);
+  if (is_log) {
+    for (u32 at = 0; at < width; at += 4) {
+      sums += exp4(load_lanes(x + at, lanes_at(at, width), -__builtin_inff()) - largest);
+    }
+    f32 log_sum = log_f32(sum_of(sums));
+    for (u32 at = 0; at < width; at++) out[at] = (x[at] - largest) - log_sum;
+    return;
   }
-  f32 sum = sum_of(sums);
-  f32 scale = 1.0f / sum, log_sum = is_log ? log_f32(sum) : 0;
-  for (u32 at = 0; at < width; at += 4) {
-    u32 lanes = lanes_at(at, width);
-    f32x4 values = load_lanes((is_log ? x : out) + at, lanes, 0);
-    store_lanes(out + at, lanes, is_log ? (values - largest) - log_sum : values * scale);
-  }
+  u32 at = 0;
+  for (; at + 4 <= width; at += 4) sums += store_weights(x + at, 4, largest, out + at);
+  if (at < width) sums += store_weights(x + at, width - at, largest, out + at);
+  f32 scale = 1.0f / sum_of(sums);
+  for (at = 0; at < width; at++) out[at] *= scale;
 }
 
 // Up to four columns side by side, `step` from one element to the next.

@@ -40,44 +40,71 @@ static f32 penalise(const sample_params *params, f32 value, u32 history) {
   return written ? value - (params->presence_penalty + (f32)written * params->frequency_penalty) : value;
 }
 
-// bias, history: null where there are none.
-INLINE f32x4 adjust(const sample_params *params, f32x4 logits, u32 lanes, const f32 *bias, const u32 *history) {
+// What the logits become for the choice of a token.
+typedef struct {
+  const sample_params *params;
+  const f32 *logits;
+  const f32 *bias;     // or null
+  const u32 *history;  // or null
+  f32 *adjusted;       // or null: nobody needs them
+} Adjustment;
+
+// Adjust up to four logits from token `at` on; there are none past `lanes`.
+INLINE f32x4 adjust(const Adjustment *own, u32 at, u32 lanes) {
+  f32x4 logits = load_lanes(own->logits + at, lanes, -__builtin_inff()), values = logits;
   i32x4 is_number = logits >= NOTHING;
-  f32x4 values = logits;
-  if (bias) values += load_lanes(bias, lanes, 0);
-  if (history && (lanes < 4 || any4((i32x4)wasm_v128_load(history)))) {
+  if (own->bias) values += load_lanes(own->bias + at, lanes, 0);
+  const u32 *history = own->history + at;
+  if (own->history && (lanes < 4 || any4((i32x4)wasm_v128_load(history)))) {
     for (u32 lane = 0; lane < lanes; lane++) {
-      if (history[lane]) values[lane] = penalise(params, values[lane], history[lane]);
+      if (history[lane]) values[lane] = penalise(own->params, values[lane], history[lane]);
     }
   }
-  values = at_least4(at_most4(values * params->inverse_temperature, -NOTHING), NOTHING);
-  return select4(is_number, values, splat(NOTHING));
+  values = at_least4(at_most4(values * own->params->inverse_temperature, -NOTHING), NOTHING);
+  values = select4(is_number, values, splat(NOTHING));
+  if (own->adjusted) store_lanes(own->adjusted + at, lanes, values);
+  return values;
+}
+
+// The best of each lane, and the tokens that have them: the lowest of several.
+typedef struct {
+  f32x4 values;
+  u32x4 tokens;
+} Best;
+
+INLINE Best better_of(Best best, f32x4 values, u32 first) {
+  u32x4 tokens = first + (u32x4){0, 1, 2, 3};
+  i32x4 is_better = values > best.values;
+  return (Best){
+    select4(is_better, values, best.values),
+    (u32x4)wasm_v128_bitselect((v128_t)tokens, (v128_t)best.tokens, (v128_t)is_better),
+  };
+}
+
+static u32 token_of(Best best) {
+  u32 lane = 0;
+  for (u32 other = 1; other < 4; other++) {
+    int is_lower = best.values[other] == best.values[lane] && best.tokens[other] < best.tokens[lane];
+    if (best.values[other] > best.values[lane] || is_lower) lane = other;
+  }
+  return best.tokens[lane];
 }
 
 // The token of the largest value, the lowest of several; NO_TOKEN where there is no number.
-// adjusted: null if nobody needs the values.
 static u32 adjust_all(const Call *call, f32 *adjusted) {
   const sample_params *params = PARAMS(sample);
-  const f32 *logits = BUFFER(const f32, logits);
-  const f32 *bias = params->has_bias ? BUFFER(const f32, bias) : 0;
-  const u32 *history = params->has_history ? BUFFER(const u32, history) : 0;
-  f32x4 best = splat(NOTHING);
-  u32x4 best_tokens = NO_TOKEN, tokens = {0, 1, 2, 3};
-  for (u32 at = 0; at < params->vocabulary; at += 4, tokens += 4) {
-    u32 lanes = lanes_at(at, params->vocabulary);
-    f32x4 loaded = load_lanes(logits + at, lanes, -__builtin_inff());
-    f32x4 values = adjust(params, loaded, lanes, bias ? bias + at : 0, history ? history + at : 0);
-    i32x4 is_better = values > best;
-    best = select4(is_better, values, best);
-    best_tokens = (u32x4)wasm_v128_bitselect((v128_t)tokens, (v128_t)best_tokens, (v128_t)is_better);
-    if (adjusted) store_lanes(adjusted + at, lanes, values);
-  }
-  u32 lane = 0;
-  for (u32 other = 1; other < 4; other++) {
-    int is_lower = best[other] == best[lane] && best_tokens[other] < best_tokens[lane];
-    if (best[other] > best[lane] || is_lower) lane = other;
-  }
-  return best_tokens[lane];
+  Adjustment own = {
+    .params = params,
+    .logits = BUFFER(const f32, logits),
+    .bias = params->has_bias ? BUFFER(const f32, bias) : 0,
+    .history = params->has_history ? BUFFER(const u32, history) : 0,
+    .adjusted = adjusted,
+  };
+  Best best = {splat(NOTHING), NO_TOKEN};
+  u32 at = 0, count = params->vocabulary;
+  for (; at + 4 <= count; at += 4) best = better_of(best, adjust(&own, at, 4), at);
+  if (at < count) best = better_of(best, adjust(&own, at, count - at), at);
+  return token_of(best);
 }
 
 // The least of the k largest keys stands first; a child is never below its parent.

@@ -13,7 +13,7 @@ from tests.export import test_families as families
 from tests.gguf.mixes import MIXES
 from tests.gguf.test_mixes import check as check_mix
 from tests.gguf.test_models import CASES, check_tokens
-from tests.golden import Tolerance
+from tests.golden import TWO_PLANES, Tolerance
 from tests.model.test_embed import (  # noqa: F401  (tests)
     test_hidden_states_are_torchs,
     test_requests_in_openais_shapes,
@@ -27,7 +27,6 @@ from tests.model.test_verify import (  # noqa: F401  (tests and what they ask fo
     test_no_numbers_are_a_difference,
     test_one_wrong_number_among_many_is_seen,
 )
-from tests.ops.wide_cases import TWO_PLANES
 from tests.runners import CpuRunner, PlacedToy
 from tests.toy_model import TOKENS, greedy_of
 
@@ -53,6 +52,7 @@ def test_greedy_tokens_of_the_toy(cpu: CpuRunner, toy_model: Path) -> None:
     assert found.tolist() == greedy.tokens
 
 
+@pytest.mark.timeout(900)
 def test_the_default_model(cpu: CpuRunner) -> None:
     goldens = load_file(default.FOLDER / "goldens.safetensors")
     found = cpu.run(

@@ -3,10 +3,8 @@
 from dataclasses import replace
 
 from py_runtime.program.weight_kinds import BLOCK_KINDS
-from tests.golden import Case
+from tests.golden import TWO_PLANES, Case
 from tests.ops.test_ops import CASES
-
-TWO_PLANES = 1e-4  # relative RMS: columns of x have 15 bits, a block with one scale
 
 
 def by_int8_planes(case: Case) -> Case:
